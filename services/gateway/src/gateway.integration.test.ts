@@ -5,9 +5,9 @@ import { Writable } from 'node:stream';
 import { createRedisStores } from '@postern/store-redis';
 import { type RedisServer, startRedis } from '@postern/testkit/redis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { parseConfig } from './config/load-config.ts';
 import { startGateway } from './gateway.ts';
-import { createLogger } from './logger.ts';
+import { parseConfig } from './platform/config/load-config.ts';
+import { createLogger } from './platform/logger.ts';
 
 let redis: RedisServer;
 beforeAll(async () => {
@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => redis?.[Symbol.asyncDispose]());
 
-/** Starts a gateway, asks whether it is ready, and returns what it has logged. */
+/** Starts a gateway, waits until it is ready, and returns its log. */
 async function linesOf(overrides: object): Promise<Record<string, unknown>[]> {
   const lines: string[] = [];
   const destination = new Writable({
@@ -52,16 +52,16 @@ const configOf = (overrides: object) =>
 
 async function warningsOf(overrides: object): Promise<unknown[]> {
   const events = (await linesOf(overrides)).map(({ event }) => event);
-  // Whichever test comes first begins the deployment.
+  // The first test begins the deployment.
   return events.filter(event => event !== 'redis.first_start');
 }
 
-describe('a start that works but hardly as meant', () => {
-  it('says that everybody shares the address of a proxy that is not trusted', async () => {
+describe('start-up with a risky configuration', () => {
+  it('warns that all users share the rate limit of an untrusted proxy', async () => {
     expect(await warningsOf({})).toEqual(['proxy.not_trusted']);
   });
 
-  it('says that the passkey can be got around in another currency', async () => {
+  it('warns about currencies without a passkey threshold', async () => {
     const payment = { maxAmount: { EUR: 100, USD: 100 }, passkeyAbove: { EUR: 50 } };
     const mcpServer = {
       ...{ id: 'tracker', name: 'Tracker', url: 'https://tracker.example/mcp', issuers: ['https://id.example'] },
@@ -73,7 +73,20 @@ describe('a start that works but hardly as meant', () => {
     expect(await warningsOf({ trustProxy, mcpServers: [covered] })).toEqual([]);
   });
 
-  it('S74: says which configured names people cannot see or tell apart, and starts all the same', async () => {
+  it('S89: warns about currencies without a daily limit', async () => {
+    const payment = { maxAmount: { EUR: 100, USD: 100 }, perPersonAndDay: { EUR: { max: 100 } } };
+    const mcpServer = {
+      ...{ id: 'tracker', name: 'Tracker', url: 'https://tracker.example/mcp', issuers: ['https://id.example'] },
+      ...{ apiKeys: [{ hash: `sha256:${'0a'.repeat(32)}` }], payment },
+    };
+    const trustProxy = ['10.0.0.0/8'];
+    expect(await warningsOf({ trustProxy, mcpServers: [mcpServer] })).toEqual(['payment.no_daily_limit']);
+    const perPersonAndDay = { EUR: { max: 100 }, USD: { max: 100 } };
+    const covered = { ...mcpServer, payment: { ...payment, perPersonAndDay } };
+    expect(await warningsOf({ trustProxy, mcpServers: [covered] })).toEqual([]);
+  });
+
+  it('S74: warns about configured names with invisible or confusable characters, and starts', async () => {
     const mcpServer = (id: string, name: string) => ({
       ...{ id, name, url: 'https://tracker.example/mcp', issuers: ['https://id.example'] },
       apiKeys: [{ hash: `sha256:${id.repeat(64)}` }],
@@ -88,35 +101,32 @@ describe('a start that works but hardly as meant', () => {
     ]);
   });
 
-  it('says nothing where the proxy is named', async () => {
+  it('does not warn if the proxy is trusted', async () => {
     expect(await warningsOf({ trustProxy: ['127.0.0.1'] })).toEqual([]);
   });
 });
 
-describe('S79: where it listens', () => {
+describe('S79: the listen address', () => {
   const logger = createLogger({ level: 'silent' });
 
-  it('is told as it is configured, not as this machine reaches it', async () => {
+  it('is reported as configured, not as this machine reaches it', async () => {
     await using gateway = await startGateway(configOf({ listen: { host: '0.0.0.0', port: 0 } }), { logger });
     expect(gateway.listening).toBe(`0.0.0.0:${new URL(gateway.address).port}`);
   });
 
-  it.each(['listen', 'metrics'])(
-    'a taken port is a sentence that names %s, and leaves nothing running',
-    async member => {
-      const taken = createServer().listen(0, '127.0.0.1');
-      await once(taken, 'listening');
-      const { port } = taken.address() as AddressInfo;
-      await expect(startGateway(configOf({ [member]: { port } }), { logger })).rejects.toMatchObject({
-        name: 'StartError',
-        message: expect.stringMatching(new RegExp(`^${member}: .*127\\.0\\.0\\.1:${port} \\(EADDRINUSE\\)\\. \\w+`)),
-      });
-      taken.close();
-      await expect.poll(async () => String(await redis.ask('CLIENT', 'LIST')).includes('name=postern')).toBe(false);
-    },
-  );
+  it.each(['listen', 'metrics'])('explains a taken port of %s, and leaves nothing running', async member => {
+    const taken = createServer().listen(0, '127.0.0.1');
+    await once(taken, 'listening');
+    const { port } = taken.address() as AddressInfo;
+    await expect(startGateway(configOf({ [member]: { port } }), { logger })).rejects.toMatchObject({
+      name: 'StartError',
+      message: expect.stringMatching(new RegExp(`^${member}: .*127\\.0\\.0\\.1:${port} \\(EADDRINUSE\\)\\. \\w+`)),
+    });
+    taken.close();
+    await expect.poll(async () => String(await redis.ask('CLIENT', 'LIST')).includes('name=postern')).toBe(false);
+  });
 
-  it('a Redis that is not there is named before the start is given up', async () => {
+  it('logs an unreachable Redis before start-up fails', async () => {
     const late: unknown[] = [];
     const stores = createRedisStores({
       ...{ url: 'redis://user:secret@127.0.0.1:1', lateMs: 1, startTimeoutMs: 300 },

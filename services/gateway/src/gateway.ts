@@ -1,163 +1,240 @@
+import type { Server } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { plainName } from '@postern/api';
 import type { FastifyInstance } from 'fastify';
-import { buildApp } from './app.ts';
-import type { GatewayConfig } from './config/config-schema.ts';
-import { isLoopbackUrl } from './config/loopback.ts';
-import { createDeps, type DepsOptions, type GatewayDeps } from './deps.ts';
-import { type EmbeddedRedis, startEmbeddedRedis } from './embedded-redis.ts';
-import { closeListener } from './http/close-listener.ts';
-import { createReadiness } from './http/readiness.ts';
-import { type MetricsListener, startMetricsListener } from './metrics/metrics-listener.ts';
-import { namesIn } from './names/registered-names.ts';
-import { hasOwnRedis } from './redis-target.ts';
-import { type Relay, startRelay } from './relay.ts';
-import { relayReports } from './relay-reports.ts';
-import { startRewrapper } from './rewrapper.ts';
-import { hostPort, listenErrorOf } from './start-error.ts';
+import { buildApp, HANDLER_MS, MAX_HEADER_BYTES } from './app.ts';
+import { createDeps, type GatewayDeps } from './deps.ts';
+import { type Relay, relayReports, startRelay } from './events/relay.ts';
+import { startDeliveries } from './events/webhooks/start-deliveries.ts';
+import { createFoundation, type Foundation, type FoundationOptions } from './foundation.ts';
+import { namesIn } from './mcp-servers/confusable-names.ts';
+import { isLoopbackUrl } from './platform/config/addresses.ts';
+import type { GatewayConfig } from './platform/config/config-schema.ts';
+import { createReadiness } from './platform/http/health-plugin.ts';
+import { openListener } from './platform/http/listener.ts';
+import { createClientErrorHandler } from './platform/http/problems.ts';
+import { securityHeaders } from './platform/http/security-headers-plugin.ts';
+import type { MetricsListener } from './platform/metrics/metrics-listener.ts';
+import { type EmbeddedRedis, startEmbeddedRedis } from './platform/redis/embedded-redis.ts';
+import { hasOwnRedis } from './platform/redis/redis-target.ts';
+import { closeListener } from './platform/stopping.ts';
+import { createReloader, type ReloadResult } from './reload.ts';
+import { startRewrapper } from './sealing/rewrapper.ts';
 import { startSweepers } from './sweepers.ts';
-import { startDeliveries } from './webhooks/start-deliveries.ts';
 
 export interface Gateway extends AsyncDisposable {
+  /** Of the configuration in force. */
   readonly app: FastifyInstance;
+  /** Of the configuration in force. */
   readonly deps: GatewayDeps;
-  /** A URL at which it answers on this machine, which a proxy may hide from the public URL. */
+  /** The public listener, which lives as long as the process. */
+  readonly httpServer: Server;
+  /** Local URL of the listener, behind any proxy. */
   readonly address: string;
-  /** Host and port of its socket. */
+  /** Host and port of the listener, as configured. */
   readonly listening: string;
-  /** Where its metrics are, if anywhere. */
+  /** Address of the metrics listener, if configured. */
   readonly metricsAddress: string | undefined;
   readonly relay: Relay;
   /**
-   * Readiness says no from now on, and answers end their connections; everything is still served. Resolves after
+   * Loads a configuration and serves it from now on. Requests under way end under the one that they began under. A faulty
+   * configuration, or one that changes a section that needs a restart, is refused, and the running one stays.
+   * @param load returns the new configuration or throws `ConfigError`. Concurrent calls load at least once after the last call.
+   */
+  reload(load: () => GatewayConfig): Promise<ReloadResult>;
+  /**
+   * Fails the readiness check and ends connections after their response, but still serves requests. Resolves after
    * `stop.drainSeconds`, or when closing begins.
    */
   drain(): Promise<void>;
-  /** Nobody can connect any more; what waits is answered, what is under way finishes, within `stop.finishSeconds`. */
+  /** Stops listening, responds to waiting reads and finishes in-flight requests within `stop.finishSeconds`. */
   close(): Promise<void>;
 }
 
-/** Kept-alive connections stay open for this long after nobody can connect any more, in ms. */
-const LINGER_MS = 1_000;
-/** Connections that the system completes before they are accepted: thousands of callers come at once when a replica leaves. */
-const BACKLOG = 4_096;
+export interface GatewayOptions extends FoundationOptions {
+  /** Replaces the interval of the sweepers, in milliseconds, in tests. */
+  readonly sweepPauseMs?: number;
+}
 
-/** Starts one gateway process's worth of work. Closing it finishes what is under way first; a start that fails leaves nothing running. */
-export async function startGateway(config: GatewayConfig, options: DepsOptions): Promise<Gateway> {
+/** How long idle connections stay open after the listener has closed, in ms. */
+const LINGER_MS = 1_000;
+
+/** A configuration at work: its parts and the application that serves its requests. */
+interface Generation {
+  readonly deps: GatewayDeps;
+  readonly app: FastifyInstance;
+}
+
+/** Starts the gateway: Redis if embedded, workers, the HTTP application. A failed start leaves nothing running. */
+export async function startGateway(config: GatewayConfig, options: GatewayOptions): Promise<Gateway> {
   await using opened = new AsyncDisposableStack();
-  const redis = await embeddedIfNeeded(config, options);
+  const redis = await startEmbeddedRedisIfNeeded(config, options);
   if (redis !== undefined) opened.use(redis);
-  const deps = opened.use(
-    await createDeps(config, redis === undefined ? options : { ...options, redisUrl: redis.url }),
+  const foundation = opened.use(
+    await createFoundation(config, redis === undefined ? options : { ...options, redisUrl: redis.url }),
   );
-  warnOfFootguns(config, options);
-  warnOfNames(deps);
-  const relay = startEventRelay(deps);
-  const workers = [...startSweepers(deps, options.sweepPauseMs), relay, startRewrapper(deps)];
-  for (const worker of workers) opened.defer(() => worker.stop());
-  for (const delivery of await startDeliveries(deps)) opened.defer(() => delivery.stop());
-  const app = await buildApp(deps);
-  opened.defer(() => app.close());
-  const { host, port } = config.listen;
-  const address = await app.listen({ host, port, backlog: BACKLOG }).catch((error: unknown) => {
-    throw listenErrorOf(error, 'listen', config.listen);
+  const { stopping, callersInForce, waitingRequests, eventStreams, bulkheads } = foundation;
+  const generate = async (next: GatewayConfig, previous?: GatewayDeps): Promise<Generation> => {
+    const deps = await createDeps(foundation, next, previous?.mcpServers);
+    return { deps, app: await buildApp(deps) };
+  };
+  let inForce = await generate(config);
+  callersInForce.replace(inForce.deps.callers);
+  warnOfRiskyConfig(config, options);
+  warnOfConfusableNames(inForce.deps);
+  const relay = startEventRelay(foundation);
+  const sweepers = startSweepers(foundation, () => inForce.deps, options.sweepPauseMs);
+  for (const worker of [...sweepers, relay, startRewrapper(foundation)]) opened.defer(() => worker.stop());
+  const deliveries = await startDeliveries(foundation, config, options.sweepPauseMs);
+  opened.defer(() => deliveries.stop());
+
+  const reloader = createReloader({
+    ...foundation,
+    running: () => inForce.deps.config,
+    async prepare(next) {
+      const generation = await generate(next, inForce.deps);
+      await deliveries.prepare(next);
+      return generation;
+    },
+    async commit(next, { providers, mcpServers }) {
+      // In one turn of the event loop: no request sees a mixture, and no waiter of a removed MCP server learns anything more.
+      inForce = next;
+      callersInForce.replace(next.deps.callers);
+      waitingRequests.endOutdated();
+      eventStreams.endOutdated();
+      for (const name of [...providers.changed, ...providers.removed]) bulkheads.forget('provider', name);
+      for (const id of [...mcpServers.changed, ...mcpServers.removed]) bulkheads.forget('credential_check', id);
+      warnOfRiskyConfig(next.deps.config, options);
+      warnOfConfusableNames(next.deps);
+      await deliveries.apply(next.deps.config);
+    },
   });
-  // Fastify names the loopback address for a host that stands for every interface.
-  const bound = app.server.address();
-  const listening = hostPort(host, typeof bound === 'object' && bound !== null ? bound.port : port);
-  const metricsListener = await metricsListenerOf(deps);
+  opened.defer(() => reloader.idle());
+  foundation.metrics?.configReloaded('started');
+  const { httpServer, address, listening } = await openListener({
+    ...config.listen,
+    maxConnections: config.overload.connections,
+    maxHeaderBytes: MAX_HEADER_BYTES,
+    handlerMs: HANDLER_MS,
+    onRequest: (request, response) => inForce.app.routing(request, response),
+    onClientError: createClientErrorHandler(securityHeaders(config.publicUrl)),
+    onDrop: () => foundation.overload.connectionDropped(),
+  });
+  opened.defer(() => void httpServer.close());
+  const metricsListener = await startMetrics(inForce.deps);
   if (metricsListener !== undefined) opened.use(metricsListener);
   const owned = opened.move();
   let closing: Promise<void> | undefined;
-  const { stopping } = deps;
   const drain = async () => {
     stopping.drain();
     if (config.stop.drainSeconds === 0 || stopping.closing.aborted) return;
-    // Ends early, by an abort, when closing does not wait for it.
+    // Aborted when closing begins.
     await delay(config.stop.drainSeconds * 1000, undefined, { signal: stopping.closing }).catch(() => undefined);
   };
   const close = () => {
-    // Without a time before in which nobody was sent here, nobody expects one afterwards.
+    // Without a drain, no load balancer needs connections that linger.
     const lingerMs = stopping.draining.aborted ? Math.min(LINGER_MS, config.stop.drainSeconds * 1000) : 0;
     closing ??= (async () => {
-      // Each step is taken whatever becomes of those before: tokens that were just issued are still stored in the last ones.
+      // Every step runs even if an earlier one fails: the last steps store tokens that providers have just issued.
       await using _all = owned;
-      const cut = await closeListener(app.server, {
+      const cut = await closeListener(httpServer, {
         lingerMs,
         finishMs: config.stop.finishSeconds * 1000,
         onDeaf: () => stopping.close(),
       });
-      if (cut > 0) options.logger.warn({ event: 'gateway.stop_cut', connections: cut }, 'requests under way were cut');
+      if (cut > 0) options.logger.warn({ event: 'gateway.stop_cut', connections: cut }, 'in-flight requests aborted');
     })();
     return closing;
   };
   return {
-    app,
-    deps,
+    get app() {
+      return inForce.app;
+    },
+    get deps() {
+      return inForce.deps;
+    },
+    httpServer,
     address,
     listening,
     relay,
     metricsAddress: metricsListener?.address,
+    reload: reloader.reload,
     drain,
     close,
     [Symbol.asyncDispose]: close,
   };
 }
 
-function startEventRelay({ stores: { outbox, leases }, logger, metrics }: GatewayDeps): Relay {
+function startEventRelay({ stores: { outbox, leases }, logger, metrics }: Foundation): Relay {
   return startRelay({ outbox, leases, ...relayReports(logger, metrics) });
 }
 
-/** What works, but hardly as meant. */
-function warnOfFootguns({ redis, publicUrl, trustProxy, mcpServers }: GatewayConfig, { logger }: DepsOptions): void {
-  for (const { id, payment } of mcpServers) {
-    const thresholds = payment?.passkeyAbove ?? {};
-    const currencies = Object.keys(payment?.maxAmount ?? {}).filter(currency => !Object.hasOwn(thresholds, currency));
-    // An MCP server that wants to get around the passkey asks in one of them.
-    if (Object.keys(thresholds).length > 0 && currencies.length > 0)
+/** Warns about valid configurations that are probably mistakes. */
+function warnOfRiskyConfig(
+  { redis, publicUrl, trustProxy, mcpServers }: GatewayConfig,
+  { logger }: GatewayOptions,
+): void {
+  for (const { id: mcpServerId, payment } of mcpServers) {
+    if (payment === undefined) continue;
+    // An MCP server could avoid the passkey or the daily limit by charging in one of these currencies.
+    const withoutPasskey = currenciesBeside(payment.passkeyAbove, payment);
+    if (withoutPasskey.length > 0)
       logger.warn(
-        { event: 'payment.no_passkey', mcpServerId: id, currencies },
-        'payments in some currencies need a passkey, and in these none, however much they are',
+        { event: 'payment.no_passkey', mcpServerId, currencies: withoutPasskey },
+        'payments in these currencies never need a passkey, although others do',
+      );
+    const withoutLimit = currenciesBeside(payment.perPersonAndDay, payment);
+    if (withoutLimit.length > 0)
+      logger.warn(
+        { event: 'payment.no_daily_limit', mcpServerId, currencies: withoutLimit },
+        'payments in these currencies have no daily limit, although others do',
       );
   }
   const urls = [redis.url ?? [], redis.cluster ?? [], redis.sentinel?.nodes ?? []].flat();
   if (urls.some(url => url.startsWith('redis:') && !isLoopbackUrl(url))) {
-    // Sealed values stay sealed on the wire, but statuses and subjects do not, and neither does the password.
-    logger.warn({ event: 'redis.without_tls' }, 'Redis is not on this machine and is reached without TLS');
+    // Sealed values stay protected, but statuses, subjects and the Redis password are sent in the clear.
+    logger.warn({ event: 'redis.without_tls' }, 'the connection to a remote Redis does not use TLS');
   }
   if (publicUrl.startsWith('https:') && trustProxy.length === 0) {
-    // The gateway itself speaks http, so a proxy stands before it; to the rate limit everybody then has its address.
-    logger.warn(
-      { event: 'proxy.not_trusted' },
-      'trustProxy is empty: all people share one rate limit, that of the proxy',
-    );
+    // The gateway speaks http, so there is a proxy: without trust, every request has the proxy's address.
+    logger.warn({ event: 'proxy.not_trusted' }, 'trustProxy is empty: all users share the rate limit of the proxy');
   }
 }
 
-/** Names that the operator writes are shown as they are: the operator knows who people deal with. */
-function warnOfNames({ config, registeredNames, logger }: GatewayDeps): void {
+/** Returns the currencies of the MCP server that `limits` lacks. Empty if `limits` has no currency at all. */
+function currenciesBeside(limits: object, { maxAmount }: { readonly maxAmount: object }): readonly string[] {
+  const isLimited = Object.keys(limits).length > 0;
+  return isLimited ? Object.keys(maxAmount).filter(currency => !Object.hasOwn(limits, currency)) : [];
+}
+
+/** Warns about configured names that users cannot read reliably. They are allowed, because the operator chooses them. */
+function warnOfConfusableNames({ config, registeredNames, logger }: GatewayDeps): void {
   for (const name of namesIn(config)) {
     const other = registeredNames.imitatedBy(name)?.path;
     if (!plainName(80).safeParse(name.text).success)
       logger.warn(
         { event: 'name.not_plain', path: name.path },
-        'a configured name has characters that people cannot see or tell apart',
+        'a configured name contains invisible or confusable characters',
       );
     if (other !== undefined)
       logger.warn(
         { event: 'name.confusable', path: name.path, other },
-        'people can take a configured name for another one',
+        'a configured name is confusable with another one',
       );
   }
 }
 
-async function metricsListenerOf(deps: GatewayDeps): Promise<MetricsListener | undefined> {
+async function startMetrics(deps: GatewayDeps): Promise<MetricsListener | undefined> {
   const { metrics, config } = deps;
   if (metrics === undefined || config.metrics === undefined) return undefined;
+  const { startMetricsListener } = await import('./platform/metrics/metrics-listener.ts');
   return startMetricsListener({ ...config.metrics, registry: metrics.registry, ready: createReadiness(deps) });
 }
 
-async function embeddedIfNeeded(config: GatewayConfig, options: DepsOptions): Promise<EmbeddedRedis | undefined> {
+async function startEmbeddedRedisIfNeeded(
+  config: GatewayConfig,
+  options: GatewayOptions,
+): Promise<EmbeddedRedis | undefined> {
   if (options.redisUrl !== undefined || !hasOwnRedis(config.redis)) return undefined;
   return startEmbeddedRedis(config.redis.directory);
 }

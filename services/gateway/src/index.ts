@@ -1,9 +1,13 @@
+/** @internal Tests of the whole gateway run commands in their own process. */
 export { runCli } from './cli/run-cli.ts';
-export { ConfigError } from './config/config-error.ts';
-export { configJsonSchema } from './config/config-json-schema.ts';
-export type { GatewayConfig, GatewayConfigInput } from './config/config-schema.ts';
-export { loadConfig, parseConfig } from './config/load-config.ts';
-export type { DepsOptions, GatewayDeps } from './deps.ts';
-export { type EmbeddedRedis, startEmbeddedRedis } from './embedded-redis.ts';
 export { type Gateway, startGateway } from './gateway.ts';
-export { createLogger, type Logger } from './logger.ts';
+/** @internal Tests of the whole gateway read the faults of a configuration. */
+export { ConfigError } from './platform/config/config-error.ts';
+export type { GatewayConfig, GatewayConfigInput } from './platform/config/config-schema.ts';
+export {
+  /** @internal Tests of the documents read the configurations in them. */ loadConfig,
+  parseConfig,
+} from './platform/config/load-config.ts';
+export { createLogger } from './platform/logger.ts';
+/** @internal Tests of restarts need the Redis without the gateway. */
+export { startEmbeddedRedis } from './platform/redis/embedded-redis.ts';

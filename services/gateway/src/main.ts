@@ -1,45 +1,74 @@
-import { collectStartGarbage } from './collect-start-garbage.ts';
-import { loadConfig } from './config/load-config.ts';
-import { signInRedirectUriOf } from './flows/redirect-uri.ts';
+import { definedOnly } from '@postern/elicitation';
 import { type Gateway, startGateway } from './gateway.ts';
-import { createLogger } from './logger.ts';
-import { packageVersion } from './package-version.ts';
-import { explanationOf } from './start-error.ts';
+import type { GatewayConfig } from './platform/config/config-schema.ts';
+import { loadConfig } from './platform/config/load-config.ts';
+import { watchFiles } from './platform/config/watch-files.ts';
+import { watchTerminal } from './platform/controlling-terminal.ts';
+import { signInRedirectUriOf } from './platform/http/public-urls.ts';
+import { createLogger } from './platform/logger.ts';
+import { packageVersion } from './platform/package-version.ts';
+import { explanationOf } from './platform/start-error.ts';
 
-/** The process: configuration, start, graceful stop. Everything else is in `gateway.ts`. */
+/** The process of the gateway: reads the configuration, starts the gateway, reloads and stops it on a signal. */
 const configPath = process.argv[2] ?? process.env['POSTERN_CONFIG'] ?? 'postern.config.yaml';
 const logger = createLogger({ level: process.env['LOG_LEVEL'] ?? 'info' });
 
-/** Wrappers forward signals, so one Ctrl-C may arrive several times; what comes later is a second one. In ms. */
+/** Wrappers forward signals, so one Ctrl-C may arrive several times within this time, in ms. A later signal is a second Ctrl-C. */
 const SAME_SIGNAL_MS = 1_000;
 
+/** Files that the configuration was last read from. */
+let files = new Set([configPath]);
+
+function load(): GatewayConfig {
+  const read = new Set<string>();
+  try {
+    return loadConfig(configPath, process.env, path => read.add(path));
+  } finally {
+    files = read;
+  }
+}
+
 async function main(): Promise<void> {
-  const gateway = await startGateway(loadConfig(configPath, process.env), { logger });
-  // Whoever reads that it has started may stop it.
+  const terminalIsClosed = watchTerminal();
+  const config = load();
+  const watch = watchFiles({
+    files: () => (config.reload.watch ? files : []),
+    onChange: () => reload().catch(unreported),
+  });
+  await watch.begin();
+  const starting = startGateway(config, { logger });
+  const reload = async () => {
+    await watch.begin();
+    const gateway = await starting;
+    await gateway.reload(load);
+  };
+  const gateway = await starting;
+  // Before the `gateway.started` log line: its reader may send a signal immediately.
   let stoppingSince: number | undefined;
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
     process.on(signal, () => {
-      if (stoppingSince === undefined) {
+      if (signal === 'SIGHUP' && !terminalIsClosed()) {
+        if (stoppingSince === undefined) reload().catch(unreported);
+      } else if (stoppingSince === undefined) {
         stoppingSince = performance.now();
         logger.info({ event: 'gateway.stopping', signal }, 'gateway stopping');
-        // Whoever presses Ctrl-C has no load balancer that must notice first.
+        // Only SIGTERM drains: after Ctrl-C no load balancer needs time to notice.
         stop(gateway, signal === 'SIGTERM');
       } else if (performance.now() - stoppingSince > SAME_SIGNAL_MS) {
-        logger.warn({ event: 'gateway.stop_forced', signal }, 'gateway stops at once');
+        logger.warn({ event: 'gateway.stop_forced', signal }, 'gateway stopped immediately');
         process.exit(1);
       }
     });
   }
-  collectStartGarbage();
   const { publicUrl, identityProviders } = gateway.deps.config;
   logger.info(
     {
       event: 'gateway.started',
       version: packageVersion,
       address: `http://${gateway.listening}`,
-      ...(gateway.metricsAddress === undefined ? {} : { metrics: gateway.metricsAddress }),
+      ...definedOnly({ metrics: gateway.metricsAddress }),
       publicUrl,
-      // Each is registered at its identity provider.
+      // The operator registers each redirect URI at its identity provider.
       signInRedirectUris: Object.fromEntries(
         identityProviders.map(({ name }) => [name, signInRedirectUriOf(publicUrl, name).href]),
       ),
@@ -47,6 +76,9 @@ async function main(): Promise<void> {
     'gateway started',
   );
 }
+
+/** The gateway has logged the failure of a reload. A failed start is reported by `main`. */
+const unreported = (): void => {};
 
 function stop(gateway: Gateway, drains: boolean): void {
   (drains ? gateway.drain() : Promise.resolve())
@@ -70,7 +102,7 @@ process.on('uncaughtException', error => {
 });
 
 main().catch((error: unknown) => {
-  // What the operator must mend is said in plain words; for anything else there is the log.
+  // Explains what the operator can fix on stderr; logs other errors.
   const explanation = explanationOf(error);
   if (explanation === undefined) logger.fatal({ event: 'gateway.start_failed', error }, 'gateway did not start');
   else process.stderr.write(`${explanation}\n`);

@@ -1,31 +1,30 @@
 import type { OutboundFetch } from '@postern/authorization';
 import type { ElicitationService } from '@postern/elicitation';
 import type { CommandObserver } from '@postern/store-redis';
-import type { DeliveryAnswer } from '@postern/webhooks';
-import type { GatewayConfig } from './config/config-schema.ts';
-import type { RevocationFlow } from './flows/revocation-flow.ts';
-import type { TokenRefresh } from './flows/token-refresh.ts';
-import type { Logger } from './logger.ts';
-import type { Metrics, OutboundTarget } from './metrics/create-metrics.ts';
-import { createOutboundLog, noted } from './outbound/outbound-log.ts';
-import type { Telemetry } from './telemetry/telemetry.ts';
-import type { ObservedDelivery } from './telemetry/traced.ts';
-import type { Attempt } from './webhooks/deliver.ts';
+import type { RevocationFlow } from './authorization/revocation-flow.ts';
+import type { TokenRefresh } from './authorization/token-refresh.ts';
+import type { Attempt, ObservedDelivery } from './events/webhooks/deliver.ts';
+import type { DeliveryAnswer } from './events/webhooks/delivery-policy.ts';
+import type { GatewayConfig } from './platform/config/config-schema.ts';
+import type { Logger } from './platform/logger.ts';
+import type { Metrics, OutboundTarget } from './platform/metrics/create-metrics.ts';
+import { createOutboundLog, noted } from './platform/outbound/outbound-log.ts';
+import type { Telemetry } from './platform/telemetry/telemetry.ts';
 
 export type Observation = Awaited<ReturnType<typeof createObservation>>;
 
 /**
- * Puts what watches around what works, for the composition root. Metrics and traces that are not configured are not even loaded, and
- * add nothing: the parts come back as they are. Failures of requests that leave are always logged.
+ * Creates the wrappers that add metrics, traces and outbound logging to other parts. The code of metrics and traces is loaded only if
+ * they are configured; otherwise the wrappers return the part unchanged. Failed outbound requests are always logged.
  */
 export async function createObservation(config: Pick<GatewayConfig, 'metrics' | 'telemetry'>, logger: Logger) {
   const metrics: Metrics | undefined =
-    config.metrics === undefined ? undefined : (await import('./metrics/create-metrics.ts')).createMetrics();
+    config.metrics === undefined ? undefined : (await import('./platform/metrics/create-metrics.ts')).createMetrics();
   const telemetry: Telemetry | undefined =
     config.telemetry === undefined
       ? undefined
-      : (await import('./telemetry/telemetry.ts')).startTelemetry(config.telemetry);
-  const traced = telemetry?.traced;
+      : (await import('./platform/telemetry/telemetry.ts')).startTelemetry(config.telemetry);
+  const traced = telemetry === undefined ? undefined : (await import('./traced.ts')).createTraced(telemetry.spans);
   const outboundLog = createOutboundLog(logger);
   return {
     metrics,
@@ -60,10 +59,10 @@ function both(one: CommandObserver | undefined, other: CommandObserver | undefin
 function both(one: CommandObserver | undefined, other: CommandObserver | undefined): CommandObserver | undefined {
   if (one === undefined || other === undefined) return one ?? other;
   return name => {
-    const [oneIsOver, otherIsOver] = [one(name), other(name)];
+    const [endOne, endOther] = [one(name), other(name)];
     return fault => {
-      oneIsOver(fault);
-      otherIsOver(fault);
+      endOne(fault);
+      endOther(fault);
     };
   };
 }

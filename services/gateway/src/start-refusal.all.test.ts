@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { GatewayConfigInput } from './config/config-schema.ts';
+import type { GatewayConfigInput } from './platform/config/config-schema.ts';
 import { sampleConfig, sampleMcpServer } from './testing/sample-config.ts';
 
 const MAIN = new URL('main.ts', import.meta.url).pathname;
@@ -21,7 +21,7 @@ interface Ended {
 }
 
 let files = 0;
-/** The real process, as an operator starts it. */
+/** Starts the real process, as an operator does. */
 function start(text: string, env: Record<string, string> = {}): Promise<Ended> {
   files += 1;
   const path = join(directory, `config-${files}.yaml`);
@@ -50,55 +50,55 @@ const withServer = (server: object) => ({ mcpServers: [{ ...sampleMcpServer, ...
 describe('S62: start-up refuses', () => {
   it.concurrent.each<[string, () => Promise<Ended>, RegExp]>([
     ['a missing file', () => start('', {}).then(() => startMissing()), /cannot be read/],
-    ['what is not YAML', () => start(`publicUrl: "${CANARY}`), /not YAML at line/],
+    ['invalid YAML', () => start(`publicUrl: "${CANARY}`), /not valid YAML at line/],
     ['http in public', () => startWith(secretive({ publicUrl: 'http://gate.example' })), /publicUrl: must be https/],
-    ['a public URL that is none', () => startWith(secretive({ publicUrl: 'gate' })), /publicUrl: must be a URL/],
+    ['a malformed public URL', () => startWith(secretive({ publicUrl: 'gate' })), /publicUrl: must be a URL/],
     [
       'a short vault key',
       () => startWith({ vault: { keys: [{ kid: 'a', key: Buffer.from(CANARY).toString('base64') }] } }),
       /vault\.keys\[0\]\.key: must be 32 bytes/,
     ],
     [
-      'a vault key as examples have it',
+      'a vault key of a repeated byte',
       () => startWith({ vault: { keys: [{ kid: 'a', key: Buffer.alloc(32, 1).toString('base64') }] } }),
       /vault\.keys\[0\]\.key: is not random/,
     ],
     [
       'a wildcard return URL',
       () => startWith(secretive(withServer({ returnUrls: ['https://*.example'] }))),
-      /returnUrls\[0\]: wildcards are not allowed/,
+      /returnUrls\[0\]: must not contain a wildcard/,
     ],
     [
-      'an API key in clear',
+      'an API key in plain text',
       () => startWith(withServer({ apiKeys: [{ hash: CANARY }] })),
       /apiKeys\[0\]\.hash: must be sha256/,
     ],
     [
-      'a secret that is not set',
+      'a missing environment variable',
       () => startWith({ vault: { keys: [{ kid: 'a', key: '${env:POSTERN_NO_SUCH_KEY}' }] } }, { OTHER: CANARY }),
       /vault\.keys\[0\]\.key: the environment variable POSTERN_NO_SUCH_KEY is not set/,
     ],
     [
-      'a Redis address that is none',
+      'a malformed Redis address',
       () => startWith({}, { REDIS_URL: `http://:${CANARY}@redis` }),
       /redis\.url: must be a redis/,
     ],
     [
       'a machine without redis-server',
       () => startWith(secretive({ redis: { directory: join(directory, 'own') } }), { PATH: join(directory, 'empty') }),
-      /No redis-server was found/,
+      /redis-server is not installed/,
     ],
     [
-      'a Redis that is not there',
+      'an unreachable Redis',
       () => startWith(secretive({ redis: { url: `redis://:${CANARY}@127.0.0.1:1` } })),
-      /Redis does not answer/,
+      /Redis does not respond/,
     ],
   ])('%s', async (_, run, text) => {
     const { code, output } = await run();
     expect(code).toBe(1);
     expect(output).toMatch(text);
     expect(output).not.toContain(CANARY);
-    // Said in words, not as a stack.
+    // An explanation, not a stack trace.
     expect(output).not.toMatch(/^\s+at /m);
   });
 

@@ -1,25 +1,39 @@
 import { type Sweeper, type SweeperOptions, startSweeper } from '@postern/store-redis';
 import type { GatewayDeps } from './deps.ts';
-import { createEndingByTime } from './flows/ending-by-time.ts';
-import type { Metrics } from './metrics/create-metrics.ts';
+import { createExpiry } from './elicitations/expiry.ts';
+import type { Foundation } from './foundation.ts';
+import type { Metrics } from './platform/metrics/create-metrics.ts';
 
-/** How often a replica looks for elicitations whose time is over; waiters hear of it that much later at most. */
-const SWEEP_MS = 1000;
-/** How often a replica looks for revocations that are due. */
+/** Interval between sweeps for expired elicitations. A waiting read learns of an expiry at most this late. */
+const EXPIRY_MS = 1000;
+/** Interval between sweeps for due revocations. */
 const REVOCATION_MS = 2000;
-/** How often a replica looks for charges to ask about. */
+/** Interval between sweeps for charges to check. */
 const CHARGE_MS = 2000;
 
 /**
- * Starts the work that a gateway process does without a request.
+ * Starts the sweeps of this replica. They outlive a configuration: each handles what is due under the configuration in force.
+ * @param inForce returns the parts of the configuration in force
  * @param pauseMs replaces all intervals, for tests
  */
-export function startSweepers(deps: GatewayDeps, pauseMs?: number): readonly Pick<Sweeper, 'stop'>[] {
-  const { stores, revocationFlow, logger, noteUnknownLayout, metrics } = deps;
+export function startSweepers(
+  foundation: Pick<Foundation, 'stores' | 'logger' | 'noteUnknownLayout' | 'metrics' | 'now'>,
+  inForce: () => Pick<GatewayDeps, 'service' | 'revocationFlow' | 'paymentFlow'>,
+  pauseMs?: number,
+): readonly Pick<Sweeper, 'stop'>[] {
+  const { stores, logger, noteUnknownLayout, metrics } = foundation;
   const onError = (error: unknown) => {
-    if (!noteUnknownLayout(error)) logger.warn({ event: 'sweeper.error', error }, 'sweeping failed, will try again');
+    if (!noteUnknownLayout(error)) logger.warn({ event: 'sweeper.error', error }, 'sweep failed; retrying');
   };
-  const endingByTime = createEndingByTime({ ...deps, onError });
+  const expiry = createExpiry({
+    ...foundation,
+    service: { find: id => inForce().service.find(id), expire: id => inForce().service.expire(id) },
+    paymentFlow: {
+      close: (...args) => inForce().paymentFlow.close(...args),
+      check: (...args) => inForce().paymentFlow.check(...args),
+    },
+    onError,
+  });
   const sweep = <T>(
     task: Parameters<Metrics['swept']>[0],
     intervalMs: number,
@@ -31,23 +45,23 @@ export function startSweepers(deps: GatewayDeps, pauseMs?: number): readonly Pic
       onError,
       onRound: tookMs => metrics?.swept(task, tookMs),
     });
-  const elicitations = sweep('expiry', SWEEP_MS, {
+  const elicitations = sweep('expiry', EXPIRY_MS, {
     due: (shard, limit) => stores.elicitations.due(shard, limit),
-    handle: elicitationId => endingByTime.end(elicitationId),
+    handle: elicitationId => expiry.expire(elicitationId),
   });
   const revocations = sweep('revocation', REVOCATION_MS, {
-    due: shard => revocationFlow.due(shard),
-    handle: revocation => revocationFlow.tell(revocation),
+    due: shard => inForce().revocationFlow.claimDue(shard),
+    handle: revocation => inForce().revocationFlow.sendRevocation(revocation),
   });
   const charges = sweep('charge', CHARGE_MS, {
     due: (shard, limit) => stores.payments.dueChecks(shard, limit),
-    handle: elicitationId => endingByTime.check(elicitationId),
+    handle: elicitationId => expiry.checkCharge(elicitationId),
   });
   return [
     {
       async stop() {
         await Promise.all([elicitations.stop(), charges.stop()]);
-        await endingByTime.idle();
+        await expiry.idle();
       },
     },
     revocations,

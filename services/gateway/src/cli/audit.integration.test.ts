@@ -37,7 +37,7 @@ function run(args: readonly string[], signal = new AbortController().signal) {
 const on = () => ['-c', join(folder, 'on.yaml')];
 
 describe('postern audit', () => {
-  test('prints what is kept, oldest first, nothing that a terminal acts on', async () => {
+  test('prints the retained events, oldest first, with control characters escaped', async () => {
     const kept = Array.from({ length: 1_200 }, (_, n) => JSON.stringify({ event: 'x', n }));
     for (const line of kept) await stores.audits.append(line);
     await stores.audits.append('{"event":"a\u009b2Jb\u2028"}');
@@ -49,7 +49,7 @@ describe('postern audit', () => {
     expect(out.at(-1)).toBe('{"event":"a\\u009b2Jb\\u2028"}\n');
   });
 
-  test('follows until it is stopped', async () => {
+  test('follows until it is interrupted', async () => {
     const stop = new AbortController();
     const { code, out } = run([...on(), '--follow'], stop.signal);
     await expect.poll(() => out.length).toBeGreaterThan(900);
@@ -59,7 +59,7 @@ describe('postern audit', () => {
     expect(await code).toBe(130);
   });
 
-  test('says so where nothing is kept', async () => {
+  test('fails with an explanation if audit.stream is off', async () => {
     const { code, out, err } = run(['-c', join(folder, 'off.yaml')]);
     expect([await code, out]).toEqual([1, []]);
     expect(err.join('')).toContain('audit.stream');

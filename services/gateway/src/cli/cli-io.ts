@@ -1,20 +1,40 @@
-/** What a command has of the world around it; tests hand in their own. */
+/** Environment and streams of a command. Tests pass their own. */
 export interface CliIo {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Results. */
   readonly out: (text: string) => void;
-  /** Notes, progress and faults. */
+  /** Notes, progress and errors. */
   readonly err: (text: string) => void;
-  /** Whether somebody watches `err` on a terminal, which can redraw a line. */
+  /** Whether `err` is a terminal, which can redraw a line. */
   readonly isTerminal: boolean;
-  /** Aborted when the operator wants the command to stop. */
+  /** Aborted when the operator interrupts the command. */
   readonly signal: AbortSignal;
 }
 
-/** The command was used wrongly, or cannot be carried out as things stand. The message is for the operator. */
+/** Thrown when a command cannot be carried out. The message is for the operator. */
 export class CliError extends Error {
   override name = 'CliError';
 }
 
-export const exitCodes = { fine: 0, trouble: 1, misuse: 2, interrupted: 130 } as const;
+export const exitCodes = { ok: 0, failure: 1, usage: 2, interrupted: 130 } as const;
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
+
+/** Formats a table with aligned columns. Numbers are right-aligned. */
+export function tableOf(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const widths = head.map((title, at) => Math.max(title.length, ...rows.map(row => row[at]?.length ?? 0)));
+  const isNumeric = head.map((_, at) => rows.length > 0 && rows.every(row => /^\d+$/.test(row[at] ?? '')));
+  const line = (cells: readonly string[]) =>
+    cells
+      .map((cell, at) => (isNumeric[at] === true ? cell.padStart(widths[at] ?? 0) : cell.padEnd(widths[at] ?? 0)))
+      .join('  ')
+      .trimEnd();
+  return [head, ...rows].map(line).join('\n');
+}
+
+/** Escapes control and invisible characters except line feeds, because parts of the text come from MCP servers and users. */
+export function printable(text: string): string {
+  return text.replace(
+    /[^\P{C}\n]|[\u2028\u2029]/gu,
+    found => `\\u${found.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+}

@@ -1,5 +1,6 @@
 import {
   type Approval,
+  definedOnly,
   type Elicitation,
   type ElicitationRequest,
   isTerminal,
@@ -7,10 +8,10 @@ import {
   type Outcome,
 } from '@postern/elicitation';
 import type { LoggedEvent } from '@postern/store-redis';
-import type { Pseudonyms } from '../pseudonyms.ts';
+import type { Pseudonyms } from '../platform/audit/pseudonyms.ts';
 
 export interface ReportedEvent {
-  /** On the clock of Redis. */
+  /** Time of the Redis server. */
   readonly at: string;
   readonly type: string;
   readonly eventId: string;
@@ -19,9 +20,10 @@ export interface ReportedEvent {
 const iso = (epochMs: number): string => new Date(epochMs).toISOString();
 
 /**
- * What support may know of an elicitation: how it stands, what kind of thing was asked by whom, and when. Nothing that a person
- * typed, nothing sealed, no digest that takes anything; people by the pseudonym of the log. Messages and values of facts stay out
- * as well: MCP servers write names and addresses into them.
+ * Returns what support may know of an elicitation: status, request, MCP server and times. Contains no user input, no sealed
+ * value and no
+ * digest that authorises anything. Users appear under their pseudonym. Omits messages and values of facts, because MCP servers
+ * write names and addresses into them.
  */
 export function reportOf(elicitation: Elicitation, logged: readonly LoggedEvent[], pseudonym: Pseudonyms) {
   const { elicitationId, status, version, mcpServerId, identityMode, subject, request, requestedBy } = elicitation;
@@ -32,7 +34,7 @@ export function reportOf(elicitation: Elicitation, logged: readonly LoggedEvent[
     status,
     ...endOf(elicitation),
     mcpServerId,
-    ...(requestedBy === undefined ? {} : { claimedToBeAskedBy: requestedBy }),
+    ...definedOnly({ claimedToBeAskedBy: requestedBy }),
     subject: pseudonym(subject),
     identityMode,
     createdAt: iso(elicitation.createdAt),
@@ -50,25 +52,24 @@ function eventOf({ position, event }: LoggedEvent): ReportedEvent {
   return { at: iso(Number(position.split('-', 1)[0])), type: event.type, eventId: event.eventId };
 }
 
-/** What is known of how it ended, or of the attempt that goes on. */
+/** The outcome, or the state of the current attempt. */
 function endOf(elicitation: Elicitation) {
   switch (elicitation.status) {
     case 'pending':
       return {
-        ...(elicitation.trouble === undefined ? {} : { trouble: elicitation.trouble }),
-        ...(elicitation.missing === undefined ? {} : { missingScopes: elicitation.missing }),
+        ...definedOnly({ retryReason: elicitation.retryReason, missingScopes: elicitation.missing }),
       };
     case 'active':
       return {
-        ...(elicitation.approval === undefined ? {} : { approval: approvalOf(elicitation.approval) }),
-        ...(elicitation.charge === undefined ? {} : { chargeReference: elicitation.charge.reference }),
+        approval: elicitation.approval && approvalOf(elicitation.approval),
+        chargeReference: elicitation.charge?.reference,
       };
     case 'failed':
       return { failure: elicitation.failure };
     case 'completed':
       return {
         outcome: outcomeOf(elicitation.outcome),
-        ...(elicitation.redeemedAt === undefined ? {} : { redeemedAt: iso(elicitation.redeemedAt) }),
+        redeemedAt: elicitation.redeemedAt === undefined ? undefined : iso(elicitation.redeemedAt),
       };
     default:
       return {};
@@ -85,8 +86,7 @@ function outcomeOf(outcome: Outcome) {
       const { processor, processorReference: reference, mode } = outcome;
       const paid = {
         processor,
-        ...(reference === undefined ? {} : { processorReference: reference }),
-        ...(mode === undefined ? {} : { mode }),
+        ...definedOnly({ processorReference: reference, mode }),
       };
       return { approval: approvalOf(outcome.approval), ...paid };
     }
@@ -106,8 +106,8 @@ function askedOf(request: ElicitationRequest) {
       return {
         provider,
         scopes,
-        ...(resource === undefined ? {} : { resource }),
-        // Which one is between the person and the MCP server.
+        ...definedOnly({ resource }),
+        // The account itself stays private.
         insistsOnAccount: expectedAccount !== undefined,
       };
     }
@@ -128,7 +128,7 @@ function askedOf(request: ElicitationRequest) {
       const { title, requestedSchema, secretFields } = request;
       const properties = requestedSchema['properties'];
       return {
-        ...(title === undefined ? {} : { title }),
+        ...definedOnly({ title }),
         fields: typeof properties === 'object' && properties !== null ? Object.keys(properties) : [],
         secretFields,
       };

@@ -6,8 +6,8 @@ import { createRedisStores, type RedisStores } from '@postern/store-redis';
 import { samples } from '@postern/testkit/contract';
 import { type RedisServer, startRedis } from '@postern/testkit/redis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { loadConfig } from '../config/load-config.ts';
-import { pseudonymsOf } from '../pseudonyms.ts';
+import { pseudonymsOf } from '../platform/audit/pseudonyms.ts';
+import { loadConfig } from '../platform/config/load-config.ts';
 import { sampleConfig } from '../testing/sample-config.ts';
 import { runCli } from './run-cli.ts';
 
@@ -55,7 +55,7 @@ function askFor(request: CreateElicitation['elicitation']['request'], more: Part
 }
 
 describe('postern elicitations show', () => {
-  test('how it stands, what was asked, who by pseudonym, and every event of it and of nobody else', async () => {
+  test('prints status, request, pseudonym and only the events of the elicitation', async () => {
     const subject = somebody();
     const start = await created(stores.elicitations, ask(subject));
     const other = ask(somebody());
@@ -85,7 +85,7 @@ describe('postern elicitations show', () => {
     });
   });
 
-  test('the same as text, found by the URL that people see', async () => {
+  test('prints text, and accepts the URL of the page', async () => {
     const start = await created(stores.elicitations, ask(somebody()));
     await moved(stores.elicitations, start, cancel);
     const { code, out } = await show(`https://gate.example/e/${start.elicitationId}/leaving?x=1`);
@@ -95,7 +95,7 @@ describe('postern elicitations show', () => {
     expect(out).toMatch(/Z +elicitation\.cancelled +ev_/);
   });
 
-  test('never what was typed, sealed, written in a message or said of a fact', async () => {
+  test('never prints user input, sealed values, messages or values of facts', async () => {
     const requests: CreateElicitation['elicitation']['request'][] = [
       { kind: 'authorization', provider: 'github', scopes: ['repo'], expectedAccount: 'canary-account' },
       {
@@ -132,7 +132,7 @@ describe('postern elicitations show', () => {
     }
   });
 
-  test('nothing that a terminal acts on', async () => {
+  test('escapes control characters', async () => {
     const title = 'A\u001b[2Jb\u202ec\u2028d';
     const request = { kind: 'confirmation', digest, terms: { title, danger: 'normal', facts: [] } } as const;
     const { elicitationId } = await created(stores.elicitations, askFor(request));
@@ -142,7 +142,7 @@ describe('postern elicitations show', () => {
     expect((await reportOf(elicitationId)).asked.title).toBe(title);
   });
 
-  test('ends with 1 for what is not there, and for what is no id', async () => {
+  test('exits with 1 for an unknown or malformed id', async () => {
     const { elicitation } = ask(somebody());
     for (const id of [elicitation.elicitationId, 'el_', 'toString']) {
       const { code, out, err } = await show(id);

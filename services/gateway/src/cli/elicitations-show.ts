@@ -1,38 +1,38 @@
-import { type ElicitationId, parseElicitationId, shardIn } from '@postern/elicitation';
+import { definedOnly, type ElicitationId, parseElicitationId, shardIn } from '@postern/elicitation';
 import type { LoggedEvent, RedisStores } from '@postern/store-redis';
-import { CliError, type CliIo, type ExitCode, exitCodes } from './cli-io.ts';
+import { CliError, type CliIo, type ExitCode, exitCodes, printable, tableOf } from './cli-io.ts';
 import { type ElicitationReport, reportOf } from './elicitation-report.ts';
 import { openStore } from './open-store.ts';
-import { printable } from './printable.ts';
-import { tableOf } from './table.ts';
 
 const BATCH = 1000;
 
-/** `postern elicitations show`. Reads the store and changes nothing. Ends with 1 when there is no such elicitation. */
+/** `postern elicitations show`: reads only. Exits with 1 if the elicitation does not exist. */
 export async function elicitationsShow(
   p: { readonly configPath: string; readonly json: boolean; readonly elicitationId: string },
   io: CliIo,
 ): Promise<ExitCode> {
-  // The part of the URL after /e/ is what people can copy; the whole URL will do.
+  // Accepts the id or the URL that a user sees.
   const elicitationId = parseElicitationId(
     p.elicitationId.replace(/^https?:\/\/.*\/e\//, '').split(/[/?#]/, 1)[0] ?? '',
   );
-  if (elicitationId === undefined) throw new CliError('That is not the id of an elicitation (el_…), nor its URL.');
+  if (elicitationId === undefined) throw new CliError('Not an elicitation id (el_…) or URL.');
   await using store = await openStore(p.configPath, io);
   const elicitation = await store.stores.elicitations.read(elicitationId);
   if (elicitation === undefined)
-    throw new CliError('There is no such elicitation. What has ended is forgotten after a day; the log may know more.');
+    throw new CliError(
+      'Elicitation not found. Ended elicitations are deleted after a day; search the log for older ones.',
+    );
   const report = reportOf(elicitation, await eventsOf(store.stores, elicitationId), store.pseudonym);
   io.out(printable(p.json ? `${JSON.stringify(report)}\n` : textOf(report)));
-  return exitCodes.fine;
+  return exitCodes.ok;
 }
 
-/** Those that its shard still keeps, which are the newest of all its people. */
+/** Reads the events that the shard still retains. */
 async function eventsOf({ events }: RedisStores, elicitationId: ElicitationId): Promise<readonly LoggedEvent[]> {
   const found: LoggedEvent[] = [];
   let after: string | undefined;
   while (true) {
-    const read = await events.read(shardIn(elicitationId), { limit: BATCH, ...(after === undefined ? {} : { after }) });
+    const read = await events.read(shardIn(elicitationId), { limit: BATCH, ...definedOnly({ after }) });
     found.push(...read.filter(({ event }) => event.elicitationId === elicitationId));
     after = read.at(-1)?.position;
     if (after === undefined || read.length < BATCH) return found;
@@ -45,7 +45,7 @@ function textOf({ events, ...facts }: ElicitationReport): string {
   return [
     tableOf(['what', 'value'], rows),
     '',
-    happened.length === 0 ? 'No event of it is kept any more.' : tableOf(['at', 'event', 'event id'], happened),
+    happened.length === 0 ? 'No events are retained.' : tableOf(['at', 'event', 'event id'], happened),
     '',
   ].join('\n');
 }

@@ -1,11 +1,11 @@
 import { createRedisStores, openQueueRedis, type QueueRedis, type RedisStores } from '@postern/store-redis';
 import { createKeyRing, createVault, type Vault } from '@postern/vault';
-import type { GatewayConfig } from '../config/config-schema.ts';
-import { loadConfig } from '../config/load-config.ts';
-import { startEmbeddedRedis } from '../embedded-redis.ts';
-import { type Pseudonyms, pseudonymsOf } from '../pseudonyms.ts';
-import { hasOwnRedis, redisTarget } from '../redis-target.ts';
-import { StartError } from '../start-error.ts';
+import { type Pseudonyms, pseudonymsOf } from '../platform/audit/pseudonyms.ts';
+import type { GatewayConfig } from '../platform/config/config-schema.ts';
+import { loadConfig } from '../platform/config/load-config.ts';
+import { startEmbeddedRedis } from '../platform/redis/embedded-redis.ts';
+import { hasOwnRedis, redisTarget } from '../platform/redis/redis-target.ts';
+import { StartError } from '../platform/start-error.ts';
 import { CliError, type CliIo } from './cli-io.ts';
 
 export interface OpenStore extends AsyncDisposable {
@@ -13,20 +13,20 @@ export interface OpenStore extends AsyncDisposable {
   readonly stores: RedisStores;
   readonly config: GatewayConfig;
   readonly pseudonym: Pseudonyms;
-  /** Closed by whoever opens it. */
+  /** Opens a separate connection for job queues. The caller closes it. */
   readonly openQueueRedis: () => QueueRedis;
 }
 
 /**
- * The vault and the store of the gateway that this configuration is for. Where it keeps its private Redis, that one is
- * started, which works only while the gateway is not running.
+ * Opens the vault and the stores of a configuration. Starts the embedded Redis if one is configured, which works only while the gateway
+ * is stopped.
  * @throws ConfigError, CliError, UnsafeRedisError, StoreUnavailableError
  */
 export async function openStore(configPath: string, io: CliIo): Promise<OpenStore> {
   const config = loadConfig(configPath, io.env);
   const vault = createVault(createKeyRing(config.vault.keys));
   await using stack = new AsyncDisposableStack();
-  const own = hasOwnRedis(config.redis) ? stack.use(await ownRedis(config.redis.directory)) : undefined;
+  const own = hasOwnRedis(config.redis) ? stack.use(await startOwnRedis(config.redis.directory)) : undefined;
   const { stores: options, queue } = redisTarget(config.redis, own?.url);
   const stores = stack.use(
     await createRedisStores({
@@ -46,14 +46,14 @@ export async function openStore(configPath: string, io: CliIo): Promise<OpenStor
   };
 }
 
-async function ownRedis(directory: string) {
+async function startOwnRedis(directory: string) {
   try {
     return await startEmbeddedRedis(directory);
   } catch (error) {
     if (!(error instanceof StartError)) throw error;
     throw new CliError(
-      `${error.message}\nThe private Redis answers to its gateway alone. Stop the gateway first, or leave the work to it: a ` +
-        'running gateway re-wraps by itself and logs vault.keys_removable.',
+      `${error.message}\nOnly the gateway can connect to its embedded Redis. Stop the gateway first. To re-wrap, no command is needed: ` +
+        'a running gateway does it and logs vault.keys_removable.',
     );
   }
 }

@@ -6,7 +6,7 @@ import { createRedisStores, type RedisStores } from '@postern/store-redis';
 import { samples } from '@postern/testkit/contract';
 import { type RedisServer, startRedis } from '@postern/testkit/redis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { passkeyHolderOf } from '../flows/passkey-holder.ts';
+import { passkeyOwnerOf } from '../identity/passkeys/user-passkeys.ts';
 import { sampleConfig } from '../testing/sample-config.ts';
 import { runCli } from './run-cli.ts';
 
@@ -69,9 +69,9 @@ const add = (subject: Subject) =>
 const trail = async () => (await stores.audits.read({ limit: 100 })).map(({ line }) => JSON.parse(line));
 
 describe('S67: postern passkeys reset', () => {
-  test('removes every passkey of the person, however they are recognised, and of nobody else', async () => {
+  test('removes every passkey of the user in every identity mode, and no other passkey', async () => {
     const [subject, other] = [somebody(), somebody()];
-    const vouched = passkeyHolderOf({ identityMode: 'external', mcpServerId: vouching, subject });
+    const vouched = passkeyOwnerOf({ identityMode: 'external', mcpServerId: vouching, subject });
     for (const holder of [subject, subject, vouched, other]) expect(await add(holder)).toBe('added');
     const { code, out } = await reset(subject.issuer, subject.subject);
     const named = await cli('audit', 'pseudonym', subject.issuer, subject.subject);
@@ -88,7 +88,7 @@ describe('S67: postern passkeys reset', () => {
     );
   });
 
-  test('makes the next passkey count a day after it was added', async () => {
+  test('makes the next passkey count 24 hours after it was added', async () => {
     const subject = somebody();
     await add(subject);
     await reset(subject.issuer, subject.subject);
@@ -100,7 +100,7 @@ describe('S67: postern passkeys reset', () => {
     });
   });
 
-  test('ends with 1 and changes nothing where the person has no passkey', async () => {
+  test('exits with 1 and changes nothing if the user has no passkey', async () => {
     const subject = somebody();
     const before = (await trail()).length;
     expect(await reset(subject.issuer, subject.subject)).toMatchObject({ code: 1, out: '' });
@@ -109,7 +109,7 @@ describe('S67: postern passkeys reset', () => {
     expect(await trail()).toHaveLength(before);
   });
 
-  test.each([[['https://id.example.com']], [['a', 'b', 'c']]])('is misuse with %j', async args => {
+  test.each([[['https://id.example.com']], [['a', 'b', 'c']]])('exits with 2 for %j', async args => {
     expect((await reset(...args)).code).toBe(2);
   });
 });

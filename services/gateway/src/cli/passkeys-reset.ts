@@ -1,12 +1,13 @@
 import type { Subject } from '@postern/elicitation';
-import { passkeyHolderOf } from '../flows/passkey-holder.ts';
+import { passkeyOwnerOf } from '../identity/passkeys/user-passkeys.ts';
+import { announcementsOf } from '../platform/audit/pseudonyms.ts';
+import { auditByOperator } from './audit-commands.ts';
 import { CliError, type CliIo, type ExitCode, exitCodes } from './cli-io.ts';
 import { openStore } from './open-store.ts';
-import { auditByOperator } from './operator-audit.ts';
 
 /**
- * `postern passkeys reset`. Removes every passkey of a person, for somebody who has lost all of them: those of their sign-in, and those of
- * each application that vouches for them. Ends with 1 where there is none.
+ * `postern passkeys reset`: removes every passkey of a user who has lost all of them, in every identity mode. Exits with 1 if there is
+ * none.
  */
 export async function passkeysReset(
   p: { readonly configPath: string; readonly subject: Subject },
@@ -19,17 +20,18 @@ export async function passkeysReset(
     identity.mode === 'login' ? [] : [{ identityMode: identity.mode, mcpServerId: id, subject }],
   );
   let removed = 0;
-  for (const holder of [signedIn, ...others]) removed += await store.stores.passkeys.reset(passkeyHolderOf(holder));
-  if (removed === 0)
-    throw new CliError('That person has no passkey here. Check issuer and subject: both are compared exactly.');
+  const announcedAs = announcementsOf(store.config, store.pseudonym)(subject);
+  for (const holder of [signedIn, ...others])
+    removed += await store.stores.passkeys.reset(passkeyOwnerOf(holder), announcedAs);
+  if (removed === 0) throw new CliError('This user has no passkey. Check issuer and subject: both must match exactly.');
   await auditByOperator(
     store,
     { event: 'passkey.reset', subject: store.pseudonym(subject), removed },
     'passkeys reset',
   );
   io.out(
-    `Removed ${removed === 1 ? '1 passkey' : `${removed} passkeys`} of ${store.pseudonym(subject)}. The next one approves payments 24 hours ` +
+    `Removed ${removed === 1 ? '1 passkey' : `${removed} passkeys`} of ${store.pseudonym(subject)}. The next one can approve payments 24 hours ` +
       'after it was added.\n',
   );
-  return exitCodes.fine;
+  return exitCodes.ok;
 }

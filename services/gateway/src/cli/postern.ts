@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { runCli } from './run-cli.ts';
 
-/** The process of the command. Ctrl-C asks it to stop cleanly; a second one ends it at once. */
+/** The process of the command. The first Ctrl-C stops it cleanly, the second one immediately. */
 const stopping = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stopping.abort());
 

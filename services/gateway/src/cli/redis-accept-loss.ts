@@ -1,8 +1,8 @@
 import { SHARDS, type Shard } from '@postern/elicitation';
 import { DEPLOYMENT_ID } from '@postern/store-redis';
+import { auditByOperator } from './audit-commands.ts';
 import { CliError, type CliIo, type ExitCode, exitCodes } from './cli-io.ts';
 import { openStore } from './open-store.ts';
-import { auditByOperator } from './operator-audit.ts';
 import { deploymentsIn, type InspectedShards, inspected } from './redis-status.ts';
 
 interface AcceptLoss {
@@ -14,8 +14,8 @@ interface AcceptLoss {
 }
 
 /**
- * `postern redis accept-loss`. Begins a new epoch in the shards that have none, with `--all` in every shard; touches nothing else.
- * Gateways that run see it within seconds and serve again.
+ * `postern redis accept-loss`: begins a new epoch in the shards without one, with `--all` in every shard. Changes nothing else. Running
+ * replicas resume within seconds.
  */
 export async function redisAcceptLoss(p: AcceptLoss, io: CliIo): Promise<ExitCode> {
   await using store = await openStore(p.configPath, io);
@@ -30,42 +30,42 @@ export async function redisAcceptLoss(p: AcceptLoss, io: CliIo): Promise<ExitCod
     io.out(`${foreign.length} shards belong to another deployment: ${strangers.join(', ')}.\n`);
     if (!p.all)
       throw new CliError(
-        'This looks like the Redis of another deployment. Check redis.url, redis.prefix and redis.deployment. To take its shards ' +
-          'over all the same, add --all.',
+        'This looks like the Redis of another deployment. Check redis.url, redis.prefix and redis.deployment. To take over its ' +
+          'shards anyway, add --all.',
       );
   }
   const shards = p.all ? SHARDS : missing;
   if (shards.length === 0) {
     io.out('Nothing to accept.\n');
-    return exitCodes.fine;
+    return exitCodes.ok;
   }
   if (!p.yes) {
     io.out(
-      `Would begin a new epoch in ${shards.length} shards. Elicitations, connections and one-time records that were there stay lost, ` +
-        'and requests that were made once may be repeated. Add --yes to do it.\n',
+      `Would begin a new epoch in ${shards.length} shards. Their elicitations, connections and one-time values stay lost, and used ` +
+        'requests may succeed again. Add --yes to apply.\n',
     );
-    return exitCodes.trouble;
+    return exitCodes.failure;
   }
   const epoch = Math.max(Date.now(), ...[...found.values()].map(({ epoch: known }) => (known?.epoch ?? 0) + 1));
   await epochs.begin({ deployment, epoch }, shards, { replaces: p.all });
   const accepted = { event: 'redis.loss_accepted', deployment, shards: shards.length };
   await auditByOperator(store, accepted, 'loss accepted');
-  io.out(`Accepted in ${shards.length} shards. Gateways become ready within seconds.\n`);
-  return exitCodes.fine;
+  io.out(`Accepted in ${shards.length} shards. Replicas become ready within seconds.\n`);
+  return exitCodes.ok;
 }
 
-/** @throws CliError where it is unknown or contradictory */
+/** @throws CliError if the deployment is unknown or contradictory */
 function deploymentOf(p: AcceptLoss, configured: string | undefined, found: InspectedShards): string {
   if (p.deployment !== undefined && !DEPLOYMENT_ID.test(p.deployment))
-    throw new CliError('--deployment: not an id (dp_…).');
+    throw new CliError('--deployment is not a deployment id (dp_…).');
   if (p.deployment !== undefined && configured !== undefined && p.deployment !== configured)
-    throw new CliError(`--deployment is ${p.deployment}, and redis.deployment is ${configured}.`);
+    throw new CliError(`--deployment is ${p.deployment}, but redis.deployment is ${configured}.`);
   const known = [...deploymentsIn(found)].flatMap(each => each ?? []);
   const deployment = p.deployment ?? configured ?? (known.length === 1 ? known[0] : undefined);
   if (deployment === undefined)
     throw new CliError(
       `Redis names ${known.length === 0 ? 'no deployment' : `several deployments (${known.join(', ')})`}, and redis.deployment is ` +
-        'not set. Add --deployment with the id that the log line redis.data_lost names.',
+        'not set. Add --deployment with the id from the log line redis.data_lost.',
     );
   return deployment;
 }

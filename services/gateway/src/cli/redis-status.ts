@@ -1,19 +1,18 @@
 import { SHARDS } from '@postern/elicitation';
 import type { RedisEpochs } from '@postern/store-redis';
-import { CliError, type CliIo, type ExitCode, exitCodes } from './cli-io.ts';
+import { CliError, type CliIo, type ExitCode, exitCodes, tableOf } from './cli-io.ts';
 import { openStore } from './open-store.ts';
-import { tableOf } from './table.ts';
 
 export type InspectedShards = Awaited<ReturnType<RedisEpochs['inspect']>>;
 
-/** Shards that have the same epoch, or none. */
+/** Number of shards with the same epoch, or without one. */
 interface EpochCensus {
   readonly deployment: string | undefined;
   readonly since: string | undefined;
   readonly shards: number;
 }
 
-/** `postern redis status`. Ends with 1 when not all shards belong to the one deployment. */
+/** `postern redis status`: exits with 1 unless all shards belong to this deployment. */
 export async function redisStatus(
   p: { readonly configPath: string; readonly json: boolean },
   io: CliIo,
@@ -22,7 +21,7 @@ export async function redisStatus(
   const configured = store.config.redis.deployment;
   const found = await inspected(store.stores.epochs);
   const epochs = censusOf(found);
-  if (p.json) io.out(`${JSON.stringify({ ...(configured === undefined ? {} : { configured }), epochs })}\n`);
+  if (p.json) io.out(`${JSON.stringify({ configured, epochs })}\n`);
   else
     io.out(
       `redis.deployment: ${configured ?? 'not set'}\n${tableOf(
@@ -33,18 +32,18 @@ export async function redisStatus(
   const deployments = deploymentsIn(found);
   const isSound =
     !deployments.has(undefined) && deployments.size === 1 && deployments.has(configured ?? [...deployments][0]);
-  return isSound ? exitCodes.fine : exitCodes.trouble;
+  return isSound ? exitCodes.ok : exitCodes.failure;
 }
 
-/** Every shard, or none. @throws CliError */
+/** Inspects all shards. @throws CliError if some do not respond */
 export async function inspected(epochs: RedisEpochs): Promise<InspectedShards> {
   const found = await epochs.inspect();
   if (found.size < SHARDS.length)
-    throw new CliError(`${SHARDS.length - found.size} shards do not answer. Look after Redis first.`);
+    throw new CliError(`${SHARDS.length - found.size} shards do not respond. Repair Redis first.`);
   return found;
 }
 
-/** Undefined stands for shards without an epoch. */
+/** Undefined represents shards without an epoch. */
 export function deploymentsIn(found: InspectedShards): ReadonlySet<string | undefined> {
   return new Set([...found.values()].map(({ epoch }) => epoch?.deployment));
 }

@@ -13,7 +13,7 @@ import { type RedisServer, startRedis } from '@postern/testkit/redis';
 import { createKeyRing, createVault, kidOf } from '@postern/vault';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { connectionContext } from '../flows/connection-context.ts';
+import { connectionContext } from '../sealing/seal-contexts.ts';
 import { sampleConfig } from '../testing/sample-config.ts';
 import { runCli } from './run-cli.ts';
 
@@ -99,7 +99,7 @@ describe('postern vault', () => {
     return { code, out, err };
   }
 
-  test('status counts by key, and is fine with what is configured', async () => {
+  test('status counts values by key, and exits with 0 if all keys are configured', async () => {
     await connectMany('old', 3);
     await connectMany('new', 2);
     const config = await configWith('new', 'old');
@@ -117,14 +117,14 @@ describe('postern vault', () => {
     expect(table[2]?.split(/\s+/)).toEqual(['old', 'old', '3', '0', '0', '0', '0', '3']);
   });
 
-  test('status names a lost key and ends with 1', async () => {
+  test('status names a lost key and exits with 1', async () => {
     await connectMany('gone', 2);
     const { code, err } = await run(['vault', 'status', '-c', await configWith('new')]);
     expect(code).toBe(1);
     expect(err).toMatch(/"gone": 2 /);
   });
 
-  test('rewrap brings everything under the current key, and the old one may go', async () => {
+  test('rewrap re-wraps every value under the current key, so that the old key can be removed', async () => {
     const connectionIds = await connectMany('old', 50);
     const { code, out } = await run(['vault', 'rewrap', '--json', '-c', await configWith('new', 'old')]);
     expect(code).toBe(0);
@@ -138,14 +138,14 @@ describe('postern vault', () => {
     }
   });
 
-  test('rewrap with nothing to do says what is removable', async () => {
+  test('rewrap with nothing to do names the removable keys', async () => {
     await connectMany('new', 3);
     const { code, out } = await run(['vault', 'rewrap', '-c', await configWith('new', 'old')]);
     expect(code).toBe(0);
     expect(out).toMatch(/"old".*: 0 values/);
   });
 
-  test('rewrap that is stopped keeps what is done, and goes on when run again', async () => {
+  test('rewrap keeps its progress when interrupted, and continues when run again', async () => {
     const connectionIds = await connectMany('old', 200);
     const config = await configWith('new', 'old');
     const stopping = new AbortController();
@@ -164,7 +164,7 @@ describe('postern vault', () => {
     expect(new Set(kids)).toEqual(new Set(['new']));
   });
 
-  test('rewrap does what it can, names the lost key and ends with 1', async () => {
+  test('rewrap re-wraps the values that open, names the lost key and exits with 1', async () => {
     await connectMany('gone', 2);
     await connectMany('old', 3);
     const { code, out, err } = await run(['vault', 'rewrap', '--json', '-c', await configWith('new', 'old')]);
@@ -173,7 +173,7 @@ describe('postern vault', () => {
     expect(err).toMatch(/"gone": 2 /);
   });
 
-  test('progress is a bar on a terminal, and lines elsewhere', async () => {
+  test('rewrap shows a bar on a terminal, and lines elsewhere', async () => {
     await connectMany('old', 70);
     const config = await configWith('new', 'old');
     const watched = await run(['vault', 'rewrap', '-c', config], { isTerminal: true });
@@ -183,7 +183,7 @@ describe('postern vault', () => {
     expect(again.err).toMatch(/^100 % {2}0 of 0$/m);
   });
 
-  test('new-key writes a key that fits, for its owner alone, and never over another', async () => {
+  test('new-key writes a valid key readable only by its owner, and never overwrites a file', async () => {
     const path = join(folder, 'fresh.key');
     const { code, out } = await run(['vault', 'new-key', '--kid', 'key-2', '--out', path]);
     expect(code).toBe(0);
@@ -206,19 +206,19 @@ describe('postern vault', () => {
   });
 
   test.each([[['vault']], [['vault', 'open']], [['--force']], [['vault', 'status', '--config']]])(
-    'misuse ends with 2: %j',
+    'exits with 2 for %j',
     async args => {
       expect((await run(args)).code).toBe(2);
     },
   );
 
-  test.each([[[]], [['--help']], [['vault', 'rewrap', '-h']]])('help: %j', async args => {
+  test.each([[[]], [['--help']], [['vault', 'rewrap', '-h']]])('prints help for %j', async args => {
     const { code, out } = await run(args);
     expect(code).toBe(0);
     for (const name of ['status', 'rewrap', 'new-key']) expect(out).toContain(`postern vault ${name}`);
   });
 
-  test('a bad configuration and a missing Redis are explained', async () => {
+  test('explains a bad configuration and an unreachable Redis', async () => {
     expect(await run(['vault', 'status', '-c', join(folder, 'none.yaml')])).toMatchObject({ code: 1, out: '' });
     const config = join(folder, 'nowhere.yaml');
     await writeFile(config, JSON.stringify(sampleConfig({ redis: { url: 'redis://127.0.0.1:1' } })));
@@ -227,7 +227,7 @@ describe('postern vault', () => {
     expect(err).not.toContain('Unexpected');
   });
 
-  test('the process: arguments, streams and exit code', async () => {
+  test('the process passes arguments, streams and the exit code', async () => {
     await connectMany('gone', 1);
     const config = await configWith('new');
     const args = [fileURLToPath(new URL('postern.ts', import.meta.url)), 'vault', 'status', '--json'];

@@ -1,60 +1,56 @@
 import { parseArgs } from 'node:util';
 import { VaultError } from '@postern/vault';
-import { explanationOf } from '../start-error.ts';
-import { audit } from './audit.ts';
-import { auditPseudonym } from './audit-pseudonym.ts';
+import { explanationOf } from '../platform/start-error.ts';
+import { audit, auditPseudonym } from './audit-commands.ts';
 import { CliError, type CliIo, type ExitCode, exitCodes } from './cli-io.ts';
 import { elicitationsShow } from './elicitations-show.ts';
+import { receiptsNewKey, vaultNewKey } from './new-key-commands.ts';
 import { passkeysReset } from './passkeys-reset.ts';
-import { receiptsNewKey } from './receipts-new-key.ts';
 import { redisAcceptLoss } from './redis-accept-loss.ts';
 import { redisStatus } from './redis-status.ts';
-import { vaultNewKey } from './vault-new-key.ts';
 import { vaultRewrap } from './vault-rewrap.ts';
 import { vaultStatus } from './vault-status.ts';
-import { webhooksDead } from './webhooks-dead.ts';
-import { webhooksEnable } from './webhooks-enable.ts';
-import { webhooksList } from './webhooks-list.ts';
-import { webhooksRedeliver } from './webhooks-redeliver.ts';
+import { webhooksDead, webhooksEnable, webhooksList, webhooksRedeliver } from './webhooks-commands.ts';
 
-const HELP = `postern: the command beside the gateway
+const HELP = `postern: start and operate the gateway
 
-  postern vault status            which keys are in use, and for how many stored values
-  postern vault rewrap            bring every stored value under the current key
-  postern vault new-key           write a fresh key to a file, and say how to configure it
-  postern receipts new-key        the same for a key that signs receipts
-  postern redis status            whether Redis has the data of this deployment
-  postern redis accept-loss       go on with a Redis that has lost data, once nothing can be restored
-  postern audit                   the audit trail, where audit.stream keeps it: one JSON object per line
+  postern start [file]            start the gateway, as does postern alone; default $POSTERN_CONFIG or postern.config.yaml
+  postern vault status            list the keys in use and the number of stored values under each
+  postern vault rewrap            re-wrap every stored value under the current key
+  postern vault new-key           write a new key to a file and explain how to configure it
+  postern receipts new-key        write a new key that signs receipts
+  postern redis status            check that Redis has the data of this deployment
+  postern redis accept-loss       resume with a Redis that has lost data which cannot be restored
+  postern audit                   print the audit trail (needs audit.stream), one JSON object per line
   postern audit pseudonym <issuer> <subject>
-                                  the name under which a person stands there
-  postern elicitations show <id>  for support: how one ask stands; nothing typed, nothing secret
+                                  print the pseudonym of a user in the audit trail
+  postern elicitations show <id>  print the status and history of an elicitation, without secrets or user input
   postern passkeys reset <issuer> <subject>
-                                  for somebody who has lost all their passkeys; the next one counts a day later
-  postern webhooks list           how each endpoint stands, and what waits for it
-  postern webhooks dead           deliveries that were given up, with the reason
+                                  remove all passkeys of a user; the next one approves payments after 24 hours
+  postern webhooks list           list the endpoints with their status and pending deliveries
+  postern webhooks dead           list failed deliveries with the reason
   postern webhooks redeliver <event id> | --all
-                                  begins anew with those
+                                  retry failed deliveries
   postern webhooks enable <endpoint>
-                                  after its receiver said 410, or failed for 72 hours
+                                  enable an endpoint that responded 410 or failed for 72 hours
 
 Options
   -c, --config <file>   the gateway's configuration; default $POSTERN_CONFIG or postern.config.yaml
-  -f, --follow          audit: go on with what comes
-      --yes             accept-loss: do it; without it, says what would be done
-      --all             accept-loss: in every shard, also of another deployment or after a backup was restored
-      --deployment <id> accept-loss: whose data it was, where neither redis.deployment nor Redis says so
+  -f, --follow          audit: keep printing new events
+      --yes             accept-loss: apply; without it, a dry run
+      --all             accept-loss: in every shard, also of another deployment or after a restored backup
+      --deployment <id> accept-loss: id of the deployment, if neither redis.deployment nor Redis has it
       --json            status, rewrap, show, list, dead: one JSON document instead of text
       --kid <name>      new-key: name of the key; default key- and the date, for receipts its thumbprint
-      --out <file>      new-key: where to write it; default <kid>.key or <kid>.jwk
+      --out <file>      new-key: output file; default <kid>.key or <kid>.jwk
   -h, --help
 
 REDIS_URL overrides redis.url, as it does for the gateway.
 
-Rotation takes four steps, each on all replicas before the next: add the new key in second place of vault.keys; move it
-to the first; wait for the gateway to re-wrap, or run rewrap; remove the old key when status counts nothing under it.
+Rotate a key in four steps, each on all replicas before the next: add the new key in second place of vault.keys; move it
+to the first place; wait for the gateway to re-wrap, or run rewrap; remove the old key once status counts no value under it.
 
-Exit codes: 0 fine, 1 something is wrong or left to do, 2 wrong usage, 130 stopped by Ctrl-C.
+Exit codes: 0 success, 1 failure or work left to do, 2 wrong usage, 130 interrupted.
 `;
 
 const options = {
@@ -69,23 +65,23 @@ const options = {
   help: { type: 'boolean', short: 'h', default: false },
 } as const;
 
-/** One run of the command; never throws. */
+/** Runs one command. Never throws. */
 export async function runCli(args: readonly string[], io: CliIo): Promise<ExitCode> {
   try {
     const { values, positionals } = parse(args);
     if (values.help || positionals.length === 0) {
       io.out(HELP);
-      return exitCodes.fine;
+      return exitCodes.ok;
     }
     const configPath = values.config ?? io.env['POSTERN_CONFIG'] ?? 'postern.config.yaml';
     const { json } = values;
     if (positionals.join(' ') === 'audit') return await audit({ configPath, follow: values.follow }, io);
     const [noun, verb, id, ...more] = positionals;
-    const [subject, ...rest] = more;
-    if (id !== undefined && subject !== undefined && rest.length === 0) {
-      const person = { issuer: id, subject };
-      if (noun === 'passkeys' && verb === 'reset') return await passkeysReset({ configPath, subject: person }, io);
-      if (noun === 'audit' && verb === 'pseudonym') return auditPseudonym({ configPath, subject: person }, io);
+    const [sub, ...rest] = more;
+    if (id !== undefined && sub !== undefined && rest.length === 0) {
+      const subject = { issuer: id, subject: sub };
+      if (noun === 'passkeys' && verb === 'reset') return await passkeysReset({ configPath, subject }, io);
+      if (noun === 'audit' && verb === 'pseudonym') return auditPseudonym({ configPath, subject }, io);
     }
     if (id !== undefined && more.length === 0) {
       if (noun === 'elicitations' && verb === 'show')
@@ -122,10 +118,10 @@ export async function runCli(args: readonly string[], io: CliIo): Promise<ExitCo
   } catch (error) {
     if (error instanceof UsageError) {
       io.err(`${error.message}\nTry: postern --help\n`);
-      return exitCodes.misuse;
+      return exitCodes.usage;
     }
     io.err(`${textOf(error)}\n`);
-    return exitCodes.trouble;
+    return exitCodes.failure;
   }
 }
 
@@ -137,11 +133,11 @@ function parse(args: readonly string[]) {
   try {
     return parseArgs({ args: [...args], options, allowPositionals: true });
   } catch (error) {
-    throw new UsageError(error instanceof Error ? error.message : 'The arguments cannot be read.');
+    throw new UsageError(error instanceof Error ? error.message : 'Cannot parse the arguments.');
   }
 }
 
-/** Nothing is said of a surprise but its name: its text may hold anything. */
+/** Shows only the name of an unexpected error, because its message may contain secrets. */
 function textOf(error: unknown): string {
   if (error instanceof CliError || error instanceof VaultError) return error.message;
   return explanationOf(error) ?? `Unexpected: ${error instanceof Error ? error.name : typeof error}.`;

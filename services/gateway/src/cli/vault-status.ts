@@ -1,10 +1,9 @@
 import { sealedKinds } from '@postern/store-redis';
-import { type KeyUse, type SealedCensus, takeCensus, totalOf } from '../rewrap.ts';
-import { type CliIo, type ExitCode, exitCodes } from './cli-io.ts';
+import { type KeyUse, type SealedCensus, takeCensus, totalOf } from '../sealing/rewrap.ts';
+import { type CliIo, type ExitCode, exitCodes, tableOf } from './cli-io.ts';
 import { openStore } from './open-store.ts';
-import { tableOf } from './table.ts';
 
-/** `postern vault status`. Ends with 1 when values stand under a key that is not configured, or name none. */
+/** `postern vault status`: exits with 1 if values are sealed under an unconfigured key, or name no key. */
 export async function vaultStatus(
   p: { readonly configPath: string; readonly json: boolean },
   io: CliIo,
@@ -13,13 +12,13 @@ export async function vaultStatus(
   const census = await takeCensus({ records: store.stores.sealedRecords, vault: store.vault });
   io.out(p.json ? `${JSON.stringify(census)}\n` : textOf(census));
   warn(census, io);
-  return isSound(census) ? exitCodes.fine : exitCodes.trouble;
+  return isSound(census) ? exitCodes.ok : exitCodes.failure;
 }
 
 export const isSound = ({ keys, unreadable }: SealedCensus): boolean =>
   unreadable.length === 0 && keys.every(({ role }) => role !== 'unknown');
 
-/** Old keys under which nothing stands. With damaged records about, nobody can tell. */
+/** Old keys without values. Unknown, hence none, if there are unreadable records. */
 export function removableKeys({ keys, unreadable }: SealedCensus): readonly KeyUse[] {
   return unreadable.length > 0 ? [] : keys.filter(({ role, counts }) => role === 'old' && totalOf(counts) === 0);
 }
@@ -41,14 +40,14 @@ function textOf(census: SealedCensus): string {
   return [table, ...(notes.length === 0 ? [] : ['', ...notes]), ''].join('\n');
 }
 
-/** A lost key is named: these values cannot be opened until it is configured again. */
+/** Reports lost keys and unreadable records. */
 export function warn({ keys, unreadable }: SealedCensus, io: CliIo): void {
   for (const { kid, role, counts } of keys) {
     if (role === 'unknown')
       io.err(
-        `LOST KEY "${kid}": ${totalOf(counts)} values are sealed under it and it is not configured. They cannot be opened ` +
-          'until it is back in vault.keys.\n',
+        `LOST KEY "${kid}": ${totalOf(counts)} values are sealed under this key, which is not configured. They cannot be opened ` +
+          'until it is in vault.keys again.\n',
       );
   }
-  for (const { kind, id } of unreadable) io.err(`DAMAGED ${kind} ${id}: no key can be read from it.\n`);
+  for (const { kind, id } of unreadable) io.err(`DAMAGED ${kind} ${id}: its key id is unreadable.\n`);
 }

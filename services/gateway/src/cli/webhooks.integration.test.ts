@@ -54,7 +54,7 @@ async function configFor(prefix: string, url: string): Promise<string> {
 }
 const quiet = { statuses: ['pending' as const] };
 
-test('dead deliveries are listed with their reason and delivered when the receiver is well again', async () => {
+test('lists dead deliveries with their reason and redelivers them once the receiver works again', async () => {
   let status = 500;
   await using receiver = await startReceiver(() => status);
   await using stage = await webhookStage({ address: { url: redis.url }, prefix: 'dead' });
@@ -86,7 +86,7 @@ test('dead deliveries are listed with their reason and delivered when the receiv
   expect((await run('webhooks', 'redeliver', one, '-c', config)).code).toBe(1);
   expect(await run('webhooks', 'redeliver', '--all', '-c', config)).toMatchObject({
     code: 0,
-    out: '129 deliveries begin anew.\n',
+    out: 'Retrying 129 deliveries.\n',
   });
   await until(() => expect(receiver.received).toHaveLength(260));
   expect(new Set(receiver.ids().slice(130))).toEqual(new Set(eventIds));
@@ -95,7 +95,7 @@ test('dead deliveries are listed with their reason and delivered when the receiv
   await webhooks.stop();
 });
 
-test('a disabled endpoint goes on when it is enabled', async () => {
+test('a disabled endpoint resumes when it is enabled', async () => {
   await using receiver = await startReceiver(nth => (nth === 1 ? 410 : 204));
   await using stage = await webhookStage({ address: { url: redis.url }, prefix: 'enable' });
   const config = await configFor('enable', receiver.url);
@@ -117,11 +117,11 @@ test.each([
   [['webhooks', 'redeliver', 'ev_1', '--all']],
   [['webhooks', 'redeliver', 'ev_1', 'ev_2']],
   [['webhooks', 'enable']],
-])('misuse ends with 2: %j', async args => {
+])('exits with 2 for %j', async args => {
   expect((await run(...args)).code).toBe(2);
 });
 
-test('without webhooks in the configuration it says so', async () => {
+test('fails with an explanation if no webhooks are configured', async () => {
   const path = join(folder, 'none.yaml');
   await writeFile(path, JSON.stringify(sampleConfig({ redis: { url: redis.url } })));
   expect(await run('webhooks', 'list', '-c', path)).toMatchObject({ code: 1, out: '' });

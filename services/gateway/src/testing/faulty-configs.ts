@@ -31,19 +31,19 @@ function withWebhooks(...webhooks: readonly object[]) {
 
 const limits = 'mcpServers[0].payment.maxAmount';
 const stripe = { type: 'stripe', name: 'stripe-main', secretKey: 'sk_live_1', webhookSecrets: ['whsec_1'] };
-/** Payments by Stripe alone, within these limits. */
+/** A configuration with payments by Stripe only, within these limits. */
 const withStripe = (maxAmount: Readonly<Record<string, number>>) => ({
   ...withServer({ payment: { processors: [stripe.name], maxAmount } }),
   processors: [stripe],
 });
 
-/** Documents with one fault each: what it is, the document, the paths that the gateway names. */
+/** Configurations with one fault each: its name, the document, and the paths in the error. */
 export const faultyConfigs: readonly (readonly [fault: string, document: unknown, paths: readonly string[]])[] = [
-  ['nothing', undefined, ['']],
-  ['a list', [], ['']],
+  ['an empty document', undefined, ['']],
+  ['a list as document', [], ['']],
   ['an unknown field', { ...sampleConfig(), publicURL: 'https://gate.example' }, ['']],
-  ['an unknown field deeper down', withServer({ apikey: 'x' }), ['mcpServers[0]']],
-  ['a public URL that is none', sampleConfig({ publicUrl: 'gate' }), ['publicUrl']],
+  ['an unknown nested field', withServer({ apikey: 'x' }), ['mcpServers[0]']],
+  ['a malformed public URL', sampleConfig({ publicUrl: 'gate' }), ['publicUrl']],
   ['http off loopback', sampleConfig({ publicUrl: 'http://gate.example' }), ['publicUrl']],
   ['http on a look-alike of loopback', sampleConfig({ publicUrl: 'http://127.0.0.1.example' }), ['publicUrl']],
   ['another scheme', sampleConfig({ publicUrl: 'ftp://gate.example' }), ['publicUrl']],
@@ -55,33 +55,37 @@ export const faultyConfigs: readonly (readonly [fault: string, document: unknown
     ['mcpServers[0].limits.storedMegabytes'],
   ],
   ['a port out of range', sampleConfig({ listen: { port: 70_000 } }), ['listen.port']],
-  ['a proxy by name', sampleConfig({ trustProxy: ['proxy.example'] }), ['trustProxy[0]']],
-  ['a proxy that is everybody', sampleConfig({ trustProxy: ['10.0.0.0/8', '0.0.0.0/0'] }), ['trustProxy[1]']],
-  ['a Redis by http', sampleConfig({ redis: { url: 'http://redis:6379' } }), ['redis.url']],
+  ['a trusted proxy by host name', sampleConfig({ trustProxy: ['proxy.example'] }), ['trustProxy[0]']],
   [
-    'two ways to Redis',
+    'a trusted proxy range that covers all addresses',
+    sampleConfig({ trustProxy: ['10.0.0.0/8', '0.0.0.0/0'] }),
+    ['trustProxy[1]'],
+  ],
+  ['an http URL of Redis', sampleConfig({ redis: { url: 'http://redis:6379' } }), ['redis.url']],
+  [
+    'both a Redis URL and Sentinels',
     sampleConfig({ redis: { url: 'redis://one', sentinel: { nodes: ['redis://two'], masterName: 'postern' } } }),
     ['redis'],
   ],
   [
-    'Sentinels that do not agree on how to sign in',
+    'Sentinels with different credentials',
     sampleConfig({ redis: { sentinel: { nodes: ['redis://:a@one', 'redis://:b@two'], masterName: 'postern' } } }),
     ['redis.sentinel.nodes'],
   ],
-  ['TLS for an address without it', sampleConfig({ redis: { url: 'redis://one', tls: {} } }), ['redis.tls']],
+  ['TLS settings for a redis:// address', sampleConfig({ redis: { url: 'redis://one', tls: {} } }), ['redis.tls']],
   [
     'a certificate without its key',
     sampleConfig({ redis: { url: 'rediss://one', tls: { certFile: 'one.crt' } } }),
     ['redis.tls'],
   ],
   [
-    'replicas of a private Redis',
+    'the durability profile ha for an embedded Redis',
     sampleConfig({ redis: { durability: { profile: 'ha' } } }),
     ['redis.durability.profile'],
   ],
-  ['a Redis cluster by name', sampleConfig({ redis: { cluster: ['redis'] } }), ['redis.cluster[0]']],
-  ['a Redis and a cluster', sampleConfig({ redis: { url: 'redis://a', cluster: ['redis://b'] } }), ['redis']],
-  ['a prefix that takes over the hash tag', sampleConfig({ redis: { prefix: 'a:{b}' } }), ['redis.prefix']],
+  ['a Redis Cluster node without a URL', sampleConfig({ redis: { cluster: ['redis'] } }), ['redis.cluster[0]']],
+  ['both a Redis URL and a cluster', sampleConfig({ redis: { url: 'redis://a', cluster: ['redis://b'] } }), ['redis']],
+  ['a prefix with a hash tag', sampleConfig({ redis: { prefix: 'a:{b}' } }), ['redis.prefix']],
   ['no vault key', sampleConfig({ vault: { keys: [] } }), ['vault.keys']],
   ['a short vault key', withKey(randomBytes(16).toString('base64')), ['vault.keys[0].key']],
   ['a long vault key', withKey(randomBytes(33).toString('base64')), ['vault.keys[0].key']],
@@ -90,40 +94,48 @@ export const faultyConfigs: readonly (readonly [fault: string, document: unknown
   ['a password as vault key', withKey('correct horse battery staple'), ['vault.keys[0].key']],
   ['no MCP server', sampleConfig({ mcpServers: [] }), ['mcpServers']],
   ['an MCP server without credential', withServer({ apiKeys: [] }), ['mcpServers[0].apiKeys']],
-  ['an API key in clear', withServer({ apiKeys: [{ hash: 'pk_clear' }] }), ['mcpServers[0].apiKeys[0].hash']],
+  ['an API key in plain text', withServer({ apiKeys: [{ hash: 'pk_clear' }] }), ['mcpServers[0].apiKeys[0].hash']],
   [
     'an expiry without zone',
     withServer({ apiKeys: [{ hash: hashOf('x'), expires: '2026-01-01' }] }),
     ['mcpServers[0].apiKeys[0].expires'],
   ],
   ['a wildcard return URL', withServer({ returnUrls: ['https://*.example/back'] }), ['mcpServers[0].returnUrls[0]']],
-  ['a plain return URL', withServer({ returnUrls: ['http://app.example/'] }), ['mcpServers[0].returnUrls[0]']],
+  ['a return URL with http', withServer({ returnUrls: ['http://app.example/'] }), ['mcpServers[0].returnUrls[0]']],
   ['a script as return URL', withServer({ returnUrls: ['javascript:alert(1)'] }), ['mcpServers[0].returnUrls[0]']],
-  ['a return URL of a made-up scheme', withServer({ returnUrls: ['x://localhost/'] }), ['mcpServers[0].returnUrls[0]']],
   [
-    'a script that looks like loopback',
+    'a return URL with an unknown scheme',
+    withServer({ returnUrls: ['x://localhost/'] }),
+    ['mcpServers[0].returnUrls[0]'],
+  ],
+  [
+    'a script with a loopback host as return URL',
     withServer({ returnUrls: ['javascript://localhost/%0aalert(1)'] }),
     ['mcpServers[0].returnUrls[0]'],
   ],
   ['a return URL with a user', withServer({ returnUrls: ['https://a@app.example/'] }), ['mcpServers[0].returnUrls[0]']],
-  ['an MCP endpoint that is no URL', withServer({ url: 'tracker' }), ['mcpServers[0].url']],
+  ['an MCP endpoint that is not a URL', withServer({ url: 'tracker' }), ['mcpServers[0].url']],
   ['an unknown kind', withServer({ kinds: ['everything'] }), ['mcpServers[0].kinds[0]']],
   ['an unknown provider', withServer({ providers: ['forge', 'nowhere'] }), ['mcpServers[0].providers']],
-  ['an issuer nobody signs in at', withServer({ issuers: ['https://other.example'] }), ['mcpServers[0].issuers']],
+  [
+    'an issuer without identity provider',
+    withServer({ issuers: ['https://other.example'] }),
+    ['mcpServers[0].issuers'],
+  ],
   ['no issuer', withServer({ issuers: [] }), ['mcpServers[0].issuers']],
-  ['loopback identity in public', withServer({ identity: { mode: 'loopback' } }), ['mcpServers[0].identity']],
+  ['loopback identity with a public URL', withServer({ identity: { mode: 'loopback' } }), ['mcpServers[0].identity']],
   [
     'loopback identity for the whole network',
     { ...withServer({ identity: { mode: 'loopback' } }), publicUrl: 'http://localhost', listen: { host: '0.0.0.0' } },
     ['mcpServers[0].identity'],
   ],
   [
-    'a group of two identity modes',
+    'a group with two identity modes',
     groupOf({ mode: 'login' }, { mode: 'external', verifyUrl: 'https://app.example/verify' }),
     ['mcpServers[1].group'],
   ],
   [
-    'a group of two applications',
+    'a group with two applications',
     groupOf(
       { mode: 'external', verifyUrl: 'https://app.example/verify' },
       { mode: 'external', verifyUrl: 'https://other.example/verify' },
@@ -131,7 +143,7 @@ export const faultyConfigs: readonly (readonly [fault: string, document: unknown
     ['mcpServers[1].group'],
   ],
   [
-    'a plain verify URL',
+    'a verify URL with http',
     withServer({ identity: { mode: 'external', verifyUrl: 'http://app.example' } }),
     ['mcpServers[0].identity.verifyUrl'],
   ],
@@ -145,10 +157,10 @@ export const faultyConfigs: readonly (readonly [fault: string, document: unknown
     withServer({ jwks: { keys: [{ kty: 'oct', k: 'c2VjcmV0', kid: 'a' }] } }),
     ['mcpServers[0].jwks.keys[0].kty'],
   ],
-  ['half a JWK', withServer({ jwks: { keys: [{ kty: 'EC', kid: 'a' }] } }), ['mcpServers[0].jwks.keys[0]']],
+  ['an incomplete JWK', withServer({ jwks: { keys: [{ kty: 'EC', kid: 'a' }] } }), ['mcpServers[0].jwks.keys[0]']],
   ['a short RSA key', withServer({ jwks: { keys: [{ ...jwkOf(1024), kid: 'a' }] } }), ['mcpServers[0].jwks.keys[0]']],
   [
-    'two identity providers of one name',
+    'two identity providers with the same name',
     sampleConfig({
       identityProviders: ['https://id.example', 'https://other.example'].map(issuer => ({
         ...{ name: 'company', clientId: 'postern', clientSecret: 's' },
@@ -157,37 +169,41 @@ export const faultyConfigs: readonly (readonly [fault: string, document: unknown
     }),
     ['identityProviders'],
   ],
-  ['an MCP server twice', sampleConfig({ mcpServers: [sampleMcpServer, sampleMcpServer] }), ['mcpServers']],
   [
-    'an API key of two MCP servers',
+    'two MCP servers with the same id',
+    sampleConfig({ mcpServers: [sampleMcpServer, sampleMcpServer] }),
+    ['mcpServers'],
+  ],
+  [
+    'two MCP servers with the same API key',
     sampleConfig({ mcpServers: [sampleMcpServer, { ...sampleMcpServer, id: 'other' }] }),
     ['mcpServers'],
   ],
   [
-    'a key name twice',
+    'two vault keys with the same name',
     sampleConfig({
       vault: { keys: [1, 2].map(() => ({ kid: 'first', key: randomBytes(32).toString('base64') })) },
     }),
     ['vault.keys'],
   ],
   [
-    'a passkey for what is never paid',
+    'a passkey threshold in a currency without payments',
     withServer({ payment: { maxAmount: { EUR: 1 }, passkeyAbove: { USD: 1 } } }),
     ['mcpServers[0].payment.passkeyAbove.USD'],
   ],
   [
-    'a limit of first passkeys for what is never paid',
+    'a limit of first passkeys in a currency without payments',
     withServer({ payment: { maxAmount: { EUR: 1 }, firstPasskeyUpTo: { USD: 1 } } }),
     ['mcpServers[0].payment.firstPasskeyUpTo.USD'],
   ],
   [
-    'a limit of first passkeys below which none is needed',
+    'a limit of first passkeys that is not above the passkey threshold',
     withServer({ payment: { maxAmount: { EUR: 9 }, passkeyAbove: { EUR: 2 }, firstPasskeyUpTo: { EUR: 2 } } }),
     ['mcpServers[0].payment.firstPasskeyUpTo.EUR'],
   ],
-  ['payments that nobody takes', withServer({ kinds: ['payment'] }), ['mcpServers[0].payment']],
+  ['payments without a processor', withServer({ kinds: ['payment'] }), ['mcpServers[0].payment']],
   [
-    'a processor that is not there',
+    'an unknown processor',
     withServer({ payment: { maxAmount: { EUR: 1 }, processors: ['none', 'cash'] } }),
     ['mcpServers[0].payment.processors'],
   ],
@@ -201,11 +217,11 @@ export const faultyConfigs: readonly (readonly [fault: string, document: unknown
     { ...sampleConfig(), processors: [{ ...stripe, testMode: true }] },
     ['processors[0].testMode'],
   ],
-  ['a currency that the processor does not take', withStripe({ EUR: 50, CUP: 1000 }), [`${limits}.CUP`]],
-  ['a limit below what the processor takes', withStripe({ EUR: 49, JPY: 50 }), [`${limits}.EUR`]],
-  ['a limit above what the processor takes', withStripe({ USD: 100_000_000 }), [`${limits}.USD`]],
+  ['a currency that the processor does not accept', withStripe({ EUR: 50, CUP: 1000 }), [`${limits}.CUP`]],
+  ['a limit below the minimum of the processor', withStripe({ EUR: 49, JPY: 50 }), [`${limits}.EUR`]],
+  ['a limit above the maximum of the processor', withStripe({ USD: 100_000_000 }), [`${limits}.USD`]],
   [
-    'a passkey at an address',
+    'a passkey threshold with an IP address as public host',
     {
       ...sampleConfig({ publicUrl: 'http://127.0.0.1:8080' }),
       mcpServers: [{ ...sampleMcpServer, payment: { maxAmount: { EUR: 1 }, passkeyAbove: { EUR: 0 } } }],
@@ -213,18 +229,18 @@ export const faultyConfigs: readonly (readonly [fault: string, document: unknown
     ['mcpServers[0].payment.passkeyAbove'],
   ],
   [
-    'a check in two ways',
+    'a credential check with two authentication methods',
     withServer({
       credentialChecks: { a: { url: 'https://a.example', bearer: 'x', header: { name: 'x', field: 'x' } } },
     }),
     ['mcpServers[0].credentialChecks.a'],
   ],
   [
-    'a check in the clear',
+    'a credential check with http',
     withServer({ credentialChecks: { a: { url: 'http://a.example', bearer: 'x' } } }),
     ['mcpServers[0].credentialChecks.a.url'],
   ],
-  ['a webhook that is not signed', withWebhooks({ secrets: [] }), ['mcpServers[0].webhooks[0].secrets']],
+  ['a webhook without a signing key', withWebhooks({ secrets: [] }), ['mcpServers[0].webhooks[0].secrets']],
   [
     'a webhook with a short secret',
     withWebhooks({ secrets: ['whsec_c2hvcnQ='] }),
@@ -235,18 +251,18 @@ export const faultyConfigs: readonly (readonly [fault: string, document: unknown
     withWebhooks({ signingKeys: ['whpk_'] }),
     ['mcpServers[0].webhooks[0].signingKeys[0]'],
   ],
-  ['a webhook in the clear', withWebhooks({ url: 'http://hooks.example' }), ['mcpServers[0].webhooks[0].url']],
+  ['a webhook with http', withWebhooks({ url: 'http://hooks.example' }), ['mcpServers[0].webhooks[0].url']],
   ['a webhook to this machine', withWebhooks({ url: 'https://localhost/' }), ['mcpServers[0].webhooks[0].url']],
-  ['two webhooks of one name', withWebhooks({}, {}), ['mcpServers[0].webhooks']],
-  ['a colour that is CSS', sampleConfig({ branding: { accent: 'red;}' } }), ['branding.accent']],
-  ['a logo of a third party', sampleConfig({ branding: { logoPath: '//evil.example/x.png' } }), ['branding.logoPath']],
+  ['two webhooks with the same id', withWebhooks({}, {}), ['mcpServers[0].webhooks']],
+  ['CSS as colour', sampleConfig({ branding: { accent: 'red;}' } }), ['branding.accent']],
+  ['a logo on another host', sampleConfig({ branding: { logoPath: '//evil.example/x.png' } }), ['branding.logoPath']],
   [
-    'metrics on the public port, whatever the host',
+    'metrics on the port of the public listener',
     sampleConfig({ listen: { host: '0.0.0.0', port: 9000 }, metrics: { host: '127.0.0.1', port: 9000 } }),
     ['metrics.port'],
   ],
   [
-    'e-mail as subject',
+    'an email claim as subject',
     sampleConfig({
       identityProviders: [{ name: 'example-id', issuer: 'https://id.example', clientId: 'c', subjectClaim: 'email' }],
     }),

@@ -16,23 +16,23 @@ import { createFakeClock } from '@postern/testkit/clock';
 import { samples } from '@postern/testkit/contract';
 import { createMemoryStores } from '@postern/testkit/memory';
 import { createKeyRing, createVault } from '@postern/vault';
-import type { GatewayConfigInput } from '../config/config-schema.ts';
-import { parseConfig } from '../config/load-config.ts';
-import { storageQuotaOf } from '../config/storage-quota.ts';
-import { createEvents } from '../events.ts';
-import { createGrantKeeping } from '../flows/grant-keeping.ts';
-import { createRevocationFlow } from '../flows/revocation-flow.ts';
-import { createTokenRefresh } from '../flows/token-refresh.ts';
-import { createTokenSets, type TokenSet } from '../flows/token-set.ts';
-import { createLogger } from '../logger.ts';
-import { registerMcpServer } from '../registered-mcp-server.ts';
+import { createRevocationFlow } from '../authorization/revocation-flow.ts';
+import { createStoreGrant } from '../authorization/store-grant.ts';
+import { createTokenRefresh } from '../authorization/token-refresh.ts';
+import { createTokenSets, type TokenSet } from '../authorization/token-set.ts';
+import { registerMcpServer } from '../mcp-servers/registered-mcp-server.ts';
+import { createAuditLog } from '../platform/audit/audit-log.ts';
+import type { GatewayConfigInput } from '../platform/config/config-schema.ts';
+import { parseConfig } from '../platform/config/load-config.ts';
+import { storageQuotaOf } from '../platform/config/storage-quota.ts';
+import { createLogger } from '../platform/logger.ts';
 import { hashOf, sampleConfig, sampleMcpServer, samplePseudonyms } from './sample-config.ts';
 
 const MCP_SERVERS = ['issue-tracker', 'calendar'] as const;
 
 /**
- * What the flows work with, without network and Redis: stores in memory, a real vault, a clock that moves when told to, and one
- * provider, `github`, of which a test says only what it needs. Anything else that is asked of it is an error.
+ * The dependencies of flows without network and Redis: stores in memory, a real vault, a fake clock, and one provider,
+ * `github`. Tests implement only the methods that they need.
  */
 export function createFlowStage(provider: Partial<Provider>, p: FlowStageOptions = {}) {
   const clock = createFakeClock();
@@ -46,7 +46,7 @@ export function createFlowStage(provider: Partial<Provider>, p: FlowStageOptions
       done();
     },
   });
-  const events = createEvents(createLogger({ level: 'info', destination }), samplePseudonyms);
+  const auditLog = createAuditLog(createLogger({ level: 'info', destination }), samplePseudonyms);
   const providers: ProviderRegistry = {
     get: name => (name === 'github' ? (provider as Provider) : undefined),
     names: ['github'],
@@ -74,24 +74,24 @@ export function createFlowStage(provider: Partial<Provider>, p: FlowStageOptions
   const service = createElicitationService({
     ...stores,
     providers: () => ({ defaultScopes: [] }),
-    audit: events.elicitation,
+    audit: auditLog.elicitation,
     entropy: systemEntropy,
     now: clock.now,
   });
   const shared = {
-    ...{ config, stores, vault, tokenSets, providers, mcpServers, service, events },
+    ...{ config, stores, vault, tokenSets, providers, mcpServers, service, auditLog },
     entropy: systemEntropy,
     now: clock.now,
     requestLimitMs: p.requestLimitMs ?? 10_000,
   };
   const revocationFlow = createRevocationFlow(shared);
-  const tokenRefresh = createTokenRefresh({ ...shared, revocationFlow });
-  const grantKeeping = createGrantKeeping({ ...shared, revocationFlow });
+  const tokenRefresh = createTokenRefresh({ ...shared, refreshes: new Map(), revocationFlow });
+  const storeGrant = createStoreGrant({ ...shared, revocationFlow });
   const subject = samples.somebody();
 
   return {
     ...shared,
-    ...{ clock, revocationFlow, tokenRefresh, grantKeeping, subject },
+    ...{ clock, revocationFlow, tokenRefresh, storeGrant, subject },
 
     caller(id: (typeof MCP_SERVERS)[number] = 'issue-tracker') {
       const caller = mcpServers.get(id);
@@ -99,7 +99,7 @@ export function createFlowStage(provider: Partial<Provider>, p: FlowStageOptions
       return caller;
     },
 
-    /** A connection of the person, as if it had just been granted. */
+    /** Creates a connection of the user, granted now. */
     async connect(change: ConnectionChange = {}): Promise<Connection> {
       const { tokens, owner, account = { id: 'octocat' }, ...rest } = change;
       const { elicitationId } = samples.ask(subject).elicitation;
@@ -115,10 +115,10 @@ export function createFlowStage(provider: Partial<Provider>, p: FlowStageOptions
     },
     stored,
 
-    /** What was written to the audit trail under this name, without what a test does not look at. */
+    /** Returns the audit events with this name. */
     eventsNamed: (name: string): readonly LoggedEvent[] => logged.filter(({ event }) => event === name),
 
-    /** The next call of this verb meets a store that is away. */
+    /** Makes the next call of this method throw StoreUnavailableError. */
     losesNext<K extends string>(store: Record<K, unknown>, verb: K): void {
       const before = Object.getOwnPropertyDescriptor(store, verb);
       Object.defineProperty(store, verb, {
@@ -139,11 +139,9 @@ export function createFlowStage(provider: Partial<Provider>, p: FlowStageOptions
   }
 }
 
-export type FlowStage = ReturnType<typeof createFlowStage>;
-
 export interface FlowStageOptions {
   readonly requestLimitMs?: number;
-  /** What both MCP servers are registered with beside the usual. */
+  /** Additional configuration of both MCP servers. */
   readonly mcpServer?: Partial<GatewayConfigInput['mcpServers'][number]>;
   readonly config?: Partial<GatewayConfigInput>;
 }

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { publicEcKey } from './faulty-configs.ts';
 import { hashOf } from './sample-config.ts';
 
-/** A document without faults that uses nearly every member a configuration can have. */
+/** A valid configuration that uses nearly every member. */
 export function fullConfig(): Record<string, unknown> {
   const key = () => randomBytes(32).toString('base64');
   return {
@@ -19,7 +19,6 @@ export function fullConfig(): Record<string, unknown> {
       durability: { profile: 'ha', replicas: 2, timeoutMs: 500 },
       prefix: 'postern',
       assumeDurable: false,
-      recordLayout: 2,
       directory: '.postern/redis',
     },
     vault: { keys: [{ kid: 'first', key: key() }] },
@@ -74,7 +73,7 @@ export function fullConfig(): Record<string, unknown> {
     },
     events: { retained: 1000, retainedDays: 3 },
     overload: { requestsInFlight: 512, eventLoopDelayMs: 300, connections: 20_000, waitingPerProvider: 1000 },
-    stop: { drainSeconds: 2, finishSeconds: 10 },
+    stop: { drainSeconds: 5, finishSeconds: 10 },
     limits: { pageRequestsPerMinute: 300 },
     mcpServers: [fullMcpServer],
   };
@@ -103,6 +102,7 @@ const fullProvider = {
   scopeParameter: 'scope',
   requestScopeSeparator: ' ',
   resources: ['https://api.example/files', 'urn:example:files'],
+  apiHosts: ['api.example', 'api.example:8443', '*.files.example'],
   authorizationParameters: { access_type: 'offline' },
   tokenParameters: { audience: 'files' },
   refresh: { endpoint: 'https://files.example/refresh', parameters: { a: 'b' }, tokenResponse: { format: 'form' } },

@@ -1,6 +1,6 @@
 export type Place = readonly (string | number)[];
 
-/** Every place in a document, the document itself first. */
+/** Returns the path of every node of a document, the root first. */
 export function placesOf(node: unknown, at: Place = []): Place[] {
   const children: [string | number, unknown][] = Array.isArray(node)
     ? node.map((item, index) => [index, item])
@@ -15,7 +15,7 @@ export function valueAt(node: unknown, [key, ...rest]: Place): unknown {
   return valueAt((node as Record<string | number, unknown>)[key], rest);
 }
 
-/** A copy with another value at one place; `undefined` leaves the member out. */
+/** Copies a document with another value at one path; `undefined` removes the member. */
 export function withValueAt(node: unknown, [key, ...rest]: Place, value: unknown): unknown {
   if (key === undefined) return value;
   if (Array.isArray(node)) {

@@ -1,12 +1,12 @@
 /**
- * A replica that re-wraps and dies of it: killed right after it has sent the replacement named by its number, before the
- * answer is there. Started by rewrap.integration.test.ts with the Redis URL, the number and the keys.
+ * A replica that re-wraps and is killed right after it has sent the n-th replacement, before the response. Started by
+ * rewrap.integration.test.ts with the Redis URL, n and the keys.
  */
 import { createRedisStores } from '@postern/store-redis';
 import { createKeyRing, createVault } from '@postern/vault';
 import { z } from 'zod';
-import { createLogger } from '../logger.ts';
-import { startRewrapper } from '../rewrapper.ts';
+import { createLogger } from '../platform/logger.ts';
+import { startRewrapper } from '../sealing/rewrapper.ts';
 
 const [redisUrl = '', limit = '', keys = ''] = process.argv.slice(2);
 const ring = z.array(z.object({ kid: z.string(), key: z.base64() })).parse(JSON.parse(keys));
@@ -23,7 +23,7 @@ startRewrapper({
         replacements += 1;
         const isLast = replacements === Number(limit);
         const answer = sealedRecords.replace(record, nextSealed);
-        // What is sent in one turn of the event loop leaves at its end.
+        // The command is written to the socket at the end of this turn of the event loop.
         if (isLast) setImmediate(() => setImmediate(() => process.kill(process.pid, 'SIGKILL')));
         return answer;
       },
@@ -35,5 +35,5 @@ startRewrapper({
   stepPauseMs: 1,
   leaseMs: 1_000,
 });
-// The pauses of the work keep no process alive.
+// The timers of the re-wrapper do not keep the process alive.
 setInterval(() => {}, 60_000);

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
-import type { GatewayConfigInput } from '../config/config-schema.ts';
-import { createPseudonyms } from '../pseudonyms.ts';
+import { createPseudonyms } from '../platform/audit/pseudonyms.ts';
+import type { GatewayConfigInput } from '../platform/config/config-schema.ts';
 
 export const hashOf = (key: string): string => `sha256:${createHash('sha256').update(key).digest('hex')}`;
 
@@ -15,7 +15,7 @@ export const sampleMcpServer = {
   issuers: ['https://id.example'],
 } satisfies GatewayConfigInput['mcpServers'][number];
 
-/** A configuration without faults. */
+/** A minimal valid configuration. */
 export function sampleConfig(overrides: Partial<GatewayConfigInput> = {}): GatewayConfigInput {
   return {
     publicUrl: 'https://gate.example',

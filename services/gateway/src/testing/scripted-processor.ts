@@ -5,20 +5,20 @@ import {
   type OpenCharge,
   type PaymentProcessor,
   ProcessorError,
-  type TermsAnswer,
+  type TermsCheck,
 } from '@postern/payment';
 
 type Verb = 'open' | 'status' | 'close';
 type Fault = 'refused' | 'unavailable';
 
-/** A payment processor in memory that does as it is told, and remembers what it was asked. */
+/** A payment processor in memory, with scripted results and a record of its calls. */
 export function createScriptedProcessor(name = 'stripe-main') {
   const charges = new Map<string, { readonly charge: Charge; readonly amount: Amount; status: ChargeStatus }>();
   const byKey = new Map<string, string>();
   const faults: { readonly verb: Verb; readonly fault: Fault; readonly isAfterwards: boolean }[] = [];
   const asked: { readonly verb: Verb; readonly of: string }[] = [];
   const heard: ChargeEvent[] = [];
-  let impossible: TermsAnswer | undefined;
+  let impossible: TermsCheck | undefined;
   let before: ((verb: Verb) => Promise<void> | void) | undefined;
 
   const chargeAt = (reference: string) => {
@@ -27,7 +27,7 @@ export function createScriptedProcessor(name = 'stripe-main') {
     return found;
   };
 
-  /** The fault comes before the effect, or its answer is lost afterwards. */
+  /** A fault occurs before the effect, or the response is lost after it. */
   async function step<T>(verb: Verb, of: string, effect: () => T): Promise<T> {
     asked.push({ verb, of });
     await before?.(verb);
@@ -84,22 +84,20 @@ export function createScriptedProcessor(name = 'stripe-main') {
     becomes(reference: string, state: 'open' | 'processing' | 'closed'): void {
       chargeAt(reference).status = { state };
     },
-    /** Takes no payment any more, and says so at issue. */
-    takesNothing(answer: TermsAnswer): void {
+    /** Refuses payments at issue. */
+    takesNothing(answer: TermsCheck): void {
       impossible = answer;
     },
     /** The next call of this verb fails before it has an effect. */
     failsNext: (verb: Verb, fault: Fault = 'unavailable') => void faults.push({ verb, fault, isAfterwards: false }),
-    /** The next call of this verb has its effect, and nobody hears of it. */
+    /** The next call of this verb has its effect, but its response is lost. */
     losesNext: (verb: Verb) => void faults.push({ verb, fault: 'unavailable', isAfterwards: true }),
-    /** Runs before every call, instead of what ran before. */
+    /** Runs before every call. Replaces the previous hook. */
     interrupt(with_: typeof before): void {
       before = with_;
     },
-    /** What the next webhook turns out to be about. */
+    /** Queues the event of the next webhook. */
     calls: (about: Omit<ChargeEvent, 'namesGateway'> & Partial<ChargeEvent>) =>
       void heard.push({ namesGateway: true, ...about }),
   };
 }
-
-export type ScriptedProcessor = ReturnType<typeof createScriptedProcessor>;

@@ -1,14 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
 import { Writable } from 'node:stream';
-import { parseElicitationId, SHARDS } from '@postern/elicitation';
+import { definedOnly, parseElicitationId, SHARDS } from '@postern/elicitation';
 import { createRedisStores, openQueueRedis, type RedisAddress, type RedisStores } from '@postern/store-redis';
 import { listenHttp } from '@postern/testkit/providers';
 import { Webhook } from 'standardwebhooks';
-import { parseConfig } from '../config/load-config.ts';
-import { createLogger } from '../logger.ts';
-import { openDeliveryQueue } from '../webhooks/delivery-queue.ts';
-import { startWebhooks, type WebhooksOptions } from '../webhooks/webhooks.ts';
+import { openDeliveryQueue } from '../events/webhooks/delivery-queue.ts';
+import { startWebhooks, type WebhooksOptions } from '../events/webhooks/webhooks.ts';
+import { parseConfig } from '../platform/config/load-config.ts';
+import { createLogger } from '../platform/logger.ts';
 import { sampleMcpServer } from './sample-config.ts';
 import { type EndpointInput, quickPace, webhooksConfig } from './webhooks-config.ts';
 
@@ -20,7 +20,7 @@ export interface ReceivedWebhook {
   readonly body: string;
 }
 
-/** A receiver that keeps what it is sent and answers as told: with a status, or in its own way. */
+/** Starts a receiver that records webhooks and responds with the status of `answer`. */
 export async function startReceiver(
   answer: (nth: number, response: ServerResponse) => number | undefined = () => 204,
   p: { readonly port?: number } = {},
@@ -41,7 +41,7 @@ export async function startReceiver(
     url: `http://127.0.0.1:${listener.port}/hooks`,
     port: listener.port,
     ids: () => received.map(({ id }) => id),
-    /** Of all received. Throws where a signature is wrong. */
+    /** Returns the verified payloads. Throws on an invalid signature. */
     verifiedWith: (secret: string) => received.map(({ body, headers }) => new Webhook(secret).verify(body, headers)),
     close: () => listener.close(),
     [Symbol.asyncDispose]: () => listener.close(),
@@ -52,7 +52,7 @@ function plain(headers: IncomingHttpHeaders): Record<string, string> {
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]));
 }
 
-/** One Redis key space with its feed, and any number of gateways' worth of webhooks over it. */
+/** A Redis key space with a feed, over which tests start the webhooks of any number of replicas. */
 export async function webhookStage(p: {
   readonly address: RedisAddress;
   readonly prefix: string;
@@ -62,7 +62,7 @@ export async function webhookStage(p: {
   const stores = await createRedisStores({
     ...address,
     prefix,
-    ...(p.kept === undefined ? {} : { feed: { events: p.kept } }),
+    ...definedOnly({ feed: p.kept === undefined ? undefined : { events: p.kept } }),
   });
   const lines: string[] = [];
   const destination = new Writable({
@@ -78,7 +78,7 @@ export async function webhookStage(p: {
     stores,
     lines,
     publish: feed.publish,
-    /** What is left of an endpoint's deliveries. */
+    /** Counts the deliveries of an endpoint by state. */
     async counts(endpoint: string) {
       const queueRedis = openQueueRedis({ address, prefix });
       const queue = openDeliveryQueue({ endpoint, redis: queueRedis, onError: () => {} });
@@ -105,7 +105,7 @@ export async function webhookStage(p: {
   };
 }
 
-/** Announces ends of elicitations as the relay does. */
+/** Writes events to the feed as the relay does. */
 function feedWriter(stores: Pick<RedisStores, 'outbox'>) {
   let position = 0;
   return {

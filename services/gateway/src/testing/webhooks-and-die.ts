@@ -1,12 +1,12 @@
 /**
- * A replica that delivers webhooks and dies of it, at a named point. Started by webhooks-killed.all.integration.test.ts with the Redis
- * URL, the key prefix, the URL of the receiver, the secret and the point; says `ready` when it is.
+ * A replica that delivers webhooks and is killed at a named point. Started by webhooks-killed.all.integration.test.ts with the Redis URL,
+ * the key prefix, the URL of the receiver, the secret and the point. Prints `ready`.
  */
 import { createRedisStores, openQueueRedis } from '@postern/store-redis';
 import { z } from 'zod';
-import { parseConfig } from '../config/load-config.ts';
-import { createLogger } from '../logger.ts';
-import { startWebhooks } from '../webhooks/webhooks.ts';
+import { startWebhooks } from '../events/webhooks/webhooks.ts';
+import { parseConfig } from '../platform/config/load-config.ts';
+import { createLogger } from '../platform/logger.ts';
 import { killedPace, webhooksConfig } from './webhooks-config.ts';
 
 const [url = '', prefix = '', receiver = '', secret = '', named] = process.argv.slice(2);
@@ -28,11 +28,12 @@ await startWebhooks({
   },
   stores: {
     leases: stores.leases,
+    passkeyAnnouncements: stores.passkeyAnnouncements,
     webhookEndpoints: {
       read: endpoint => webhookEndpoints.read(endpoint),
       noteFailure: (endpoint, now) => webhookEndpoints.noteFailure(endpoint, now),
       disable: (endpoint, p) => webhookEndpoints.disable(endpoint, p),
-      // The receiver has said 2xx, and the queue does not know yet.
+      // The receiver has responded 2xx; the queue has not recorded it.
       async noteSuccess(endpoint) {
         if (point === 'answered') die();
         return webhookEndpoints.noteSuccess(endpoint);
@@ -40,7 +41,7 @@ await startWebhooks({
       async moveCursor(endpoint, p) {
         if (point === 'queued' && p.from !== undefined) die();
         const moved = webhookEndpoints.moveCursor(endpoint, p);
-        // What is sent in one turn of the event loop leaves at its end.
+        // The command is written to the socket at the end of this turn of the event loop.
         if (point === 'cursor_sent' && p.from !== undefined) setImmediate(() => setImmediate(die));
         return moved;
       },

@@ -1,17 +1,17 @@
-import type { GatewayConfigInput } from '../config/config-schema.ts';
-import type { WebhooksOptions } from '../webhooks/webhooks.ts';
+import type { WebhooksOptions } from '../events/webhooks/webhooks.ts';
+import type { GatewayConfigInput } from '../platform/config/config-schema.ts';
 import { sampleConfig, sampleMcpServer } from './sample-config.ts';
 
 export type EndpointInput = NonNullable<GatewayConfigInput['mcpServers'][number]['webhooks']>[number];
 
-/** Fast enough to be waited for; the true times are proven with the schedule. */
+/** Short times for tests; the schedule has tests of the real times. */
 export const quickPace = {
   retryDelay: (attempt: number) => (attempt < 4 ? 20 : undefined),
   leaseMs: 400,
   pauseMs: 50,
 } satisfies WebhooksOptions['pace'];
 
-/** Where a replica is killed, what it had in hand is soon another's; too soon for a machine that is very busy. */
+/** For killed replicas: another replica takes over their jobs soon. Too soon for tests on a busy machine. */
 export const killedPace = { ...quickPace, lockMs: 1_500 } satisfies WebhooksOptions['pace'];
 
 export function webhooksConfig(redis: { url?: string; prefix: string }, webhooks: readonly EndpointInput[]) {

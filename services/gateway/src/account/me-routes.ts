@@ -1,0 +1,168 @@
+import {
+  type BrowserSession,
+  type Connection,
+  definedOnly,
+  type Elicitation,
+  type ElicitationService,
+  NotFoundError,
+  parseConnectionId,
+  serves,
+} from '@postern/elicitation';
+import {
+  type ConnectionView,
+  disconnectedPage,
+  disconnectPage,
+  mePage,
+  type WaitingAbout,
+  type WaitingView,
+} from '@postern/pages';
+import type { RedisStores } from '@postern/store-redis';
+import type { FastifyPluginAsync, FastifyRequest } from 'fastify';
+import { amountView } from '../approvals/payment-view.ts';
+import type { Disconnection } from '../authorization/disconnection.ts';
+import { type AccountGuardDeps, createAccountGuard, ignoreMissing } from '../identity/account-guard.ts';
+import { createMePasskeys, type MePasskeysDeps } from '../identity/passkeys/user-passkeys.ts';
+import { mayUse } from '../mcp-servers/registered-mcp-server.ts';
+import type { PageKit } from '../pages/page-kit.ts';
+import { elicitationPath } from '../platform/http/public-urls.ts';
+import { createMeCredentials, type MeCredentialsDeps } from './me-credential-routes.ts';
+
+interface ById {
+  Params: { connectionId: string };
+}
+
+export interface MeRoutesDeps extends AccountGuardDeps, MeCredentialsDeps, MePasskeysDeps {
+  readonly stores: Pick<RedisStores, 'connections' | 'credentials' | 'passkeys'>;
+  readonly service: Pick<ElicitationService, 'listOpen'>;
+  readonly disconnection: Disconnection;
+}
+
+/** `/me`: the user's connections, credentials, passkeys and open elicitations; disconnecting. */
+export const meRoutes: FastifyPluginAsync<PageKit<MeRoutesDeps>> = async (app, pages) => {
+  const { deps, browser, views } = pages;
+  const { connections } = deps.stores;
+  const { guardGet, guardPost } = createAccountGuard(pages);
+  const { list: listCredentials } = createMeCredentials(pages);
+  const { list: listPasskeys } = createMePasskeys(pages);
+
+  /** A browser session verified by an application sees only what the MCP server of that application may use. */
+  function isVisible({ origin }: BrowserSession, connection: Connection): boolean {
+    if (!('vouchedBy' in origin)) return true;
+    const mcpServer = deps.mcpServers.get(origin.vouchedBy);
+    return mcpServer !== undefined && mayUse(mcpServer, connection);
+  }
+
+  const disconnectPath = ({ connectionId }: Pick<Connection, 'connectionId'>) =>
+    `/me/connections/${connectionId}/disconnect`;
+
+  function connectionView(connection: Connection, request: FastifyRequest): ConnectionView {
+    const lost: ConnectionView['lost'] =
+      connection.lost?.reason ?? (serves(connection, [], deps.now()) ? undefined : 'expired');
+    return {
+      ...views.connectedAccount(connection),
+      scopes: views.scopes(connection.provider, connection.scopes, views.context(request).locale),
+      connectedAt: new Date(connection.createdAt),
+      ...views.lastUse(connection),
+      ...definedOnly({ lost }),
+      disconnectHref: disconnectPath(connection),
+    };
+  }
+
+  function waitingAbout({ request }: Elicitation): WaitingAbout {
+    switch (request.kind) {
+      case 'authorization':
+        return { kind: request.kind, providerName: views.providerName(request.provider) };
+      case 'payment':
+        return { kind: request.kind, amount: amountView(request.terms.amount) };
+      default:
+        return { kind: request.kind };
+    }
+  }
+
+  async function waitingFor(browserSession: BrowserSession): Promise<WaitingView[]> {
+    const { origin, subject } = browserSession;
+    const visitor = {
+      kind: 'signed_in' as const,
+      subject,
+      ...('vouchedBy' in origin ? { vouchedBy: origin.vouchedBy } : {}),
+    };
+    const open = await deps.service.listOpen(visitor);
+    return open
+      .filter(elicitation => views.isStillAllowed(elicitation))
+      .map(elicitation => ({
+        mcpServer: views.mcpServer(elicitation),
+        about: waitingAbout(elicitation),
+        openHref: elicitationPath(elicitation.elicitationId),
+        expiresAt: new Date(elicitation.expiresAt),
+        now: new Date(deps.now()),
+      }));
+  }
+
+  /** Returns a connection of this user. @throws NotFoundError also for a connection of another user */
+  async function findOwn(browserSession: BrowserSession, value: string): Promise<Connection> {
+    const connectionId = parseConnectionId(value);
+    const all = connectionId === undefined ? [] : await connections.list(browserSession.subject);
+    const found = all.find(connection => connection.connectionId === connectionId);
+    if (found === undefined || !isVisible(browserSession, found)) throw new NotFoundError('connection');
+    return found;
+  }
+
+  app.get('/me', (request, reply) =>
+    guardGet(request, reply, async browserSession => {
+      const { subject } = browserSession;
+      const [all, waiting, credentials, passkeys] = await Promise.all([
+        connections.list(subject),
+        waitingFor(browserSession),
+        listCredentials(browserSession),
+        listPasskeys(browserSession),
+      ]);
+      return reply.send(
+        mePage(views.context(request), {
+          signedIn: {
+            person: views.person(browserSession),
+            signOutAction: '/logout',
+            csrfToken: browser.csrfToken(browserSession.id),
+          },
+          waiting,
+          connections: all
+            .filter(connection => isVisible(browserSession, connection))
+            .map(connection => connectionView(connection, request)),
+          credentials,
+          ...passkeys,
+        }),
+      );
+    }),
+  );
+
+  app.get<ById>('/me/connections/:connectionId/disconnect', (request, reply) =>
+    guardGet(request, reply, async browserSession => {
+      const connection = await findOwn(browserSession, request.params.connectionId);
+      return reply.send(
+        disconnectPage(views.context(request), {
+          ...views.connectedAccount(connection),
+          ...(await deps.disconnection.outlook(connection)),
+          disconnectAction: disconnectPath(connection),
+          keepHref: '/me',
+          csrfToken: browser.csrfToken(browserSession.id),
+        }),
+      );
+    }),
+  );
+
+  app.post<ById>('/me/connections/:connectionId/disconnect', (request, reply) =>
+    guardPost(request, reply, async browserSession => {
+      const connection = await findOwn(browserSession, request.params.connectionId).catch(ignoreMissing);
+      const done = connection && (await deps.disconnection.disconnect(connection, 'person').catch(ignoreMissing));
+      // Already disconnected, by a second press or in another tab: `/me` no longer lists it.
+      if (connection === undefined || done === undefined) return reply.redirect('/me', 303);
+      return reply.send(
+        disconnectedPage(views.context(request), {
+          ...views.connectedAccount(connection),
+          provider: done.revocation,
+          ...definedOnly({ accessUntil: done.accessUntil }),
+          backHref: '/me',
+        }),
+      );
+    }),
+  );
+};

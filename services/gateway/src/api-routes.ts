@@ -1,0 +1,61 @@
+import rateLimit from '@fastify/rate-limit';
+import { openApiDocument, operations } from '@postern/api';
+import type { FastifyPluginAsync } from 'fastify';
+import { connectionRoutes } from './authorization/connection-routes.ts';
+import type { GatewayDeps } from './deps.ts';
+import { elicitationRoutes } from './elicitations/elicitation-routes.ts';
+import { credentialRoutes } from './entries/credential-routes.ts';
+import { eventRoutes } from './events/event-routes.ts';
+import { addCallerChecks, callerOf, createCallerAuth } from './mcp-servers/caller-auth.ts';
+import { createJsonParser } from './platform/http/parse.ts';
+import { ProblemError, problemFor, sendProblem } from './platform/http/problems.ts';
+import { enterShare } from './platform/overload/overload-plugin.ts';
+
+/** Paths of the contract as patterns, to distinguish 405 from 404. */
+const patterns = Object.values(operations).map(({ path, method }) => ({
+  methods: method === 'GET' ? [method, 'HEAD'] : [method],
+  pattern: new RegExp(`^${path.replace(/\{[^{}]+\}/g, '[^/]+')}$`),
+}));
+
+/** The API for MCP servers: every request is authenticated, every request and response body is JSON. */
+export const apiRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = async (app, { deps }) => {
+  let document: string | undefined;
+  app.get('/openapi.json', (_request, reply) => {
+    document ??= JSON.stringify(openApiDocument(deps.config.publicUrl));
+    return reply.type('application/json').send(document);
+  });
+
+  await app.register(
+    async api => {
+      api.removeAllContentTypeParsers();
+      api.addContentTypeParser('application/json', { parseAs: 'string' }, createJsonParser(api));
+      api.addHook('onRequest', createCallerAuth(deps));
+      addCallerChecks(api, deps);
+      api.addHook('onRequest', (request, _reply, done) => done(enterShare(request, callerOf(request), deps.overload)));
+      deps.telemetry?.traceRequests(api, {
+        surface: 'api',
+        attributesOf: request => ({ 'postern.mcp_server_id': callerOf(request).mcpServerId }),
+      });
+      await api.register(rateLimit, {
+        // After authentication, because each MCP server has its own rate limit.
+        hook: 'preHandler',
+        timeWindow: 60_000,
+        keyGenerator: request => callerOf(request).mcpServerId,
+        max: request => callerOf(request).config.limits.requestsPerMinute,
+        errorResponseBuilder: (_request, context) => new ProblemError('rate_limited', { retryAfterMs: context.ttl }),
+      });
+      await api.register(elicitationRoutes, { deps });
+      await api.register(eventRoutes, { deps });
+      await api.register(connectionRoutes, { deps });
+      await api.register(credentialRoutes, { deps });
+
+      api.setNotFoundHandler((request, reply) => {
+        const path = request.url.split('?', 1)[0] ?? '';
+        const allowed = patterns.filter(({ pattern }) => pattern.test(path)).flatMap(({ methods }) => methods);
+        if (allowed.length === 0) return sendProblem(request, reply, problemFor('not_found'));
+        return sendProblem(request, reply.header('allow', allowed.join(', ')), problemFor('method_not_allowed'));
+      });
+    },
+    { prefix: '/v1' },
+  );
+};

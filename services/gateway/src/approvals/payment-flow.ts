@@ -1,0 +1,227 @@
+import {
+  type ActiveElicitation,
+  AlreadyEndedError,
+  type Charge,
+  DomainError,
+  type Elicitation,
+  type ElicitationId,
+  type ElicitationOf,
+  type ElicitationService,
+  isCharging,
+  isPaidBy,
+  isShownBy,
+  isSuperseded,
+} from '@postern/elicitation';
+import { type ChargeStatus, chargeKeyOf, type PaymentProcessor, ProcessorError } from '@postern/payment';
+import type { RedisStores } from '@postern/store-redis';
+import type { RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
+import type { AuditLog } from '../platform/audit/audit-log.ts';
+import type { GatewayConfig } from '../platform/config/config-schema.ts';
+import { ProblemError } from '../platform/http/problems.ts';
+import { elicitationUrl } from '../platform/http/public-urls.ts';
+
+/** An approved payment with a processor. */
+type Charging = ActiveElicitation & ElicitationOf<'payment'>;
+
+/** Time after which the sweep first checks the status of a charge, in milliseconds. */
+export const FIRST_CHECK_MS = 30_000;
+
+export type ChargeState =
+  /** The user can pay at `charge.url`, or the processor is taking the payment. */
+  | { readonly state: 'open' | 'processing'; readonly charge: Charge }
+  /** The processor did not respond, so the status of the charge is unknown. */
+  | { readonly state: 'unavailable' }
+  /**
+   * The elicitation has the result. `settledBy`: reference of the charge whose status the processor reported. If that charge
+   * took money but completes no elicitation, the refund has been reported.
+   */
+  | { readonly state: 'settled'; readonly elicitation: Elicitation; readonly settledBy?: string };
+
+/**
+ * Charges at payment processors. The approval is committed before any request to the processor. Each request carries an
+ * idempotency key
+ * derived from the approval, so a user, a recovery after a crash, or another replica that repeats a step gets the same charge.
+ * Only the
+ * processor's status says what was paid; a redirect or a webhook never does.
+ */
+export function createPaymentFlow(p: {
+  config: Pick<GatewayConfig, 'publicUrl'>;
+  service: ElicitationService;
+  processors: ReadonlyMap<string, PaymentProcessor>;
+  stores: Pick<RedisStores, 'payments'>;
+  mcpServers: ReadonlyMap<string, RegisteredMcpServer>;
+  auditLog: AuditLog;
+}) {
+  /**
+   * Returns the charge of an approved payment, and opens it if there is none. Returns the elicitation if it is no longer
+   * charging.
+   */
+  async function openCharge(elicitation: Charging, processor: PaymentProcessor): Promise<Charge | Elicitation> {
+    if (elicitation.charge !== undefined) return elicitation.charge;
+    const { elicitationId, attempt, request, mcpServerId } = elicitation;
+    // The user has not approved terms that were altered in the store. The operator must investigate, so this settles nothing.
+    if (!isShownBy(request.digest, request)) throw new TypeError('The terms are not those that were approved.');
+    const page = elicitationUrl(p.config.publicUrl, elicitationId);
+    // Scheduled before the user can pay: this check replaces a webhook that never arrives.
+    await p.stores.payments.checkLater(elicitationId, FIRST_CHECK_MS);
+    let charge: Charge;
+    try {
+      charge = await processor.open({
+        key: chargeKeyOf(elicitationId, attempt),
+        terms: request.terms,
+        digest: request.digest,
+        elicitationId,
+        mcpServerId,
+        mcpServerName: p.mcpServers.get(mcpServerId)?.config.name ?? mcpServerId,
+        returnUrl: `${page}/charge`,
+        cancelUrl: `${page}/charge`,
+      });
+    } catch (error) {
+      if (!(error instanceof ProcessorError) || error.code !== 'refused') throw error;
+      p.auditLog.chargeRefused(elicitation, processor.name, error.details);
+      return currentCharge(await p.service.settle(elicitationId, attempt, { result: 'refused' }), attempt);
+    }
+    try {
+      return currentCharge(await p.service.recordCharge(elicitationId, attempt, charge), attempt);
+    } catch (error) {
+      if (!isSuperseded(error)) throw error;
+      // Another request closed this charge, which has the same key, or a new attempt has another charge.
+      const found = await p.service.find(elicitationId);
+      return found === undefined ? elicitation : currentCharge(found, attempt);
+    }
+  }
+
+  /** Commits the processor's status to the elicitation. */
+  async function applyStatus(
+    elicitation: Charging,
+    charge: Charge,
+    status: ChargeStatus,
+    unpaid: 'retry' | 'decline' | 'cancel' | 'expire',
+  ): Promise<ChargeState> {
+    const { elicitationId, attempt, request } = elicitation;
+    switch (status.state) {
+      case 'open':
+      case 'processing':
+        return { state: status.state, charge };
+      case 'closed': {
+        const closed = await p.service.settle(elicitationId, attempt, { result: 'closed', as: unpaid });
+        return { state: 'settled', elicitation: closed, settledBy: charge.reference };
+      }
+      case 'paid': {
+        const { currency, minorUnits } = request.terms.amount;
+        const isAsApproved = status.amount.currency === currency && status.amount.minorUnits === minorUnits;
+        const settled = await p.service.settle(
+          elicitationId,
+          attempt,
+          isAsApproved
+            ? { result: 'paid', processorReference: status.processorReference, mode: status.mode }
+            : { result: 'mismatch' },
+        );
+        if (!isPaidBy(settled, status.processorReference))
+          await reportRefund(p, {
+            elicitationId,
+            about: elicitation,
+            payment: {
+              processor: request.processor,
+              processorReference: status.processorReference,
+              reason: isAsApproved ? settled.status : 'mismatch',
+            },
+          });
+        return { state: 'settled', elicitation: settled, settledBy: charge.reference };
+      }
+    }
+  }
+
+  /**
+   * Opens the charge if needed, gets its status and commits it.
+   * @param unpaid event for a charge that closed unpaid
+   */
+  async function settle(
+    elicitation: Elicitation,
+    getStatus: (processor: PaymentProcessor, charge: Charge, charging: Charging) => Promise<ChargeStatus>,
+    unpaid: 'retry' | 'decline' | 'cancel' | 'expire',
+  ): Promise<ChargeState> {
+    if (!isCharging(elicitation)) return { state: 'settled', elicitation };
+    const processor = p.processors.get(elicitation.request.processor);
+    if (processor === undefined) {
+      p.auditLog.processorUnavailable(elicitation, elicitation.request.processor, 'not_configured');
+      return { state: 'unavailable' };
+    }
+    try {
+      const charge = await openCharge(elicitation, processor);
+      if (!('reference' in charge)) return { state: 'settled', elicitation: charge };
+      return await applyStatus(elicitation, charge, await getStatus(processor, charge, elicitation), unpaid);
+    } catch (error) {
+      if (!(error instanceof ProcessorError)) throw error;
+      p.auditLog.processorUnavailable(elicitation, processor.name, error.code, error.details);
+      return { state: 'unavailable' };
+    }
+  }
+
+  const check = (elicitation: Elicitation): Promise<ChargeState> =>
+    settle(elicitation, (processor, charge) => processor.status(charge.reference), 'retry');
+
+  return {
+    /** Opens the charge if there is none. Sends no other request to the processor. */
+    open: (elicitation: Elicitation): Promise<ChargeState> =>
+      settle(elicitation, async () => ({ state: 'open' }), 'retry'),
+
+    /** Asks the processor for the status of the charge, and commits it. */
+    check,
+
+    /**
+     * Closes the charge and ends the elicitation. If the charge was paid, completes it instead. A charge that cannot be closed
+     * stays open.
+     */
+    close: (elicitation: Elicitation, as: 'decline' | 'cancel' | 'expire'): Promise<ChargeState> =>
+      settle(
+        elicitation,
+        async (processor, charge) => {
+          const status = await processor.close(charge.reference);
+          if (status.state === 'open') p.auditLog.chargeNotClosed(elicitation, processor.name, status.refusal);
+          return status;
+        },
+        as,
+      ),
+
+    /**
+     * Cancels a payment for its MCP server.
+     * @throws AlreadyEndedError (for example if it was paid), DomainError `payment_in_progress`, ProblemError `upstream_unavailable`
+     */
+    async cancel(elicitation: Elicitation): Promise<Elicitation> {
+      const closed = await this.close(elicitation, 'cancel');
+      if (closed.state === 'unavailable') throw new ProblemError('upstream_unavailable');
+      if (closed.state !== 'settled')
+        throw new DomainError('payment_in_progress', 'The processor is taking the payment.');
+      if (closed.elicitation.status !== 'cancelled') throw new AlreadyEndedError(closed.elicitation.status);
+      return closed.elicitation;
+    },
+  };
+}
+
+/** Returns the recorded charge of this attempt while the attempt is charging, otherwise the elicitation. */
+function currentCharge(elicitation: Elicitation, attempt: string): Charge | Elicitation {
+  const isCurrent = isCharging(elicitation) && elicitation.attempt === attempt;
+  return isCurrent && elicitation.charge !== undefined ? elicitation.charge : elicitation;
+}
+
+/**
+ * Reports a payment that must be refunded, and records the report so that a repeated webhook does not repeat it. Reports before
+ * recording:
+ * after a crash between the two, the operator gets the report twice instead of never.
+ */
+export async function reportRefund(
+  deps: { readonly auditLog: Pick<AuditLog, 'refundNeeded'>; readonly stores: Pick<RedisStores, 'payments'> },
+  p: {
+    /** Undefined if the processor named no valid id. */
+    readonly elicitationId: ElicitationId | undefined;
+    readonly about: { readonly elicitationId: string; readonly mcpServerId?: string };
+    readonly payment: { readonly processor: string; readonly processorReference: string; readonly reason: string };
+  },
+): Promise<void> {
+  deps.auditLog.refundNeeded(p.about, p.payment);
+  if (p.elicitationId !== undefined)
+    await deps.stores.payments.recordReported(p.elicitationId, p.payment.processorReference);
+}
+
+export type PaymentFlow = ReturnType<typeof createPaymentFlow>;

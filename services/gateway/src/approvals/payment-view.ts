@@ -1,0 +1,92 @@
+import { type Amount, definedOnly, type ElicitationOf } from '@postern/elicitation';
+import {
+  type AmountView,
+  type ChargeNotice,
+  type ChargeView,
+  displayHost,
+  type PaymentFactsView,
+} from '@postern/pages';
+import { decimalsOf, type PaymentProcessor } from '@postern/payment';
+import type { VisitOf } from '../pages/kind-pages.ts';
+import type { PageKit } from '../pages/page-kit.ts';
+import { elicitationPath } from '../platform/http/public-urls.ts';
+
+/** @throws TypeError for an unknown currency, which the API never accepts */
+export function amountView({ currency, minorUnits }: Amount): AmountView {
+  const decimals = decimalsOf(currency);
+  if (decimals === undefined) throw new TypeError('a currency without a minor unit');
+  return { currency, minorUnits, decimals };
+}
+
+export interface PaymentViewDeps {
+  readonly processors: ReadonlyMap<string, PaymentProcessor>;
+}
+
+/** Converts a stored payment to what its pages show. */
+export function createPaymentView({ deps, browser, views }: PageKit<PaymentViewDeps>) {
+  function factsOf({ request, ...elicitation }: ElicitationOf<'payment'>): PaymentFactsView {
+    const { payee, amount, items, reference } = request.terms;
+    const processor = deps.processors.get(request.processor);
+    const charge = elicitation.status === 'active' ? elicitation.charge : undefined;
+    const paid =
+      elicitation.status === 'completed' && elicitation.outcome.kind === 'payment' ? elicitation.outcome : undefined;
+    const mode = paid?.mode ?? charge?.mode ?? (paid === undefined ? processor?.expectedMode : undefined);
+    return {
+      payeeName: payee.name,
+      amount: amountView(amount),
+      reference,
+      ...(mode === 'test' ? { isTest: true } : {}),
+      ...definedOnly({
+        items: items?.map(({ label, quantity, unitMinorUnits }) => ({
+          label,
+          quantity,
+          unit: amountView({ currency: amount.currency, minorUnits: unitMinorUnits }),
+          total: amountView({ currency: amount.currency, minorUnits: quantity * unitMinorUnits }),
+        })),
+        processor: processor && {
+          name: processor.displayName,
+          // An open charge has a URL, which may differ from the expected host.
+          host: charge === undefined ? processor.destinationHost : displayHost(new URL(charge.url)),
+        },
+      }),
+    };
+  }
+
+  return {
+    factsOf,
+
+    /** Members of every page between the decision and the charge. */
+    stepOf({ elicitation, browserSession, secret }: VisitOf<'payment'>) {
+      const page = elicitationPath(elicitation.elicitationId);
+      return {
+        mcpServer: views.mcpServer(elicitation),
+        payment: factsOf(elicitation),
+        ...definedOnly({ person: browserSession && views.person(browserSession) }),
+        declineAction: `${page}/decline`,
+        backHref: page,
+        csrfToken: browser.csrfToken(secret),
+      };
+    },
+
+    /** Members of the page of an approved payment that the user must pay at the processor. */
+    chargeView(
+      { elicitation, browserSession, secret }: VisitOf<'payment'>,
+      notice: ChargeNotice | undefined,
+    ): ChargeView {
+      const page = elicitationPath(elicitation.elicitationId);
+      const charge = elicitation.status === 'active' ? elicitation.charge : undefined;
+      return {
+        mcpServer: views.mcpServer(elicitation),
+        payment: factsOf(elicitation),
+        ...(charge === undefined
+          ? { continueAction: `${page}/charge` }
+          : { continueHref: charge.url, checkHref: `${page}/charge` }),
+        declineAction: `${page}/decline`,
+        csrfToken: browser.csrfToken(secret),
+        expiresAt: new Date(elicitation.expiresAt),
+        now: new Date(views.now()),
+        ...definedOnly({ notice, person: browserSession && views.person(browserSession) }),
+      };
+    },
+  };
+}

@@ -1,0 +1,124 @@
+import {
+  type Elicitation,
+  type ElicitationService,
+  isCharging,
+  isPaidBy,
+  parseElicitationId,
+} from '@postern/elicitation';
+import { type ChargeEvent, type ChargeStatus, type PaymentProcessor, ProcessorError } from '@postern/payment';
+import type { RedisStores } from '@postern/store-redis';
+import type { FastifyPluginAsync } from 'fastify';
+import type { AuditLog } from '../platform/audit/audit-log.ts';
+import { ProblemError } from '../platform/http/problems.ts';
+import type { Telemetry } from '../platform/telemetry/telemetry.ts';
+import { type PaymentFlow, reportRefund } from './payment-flow.ts';
+
+interface WebhookHandlerDeps {
+  readonly service: Pick<ElicitationService, 'find'>;
+  readonly stores: Pick<RedisStores, 'payments'>;
+  readonly paymentFlow: Pick<PaymentFlow, 'check'>;
+  readonly auditLog: Pick<AuditLog, 'processorUnavailable' | 'refundNeeded'>;
+}
+
+/**
+ * Handles webhooks of payment processors. A webhook is only a hint to ask the processor for the status of a charge, so a
+ * repeated, delayed
+ * or reordered webhook has no further effect: the first one completes the elicitation, the next ones find it completed.
+ * @internal
+ */
+export function createWebhookHandler(p: WebhookHandlerDeps) {
+  /**
+   * @returns false if the processor did not respond. The response then makes the processor repeat the webhook.
+   * @throws ProcessorError `signature_invalid`
+   */
+  async function handleWebhook(
+    processor: PaymentProcessor,
+    webhook: { readonly body: Uint8Array; readonly headers: Record<string, string | undefined> },
+  ): Promise<boolean> {
+    const event = await processor.webhook(webhook);
+    if (event === undefined) return true;
+    const elicitationId = parseElicitationId(event.elicitationId);
+    const elicitation = elicitationId === undefined ? undefined : await p.service.find(elicitationId);
+    if (elicitation === undefined || !isCharging(elicitation))
+      return reportUnexpectedPayment(processor, event, elicitation);
+    const checked = await p.paymentFlow.check(elicitation);
+    if (checked.state === 'unavailable') return false;
+    const [reference, current] =
+      checked.state === 'settled' ? [checked.settledBy, checked.elicitation] : [checked.charge.reference, elicitation];
+    return reference === event.reference || reportUnexpectedPayment(processor, event, current);
+  }
+
+  /** Reports a paid charge that completes no elicitation, once: its elicitation has ended, is unknown, or has another charge. */
+  async function reportUnexpectedPayment(
+    processor: PaymentProcessor,
+    event: ChargeEvent,
+    elicitation: Elicitation | undefined,
+  ): Promise<boolean> {
+    // The charge may belong to another gateway on the same account.
+    if (elicitation === undefined && !event.namesGateway) return true;
+    let status: ChargeStatus;
+    try {
+      status = await processor.status(event.reference);
+    } catch (error) {
+      if (!(error instanceof ProcessorError)) throw error;
+      p.auditLog.processorUnavailable(elicitation ?? event, processor.name, error.code, error.details);
+      return false;
+    }
+    if (status.state !== 'paid') return true;
+    const { processorReference } = status;
+    if (elicitation !== undefined && isPaidBy(elicitation, processorReference)) return true;
+    const elicitationId = parseElicitationId(event.elicitationId);
+    // Processors repeat webhooks for days, longer than the elicitation is stored. The note of its payment is kept longer.
+    const note = elicitationId && (await p.stores.payments.read(elicitationId, processorReference));
+    if (note !== undefined) return true;
+    await reportRefund(p, {
+      elicitationId,
+      about: elicitation ?? { elicitationId: event.elicitationId },
+      payment: {
+        processor: processor.name,
+        processorReference,
+        reason: elicitation?.status ?? 'unknown_elicitation',
+      },
+    });
+    return true;
+  }
+
+  return handleWebhook;
+}
+
+interface ByProcessor {
+  Params: { processor: string };
+}
+
+export interface ProcessorWebhookDeps extends WebhookHandlerDeps {
+  readonly processors: ReadonlyMap<string, PaymentProcessor>;
+  readonly auditLog: Pick<AuditLog, 'processorUnavailable' | 'refundNeeded' | 'webhookRefused'>;
+  readonly telemetry: Pick<Telemetry, 'traceRequests'> | undefined;
+}
+
+/** Receives webhooks of payment processors. Keeps the body as bytes, because the signature covers the bytes. */
+export const processorWebhookRoutes: FastifyPluginAsync<{ deps: ProcessorWebhookDeps }> = async (app, { deps }) => {
+  const handleWebhook = createWebhookHandler(deps);
+  deps.telemetry?.traceRequests(app, { surface: 'webhook' });
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: 256 * 1024 }, (_request, body, done) =>
+    done(null, body),
+  );
+
+  app.post<ByProcessor>('/webhooks/:processor', async (request, reply) => {
+    const processor = deps.processors.get(request.params.processor);
+    if (processor === undefined || !Buffer.isBuffer(request.body)) throw new ProblemError('not_found');
+    const headers = Object.fromEntries(
+      Object.entries(request.headers).map(([name, value]) => [name, Array.isArray(value) ? value.join(', ') : value]),
+    );
+    try {
+      const isHandled = await handleWebhook(processor, { body: request.body, headers });
+      if (!isHandled) throw new ProblemError('unavailable', { retryAfterMs: 10_000 });
+    } catch (error) {
+      if (!(error instanceof ProcessorError) || error.code !== 'signature_invalid') throw error;
+      deps.auditLog.webhookRefused({ processor: processor.name, code: error.code });
+      throw new ProblemError('unauthenticated');
+    }
+    return reply.code(204).send();
+  });
+};

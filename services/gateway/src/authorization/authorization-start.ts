@@ -1,0 +1,96 @@
+import type { ProviderRegistry, AuthorizationStart as StartedAttempt } from '@postern/authorization';
+import {
+  type AuthorizationState,
+  definedOnly,
+  digestOf,
+  type Elicitation,
+  type ElicitationOf,
+  type ElicitationService,
+  type Entropy,
+  newAuthorizationState,
+  shardIn,
+  type Visitor,
+} from '@postern/elicitation';
+import type { RedisStores } from '@postern/store-redis';
+import type { Vault } from '@postern/vault';
+import { redirectUriOf } from '../platform/http/public-urls.ts';
+import { transactionContext } from '../sealing/seal-contexts.ts';
+import { providerOf } from './provider-request.ts';
+import type { ScopePlan } from './scope-plan.ts';
+
+/** Lifetime of `state`: the user must return from the provider within this time. */
+const TRANSACTION_MS = 10 * 60 * 1000;
+
+/** The values of the start that the callback needs. Sealed, because they can redeem authorization codes. */
+export interface TransactionSecret extends Omit<StartedAttempt, 'authorizationUrl'> {
+  readonly state: AuthorizationState;
+  readonly authorizationUrl: string;
+  /** Requested from the provider. */
+  readonly scopes: readonly string[];
+  /** Granted before, at a provider that adds new scopes to them. */
+  readonly heldScopes: readonly string[];
+}
+
+export function createAuthorizationStart(p: {
+  config: { publicUrl: string };
+  service: ElicitationService;
+  stores: Pick<RedisStores, 'oneTime'>;
+  vault: Vault;
+  providers: ProviderRegistry;
+  entropy: Entropy;
+}) {
+  return {
+    /**
+     * Begins an attempt after the user has agreed.
+     * @throws AuthorizationError before anything is written; DomainError as `accept`
+     */
+    async begin(
+      elicitation: ElicitationOf<'authorization'>,
+      visitor: Visitor,
+      browserBinding: string,
+      plan: ScopePlan,
+    ): Promise<void> {
+      const { elicitationId, mcpServerId, request } = elicitation;
+      const state = newAuthorizationState(shardIn(elicitationId), p.entropy);
+      const { requested: scopes, held: heldScopes } = plan;
+      const { authorizationUrl, ...start } = await providerOf(p.providers, elicitation).start({
+        redirectUri: redirectUriOf(p.config.publicUrl, mcpServerId, request.provider),
+        state,
+        scopes,
+        ...definedOnly({ resource: request.resource, expectedAccount: request.expectedAccount }),
+      });
+      const secret: TransactionSecret = {
+        ...start,
+        state,
+        scopes,
+        heldScopes,
+        authorizationUrl: authorizationUrl.href,
+      };
+      const key = { digest: digestOf(state), elicitationId };
+      const sealed = await p.vault.seal(JSON.stringify(secret), transactionContext(key));
+      await p.service.accept(
+        elicitationId,
+        visitor,
+        {
+          record: { ...key, mcpServerId, provider: request.provider, browserBinding, sealed },
+          ttlMs: TRANSACTION_MS,
+        },
+        [...scopes, ...heldScopes],
+      );
+    },
+
+    /** Returns the authorization URL of the attempt in progress, only to the browser that began it. Changes nothing. */
+    async destination(
+      elicitation: Elicitation,
+      browserBinding: string | undefined,
+    ): Promise<{ url: string; host: string } | undefined> {
+      if (elicitation.status !== 'active') return undefined;
+      const record = await p.stores.oneTime.read(shardIn(elicitation.elicitationId), elicitation.attempt);
+      if (record === undefined || record.browserBinding !== browserBinding) return undefined;
+      const secret = JSON.parse(await p.vault.open(record.sealed, transactionContext(record))) as TransactionSecret;
+      return { url: secret.authorizationUrl, host: secret.destinationHost };
+    },
+  };
+}
+
+export type AuthorizationStart = ReturnType<typeof createAuthorizationStart>;

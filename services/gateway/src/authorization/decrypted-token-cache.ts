@@ -1,0 +1,50 @@
+import { type Clock, type Connection, type ConnectionId, definedOnly } from '@postern/elicitation';
+import type { TokenSet, TokenSets } from './token-set.ts';
+
+/** The part of a token set that an MCP server may receive. Never includes the refresh token. */
+export type UsableToken = Pick<TokenSet, 'accessToken' | 'tokenType' | 'dpopKey'>;
+
+/** Lifetime of an entry, in milliseconds. */
+const LIFETIME_MS = 60_000;
+const MAX_ENTRIES = 10_000;
+
+/**
+ * Opens the access tokens of connections and caches them for one to two minutes: a tool requests the same token many times, and
+ * opening it costs more than the rest of the request. An entry is valid only for the sealed value that it came from, so the cache
+ * never returns a token of a replaced token set or a removed connection.
+ */
+export function createDecryptedTokenCache(p: { tokenSets: TokenSets; now: Clock }) {
+  const entries = new Map<ConnectionId, Entry>();
+  let pruning: NodeJS.Timeout | undefined;
+
+  /** A map keeps insertion order and all lifetimes are equal, so the oldest entries come first. */
+  function prune(): void {
+    pruning = undefined;
+    for (const [connectionId, { until }] of entries) {
+      if (until > p.now()) break;
+      entries.delete(connectionId);
+    }
+    if (entries.size > 0) pruning = setTimeout(prune, LIFETIME_MS).unref();
+  }
+
+  return async function open(connection: Connection): Promise<UsableToken> {
+    const { connectionId, sealedTokens: sealed } = connection;
+    const entry = entries.get(connectionId);
+    if (entry?.sealed === sealed && entry.until > p.now()) return entry.token;
+    entries.delete(connectionId);
+    const { accessToken, tokenType, dpopKey } = await p.tokenSets.open(connection);
+    const token = { accessToken, tokenType, ...definedOnly({ dpopKey }) };
+    if (entries.size >= MAX_ENTRIES) entries.delete(entries.keys().next().value ?? connectionId);
+    entries.set(connectionId, { sealed, until: p.now() + LIFETIME_MS, token });
+    if (pruning === undefined) pruning = setTimeout(prune, LIFETIME_MS).unref();
+    return token;
+  };
+}
+
+export type DecryptedTokenCache = ReturnType<typeof createDecryptedTokenCache>;
+
+interface Entry {
+  readonly sealed: string;
+  readonly until: number;
+  readonly token: UsableToken;
+}

@@ -1,0 +1,297 @@
+import { AuthorizationError, type Grant, type ProviderRegistry } from '@postern/authorization';
+import {
+  definedOnly,
+  digestOf,
+  type Elicitation,
+  type ElicitationId,
+  type ElicitationOf,
+  type ElicitationService,
+  type Entropy,
+  type FailureCode,
+  ignoreSuperseded,
+  isOfKind,
+  newVerificationId,
+  type OneTimeRecord,
+  parseAuthorizationState,
+  type RetryReason,
+  shardIn,
+  type Visitor,
+} from '@postern/elicitation';
+import { wrongBrowserPage } from '@postern/pages';
+import type { RedisStores } from '@postern/store-redis';
+import type { Vault } from '@postern/vault';
+import type { FastifyPluginAsync } from 'fastify';
+import type { RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
+import { visitorOf } from '../pages/page-guard.ts';
+import type { PageKit } from '../pages/page-kit.ts';
+import { assertNoPrefetch } from '../pages/page-request.ts';
+import type { AuditLog } from '../platform/audit/audit-log.ts';
+import type { GatewayConfig } from '../platform/config/config-schema.ts';
+import { elicitationPath, redirectUriOf } from '../platform/http/public-urls.ts';
+import { transactionContext, verificationContext } from '../sealing/seal-contexts.ts';
+import type { TransactionSecret } from './authorization-start.ts';
+import { providerOf } from './provider-request.ts';
+import type { StoreGrant } from './store-grant.ts';
+
+/** The application must verify within this time. Authorization codes rarely live longer. */
+const VERIFICATION_MS = 5 * 60 * 1000;
+
+/** A code that waits for the application to verify the user. */
+interface VerificationSecret extends TransactionSecret {
+  readonly code: string;
+}
+
+/** An authorization response (RFC 6749 section 4.1.2) and the browser that delivers it. */
+export interface AuthorizationResponse {
+  readonly mcpServerId: string;
+  readonly providerName: string;
+  readonly callbackUrl: URL;
+  /** Digest of the cookie of the browser that delivers the response. */
+  readonly browserBinding: string | undefined;
+  readonly visitorOf: (elicitation: Elicitation) => Visitor | undefined;
+}
+
+export type CallbackResult =
+  /** The response does not belong to this browser, this path, or any transaction. */
+  | { readonly result: 'refused' }
+  /** The page of the elicitation shows the status. */
+  | { readonly result: 'settled'; readonly elicitationId: ElicitationId }
+  /** The application must verify the user. */
+  | { readonly result: 'verify'; readonly url: URL };
+
+export interface CallbackRoutesDeps {
+  readonly config: Pick<GatewayConfig, 'publicUrl'>;
+  readonly mcpServers: ReadonlyMap<string, RegisteredMcpServer>;
+  readonly providers: Pick<ProviderRegistry, 'get'>;
+  readonly oauthCallback: Pick<OAuthCallback, 'handle'>;
+}
+
+/**
+ * The redirect URI. It redirects the browser immediately, because its URL contains a code. A refused response gets a 4xx
+ * without a redirect: its `state` is used up, so this gateway will not accept the code in the address bar.
+ */
+export const callbackRoutes: FastifyPluginAsync<PageKit<CallbackRoutesDeps>> = async (
+  app,
+  { deps, browser, views },
+) => {
+  app.get<{ Params: { mcpServerId: string; provider: string } }>(
+    '/callback/:mcpServerId/:provider',
+    { exposeHeadRoute: false },
+    async (request, reply) => {
+      assertNoPrefetch(request);
+      const { mcpServerId, provider } = request.params;
+      const browserSession = await browser.readSession(request);
+      const callback = await deps.oauthCallback.handle({
+        // Audit events never carry text from the path.
+        mcpServerId: deps.mcpServers.has(mcpServerId) ? mcpServerId : '(unknown)',
+        providerName: deps.providers.get(provider) === undefined ? '(unknown)' : provider,
+        callbackUrl: new URL(request.url, deps.config.publicUrl),
+        browserBinding: browser.bindingOf(request),
+        visitorOf: elicitation =>
+          views.isStillAllowed(elicitation) ? visitorOf(elicitation, browserSession) : undefined,
+      });
+      switch (callback.result) {
+        case 'refused':
+          return reply.code(400).send(wrongBrowserPage(views.context(request)));
+        case 'settled':
+          return reply.redirect(elicitationPath(callback.elicitationId), 303);
+        case 'verify':
+          return reply.redirect(callback.url.href, 303);
+      }
+    },
+  );
+};
+
+export function createOAuthCallback(p: {
+  config: { publicUrl: string };
+  auditLog: AuditLog;
+  service: ElicitationService;
+  stores: Pick<RedisStores, 'oneTime'>;
+  vault: Vault;
+  providers: ProviderRegistry;
+  storeGrant: StoreGrant;
+  mcpServers: ReadonlyMap<string, RegisteredMcpServer>;
+  entropy: Entropy;
+}) {
+  const { service, vault, stores, auditLog } = p;
+
+  const redirectUriFor = ({ mcpServerId, request }: ElicitationOf<'authorization'>) =>
+    redirectUriOf(p.config.publicUrl, mcpServerId, request.provider);
+
+  /**
+   * Check 3 of the same-person rule. Each check below must pass before the code reaches the token endpoint. The transaction is
+   * consumed before the comparisons, so a response in a foreign browser or on a foreign path uses it up.
+   */
+  async function handle(response: AuthorizationResponse): Promise<CallbackResult> {
+    const refuse = (reason: string, elicitationId?: string): CallbackResult => {
+      const { mcpServerId, providerName: provider } = response;
+      auditLog.callbackRefused({
+        reason,
+        mcpServerId,
+        provider,
+        ...definedOnly({ elicitationId }),
+      });
+      return { result: 'refused' };
+    };
+
+    // RFC 6749 sections 3.1 and 10.12: exactly one `state`, in our format.
+    const states = response.callbackUrl.searchParams.getAll('state');
+    const state = states.length === 1 ? parseAuthorizationState(states[0] ?? '') : undefined;
+    if (state === undefined) return refuse('no_state');
+
+    // RFC 9700 section 4.2.4: `state` is valid once. Redis consumes it atomically, also on concurrent requests.
+    const consumed = await stores.oneTime.consume(shardIn(state), digestOf(state));
+    if (consumed.result === 'unknown') return refuse('unknown_state');
+    const { record } = consumed;
+    const { elicitationId } = record;
+
+    // RFC 9700 section 4.7: the browser must be the one that began the attempt.
+    if (record.browserBinding === undefined || record.browserBinding !== response.browserBinding)
+      return refuse('foreign_browser', elicitationId);
+    if (consumed.result === 'spent') return { result: 'settled', elicitationId };
+
+    // RFC 9700 section 4.4.2.2: each MCP server and provider has its own redirect URI.
+    if (record.mcpServerId !== response.mcpServerId || record.provider !== response.providerName)
+      return refuse('foreign_path', elicitationId);
+
+    const elicitation = await service.find(elicitationId);
+    if (elicitation === undefined || !isOfKind(elicitation, 'authorization'))
+      return refuse('no_elicitation', elicitationId);
+    const settled: CallbackResult = { result: 'settled', elicitationId };
+    const letRetry = async (reason: RetryReason, missing?: readonly string[]): Promise<CallbackResult> => {
+      await ignoreSuperseded(service.retry(elicitationId, record.digest, reason, missing));
+      return settled;
+    };
+
+    // MCP, URL mode: the signed-in user must be the subject of the elicitation.
+    const visitor = response.visitorOf(elicitation);
+    if (visitor === undefined) return letRetry('start_again');
+    if (!service.checkSamePerson(elicitation, visitor)) return letRetry('start_again');
+
+    // A newer attempt replaces this one.
+    if (elicitation.status !== 'active' || elicitation.attempt !== record.digest) return settled;
+
+    const opened = await vault.open(consumed.record.sealed, transactionContext(record));
+    const secret = JSON.parse(opened) as TransactionSecret;
+    let grant: Grant;
+    try {
+      // RFC 9207 section 2.4: `iss` names the recorded issuer. RFC 6749 section 4.1.2: one code, or an error.
+      const { code } = await providerOf(p.providers, elicitation).validateCallback({
+        callbackUrl: response.callbackUrl,
+        redirectUri: redirectUriFor(elicitation),
+        state: secret.state,
+        issRequired: secret.issRequired,
+        expectedIssuer: secret.expectedIssuer,
+      });
+      const identity = p.mcpServers.get(elicitation.mcpServerId)?.config.identity;
+      if (identity?.mode === 'external')
+        return await holdCode(elicitation, record.digest, { ...secret, code }, identity.verifyUrl);
+      grant = await exchange(elicitation, secret, code);
+    } catch (error) {
+      if (!(error instanceof AuthorizationError)) throw error;
+      auditLog.callbackRefused({
+        reason: error.code,
+        mcpServerId: response.mcpServerId,
+        provider: response.providerName,
+        elicitationId,
+      });
+      return letRetry(retryReasonOf(error));
+    }
+
+    // The grant must be for the expected account and cover the requested scopes. It is committed with the outcome.
+    const stored = await p.storeGrant(elicitation, record.digest, grant, redirectUriFor(elicitation));
+    return stored.result === 'wrong_account' || stored.result === 'fewer_scopes'
+      ? letRetry(stored.result, stored.missing)
+      : settled;
+  }
+
+  /**
+   * Sends the code to the token endpoint with the values of the transaction: redirect URI (RFC 6749 section 4.1.3), code verifier
+   * (RFC 7636 section 4.5), nonce (OpenID Connect Core section 3.1.3.7). The provider compares the issuer again.
+   */
+  function exchange(
+    elicitation: ElicitationOf<'authorization'>,
+    secret: TransactionSecret,
+    code: string,
+  ): Promise<Grant> {
+    const { request } = elicitation;
+    return providerOf(p.providers, elicitation).exchange({
+      code,
+      redirectUri: redirectUriFor(elicitation),
+      codeVerifier: secret.codeVerifier,
+      scopes: secret.scopes,
+      heldScopes: secret.heldScopes,
+      ...definedOnly({ dpopKey: secret.dpopKey, nonce: secret.nonce, resource: request.resource }),
+      expectedIssuer: secret.expectedIssuer,
+    });
+  }
+
+  /** Identity mode `external`: seals the code until the application has verified the user in the same browser. */
+  async function holdCode(
+    elicitation: Elicitation,
+    attempt: string,
+    secret: VerificationSecret,
+    verifyUrl: string,
+  ): Promise<CallbackResult> {
+    const { elicitationId, mcpServerId } = elicitation;
+    const verificationId = newVerificationId(shardIn(elicitationId), p.entropy);
+    const key = { digest: digestOf(verificationId), elicitationId };
+    const sealed = await vault.seal(JSON.stringify(secret), verificationContext(key));
+    let isHeld = false;
+    await ignoreSuperseded(
+      service
+        .hold(elicitationId, attempt, { record: { ...key, mcpServerId, sealed }, ttlMs: VERIFICATION_MS })
+        .then(() => {
+          isHeld = true;
+        }),
+    );
+    if (!isHeld) return { result: 'settled', elicitationId };
+    const url = new URL(verifyUrl);
+    url.searchParams.set('elicitationId', elicitationId);
+    url.searchParams.set('verificationId', verificationId);
+    return { result: 'verify', url };
+  }
+
+  return {
+    handle,
+
+    /** The application has verified the user: exchanges the held code. The elicitation always ends. */
+    async finishVerified(elicitation: ElicitationOf<'authorization'>, record: OneTimeRecord): Promise<Elicitation> {
+      const secret = JSON.parse(await vault.open(record.sealed, verificationContext(record))) as VerificationSecret;
+      const fail = (failure: FailureCode) => service.fail(elicitation.elicitationId, record.digest, failure);
+      let grant: Grant;
+      try {
+        grant = await exchange(elicitation, secret, secret.code);
+      } catch (error) {
+        if (error instanceof AuthorizationError) return fail('provider_refused');
+        throw error;
+      }
+      const stored = await p.storeGrant(elicitation, record.digest, grant, redirectUriFor(elicitation));
+      switch (stored.result) {
+        case 'completed':
+          return stored.elicitation;
+        case 'superseded':
+          throw stored.error;
+        default:
+          return fail(stored.result);
+      }
+    },
+  };
+}
+
+export type OAuthCallback = ReturnType<typeof createOAuthCallback>;
+
+/** Returns why the user may retry after this error of a provider. */
+export function retryReasonOf(error: AuthorizationError): RetryReason {
+  switch (error.code) {
+    case 'access_denied':
+      return 'provider_denied';
+    case 'provider_unavailable':
+    case 'outbound_blocked':
+    case 'outbound_redirect':
+    case 'outbound_too_large':
+      return 'provider_unavailable';
+    default:
+      return 'provider_refused';
+  }
+}

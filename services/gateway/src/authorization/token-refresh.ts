@@ -1,0 +1,224 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { AuthorizationError, type ProviderRegistry, type RefreshedGrant } from '@postern/authorization';
+import {
+  type Connection,
+  definedOnly,
+  type Entropy,
+  newOperationId,
+  StoreUnavailableError,
+  type TokenSetOf,
+} from '@postern/elicitation';
+import type { RedisStores } from '@postern/store-redis';
+import { VaultError } from '@postern/vault';
+import type { AuditLog } from '../platform/audit/audit-log.ts';
+import type { GatewayConfig } from '../platform/config/config-schema.ts';
+import { providerLeaseMs } from './provider-request.ts';
+import type { RevocationFlow } from './revocation-flow.ts';
+import type { TokenSet, TokenSets } from './token-set.ts';
+
+export type RefreshResult =
+  /** A newer token set was stored. */
+  | { readonly result: 'refreshed'; readonly connection: Connection }
+  /** The connection has changed: read it again. */
+  | { readonly result: 'changed' }
+  /** Another replica holds the lease, or the last refresh failed. */
+  | { readonly result: 'later'; readonly retryAfterMs: number; readonly because: 'held' | 'failure' };
+
+/** By token set. */
+export type RefreshesInProgress = Map<string, Promise<RefreshResult>>;
+
+const FIRST_BACK_OFF_MS = 1_000;
+const LONGEST_BACK_OFF_MS = 60_000;
+/**
+ * Maximum time to retry storing an issued token set, in milliseconds. If Redis or the key service stays down, the grant is
+ * lost.
+ */
+const STORE_TIMEOUT_MS = 30_000;
+/** Short: after the lease has expired, another replica may refresh with the old token before this one stores the new one. */
+const STORE_RETRY_MS = 50;
+
+/**
+ * Refreshes token sets. All callers on all replicas share one request: callers in one process share a promise, and processes use a
+ * lease in Redis. The lease lasts longer than the longest request, and a request that might outlive the lease is not sent. So a
+ * rotating refresh token is never used twice, which a provider would treat as theft (RFC 9700 section 4.14.2).
+ */
+export function createTokenRefresh(p: {
+  config: Pick<GatewayConfig, 'providers'>;
+  stores: Pick<RedisStores, 'connections'>;
+  revocationFlow: RevocationFlow;
+  providers: ProviderRegistry;
+  tokenSets: TokenSets;
+  auditLog: AuditLog;
+  entropy: Entropy;
+  /** Timeout of one request to a provider, in milliseconds. */
+  requestLimitMs: number;
+  /** The refreshes in progress of this process, shared by all configurations. */
+  refreshes: RefreshesInProgress;
+}) {
+  const { connections } = p.stores;
+  const leaseMs = providerLeaseMs(p.requestLimitMs);
+  const inProgress = p.refreshes;
+
+  const keyOf = ({ connectionId, createdAt, generation }: TokenSetOf) => `${connectionId} ${createdAt} ${generation}`;
+
+  function refresh(connection: Connection): Promise<RefreshResult> {
+    const key = keyOf(connection);
+    let attempt = inProgress.get(key);
+    if (attempt === undefined) {
+      attempt = begin(connection).finally(() => inProgress.delete(key));
+      inProgress.set(key, attempt);
+    }
+    return attempt;
+  }
+
+  async function begin(current: Connection): Promise<RefreshResult> {
+    const holder = newOperationId(p.entropy);
+    const requestedAt = performance.now();
+    const begun = await connections.beginRefresh({ current, holder, leaseMs });
+    switch (begun.result) {
+      case 'held':
+        return { result: 'later', retryAfterMs: begun.retryAfterMs, because: 'held' };
+      case 'postponed':
+        return { result: 'later', retryAfterMs: begun.retryAfterMs, because: 'failure' };
+      case 'superseded':
+      case 'missing':
+        return { result: 'changed' };
+      case 'begun':
+        return send(begun.connection, { holder, failures: begun.failures, requestedAt });
+    }
+  }
+
+  async function send(connection: Connection, lease: Lease): Promise<RefreshResult> {
+    const provider = p.providers.get(connection.provider);
+    if (provider === undefined) return postpone(connection, lease, 'unknown_provider');
+    let tokens: TokenSet | undefined;
+    let grant: RefreshedGrant;
+    try {
+      tokens = await p.tokenSets.open(connection);
+      if (tokens.refreshToken === undefined) throw new TypeError('the connection says that it can be refreshed');
+      // Discovery may take several requests, and the process may be paused. After that, the rest of the lease may be too short for
+      // the request. The next attempt finds the metadata in the cache.
+      await provider.destinationHost();
+      if (performance.now() - lease.requestedAt > p.requestLimitMs / 4) return postpone(connection, lease, 'too_late');
+      grant = await provider.refresh({
+        refreshToken: tokens.refreshToken,
+        scopes: connection.scopes,
+        redirectUri: new URL(tokens.redirectUri),
+        ...definedOnly({ resource: connection.resource }),
+        issuer: tokens.issuer,
+        ...definedOnly({ dpopKey: tokens.dpopKey }),
+      });
+    } catch (error) {
+      if (!(error instanceof AuthorizationError)) {
+        await postpone(connection, lease, 'internal_error');
+        throw error;
+      }
+      if (!hasGrantEnded(error, connection.provider, tokens)) return postpone(connection, lease, error.code);
+      const lost = await connections.markLost({ current: connection, reason: 'refused' });
+      if (lost.result === 'stored') p.auditLog.connectionLost(connection, 'refused', tookOf(lease));
+      return { result: 'changed' };
+    }
+    return store(connection, lease, { previous: tokens, grant });
+  }
+
+  /** Stores the grant before any caller receives it: the old refresh token may be invalid from now on. */
+  async function store(
+    connection: Connection,
+    lease: Lease,
+    { previous, grant }: { previous: TokenSet; grant: RefreshedGrant },
+  ): Promise<RefreshResult> {
+    const tokens: TokenSet = {
+      ...previous,
+      accessToken: grant.accessToken,
+      tokenType: grant.tokenType,
+      ...definedOnly({ refreshToken: grant.refreshToken }),
+    };
+    const sealedTokens = await retryWhileUnavailable(() => p.tokenSets.seal(tokens, connection));
+    const operationId = newOperationId(p.entropy);
+    const change = await retryWhileUnavailable(() =>
+      connections.finishRefresh({
+        current: connection,
+        tokens: {
+          sealedTokens,
+          scopes: [...grant.scopes].sort(),
+          refreshable: true,
+          ...definedOnly({ accessTokenExpiresAt: grant.expiresAt }),
+        },
+        operationId,
+      }),
+    );
+    switch (change.result) {
+      case 'stored':
+        p.auditLog.tokensRefreshed(change.connection, tookOf(lease));
+        return { result: 'refreshed', connection: change.connection };
+      case 'superseded':
+        return { result: 'changed' };
+      case 'missing': {
+        // The user disconnected during the refresh: revokes the new grant too, unless another connection shares it.
+        await retryWhileUnavailable(() => p.revocationFlow.revokeGrant({ ...connection, sealedTokens }));
+        return { result: 'changed' };
+      }
+    }
+  }
+
+  /** Repeats an idempotent step while Redis or the key service is unavailable. */
+  async function retryWhileUnavailable<T>(step: () => Promise<T>): Promise<T> {
+    const giveUpAt = performance.now() + STORE_TIMEOUT_MS;
+    while (true) {
+      try {
+        return await step();
+      } catch (error) {
+        const isUnavailable =
+          error instanceof StoreUnavailableError ||
+          (error instanceof VaultError && error.code === 'key_service_unavailable');
+        if (!isUnavailable || performance.now() > giveUpAt) throw error;
+        await delay(STORE_RETRY_MS);
+      }
+    }
+  }
+
+  /** Whether the grant has ended, so that the user must authorize again. */
+  function hasGrantEnded({ code }: AuthorizationError, name: string, tokens: TokenSet | undefined): boolean {
+    if (code !== 'issuer_mismatch') return code === 'grant_refused';
+    // A remote MCP server may name another authorization server, which ends the grants of the former authorization server. If
+    // the operator
+    // configured another issuer, it may be a mistake, which must not end the grants of all users. Tokens without an issuer
+    // match no issuer, so no later attempt can succeed.
+    const isNamedByOthers = p.config.providers.some(config => config.name === name && config.mcpResource !== undefined);
+    return isNamedByOthers || (tokens !== undefined && tokens.issuer === undefined);
+  }
+
+  async function postpone(connection: Connection, lease: Lease, code: string): Promise<RefreshResult> {
+    const { holder, failures } = lease;
+    const maxDelayMs = Math.min(FIRST_BACK_OFF_MS * 2 ** failures, LONGEST_BACK_OFF_MS);
+    // Half of the delay is jitter, so that the connections of one provider do not retry in lockstep.
+    const delayMs = Math.round(maxDelayMs / 2 + (maxDelayMs / 2) * ((p.entropy(1)[0] ?? 0) / 255));
+    p.auditLog.refreshPostponed(connection, { code, delayMs, ...tookOf(lease) });
+    await connections.postponeRefresh({ current: connection, holder, delayMs });
+    return { result: 'later', retryAfterMs: delayMs, because: 'failure' };
+  }
+
+  return {
+    refresh,
+    /** Maximum duration of a refresh lease, in milliseconds. */
+    leaseMs,
+    /** Whether this process is refreshing this token set now. */
+    isInProgress: (connection: TokenSetOf): boolean => inProgress.has(keyOf(connection)),
+    /** Waits for the refreshes in progress: the process must not stop before their token sets are stored. */
+    async drain(): Promise<void> {
+      await Promise.allSettled(inProgress.values());
+    },
+  };
+}
+
+interface Lease {
+  readonly holder: string;
+  /** Number of failed refreshes in a row. */
+  readonly failures: number;
+  /** When the lease was requested, on the monotonic clock. */
+  readonly requestedAt: number;
+}
+
+const tookOf = ({ requestedAt }: Lease) => ({ tookMs: Math.round(performance.now() - requestedAt) });
+
+export type TokenRefresh = ReturnType<typeof createTokenRefresh>;

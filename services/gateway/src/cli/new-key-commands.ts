@@ -1,0 +1,85 @@
+import { randomBytes } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { newReceiptKey } from '@postern/payment';
+import { CliError, type CliIo, type ExitCode, exitCodes } from './cli-io.ts';
+
+/** `postern vault new-key`: writes 256 random bits to a file that only its owner can read, or with `--out -` to a pipe. */
+export function vaultNewKey(
+  p: { readonly kid: string | undefined; readonly out: string | undefined },
+  io: CliIo,
+): ExitCode {
+  const kid = checkedKid(p.kid ?? `key-${new Date().toISOString().slice(0, 10)}`);
+  const { path, explain } = writeKey(p.out ?? `${kid}.key`, randomBytes(32).toString('base64'), io);
+  explain(
+    [
+      `Key "${kid}" is in ${path}. Store a copy separately from Redis backups.`,
+      'Add it to vault.keys in second place on all replicas, then move it to the first place:',
+      '',
+      '  vault:',
+      '    keys:',
+      '      - { kid: <current>, key: … }',
+      `      - { kid: ${kid}, key: '\${file:${path}}' }`,
+      '',
+    ].join('\n'),
+  );
+  return exitCodes.ok;
+}
+
+/** `postern receipts new-key`: writes an Ed25519 key to a file that only its owner can read, or with `--out -` to a pipe. */
+export async function receiptsNewKey(
+  p: { readonly kid: string | undefined; readonly out: string | undefined },
+  io: CliIo,
+): Promise<ExitCode> {
+  const { kid: thumbprint, key } = await newReceiptKey();
+  const kid = checkedKid(p.kid ?? thumbprint);
+  const { path, explain } = writeKey(p.out ?? `${kid}.jwk`, JSON.stringify(key), io);
+  explain(
+    [
+      `Key "${kid}" is in ${path}.`,
+      'Add it to receipts.keys in second place on all replicas, so that verifiers can fetch it, then move it to the first place.',
+      'Keep the old key, or its public half, for as long as its receipts must be verifiable:',
+      '',
+      '  receipts:',
+      '    keys:',
+      '      - { kid: <current>, key: … }',
+      `      - { kid: ${kid}, key: '\${file:${path}}' }`,
+      '',
+    ].join('\n'),
+  );
+  return exitCodes.ok;
+}
+
+/** Validates the name of a key. @throws CliError */
+function checkedKid(kid: string): string {
+  if (!/^[A-Za-z0-9._-]{1,64}$/.test(kid))
+    throw new CliError('A kid has 1 to 64 characters of A-Z, a-z, 0-9, ".", "_" and "-".');
+  return kid;
+}
+
+/** Where a key went, and the output for its explanation. */
+interface WrittenKey {
+  readonly path: string;
+  readonly explain: (text: string) => void;
+}
+
+/**
+ * Writes a key to a new file that only its owner can read, or to standard output if `file` is `-`: a container may have no folder to
+ * write to. Never prints a key to a terminal, because terminals keep their output.
+ * @throws CliError
+ */
+function writeKey(file: string, key: string, io: CliIo): WrittenKey {
+  if (file === '-') {
+    if (io.isTerminal) throw new CliError('A key is never printed to a terminal. Redirect the output to a file.');
+    io.out(`${key}\n`);
+    return { path: '<path>', explain: io.err };
+  }
+  const path = resolve(file);
+  try {
+    writeFileSync(path, `${key}\n`, { mode: 0o600, flag: 'wx' });
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : undefined;
+    throw new CliError(code === 'EEXIST' ? `${path} already exists; nothing was written.` : `Cannot write ${path}.`);
+  }
+  return { path, explain: io.out };
+}

@@ -1,0 +1,161 @@
+import type { RedisStores } from '@postern/store-redis';
+import type { DeliveryQueue } from '../events/webhooks/delivery-queue.ts';
+import {
+  mcpServerEndpointsOf,
+  operatorEndpointsOf,
+  type WebhookEndpoint,
+} from '../events/webhooks/webhook-endpoint.ts';
+import { typeOf } from '../events/webhooks/webhook-request.ts';
+import { CliError, type CliIo, type ExitCode, exitCodes, tableOf } from './cli-io.ts';
+import { openStore } from './open-store.ts';
+
+interface OpenWebhooks extends AsyncDisposable {
+  readonly endpoints: readonly { readonly endpoint: WebhookEndpoint; readonly queue: DeliveryQueue }[];
+  readonly records: RedisStores['webhookEndpoints'];
+}
+
+/** Opens the queues of the configured endpoints. @throws ConfigError, CliError, UnsafeRedisError, StoreUnavailableError */
+async function openWebhooks(configPath: string, io: CliIo): Promise<OpenWebhooks> {
+  await using stack = new AsyncDisposableStack();
+  const store = stack.use(await openStore(configPath, io));
+  const configured = [...mcpServerEndpointsOf(store.config), ...operatorEndpointsOf(store.config)];
+  if (configured.length === 0)
+    throw new CliError('No webhooks are configured in mcpServers[].webhooks or operatorWebhooks.');
+  // Loaded on demand: no other command needs BullMQ.
+  const { openDeliveryQueue } = await import('../events/webhooks/delivery-queue.ts');
+  const redis = store.openQueueRedis();
+  stack.defer(() => redis.close());
+  const endpoints = configured.map(endpoint => {
+    const queue = openDeliveryQueue({
+      endpoint: endpoint.name,
+      redis,
+      onError: () => io.err('Redis does not respond.\n'),
+    });
+    stack.defer(() => queue.close());
+    return { endpoint, queue };
+  });
+  const held = stack.move();
+  return { endpoints, records: store.stores.webhookEndpoints, [Symbol.asyncDispose]: () => held.disposeAsync() };
+}
+
+/** `postern webhooks list`: exits with 1 if an endpoint is disabled or has dead deliveries. */
+export async function webhooksList(
+  p: { readonly configPath: string; readonly json: boolean },
+  io: CliIo,
+): Promise<ExitCode> {
+  await using webhooks = await openWebhooks(p.configPath, io);
+  const endpoints = await Promise.all(
+    webhooks.endpoints.map(async ({ endpoint, queue }) => {
+      const [{ disabled, failingSince }, counts] = await Promise.all([
+        webhooks.records.read(endpoint.name),
+        queue.counts(),
+      ]);
+      return {
+        endpoint: endpoint.name,
+        // The host only: the path may contain a secret.
+        host: new URL(endpoint.url).host,
+        status: disabled === undefined ? 'enabled' : 'disabled',
+        reason: disabled?.reason,
+        disabledAt: disabled && new Date(disabled.at).toISOString(),
+        failingSince: failingSince === undefined ? undefined : new Date(failingSince).toISOString(),
+        ...counts,
+      };
+    }),
+  );
+  if (p.json) io.out(`${JSON.stringify({ endpoints })}\n`);
+  else {
+    const rows = endpoints.map(({ endpoint, host, status, reason, failingSince, waiting, underWay, delayed, dead }) => [
+      endpoint,
+      host,
+      reason === undefined ? status : `${status} (${reason})`,
+      failingSince ?? '-',
+      String(waiting + underWay),
+      String(delayed),
+      String(dead),
+    ]);
+    io.out(`${tableOf(['endpoint', 'host', 'status', 'failing since', 'waiting', 'retrying', 'dead'], rows)}\n`);
+  }
+  const isSound = endpoints.every(({ status, dead }) => status === 'enabled' && dead === 0);
+  return isSound ? exitCodes.ok : exitCodes.failure;
+}
+
+/** Maximum dead deliveries shown per endpoint, newest first. */
+const SHOWN = 500;
+
+/** `postern webhooks dead`: exits with 1 if there are any. */
+export async function webhooksDead(
+  p: { readonly configPath: string; readonly json: boolean },
+  io: CliIo,
+): Promise<ExitCode> {
+  await using webhooks = await openWebhooks(p.configPath, io);
+  const found = await Promise.all(webhooks.endpoints.map(({ queue }) => queue.dead({ start: 0, limit: SHOWN })));
+  const dead = found.flat().map(({ endpoint, event, reason, attempts, failedAt }) => ({
+    eventId: event.eventId,
+    endpoint,
+    type: typeOf(event),
+    reason,
+    attempts,
+    failedAt: new Date(failedAt).toISOString(),
+  }));
+  if (p.json) io.out(`${JSON.stringify({ dead })}\n`);
+  else if (dead.length === 0) io.out('No dead deliveries.\n');
+  else {
+    const rows = dead.map(({ eventId, endpoint, type, reason, attempts, failedAt }) => [
+      eventId,
+      endpoint,
+      type,
+      reason,
+      String(attempts),
+      failedAt,
+    ]);
+    io.out(`${tableOf(['event', 'endpoint', 'type', 'reason', 'attempts', 'failed at'], rows)}\n`);
+  }
+  return dead.length === 0 ? exitCodes.ok : exitCodes.failure;
+}
+
+const BATCH = 100;
+
+/** `postern webhooks redeliver`: retries one event at every endpoint with a dead delivery of it, or all dead deliveries. */
+export async function webhooksRedeliver(
+  p: { readonly configPath: string; readonly eventId: string | undefined },
+  io: CliIo,
+): Promise<ExitCode> {
+  await using webhooks = await openWebhooks(p.configPath, io);
+  let redelivered = 0;
+  for (const { endpoint, queue } of webhooks.endpoints) {
+    const count = p.eventId === undefined ? await redeliverAll(queue, io) : Number(await queue.redeliver(p.eventId));
+    redelivered += count;
+    if (count > 0 && (await webhooks.records.read(endpoint.name)).disabled !== undefined)
+      io.err(`${endpoint.name} is disabled: postern webhooks enable ${endpoint.name}\n`);
+  }
+  if (p.eventId !== undefined && redelivered === 0) throw new CliError('This event has no dead delivery.');
+  io.out(`Retrying ${redelivered} deliveries.\n`);
+  return io.signal.aborted ? exitCodes.interrupted : exitCodes.ok;
+}
+
+/** Retries the deliveries that are dead now, not those that die during the command. */
+async function redeliverAll(queue: DeliveryQueue, io: CliIo): Promise<number> {
+  let redelivered = 0;
+  for (let left = (await queue.counts()).dead; left > 0 && !io.signal.aborted; left -= BATCH) {
+    // The oldest deliveries are at the end of the list. Redelivered ones leave it.
+    const batch = await queue.dead({ start: Math.max(0, left - BATCH), limit: Math.min(BATCH, left) });
+    const results = await Promise.all(batch.map(({ event }) => queue.redeliver(event.eventId)));
+    redelivered += results.filter(Boolean).length;
+  }
+  return redelivered;
+}
+
+/** `postern webhooks enable`: the gateway resumes the waiting deliveries within seconds. */
+export async function webhooksEnable(
+  p: { readonly configPath: string; readonly endpoint: string },
+  io: CliIo,
+): Promise<ExitCode> {
+  await using webhooks = await openWebhooks(p.configPath, io);
+  if (!webhooks.endpoints.some(({ endpoint }) => endpoint.name === p.endpoint))
+    throw new CliError(
+      'Unknown endpoint. Endpoints are named <MCP server>.<id> or operator/<id>, see postern webhooks list.',
+    );
+  const wasDisabled = await webhooks.records.enable(p.endpoint);
+  io.out(wasDisabled ? `${p.endpoint} is enabled.\n` : `${p.endpoint} was not disabled.\n`);
+  return exitCodes.ok;
+}

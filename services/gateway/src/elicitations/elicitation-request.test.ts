@@ -1,0 +1,130 @@
+import { askDigest } from '@postern/elicitation';
+import type { TermsCheck } from '@postern/payment';
+import { describe, expect, test } from 'vitest';
+import {
+  createElicitationStage,
+  parsedInput,
+  sampleConfirmation,
+  sampleCredential,
+  sampleTerms,
+} from '../testing/elicitation-stage.ts';
+import { assertPossiblePayment, elicitationRequestOf } from './elicitation-request.ts';
+
+const check = { url: 'https://acme.example/whoami', basic: { username: 'user', password: 'word' } };
+const { caller } = createElicitationStage({ mcpServer: { credentialChecks: { 'acme-api': check } } });
+const fault = (path: string) =>
+  expect.objectContaining({ code: 'invalid_request', errors: [expect.objectContaining({ path })] });
+
+describe('a payment', () => {
+  test('uses the first processor unless it names another', () => {
+    expect(elicitationRequestOf(parsedInput({ payment: sampleTerms }), caller())).toMatchObject({
+      processor: 'stripe-main',
+    });
+    const named = elicitationRequestOf(parsedInput({ payment: { ...sampleTerms, processor: 'none' } }), caller());
+    expect(named).toMatchObject({ processor: 'none' });
+    expect(named).not.toHaveProperty('terms.processor');
+  });
+
+  test('is built even for an MCP server without payments, which the domain refuses', () => {
+    const { payment: _, ...bare } = caller();
+    expect(elicitationRequestOf(parsedInput({ payment: sampleTerms }), bare)).toMatchObject({ processor: 'none' });
+  });
+});
+
+test.each([
+  { payment: { ...sampleTerms, items: [{ label: 'Book', unitMinorUnits: 2490 }] } },
+  { confirmation: sampleConfirmation },
+  { credential: { ...sampleCredential, name: 'other' } },
+  { form: { requestedSchema: { type: 'object', properties: { name: { type: 'string' } } } } },
+] as const)('every kind gets the digest of its request: %j', ask => {
+  const request = elicitationRequestOf(parsedInput(ask as never), caller());
+  expect(request.digest).toBe(askDigest(request));
+  // No member is undefined, so the request read from the store has the same digest.
+  expect(askDigest(JSON.parse(JSON.stringify(request)))).toBe(request.digest);
+});
+
+describe('a credential request', () => {
+  const asked = (change: Partial<typeof sampleCredential> & object) => () =>
+    elicitationRequestOf(parsedInput({ credential: { ...sampleCredential, name: 'other', ...change } }), caller());
+  const field = (pattern: string) => ({ name: 'api_key', label: 'API key', pattern });
+
+  test('with an invalid or too costly pattern is refused with its path', () => {
+    expect(asked({ fields: [field('(')] })).toThrow(fault('body.credential.fields.0.pattern'));
+    expect(asked({ fields: [field('.{0,999}'.repeat(25))] })).toThrow(fault('body.credential.fields.0.pattern'));
+  });
+
+  test('without a field that its check needs is refused', () => {
+    expect(asked({ name: 'acme-api' })).toThrow(fault('body.credential.fields'));
+    const fields = ['user', 'word'].map(name => ({ name, label: name }));
+    expect(asked({ name: 'acme-api', fields })()).toMatchObject({ name: 'acme-api' });
+  });
+
+  test('may have the name of an Object.prototype member', () => {
+    expect(asked({ name: 'constructor' })()).toMatchObject({ name: 'constructor' });
+  });
+
+  test('has the same digest with and without a rejected generation', () => {
+    const again = asked({ retention: 'lasting', rejectedGeneration: 7 } as never)();
+    const first = asked({ retention: 'lasting' } as never)();
+    expect(again).toEqual({ ...first, rejectedGeneration: 7 });
+  });
+});
+
+describe('a form request', () => {
+  const asked = (pattern: string, maxLength?: number) => () =>
+    elicitationRequestOf(
+      parsedInput({
+        form: {
+          requestedSchema: {
+            type: 'object',
+            properties: { first: { type: 'boolean' }, name: { type: 'string', pattern, maxLength } },
+          },
+        },
+      } as never),
+      caller(),
+    );
+  const where = 'body.form.requestedSchema.properties.name.pattern';
+
+  test('with an invalid or too costly pattern is refused with its path', () => {
+    expect(asked('(?=look)')).toThrow(fault(where));
+    expect(asked('[a-z]{0,900}')).toThrow(fault(where));
+    expect(asked('[a-z]{0,900}', 40)()).toMatchObject({
+      requestedSchema: { properties: { name: { pattern: '[a-z]{0,900}' } } },
+    });
+  });
+});
+
+const impossible: TermsCheck = {
+  ...{ result: 'impossible', reason: 'quantity_too_large', member: 'items.1.quantity', message: 'too many' },
+};
+
+describe('S70: issuing a payment that the processor would refuse', () => {
+  const { caller, processors, scripted } = createElicitationStage();
+  scripted.takesNothing(impossible);
+  const check = (change: object = {}) => {
+    const request = elicitationRequestOf(parsedInput({ payment: { ...sampleTerms, ...change } }), caller());
+    if (request.kind !== 'payment') throw new TypeError('of another kind');
+    assertPossiblePayment(request, caller(), processors);
+  };
+
+  test('is refused with the name of the invalid member', () => {
+    expect(() => check()).toThrow(
+      expect.objectContaining({
+        code: 'payment_not_possible',
+        errors: [{ path: 'body.payment.items.1.quantity', message: 'too many' }],
+      }),
+    );
+  });
+
+  test('is allowed without a processor', () => {
+    expect(() => check({ processor: 'none' })).not.toThrow();
+  });
+
+  test.each([
+    ['above the limit', { amount: { currency: 'EUR', minorUnits: 100_001 } }],
+    ['in another currency', { amount: { currency: 'USD', minorUnits: 1 } }],
+    ['by another processor', { processor: 'cash' }],
+  ])('leaves it to the domain to refuse a payment %s', (_, change) => {
+    expect(() => check(change)).not.toThrow();
+  });
+});

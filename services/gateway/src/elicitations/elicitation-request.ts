@@ -1,0 +1,100 @@
+import type { IssueElicitation } from '@postern/api';
+import { MAX_FORM_TEXT_LENGTH, type RequestedSchema } from '@postern/api/form';
+import {
+  askDigest,
+  definedOnly,
+  type ElicitationRequest,
+  type JsonObject,
+  type PaymentRequest,
+} from '@postern/elicitation';
+import type { PaymentProcessor } from '@postern/payment';
+import { fieldsSentBy } from '../entries/credential-check.ts';
+import { findPatternFault } from '../entries/patterns.ts';
+import { checkOf, mayAsk, type RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
+import { ProblemError } from '../platform/http/problems.ts';
+
+/**
+ * Converts the body of an API call to the immutable request of an elicitation, with its digest.
+ * @throws ProblemError `invalid_request` for a pattern that cannot be matched, or a credential that cannot be checked
+ */
+export function elicitationRequestOf(
+  input: Exclude<IssueElicitation, { kind: 'authorization' }>,
+  mcpServer: RegisteredMcpServer,
+): Exclude<ElicitationRequest, { kind: 'authorization' }> {
+  switch (input.kind) {
+    case 'payment': {
+      const { processor = mcpServer.payment?.processors[0] ?? 'none', items, ...rest } = input.payment;
+      const terms = { ...rest, ...definedOnly({ items }) };
+      const request = { kind: input.kind, terms, processor };
+      return { ...request, digest: askDigest(request) };
+    }
+    case 'confirmation': {
+      const request = { kind: input.kind, terms: input.confirmation };
+      return { ...request, digest: askDigest(request) };
+    }
+    case 'credential': {
+      const { fields: given, rejectedGeneration, ...rest } = input.credential;
+      const fields = given.map(definedOnly);
+      const fault = findPatternFault(fields);
+      if (fault !== undefined) throw invalid(`body.credential.fields.${fault.at}.pattern`, fault.message);
+      // Without these fields the check would fail for any input.
+      const check = checkOf(mcpServer, rest.name);
+      for (const name of check === undefined ? [] : fieldsSentBy(check))
+        if (!fields.some(field => field.name === name))
+          throw invalid('body.credential.fields', `the check of this credential needs a field "${name}"`);
+      const request = { kind: input.kind, ...rest, fields };
+      return {
+        ...request,
+        digest: askDigest(request),
+        ...definedOnly({ rejectedGeneration }),
+      };
+    }
+    case 'form': {
+      const { title, requestedSchema, secretFields } = input.form;
+      assertMatchablePatterns(requestedSchema);
+      // Validated JSON: every member is stored as sent.
+      const schema = JSON.parse(JSON.stringify(requestedSchema)) as JsonObject;
+      const request = {
+        kind: input.kind,
+        ...definedOnly({ title }),
+        requestedSchema: schema,
+        secretFields,
+      };
+      return { ...request, digest: askDigest(request) };
+    }
+  }
+}
+
+/** @throws ProblemError `invalid_request` */
+function assertMatchablePatterns({ properties }: RequestedSchema): void {
+  const texts = Object.entries(properties).map(([name, property]) => ({
+    name,
+    pattern: 'pattern' in property ? property.pattern : undefined,
+    maxLength: Math.min('maxLength' in property ? (property.maxLength ?? Infinity) : Infinity, MAX_FORM_TEXT_LENGTH),
+  }));
+  const fault = findPatternFault(texts);
+  if (fault !== undefined)
+    throw invalid(`body.form.requestedSchema.properties.${texts[fault.at]?.name}.pattern`, fault.message);
+}
+
+function invalid(path: string, message: string): ProblemError {
+  return new ProblemError('invalid_request', { errors: [{ path, message }] });
+}
+
+/**
+ * Refuses a payment at issue that its processor would refuse after the approval. Payments outside the MCP server's own limits are left to
+ * the domain, which has other error codes for them.
+ *
+ * @throws ProblemError `payment_not_possible`, which names the invalid member
+ */
+export function assertPossiblePayment(
+  request: PaymentRequest,
+  mcpServer: RegisteredMcpServer,
+  processors: ReadonlyMap<string, Pick<PaymentProcessor, 'canTake'>>,
+): void {
+  if (!mayAsk(mcpServer, request)) return;
+  const possibility = processors.get(request.processor)?.canTake(request.terms);
+  if (possibility?.result !== 'impossible') return;
+  const { member, message } = possibility;
+  throw new ProblemError('payment_not_possible', { errors: [{ path: `body.payment.${member}`, message }] });
+}

@@ -1,0 +1,84 @@
+import { type Clock, type ElicitationId, type ElicitationService, isCharging } from '@postern/elicitation';
+import type { RedisStores } from '@postern/store-redis';
+import { FIRST_CHECK_MS, type PaymentFlow } from '../approvals/payment-flow.ts';
+
+/** Bounds of the pause before the next status request to a processor. */
+const PAUSE_MS = { least: FIRST_CHECK_MS, most: 3_600_000 };
+/** The pause is this fraction of the time since the approval, or since the expiry. */
+const PAUSE_DIVISOR = 4;
+/** Maximum concurrent requests to processors. */
+const MAX_REQUESTS = 16;
+
+export interface Expiry {
+  /** Expires an elicitation. For a charge, starts a request to the processor and does not wait for it. */
+  expire(elicitationId: ElicitationId): Promise<void>;
+  /**
+   * Asks the processor for the status of a charge before its expiry, because the user may have closed the window and the
+   * webhook may be
+   * lost. Does not wait for the response.
+   */
+  checkCharge(elicitationId: ElicitationId): Promise<void>;
+  /** Resolves when no request to a processor is in flight. */
+  idle(): Promise<void>;
+}
+
+/**
+ * Expires elicitations. A payment that may have been made stays open until its processor reports the result. It is rescheduled
+ * before
+ * the request to the processor, so that replicas take turns, and another one takes over if one dies.
+ *
+ * A hanging processor delays only its own payments; other elicitations still expire on time.
+ */
+export function createExpiry(p: {
+  service: Pick<ElicitationService, 'find' | 'expire'>;
+  stores: {
+    readonly elicitations: Pick<RedisStores['elicitations'], 'postpone'>;
+    readonly payments: Pick<RedisStores['payments'], 'checkLater' | 'dropCheck'>;
+  };
+  paymentFlow: Pick<PaymentFlow, 'close' | 'check'>;
+  now: Clock;
+  onError: (error: unknown) => void;
+}): Expiry {
+  const underWay = new Set<Promise<void>>();
+
+  function start(request: () => Promise<unknown>): void {
+    // At the limit, this charge is skipped. It is already rescheduled.
+    if (underWay.size >= MAX_REQUESTS) return;
+    const started = request()
+      .then(() => undefined, p.onError)
+      .finally(() => underWay.delete(started));
+    underWay.add(started);
+  }
+
+  return {
+    async expire(elicitationId) {
+      const elicitation = await p.service.find(elicitationId);
+      if (elicitation === undefined || !isCharging(elicitation)) {
+        await p.service.expire(elicitationId);
+        return;
+      }
+      await p.stores.elicitations.postpone(elicitationId, pauseMs(p.now() - elicitation.expiresAt));
+      start(() => p.paymentFlow.close(elicitation, 'expire'));
+    },
+
+    async checkCharge(elicitationId) {
+      const elicitation = await p.service.find(elicitationId);
+      // Settled, returned to the user, or expired: `expire` closes an expired charge.
+      if (elicitation === undefined || !isCharging(elicitation) || p.now() >= elicitation.expiresAt) {
+        await p.stores.payments.dropCheck(elicitationId);
+        return;
+      }
+      await p.stores.payments.checkLater(elicitationId, pauseMs(p.now() - elicitation.approval.at));
+      start(() => p.paymentFlow.check(elicitation));
+    },
+
+    async idle() {
+      await Promise.all(underWay);
+    },
+  };
+}
+
+/** Grows with the time since the approval or the expiry. */
+function pauseMs(sinceMs: number): number {
+  return Math.round(Math.min(Math.max(sinceMs / PAUSE_DIVISOR, PAUSE_MS.least), PAUSE_MS.most));
+}

@@ -1,0 +1,89 @@
+import type { RedeemedElicitationBody, RedeemRequest } from '@postern/api';
+import {
+  DomainError,
+  digestOf,
+  type Elicitation,
+  type ElicitationId,
+  type ElicitationService,
+  type Entropy,
+  NotFoundError,
+  newOperationId,
+} from '@postern/elicitation';
+import type { Receipts } from '@postern/payment';
+import type { Vault } from '@postern/vault';
+import { z } from 'zod';
+import { mayAsk, type RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
+import { ProblemError } from '../platform/http/problems.ts';
+import { resultContext } from '../sealing/seal-contexts.ts';
+import { sealFor } from '../sealing/sealed-delivery.ts';
+
+const valuesSchema = z.record(z.string(), z.string());
+const contentSchema = z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.array(z.string())]));
+
+/** Gives the result of a completed elicitation to its MCP server, once. */
+export function createRedemptionFlow(p: {
+  service: ElicitationService;
+  vault: Vault;
+  receipts: Receipts;
+  entropy: Entropy;
+}) {
+  return {
+    /**
+     * @param idempotencyKey a retry with the same key gets the same result. Without a key a retry is refused.
+     * @throws NotFoundError, DomainError `not_redeemable`, `already_redeemed`, ProblemError `encryption_key_not_registered`
+     */
+    async redeem(
+      caller: RegisteredMcpServer,
+      elicitationId: ElicitationId,
+      request: RedeemRequest,
+      idempotencyKey: string | undefined,
+    ): Promise<RedeemedElicitationBody> {
+      const { encryption } = caller.config;
+      // Checked before redeeming: a refusal must not consume the result.
+      if (request.sealed === true && encryption === undefined) throw new ProblemError('encryption_key_not_registered');
+      const redemption = digestOf(
+        JSON.stringify(['redeem', caller.mcpServerId, idempotencyKey ?? newOperationId(p.entropy)]),
+      );
+      assertMayRedeem(caller, await p.service.read(caller, elicitationId));
+      const { elicitation, sealed } = await p.service.redeem(caller, elicitationId, redemption);
+      const redeemedAt = new Date(elicitation.redeemedAt ?? elicitation.endedAt).toISOString();
+      const { kind } = elicitation.request;
+      switch (kind) {
+        case 'payment':
+        case 'confirmation': {
+          const receipt = await p.receipts.sign({ mcpServerId: caller.mcpServerId, elicitation });
+          return { elicitationId, redeemedAt, kind, receipt };
+        }
+        case 'credential':
+        case 'form': {
+          if (sealed === undefined) throw new DomainError('not_redeemable', 'There is no result to redeem.');
+          const json = await p.vault.open(sealed, resultContext(elicitation));
+          if (encryption !== undefined && (request.sealed === true || encryption.required)) {
+            const { mcpServerId } = caller;
+            const sealedResult = await sealFor(encryption.key, json, { type: 'result', mcpServerId, elicitationId });
+            return { elicitationId, redeemedAt, kind, sealedResult };
+          }
+          const typed: unknown = JSON.parse(json);
+          return kind === 'credential'
+            ? { elicitationId, redeemedAt, kind, values: valuesSchema.parse(typed) }
+            : { elicitationId, redeemedAt, kind, content: contentSchema.parse(typed) };
+        }
+        case 'authorization':
+          throw new DomainError('not_redeemable', 'There is no result to redeem.');
+      }
+    },
+  };
+}
+
+export type RedemptionFlow = ReturnType<typeof createRedemptionFlow>;
+
+/**
+ * Requires that the MCP server may still request the typed values, as for lasting credentials. A receipt needs no such
+ * permission: it
+ * records what has happened, and a payment may have been made.
+ * @throws NotFoundError
+ */
+function assertMayRedeem(caller: RegisteredMcpServer, { request, subject }: Elicitation): void {
+  const isTyped = request.kind === 'credential' || request.kind === 'form';
+  if (isTyped && (!mayAsk(caller, request) || !caller.issuers.includes(subject.issuer))) throw new NotFoundError();
+}

@@ -1,0 +1,104 @@
+import { createHmac } from 'node:crypto';
+import type { CredentialValuesBody, ReadCredentialRequest } from '@postern/api';
+import {
+  type Clock,
+  type Credential,
+  type CredentialId,
+  definedOnly,
+  generationNumber,
+  isUseNoted,
+  NotFoundError,
+} from '@postern/elicitation';
+import type { RedisStores } from '@postern/store-redis';
+import type { Vault } from '@postern/vault';
+import { z } from 'zod';
+import { mayRead, type RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
+import type { AuditLog } from '../platform/audit/audit-log.ts';
+import { ProblemError } from '../platform/http/problems.ts';
+import { credentialContext } from '../sealing/seal-contexts.ts';
+import { sealFor } from '../sealing/sealed-delivery.ts';
+import type { CredentialValues } from './credential-entry.ts';
+
+const valuesSchema = z.record(z.string(), z.string());
+
+/** The user at `/me`, or an MCP server through the API. */
+export type DeletedBy = 'person' | { readonly mcpServerId: string };
+
+/** Reads and deletes lasting credentials. */
+export function createCredentialFlow(p: {
+  stores: Pick<RedisStores, 'credentials'>;
+  vault: Vault;
+  auditLog: AuditLog;
+  now: Clock;
+}) {
+  const { credentials } = p.stores;
+
+  async function open(credential: Credential): Promise<CredentialValues> {
+    return valuesSchema.parse(JSON.parse(await p.vault.open(credential.sealedValues, credentialContext(credential))));
+  }
+
+  /** @throws NotFoundError also if the caller may not read the credential */
+  async function findReadable(caller: RegisteredMcpServer, credentialId: CredentialId): Promise<Credential> {
+    const credential = await credentials.read(credentialId);
+    if (credential === undefined || !mayRead(caller, credential)) throw new NotFoundError('credential');
+    return credential;
+  }
+
+  return {
+    /** @throws NotFoundError, ProblemError `encryption_key_not_registered` */
+    async read(
+      caller: RegisteredMcpServer,
+      credentialId: CredentialId,
+      { tool, sealed }: ReadCredentialRequest,
+    ): Promise<CredentialValuesBody> {
+      const { encryption } = caller.config;
+      if (sealed === true && encryption === undefined) throw new ProblemError('encryption_key_not_registered');
+      const credential = await findReadable(caller, credentialId);
+      const { mcpServerId } = caller;
+      const [values] = await Promise.all([open(credential), recordUse(credential, mcpServerId, tool)]);
+      const generation = generationNumber(credential);
+      const facts = { credentialId, name: credential.name, fields: [...credential.fields], generation };
+      p.auditLog.credentialRead({ credentialId, mcpServerId, subject: credential.subject });
+      if (encryption === undefined || (sealed !== true && !encryption.required)) return { ...facts, values };
+      const sealedValues = await sealFor(encryption.key, JSON.stringify(values), {
+        type: 'credential',
+        mcpServerId,
+        credentialId,
+        generation,
+      });
+      return { ...facts, sealedValues };
+    },
+
+    /** @throws NotFoundError */
+    async remove(caller: RegisteredMcpServer, credentialId: CredentialId): Promise<void> {
+      await this.delete(await findReadable(caller, credentialId), { mcpServerId: caller.mcpServerId });
+    },
+
+    /** @throws NotFoundError if it has been deleted */
+    async delete({ credentialId, subject }: Credential, by: DeletedBy): Promise<void> {
+      if ((await credentials.remove(credentialId)) === undefined) throw new NotFoundError('credential');
+      p.auditLog.credentialDeleted({ credentialId, subject, by });
+    },
+
+    /**
+     * Returns eight hexadecimal digits by which the user can distinguish credentials, derived from the values and the
+     * credential id. Computed
+     * on each call and never stored, because a short secret could be found by brute force.
+     */
+    async fingerprint(credential: Credential): Promise<string> {
+      const values = await open(credential);
+      const digest = createHmac('sha256', `postern credential ${credential.credentialId}`)
+        .update(JSON.stringify(credential.fields.map(field => values[field] ?? '')))
+        .digest('hex');
+      return `${digest.slice(0, 4)} ${digest.slice(4, 8)}`.toUpperCase();
+    },
+  };
+
+  async function recordUse(credential: Credential, mcpServerId: string, tool: string | undefined): Promise<void> {
+    const use = { mcpServerId, ...definedOnly({ tool }) };
+    if (isUseNoted(credential, use, p.now())) return;
+    await credentials.recordUse({ credentialId: credential.credentialId, use });
+  }
+}
+
+export type CredentialFlow = ReturnType<typeof createCredentialFlow>;

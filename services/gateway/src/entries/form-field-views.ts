@@ -1,0 +1,95 @@
+import {
+  defaultContent,
+  type FormFault,
+  type FormFields,
+  fieldsFromContent,
+  type PropertySchema,
+  type RequestedSchema,
+} from '@postern/api/form';
+import { definedOnly } from '@postern/elicitation';
+import type { FieldFault, FormFieldView, OptionView } from '@postern/pages';
+
+/** The refused submission that the page shows again. */
+export interface FormTry {
+  readonly fields: FormFields;
+  readonly faults: readonly FormFault[];
+}
+
+/** Converts the properties of a schema to fields, filled with defaults or the refused submission. Secret fields stay empty. */
+export function formFieldViews(
+  schema: RequestedSchema,
+  secretFields: readonly string[],
+  tried: FormTry | undefined,
+): FormFieldView[] {
+  const filled = tried?.fields ?? fieldsFromContent(schema, defaultContent(schema));
+  return Object.entries(schema.properties).map(([name, property]) => {
+    const fault = faultOf(tried?.faults.find(({ path }) => path === name));
+    const frame = {
+      name,
+      label: property.title ?? name,
+      ...definedOnly({ description: property.description }),
+      required: schema.required?.includes(name) === true,
+      ...definedOnly({ fault }),
+    };
+    const value = Object.hasOwn(filled, name) ? filled[name] : undefined;
+    return { ...frame, ...controlOf(property, value, secretFields.includes(name)) };
+  });
+}
+
+type Control = FormFieldView extends infer View ? (View extends FormFieldView ? Omit<View, Frame> : never) : never;
+type Frame = 'name' | 'label' | 'description' | 'required' | 'fault';
+
+function controlOf(
+  property: PropertySchema,
+  value: string | readonly string[] | undefined,
+  isSecret: boolean,
+): Control {
+  const single = typeof value === 'string' ? { value } : {};
+  switch (property.type) {
+    case 'boolean':
+      return { control: 'boolean', value: value === 'true' };
+    case 'number':
+    case 'integer': {
+      const { minimum, maximum } = property;
+      return {
+        control: property.type,
+        ...definedOnly({ minimum, maximum }),
+        ...single,
+      };
+    }
+    case 'array': {
+      const { items, minItems, maxItems } = property;
+      return {
+        control: 'multi-select',
+        options: 'enum' in items ? items.enum.map(untitled) : items.anyOf.map(titled),
+        ...definedOnly({ minItems, maxItems }),
+        values: typeof value === 'string' ? [value] : (value ?? []),
+      };
+    }
+    case 'string': {
+      if ('oneOf' in property) return { control: 'select', options: property.oneOf.map(titled), ...single };
+      if ('enum' in property) {
+        const { enumNames } = property;
+        const options = property.enum.map((option, at) => ({ value: option, title: enumNames?.[at] ?? option }));
+        return { control: 'select', options, ...single };
+      }
+      const { format, minLength, maxLength } = property;
+      const facts = {
+        control: 'text',
+        ...definedOnly({ format, minLength, maxLength }),
+      } as const;
+      return isSecret ? { ...facts, secret: true } : { ...facts, ...definedOnly({ value }) };
+    }
+  }
+}
+
+const untitled = (value: string): OptionView => ({ value, title: value });
+const titled = (option: { readonly const: string; readonly title: string }): OptionView => ({
+  value: option.const,
+  title: option.title,
+});
+
+/** The page has no field for an unknown property. */
+function faultOf(fault: FormFault | undefined): FieldFault | undefined {
+  return fault === undefined || fault.code === 'unknown' ? undefined : fault.code;
+}

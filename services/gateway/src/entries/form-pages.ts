@@ -1,0 +1,75 @@
+import { contentFromFields, type FormFields, requestedSchemaSchema } from '@postern/api/form';
+import { definedOnly, type ElicitationOf, type ElicitationService, RequestChangedError } from '@postern/elicitation';
+import { type FormNotice, formDonePage, formPage } from '@postern/pages';
+import type { FastifyReply } from 'fastify';
+import { createDecisionView, type KindPages, type PageRequest, type VisitOf } from '../pages/kind-pages.ts';
+import type { PageKit } from '../pages/page-kit.ts';
+import { elicitationPath } from '../platform/http/public-urls.ts';
+import { type FormTry, formFieldViews } from './form-field-views.ts';
+import { occursIn } from './patterns.ts';
+import type { SubmissionFlow } from './submission-flow.ts';
+
+export interface FormPagesDeps {
+  readonly service: Pick<ElicitationService, 'assertSamePerson'>;
+  readonly submissionFlow: SubmissionFlow;
+}
+
+/** The pages of a form, which an MCP server describes with MCP's restricted JSON Schema. */
+export function createFormPages(pages: PageKit<FormPagesDeps>): KindPages<'form'> {
+  const { deps, views } = pages;
+  const decisionView = createDecisionView(pages);
+  // Checked when issued; parsed again because it comes from the store.
+  const schemaOf = ({ request }: ElicitationOf<'form'>) => requestedSchemaSchema.parse(request.requestedSchema);
+
+  function sendOpenPage(
+    request: PageRequest,
+    reply: FastifyReply,
+    visit: VisitOf<'form'>,
+    notice: FormNotice | undefined,
+    tried?: FormTry,
+  ): FastifyReply {
+    const { elicitation } = visit;
+    const { title, secretFields } = elicitation.request;
+    return reply.send(
+      formPage(views.context(request), {
+        ...decisionView(visit, views.shownDigest(elicitation)),
+        form: {
+          ...definedOnly({ title }),
+          fields: formFieldViews(schemaOf(elicitation), secretFields, tried),
+        },
+        ...definedOnly({ notice }),
+      }),
+    );
+  }
+
+  return {
+    showOpen: async (request, reply, visit) => sendOpenPage(request, reply, visit, undefined),
+
+    async showCompleted(request, reply, { elicitation }) {
+      return reply.send(
+        formDonePage(views.context(request), {
+          mcpServer: views.mcpServer(elicitation),
+          ...views.wayBack(elicitation),
+        }),
+      );
+    },
+
+    async accept(request, reply, visit, { typed, shown = '' }) {
+      const { elicitation, visitor } = visit;
+      const { elicitationId } = elicitation;
+      deps.service.assertSamePerson(elicitation, visitor);
+      if (elicitation.status !== 'pending') return reply.redirect(elicitationPath(elicitationId), 303);
+      const fields: FormFields = Object.fromEntries(typed);
+      const { content, faults } = contentFromFields(schemaOf(elicitation), fields, occursIn);
+      if (content === undefined)
+        return sendOpenPage(request, reply.code(422), visit, 'fields_invalid', { fields, faults });
+      try {
+        await deps.submissionFlow.form(elicitation, { visitor, shown }, content);
+      } catch (error) {
+        if (!(error instanceof RequestChangedError)) throw error;
+        return sendOpenPage(request, reply.code(409), visit, 'terms_changed', { fields, faults: [] });
+      }
+      return reply.redirect(elicitationPath(elicitationId), 303);
+    },
+  };
+}

@@ -1,0 +1,64 @@
+import type { ServerResponse } from 'node:http';
+import { eventPositionSchema, eventsQuerySchema } from '@postern/api';
+import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
+import { callerOf } from '../mcp-servers/caller-auth.ts';
+import type { CallersInForce } from '../mcp-servers/callers-in-force.ts';
+import type { GatewayConfig } from '../platform/config/config-schema.ts';
+import { parse } from '../platform/http/parse.ts';
+import { securityHeaders } from '../platform/http/security-headers-plugin.ts';
+import type { EventStreams, OpenEventStream } from './event-streams.ts';
+
+const EVENT_HEADERS = {
+  'content-type': 'text/event-stream',
+  'x-accel-buffering': 'no',
+  // The connection serves no further request. With keep-alive, a stopping replica would wait for it.
+  connection: 'close',
+};
+
+export interface EventRoutesDeps {
+  readonly config: Pick<GatewayConfig, 'publicUrl'>;
+  readonly eventStreams: EventStreams;
+  readonly callersInForce: Pick<CallersInForce, 'includes'>;
+}
+
+/** Server-sent events about the elicitations of the caller. */
+export const eventRoutes: FastifyPluginAsync<{ deps: EventRoutesDeps }> = async (app, { deps }) => {
+  const { eventStreams, callersInForce } = deps;
+  const headers = { ...securityHeaders(deps.config.publicUrl), ...EVENT_HEADERS };
+
+  // A HEAD request opens no stream.
+  app.head('/events', async (request, reply) => {
+    streamRequest(request);
+    return reply.headers(EVENT_HEADERS).send();
+  });
+
+  /** Takes the response over from Fastify, so it must send the security headers itself. */
+  function begin(reply: FastifyReply): ServerResponse | undefined {
+    reply.hijack();
+    const { raw } = reply;
+    // The client has disconnected: a response that has not begun would emit no `close`.
+    if (raw.destroyed) return undefined;
+    return raw.writeHead(200, headers);
+  }
+
+  app.get('/events', { exposeHeadRoute: false, config: { endsByItself: true } }, async (request, reply) => {
+    const caller = callerOf(request);
+    const isCurrent = () => callersInForce.includes(caller);
+    await eventStreams.open({ ...streamRequest(request), isCurrent }, () => begin(reply));
+  });
+};
+
+function streamRequest(request: FastifyRequest): Omit<OpenEventStream, 'isCurrent'> {
+  const { mcpServerId, config } = callerOf(request);
+  const { kind, status, after } = parse(eventsQuerySchema, request.query, 'query');
+  const last = request.headers['last-event-id'];
+  return {
+    mcpServerId,
+    max: config.limits.eventStreams,
+    after: last === undefined || last === '' ? after : parse(eventPositionSchema, last, 'header'),
+    filter: {
+      kinds: kind === undefined ? undefined : new Set(kind),
+      types: status === undefined ? undefined : new Set(status.map(each => `elicitation.${each}` as const)),
+    },
+  };
+}

@@ -1,0 +1,133 @@
+import { kinds } from '@postern/elicitation';
+import type { QueueRedis } from '@postern/store-redis';
+import { type Job, type JobsOptions, Queue } from 'bullmq';
+import { z } from 'zod';
+import { DELIVERY_ATTEMPTS } from './delivery-policy.ts';
+import type { WebhookEvent } from './webhook-request.ts';
+
+/** All queues have this name. Their prefixes keep them apart, each with its own hash tag. */
+export const QUEUE_NAME = 'deliveries';
+
+const HOUR_S = 3600;
+
+/** Completed jobs are kept so that adding an event twice is harmless, and dead ones so that the operator can inspect them. */
+const jobOptions: JobsOptions = {
+  attempts: DELIVERY_ATTEMPTS,
+  backoff: { type: 'schedule' },
+  removeOnComplete: { age: HOUR_S, count: 1_000 },
+  removeOnFail: { age: 30 * 24 * HOUR_S, count: 10_000 },
+  stackTraceLimit: 0,
+  keepLogs: 0,
+};
+
+/**
+ * The data of a job: only the event. URL and keys are read from the configuration at each attempt. Unknown members, from a newer
+ * release, are dropped.
+ */
+const elicitationJobSchema = z.object({
+  eventId: z.string(),
+  elicitationId: z.string(),
+  mcpServerId: z.string(),
+  kind: z.enum(kinds),
+  status: z.enum(['pending', 'active', 'verifying', 'completed', 'declined', 'failed', 'cancelled', 'expired']),
+  occurredAt: z.number(),
+});
+const passkeyJobSchema = z.object({
+  eventId: z.string(),
+  type: z.enum(['passkey.added', 'passkey.removed', 'passkey.reset']),
+  pseudonym: z.string(),
+  occurredAt: z.number(),
+});
+export const jobSchema = z.union([elicitationJobSchema, passkeyJobSchema]) satisfies z.ZodType<WebhookEvent>;
+
+export interface DeadDelivery {
+  readonly endpoint: string;
+  readonly event: WebhookEvent;
+  /** Reason of the last failure. */
+  readonly reason: string;
+  readonly attempts: number;
+  readonly failedAt: number;
+}
+
+export interface QueueCounts {
+  /** Not attempted yet, or due now. */
+  readonly waiting: number;
+  readonly underWay: number;
+  /** Waiting for the next attempt. */
+  readonly delayed: number;
+  readonly dead: number;
+}
+
+/** The deliveries of one endpoint. */
+export interface DeliveryQueue {
+  /** Adding an event twice changes nothing. @throws StoreUnavailableError if Redis may still lose the jobs */
+  add(events: readonly WebhookEvent[]): Promise<void>;
+  counts(): Promise<QueueCounts>;
+  isPaused(): Promise<boolean>;
+  /** Stops deliveries on all replicas until `resume`. */
+  pause(): Promise<void>;
+  resume(): Promise<void>;
+  /** Stops deliveries on all replicas for this time. */
+  hold(ms: number): Promise<void>;
+  /** Newest first. */
+  dead(p: { readonly start: number; readonly limit: number }): Promise<readonly DeadDelivery[]>;
+  /** Restarts the schedule of a dead delivery. @returns false if there is none with this id */
+  redeliver(eventId: string): Promise<boolean>;
+  close(): Promise<void>;
+}
+
+export function openDeliveryQueue(p: {
+  readonly endpoint: string;
+  readonly redis: QueueRedis;
+  readonly onError: (error: unknown) => void;
+}): DeliveryQueue {
+  const { endpoint, redis, onError } = p;
+  const queue = new Queue<unknown>(QUEUE_NAME, {
+    connection: redis.connection,
+    prefix: redis.prefixOf(endpoint),
+    streams: { events: { maxLen: 100 } },
+    defaultJobOptions: jobOptions,
+  });
+  queue.on('error', onError);
+
+  const deadOf = (job: Job<unknown>): readonly DeadDelivery[] => {
+    const event = jobSchema.safeParse(job.data);
+    if (!event.success) return [];
+    const { failedReason = 'unknown', attemptsMade, finishedOn = 0 } = job;
+    return [{ endpoint, event: event.data, reason: failedReason, attempts: attemptsMade, failedAt: finishedOn }];
+  };
+
+  return {
+    async add(events) {
+      if (events.length === 0) return;
+      // The cursor may move on only after Redis can no longer lose these jobs.
+      const confirmed = redis.guard(endpoint);
+      await queue.addBulk(events.map(event => ({ name: 'deliver', data: event, opts: { jobId: event.eventId } })));
+      await confirmed();
+    },
+    async counts() {
+      const counts = await queue.getJobCounts('wait', 'active', 'delayed', 'failed');
+      return {
+        waiting: counts['wait'] ?? 0,
+        underWay: counts['active'] ?? 0,
+        delayed: counts['delayed'] ?? 0,
+        dead: counts['failed'] ?? 0,
+      };
+    },
+    isPaused: () => queue.isPaused(),
+    pause: () => queue.pause(),
+    resume: () => queue.resume(),
+    hold: ms => queue.rateLimit(ms),
+    async dead({ start, limit }) {
+      const jobs = await queue.getFailed(start, start + limit - 1);
+      return jobs.flatMap(deadOf);
+    },
+    async redeliver(eventId) {
+      const job = await queue.getJob(eventId);
+      if (job === undefined || !(await job.isFailed())) return false;
+      await job.retry('failed', { resetAttemptsMade: true });
+      return true;
+    },
+    close: () => queue.close(),
+  };
+}

@@ -1,0 +1,65 @@
+import type { OutboundFetch } from '@postern/authorization';
+import { definedOnly } from '@postern/elicitation';
+import type { QueueRedis, RedisStores } from '@postern/store-redis';
+import type { AuditSink } from '../../platform/audit/audit-log.ts';
+import type { GatewayConfig } from '../../platform/config/config-schema.ts';
+import type { Logger } from '../../platform/logger.ts';
+import type { Metrics } from '../../platform/metrics/create-metrics.ts';
+import type { Attempt, ObservedDelivery } from './deliver.ts';
+import { mcpServerEndpointsOf, operatorEndpointsOf } from './webhook-endpoint.ts';
+import type { Webhooks } from './webhooks.ts';
+
+export interface DeliveryDeps {
+  readonly stores: RedisStores;
+  readonly logger: Logger;
+  readonly now: () => number;
+  readonly metrics: Metrics | undefined;
+  readonly observe: {
+    fetch(fetch: OutboundFetch, target: 'webhook'): OutboundFetch;
+    delivery(p: ObservedDelivery): Attempt;
+  };
+  readonly auditSinks: readonly AuditSink[];
+  readonly openQueueRedis: () => QueueRedis;
+}
+
+/** The webhooks of the process. Without configured receivers it opens no connection and does not load BullMQ. */
+export type Deliveries = Pick<Webhooks, 'prepare' | 'apply' | 'stop'>;
+
+export async function startDeliveries(
+  deps: DeliveryDeps,
+  config: GatewayConfig,
+  sweepPauseMs?: number,
+): Promise<Deliveries> {
+  const { stores, logger, now, metrics, observe, auditSinks } = deps;
+  let webhooks: Webhooks | undefined;
+
+  async function start(first: GatewayConfig): Promise<Webhooks | undefined> {
+    if (mcpServerEndpointsOf(first).length + operatorEndpointsOf(first).length === 0) return undefined;
+    const { startWebhooks } = await import('./webhooks.ts');
+    const started = await startWebhooks({
+      config: first,
+      stores,
+      feed: stores.feeds,
+      redis: deps.openQueueRedis(),
+      logger,
+      now,
+      auditSinks,
+      pace: definedOnly({ announcerPauseMs: sweepPauseMs }),
+      wrapFetch: fetch => observe.fetch(fetch, 'webhook'),
+      wrapAttempt: (endpoint, attempt) => observe.delivery({ elicitations: stores.elicitations, endpoint, attempt }),
+    });
+    metrics?.watchDeliveries(() => started.deliveries());
+    return started;
+  }
+
+  webhooks = await start(config);
+  return {
+    async prepare(next) {
+      if (webhooks !== undefined) return webhooks.prepare(next);
+      // Nothing runs yet that a start could interrupt.
+      webhooks = await start(next);
+    },
+    apply: async next => webhooks?.apply(next),
+    stop: async () => webhooks?.stop(),
+  };
+}

@@ -1,0 +1,65 @@
+import type { ElicitationStatus, Kind, PasskeyAnnouncement } from '@postern/elicitation';
+import type { WebhookSigner } from '../../platform/config/webhook-signer.ts';
+
+/** The payload for the receiver of an MCP server. Contains no user, message or outcome, so nothing here is secret. */
+export interface ElicitationWebhookEvent {
+  /** The same in all attempts; sent as `webhook-id`. */
+  readonly eventId: string;
+  readonly elicitationId: string;
+  readonly mcpServerId: string;
+  readonly kind: Kind;
+  readonly status: ElicitationStatus;
+  /** Commit time, in milliseconds since the epoch. */
+  readonly occurredAt: number;
+}
+
+/** A webhook payload, for the receiver of an MCP server or of the operator. */
+export type WebhookEvent = ElicitationWebhookEvent | PasskeyAnnouncement;
+
+/** Returns the public event type. */
+export function typeOf(event: WebhookEvent): string {
+  return 'pseudonym' in event ? event.type : `elicitation.${event.status}`;
+}
+
+/** One attempt of a delivery, ready to POST. */
+export interface WebhookRequest {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+/**
+ * Builds the request for an event. The id and the body are the same in every attempt, so receivers can drop duplicates. Time
+ * and signatures belong to this attempt (Standard Webhooks, "Webhook headers (sending metadata to consumers)").
+ * @param signers the current signer and, during a rotation, the previous one; each adds a signature
+ * @param now milliseconds since the epoch
+ */
+export function webhookRequest(event: WebhookEvent, signers: readonly WebhookSigner[], now: number): WebhookRequest {
+  if (signers.length === 0) throw new TypeError('A webhook needs at least one signer.');
+  const body = webhookBody(event);
+  const timestamp = Math.floor(now / 1000);
+  return {
+    headers: {
+      'content-type': 'application/json',
+      'user-agent': 'Postern-Webhooks/1',
+      'webhook-id': event.eventId,
+      'webhook-timestamp': String(timestamp),
+      'webhook-signature': signers.map(signer => signer.sign({ webhookId: event.eventId, timestamp, body })).join(' '),
+    },
+    body,
+  };
+}
+
+/** Builds the thin payload: event, elicitation or pseudonym, status. Receivers read the rest through the API. */
+function webhookBody(event: WebhookEvent): string {
+  return JSON.stringify({
+    type: typeOf(event),
+    timestamp: new Date(event.occurredAt).toISOString(),
+    data: dataOf(event),
+  });
+}
+
+function dataOf(event: WebhookEvent) {
+  if ('pseudonym' in event) return { eventId: event.eventId, pseudonym: event.pseudonym };
+  const { eventId, elicitationId, mcpServerId, kind, status } = event;
+  return { eventId, elicitationId, kind, status, mcpServerId };
+}

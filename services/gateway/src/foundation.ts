@@ -1,0 +1,146 @@
+import { createOutboundConnections, type OutboundConnections } from '@postern/authorization';
+import { type Clock, type Entropy, systemEntropy } from '@postern/elicitation';
+import type { QueueRedis, RedisStores } from '@postern/store-redis';
+import { createKeyRing, createVault, type KeyRing, type Vault } from '@postern/vault';
+import type { RefreshesInProgress } from './authorization/token-refresh.ts';
+import { createEventStreams, type EventStreams } from './events/event-streams.ts';
+import {
+  type CallersInForce,
+  createCallersInForce,
+  createWaitingRequests,
+  type WaitingRequests,
+} from './mcp-servers/callers-in-force.ts';
+import { createObservation, type Observation } from './observation.ts';
+import { type AuditLog, type AuditSink, createAuditLog } from './platform/audit/audit-log.ts';
+import { createAuditStream } from './platform/audit/audit-stream.ts';
+import { type Pseudonyms, pseudonymsOf } from './platform/audit/pseudonyms.ts';
+import type { GatewayConfig } from './platform/config/config-schema.ts';
+import type { Logger } from './platform/logger.ts';
+import type { Metrics } from './platform/metrics/create-metrics.ts';
+import { outboundPolicyOf } from './platform/outbound/outbound-policy-of.ts';
+import { createOverload, type Overload } from './platform/overload/admission.ts';
+import { type Bulkheads, createBulkheads } from './platform/overload/upstream.ts';
+import { openStores, type StoreOptions } from './platform/redis/open-stores.ts';
+import { createQuotaReports, createUnknownLayoutLog } from './platform/redis/redis-reports.ts';
+import { createStopping, type Stopping } from './platform/stopping.ts';
+import type { Telemetry } from './platform/telemetry/telemetry.ts';
+
+/** The parts of the process. They depend only on sections of the configuration that need a restart, so a reload keeps them. */
+export interface Foundation extends AsyncDisposable {
+  readonly logger: Logger;
+  readonly auditLog: AuditLog;
+  /** Receive audit events in addition to the log. */
+  readonly auditSinks: readonly AuditSink[];
+  readonly pseudonym: Pseudonyms;
+  /** Undefined unless configured. */
+  readonly metrics: Metrics | undefined;
+  /** Undefined unless configured. */
+  readonly telemetry: Telemetry | undefined;
+  readonly observe: Omit<Observation, 'metrics' | 'telemetry'>;
+  readonly overload: Overload;
+  readonly bulkheads: Bulkheads;
+  readonly outboundConnections: OutboundConnections;
+  readonly stopping: Stopping;
+  readonly stores: RedisStores;
+  /** See `createUnknownLayoutLog`. */
+  readonly noteUnknownLayout: (error: unknown) => boolean;
+  /** See `createQuotaReports`. */
+  readonly noteQuota: (error: unknown) => void;
+  /** Opens a separate connection for job queues. The caller closes it. */
+  readonly openQueueRedis: () => QueueRedis;
+  readonly vault: Vault;
+  /** A key service holds the vault keys, so no key can be derived from them. */
+  readonly hasKeyService: boolean;
+  readonly callersInForce: CallersInForce;
+  readonly waitingRequests: WaitingRequests;
+  readonly eventStreams: EventStreams;
+  readonly refreshes: RefreshesInProgress;
+  /** Stylesheets of the pages by path, of this configuration and the ones before. */
+  readonly stylesheets: Map<string, string>;
+  readonly now: Clock;
+  readonly entropy: Entropy;
+}
+
+export interface FoundationOptions extends StoreOptions {
+  readonly logger: Logger;
+  readonly entropy?: Entropy;
+  /** Replaces the keys of the configuration, for keys that stay in a key service. */
+  readonly keyRing?: KeyRing;
+}
+
+/**
+ * Creates the parts of the process. Connects to Redis only, and refuses an unsafe one.
+ * @throws UnsafeRedisError, StoreUnavailableError, VaultError, StartError
+ */
+export async function createFoundation(config: GatewayConfig, options: FoundationOptions): Promise<Foundation> {
+  const { logger } = options;
+  const now = options.now ?? Date.now;
+  const hasKeyService = options.keyRing !== undefined;
+  const vault = createVault(options.keyRing ?? createKeyRing(config.vault.keys));
+  const { metrics, telemetry, ...observe } = await createObservation(config, logger);
+
+  const callersInForce = createCallersInForce();
+  const overload = createOverload({
+    limits: config.overload,
+    mcpServers: () => callersInForce.count,
+    logger,
+    metrics,
+  });
+  const outboundConnections = createOutboundConnections({
+    ...outboundPolicyOf(config),
+    timeoutMs: config.outbound.timeoutSeconds * 1000,
+  });
+  const { stores, openQueueRedis } = await openStores(
+    { config, logger, metrics, observe, auditLog: () => auditLog },
+    options,
+  );
+  // Log and audit trail use the real time, not the test clock.
+  const auditStream = config.audit.stream
+    ? createAuditStream({ audits: stores.audits, logger, now: Date.now, onLost: () => metrics?.auditLineLost() })
+    : undefined;
+  const auditSinks = [metrics?.audit ?? [], auditStream?.sink ?? []].flat();
+  const pseudonym = pseudonymsOf(config, hasKeyService);
+  const auditLog = createAuditLog(logger, pseudonym, auditSinks);
+  const stopping = createStopping();
+  const refreshes: RefreshesInProgress = new Map();
+  const eventStreams = createEventStreams({
+    feeds: stores.feeds,
+    max: config.overload.eventStreams,
+    onFull: () => overload.refused('wait', 'cap'),
+    onError: error => logger.warn({ event: 'events.unread', error }, 'reading events failed; retrying'),
+  });
+  stopping.closing.addEventListener('abort', () => void eventStreams.close(), { once: true });
+
+  return {
+    ...{
+      logger,
+      auditLog,
+      auditSinks,
+      pseudonym,
+      metrics,
+      telemetry,
+      observe,
+      overload,
+      outboundConnections,
+      stopping,
+    },
+    ...{ stores, openQueueRedis, vault, hasKeyService, callersInForce, eventStreams, refreshes, now },
+    stylesheets: new Map(),
+    bulkheads: createBulkheads({ overload, logger, metrics, now }),
+    waitingRequests: createWaitingRequests(stopping.closing, callersInForce),
+    noteUnknownLayout: createUnknownLayoutLog({ logger, now: Date.now }),
+    noteQuota: createQuotaReports({ logger, metrics, now: Date.now }),
+    entropy: options.entropy ?? systemEntropy,
+    async [Symbol.asyncDispose]() {
+      stopping.close();
+      await eventStreams.close();
+      overload[Symbol.dispose]();
+      // The process must not stop before their token sets are stored.
+      await Promise.allSettled(refreshes.values());
+      await auditStream?.[Symbol.asyncDispose]();
+      await stores.close();
+      await outboundConnections.close();
+      await telemetry?.[Symbol.asyncDispose]();
+    },
+  };
+}

@@ -1,0 +1,33 @@
+import {
+  type BrowserSession,
+  type Entropy,
+  type NewBrowserSession,
+  newBrowserSessionId,
+  shardOf,
+} from '@postern/elicitation';
+import type { RedisStores } from '@postern/store-redis';
+import type { AuditLog } from '../platform/audit/audit-log.ts';
+import type { GatewayConfig } from '../platform/config/config-schema.ts';
+
+/**
+ * Creates a browser session under a new id and records the sign-in.
+ * @param p.signedInAt name of the identity provider or application, for the audit log
+ */
+export async function createBrowserSession(
+  deps: {
+    config: Pick<GatewayConfig, 'browserSession'>;
+    auditLog: Pick<AuditLog, 'signedIn'>;
+    stores: Pick<RedisStores, 'browserSessions'>;
+    entropy: Entropy;
+  },
+  p: { readonly session: Omit<NewBrowserSession, 'id'>; readonly signedInAt: string },
+): Promise<BrowserSession> {
+  const { subject } = p.session;
+  const { idleMinutes, absoluteHours } = deps.config.browserSession;
+  const browserSession = await deps.stores.browserSessions.create(
+    { id: newBrowserSessionId(shardOf(subject), deps.entropy), ...p.session },
+    { idleMs: idleMinutes * 60_000, absoluteMs: absoluteHours * 3_600_000 },
+  );
+  deps.auditLog.signedIn({ subject, origin: p.signedInAt });
+  return browserSession;
+}

@@ -1,0 +1,69 @@
+import { createAccessTokenVerifier, createSignIn } from '@postern/authorization';
+import type { Clock, ElicitationService, Entropy, Subject } from '@postern/elicitation';
+import { createPasskeys } from '@postern/payment';
+import type { RedisStores } from '@postern/store-redis';
+import type { Vault } from '@postern/vault';
+import type { OAuthCallback } from '../authorization/oauth-callback.ts';
+import type { RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
+import type { AuditLog } from '../platform/audit/audit-log.ts';
+import type { GatewayConfig } from '../platform/config/config-schema.ts';
+import { identityProviderAt, type OutboundLog } from '../platform/outbound/outbound-log.ts';
+import { signInThrough, type UpstreamOf, verifyThrough } from '../platform/overload/upstream.ts';
+import { createExternalVerification } from './external-verification.ts';
+import { createPasskeyChangeFlow } from './passkeys/passkey-change-flow.ts';
+import { createSignInFlow } from './sign-in-flow.ts';
+import { createSignInMethods } from './sign-in-methods.ts';
+import { createSignInPolicy } from './sign-in-policy.ts';
+
+/** Creates the services of this folder: sign-in, external verification, verification of access tokens, passkeys. */
+export function createIdentity(p: {
+  config: Pick<GatewayConfig, 'publicUrl' | 'branding' | 'browserSession' | 'identityProviders'>;
+  mcpServers: ReadonlyMap<string, RegisteredMcpServer>;
+  stores: RedisStores;
+  service: ElicitationService;
+  vault: Vault;
+  auditLog: AuditLog;
+  /** See `announcementsOf`. */
+  announcedAs: (subject: Subject) => string | undefined;
+  oauthCallback: Pick<OAuthCallback, 'finishVerified'>;
+  upstreamOf: UpstreamOf;
+  outboundLog: OutboundLog;
+  /** Equal on all replicas. */
+  sharedSecret: Uint8Array;
+  now: Clock;
+  entropy: Entropy;
+}) {
+  const { config, outboundLog, now } = p;
+  const upstreamOf = (name: string) => p.upstreamOf('identity_provider', name);
+  const identityProviders = config.identityProviders.map(identityProvider => {
+    const upstream = upstreamOf(identityProvider.name);
+    const signIn = createSignIn({ identityProvider, fetch: upstream.fetch, now });
+    const watched = outboundLog.watched(identityProviderAt(identityProvider), signIn);
+    return { config: identityProvider, signIn: signInThrough(upstream, watched) };
+  });
+  const passkeys = createPasskeys({
+    rpId: new URL(config.publicUrl).hostname,
+    rpName: config.branding.name,
+    origin: config.publicUrl,
+  });
+  return {
+    identityProviders,
+    passkeys,
+    accessTokens: createAccessTokenVerifier({
+      identityProviders: config.identityProviders,
+      fetchFor: ({ name }) => upstreamOf(name).fetch,
+      now,
+      around: (identityProvider, work) =>
+        verifyThrough(upstreamOf(identityProvider.name), identityProvider.name, () =>
+          outboundLog.run(identityProviderAt(identityProvider), work),
+        ),
+    }),
+    signInFlow: createSignInFlow({ ...p, identityProviders }),
+    signInMethods: createSignInMethods({ ...p, identityProviders, secret: p.sharedSecret }),
+    signInPolicy: createSignInPolicy(p),
+    externalVerification: createExternalVerification(p),
+    passkeyChangeFlow: createPasskeyChangeFlow({ ...p, passkeys }),
+  };
+}
+
+export type Identity = ReturnType<typeof createIdentity>;

@@ -1,0 +1,212 @@
+import { AuthorizationError } from '@postern/authorization';
+import {
+  type BrowserSession,
+  definedOnly,
+  type Elicitation,
+  type ElicitationId,
+  type ElicitationService,
+  isSamePerson,
+  isTerminal,
+  parseElicitationId,
+} from '@postern/elicitation';
+import { notFoundPage, signedOutPage, signInFailedPage } from '@postern/pages';
+import type { FastifyPluginAsync } from 'fastify';
+import { z } from 'zod';
+import { BASE_FORM_LIMITS, readFormBody } from '../pages/form-body.ts';
+import { visitorOf } from '../pages/page-guard.ts';
+import type { PageKit } from '../pages/page-kit.ts';
+import { assertNoPrefetch, assertSameOrigin, PageError } from '../pages/page-request.ts';
+import type { AuditLog } from '../platform/audit/audit-log.ts';
+import type { GatewayConfig } from '../platform/config/config-schema.ts';
+import { elicitationPath } from '../platform/http/public-urls.ts';
+import type { ExternalVerification } from './external-verification.ts';
+import type { IdentityProvider, ReturnTo, SignInFlow } from './sign-in-flow.ts';
+import type { SignInMethods } from './sign-in-methods.ts';
+import { FRESH_SECONDS, type SignInPolicy } from './sign-in-policy.ts';
+
+const loginQuerySchema = z.object({
+  e: z.string().max(128).optional(),
+  to: z.literal('me').optional(),
+  idp: z.string().max(40).optional(),
+  switch: z.literal('1').optional(),
+  fresh: z.literal('1').optional(),
+});
+const ticketQuerySchema = z.object({ ticket: z.string().min(1).max(4096) });
+const logoutFormSchema = z.strictObject({ csrf_token: z.string().max(128) });
+
+export interface LoginRoutesDeps {
+  readonly config: Pick<GatewayConfig, 'publicUrl'>;
+  readonly identityProviders: readonly IdentityProvider[];
+  readonly service: Pick<ElicitationService, 'find'>;
+  readonly auditLog: Pick<AuditLog, 'signInFailed' | 'signedOut'>;
+  readonly signInFlow: SignInFlow;
+  readonly signInMethods: SignInMethods;
+  readonly signInPolicy: SignInPolicy;
+  readonly externalVerification: Pick<ExternalVerification, 'opening' | 'redeemTicket'>;
+}
+
+/** Sign-in and sign-out of a browser. */
+export const loginRoutes: FastifyPluginAsync<PageKit<LoginRoutesDeps>> = async (app, { deps, browser, views }) => {
+  const { signInFlow, signInMethods, signInPolicy, externalVerification, auditLog } = deps;
+
+  /** Maximum age of a sign-in that may approve this elicitation, in seconds. */
+  function freshSecondsFor(elicitation: Elicitation): number | undefined {
+    if (isTerminal(elicitation)) return undefined;
+    const maxAgeMs = signInPolicy.maxAgeMs(elicitation);
+    return maxAgeMs === undefined ? undefined : maxAgeMs / 1000;
+  }
+
+  /** Finds an elicitation as its page does: undefined once the operator has withdrawn the permission. */
+  async function findAllowed(elicitationId: ElicitationId | undefined): Promise<Elicitation | undefined> {
+    const found = elicitationId === undefined ? undefined : await deps.service.find(elicitationId);
+    return found !== undefined && views.isStillAllowed(found) ? found : undefined;
+  }
+
+  /** Same-person check 1: whether the elicitation was issued for the signed-in user. */
+  function isForVisitor(elicitation: Elicitation, browserSession: BrowserSession | undefined): boolean {
+    const visitor = visitorOf(elicitation, browserSession);
+    return visitor !== undefined && isSamePerson(elicitation, visitor);
+  }
+
+  /** Returns the URL of a second sign-in, if this one does not prove the age that the elicitation requires. */
+  async function stepUpHref(
+    returnTo: ReturnTo | undefined,
+    browserSession: BrowserSession,
+    maxAge: number | undefined,
+  ): Promise<string | undefined> {
+    const elicitation = returnTo === 'me' ? undefined : await findAllowed(returnTo);
+    if (elicitation === undefined || !isForVisitor(elicitation, browserSession)) return undefined;
+    const needed = freshSecondsFor(elicitation);
+    // The request already had this `max_age`, so repeating it would not help.
+    if (needed === undefined || (maxAge !== undefined && maxAge <= needed)) return undefined;
+    return signInPolicy.mustSignInAgain(elicitation, browserSession) ? views.signInHref(elicitation) : undefined;
+  }
+
+  // With several identity providers, `/me` lets the user choose. An elicitation determines its own.
+  const retryOf = (returnTo: ReturnTo | undefined) =>
+    returnTo === undefined
+      ? {}
+      : { retryHref: returnTo === 'me' ? '/me' : `/login?${new URLSearchParams({ e: returnTo })}` };
+
+  // Writes nothing to Redis: the transaction is kept in a sealed cookie.
+  app.get('/login', async (request, reply) => {
+    const query = loginQuerySchema.safeParse(request.query);
+    if (!query.success) throw new PageError('bad_request');
+    // With several identity providers, the user must choose one at `/me`.
+    if (query.data.to === 'me' && query.data.idp === undefined && deps.identityProviders.length > 1)
+      return reply.redirect('/me', 303);
+    const elicitationId = query.data.to === undefined ? parseElicitationId(query.data.e ?? '') : undefined;
+    const returnTo = query.data.to ?? elicitationId;
+    const [elicitation, browserSession] = await Promise.all([findAllowed(elicitationId), browser.readSession(request)]);
+    if (elicitation?.identityMode === 'loopback')
+      return reply.redirect(elicitationPath(elicitation.elicitationId), 303);
+
+    // Before same-person check 1, the response must be the same for every id. Only its own user learns what an elicitation requires.
+    const isKnown =
+      elicitation !== undefined && query.data.switch === undefined && isForVisitor(elicitation, browserSession);
+    const isFresh = query.data.fresh === '1';
+    // A first passkey requires a sign-in after this request, because the session cookie may be stolen.
+    const provesFor = isKnown && isFresh ? elicitationId : undefined;
+    const ofMe = isFresh && returnTo === 'me' ? FRESH_SECONDS : undefined;
+    const maxAge = provesFor !== undefined ? 0 : isKnown ? freshSecondsFor(elicitation) : ofMe;
+    let identityProvider: IdentityProvider | undefined;
+    if (elicitationId === undefined) {
+      identityProvider = signInFlow.identityProviderNamed(query.data.to === 'me' ? query.data.idp : undefined);
+    } else {
+      const method = signInMethods.of(elicitationId, elicitation);
+      if (method?.mode === 'external') {
+        const binding = browser.digest(browser.ensureId(request, reply));
+        return reply.redirect((await externalVerification.opening(method, elicitationId, binding, maxAge)).href, 303);
+      }
+      identityProvider = method?.identityProvider;
+    }
+    if (identityProvider === undefined) return reply.code(404).send(notFoundPage(views.context(request)));
+    try {
+      const { authorizationUrl, cookie } = await signInFlow.start({
+        identityProvider,
+        returnTo,
+        forceLogin: query.data.switch === '1',
+        ...definedOnly({ maxAge, provesFor }),
+      });
+      browser.setLoginCookie(request, reply, cookie);
+      return reply.redirect(authorizationUrl.href, 303);
+    } catch (error) {
+      if (!(error instanceof AuthorizationError)) throw error;
+      auditLog.signInFailed({ code: error.code });
+      return reply.code(502).send(signInFailedPage(views.context(request), retryOf(returnTo)));
+    }
+  });
+
+  // This release does not use this redirect URI. A response here belongs to a request of an older replica.
+  app.get('/login/callback', { exposeHeadRoute: false }, async (request, reply) => {
+    auditLog.signInFailed({ code: 'shared_redirect_uri' });
+    return reply.code(400).send(signInFailedPage(views.context(request), {}));
+  });
+
+  app.get('/login/callback/:identityProvider', { exposeHeadRoute: false }, async (request, reply) => {
+    assertNoPrefetch(request);
+    const callbackUrl = new URL(request.url, deps.config.publicUrl);
+    const signedIn = await signInFlow.finish(callbackUrl, browser.loginCookies(request));
+    const context = views.context(request);
+    switch (signedIn.result) {
+      case 'unknown':
+        auditLog.signInFailed({ code: 'unknown_transaction' });
+        return reply.code(400).send(signInFailedPage(context, {}));
+      case 'refused':
+        auditLog.signInFailed({ code: signedIn.error.code });
+        browser.clearLoginCookie(reply, signedIn.cookie);
+        // An invalid code is the client's error, not an outage of the identity provider.
+        reply.code(signedIn.error.retryable && signedIn.error.providerError !== 'invalid_grant' ? 502 : 400);
+        return reply.send(signInFailedPage(context, retryOf(signedIn.returnTo)));
+      case 'signed_in': {
+        browser.clearLoginCookie(reply, signedIn.cookie);
+        await browser.startSession(request, reply, signedIn.browserSession);
+        const { returnTo, browserSession, maxAge } = signedIn;
+        const page = (await stepUpHref(returnTo, browserSession, maxAge)) ?? pageOf(returnTo);
+        return page === undefined ? reply.code(404).send(notFoundPage(context)) : reply.redirect(page, 303);
+      }
+    }
+  });
+
+  app.get('/login/continue', { exposeHeadRoute: false }, async (request, reply) => {
+    assertNoPrefetch(request);
+    const query = ticketQuerySchema.safeParse(request.query);
+    const redeemed = query.success
+      ? await externalVerification.redeemTicket(query.data.ticket, browser.bindingOf(request))
+      : ({ result: 'refused', code: 'ticket_refused' } as const);
+    if (redeemed.result === 'refused') {
+      auditLog.signInFailed({ code: redeemed.code });
+      return reply.code(400).send(signInFailedPage(views.context(request), retryOf(redeemed.elicitationId)));
+    }
+    await browser.startSession(request, reply, redeemed.browserSession);
+    const { elicitationId, browserSession, maxAge } = redeemed;
+    return reply.redirect(
+      (await stepUpHref(elicitationId, browserSession, maxAge)) ?? elicitationPath(elicitationId),
+      303,
+    );
+  });
+
+  // With `e`, the user wants to switch accounts and return to the elicitation.
+  app.post('/logout', async (request, reply) => {
+    assertSameOrigin(request, deps.config.publicUrl);
+    const query = loginQuerySchema.safeParse(request.query);
+    const form = logoutFormSchema.safeParse(await readFormBody(request, BASE_FORM_LIMITS));
+    if (!query.success || !form.success) throw new PageError('bad_request');
+    const browserSession = await browser.readSession(request);
+    if (browserSession !== undefined) {
+      if (!browser.isCsrfToken(form.data.csrf_token, browserSession.id)) throw new PageError('forbidden');
+      auditLog.signedOut({ subject: browserSession.subject });
+    }
+    await browser.endSession(request, reply);
+    const elicitationId = parseElicitationId(query.data.e ?? '');
+    const page = elicitationId === undefined ? undefined : pageOf(elicitationId);
+    return page === undefined
+      ? reply.send(signedOutPage(views.context(request)))
+      : reply.redirect(`${page}?switch=1`, 303);
+  });
+};
+
+function pageOf(returnTo: ReturnTo | undefined): string | undefined {
+  if (returnTo === undefined) return undefined;
+  return returnTo === 'me' ? '/me' : elicitationPath(returnTo);
+}

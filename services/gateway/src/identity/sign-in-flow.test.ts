@@ -1,0 +1,129 @@
+import { createOutboundFetch, createSignIn, identityProviderConfigSchema } from '@postern/authorization';
+import { definedOnly, newElicitationId, shardOf, systemEntropy } from '@postern/elicitation';
+import { driveAuthorization, type EvilProvider, startEvilProvider } from '@postern/testkit/providers';
+import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { LOGIN_TRANSACTION_SECONDS } from '../pages/browser.ts';
+import { createFlowStage } from '../testing/flow-stage.ts';
+import { createSignInFlow } from './sign-in-flow.ts';
+
+// The identity provider accepts a code twice, so only the gateway prevents a second sign-in with the same response.
+
+const fetch = createOutboundFetch({ allowLoopback: true });
+afterAll(() => fetch.close());
+
+let evil: EvilProvider;
+beforeEach(async () => {
+  evil = await startEvilProvider({ clientId: 'postern' });
+});
+afterEach(() => evil.close());
+
+/** A browser that the identity provider has redirected to the callback. */
+async function setUp() {
+  const stage = createFlowStage({});
+  const config = identityProviderConfigSchema.parse({
+    name: 'example-id',
+    issuer: evil.issuer,
+    clientId: 'postern',
+    clientSecret: 'secret',
+  });
+  const signIn = createSignIn({ identityProvider: config, fetch, now: Date.now });
+  const identityProvider = { config, signIn };
+  const flow = createSignInFlow({ ...stage, identityProviders: [identityProvider] });
+  const elsewhere = createSignInFlow({
+    ...stage,
+    config: { ...stage.config, publicUrl: 'https://other.example' },
+    identityProviders: [identityProvider],
+  });
+  const start = () => flow.start({ identityProvider, returnTo: 'me', forceLogin: false });
+  const { authorizationUrl, cookie } = await start();
+  const callbackUrl = await driveAuthorization(authorizationUrl, 'alice');
+  return { ...stage, flow, elsewhere, callbackUrl, cookie, start, identityProvider };
+}
+
+it('S08: rejects a replayed callback, although the browser kept the cookie and the provider accepts the code again', async () => {
+  const { flow, callbackUrl, cookie } = await setUp();
+  expect(await flow.finish(callbackUrl, [cookie])).toMatchObject({ result: 'signed_in', returnTo: 'me' });
+  expect(await flow.finish(callbackUrl, [cookie])).toEqual({ result: 'unknown' });
+  expect(evil.requests('token')).toHaveLength(1);
+});
+
+it('S08: completes exactly one of ten simultaneous callbacks with the same state', async () => {
+  const { flow, callbackUrl, cookie } = await setUp();
+  const results = await Promise.all(Array.from({ length: 10 }, () => flow.finish(callbackUrl, [cookie])));
+  expect(results.filter(({ result }) => result === 'signed_in')).toHaveLength(1);
+  expect(evil.requests('token')).toHaveLength(1);
+});
+
+it('S65: never exchanges a code that arrives at the redirect URI of another identity provider, and ends the transaction', async () => {
+  const { flow, callbackUrl, cookie } = await setUp();
+  const elsewhere = new URL(callbackUrl);
+  elsewhere.pathname = '/login/callback/other-id';
+  expect(await flow.finish(elsewhere, [cookie])).toMatchObject({
+    result: 'refused',
+    error: { code: 'issuer_mismatch' },
+    returnTo: 'me',
+  });
+  expect(await flow.finish(callbackUrl, [cookie])).toEqual({ result: 'unknown' });
+  expect(evil.requests('token')).toEqual([]);
+});
+
+it('S50: rejects a transaction of another deployment with the same vault key', async () => {
+  const { flow, callbackUrl, cookie, elsewhere } = await setUp();
+  expect(await elsewhere.finish(callbackUrl, [cookie])).toEqual({ result: 'unknown' });
+  expect(await flow.finish(callbackUrl, [cookie])).toMatchObject({ result: 'signed_in' });
+});
+
+it.each(['no cookie', 'the cookie of another sign-in'])('S08: rejects a callback with %s', async which => {
+  const { flow, callbackUrl, start } = await setUp();
+  const cookies = which === 'no cookie' ? [undefined] : [(await start()).cookie];
+  expect(await flow.finish(callbackUrl, cookies)).toEqual({ result: 'unknown' });
+  expect(evil.requests('token')).toEqual([]);
+});
+
+describe('S67: a sign-in that an elicitation requires', () => {
+  const provesFor = newElicitationId(shardOf({ issuer: 'https://id.example', subject: 'alice' }), systemEntropy);
+  const secondsAgo = (seconds: number) => Math.floor(Date.now() / 1000) - seconds;
+
+  /** @param p.took duration of the sign-in, in seconds */
+  async function signedIn(p: { took?: number; authTime?: number; maxAge?: number }) {
+    const { flow, identityProvider, clock } = await setUp();
+    const { maxAge = 0, took = 0 } = p;
+    const started = await flow.start({ identityProvider, returnTo: provesFor, forceLogin: false, maxAge, provesFor });
+    expect(started.authorizationUrl.searchParams.get('max_age')).toBe(String(maxAge));
+    const honest = evil.idTokenClaims;
+    evil.idTokenClaims = nonce => ({
+      ...honest(nonce),
+      ...definedOnly({ auth_time: p.authTime }),
+    });
+    clock.advance(took * 1000);
+    return flow.finish(await driveAuthorization(started.authorizationUrl, 'alice'), [started.cookie]);
+  }
+
+  it.each([0, 90, LOGIN_TRANSACTION_SECONDS - 1])('counts if it happened after its start, %s s ago', async took => {
+    expect(await signedIn({ took, authTime: secondsAgo(took) })).toMatchObject({
+      result: 'signed_in',
+      browserSession: { provedFor: provesFor },
+      maxAge: 0,
+    });
+  });
+
+  it.each([
+    ['before its start', 90, 125],
+    ['long before its start', 0, 3600],
+  ])('is refused if it happened %s', async (_, took, ago) => {
+    expect(await signedIn({ took, authTime: secondsAgo(ago) })).toMatchObject({
+      result: 'refused',
+      error: { code: 'invalid_id_token', claim: 'auth_time' },
+    });
+  });
+
+  it('is refused if the identity provider does not say when it happened', async () => {
+    expect(await signedIn({})).toMatchObject({ result: 'refused', error: { code: 'invalid_id_token' } });
+  });
+
+  it('proves nothing if an older sign-in was acceptable', async () => {
+    const answer = await signedIn({ maxAge: 300, authTime: secondsAgo(0) });
+    expect(answer).toMatchObject({ result: 'signed_in', browserSession: { authTime: expect.any(Number) } });
+    expect(answer).not.toHaveProperty('browserSession.provedFor');
+  });
+});

@@ -1,0 +1,192 @@
+import { AuthorizationError, type IdentityProviderConfig, type SignedIn, type SignIn } from '@postern/authorization';
+import {
+  type BrowserSession,
+  type Clock,
+  definedOnly,
+  digestOf,
+  type ElicitationId,
+  type Entropy,
+  parseElicitationId,
+} from '@postern/elicitation';
+import type { RedisStores } from '@postern/store-redis';
+import type { Vault } from '@postern/vault';
+import { z } from 'zod';
+import { LOGIN_TRANSACTION_SECONDS } from '../pages/browser.ts';
+import type { AuditLog } from '../platform/audit/audit-log.ts';
+import type { GatewayConfig } from '../platform/config/config-schema.ts';
+import { signInRedirectUriOf } from '../platform/http/public-urls.ts';
+import { unsealTransaction } from '../sealing/unseal-transaction.ts';
+import { createBrowserSession } from './create-browser-session.ts';
+
+export interface IdentityProvider {
+  readonly config: IdentityProviderConfig;
+  readonly signIn: SignIn;
+}
+
+const loginTransactionSchema = z.object({
+  state: z.string(),
+  nonce: z.string(),
+  codeVerifier: z.string(),
+  issuer: z.string(),
+  returnTo: z.string().optional(),
+  maxAge: z.number().optional(),
+  provesFor: z.string().optional(),
+  expiresAt: z.number(),
+});
+type LoginTransaction = z.infer<typeof loginTransactionSchema>;
+
+/** Where the browser goes after the sign-in: to an elicitation, by its id, or to `/me`. */
+export type ReturnTo = ElicitationId | 'me';
+
+export type SignInResult =
+  | {
+      readonly result: 'signed_in';
+      readonly browserSession: BrowserSession;
+      readonly returnTo: ReturnTo | undefined;
+      readonly cookie: number;
+      /** Requested maximum age of the sign-in, in seconds. */
+      readonly maxAge: number | undefined;
+    }
+  /** The identity provider refused, is unavailable, or returned an invalid response. */
+  | {
+      readonly result: 'refused';
+      readonly error: AuthorizationError;
+      readonly returnTo: ReturnTo | undefined;
+      readonly cookie: number;
+    }
+  /** This browser has no matching transaction, or the transaction was already used. */
+  | { readonly result: 'unknown' };
+
+/**
+ * Sign-in at an identity provider. The login transaction is kept in a sealed cookie, so starting one writes nothing to Redis. The
+ * callback claims it once.
+ */
+export function createSignInFlow(p: {
+  config: Pick<GatewayConfig, 'publicUrl' | 'browserSession'>;
+  auditLog: AuditLog;
+  stores: Pick<RedisStores, 'oneTime' | 'browserSessions'>;
+  vault: Vault;
+  identityProviders: readonly IdentityProvider[];
+  now: Clock;
+  entropy: Entropy;
+}) {
+  const redirectUriOf = ({ config: { name } }: IdentityProvider) => signInRedirectUriOf(p.config.publicUrl, name);
+  const random = () => Buffer.from(p.entropy(32)).toString('base64url');
+
+  // Deployments may share a vault key, so sealed transactions name their deployment.
+  const context = { purpose: 'login-transaction', deployment: p.config.publicUrl };
+  const openTransaction = (sealed: string) => unsealTransaction(p, loginTransactionSchema, sealed, context);
+
+  return {
+    /** Finds an identity provider by its configured name. Without a name, returns the first one. */
+    identityProviderNamed(name: string | undefined): IdentityProvider | undefined {
+      return name === undefined
+        ? p.identityProviders[0]
+        : p.identityProviders.find(candidate => candidate.config.name === name);
+    },
+
+    /** @throws AuthorizationError if the identity provider is unavailable or misconfigured */
+    async start(request: {
+      identityProvider: IdentityProvider;
+      returnTo: ReturnTo | undefined;
+      /** Makes the identity provider ask for credentials even if the user has a session there. */
+      forceLogin: boolean;
+      /** Maximum age of the sign-in, in seconds. With 0, only a sign-in after this start is accepted. */
+      maxAge?: number;
+      /** The elicitation that requires this sign-in. Counts only with `maxAge` 0. */
+      provesFor?: ElicitationId;
+    }): Promise<{ authorizationUrl: URL; cookie: string }> {
+      const state = random();
+      const nonce = random();
+      const { maxAgeSeconds } = request.identityProvider.config;
+      const ages = [request.maxAge, maxAgeSeconds].filter(age => age !== undefined);
+      const maxAge = ages.length === 0 ? undefined : Math.min(...ages);
+      const { authorizationUrl, codeVerifier } = await request.identityProvider.signIn.start({
+        redirectUri: redirectUriOf(request.identityProvider),
+        state,
+        nonce,
+        ...(request.forceLogin ? { prompt: 'login' as const } : {}),
+        ...definedOnly({ maxAge }),
+      });
+      const transaction: LoginTransaction = {
+        state,
+        nonce,
+        codeVerifier,
+        issuer: request.identityProvider.config.issuer,
+        expiresAt: p.now() + LOGIN_TRANSACTION_SECONDS * 1000,
+        ...definedOnly({ returnTo: request.returnTo, maxAge, provesFor: request.provesFor }),
+      };
+      return { authorizationUrl, cookie: await p.vault.seal(JSON.stringify(transaction), context) };
+    },
+
+    /**
+     * Completes a sign-in in the browser that started it, and creates a browser session under a new id.
+     *
+     * A response at the redirect URI of another identity provider is a mix-up (RFC 9700 section 4.4). The gateway never exchanges its
+     * code, and the transaction cannot be used again.
+     */
+    async finish(callbackUrl: URL, cookies: readonly (string | undefined)[]): Promise<SignInResult> {
+      const [state, ...more] = callbackUrl.searchParams.getAll('state');
+      if (state === undefined || more.length > 0) return { result: 'unknown' };
+      for (const [cookie, sealed] of cookies.entries()) {
+        const transaction = sealed === undefined ? undefined : await openTransaction(sealed);
+        if (transaction?.state !== state) continue;
+        const identityProvider = p.identityProviders.find(candidate => candidate.config.issuer === transaction.issuer);
+        if (identityProvider === undefined) return { result: 'unknown' };
+        // A browser can replay the cookie, so the claim makes the transaction one-time.
+        if (!(await p.stores.oneTime.claim(digestOf(`login ${state}`), LOGIN_TRANSACTION_SECONDS * 1000)))
+          return { result: 'unknown' };
+        const { nonce, codeVerifier, maxAge } = transaction;
+        const returnTo = returnToOf(transaction);
+        const redirectUri = redirectUriOf(identityProvider);
+        if (callbackUrl.pathname !== redirectUri.pathname)
+          return { result: 'refused', error: new AuthorizationError('issuer_mismatch'), returnTo, cookie };
+        let signedIn: SignedIn;
+        try {
+          signedIn = await identityProvider.signIn.finish({
+            callbackUrl,
+            redirectUri,
+            state,
+            nonce,
+            codeVerifier,
+            ...definedOnly({ maxAge: maxAge === 0 ? secondsSinceStart(transaction) : maxAge }),
+          });
+        } catch (error) {
+          if (error instanceof AuthorizationError) return { result: 'refused', error, returnTo, cookie };
+          throw error;
+        }
+        const { name } = identityProvider.config;
+        const browserSession = await createBrowserSession(p, {
+          session: {
+            subject: { issuer: signedIn.issuer, subject: signedIn.subject },
+            origin: { identityProvider: name },
+            displayName: signedIn.displayName,
+            ...definedOnly({
+              detail: signedIn.detail,
+              authTime: signedIn.authTime,
+              provedFor: provedForOf(transaction),
+            }),
+          },
+          signedInAt: name,
+        });
+        return { result: 'signed_in', browserSession, returnTo, cookie, maxAge };
+      }
+      return { result: 'unknown' };
+    },
+  };
+
+  /** With `maxAge` 0, a sign-in may be as old as the transaction, because signing in takes time. */
+  function secondsSinceStart({ expiresAt }: LoginTransaction): number {
+    return Math.ceil((p.now() - expiresAt) / 1000) + LOGIN_TRANSACTION_SECONDS;
+  }
+}
+
+function returnToOf({ returnTo }: LoginTransaction): ReturnTo | undefined {
+  return returnTo === 'me' ? returnTo : parseElicitationId(returnTo ?? '');
+}
+
+function provedForOf({ provesFor, maxAge }: LoginTransaction): ElicitationId | undefined {
+  return maxAge === 0 ? parseElicitationId(provesFor ?? '') : undefined;
+}
+
+export type SignInFlow = ReturnType<typeof createSignInFlow>;

@@ -1,0 +1,59 @@
+import { randomBytes } from 'node:crypto';
+import { identityProviderConfigSchema } from '@postern/authorization';
+import { newElicitationId, shardOf, systemEntropy } from '@postern/elicitation';
+import { expect, it } from 'vitest';
+import { registerMcpServer } from '../mcp-servers/registered-mcp-server.ts';
+import { sharedSecretOf } from '../platform/config/shared-secret.ts';
+import { createFlowStage } from '../testing/flow-stage.ts';
+import { createSignInMethods } from './sign-in-methods.ts';
+
+const stage = createFlowStage({});
+const {
+  config,
+  limits: { quota },
+} = stage.caller();
+const newId = () => newElicitationId(shardOf(stage.subject), systemEntropy);
+const never = () => Promise.reject(new Error('not asked'));
+const issuers = ['https://a.example', 'https://b.example'];
+const identityProviders = issuers.map((issuer, at) => ({
+  config: identityProviderConfigSchema.parse({ name: `id-${at}`, issuer, clientId: 'postern', clientSecret: 's' }),
+  signIn: { start: never, finish: never },
+}));
+const external = { mode: 'external', verifyUrl: 'https://app.example/verify' } as const;
+const mcpServers = new Map(
+  [
+    { ...config, issuers, identity: { mode: 'login' } as const },
+    { ...config, id: 'app', identity: external },
+  ].map(each => [each.id, registerMcpServer(each, quota)]),
+);
+const methodsWith = (secret: string) =>
+  createSignInMethods({ mcpServers, identityProviders, secret: new TextEncoder().encode(secret) });
+const unknown = Array.from({ length: 100 }, newId);
+const choices = (secret: string) => unknown.map(id => JSON.stringify(methodsWith(secret).of(id, undefined)));
+
+it('S76: an unknown id gets one of all configured methods, the same on every replica and unpredictable without the secret', () => {
+  expect(new Set(choices('secret')).size).toBe(3);
+  expect(choices('secret')).toEqual(choices('secret'));
+  expect(choices('secret')).not.toEqual(choices('another'));
+});
+
+it('S76: no method is available if every MCP server is in loopback mode', () => {
+  const alone = new Map([[config.id, registerMcpServer({ ...config, identity: { mode: 'loopback' } }, quota)]]);
+  const methods = createSignInMethods({ mcpServers: alone, identityProviders, secret: randomBytes(32) });
+  expect(methods.available).toBe(false);
+  expect(methods.of(newId(), undefined)).toBeUndefined();
+});
+
+it('takes the secret from the last vault key, or from the pseudonym key if a key service holds the vault keys', () => {
+  const [first, last, pseudonymKey] = [randomBytes(32), randomBytes(32), randomBytes(32)];
+  const vault = {
+    keys: [
+      { kid: 'new', key: first },
+      { kid: 'old', key: last },
+    ],
+  };
+  const audit = { stream: false, retained: 100 };
+  expect(sharedSecretOf({ vault, audit }, false)).toBe(last);
+  expect(sharedSecretOf({ vault, audit: { ...audit, pseudonymKey } }, true)).toBe(pseudonymKey);
+  expect(() => sharedSecretOf({ vault, audit }, true)).toThrow('audit.pseudonymKey');
+});

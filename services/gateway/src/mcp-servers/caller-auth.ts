@@ -1,0 +1,142 @@
+import { hash, timingSafeEqual } from 'node:crypto';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { createLocalJWKSet, decodeJwt, errors, type JWTVerifyGetKey, jwtVerify } from 'jose';
+import type { AuditLog } from '../platform/audit/audit-log.ts';
+import { becomeProblem, ProblemError, problemFor } from '../platform/http/problems.ts';
+import type { CallerDirectory, CallersInForce } from './callers-in-force.ts';
+import type { RegisteredMcpServer } from './registered-mcp-server.ts';
+
+/** RFC 6750 section 2.1. */
+const BEARER = /^Bearer ([A-Za-z0-9._~+/-]+=*)$/i;
+const MAX_CREDENTIAL = 4096;
+
+const callers = new WeakMap<FastifyRequest, RegisteredMcpServer>();
+
+/** Returns the authenticated caller. Works only in the scope of the API, where every request is authenticated first. */
+export function callerOf(request: FastifyRequest): RegisteredMcpServer {
+  const caller = callers.get(request);
+  if (caller === undefined) throw new TypeError('the route is not behind caller authentication');
+  return caller;
+}
+
+export interface CallerAuthDeps {
+  readonly callers: Pick<CallerDirectory, 'identify'>;
+  readonly callersInForce: Pick<CallersInForce, 'includes' | 'admits'>;
+  readonly auditLog: Pick<AuditLog, 'callerRefused'>;
+}
+
+function bearerOf({ headers: { authorization = '' } }: FastifyRequest): string | undefined {
+  return authorization.length <= MAX_CREDENTIAL ? BEARER.exec(authorization)?.[1] : undefined;
+}
+
+/** Authenticates a request. @throws ProblemError `unauthenticated`, the same for every reason */
+export function createCallerAuth({ callers: directory, auditLog }: CallerAuthDeps) {
+  return async (request: FastifyRequest): Promise<void> => {
+    const bearer = bearerOf(request);
+    const caller = bearer === undefined ? undefined : await directory.identify(bearer);
+    if (caller === undefined) {
+      auditLog.callerRefused();
+      throw new ProblemError('unauthenticated');
+    }
+    callers.set(request, caller);
+  };
+}
+
+/**
+ * Withholds responses from callers whose MCP server or credential a reload removed while their request was under way, for example
+ * while they sent the body slowly or waited.
+ */
+export function addCallerChecks(api: FastifyInstance, { callersInForce, auditLog }: CallerAuthDeps): void {
+  async function isAdmitted(request: FastifyRequest, caller: RegisteredMcpServer): Promise<boolean> {
+    const isAdmitted = await callersInForce.admits(caller, bearerOf(request) ?? '');
+    if (!isAdmitted) auditLog.callerRefused();
+    return isAdmitted;
+  }
+  api.addHook('preHandler', (request, _reply, done) => {
+    const caller = callers.get(request);
+    if (caller === undefined || callersInForce.includes(caller)) return done();
+    isAdmitted(request, caller).then(isIt => done(isIt ? undefined : new ProblemError('unauthenticated')), done);
+  });
+  api.addHook('onSend', (request, reply, payload, done) => {
+    const caller = callers.get(request);
+    if (caller === undefined || callersInForce.includes(caller)) return done(null, payload);
+    isAdmitted(request, caller).then(
+      isIt => done(null, isIt ? payload : becomeProblem(request, reply, problemFor('unauthenticated'))),
+      done,
+    );
+  });
+}
+
+/** Maximum lifetime of a caller's JWT, in seconds: it is created for one call, not stored. */
+const MAX_JWT_LIFETIME_SECONDS = 300;
+const ALGORITHMS = ['RS256', 'PS256', 'ES256', 'ES384', 'EdDSA', 'Ed25519'];
+
+interface KeyEntry {
+  readonly digest: Buffer;
+  readonly expiresAt: number;
+  readonly mcpServer: RegisteredMcpServer;
+}
+
+export function createCallerDirectory(p: {
+  mcpServers: ReadonlyMap<string, RegisteredMcpServer>;
+  /** `aud` of a caller's JWT. */
+  audience: string;
+  now: () => number;
+}): CallerDirectory {
+  const byPrefix = new Map<string, KeyEntry[]>();
+  const keySets = new Map<string, { mcpServer: RegisteredMcpServer; getKey: JWTVerifyGetKey }>();
+
+  for (const mcpServer of p.mcpServers.values()) {
+    for (const apiKey of mcpServer.config.apiKeys) {
+      const digest = Buffer.from(apiKey.hash.slice('sha256:'.length), 'hex');
+      const prefix = prefixOf(digest);
+      const expiresAt = apiKey.expires === undefined ? Number.POSITIVE_INFINITY : Date.parse(apiKey.expires);
+      byPrefix.set(prefix, [...(byPrefix.get(prefix) ?? []), { digest, expiresAt, mcpServer }]);
+    }
+    if (mcpServer.config.jwks !== undefined) {
+      keySets.set(mcpServer.mcpServerId, { mcpServer, getKey: createLocalJWKSet(mcpServer.config.jwks) });
+    }
+  }
+
+  // Finds the digest by its first bytes and compares it in constant time: neither step reveals how much of a guessed key is right.
+  function byApiKey(bearer: string): RegisteredMcpServer | undefined {
+    const digest = hash('sha256', bearer, 'buffer');
+    const entry = byPrefix.get(prefixOf(digest))?.find(candidate => timingSafeEqual(candidate.digest, digest));
+    return entry !== undefined && entry.expiresAt > p.now() ? entry.mcpServer : undefined;
+  }
+
+  async function byJwt(bearer: string): Promise<RegisteredMcpServer | undefined> {
+    try {
+      const keySet = keySets.get(decodeJwt(bearer).iss ?? '');
+      if (keySet === undefined) return undefined;
+      const { mcpServerId } = keySet.mcpServer;
+      const { payload } = await jwtVerify(bearer, keySet.getKey, {
+        algorithms: ALGORITHMS,
+        issuer: mcpServerId,
+        subject: mcpServerId,
+        audience: p.audience,
+        requiredClaims: ['exp', 'iat'],
+        maxTokenAge: MAX_JWT_LIFETIME_SECONDS,
+        clockTolerance: 30,
+        currentDate: new Date(p.now()),
+      });
+      // Another audience of the same JWT could replay it here.
+      if ([payload.aud].flat().length !== 1) return undefined;
+      const lifetime = (payload.exp ?? 0) - (payload.iat ?? 0);
+      return lifetime <= MAX_JWT_LIFETIME_SECONDS ? keySet.mcpServer : undefined;
+    } catch (error) {
+      // Every invalid JWT gets the same response. Other errors are our own and are rethrown.
+      if (error instanceof errors.JOSEError || error instanceof TypeError) return undefined;
+      throw error;
+    }
+  }
+
+  return {
+    mcpServers: p.mcpServers,
+    async identify(bearer) {
+      return byApiKey(bearer) ?? (keySets.size > 0 && bearer.split('.').length === 3 ? await byJwt(bearer) : undefined);
+    },
+  };
+}
+
+const prefixOf = (digest: Buffer): string => digest.subarray(0, 8).toString('latin1');

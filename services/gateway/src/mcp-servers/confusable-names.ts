@@ -1,0 +1,200 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { IssueElicitation } from '@postern/api';
+import type { GatewayConfig } from '../platform/config/config-schema.ts';
+import { ProblemError } from '../platform/http/problems.ts';
+import { confusionKeys, sameNameKey } from './skeleton.ts';
+
+export interface RegisteredName {
+  /** Path in the configuration. */
+  readonly path: string;
+  readonly text: string;
+  /** The MCP server that owns the name, and may spell it in other ways. */
+  readonly mcpServerId?: string;
+}
+
+interface Word {
+  readonly text: string;
+  readonly same: string;
+  readonly keys: readonly [string, string];
+}
+
+/** Number of cached results: names of tools and MCP clients repeat. */
+const CACHED = 2_000;
+/** In UTF-16 code units. Registered names have at most 80 characters, and two characters may imitate one. */
+const MAX_WORD = 160;
+const NOT_ASCII = /[^\p{ASCII}]/u;
+const LATIN = /\p{Script=Latin}/u;
+/** Alphabets with letters that resemble Latin ones. */
+const LIKE_LATIN = [
+  /\p{Script=Cyrillic}/u,
+  /\p{Script=Greek}/u,
+  /\p{Script=Armenian}/u,
+  /\p{Script=Cherokee}/u,
+  /\p{Script=Coptic}/u,
+  /\p{Script=Georgian}/u,
+];
+
+function wordOf(raw: string): Word {
+  // Longer than any registered name.
+  if (raw.length > MAX_WORD) return { text: raw, same: raw, keys: ['', ''] };
+  const text = raw.replace(/^\p{P}+|(?<!\p{P})\p{P}+$/gu, '');
+  return { text, same: sameNameKey(text), keys: confusionKeys(text) };
+}
+
+const wordsOf = (text: string): Word[] =>
+  text
+    .split(/[\s\p{Z}]+/u)
+    .map(wordOf)
+    .filter(word => word.text !== '');
+
+const joined = (words: readonly Word[], part: (word: Word) => string): string => words.map(part).join(' ');
+const sameOf = (words: readonly Word[]): string => joined(words, ({ same }) => same);
+const keysOf = (words: readonly Word[]): readonly string[] => [
+  joined(words, ({ keys }) => keys[0]),
+  joined(words, ({ keys }) => keys[1]),
+];
+
+const isIn = (alphabet: RegExp, words: readonly Word[]): number =>
+  words.filter(({ text }) => alphabet.test(text)).length;
+
+/**
+ * Whether words are in the language of the text: in one alphabet that the rest of the text uses too. In a Russian sentence the
+ * word "том" does not imitate "Tom".
+ */
+function atHomeIn(text: readonly Word[]): (part: readonly Word[]) => boolean {
+  const wordsIn = LIKE_LATIN.map(alphabet => isIn(alphabet, text));
+  return part => {
+    const inPart = LIKE_LATIN.map(alphabet => isIn(alphabet, part));
+    const [only, ...more] = [...inPart.keys()].filter(at => inPart[at] !== 0);
+    if (only === undefined || more.length > 0 || isIn(LATIN, part) > 0) return false;
+    return (wordsIn[only] ?? 0) > (inPart[only] ?? 0);
+  };
+}
+
+/** Returns all configured names that users see. */
+export function namesIn(config: GatewayConfig): RegisteredName[] {
+  return [
+    { path: 'branding.name', text: config.branding.name },
+    ...config.identityProviders.flatMap(({ displayName }, at) =>
+      displayName === undefined ? [] : { path: `identityProviders[${at}].displayName`, text: displayName },
+    ),
+    ...config.providers.map(({ displayName }, at) => ({ path: `providers[${at}].displayName`, text: displayName })),
+    ...config.processors.map(({ displayName }, at) => ({ path: `processors[${at}].displayName`, text: displayName })),
+    ...config.mcpServers.flatMap(({ id: mcpServerId, name, payment }, at) => [
+      { path: `mcpServers[${at}].name`, text: name, mcpServerId },
+      ...(payment?.payees ?? []).map((text, payee) => ({
+        ...{ path: `mcpServers[${at}].payment.payees[${payee}]`, text, mcpServerId },
+      })),
+    ]),
+  ];
+}
+
+/** Finds texts that users can mistake for a registered name (UTS 39), with an index that is built once. */
+export function createRegisteredNames(names: readonly RegisteredName[]) {
+  const byKey = new Map<string, (RegisteredName & { same: string })[]>();
+  /** By the key of the first word: the lengths, in words, of the names that begin with it. */
+  const lengths = new Map<string, Set<number>>();
+  for (const name of names) {
+    const words = wordsOf(name.text);
+    for (const key of words[0]?.keys ?? []) lengths.set(key, (lengths.get(key) ?? new Set()).add(words.length));
+    for (const key of new Set(keysOf(words)))
+      byKey.set(key, [...(byKey.get(key) ?? []), { ...name, same: sameOf(words) }]);
+  }
+
+  /** Returns the registered name that the words resemble, unless they are exactly that name or a name of this MCP server. */
+  function imitatedBy(words: readonly Word[], mcpServerId: string): RegisteredName | undefined {
+    const same = sameOf(words);
+    const alike = keysOf(words).flatMap(key => byKey.get(key) ?? []);
+    if (alike.some(name => name.same === same)) return undefined;
+    return alike.find(name => name.mcpServerId !== mcpServerId);
+  }
+
+  function isMisleading(text: string, mcpServerId: string, isProse: boolean): boolean {
+    const words = wordsOf(text);
+    const isAtHome = atHomeIn(words);
+    return words.some((first, start) => {
+      for (const length of new Set(first.keys.flatMap(key => [...(lengths.get(key) ?? [])]))) {
+        const part = words.slice(start, start + length);
+        if (isProse && !part.some(word => NOT_ASCII.test(word.text))) continue;
+        if (imitatedBy(part, mcpServerId) !== undefined && !isAtHome(part)) return true;
+      }
+      return false;
+    });
+  }
+
+  const known = new Map<string, boolean>();
+
+  return {
+    /** Whether a name or title from an MCP server contains words that resemble another registered name. */
+    isMisleadingName(text: string, mcpServerId: string): boolean {
+      const key = `${mcpServerId} ${text}`;
+      const found = known.get(key) ?? isMisleading(text, mcpServerId, false);
+      if (known.size >= CACHED) known.clear();
+      known.set(key, found);
+      return found;
+    },
+
+    /** The same check for prose, where ASCII words are ordinary words: "modern" does not imitate "Modem". */
+    isMisleadingProse: (text: string, mcpServerId: string): boolean =>
+      NOT_ASCII.test(text) && isMisleading(text, mcpServerId, true),
+
+    /** Returns another registered name that this one resembles. */
+    imitatedBy: ({ text, mcpServerId }: RegisteredName): RegisteredName | undefined => {
+      const words = wordsOf(text);
+      const same = sameOf(words);
+      return keysOf(words)
+        .flatMap(key => byKey.get(key) ?? [])
+        .find(name => name.same !== same && (mcpServerId === undefined || name.mcpServerId !== mcpServerId));
+    },
+  };
+}
+
+export type RegisteredNames = ReturnType<typeof createRegisteredNames>;
+
+/** Approximate number of characters checked per turn of the event loop: hostile texts may take long (S66). */
+const PER_TURN = 2_000;
+
+/** Members that users read as a name. All others are prose. */
+const NAMES: ReadonlySet<string> = new Set([
+  'body.requestedBy.mcpClient',
+  'body.requestedBy.tool',
+  'body.payment.payee.name',
+  'body.credential.title',
+  'body.confirmation.title',
+  'body.form.title',
+]);
+
+/** @throws ProblemError `confusable_name` */
+export function assertHonestName(names: RegisteredNames, mcpServerId: string, path: string, text: string): void {
+  if (names.isMisleadingName(text, mcpServerId)) throw confusable(path);
+}
+
+/** Checks every string of an elicitation request. @throws ProblemError `confusable_name` */
+export async function assertHonestNames(
+  names: RegisteredNames,
+  mcpServerId: string,
+  { subject: _, ...request }: IssueElicitation,
+): Promise<void> {
+  let examined = 0;
+  for (const { path, text } of textsIn(request, 'body')) {
+    if (NAMES.has(path)) assertHonestName(names, mcpServerId, path, text);
+    else if (names.isMisleadingProse(text, mcpServerId)) throw confusable(path);
+    examined += text.length;
+    if (examined < PER_TURN) continue;
+    examined = 0;
+    await nextTurn();
+  }
+}
+
+function* textsIn(value: unknown, path: string): Generator<{ path: string; text: string }> {
+  if (typeof value === 'string') yield { path, text: value };
+  else if (Array.isArray(value)) for (const [at, member] of value.entries()) yield* textsIn(member, `${path}.${at}`);
+  else if (typeof value === 'object' && value !== null)
+    for (const [name, member] of Object.entries(value)) yield* textsIn(member, `${path}.${name}`);
+}
+
+/** Does not say which name it resembles: this MCP server may not know that the other one exists (S42). */
+function confusable(path: string): ProblemError {
+  const message = 'resembles a registered name with a different spelling';
+  return new ProblemError('confusable_name', { errors: [{ path, message }] });
+}

@@ -1,0 +1,126 @@
+import {
+  type Amount,
+  type Connection,
+  type Credential,
+  definedOnly,
+  type ElicitationRequest,
+  kinds,
+  type McpServer,
+  type StorageQuota,
+} from '@postern/elicitation';
+import type { CredentialCheckConfig } from '../platform/config/approval-config.ts';
+import { isSameConfig } from '../platform/config/config-changes.ts';
+import type { GatewayConfig } from '../platform/config/config-schema.ts';
+import type { McpServerConfig } from '../platform/config/mcp-server-config.ts';
+import { storageQuotaOf } from '../platform/config/storage-quota.ts';
+
+/** A configured MCP server, with the members that the domain needs. */
+export interface RegisteredMcpServer extends McpServer {
+  readonly config: McpServerConfig;
+  /** Accepted `aud` of the access tokens that it passes on. */
+  readonly audience: readonly string[];
+}
+
+/** @internal exported for tests */
+export function registerMcpServer(config: McpServerConfig, quota: StorageQuota): RegisteredMcpServer {
+  return {
+    config,
+    mcpServerId: config.id,
+    identityMode: config.identity.mode,
+    // Groups and ids contain no colon, so they cannot collide.
+    connectionOwner: config.group === undefined ? config.id : `group:${config.group}`,
+    kinds: kindsOf(config),
+    providers: config.providers,
+    ...definedOnly({
+      payment: config.payment && { processors: config.payment.processors, maxMinorUnits: config.payment.maxAmount },
+    }),
+    issuers: config.issuers,
+    returnUrls: config.returnUrls,
+    audience: config.audiences.length > 0 ? config.audiences : [config.url],
+    limits: {
+      subjectMax: config.limits.elicitationsPerSubject,
+      subjectWindowMs: config.limits.subjectWindowSeconds * 1000,
+      maxTtlMs: config.limits.maxTtlSeconds * 1000,
+      quota,
+    },
+  };
+}
+
+/**
+ * Registers the configured MCP servers, by id.
+ * @param previous what was registered before: an MCP server that is configured as before stays the same object
+ */
+export function registerMcpServers(
+  config: GatewayConfig,
+  previous: ReadonlyMap<string, RegisteredMcpServer> = new Map(),
+): ReadonlyMap<string, RegisteredMcpServer> {
+  return new Map(
+    config.mcpServers.map(server => {
+      const registered = registerMcpServer(server, storageQuotaOf(server, config));
+      const before = previous.get(server.id);
+      const isUnchanged =
+        before !== undefined &&
+        isSameConfig(before.config, server) &&
+        isSameConfig(before.limits.quota, registered.limits.quota);
+      return [server.id, isUnchanged ? before : registered];
+    }),
+  );
+}
+
+/** Payments only if the operator configured limits for them. */
+function kindsOf({ kinds: named, payment }: McpServerConfig): McpServer['kinds'] {
+  return named ?? kinds.filter(kind => kind !== 'payment' || payment !== undefined);
+}
+
+/** Whether the configuration (still) allows this request of the MCP server. */
+export function mayAsk({ kinds, providers, payment }: McpServer, request: ElicitationRequest): boolean {
+  if (!kinds.includes(request.kind)) return false;
+  switch (request.kind) {
+    case 'authorization':
+      return providers.includes(request.provider);
+    case 'payment':
+      return payment?.processors.includes(request.processor) === true && isWithinLimit(payment, request.terms.amount);
+    default:
+      return true;
+  }
+}
+
+/** Whether the currency has a limit and the amount does not exceed it. */
+function isWithinLimit(
+  { maxMinorUnits }: NonNullable<McpServer['payment']>,
+  { currency, minorUnits }: Amount,
+): boolean {
+  return Object.hasOwn(maxMinorUnits, currency) && minorUnits <= (maxMinorUnits[currency] ?? 0);
+}
+
+/** Returns the check of a credential. The MCP server chooses the name, so it may be a name like `constructor`. */
+export function checkOf(
+  mcpServer: Pick<RegisteredMcpServer, 'config'> | undefined,
+  name: string,
+): CredentialCheckConfig | undefined {
+  const checks = mcpServer?.config.credentialChecks ?? {};
+  return Object.hasOwn(checks, name) ? checks[name] : undefined;
+}
+
+/** Returns the owner of the connections of an MCP server. A removed MCP server counts as the owner of its connections. */
+export function ownerOf(mcpServers: ReadonlyMap<string, RegisteredMcpServer>, mcpServerId: string): string {
+  return mcpServers.get(mcpServerId)?.connectionOwner ?? mcpServerId;
+}
+
+/** Whether the caller shares the owner of the record and may still request its kind. */
+export function mayRead(caller: RegisteredMcpServer, credential: Credential): boolean {
+  return (
+    credential.owner === caller.connectionOwner &&
+    caller.kinds.includes('credential') &&
+    caller.issuers.includes(credential.subject.issuer)
+  );
+}
+
+/** Whether the caller shares the owner of the record and may still request its kind. */
+export function mayUse(caller: RegisteredMcpServer, connection: Connection): boolean {
+  return (
+    connection.owner === caller.connectionOwner &&
+    caller.providers.includes(connection.provider) &&
+    caller.issuers.includes(connection.subject.issuer)
+  );
+}

@@ -1,0 +1,173 @@
+import cookie from '@fastify/cookie';
+import rateLimit from '@fastify/rate-limit';
+import { definedOnly } from '@postern/elicitation';
+import { errorPage, notFoundPage, pageHeaders, stylesheet } from '@postern/pages';
+import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
+import { meCredentialRoutes } from './account/me-credential-routes.ts';
+import { meRoutes } from './account/me-routes.ts';
+import { paymentPageRoutes } from './approvals/payment-page-routes.ts';
+import { authorizationPageRoutes } from './authorization/authorization-page-routes.ts';
+import { callbackRoutes } from './authorization/oauth-callback.ts';
+import type { GatewayDeps } from './deps.ts';
+import { elicitationPageRoutes } from './elicitations/elicitation-page-routes.ts';
+import { loginRoutes } from './identity/login-routes.ts';
+import { mePasskeyRoutes } from './identity/passkeys/me-passkey-routes.ts';
+import { createPasskeyNotice } from './identity/passkeys/user-passkeys.ts';
+import { createBrowser } from './pages/browser.ts';
+import { deferFormParsing } from './pages/form-body.ts';
+import type { PageKit } from './pages/page-kit.ts';
+import { assertLoopbackHost, PageError } from './pages/page-request.ts';
+import { createPageViews, type PageViews } from './pages/page-views.ts';
+import {
+  type Problem,
+  ProblemError,
+  problemFor,
+  reportedProblem,
+  retryAfterSeconds,
+  sendProblem,
+} from './platform/http/problems.ts';
+import { requestContext } from './platform/http/request-context.ts';
+
+/** The hosted pages: requests are forms, responses are HTML or redirects, including errors. */
+export const pageRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = async (app, { deps }) => {
+  const { publicUrl, limits } = deps.config;
+  const branding = definedOnly(deps.config.branding);
+  const style = stylesheet(branding);
+  const passkeyNotice = createPasskeyNotice(deps);
+  const passkeysChanged = new WeakMap<FastifyRequest, Date>();
+  const views = createPageViews({
+    passkeysChangedAt: request => passkeysChanged.get(request),
+    operatorReference: operatorReferenceFor,
+    branding,
+    stylesheetPath: style.path,
+    mcpServers: deps.mcpServers,
+    providers: deps.providers,
+    config: deps.config,
+    now: deps.now,
+  });
+  const browser = createBrowser({
+    publicUrl,
+    browserSessions: deps.stores.browserSessions,
+    entropy: deps.entropy,
+    async onSession(request, browserSession) {
+      const changedAt = await passkeyNotice(browserSession);
+      if (changedAt !== undefined) passkeysChanged.set(request, changedAt);
+    },
+  });
+  const pages: PageKit<GatewayDeps> = { deps, browser, views };
+
+  // Pages only: the API does not read cookies.
+  await app.register(cookie);
+
+  for (const [path, body] of keepStylesheet(deps.stylesheets, style))
+    app.get(path, (_request, reply) =>
+      reply.header('cache-control', 'public, max-age=31536000, immutable').type('text/css; charset=utf-8').send(body),
+    );
+
+  // Unknown paths: an HTML page for browsers, a problem document for other clients.
+  app.setNotFoundHandler((request, reply) => {
+    const problem = problemFor('not_found');
+    const readsPages = request.headers.accept?.includes('text/html') === true;
+    return readsPages ? sendErrorPage(views, request, reply, problem, undefined) : sendProblem(request, reply, problem);
+  });
+
+  await app.register(async scope => {
+    deps.telemetry?.traceRequests(scope, { surface: 'page' });
+    scope.removeAllContentTypeParsers();
+    deferFormParsing(scope);
+    await scope.register(rateLimit, {
+      timeWindow: 60_000,
+      max: limits.pageRequestsPerMinute,
+      errorResponseBuilder: (_request, context) => new ProblemError('rate_limited', { retryAfterMs: context.ttl }),
+    });
+    scope.addHook('onRequest', async (_request, reply) => {
+      reply.headers(pageHeaders);
+    });
+    addReferenceToRedirects(scope);
+    if (deps.config.mcpServers.some(server => server.identity.mode === 'loopback')) {
+      scope.addHook('onRequest', async request => assertLoopbackHost(request));
+    }
+
+    scope.setErrorHandler((error, request, reply) => {
+      const problem = pageErrorProblem(error) ?? reportedProblem(deps, request, error);
+      return sendErrorPage(views, request, reply, problem ?? problemFor('internal_error'), error);
+    });
+
+    await scope.register(elicitationPageRoutes, pages);
+    await scope.register(authorizationPageRoutes, pages);
+    await scope.register(paymentPageRoutes, pages);
+    await scope.register(loginRoutes, pages);
+    await scope.register(callbackRoutes, pages);
+    await scope.register(meRoutes, pages);
+    await scope.register(meCredentialRoutes, pages);
+    await scope.register(mePasskeyRoutes, pages);
+  });
+};
+
+const KEPT_STYLESHEETS = 8;
+
+/** Adds the stylesheet of this configuration. The earlier ones stay: a browser may have received a page just before the reload. */
+function keepStylesheet(
+  stylesheets: Map<string, string>,
+  { path, body }: { readonly path: string; readonly body: string },
+): ReadonlyMap<string, string> {
+  stylesheets.delete(path);
+  stylesheets.set(path, body);
+  const [oldest] = stylesheets.keys();
+  if (stylesheets.size > KEPT_STYLESHEETS && oldest !== undefined) stylesheets.delete(oldest);
+  return new Map(stylesheets);
+}
+
+function pageErrorProblem(error: unknown): Problem | undefined {
+  return error instanceof PageError
+    ? { code: 'invalid_request', status: error.kind === 'forbidden' ? 403 : 400 }
+    : undefined;
+}
+
+function sendErrorPage(
+  views: PageViews,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  problem: Problem,
+  error: unknown,
+): FastifyReply {
+  const context = views.context(request);
+  if (problem.retryAfterMs !== undefined) reply.header('retry-after', retryAfterSeconds(problem.retryAfterMs));
+  reply.code(problem.status).headers(pageHeaders);
+  if (problem.code === 'not_found') return reply.send(notFoundPage(context));
+  const kind =
+    error instanceof PageError
+      ? error.kind
+      : problem.status === 429
+        ? 'too_many_requests'
+        : problem.status === 503 || problem.status === 502
+          ? 'unavailable'
+          : problem.status >= 500
+            ? 'internal'
+            : 'bad_request';
+  return reply.send(errorPage(context, { requestId: request.id, kind }));
+}
+
+/** Query parameter of an elicitation page: the id of the failed request that redirected to it. */
+const FAULT_PARAMETER = 'fault';
+
+/**
+ * Returns the id of the request that failed in a way only the operator can fix: this request, or the one that redirected here. Anyone
+ * can set the query parameter, so a page uses it only if the record says that something failed, and shows only a well-formed id.
+ */
+function operatorReferenceFor({ id, query }: FastifyRequest): string | undefined {
+  if (requestContext()?.needsOperator === true) return id;
+  const named =
+    typeof query === 'object' && query !== null && FAULT_PARAMETER in query ? query[FAULT_PARAMETER] : undefined;
+  return typeof named === 'string' && /^rq_[\w-]{16}$/.test(named) ? named : undefined;
+}
+
+/** Adds the id of the failed request to redirects to elicitation pages, so that the page can show it. */
+function addReferenceToRedirects(scope: FastifyInstance): void {
+  scope.addHook('onSend', (request, reply, _payload, done) => {
+    const location = reply.getHeader('location');
+    if (requestContext()?.needsOperator === true && typeof location === 'string' && /^\/e\/[\w-]+$/.test(location))
+      reply.header('location', `${location}?${FAULT_PARAMETER}=${request.id}`);
+    done();
+  });
+}

@@ -1,0 +1,172 @@
+import {
+  type BrowserSession,
+  DomainError,
+  type Elicitation,
+  type ElicitationService,
+  isSuperseded,
+  NotFoundError,
+  parseElicitationId,
+  type Visitor,
+} from '@postern/elicitation';
+import { signInPage, wrongPersonPage } from '@postern/pages';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import type { GatewayConfig } from '../platform/config/config-schema.ts';
+import { elicitationPath } from '../platform/http/public-urls.ts';
+import { formLimitsOf, readFormBody } from './form-body.ts';
+import type { PageKit } from './page-kit.ts';
+import { assertSameOrigin, PageError } from './page-request.ts';
+
+export interface ById {
+  Params: { elicitationId: string };
+  Querystring: { switch?: string };
+}
+
+/** A request for a page of an elicitation, with the proven identity and the secret that its forms are bound to. */
+export interface PageVisit {
+  readonly elicitation: Elicitation;
+  readonly visitor: Visitor;
+  readonly browserSession: BrowserSession | undefined;
+  /** Shared by this browser and the gateway only; the CSRF token is derived from it. */
+  readonly secret: string;
+}
+
+const ownFieldsSchema = z.strictObject({
+  csrf_token: z.string().max(128),
+  /** Digest of the request that the page showed. */
+  shown: z.string().max(64).optional(),
+  /** Passkey ceremony: the sealed options of the page, and the authenticator's response. */
+  ceremony: z.string().max(4096).optional(),
+  response: z.string().max(16_384).optional(),
+});
+
+/** A submitted form without its CSRF token. */
+export interface DecisionForm extends Omit<z.infer<typeof ownFieldsSchema>, 'csrf_token'> {
+  /** The user's input by field name. */
+  readonly typed: ReadonlyMap<string, string | readonly string[]>;
+}
+
+/** Prefix of the inputs that the MCP server named, so that they cannot collide with ours. */
+const TYPED = 'field.';
+const typedSchema = z.union([z.string(), z.array(z.string()).max(500)]);
+
+function readForm(body: unknown): (DecisionForm & { readonly csrf_token: string }) | undefined {
+  if (typeof body !== 'object' || body === null) return undefined;
+  const entries = Object.entries(body);
+  const own = ownFieldsSchema.safeParse(Object.fromEntries(entries.filter(([name]) => !name.startsWith(TYPED))));
+  if (!own.success) return undefined;
+  const typed = new Map<string, string | readonly string[]>();
+  for (const [name, value] of entries.filter(([name]) => name.startsWith(TYPED))) {
+    const parsed = typedSchema.safeParse(value);
+    if (!parsed.success) return undefined;
+    typed.set(name.slice(TYPED.length), parsed.data);
+  }
+  return { ...own.data, typed };
+}
+
+export const switchAccountAction = (elicitationId: string): string => `/logout?e=${encodeURIComponent(elicitationId)}`;
+
+export interface PageGuardDeps {
+  readonly config: Pick<GatewayConfig, 'publicUrl'>;
+  readonly service: Pick<ElicitationService, 'find' | 'checkSamePerson'>;
+  readonly signInMethods: { readonly available: boolean };
+}
+
+/**
+ * Returns the identity that the browser session proves in the identity mode of this elicitation, or undefined if it proves none. A
+ * sign-in of another identity mode proves nothing here: the page then asks for the right sign-in instead of reporting a wrong person.
+ */
+export function visitorOf(elicitation: Elicitation, browserSession: BrowserSession | undefined): Visitor | undefined {
+  if (elicitation.identityMode === 'loopback') return { kind: 'loopback' };
+  if (browserSession === undefined) return undefined;
+  const { origin, subject } = browserSession;
+  if (elicitation.identityMode === 'login') return 'vouchedBy' in origin ? undefined : { kind: 'signed_in', subject };
+  const isVouched = 'vouchedBy' in origin && origin.vouchedBy === elicitation.mcpServerId;
+  return isVouched ? { kind: 'signed_in', subject, vouchedBy: origin.vouchedBy } : undefined;
+}
+
+/** Admits only the person that the elicitation was issued for. Every page of an elicitation goes through this guard. */
+export function createPageGuard({ deps, browser, views }: PageKit<PageGuardDeps>) {
+  const { service } = deps;
+
+  /** Undefined without a signed-in user: the response is then the same whether the id exists or not. @throws NotFoundError */
+  async function findVisit(request: FastifyRequest<ById>, reply: FastifyReply): Promise<PageVisit | undefined> {
+    const elicitationId = parseElicitationId(request.params.elicitationId);
+    const [elicitation, browserSession] = await Promise.all([
+      elicitationId === undefined ? undefined : service.find(elicitationId),
+      browser.readSession(request),
+    ]);
+    const visitor = elicitation === undefined ? undefined : visitorOf(elicitation, browserSession);
+    if (elicitation === undefined || !views.isStillAllowed(elicitation)) {
+      if (browserSession === undefined && deps.signInMethods.available) return undefined;
+      throw new NotFoundError();
+    }
+    if (visitor === undefined) return undefined;
+    return { elicitation, visitor, browserSession, secret: browserSession?.id ?? browser.ensureId(request, reply) };
+  }
+
+  function sendSignIn(request: FastifyRequest<ById>, reply: FastifyReply): FastifyReply {
+    const query = new URLSearchParams({ e: request.params.elicitationId });
+    if (request.query.switch !== undefined) query.set('switch', '1');
+    return reply.send(signInPage(views.context(request), { continueHref: `/login?${query}` }));
+  }
+
+  function sendWrongPerson(
+    request: FastifyRequest<ById>,
+    reply: FastifyReply,
+    browserSession: BrowserSession | undefined,
+  ): FastifyReply {
+    if (browserSession === undefined) throw new NotFoundError();
+    return reply.code(403).send(
+      wrongPersonPage(views.context(request), {
+        person: views.person(browserSession),
+        switchAccountAction: switchAccountAction(request.params.elicitationId),
+        csrfToken: browser.csrfToken(browserSession.id),
+      }),
+    );
+  }
+
+  return {
+    /** Shows a page to the person it is for. Others get the sign-in page or the wrong-person page. */
+    async guardGet(
+      request: FastifyRequest<ById>,
+      reply: FastifyReply,
+      show: (visit: PageVisit) => Promise<FastifyReply>,
+    ): Promise<FastifyReply> {
+      const visit = await findVisit(request, reply);
+      if (visit === undefined) return sendSignIn(request, reply);
+      if (!service.checkSamePerson(visit.elicitation, visit.visitor))
+        return sendWrongPerson(request, reply, visit.browserSession);
+      return show(visit);
+    },
+
+    /**
+     * Handles a form post from our own page by the person it is for. The body is read only after the browser has been identified.
+     * @throws PageError, ProblemError `payload_too_large`
+     */
+    async guardPost(
+      request: FastifyRequest<ById>,
+      reply: FastifyReply,
+      act: (visit: PageVisit, form: DecisionForm) => Promise<FastifyReply>,
+    ): Promise<FastifyReply> {
+      assertSameOrigin(request, deps.config.publicUrl);
+      const visit = await findVisit(request, reply);
+      if (visit === undefined) return sendSignIn(request, reply.code(401));
+      const form = readForm(await readFormBody(request, formLimitsOf(visit.elicitation)));
+      if (form === undefined) throw new PageError('bad_request');
+      if (!browser.isCsrfToken(form.csrf_token, visit.secret)) throw new PageError('forbidden');
+      try {
+        // Both in one turn, so that their first commands leave for Redis together.
+        const settled = await Promise.allSettled([act(visit, form), browser.keepAlive(request)]);
+        for (const result of settled) if (result.status === 'rejected') throw result.reason;
+        return reply;
+      } catch (error) {
+        if (!(error instanceof DomainError)) throw error;
+        if (error.code === 'wrong_person') return sendWrongPerson(request, reply, visit.browserSession);
+        // Another tab or the expiry was faster: the page shows the current status.
+        if (isSuperseded(error)) return reply.redirect(elicitationPath(visit.elicitation.elicitationId), 303);
+        throw error;
+      }
+    },
+  };
+}

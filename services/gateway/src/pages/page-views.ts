@@ -1,0 +1,180 @@
+import type { LocalizedText, ProviderRegistry } from '@postern/authorization';
+import {
+  askDigest,
+  type BrowserSession,
+  type Clock,
+  type Connection,
+  type Credential,
+  definedOnly,
+  type Elicitation,
+  type ElicitationOf,
+  type Kind,
+} from '@postern/elicitation';
+import {
+  type Branding,
+  type ConnectedAccountView,
+  displayHost,
+  type LastUseView,
+  type Locale,
+  type McpServerView,
+  negotiateLocale,
+  type PageContext,
+  type PersonView,
+  type ScopeView,
+} from '@postern/pages';
+import type { FastifyRequest } from 'fastify';
+import { mayAsk, mayRead, mayUse, type RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
+import type { GatewayConfig } from '../platform/config/config-schema.ts';
+
+/** Converts records and configuration to the views of pages. */
+export function createPageViews(p: {
+  branding: Branding;
+  stylesheetPath: string;
+  config: Pick<GatewayConfig, 'providers' | 'identityProviders'>;
+  mcpServers: ReadonlyMap<string, RegisteredMcpServer>;
+  providers: ProviderRegistry;
+  now: Clock;
+  passkeysChangedAt: (request: FastifyRequest) => Date | undefined;
+  /** Id of the failed request that only the operator can fix, if the page must show it. */
+  operatorReference: (request: FastifyRequest) => string | undefined;
+}) {
+  const providers = new Map(p.config.providers.map(provider => [provider.name, provider]));
+
+  return {
+    now: p.now,
+
+    context(request: FastifyRequest): PageContext {
+      const operatorReference = p.operatorReference(request);
+      const passkeysChangedAt = p.passkeysChangedAt(request);
+      return {
+        locale: negotiateLocale(request.headers['accept-language']),
+        branding: p.branding,
+        stylesheetPath: p.stylesheetPath,
+        ...definedOnly({ operatorReference, passkeysChangedAt }),
+      };
+    },
+
+    /**
+     * Whether the registration of the MCP server still allows this request, in the identity mode it was issued with. A permission that
+     * the operator withdraws ends for links already sent, and an elicitation issued in loopback mode never becomes public.
+     */
+    isStillAllowed({ mcpServerId, identityMode, request, subject }: Elicitation): boolean {
+      const mcpServer = p.mcpServers.get(mcpServerId);
+      return (
+        mcpServer?.identityMode === identityMode &&
+        mcpServer.issuers.includes(subject.issuer) &&
+        mayAsk(mcpServer, request) &&
+        (request.kind !== 'authorization' || providers.has(request.provider))
+      );
+    },
+
+    /** The return URL of the last page, if it is still registered. */
+    wayBack({ mcpServerId, returnUrl }: Elicitation): { readonly returnHref?: string } {
+      const returnHref = p.mcpServers.get(mcpServerId)?.returnUrls.find(registered => registered === returnUrl);
+      return definedOnly({ returnHref });
+    },
+
+    /** Starts another sign-in for this elicitation. */
+    signInHref: ({ elicitationId }: Elicitation): string => `/login?${new URLSearchParams({ e: elicitationId })}`,
+
+    /** Starts a fresh sign-in that is bound to this elicitation; an older sign-in does not count. */
+    freshSignInHref: ({ elicitationId }: Elicitation): string =>
+      `/login?${new URLSearchParams({ e: elicitationId, fresh: '1' })}`,
+
+    isDevice: ({ request }: ElicitationOf<'authorization'>): boolean =>
+      p.providers.get(request.provider)?.flow === 'device',
+
+    /**
+     * Computed from the stored request whenever a page shows it. The form post compares it with the digest made at issue: unless the shown,
+     * the stored and the issued request are identical, nothing is approved.
+     */
+    shownDigest: ({ request }: ElicitationOf<Exclude<Kind, 'authorization'>>): string => askDigest(request),
+
+    /** A number that the user can quote; the signed receipt contains it too. */
+    receiptNumber: ({ elicitationId }: Elicitation): string => elicitationId,
+
+    /** From the registration, never from the MCP server's own text. */
+    mcpServer(elicitation: Elicitation): McpServerView {
+      const mcpServer = p.mcpServers.get(elicitation.mcpServerId);
+      if (mcpServer === undefined) throw new TypeError('the MCP server is not registered');
+      return mcpServerView(mcpServer);
+    },
+
+    /** A connection with the MCP servers that may use it now. */
+    connectedAccount(connection: Connection): ConnectedAccountView {
+      const { provider, account } = connection;
+      return {
+        providerName: providers.get(provider)?.displayName ?? provider,
+        ...definedOnly({ accountName: account?.name ?? account?.id }),
+        mcpServers: [...p.mcpServers.values()].filter(caller => mayUse(caller, connection)).map(mcpServerView),
+      };
+    },
+
+    /** The MCP servers that may read a credential now. */
+    credentialReaders: (credential: Credential): McpServerView[] =>
+      [...p.mcpServers.values()].filter(caller => mayRead(caller, credential)).map(mcpServerView),
+
+    /** The last use of a connection or credential. */
+    lastUse({ lastUse }: Pick<Connection, 'lastUse'>): { readonly lastUse?: LastUseView } {
+      if (lastUse === undefined) return {};
+      const { at, mcpServerId, tool } = lastUse;
+      const mcpServerName = this.mcpServerName(mcpServerId);
+      return { lastUse: { at: new Date(at), mcpServerName, ...definedOnly({ tool }) } };
+    },
+
+    mcpServerName: (mcpServerId: string): string => p.mcpServers.get(mcpServerId)?.config.name ?? mcpServerId,
+
+    /** Configured host of the provider; host of the remote MCP server if only that is configured. */
+    issuerHost(name: string): string {
+      const config = providers.get(name);
+      const url = config?.authorizationEndpoint ?? config?.issuer ?? config?.mcpResource;
+      if (url === undefined) throw new TypeError('the provider is not configured');
+      return displayHost(new URL(url));
+    },
+
+    /** Host that the tokens are for: the requested resource, or the remote MCP server. */
+    resourceHost(request: { readonly provider: string; readonly resource?: string }): {
+      readonly resourceHost?: string;
+    } {
+      const url = URL.parse(request.resource ?? providers.get(request.provider)?.mcpResource ?? '');
+      return url?.protocol === 'https:' || url?.protocol === 'http:' ? { resourceHost: displayHost(url) } : {};
+    },
+
+    person(session: BrowserSession): PersonView {
+      const { origin } = session;
+      const identityProvider =
+        'identityProvider' in origin
+          ? p.config.identityProviders.find(candidate => candidate.name === origin.identityProvider)
+          : undefined;
+      return {
+        displayName: session.displayName,
+        ...definedOnly({
+          detail: session.detail,
+          signInHost: identityProvider && displayHost(new URL(identityProvider.issuer)),
+        }),
+      };
+    },
+
+    providerName: (name: string): string => providers.get(name)?.displayName ?? name,
+
+    scopes: (provider: string, scopes: readonly string[], locale: Locale): ScopeView[] =>
+      scopes.map(scope => {
+        const description = localized(p.providers.get(provider)?.scopeDescriptions[scope], locale);
+        return description === undefined ? { scope } : { scope, description };
+      }),
+  };
+}
+
+export type PageViews = ReturnType<typeof createPageViews>;
+
+function mcpServerView({ config }: RegisteredMcpServer): McpServerView {
+  return {
+    name: config.name,
+    host: displayHost(new URL(config.url)),
+    ...definedOnly({ logoPath: config.logoPath }),
+  };
+}
+
+function localized(text: LocalizedText | undefined, locale: Locale): string | undefined {
+  return typeof text === 'object' ? (text[locale] ?? text['en']) : text;
+}

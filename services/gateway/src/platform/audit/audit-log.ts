@@ -1,0 +1,269 @@
+import {
+  type Audit,
+  type AuditEvent,
+  type Connection,
+  definedOnly,
+  digestOf,
+  type Elicitation,
+  type ElicitationOf,
+  isTerminal,
+  type LossReason,
+  type Revocation,
+  type Subject,
+} from '@postern/elicitation';
+import type { ProcessorErrorDetails } from '@postern/payment';
+import type { VaultErrorCode } from '@postern/vault';
+import { requestFields } from '../http/request-context.ts';
+import type { Logger } from '../logger.ts';
+import type { Pseudonyms } from './pseudonyms.ts';
+
+/** An audit event as it is logged. */
+export interface AuditRecord {
+  readonly event: string;
+  readonly [field: string]: unknown;
+}
+
+/** Receives every audit event in addition to the log. Must neither throw nor block. */
+export type AuditSink = (record: AuditRecord, as: { readonly level: string; readonly text: string }) => void;
+
+/** Creates the audit log: one function per business event, so that one file decides which fields are logged. */
+export function createAuditLog(logger: Logger, pseudonym: Pseudonyms, sinks: readonly AuditSink[] = []) {
+  const audit = auditTrail(logger, sinks);
+  const record: Audit = (event, of) => {
+    const { type, elicitationId, mcpServerId, subject } = event;
+    audit.info(
+      {
+        event: `elicitation.${type}`,
+        elicitationId,
+        mcpServerId,
+        subject: pseudonym(subject),
+        kind: of.request.kind,
+        ...endOf(event, of),
+        ...(event.type === 'failed' ? { failure: event.failure } : {}),
+        ...(event.type === 'approved' ? { method: event.method } : {}),
+        ...(event.type === 'returned' ? { trouble: event.retryReason } : {}),
+        ...(event.type === 'wrong_person' && event.visitor !== undefined ? { visitor: pseudonym(event.visitor) } : {}),
+      },
+      `elicitation ${type}`,
+    );
+  };
+  const of = ({ connectionId, provider, subject, generation }: Connection) => ({
+    connectionId,
+    provider,
+    subject: pseudonym(subject),
+    generation,
+  });
+  const ofRevocation = ({ revocationId, provider, subject, attempts }: Revocation) => ({
+    revocationId,
+    provider,
+    subject: pseudonym(subject),
+    attempts,
+  });
+  return {
+    elicitation: record,
+    signedIn: (p: { subject: Subject; origin: string }) =>
+      audit.info({ event: 'browser.signed_in', subject: pseudonym(p.subject), origin: p.origin }, 'signed in'),
+    signInFailed: (p: { code: string }) =>
+      audit.warn({ event: 'browser.sign_in_failed', code: p.code }, 'sign-in failed'),
+    signedOut: (p: { subject: Subject }) =>
+      audit.info({ event: 'browser.signed_out', subject: pseudonym(p.subject) }, 'signed out'),
+    callbackRefused: (p: { reason: string; mcpServerId: string; provider: string; elicitationId?: string }) =>
+      audit.warn({ event: 'callback.refused', ...p }, 'callback refused'),
+    tokenRead: (p: { connectionId: string; mcpServerId: string; subject: Subject }) =>
+      audit.info(
+        {
+          event: 'connection.token_read',
+          connectionId: p.connectionId,
+          mcpServerId: p.mcpServerId,
+          subject: pseudonym(p.subject),
+        },
+        'access token read',
+      ),
+    tokensRefreshed: (connection: Connection, p: { tookMs: number }) =>
+      audit.info({ event: 'connection.refreshed', ...of(connection), ...p }, 'tokens refreshed'),
+    refreshPostponed: (connection: Connection, p: { code: string; delayMs: number; tookMs: number }) =>
+      audit.warn({ event: 'connection.refresh_postponed', ...of(connection), ...p }, 'refresh failed; retrying'),
+    connectionLost: (connection: Connection, reason: LossReason, p: { tookMs?: number } = {}) =>
+      audit.warn(
+        { event: 'connection.lost', ...of(connection), reason, ...p },
+        'connection lost; its user must reconnect',
+      ),
+    disconnected: (p: {
+      connectionId: string;
+      provider: string;
+      subject: Subject;
+      by: 'person' | { readonly mcpServerId: string };
+    }) =>
+      audit.info(
+        {
+          event: 'connection.disconnected',
+          connectionId: p.connectionId,
+          provider: p.provider,
+          subject: pseudonym(p.subject),
+          ...(p.by === 'person' ? { by: 'person' } : { by: 'mcp_server', mcpServerId: p.by.mcpServerId }),
+        },
+        'disconnected',
+      ),
+    revocationEnded: (revocation: Revocation, p: { outcome: string; reason?: string; confirmed?: string }) =>
+      audit.info({ event: 'revocation.ended', ...ofRevocation(revocation), ...p }, 'revocation ended'),
+    revocationPostponed: (revocation: Revocation, p: { reason: string; confirmed?: string; delayMs: number }) =>
+      audit.warn({ event: 'revocation.postponed', ...ofRevocation(revocation), ...p }, 'revocation failed; retrying'),
+    /** The revocation is stored; the sweeper retries it. */
+    revocationFailed: (revocationId: string, error: unknown) =>
+      audit.warn({ event: 'revocation.failed', revocationId, error }, 'revocation not attempted; retrying'),
+    /**
+     * A grant without a connection that was not revoked: another connection of the user may depend on it, or its revocation was
+     * not stored.
+     */
+    grantLeft: (elicitation: ElicitationOf<'authorization'>, reason: 'in_use' | 'store_unavailable' | VaultErrorCode) =>
+      audit.warn(
+        {
+          event: 'grant.left',
+          elicitationId: elicitation.elicitationId,
+          mcpServerId: elicitation.mcpServerId,
+          provider: elicitation.request.provider,
+          subject: pseudonym(elicitation.subject),
+          reason,
+        },
+        'grant not revoked',
+      ),
+    tokenRejected: (connection: Connection, mcpServerId: string) =>
+      audit.info(
+        { event: 'connection.token_rejected', ...of(connection), mcpServerId },
+        'access token reported as rejected',
+      ),
+    /** Money moved, or will move, but no MCP server learns of the payment. The operator must refund it. */
+    refundNeeded: (
+      elicitation: { readonly elicitationId: string; readonly mcpServerId?: string },
+      p: { processor: string; processorReference: string; reason: string },
+    ) =>
+      audit.error(
+        {
+          event: 'payment.refund_needed',
+          elicitationId: elicitation.elicitationId,
+          ...definedOnly({ mcpServerId: elicitation.mcpServerId }),
+          ...p,
+        },
+        'payment needs a refund',
+      ),
+    chargeRefused: ({ elicitationId, mcpServerId }: Elicitation, processor: string, details: ProcessorErrorDetails) =>
+      audit.warn(
+        { event: 'payment.refused', elicitationId, mcpServerId, processor, ...details },
+        'payment refused by the processor',
+      ),
+    /** Usually resolved when the processor has finished. The operator checks the charges that stay open. */
+    chargeNotClosed: (
+      { elicitationId, mcpServerId }: Elicitation,
+      processor: string,
+      details: ProcessorErrorDetails = {},
+    ) =>
+      audit.info(
+        { event: 'payment.not_closed', elicitationId, mcpServerId, processor, ...details },
+        'payment not closed by the processor; retrying',
+      ),
+    processorUnavailable: (
+      { elicitationId, mcpServerId }: { readonly elicitationId: string; readonly mcpServerId?: string },
+      processor: string,
+      code: string,
+      details: ProcessorErrorDetails = {},
+    ) =>
+      audit.warn(
+        {
+          event: 'payment.processor_unavailable',
+          elicitationId,
+          ...definedOnly({ mcpServerId }),
+          processor,
+          code,
+          ...details,
+        },
+        'no response from the processor; retrying',
+      ),
+    webhookRefused: (p: { processor: string; code: string }) =>
+      audit.warn({ event: 'payment.webhook_refused', ...p }, 'webhook refused'),
+    dailyLimitReached: ({ elicitationId, mcpServerId, subject }: Elicitation) =>
+      audit.warn(
+        { event: 'payment.daily_limit_reached', elicitationId, mcpServerId, subject: pseudonym(subject) },
+        'approval refused: above the daily limit of the user',
+      ),
+    passkeyAdded: (p: { subject: Subject; passkeyId: string }) =>
+      audit.info(
+        { event: 'passkey.added', subject: pseudonym(p.subject), passkey: digestOf(p.passkeyId).slice(0, 16) },
+        'passkey added',
+      ),
+    passkeyRemoved: (p: { subject: Subject; passkeyId: string }) =>
+      audit.info(
+        { event: 'passkey.removed', subject: pseudonym(p.subject), passkey: digestOf(p.passkeyId).slice(0, 16) },
+        'passkey removed',
+      ),
+    passkeyRefused: ({ subject, ...p }: { subject: Subject; elicitationId?: string; code: string; reason?: string }) =>
+      audit.warn({ event: 'passkey.refused', subject: pseudonym(subject), ...p }, 'passkey refused'),
+    credentialChecked: ({ elicitationId, mcpServerId }: Elicitation, result: string) =>
+      audit.info({ event: 'credential.checked', elicitationId, mcpServerId, result }, 'credential checked'),
+    credentialRead: (p: { credentialId: string; mcpServerId: string; subject: Subject }) =>
+      audit.info(
+        {
+          event: 'credential.read',
+          credentialId: p.credentialId,
+          mcpServerId: p.mcpServerId,
+          subject: pseudonym(p.subject),
+        },
+        'credential read',
+      ),
+    credentialDeleted: (p: {
+      credentialId: string;
+      subject: Subject;
+      by: 'person' | { readonly mcpServerId: string };
+    }) =>
+      audit.info(
+        {
+          event: 'credential.deleted',
+          credentialId: p.credentialId,
+          subject: pseudonym(p.subject),
+          ...(p.by === 'person' ? { by: 'person' } : { by: 'mcp_server', mcpServerId: p.by.mcpServerId }),
+        },
+        'credential deleted',
+      ),
+    /** Two replicas registered concurrently: one registration is unused, and deleted if possible. */
+    unusedClient: (p: { issuer: string; clientId: string; deleted: boolean }) =>
+      audit.warn({ event: 'client.unused', ...p }, 'unused client registration'),
+    /** After `postern redis accept-loss`: this process serves again. */
+    lossAccepted: (p: { deployment: string; shards: number }) =>
+      audit.warn({ event: 'redis.loss_accepted', ...p }, 'operator accepted the data loss of Redis'),
+    /** Acknowledged events are lost, together with what was committed at the same time. */
+    rolledBack: (p: { shards: number; backMs: number; first: readonly string[] }) =>
+      audit.error({ event: 'redis.rolled_back', ...p }, 'Redis rolled back to an earlier state'),
+    callerRefused: () => audit.warn({ event: 'caller.refused' }, 'credential refused'),
+  };
+}
+
+/** Writes audit events to the log and to all sinks. */
+export function auditTrail(logger: Logger, sinks: readonly AuditSink[]) {
+  const log = logger.child({ audit: true });
+  const write = (level: 'info' | 'warn' | 'error') => (record: AuditRecord, text: string) => {
+    log[level](record, text);
+    for (const sink of sinks) sink({ ...requestFields(), ...record }, { level, text });
+  };
+  return { info: write('info'), warn: write('warn'), error: write('error') };
+}
+
+const ends: ReadonlySet<AuditEvent['type']> = new Set([
+  'approved',
+  'completed',
+  'failed',
+  'declined',
+  'cancelled',
+  'expired',
+]);
+
+/** Returns the final status, the time since issue, and for an expiry the delay after `expiresAt`. Empty for other events. */
+function endOf({ type }: AuditEvent, of: Elicitation) {
+  // Without a processor, the approval completes the elicitation.
+  if (!ends.has(type) || !isTerminal(of)) return {};
+  return {
+    ended: of.status,
+    afterMs: of.endedAt - of.createdAt,
+    ...(type === 'expired' ? { lateMs: Math.max(0, of.endedAt - of.expiresAt) } : {}),
+  };
+}
+
+export type AuditLog = ReturnType<typeof createAuditLog>;

@@ -1,0 +1,45 @@
+import { createHmac, hkdfSync } from 'node:crypto';
+import type { Subject } from '@postern/elicitation';
+import type { GatewayConfig } from '../config/config-schema.ts';
+import { sharedSecretOf } from '../config/shared-secret.ts';
+
+/** Returns the pseudonym of a user in the audit log, always the same for the same subject. */
+export type Pseudonyms = (subject: Subject) => string;
+
+const KEY_BYTES = 32;
+/** In base64url characters: 96 bits. */
+const LENGTH = 16;
+
+/** A keyed hash: without the key, a pseudonym cannot be matched even against a list of known subjects. @internal */
+export function createPseudonyms(key: Uint8Array): Pseudonyms {
+  /** Caches by object, because the same subject object is logged repeatedly. */
+  const known = new WeakMap<Subject, string>();
+  return subject => {
+    let pseudonym = known.get(subject);
+    if (pseudonym === undefined) {
+      const named = JSON.stringify([subject.issuer, subject.subject]);
+      pseudonym = createHmac('sha256', key).update(named).digest('base64url').slice(0, LENGTH);
+      known.set(subject, pseudonym);
+    }
+    return pseudonym;
+  };
+}
+
+/**
+ * Uses the configured key, or a key derived from the last vault key: all replicas derive the same key, and adding a vault key in front
+ * does not change it.
+ * @throws StartError if the vault keys are in a key service, from which nothing can be derived
+ */
+export function pseudonymsOf(config: Pick<GatewayConfig, 'audit' | 'vault'>, hasKeyService = false): Pseudonyms {
+  if (config.audit.pseudonymKey !== undefined) return createPseudonyms(config.audit.pseudonymKey);
+  const secret = sharedSecretOf(config, hasKeyService);
+  return createPseudonyms(new Uint8Array(hkdfSync('sha256', secret, '', 'postern audit pseudonyms, 1', KEY_BYTES)));
+}
+
+/** Returns the pseudonym for webhooks about a user's passkeys; undefined without operator webhooks. */
+export function announcementsOf(
+  { operatorWebhooks }: Pick<GatewayConfig, 'operatorWebhooks'>,
+  pseudonym: Pseudonyms,
+): (subject: Subject) => string | undefined {
+  return operatorWebhooks.length === 0 ? () => undefined : pseudonym;
+}

@@ -1,0 +1,216 @@
+import { identityProviderConfigSchema, providerConfigSchema } from '@postern/authorization';
+import { processorConfigSchema } from '@postern/payment';
+import { z } from 'zod';
+import { addressRangePattern, isAddressRange, isLoopbackUrl, loopbackHostPattern } from './addresses.ts';
+import { receiptsConfigSchema } from './approval-config.ts';
+import { ownPath } from './config-values.ts';
+import { mcpServerSchema, storedMegabytes, storedRecords } from './mcp-server-config.ts';
+import { overloadConfigSchema, stopConfigSchema } from './overload-config.ts';
+import { redisConfigSchema } from './redis-config.ts';
+import { operatorWebhookSchema } from './webhook-config.ts';
+
+/** URL under which users and MCP servers reach the gateway. https, or http on a loopback address for development. */
+const publicUrlSchema = z
+  .url({ error: 'must be a URL', abort: true })
+  .refine(value => ['https:', 'http:'].includes(new URL(value).protocol), { error: 'must be an http(s) URL' })
+  .refine(value => new URL(value).protocol === 'https:' || isLoopbackUrl(value), {
+    error: 'must be https, except on a loopback address',
+  })
+  .refine(value => new URL(value).pathname === '/' && !/[?#]/.test(value), {
+    error: 'must be an origin without path, query or fragment',
+  })
+  .meta({ pattern: String.raw`^(?:https:\/\/[^\s\/?#]+|http:\/\/${loopbackHostPattern}(?::\d+)?)\/?$` })
+  .transform(value => new URL(value).origin);
+
+const key = z
+  .string()
+  .refine(value => Buffer.from(value, 'base64').byteLength === 32 && /^[A-Za-z0-9+/_-]{43}=?$/.test(value), {
+    error: 'must be 32 bytes in base64 (openssl rand -base64 32)',
+  })
+  .refine(value => new Set(Buffer.from(value, 'base64')).size > 8, { error: 'is not random' })
+  .meta({ pattern: '^[A-Za-z0-9+/_-]{43}=?$' })
+  .transform(value => new Uint8Array(Buffer.from(value, 'base64')));
+
+const vaultKeySchema = z.strictObject({ kid: z.string().regex(/^[A-Za-z0-9._-]{1,64}$/), key });
+
+const colour = z.string().regex(/^#[0-9a-fA-F]{6}$/, { error: 'must be #rrggbb' });
+
+export const configSchema = z.strictObject({
+  $schema: z.string().optional(),
+  publicUrl: publicUrlSchema,
+  listen: z
+    .strictObject({ host: z.string().default('127.0.0.1'), port: z.int().min(0).max(65_535).default(8080) })
+    .prefault({}),
+  metrics: z
+    .strictObject({
+      host: z.string().default('127.0.0.1'),
+      port: z.int().min(0).max(65_535).describe('Must differ from the public port.'),
+    })
+    .optional()
+    .describe(
+      'A second listener for your own network, with /metrics, /livez and /readyz. If absent, the gateway collects no metrics.',
+    ),
+  audit: z
+    .strictObject({
+      stream: z
+        .boolean()
+        .default(false)
+        .describe('Also keeps the audit trail in Redis, where `postern audit` reads it.'),
+      retained: z
+        .int()
+        .min(100)
+        .max(10_000_000)
+        .default(100_000)
+        .describe('Approximate number of audit lines to keep in Redis.'),
+      pseudonymKey: key
+        .optional()
+        .describe(
+          'Key for the pseudonyms of users in the audit trail. Default: derived from the last vault key, so pseudonyms change when you ' +
+            'remove that key.',
+        ),
+    })
+    .prefault({}),
+  operatorWebhooks: z
+    .array(operatorWebhookSchema)
+    .max(5)
+    .default([])
+    .describe(
+      "Your own webhook endpoints for added, removed and reset passkeys. A webhook names the user by the audit trail's pseudonym.",
+    ),
+  telemetry: z
+    .strictObject({
+      otlpEndpoint: z
+        .url({ protocol: /^https?$/, error: 'must be an http(s) URL' })
+        .meta({ pattern: String.raw`^https?:\/\/[^\s\/?#]+` })
+        .describe(
+          'Base URL of an OpenTelemetry collector. The gateway appends /v1/traces. Spans contain ids and codes, but no secrets or personal data.',
+        ),
+      sampleRatio: z
+        .number()
+        .min(0)
+        .max(1)
+        .default(1)
+        .describe('Fraction of the traces that begin at the gateway to record.'),
+      serviceName: z.string().min(1).max(80).default('postern'),
+      headers: z
+        .record(z.string(), z.string())
+        .default({})
+        .describe('Request headers for the collector, such as an authorization header.'),
+    })
+    .optional()
+    .describe('Exports traces. If absent, the gateway records none.'),
+  trustProxy: z
+    .array(
+      z
+        .string()
+        .refine(isAddressRange, { error: 'must be an IP address or a CIDR range smaller than the whole internet' })
+        .meta({ pattern: addressRangePattern }),
+    )
+    .default([])
+    .describe('Addresses or CIDR ranges of your reverse proxies. The gateway trusts X-Forwarded-For from them.'),
+  redis: redisConfigSchema.prefault({}),
+  vault: z.strictObject({
+    keys: z.array(vaultKeySchema).min(1).describe('The gateway seals with the first key and opens with all of them.'),
+  }),
+  branding: z
+    .strictObject({
+      name: z.string().min(1).max(60).default('Postern'),
+      logoPath: ownPath.optional(),
+      accent: colour.optional(),
+      accentDark: colour.optional(),
+      supportUrl: z
+        .string()
+        .regex(/^(https:\/\/|mailto:)[^\s]+$/, { error: 'must be an https or mailto URL' })
+        .optional(),
+    })
+    .prefault({}),
+  browserSession: z
+    .strictObject({
+      idleMinutes: z.int().min(1).max(1440).default(30),
+      absoluteHours: z.int().min(1).max(72).default(8),
+    })
+    .prefault({}),
+  identityProviders: z.array(identityProviderConfigSchema).default([]),
+  providers: z.array(providerConfigSchema).default([]),
+  processors: z.array(processorConfigSchema).default([]),
+  payment: z
+    .strictObject({
+      retentionDays: z
+        .int()
+        .min(4)
+        .max(4000)
+        .default(400)
+        .describe(
+          'How long the gateway keeps payment records, to recognize repeated webhooks. Processors repeat webhooks for days.',
+        ),
+    })
+    .prefault({}),
+  receipts: receiptsConfigSchema.prefault({}),
+  outbound: z
+    .strictObject({
+      privateHosts: z
+        .array(
+          z.string().regex(/^[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]{1,5})?$/, { error: 'must be host or host:port' }),
+        )
+        .default([])
+        .describe('Hosts of providers and identity providers in your own network, which may have private addresses.'),
+      caFile: z
+        .string()
+        .min(1)
+        .optional()
+        .describe('PEM file with certificate authorities to trust in addition to those of this machine.'),
+      proxy: z
+        .url({ protocol: /^https?$/, error: 'must be an http(s) URL' })
+        .regex(/^https?:\/\/[^\s/?#]+\/?$/, { error: 'must have no path, query or fragment' })
+        .optional()
+        .describe(
+          'HTTP proxy for connections to all hosts except private ones and this machine. The proxy resolves the host names.',
+        ),
+      timeoutSeconds: z
+        .number()
+        .min(0.5)
+        .max(20)
+        .default(10)
+        .describe('Timeout of one request to a provider or identity provider.'),
+    })
+    .prefault({}),
+  events: z
+    .strictObject({
+      retained: z
+        .int()
+        .min(100)
+        .max(1_000_000)
+        .default(10_000)
+        .describe('Approximate number of events to keep for each MCP server, so that event streams can resume.'),
+      retainedDays: z.int().min(1).max(30).default(7).describe('Maximum age of kept events, in days.'),
+    })
+    .prefault({}),
+  mcpServers: z.array(mcpServerSchema).min(1),
+  overload: overloadConfigSchema.prefault({}).describe('Overload limits of one gateway process.'),
+  stop: stopConfigSchema.prefault({}).describe('How a gateway process stops.'),
+  reload: z
+    .strictObject({
+      watch: z
+        .boolean()
+        .default(true)
+        .describe(
+          'Whether a change of this file, or of a file that it refers to, reloads the configuration as SIGHUP does.',
+        ),
+    })
+    .prefault({})
+    .describe('How a running gateway loads its configuration anew.'),
+  limits: z
+    .strictObject({
+      pageRequestsPerMinute: z
+        .int()
+        .min(1)
+        .default(300)
+        .describe('Page requests per client address, per gateway process.'),
+      storedRecords: storedRecords.default(250_000),
+      storedMegabytes: storedMegabytes.default(256),
+    })
+    .prefault({}),
+});
+
+export type GatewayConfig = z.infer<typeof configSchema>;
+export type GatewayConfigInput = z.input<typeof configSchema>;

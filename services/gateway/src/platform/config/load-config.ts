@@ -1,0 +1,67 @@
+import { readFileSync } from 'node:fs';
+import { parse, YAMLParseError } from 'yaml';
+import { ConfigError } from './config-error.ts';
+import { configSchema, type GatewayConfig } from './config-schema.ts';
+import { crossFaults } from './cross-faults.ts';
+import { interpolate, withNumbers } from './references.ts';
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/**
+ * Validates a configuration document.
+ * @param asWritten the document before interpolation: a reference that resolves to digits counts as a number where one is expected
+ * @throws ConfigError naming every error by its path
+ */
+export function parseConfig(document: unknown, asWritten?: unknown): GatewayConfig {
+  const parsed = configSchema.safeParse(document);
+  if (!parsed.success) {
+    const numbered = withNumbers(document, asWritten, parsed.error.issues);
+    if (numbered !== undefined) return parseConfig(numbered, asWritten);
+    throw new ConfigError(
+      parsed.error.issues.map(issue => ({
+        path: issue.path
+          .map((part, at) => (typeof part === 'number' ? `[${part}]` : `${at === 0 ? '' : '.'}${String(part)}`))
+          .join(''),
+        message: issue.message,
+      })),
+    );
+  }
+  const faults = crossFaults(parsed.data);
+  if (faults.length > 0) throw new ConfigError(faults);
+  return parsed.data;
+}
+
+/**
+ * Reads the file, resolves its references and validates it. `REDIS_URL` overrides `redis.url`.
+ * @param onFile called with the path of each file that the configuration consists of, even if it cannot be read
+ * @throws ConfigError
+ */
+export function loadConfig(path: string, env: Environment, onFile: (path: string) => void = () => {}): GatewayConfig {
+  onFile(path);
+  let text: string;
+  try {
+    text = readFileSync(path, 'utf8');
+  } catch {
+    throw new ConfigError([{ path: '', message: `${path} cannot be read` }]);
+  }
+  let document: unknown;
+  try {
+    document = parse(text, { uniqueKeys: true, merge: false });
+  } catch (error) {
+    if (error instanceof YAMLParseError)
+      throw new ConfigError([{ path: '', message: `is not valid YAML at line ${error.linePos?.[0].line ?? '?'}` }]);
+    throw error;
+  }
+  return parseConfig(withRedisUrl(interpolate(document, env, onFile), env['REDIS_URL']), document);
+}
+
+/** Applied before validation, so that an invalid or second address is reported like any other error. */
+function withRedisUrl(document: unknown, url: string | undefined): unknown {
+  if (url === undefined || url === '' || !isObject(document)) return document;
+  const { redis = {} } = document;
+  return isObject(redis) ? { ...document, redis: { ...redis, url } } : document;
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

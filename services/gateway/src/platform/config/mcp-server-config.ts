@@ -1,0 +1,169 @@
+import { definedOnly, kinds } from '@postern/elicitation';
+import type { JWK } from 'jose';
+import { z } from 'zod';
+import { confirmationPolicySchema, credentialCheckSchema, paymentPolicySchema } from './approval-config.ts';
+import { ownPath, slug, webUrl } from './config-values.ts';
+import { deliveryAlgorithm, publicKeyFault } from './json-web-keys.ts';
+import { webhookEndpointSchema } from './webhook-config.ts';
+
+const apiKeySchema = z.strictObject({
+  hash: z
+    .string()
+    .regex(/^sha256:[0-9a-f]{64}$/, { error: 'must be sha256: and the hexadecimal SHA-256 of the key' })
+    .describe('Hash that `pnpm --filter @postern/gateway new-api-key` prints. Never put the key itself here.'),
+  expires: z.iso.datetime({ offset: true }).optional().describe('When the key expires.'),
+});
+
+/** Excludes private keys, which have `d` (RFC 7518 section 6). */
+const publicJwk = { not: { required: ['d'] } };
+
+/** Public keys only: private keys must not be in the configuration. */
+const jwksSchema = z.strictObject({
+  keys: z
+    .array(
+      z
+        .looseObject({ kty: z.enum(['RSA', 'EC', 'OKP']), kid: z.string().min(1) })
+        .superRefine((jwk, context) => {
+          const fault = publicKeyFault(jwk);
+          if (fault !== undefined) context.addIssue({ code: 'custom', message: fault });
+        })
+        .meta(publicJwk),
+    )
+    .min(1),
+});
+
+/** A public key that the gateway encrypts to, not one for signatures. */
+const encryptionKeySchema = z
+  .looseObject({
+    kty: z.enum(['RSA', 'EC', 'OKP']),
+    kid: z.string().min(1).optional(),
+    use: z.literal('enc').optional(),
+  })
+  .meta(publicJwk)
+  // jose and Node expect absent members of a JWK, not undefined ones.
+  .transform((jwk): JWK => ({ ...definedOnly(jwk) }))
+  .superRefine((jwk, context) => {
+    const fault =
+      publicKeyFault(jwk) ?? (deliveryAlgorithm(jwk) === undefined ? 'is not a key for encryption' : undefined);
+    if (fault !== undefined) context.addIssue({ code: 'custom', message: fault });
+  });
+
+/** Storage quota of one MCP server. The minimum leaves room for some of the largest elicitations per shard. */
+export const storedRecords = z
+  .int()
+  .min(25_600)
+  .max(1_000_000_000)
+  .describe(
+    'Maximum stored records of the MCP server, such as Idempotency-Keys and elicitations, which are kept for a day after their end.',
+  );
+export const storedMegabytes = z
+  .int()
+  .min(64)
+  .max(1_000_000)
+  .describe(
+    'Maximum Redis memory of these records and the event feed, in MiB. docs/redis.md explains how the gateway counts it.',
+  );
+
+const limitsSchema = z.strictObject({
+  concurrentRequests: z
+    .int()
+    .min(1)
+    .optional()
+    .describe(
+      'Maximum requests of this MCP server in flight, per gateway process, without those that wait for a provider. Default: half of `overload.requestsInFlight`, or all of it for the only MCP server.',
+    ),
+  concurrentWaits: z
+    .int()
+    .min(1)
+    .optional()
+    .describe(
+      'Maximum concurrent waiting reads of this MCP server, per gateway process. Default: half of `overload.waitingReads`, or all of it for the only MCP server.',
+    ),
+  eventStreams: z
+    .int()
+    .min(1)
+    .default(100)
+    .describe('Maximum open event streams of this MCP server, per gateway process.'),
+  requestsPerMinute: z
+    .int()
+    .min(1)
+    .default(6000)
+    .describe('Rate limit of the API requests of this MCP server, per gateway process.'),
+  elicitationsPerSubject: z
+    .int()
+    .min(1)
+    .default(30)
+    .describe('Maximum new elicitations per user within `subjectWindowSeconds`, over all gateway processes.'),
+  subjectWindowSeconds: z.int().min(1).max(86_400).default(600),
+  storedRecords: storedRecords.optional(),
+  storedMegabytes: storedMegabytes.optional(),
+  maxTtlSeconds: z.int().min(10).max(86_400).default(86_400),
+});
+
+export const mcpServerSchema = z
+  .strictObject({
+    id: slug.describe('Part of redirect URIs. Never change it.'),
+    name: z.string().min(1).max(80).describe('Name that users see.'),
+    url: webUrl.describe('URL of the MCP endpoint. Users see its host.'),
+    logoPath: ownPath.optional(),
+    apiKeys: z.array(apiKeySchema).default([]),
+    jwks: jwksSchema.optional().describe('Public keys of the JWTs that this MCP server may use instead of an API key.'),
+    kinds: z
+      .array(z.enum(kinds))
+      .min(1)
+      .optional()
+      .describe('Kinds that it may request. Default: all kinds, payments only if `payment` is set.'),
+    payment: paymentPolicySchema.optional(),
+    confirmation: confirmationPolicySchema.prefault({}),
+    credentialChecks: z
+      .record(slug, credentialCheckSchema)
+      .default({})
+      .describe('By credential name: how to check that a typed credential works.'),
+    providers: z.array(slug).default([]),
+    issuers: z.array(z.string().min(1)).min(1).describe('Issuers of the users for whom it may request elicitations.'),
+    identity: z
+      .discriminatedUnion('mode', [
+        z.strictObject({ mode: z.literal('login') }),
+        z.strictObject({
+          mode: z.literal('external'),
+          verifyUrl: webUrl.describe(
+            'Page of your application that calls verify. If the query has max_age=0, it must sign the user in again; otherwise users cannot add a first passkey.',
+          ),
+        }),
+        z.strictObject({ mode: z.literal('loopback') }),
+      ])
+      .default({ mode: 'login' }),
+    audiences: z
+      .array(z.string().min(1))
+      .default([])
+      .describe('Accepted `aud` of the MCP access tokens that it sends to the gateway. Default: its `url`.'),
+    group: slug
+      .optional()
+      .describe('MCP servers of one group share connections. Group only MCP servers whose users expect this.'),
+    returnUrls: z.array(webUrl).default([]),
+    webhooks: z
+      .array(webhookEndpointSchema)
+      .max(20)
+      .default([])
+      .describe('Webhook endpoints for status changes of elicitations.'),
+    encryption: z
+      .strictObject({
+        key: encryptionKeySchema,
+        required: z
+          .boolean()
+          .default(false)
+          .describe('Always seals access tokens to this key. By default, only if the request asks for it.'),
+      })
+      .optional()
+      .describe('Public key of this MCP server, to seal access tokens to (JWE).'),
+    limits: limitsSchema.prefault({}),
+  })
+  .refine(server => server.apiKeys.length > 0 || server.jwks !== undefined, {
+    error: 'needs apiKeys or jwks',
+    path: ['apiKeys'],
+  })
+  .meta({
+    anyOf: [{ required: ['jwks'] }, { required: ['apiKeys'], properties: { apiKeys: { type: 'array', minItems: 1 } } }],
+  });
+
+export type McpServerConfig = z.infer<typeof mcpServerSchema>;

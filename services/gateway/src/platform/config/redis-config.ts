@@ -1,0 +1,130 @@
+import { DEPLOYMENT_ID, durabilityProfiles } from '@postern/store-redis';
+import { z } from 'zod';
+import type { ConfigFault } from './config-error.ts';
+
+const redisUrl = z
+  .string()
+  .refine(value => ['redis:', 'rediss:'].includes(URL.parse(value)?.protocol ?? ''), {
+    error: 'must be a redis:// or rediss:// URL',
+  })
+  .meta({ pattern: '^rediss?:' });
+
+const sentinelSchema = z.strictObject({
+  nodes: z
+    .array(redisUrl)
+    .min(1)
+    .describe(
+      'URLs of the Sentinels, with the user name and password of the Sentinels. With rediss://, the gateway also uses TLS to the master.',
+    ),
+  masterName: z.string().min(1).max(100).describe('Name of the master in the configuration of the Sentinels.'),
+  username: z.string().min(1).optional().describe('User name at the master and its replicas.'),
+  password: z.string().min(1).optional(),
+});
+
+const tlsSchema = z
+  .strictObject({
+    caFile: z
+      .string()
+      .min(1)
+      .optional()
+      .describe('PEM file with the certificate authority of Redis. Default: the authorities of this machine.'),
+    certFile: z.string().min(1).optional().describe('Client certificate, if Redis requires one.'),
+    keyFile: z.string().min(1).optional(),
+    servername: z
+      .string()
+      .min(1)
+      .optional()
+      .describe('Host name to expect in every certificate, if the addresses of Redis are not in its certificates.'),
+  })
+  .meta({ dependentRequired: { certFile: ['keyFile'], keyFile: ['certFile'] } });
+
+const durabilitySchema = z.strictObject({
+  profile: z
+    .enum(durabilityProfiles)
+    .default('single')
+    .describe(
+      'Where a write must be before the gateway acknowledges it. single: in the append-only file. single-strict: on disk. ha: also on replicas. docs/redis.md says what each profile can lose.',
+    ),
+  replicas: z.int().min(1).max(10).default(1).describe('Profile ha: number of replicas that must have a write.'),
+  timeoutMs: z
+    .int()
+    .min(50)
+    .max(5000)
+    .default(500)
+    .describe(
+      'Profile ha: timeout of the replicas. After it the gateway responds with 503, and the caller may safely retry.',
+    ),
+});
+
+export const redisConfigSchema = z
+  .strictObject({
+    url: redisUrl.optional().describe('redis:// or rediss:// URL. If absent, the gateway starts a private Redis.'),
+    cluster: z
+      .array(redisUrl)
+      .min(1)
+      .optional()
+      .describe('redis:// or rediss:// URLs of some nodes of a Redis Cluster.'),
+    sentinel: sentinelSchema.optional().describe('Finds the master through Sentinels.'),
+    tls: tlsSchema.optional().describe('TLS settings for rediss:// addresses.'),
+    durability: durabilitySchema.prefault({}),
+    deployment: z
+      .string()
+      .regex(DEPLOYMENT_ID, { error: 'must be the id that the gateway logs at its first start (dp_…)' })
+      .optional()
+      .describe(
+        'Id of this deployment, from the log line redis.first_start. With it, the gateway never mistakes an emptied Redis, or another one, for a new deployment.',
+      ),
+    prefix: z
+      .string()
+      .regex(/^[a-z0-9][a-z0-9._-]{0,31}$/, { error: 'must be 1 to 32 of a-z, 0-9, ".", "_" and "-"' })
+      .default('postern'),
+    assumeDurable: z
+      .boolean()
+      .default(false)
+      .describe(
+        'For managed Redis that hides its settings: skips the check. You must ensure an append-only file and noeviction.',
+      ),
+    readyNeedsWrites: z
+      .boolean()
+      .default(false)
+      .describe(
+        'Makes /readyz respond with 503 while Redis refuses writes. By default it only reports this in the body, because reads still work and all replicas share Redis.',
+      ),
+    directory: z.string().default('.postern/redis').describe('Directory of the append-only file of the private Redis.'),
+  })
+  .meta({
+    allOf: [
+      ['url', 'cluster'],
+      ['url', 'sentinel'],
+      ['cluster', 'sentinel'],
+    ].map(required => ({ not: { required } })),
+  });
+
+export type RedisConfig = z.infer<typeof redisConfigSchema>;
+
+/** Checks across fields. */
+export function redisFaults(redis: RedisConfig): ConfigFault[] {
+  const faults: ConfigFault[] = [];
+  const fault = (path: string, message: string) => faults.push({ path, message });
+  const { url, cluster, sentinel, tls, durability } = redis;
+  if ([url, cluster, sentinel].filter(address => address !== undefined).length > 1)
+    fault('redis', 'set only one of url, cluster and sentinel');
+  for (const [path, urls] of Object.entries({ 'redis.cluster': cluster, 'redis.sentinel.nodes': sentinel?.nodes })) {
+    // The settings of the first URL apply to all nodes, including discovered ones.
+    if (new Set(urls?.map(signInOf)).size > 1)
+      fault(path, 'all URLs must have the same scheme, user name and password');
+  }
+  const urls = [url ?? [], cluster ?? [], sentinel?.nodes ?? []].flat();
+  if (tls !== undefined && !urls.some(address => address.startsWith('rediss:')))
+    fault('redis.tls', 'needs a rediss:// address');
+  if ((tls?.certFile === undefined) !== (tls?.keyFile === undefined))
+    fault('redis.tls', 'set certFile and keyFile together');
+  if (durability.profile === 'ha' && urls.length === 0)
+    fault('redis.durability.profile', 'ha needs a Redis with replicas; the private Redis has none');
+  return faults;
+}
+
+function signInOf(url: string): string {
+  const { protocol, username, password } = new URL(url);
+  return [protocol, username, password].join(' ');
+}

@@ -1,0 +1,69 @@
+import { SHARDS, shardOf, shareOf } from '@postern/elicitation';
+import { isShortRun } from '@postern/testkit/run-size';
+import { describe, expect, it } from 'vitest';
+import { sampleConfig, sampleMcpServer } from '../../testing/sample-config.ts';
+import { parseConfig } from './load-config.ts';
+import { leavesRoom, storageQuotaOf } from './storage-quota.ts';
+
+const MIB = 1024 * 1024;
+const ISSUER = 'https://id.example';
+
+function quotaWith(config: Parameters<typeof sampleConfig>[0] = {}, limits = {}) {
+  const parsed = parseConfig(sampleConfig({ ...config, mcpServers: [{ ...sampleMcpServer, limits }] }));
+  const [server] = parsed.mcpServers;
+  if (server === undefined) throw new Error('Expected an MCP server.');
+  return storageQuotaOf(server, parsed);
+}
+
+describe('the storage quota of an MCP server', () => {
+  it('is that of the gateway unless the MCP server has its own', () => {
+    const limits = { storedRecords: 30_000, storedMegabytes: 100 };
+    expect(quotaWith({ limits })).toEqual(quotaWith({}, limits));
+    expect(quotaWith({ limits }, { storedRecords: 40_000 })).toEqual({ ...quotaWith({ limits }), records: 40_000 });
+  });
+
+  it('S73: leaves out the feed of events, which counts as full', () => {
+    const least = quotaWith({ events: { retained: 100 } });
+    const most = quotaWith({ events: { retained: 1_000_000 } });
+    expect(least.bytes).toBeLessThan(256 * MIB);
+    expect(least.bytes - most.bytes).toBeGreaterThan(999_900 * 150);
+  });
+
+  it('is refused where the feed leaves too little', () => {
+    const config = { events: { retained: 1_000_000, retainedDays: 7 }, limits: { pageRequestsPerMinute: 1 } };
+    const limits = { storedRecords: 30_000, storedMegabytes: 64 };
+    const parsed = parseConfig(sampleConfig());
+    const [server] = parsed.mcpServers;
+    if (server === undefined) throw new Error('Expected an MCP server.');
+    expect(leavesRoom(server, { ...config, limits: { ...config.limits, ...limits } })).toBe(false);
+    expect(leavesRoom(server, parsed)).toBe(true);
+  });
+
+  /** Bytes that a typical ask and the record of its Idempotency-Key are charged: 400 and 134 bytes of text. */
+  const ASK_BYTES = 400 * 1.25 + 2_048;
+  const KEY_BYTES = 134 * 1.25 + 256;
+
+  /** Asks of as many people as there are, each once, until the first is refused. */
+  function asksBeforeRefusal(run: number): number {
+    const share = shareOf(quotaWith());
+    const used = new Map(SHARDS.map(shard => [shard, { records: 0, bytes: 0 }]));
+    const store = (name: string) => {
+      const shard = used.get(shardOf({ issuer: ISSUER, subject: name })) ?? { records: 0, bytes: 0 };
+      shard.records += 2;
+      shard.bytes += ASK_BYTES + KEY_BYTES;
+      return shard.records <= (share.records * 7) / 8 && shard.bytes <= (share.bytes * 7) / 8;
+    };
+    let asks = 0;
+    while (store(`user-${run}-${asks}`)) asks += 1;
+    return asks;
+  }
+
+  it('S73: refuses an honest MCP server with many users no sooner than docs/redis.md says: at three quarters of the bound', () => {
+    const { bytes } = quotaWith();
+    const asks = (isShortRun ? [1] : [1, 2, 3]).map(asksBeforeRefusal);
+    for (const each of asks) {
+      expect((each * (ASK_BYTES + KEY_BYTES)) / bytes).toBeGreaterThan(0.7);
+      expect(each).toBeGreaterThan(50_000);
+    }
+  });
+});

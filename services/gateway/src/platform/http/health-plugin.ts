@@ -1,0 +1,69 @@
+import { isDataLost, type RedisStores, UnsafeRedisError } from '@postern/store-redis';
+import fp from 'fastify-plugin';
+import type { RedisConfig } from '../config/redis-config.ts';
+import type { Logger } from '../logger.ts';
+import { type Stopping, StoppingError } from '../stopping.ts';
+
+/** Thrown while Redis refuses writes, if `redis.readyNeedsWrites` is set. */
+class WritesRefusedError extends Error {
+  override name = 'WritesRefusedError';
+}
+
+export interface Readiness {
+  /** Whether Redis accepts writes. All replicas share it, so by default a gateway that can only read is ready. */
+  readonly writes: boolean;
+}
+
+export interface ReadinessDeps {
+  readonly config: { readonly redis: Pick<RedisConfig, 'readyNeedsWrites'> };
+  readonly stores: Pick<RedisStores, 'ping' | 'refusals'>;
+  readonly stopping: Pick<Stopping, 'draining'>;
+}
+
+/**
+ * Checks whether the gateway can serve requests. The endpoint needs no credential, so concurrent checks share one `PING`.
+ * @throws StoppingError, StoreUnavailableError, UnsafeRedisError, WritesRefusedError
+ */
+export function createReadiness({ config, stores, stopping }: ReadinessDeps): () => Promise<Readiness> {
+  let checking: Promise<void> | undefined;
+  return async () => {
+    if (stopping.draining.aborted) throw new StoppingError();
+    checking ??= stores.ping().finally(() => {
+      checking = undefined;
+    });
+    await checking;
+    const writes = stores.refusals().length === 0;
+    if (!writes && config.redis.readyNeedsWrites) throw new WritesRefusedError();
+    return { writes };
+  };
+}
+
+export interface HealthPluginDeps extends ReadinessDeps {
+  readonly logger: Pick<Logger, 'warn'>;
+}
+
+/** `livez`: the process responds. `readyz`: it can also serve requests, so a load balancer may send some. */
+export const healthPlugin = fp<{ deps: HealthPluginDeps }>(
+  async (app, { deps }) => {
+    const check = createReadiness(deps);
+    app.get('/livez', async () => ({ status: 'live' }));
+    app.get('/readyz', async (_request, reply) => {
+      try {
+        return { status: 'ready', ...(await check()) };
+      } catch (error) {
+        deps.logger.warn({ event: 'health.not_ready', error }, 'not ready');
+        return reply.code(503).send({ status: 'not_ready', code: notReadyCode(error) });
+      }
+    });
+  },
+  { name: 'health' },
+);
+
+function notReadyCode(
+  error: unknown,
+): 'stopping' | 'data_lost' | 'redis_unsafe' | 'writes_refused' | 'store_unavailable' {
+  if (error instanceof StoppingError) return 'stopping';
+  if (error instanceof WritesRefusedError) return 'writes_refused';
+  if (isDataLost(error)) return 'data_lost';
+  return error instanceof UnsafeRedisError ? 'redis_unsafe' : 'store_unavailable';
+}

@@ -1,0 +1,90 @@
+import { lookup } from 'node:dns/promises';
+import { once } from 'node:events';
+import type { RequestListener, Server } from 'node:http';
+import type { Socket } from 'node:net';
+import { hostPort, listenErrorOf } from '../start-error.ts';
+
+/** Listen backlog. Large, because thousands of callers reconnect at once when another replica stops. */
+const BACKLOG = 4_096;
+
+export interface ListenerOptions {
+  readonly host: string;
+  readonly port: number;
+  readonly maxConnections: number;
+  readonly maxHeaderBytes: number;
+  /** Timeout of a handler, in ms. */
+  readonly handlerMs: number;
+  /** Called for each request. It may use another application for each. */
+  readonly onRequest: RequestListener;
+  readonly onClientError: (error: Error & { code: string }, socket: Socket) => void;
+  /** Called for a TCP connection that was closed at once because there are too many. */
+  readonly onDrop: () => void;
+}
+
+export interface Listener {
+  readonly httpServer: Server;
+  /** Local URL, behind any proxy. */
+  readonly address: string;
+  /** Host and port, as configured. */
+  readonly listening: string;
+}
+
+/**
+ * Opens the public listener. It belongs to the process, not to an application: a reload changes what handles the next request, and no
+ * connection notices.
+ * @throws StartError if the address is in use
+ */
+export async function openListener(options: ListenerOptions): Promise<Listener> {
+  const { host } = options;
+  const httpServer = await listen(options, host, options.port);
+  const bound = httpServer.address();
+  if (bound === null || typeof bound === 'string') throw new TypeError('a listener has an address and a port');
+  const { address, port } = bound;
+  if (host === 'localhost') await listenElsewhere(httpServer, options, { address, port });
+  const reachable = address === '0.0.0.0' ? '127.0.0.1' : address === '::' ? '::1' : address;
+  return { httpServer, address: `http://${hostPort(reachable, port)}`, listening: hostPort(host, port) };
+}
+
+// An import of node:http reads all its members, and one of them loads Node's own undici, a tenth of the start.
+const { createServer } = process.getBuiltinModule('node:http');
+
+async function listen(options: ListenerOptions, host: string, port: number): Promise<Server> {
+  const httpServer = createServer(
+    {
+      requestTimeout: 15_000,
+      headersTimeout: 10_000,
+      // Longer than the idle timeout of load balancers (60 s): if the gateway closed first, a request could be lost.
+      keepAliveTimeout: options.handlerMs + 5_000,
+      maxHeaderSize: options.maxHeaderBytes,
+    },
+    options.onRequest,
+  );
+  httpServer.setTimeout(options.handlerMs + 20_000);
+  httpServer.maxConnections = options.maxConnections;
+  httpServer.on('drop', options.onDrop);
+  httpServer.on('clientError', options.onClientError);
+  httpServer.listen({ host, port, backlog: BACKLOG });
+  try {
+    await once(httpServer, 'listening');
+  } catch (error) {
+    throw listenErrorOf(error, 'listen', options);
+  }
+  return httpServer;
+}
+
+/** `localhost` may be 127.0.0.1 and ::1, but a listener has one address. Addresses that this machine lacks are left out. */
+async function listenElsewhere(
+  first: Server,
+  options: ListenerOptions,
+  bound: { readonly address: string; readonly port: number },
+): Promise<void> {
+  const addresses = await lookup(options.host, { all: true });
+  const others = addresses.filter(({ address }) => address !== bound.address);
+  for (const result of await Promise.allSettled(others.map(({ address }) => listen(options, address, bound.port)))) {
+    if (result.status === 'rejected') continue;
+    first.once('close', () => {
+      result.value.close();
+      result.value.closeAllConnections();
+    });
+  }
+}

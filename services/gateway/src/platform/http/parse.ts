@@ -1,0 +1,66 @@
+import type { FastifyBodyParser, FastifyInstance } from 'fastify';
+import { z } from 'zod';
+import { ProblemError } from './problems.ts';
+
+/** For routes that take no body. An empty JSON object counts as none. */
+export const noBodySchema = z.union([z.undefined(), z.null(), z.strictObject({})]);
+
+/** Validates input from outside. @throws ProblemError `invalid_request` with the path of each error and each unknown field, never a value. */
+export function parse<T extends z.ZodType>(
+  schema: T,
+  value: unknown,
+  at: 'body' | 'query' | 'path' | 'header',
+): z.output<T> {
+  const result = schema.safeParse(value);
+  if (result.success) return result.data;
+  throw new ProblemError('invalid_request', {
+    errors: result.error.issues.slice(0, 20).map(issue => ({
+      path: [at, ...issue.path.map(part => (typeof part === 'number' ? String(part) : part.toString()))]
+        .join('.')
+        .slice(0, 200),
+      message: issue.code === 'unrecognized_keys' ? unknownFields(issue.keys) : issue.message.slice(0, 200),
+    })),
+  });
+}
+
+/** Names the fields that were not recognized, so that a caller can find a typo. The number and length are bounded. */
+function unknownFields(names: readonly string[]): string {
+  const shown = names.slice(0, 5).map(name => JSON.stringify(name.slice(0, 40)));
+  return `unknown fields: ${[...shown, ...(names.length > shown.length ? ['…'] : [])].join(', ')}`;
+}
+
+/**
+ * Parses a JSON body and refuses duplicate names (RFC 8259 section 4: names SHOULD be unique). Some parsers take the first of two
+ * equal names, others the last, so the gateway could act on another value than the one checked in front of it.
+ */
+export function createJsonParser(app: FastifyInstance): FastifyBodyParser<string> {
+  const parseJson = app.getDefaultJsonParser('error', 'error');
+  return (request, body, done) => {
+    parseJson(request, body, (error, value) => {
+      if (error === null && memberCount(value) !== structuralColons(body)) {
+        done(new ProblemError('invalid_request', { errors: [{ path: 'body', message: 'duplicate name' }] }));
+        return;
+      }
+      done(error, value);
+    });
+  };
+}
+
+/** In valid JSON every member has exactly one colon outside strings, including members that a later duplicate replaces. */
+function structuralColons(json: string): number {
+  return json.replace(/"(?:[^"\\]|\\.)*"/g, '').split(':').length - 1;
+}
+
+/** Counts the members of all objects. Not recursive, because the caller decides how deep the body is nested. */
+function memberCount(value: unknown): number {
+  let count = 0;
+  const open: unknown[] = [value];
+  while (open.length > 0) {
+    const node = open.pop();
+    if (typeof node !== 'object' || node === null) continue;
+    const children = Object.values(node);
+    if (!Array.isArray(node)) count += children.length;
+    for (const child of children) open.push(child);
+  }
+  return count;
+}

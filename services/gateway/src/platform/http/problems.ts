@@ -1,0 +1,211 @@
+import type { Socket } from 'node:net';
+import { type ProblemBody, type ProblemCode, problems } from '@postern/api';
+import {
+  DomainError,
+  type DomainErrorCode,
+  definedOnly,
+  QuotaExceededError,
+  TooManyElicitationsError,
+} from '@postern/elicitation';
+import { VaultError } from '@postern/vault';
+import { errorCodes, type FastifyReply, type FastifyRequest } from 'fastify';
+import fp from 'fastify-plugin';
+import type { Logger } from '../logger.ts';
+import { newRequestId } from './request-context.ts';
+
+/** An error response of the API (RFC 9457), before it has a body. */
+export interface Problem {
+  readonly code: ProblemCode;
+  readonly status: number;
+  readonly retryAfterMs?: number;
+  readonly errors?: readonly { path: string; message: string }[];
+  /** Configured name of the provider that the gateway did not call. */
+  readonly provider?: string;
+}
+
+/** Thrown when the gateway itself refuses a request. */
+export class ProblemError extends Error {
+  override name = 'ProblemError';
+  readonly code: ProblemCode;
+  readonly retryAfterMs: Problem['retryAfterMs'];
+  readonly errors: Problem['errors'];
+  readonly provider: Problem['provider'];
+
+  constructor(code: ProblemCode, details: Pick<Problem, 'retryAfterMs' | 'errors' | 'provider'> = {}) {
+    super(problems[code].title);
+    this.code = code;
+    this.retryAfterMs = details.retryAfterMs;
+    this.errors = details.errors;
+    this.provider = details.provider;
+  }
+}
+
+/** Delay before a caller should retry while Redis or the key service is unavailable, in ms. */
+const UNAVAILABLE_MS = 1_000;
+
+/** Maps every domain error to a problem of the API. A new code without an entry does not compile. */
+const byDomainCode: Record<DomainErrorCode, ProblemCode> = {
+  not_found: 'not_found',
+  wrong_person: 'wrong_person',
+  illegal_transition: 'illegal_transition',
+  already_ended: 'already_ended',
+  request_changed: 'request_changed',
+  unknown_provider: 'unknown_provider',
+  provider_not_allowed: 'provider_not_allowed',
+  kind_not_allowed: 'kind_not_allowed',
+  issuer_not_allowed: 'issuer_not_allowed',
+  return_url_not_registered: 'return_url_not_registered',
+  identity_mode_mismatch: 'identity_mode_mismatch',
+  verification_unknown: 'verification_unknown',
+  reauthorization_required: 'reauthorization_required',
+  processor_not_allowed: 'processor_not_allowed',
+  currency_not_allowed: 'currency_not_allowed',
+  amount_over_limit: 'amount_over_limit',
+  payment_in_progress: 'payment_in_progress',
+  daily_limit_reached: 'daily_limit_reached',
+  not_redeemable: 'not_redeemable',
+  already_redeemed: 'already_redeemed',
+  idempotency_key_reused: 'idempotency_key_reused',
+  too_many_elicitations: 'too_many_elicitations',
+  quota_exceeded: 'quota_exceeded',
+  store_unavailable: 'unavailable',
+  unknown_record_layout: 'unavailable',
+  contention: 'unavailable',
+};
+
+/** Errors by which fastify reports a bad request or a handler timeout. Its other errors are bugs of ours, hence 500. */
+const byFastifyCode = new Map<string, ProblemCode>([
+  [errorCodes.FST_ERR_CTP_BODY_TOO_LARGE().code, 'payload_too_large'],
+  [errorCodes.FST_ERR_CTP_INVALID_MEDIA_TYPE().code, 'unsupported_media_type'],
+  [errorCodes.FST_ERR_CTP_EMPTY_TYPE().code, 'unsupported_media_type'],
+  [errorCodes.FST_ERR_CTP_EMPTY_JSON_BODY().code, 'invalid_request'],
+  [errorCodes.FST_ERR_CTP_INVALID_JSON_BODY().code, 'invalid_request'],
+  [errorCodes.FST_ERR_CTP_INVALID_CONTENT_LENGTH().code, 'invalid_request'],
+  [errorCodes.FST_ERR_BAD_URL().code, 'invalid_request'],
+  // A QUERY request (RFC 10008) without a content type: fastify refuses it before routing.
+  [errorCodes.FST_ERR_ROUTE_MISSING_CONTENT_TYPE().code, 'invalid_request'],
+  [errorCodes.FST_ERR_HANDLER_TIMEOUT().code, 'unavailable'],
+]);
+
+export const problemFor = (code: ProblemCode): Problem => ({ code, status: problems[code].status });
+
+/** Maps an error to the response for it. Undefined for an unexpected error, whose response must reveal nothing. */
+export function problemOf(error: unknown): Problem | undefined {
+  if (error instanceof ProblemError) {
+    const { code, retryAfterMs, errors, provider } = error;
+    return { ...problemFor(code), ...definedOnly({ retryAfterMs, errors, provider }) };
+  }
+  if (error instanceof DomainError) {
+    const problem = problemFor(byDomainCode[error.code]);
+    if (error instanceof TooManyElicitationsError || error instanceof QuotaExceededError)
+      return { ...problem, retryAfterMs: error.retryAfterMs };
+    return problem.code === 'unavailable' ? { ...problem, retryAfterMs: UNAVAILABLE_MS } : problem;
+  }
+  // An unreachable key service recovers. A lost key does not: it is an unexpected error, and the log names the key.
+  if (error instanceof VaultError && error.code === 'key_service_unavailable')
+    return { ...problemFor('unavailable'), retryAfterMs: UNAVAILABLE_MS };
+  const code =
+    error instanceof Error && 'code' in error && typeof error.code === 'string'
+      ? byFastifyCode.get(error.code)
+      : undefined;
+  return code === undefined ? undefined : problemFor(code);
+}
+
+/** As `problemOf`. A caller that disconnects while it sends the body causes an `invalid_request`, not an unexpected error. */
+function requestProblemOf(
+  request: { readonly raw: { readonly readableAborted: boolean } },
+  error: unknown,
+): Problem | undefined {
+  return problemOf(error) ?? (request.raw.readableAborted ? problemFor('invalid_request') : undefined);
+}
+
+function problemBody(problem: Problem, requestId: string): ProblemBody {
+  const { code, status, errors, provider } = problem;
+  return {
+    ...{ type: `urn:postern:problem:${code}`, title: problems[code].title, status, code, requestId },
+    ...definedOnly({ errors: errors && [...errors], provider }),
+  };
+}
+
+/** The value of a `Retry-After` header. */
+export const retryAfterSeconds = (ms: number): number => Math.max(1, Math.ceil(ms / 1000));
+
+export function sendProblem(request: FastifyRequest, reply: FastifyReply, problem: Problem): FastifyReply {
+  return beginProblem(reply, problem).send(problemBody(problem, request.id));
+}
+
+/** Returns the payload that replaces the one of a complete response, in an `onSend` hook. */
+export function becomeProblem(request: FastifyRequest, reply: FastifyReply, problem: Problem): string {
+  beginProblem(reply, problem).removeHeader('content-length');
+  return JSON.stringify(problemBody(problem, request.id));
+}
+
+function beginProblem(reply: FastifyReply, problem: Problem): FastifyReply {
+  if (problem.retryAfterMs !== undefined) reply.header('retry-after', retryAfterSeconds(problem.retryAfterMs));
+  if (problem.code === 'unauthenticated') reply.header('www-authenticate', 'Bearer realm="postern"');
+  return reply.code(problem.status).type('application/problem+json');
+}
+
+export interface ErrorsPluginDeps {
+  readonly logger: Pick<Logger, 'error'>;
+  readonly noteUnknownLayout: (error: unknown) => boolean;
+  readonly noteQuota: (error: unknown) => void;
+}
+
+/** Responds to every error of the API with a problem document. Pages override this handler in their own scope. */
+export const errorsPlugin = fp<{ deps: ErrorsPluginDeps }>(
+  async (app, { deps }) => {
+    app.setErrorHandler((error, request, reply) =>
+      sendProblem(request, reply, reportedProblem(deps, request, error) ?? problemFor('internal_error')),
+    );
+  },
+  { name: 'errors' },
+);
+
+/** Reports an error to log and metrics, and returns its problem. Undefined for an unexpected error. */
+export function reportedProblem(deps: ErrorsPluginDeps, request: FastifyRequest, error: unknown): Problem | undefined {
+  const problem = requestProblemOf(request, error);
+  deps.noteUnknownLayout(error);
+  deps.noteQuota(error);
+  if (problem === undefined) {
+    const { id: requestId, routeOptions } = request;
+    deps.logger.error({ event: 'http.surprise', requestId, route: routeOptions.url, error }, 'unexpected error');
+  }
+  return problem;
+}
+
+/** Codes of Node's HTTP parser. Every other code means that the bytes are not HTTP. */
+const byParserCode: Readonly<Record<string, Problem>> = {
+  ERR_HTTP_REQUEST_TIMEOUT: { status: 408, code: 'invalid_request' },
+  HPE_HEADER_OVERFLOW: { status: 431, code: 'payload_too_large' },
+};
+
+/** Not `STATUS_CODES`: an import of `node:http` reads all its getters, which load undici (16 MB of memory). */
+const reasonPhrases: Readonly<Record<number, string>> = {
+  400: 'Bad Request',
+  408: 'Request Timeout',
+  431: 'Request Header Fields Too Large',
+};
+
+/**
+ * Responds to bytes that are not a valid request with a problem document and the usual headers. Never echoes the received
+ * bytes.
+ */
+export function createClientErrorHandler(headers: Readonly<Record<string, string>>) {
+  return (error: Error & { code: string }, socket: Socket): void => {
+    // The caller has disconnected, or has its response already.
+    if (socket.destroyed || !socket.writable || error.code === 'ECONNRESET') {
+      socket.destroy();
+      return;
+    }
+    const problem = byParserCode[error.code] ?? problemFor('invalid_request');
+    const body = JSON.stringify(problemBody(problem, newRequestId()));
+    const lines = Object.entries({
+      ...headers,
+      'content-type': 'application/problem+json; charset=utf-8',
+      'content-length': String(Buffer.byteLength(body)),
+      connection: 'close',
+    }).map(([name, value]) => `${name}: ${value}`);
+    socket.end([`HTTP/1.1 ${problem.status} ${reasonPhrases[problem.status] ?? ''}`, ...lines, '', body].join('\r\n'));
+  };
+}

@@ -1,0 +1,217 @@
+import { OutboundError, type OutboundFetch } from '@postern/authorization';
+import type { ElicitationService } from '@postern/elicitation';
+import type { CommandObserver, RedisCapacity } from '@postern/store-redis';
+import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+import type { AuditSink } from '../audit/audit-log.ts';
+import { wrapFetch } from '../outbound/wrap-fetch.ts';
+import type { RequestClass } from '../overload/request-class.ts';
+import { packageVersion } from '../package-version.ts';
+import { withTimeout } from '../with-timeout.ts';
+import { createAuditMetrics } from './audit-metrics.ts';
+import { createInstruments, type Instruments } from './instruments.ts';
+
+/** Kind of the third party that an outbound request is for. Never its host, which may come from metadata. */
+export type OutboundTarget = 'identity_provider' | 'provider' | 'processor' | 'credential_check' | 'webhook';
+
+export interface AnsweredRequest {
+  readonly method: string;
+  /** The pattern of the route; undefined for an unknown path. */
+  readonly route: string | undefined;
+  /** Whether the request waits for a change, so that its duration says nothing about the gateway. */
+  readonly asksToWait: boolean;
+  readonly status: number;
+  readonly ms: number;
+}
+
+/** The metrics of the gateway. Created once, and only if configured. */
+export interface Metrics {
+  readonly registry: Registry;
+  /** Counts audit events. */
+  readonly audit: AuditSink;
+  readonly onCommand: CommandObserver;
+  /** Whether Redis meets its durability profile. */
+  readonly durable: (holds: boolean) => void;
+  /** Whether Redis accepts writes, and how full it is. */
+  readonly redisCapacity: (capacity: RedisCapacity) => void;
+  /** Number of shards that have lost their data. */
+  readonly lostShards: (count: number) => void;
+  /** Events of a shard were dropped before the relay added them to feeds. */
+  readonly relayGap: () => void;
+  /** A line is missing in the audit stream. */
+  readonly auditLineLost: () => void;
+  /** A request exceeded the storage quota of its MCP server. */
+  readonly quotaExceeded: () => void;
+  /** A reload ended, or `started`: the first configuration was loaded. */
+  readonly configReloaded: (result: 'started' | 'reloaded' | 'unchanged' | 'refused') => void;
+  readonly answered: (request: AnsweredRequest) => void;
+  readonly shed: (requestClass: RequestClass | 'outbound', reason: string) => void;
+  readonly inFlight: (change: 1 | -1) => void;
+  /** A circuit opened (1), closed (-1), or was created (0). @param name as configured; ignored for credential checks */
+  readonly circuit: (target: OutboundTarget, name: string, change: 1 | 0 | -1) => void;
+  readonly connectionDropped: () => void;
+  readonly swept: (task: 'expiry' | 'revocation' | 'charge', tookMs: number) => void;
+  readonly outbound: (fetch: OutboundFetch, target: OutboundTarget) => OutboundFetch;
+  readonly service: (service: ElicitationService) => ElicitationService;
+  /** Sets the source of the numbers of queued webhooks. */
+  readonly watchDeliveries: (read: ReadDeliveries) => void;
+}
+
+export function createMetrics(): Metrics {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  const instruments = createInstruments(registry);
+  instruments.buildInfo.set({ version: packageVersion, node: process.version }, 1);
+  return {
+    registry,
+    audit: createAuditMetrics(instruments),
+    onCommand: commandObserver(instruments),
+    durable: holds => instruments.redisDurable.set(holds ? 1 : 0),
+    redisCapacity: ({ refusals, memoryUsed }) => {
+      instruments.redisWritable.set(refusals.length === 0 ? 1 : 0);
+      if (memoryUsed === undefined) instruments.redisMemoryUsed.remove();
+      else instruments.redisMemoryUsed.set(memoryUsed);
+    },
+    lostShards: count => instruments.redisLostShards.set(count),
+    relayGap: () => instruments.relayGaps.inc(),
+    auditLineLost: () => instruments.auditLinesLost.inc(),
+    quotaExceeded: () => instruments.quotaExceeded.inc(),
+    configReloaded(result) {
+      if (result !== 'started') instruments.configReloads.inc({ result });
+      instruments.configLastReloadAccepted.set(result === 'refused' ? 0 : 1);
+      if (result !== 'refused') instruments.configLastAccepted.set(Date.now() / 1000);
+    },
+    answered: createAnswered(instruments),
+    shed: (requestClass, reason) => instruments.requestsShed.inc({ class: requestClass, reason }),
+    inFlight: change => instruments.requestsInFlight.inc(change),
+    // The name of a credential check is the id of its MCP server, which no label may contain.
+    circuit: (target, name, change) =>
+      instruments.circuitsOpen.inc({ target, name: target === 'credential_check' ? 'none' : name }, change),
+    connectionDropped: () => instruments.connectionsDropped.inc(),
+    swept: (task, tookMs) => {
+      instruments.sweeperRoundSeconds.set({ task }, tookMs / 1000);
+      instruments.sweeperLastRound.set({ task }, Date.now() / 1000);
+    },
+    outbound: (fetch, target) => measuredFetch(fetch, target, instruments),
+    service: service => measuredService(service, instruments),
+    watchDeliveries: createDeliveryGauge(registry),
+  };
+}
+
+/** Command names are a closed set. */
+function commandObserver({ redisSeconds, redisErrors }: Instruments): CommandObserver {
+  return command => {
+    const began = performance.now();
+    return fault => {
+      redisSeconds.observe({ command }, (performance.now() - began) / 1000);
+      if (fault !== undefined) redisErrors.inc({ command, fault: fault.kind });
+    };
+  };
+}
+
+const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'DELETE', 'OPTIONS', 'PUT', 'PATCH']);
+
+function createAnswered({ requestSeconds }: Instruments): Metrics['answered'] {
+  return ({ method, route, asksToWait, status, ms }) =>
+    requestSeconds.observe(
+      {
+        surface: surfaceOf(route, asksToWait),
+        method: METHODS.has(method) ? method : 'other',
+        route: route ?? 'none',
+        status: `${Math.trunc(status / 100)}xx`,
+      },
+      ms / 1000,
+    );
+}
+
+function surfaceOf(route: string | undefined, asksToWait: boolean): string {
+  if (route === undefined) return 'none';
+  // Responses of `/v1/events` are long-lived streams.
+  if (route === '/v1/events' || (route === '/v1/elicitations/:elicitationId' && asksToWait)) return 'wait';
+  if (route.startsWith('/v1/')) return 'api';
+  if (route.startsWith('/webhooks/')) return 'webhook';
+  if (route === '/livez' || route === '/readyz') return 'health';
+  if (route === '/openapi.json' || route.startsWith('/.well-known/') || route.startsWith('/oauth/')) return 'document';
+  return 'page';
+}
+
+function measuredFetch(fetch: OutboundFetch, target: OutboundTarget, { outboundSeconds }: Instruments): OutboundFetch {
+  return wrapFetch(fetch, async (url, init) => {
+    const began = performance.now();
+    let result = 'failed';
+    try {
+      const response = await fetch(url, init);
+      result = `${Math.trunc(response.status / 100)}xx`;
+      return response;
+    } catch (error) {
+      if (error instanceof OutboundError) result = error.code;
+      throw error;
+    } finally {
+      outboundSeconds.observe({ target, result }, (performance.now() - began) / 1000);
+    }
+  });
+}
+
+function measuredService(service: ElicitationService, { issued, waitsOpen }: Instruments): ElicitationService {
+  return {
+    ...service,
+    async issue(mcpServer, input) {
+      const answer = await service.issue(mcpServer, input);
+      const { disposition } = answer;
+      if (disposition !== 'repeated' && disposition !== 'replayed')
+        issued.inc({ kind: input.request.kind, disposition });
+      return answer;
+    },
+    async wait(...args) {
+      waitsOpen.inc();
+      try {
+        return await service.wait(...args);
+      } finally {
+        waitsOpen.dec();
+      }
+    },
+  };
+}
+
+/** Queued webhooks of an endpoint, over all replicas. */
+interface EndpointDeliveries {
+  readonly endpoint: string;
+  readonly counts: Readonly<Record<(typeof STATES)[number][1], number>>;
+}
+
+export type ReadDeliveries = () => Promise<readonly EndpointDeliveries[]>;
+
+/** Timeout of Redis during a scrape, in ms. */
+const DELIVERIES_MS = 1_000;
+
+const STATES = [
+  ['waiting', 'waiting'],
+  ['under_way', 'underWay'],
+  ['delayed', 'delayed'],
+  ['dead', 'dead'],
+] as const;
+
+const none = (): readonly EndpointDeliveries[] => [];
+
+/**
+ * Counts webhooks by endpoint and state at each scrape. Without a response from Redis there is no value, rather than an old one.
+ * @returns a function that sets the source, which does not exist yet
+ */
+export function createDeliveryGauge(registry: Registry): (read: ReadDeliveries) => void {
+  let source: ReadDeliveries = async () => none();
+  new Gauge({
+    name: 'postern_webhook_deliveries',
+    help: 'Webhooks that are queued, and those given up',
+    labelNames: ['endpoint', 'state'],
+    registers: [registry],
+    async collect() {
+      // The queues log their own failures (webhook.error).
+      const found = await withTimeout(source().catch(none), DELIVERIES_MS, none());
+      this.reset();
+      for (const { endpoint, counts } of found)
+        for (const [state, name] of STATES) this.set({ endpoint, state }, counts[name]);
+    },
+  });
+  return read => {
+    source = read;
+  };
+}

@@ -1,0 +1,64 @@
+import { once } from 'node:events';
+import { createServer, type ServerResponse } from 'node:http';
+import type { Registry } from 'prom-client';
+import type { Readiness } from '../http/health-plugin.ts';
+import { hostPort, listenErrorOf } from '../start-error.ts';
+
+export interface MetricsListener extends AsyncDisposable {
+  /** URL of the listener. */
+  readonly address: string;
+}
+
+/**
+ * Starts the listener for metrics and health. It is separate from the public one, so that its protection does not depend on a proxy
+ * rule. It needs no credential, so its address must be reachable only from the operator's network.
+ * @throws StartError if the address is in use
+ */
+export async function startMetricsListener(p: {
+  readonly host: string;
+  readonly port: number;
+  readonly registry: Registry;
+  /** Resolves if the gateway can serve requests. */
+  readonly ready: () => Promise<Readiness>;
+}): Promise<MetricsListener> {
+  const answers: Readonly<Record<string, (response: ServerResponse) => Promise<void>>> = {
+    '/metrics': async response => send(response, 200, await p.registry.metrics(), p.registry.contentType),
+    '/livez': async response => send(response, 200, 'live\n'),
+    '/readyz': response =>
+      p.ready().then(
+        ({ writes }) => send(response, 200, writes ? 'ready\n' : 'ready\nwrites: false\n'),
+        () => send(response, 503, 'not ready\n'),
+      ),
+  };
+  const httpServer = createServer({ requestTimeout: 5_000, headersTimeout: 5_000, maxHeaderSize: 8 * 1024 });
+  // Enough for scrapers. Other callers can block them only until the timeouts.
+  httpServer.maxConnections = 64;
+  httpServer.on('request', ({ method, url = '' }, response) => {
+    const path = url.split('?', 1)[0] ?? '';
+    const answer = Object.hasOwn(answers, path) ? answers[path] : undefined;
+    if (answer === undefined) return send(response, 404, 'not found\n');
+    if (method !== 'GET') return send(response.setHeader('allow', 'GET'), 405, 'method not allowed\n');
+    answer(response).catch(() => send(response, 500, 'failed\n'));
+  });
+  httpServer.listen({ host: p.host, port: p.port });
+  try {
+    await once(httpServer, 'listening');
+  } catch (error) {
+    throw listenErrorOf(error, 'metrics', p);
+  }
+  const bound = httpServer.address();
+  const port = typeof bound === 'object' && bound !== null ? bound.port : p.port;
+  return {
+    address: `http://${hostPort(p.host, port)}`,
+    async [Symbol.asyncDispose]() {
+      httpServer.close();
+      httpServer.closeAllConnections();
+    },
+  };
+}
+
+function send(response: ServerResponse, status: number, body: string, type = 'text/plain; charset=utf-8'): void {
+  response
+    .writeHead(status, { 'content-type': type, 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' })
+    .end(body);
+}

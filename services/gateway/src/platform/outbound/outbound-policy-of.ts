@@ -1,0 +1,52 @@
+import { X509Certificate } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import type { OutboundPolicy } from '@postern/authorization';
+import { definedOnly } from '@postern/elicitation';
+import { isLoopbackUrl } from '../config/addresses.ts';
+import { ConfigError } from '../config/config-error.ts';
+import type { GatewayConfig } from '../config/config-schema.ts';
+
+/**
+ * Returns the configured policy for all outbound requests.
+ * @throws ConfigError if `outbound.caFile` cannot be read or contains no certificate
+ */
+export function outboundPolicyOf({
+  publicUrl,
+  outbound,
+}: Pick<GatewayConfig, 'publicUrl' | 'outbound'>): OutboundPolicy {
+  const { privateHosts, proxy, caFile } = outbound;
+  return {
+    allowLoopback: isLoopbackUrl(publicUrl),
+    privateHosts,
+    ...definedOnly({ proxy, ca: caFile === undefined ? undefined : certificatesIn(caFile) }),
+  };
+}
+
+function certificatesIn(path: string): string {
+  const fault = (message: string) => new ConfigError([{ path: 'outbound.caFile', message }]);
+  let pem: string;
+  try {
+    pem = readFileSync(path, 'utf8');
+  } catch {
+    throw fault(`${path} cannot be read`);
+  }
+  try {
+    new X509Certificate(pem);
+  } catch {
+    throw fault(`${path} has no certificate in PEM`);
+  }
+  return pem;
+}
+
+/**
+ * Returns the hosts with a port other than 443 in the https URLs of a part of the configuration, as `host:port`. The operator wrote
+ * them, so outbound requests to them are allowed.
+ */
+export function configuredHosts(part: unknown): string[] {
+  if (typeof part === 'string') {
+    const url = part.startsWith('https://') ? URL.parse(part) : null;
+    return url === null || url.port === '' ? [] : [url.host];
+  }
+  if (typeof part !== 'object' || part === null) return [];
+  return [...new Set(Object.values(part).flatMap(configuredHosts))];
+}

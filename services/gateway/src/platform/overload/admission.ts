@@ -1,0 +1,224 @@
+import { randomInt } from 'node:crypto';
+import type { OverloadConfig } from '../config/overload-config.ts';
+import { ProblemError } from '../http/problems.ts';
+import type { Logger } from '../logger.ts';
+import type { Metrics } from '../metrics/create-metrics.ts';
+import type { RequestClass } from './request-class.ts';
+import { ConcurrencyLimiter, RequestPermit } from './request-permit.ts';
+
+/** Why `Admission` sheds a request: `in_flight`: too many requests in flight; `event_loop`: the event loop is delayed. */
+export type ShedReason = 'in_flight' | 'event_loop';
+
+/**
+ * Share of the limits up to which a class is admitted. The least important class is shed first, and requests of users who have
+ * begun
+ * something still fit in when new work has filled its share.
+ */
+const SHARES: Readonly<Record<Exclude<RequestClass, 'health'>, number>> = {
+  finish: 1,
+  read: 0.85,
+  wait: 0.85,
+  new: 0.7,
+};
+
+/**
+ * Decides which requests this process admits. By Little's law the number in flight is the arrival rate times the duration: one
+ * limit
+ * on it bounds the memory and the queueing time of an admitted request. It automatically admits fewer requests when Redis or a
+ * provider
+ * slows down, on any machine. The event loop delay covers work that does not count as in flight: parsing, signatures, shedding.
+ * @internal
+ */
+export class Admission {
+  readonly #limits: Pick<OverloadConfig, 'requestsInFlight' | 'eventLoopDelayMs'>;
+  readonly #delay: Pick<LoopDelay, 'ms'>;
+  #inFlight = 0;
+
+  constructor(limits: Pick<OverloadConfig, 'requestsInFlight' | 'eventLoopDelayMs'>, delay: Pick<LoopDelay, 'ms'>) {
+    this.#limits = limits;
+    this.#delay = delay;
+  }
+
+  get inFlight(): number {
+    return this.#inFlight;
+  }
+
+  /** Why a request would be shed now; undefined when it is admitted. */
+  refusal(requestClass: RequestClass): ShedReason | undefined {
+    if (requestClass === 'health') return undefined;
+    const share = SHARES[requestClass];
+    // At least one request of each class, however small the limit.
+    if (this.#inFlight >= Math.max(1, Math.floor(this.#limits.requestsInFlight * share))) return 'in_flight';
+    if (this.#delay.ms > this.#limits.eventLoopDelayMs * share) return 'event_loop';
+    return undefined;
+  }
+
+  enter(): void {
+    this.#inFlight += 1;
+  }
+
+  leave(): void {
+    this.#inFlight -= 1;
+  }
+}
+
+/**
+ * All reasons to refuse a request. `connection`: too many requests on one TCP connection; `share`: the MCP server has used its
+ * share;
+ * `cap`: another limit is reached; `waiting`, `circuit`: too many requests wait for an upstream, or its circuit is open.
+ */
+export type RefusalReason = ShedReason | 'connection' | 'share' | 'cap' | 'waiting' | 'circuit';
+
+/** Overload protection of one process. */
+export interface Overload extends Disposable {
+  /** Requests in flight. */
+  readonly inFlight: number;
+  readonly limits: OverloadConfig;
+  /** The share of one MCP server in a limit, unless its configuration sets another. */
+  shareOf(limit: number): number;
+  /** Waiting reads by MCP server. */
+  readonly waits: ConcurrencyLimiter<string>;
+  /**
+   * Creates the permit of a request, which the caller disposes of. Returns undefined when the TCP connection has used its
+   * share.
+   */
+  permit(connection: object): RequestPermit | undefined;
+  /** Why a request would be shed now, counted; undefined when it is admitted. */
+  refusal(requestClass: RequestClass): ProblemError | undefined;
+  /** Counts a refusal and returns its error. */
+  refused(requestClass: RequestClass, reason: RefusalReason): ProblemError;
+  /** Counts a refusal. */
+  shed(requestClass: RequestClass | 'outbound', reason: RefusalReason): void;
+  /** Counts a TCP connection that was closed because there are too many. */
+  connectionDropped(): void;
+}
+
+/** Share of `requestsInFlight` for one TCP connection with pipelined requests. */
+const CONNECTION_SHARE = 1 / 8;
+
+/** Random, so that refused callers do not retry in lockstep. In ms. */
+const retryAfterMs = () => 1_000 * randomInt(1, 6);
+
+export function createOverload(p: {
+  readonly limits: OverloadConfig;
+  /** Returns the number of registered MCP servers. */
+  readonly mcpServers: () => number;
+  readonly logger: Logger;
+  readonly metrics: Metrics | undefined;
+  readonly delay?: LoopDelay;
+}): Overload {
+  const delay = p.delay ?? watchLoopDelay();
+  const admission = new Admission(p.limits, delay);
+  const log = createShedLog(p.logger);
+  const shed: Overload['shed'] = (requestClass, reason) => {
+    p.metrics?.shed(requestClass, reason);
+    log(`${requestClass}.${reason}`);
+  };
+  const refused: Overload['refused'] = (requestClass, reason) => {
+    shed(requestClass, reason);
+    const code = reason === 'share' ? 'too_many_concurrent_requests' : 'overloaded';
+    return new ProblemError(code, { retryAfterMs: retryAfterMs() });
+  };
+  const counters = {
+    inFlight: {
+      enter() {
+        admission.enter();
+        p.metrics?.inFlight(1);
+      },
+      leave() {
+        admission.leave();
+        p.metrics?.inFlight(-1);
+      },
+    },
+    mcpServers: new ConcurrencyLimiter<string>(),
+    connections: {
+      limiter: new ConcurrencyLimiter<object>(),
+      share: Math.ceil(p.limits.requestsInFlight * CONNECTION_SHARE),
+    },
+  };
+  return {
+    get inFlight() {
+      return admission.inFlight;
+    },
+    limits: p.limits,
+    shareOf: limit => (p.mcpServers() > 1 ? Math.max(1, Math.floor(limit / 2)) : limit),
+    waits: new ConcurrencyLimiter(p.limits.waitingReads),
+    permit: connection => RequestPermit.on(connection, counters),
+    refusal(requestClass) {
+      const reason = admission.refusal(requestClass);
+      return reason === undefined ? undefined : refused(requestClass, reason);
+    },
+    refused,
+    shed,
+    connectionDropped: () => p.metrics?.connectionDropped(),
+    [Symbol.dispose]: () => delay[Symbol.dispose](),
+  };
+}
+
+/** Minimum time between two log lines, in ms. */
+const LOG_PAUSE_MS = 10_000;
+
+/** Logs how many requests are shed, without a line for each of them. */
+function createShedLog(logger: Logger): (what: string) => void {
+  const counts = new Map<string, number>();
+  let nextAt = Number.NEGATIVE_INFINITY;
+  return what => {
+    counts.set(what, (counts.get(what) ?? 0) + 1);
+    if (performance.now() < nextAt) return;
+    nextAt = performance.now() + LOG_PAUSE_MS;
+    logger.warn({ event: 'overload.shed', shed: Object.fromEntries(counts) }, 'shedding load');
+    counts.clear();
+  };
+}
+
+/** Interval of the samples, in ms. */
+const SAMPLE_MS = 50;
+/** Number of samples that must all show the delay. */
+const SAMPLES = 3;
+
+export interface LoopDelay extends Disposable {
+  /** Current delay of the event loop, in ms. */
+  readonly ms: number;
+}
+
+export interface LoopDelayOptions {
+  /** A monotonic clock in ms. */
+  readonly now?: () => number;
+  readonly setTimer?: (callback: () => void, ms: number) => Disposable;
+}
+
+/**
+ * Measures the queueing delay of the event loop: the time from when a timer is due to when it runs. Reports the minimum of the last
+ * samples, as CoDel does: a single pause, for example of the garbage collector, is not a queue, and the delay ends with the queue.
+ * @internal
+ */
+export function watchLoopDelay({
+  now = () => performance.now(),
+  setTimer = unrefTimer,
+}: LoopDelayOptions = {}): LoopDelay {
+  const samples = new Array<number>(SAMPLES).fill(0);
+  let at = 0;
+  let minimum = 0;
+  let timer: Disposable;
+  const watch = () => {
+    const due = now() + SAMPLE_MS;
+    timer = setTimer(() => {
+      samples[at] = Math.max(0, now() - due);
+      at = (at + 1) % SAMPLES;
+      minimum = Math.min(...samples);
+      watch();
+    }, SAMPLE_MS);
+  };
+  watch();
+  return {
+    get ms() {
+      return minimum;
+    },
+    [Symbol.dispose]: () => timer[Symbol.dispose](),
+  };
+}
+
+function unrefTimer(callback: () => void, ms: number): Disposable {
+  const timer = setTimeout(callback, ms).unref();
+  return { [Symbol.dispose]: () => clearTimeout(timer) };
+}

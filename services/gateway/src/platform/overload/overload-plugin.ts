@@ -1,0 +1,85 @@
+import type { FastifyRequest } from 'fastify';
+import fp from 'fastify-plugin';
+import type { ProblemError } from '../http/problems.ts';
+import { requestContext } from '../http/request-context.ts';
+import type { Overload } from './admission.ts';
+import { type RequestClass, requestClassOf } from './request-class.ts';
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Set for every route when it is registered. */
+    requestClass?: RequestClass;
+  }
+}
+
+/**
+ * Sheds requests before any work: before the body is read, a credential is checked or Redis is called. An admitted request
+ * counts as
+ * in flight from when its body is complete, so that slow senders use no capacity, until its response is sent or the caller
+ * disconnects.
+ */
+export const overloadPlugin = fp<{ overload: Overload }>(
+  async (app, { overload }) => {
+    app.addHook('onRoute', route => {
+      const method = Array.isArray(route.method) ? (route.method[0] ?? 'GET') : route.method;
+      route.config = { ...route.config, requestClass: requestClassOf(method, route.url) };
+    });
+    app.addHook('onRequest', (request, reply, done) => {
+      const requestClass = classOf(request);
+      const refusal = overload.refusal(requestClass);
+      if (refusal !== undefined) return done(refusal);
+      const permit = overload.permit(request.raw.socket);
+      if (permit === undefined) return done(overload.refused(requestClass, 'connection'));
+      const context = requestContext();
+      if (context !== undefined) context.permit = permit;
+      reply.raw.once('close', () => permit[Symbol.dispose]());
+      done();
+    });
+    app.addHook('preHandler', (request, _reply, done) => {
+      const requestClass = classOf(request);
+      const permit = requestContext()?.permit;
+      if (permit === undefined || !isCounted(requestClass)) return done();
+      // Many requests may have become in flight since this one was admitted.
+      const refusal = overload.refusal(requestClass);
+      if (refusal !== undefined) return done(refusal);
+      permit.enter();
+      done();
+    });
+  },
+  { name: 'overload' },
+);
+
+/** The part of a registered MCP server that its share depends on. */
+interface Caller {
+  readonly mcpServerId: string;
+  readonly config: { readonly limits: { readonly concurrentRequests?: number | undefined } };
+}
+
+/**
+ * Counts the request in the share of the authenticated MCP server, before its body is read.
+ * @returns the refusal when the MCP server has used its share
+ */
+export function enterShare(
+  request: FastifyRequest,
+  { mcpServerId, config }: Caller,
+  overload: Overload,
+): ProblemError | undefined {
+  const requestClass = classOf(request);
+  if (!isCounted(requestClass)) return undefined;
+  const share = config.limits.concurrentRequests ?? overload.shareOf(overload.limits.requestsInFlight);
+  return requestContext()?.permit?.enterShare(mcpServerId, share) === false
+    ? overload.refused(requestClass, 'share')
+    : undefined;
+}
+
+/** Waiting reads and event streams have their own limits. */
+const isCounted = (requestClass: RequestClass) => requestClass !== 'health' && requestClass !== 'wait';
+
+function classOf({ routeOptions, query, is404 }: FastifyRequest): RequestClass {
+  const requestClass = (is404 ? undefined : routeOptions.config.requestClass) ?? 'new';
+  return requestClass === 'read' && asksToWait(query) ? 'wait' : requestClass;
+}
+
+function asksToWait(query: unknown): boolean {
+  return typeof query === 'object' && query !== null && 'wait' in query && query.wait !== '0';
+}

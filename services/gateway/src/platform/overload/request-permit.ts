@@ -1,0 +1,135 @@
+/** Counts permits by holder, against one limit for all holders together and a share for each holder. */
+export class ConcurrencyLimiter<Holder> {
+  readonly #held = new Map<Holder, number>();
+  readonly #limit: number;
+  #all = 0;
+
+  constructor(limit = Number.POSITIVE_INFINITY) {
+    this.#limit = limit;
+  }
+
+  /** Permits that are held now. */
+  get all(): number {
+    return this.#all;
+  }
+
+  /** Acquires a permit. Returns `full` when all permits are held, `share` when the holder has used its share. */
+  acquire(holder: Holder, share: number): Disposable | 'full' | 'share' {
+    if (this.#all >= this.#limit) return 'full';
+    return (this.#held.get(holder) ?? 0) >= share ? 'share' : this.acquireAnyway(holder);
+  }
+
+  /** Acquires a permit regardless of the limits. */
+  acquireAnyway(holder: Holder): Disposable {
+    this.#all += 1;
+    this.#held.set(holder, (this.#held.get(holder) ?? 0) + 1);
+    let isHeld = true;
+    return {
+      [Symbol.dispose]: () => {
+        if (!isHeld) return;
+        isHeld = false;
+        this.#all -= 1;
+        const left = (this.#held.get(holder) ?? 1) - 1;
+        if (left === 0) this.#held.delete(holder);
+        else this.#held.set(holder, left);
+      },
+    };
+  }
+}
+
+/** The counters of a `RequestPermit`. */
+export interface RequestCounters {
+  /** All requests in flight. */
+  readonly inFlight: { enter(): void; leave(): void };
+  /** API requests per MCP server, from the verified credential to the response. */
+  readonly mcpServers: ConcurrencyLimiter<string>;
+  /** Requests per TCP connection. */
+  readonly connections: { readonly limiter: ConcurrencyLimiter<object>; readonly share: number };
+}
+
+/** Holder of the permits of page requests, which belong to no MCP server. No MCP server can have this id. */
+const PAGES = 'pages of users';
+
+/**
+ * The permit of one request. While the request waits for an upstream or a slow sender, it counts neither as in flight nor in the
+ * share of its MCP server.
+ */
+export class RequestPermit implements Disposable {
+  readonly #counters: RequestCounters;
+  readonly #onConnection: Disposable;
+  #holder: string | undefined;
+  #inShare: Disposable | undefined;
+  #isEntered = false;
+  #isWaiting = false;
+  #isDisposed = false;
+
+  private constructor(counters: RequestCounters, onConnection: Disposable) {
+    this.#counters = counters;
+    this.#onConnection = onConnection;
+  }
+
+  /** Returns undefined when the connection has used its share. The responses of one connection are sent in order anyway. */
+  static on(connection: object, counters: RequestCounters): RequestPermit | undefined {
+    const { limiter, share } = counters.connections;
+    const acquired = limiter.acquire(connection, share);
+    return typeof acquired === 'string' ? undefined : new RequestPermit(counters, acquired);
+  }
+
+  get holder(): string {
+    return this.#holder ?? PAGES;
+  }
+
+  /** Whether the request waits in `waitFor`. */
+  get isWaiting(): boolean {
+    return this.#isWaiting;
+  }
+
+  /** Counts the request in the share of its MCP server. Returns false when the MCP server has used its share. */
+  enterShare(mcpServerId: string, share: number): boolean {
+    const acquired = this.#counters.mcpServers.acquire(mcpServerId, share);
+    if (typeof acquired === 'string') return false;
+    this.#holder = mcpServerId;
+    this.#inShare = acquired;
+    return true;
+  }
+
+  /** Counts the request as in flight until it is disposed of. */
+  enter(): void {
+    this.#isEntered = true;
+    this.#counters.inFlight.enter();
+  }
+
+  /**
+   * Stops counting the request while `work` waits. It is counted again afterwards and never refused, so that the response of an
+   * upstream is used. The limit of requests that wait for an upstream also limits how many can be counted again at the same time.
+   */
+  async waitFor<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#isDisposed || this.#isWaiting) return work();
+    this.#leave();
+    this.#isWaiting = true;
+    try {
+      return await work();
+    } finally {
+      this.#isWaiting = false;
+      if (!this.#isDisposed) this.#return();
+    }
+  }
+
+  /** Called when the response is sent or the caller has disconnected. */
+  [Symbol.dispose](): void {
+    if (this.#isDisposed) return;
+    this.#isDisposed = true;
+    this.#onConnection[Symbol.dispose]();
+    if (!this.#isWaiting) this.#leave();
+  }
+
+  #leave(): void {
+    this.#inShare?.[Symbol.dispose]();
+    if (this.#isEntered) this.#counters.inFlight.leave();
+  }
+
+  #return(): void {
+    if (this.#holder !== undefined) this.#inShare = this.#counters.mcpServers.acquireAnyway(this.#holder);
+    if (this.#isEntered) this.#counters.inFlight.enter();
+  }
+}

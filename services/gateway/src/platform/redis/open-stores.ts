@@ -1,0 +1,62 @@
+import { definedOnly } from '@postern/elicitation';
+import { type CommandObserver, createRedisStores, openQueueRedis } from '@postern/store-redis';
+import type { AuditLog } from '../audit/audit-log.ts';
+import type { GatewayConfig } from '../config/config-schema.ts';
+import type { Logger } from '../logger.ts';
+import type { Metrics } from '../metrics/create-metrics.ts';
+import { capacityReports, createRedisFaultLog, durabilityReports, lossReports } from './redis-reports.ts';
+import { redisTarget } from './redis-target.ts';
+
+const DAY_MS = 24 * 3_600_000;
+
+export interface StoreOptions {
+  /** Address of the embedded Redis. */
+  readonly redisUrl?: string;
+  /** Replaces the clocks of process and store, in tests. */
+  readonly now?: () => number;
+  /** Replaces the interval of the Redis checks, in milliseconds, in tests. */
+  readonly redisWatchMs?: number;
+  /** Replaces the timeout of a Redis command, in milliseconds, in tests. */
+  readonly redisTimeoutMs?: number;
+}
+
+/**
+ * Connects the stores of the gateway and reports the state of Redis to log and metrics.
+ * @throws UnsafeRedisError, StoreUnavailableError
+ */
+export async function openStores(
+  p: {
+    readonly config: GatewayConfig;
+    readonly logger: Logger;
+    readonly metrics: Metrics | undefined;
+    readonly observe: { onCommand(always: CommandObserver): CommandObserver };
+    /** Called only after the stores are open, because the audit trail needs them. */
+    readonly auditLog: () => AuditLog;
+  },
+  options: StoreOptions,
+) {
+  const { config, logger, metrics } = p;
+  const { deployment } = config.redis;
+  const target = redisTarget(config.redis, options.redisUrl);
+  const stores = await createRedisStores({
+    ...target.stores,
+    paymentRetentionMs: config.payment.retentionDays * DAY_MS,
+    feed: { events: config.events.retained, maxAgeMs: config.events.retainedDays * DAY_MS },
+    ...definedOnly({ now: options.now, commandTimeoutMs: options.redisTimeoutMs, watchMs: options.redisWatchMs }),
+    onCommand: p.observe.onCommand(createRedisFaultLog(logger)),
+    auditRetained: config.audit.retained,
+    maxPendingCommands: config.overload.redisCommands,
+    ...durabilityReports(logger, metrics),
+    ...capacityReports(logger, metrics),
+    onLate: late => logger.warn({ event: 'redis.unreachable', ...late }, 'cannot reach Redis at start-up; retrying'),
+    lossWatch: {
+      deployment,
+      ...lossReports({ logger, metrics, auditLog: p.auditLog, isPinned: deployment !== undefined }),
+    },
+  });
+  return {
+    stores,
+    /** Opens a separate connection for job queues. The caller closes it. */
+    openQueueRedis: () => openQueueRedis(target.queue),
+  };
+}

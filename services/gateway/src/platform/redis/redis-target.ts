@@ -1,0 +1,66 @@
+import { readFileSync } from 'node:fs';
+import { definedOnly } from '@postern/elicitation';
+import type { QueueRedisOptions, RedisAddress, RedisStoresOptions, RedisTlsOptions } from '@postern/store-redis';
+import { ConfigError } from '../config/config-error.ts';
+import type { RedisConfig } from '../config/redis-config.ts';
+
+export interface RedisTarget {
+  /** For `createRedisStores`. */
+  readonly stores: RedisStoresOptions;
+  /** For `openQueueRedis`. */
+  readonly queue: QueueRedisOptions;
+}
+
+/** Whether the gateway must start its private Redis, because the configuration names no Redis. */
+export function hasOwnRedis({ url, cluster, sentinel }: RedisConfig): boolean {
+  return url === undefined && cluster === undefined && sentinel === undefined;
+}
+
+/**
+ * Returns the address, TLS and durability settings of the configured Redis, for the gateway and every command.
+ * @param ownUrl address of the private Redis, if it is used
+ * @throws ConfigError if a file of `redis.tls` cannot be read
+ */
+export function redisTarget(redis: RedisConfig, ownUrl?: string): RedisTarget {
+  const address = addressOf(redis, ownUrl);
+  const tls = redis.tls === undefined ? undefined : tlsOf(redis.tls);
+  return {
+    queue: { address, tls, prefix: redis.prefix, durability: redis.durability },
+    stores: {
+      ...address,
+      ...definedOnly({ tls }),
+      prefix: redis.prefix,
+      assumeDurable: redis.assumeDurable,
+      durability: redis.durability,
+    },
+  };
+}
+
+function addressOf({ url, cluster, sentinel }: RedisConfig, ownUrl: string | undefined): RedisAddress {
+  if (cluster !== undefined) return { nodes: cluster };
+  if (sentinel !== undefined) {
+    const { nodes: sentinels, ...named } = definedOnly(sentinel);
+    return { sentinels, ...named };
+  }
+  const only = ownUrl ?? url;
+  if (only === undefined) throw new TypeError('no Redis address: start the embedded one first');
+  return { url: only };
+}
+
+function tlsOf({ caFile, certFile, keyFile, servername }: NonNullable<RedisConfig['tls']>): RedisTlsOptions {
+  return definedOnly({
+    ca: textOf('caFile', caFile),
+    cert: textOf('certFile', certFile),
+    key: textOf('keyFile', keyFile),
+    servername,
+  });
+}
+
+function textOf(name: string, path: string | undefined): string | undefined {
+  if (path === undefined) return undefined;
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    throw new ConfigError([{ path: `redis.tls.${name}`, message: `${path} cannot be read` }]);
+  }
+}

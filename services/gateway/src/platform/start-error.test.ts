@@ -1,0 +1,26 @@
+import { StoreUnavailableError } from '@postern/elicitation';
+import { RedisFault } from '@postern/store-redis';
+import { expect, test } from 'vitest';
+import { explanationOf } from './start-error.ts';
+
+const said = (code: string) => explanationOf(new StoreUnavailableError({ cause: new RedisFault('refused', code) }));
+
+test.each([
+  'NOAUTH',
+  'WRONGPASS',
+  'NOPERM',
+  'no_sentinel',
+  'tls',
+  'LOADING',
+  'CLUSTERDOWN',
+  'READONLY',
+  'MISCONF',
+  'NOREPLICAS',
+])('explains %s', code => {
+  expect(said(code)).toBeDefined();
+  expect(said(code)).not.toBe(said('connection_lost'));
+});
+
+test('does not explain an unexpected error, whose message may contain secrets', () => {
+  expect(explanationOf(new Error('redis://:password@host'))).toBeUndefined();
+});

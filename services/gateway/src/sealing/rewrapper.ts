@@ -1,0 +1,109 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { newOperationId, systemEntropy } from '@postern/elicitation';
+import type { RedisStores } from '@postern/store-redis';
+import type { Vault } from '@postern/vault';
+import type { Logger } from '../platform/logger.ts';
+import { type RewrapReport, rewrapAll } from './rewrap.ts';
+
+export interface RewrapperOptions {
+  readonly stores: {
+    readonly sealedRecords: Pick<RedisStores['sealedRecords'], 'walk' | 'replace'>;
+    readonly leases: Pick<RedisStores['leases'], 'take' | 'release'>;
+  };
+  readonly vault: Vault;
+  readonly logger: Logger;
+  /**
+   * Pause before the first round and after a failure. Default one minute: during a rolling restart, no value must come under a key
+   * that some replicas do not have yet.
+   */
+  readonly retryMs?: number;
+  /** Pause of all replicas after a complete round. Default ten minutes. */
+  readonly restMs?: number;
+  /** Pause after each batch. Default 50 ms. */
+  readonly stepPauseMs?: number;
+  /** Duration of the lease, after which another replica takes over from a dead one. Default 30 seconds. */
+  readonly leaseMs?: number;
+}
+
+export interface Rewrapper extends AsyncDisposable {
+  /** Resolves after the batch in progress. The rewrapper writes nothing afterwards. */
+  stop(): Promise<void>;
+}
+
+const LEASE = 'rewrap';
+/** Values per batch: a few milliseconds of one core. */
+const BATCH = 8;
+
+/**
+ * Re-wraps sealed values under the current key in the background, on one replica at a time, at most 160 values per second. Logs which
+ * keys are no longer needed and which are missing.
+ */
+export function startRewrapper(options: RewrapperOptions): Rewrapper {
+  const { stores, vault, logger, retryMs = 60_000, restMs = 600_000, stepPauseMs = 50, leaseMs = 30_000 } = options;
+  const { leases, sealedRecords: records } = stores;
+  const stopping = new AbortController();
+  const own = { name: LEASE, holder: newOperationId(systemEntropy) };
+
+  /** @returns false if `stop` ended the pause */
+  async function pause(ms: number): Promise<boolean> {
+    return delay(ms, true, { signal: stopping.signal, ref: false }).catch(() => false);
+  }
+
+  async function shouldContinue(): Promise<boolean> {
+    if (!(await pause(stepPauseMs))) return false;
+    // A process that was paused for longer than the lease finds here that another replica has taken over.
+    return leases.take({ ...own, leaseMs });
+  }
+
+  /** @returns true if all values are under the current key */
+  async function round(): Promise<boolean> {
+    if (!(await leases.take({ ...own, leaseMs }))) return false;
+    let hasRest = false;
+    try {
+      const report = await rewrapAll({ records, vault, batch: BATCH, shouldContinue });
+      logReport(report);
+      hasRest = report.result === 'done' && (await leases.take({ ...own, leaseMs: restMs }));
+    } finally {
+      if (!hasRest) await leases.release(own);
+    }
+    return hasRest;
+  }
+
+  function logReport({ result, rewrapped, superseded, unknown, damaged }: RewrapReport): void {
+    const [current, ...old] = vault.kids;
+    const audit = logger.child({ audit: true });
+    if (rewrapped > 0)
+      audit.info({ event: 'vault.rewrapped', kid: current, rewrapped, overtaken: superseded, result }, 're-wrapped');
+    for (const [kid, values] of unknown)
+      audit.error({ event: 'vault.key_lost', kid, values }, 'sealed values name a key that is not configured');
+    if (damaged.length > 0)
+      audit.error({ event: 'vault.damaged', values: damaged.length }, 'sealed values do not open');
+    if (result === 'unsettled')
+      audit.warn({ event: 'vault.old_key_in_use', old }, 'another replica still seals with an old key');
+    if (result === 'done' && old.length > 0 && damaged.length === 0)
+      audit.info({ event: 'vault.keys_removable', old }, 'old keys are no longer needed');
+  }
+
+  async function run(): Promise<void> {
+    let isResting = false;
+    while (await pause(isResting ? restMs : retryMs)) {
+      try {
+        isResting = await round();
+      } catch (error) {
+        isResting = false;
+        logger.warn({ event: 'vault.rewrap_failed', error }, 're-wrapping failed; retrying');
+      }
+    }
+  }
+
+  const running = run();
+  async function stop(): Promise<void> {
+    stopping.abort();
+    await running;
+    // The rest must not outlive this replica: its successor may have a newer key.
+    await leases.release(own).catch((error: unknown) => {
+      logger.warn({ event: 'vault.rewrap_failed', error }, 'failed to release the re-wrap lease');
+    });
+  }
+  return { stop, [Symbol.asyncDispose]: stop };
+}
