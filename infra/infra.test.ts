@@ -1,12 +1,12 @@
-/** No container engine is needed here: the files are read, and compared with each other and with what they start. */
+/** Compares the files with each other and with the programs they start. Needs no container engine. */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';
 import { root } from '../scripts/child.ts';
-import { parseConfig } from '../services/gateway/src/config/load-config.ts';
-import { redisConfigSchema, redisFaults } from '../services/gateway/src/config/redis-config.ts';
+import { parseConfig } from '../services/gateway/src/platform/config/load-config.ts';
+import { redisConfigSchema, redisFaults } from '../services/gateway/src/platform/config/redis-config.ts';
 
 const read = (path: string) => readFileSync(join(root, path), 'utf8');
 const readYaml = (path: string): unknown => parse(read(path), { merge: true, uniqueKeys: true });
@@ -41,7 +41,7 @@ const stages = read('infra/Dockerfile')
     return { base, name, text };
   });
 
-/** A stage with everything it inherits from earlier stages. */
+/** Returns a stage with the instructions that it inherits from earlier stages. */
 function instructionsOf(name: string): string {
   const stage = stages.find(candidate => candidate.name === name);
   return stage === undefined ? '' : `${instructionsOf(stage.base)}\n${stage.text}`;
@@ -67,7 +67,7 @@ describe('docker-compose.yml', () => {
     expect(ports.filter(port => !port.startsWith('127.0.0.1:'))).toEqual([]);
   });
 
-  test.each(services)('%s is made of files that exist', (_name, { build, command = [], volumes }) => {
+  test.each(services)('%s uses only existing files', (_name, { build, command = [], volumes }) => {
     const scripts = command.filter(word => word.endsWith('.ts'));
     const mounted = volumes.map(volume => volume.split(':')[0] ?? '').filter(path => path.startsWith('.'));
     const files = [...scripts, ...mounted, ...(build === undefined ? [] : [build.dockerfile])];
@@ -75,7 +75,7 @@ describe('docker-compose.yml', () => {
     if (build !== undefined) expect(stages.map(({ name }) => name)).toContain(build.target);
   });
 
-  test('Redis keeps everything, within a limit of memory, and its password is no argument', () => {
+  test('Redis persists all writes, has a memory limit, and gets no password as argument', () => {
     const { command, mem_limit } = compose.services['redis'] ?? {};
     expect(command).toEqual(['/etc/postern/start.sh', 'single']);
     const [single = ''] = read('infra/redis/start.sh').split(/^node\)$/m);
@@ -85,12 +85,12 @@ describe('docker-compose.yml', () => {
     expect(services.flatMap(([, each]) => each.command ?? []).join(' ')).not.toContain('PASSWORD');
   });
 
-  test.each(services)('%s may take so much memory, and writes no core dump', (_name, { mem_limit, ulimits }) => {
+  test.each(services)('%s has a memory limit and writes no core dump', (_name, { mem_limit, ulimits }) => {
     expect(mem_limit).toMatch(/^\d+[mg]$/);
     expect(ulimits).toEqual({ core: 0 });
   });
 
-  test('the only proxy that is trusted is the host', () => {
+  test('trusts only the host as proxy', () => {
     const { networks } = z
       .looseObject({
         networks: z.looseObject({
@@ -104,19 +104,19 @@ describe('docker-compose.yml', () => {
     expect(trustProxy).toEqual(['127.0.0.1', networks.outside.ipam.config[0]?.gateway]);
   });
 
-  test('demo.env has a value for every name, so that the demo starts without any of them', () => {
+  test('demo.env has a value for every name, so the demo needs no other values', () => {
     const given = [...read('infra/demo.env').matchAll(/^([A-Z_]+)=\S/gm)].map(([, name]) => name);
     expect(new Set(given)).toEqual(new Set(exampleNames));
   });
 
-  test('takes its values from names that .env.example has, and has no secret of its own', () => {
+  test('uses only names from .env.example, and contains no secret', () => {
     const used = [...read('docker-compose.yml').matchAll(/\$\{([A-Z_]+)/g)].map(([, name]) => name);
     expect(new Set(used)).toEqual(new Set(exampleNames));
   });
 });
 
 describe('infra/compose.ha.yml', () => {
-  /** What stands there beside the services themselves: `!override` and `!reset` are for the merge with docker-compose.yml. */
+  /** The other content of the file: `!override` and `!reset` are for the merge with docker-compose.yml. */
   const customTags = ['!override', '!reset'].map(tag => ({ tag, resolve: () => undefined }));
   const ha = z
     .object({ services: z.record(z.string(), z.unknown()) })
@@ -141,7 +141,7 @@ describe('infra/compose.ha.yml', () => {
     expect(service.volumes).toContain(`${name}:/data`);
   });
 
-  test('is made of files that exist, and of values that the examples have', () => {
+  test('uses only existing files and names from the examples', () => {
     const text = read('infra/compose.ha.yml');
     const mounted = [...text.matchAll(/- (\.\/[^:]+):/g)].map(([, path = '']) => path);
     expect(mounted.filter(path => !existsSync(join(root, path)))).toEqual([]);
@@ -151,7 +151,7 @@ describe('infra/compose.ha.yml', () => {
     expect([...exampleNames, ...further]).toEqual(expect.arrayContaining([...new Set(used.map(([, name]) => name))]));
   });
 
-  test('a Redis there keeps everything, and takes no writes without a replica', () => {
+  test('each Redis persists all writes, and refuses writes without a replica', () => {
     const script = read('infra/redis/start.sh');
     for (const setting of [
       'appendonly yes',
@@ -163,7 +163,7 @@ describe('infra/compose.ha.yml', () => {
       expect(script).toMatch(new RegExp(`^${setting}$`, 'm'));
   });
 
-  test('the user of the gateway may do what KEYSPACE.md lists, and nothing else', () => {
+  test('the gateway user has exactly the permissions that KEYSPACE.md lists', () => {
     const keyspace = read('packages/store-redis/KEYSPACE.md');
     const listed = keyspace.slice(keyspace.indexOf('## What the Redis user needs'));
     const needed = [...listed.matchAll(/`([A-Z|]+)`/g)].map(([, command = '']) => `+${command.toLowerCase()}`);
@@ -175,7 +175,7 @@ describe('infra/compose.ha.yml', () => {
     expect(line).toContain(' ~postern:* &postern:wake -@all ');
   });
 
-  test('its configuration is that of the single Redis but for the Redis', () => {
+  test('its configuration equals that of the single Redis except for redis', () => {
     const { redis: single, ...rest } = z
       .looseObject({ redis: z.unknown() })
       .parse(readYaml('infra/postern.config.yaml'));
@@ -191,13 +191,13 @@ describe('infra/compose.ha.yml', () => {
 describe('postern.config.yaml', () => {
   const text = read('infra/postern.config.yaml');
 
-  test('refers only to names that the gateway is given', () => {
+  test('refers only to variables that the gateway gets', () => {
     const used = [...text.matchAll(/\$\{env:([A-Z_]+)\}/g)].map(([, name]) => name);
     expect(used.length).toBeGreaterThan(0);
     expect(Object.keys(compose.services['gateway']?.environment ?? {})).toEqual(expect.arrayContaining(used));
   });
 
-  test('is a configuration that the gateway accepts once the values are there', () => {
+  test('is a valid configuration once the values are set', () => {
     const values: Readonly<Record<string, string>> = {
       POSTERN_PUBLIC_URL: 'http://localhost:8080',
       POSTERN_VAULT_KEY: Buffer.from(Array.from({ length: 32 }, (_, index) => index * 7)).toString('base64'),
@@ -221,7 +221,7 @@ describe('infra/Dockerfile', () => {
     expect([...instructionsOf(target).matchAll(/^USER (\S+)$/gm)].at(-1)?.[1]).toBe('node');
   });
 
-  test.each(targets)('%s starts a file that exists', target => {
+  test.each(targets)('%s starts an existing file', target => {
     const command = z.array(z.string()).parse(JSON.parse(/^CMD (\[.*\])$/m.exec(instructionsOf(target))?.[1] ?? '[]'));
     expect(command.length).toBeGreaterThan(1);
     expect(command.filter(word => word.endsWith('.ts') && !existsSync(join(root, word)))).toEqual([]);
@@ -232,21 +232,22 @@ describe('infra/Dockerfile', () => {
     expect(compose.services['gateway']?.volumes).toContain(`./infra/postern.config.yaml:${path}:ro`);
   });
 
-  test('copies from stages that exist', () => {
+  test('copies from existing stages', () => {
     const named = [...read('infra/Dockerfile').matchAll(/--from=(\S+)/g)].map(([, name]) => name);
     expect(stages.map(({ name }) => name)).toEqual(expect.arrayContaining(named));
   });
 
   test('installs with one exact release of pnpm, as CI does', () => {
-    const releases = ['infra/Dockerfile', '.ci/run'].flatMap(path =>
-      [...read(path).matchAll(/npx -y pnpm@(\S+)/g)].map(([, release]) => release),
+    const files = ['infra/Dockerfile', '.ci/run', '.github/workflows/release.yml', 'test/packages/consumer.ts'];
+    const releases = files.flatMap(path =>
+      [...read(path).matchAll(/\bpnpm@([\d.]+\d)/g)].map(([, release]) => release),
     );
-    expect(releases).toHaveLength(2 + 5);
+    expect(releases).toHaveLength(2 + 5 + 2 + 1);
     expect(new Set(releases).size).toBe(1);
     expect(releases[0]).toMatch(/^12\.\d+\.\d+$/);
   });
 
-  test('has the Node.js that the workspace is pinned to', () => {
+  test('uses the Node.js version of the workspace', () => {
     const { catalog, nodeVersion } = z
       .object({ catalog: z.record(z.string(), z.string()), nodeVersion: z.string() })
       .parse(readYaml('pnpm-workspace.yaml'));

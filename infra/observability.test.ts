@@ -1,11 +1,11 @@
-/** What dashboard, alerts and documentation say of the metrics, held against the metrics. */
+/** Compares dashboard, alerts and documentation with the registered metrics. */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';
 import { root } from '../scripts/child.ts';
-import { createMetrics } from '../services/gateway/src/metrics/create-metrics.ts';
+import { createMetrics } from '../services/gateway/src/platform/metrics/create-metrics.ts';
 
 const read = (path: string) => readFileSync(join(root, path), 'utf8');
 
@@ -15,7 +15,7 @@ const metricsSchema = z.array(
 const metrics = metricsSchema.parse(createMetrics().registry.getMetricsAsArray());
 const labelsOf = new Map(metrics.map(({ name, labelNames }) => [name, labelNames]));
 
-/** Those that Prometheus makes of one metric. */
+/** The series that Prometheus derives from each metric. */
 const series = new Map<string, readonly string[]>(
   metrics.flatMap(({ name, type, labelNames }): [string, readonly string[]][] =>
     type === 'histogram'
@@ -30,7 +30,7 @@ const series = new Map<string, readonly string[]>(
 /** Labels that Prometheus adds. */
 const added = ['instance', 'job'];
 
-/** Every selector of an expression, with the labels that it asks for. */
+/** Returns every selector of an expression, with the labels that it matches. */
 function selectorsIn(expression: string) {
   return [...expression.matchAll(/\b((?:postern|nodejs|process)_[a-z0-9_]+)(?:\{([^}]*)\})?/g)].map(
     ([, name = '', matchers = '']) => ({
@@ -62,23 +62,23 @@ describe('infra/grafana/dashboard.json', () => {
   const { panels } = z.object({ panels: z.array(panelSchema) }).parse(JSON.parse(read('infra/grafana/dashboard.json')));
   const expressions = panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr));
 
-  test('asks only for what is measured', () => {
+  test('queries only registered metrics', () => {
     expect(expressions.length).toBeGreaterThan(20);
     for (const expression of expressions) expectKnown(expression);
   });
 
-  test('shows everything that is measured here', () => {
+  test('shows every metric of ours', () => {
     const shown = new Set(expressions.flatMap(selectorsIn).map(({ name }) => name.replace(/_(bucket|count|sum)$/, '')));
     expect([...labelsOf.keys()].filter(name => name.startsWith('postern_') && !shown.has(name))).toEqual([]);
   });
 
-  test('has no panel on top of another', () => {
+  test('has no overlapping panels', () => {
     expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length);
     for (const [at, { gridPos: one }] of panels.entries())
       for (const { gridPos: other } of panels.slice(at + 1)) {
-        const meets =
+        const overlaps =
           one.x < other.x + other.w && other.x < one.x + one.w && one.y < other.y + other.h && other.y < one.y + one.h;
-        expect(meets).toBe(false);
+        expect(overlaps).toBe(false);
         expect(one.x + one.w).toBeLessThanOrEqual(24);
       }
   });
@@ -100,7 +100,7 @@ describe('infra/prometheus', () => {
     .parse(parse(read('infra/prometheus/alerts.yml')));
   const rules = alerts.groups.flatMap(group => group.rules);
 
-  test.each(rules)('$alert asks only for what is measured', ({ expr, annotations }) => {
+  test.each(rules)('$alert queries only registered metrics', ({ expr, annotations }) => {
     if (!/\bup\{/.test(expr)) expect(selectorsIn(expr).length).toBeGreaterThan(0);
     expectKnown(expr);
     const known = new Set([...selectorsIn(expr).flatMap(({ name }) => series.get(name) ?? []), ...added]);
@@ -108,17 +108,17 @@ describe('infra/prometheus', () => {
       expect([...known]).toContain(label);
   });
 
-  test.each(rules)('S79: the runbook of $alert is a heading that exists', ({ annotations }) => {
+  test.each(rules)('S79: the runbook of $alert is an existing heading', ({ annotations }) => {
     const [path = '', anchor] = annotations.runbook_url.split('#');
     const headings = [...read(path).matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) => heading.toLowerCase());
     expect(headings).toContain(anchor);
   });
 
-  test('no alert twice', () => {
+  test('has no duplicate alert', () => {
     expect(new Set(rules.map(({ alert }) => alert)).size).toBe(rules.length);
   });
 
-  test('scrapes the port that the configuration beside it opens', () => {
+  test('scrapes the port that the shipped configuration opens', () => {
     const { scrape_configs: jobs } = z
       .object({
         rule_files: z.array(z.string()),
@@ -137,14 +137,14 @@ describe('infra/prometheus', () => {
   });
 });
 
-test('docs/observability.md says of every metric of ours what type and labels it has, and of no other', () => {
+test('docs/observability.md documents the type and labels of exactly our metrics', () => {
   const rows = [...read('docs/observability.md').matchAll(/^\| `(postern_\w+)` \| (\w+) \|(.*?)\| (.+) \|$/gm)];
-  const told = rows.map(([, name, type, labels = '', meaning = '']) => {
+  const documented = rows.map(([, name, type, labels = '', meaning = '']) => {
     expect(meaning.length, name).toBeGreaterThan(5);
     return { name, type, labels: [...labels.matchAll(/`(\w+)`/g)].map(([, label]) => label) };
   });
   const ours = metrics
     .filter(({ name }) => name.startsWith('postern_'))
     .map(({ name, type, labelNames }) => ({ name, type, labels: labelNames }));
-  expect(told).toEqual(ours);
+  expect(documented).toEqual(ours);
 });

@@ -1,11 +1,11 @@
 #!/bin/sh
-# Starts the Redis of docker-compose.yml (`single`), one Redis of infra/compose.ha.yml (`node`), or one Sentinel (`sentinel`). Redis reads
-# no environment, so the passwords are filled in here, by the shell alone: the arguments of a program can be read by others.
-# Nodes and Sentinels keep their configuration in /data and change it themselves: who is the master survives a restart.
+# Starts the Redis of docker-compose.yml (`single`), one Redis of infra/compose.ha.yml (`node`), or one Sentinel (`sentinel`). Redis does
+# not read the environment, so this script fills in the passwords with shell built-ins: other users can read a program's arguments.
+# Nodes and Sentinels keep their configuration in /data and update it, so the current master survives a restart.
 set -eu
 umask 077
 
-# The users whose names match, with their passwords.
+# Prints the users whose names match, with their passwords.
 users() {
   eval "cat <<USERS
 $(grep -E "^user ($1) " /etc/postern/users.acl)
@@ -15,7 +15,7 @@ USERS"
 case "$1" in
 single)
   users 'default|postern' > /tmp/users.acl
-  # Connections and open elicitations live here: nothing may be evicted, and a restart must find them again.
+  # Redis stores connections and open elicitations: it must not evict keys, and must restore them after a restart.
   cat > /tmp/redis.conf <<CONF
 dir /data
 aclfile /tmp/users.acl

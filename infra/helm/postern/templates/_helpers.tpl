@@ -1,0 +1,41 @@
+{{- define "postern.name" -}}
+{{- if contains .Chart.Name .Release.Name -}}{{ .Release.Name | trunc 52 | trimSuffix "-" }}{{- else -}}{{ printf "%s-%s" .Release.Name .Chart.Name | trunc 52 | trimSuffix "-" }}{{- end -}}
+{{- end }}
+
+{{- define "postern.selector" -}}
+app.kubernetes.io/name: postern
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "postern.labels" -}}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
+{{ include "postern.selector" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- end }}
+
+{{- define "postern.image" -}}
+{{- if .Values.image.digest -}}{{ .Values.image.repository }}@{{ .Values.image.digest }}
+{{- else -}}{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}{{- end -}}
+{{- end }}
+
+{{- /* The configuration file. Ports are the chart's: the Service and the probes depend on them. */ -}}
+{{- define "postern.config" -}}
+{{- $chart := dict "listen" (dict "host" "0.0.0.0" "port" 8080) "metrics" (dict "host" "0.0.0.0" "port" 9464) -}}
+{{- toYaml (mergeOverwrite (deepCopy .Values.config) $chart) -}}
+{{- end }}
+
+{{- /* Sections that need a restart. A running gateway loads the others anew when the kubelet updates its file. */ -}}
+{{- define "postern.restartConfig" -}}
+{{- toYaml (omit .Values.config "mcpServers" "providers" "limits" "operatorWebhooks" "branding") -}}
+{{- end }}
+
+{{- /* Longer than draining and finishing take, so that the kubelet never kills a request. The gateway's defaults are 5 and 5 s. */ -}}
+{{- define "postern.graceSeconds" -}}
+{{- $stop := .Values.config.stop | default dict -}}
+{{- add (int (dig "drainSeconds" 5 $stop)) (int (dig "finishSeconds" 5 $stop)) 5 -}}
+{{- end }}
+
+{{- define "postern.host" -}}
+{{- .Values.ingress.host | default (urlParse (required "config.publicUrl is required" .Values.config.publicUrl)).hostname -}}
+{{- end }}
