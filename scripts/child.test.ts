@@ -6,11 +6,11 @@ import { root, run, runNode } from './child.ts';
 
 const quiet = { stdio: 'ignore' } as const;
 
-test('answers the exit code of the child', async () => {
+test('returns the exit code of the child', async () => {
   expect(await runNode(['--eval', 'process.exit(7)'], quiet)).toBe(7);
 });
 
-test('answers 128 + number when a signal ended the child', async () => {
+test('returns 128 + the signal number if a signal ended the child', async () => {
   expect(await runNode(['--eval', 'process.kill(process.pid, "SIGKILL")'], quiet)).toBe(137);
 });
 
@@ -19,7 +19,7 @@ test('refuses a program that does not exist', async () => {
 });
 
 test.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)(
-  'hands %s on and leaves the exit code to the child',
+  'passes %s on and returns the exit code of the child',
   async signal => {
     const child = `process.on('${signal}', () => process.exit(5)); console.log('ready'); setInterval(() => {}, 60_000)`;
     const script = `

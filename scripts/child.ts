@@ -8,10 +8,10 @@ export const root = fileURLToPath(new URL('..', import.meta.url));
 const forwarded = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 /**
- * Runs a program in the foreground and answers its exit code, or 128 + the signal's number when a signal ended it.
+ * Runs a program in the foreground and returns its exit code, or 128 + the signal's number if a signal ended it.
  *
- * This process outlives the child: a signal is handed on and the child decides how to end. A terminal delivers Ctrl-C to
- * the whole process group by itself; handing it on a second time would look like an impatient second Ctrl-C.
+ * This process outlives the child: it passes signals on, and the child decides how to end. A terminal delivers Ctrl-C
+ * to the whole process group by itself; passing it on again would look like a second Ctrl-C.
  */
 export async function run(program: string, args: readonly string[], options: SpawnOptions = {}): Promise<number> {
   const child = spawn(program, args, { stdio: 'inherit', cwd: root, ...options });

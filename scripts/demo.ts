@@ -1,4 +1,7 @@
-/** `pnpm demo [arguments]`: services/demo with the same arguments. Unattended, a browser plays the user: setup installs one. */
+/**
+ * `pnpm demo [arguments]`: services/demo with the same arguments. Unattended, a browser acts as the user; setup
+ * installs it.
+ */
 import { runNode } from './child.ts';
 import { setupOrExit } from './setup.mjs';
 

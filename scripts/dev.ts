@@ -1,4 +1,4 @@
-/** `pnpm dev [arguments]`: the whole constellation of the demo, started anew whenever a source changes. */
+/** `pnpm dev [arguments]`: runs the demo and restarts it whenever a source file changes. */
 import { runNode } from './child.ts';
 
 const watch = ['--watch', '--watch-path=packages', '--watch-path=services', '--watch-preserve-output'];

@@ -1,4 +1,4 @@
-/** What the documents for people name must exist. */
+/** Commands, files and folders that the documents name must exist. */
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -27,7 +27,7 @@ test.each(documents)('%s links only to files and folders that exist', document =
   expect(links.filter(path => !existsSync(join(root, dirname(document), path)))).toEqual([]);
 });
 
-test('the commands of CONTRIBUTING.md are all there are', () => {
+test('CONTRIBUTING.md lists every command', () => {
   const commands = read('CONTRIBUTING.md').split('## Commands')[1]?.split('## ')[0] ?? '';
   const missing = Object.keys(scripts).filter(name => !new RegExp(`\`${name}(?: \\[|\`)`).test(commands));
   expect(missing).toEqual([]);

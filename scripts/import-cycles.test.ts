@@ -7,7 +7,7 @@ test('a diamond is no cycle', () => {
   expect(findCycles(graph({ a: ['b', 'c'], b: ['d'], c: ['d'], d: [] }))).toEqual([]);
 });
 
-test('names the way around', () => {
+test('names the path of a cycle', () => {
   expect(findCycles(graph({ a: ['b'], b: ['c'], c: ['b'] }))).toEqual(['b → c → b']);
 });
 

@@ -1,4 +1,4 @@
-/** The cycles of a graph, each once, as the path that closes it: a → b → a. */
+/** Returns the cycles of a graph, each once, as a closed path: a → b → a. */
 export function findCycles(edges: ReadonlyMap<string, readonly string[]>): readonly string[] {
   const cycles: string[] = [];
   const finished = new Set<string>();

@@ -26,6 +26,6 @@ test.each([
   expect(needsOwnRedis(path, env)).toBe(expected);
 });
 
-test('a missing file needs nothing', () => {
+test('a missing configuration file needs no Redis', () => {
   expect(needsOwnRedis(join(folder, 'no-such-file.yaml'), {})).toBe(false);
 });

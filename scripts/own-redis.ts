@@ -8,7 +8,7 @@ const redisAddress = z.object({
 
 /**
  * Whether the gateway will start a private Redis with this configuration, and so needs redis-server on this machine.
- * A configuration that cannot be read needs nothing: the gateway says what is wrong with it.
+ * False for an unreadable configuration: the gateway reports the error.
  */
 export function needsOwnRedis(configPath: string, env: Readonly<Record<string, string | undefined>>): boolean {
   if (env['REDIS_URL']) return false;

@@ -2,7 +2,7 @@ import { stripTypeScriptTypes } from 'node:module';
 import { type Node, parse } from 'acorn';
 import { analyse } from 'scslre';
 
-/** The regular expressions that stand in a source text, as they are written. */
+/** Returns the regular expression literals of a source text. */
 export function regularExpressionsIn(typescript: string): readonly RegExp[] {
   const found: RegExp[] = [];
   const open: unknown[] = [parse(stripTypeScriptTypes(typescript), { ecmaVersion: 'latest', sourceType: 'module' })];
@@ -16,8 +16,8 @@ export function regularExpressionsIn(typescript: string): readonly RegExp[] {
 }
 
 /**
- * Whether some input takes more than linear time: quadratic, because a search begins anew at every character, or worse. Decided from
- * the pattern alone, without running it.
+ * Whether some input takes more than linear time, for example quadratic time because the search restarts at every
+ * character. Decided from the pattern alone, without running it.
  */
 export function isSuperLinear(expression: RegExp): boolean {
   return analyse(expression, { reportTypes: { Move: true, Self: true, Trade: true } }).reports.length > 0;

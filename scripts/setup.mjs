@@ -1,14 +1,14 @@
 // @ts-check
 /**
- * Checks that this machine has the programs that Postern needs beside the machine's own Node.js, and installs missing ones with
- * Debian's apt-get. Never asks a question. Prints nothing when nothing is missing.
+ * Checks that this machine has the programs that Postern needs besides the machine's own Node.js, and installs missing
+ * ones with Debian's apt-get. Never asks a question. Prints nothing when nothing is missing.
  *
- * `node scripts/setup.mjs [redis] [chromium] [namespaces] [faketime] [debootstrap]`. The pinned Node.js of the workspace is always
- * checked. A requirement after `--if-possible` is installed where this user may do that; otherwise a line names it and the
- * command continues without it.
+ * `node scripts/setup.mjs [redis] [chromium] [namespaces] [faketime] [debootstrap]`. The pinned Node.js of the
+ * workspace is always checked. A requirement after `--if-possible` is installed where this user may do that; otherwise
+ * a line names it and the command continues without it.
  *
- * setup.sh runs it on the machine's own Node.js, version 18 or newer, before the pinned one can run: plain JavaScript without
- * dependencies.
+ * setup.sh runs it on the machine's own Node.js, version 18 or newer, before the pinned one can run: plain JavaScript
+ * without dependencies.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { accessSync, constants, realpathSync } from 'node:fs';
@@ -135,7 +135,7 @@ function missingPrograms(requirements) {
  * The shared library without which the pinned Node.js cannot start here.
  *
  * @returns {readonly Missing[]}
- * @throws {SetupError} when the pinned Node.js fails for a reason that no package mends
+ * @throws {SetupError} when the pinned Node.js fails for a reason that no package fixes
  */
 function missingLibraries() {
   const { status, stderr, error } = spawnSync(pinnedNode, ['--version'], { encoding: 'utf8' });

@@ -30,7 +30,7 @@ describe('majorVersion', () => {
   });
 });
 
-/** The script runs on a machine made of one folder, as a user who is not root: only what a test puts there is on the PATH. */
+/** Simulates a machine: the PATH has only the folder that a test fills, and the user is not root. */
 describe('setup.mjs', () => {
   let folder: string;
   const calls = () =>
@@ -61,7 +61,7 @@ describe('setup.mjs', () => {
     program('workspace/node_modules/.bin/node', body);
   }
 
-  /** An apt-get that writes down its calls; `install` is what its install command does. */
+  /** A fake apt-get that records its calls; `install` is the script of its install command. */
   function aptGet(install: string): void {
     program(
       'apt-get',
@@ -96,7 +96,7 @@ describe('setup.mjs', () => {
     return new Promise(resolve => child.once('close', exitCode => resolve({ exitCode, output })));
   }
 
-  test('is silent when everything is there', async () => {
+  test('prints nothing if everything is installed', async () => {
     program('redis-server', redis('7.0.15'));
     program('chromium', 'exit 1');
     program('ip', 'exit 1');
@@ -144,7 +144,7 @@ describe('setup.mjs', () => {
     expect(output).toContain('libunknown.so.3');
   });
 
-  test('asks for an installation of the workspace where the pinned Node.js is not there', async () => {
+  test('asks for an installation of the workspace if the pinned Node.js is missing', async () => {
     rmSync(join(folder, 'workspace/node_modules'), { recursive: true });
     const { exitCode, output } = await runSetup();
     expect(exitCode).toBe(1);
@@ -193,7 +193,7 @@ describe('setup.mjs', () => {
     expect(calls().map(line => line.split(' ')[1])).toEqual(['install', 'update', 'install', undefined]);
   });
 
-  test('shows what apt-get said when installing fails for good', async () => {
+  test('shows the output of apt-get when the installation finally fails', async () => {
     offers('5:7.0.15-1');
     aptGet('echo "E: no space left on device"; exit 100');
     const { exitCode, output } = await runSetup('redis');
@@ -208,7 +208,7 @@ describe('setup.mjs', () => {
     expect((await runSetup('redis')).exitCode).toBe(0);
   });
 
-  test('installs nothing when only a Redis that is too old is offered', async () => {
+  test('installs nothing if the package source offers only an old Redis', async () => {
     offers('5:6.0.16-1+deb11u2');
     aptGet(writeRedis());
     const { exitCode, output } = await runSetup('redis');

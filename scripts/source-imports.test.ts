@@ -27,7 +27,7 @@ test.each([
   `const text = \`\n  import { a } from 'x';\n\`;`,
   `export const from = 'x';`,
   `const done = Promise.resolve('x');`,
-])('is not fooled by %s', source => {
+])('is not misled by %s', source => {
   expect(sourceImports(source)).toEqual([]);
 });
 

@@ -26,7 +26,7 @@ export function sourceImports(source: string): readonly SourceImport[] {
   );
 }
 
-/** The package a bare specifier belongs to; undefined for relative paths and for Node's own modules. */
+/** Returns the package of a bare specifier; undefined for relative paths and for Node's own modules. */
 export function packageOf(specifier: string): string | undefined {
   if (/^(?:\.|\/|node:)/.test(specifier)) return undefined;
   return specifier

@@ -4,7 +4,7 @@ import { dirname, join, relative } from 'node:path';
 import { root } from './child.ts';
 import { type SourceImport, sourceImports } from './source-imports.ts';
 
-const generated = new Set(['.git', 'node_modules', 'dist', 'coverage', '.postern']);
+const generated = new Set(['.git', 'node_modules', 'dist', 'build', 'coverage', '.postern']);
 
 export type SourceFile = {
   /** Relative to the repository, with forward slashes. */
@@ -18,13 +18,13 @@ export type SourceFile = {
 export type WorkspacePackage = {
   readonly folder: string;
   readonly name: string;
-  /** What an installation brings along or asks for: dependencies and peerDependencies. */
+  /** The dependencies and peerDependencies. */
   readonly dependencies: readonly string[];
   readonly devDependencies: readonly string[];
   readonly files: readonly SourceFile[];
 };
 
-/** Every file that a clone has, generated folders left out. */
+/** Returns every file of a clone, without generated folders. */
 export function repositoryPaths(folder = root): readonly string[] {
   return readdirSync(folder, { withFileTypes: true })
     .filter(entry => !generated.has(entry.name))
@@ -42,17 +42,20 @@ export function readSource(path: string): SourceFile {
 
 export function workspacePackages(): readonly WorkspacePackage[] {
   const paths = repositoryPaths();
-  return paths
-    .filter(path => path !== 'package.json' && path.endsWith('package.json'))
-    .map(path => {
-      const folder = dirname(path);
-      const manifest = readManifest(folder);
-      const sources = paths.filter(file => file.startsWith(`${folder}/`) && file.endsWith('.ts'));
-      return { folder, ...manifest, files: markTestSupport(sources.map(readSource)) };
-    });
+  return (
+    paths
+      // As pnpm-workspace.yaml lists them. Other manifests install programs for a test.
+      .filter(path => /^(?:packages|services)\/[^/]+\/package\.json$|^test\/[^/]+\/package\.json$/.test(path))
+      .map(path => {
+        const folder = dirname(path);
+        const manifest = readManifest(folder);
+        const sources = paths.filter(file => file.startsWith(`${folder}/`) && file.endsWith('.ts'));
+        return { folder, ...manifest, files: markTestSupport(sources.map(readSource)) };
+      })
+  );
 }
 
-/** A file that nobody imports is no test support: it is a way in. */
+/** A file without importers is an entry point, not test support. */
 function markTestSupport(files: readonly SourceFile[]): readonly SourceFile[] {
   const importersOf = (path: string) =>
     files.filter(file =>
@@ -76,7 +79,7 @@ export function readManifest(folder: string): Pick<WorkspacePackage, 'name' | 'd
   };
 }
 
-/** The repository path a relative import leads to. */
+/** Returns the repository path of a relative import. */
 export function resolveRelative(from: string, specifier: string): string {
   const path = join(dirname(from), specifier);
   return existsSync(join(root, path)) ? path : `${path} (missing)`;

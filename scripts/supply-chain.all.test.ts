@@ -12,7 +12,7 @@ test.each([
   expect(isAllowed(expression)).toBe(expected);
 });
 
-test('the SBOM lists what the gateway needs to run, each with its licence, and nothing that only tests use', async () => {
+test('the SBOM lists the run-time packages of the gateway with their licences, and no test packages', async () => {
   const { components } = await readSbom();
   const names = components.map(({ name }) => name);
   expect(names).toEqual(expect.arrayContaining(['fastify', 'ioredis', 'jose', 'openid-client', 'bullmq', 're2js']));

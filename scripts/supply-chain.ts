@@ -1,7 +1,7 @@
 /**
- * `pnpm supply-chain [FILE]`: what the gateway ships of others. Lists it as an SBOM (CycloneDX; written to FILE if given), refuses licences that
- * are not on the list below, and asks the registry for advisories. Ends with 1 for a licence or an advisory; a registry without
- * advisories is named and is no failure.
+ * `pnpm supply-chain [FILE]`: lists the third-party packages that the gateway ships as an SBOM (CycloneDX; written to
+ * FILE if given), refuses licences that are not on the list below, and asks the registry for advisories. Exits with 1
+ * for a refused licence or an advisory. A registry without advisories is reported, but is not a failure.
  */
 import { execFile } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
@@ -38,7 +38,7 @@ export function isAllowed(expression: string): boolean {
   return terms.every(term => term.split(/ OR /).some(id => ALLOWED.has(id.trim())));
 }
 
-/** What pnpm prints, also where it ends with an error: `pnpm audit` does for every advisory. */
+/** Returns the output of pnpm even if it fails, because `pnpm audit` fails for every advisory. */
 async function pnpm(...args: readonly string[]): Promise<{ readonly stdout: string }> {
   const options = { cwd: root, maxBuffer: 64 * 2 ** 20 };
   return promisify(execFile)('npx', ['-y', 'pnpm@12', ...args], options).catch((error: unknown) =>
@@ -46,7 +46,7 @@ async function pnpm(...args: readonly string[]): Promise<{ readonly stdout: stri
   );
 }
 
-/** What the gateway needs to run, with its licences. @throws when pnpm cannot tell */
+/** Returns the run-time packages of the gateway with their licences. @throws if pnpm fails */
 export async function readSbom(): Promise<{ readonly text: string; readonly components: readonly Component[] }> {
   const format = ['--sbom-format', 'cyclonedx', '--sbom-type', 'application'];
   const { stdout } = await pnpm('--filter-prod', '@postern/gateway...', 'sbom', '--prod', ...format);

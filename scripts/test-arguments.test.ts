@@ -15,11 +15,11 @@ test.each([[['--all']], [['packages/vault']], [['--all', '-t', 'S22']], [['-t', 
   },
 );
 
-test('hands everything but --all to vitest', () => {
+test('passes everything but --all to vitest', () => {
   expect(testRunOf(['--all', '-t', 'S22']).vitestArguments).toEqual(['--reporter=default', '-t', 'S22']);
 });
 
-test('adds no reporter to those of the caller', () => {
+test('adds no reporter if the caller chose one', () => {
   const args = ['--reporter=json', '--outputFile.json=report.json'];
   expect(testRunOf(args).vitestArguments).toEqual(args);
 });

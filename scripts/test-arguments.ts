@@ -1,4 +1,4 @@
-/** Which tests to run, and how to report them, for the arguments of `pnpm test`. */
+/** Selects tests and reporters from the arguments of `pnpm test`. */
 export interface TestRun {
   /** `short`: the four-minute run; `full`: every test, or every test whose path was named. */
   readonly size: 'short' | 'full';

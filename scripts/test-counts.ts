@@ -1,4 +1,4 @@
-/** A vitest reporter that counts what ran and writes the counts to the file named by `POSTERN_TEST_COUNTS`. */
+/** A vitest reporter that counts the tests and writes the counts to the file named by `POSTERN_TEST_COUNTS`. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import type { Reporter, TestModule } from 'vitest/node';
 import { z } from 'zod';
@@ -11,7 +11,7 @@ const countsSchema = z.object({
 
 export type TestCounts = z.infer<typeof countsSchema>;
 
-/** The part of vitest's `TestModule` that is counted. */
+/** The used part of vitest's `TestModule`. */
 export type CountedModule = {
   readonly children: { allTests(): Iterable<{ result(): { readonly state: string } }> };
 } & Pick<TestModule, 'ok'>;

@@ -1,4 +1,4 @@
-/** `pnpm test [--all] [path] [vitest arguments]`: vitest, and one closing line that counts. */
+/** `pnpm test [--all] [path] [vitest arguments]`: runs vitest and prints one final line with counts. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import { testRunOf } from './test-arguments.ts';
 import { readTestCounts } from './test-counts.ts';
 
 const { size, vitestArguments } = testRunOf(process.argv.slice(2));
-// Without it the images are not built, and the test of the images says so.
+// Without it, the test of the images reports that they are not built.
 if (process.argv.includes('--all')) await setupIfPossible(['debootstrap']);
 const folder = mkdtempSync(join(tmpdir(), 'postern-test-'));
 const counts = join(folder, 'counts.json');

@@ -1,6 +1,6 @@
-/** A fault that is put into one line that security or correctness depends on, to show that a test finds it. */
+/** A fault for one line that security or correctness depends on. A run shows that a test finds it. */
 export type Fault = {
-  /** What the fault takes away. Unique in the list. */
+  /** The wrong behaviour that the fault causes. Unique in the list. */
   readonly name: string;
   /** The acceptance id, the section of a specification, or the rule that the fault breaks. */
   readonly breaks: string;

@@ -11,7 +11,7 @@ const read = (path: string) => readFileSync(join(root, path), 'utf8');
 const suites = globSync('packages/testkit/src/contract/*.ts', { cwd: root }).map(read).join('\n');
 
 describe('the list of faults', () => {
-  test('has at least 80, each with a name of its own', () => {
+  test('has at least 80 faults, each with a unique name', () => {
     expect(faults.length).toBeGreaterThanOrEqual(80);
     const names = faults.map(({ name }) => name);
     expect(names.filter((name, at) => names.indexOf(name) !== at)).toEqual([]);
@@ -29,7 +29,7 @@ describe('the list of faults', () => {
     }
   });
 
-  test('refuses a fault whose original text is missing or there twice', () => {
+  test('refuses a fault whose original text is missing or occurs twice', () => {
     const fault = { name: 'x', breaks: 'x', file: 'x.ts', original: 'b', replacement: 'c', foundBy: [] };
     expect(withFault('abd', fault)).toBe('acd');
     for (const text of ['ad', 'abbd', '']) expect(() => withFault(text, fault)).toThrow(TypeError);
@@ -62,7 +62,7 @@ describe('a fault is found by a failed assertion', () => {
 
   test.each([
     ['a timeout', report('Error: Test timed out in 5000ms.')],
-    ['an error of the code', report('TypeError: x is not a function')],
+    ['an error in the code', report('TypeError: x is not a function')],
     [
       'a file that cannot be loaded',
       { numPassedTests: 0, testResults: [{ status: 'failed', message: 'SyntaxError', assertionResults: [] }] },

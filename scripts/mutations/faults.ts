@@ -1,5 +1,6 @@
 import type { Fault } from './fault.ts';
 import { completionFaults } from './faults/completion.ts';
+import { dailyLimitsFaults } from './faults/daily-limits.ts';
 import { dataLossFaults } from './faults/data-loss.ts';
 import { grantsFaults } from './faults/grants.ts';
 import { lifecycleFaults } from './faults/lifecycle.ts';
@@ -28,6 +29,7 @@ export const faults: readonly Fault[] = [
   ...signInFaults,
   ...grantsFaults,
   ...outboundFaults,
+  ...dailyLimitsFaults,
   ...paymentsFaults,
   ...passkeysFaults,
   ...secretsFaults,

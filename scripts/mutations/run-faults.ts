@@ -6,7 +6,9 @@ import { copyWorkspace, type WorkspaceCopy } from './workspace-copy.ts';
 
 export type FaultResult = { readonly fault: Fault; readonly run: TestRun; readonly seconds: number };
 
-/** Puts each fault into a copy of the repository, one at a time in each copy, and runs the tests that must find it. */
+/**
+ * Puts each fault into a copy of the repository, one fault per copy at a time, and runs the tests that must find it.
+ */
 export async function runFaults(
   faults: readonly Fault[],
   p: { readonly copies: number; readonly limitMs: number; readonly onResult: (result: FaultResult) => void },

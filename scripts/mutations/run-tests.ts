@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
 
-/** The part of vitest's JSON report that is read here. */
+/** The used part of vitest's JSON report. */
 const reportSchema = z.object({
   numPassedTests: z.int(),
   testResults: z.array(
@@ -26,7 +26,7 @@ export type TestRun =
   /** No assertion failed, but the run did not pass: a timeout, an error in the code or in a hook, or no test at all. */
   | { readonly result: 'broken'; readonly message: string };
 
-/** Also the failures of `expect().rejects`, of `expect().resolves` and of fast-check, which have another name. */
+/** Includes the failures of `expect().rejects`, `expect().resolves` and fast-check, which have other names. */
 const ASSERTION = /^(?:AssertionError\b|Error: (?:promise (?:resolved|rejected)|expected|Property failed)\b)/;
 
 /** Runs test files of a copy of the repository and reports the first failed assertion. */
@@ -55,7 +55,7 @@ export async function runTests(p: {
   }
 }
 
-/** Reads a report: what counts is an assertion that failed, whatever else went wrong. */
+/** Reads a report. A failed assertion counts, whatever other errors there are. */
 export function outcomeOf(json: unknown): TestRun {
   const { testResults, numPassedTests } = reportSchema.parse(json);
   const tests = testResults.flatMap(({ assertionResults }) => assertionResults);
@@ -73,7 +73,7 @@ export function outcomeOf(json: unknown): TestRun {
 
 const firstLine = (text: string): string => (text.split('\n', 1)[0] ?? '').slice(0, 200);
 
-/** Whether vitest ended within the limit. After it, vitest and what it started are killed. */
+/** Whether vitest ended within the limit. Otherwise vitest and its child processes are killed. */
 async function run(folder: string, limitMs: number, args: readonly string[]): Promise<boolean> {
   const vitest = spawn(process.execPath, [join(folder, 'node_modules/vitest/vitest.mjs'), 'run', ...args], {
     cwd: folder,

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { root } from '../child.ts';
 import { repositoryPaths } from '../source-tree.ts';
 
-/** A copy of the repository that faults are put into, so that a fault is never in the working tree. */
+/** A copy of the repository for faults, so that the working tree never contains one. */
 export type WorkspaceCopy = { readonly folder: string } & Disposable;
 
 /**

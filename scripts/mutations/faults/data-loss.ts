@@ -1,17 +1,17 @@
 import type { Fault } from '../fault.ts';
 
 const watch = ['packages/store-redis/src/loss-watch.integration.test.ts'];
-const gateway = ['services/gateway/src/redis-loss.integration.test.ts'];
+const gateway = ['services/gateway/src/platform/redis/redis-loss.integration.test.ts'];
 
 export const dataLossFaults: readonly Fault[] = [
   {
-    name: 'a Redis that comes back is used before it is looked at',
+    name: 'the gateway uses a returning Redis before it checks the data',
     breaks: 'docs/redis.md: lost data',
     file: 'packages/store-redis/src/loss-watch.ts',
     original: '    guard.held = looked;\n',
     replacement: '',
     foundBy: watch,
-    only: 'lets no command through',
+    only: 'sends no command to a Redis',
   },
   {
     name: 'commands go to a Redis that has lost data',
@@ -38,7 +38,7 @@ export const dataLossFaults: readonly Fault[] = [
     original: "foundingText(proposed), 'NX')",
     replacement: 'foundingText(proposed))',
     foundBy: watch,
-    only: 'follows the gateway that was first',
+    only: 'adopts the deployment of the first gateway',
   },
   {
     name: 'a pinned deployment is begun anew on an empty Redis',
@@ -47,7 +47,7 @@ export const dataLossFaults: readonly Fault[] = [
     original: 'return pinned === undefined && [first',
     replacement: 'return [first',
     foundBy: watch,
-    only: 'does not begin a deployment that is pinned',
+    only: 'never founds a pinned deployment',
   },
   {
     name: 'a shard without data counts as sound',
@@ -56,7 +56,7 @@ export const dataLossFaults: readonly Fault[] = [
     original: 'if (epoch === undefined) missing.push(shard);',
     replacement: 'if (epoch === undefined) continue;',
     foundBy: watch,
-    only: 'is none where only some shards have an epoch',
+    only: 'does not treat a Redis with some epochs as a first start',
   },
   {
     name: 'the Redis of another deployment counts as sound',
@@ -83,16 +83,16 @@ export const dataLossFaults: readonly Fault[] = [
     original: "if redis.call('XLEN', KEYS[2]) < tonumber(ARGV[2]) then",
     replacement: "if redis.call('XLEN', KEYS[2]) < tonumber(ARGV[2]) - 64 then",
     foundBy: watch,
-    only: 'is reported for the first event of a shard too',
+    only: 'also reports a rollback of the first event of a shard',
   },
   {
     name: 'a committed step is not remembered',
     breaks: 'docs/redis.md: rolled back',
-    file: 'packages/store-redis/src/redis-elicitation-store.ts',
-    original: "      case 'applied': {\n        this.#options.committed.note(shard, textOf(rest[2]));\n",
-    replacement: "      case 'applied': {\n",
+    file: 'packages/store-redis/src/transition-elicitation.ts',
+    original: "    case 'applied': {\n      scripts.committed.note(shard, textOf(rest[2]));\n",
+    replacement: "    case 'applied': {\n",
     foundBy: watch,
-    only: 'is reported once with its shards',
+    only: 'reports a rollback once',
   },
   {
     name: 'shards of another deployment are taken over without --all',
@@ -101,14 +101,14 @@ export const dataLossFaults: readonly Fault[] = [
     original: '    if (!p.all)\n',
     replacement: '    if (Object.is(p, null))\n',
     foundBy: gateway,
-    only: 'only when told so',
+    only: 'only with --all',
   },
   {
     name: 'a gap of the relay is not counted',
     breaks: 'docs/observability.md',
-    file: 'services/gateway/src/relay-reports.ts',
+    file: 'services/gateway/src/events/relay.ts',
     original: '      metrics?.relayGap();\n',
     replacement: '',
-    foundBy: ['services/gateway/src/relay-reports.test.ts'],
+    foundBy: ['services/gateway/src/events/relay.test.ts'],
   },
 ];

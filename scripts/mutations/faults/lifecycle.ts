@@ -30,7 +30,7 @@ export const lifecycleFaults: readonly Fault[] = [
   {
     name: 'a charge changes the approval',
     breaks: 'S37',
-    file: 'packages/elicitation/src/transitions.ts',
+    file: 'packages/elicitation/src/apply-transition.ts',
     original: '    isDeepStrictEqual(approval, current.approval)\n  );',
     replacement: '    approval !== undefined\n  );',
     foundBy: ['packages/elicitation/src/transitions.test.ts'],
@@ -38,7 +38,7 @@ export const lifecycleFaults: readonly Fault[] = [
   {
     name: 'an outcome is about other terms',
     breaks: 'S36',
-    file: 'packages/elicitation/src/transitions.ts',
+    file: 'packages/elicitation/src/apply-transition.ts',
     original: "return request.kind === 'confirmation' && outcome.digest === request.digest;",
     replacement: "return request.kind === 'confirmation';",
     foundBy: ['packages/elicitation/src/transitions.test.ts'],
@@ -46,7 +46,7 @@ export const lifecycleFaults: readonly Fault[] = [
   {
     name: 'a payment ends with another digest',
     breaks: 'S36',
-    file: 'packages/elicitation/src/transitions.ts',
+    file: 'packages/elicitation/src/apply-transition.ts',
     original: "request.kind !== 'payment' || outcome.digest !== request.digest || outcome",
     replacement: "request.kind !== 'payment' || outcome",
     foundBy: ['packages/elicitation/src/transitions.test.ts'],
@@ -54,7 +54,7 @@ export const lifecycleFaults: readonly Fault[] = [
   {
     name: 'widening loses scopes',
     breaks: 'S19',
-    file: 'packages/elicitation/src/transitions.ts',
+    file: 'packages/elicitation/src/apply-transition.ts',
     original: "current.request.kind === 'authorization' && covers(scopes, current.request.scopes)",
     replacement: "current.request.kind === 'authorization'",
     foundBy: ['packages/elicitation/src/transitions.test.ts'],
@@ -62,7 +62,7 @@ export const lifecycleFaults: readonly Fault[] = [
   {
     name: 'an acceptance comes after the end',
     breaks: 'L6',
-    file: 'packages/elicitation/src/transitions.ts',
+    file: 'packages/elicitation/src/apply-transition.ts',
     original: "return current.status === 'verifying' && events.includes('fail') ? 'any' : 'early';",
     replacement: "return 'any';",
     foundBy: ['packages/elicitation/src/transitions.test.ts'],
@@ -70,14 +70,14 @@ export const lifecycleFaults: readonly Fault[] = [
   {
     name: 'an expiry comes early',
     breaks: 'L6',
-    file: 'packages/elicitation/src/transitions.ts',
+    file: 'packages/elicitation/src/apply-transition.ts',
     original: "if (events.includes('expire')) return 'late';",
     replacement: "if (events.includes('expire')) return 'any';",
     foundBy: ['packages/elicitation/src/transitions.test.ts'],
   },
   {
     name: 'a stale attempt ends the elicitation',
-    breaks: 'L2',
+    breaks: 'S11',
     file: 'packages/elicitation/src/attempts.ts',
     original: "if (current.status === 'pending' || current.attempt !== attempt)",
     replacement: "if (current.status === 'pending')",
@@ -130,5 +130,29 @@ export const lifecycleFaults: readonly Fault[] = [
     original: '          current = result.current;\n          break;',
     replacement: '          return result.current;',
     foundBy: ['packages/elicitation/src/moves.test.ts'],
+  },
+  {
+    name: 'closing resets the connections that wait in the backlog',
+    breaks: 'S80',
+    file: 'services/gateway/src/platform/stopping.ts',
+    original: '  await untilQuiet(httpServer);\n  // Closes only the listener',
+    replacement: '  // Closes only the listener',
+    foundBy: ['services/gateway/src/platform/stopping.test.ts'],
+  },
+  {
+    name: 'closing takes a turn that served a request for a quiet one',
+    breaks: 'S80',
+    file: 'services/gateway/src/platform/stopping.ts',
+    original: ' && performance.now() - turnBegan <= QUIET_TURN_MS',
+    replacement: '',
+    foundBy: ['services/gateway/src/platform/stopping.test.ts'],
+  },
+  {
+    name: 'closing loses a request that has reached an idle connection',
+    breaks: 'S80',
+    file: 'services/gateway/src/platform/stopping.ts',
+    original: '  await untilQuiet(httpServer);\n  httpServer.closeIdleConnections();',
+    replacement: '  httpServer.closeIdleConnections();',
+    foundBy: ['services/gateway/src/platform/stopping.test.ts'],
   },
 ];

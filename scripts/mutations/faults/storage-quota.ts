@@ -1,6 +1,6 @@
 import type { Fault } from '../fault.ts';
 
-/** S73: what is stored for an MCP server is counted, and bounded. */
+/** S73: the gateway counts and limits the stored records of an MCP server. */
 export const storageQuotaFaults: readonly Fault[] = [
   {
     name: 'Lua: an ask over the storage quota is stored',
@@ -14,7 +14,7 @@ export const storageQuotaFaults: readonly Fault[] = [
   {
     name: 'Lua: an Idempotency-Key over the storage quota is stored',
     breaks: 'S73',
-    file: 'packages/store-redis/src/commands/begin-idempotency.lua',
+    file: 'packages/store-redis/src/commands/put-idempotency.lua',
     original: "if not is_within(ledger, 7) then return { 'over_quota', retry_after(ledger) } end\n",
     replacement: '',
     foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
@@ -40,7 +40,7 @@ export const storageQuotaFaults: readonly Fault[] = [
     only: 'Redis: quota of an MCP server',
   },
   {
-    name: 'Lua: a payment is no longer counted while nobody knows whether it was made',
+    name: 'Lua: the quota stops counting a payment whose result is unknown',
     breaks: 'S73',
     file: 'packages/store-redis/src/commands/transition-elicitation.lua',
     original: "local ends = now + tonumber(ARGV[7] == 'charging' and ARGV[21] or ARGV[8])",
@@ -51,7 +51,7 @@ export const storageQuotaFaults: readonly Fault[] = [
   {
     name: 'the shards together keep twice the storage quota',
     breaks: 'S73',
-    file: 'packages/elicitation/src/storage-quota.ts',
+    file: 'packages/elicitation/src/mcp-server.ts',
     original: 'records: Math.floor(records / SHARDS.length)',
     replacement: 'records: Math.floor((2 * records) / SHARDS.length)',
     foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
@@ -60,10 +60,10 @@ export const storageQuotaFaults: readonly Fault[] = [
   {
     name: 'the feed is not taken off the storage quota',
     breaks: 'S73',
-    file: 'services/gateway/src/config/storage-quota.ts',
+    file: 'services/gateway/src/platform/config/storage-quota.ts',
     original: ' * MIB - feedBytes(config)',
     replacement: ' * MIB',
-    foundBy: ['services/gateway/src/config/storage-quota.test.ts'],
+    foundBy: ['services/gateway/src/platform/config/storage-quota.test.ts'],
   },
   {
     name: 'only one master of a cluster is asked to write',
@@ -72,14 +72,14 @@ export const storageQuotaFaults: readonly Fault[] = [
     original: "redis instanceof Cluster ? redis.slots[slot]?.[0] : 'the only one'",
     replacement: "redis instanceof Cluster && slot < 0 ? '' : 'the only one'",
     foundBy: ['packages/store-redis/src/capacity-watch.integration.test.ts'],
-    only: 'one full master',
+    only: 'any single full master',
   },
   {
     name: 'readiness does not say that Redis refuses writes',
     breaks: 'S77',
-    file: 'services/gateway/src/http/readiness.ts',
+    file: 'services/gateway/src/platform/http/health-plugin.ts',
     original: 'const writes = stores.refusals().length === 0;',
     replacement: 'const writes = true;',
-    foundBy: ['services/gateway/src/http/plugins/health-plugin.test.ts'],
+    foundBy: ['services/gateway/src/platform/http/health-plugin.test.ts'],
   },
 ];

@@ -1,0 +1,72 @@
+import type { Fault } from '../fault.ts';
+
+export const dailyLimitsFaults: readonly Fault[] = [
+  {
+    name: 'an approval above the daily limit is committed',
+    breaks: 'S89',
+    file: 'packages/store-redis/src/commands/transition-elicitation.lua',
+    original: 'if spent + counting > tonumber(ARGV[23]) then',
+    replacement: 'if false then',
+    foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
+    only: 'S89',
+  },
+  {
+    name: 'an approval is not counted',
+    breaks: 'S89',
+    file: 'packages/store-redis/src/commands/transition-elicitation.lua',
+    original: "  redis.call('HSET', KEYS[13], ARGV[2], whole(now) .. ' ' .. ARGV[22])\n",
+    replacement: '',
+    foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
+    only: 'S89',
+  },
+  {
+    name: 'a payment that was not made counts against the daily limit',
+    breaks: 'S89',
+    file: 'packages/store-redis/src/commands/transition-elicitation.lua',
+    original: "  redis.call('HDEL', KEYS[13], ARGV[2])\n",
+    replacement: '',
+    foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
+    only: 'S89',
+  },
+  {
+    name: 'an approval comes without the daily limit of its person',
+    breaks: 'S89',
+    file: 'services/gateway/src/approvals/approval-flow.ts',
+    original: '...definedOnly({ countWithin }),',
+    replacement: '',
+    foundBy: ['services/gateway/src/approvals/daily-limits.test.ts'],
+  },
+  {
+    name: 'the button approves beyond the daily threshold',
+    breaks: 'S89',
+    file: 'services/gateway/src/approvals/daily-limits.ts',
+    original: 'hasPasskey ? passkeyAbove + upTo : passkeyAbove',
+    replacement: 'passkeyAbove + upTo',
+    foundBy: ['services/gateway/src/approvals/daily-limits.test.ts'],
+  },
+  {
+    name: 'a first passkey approves many payments that exceed its limit together',
+    breaks: 'S89',
+    file: 'services/gateway/src/approvals/daily-limits.ts',
+    original:
+      'return passkeyAbove === undefined || totalOf(payment, await countedBeside(payment)) <= passkeyAbove + upTo;',
+    replacement: 'return true;',
+    foundBy: ['services/gateway/src/approvals/passkey-flow.test.ts'],
+  },
+  {
+    name: 'concurrent approvals with a first passkey exceed its limit together',
+    breaks: 'S89',
+    file: 'services/gateway/src/approvals/approval-flow.ts',
+    original: '...definedOnly({ upTo: passkey?.upTo })',
+    replacement: '',
+    foundBy: ['services/gateway/src/approvals/daily-limits.test.ts'],
+  },
+  {
+    name: 'a confirmation that its MCP server calls harmless needs no fresh sign-in',
+    breaks: 'S89',
+    file: 'services/gateway/src/identity/sign-in-policy.ts',
+    original: 'return [everyFreshSignInSeconds, ',
+    replacement: 'return [',
+    foundBy: ['services/gateway/src/identity/sign-in-policy.test.ts'],
+  },
+];

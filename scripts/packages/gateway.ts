@@ -1,0 +1,114 @@
+import { cpSync, globSync, mkdirSync, writeFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { type Plugin, rolldown } from 'rolldown';
+import { root } from '../child.ts';
+import { packedManifest, readDependencies, readSourceManifest, resolveVersions } from './manifest.ts';
+import type { PublishedPackage } from './published.ts';
+
+/**
+ * Builds the program `postern`, the only thing that this package offers. Bundles the gateway and the packages of this repository that it
+ * imports. Dependencies from the registry stay dependencies, each in the version that the tests of the gateway run with.
+ */
+export async function buildGateway(gateway: PublishedPackage, stage: string): Promise<void> {
+  const { source, dependencies } = await compileGateway(gateway.folder, stage);
+  const built = {
+    exports: {
+      [`./${SCHEMA}`]: `./${SCHEMA}`,
+      './package.json': './package.json',
+    },
+    bin: { postern: 'dist/postern.js' },
+    files: ['dist', SCHEMA],
+    dependencies: resolveVersions(sorted(dependencies), source.version, ''),
+  };
+  writeFileSync(
+    join(stage, 'package.json'),
+    `${JSON.stringify(packedManifest(source, gateway, built), undefined, 2)}\n`,
+  );
+}
+
+/** Writes what runs to `stage`: the bundle in `dist`, and the schema. Returns the dependencies from the registry, as declared. */
+export async function compileGateway(folder: string, stage: string) {
+  const source = readSourceManifest(folder);
+  const folders = [folder, ...internalFolders(folder)];
+  const dependencies = Object.fromEntries(
+    folders.flatMap(each => Object.entries(readDependencies(each))).filter(([, range]) => !isInternal(range)),
+  );
+  const dist = join(stage, 'dist');
+  await bundle(folder, Object.keys(dependencies), dist);
+  copyFiles(folders, folder, source.version, join(dist, FILES));
+  cpSync(join(root, folder, SCHEMA), join(stage, SCHEMA));
+  return { source, dependencies };
+}
+
+const SCHEMA = 'postern.config.schema.json';
+
+/** The folder in `dist` for files that modules read. Each keeps its path in the repository. */
+const FILES = 'files';
+
+function sorted(record: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries(record).sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+const isInternal = (range: string): boolean => range.startsWith('workspace:');
+
+/** The folders of all packages of this repository that a package needs, found through the manifests. */
+function internalFolders(needing: string, found = new Set<string>()): readonly string[] {
+  for (const [name, range] of Object.entries(readDependencies(needing))) {
+    const folder = name.replace(/^@postern\//, 'packages/');
+    if (!isInternal(range) || found.has(folder)) continue;
+    found.add(folder);
+    internalFolders(folder, found);
+  }
+  return [...found];
+}
+
+async function bundle(folder: string, external: readonly string[], dist: string): Promise<void> {
+  const sources = join(root, folder, 'src');
+  const build = await rolldown({
+    input: { postern: join(sources, 'postern.ts') },
+    platform: 'node',
+    // Node.js 24 is the oldest that the package declares.
+    transform: { target: 'node24' },
+    external: id => external.includes(packageName(id)) || id.startsWith('node:'),
+    plugins: [fileUrls],
+  });
+  const { output } = await build.write({
+    dir: dist,
+    format: 'esm',
+    comments: { legal: true, annotation: true, jsdoc: false },
+  });
+  await build.close();
+  const unlisted = output
+    .flatMap(each => (each.type === 'chunk' ? [...each.imports, ...each.dynamicImports] : []))
+    .filter(id => !id.startsWith('node:') && !output.some(({ fileName }) => fileName === id))
+    .filter(id => !external.includes(packageName(id)));
+  if (unlisted.length > 0) throw new Error(`imported, but not a dependency of the gateway: ${unlisted.join(', ')}`);
+}
+
+function packageName(id: string): string {
+  return id.split('/', id.startsWith('@') ? 2 : 1).join('/');
+}
+
+/** Makes a module find the files that it reads: as if it were in `dist/files`, in the folder that it has in the repository. */
+const fileUrls: Plugin = {
+  name: 'file-urls',
+  transform: {
+    filter: { code: /new URL\([^;]*import\.meta\.url\)/ },
+    handler(code, id) {
+      const place = JSON.stringify(`./${FILES}/${relative(root, id)}`);
+      return { code: code.replaceAll(/\bimport\.meta\.url\b/g, `new URL(${place}, import.meta.url)`) };
+    },
+  },
+};
+
+/** Copies the files that modules read at run time: those beside the sources that are not sources, and the version. */
+function copyFiles(folders: readonly string[], gateway: string, version: string, target: string): void {
+  const pattern = `{${folders.join(',')}}/src/**/*.{css,js,lua,txt}`;
+  const exclude = (path: string) => /\/testing(?:\/|$)/.test(path);
+  for (const path of globSync(pattern, { cwd: root, exclude })) {
+    mkdirSync(dirname(join(target, path)), { recursive: true });
+    cpSync(join(root, path), join(target, path));
+  }
+  // Its version is all that the gateway reads.
+  writeFileSync(join(target, gateway, 'package.json'), `${JSON.stringify({ version })}\n`);
+}
