@@ -28,7 +28,7 @@ async function connection(): Promise<{ connectionId: string; key: string }> {
   return { connectionId, key };
 }
 
-/** The sealed part of a record, a JWE, and the field it stands in. */
+/** The sealed part of a record, a JWE, and the name of its field. */
 async function sealedIn(key: string): Promise<{ field: string; whole: string; value: string }> {
   for (const [field, whole] of Object.entries(await redis.hgetall(key))) {
     const value = /ey[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+){4}/.exec(whole)?.[0];
@@ -62,7 +62,7 @@ describe('S01: the URL of an elicitation', () => {
 });
 
 describe('S02: a link without sign-in', () => {
-  it('shows the same whether there is something behind it or not', async () => {
+  it('shows the same page for a real and an unknown id', async () => {
     const { elicitationId } = await world.ask(world.subject(), { message: 'Canary message' });
     const unknown = `el_${elicitationId.slice(3, 5)}${'a'.repeat(43)}`;
     for (const path of ['', '/leaving', '?switch=1']) {
@@ -78,7 +78,7 @@ describe('S02: a link without sign-in', () => {
     }
   });
 
-  it('leads to the same sign-in whether there is something behind it or not', async () => {
+  it('leads to the same sign-in for a real and an unknown id', async () => {
     const { elicitationId } = await world.ask(world.subject());
     const start = async (id: string) => {
       const { status, location } = await world.raw().get(`/login?e=${id}`);
@@ -103,7 +103,7 @@ describe('S45: ids and bearer values', () => {
     for (const at of [0, 20, 42]) expect(new Set([...ids].map(id => id[at])).size).toBeGreaterThan(1);
   });
 
-  it('in cookies and in OAuth parameters are no shorter', async () => {
+  it('have the same length in cookies and OAuth parameters', async () => {
     const subject = world.subject();
     const { elicitationId } = await world.ask(subject);
     const browser = world.raw();
@@ -119,7 +119,7 @@ describe('S45: ids and bearer values', () => {
 });
 
 describe('S49, S50: tokens at rest', () => {
-  it('are sealed under a key of their own each time', async () => {
+  it('are sealed under a new key each time', async () => {
     const [first, second] = [await connection(), await connection()];
     const [one, two] = [await sealedIn(first.key), await sealedIn(second.key)];
     const token = (await world.api.accessToken(first.connectionId)).body.accessToken;
@@ -142,7 +142,7 @@ describe('S49, S50: tokens at rest', () => {
           .join('.'),
     ],
     [
-      'with a weaker algorithm named',
+      'with a weaker algorithm in the header',
       own =>
         own
           .split('.')
@@ -150,7 +150,7 @@ describe('S49, S50: tokens at rest', () => {
           .join('.'),
     ],
     [
-      'under a key that is not there',
+      'under an unknown key',
       own =>
         own
           .split('.')
@@ -172,20 +172,20 @@ describe('S49, S50: tokens at rest', () => {
     const answer = await world.api.accessToken(mine.connectionId);
     expectProblem(answer, 'internal_error');
     expect(JSON.stringify(answer.body)).not.toContain('planted');
-    // Nobody is told that a connection serves which cannot be opened later, and the other one is untouched.
+    // The gateway does not offer a connection that it can no longer open; the other connection is untouched.
     expect((await world.api.accessToken(other.connectionId)).status).toBe(200);
   });
 });
 
-describe('S49: at rest and in motion', () => {
-  /** What Redis keeps on its disk, and what it was told meanwhile. */
+describe('S49: secrets at rest and in transit', () => {
+  /** The files of Redis, and the commands that it received meanwhile. */
   async function sinksOf(commands: { readonly text: () => string }): Promise<Record<string, string>> {
     const { url } = world.redis;
     return { aof: await appendOnlyFile(url), rdb: await snapshot(url), monitor: commands.text() };
   }
   const everywhere = (kind: string) => ['aof', 'rdb', 'monitor'].map(sink => ({ sink, kind }));
 
-  it('no generation of a token can be read, before or after its connection is gone', async () => {
+  it('no generation of a token is readable, before or after the deletion of its connection', async () => {
     using commands = await watchCommands(world.redis.url);
     const { provider } = world;
     const { connectionId } = await connection();
@@ -209,7 +209,7 @@ describe('S49: at rest and in motion', () => {
     expect(findLeaks(await sinksOf(commands), secrets)).toEqual([]);
   });
 
-  it('and what was written there by mistake would be found in all three', async () => {
+  it('the search finds a secret that was written to any of the three by mistake', async () => {
     using commands = await watchCommands(world.redis.url);
     const value = 'canary-0123456789-abcdefghij';
     await redis.hset('planted', 'token', JSON.stringify({ value }));

@@ -39,15 +39,15 @@ function audited(): AuditLine[] {
     .map(line => JSON.parse(line) as AuditLine & { audit?: boolean })
     .filter((line): line is AuditLine => line.audit === true);
 }
-/** What stands in the stream; what is written there is the same as what is logged. */
+/** The audit events in the log stream. */
 async function streamed(): Promise<AuditLine[]> {
   const read = await world.gateways[0]?.deps.stores.audits.read({ limit: 1000 });
   return (read ?? []).map(({ line }) => JSON.parse(line) as AuditLine);
 }
 const names = () => audited().map(({ event }) => event);
 
-describe('S54: every move leaves one audit event', () => {
-  it('connecting, reading the token, and who it was as a pseudonym', async () => {
+describe('S54: every transition writes one audit event', () => {
+  it('connecting and reading the token, with the user as a pseudonym', async () => {
     const subject = world.subject();
     const { elicitationId } = await world.ask(subject);
     await connectAccount(world.raw(), elicitationId, subject);
@@ -74,7 +74,7 @@ describe('S54: every move leaves one audit event', () => {
     }
   });
 
-  it('declining and cancelling, once however often they are repeated', async () => {
+  it('declining and cancelling write one event each, even if repeated', async () => {
     const subject = world.subject();
     const declined = await world.ask(subject);
     const browser = world.raw();
@@ -91,7 +91,7 @@ describe('S54: every move leaves one audit event', () => {
     ]);
   });
 
-  it('what changes nothing leaves none, but for a wrong person and a refused credential', async () => {
+  it('requests that change nothing write none, except for a wrong person and a refused credential', async () => {
     const { elicitationId } = await world.ask(world.subject());
     audited();
     await world.api.read(elicitationId);
@@ -108,7 +108,7 @@ describe('S54: every move leaves one audit event', () => {
     expect(lines[1]).toMatchObject({ elicitationId, visitor: lines[0]?.subject });
   });
 
-  it('a provider that says no, and an answer in a foreign browser', async () => {
+  it('a refusal at the provider, and a callback in a foreign browser', async () => {
     const subject = world.subject();
     const { elicitationId } = await world.ask(subject);
     const browser = world.raw();
@@ -132,7 +132,7 @@ describe('S54: every move leaves one audit event', () => {
     expect(names()).toEqual(['elicitation.expired']);
   });
 
-  it('an application that vouches, for the right person and for the wrong one', async () => {
+  it('a verification by an application, for the right and the wrong person', async () => {
     const subject = world.subject();
     const api = world.apiOf({ apiKey: keyOf('app') });
     const { body } = await api.issue(askFor(world, subject));
@@ -160,7 +160,7 @@ describe('S54: every move leaves one audit event', () => {
     ]);
   });
 
-  it('hostile text in a request stays inside its one line', async () => {
+  it('hostile text in a request stays on one line', async () => {
     const hostile = 'x\r\n{"audit":true,"event":"elicitation.completed"}\u001b[2J';
     await world.raw().get(`/callback/tracker/forge?state=${encodeURIComponent(hostile)}`);
     await world.raw().get(`/callback/${encodeURIComponent(hostile)}/${encodeURIComponent(hostile)}?state=x`);

@@ -36,7 +36,7 @@ const NO_ID = `el_00${'a'.repeat(43)}`;
 const NO_CONNECTION = `cn_00${'a'.repeat(43)}`;
 const NO_CREDENTIAL = `cr_00${'a'.repeat(43)}`;
 
-describe('S44: every call answers as the contract says', () => {
+describe('S44: every response conforms to the contract', () => {
   it.each(allKinds)('%s: issue 201 and 200, read, and 200 completed for a repeated call', async kind => {
     const user = world.subject();
     const ask = {
@@ -62,7 +62,7 @@ describe('S44: every call answers as the contract says', () => {
     const read = await world.api.read(elicitationId);
     expectInContract('readElicitation', read);
     expect(read.body).toMatchObject({ status: 'completed', outcome: { kind } });
-    // A retried call finds the answer that was given and asks nobody again.
+    // A retried call gets the stored outcome without asking the user again.
     const answered = await issue();
     expect(answered).toMatchObject({ status: 200, body: { status: 'completed', outcome: read.body.outcome } });
     expectInContract('issueElicitation', answered);
@@ -83,7 +83,7 @@ describe('S44: every call answers as the contract says', () => {
     const after = await world.api.read(elicitationId);
     expectInContract('readElicitation', after);
     expect(after.body.redeemedAt).toBe(redeemed.body.redeemedAt);
-    // Issued again for the same terms: what was taken answers nobody else.
+    // After redemption the same terms start a new elicitation.
     expect((await askKind(world, user, kind)).elicitationId).not.toBe(elicitationId);
   });
 
@@ -105,7 +105,7 @@ describe('S44: every call answers as the contract says', () => {
     expectProblem(lie, 'confusable_name');
   });
 
-  it('cancel: 200, again 200 as it is; a declined one 409', async () => {
+  it('cancel: 200, repeated 200 unchanged; a declined one 409', async () => {
     const subject = world.subject();
     const { elicitationId } = await world.ask(subject);
     const cancelled = await world.api.cancel(elicitationId);
@@ -120,7 +120,7 @@ describe('S44: every call answers as the contract says', () => {
     expectProblem(late, 'already_ended');
   });
 
-  it('verify: 200, the wrong person 403, an unknown verification 409, a server that signs people in itself 422', async () => {
+  it('verify: 200, the wrong person 403, an unknown verification 409, an MCP server with another identity mode 422', async () => {
     const subject = world.subject();
     const api = world.apiOf({ apiKey: keyOf('app') });
     const { body } = await api.issue(askFor(world, subject));
@@ -150,7 +150,7 @@ describe('S44: every call answers as the contract says', () => {
     expectProblem(mode, 'identity_mode_mismatch');
   });
 
-  it('cancel of an answer that is being verified: 409', async () => {
+  it('cancel during a verification: 409', async () => {
     const subject = world.subject();
     const api = world.apiOf({ apiKey: keyOf('app') });
     const { body } = await api.issue(askFor(world, subject));
@@ -191,7 +191,7 @@ describe('S44: every call answers as the contract says', () => {
     }
   });
 
-  it('cancel: of a payment that the processor works on 409, of a closed one 200', async () => {
+  it('cancel: of a payment that the processor is processing 409, of a closed one 200', async () => {
     const user = world.subject();
     const { elicitationId } = await issueFor(world, user, paymentOf());
     await acceptWith(await visitorFor(world, user, elicitationId), elicitationId);
@@ -212,7 +212,7 @@ describe('S44: every call answers as the contract says', () => {
     expectInContract('cancelElicitation', cancelled);
   });
 
-  it('credentials: list, read, delete, and each of their refusals', async () => {
+  it('credentials: list, read and delete, and each of their errors', async () => {
     const user = world.subject();
     const credential = { ...apiKeyRequest, retention: 'lasting' } as const;
     const { elicitationId } = await issueFor(world, user, { kind: 'credential', credential });
@@ -252,7 +252,7 @@ describe('S44: every call answers as the contract says', () => {
     expectProblem(again, 'not_found');
   });
 
-  it('declined: the status says so and there is nothing to redeem', async () => {
+  it('declined: the status is declined and redeem is refused', async () => {
     for (const kind of askedKinds) {
       const user = world.subject();
       const { elicitationId } = await askKind(world, user, kind);
@@ -263,7 +263,7 @@ describe('S44: every call answers as the contract says', () => {
   });
 });
 
-describe('every refusal has its code', () => {
+describe('every error has its code', () => {
   const ask = (overrides: object) => ({ ...askFor(world, world.subject()), ...overrides });
   const asked = (body: object) => ({ ...body, subject: subjectOf('alice') });
   const payment = (amount: { currency: string; minorUnits: number }) =>
@@ -301,7 +301,7 @@ describe('every refusal has its code', () => {
     expectProblem(answer, code);
   });
 
-  it('issue: the registered return URL, and a lifetime that the operator shortens', async () => {
+  it('issue: accepts the registered return URL and applies the operator’s shorter lifetime', async () => {
     const answer = await world.api.issue(
       askFor(world, world.subject(), { returnUrl: 'https://app.example/back', ttlSeconds: 86_400 }),
     );
@@ -332,7 +332,7 @@ describe('every refusal has its code', () => {
     expectProblem(answer, 'issuer_not_allowed');
   });
 
-  it('any call: without a valid credential, alike for all reasons', async () => {
+  it('any call: without a valid credential, the same response for all reasons', async () => {
     const bodies = new Set<string>();
     for (const authorization of [
       '',
@@ -351,7 +351,7 @@ describe('every refusal has its code', () => {
     expect(bodies.size).toBe(1);
   });
 
-  it('an answer names every fault by its path', async () => {
+  it('a 400 names every invalid member by its path', async () => {
     const answer = await world.api.call('POST', '/v1/elicitations', {
       kind: 'confirmation',
       subject: subjectOf('alice'),

@@ -52,7 +52,7 @@ async function refusal(options: Partial<ListenOptions>) {
 }
 
 describe('GET /v1/events', () => {
-  it('tells every move of the own elicitations, in order, as the contract says', async () => {
+  it('sends every event of the caller’s elicitations in order, as in the contract', async () => {
     const listener = await listening();
     expect(listener.status).toBe(200);
     expect(listener.headers).toMatchObject({
@@ -78,7 +78,7 @@ describe('GET /v1/events', () => {
     expect(listener.retryMs).toBe(2_000);
   });
 
-  it('tells of what was done at another replica, and tells it everywhere', async () => {
+  it('sends events of other replicas on every replica', async () => {
     const listeners = await Promise.all([listening(), listening({ replica: 1 }), listening({ replica: 1 })]);
     const { elicitationId } = await world.ask(world.subject());
     await world.apiOf({ replica: 1 }).cancel(elicitationId);
@@ -90,7 +90,7 @@ describe('GET /v1/events', () => {
     for (const other of others) expect(other).toEqual(first);
   });
 
-  it('S48: tells nothing of another MCP server', async () => {
+  it('S48: sends no events of other MCP servers', async () => {
     const listener = await listening();
     const others = await listening({ apiKey: keyOf('other') });
     const subject = world.subject();
@@ -102,7 +102,7 @@ describe('GET /v1/events', () => {
     expect(typesOf(listener, theirs.body.elicitationId)).toEqual([]);
   });
 
-  it('filters by kind and by status, each given once or more', async () => {
+  it('filters by one or more kinds and statuses', async () => {
     const byStatus = await listening({ query: '?status=declined&status=cancelled' });
     const byKind = await listening({ query: '?kind=credential' });
     const byBoth = await listening({ query: '?kind=form&kind=confirmation&status=cancelled' });
@@ -120,7 +120,7 @@ describe('GET /v1/events', () => {
     expect(byBoth.heard[0]?.data).toMatchObject({ elicitationId: confirmed.elicitationId, kind: 'confirmation' });
   });
 
-  it('N9: whoever drops and comes back has missed nothing, and meets the same ids', async () => {
+  it('N9: a client that reconnects gets every missed event with its original id', async () => {
     const subject = world.subject();
     const witness = await listening();
     const first = await listening();
@@ -132,7 +132,7 @@ describe('GET /v1/events', () => {
     await second.until(() => second.heard.length === 1);
     second.drop();
     const next = await world.ask(subject);
-    // The address of a reconnect is the first one; what was seen last counts.
+    // A reconnect uses the original URL; `Last-Event-ID` takes precedence.
     const third = await listening({ query: `?after=${first.lastId}`, lastEventId: second.lastId });
     const again = await listening({ query: `?after=${first.lastId}` });
     await third.until(() => third.heard.length === 1);
@@ -144,7 +144,7 @@ describe('GET /v1/events', () => {
     expect(first.heard.at(-1)).toEqual(witness.heard.at(-3));
   });
 
-  it('whoever drops before the first event has missed nothing either', async () => {
+  it('a client that disconnects before the first event misses nothing after reconnecting', async () => {
     const early = await listening();
     await early.until(() => early.lastId !== '');
     early.drop();
@@ -154,7 +154,7 @@ describe('GET /v1/events', () => {
     expect(back.heard).toHaveLength(1);
   });
 
-  it('keeps so many events, and answers 410 to whoever comes back too late', async () => {
+  it('keeps a limited number of events and answers 410 to a client that reconnects too late', async () => {
     const api = world.apiOf({ apiKey: keyOf('busy') });
     const listener = await listening({ apiKey: keyOf('busy') });
     const subject = world.subject();
@@ -168,7 +168,7 @@ describe('GET /v1/events', () => {
     const gone = await refusal({ apiKey: keyOf('busy'), lastEventId: oldest?.id ?? '' });
     expect(gone).toMatchObject({ status: 410, code: 'events_gone' });
     expect(await refusal({ apiKey: keyOf('busy'), query: '?after=0-0' })).toMatchObject({ code: 'events_gone' });
-    // More than one page, and on into what is new.
+    // Reads several pages of stored events and continues with new ones.
     const back = await listening({ apiKey: keyOf('busy'), lastEventId: newest[0]?.id ?? '' });
     await api.issue(askFor(world, subject));
     await back.until(() => back.heard.length === newest.length);
@@ -192,31 +192,31 @@ describe('GET /v1/events', () => {
     expect(await refusal({ lastEventId })).toMatchObject({ status: 400, code: 'invalid_request' });
   });
 
-  it('an id of nowhere is answered as one that is gone', async () => {
+  it('an unknown id gets the same response as a deleted one', async () => {
     expect(await refusal({ lastEventId: '999999999999999-0' })).toMatchObject({ status: 410, code: 'events_gone' });
   });
 
-  it('needs a credential', async () => {
-    expect(await refusal({ apiKey: 'nobody' })).toMatchObject({ status: 401, code: 'unauthenticated' });
+  it('requires a credential', async () => {
+    expect(await refusal({ apiKey: 'unknown' })).toMatchObject({ status: 401, code: 'unauthenticated' });
   });
 
-  it('HEAD answers with the head and is over', async () => {
+  it('HEAD returns the headers and closes', async () => {
     const head = `HEAD /v1/events HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${keyOf('tracker')}\r\n\r\n`;
     const answer = await sendBytes(address, head);
     expect([answer.status, answer.headers.get('content-type'), answer.body]).toEqual([200, 'text/event-stream', '']);
   });
 
-  it('S48: is capped per caller and process, and a stream that ends gives its place back', async () => {
+  it('S48: limits streams per caller and process, and a closed stream frees its slot', async () => {
     const capped = { apiKey: keyOf('capped') };
     const open = await Promise.all(Array.from({ length: CAP }, () => listening(capped)));
     const listener = await listening(capped);
     expect([listener.status, Number(listener.headers['retry-after'])]).toEqual([429, 1]);
-    // Neither another replica nor another caller is held up.
+    // Neither another replica nor another caller is affected.
     expect((await listening({ ...capped, replica: 1 })).status).toBe(200);
     expect((await listening()).status).toBe(200);
     open[0]?.drop();
     while ((await listening(capped)).status !== 200) await delay(10);
-    // Refused ones take no place.
+    // Refused streams take no slot.
     expect((await listening({ ...capped, query: '?after=999999999999999-0' })).status).toBe(429);
     for (const each of open) each.drop();
     while ((await listening({ ...capped, query: '?after=999999999999999-0' })).status !== 410) await delay(10);
@@ -224,7 +224,7 @@ describe('GET /v1/events', () => {
       expect((await listening({ ...capped, query: '?after=999999999999999-0' })).status).toBe(410);
   });
 
-  it('S25: listening, dropping and coming back write nothing', async () => {
+  it('S25: connecting, disconnecting and reconnecting write nothing', async () => {
     const { elicitationId } = await world.ask(world.subject());
     const before = await dumpRedis(world.redis.url);
     using writes = await watchWrites(world.redis.url);
@@ -233,13 +233,13 @@ describe('GET /v1/events', () => {
       await listener.until(() => listener.lastId !== '');
       listener.drop();
     }
-    // What ends by itself meanwhile is missing; nothing is new or changed.
+    // Keys may expire meanwhile, but none is new or changed.
     expect(before).toMatchObject(await dumpRedis(world.redis.url));
     expect((await writes.take()).filter(({ name }) => name !== 'zremrangebyscore')).toEqual([]);
     expect((await world.api.read(elicitationId)).body.status).toBe('pending');
   });
 
-  it('L2, a part of it: 2,000 streams of one process each hear what is theirs', async () => {
+  it('L2 (in part): 2,000 streams of one process each get their own events', async () => {
     await using other = await startWorld({
       redisUrl: world.redis.url,
       mcpServer: { limits: { eventStreams: STREAMS, requestsPerMinute: 1_000_000 } },
@@ -266,7 +266,7 @@ describe('GET /v1/events', () => {
     expect(counts).toMatchObject({ open: STREAMS, cut: 0 });
   });
 
-  it('a stopping gateway ends its streams and says when to come back', async () => {
+  it('a stopping gateway closes its streams with a retry delay', async () => {
     await using other = await startWorld({ redisUrl: world.redis.url });
     const at = other.gateways[0]?.address ?? '';
     using reading = await listen(at, { apiKey: keyOf('tracker') });

@@ -19,14 +19,14 @@ const head = (line: string, more = '') => `${line} HTTP/1.1\r\nHost: x\r\nConnec
 const path = (template: string) => template.replace('{elicitationId}', elicitationId).replace(/\{[^}]+\}/, 'cn_x');
 
 describe('the document', () => {
-  it('is served as it is generated, which is valid OpenAPI 3.1 (packages/api)', async () => {
+  it('is served as generated, which is valid OpenAPI 3.1 (packages/api)', async () => {
     const answer = await fetch(`${address}/openapi.json`);
     expect(answer.headers.get('content-type')).toMatch(/^application\/json/);
     const document = (await answer.json()) as Record<string, unknown>;
     expect(document).toEqual(openApiDocument(world.publicUrl));
   });
 
-  it('describes what is served, path by path', () => {
+  it('describes every served path', () => {
     const app = world.gateways[0]?.app;
     const described = Object.values(operations as Record<string, Operation>);
     for (const { path: url, method } of described)
@@ -57,7 +57,7 @@ describe('methods', () => {
     expect(JSON.parse(answer.body)).toMatchObject({ code: 'method_not_allowed' });
   });
 
-  it.each(cases.slice(0, 4))('%s %s without credential is 401 and tells no methods', async (method, template) => {
+  it.each(cases.slice(0, 4))('%s %s without credential is 401 and lists no methods', async (method, template) => {
     const answer = await sendBytes(address, head(`${method} ${path(template)}`));
     expect(answer.status).toBe(401);
     expect(answer.headers.get('allow')).toBeNull();
@@ -80,7 +80,7 @@ describe('methods', () => {
   });
 });
 
-describe('what no route serves', () => {
+describe('a path without a route', () => {
   it.each([
     ['a browser', 'text/html,application/xhtml+xml,*/*;q=0.8', 'text/html; charset=utf-8'],
     ['a machine', '*/*', 'application/problem+json; charset=utf-8'],
@@ -93,7 +93,7 @@ describe('what no route serves', () => {
   });
 });
 
-describe('S29, S60: refusals say what is needed and nothing more', () => {
+describe('S29, S60: errors reveal only what the caller needs', () => {
   const everywhere = [
     'content-security-policy',
     'x-content-type-options',
@@ -108,9 +108,9 @@ describe('S29, S60: refusals say what is needed and nothing more', () => {
 
   it.each<[string, number, () => string]>([
     ['nothing there', 404, () => head('GET /nothing')],
-    ['nothing there for a browser', 404, () => head('GET /nothing?SECRET', 'Accept: text/html,*/*;q=0.8\r\n')],
-    ['a path that is not percent-encoding', 400, () => head('GET /e/%zz<script>alert(1)</script>')],
-    ['the same in the API', 400, () => head('GET /v1/elicitations/%zz"', authorized)],
+    ['an unknown path for a browser', 404, () => head('GET /nothing?SECRET', 'Accept: text/html,*/*;q=0.8\r\n')],
+    ['a path with invalid percent-encoding', 400, () => head('GET /e/%zz<script>alert(1)</script>')],
+    ['an API path with invalid percent-encoding', 400, () => head('GET /v1/elicitations/%zz"', authorized)],
     ['an overlong id', 404, () => head(`GET /v1/elicitations/${'x'.repeat(9000)}`, authorized)],
     ['a dot path', 404, () => head('GET /../../etc/passwd')],
     ['a double slash', 404, () => head('GET //evil.example/e/x')],
@@ -133,10 +133,14 @@ describe('S29, S60: refusals say what is needed and nothing more', () => {
     ['no credential', 401, () => post('/v1/elicitations', 'application/json', '{}')],
     ['another media type', 415, () => post('/v1/elicitations', 'text/xml', '<SECRET/>', authorized)],
     ['JSON to a page', 415, () => post(`/e/${elicitationId}/accept`, 'application/json', '{}')],
-    ['a page post from nowhere', 403, () => post('/e/x/accept', 'application/x-www-form-urlencoded', 'a=b')],
-    ['a sign-in that nobody began', 400, () => head('GET /login/callback/example-id?code=SECRET&state=SECRET')],
+    ['a form post without an origin', 403, () => post('/e/x/accept', 'application/x-www-form-urlencoded', 'a=b')],
     [
-      'a provider answer that nobody asked for',
+      'a sign-in callback without a login transaction',
+      400,
+      () => head('GET /login/callback/example-id?code=SECRET&state=SECRET'),
+    ],
+    [
+      'an OAuth callback without an authorization request',
       400,
       () => head('GET /callback/tracker/forge?code=SECRET&state=SECRET'),
     ],
@@ -148,7 +152,7 @@ describe('S29, S60: refusals say what is needed and nothing more', () => {
       /SECRET|<script>alert|FST_|fastify|node_modules|\.ts:\d|\bat \S+ \(|v?\d+\.\d+\.\d+/i,
     );
     expect(answer.headers.get('server') ?? answer.headers.get('x-powered-by')).toBeNull();
-    if (name === 'an expectation') return; // Answered by Node itself, without content.
+    if (name === 'an expectation') return; // Node itself responds, without a body.
     for (const header of everywhere) expect(answer.headers.get(header), header).not.toBeNull();
     expect(answer.headers.get('cache-control')).toBe('no-store');
     const type = answer.headers.get('content-type') ?? '';
@@ -157,7 +161,7 @@ describe('S29, S60: refusals say what is needed and nothing more', () => {
       expect(JSON.parse(answer.body)).toMatchObject({ requestId: expect.stringMatching(/^rq_/) });
   });
 
-  it('a request id is ours, whatever the caller sends', async () => {
+  it('the gateway creates the request id and ignores the caller’s', async () => {
     const mine = 'rq_mine\u001b[2J';
     const answer = await world.api.call('GET', '/v1/nothing', undefined, {
       'x-request-id': 'rq_mine',
@@ -166,14 +170,14 @@ describe('S29, S60: refusals say what is needed and nothing more', () => {
     expect(expectProblem(answer).requestId).not.toContain('mine');
   });
 
-  it('no other listener and no debugging route is there', async () => {
+  it('there is no other listener and no debugging route', async () => {
     for (const url of ['/metrics', '/docs', '/documentation', '/debug', '/.env', '/server-status', '/swagger.json'])
       expect((await fetch(`${address}${url}`)).status).toBe(404);
   });
 });
 
 describe('S30: no CORS', () => {
-  it('a preflight is refused and no answer carries CORS headers', async () => {
+  it('a preflight is refused and no response has CORS headers', async () => {
     const cors = 'Origin: https://app.example\r\nAccess-Control-Request-Method: POST\r\n';
     for (const [url, more] of [
       ['/v1/elicitations', authorized],
@@ -188,7 +192,7 @@ describe('S30: no CORS', () => {
   });
 });
 
-describe('S32, S59: Host and forwarding headers mean nothing', () => {
+describe('S32, S59: Host and forwarding headers are ignored', () => {
   const forged = [
     { host: 'evil.example' },
     { 'x-forwarded-host': 'evil.example', 'x-forwarded-proto': 'http', 'x-forwarded-port': '1' },
@@ -197,7 +201,7 @@ describe('S32, S59: Host and forwarding headers mean nothing', () => {
     { 'x-http-method-override': 'DELETE' },
   ];
 
-  it.each(forged)('in what is issued: %j', async headers => {
+  it.each(forged)('in issued URLs: %j', async headers => {
     const body = JSON.stringify(askFor(world, world.subject()));
     const lines = Object.entries(headers)
       .map(([name, value]) => `${name}: ${value}\r\n`)
@@ -212,7 +216,7 @@ describe('S32, S59: Host and forwarding headers mean nothing', () => {
     expect((JSON.parse(answer.body) as { url: string }).url).toMatch(new RegExp(`^${world.publicUrl}/e/`));
   });
 
-  it.each(forged)('in where sign-in leads: %j', async headers => {
+  it.each(forged)('in the sign-in redirect: %j', async headers => {
     const answer = await world.raw().get(`/login?e=${elicitationId}`, { headers });
     expect(answer.status).toBe(303);
     expect(new URL(answer.location ?? '').searchParams.get('redirect_uri')).toBe(
@@ -221,7 +225,7 @@ describe('S32, S59: Host and forwarding headers mean nothing', () => {
     expect(JSON.stringify(answer)).not.toContain('evil');
   });
 
-  it('in pages and redirects, nor does a request line with another host', async () => {
+  it('in pages and redirects, as is a request line with another host', async () => {
     const answer = await sendBytes(address, head(`GET http://evil.example/login?e=${elicitationId}`));
     expect(answer.headers.get('location')).not.toContain('evil');
     const page = await sendBytes(address, head(`GET http://evil.example/e/${elicitationId}`));

@@ -18,7 +18,7 @@ const newKey = (): string => {
 const withKey = (key: string) => ({ 'idempotency-key': key });
 
 describe('S43: Idempotency-Key', () => {
-  it('same key and body: the same answer, status included, from any replica', async () => {
+  it('the same key and body get the same status and body from any replica', async () => {
     const ask = askFor(world, world.subject());
     const key = newKey();
     const first = await world.api.issue(ask, withKey(key));
@@ -27,7 +27,7 @@ describe('S43: Idempotency-Key', () => {
     expect([second.status, second.body]).toEqual([first.status, first.body]);
   });
 
-  it('order and spaces of the JSON do not make it another body', async () => {
+  it('order and whitespace of the JSON do not matter', async () => {
     const ask = askFor(world, world.subject());
     const key = newKey();
     const first = await world.api.issue(ask, withKey(key));
@@ -36,7 +36,7 @@ describe('S43: Idempotency-Key', () => {
     expect(second.body).toEqual(first.body);
   });
 
-  it('other body: 422, and nothing happens', async () => {
+  it('another body gets 422 and has no effect', async () => {
     const subject = world.subject();
     const key = newKey();
     await world.api.issue(askFor(world, subject), withKey(key));
@@ -55,7 +55,7 @@ describe('S43: Idempotency-Key', () => {
     expect(theirs.body.elicitationId).not.toBe(mine.body.elicitationId);
   });
 
-  it('keeps its answer after the elicitation has ended', async () => {
+  it('keeps its response after the elicitation has ended', async () => {
     const subject = world.subject();
     const ask = askFor(world, subject);
     const key = newKey();
@@ -63,11 +63,11 @@ describe('S43: Idempotency-Key', () => {
     await connectAccount(world.raw(), first.body.elicitationId, subject);
     const replay = await world.api.issue(ask, withKey(key));
     expect([replay.status, replay.body]).toEqual([201, first.body]);
-    // Reading stays authoritative.
+    // Only a read is authoritative.
     expect((await world.api.read(replay.body.elicitationId)).body.status).toBe('completed');
   });
 
-  it('is free again after a refusal', async () => {
+  it('can be used again after a refused request', async () => {
     const subject = world.subject();
     const key = newKey();
     const refused = askFor(world, subject, { authorization: { provider: 'elsewhere' } });
@@ -75,7 +75,7 @@ describe('S43: Idempotency-Key', () => {
     expect((await world.api.issue(askFor(world, subject), withKey(key))).status).toBe(201);
   });
 
-  it('is not taken by a request that is not valid', async () => {
+  it('is not consumed by an invalid request', async () => {
     const key = newKey();
     expectProblem(await world.api.call('POST', '/v1/elicitations', {}, withKey(key)), 'invalid_request');
     expect((await world.api.issue(askFor(world, world.subject()), withKey(key))).status).toBe(201);
@@ -91,26 +91,57 @@ describe('S43: Idempotency-Key', () => {
     expectProblem(answer, 'invalid_request');
   });
 
-  it('fifty at once over two replicas: one elicitation; the others get it or are told to come back', async () => {
+  it('belongs to the subject: the same key for another user is another key', async () => {
+    const key = newKey();
+    const [mine, theirs] = [askFor(world, world.subject()), askFor(world, world.subject())];
+    const first = await world.api.issue(mine, withKey(key));
+    const second = await world.api.issue(theirs, withKey(key));
+    expect([first.status, second.status]).toEqual([201, 201]);
+    expect(second.body.elicitationId).not.toBe(first.body.elicitationId);
+    expect((await world.api.issue(mine, withKey(key))).body).toEqual(first.body);
+    expect((await world.api.issue(theirs, withKey(key))).body).toEqual(second.body);
+  });
+
+  it('repeats the response of a request that found an open elicitation or an existing connection', async () => {
+    const subject = world.subject();
+    const ask = askFor(world, subject);
+    const first = await world.api.issue(ask);
+    const [early, late] = [newKey(), newKey()];
+    const open = await world.api.issue(ask, withKey(early));
+    expect([open.status, open.body.elicitationId]).toEqual([200, first.body.elicitationId]);
+    await connectAccount(world.raw(), first.body.elicitationId, subject);
+    const existing = await world.api.issue(ask, withKey(late));
+    expect(existing.body).toMatchObject({ status: 'completed' });
+    expect((await world.api.remove(existing.body.outcome?.connectionId ?? '')).status).toBe(200);
+    for (const [key, before] of [
+      [early, open],
+      [late, existing],
+    ] as const) {
+      const again = await world.apiOf({ replica: 1 }).issue(ask, withKey(key));
+      expect([again.status, again.body]).toEqual([200, before.body]);
+      expectProblem(await world.api.issue({ ...ask, message: 'another' }, withKey(key)), 'idempotency_key_reused');
+    }
+  });
+
+  it('fifty concurrent requests over two replicas get the same elicitation', async () => {
     const subject = world.subject();
     const ask = askFor(world, subject);
     const key = newKey();
     const answers = await Promise.all(
       Array.from({ length: 50 }, (_, n) => world.apiOf({ replica: n % 2 }).issue(ask, withKey(key))),
     );
-    const issued = answers.filter(({ status }) => status === 201);
-    expect(new Set(issued.map(({ body }) => body.elicitationId)).size).toBe(1);
-    for (const answer of answers.filter(({ status }) => status !== 201)) expectProblem(answer, 'idempotency_in_flight');
+    const [first] = answers;
+    for (const { status, body } of answers) expect({ status, body }).toEqual({ status: 201, body: first?.body });
     const dump = await dumpRedis(world.redis.url);
     expect(
       Object.entries(dump).filter(
         ([name, value]) => /:el:/.test(name) && JSON.stringify(value).includes(`${subject}\\`),
       ),
     ).toHaveLength(1);
-    expect((await world.api.issue(ask, withKey(key))).body).toEqual(issued[0]?.body);
+    expect((await world.api.issue(ask, withKey(key))).body).toEqual(first?.body);
   });
 
-  it('fifty at once without a key: still one open elicitation for the same ask', async () => {
+  it('fifty concurrent requests without a key get one open elicitation for the same ask', async () => {
     const ask = askFor(world, world.subject());
     const answers = await Promise.all(Array.from({ length: 50 }, (_, n) => world.apiOf({ replica: n % 2 }).issue(ask)));
     expect(new Set(answers.map(({ body }) => body.elicitationId)).size).toBe(1);
@@ -118,7 +149,7 @@ describe('S43: Idempotency-Key', () => {
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(49);
   });
 
-  it('another key for the same ask meets the open one', async () => {
+  it('another key for the same ask gets the open elicitation', async () => {
     const ask = askFor(world, world.subject());
     const first = await world.api.issue(ask, withKey(newKey()));
     const second = await world.api.issue(ask, withKey(newKey()));

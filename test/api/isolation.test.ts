@@ -7,7 +7,7 @@ import { scrape, total } from '../support/scrape.ts';
 import { expireAccessToken } from '../support/token-expiry.ts';
 import { askFor, keyOf, startWorld, type World } from '../support/world.ts';
 
-/** More than there are places, and more than may wait for one provider on behalf of one MCP server. */
+/** More than the request slots, and more than the limit of waits for one provider per MCP server. */
 const READS = isShortRun ? 120 : 600;
 const IN_FLIGHT = READS - 20;
 const WAITING_SHARE = READS - 10;
@@ -34,7 +34,7 @@ afterAll(() => world?.[Symbol.asyncDispose]());
 const other = () => world.apiOf({ apiKey: keyOf('other') });
 const small = () => world.apiOf({ apiKey: keyOf('small') });
 
-/** A connection whose next token read asks the provider, which answers when the test lets it. */
+/** A connection whose next token read makes a refresh; the test delays the provider's response. */
 async function hangingConnection() {
   const { connectionId } = await connectPerson(world);
   await expireAccessToken(world.redis.url, connectionId, world.clock.now());
@@ -55,7 +55,7 @@ const head = (line: string, apiKey: string, length: number) =>
   `${line} HTTP/1.1\r\nhost: gate\r\nauthorization: Bearer ${apiKey}\r\n` +
   `${length > 0 ? 'content-type: application/json\r\n' : ''}content-length: ${length}\r\n\r\n`;
 
-/** The first answer with this status, or the last of many. */
+/** Returns the first response with this status. */
 async function until<T extends { status: number }>(ask: () => Promise<T>, status: number): Promise<T> {
   let answer = await ask();
   for (let n = 0; n < 500 && answer.status !== status; n += 1) answer = await ask();
@@ -65,19 +65,19 @@ const shed = async (labels: Record<string, string>) =>
   total(await scrape(world.gateways[0]), 'postern_requests_shed_total', labels);
 
 describe('S72: a provider that hangs', () => {
-  it('keeps neither another MCP server nor people waiting, nor the MCP server whose reads hang', async () => {
+  it('delays neither other MCP servers nor users, nor other requests of its own MCP server', async () => {
     const { connectionId, letGo } = await hangingConnection();
     const refused = Promise.withResolvers<void>();
     let refusals = 0;
     const isTooMany = (code: string | undefined) => code === 'overloaded' || code === 'too_many_concurrent_requests';
     const reads = Array.from({ length: READS }, async () => {
       let answer = await world.api.accessToken(connectionId);
-      // Came with too many others at once to be looked at.
+      // Refused because too many requests arrived at once.
       while (isTooMany(answer.body.code)) answer = await world.api.accessToken(connectionId);
       if (answer.status === 503 && ++refusals === READS - WAITING_SHARE) refused.resolve();
       return answer;
     });
-    // The others wait by now: the last of those that found no place has its answer.
+    // By now all admitted requests wait, because the last refused request has its response.
     await refused.promise;
     expect(world.gateways[0]?.deps.overload.inFlight).toBe(0);
 
@@ -105,21 +105,21 @@ describe('S72: a provider that hangs', () => {
 });
 
 describe('S72: the share of an MCP server', () => {
-  it('is taken before its body is read, refused with 429, and leaves the others alone', async () => {
+  it('is reserved before the body is read, refuses with 429, and does not affect others', async () => {
     const line = 'POST /v1/elicitations';
     const slow = Array.from({ length: SHARE }, () => send(head(line, keyOf('small'), 100)));
     const refused = await until(() => small().call('GET', '/v1/connections'), 429);
     expectProblem(refused, 'too_many_concurrent_requests');
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
     expect(await shed({ reason: 'share' })).toBeGreaterThan(0);
-    // A body that is too large is not even looked at.
+    // The gateway does not read a body that is too large.
     expectProblem(await small().call('POST', '/v1/elicitations', ' '.repeat(70_000)), 'too_many_concurrent_requests');
     expect((await other().issue(askFor(world, world.subject()))).status).toBe(201);
     for (const socket of slow) socket.destroy();
     expectProblem(await until(() => small().call('GET', '/v1/connections'), 400), 'invalid_request');
   });
 
-  it('is not touched by a JWT that only claims to be of the MCP server', async () => {
+  it('is not consumed by a JWT that only claims to be from the MCP server', async () => {
     const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
     const forged = `${part({ alg: 'ES256' })}.${part({ iss: 'small', sub: 'small' })}.${'A'.repeat(86)}`;
     const answers = await Promise.all(
@@ -131,7 +131,7 @@ describe('S72: the share of an MCP server', () => {
 });
 
 describe('S72: one TCP connection', () => {
-  it('has an eighth of the places, however many requests are sent on it ahead', async () => {
+  it('has an eighth of the slots, however many requests are pipelined', async () => {
     const { path, letGo } = await hangingConnection();
     const TOO_MANY = 5;
     const socket = send(head(`POST ${path}`, keyOf('tracker'), 0).repeat(ON_ONE_CONNECTION + TOO_MANY));

@@ -17,7 +17,7 @@ afterAll(() => world?.[Symbol.asyncDispose]());
 
 const samplesNow = () => scrape(world.gateways[0]);
 
-/** By how much a count grows while something happens. */
+/** Returns the increase of a counter during an action. */
 async function growth(happening: () => Promise<unknown>) {
   const before = await samplesNow();
   await happening();
@@ -26,7 +26,7 @@ async function growth(happening: () => Promise<unknown>) {
 }
 
 describe('metrics of one gateway', () => {
-  it('follow an authorization from issue to token, and the connection that serves the next ask', async () => {
+  it('follow an authorization from issue to token and to the reuse of its connection', async () => {
     const subject = world.subject();
     const grown = await growth(async () => {
       const { elicitationId } = await world.ask(subject);
@@ -38,7 +38,7 @@ describe('metrics of one gateway', () => {
     });
     const kind = 'authorization';
     expect(grown('postern_elicitations_issued_total', { kind, disposition: 'created' })).toBe(1);
-    expect(grown('postern_elicitations_issued_total', { kind, disposition: 'served' })).toBe(1);
+    expect(grown('postern_elicitations_issued_total', { kind, disposition: 'existing_connection' })).toBe(1);
     expect(grown('postern_elicitations_ended_total', { kind, outcome: 'completed', reason: 'none' })).toBe(1);
     expect(grown('postern_elicitation_decision_seconds_count', { kind, outcome: 'completed' })).toBe(1);
     expect(grown('postern_sign_ins_total', { result: 'signed_in' })).toBe(1);
@@ -64,7 +64,7 @@ describe('metrics of one gateway', () => {
     expect(grown('postern_redis_command_errors_total')).toBe(0);
   });
 
-  it('tell ends apart, and count somebody else at the browser and a wrong credential', async () => {
+  it('distinguish outcomes and count a wrong person and a wrong credential', async () => {
     const subject = world.subject();
     const grown = await growth(async () => {
       const declined = await world.ask(subject);
@@ -83,7 +83,7 @@ describe('metrics of one gateway', () => {
     expect(grown('postern_callers_refused_total')).toBe(1);
   });
 
-  it('show who waits, for as long as they wait', async () => {
+  it('count waiters while they wait', async () => {
     const { elicitationId } = await world.ask(world.subject());
     const waiting = world.api.read(elicitationId, 30);
     await expect.poll(async () => total(await samplesNow(), 'postern_waits_open')).toBe(1);
@@ -95,7 +95,7 @@ describe('metrics of one gateway', () => {
   });
 });
 
-describe('S53: whatever is sent, labels', () => {
+describe('S53: for all input, labels', () => {
   const path = fc.oneof(
     oddText.map(text => `/${encodeURIComponent(text.toWellFormed())}`),
     oddText.map(text => `/e/${encodeURIComponent(text.toWellFormed())}?wait=x&code=${'c'.repeat(30)}`),
@@ -122,7 +122,7 @@ describe('S53: whatever is sent, labels', () => {
     samples = await samplesNow();
   });
 
-  it('have few values, all of them ours', () => {
+  it('have few values, all defined by the gateway', () => {
     const { app } = world.gateways[0] ?? {};
     const routes = new Set(app === undefined ? [] : registeredRoutes(app).map(({ path }) => path));
     const ours = samples.filter(({ name }) => name.startsWith('postern_') && name !== 'postern_build_info');
@@ -145,11 +145,11 @@ describe('S53: whatever is sent, labels', () => {
     expect(ours.length).toBeLessThan(5000);
   });
 
-  it('name no person, no elicitation, no connection and no host', () => {
+  it('contain no user, elicitation, connection or host', () => {
     const { host } = new URL(world.provider.issuer);
     for (const { name, labels } of samples)
       for (const [label, value] of Object.entries(labels)) {
-        // The one label that names providers.
+        // The only label that names providers.
         if (name === 'postern_circuits_open' && label === 'name') continue;
         expect(value).not.toMatch(/el_|cn_|person-|alice|bob|tracker|forge|localhost|127\.0\.0\.1|@|CODE|STATE/);
         expect(value).not.toContain(host);

@@ -4,7 +4,7 @@ import { connectAccount } from '../support/person-at-gateway.ts';
 import { scrape, total } from '../support/scrape.ts';
 import { askFor, keyOf, startWorld, type World } from '../support/world.ts';
 
-/** Shares of it: new work 14, reads 17. */
+/** Of these, new work may use 14 and reads 17. */
 const IN_FLIGHT = 20;
 const WAITS = 2;
 const STREAMS = 1;
@@ -28,19 +28,18 @@ const get = (path: string, headers: Record<string, string> = {}) =>
   fetch(`${gateway().address}${path}`, { redirect: 'manual', headers });
 const UNKNOWN = `el_00${'c'.repeat(43)}`;
 
-/** Requests that are worked on and do not end before the block does. */
+/** Keeps requests in flight until the end of the block. */
 function busyWith(count: number): Disposable {
-  const { overload } = gateway().deps;
-  for (let n = 0; n < count; n += 1) overload.enter();
-  return {
-    [Symbol.dispose]() {
-      for (let n = 0; n < count; n += 1) overload.leave();
-    },
-  };
+  const stack = new DisposableStack();
+  for (let n = 0; n < count; n += 1) {
+    const permit = stack.use(gateway().deps.overload.permit({}));
+    permit?.enter();
+  }
+  return stack;
 }
 
-describe('L3: a process that has enough to do', () => {
-  it('turns new work away first, then reads, and last what somebody has begun; health never', async () => {
+describe('L3: an overloaded process', () => {
+  it('sheds new work first, then reads, then flows in progress, and never health checks', async () => {
     const subject = world.subject();
     const { elicitationId } = await world.ask(subject);
     const statuses = async () => ({
@@ -70,7 +69,7 @@ describe('L3: a process that has enough to do', () => {
     expect(await statuses()).toEqual(free);
   });
 
-  it('says so in the words of the contract, and when to come back', async () => {
+  it('responds as in the contract with Retry-After', async () => {
     using _ = busyWith(IN_FLIGHT);
     const seconds = new Set<number>();
     for (let n = 0; n < 40; n += 1) {
@@ -84,7 +83,7 @@ describe('L3: a process that has enough to do', () => {
     expect(Math.max(...seconds)).toBeLessThanOrEqual(5);
   });
 
-  it('looks at nothing before: neither the credential nor the body', async () => {
+  it('sheds before it checks the credential or reads the body', async () => {
     using _ = busyWith(IN_FLIGHT);
     const wrong = world.apiOf({ apiKey: 'wrong' });
     expectProblem(await wrong.read(UNKNOWN), 'overloaded');
@@ -92,7 +91,7 @@ describe('L3: a process that has enough to do', () => {
     expectProblem(await world.api.call('POST', '/v1/elicitations', ' '.repeat(70_000)), 'overloaded');
   });
 
-  it('shows people a page, with the headers of every page', async () => {
+  it('shows users a page with the usual headers', async () => {
     using _ = busyWith(IN_FLIGHT);
     for (const path of [`/e/${UNKNOWN}`, '/me', '/callback/tracker/forge?code=x&state=y']) {
       const page = await get(path, { accept: 'text/html' });
@@ -104,7 +103,7 @@ describe('L3: a process that has enough to do', () => {
     }
   });
 
-  it('counts what it turned away, and says it once in the log', async () => {
+  it('counts shed requests and logs the start once', async () => {
     const before = await scrape(gateway());
     {
       using _ = busyWith(IN_FLIGHT);
@@ -122,7 +121,7 @@ describe('L3: a process that has enough to do', () => {
     expect(world.log()).toContain('"overload.shed"');
   });
 
-  it('a flow that was begun is finished while new work is turned away', async () => {
+  it('completes a flow in progress while new work is shed', async () => {
     const subject = world.subject();
     const { elicitationId } = await world.ask(subject);
     using _ = busyWith(14);
@@ -134,22 +133,22 @@ describe('L3: a process that has enough to do', () => {
   });
 });
 
-describe('L3: what waits', () => {
-  it('has a limit of its own and takes up no place of those who are worked for', async () => {
+describe('L3: waiting reads', () => {
+  it('have their own limit and take no request slots', async () => {
     const { elicitationId } = await world.ask(world.subject());
     const waiting = Array.from({ length: WAITS }, () => world.api.read(elicitationId, 50));
     await refusedAt(() => world.api.read(elicitationId, 1));
     expect(gateway().deps.overload.inFlight).toBe(0);
     expectProblem(await world.api.read(elicitationId, 50), 'overloaded');
     expect((await world.api.read(elicitationId)).status).toBe(200);
-    // In order not to wait, and so is one that says so at length.
+    // `wait=0` means a plain read, also in a longer notation.
     expect((await world.api.read(elicitationId, 0)).status).toBe(200);
     await world.api.cancel(elicitationId);
     for (const answer of await Promise.all(waiting)) expect(answer.body.status).toBe('cancelled');
     expect((await world.api.read(elicitationId, 1)).status).toBe(200);
   });
 
-  it('event streams likewise', async () => {
+  it('and event streams likewise', async () => {
     const open = () => get('/v1/events', { authorization: `Bearer ${keyOf('tracker')}` });
     const first = await open();
     expect(first.status).toBe(200);
@@ -158,7 +157,7 @@ describe('L3: what waits', () => {
     expect(await refused.json()).toMatchObject({ code: 'overloaded' });
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
     await first.body?.cancel();
-    // Its place is free once the gateway has noticed.
+    // The slot becomes free when the gateway notices the disconnect.
     let again = await open();
     while (again.status !== 200) {
       await again.body?.cancel();
@@ -172,11 +171,11 @@ describe('L3: what waits', () => {
   }
 });
 
-describe('R6: a Redis that answers nobody', () => {
-  it('holds only as many requests as there is room for; the others hear at once; nothing is left behind', async () => {
+describe('R6: a Redis that accepts connections but never answers', () => {
+  it('the gateway holds requests up to its limit, sheds the others immediately and leaks none', async () => {
     await using own = await startWorld({ isRedisKilled: true, config: { overload } });
     const { server } = own.redis;
-    if (server === undefined) throw new Error('this world has no Redis of its own');
+    if (server === undefined) throw new Error('this world has no private Redis');
     const { elicitationId } = await own.ask(own.subject());
     const { address, deps } = gateway(own);
     const status = async (path: string) => (await fetch(`${address}${path}`)).status;
@@ -203,6 +202,6 @@ describe('R6: a Redis that answers nobody', () => {
 
 describe('connections', () => {
   it('are bounded', () => {
-    expect(gateway().app.server.maxConnections).toBe(gateway().deps.config.overload.connections);
+    expect(gateway().httpServer.maxConnections).toBe(gateway().deps.config.overload.connections);
   });
 });

@@ -1,4 +1,4 @@
-/** What packages/payment signs, packages/mcp verifies: they share nothing but docs/receipts.md. */
+/** packages/mcp verifies the receipts that packages/payment signs. The two share only docs/receipts.md. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import {
@@ -31,7 +31,6 @@ const verifier = verifierOf(keySetOf(receipts));
 const sign = (elicitation: CompletedElicitation) => receipts.sign({ mcpServerId: MCP_SERVER, elicitation });
 
 const base = {
-  layout: 1,
   elicitationId: `el_7f${'B'.repeat(43)}`,
   version: 3,
   mcpServerId: MCP_SERVER,
@@ -99,8 +98,8 @@ const confirmationTerms: fc.Arbitrary<ConfirmationTerms> = fc.record({
   danger: fc.constantFrom('normal', 'caution', 'destructive'),
 });
 
-describe('whatever was approved', () => {
-  it('as a payment is verified, with the digest that the MCP server makes of its own terms', async () => {
+describe('a receipt verifies', () => {
+  it('for a payment with the digest that the MCP server computes from its own terms', async () => {
     await fc.assert(
       fc.asyncProperty(paymentTerms, async terms => {
         const { items, ...others } = terms;
@@ -120,7 +119,7 @@ describe('whatever was approved', () => {
     );
   });
 
-  it('as a confirmation likewise', async () => {
+  it('for a confirmation likewise', async () => {
     await fc.assert(
       fc.asyncProperty(confirmationTerms, async terms => {
         const asked = { ...terms, facts: [...terms.facts] };
@@ -144,13 +143,13 @@ describe('a receipt is refused', () => {
     await expect(other.verify(await sign(paid(terms)))).rejects.toMatchObject({ code: 'wrong_audience' });
   });
 
-  it('when it is of another gateway, whatever it calls itself', async () => {
+  it('if another gateway signed it, whatever its issuer claims', async () => {
     const other = receiptsOf({ ...(await newReceiptKey()), kid: key.kid });
     const receipt = await other.sign({ mcpServerId: MCP_SERVER, elicitation: paid(terms) });
     await expect(verifier.verify(receipt)).rejects.toMatchObject({ code: 'wrong_signature' });
   });
 
-  it('for another amount or another person than was asked', async () => {
+  it('for another amount or another user', async () => {
     const receipt = await sign(paid(terms));
     const amount = { currency: 'EUR', minorUnits: 2491 };
     await expect(verifier.verify(receipt, { amount })).rejects.toMatchObject({ code: 'wrong_amount' });
@@ -159,7 +158,7 @@ describe('a receipt is refused', () => {
   });
 });
 
-it('after a rotation both keys verify; after the old one is removed, only the new one', async () => {
+it('after a key rotation both keys verify, and after the removal only the new one', async () => {
   const next = await newReceiptKey();
   const { d: _, ...retired } = key.key;
   const rotated = receiptsOf(next, { kid: key.kid, key: retired });
@@ -174,7 +173,7 @@ it('after a rotation both keys verify; after the old one is removed, only the ne
   await expect(onlyNext.verify(before)).rejects.toMatchObject({ code: 'unknown_key' });
 });
 
-it('the worked example of docs/receipts.md verifies with what stands there', async () => {
+it('the worked example of docs/receipts.md verifies with its own values', async () => {
   const document = readFileSync(join(import.meta.dirname, '../../docs/receipts.md'), 'utf8');
   const example = document.slice(document.indexOf('## Worked example'));
   const blocks = [...example.matchAll(/```(?:json|text)\n(.*?)```/gs)].map(([, block]) => block ?? '');

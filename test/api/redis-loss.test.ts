@@ -12,12 +12,12 @@ afterEach(() => world?.[Symbol.asyncDispose]());
 
 const redis = () => {
   const { server } = world.redis;
-  if (server === undefined) throw new Error('this world has no Redis of its own');
+  if (server === undefined) throw new Error('this world has no private Redis');
   return server;
 };
 const health = (path: string) => fetch(`${world.gateways[0]?.address}${path}`);
 
-/** A dump in which the connection has been used; every other member of it as it was. */
+/** Returns the dump with a new last use of the connection and no other change. */
 function withLastUse(dump: Record<string, unknown>, connectionId: string, use: RegExp): Record<string, unknown> {
   const keys = Object.keys(dump).filter(key => key.endsWith(`:cn:${connectionId.slice(5)}`));
   expect(keys).toHaveLength(1);
@@ -33,7 +33,7 @@ async function untilReady(): Promise<void> {
 }
 
 describe('S61: without Redis', () => {
-  it('every call is 503 with Retry-After, nothing succeeds, and afterwards everything is there once', async () => {
+  it('every call gets 503 with Retry-After, and afterwards each effect exists once', async () => {
     const subject = world.subject();
     const { elicitationId } = await world.ask(subject);
     await connectAccount(world.raw(), elicitationId, subject);
@@ -74,7 +74,7 @@ describe('S61: without Redis', () => {
     expect((await world.api.read(elicitationId)).body.status).toBe('completed');
     expect((await world.api.read(pending.elicitationId)).body.status).toBe('pending');
     expect(await dumpRedis(world.redis.url)).toEqual(before);
-    // Who took the token is written down, once, and nothing else with it.
+    // Only the use of the token was recorded, once.
     expect((await world.api.accessToken(connectionId)).status).toBe(200);
     const used = await dumpRedis(world.redis.url);
     expect(used).toEqual(withLastUse(before, connectionId, /^\d{13} \{"mcpServerId":"tracker"\}$/));
@@ -84,20 +84,20 @@ describe('S61: without Redis', () => {
     const again = await world.api.issue(ask, key);
     expect([issued.status, again.body]).toEqual([201, issued.body]);
     expect((await world.api.cancel(pending.elicitationId)).body.status).toBe('cancelled');
-    // Who waited through it was told the truth or told to come back.
+    // The waiting read returns either the committed status or 503 with a retry.
     const waited = await waiting;
     if (waited.status === 200) expect(waited.body.status).toBe('cancelled');
     else expectProblem(waited, 'unavailable');
   });
 
-  it('a frozen Redis is as good as none, and what was asked of it happens at most once', async () => {
+  it('calls to a frozen Redis get 503 and take effect at most once', async () => {
     const subject = world.subject();
     redis().suspend();
     expectProblem(await world.api.issue(askFor(world, subject)), 'unavailable');
     expect((await health('/readyz')).status).toBe(503);
     redis().resume();
     await untilReady();
-    // Whether the first one came through after all shows in the status: 201 or 200, one elicitation either way.
+    // The status shows whether the first request took effect: 201 or 200, with one elicitation either way.
     const retried = await world.api.issue(askFor(world, subject));
     expectInContract('issueElicitation', retried);
     expect([200, 201]).toContain(retried.status);

@@ -13,13 +13,13 @@ beforeAll(async () => {
 afterAll(() => world?.[Symbol.asyncDispose]());
 
 interface SealedKey {
-  /** `cn`, `once`, …: what stands after the shard. */
+  /** The part of the key after the shard: `cn`, `once`, …. */
   readonly room: string;
-  /** Milliseconds until Redis deletes it; undefined when it does not. */
+  /** Milliseconds until Redis deletes it; undefined without an expiry. */
   readonly left: number | undefined;
 }
 
-/** Every key in Redis that holds something sealed. */
+/** Every key in Redis with a sealed value. */
 async function sealedKeys(): Promise<SealedKey[]> {
   const dump = await dumpRedis(world.redis.url);
   return Object.entries(dump).flatMap(([key, entry]) => {
@@ -30,7 +30,7 @@ async function sealedKeys(): Promise<SealedKey[]> {
 }
 const rooms = async () => (await sealedKeys()).map(({ room }) => room);
 
-/** Somebody who has agreed and is at the provider: a transaction is sealed. */
+/** A user who has accepted and is at the provider, which leaves a sealed transaction. */
 async function leaving() {
   const user = world.subject();
   const { elicitationId } = await world.ask(user);
@@ -47,27 +47,24 @@ async function connected(): Promise<string> {
   return (await world.api.read(elicitationId)).body.outcome?.connectionId ?? '';
 }
 
-describe('S52: what is sealed', () => {
-  it.each(['decline', 'cancel', 'silence'])(
-    'for a transaction ends by itself within minutes, with %s',
-    async ending => {
-      const { elicitationId, browser } = await leaving();
-      if (ending === 'cancel') await world.api.cancel(elicitationId);
-      if (ending === 'decline') {
-        const form = { csrf_token: await browser.csrfToken(elicitationId) };
-        await browser.post(`/e/${elicitationId}/decline`, { form });
-      }
-      const kept = await sealedKeys();
-      expect(kept.length).toBeGreaterThan(0);
-      for (const { room, left } of kept) {
-        expect(room).toBe('once');
-        expect(left).toBeGreaterThan(0);
-        expect(left).toBeLessThanOrEqual(15 * MINUTE);
-      }
-    },
-  );
+describe('S52: a sealed value', () => {
+  it.each(['decline', 'cancel', 'silence'])('of a transaction expires within minutes, with %s', async ending => {
+    const { elicitationId, browser } = await leaving();
+    if (ending === 'cancel') await world.api.cancel(elicitationId);
+    if (ending === 'decline') {
+      const form = { csrf_token: await browser.csrfToken(elicitationId) };
+      await browser.post(`/e/${elicitationId}/decline`, { form });
+    }
+    const kept = await sealedKeys();
+    expect(kept.length).toBeGreaterThan(0);
+    for (const { room, left } of kept) {
+      expect(room).toBe('once');
+      expect(left).toBeGreaterThan(0);
+      expect(left).toBeLessThanOrEqual(15 * MINUTE);
+    }
+  });
 
-  it('for a transaction is gone once its code is exchanged; then there is one value, and none when disconnected', async () => {
+  it('of a transaction is deleted with the token exchange; one value remains until the user disconnects', async () => {
     const before = await rooms();
     const connectionId = await connected();
     expect((await rooms()).sort()).toEqual([...before, 'cn'].sort());
@@ -76,7 +73,7 @@ describe('S52: what is sealed', () => {
     expect(await rooms()).toEqual(before);
   });
 
-  it('of a connection that is gone ends by itself while the provider is down', async () => {
+  it('of a deleted connection expires even while the provider is down', async () => {
     const connectionId = await connected();
     world.provider.fault({ endpoint: 'revocation', status: 503 });
     expect((await world.api.remove(connectionId)).body.revocation).toBe('pending');

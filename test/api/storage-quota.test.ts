@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => world?.[Symbol.asyncDispose]());
 
-/** Somebody whom the MCP server has made up, so that nobody's own limit is used up; always in the same shard. */
+/** Invents a subject, so that no real user's quota is used. The shard is always the same. */
 function invented(): string {
   for (;;) {
     const subject = `invented-${crypto.randomUUID()}`;
@@ -34,7 +34,7 @@ function largeForm(user: string) {
 }
 
 describe('the storage quota of an MCP server', () => {
-  it('S73: an MCP server that invents people gets 429 with a code on every replica, and another goes on', async () => {
+  it('S73: an MCP server that invents subjects gets 429 on every replica, and others are not affected', async () => {
     const [first, second] = [0, 1].map(replica => world.apiOf({ apiKey: keyOf('hoarder'), replica }));
     if (first === undefined || second === undefined) throw new Error('Expected two replicas.');
     let accepted = 0;
@@ -53,7 +53,7 @@ describe('the storage quota of an MCP server', () => {
     expect(world.log()).toContain('"event":"quota.exceeded"');
   });
 
-  it('S73: a refused ask leaves its Idempotency-Key free', async () => {
+  it('S73: a refused request does not consume its Idempotency-Key', async () => {
     const hoarder = world.apiOf({ apiKey: keyOf('hoarder') });
     const key = { 'idempotency-key': crypto.randomUUID() };
     expectProblem(await hoarder.issue(largeForm(invented()), key), 'quota_exceeded');

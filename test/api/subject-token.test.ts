@@ -1,3 +1,4 @@
+import { createHash, randomBytes } from 'node:crypto';
 import {
   createCookieJar,
   driveAuthorization,
@@ -43,8 +44,9 @@ interface Tokens {
   readonly id_token: string;
 }
 
-/** What an MCP client does before it calls an MCP server: authorization code flow with a resource indicator (RFC 8707). */
+/** Gets an access token like an MCP client: authorization code flow with a resource indicator (RFC 8707). */
 async function tokensFor(provider: TestProvider, user: string, resource: string): Promise<Tokens> {
+  const verifier = randomBytes(32).toString('base64url');
   const url = new URL('/auth', provider.issuer);
   url.search = new URLSearchParams({
     client_id: CLIENT.clientId,
@@ -52,6 +54,8 @@ async function tokensFor(provider: TestProvider, user: string, resource: string)
     redirect_uri: CLIENT.redirectUris[0] ?? '',
     scope: 'openid',
     resource,
+    code_challenge_method: 'S256',
+    code_challenge: createHash('sha256').update(verifier).digest('base64url'),
   }).toString();
   const callback = await driveAuthorization(url, user, { jar: createCookieJar() });
   const answer = await fetch(new URL('/token', provider.issuer), {
@@ -64,6 +68,7 @@ async function tokensFor(provider: TestProvider, user: string, resource: string)
       code: callback.searchParams.get('code') ?? '',
       redirect_uri: CLIENT.redirectUris[0] ?? '',
       resource,
+      code_verifier: verifier,
     }),
   });
   if (!answer.ok) throw new Error(`the provider answered ${answer.status}`);
@@ -77,8 +82,8 @@ const issueWith = (accessToken: string) =>
     authorization: { provider: 'forge', scopes: ['repo'] },
   });
 
-describe('S05: the subject by its access token', () => {
-  it('is the same as the one named by issuer and subject', async () => {
+describe('S05: a subject named by an access token', () => {
+  it('equals the subject named by issuer and sub', async () => {
     const { access_token } = await tokensFor(world.identityProvider, 'alice', AUDIENCE);
     const byToken = await issueWith(access_token);
     expectInContract('issueElicitation', byToken);
@@ -130,7 +135,7 @@ describe('S05: the subject by its access token', () => {
       expectProblem(await issueWith(token), 'subject_token_invalid');
   });
 
-  it('signed by anybody else in the name of the issuer is refused', async () => {
+  it('with a foreign signature in the name of the issuer is refused', async () => {
     const { privateKey, publicKey } = await generateKeyPair('ES256', { extractable: true });
     const now = Math.floor(Date.now() / 1000);
     const claims = { iss: world.identityProvider.issuer, sub: 'alice', aud: AUDIENCE, iat: now, exp: now + 60 };
@@ -150,7 +155,7 @@ describe('S05: the subject by its access token', () => {
     expectProblem(await issueWith(token), 'subject_token_invalid');
   });
 
-  it('that names no issuer is refused', async () => {
+  it('without an issuer is refused', async () => {
     expectProblem(await issueWith(new UnsecuredJWT({}).encode()), 'issuer_not_allowed');
   });
 
@@ -180,7 +185,7 @@ describe('S05: the subject by its access token', () => {
     expectProblem(answer, 'subject_token_invalid');
   });
 
-  it('whose issuer does not answer is a matter of the issuer: 502, and the next try works', async () => {
+  it('whose issuer does not respond gets 502, and a retry works', async () => {
     await using fresh = await startWorld({ identityProvider: { clients: clientsOf('http://localhost:1') } });
     const { access_token } = await tokensFor(fresh.identityProvider, 'alice', AUDIENCE);
     const body = {

@@ -7,7 +7,7 @@ import { type Answer, askFor, keyOf, startWorld, type World } from '../support/w
 
 let world: World;
 let subject = '';
-/** What the MCP server `tracker` owns. */
+/** Records of the MCP server `tracker`. */
 let own = { elicitationId: '', connectionId: '', credentialId: '' };
 
 beforeAll(async () => {
@@ -42,7 +42,7 @@ async function saved(): Promise<string> {
   return (await world.api.read(elicitationId)).body.outcome?.credentialId ?? '';
 }
 
-/** What an MCP server can see of an answer, without what is new for every request. */
+/** The visible parts of a response, without those that differ for every request. */
 function visible(answer: Answer<unknown>) {
   const { requestId: _, ...body } = answer.body as { requestId: string };
   const headers = Object.fromEntries(
@@ -59,7 +59,7 @@ function idIn(path: string): string {
   if (path.includes('{elicitationId}')) return own.elicitationId;
   return path.includes('{credentialId}') ? own.credentialId : own.connectionId;
 }
-/** Ids that nobody owns: of the same shard, of another, malformed, of the other kind. */
+/** Ids without an owner: in the same shard, in another shard, malformed, of another kind. */
 const unknownIds = (id: string) => [
   `${id.slice(0, -1)}${id.endsWith('A') ? 'E' : 'A'}`,
   `${id.slice(0, 3)}${id.slice(3, 5) === '00' ? '01' : '00'}${id.slice(5)}`,
@@ -70,11 +70,11 @@ const unknownIds = (id: string) => [
   'x'.repeat(3000),
 ];
 
-describe('S42: MCP servers see nothing of each other', () => {
+describe('S42: MCP servers are isolated from each other', () => {
   it.each(byId)(
-    '%s: a foreign id is answered to the byte like an unknown one, and changes nothing',
+    '%s: a foreign id gets the same bytes as an unknown one and changes nothing',
     async (name, operation) => {
-      // An MCP server that may call verify at all, where that is the call.
+      // For `verify`, an MCP server that may call it.
       const api = apiOf(name === 'verifyElicitation' ? 'application' : 'other');
       const call = (id: string, query = '') =>
         api.call(operation.method, operation.path.replace(/\{[^}]+\}/, id) + query, bodies[name]);
@@ -88,15 +88,18 @@ describe('S42: MCP servers see nothing of each other', () => {
     },
   );
 
-  it.each(byId.filter(([name]) => name !== 'verifyElicitation'))('%s: the owner is answered', async (_, operation) => {
-    const answer = await apiOf('tracker').call(
-      operation.method,
-      operation.path.replace(/\{[^}]+\}/, idIn(operation.path)),
-    );
-    expect(answer.status).not.toBe(404);
-  });
+  it.each(byId.filter(([name]) => name !== 'verifyElicitation'))(
+    '%s: the owner gets a response',
+    async (_, operation) => {
+      const answer = await apiOf('tracker').call(
+        operation.method,
+        operation.path.replace(/\{[^}]+\}/, idIn(operation.path)),
+      );
+      expect(answer.status).not.toBe(404);
+    },
+  );
 
-  it('a connection of one is neither listed nor used for another', async () => {
+  it('a connection is neither listed nor used for another MCP server', async () => {
     const query = new URLSearchParams({ issuer: world.identityProvider.issuer, subject });
     const list = await apiOf('other').call('GET', `/v1/connections?${query}`);
     expect(list.body).toEqual({ connections: [] });
@@ -105,7 +108,7 @@ describe('S42: MCP servers see nothing of each other', () => {
     expect(issued.body.outcome).toBeUndefined();
   });
 
-  it('the open ask of one is not given to another', async () => {
+  it('an open elicitation is not reused for another MCP server', async () => {
     const someone = world.subject();
     const [mine, theirs] = [
       await apiOf('tracker').issue(askFor(world, someone)),
@@ -115,12 +118,12 @@ describe('S42: MCP servers see nothing of each other', () => {
     expect(theirs.body.elicitationId).not.toBe(mine.body.elicitationId);
   });
 
-  it('connections are shared only in a group that the operator declared, and only as far as each may go', async () => {
+  it('connections are shared only in a configured group and within each member’s permissions', async () => {
     const shared = await connected('friend');
     expect(shared.connectionId).not.toBe(own.connectionId);
     expect((await apiOf('sibling').accessToken(shared.connectionId)).status).toBe(200);
     expect((await apiOf('sibling').issue(askFor(world, subject))).body.outcome?.connectionId).toBe(shared.connectionId);
-    // The elicitation that brought it stays its own.
+    // The elicitation that created the connection still belongs to its MCP server only.
     expect((await apiOf('sibling').read(shared.elicitationId)).status).toBe(404);
     expect((await apiOf('narrow').accessToken(shared.connectionId)).status).toBe(404);
     expect((await apiOf('tracker').accessToken(shared.connectionId)).status).toBe(404);

@@ -9,20 +9,20 @@ import { askFor, startWorld, type World } from '../support/world.ts';
 let receiver: OtlpReceiver;
 let world: World;
 let endpoint: GatedEndpoint;
-let told: WebhookReceiver;
+let webhookReceiver: WebhookReceiver;
 beforeAll(async () => {
   receiver = await startOtlpReceiver();
-  told = await startWebhookReceiver();
+  webhookReceiver = await startWebhookReceiver();
   world = await startWorld({
     config: { telemetry: { otlpEndpoint: receiver.url } },
-    mcpServer: { webhooks: [{ id: 'ends', url: told.url, secrets: [told.secret] }] },
+    mcpServer: { webhooks: [{ id: 'ends', url: webhookReceiver.url, secrets: [webhookReceiver.secret] }] },
   });
   endpoint = await startGatedEndpoint(world, { postern: { holdMs: 0 } });
 });
 afterAll(async () => {
   await endpoint?.[Symbol.asyncDispose]();
   await world?.[Symbol.asyncDispose]();
-  await told?.[Symbol.asyncDispose]();
+  await webhookReceiver?.[Symbol.asyncDispose]();
   await receiver?.[Symbol.asyncDispose]();
 });
 
@@ -30,14 +30,14 @@ const TRACE_ID = '0af7651916cd43dd8448eb211c80319c';
 const SPAN_ID = 'b7ad6b7169203331';
 const meta = { traceparent: `00-${TRACE_ID}-${SPAN_ID}-01`, tracestate: 'vendor=1' };
 
-/** The spans that fit, once one has arrived. */
+/** The matching spans, once one has arrived. */
 async function arrived(fits: (span: ReceivedSpan) => boolean): Promise<readonly ReceivedSpan[]> {
   await expect.poll(() => receiver.spans.some(fits)).toBe(true);
   return receiver.spans.filter(fits);
 }
 
-describe('one elicitation, followed by its traces', () => {
-  it('from the MCP request through API, pages and provider to the token', async () => {
+describe('the traces of one elicitation', () => {
+  it('lead from the MCP request through API, pages and provider to the token', async () => {
     const subject = world.subject();
     const first = await modernCall(endpoint.url, { tool: 'connect', subject, meta });
     const { url, key, requestState } = urlRequestOf(first);
@@ -47,7 +47,7 @@ describe('one elicitation, followed by its traces', () => {
     const done = await modernCall(endpoint.url, { tool: 'connect', subject, meta, requestState, inputResponses });
     expect(done.text).toBe('accept alice');
 
-    // The trace of the MCP client: both of its requests, what they asked of the gateway, and what that did.
+    // The trace of the MCP client: both of its requests, the resulting gateway calls, and their internal spans.
     await arrived(({ name }) => name === 'POST /v1/connections/:connectionId/access-token');
     const ofClient = receiver.spans.filter(({ traceId }) => traceId === TRACE_ID);
     const issued = ofClient.find(({ name }) => name === 'POST /v1/elicitations');
@@ -70,7 +70,7 @@ describe('one elicitation, followed by its traces', () => {
     });
     expect(ofClient.map(({ name }) => name)).toContain('POST /v1/connections/:connectionId/access-token');
 
-    // The person's requests are traces of their own. Each that is about the elicitation leads to where it was issued.
+    // The user's requests are separate traces. Those about the elicitation link to its issue request.
     const pages = await arrived(
       ({ name, attributes }) =>
         name.endsWith('/e/:elicitationId/accept') && attributes['postern.elicitation_id'] === elicitationId,
@@ -82,7 +82,7 @@ describe('one elicitation, followed by its traces', () => {
     const [callback] = await arrived(({ name }) => name === 'GET /callback/:mcpServerId/:provider');
     expect(callback?.links).toMatchObject([{ traceId: TRACE_ID, spanId: verb?.spanId }]);
 
-    // The code is exchanged at the provider within the request that brought it.
+    // The code exchange belongs to the trace of the callback request.
     const ofCallback = receiver.spans.filter(({ traceId }) => traceId === callback?.traceId);
     expect(ofCallback.find(({ name }) => name === 'POST provider')?.attributes).toMatchObject({
       'server.address': new URL(world.provider.issuer).hostname,
@@ -92,7 +92,7 @@ describe('one elicitation, followed by its traces', () => {
     expect(ofCallback.map(({ name }) => name)).toContain('redis transitionElicitation');
   });
 
-  it('a caller that names no trace, or none that is one, begins one; a browser always does', async () => {
+  it('start anew for a caller without a valid trace context and for every browser', async () => {
     const ask = () => askFor(world, world.subject());
     const hostile = [
       meta.traceparent.toUpperCase(),
@@ -118,7 +118,7 @@ describe('one elicitation, followed by its traces', () => {
     expect(pages.map(({ traceId }) => traceId.slice(0, 4))).not.toContain('1af7');
   });
 
-  it('what its caller does not want recorded is not', async () => {
+  it('omit requests that the caller marked as not sampled', async () => {
     const traceparent = `00-${TRACE_ID.replace('0af7', '2af7')}-${SPAN_ID}-00`;
     const unrecorded = await world.api.issue(askFor(world, world.subject()), { traceparent });
     const { elicitationId } = (await world.api.issue(askFor(world, world.subject()))).body;
@@ -127,7 +127,7 @@ describe('one elicitation, followed by its traces', () => {
     expect(receiver.wire()).not.toContain('2af76519');
   });
 
-  it('who is not authenticated leaves no span', async () => {
+  it('contain no spans of unauthenticated requests', async () => {
     const traceparent = meta.traceparent.replace('0af7', '3af7');
     await world.apiOf({ apiKey: 'wrong' }).call('GET', '/v1/connections', undefined, { traceparent });
     const { elicitationId } = (await world.api.issue(askFor(world, world.subject()))).body;
@@ -136,7 +136,7 @@ describe('one elicitation, followed by its traces', () => {
   });
 });
 
-it('a webhook is a trace of its own that leads to where its elicitation was issued', async () => {
+it('a webhook has its own trace with a link to the issue request', async () => {
   const { elicitationId } = (await world.api.issue(askFor(world, world.subject()))).body;
   await world.api.cancel(elicitationId);
   const about = (wanted: string) => (span: ReceivedSpan) =>
@@ -155,7 +155,7 @@ it('a webhook is a trace of its own that leads to where its elicitation was issu
   });
 });
 
-it('S53: no span carries a person, a query, a code, a token or a cookie', async () => {
+it('S53: no span contains a user, a query, a code, a token or a cookie', async () => {
   const subject = world.subject();
   const { elicitationId } = await world.ask(subject);
   const browser = world.raw();

@@ -26,20 +26,20 @@ describe('S48: waiting reads', () => {
     expect(answer.body.status).toBe('completed');
   });
 
-  it('answer when it is cancelled, all of them, on every replica', async () => {
+  it('all answer on every replica when the elicitation is cancelled', async () => {
     const { elicitationId } = await world.ask(world.subject());
     const waiting = Array.from({ length: 20 }, (_, n) => world.apiOf({ replica: n % 2 }).read(elicitationId, LONG));
     await world.api.cancel(elicitationId);
     expect((await Promise.all(waiting)).map(({ body }) => body.status)).toEqual(waiting.map(() => 'cancelled'));
   });
 
-  it('answer at once about what has ended', async () => {
+  it('answer immediately for an ended elicitation', async () => {
     const { elicitationId } = await world.ask(world.subject());
     await world.api.cancel(elicitationId);
     expect((await world.api.read(elicitationId, LONG)).body.status).toBe('cancelled');
   });
 
-  it('answer as it stands when the time is over', async () => {
+  it('answer with the current status after the timeout', async () => {
     const { elicitationId } = await world.ask(world.subject());
     const answer = await world.api.read(elicitationId, 1);
     expect(answer).toMatchObject({ status: 200, body: { status: 'pending' } });
@@ -53,7 +53,7 @@ describe('S48: waiting reads', () => {
     },
   );
 
-  it('are capped per caller and process, and a caller that has gone gives its place back', async () => {
+  it('are limited per caller and process, and a disconnected caller frees its slot', async () => {
     const capped = world.apiOf({ apiKey: keyOf('capped') });
     const { body } = await capped.issue(askFor(world, world.subject()));
     const gone = new AbortController();
@@ -70,7 +70,7 @@ describe('S48: waiting reads', () => {
     const refused = await until(capped, body.elicitationId, 429);
     expectInContract('readElicitation', refused);
     expectProblem(refused, 'rate_limited');
-    // Neither another caller nor a plain read is held up.
+    // Neither another caller nor a plain read is affected.
     expect((await capped.read(body.elicitationId)).status).toBe(200);
     const mine = await world.ask(world.subject());
     expect((await world.api.read(mine.elicitationId, 1)).status).toBe(200);
@@ -80,14 +80,14 @@ describe('S48: waiting reads', () => {
     expect((await until(capped, body.elicitationId, 200)).body.status).toBe('pending');
   });
 
-  it('of unknown ids are answered at once and give their place back', async () => {
+  it('of unknown ids answer immediately and free their slot', async () => {
     const capped = world.apiOf({ apiKey: keyOf('capped') });
     for (let read = 0; read < WAITS * 4; read += 1) {
       expect((await capped.read(`el_00${'b'.repeat(43)}`, LONG)).status).toBe(404);
     }
   });
 
-  it('are answered as things stand when the gateway stops', async () => {
+  it('answer with the current status when the gateway stops', async () => {
     await using other = await startWorld({
       redisUrl: world.redis.url,
       mcpServer: { limits: { concurrentWaits: WAITS } },
@@ -95,7 +95,7 @@ describe('S48: waiting reads', () => {
     const api = other.api;
     const { body } = await api.issue(askFor(other, 'alice'));
     const waiting = Array.from({ length: WAITS }, () => api.read(body.elicitationId, LONG));
-    // Once there is no place left, all of them are waiting.
+    // When no slot is free, all of them are waiting.
     await until(api, body.elicitationId, 429);
     await other.gateways[0]?.close();
     for (const answer of await Promise.all(waiting)) {
@@ -105,7 +105,7 @@ describe('S48: waiting reads', () => {
   });
 });
 
-/** Asks until the answer has the status; the test's own time limit is the end of patience. */
+/** Repeats the request until the response has the status; only the test's timeout limits it. */
 async function until(api: Api, elicitationId: string, status: number) {
   while (true) {
     const answer = await api.call<ElicitationAnswer>('GET', `/v1/elicitations/${elicitationId}?wait=1`);

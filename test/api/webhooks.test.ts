@@ -43,22 +43,28 @@ const toldOf = ({ received }: WebhookReceiver, elicitationId: string) =>
   received.filter(({ payload }) => payload.data.elicitationId === elicitationId);
 
 describe('S56: webhooks of a whole gateway', () => {
-  it('tell the end of an elicitation, once, and nothing of the person', async () => {
+  it('report the outcome of an elicitation once, without data about the user', async () => {
     const user = world.subject();
     const { elicitationId, createdAt } = await world.ask(user);
     await connectAccount(world.raw(), elicitationId, user);
     await until(() => expect(toldOf(receiver, elicitationId)).toHaveLength(1));
-    const [told] = toldOf(receiver, elicitationId);
-    expect(told?.payload).toMatchObject({
+    const [delivery] = toldOf(receiver, elicitationId);
+    expect(delivery?.payload).toMatchObject({
       type: 'elicitation.completed',
-      data: { eventId: told?.id, elicitationId, kind: 'authorization', status: 'completed', mcpServerId: 'tracker' },
+      data: {
+        eventId: delivery?.id,
+        elicitationId,
+        kind: 'authorization',
+        status: 'completed',
+        mcpServerId: 'tracker',
+      },
     });
-    expect(Date.parse(told?.payload.timestamp ?? '')).toBeGreaterThanOrEqual(Date.parse(createdAt));
-    expect(told?.body).not.toContain(user);
+    expect(Date.parse(delivery?.payload.timestamp ?? '')).toBeGreaterThanOrEqual(Date.parse(createdAt));
+    expect(delivery?.body).not.toContain(user);
     expect(receiver.refused).toEqual([]);
   });
 
-  it('tell an endpoint what it was configured for', async () => {
+  it('send an endpoint only its configured events', async () => {
     const user = world.subject();
     const { elicitationId } = await world.ask(user);
     await connectAccount(world.raw(), elicitationId, user);
@@ -69,7 +75,7 @@ describe('S56: webhooks of a whole gateway', () => {
     expect(moves.refused).toEqual([]);
   });
 
-  it('tell an MCP server of its own elicitations, whichever replica they ended at', async () => {
+  it('reach only the owning MCP server, for outcomes on every replica', async () => {
     const own = await world.ask(world.subject());
     await world.apiOf({ replica: 1 }).cancel(own.elicitationId);
     const api = world.apiOf({ replica: 1, apiKey: keyOf('other') });
@@ -83,7 +89,7 @@ describe('S56: webhooks of a whole gateway', () => {
     expect(foreign.refused).toEqual([]);
   });
 
-  it('are counted by endpoint while a receiver is in trouble, by every replica alike', async () => {
+  it('are counted by endpoint on every replica while a receiver fails', async () => {
     const { elicitationId } = await world.ask(world.subject());
     await world.api.cancel(elicitationId);
     for (const gateway of world.gateways)
@@ -96,7 +102,7 @@ describe('S56: webhooks of a whole gateway', () => {
     expect(total(samples, DELIVERIES, { state: 'dead' })).toBe(0);
   });
 
-  it('leave neither secret nor URL in the log', () => {
+  it('write neither secret nor URL to the log', () => {
     expect(world.log()).not.toContain(receiver.secret.slice(6));
     expect(world.log()).not.toContain('/hooks/postern');
   });

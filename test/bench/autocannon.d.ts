@@ -1,4 +1,4 @@
-/** autocannon has no types of its own. Only what is used here. */
+/** Types of the used parts of autocannon, which ships no types. */
 declare module 'autocannon' {
   interface AutocannonRequest {
     method?: string;
@@ -17,7 +17,7 @@ declare module 'autocannon' {
     readonly '2xx': number;
     readonly non2xx: number;
     readonly errors: number;
-    /** Seconds, measured. */
+    /** Measured duration in seconds. */
     readonly duration: number;
     readonly latency: { readonly p50: number; readonly p99: number };
   }

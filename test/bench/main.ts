@@ -1,9 +1,9 @@
 /**
- * `pnpm bench`: prints one row per figure with its ratio and its target, and leaves every sample of the run in a JSON file with
- * two plots beside it. See README.md for what each row means.
+ * `pnpm bench`: prints one row per figure with its ratio and target. Writes all samples of the run to a JSON file, with two plots.
+ * README.md explains the rows.
  *
- * `--quick` two short runs of everything; `--only=<group>` one group (repeatable); `--profile=<folder>` CPU profiles of the
- * gateways and of the MCP server; `--plot=<file>` measures nothing and draws a result file again.
+ * `--quick` runs everything twice, briefly; `--only=<group>` selects a group (repeatable); `--profile=<folder>` writes CPU profiles of the
+ * gateways and of the MCP server; `--plot=<file>` only draws a result file again.
  */
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -94,7 +94,7 @@ try {
 
   const results = join(root, 'test/bench/results');
   mkdirSync(results, { recursive: true });
-  // Only a full run is worth keeping; git ignores the others.
+  // Only a full run is kept; git ignores the others.
   const kind = quick || values.only !== undefined ? '-partial' : '';
   const path = join(results, `${date.slice(0, 10)}-${shortName(machine)}${kind}.json`);
   writeResult(path, result);

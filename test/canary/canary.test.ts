@@ -3,7 +3,7 @@ import { type RedisServer, startRedis } from '@postern/testkit/redis';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { connectAccount, declineOnPage } from '../support/person-at-gateway.ts';
-import { dumpRedis } from '../support/redis-dump.ts';
+import { dumpRedis, joinedRecords } from '../support/redis-dump.ts';
 import { appendOnlyFile, snapshot, watchCommands } from '../support/redis-files.ts';
 import { createSecretRecorder, findLeaks, type SecretRecorder } from '../support/secret-recorder.ts';
 import { type Answer, type Api, askFor, keyOf, startWorld, type World } from '../support/world.ts';
@@ -16,11 +16,11 @@ let redisServer: RedisServer;
 let world: World;
 let lasting: LastingStage;
 let recorder: SecretRecorder;
-/** Bodies of everything the API said, except access tokens to their owner. */
+/** All response bodies of the API, except access tokens for their owner. */
 const answers: string[] = [];
 let sinks: Record<string, string>;
 
-/** The API with every answer kept. */
+/** The API client; records every response. */
 function recorded(api: Api): Api {
   const keep = <T extends Answer<unknown>>(answer: T): T => {
     answers.push(inspect([answer.status, [...answer.headers], answer.body], { depth: 10 }));
@@ -56,7 +56,7 @@ function recorded(api: Api): Api {
   };
 }
 
-/** Everything people, providers and machines do with the gateway, and most of what can go wrong. */
+/** Uses the gateway in every way, as users, providers and machines do, with most of the possible failures. */
 async function story(): Promise<void> {
   const api = recorded(world.api);
   const browser = () => recorder.watchBrowser(world.raw());
@@ -71,7 +71,7 @@ async function story(): Promise<void> {
     return { elicitationId, someone, destination };
   };
 
-  // Connecting, and reading the token.
+  // Connects an account and reads the token.
   const subject = world.subject();
   const connected = await ask(subject);
   await connectAccount(browser(), connected, subject);
@@ -80,7 +80,7 @@ async function story(): Promise<void> {
   await api.issue(askFor(world, subject));
   await api.call('GET', `/v1/connections?${new URLSearchParams({ issuer: world.identityProvider.issuer, subject })}`);
 
-  // Saying no here, saying no there, being somebody else.
+  // A decline here, a refusal at the provider, a wrong user.
   const decliner = world.subject();
   await declineOnPage(browser(), await ask(decliner), decliner);
   const denied = await begun(world.subject());
@@ -90,7 +90,7 @@ async function story(): Promise<void> {
   await wrong.get(`/e/${denied.elicitationId}`);
   await wrong.post(`/e/${denied.elicitationId}/accept`, { form: { csrf_token: 'x' } });
 
-  // Answers that arrive elsewhere, twice, without code, with an error text.
+  // OAuth callbacks in another browser, repeated, without a code, and with an error text.
   const foreign = await begun(world.subject());
   const answer = await foreign.someone.decideAtProvider(foreign.destination, 'alice');
   await browser().get(answer);
@@ -106,7 +106,7 @@ async function story(): Promise<void> {
   error.searchParams.set('error_description', FROM_PROVIDER);
   await erring.someone.get(error);
 
-  // A token endpoint in every kind of trouble.
+  // Every failure of a token endpoint.
   for (const fault of [
     { status: 500, body: FROM_PROVIDER },
     { status: 400, body: JSON.stringify({ error: 'invalid_grant', error_description: FROM_PROVIDER }) },
@@ -116,15 +116,15 @@ async function story(): Promise<void> {
     { drop: 'after' as const },
     { drop: 'before' as const },
   ]) {
-    const trouble = await begun(world.subject());
-    const code = await trouble.someone.decideAtProvider(trouble.destination, 'alice');
+    const attempt = await begun(world.subject());
+    const code = await attempt.someone.decideAtProvider(attempt.destination, 'alice');
     world.provider.fault({ endpoint: 'token', times: 1, headers: { 'content-type': 'application/json' }, ...fault });
-    await trouble.someone.get(code);
+    await attempt.someone.get(code);
     world.provider.clearFaults();
-    await trouble.someone.get(`/e/${trouble.elicitationId}`);
+    await attempt.someone.get(`/e/${attempt.elicitationId}`);
   }
 
-  // Sign-in that fails, and one that nobody began.
+  // A sign-in that fails, and a callback without a login transaction.
   const stuck = browser();
   const signIn = await stuck.signInAnswer(denied.elicitationId, subject);
   world.identityProvider.fault({ endpoint: 'token', times: 1, status: 500, body: FROM_PROVIDER });
@@ -133,8 +133,8 @@ async function story(): Promise<void> {
   await browser().get(signIn);
   world.identityProvider.clearFaults();
 
-  // Callers that are refused, and input that is.
-  const stolen = 'pk_canary-key-of-nobody-71aa';
+  // Refused callers, and refused input.
+  const stolen = 'pk_canary-key-unknown-71aa';
   recorder.note('wrong API key', stolen);
   await recorded(world.apiOf({ apiKey: stolen })).read(connected);
   await api.call('POST', '/v1/elicitations', { kind: FROM_PROVIDER, subject: { accessToken: FROM_PROVIDER } });
@@ -146,7 +146,7 @@ async function story(): Promise<void> {
   );
   await api.cancel(denied.elicitationId);
 
-  // What cannot be opened any more is a 500.
+  // A sealed value that cannot be opened gives a 500.
   const redis = new Redis(world.redis.url);
   const [key = ''] = await redis.keys(`*:cn:${connectionId.slice(5)}`);
   for (const [field, value] of Object.entries(await redis.hgetall(key)))
@@ -187,7 +187,7 @@ beforeAll(async () => {
   const browser = () => recorder.watchBrowser(world.raw());
   await lasting.play({ world, api: recorded(world.api), recorder, browser });
   await story();
-  await recorded(world.api).call('GET', '/v1/connections?provider=nobody');
+  await recorded(world.api).call('GET', '/v1/connections?provider=unknown');
 
   const dump = await dumpRedis(redisUrl);
   const aof = await appendOnlyFile(redisUrl);
@@ -198,6 +198,7 @@ beforeAll(async () => {
   sinks = {
     log: world.log(),
     'Redis keys and values': JSON.stringify(dump),
+    'Redis records, joined': joinedRecords(dump),
     'append-only file': aof,
     'RDB snapshot': rdb,
     MONITOR: commands.text(),
@@ -214,8 +215,8 @@ afterAll(async () => {
   await redisServer?.[Symbol.asyncDispose]();
 });
 
-describe('S13, S49, S53: after the whole story', () => {
-  it('every kind of secret was really seen', () => {
+describe('S13, S49, S53: after all flows', () => {
+  it('every kind of secret was used', () => {
     const kinds = new Set(recorder.secrets().map(({ kind }) => kind));
     for (const kind of [
       'provider code',
@@ -253,7 +254,7 @@ describe('S13, S49, S53: after the whole story', () => {
     expect(recorder.secrets().length).toBeGreaterThan(100);
   });
 
-  it('every sink has something in it', () => {
+  it('no sink is empty', () => {
     for (const [sink, text] of Object.entries(sinks)) expect(text.length, sink).toBeGreaterThan(500);
     expect(sinks['log']).toContain('http.surprise');
     expect(sinks['log']).toContain('callback.refused');
@@ -262,23 +263,23 @@ describe('S13, S49, S53: after the whole story', () => {
     expect(sinks['event streams']).toContain('"status","completed"');
     for (const sink of ['Redis keys and values', 'append-only file', 'RDB snapshot', 'MONITOR'])
       expect(sinks[sink], sink).toMatch(/\}:cn:/);
-    // The revocation that the provider was down for; on a slow machine it has succeeded by now and is kept no longer.
+    // The pending revocation from the provider's downtime. On a slow machine it has already succeeded and is gone.
     for (const sink of ['append-only file', 'MONITOR']) expect(sinks[sink], sink).toMatch(/\}:rv:/);
     expect(sinks['/openapi.json']).toContain('access-token');
   });
 
-  it('none of them can be read anywhere', () => {
+  it('no sink contains a secret', () => {
     expect(findLeaks(sinks, recorder.secrets())).toEqual([]);
   });
 
-  it('no page shows a code, a token, a cookie or a key', () => {
-    // Pages carry the CSRF token in their form, the leaving page the request to the provider with state and nonce, and the
-    // device page the code for its person.
+  it('no page contains a code, a token, a cookie or a key', () => {
+    // Three exceptions: forms contain the CSRF token, the leaving page links to the provider with state and nonce, and
+    // the device page shows the user code.
     const secrets = recorder.secrets().filter(({ kind }) => !/CSRF|state|nonce|user_code/.test(kind));
     expect(findLeaks({ pages: recorder.pages.join('\n') }, secrets)).toEqual([]);
   });
 
-  it('the whole would notice: each secret planted in each sink is found, in every disguise', () => {
+  it('the scan finds each secret planted in each sink, in every encoding', () => {
     const disguises = [
       (value: string) => value,
       encodeURIComponent,
@@ -296,7 +297,7 @@ describe('S13, S49, S53: after the whole story', () => {
     }
   });
 
-  it('and so would a line that somebody logs by mistake', () => {
+  it('the scan finds a secret in a log line', () => {
     const [code] = recorder.secrets().filter(({ kind }) => kind === 'provider code');
     world.gateways[0]?.deps.logger.info({ event: 'mistake', url: `/callback?code=${code?.value}` }, 'request');
     expect(findLeaks({ log: world.log() }, recorder.secrets())).toContainEqual({

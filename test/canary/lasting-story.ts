@@ -9,8 +9,8 @@ import { type Api, askFor, freePort } from '../support/world.ts';
 
 const DEVICE_SECRET = 'canary-secret-of-the-device-client';
 
-/** Private keys that anybody in this process has exported, by the `x` of their public half. */
-export function watchPrivateKeys(): { readonly privateOf: (x: string | undefined) => string | undefined } & Disposable {
+/** Private keys that this process has exported, by the `x` of their public key. */
+function watchPrivateKeys(): { readonly privateOf: (x: string | undefined) => string | undefined } & Disposable {
   const { subtle } = globalThis.crypto;
   const { exportKey } = subtle;
   const known = new Map<string, string>();
@@ -29,14 +29,14 @@ export function watchPrivateKeys(): { readonly privateOf: (x: string | undefined
 
 export interface LastingStage extends AsyncDisposable {
   readonly options: WorldOptions;
-  /** To be called when the world is there. */
+  /** Call it after the world has started. */
   readonly play: (p: { world: World; api: Api; recorder: SecretRecorder; browser: () => RawBrowser }) => Promise<void>;
 }
 
 /**
- * One authorization server with four ways in: by redirect with a client secret, by device code, with DPoP, pushed requests and
- * `private_key_jwt`, and as a client that registers itself because a remote MCP server names it. Connections there are
- * renewed, turned away and ended.
+ * One authorization server with four kinds of clients: by redirect with a client secret; by device code; with DPoP,
+ * pushed requests and `private_key_jwt`; and dynamically registered for a remote MCP server. The story refreshes,
+ * rejects and ends connections there.
  */
 export async function prepareLastingStory(recorderNote: SecretRecorder['note']): Promise<LastingStage> {
   const publicUrl = `http://localhost:${await freePort()}`;
@@ -133,14 +133,14 @@ async function byRedirect(p: Players, user: string, provider: string): Promise<{
   return { id: await connectionOf(p.api, elicitationId), browser };
 }
 
-/** The token, and its generation; fails when there is none. */
+/** Returns the token and its generation. @throws if there is none */
 async function taken({ api }: Players, connectionId: string, request?: Parameters<Api['accessToken']>[1]) {
   const { status, body } = await api.accessToken(connectionId, request);
   if (status !== 200) throw new Error(`no access token: ${status} ${body.code ?? ''}`);
   return body;
 }
 
-/** Three generations of one grant; then it is ended while the provider is down, and what is to be told waits in Redis. */
+/** Refreshes one grant three times, then revokes it while the provider is down: the revocation waits in Redis. */
 async function renewedAndTurnedAway(p: Players): Promise<void> {
   const { api, world } = p;
   const { provider, redis } = world;
@@ -158,7 +158,7 @@ async function renewedAndTurnedAway(p: Players): Promise<void> {
   await api.remove(id);
   await api.accessToken(id);
 
-  // Another person ends theirs at `/me`; and a grant that the provider has ended is lost.
+  // Another user disconnects at `/me`, and the provider ends a grant.
   const theirs = await byRedirect(p, world.subject(), 'forge');
   const page = await theirs.browser.get(`/me/connections/${theirs.id}/disconnect`);
   const form = { csrf_token: csrfTokenIn(page) };

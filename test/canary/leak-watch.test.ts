@@ -5,8 +5,11 @@ import { connectAccount } from '../support/person-at-gateway.ts';
 import type { RawBrowser } from '../support/raw-browser.ts';
 import { startWorld, type World } from '../support/world.ts';
 
-/** Every world of the system tests searches its log and its Redis for its secrets when it ends. Here it is seen to find some. */
-describe('S53 the watch over every system test', () => {
+/**
+ * When a world of the system tests ends, it searches its log and Redis for its secrets. These tests plant some for it
+ * to find.
+ */
+describe('S53: the leak check of every system test', () => {
   async function withStory(act: (world: World, watch: LeakWatch, browser: RawBrowser) => Promise<void>): Promise<void> {
     await using world = await startWorld();
     using watch = watchForLeaks(world);
@@ -19,7 +22,7 @@ describe('S53 the watch over every system test', () => {
     await act(world, watch, browser);
   }
 
-  it('finds a cookie in Redis, and says its kind, not its value', async () => {
+  it('finds a cookie in Redis and reports its kind, not its value', async () => {
     await withStory(async (world, watch, browser) => {
       const cookie = browser.cookies.get('postern_session') ?? '';
       const redis = new Redis(world.redis.url);

@@ -6,7 +6,7 @@ import { type ApiToCheck, startApiToCheck } from '../support/api-to-check.ts';
 import { acceptWith, apiKeyRequest, deletion, issueFor, paymentOf } from '../support/asks.ts';
 import { answerCeremony, ceremonyOf } from '../support/passkey-ceremony.ts';
 import type { RawBrowser } from '../support/raw-browser.ts';
-import { dumpRedis } from '../support/redis-dump.ts';
+import { dumpRedis, joinedRecords } from '../support/redis-dump.ts';
 import { appendOnlyFile, snapshot, watchCommands } from '../support/redis-files.ts';
 import { createSecretRecorder, findLeaks, type SecretRecorder } from '../support/secret-recorder.ts';
 import { watchServedText } from '../support/served-text.ts';
@@ -17,10 +17,10 @@ interface Story {
   readonly sinks: Readonly<Record<string, string>>;
 }
 
-/** What people type, what proves that it is them, and what the operator shares with a processor. */
+/** Secrets that users type, proofs of their identity, and keys that the operator shares with a processor. */
 const secret = (kind: string) => `canary-${kind}-${crypto.randomUUID()}`;
 
-async function told(isSealed: boolean): Promise<Story> {
+async function runStory(isSealed: boolean): Promise<Story> {
   await using stack = new AsyncDisposableStack();
   const recorder = stack.use(createSecretRecorder());
   const api = stack.use(await startApiToCheck());
@@ -34,7 +34,7 @@ async function told(isSealed: boolean): Promise<Story> {
   const { stripe } = world;
   const [gateway] = world.gateways;
   if (gateway === undefined) throw new Error('there is no gateway');
-  // With a vault that does nothing everything must be found that is not found otherwise.
+  // With a vault that does not encrypt, the scan must find every secret that it otherwise does not find.
   if (!isSealed)
     Object.assign(gateway.deps.vault, { seal: async (text: string) => text, open: async (text: string) => text });
   recorder.note('Stripe key', stripe.secretKey);
@@ -55,6 +55,7 @@ async function told(isSealed: boolean): Promise<Story> {
     sinks: {
       log: world.log(),
       'Redis keys and values': JSON.stringify(dump),
+      'Redis records, joined': joinedRecords(dump),
       'append-only file': await appendOnlyFile(url),
       'RDB snapshot': await snapshot(url),
       MONITOR: commands.text(),
@@ -72,7 +73,7 @@ async function play(p: {
   api: ApiToCheck;
   recorder: SecretRecorder;
   answers: string[];
-  /** Before the values are given to their MCP server, over the same HTTP. */
+  /** Look before the MCP server redeems the values over the same connection. */
   onPages: () => void;
 }): Promise<void> {
   const { world, stripe, api, recorder, answers } = p;
@@ -124,7 +125,7 @@ async function play(p: {
   await raw.get(`/e/${payment}/charge`);
   await look(raw, payment);
 
-  // Credentials: a fault, a check that says no, one that does not answer, then yes; one that stays.
+  // Credentials: a fault, a failed check, a check without a response, then success; and a lasting credential.
   const checked = {
     ...apiKeyRequest,
     name: 'checked',
@@ -170,19 +171,19 @@ async function play(p: {
   await acceptWith(raw, yes);
   await look(raw, yes);
 
-  // Somebody else types into it.
+  // Another user submits values.
   const foreign = await ask(world.subject(), { kind: 'credential', credential: apiKeyRequest });
   const page = await raw.get(`/e/${foreign}`);
   const csrf_token = /name="csrf_token" value="([^"]+)"/.exec(page.body)?.[1] ?? '';
   await raw.post(`/e/${foreign}/accept`, { form: { csrf_token, 'field.api_key': typed('key of the wrong person') } });
-  await world.raw().post(`/e/${foreign}/accept`, { form: { 'field.api_key': typed('key of nobody') } });
+  await world.raw().post(`/e/${foreign}/accept`, { form: { 'field.api_key': typed('key without a session') } });
   await raw.get(`/e/${foreign}?field.api_key=x`);
   p.onPages();
 
   for (const elicitationId of ended) {
     const { body, status } = await world.api.redeem(elicitationId);
     if (status !== 200 || body.receipt !== undefined) continue;
-    // Redeemed twice by other names: told so, and nothing else.
+    // A second redemption under another key gets an error without the values.
     answers.push(inspect((await world.api.redeem(elicitationId)).body));
   }
   const subject = { issuer: world.identityProvider.issuer, subject: user };
@@ -200,10 +201,10 @@ async function play(p: {
 describe('S13, S35, S49, S53: payments, passkeys, credentials and forms', () => {
   let story: Story;
   beforeAll(async () => {
-    story = await told(true);
+    story = await runStory(true);
   });
 
-  it('everything was really typed, and every sink has something in it', () => {
+  it('every secret was typed and no sink is empty', () => {
     const kinds = new Set(story.recorder.secrets().map(({ kind }) => kind));
     expect([...kinds]).toEqual(
       expect.arrayContaining([
@@ -233,7 +234,7 @@ describe('S13, S35, S49, S53: payments, passkeys, credentials and forms', () => 
     expect(story.sinks['answers of the API']).toContain("kind: 'payment'");
   });
 
-  it('nothing of it can be read anywhere', () => {
+  it('no sink contains a secret', () => {
     expect(findLeaks(story.sinks, story.recorder.secrets())).toEqual([]);
   });
 });
@@ -241,14 +242,17 @@ describe('S13, S35, S49, S53: payments, passkeys, credentials and forms', () => 
 describe('S49: without the vault', () => {
   let story: Story;
   beforeAll(async () => {
-    story = await told(false);
+    story = await runStory(false);
   });
 
-  it.each(['key that works', 'private key', 'PIN'])('%s would be found in what Redis is told and keeps', kind => {
-    const leaks = findLeaks(story.sinks, story.recorder.secrets());
-    for (const sink of ['append-only file', 'MONITOR', 'Redis keys and values', 'RDB snapshot'])
-      expect(leaks).toContainEqual({ sink, kind });
-  });
+  it.each(['key that works', 'private key', 'PIN'])(
+    'without sealing, the scan finds the %s in commands and data of Redis',
+    kind => {
+      const leaks = findLeaks(story.sinks, story.recorder.secrets());
+      for (const sink of ['append-only file', 'MONITOR', 'Redis keys and values', 'RDB snapshot'])
+        expect(leaks).toContainEqual({ sink, kind });
+    },
+  );
 
   it.each([
     'key that is refused',
@@ -256,7 +260,7 @@ describe('S49: without the vault', () => {
     'key with a fault',
     'PIN beside a fault',
     'key of the wrong person',
-  ])('%s would be found nowhere even then: it was never stored', kind => {
+  ])('even then the scan does not find %s, which was never stored', kind => {
     expect(findLeaks(story.sinks, story.recorder.secrets()).filter(leak => leak.kind === kind)).toEqual([]);
   });
 });

@@ -9,7 +9,10 @@ let lasting: LastingStage;
 let world: World;
 let leaks: readonly Leak[];
 
-/** The same story with a vault that does nothing: all that finds nothing in `canary.test.ts` must find something here. */
+/**
+ * The same story with a vault that does not encrypt: every search that finds nothing in `canary.test.ts` must find
+ * something here.
+ */
 beforeAll(async () => {
   recorder = createSecretRecorder();
   lasting = await prepareLastingStory(recorder.note);
@@ -44,12 +47,12 @@ describe('S49: without the vault', () => {
     'provider client_secret',
     'provider registration_access_token',
     'DPoP private key',
-  ])('%s would be found in the append-only file and in what Redis is told', kind => {
+  ])('without sealing, the scan finds the %s in the append-only file and in the commands to Redis', kind => {
     expect(leaks).toContainEqual({ sink: 'aof', kind });
     expect(leaks).toContainEqual({ sink: 'monitor', kind });
   });
 
-  it('what lasts would be found in a snapshot', () => {
+  it('without sealing, the scan finds long-lived secrets in a snapshot', () => {
     for (const kind of [
       'provider access_token',
       'provider refresh_token',

@@ -8,7 +8,7 @@ import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { blocksIn, type DocBlock, docBlocks, readDocument, titleOf } from './support/doc-blocks.ts';
 
-/** Blocks that are neither code nor data; the first line stands for all. A new one needs a reason as good as these. */
+/** Blocks that are neither code nor data, by their first line, each with a reason. */
 const texts: readonly (readonly [document: string, firstLine: RegExp, what: string])[] = [
   ['CONTRIBUTING.md', /^ *services\/demo, test /, 'a diagram; scripts/architecture.test.ts holds it'],
   ['docs/events.md', /^retry: 2000$/, 'a stream of events; checked below'],
@@ -30,7 +30,7 @@ const exercised = [
   'acl',
 ];
 
-test('every code block names a language that a test exercises, or is a listed text', () => {
+test('every code block has a tested language or is a listed text', () => {
   const strangers = docBlocks.filter(
     ({ document, language, body }) =>
       !exercised.includes(language) &&
@@ -42,7 +42,7 @@ test('every code block names a language that a test exercises, or is a listed te
   expect(strangers.map(block => `${titleOf(block)} [${block.language}]`)).toEqual([]);
 });
 
-/** The only block of a document in a language, or the only one that matches. */
+/** The only block of a document in this language, or the only one that matches. */
 function blockOf(document: string, language: string, pattern = /^/): DocBlock {
   const found = docBlocks.filter(
     block => block.document === document && block.language === language && pattern.test(block.body),
@@ -52,7 +52,7 @@ function blockOf(document: string, language: string, pattern = /^/): DocBlock {
   return block;
 }
 
-/** Runs statements with names that they take for granted, without their imports, and answers what `result` is then. */
+/** Runs statements without their imports, with these predefined names, and returns the value of `result`. */
 async function run(body: string, scope: Readonly<Record<string, unknown>>, result: string): Promise<unknown> {
   const code = body.replaceAll(/^import .*$/gm, '');
   const make = new Function(...Object.keys(scope), `return (async () => { ${code}\nreturn ${result}; })()`);
@@ -68,12 +68,12 @@ describe('docs/receipts.md', () => {
     .parse(JSON.parse(blockOf('docs/receipts.md', 'json', /"approval"/).body));
   const receipt = blockOf('docs/receipts.md', 'text').body.replaceAll(/\s/g, '');
 
-  test('the header is that of the receipt', () => {
+  test('the header matches the receipt’s', () => {
     const header = JSON.parse(blockOf('docs/receipts.md', 'json', /"typ"/).body);
     expect(JSON.parse(Buffer.from(receipt.split('.')[0] ?? '', 'base64url').toString())).toEqual(header);
   });
 
-  test('the TypeScript example verifies the receipt, at a time when it is new', async () => {
+  test('the TypeScript example verifies the receipt before its expiry', async () => {
     const verifierThen = (options: Parameters<typeof createReceiptVerifier>[0]) =>
       createReceiptVerifier({ ...options, now: () => (claims.iat + 1) * 1000 });
     const { body } = blockOf('docs/receipts.md', 'ts');
@@ -82,10 +82,10 @@ describe('docs/receipts.md', () => {
     await expect(run(body, { ...scope, receipt: `${receipt.slice(0, -4)}AAAA` }, 'terms')).rejects.toThrow();
   });
 
-  test('the Python example is the one that was run, and is run where Python has cryptography', async () => {
+  test('the Python example is unchanged, and runs if Python has cryptography', async () => {
     const { body } = blockOf('docs/receipts.md', 'python');
     const python = (code: string) => promisify(execFile)('python3', ['-c', code]);
-    // Not every machine has Python, so that a changed example must be run on one that has before its digest goes here.
+    // Not every machine has Python: run a changed example on one that has it before you update this digest.
     expect(createHash('sha256').update(body).digest('hex')).toBe(PYTHON_EXAMPLE_AS_RUN);
     const hasCryptography = await python('import cryptography').then(
       () => true,
@@ -109,7 +109,7 @@ describe('docs/webhooks.md', () => {
       .map(line => line.split(': ')),
   );
 
-  test('the JavaScript example takes what is signed and refuses what is not', async () => {
+  test('the JavaScript example accepts a signed webhook and rejects others', async () => {
     const secret = `whsec_${randomBytes(32).toString('base64')}`;
     const now = new Date();
     const signature = new Webhook(secret).sign(headers['webhook-id'], now, payload);
@@ -149,7 +149,7 @@ const eventMembers = {
   kind: z.enum(['authorization', 'payment', 'credential', 'confirmation', 'form']),
 };
 
-test('docs/events.md shows an event as it is sent', () => {
+test('the event in docs/events.md matches the contract', () => {
   const lines = blockOf('docs/events.md', 'text').body.split('\n');
   const data = lines.find(line => line.startsWith('data: '))?.slice('data: '.length) ?? '';
   const event = z
@@ -158,20 +158,20 @@ test('docs/events.md shows an event as it is sent', () => {
   expect(lines).toContain(`event: ${event.type}`);
 });
 
-test('docs/identity-modes.md shows a request that the API takes', () => {
+test('the API accepts the request in docs/identity-modes.md', () => {
   const [head = '', body = ''] = blockOf('docs/identity-modes.md', 'http').body.split('\n\n');
   expect(head).toMatch(/^POST \/v1\/elicitations\/\{elicitationId\}\/verify\nAuthorization: Bearer /);
   const example = { ...JSON.parse(body), verificationId: randomBytes(16).toString('base64url') };
   expect(verifyElicitationSchema.safeParse(example).error?.issues).toBeUndefined();
 });
 
-test('every acl block is in the file of users that is shipped', () => {
+test('every acl block is in the shipped users file', () => {
   const shipped = readDocument('infra/redis/users.acl').split('\n');
   const lines = blocksIn('acl').flatMap(({ body }) => body.split('\n'));
   expect(lines.filter(line => line !== '' && !shipped.includes(line))).toEqual([]);
 });
 
-test('every json block is JSON, and every http block is one of those above or headers alone', () => {
+test('every json block is JSON, and every http block is tested above or only has headers', () => {
   for (const { body } of blocksIn('json')) expect(() => JSON.parse(body)).not.toThrow();
   const others = blocksIn('http').filter(({ body }) => !/^POST /.test(body));
   expect(others.flatMap(({ body }) => body.split('\n')).filter(line => !/^[A-Za-z-]+: \S/.test(line))).toEqual([]);

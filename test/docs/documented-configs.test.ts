@@ -35,7 +35,7 @@ test('there are configurations', () => {
 });
 
 describe.each(configs.map(({ title, document }) => [title, document] as const))('%s', (title, document) => {
-  test('is valid by the published schema', () => {
+  test('is valid under the published schema', () => {
     validate(document);
     expect(validate.errors ?? []).toEqual([]);
   });
@@ -47,14 +47,14 @@ describe.each(configs.map(({ title, document }) => [title, document] as const))(
     const config = loadConfig(path, filled.env);
     await using gateway = await startDocumentedGateway({
       ...config,
-      // Names and addresses of the example's network are not here; everything else is as it is written down.
+      // Replaces names and addresses of the example's network; everything else stays as written.
       listen: { host: '127.0.0.1', port: 0 },
       metrics: config.metrics === undefined ? undefined : { host: '127.0.0.1', port: 0 },
       redis: {
         ...config.redis,
         ...{ url: redis.url, cluster: undefined, sentinel: undefined, tls: undefined },
         durability: { ...config.redis.durability, profile: 'single' },
-        // Another Redis than the documented one.
+        // Replaces the documented Redis.
         deployment: undefined,
       },
     });

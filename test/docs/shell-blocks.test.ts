@@ -19,17 +19,23 @@ const scriptsOf = (folder: string) =>
     .object({ scripts: z.record(z.string(), z.string()) })
     .parse(JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8'))).scripts;
 
-/** Commands that are not run here, and what shows that they work. The script or folder that they name must exist. */
+/** Commands that this test does not run, each with the reason. The script or folder that they name must exist. */
 const provenElsewhere: readonly (readonly [command: RegExp, because: string])[] = [
-  [/^git clone … && cd postern$/, 'the address is that of the reader'],
-  [/^npx -y pnpm@12 test( packages\/vault)?$/, 'this is such a run'],
+  [/^git clone … && cd postern$/, 'the address depends on the reader'],
+  [/^npx -y pnpm@12 test( packages\/vault)?$/, 'this test belongs to that run'],
   [/^npx -y pnpm@12 demo( --unattended)?$/, '`verify` runs the unattended demo'],
-  [/^npx -y pnpm@12 demo:host( --era 2025-11-25)?$/, 'the unattended demo is played with the same host, in both eras'],
+  [/^npx -y pnpm@12 demo:host( --era 2025-11-25)?$/, 'the unattended demo uses the same host, in both eras'],
   [
     /^npx -y pnpm@12 faults( --(long|record|only=[A-Z0-9,]+|seeds?=\d+))*$/,
     'takes minutes; the short scenarios are tests',
   ],
-  [/^pnpm --filter @postern\/vault wycheproof <testvectors_v1>$/, 'needs vectors that everybody gets by themselves'],
+  [/^(kubectl create secret|helm template|helm install) /, 'test/helm runs them without a cluster'],
+  [
+    /^npm install @postern\/(mcp|host|gateway)( @?[a-z/]+)*$/,
+    'published-packages.all.test.ts reads these lines and installs what they name',
+  ],
+  [/^npx postern (start|vault status)$/, 'published-packages.all.test.ts runs the program'],
+  [/^pnpm --filter @postern\/vault wycheproof <testvectors_v1>$/, 'needs vectors that users must download themselves'],
   [/^pnpm --filter @postern\/vault measure$/, 'a measurement, which is never a test'],
 ];
 
@@ -40,7 +46,7 @@ const configOf = (redisUrl: string) => ({
   listen: { host: '127.0.0.1', port: 0 },
   redis: { url: redisUrl },
   audit: { stream: true },
-  // However busy this machine is, it sends no work away.
+  // Sheds no requests, however busy this machine is.
   overload: { eventLoopDelayMs: 10_000 },
   vault: { keys: [{ kid: '2026-11', key: randomBytes(32).toString('base64') }] },
   identityProviders: [{ name: 'company', issuer, clientId: 'postern' }],
@@ -73,9 +79,9 @@ beforeAll(async () => {
   const config = configOf(redis.url);
   await writeFile(join(folder, 'postern.config.yaml'), JSON.stringify(config));
   gateway = await startDocumentedGateway(parseConfig(config));
-  // The modules that were just transformed have kept this process busy for longer than Redis may be silent.
+  // Transforming the modules has kept this process busy for longer than Redis may take to respond.
   await vi.waitFor(async () => expect(await issue()).toBe(201), { timeout: 300_000 });
-  // Of the person whom the example of `passkeys reset` names.
+  // A passkey of the user in the example of `passkeys reset`.
   const subject = { issuer, subject: '248289761001' };
   const passkey = { passkeyId: 'lost', subject, publicKey: 'pQECAyYgASFYIA', signCount: 0, transports: [] };
   await gateway.deps.stores.passkeys.add({ ...passkey, backedUp: false, label: 'Lost phone' }, 1);
@@ -86,7 +92,7 @@ afterAll(async () => {
   if (folder !== undefined) await rm(folder, { recursive: true, force: true });
 });
 
-/** Issues the elicitation that examples name. Answers with the status. */
+/** Issues the elicitation that examples name. Returns the status. */
 async function issue(): Promise<number> {
   const answer = await fetch(`${gateway.address}/v1/elicitations`, {
     method: 'POST',
@@ -103,7 +109,7 @@ async function issue(): Promise<number> {
   return answer.status;
 }
 
-/** One run of `postern`, as in the folder of the configuration. `--follow` ends when there is something to show. */
+/** Runs `postern` in the folder of the configuration. With `--follow` it ends after the first output. */
 async function postern(args: readonly string[]) {
   const stopping = new AbortController();
   let out = '';
@@ -123,18 +129,18 @@ async function postern(args: readonly string[]) {
   return { code, out, err };
 }
 
-/** What an example names, as it is in the prepared folder. */
+/** Replaces names in an example by those of the prepared folder. */
 const inThisFolder = (word: string) => word.replace(/el_…/, elicitationId).replace(/^\/run\/secrets\//, `${folder}/`);
 
 const columns = (line = '') => line.trim().split(/ {2,}/);
 
 async function runPostern(args: readonly string[], shown: string): Promise<void> {
   const { code, out, err } = await postern(args.map(inThisFolder));
-  // The event of the example was never given up, and there is nothing to stop following but Ctrl-C.
+  // The event of the example is not a dead delivery, and only Ctrl-C ends `--follow`.
   const expected = args.includes('redeliver') ? 1 : args.includes('--follow') ? 130 : 0;
   expect({ code, err: code === expected ? '' : err }).toEqual({ code: expected, err: '' });
   const [head = ''] = shown.split('\n');
-  // Of a table that is shown, the head is what the command prints.
+  // The command prints the header of a documented table.
   if (/ {2,}/.test(head)) expect(columns(head)).toEqual(columns(out.split('\n')[0]));
 }
 
@@ -167,7 +173,7 @@ async function runCommand(command: string, shown: string): Promise<void> {
   expect((await node(process.execPath, [file], { cwd: join(root, workspaceFolder) })).stdout).not.toBe('');
 }
 
-/** The request that curl would send, up to the first bytes of the answer. */
+/** Sends the request of curl, and reads the first bytes of the response. */
 async function runCurl(args: readonly string[]): Promise<void> {
   const header = args[args.indexOf('-H') + 1]?.replace('$KEY', apiKey) ?? '';
   const url = new URL(args.at(-1) ?? '');
@@ -182,8 +188,8 @@ async function runCurl(args: readonly string[]): Promise<void> {
 }
 
 /**
- * The gateway as a process, until it says that it has started; it ends with code 0 on Ctrl-C. One that ends before, for a Redis that did
- * not answer a busy machine in time, is started again, as a supervisor does.
+ * Starts the gateway as a process, waits until it logs its start, and expects exit code 0 on Ctrl-C. If Redis does not
+ * respond to a busy machine in time, the process exits early and is restarted, as by a supervisor.
  */
 async function startAndStop([main = '', config = '']: readonly string[]): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
@@ -215,13 +221,13 @@ describe('commands of the documents', () => {
     },
   );
 
-  test('every exception is of a command that is still documented', () => {
+  test('every exception names a documented command', () => {
     const idle = provenElsewhere.filter(([pattern]) => !shellCommands.some(({ command }) => pattern.test(command)));
     expect(idle).toEqual([]);
   });
 });
 
-test('every command of postern is documented, and every documented one exists', async () => {
+test('every command of postern is documented, and every documented command exists', async () => {
   const { out: help } = await postern(['--help']);
   const existing = new Set([...help.matchAll(/^ {2}postern ([a-z]+(?: [a-z-]+)?)/gm)].map(([, name]) => name));
   const text = documents.map(readDocument).join('\n');

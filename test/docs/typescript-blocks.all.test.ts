@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { faultsOfTypes, preludeOf, typescriptBlocks } from './support/typescript-blocks.ts';
 
-/** Of one run, which takes seconds on a quiet machine. */
+/** Timeout of one run, which takes seconds on an idle machine. */
 const COMPILER_LIMIT_MS = 600_000;
 
 test(
@@ -15,7 +15,7 @@ test(
 );
 
 test(
-  'a block with a type error is found, with the line of its document',
+  'reports a type error in a block with the line in its document',
   async () => {
     const block = {
       document: 'README.md',
@@ -28,7 +28,7 @@ test(
   COMPILER_LIMIT_MS,
 );
 
-test('every prelude belongs to a document with such blocks', () => {
+test('every prelude belongs to a document with TypeScript blocks', () => {
   const used = new Set(typescriptBlocks.map(({ document }) => preludeOf(document)));
   expect(readdirSync(join(import.meta.dirname, 'preludes')).filter(name => !used.has(name))).toEqual([]);
 });

@@ -23,7 +23,7 @@ afterAll(async () => {
 const WIDE = 'W'.repeat(60);
 const large = { currency: 'KWD', minorUnits: 199_990 };
 
-/** Asks with everything that takes room. */
+/** Requests with all members that take up space on the page. */
 const asks = {
   payment: () =>
     paymentOf({
@@ -114,7 +114,7 @@ const press = (page: Page, action: string) => page.locator(`form[action$="/${act
 
 type Inspect = (page: Page, name: string) => Promise<void>;
 
-/** Up to the end, with a look at every page on the way. */
+/** Goes through the whole flow and checks every page. */
 async function walk(page: Page, user: string, kind: AskedKind, inspect: Inspect): Promise<void> {
   const { url, elicitationId } = await issueFor(world, user, { ...asks[kind](), ...extras });
   await page.goto(url);
@@ -125,7 +125,7 @@ async function walk(page: Page, user: string, kind: AskedKind, inspect: Inspect)
     await fillIn(page, kind, false);
     await press(page, 'accept');
     await page.locator('.field-fault').first().waitFor();
-    await inspect(page, `${kind}: question with faults`);
+    await inspect(page, `${kind}: form with faults`);
   }
   await fillIn(page, kind, true);
   await press(page, 'accept');
@@ -181,7 +181,7 @@ describe('S34: without JavaScript, 320 pixels wide', () => {
     expect((await world.api.read(elicitationId)).body.status).toBe('completed');
   });
 
-  it('the passkey step is the exception: it says so, offers no button that does nothing, and a way back and a no', async () => {
+  it('the passkey page says that it needs JavaScript, shows no dead button, and offers to go back or decline', async () => {
     const user = world.subject();
     await using person = await newPerson(browser, user, { javaScriptEnabled: false, ...NARROW });
     const { page } = person;
@@ -254,7 +254,7 @@ describe('S34: axe finds nothing on any page of the real flows', () => {
       await page.locator(`a[href^="${link}"]:not([href$="/add"])`).first().click();
       await inspect(page, link);
       await page.locator(`form[action^="${link}"] button`).click();
-      // The page that asks leads back to /me as well.
+      // The confirmation page links back to /me as well.
       await page.locator(`form[action^="${link}"]`).waitFor({ state: 'detached' });
       await page.locator(`a[href="/me"]`).first().waitFor();
       await inspect(page, `${link} gone`);

@@ -60,12 +60,12 @@ const text = (markup: string): string =>
     .replace(/&#(\d+);/g, (_, code: string) => String.fromCodePoint(Number(code)))
     .replaceAll(/[\u00a0\u202f]/g, ' ');
 
-/** Written by hand, from ISO 4217's table of minor units: not what a formatter of ours says. */
+/** Written by hand from ISO 4217's table of minor units, not computed by our formatter. */
 const table: readonly (readonly [string, number, string, string])[] = [
   ['EUR', 1, '€0.01', '€0.01'],
   ['EUR', 2490, '€24.90', '€24.90'],
   ['EUR', 99_999_999_999, '€999,999,999.99', '€999,999,999.99'],
-  // With the code behind a symbol that several currencies share.
+  // With the currency code if several currencies share the symbol.
   ['USD', 100_000, '$1,000.00 USD', 'US$1,000.00'],
   ['GBP', 5, '£0.05 GBP', '£0.05 GBP'],
   ['CHF', 1005, 'CHF 10.05', 'CHF 10.05'],
@@ -73,7 +73,7 @@ const table: readonly (readonly [string, number, string, string])[] = [
   ['JPY', 1, '¥1 JPY', 'JP¥1'],
   ['JPY', 1050, '¥1,050 JPY', 'JP¥1,050'],
   ['KRW', 50_000, '₩50,000 KRW', '₩50,000 KRW'],
-  // Without a minor unit in ISO 4217 and by custom alike; with one in the law and none in shops.
+  // Currencies without a minor unit, and one whose minor unit shops do not use.
   ['ISK', 1500, 'ISK 1,500', 'ISK 1,500'],
   ['HUF', 150_050, 'HUF 1,500.50', 'HUF 1,500.50'],
   ['AMD', 12_345, 'AMD 123.45', 'AMD 123.45'],
@@ -85,7 +85,7 @@ const table: readonly (readonly [string, number, string, string])[] = [
   ['UYW', 1, 'UYW 0.0001', 'UYW 0.0001'],
 ];
 
-describe('S39: amounts as people read them on the real page', () => {
+describe('S39: amounts on the real page', () => {
   it.each(table)('%s %i', async (currency, minorUnits, en, zh) => {
     const ask = paymentOf({
       processor: 'none',
@@ -100,14 +100,14 @@ describe('S39: amounts as people read them on the real page', () => {
       const page = await raw.get(`/e/${elicitationId}`, { headers: { 'accept-language': language } });
       const shown = text(billed(page.body));
       expect(shown).toBe(expected);
-      // Everywhere else on the page the same sum is the same text.
+      // The rest of the page shows the same text for the same amount.
       expect(text(/<tfoot>(.*?)<\/tfoot>/s.exec(page.body)?.[1] ?? '')).toContain(shown);
       expect(text(/<h1>(.*?)<\/h1>/s.exec(page.body)?.[1] ?? '')).toContain(shown);
     }
     await world.api.cancel(elicitationId);
   });
 
-  it('the record of a payment shows the sum that was asked, in both languages', async () => {
+  it('the record of a payment shows the requested amount in both languages', async () => {
     const amount = { currency: 'KWD', minorUnits: 1_234_567 };
     const ask = paymentOf({ processor: 'none', amount, items: [{ label: 'x', unitMinorUnits: 1_234_567 }] });
     const { elicitationId } = await issueFor(world, user, ask);
@@ -118,7 +118,7 @@ describe('S39: amounts as people read them on the real page', () => {
     }
   });
 
-  it('a real browser sees what the markup says', async () => {
+  it('a real browser shows the text of the markup', async () => {
     const { url, elicitationId } = await issueFor(
       world,
       user,
@@ -152,14 +152,14 @@ describe('S39: limits of each MCP server', () => {
   it.each<[string, string, object, number, string | undefined]>([
     ['exactly the limit', 'small', amount('EUR', 500), 201, undefined],
     ['one cent above', 'small', amount('EUR', 501), 422, 'amount_over_limit'],
-    ['the limit of another currency', 'small', amount('JPY', 2), 422, 'amount_over_limit'],
+    ['one yen above a limit of one yen', 'small', amount('JPY', 2), 422, 'amount_over_limit'],
     ['a currency without a limit', 'small', amount('USD', 1), 422, 'currency_not_allowed'],
     ['no currency at all', 'small', amount('XYZ', 1), 422, 'currency_not_allowed'],
-    ['a member that every object has', 'small', amount('__p', 1), 400, 'invalid_request'],
+    ['the name of an inherited object member', 'small', amount('__p', 1), 400, 'invalid_request'],
     ['a currency in small letters', 'small', amount('eur', 1), 400, 'invalid_request'],
     ['another processor', 'small', { ...amount('EUR', 1), processor: 'stripe-main' }, 403, 'processor_not_allowed'],
     [
-      'a processor that nobody configured',
+      'a processor that is not configured',
       'small',
       { ...amount('EUR', 1), processor: 'cash' },
       403,
@@ -174,7 +174,7 @@ describe('S39: limits of each MCP server', () => {
     ],
     ['its only processor', 'by-stripe', amount('EUR', 50), 201, undefined],
     ['a payment without any policy', 'penniless', amount('EUR', 1), 403, 'kind_not_allowed'],
-    ['a kind that it may not ask', 'asker', amount('EUR', 1), 403, 'kind_not_allowed'],
+    ['a kind that it may not request', 'asker', amount('EUR', 1), 403, 'kind_not_allowed'],
   ])('%s (%s)', async (_, mcpServerId, payment, status, code) => {
     const answer = await issueAs(mcpServerId, payment);
     expect([answer.status, answer.body.code]).toEqual([status, code]);
@@ -185,9 +185,9 @@ describe('S39: limits of each MCP server', () => {
     ['below the minimum', amount('EUR', 49), 'amount.minorUnits'],
     ['between two amounts of the processor', amount('KWD', 12_345), 'amount.minorUnits'],
     ['above the maximum', amount('USD', 100_000_000), 'amount.minorUnits'],
-    ['in a currency that the processor does not take', amount('CLF', 10_000), 'amount.currency'],
+    ['in a currency that the processor does not accept', amount('CLF', 10_000), 'amount.currency'],
     [
-      'with a quantity that the processor does not take',
+      'with a quantity that the processor does not accept',
       { ...amount('EUR', 1_000_000), items: [{ label: 'x', quantity: 1_000_000, unitMinorUnits: 1 }] },
       'items.0.quantity',
     ],
@@ -200,7 +200,7 @@ describe('S39: limits of each MCP server', () => {
     expect(world.stripe.requests('create')).toEqual([]);
   });
 
-  it.each(['payment', 'credential'] as const)('the kinds that are left are refused: %s', async kind => {
+  it.each(['payment', 'credential'] as const)('refuses an MCP server that may not issue the kind %s', async kind => {
     const subject = { issuer: world.identityProvider.issuer, subject: 'alice' };
     const asks = {
       payment: { payee: bookTerms.payee, reference: 'r', ...amount('EUR', 1) },
@@ -213,7 +213,7 @@ describe('S39: limits of each MCP server', () => {
   });
 });
 
-describe('S62, S39: a payment policy with a fault stops the start, named by its path', () => {
+describe('S62, S39: an invalid payment policy stops the start with the path of the member', () => {
   const base = (): GatewayConfigInput => ({
     publicUrl: 'http://localhost:8080',
     vault: { keys: [{ kid: 'k', key: Buffer.from(Array.from({ length: 32 }, (_, n) => n * 7)).toString('base64') }] },
@@ -261,8 +261,31 @@ describe('S62, S39: a payment policy with a fault stops the start, named by its 
       {},
       ['mcpServers[0].payment.passkeyAbove.EUR'],
     ],
+    ...(
+      [
+        ['daily limits that are empty', { EUR: {} }, '.EUR'],
+        ['a daily limit below that of a single payment', { EUR: { max: 99 } }, '.EUR.max'],
+        [
+          'a daily passkey threshold equal to the daily limit',
+          { EUR: { passkeyAbove: 100, max: 100 } },
+          '.EUR.passkeyAbove',
+        ],
+        ['daily limits in a currency that is not accepted', { JPY: { max: 100 } }, '.JPY'],
+      ] as const
+    ).map(([name, perPersonAndDay, path]): [string, object, object, string[]] => [
+      name,
+      { payment: { maxAmount: { EUR: 100 }, perPersonAndDay } },
+      {},
+      [`mcpServers[0].payment.perPersonAndDay${path}`],
+    ]),
     [
-      'seconds that are too few',
+      'a daily passkey threshold with an IP address as host',
+      { payment: { maxAmount: { EUR: 1 }, perPersonAndDay: { EUR: { passkeyAbove: 1 } } } },
+      { publicUrl: 'http://127.0.0.1:8080' },
+      ['mcpServers[0].payment.perPersonAndDay'],
+    ],
+    [
+      'a number of seconds that is too small',
       { payment: { maxAmount: { EUR: 1 }, freshSignInSeconds: 29 } },
       {},
       ['mcpServers[0].payment.freshSignInSeconds'],
@@ -278,12 +301,12 @@ describe('S62, S39: a payment policy with a fault stops the start, named by its 
     ['payments without a policy', { kinds: ['payment'] }, {}, ['mcpServers[0].payment']],
     ['an unknown kind', { kinds: ['gift'] }, {}, ['mcpServers[0].kinds[0]']],
     [
-      'a passkey at an address',
+      'a passkey threshold with an IP address as host',
       { payment: { maxAmount: { EUR: 1 }, passkeyAbove: { EUR: 1 } } },
       { publicUrl: 'http://127.0.0.1:8080' },
       ['mcpServers[0].payment.passkeyAbove'],
     ],
-    ['two processors of one name', {}, { processors: [stripeProcessor, stripeProcessor] }, ['processors']],
+    ['two processors with the same name', {}, { processors: [stripeProcessor, stripeProcessor] }, ['processors']],
     [
       'a processor without secrets',
       {},
@@ -291,7 +314,7 @@ describe('S62, S39: a payment policy with a fault stops the start, named by its 
       ['processors[0].webhookSecrets'],
     ],
     [
-      'a processor in the clear',
+      'a processor URL without TLS',
       {},
       { processors: [{ ...stripeProcessor, apiUrl: 'http://api.example' }] },
       ['processors[0].apiUrl'],
@@ -304,7 +327,7 @@ describe('S62, S39: a payment policy with a fault stops the start, named by its 
     ],
     ['a processor called none', {}, { processors: [{ ...stripeProcessor, name: 'none' }] }, ['processors[0].name']],
     [
-      'a receipt key that is none',
+      'an invalid receipt key',
       {},
       { receipts: { keys: [{ kid: 'r', key: 'secret-that-is-no-jwk' }] } },
       ['receipts.keys[0].key'],
@@ -316,19 +339,19 @@ describe('S62, S39: a payment policy with a fault stops the start, named by its 
       ['mcpServers[0].credentialChecks.key'],
     ],
     [
-      'a check with two ways',
+      'a credential check with two schemes',
       { credentialChecks: { key: { url: 'https://api.example', bearer: 'a', header: { name: 'X-Key', field: 'a' } } } },
       {},
       ['mcpServers[0].credentialChecks.key'],
     ],
     [
-      'a check that accepts refusals',
+      'a credential check that accepts refusals',
       { credentialChecks: { key: { url: 'https://api.example', bearer: 'a', accepted: [401] } } },
       {},
       ['mcpServers[0].credentialChecks.key.accepted[0]'],
     ],
     [
-      'a check in the clear',
+      'a credential check without TLS',
       { credentialChecks: { key: { url: 'http://api.example', bearer: 'a' } } },
       {},
       ['mcpServers[0].credentialChecks.key.url'],

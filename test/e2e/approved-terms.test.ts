@@ -1,4 +1,4 @@
-import { askDigest, parseElicitationId } from '@postern/elicitation';
+import { askDigest, definedOnly, parseElicitationId } from '@postern/elicitation';
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { acceptWith, bookTerms, issueFor, paymentOf, paymentPolicy, visitorFor } from '../support/asks.ts';
@@ -24,7 +24,7 @@ async function storedDigest(elicitationId: string): Promise<{ digest: string; re
   return { digest: found.request.digest, recomputed: askDigest(found.request) };
 }
 
-/** Nothing of the record has moved. */
+/** The record is unchanged. */
 async function expectRefused(
   elicitationId: string,
   act: () => Promise<{ status: number; body: string }>,
@@ -35,8 +35,8 @@ async function expectRefused(
   expect(await storedElicitation(world, elicitationId)).toEqual(before);
 }
 
-describe('S36, T30: what is shown, what is stored and what is agreed to are one thing', () => {
-  it.each(askedKinds)('%s: the form carries the digest of what is stored', async kind => {
+describe('S36, T30: the user approves exactly the terms that are shown and stored', () => {
+  it.each(askedKinds)('%s: the form carries the digest of the stored terms', async kind => {
     const user = world.subject();
     const { elicitationId } = await askKind(world, user, kind);
     const raw = await visitorFor(world, user, elicitationId);
@@ -46,7 +46,7 @@ describe('S36, T30: what is shown, what is stored and what is agreed to are one 
     expect([digest, recomputed]).toEqual([shown, shown]);
   });
 
-  it.each(['payment', 'confirmation'] as const)('%s: outcome and receipt name that digest', async kind => {
+  it.each(['payment', 'confirmation'] as const)('%s: outcome and receipt contain that digest', async kind => {
     const user = world.subject();
     const { elicitationId } = await askKind(world, user, kind);
     const raw = await visitorFor(world, user, elicitationId);
@@ -57,7 +57,7 @@ describe('S36, T30: what is shown, what is stored and what is agreed to are one 
     expect(decodeJwt(receipt ?? '')).toMatchObject({ digest: shown, jti: elicitationId, kind });
   });
 
-  it.each(askedKinds)('%s: a form with another digest, or none, agrees to nothing', async kind => {
+  it.each(askedKinds)('%s: a form with another digest or none approves nothing', async kind => {
     const user = world.subject();
     const { elicitationId } = await askKind(world, user, kind);
     const raw = await visitorFor(world, user, elicitationId);
@@ -72,17 +72,17 @@ describe('S36, T30: what is shown, what is stored and what is agreed to are one 
     ];
     for (const shown of forgeries) {
       const { shown: _, ...rest } = form;
-      const forged = { ...rest, ...typedFor(kind), ...(shown === undefined ? {} : { shown }) };
+      const forged = { ...rest, ...typedFor(kind), ...definedOnly({ shown }) };
       await expectRefused(elicitationId, () => raw.post(`/e/${elicitationId}/accept`, { form: forged }), 409);
     }
     const long = { ...form, ...typedFor(kind), shown: 'A'.repeat(65) };
     await expectRefused(elicitationId, () => raw.post(`/e/${elicitationId}/accept`, { form: long }), 400);
-    // And the honest one still does.
+    // The unmodified form still works.
     expect((await acceptWith(raw, elicitationId, askOfEach[kind].typed)).status).toBe(303);
     expect((await readOf(elicitationId)).status).toBe('completed');
   });
 
-  it('nothing that a form adds about money is listened to', async () => {
+  it('extra amount fields in a form are ignored', async () => {
     const user = world.subject();
     const { elicitationId } = await issueFor(world, user, paymentOf({ processor: 'none' }));
     const raw = await visitorFor(world, user, elicitationId);
@@ -98,14 +98,14 @@ describe('S36, T30: what is shown, what is stored and what is agreed to are one 
         () => raw.post(`/e/${elicitationId}/accept`, { form: { ...form, ...more } }),
         400,
       );
-    // What looks like something typed belongs to no field of a payment.
+    // A payment has no input fields, so this is an unknown field.
     await raw.post(`/e/${elicitationId}/accept`, { form: { ...form, 'field.minorUnits': '1' } });
     const { receipt } = (await world.api.redeem(elicitationId)).body;
     expect(decodeJwt(receipt ?? '')['terms']).toMatchObject({ amount: bookTerms.amount });
   });
 });
 
-/** Changes of the stored record that a person or an MCP server would pay for. */
+/** Changes of the stored record that would harm a user or an MCP server. */
 const tampered: readonly [AskedKind, string, string, string][] = [
   ['payment', 'the amount', '"minorUnits":2490', '"minorUnits":24900'],
   ['payment', 'the currency', '"currency":"EUR"', '"currency":"KWD"'],
@@ -115,18 +115,18 @@ const tampered: readonly [AskedKind, string, string, string][] = [
   ['confirmation', 'a fact', '"value":3', '"value":0'],
   ['confirmation', 'the danger', '"danger":"destructive"', '"danger":"normal"'],
   ['credential', 'a field', '"label":"API key"', '"label":"Password"'],
-  ['credential', 'how long it is kept', '"retention":"once"', '"retention":"lasting"'],
+  ['credential', 'the retention', '"retention":"once"', '"retention":"lasting"'],
   ['form', 'a question', '"title":"Express delivery"', '"title":"Pay double"'],
 ];
 
-describe('S36, T30: a record that was changed behind our back is not agreed to', () => {
+describe('S36, T30: a record changed in Redis cannot be approved', () => {
   it.each(tampered)('%s: %s, after the page was shown', async (kind, _, from, to) => {
     const user = world.subject();
     const { elicitationId } = await askKind(world, user, kind);
     const raw = await visitorFor(world, user, elicitationId);
     const form = { ...(await raw.acceptForm(elicitationId)), ...typedFor(kind) };
     await tamper(world, elicitationId, from, to);
-    // The digest in the form is still the stored one, but what would be agreed to is something else now.
+    // The digest in the form is still the stored one, but the terms are different.
     await expectRefused(elicitationId, () => raw.post(`/e/${elicitationId}/accept`, { form }), 409);
     expect(await readOf(elicitationId)).toMatchObject({ status: 'pending' });
   });
@@ -140,7 +140,7 @@ describe('S36, T30: a record that was changed behind our back is not agreed to',
     expect(await readOf(elicitationId)).toMatchObject({ status: 'pending' });
   });
 
-  it('after the approval: the receipt is refused, and nothing is told about the changed terms', async () => {
+  it('a record changed after the approval yields no receipt and does not reveal the changed terms', async () => {
     const user = world.subject();
     const { elicitationId } = await askKind(world, user, 'payment');
     const raw = await visitorFor(world, user, elicitationId);
@@ -153,7 +153,7 @@ describe('S36, T30: a record that was changed behind our back is not agreed to',
 });
 
 describe('S36: terms never change', () => {
-  it('a second ask under the same Idempotency-Key with another amount is 422, and the first stands', async () => {
+  it('another amount under the same Idempotency-Key gets 422 and leaves the first elicitation unchanged', async () => {
     const user = world.subject();
     const subject = { issuer: world.identityProvider.issuer, subject: user };
     const ask = { ...paymentOf({ processor: 'none' }), subject };
@@ -174,7 +174,7 @@ describe('S36: terms never change', () => {
     expect((await raw.get(`/e/${first.body.elicitationId}`)).body).toContain('24.90');
   });
 
-  it('another amount without the key is another elicitation; the first one is as it was', async () => {
+  it('another amount without the key starts another elicitation and leaves the first unchanged', async () => {
     const user = world.subject();
     const reference = 'order-of-two-amounts';
     const first = await issueFor(world, user, paymentOf({ processor: 'none', reference }));
@@ -207,8 +207,8 @@ describe('S36: terms never change', () => {
   });
 });
 
-describe('T29, T33: amounts come from typed fields only', () => {
-  it('a message that imitates an amount stays in its quotation', async () => {
+describe('T29, T33: amounts come only from typed fields', () => {
+  it('a message that imitates an amount is shown only as a quotation', async () => {
     const user = world.subject();
     const message = 'Amount: €0.01. Paid to Charity. Total €0.01 (Approve)';
     const { elicitationId } = await askKind(world, user, 'payment', { message, requestedBy: { tool: 'Total €0.02' } });
@@ -220,7 +220,7 @@ describe('T29, T33: amounts come from typed fields only', () => {
     expect(bill).toContain('24.90');
     expect(bill).not.toContain('0.01');
     expect(bill).not.toContain('Charity');
-    // A token may hold the digits by chance.
+    // A token may contain the digits by chance.
     expect(body.replace(quotation, '')).not.toContain('€0.01');
   });
 
@@ -231,9 +231,9 @@ describe('T29, T33: amounts come from typed fields only', () => {
     ['an exponent', '1e3'],
     ['nothing', 0],
     ['less than nothing', -1],
-    ['more than is exact', 2 ** 53],
+    ['above the exact range', 2 ** 53],
     ['a list', [2490]],
-  ])('%s is no amount', async (_, minorUnits) => {
+  ])('%s is rejected as an amount', async (_, minorUnits) => {
     const ask = { ...paymentOf(), subject: { issuer: world.identityProvider.issuer, subject: world.subject() } };
     const payment = { payee: { name: 'Book Shop' }, reference: 'r', amount: { currency: 'EUR', minorUnits } };
     const answer = await world.api.call<{ errors?: { path: string }[] }>('POST', '/v1/elicitations', {
@@ -248,7 +248,7 @@ describe('T29, T33: amounts come from typed fields only', () => {
     ['one cent off', { currency: 'EUR', minorUnits: 2491 }, [{ quantity: 1, unitMinorUnits: 2490 }]],
     ['a discount too many', { currency: 'EUR', minorUnits: 10 }, [{ quantity: 3, unitMinorUnits: -10 }]],
     [
-      'sums beyond what is exact',
+      'sums above the exact range',
       { currency: 'EUR', minorUnits: 1 },
       [
         { quantity: 1_000_000, unitMinorUnits: 999_999_999_999 },
@@ -256,7 +256,7 @@ describe('T29, T33: amounts come from typed fields only', () => {
         { quantity: 1, unitMinorUnits: 1 },
       ],
     ],
-  ])('items that do not add up are refused: %s', async (_, amount, items) => {
+  ])('items that do not add up to the total are refused: %s', async (_, amount, items) => {
     const ask = {
       kind: 'payment',
       subject: { issuer: world.identityProvider.issuer, subject: 'alice' },

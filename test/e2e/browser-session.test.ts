@@ -13,7 +13,7 @@ let otherIssuer: TestProvider;
 
 beforeAll(async () => {
   browser = await sharedBrowser();
-  // Its users have the names of the other issuer's users.
+  // Its users have the same names as the other issuer's users.
   otherIssuer = await startOpenIdProvider({
     name: 'Other ID',
     users: worldUsers,
@@ -45,7 +45,7 @@ afterAll(async () => {
 const statusOf = async (elicitationId: string) => (await world.api.read(elicitationId)).body.status;
 const sessionIn = (raw: RawBrowser) => [...raw.cookies].find(([name]) => name.endsWith('postern_session'))?.[1];
 
-/** Alice with an elicitation of hers, Bob signed in with one of his. */
+/** Alice with an elicitation, and Bob, who is signed in and has another one. */
 async function aliceAndBob() {
   const [aliceName, bobName] = [world.subject(), world.subject()];
   const [forAlice, forBob] = [await world.ask(aliceName, { message: 'for-alice-only' }), await world.ask(bobName)];
@@ -56,7 +56,7 @@ async function aliceAndBob() {
 }
 
 describe('the browser session', () => {
-  it('S02: without sign-in a real and a random id answer alike, whatever is asked', async () => {
+  it('S02: without a session, every request gets the same response for a real and a random id', async () => {
     const issued = await world.ask(world.subject(), { message: 'for-alice-only' });
     const random = `el_${issued.elicitationId.slice(3, 5)}${'A'.repeat(43)}`;
     const normal = (text: string, id: string) => text.replaceAll(id, 'ID').replace(/rq_[A-Za-z0-9_-]+/g, 'RQ');
@@ -91,12 +91,12 @@ describe('the browser session', () => {
       403,
     );
     expect(await statusOf(elicitationId)).toBe('pending');
-    // The sign-in for it leads to its own issuer.
+    // Its sign-in goes to its own issuer.
     const start = await world.raw().get(`/login?e=${elicitationId}`);
     expect(new URL(start.location ?? '').origin).toBe(otherIssuer.issuer);
   });
 
-  it('S06: every sign-in gives a new id, ends the one before, and takes no id from outside', async () => {
+  it('S06: every sign-in creates a new session id, ends the previous session and ignores a planted id', async () => {
     const user = world.subject();
     const { elicitationId } = await world.ask(user);
     const raw = world.raw();
@@ -122,7 +122,7 @@ describe('the browser session', () => {
     expect((await attacker.get(`/e/${elicitationId}`)).body).not.toContain('csrf_token');
   });
 
-  it('S06: the cookie of a sign-in is worth nothing after it', async () => {
+  it('S06: the cookie of a login transaction is useless after the sign-in', async () => {
     const user = world.subject();
     const { elicitationId } = await world.ask(user);
     const raw = world.raw();
@@ -136,7 +136,7 @@ describe('the browser session', () => {
     expect(sessionIn(thief)).toBeUndefined();
   });
 
-  it('S07: idle and absolute lifetime are kept by the gateway, not by the cookie', async () => {
+  it('S07: the gateway enforces idle and absolute session lifetime, not the cookie', async () => {
     const user = world.subject();
     const { elicitationId } = await world.ask(user, { ttlSeconds: 86_400 });
     const raw = world.raw();
@@ -150,7 +150,7 @@ describe('the browser session', () => {
     expect(await isSignedIn()).toBe(false);
   });
 
-  it('S07: acting keeps a session alive, looking does not, and neither beyond its absolute end', async () => {
+  it('S07: a POST extends a session and a GET does not, and the absolute lifetime holds', async () => {
     const user = world.subject();
     const { elicitationId } = await world.ask(user, { ttlSeconds: 86_400 });
     const raw = world.raw();
@@ -165,7 +165,7 @@ describe('the browser session', () => {
     expect(await isSignedIn()).toBe(false);
   });
 
-  it('S07: signing out ends the session at the gateway', async () => {
+  it('S07: sign-out ends the session at the gateway', async () => {
     const user = world.subject();
     const { elicitationId } = await world.ask(user);
     const raw = world.raw();
@@ -181,7 +181,7 @@ describe('the browser session', () => {
     expect((await raw.get(`/e/${elicitationId}`)).body).not.toContain('csrf_token');
   });
 
-  it('S08: signs in with code, PKCE S256, state and nonce, each used once and only where it began', async () => {
+  it('S08: signs in with code, PKCE S256, state and nonce, each used once and only in the browser that began', async () => {
     const user = world.subject();
     const { elicitationId } = await world.ask(user);
     const raw = world.raw();
@@ -200,11 +200,11 @@ describe('the browser session', () => {
     world.identityProvider.clearRequests();
     expect((await raw.get(wrongIssuer)).status).toBe(400);
     expect(world.identityProvider.requests('token')).toHaveLength(0);
-    // The attempt with the wrong issuer has used it up.
+    // The attempt with the wrong issuer has consumed it.
     expect((await raw.get(answer)).status).toBe(400);
   });
 
-  it('S09, A8: Alice’s sign-in, finished in Bob’s browser, signs nobody in', async () => {
+  it('S09, A8: Bob’s browser gets no session from a sign-in callback that Alice started', async () => {
     const { aliceName, bob, forBob, bobName, id } = await aliceAndBob();
     const attacker = world.raw();
     const answer = await attacker.signInAnswer(id, aliceName);
@@ -213,14 +213,14 @@ describe('the browser session', () => {
     expect(sessionIn(bob)).toBe(session);
     expect((await bob.get(`/e/${forBob.elicitationId}`)).body).toContain(`${bobName} Example`);
 
-    // Nor does it in a browser that has a sign-in of its own under way.
+    // The same holds for a browser with another sign-in in progress.
     const fresh = world.raw();
     await fresh.get(`/login?e=${forBob.elicitationId}`);
     expect((await fresh.get(answer)).status).toBe(400);
     expect(sessionIn(fresh)).toBeUndefined();
   });
 
-  it('S09: the page names who is signed in and lets somebody else take over', async () => {
+  it('S09: the page shows the signed-in user and offers to switch users', async () => {
     const [aliceName, bobName] = [world.subject(), world.subject()];
     await using person = await newPerson(browser, aliceName);
     const { page } = person;

@@ -9,7 +9,7 @@ beforeAll(async () => {
 afterAll(() => world[Symbol.asyncDispose]());
 
 describe('a confirmation', () => {
-  it('is given by its person and redeemed once, as a receipt', async () => {
+  it('is approved by its user and redeemed once as a receipt', async () => {
     const user = world.subject();
     const { elicitationId } = await issueFor(world, user, { kind: 'confirmation', confirmation: deletion });
     const raw = await visitorFor(world, user, elicitationId);

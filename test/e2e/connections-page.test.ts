@@ -51,8 +51,8 @@ afterAll(async () => {
 
 const apiOf = (mcpServerId: string) => world.apiOf({ apiKey: keyOf(mcpServerId) });
 
-describe('/me, by somebody who is not signed in', () => {
-  it('asks to sign in and comes back', async () => {
+describe('/me without a session', () => {
+  it('redirects to sign-in and back', async () => {
     const user = world.subject();
     const raw = world.raw();
     const page = await raw.get('/me');
@@ -65,7 +65,7 @@ describe('/me, by somebody who is not signed in', () => {
     expect(connectionEntriesIn(mine)).toEqual([]);
   });
 
-  it('when the identity provider is down: says so, and the way back leads here', async () => {
+  it('shows an error with a link back to /me while the identity provider is down', async () => {
     const raw = world.raw();
     const { identityProvider } = world;
     const { location } = await raw.get('/login?to=me');
@@ -77,7 +77,7 @@ describe('/me, by somebody who is not signed in', () => {
     expect(ownLinksIn(refused)).toContain('/me');
   });
 
-  it('one connection or none, real or invented: the page that asks before it ends looks the same', async () => {
+  it('the disconnect page answers alike for real and random connection ids', async () => {
     const { connectionId } = await connected(world, { user: world.subject() });
     const invented = `cn_00${'A'.repeat(43)}`;
     const pages = await Promise.all(
@@ -87,12 +87,12 @@ describe('/me, by somebody who is not signed in', () => {
   });
 });
 
-describe('/me, by its person', () => {
-  it('shows every connection, whichever MCP server it belongs to, with the account and scopes in plain words', async () => {
+describe('/me for a signed-in user', () => {
+  it('shows the connections of all MCP servers with account and plain-language scopes', async () => {
     const user = world.subject();
     const { raw } = await connected(world, { user });
     await connected(world, { user, raw, api: apiOf('wiki'), scopes: ['repo', 'issues'] });
-    // Two MCP servers of one group have one connection between them.
+    // Two MCP servers of one group share one connection.
     await connected(world, { user, raw, api: apiOf('desk'), scopes: ['issues'] });
 
     const entries = connectionEntriesIn(await raw.get('/me'));
@@ -112,7 +112,7 @@ describe('/me, by its person', () => {
     expect(of('Help Desk')).toContain('localhost:7003');
   });
 
-  it('says when it was last used, by whom, and the tool as what the MCP server says', async () => {
+  it('shows when a connection was last used, by which MCP server, and the tool name it reported', async () => {
     const user = world.subject();
     const { raw, connectionId } = await connected(world, { user });
     expect(textOf(await raw.get('/me'))).toContain('Last used Not yet');
@@ -124,39 +124,36 @@ describe('/me, by its person', () => {
     expect(chinese.body).toContain('读取你的代码库列表');
   });
 
-  it.each(['refused', 'rejected', 'expired'] as const)(
-    'says of a connection that is of no use why: %s',
-    async reason => {
-      const user = world.subject();
-      const { provider } = world;
-      if (reason !== 'refused') provider.switches.refreshTokens = 'no-refresh';
-      if (reason !== 'rejected') provider.switches.accessTokenTtlSeconds = 120;
-      const { connectionId } = await connected(world, { user });
-      const { accessToken, generation } = (await world.api.accessToken(connectionId)).body;
-      const grantId = provider.tokens.grantOf(accessToken)?.grantId ?? '';
-      world.clock.ahead = 3 * 60_000;
-      if (reason === 'refused') await provider.endGrant(grantId);
-      const answer = await world.api.accessToken(
-        connectionId,
-        reason === 'rejected' ? { rejectedGeneration: generation } : {},
-      );
-      expect(answer.body.code).toBe('reauthorization_required');
+  it.each(['refused', 'rejected', 'expired'] as const)('explains why a connection is unusable: %s', async reason => {
+    const user = world.subject();
+    const { provider } = world;
+    if (reason !== 'refused') provider.switches.refreshTokens = 'no-refresh';
+    if (reason !== 'rejected') provider.switches.accessTokenTtlSeconds = 120;
+    const { connectionId } = await connected(world, { user });
+    const { accessToken, generation } = (await world.api.accessToken(connectionId)).body;
+    const grantId = provider.tokens.grantOf(accessToken)?.grantId ?? '';
+    world.clock.ahead = 3 * 60_000;
+    if (reason === 'refused') await provider.endGrant(grantId);
+    const answer = await world.api.accessToken(
+      connectionId,
+      reason === 'rejected' ? { rejectedGeneration: generation } : {},
+    );
+    expect(answer.body.code).toBe('reauthorization_required');
 
-      const raw = world.raw();
-      await signInForMe(raw, user);
-      const [entry = ''] = connectionEntriesIn(await raw.get('/me'));
-      expect(entry).toContain('Needs to be connected again');
-      expect(entry).not.toContain('Works');
-      const words = {
-        refused: 'no longer accepts this connection',
-        rejected: 'turned this connection away',
-        expired: 'for a limited time',
-      };
-      for (const [name, text] of Object.entries(words)) expect(entry.includes(text)).toBe(name === reason);
-    },
-  );
+    const raw = world.raw();
+    await signInForMe(raw, user);
+    const [entry = ''] = connectionEntriesIn(await raw.get('/me'));
+    expect(entry).toContain('Needs to be connected again');
+    expect(entry).not.toContain('Works');
+    const words = {
+      refused: 'no longer accepts this connection',
+      rejected: 'rejected this connection',
+      expired: 'for a limited time',
+    };
+    for (const [name, text] of Object.entries(words)) expect(entry.includes(text)).toBe(name === reason);
+  });
 
-  it('shows what waits for an answer, until it is answered, withdrawn or over', async () => {
+  it('lists an elicitation until it is answered, cancelled or expired', async () => {
     const user = world.subject();
     const raw = world.raw();
     await signInForMe(raw, user);
@@ -180,7 +177,7 @@ describe('/me, by its person', () => {
     expect(await linksOf()).toEqual([]);
   });
 
-  it('another person sees nothing of it, and cannot end it', async () => {
+  it('another user neither sees the connection nor can disconnect it', async () => {
     const [user, other] = [world.subject(), world.subject()];
     const { connectionId } = await connected(world, { user });
     const waiting = await apiOf('wiki').issue(askFor(world, user));
@@ -198,7 +195,7 @@ describe('/me, by its person', () => {
     expect((await world.api.accessToken(connectionId)).status).toBe(200);
   });
 
-  it('a browser for which an application vouches sees and ends what is that application’s, and nothing else', async () => {
+  it('a browser verified by an application sees and disconnects only that application’s connections', async () => {
     const user = world.subject();
     const { connectionId: foreign } = await connected(world, { user });
     const wiki = (await apiOf('wiki').issue(askFor(world, user))).body;
@@ -229,7 +226,7 @@ describe('/me, by its person', () => {
     expect((await raw.post(disconnectPathOf(own), { form })).status).toBe(200);
     expect((await embedded.accessToken(own)).status).toBe(404);
 
-    // Who signs in with us sees both.
+    // A user who signs in at the gateway sees both.
     const everything = world.raw();
     await signInForMe(everything, user);
     expect(disconnectPathsIn(await everything.get('/me'))).toEqual([disconnectPathOf(foreign)]);
@@ -247,7 +244,7 @@ describe('/me and its forms', () => {
     await world.ask(user, { authorization: { provider: 'forge', scopes: ['issues'] } });
   });
 
-  it('S25: looking, a hundred times, changes nothing', async () => {
+  it('S25: a hundred GETs change nothing', async () => {
     const before = await dumpRedis(world.redis.url);
     using writes = await watchWrites(world.redis.url);
     const invented = `cn_00${'A'.repeat(43)}`;
@@ -259,12 +256,12 @@ describe('/me and its forms', () => {
           paths.flatMap(path => ['GET', 'HEAD'].map(method => visitor.request(method, path))),
         ),
       );
-    // What ends by itself meanwhile is missing; nothing is new or changed.
+    // Keys may expire meanwhile, but none is new or changed.
     expect(before).toMatchObject(await dumpRedis(world.redis.url));
     expect((await writes.take()).filter(({ name }) => name !== 'zremrangebyscore')).toEqual([]);
   });
 
-  it('S26: a form counts only from our own page, with the token of this browser', async () => {
+  it('S26: a form is accepted only from our own page, with the CSRF token of this browser', async () => {
     const path = disconnectPathOf(connectionId);
     const csrf_token = csrfTokenIn(await raw.get(path));
     const form = { csrf_token };
@@ -292,7 +289,7 @@ describe('/me and its forms', () => {
     expect((await world.api.accessToken(connectionId)).status).toBe(200);
   });
 
-  it('S29: headers of every page of it', async () => {
+  it('S29: every page carries the security headers', async () => {
     const { connectionId: ended } = await connected(world, { user, raw, api: apiOf('wiki') });
     const form = { csrf_token: csrfTokenIn(await raw.get('/me')) };
     for (const page of [
@@ -314,7 +311,7 @@ describe('/me and its forms', () => {
       });
   });
 
-  it('S26: works in a browser without JavaScript, from signing in to the end of a connection', async () => {
+  it('S26: works without JavaScript from sign-in to disconnecting', async () => {
     const someone = world.subject();
     const { connectionId: theirs } = await connected(world, { user: someone });
     await using person = await newPerson(browser, someone, { javaScriptEnabled: false });
@@ -323,7 +320,7 @@ describe('/me and its forms', () => {
     await signIn(page, someone);
     await page.waitForURL(/\/me$/);
     await page.locator('a[href$="/disconnect"]').click();
-    // The safe answer comes first.
+    // The safe button comes first.
     await page.keyboard.press('Tab');
     await page.getByRole('link', { name: 'Keep it connected' }).click();
     await page.waitForURL(/\/me$/);

@@ -4,8 +4,8 @@ import { connected, disconnectPathOf, disconnectPathsIn, signInForMe, textOf } f
 import { ownLinksIn } from '../support/raw-browser.ts';
 import { freePort, keyOf, startWorld, type World, worldUsers } from '../support/world.ts';
 
-describe('/me where nobody can sign in', () => {
-  it('is not there: a machine of one person has no identity provider', async () => {
+describe('/me without an identity provider', () => {
+  it('answers 404 in identity mode loopback', async () => {
     await using lone = await startWorld({
       mcpServer: { identity: { mode: 'loopback' } },
       config: { identityProviders: [] },
@@ -55,7 +55,7 @@ describe('/me with several identity providers', () => {
     await second?.close();
   });
 
-  it('lets the person choose, and each account sees its own', async () => {
+  it('offers a choice, and each account sees only its own connections', async () => {
     const user = both.subject();
     const wiki = both.apiOf({ apiKey: keyOf('wiki') });
     const mine = await connected(both, { user, api: wiki });
@@ -70,7 +70,7 @@ describe('/me with several identity providers', () => {
     const before = second.requests('authorization').length;
     expect(await signInForMe(raw, user, choices[1])).toMatchObject({ location: '/me' });
     expect(second.requests('authorization').length).toBeGreaterThan(before);
-    // The same name at another issuer is another person.
+    // The same name at another issuer is another subject.
     expect(disconnectPathsIn(await raw.get('/me'))).toEqual([]);
     expect((await raw.get(disconnectPathOf(mine.connectionId))).status).toBe(404);
 
@@ -79,14 +79,14 @@ describe('/me with several identity providers', () => {
     expect(disconnectPathsIn(await again.get('/me'))).toEqual([disconnectPathOf(mine.connectionId)]);
   });
 
-  it('a link that names none leads to the choice, one that names an unknown one nowhere', async () => {
+  it('a sign-in link without a provider leads to the choice, and one with an unknown provider gets 404', async () => {
     const raw = both.raw();
     expect(await raw.get('/login?to=me')).toMatchObject({ status: 303, location: '/me' });
-    expect((await raw.get('/login?to=me&idp=nobody')).status).toBe(404);
+    expect((await raw.get('/login?to=me&idp=unknown')).status).toBe(404);
     expect(raw.cookies.size).toBe(0);
   });
 
-  it('after a sign-in that failed the person may choose anew', async () => {
+  it('the user can choose again after a failed sign-in', async () => {
     const raw = both.raw();
     const { location } = await raw.get('/login?to=me&idp=other-id');
     const state = new URL(location ?? '').searchParams.get('state') ?? '';

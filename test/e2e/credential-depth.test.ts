@@ -77,20 +77,20 @@ const basic: CredentialInput = {
   ],
 };
 
-describe('what a person types arrives as it was typed', () => {
+describe('a typed value arrives unchanged', () => {
   it.each<[string, string]>([
     ['spaces within', 'a  b   c'],
     ['letters of many scripts', 'пароль-密码-كلمة-🔑'],
     ['markup', '<b>&amp;"\'</b>'],
-    ['what forms are made of', 'a=b&c=d%20+;#?'],
+    ['the delimiters of form encodings', 'a=b&c=d%20+;#?'],
     ['a long one', 'x'.repeat(4096)],
-    ['names of members that every object has', '__proto__'],
+    ['names of inherited object members', '__proto__'],
   ])('%s', async (_, value) => {
     const { elicitationId } = await typed(world.subject(), apiKey, { key: value });
     expect((await world.api.redeem(elicitationId)).body.values).toEqual({ key: value });
   });
 
-  it('a private key of several lines, byte for byte', async () => {
+  it('a multi-line private key arrives byte for byte', async () => {
     const pem = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey.export({ type: 'pkcs8', format: 'pem' });
     const fields = [{ name: 'pem', label: 'Private key', multiline: true }];
     // Browsers send line breaks as CRLF, whatever was pasted (HTML, form submission).
@@ -99,7 +99,7 @@ describe('what a person types arrives as it was typed', () => {
     expect(`${(await world.api.redeem(elicitationId)).body.values?.['pem']}\n`).toBe(String(pem));
   });
 
-  it('several fields and each by its own rules; nothing is taken before all are right', async () => {
+  it('each field follows its own rules, and no value is accepted until all are valid', async () => {
     const fields = [
       { name: 'account', label: 'Account', secret: false, pattern: '[0-9]{6}' },
       { name: 'key', label: 'Key', maxLength: 8 },
@@ -125,13 +125,13 @@ describe('what a person types arrives as it was typed', () => {
     expect((await world.api.redeem(elicitationId)).body.values).toEqual({ account: '123456', key: 'k', note: 'n' });
   });
 
-  it('a pattern that takes others for ever takes no time here', async () => {
+  it('a pattern that backtracks catastrophically elsewhere is evaluated in linear time', async () => {
     const fields = [{ name: 'key', label: 'Key', pattern: '(a+)+b' }];
     const { elicitationId, raw } = await asked(world.subject(), { ...apiKey, fields });
     expect((await acceptWith(raw, elicitationId, { key: 'a'.repeat(4000) })).status).toBe(422);
   });
 
-  it.each(['(', '(?<=a)b', '\\1', '[z-a]'])('the pattern %s is refused when it is asked', async pattern => {
+  it.each(['(', '(?<=a)b', '\\1', '[z-a]'])('the pattern %s is refused at issue', async pattern => {
     const fields = [
       { name: 'a', label: 'A' },
       { name: 'key', label: 'Key', pattern },
@@ -145,7 +145,7 @@ describe('what a person types arrives as it was typed', () => {
   });
 });
 
-describe('the live check: nothing is accepted before it says yes', () => {
+describe('the live check: no value is accepted before it passes', () => {
   const accepted = {
     'by-bearer': 'Bearer good-key',
     'by-basic': `Basic ${Buffer.from('al:go:od').toString('base64')}`,
@@ -180,7 +180,7 @@ describe('the live check: nothing is accepted before it says yes', () => {
   });
 
   it.each([500, 503, 404, 429, 302, 'redirect', 'break', 'hang'] as const)(
-    'an answer that says nothing (%s): tried again later',
+    'an inconclusive response (%s) leads to a later retry',
     async answer => {
       api.accepts = accepted['by-bearer'];
       const { elicitationId, raw } = await asked(world.subject(), checked('by-bearer'));
@@ -188,13 +188,13 @@ describe('the live check: nothing is accepted before it says yes', () => {
       api.answerNext(answer);
       expect((await acceptWith(raw, elicitationId, good('by-bearer'))).status).toBe(422);
       expect(await statusOf(elicitationId)).toBe('pending');
-      // It was not followed anywhere with the secret.
+      // The redirect was not followed with the secret.
       expect(api.asked.length).toBe(before + 1);
       expect(await acceptWith(raw, elicitationId, good('by-bearer'))).toMatchObject({ status: 303 });
     },
   );
 
-  it('while it is being checked nothing is stored, and a decision of that moment stands', async () => {
+  it('nothing is stored during a check, and a decision made meanwhile is final', async () => {
     api.accepts = accepted['by-bearer'];
     const { elicitationId, raw } = await asked(world.subject(), checked('by-bearer'));
     const form = { csrf_token: await raw.csrfToken(elicitationId) };
@@ -212,7 +212,7 @@ describe('the live check: nothing is accepted before it says yes', () => {
     expect((await world.api.redeem(elicitationId)).body.code).toBe('not_redeemable');
   });
 
-  it('taken back meanwhile: the yes of the API comes too late', async () => {
+  it('a check that passes after the cancellation has no effect', async () => {
     api.accepts = accepted['by-bearer'];
     const { elicitationId, raw } = await asked(world.subject(), checked('by-bearer'));
     api.answerNext('hang');
@@ -225,7 +225,7 @@ describe('the live check: nothing is accepted before it says yes', () => {
     expect(await statusOf(elicitationId)).toBe('cancelled');
   });
 
-  it('what cannot stand in a header is not sent', async () => {
+  it('a value that is not a valid header value is not sent', async () => {
     const { elicitationId, raw } = await asked(world.subject(), checked('by-header'));
     const before = api.asked.length;
     for (const key of ['a\r\nX-Injected: 1', 'schlüssel'])
@@ -240,7 +240,7 @@ describe('a lasting credential', () => {
   const linkIn = (page: { body: string }) =>
     unescapeHtml(/href="(\/me\/credentials\/[^"]+)"/.exec(page.body)?.[1] ?? '');
 
-  it('is read again and again, listed without its values, and served without asking', async () => {
+  it('can be read repeatedly, is listed without its values, and serves further asks', async () => {
     const user = world.subject();
     const { credentialId, elicitationId } = await typed(user, lasting, { key: 'lasting-key-1' });
     for (let round = 0; round < 3; round += 1)
@@ -259,7 +259,7 @@ describe('a lasting credential', () => {
     expect(JSON.stringify(again.body)).not.toContain('lasting-key-1');
   });
 
-  it('that does not work any more is asked for anew, and replaced in its place', async () => {
+  it('is requested again after a rejection and replaced under the same id', async () => {
     const user = world.subject();
     const { credentialId, raw } = await typed(user, lasting, { key: 'first-key-value' });
     const before = fingerprintIn(await raw.get('/me'));
@@ -273,7 +273,7 @@ describe('a lasting credential', () => {
     const after = fingerprintIn(await raw.get('/me'));
     expect(before).toBeDefined();
     expect(after).not.toBe(before);
-    // A late word about the first values asks nobody.
+    // A late rejection of the first values does not ask the user again.
     const late = await world.api.issue({
       kind: 'credential',
       subject: subjectOf(user),
@@ -282,7 +282,7 @@ describe('a lasting credential', () => {
     expect(late).toMatchObject({ status: 200, body: { status: 'completed', outcome: { credentialId } } });
   });
 
-  it('that the person deletes at /me is gone, and asked for again', async () => {
+  it('is requested again after the user deleted it at /me', async () => {
     const user = world.subject();
     const { credentialId, raw } = await typed(user, lasting, { key: 'deleted-by-person' });
     const page = await raw.get('/me');
@@ -300,14 +300,14 @@ describe('a lasting credential', () => {
     );
   });
 
-  it('that its MCP server deletes is gone from /me as well', async () => {
+  it('disappears from /me when its MCP server deletes it', async () => {
     const { credentialId, raw } = await typed(world.subject(), lasting, { key: 'deleted-by-server' });
     expect(await world.api.removeCredential(credentialId)).toMatchObject({ status: 200, body: { credentialId } });
     expect((await world.api.removeCredential(credentialId)).status).toBe(404);
     expect(fingerprintIn(await raw.get('/me'))).toBeUndefined();
   });
 
-  it('the same values have another fingerprint for another person', async () => {
+  it('has different fingerprints for two users with the same values', async () => {
     const [one, other] = [
       await typed(world.subject(), lasting, { key: 'the-same-for-both' }),
       await typed(world.subject(), lasting, { key: 'the-same-for-both' }),
@@ -315,7 +315,7 @@ describe('a lasting credential', () => {
     expect(fingerprintIn(await one.raw.get('/me'))).not.toBe(fingerprintIn(await other.raw.get('/me')));
   });
 
-  it('is shared within a group, and with nobody else', async () => {
+  it('is shared only within its group', async () => {
     const user = world.subject();
     const { credentialId, raw } = await typed(user, lasting, { key: 'key-of-the-family' }, apiOf('friend'));
     expect((await apiOf('sibling').credential(credentialId)).body.values).toEqual({ key: 'key-of-the-family' });
@@ -327,14 +327,14 @@ describe('a lasting credential', () => {
   });
 });
 
-describe('sealed delivery (JWE) of what was typed', () => {
+describe('sealed delivery (JWE) of typed values', () => {
   async function openedJwe(jwe: string | undefined): Promise<unknown> {
     const key = await importJWK(jwkOf(privateKey), 'ECDH-ES');
     const { plaintext } = await compactDecrypt(jwe ?? '', key);
     return JSON.parse(new TextDecoder().decode(plaintext));
   }
 
-  it('required: redeem and read give it sealed only, asked for or not', async () => {
+  it('if required, redeem and read return only sealed values, whether requested or not', async () => {
     const sealed = apiOf('sealed');
     const once = await typed(world.subject(), apiKey, { key: 'sealed-once-value' }, sealed);
     const redeemed = await sealed.redeem(once.elicitationId);
@@ -356,7 +356,7 @@ describe('sealed delivery (JWE) of what was typed', () => {
     expect(await openedJwe(read.body.sealedValues)).toEqual({ key: 'sealed-lasting-value' });
   });
 
-  it('not required: on request', async () => {
+  it('if not required, values are sealed on request', async () => {
     const sealable = apiOf('sealable');
     const { elicitationId } = await typed(world.subject(), apiKey, { key: 'either-way-value' }, sealable);
     const headers = { 'idempotency-key': 'the-same-redemption' };
@@ -366,7 +366,7 @@ describe('sealed delivery (JWE) of what was typed', () => {
     expect(await openedJwe(sealed.body.sealedResult)).toEqual({ key: 'either-way-value' });
   });
 
-  it('without a key: refused before anything is taken', async () => {
+  it('without a key the request is refused before redemption', async () => {
     const { elicitationId } = await typed(world.subject(), apiKey, { key: 'no-key-is-known' });
     expect((await world.api.redeem(elicitationId, {}, { sealed: true })).body.code).toBe(
       'encryption_key_not_registered',
@@ -378,7 +378,7 @@ describe('sealed delivery (JWE) of what was typed', () => {
     );
   });
 
-  it('a form, too', async () => {
+  it('the answers of a form are sealed too', async () => {
     const user = world.subject();
     const requestedSchema = { type: 'object' as const, properties: { n: { type: 'integer' as const } } };
     const { body } = await apiOf('sealed').issue({ kind: 'form', subject: subjectOf(user), form: { requestedSchema } });

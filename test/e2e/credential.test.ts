@@ -9,7 +9,7 @@ beforeAll(async () => {
 afterAll(() => world[Symbol.asyncDispose]());
 
 describe('a credential', () => {
-  it('is typed once, redeemed once and never shown again', async () => {
+  it('is typed once, redeemed once and not shown again', async () => {
     const user = world.subject();
     const { elicitationId } = await issueFor(world, user, { kind: 'credential', credential: apiKeyRequest });
     const raw = await visitorFor(world, user, elicitationId);
@@ -21,7 +21,7 @@ describe('a credential', () => {
     expect((await world.api.redeem(elicitationId)).body).toMatchObject({ values: { api_key: 'ak_0123456789' } });
   });
 
-  it('that lasts is read over the API, listed at /me and deleted there', async () => {
+  it('that is stored can be read over the API, and listed and deleted at /me', async () => {
     const user = world.subject();
     const subject = { issuer: world.identityProvider.issuer, subject: user };
     const credential = { ...apiKeyRequest, retention: 'lasting' } as const;
@@ -51,7 +51,7 @@ describe('a form', () => {
     });
   });
 
-  it('holds what is typed against a pattern, and nobody but the person against a default that does not fit it', async () => {
+  it('checks typed text against a pattern, but accepts a default at issue that does not match it', async () => {
     const user = world.subject();
     const contact = {
       type: 'string',
@@ -75,7 +75,7 @@ describe('a form', () => {
     expect((await world.api.redeem(elicitationId)).body).toMatchObject({ content: { word: 'aaaa' } });
   });
 
-  it.each(['(?=look)', '(', 'a\ud800', '[a-z]{0,999}'.repeat(16)])('is refused with the pattern %j', async pattern => {
+  it.each(['(?=look)', '(', 'a\ud800', '[a-z]{0,999}'.repeat(16)])('is refused for the pattern %j', async pattern => {
     const subject = { issuer: world.identityProvider.issuer, subject: world.subject() };
     const requestedSchema = { type: 'object', properties: { word: { type: 'string', pattern } } } as const;
     expect(await world.api.issue({ kind: 'form', subject, form: { requestedSchema } })).toMatchObject({

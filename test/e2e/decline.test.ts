@@ -16,7 +16,7 @@ afterAll(async () => {
 });
 
 describe('declining', () => {
-  it('ends the elicitation, tells the waiter and never asks the provider', async () => {
+  it('ends the elicitation, wakes the waiter and sends no request to the provider', async () => {
     const user = world.subject();
     await using person = await newPerson(browser, user);
     const issued = await world.ask(user, { returnUrl: RETURN_URL });
@@ -32,12 +32,12 @@ describe('declining', () => {
     expect((await waiting).body.outcome).toBeUndefined();
     expect(world.provider.requests('authorization')).toHaveLength(0);
     expect(world.provider.requests('token')).toHaveLength(0);
-    // S32: the way back is the registered one, and nothing is left to decide.
+    // S32: the page links to the registered return URL and offers no decision.
     expect(await person.page.locator('main a.button').getAttribute('href')).toBe(RETURN_URL);
     expect(await person.page.locator('form[action$="/accept"]').count()).toBe(0);
   });
 
-  it('is final: reloading, going back and accepting afterwards change nothing', async () => {
+  it('is final: a reload, a back navigation or a later accept changes nothing', async () => {
     await using person = await askInBrowser(browser, world);
     const { issued } = person;
     await using other = { page: await person.context.newPage(), [Symbol.asyncDispose]: () => person.context.close() };
@@ -48,14 +48,14 @@ describe('declining', () => {
     const declined = (await world.api.read(issued.elicitationId)).body;
     await person.page.reload();
 
-    // The second tab still shows the question.
+    // The second tab still shows the decision page.
     await other.page.locator('form[action$="/accept"] button').click();
     await other.page.waitForURL(issued.url);
     expect(await other.page.locator('form[action$="/accept"]').count()).toBe(0);
     expect((await world.api.read(issued.elicitationId)).body).toEqual(declined);
   });
 
-  it('after it a new ask is a new elicitation', async () => {
+  it('lets the next ask start a new elicitation', async () => {
     const user = world.subject();
     const raw = world.raw();
     const first = await world.ask(user);
@@ -64,7 +64,7 @@ describe('declining', () => {
     expect(await raw.post(`/e/${first.elicitationId}/decline`, { form })).toMatchObject({ status: 303 });
     const second = await world.ask(user);
     expect(second.elicitationId).not.toBe(first.elicitationId);
-    // Declining again is the same answer, not another one.
+    // Declining again returns the same result.
     expect(await raw.post(`/e/${first.elicitationId}/decline`, { form })).toMatchObject({
       status: 303,
       location: `/e/${first.elicitationId}`,
@@ -72,7 +72,7 @@ describe('declining', () => {
     expect((await world.api.read(second.elicitationId)).body.status).toBe('pending');
   });
 
-  it('in the middle of an attempt, the answer that comes later is not used', async () => {
+  it('discards an OAuth callback that arrives later', async () => {
     const user = world.subject();
     const raw = world.raw();
     const issued = await world.ask(user);

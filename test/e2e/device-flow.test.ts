@@ -9,8 +9,9 @@ import { askForCode, codeIn, endPollInterval } from '../support/device-page.ts';
 import { csrfTokenIn, type RawBrowser } from '../support/raw-browser.ts';
 import { dumpRedis } from '../support/redis-dump.ts';
 import { watchWrites } from '../support/redis-writes.ts';
-import { untilNothingIsKept } from '../support/revocations.ts';
-import { type ConfigParts, startWorld, type World } from '../support/world.ts';
+import { untilNothingIsPending } from '../support/revocations.ts';
+import { startWorld, type World } from '../support/world.ts';
+import type { ConfigParts } from '../support/world-parts.ts';
 
 const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
 
@@ -40,7 +41,7 @@ afterAll(async () => {
 const statusOf = async (elicitationId: string) => (await world.api.read(elicitationId)).body.status;
 const polls = () => world.provider.requests('token').filter(({ form }) => form['grant_type'] === DEVICE_GRANT).length;
 
-/** An ask, and its person signed in. */
+/** An elicitation whose user is signed in. */
 async function asked(overrides: Parameters<World['ask']>[1] = {}) {
   const user = world.subject();
   const raw = world.raw();
@@ -49,14 +50,14 @@ async function asked(overrides: Parameters<World['ask']>[1] = {}) {
   return { user, raw, elicitationId };
 }
 
-/** Says that the code was entered. */
+/** Reports that the code was entered. */
 async function check(raw: RawBrowser, elicitationId: string) {
   const form = { csrf_token: csrfTokenIn(await raw.get(`/e/${elicitationId}/device`)) };
   return raw.post(`/e/${elicitationId}/device`, { form });
 }
 
 describe('the device flow (RFC 8628), for a provider that has no redirect', () => {
-  it('shows a code, and connects when it was entered; the connection is like any other', async () => {
+  it('shows a code and connects after the user entered it; the connection is an ordinary one', async () => {
     const { raw, elicitationId } = await asked();
     const shown = await askForCode(raw, elicitationId);
     expect(new URL(shown.verificationUri).origin).toBe(world.provider.origin);
@@ -75,7 +76,7 @@ describe('the device flow (RFC 8628), for a provider that has no redirect', () =
     expect(world.log()).not.toContain(shown.userCode);
   });
 
-  it('by a person with a browser and a phone beside it', async () => {
+  it('works with a browser and a phone', async () => {
     const user = world.subject();
     await using desk = await newPerson(browser, user);
     await using phone = await newPerson(browser, user, { viewport: { width: 390, height: 844 } });
@@ -98,7 +99,7 @@ describe('the device flow (RFC 8628), for a provider that has no redirect', () =
     expect(await desk.page.locator('h1').textContent()).toContain('is connected');
   });
 
-  it('not entered yet: says so; asking again at once does not reach the provider', async () => {
+  it('reports a pending code, and an immediate retry does not reach the provider', async () => {
     const { raw, elicitationId } = await asked();
     const shown = await askForCode(raw, elicitationId);
     const first = await check(raw, elicitationId);
@@ -108,7 +109,7 @@ describe('the device flow (RFC 8628), for a provider that has no redirect', () =
     const second = await check(raw, elicitationId);
     expect(textOf(second)).toContain('needs a moment');
     expect(polls()).toBe(1);
-    // Entered meanwhile, but the time the provider asks for is not over.
+    // The user has entered the code, but the provider's minimum interval has not passed.
     await driveDevice(shown, 'alice');
     expect(textOf(await check(raw, elicitationId))).toContain('needs a moment');
     expect(polls()).toBe(1);
@@ -121,8 +122,8 @@ describe('the device flow (RFC 8628), for a provider that has no redirect', () =
   it.each([
     ['slow_down', { status: 400, body: '{"error":"slow_down"}', headers: { 'content-type': 'application/json' } }],
     ['503', { status: 503 }],
-    ['nothing: the connection breaks', { drop: 'before' }],
-  ] as const)('the provider answers %s: the code stays good', async (_, fault) => {
+    ['no response: the connection breaks', { drop: 'before' }],
+  ] as const)('the code stays valid when the provider answers %s', async (_, fault) => {
     const { raw, elicitationId } = await asked();
     const shown = await askForCode(raw, elicitationId);
     world.provider.fault({ endpoint: 'token', grantType: DEVICE_GRANT, times: 1, ...fault });
@@ -135,7 +136,7 @@ describe('the device flow (RFC 8628), for a provider that has no redirect', () =
     expect(await statusOf(elicitationId)).toBe('completed');
   });
 
-  it('turned down there: back to the question with a notice, and a new code works', async () => {
+  it('returns to the start with a notice after a refusal at the provider, and a new code works', async () => {
     const { raw, elicitationId } = await asked();
     const shown = await askForCode(raw, elicitationId);
     expect(await driveDevice(shown, 'alice', { decision: 'deny' })).toBe('denied');
@@ -152,7 +153,7 @@ describe('the device flow (RFC 8628), for a provider that has no redirect', () =
     expect(await statusOf(elicitationId)).toBe('completed');
   });
 
-  it('a code that is over: not asked about, and the question starts again', async () => {
+  it('does not poll for an expired code and starts again', async () => {
     const { raw, elicitationId } = await asked({ ttlSeconds: 3600 });
     await askForCode(raw, elicitationId);
     const form = { csrf_token: csrfTokenIn(await raw.get(`/e/${elicitationId}/device`)) };
@@ -179,36 +180,36 @@ describe('the device flow (RFC 8628), for a provider that has no redirect', () =
     expect((await raw.get(`/e/${elicitationId}`)).body).toContain('class="notice"');
   });
 
-  it('S25: looking at the code changes nothing', async () => {
+  it('S25: a GET of the code page changes nothing', async () => {
     const { raw, elicitationId } = await asked();
     await askForCode(raw, elicitationId);
     const before = await dumpRedis(world.redis.url);
     using writes = await watchWrites(world.redis.url);
     for (let round = 0; round < 50; round += 1)
       for (const method of ['GET', 'HEAD']) await raw.request(method, `/e/${elicitationId}/device`);
-    // What ends by itself meanwhile is missing; nothing is new or changed.
+    // Keys may expire meanwhile, but none is new or changed.
     expect(before).toMatchObject(await dumpRedis(world.redis.url));
     expect((await writes.take()).filter(({ name }) => name !== 'zremrangebyscore')).toEqual([]);
     expect(polls()).toBe(0);
   });
 });
 
-describe('talking somebody into entering a code (RFC 8628 section 5.4)', () => {
-  it('nobody but its person sees the code, or can ask for what it brings', async () => {
+describe('device code phishing (RFC 8628 section 5.4)', () => {
+  it('only the user sees the code and can poll for its result', async () => {
     const { user, raw, elicitationId } = await asked();
     const shown = await askForCode(raw, elicitationId);
     await driveDevice(shown, 'alice');
 
     const stranger = world.raw();
     await signInForMe(stranger, world.subject());
-    // The same person in another browser has not begun this attempt.
+    // The attempt belongs to one browser, so another browser of the same user cannot continue it.
     const elsewhere = world.raw();
     await signInForMe(elsewhere, user);
-    const nobody = world.raw();
+    const anonymous = world.raw();
     for (const [visitor, statuses] of [
       [stranger, [403]],
       [elsewhere, [303]],
-      [nobody, [200]],
+      [anonymous, [200]],
     ] as const) {
       const page = await visitor.get(`/e/${elicitationId}/device`);
       expect(statuses).toContain(page.status);
@@ -219,14 +220,14 @@ describe('talking somebody into entering a code (RFC 8628 section 5.4)', () => {
     const path = `/e/${elicitationId}/device`;
     expect((await stranger.post(path, { form: await tokenOf(stranger) })).status).toBe(403);
     expect((await elsewhere.post(path, { form: await tokenOf(elsewhere) })).location).toBe(`/e/${elicitationId}`);
-    expect((await nobody.post(path, { form: { csrf_token: 'x' } })).status).toBe(401);
+    expect((await anonymous.post(path, { form: { csrf_token: 'x' } })).status).toBe(401);
     expect(polls()).toBe(0);
     expect(await statusOf(elicitationId)).toBe('active');
     expect((await check(raw, elicitationId)).status).toBe(303);
     expect(await statusOf(elicitationId)).toBe('completed');
   });
 
-  it('S26: a form of another page or another browser does not ask', async () => {
+  it('S26: a form from another page or browser does not poll', async () => {
     const { raw, elicitationId } = await asked();
     await askForCode(raw, elicitationId);
     const path = `/e/${elicitationId}/device`;
@@ -239,7 +240,7 @@ describe('talking somebody into entering a code (RFC 8628 section 5.4)', () => {
 });
 
 describe('two tabs', () => {
-  it('that say at once that the code is entered: one grant, one connection', async () => {
+  it('that submit at the same time get one grant and one connection', async () => {
     for (let round = 0; round < 3; round += 1) {
       world.provider.clearRequests();
       const { raw, elicitationId } = await asked();
@@ -248,7 +249,7 @@ describe('two tabs', () => {
       const answers = await Promise.all(
         Array.from({ length: 12 }, () => raw.post(`/e/${elicitationId}/device`, { form })),
       );
-      // The others are told to wait, or that it is done.
+      // The other tabs must wait, or they see the completed page.
       for (const { status } of answers) expect([200, 303]).toContain(status);
       expect(polls()).toBe(1);
       expect(await statusOf(elicitationId)).toBe('completed');
@@ -258,7 +259,7 @@ describe('two tabs', () => {
     }
   });
 
-  it('that each asked for a code: the newer counts, the older brings nothing', async () => {
+  it('that each requested a code complete only with the newer code', async () => {
     const { raw, elicitationId } = await asked();
     const [older, newer] = [await askForCode(raw, elicitationId), await askForCode(raw, elicitationId)];
     await driveDevice(older, 'bob');
@@ -271,7 +272,7 @@ describe('two tabs', () => {
     expect(world.provider.tokens.accessToken(accessToken)?.accountId).toBe('alice');
   });
 
-  it('of which one declines while the other asks: one end, and no grant is left over', async () => {
+  it('of which one declines while the other polls have one outcome and leave no grant behind', async () => {
     const { raw, elicitationId } = await asked();
     await driveDevice(await askForCode(raw, elicitationId), 'alice');
     const page = `/e/${elicitationId}`;
@@ -281,14 +282,14 @@ describe('two tabs', () => {
     });
     expect((await raw.post(`${page}/device`, { form })).location).toBe(page);
     expect(await statusOf(elicitationId)).toBe('declined');
-    await untilNothingIsKept(world);
+    await untilNothingIsPending(world);
     const [revoked] = world.provider.revocations();
     expect(world.provider.tokens.grant(revoked?.grantId ?? '')?.status).toBe('revoked');
   });
 });
 
 describe('configuration', () => {
-  it('an application that vouches for its people cannot do so without a redirect: refused at the start', async () => {
+  it('identity mode external without a redirect stops the start', async () => {
     const identity = { mode: 'external', verifyUrl: 'https://application.example/verify' } as const;
     await expect(startWorld({ mcpServer: { identity }, config: byDevice })).rejects.toMatchObject({
       faults: [{ path: 'mcpServers[0].providers', message: expect.stringContaining('"forge"') }],

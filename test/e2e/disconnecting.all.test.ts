@@ -3,13 +3,13 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest
 import { connected, connectionIdOf, disconnectPathOf, disconnectPathsIn, textOf } from '../support/connections.ts';
 import { csrfTokenIn, type RawBrowser } from '../support/raw-browser.ts';
 import { dumpRedis } from '../support/redis-dump.ts';
-import { keptRevocations, tellWhatIsDue, untilNothingIsKept, untilSwept } from '../support/revocations.ts';
+import { keptRevocations, sendDueRevocations, untilNothingIsPending, untilSwept } from '../support/revocations.ts';
 import { askFor, freePort, keyOf, startWorld, type World } from '../support/world.ts';
 
 const HOUR_MS = 3_600_000;
 
 let world: World;
-/** Deletes everything a person granted to the app, whichever token it is told. */
+/** Revokes all grants of a user to the client, whichever token the request contains. */
 let hub: OddProvider;
 
 beforeAll(async () => {
@@ -91,19 +91,22 @@ async function disconnectOnPage(raw: RawBrowser, connectionId: string) {
   return raw.post(path, { form });
 }
 
-describe('S24: ending a connection', () => {
-  it('by its person: gone here, and dead at the provider', async () => {
+describe('S24: disconnecting', () => {
+  it('by the user removes the connection and revokes it at the provider', async () => {
     const { raw, connectionId } = await connected(world, { user: world.subject() });
     const accessToken = await tokenOf(connectionId);
     expect(await apiStatus(accessToken)).toBe(200);
 
     const question = textOf(await raw.get(disconnectPathOf(connectionId)));
-    expect(question).toContain('Code Forge is told to end the access');
+    expect(question).toContain('We ask Code Forge to end the access');
     const answer = await disconnectOnPage(raw, connectionId);
     expect(answer.status).toBe(200);
-    expect(textOf(answer)).toContain('Code Forge ended the access as well');
+    expect(textOf(answer)).toContain('Code Forge confirmed that the access has ended there too');
 
-    expect(world.provider.revocations()).toMatchObject([{ kind: 'refresh_token', status: 200 }]);
+    expect(world.provider.revocations()).toMatchObject([
+      { kind: 'refresh_token', status: 200 },
+      { kind: 'access_token', status: 200 },
+    ]);
     expect(await apiStatus(accessToken)).toBe(401);
     expect((await world.api.accessToken(connectionId)).status).toBe(404);
     expect(disconnectPathsIn(await raw.get('/me'))).toEqual([]);
@@ -112,7 +115,7 @@ describe('S24: ending a connection', () => {
     expect(world.log()).toContain('"event":"revocation.ended"');
   });
 
-  it('by the MCP server: the same, and the next ask goes to the person again', async () => {
+  it('by the MCP server does the same, and the next ask needs the user again', async () => {
     const user = world.subject();
     const { connectionId } = await connected(world, { user });
     const accessToken = await tokenOf(connectionId);
@@ -127,7 +130,7 @@ describe('S24: ending a connection', () => {
     expect((await world.api.issue(askFor(world, user))).status).toBe(201);
   });
 
-  it('is not for others: unknown, foreign and malformed ids are answered alike, and nothing ends', async () => {
+  it('is refused for others: unknown, foreign and malformed ids get the same response and nothing ends', async () => {
     const { connectionId } = await connected(world, { user: world.subject() });
     const unknown = `cn_${connectionId.slice(3, 5)}${'A'.repeat(43)}`;
     const answers = await Promise.all([connectionId, unknown, 'nonsense'].map(id => wikiApi().remove(id)));
@@ -139,7 +142,7 @@ describe('S24: ending a connection', () => {
     expect(world.provider.revocations()).toEqual([]);
   });
 
-  it('a provider that is down does not keep it: gone at once, told later', async () => {
+  it('takes effect immediately while the provider is down, and the gateway revokes later', async () => {
     const { provider } = world;
     const user = world.subject();
     const { raw, connectionId } = await connected(world, { user });
@@ -147,7 +150,7 @@ describe('S24: ending a connection', () => {
     provider.fault({ endpoint: 'revocation', status: 503 });
     const answer = await disconnectOnPage(raw, connectionId);
     expect(answer.status).toBe(200);
-    expect(textOf(answer)).toContain('We will tell it as soon as it does');
+    expect(textOf(answer)).toContain('Code Forge has not confirmed yet');
     expect((await world.api.accessToken(connectionId)).status).toBe(404);
     expect(disconnectPathsIn(await raw.get('/me'))).toEqual([]);
     expect(await apiStatus(accessToken)).toBe(200);
@@ -159,19 +162,19 @@ describe('S24: ending a connection', () => {
     expect(await apiStatus(accessToken)).toBe(401);
   });
 
-  it('an answer that is lost on the way: told again, which does no harm', async () => {
+  it('retries a revocation whose response is lost, without side effects', async () => {
     const { provider } = world;
     const { connectionId } = await connected(world, { user: world.subject() });
     const accessToken = await tokenOf(connectionId);
     provider.fault({ endpoint: 'revocation', drop: 'after', times: 1 });
     expect((await world.api.remove(connectionId)).body.revocation).toBe('pending');
     world.clock.ahead = HOUR_MS;
-    await untilNothingIsKept(world);
-    expect(provider.revocations()).toHaveLength(2);
+    await untilNothingIsPending(world);
+    expect(provider.revocations()).toHaveLength(3);
     expect(await apiStatus(accessToken)).toBe(401);
   });
 
-  it('S52: a provider that never answers is given up after three days, and nothing sealed is left', async () => {
+  it('S52: gives up a revocation after three days without a response and deletes the sealed tokens', async () => {
     const { connectionId } = await connected(world, { user: world.subject() });
     world.provider.fault({ endpoint: 'revocation', status: 500 });
     expect((await world.api.remove(connectionId)).body.revocation).toBe('pending');
@@ -179,39 +182,41 @@ describe('S24: ending a connection', () => {
     expect(sealed).toBeGreaterThan(0);
 
     world.clock.ahead = 71 * HOUR_MS;
-    await tellWhatIsDue(world);
+    await sendDueRevocations(world);
     await vi.waitFor(() => expect(world.provider.requests('revocation')).toHaveLength(2), { timeout: 100_000 });
     expect(await keptRevocations(world)).toHaveLength(2);
     world.clock.ahead = 73 * HOUR_MS;
-    await untilNothingIsKept(world);
+    await untilNothingIsPending(world);
     expect(world.log()).toMatch(/"event":"revocation\.ended".*"outcome":"abandoned"/);
     expect(Object.keys(await dumpRedis(world.redis.url)).join()).not.toContain(secretOf(connectionId));
   });
 
-  it('where the provider cannot be told, its person is told', async () => {
+  it('warns the user if the provider has no revocation endpoint', async () => {
     const { raw, connectionId } = await connected(world, { user: world.subject(), provider: 'mute' });
     const accessToken = await tokenOf(connectionId);
-    expect(textOf(await raw.get(disconnectPathOf(connectionId)))).toContain('Mute Hub cannot be told from here');
+    expect(textOf(await raw.get(disconnectPathOf(connectionId)))).toContain(
+      'Mute Hub offers no way to end the access from here',
+    );
     expect(textOf(await disconnectOnPage(raw, connectionId))).toContain('remove Postern in your Mute Hub settings');
     expect(await keptRevocations(world)).toEqual([]);
     expect((await world.api.accessToken(connectionId)).status).toBe(404);
     expect(await apiStatus(accessToken, hub.origin)).toBe(200);
   });
 
-  it('a second click finds it gone, and the provider hears of it once', async () => {
+  it('a second click finds no connection, and the provider gets one revocation', async () => {
     const { raw, connectionId } = await connected(world, { user: world.subject() });
     const path = disconnectPathOf(connectionId);
     const form = { csrf_token: csrfTokenIn(await raw.get(path)) };
     const answers = await Promise.all(Array.from({ length: 10 }, () => raw.post(path, { form })));
     const statuses = answers.map(({ status }) => status).sort();
     expect(statuses).toEqual([200, ...Array<number>(9).fill(303)]);
-    expect(world.provider.revocations()).toHaveLength(1);
+    expect(world.provider.revocations()).toHaveLength(2);
   });
 });
 
-describe('S24: a grant that several connections rest on', () => {
+describe('S24: a grant that several connections share', () => {
   let account = 1000;
-  /** Two MCP servers of one person at a provider that knows one grant per person and app. */
+  /** Two MCP servers of one user at a provider with one grant per user and app. */
   async function two() {
     account += 1;
     hub.account = { id: account, login: `octo-${account}`, name: 'Octo Example' };
@@ -223,7 +228,7 @@ describe('S24: a grant that several connections rest on', () => {
   }
   const statusesOf = (tokens: readonly string[]) => Promise.all(tokens.map(token => apiStatus(token, hub.origin)));
 
-  it('ends at the provider with the last of them, and both pages say so', async () => {
+  it('is revoked with its last connection, and both pages say so', async () => {
     const { raw, tracker, wiki, tokens } = await two();
     expect(textOf(await raw.get(disconnectPathOf(tracker)))).toContain(
       'Other connections of yours use the same access',
@@ -237,17 +242,17 @@ describe('S24: a grant that several connections rest on', () => {
     expect(await statusesOf(tokens)).toEqual([401, 401]);
   });
 
-  it('also when both are ended at the same moment', async () => {
+  it('is revoked once both connections end at the same time', async () => {
     for (let round = 0; round < 5; round += 1) {
       const { tracker, wiki, tokens } = await two();
       const answers = await Promise.all([world.api.remove(tracker), wikiApi().remove(wiki)]);
       expect(answers.map(({ status }) => status)).toEqual([200, 200]);
-      await untilNothingIsKept(world);
+      await untilNothingIsPending(world);
       expect(await statusesOf(tokens)).toEqual([401, 401]);
     }
   });
 
-  it('another account of the same person there is no reason to keep it', async () => {
+  it('is revoked although the user has another account at the provider', async () => {
     const { raw, user, tracker, tokens } = await two();
     hub.account = { id: 5000 + account, login: 'other', name: 'Other' };
     const asked = await wikiApi().issue(
@@ -261,7 +266,7 @@ describe('S24: a grant that several connections rest on', () => {
     expect(await statusesOf([tokens[0], other])).toEqual([401, 200]);
   });
 
-  it('a grant that was made while the provider was still to be told of the old one lives on', async () => {
+  it('survives if it was made while the revocation of the previous grant was pending', async () => {
     account += 1;
     hub.account = { id: account, login: `octo-${account}`, name: 'Octo Example' };
     const user = world.subject();
@@ -271,13 +276,13 @@ describe('S24: a grant that several connections rest on', () => {
     hub.clearFaults();
     await connected(world, { user, provider: 'hub', raw });
     world.clock.ahead = HOUR_MS;
-    await untilNothingIsKept(world);
+    await untilNothingIsPending(world);
     expect(await statusesOf([await tokenOf(connectionId)])).toEqual([200]);
   });
 });
 
-describe('S24: ending a connection while something is under way', () => {
-  it('a refresh: what it brings does not outlive the connection', async () => {
+describe('S24: disconnecting during another operation', () => {
+  it('discards and revokes the tokens of a concurrent refresh', async () => {
     const { provider } = world;
     provider.switches.accessTokenTtlSeconds = 120;
     const { connectionId } = await connected(world, { user: world.subject() });
@@ -292,15 +297,15 @@ describe('S24: ending a connection while something is under way', () => {
     });
     const asked = world.api.accessToken(connectionId);
     await arrived.promise;
-    // The old refresh token was used up a moment ago; the provider is told of it nevertheless.
+    // The provider has just rotated the old refresh token; the gateway revokes it nevertheless.
     expect((await world.api.remove(connectionId)).status).toBe(200);
     release.resolve();
     expect((await asked).status).toBe(404);
-    await untilNothingIsKept(world);
+    await untilNothingIsPending(world);
     expect(provider.tokens.grant(grantId)?.status).toBe('revoked');
   });
 
-  it('connecting again: either it is there and good for something, or it is gone', async () => {
+  it('leaves a concurrent reconnect either usable or removed', async () => {
     for (let round = 0; round < 5; round += 1) {
       const user = world.subject();
       const { connectionId } = await connected(world, { user });
@@ -317,16 +322,16 @@ describe('S24: ending a connection while something is under way', () => {
       const taken = await world.api.accessToken(connectionId);
       expect([200, 404]).toContain(taken.status);
       if (taken.status === 200) expect(await apiStatus(taken.body.accessToken)).toBe(200);
-      await untilNothingIsKept(world);
+      await untilNothingIsPending(world);
     }
   });
 });
 
-describe('S24: a grant that is not kept', () => {
+describe('S24: a grant that the gateway does not store', () => {
   const statusAtProvider = (grantId: string) => world.provider.tokens.grant(grantId)?.status;
   const newestGrant = () => world.provider.tokens.grants().at(-1)?.grantId ?? '';
 
-  it('of another account than the expected one: ended at the provider', async () => {
+  it('is revoked if it is for another account than expected', async () => {
     const user = world.subject();
     const raw = world.raw();
     const { elicitationId } = await world.ask(user, {
@@ -336,11 +341,11 @@ describe('S24: a grant that is not kept', () => {
     await raw.get(await raw.decideAtProvider(await raw.accept(elicitationId), 'bob'));
     expect((await world.api.read(elicitationId)).body.status).toBe('pending');
     const grantId = newestGrant();
-    await untilNothingIsKept(world);
+    await untilNothingIsPending(world);
     expect(statusAtProvider(grantId)).toBe('revoked');
   });
 
-  it('with fewer scopes than the tool needs: ended at the provider', async () => {
+  it('is revoked if it lacks scopes that the tool needs', async () => {
     const user = world.subject();
     const raw = world.raw();
     const { elicitationId } = await world.ask(user, {
@@ -351,11 +356,11 @@ describe('S24: a grant that is not kept', () => {
     await raw.get(await raw.decideAtProvider(destination, 'alice', { grantScopes: ['openid', 'profile', 'repo'] }));
     expect((await world.api.read(elicitationId)).body.status).toBe('pending');
     const grantId = newestGrant();
-    await untilNothingIsKept(world);
+    await untilNothingIsPending(world);
     expect(statusAtProvider(grantId)).toBe('revoked');
   });
 
-  it('for an ask that was withdrawn while the code was being exchanged: ended at the provider', async () => {
+  it('is revoked if the elicitation was cancelled during the token exchange', async () => {
     const user = world.subject();
     const raw = world.raw();
     const { elicitationId } = await world.ask(user);
@@ -367,11 +372,11 @@ describe('S24: a grant that is not kept', () => {
     expect((await raw.get(callback)).location).toBe(`/e/${elicitationId}`);
     expect((await world.api.read(elicitationId)).body.status).toBe('cancelled');
     const grantId = newestGrant();
-    await untilNothingIsKept(world);
+    await untilNothingIsPending(world);
     expect(statusAtProvider(grantId)).toBe('revoked');
   });
 
-  it('but not where the person has a connection there, which might end with it', async () => {
+  it('is not revoked if that might end an existing connection of the user', async () => {
     const user = world.subject();
     const kept = await connected(world, { user });
     const asked = await wikiApi().issue(

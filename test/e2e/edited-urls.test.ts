@@ -44,8 +44,8 @@ async function signedIn(provider = 'forge'): Promise<{ raw: RawBrowser; elicitat
   return { raw, elicitationId, user };
 }
 
-describe('edited addresses', () => {
-  it('an id that is cut, changed, doubled, padded or wrapped leads nowhere and says nothing', async () => {
+describe('edited URLs', () => {
+  it('a truncated, changed, doubled, padded or wrapped id gets the response for an unknown id', async () => {
     const { raw, elicitationId } = await signedIn();
     const { elicitationId: foreign } = await world.ask(world.subject(), { message: 'for-somebody-else' });
     const secret = elicitationId.slice(5);
@@ -84,7 +84,7 @@ describe('edited addresses', () => {
       expect((await raw.get(path)).status).toBe(404);
     for (const path of ['/e/%', '/e/%zz', '/e/%ff', '/login/%', '/callback/%/%'])
       expect([400, 404]).toContain((await raw.get(path)).status);
-    // Somebody else's is refused, not shown.
+    // Another user's elicitation is refused, not shown.
     const refused = await raw.get(`/e/${foreign}`);
     expect(refused.status).toBe(403);
     expect(refused.body).not.toContain('for-somebody-else');
@@ -92,7 +92,7 @@ describe('edited addresses', () => {
     expect(await statusOf(elicitationId)).toBe('pending');
   });
 
-  it('the same id in percent-encoding is the same elicitation and keeps its checks', async () => {
+  it('a percent-encoded id is the same elicitation with the same checks', async () => {
     const { raw, elicitationId } = await signedIn();
     const encoded = [...elicitationId].map(letter => `%${letter.charCodeAt(0).toString(16)}`).join('');
     expect((await raw.get(`/e/${encoded}`)).status).toBe(200);
@@ -101,7 +101,7 @@ describe('edited addresses', () => {
     expect((await world.raw().get(`/e/${encoded}`)).body).not.toContain('csrf_token');
   });
 
-  it('a form for one elicitation, sent to another of somebody else, decides nothing', async () => {
+  it('a form for one elicitation decides nothing when posted to another user’s', async () => {
     const [mine, theirs] = [await signedIn(), await signedIn()];
     const csrf_token = await mine.raw.csrfToken(mine.elicitationId);
     for (const verb of ['accept', 'decline'])
@@ -109,7 +109,7 @@ describe('edited addresses', () => {
     expect(await statusOf(theirs.elicitationId)).toBe('pending');
   });
 
-  it('S32: no parameter, Host or forwarding header chooses where a redirect leads', async () => {
+  it('S32: no parameter, Host or forwarding header changes a redirect target', async () => {
     const { raw, elicitationId } = await signedIn();
     const forged = {
       'x-forwarded-host': 'evil.example',
@@ -158,16 +158,16 @@ describe('edited addresses', () => {
     'https://TRACKER.example/../evil',
     'javascript:alert(1)',
     '//tracker.example/back',
-  ])('S32: the return address %s is not the registered one', async returnUrl => {
+  ])('S32: the return URL %s does not match the registered one', async returnUrl => {
     const answer = await world.api.issue(askFor(world, 'alice', { returnUrl }));
     expect([400, 403]).toContain(answer.status);
     expect(answer.body.elicitationId).toBeUndefined();
   });
 });
 
-describe('S16: an answer counts on the path of its own MCP server and provider only', () => {
-  it.each(['/callback/wiki/forge', '/callback/tracker/evil', '/callback/nobody/forge', '/callback/tracker/nothing'])(
-    'A6: arriving at %s burns it and asks no token endpoint',
+describe('S16: an OAuth callback is accepted only on the path of its MCP server and provider', () => {
+  it.each(['/callback/wiki/forge', '/callback/tracker/evil', '/callback/unknown/forge', '/callback/tracker/nothing'])(
+    'A6: a callback at %s consumes the state and sends no token request',
     async path => {
       const { raw, elicitationId } = await signedIn();
       const callback = await raw.decideAtProvider(await raw.accept(elicitationId), 'alice');
@@ -175,19 +175,19 @@ describe('S16: an answer counts on the path of its own MCP server and provider o
       const before = tokenRequests();
       const moved = new URL(`${path}${callback.search}`, callback);
       expect((await raw.get(moved)).status).toBe(400);
-      // Spent: the right path only shows how it stands.
+      // The state is consumed: the right path only shows the current status.
       expect(await raw.get(callback)).toMatchObject({ status: 303, location: `/e/${elicitationId}` });
       expect(tokenRequests()).toBe(before);
       expect(await statusOf(elicitationId)).toBe('active');
     },
   );
 
-  it('A6, COAT: the honest provider’s code, brought under the hostile provider’s state, reaches neither', async () => {
+  it('A6, COAT: the honest provider’s code under the hostile provider’s state is sent to neither', async () => {
     const { raw, elicitationId, user } = await signedIn('evil');
     const { elicitationId: honest } = await world.ask(user);
     const evilDestination = await raw.accept(elicitationId);
     const honestDestination = await raw.accept(honest);
-    // The hostile provider redirects on to the honest one, with its own fresh state.
+    // The hostile provider redirects to the honest one, with its own fresh state.
     const crossed = new URL(honestDestination);
     crossed.searchParams.set('state', evilDestination.searchParams.get('state') ?? '');
     const callback = await raw.decideAtProvider(crossed, 'alice');
@@ -201,7 +201,7 @@ describe('S16: an answer counts on the path of its own MCP server and provider o
     expect(await statusOf(honest)).toBe('active');
   });
 
-  it('S15, mix-up: an answer that names the other provider as issuer is not exchanged', async () => {
+  it('S15, mix-up: a callback with the issuer of another provider sends no token request', async () => {
     const { raw, elicitationId } = await signedIn();
     const callback = await raw.decideAtProvider(await raw.accept(elicitationId), 'alice');
     world.provider.clearRequests();
@@ -213,7 +213,7 @@ describe('S16: an answer counts on the path of its own MCP server and provider o
     expect(await statusOf(elicitationId)).toBe('pending');
   });
 
-  it('every MCP server has a redirect URI of its own', async () => {
+  it('every MCP server has its own redirect URI', async () => {
     const user = world.subject();
     const wiki = world.apiOf({ apiKey: keyOf('wiki') });
     const forWiki = (await wiki.issue(askFor(world, user))).body.elicitationId;

@@ -24,7 +24,7 @@ interface Asked {
   readonly elicitationId: string;
   readonly raw: RawBrowser;
   readonly kind: AskedKind;
-  /** What the open page would have sent. */
+  /** The form of the page that is still open. */
   readonly form: Readonly<Record<string, string>>;
 }
 
@@ -40,13 +40,13 @@ const accept = ({ raw, elicitationId, form }: Asked) => raw.post(`/e/${elicitati
 const decline = ({ raw, elicitationId, form }: Asked) =>
   raw.post(`/e/${elicitationId}/decline`, { form: { csrf_token: form['csrf_token'] ?? '' } });
 
-/** Every way in which an ask can end, what the API then says, and whether its last page leads back. */
+/** Every way in which an elicitation can end, the resulting API status, and whether its last page links back. */
 const endings = {
   completed: { end: accept, leadsBack: true },
   declined: { end: decline, leadsBack: true },
   cancelled: { end: ({ elicitationId }: Asked) => world.api.cancel(elicitationId), leadsBack: false },
   expired: {
-    // The first to come too late ends it; where nobody comes, the sweeper does (expiry.test.ts).
+    // The first request after expiry ends it; without a request the sweep does (expiry.test.ts).
     end: async (one: Asked) => {
       world.clock.ahead = 601_000;
       await decline(one);
@@ -58,7 +58,7 @@ type Ending = keyof typeof endings;
 const names = Object.keys(endings) as Ending[];
 const cases = askedKinds.flatMap(kind => names.map(ending => [kind, ending] as const));
 
-describe('S40: yes, no, taken back and too late are told apart, and final', () => {
+describe('S40: completed, declined, cancelled and expired are distinct and final', () => {
   it.each(cases)('%s: %s', async (kind, ending) => {
     const one = await asked(kind);
     await endings[ending].end(one);
@@ -68,7 +68,7 @@ describe('S40: yes, no, taken back and too late are told apart, and final', () =
     expect(body.endedAt).toBeDefined();
     const ended = await storedElicitation(world, one.elicitationId);
 
-    // Whoever still has the page open, presses again, goes back, or asks the API: it stays as it is.
+    // Neither a page that is still open nor the API can change the outcome.
     await accept(one);
     await decline(one);
     const cancelled = await world.api.cancel(one.elicitationId);
@@ -88,7 +88,7 @@ describe('S40: yes, no, taken back and too late are told apart, and final', () =
     );
   });
 
-  it.each(askedKinds)('%s: the four last pages are four different ones', async kind => {
+  it.each(askedKinds)('%s: the four outcomes have four different last pages', async kind => {
     const titles = new Set<string>();
     for (const ending of names) {
       const one = await asked(kind);
@@ -100,15 +100,18 @@ describe('S40: yes, no, taken back and too late are told apart, and final', () =
     expect(titles.size).toBe(4);
   });
 
-  it.each(askedKinds)('%s: closing the page decides nothing; the ask stays open until its time', async kind => {
-    const one = await asked(kind);
-    expect((await world.api.read(one.elicitationId)).body.status).toBe('pending');
-    world.clock.ahead = 500_000;
-    expect((await accept(one)).status).toBe(303);
-    expect((await world.api.read(one.elicitationId)).body.status).toBe('completed');
-  });
+  it.each(askedKinds)(
+    '%s: closing the page decides nothing; the elicitation stays open until it expires',
+    async kind => {
+      const one = await asked(kind);
+      expect((await world.api.read(one.elicitationId)).body.status).toBe('pending');
+      world.clock.ahead = 500_000;
+      expect((await accept(one)).status).toBe(303);
+      expect((await world.api.read(one.elicitationId)).body.status).toBe('completed');
+    },
+  );
 
-  it.each(askedKinds)('%s: a moment too late is too late, whoever has the page open', async kind => {
+  it.each(askedKinds)('%s: an accept half a second after expiry is refused', async kind => {
     const one = await asked(kind);
     world.clock.ahead = 600_500;
     await accept(one);
@@ -116,9 +119,9 @@ describe('S40: yes, no, taken back and too late are told apart, and final', () =
     expect((await world.api.read(one.elicitationId)).body.status).toBe('expired');
   });
 
-  it.each(askedKinds)('%s: asked again after the end, it is a new ask', async kind => {
+  it.each(askedKinds)('%s: the same ask after the end starts a new elicitation', async kind => {
     const user = world.subject();
-    // With nothing chosen at random, so that it is the same ask.
+    // Without random parts, so that it is the same ask.
     const ask = askOfEach[kind].ask();
     const first = await issueFor(world, user, ask);
     await world.api.cancel(first.elicitationId);
@@ -126,8 +129,8 @@ describe('S40: yes, no, taken back and too late are told apart, and final', () =
   });
 });
 
-describe('S40: where the last page leads', () => {
-  it.each(askedKinds)('%s: to no address that is not registered', async kind => {
+describe('S40: the last page', () => {
+  it.each(askedKinds)('%s: links only to a registered return URL', async kind => {
     const subject = { issuer: world.identityProvider.issuer, subject: 'bob' };
     for (const returnUrl of ['https://evil.example', `${RETURN_URL}&x`, 'https://tracker.example/done'])
       expect(
@@ -135,7 +138,7 @@ describe('S40: where the last page leads', () => {
       ).toMatchObject({ status: 403, body: { code: 'return_url_not_registered' } });
   });
 
-  it.each(askedKinds)('%s: nowhere, without one', async kind => {
+  it.each(askedKinds)('%s: has no link without a return URL', async kind => {
     const user = world.subject();
     const { elicitationId } = await askKind(world, user, kind);
     const raw = await visitorFor(world, user, elicitationId);

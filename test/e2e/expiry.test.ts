@@ -5,7 +5,7 @@ import { askInBrowser } from '../support/browser.ts';
 import { startWorld, type World } from '../support/world.ts';
 
 const TTL_SECONDS = 60;
-/** A waiter that nobody wakes answers when its 50 seconds are over, and then as if it had been woken. */
+/** A waiter without a wake-up responds after its 50 seconds, with the same response. */
 const LESS_THAN_THE_WAIT_MS = 45_000;
 let browser: Browser;
 let world: World;
@@ -22,8 +22,8 @@ afterAll(async () => {
 
 const statusOf = async (elicitationId: string) => (await world.api.read(elicitationId)).body.status;
 
-describe('when the time is over', () => {
-  it('a waiter hears of it without anybody opening the link', { timeout: LESS_THAN_THE_WAIT_MS }, async () => {
+describe('an expired elicitation', () => {
+  it('wakes its waiter although the link was never opened', { timeout: LESS_THAN_THE_WAIT_MS }, async () => {
     const issued = await world.ask(world.subject(), { ttlSeconds: TTL_SECONDS });
     const waiting = world.api.read(issued.elicitationId, 50);
     pass(TTL_SECONDS);
@@ -31,7 +31,7 @@ describe('when the time is over', () => {
     expect((await waiting).body.outcome).toBeUndefined();
   });
 
-  it('the page says so, and the form of a page that was open longer decides nothing', async () => {
+  it('shows that it expired, and a form that was opened earlier decides nothing', async () => {
     await using person = await askInBrowser(browser, world, { ttlSeconds: TTL_SECONDS });
     const { issued } = person;
     await person.page.locator('form[action$="/accept"]').waitFor();
@@ -47,7 +47,7 @@ describe('when the time is over', () => {
     expect(await person.page.locator('form').count()).toBe(0);
   });
 
-  it('declining too late is not a decline', async () => {
+  it('stays expired after a late decline', async () => {
     const user = world.subject();
     const raw = world.raw();
     const { elicitationId } = await world.ask(user, { ttlSeconds: TTL_SECONDS });
@@ -58,7 +58,7 @@ describe('when the time is over', () => {
     expect(await statusOf(elicitationId)).toBe('expired');
   });
 
-  it('while the person is at the provider: the answer brings no token', async () => {
+  it('ignores an OAuth callback that arrives after expiry', async () => {
     const user = world.subject();
     const raw = world.raw();
     const { elicitationId } = await world.ask(user, { ttlSeconds: TTL_SECONDS });
@@ -74,7 +74,7 @@ describe('when the time is over', () => {
     expect(body.connections).toEqual([]);
   });
 
-  it('T5: a transaction is over after ten minutes although the elicitation goes on', async () => {
+  it('T5: an authorization attempt expires after ten minutes although the elicitation is still open', async () => {
     const user = world.subject();
     const raw = world.raw();
     const { elicitationId } = await world.ask(user, { ttlSeconds: 1200 });
@@ -89,7 +89,7 @@ describe('when the time is over', () => {
     expect((await raw.accept(elicitationId)).origin).toBe(world.provider.issuer);
   });
 
-  it('a sign-in that takes longer than ten minutes is over', async () => {
+  it('a login transaction expires after ten minutes', async () => {
     const user = world.subject();
     const raw = world.raw();
     const { elicitationId } = await world.ask(user, { ttlSeconds: 1200 });
@@ -101,7 +101,7 @@ describe('when the time is over', () => {
     expect([...raw.cookies.keys()].filter(name => name.includes('session'))).toEqual([]);
   });
 
-  it('afterwards the same ask is a new elicitation', async () => {
+  it('lets the same ask start a new elicitation', async () => {
     const user = world.subject();
     const first = await world.ask(user, { ttlSeconds: TTL_SECONDS });
     pass(TTL_SECONDS);

@@ -38,7 +38,7 @@ const tokenRequests = () => world.provider.requests('token').length;
 const signInAtApplication = (page: Page, user: string) => page.goto(`${application.origin}/sign-in?as=${user}`);
 const toApplication = (page: Page) => page.getByRole('link', { name: 'Continue to sign-in' }).click();
 
-/** What the gateway sends along when it asks the application who is at `raw`. */
+/** The parameters with which the gateway sends `raw` to the application for verification. */
 async function openingIn(
   raw: RawBrowser,
   elicitationId: string,
@@ -52,14 +52,14 @@ function questionIn(location: string | undefined) {
   return { elicitationId: query.get('elicitationId') ?? '', verificationId: query.get('verificationId') ?? '' };
 }
 
-/** Signs `raw` in through the application's word. */
+/** Signs `raw` in through a verification by the application. */
 async function vouchFor(raw: RawBrowser, elicitationId: string, subject: string): Promise<void> {
   const { body } = await application.verify({ ...(await openingIn(raw, elicitationId)), subject });
   const back = await raw.get(new URL(body.continueUrl ?? ''));
   if (back.status !== 303) throw new Error(`the ticket was refused: ${back.status}`);
 }
 
-/** Through the provider and up to the second question. */
+/** Goes through the provider up to the second verification. */
 async function heldAnswer(raw: RawBrowser, elicitationId: string) {
   const callback = await raw.decideAtProvider(await raw.accept(elicitationId), 'alice');
   world.provider.clearRequests();
@@ -68,7 +68,7 @@ async function heldAnswer(raw: RawBrowser, elicitationId: string) {
 }
 
 describe('identity mode external: an application with its own sign-in', () => {
-  it('is asked when the link is opened and again before the code is used', async () => {
+  it('verifies the user when the link opens and again before the token request', async () => {
     const user = world.subject();
     await using person = await newPerson(browser, user);
     const { page } = person;
@@ -88,7 +88,7 @@ describe('identity mode external: an application with its own sign-in', () => {
     expect(page.url()).not.toMatch(/ticket|verificationId/);
   });
 
-  it('somebody else at the opening: sees nothing, spoils nothing', async () => {
+  it('a wrong user at the first verification sees nothing and leaves the elicitation unchanged', async () => {
     const [aliceName, bobName] = [world.subject(), world.subject()];
     await using bob = await newPerson(browser, bobName);
     const issued = await world.ask(aliceName, { message: 'for-alice-only' });
@@ -103,7 +103,7 @@ describe('identity mode external: an application with its own sign-in', () => {
     expect(await statusOf(issued.elicitationId)).toBe('pending');
   });
 
-  it('somebody else at the second question: fails for good, and no code is used', async () => {
+  it('a wrong user at the second verification fails the elicitation without a token request', async () => {
     const [aliceName, bobName] = [world.subject(), world.subject()];
     await using person = await newPerson(browser, aliceName);
     const { page } = person;
@@ -113,7 +113,7 @@ describe('identity mode external: an application with its own sign-in', () => {
     await toApplication(page);
     await page.locator('form[action$="/accept"] button').click();
     await page.waitForURL(/\/leaving$/);
-    // Another person signs in at the application in this browser meanwhile.
+    // Meanwhile another user signs in at the application in this browser.
     const tab = await person.context.newPage();
     await signInAtApplication(tab, bobName);
     const refused = page.waitForResponse(response => response.url().startsWith(application.verifyUrl));
@@ -126,7 +126,7 @@ describe('identity mode external: an application with its own sign-in', () => {
     });
   });
 
-  it('Alice’s opening, lured into Bob’s browser, signs Bob in as himself nowhere', async () => {
+  it('a verification that Alice started is refused if Bob confirms it', async () => {
     const [aliceName, bobName] = [world.subject(), world.subject()];
     const issued = await world.ask(aliceName);
     const alice = world.raw();
@@ -138,21 +138,22 @@ describe('identity mode external: an application with its own sign-in', () => {
     expect(await statusOf(issued.elicitationId)).toBe('pending');
   });
 
-  it('an opening that Mallory began and the right person confirmed gives Mallory nothing', async () => {
+  it('a verification that Mallory started and the right user confirmed gives Mallory no session', async () => {
     const user = world.subject();
     const issued = await world.ask(user);
     const [mallory, victim] = [world.raw(), world.raw()];
     const opening = await openingIn(mallory, issued.elicitationId);
-    // The victim is lured to the application's page with Mallory's opening; the application answers truthfully.
+    // Mallory lures the victim to the application's page with her verification id; the application reports the victim
+    // truthfully.
     const { body } = await application.verify({ ...opening, subject: user });
     const ticket = new URL(body.continueUrl ?? '');
     expect((await victim.get(ticket)).status).toBe(400);
-    // Once it has turned up in another browser it is spent, even for the browser it was made for.
+    // After its use in another browser it is consumed, even for the browser that it belongs to.
     expect((await mallory.get(ticket)).status).toBe(400);
     expect((await mallory.get(`/e/${issued.elicitationId}`)).body).not.toContain('csrf_token');
   });
 
-  it('a ticket signs in once, and not after its minute', async () => {
+  it('a ticket signs in once and only within one minute', async () => {
     const user = world.subject();
     const issued = await world.ask(user);
     const raw = world.raw();
@@ -166,7 +167,7 @@ describe('identity mode external: an application with its own sign-in', () => {
     expect((await raw.get(new URL(second.body.continueUrl ?? ''))).status).toBe(400);
   });
 
-  it('one opening confirmed twice gives two tickets of which one counts', async () => {
+  it('a verification confirmed twice yields two tickets, of which one is valid', async () => {
     const user = world.subject();
     const issued = await world.ask(user);
     const raw = world.raw();
@@ -177,7 +178,7 @@ describe('identity mode external: an application with its own sign-in', () => {
     expect(answers).toEqual([303, 400]);
   });
 
-  it('A3: an answer that arrives in a foreign browser is burnt before the application is asked', async () => {
+  it('A3: a callback in a foreign browser is consumed before the application is called', async () => {
     const [aliceName, bobName] = [world.subject(), world.subject()];
     const [forAlice, forBob] = [await world.ask(aliceName), await world.ask(bobName)];
     const [alice, bob] = [world.raw(), world.raw()];
@@ -191,7 +192,7 @@ describe('identity mode external: an application with its own sign-in', () => {
     expect(await statusOf(forAlice.elicitationId)).toBe('active');
   });
 
-  it('the second question is answered once; the callback again shows how it stands', async () => {
+  it('the second verification is accepted once, and a repeated callback shows the current status', async () => {
     const user = world.subject();
     const { elicitationId } = await world.ask(user);
     const raw = world.raw();
@@ -202,7 +203,7 @@ describe('identity mode external: an application with its own sign-in', () => {
     expect(await raw.get(callback)).toMatchObject({ status: 303, location: `/e/${elicitationId}` });
     expect((await raw.get(`/e/${elicitationId}`)).status).toBe(200);
 
-    // While it is being verified, nobody can cancel or decide anew.
+    // During verification a cancel or another decision is refused.
     expect((await world.api.cancel(elicitationId)).body.code).toBe('illegal_transition');
     expect(await application.verify({ ...question, subject: user })).toMatchObject({
       status: 200,
@@ -216,7 +217,7 @@ describe('identity mode external: an application with its own sign-in', () => {
     expect(tokenRequests()).toBe(1);
   });
 
-  it('a question is worth nothing with another elicitation, another world or a changed letter', async () => {
+  it('a verification request is rejected for another elicitation, another deployment or after tampering', async () => {
     const users = [world.subject(), world.subject()] as const;
     const first = (await world.ask(users[0])).elicitationId;
     const second = (await world.ask(users[1])).elicitationId;
@@ -241,7 +242,7 @@ describe('identity mode external: an application with its own sign-in', () => {
     expect(await statusOf(first)).toBe('verifying');
   });
 
-  it('S16: another MCP server’s application cannot answer, and its word counts only for its own asks', async () => {
+  it('S16: an application can verify users only for elicitations of its own MCP server', async () => {
     const user = world.subject();
     const { elicitationId } = await world.ask(user);
     const wiki = world.apiOf({ apiKey: keyOf('wiki') });
@@ -255,7 +256,7 @@ describe('identity mode external: an application with its own sign-in', () => {
     expect(await wiki.call('POST', `/v1/elicitations/${elicitationId}/verify`, body)).toMatchObject({ status: 404 });
     expect(await wiki.call('POST', `/v1/elicitations/${forWiki}/verify`, body)).toMatchObject({ status: 409 });
 
-    // Vouched for by `tracker`: nobody in the eyes of `wiki`, nor where people sign in with us.
+    // The verification by `tracker` counts neither for `wiki` nor where users sign in with Postern.
     await vouchFor(raw, elicitationId, user);
     const plain = world.apiOf({ apiKey: keyOf('plain') });
     const forPlain = (await plain.issue(askFor(world, user))).body.elicitationId;
@@ -271,7 +272,7 @@ describe('identity mode external: an application with its own sign-in', () => {
     expect((await plain.read(forPlain)).body.status).toBe('pending');
   });
 
-  it('an MCP server whose people sign in with us cannot verify them itself', async () => {
+  it('an MCP server whose users sign in with Postern cannot verify them itself', async () => {
     const user = world.subject();
     const plain = world.apiOf({ apiKey: keyOf('plain') });
     const { elicitationId } = (await plain.issue(askFor(world, user))).body;
@@ -283,7 +284,7 @@ describe('identity mode external: an application with its own sign-in', () => {
     ).toMatchObject({ status: 422, body: { code: 'identity_mode_mismatch' } });
   });
 
-  it('an application that never answers: the elicitation fails when the time is over', async () => {
+  it('the elicitation fails after the timeout if the application never answers', async () => {
     const user = world.subject();
     const { elicitationId } = await world.ask(user, { ttlSeconds: 60 });
     const raw = world.raw();
@@ -292,7 +293,7 @@ describe('identity mode external: an application with its own sign-in', () => {
     world.clock.ahead = 61_000;
     const late = await application.verify({ ...question, subject: user });
     expect(late.status).toBe(409);
-    // Ended by the late answer or by the sweeper, whichever came first.
+    // The late response or the sweeper ended it, whichever came first.
     expect((await world.api.read(elicitationId, 50)).body).toMatchObject({
       status: 'failed',
       failure: { code: 'verification_expired' },
@@ -307,7 +308,7 @@ describe('identity mode external: an application with its own sign-in', () => {
     ).toEqual({ connections: [] });
   });
 
-  it('a provider that refuses the code after the second question: failed, with the reason', async () => {
+  it('the elicitation fails with a reason if the provider rejects the code after verification', async () => {
     const user = world.subject();
     const { elicitationId } = await world.ask(user);
     const raw = world.raw();

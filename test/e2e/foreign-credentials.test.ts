@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 afterAll(() => world?.[Symbol.asyncDispose]());
 
-describe('S03: credentials of others at /me', () => {
+describe('S03: credentials of other users at /me', () => {
   it('are neither shown nor deleted', async () => {
     const [user, other] = [world.subject(), world.subject()];
     const lasting = { kind: 'credential', credential: { ...apiKeyRequest, retention: 'lasting' } } as const;

@@ -71,8 +71,8 @@ const everything: Schema = {
   required: ['text', 'yes', 'several'],
 };
 
-describe('S34: a form that a person fills in', () => {
-  it('gives every kind of answer back as it was typed, without JavaScript', async () => {
+describe('S34: a form that a user fills in', () => {
+  it('returns every type of answer as typed, without JavaScript', async () => {
     const user = world.subject();
     await using person = await newPerson(browser, user, { javaScriptEnabled: false });
     const { page } = person;
@@ -114,12 +114,12 @@ describe('S34: a form that a person fills in', () => {
     });
     expect(String(content?.['text']).trim()).toBe('tëxt 🙂');
     expect(Date.parse(String(content?.['moment']))).toBe(Date.parse('2026-12-31T23:59:00+05:45'));
-    // What was left out is absent, not empty.
+    // Omitted answers are absent, not empty.
     expect(content).not.toHaveProperty('left');
     expect(content).not.toHaveProperty('leftNumber');
   });
 
-  it('stands filled in with its defaults, which are sent when nobody changes them', async () => {
+  it('shows its defaults and submits them unless the user changes them', async () => {
     const user = world.subject();
     await using person = await newPerson(browser, user, { javaScriptEnabled: false });
     const { page } = person;
@@ -149,7 +149,7 @@ describe('S34: a form that a person fills in', () => {
     expect((await world.api.redeem(elicitationId)).body.content).toEqual(content);
   });
 
-  it('comes back with what was typed and with every fault beside its field', async () => {
+  it('shows the typed values again with each error next to its field', async () => {
     const user = world.subject();
     await using person = await newPerson(browser, user, { javaScriptEnabled: false });
     const { page } = person;
@@ -187,7 +187,7 @@ describe('S34: a form that a person fills in', () => {
     });
   });
 
-  it('twenty questions', async () => {
+  it('has up to twenty fields', async () => {
     const user = world.subject();
     const names = Array.from({ length: 20 }, (_, n) => `field_${n}`);
     const properties = Object.fromEntries(names.map(name => [name, { type: 'integer' as const }]));
@@ -204,16 +204,16 @@ describe('S34: a form that a person fills in', () => {
   });
 
   it.each<[string, Record<string, string>]>([
-    ['an option that is none', { few: 'blue' }],
-    ['one of several that is none', { several: 'w' }],
+    ['an unknown option', { few: 'blue' }],
+    ['an unknown option among several', { several: 'w' }],
     ['a number beyond its range', { number: '1.6' }],
     ['no number', { integer: '0x10' }],
-    ['a number that is none', { number: 'NaN' }],
+    ['an invalid number', { number: 'NaN' }],
     ['an endless one', { number: '1e999' }],
     ['a day that does not exist', { day: '2027-02-29' }],
     ['a text that is too long', { text: 'x'.repeat(11) }],
-    ['an answer nobody asked for', { surprise: 'x' }],
-    ['a member that every object has', { __proto__x: 'x', constructor: 'x' }],
+    ['a field that is not in the schema', { surprise: 'x' }],
+    ['an inherited object member', { __proto__x: 'x', constructor: 'x' }],
   ])('a browser that sends %s is refused', async (_, values) => {
     const user = world.subject();
     const { elicitationId } = await issueFor(world, user, { kind: 'form', form: { requestedSchema: everything } });
@@ -225,7 +225,7 @@ describe('S34: a form that a person fills in', () => {
   });
 });
 
-describe('S44: a schema outside of MCP’s restrictions is refused when it is asked, with the path of the fault', () => {
+describe('S44: issue refuses a schema outside MCP’s restrictions with the path of the error', () => {
   const at = (rest: string) => `body.form.requestedSchema.${rest}`;
   const string = { type: 'string' };
   it.each<[string, unknown, string]>([
@@ -245,7 +245,7 @@ describe('S44: a schema outside of MCP’s restrictions is refused when it is as
     ['an unknown type', { type: 'object', properties: { a: { type: 'null' } } }, at('properties.a')],
     ['two types', { type: 'object', properties: { a: { type: ['string', 'null'] } } }, at('properties.a')],
     [
-      'a keyword that MCP leaves out',
+      'a keyword outside MCP’s subset',
       { type: 'object', properties: { a: { ...string, contentEncoding: 'base64' } } },
       at('properties.a.contentEncoding'),
     ],
@@ -260,7 +260,7 @@ describe('S44: a schema outside of MCP’s restrictions is refused when it is as
       at('properties.a.default'),
     ],
     [
-      'a default that is no option',
+      'a default outside the options',
       { type: 'object', properties: { a: { ...string, enum: ['x'], default: 'y' } } },
       at('properties.a.default'),
     ],
@@ -271,13 +271,13 @@ describe('S44: a schema outside of MCP’s restrictions is refused when it is as
       at('properties'),
     ],
     [
-      'a name that every object has',
+      'the name of an inherited member',
       { type: 'object', properties: { constructor: string } },
       at('properties.constructor'),
     ],
     ['no object', { type: 'array' }, at('type')],
     [
-      'a text that turns the line',
+      'a text with a bidirectional control',
       { type: 'object', properties: { a: { ...string, title: 'a\u202eb' } } },
       at('properties.a.title'),
     ],
@@ -293,8 +293,8 @@ describe('S44: a schema outside of MCP’s restrictions is refused when it is as
   });
 
   it.each([
-    ['a question that is not there', ['b']],
-    ['a question that is no text', ['n']],
+    ['an unknown secret field', ['b']],
+    ['a secret field that is not a text', ['n']],
   ])('secretFields naming %s', async (_, secretFields) => {
     const subject = { issuer: world.identityProvider.issuer, subject: 'alice' };
     const requestedSchema = { type: 'object', properties: { a: string, n: { type: 'integer' } } };

@@ -36,8 +36,8 @@ const guarded = [
   ['a destructive confirmation', 60, () => ({ kind: 'confirmation', confirmation: deletion }) as const],
 ] as const;
 
-describe('T34: signing in long ago is no approval', () => {
-  it.each(guarded)('%s: the page offers to sign in again and takes no yes', async (_, seconds, ask) => {
+describe('T34: an old sign-in cannot approve', () => {
+  it.each(guarded)('%s: the page offers a new sign-in and no approval', async (_, seconds, ask) => {
     const user = world.subject();
     const { elicitationId } = await issueFor(world, user, ask());
     const raw = await visitorFor(world, user, elicitationId);
@@ -48,23 +48,26 @@ describe('T34: signing in long ago is no approval', () => {
     expect(() => acceptFormIn(page)).toThrow();
   });
 
-  it.each(guarded)('%s: posting all the same writes nothing, and saying no needs no more', async (_, seconds, ask) => {
-    const user = world.subject();
-    const { elicitationId } = await issueFor(world, user, ask());
-    const raw = await visitorFor(world, user, elicitationId);
-    const { shown = '' } = await raw.acceptForm(elicitationId);
-    await ageSignIn(world, raw, seconds + 5);
-    const form = { csrf_token: await raw.csrfToken(elicitationId) };
-    const before = await storedElicitation(world, elicitationId);
-    const refused = await raw.post(`/e/${elicitationId}/accept`, { form: { ...form, shown } });
-    expect(refused.status).toBe(403);
-    expect(refused.body).toContain(signInAgain(elicitationId));
-    expect(await storedElicitation(world, elicitationId)).toEqual(before);
-    expect(await raw.post(`/e/${elicitationId}/decline`, { form })).toMatchObject({ status: 303 });
-    expect((await readOf(elicitationId)).status).toBe('declined');
-  });
+  it.each(guarded)(
+    '%s: a forced accept writes nothing, and a decline needs no new sign-in',
+    async (_, seconds, ask) => {
+      const user = world.subject();
+      const { elicitationId } = await issueFor(world, user, ask());
+      const raw = await visitorFor(world, user, elicitationId);
+      const { shown = '' } = await raw.acceptForm(elicitationId);
+      await ageSignIn(world, raw, seconds + 5);
+      const form = { csrf_token: await raw.csrfToken(elicitationId) };
+      const before = await storedElicitation(world, elicitationId);
+      const refused = await raw.post(`/e/${elicitationId}/accept`, { form: { ...form, shown } });
+      expect(refused.status).toBe(403);
+      expect(refused.body).toContain(signInAgain(elicitationId));
+      expect(await storedElicitation(world, elicitationId)).toEqual(before);
+      expect(await raw.post(`/e/${elicitationId}/decline`, { form })).toMatchObject({ status: 303 });
+      expect((await readOf(elicitationId)).status).toBe('declined');
+    },
+  );
 
-  it.each(guarded)('%s: a sign-in of unknown age is an old one', async (_, _seconds, ask) => {
+  it.each(guarded)('%s: a sign-in of unknown age counts as old', async (_, _seconds, ask) => {
     const user = world.subject();
     const { elicitationId } = await issueFor(world, user, ask());
     const raw = await visitorFor(world, user, elicitationId);
@@ -76,7 +79,7 @@ describe('T34: signing in long ago is no approval', () => {
   });
 
   it.each(guarded)(
-    '%s: after signing in again the same link works, and the outcome says when',
+    '%s: the same link works after a new sign-in, and the outcome contains its time',
     async (_, seconds, ask) => {
       const user = world.subject();
       const { elicitationId } = await issueFor(world, user, ask());
@@ -94,7 +97,7 @@ describe('T34: signing in long ago is no approval', () => {
     },
   );
 
-  it('somebody else who signs in at that moment approves nothing', async () => {
+  it('another user who signs in at that point approves nothing', async () => {
     const user = world.subject();
     const { elicitationId } = await issueFor(world, user, paymentOf({ processor: 'none' }));
     const raw = await visitorFor(world, user, elicitationId);
@@ -135,7 +138,7 @@ describe('T34: signing in long ago is no approval', () => {
     expect((await acceptWith(raw, impatient.elicitationId)).status).toBe(303);
   });
 
-  it('what is decided is shown again without a new sign-in', async () => {
+  it('a decision is shown again without a new sign-in', async () => {
     const user = world.subject();
     const { elicitationId } = await issueFor(world, user, paymentOf({ processor: 'none' }));
     const raw = await visitorFor(world, user, elicitationId);
@@ -152,7 +155,7 @@ describe('T34: signing in long ago is no approval', () => {
     expect(await storedElicitation(world, elicitationId)).toEqual(completed);
   });
 
-  it('with a real browser: one link, one sign-in, then the buttons are there', async () => {
+  it('one link and one sign-in lead to the buttons in a real browser', async () => {
     const user = world.subject();
     await using person = await newPerson(browser, user, { javaScriptEnabled: false });
     const { page, context } = person;
@@ -161,7 +164,7 @@ describe('T34: signing in long ago is no approval', () => {
     await signIn(page, user);
     await page.locator('form[action$="/accept"]').waitFor();
     const [cookie] = (await context.cookies()).filter(({ name }) => name === 'postern_session');
-    if (cookie === undefined) throw new Error('nobody is signed in');
+    if (cookie === undefined) throw new Error('no browser session');
     await context.addCookies([{ ...cookie, value: await agedCookie(world, cookie.value, 305) }]);
     await page.reload();
     expect(await page.locator('form[action$="/accept"]').count()).toBe(0);
@@ -172,7 +175,7 @@ describe('T34: signing in long ago is no approval', () => {
   });
 });
 
-describe('T34: an identity provider that does not do what it was asked for', () => {
+describe('T34: an identity provider that ignores max_age', () => {
   let evil: EvilProvider;
   let misled: World;
   beforeAll(async () => {
@@ -192,7 +195,7 @@ describe('T34: an identity provider that does not do what it was asked for', () 
     await evil?.[Symbol.asyncDispose]();
   });
 
-  /** Signs in, and once more where the gateway wants to know when that was. @returns the status of the last sign-in */
+  /** Signs in, and again if the gateway requires the time of the sign-in. @returns the status of the last sign-in */
   async function signedInAt(elicitationId: string, raw: RawBrowser): Promise<number> {
     const signInAt = async (maxAge: string | null) => {
       const { location = '' } = await raw.get(`/login?e=${elicitationId}`);
@@ -231,7 +234,7 @@ describe('T34: an identity provider that does not do what it was asked for', () 
   });
 
   it.each([0, undefined])(
-    'S82: auth_time %s is no obstacle for an ask that needs no fresh sign-in',
+    'S82: auth_time %s is accepted if the elicitation needs no fresh sign-in',
     async auth_time => {
       const honest = evil.idTokenClaims;
       const { sub = '' } = honest(undefined);

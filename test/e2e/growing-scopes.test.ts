@@ -11,7 +11,7 @@ afterAll(() => world?.[Symbol.asyncDispose]());
 
 const asking = (...scopes: string[]) => ({ authorization: { provider: 'forge', scopes } });
 
-/** Accepts and allows everything that is asked; tells what was asked. */
+/** Accepts and allows everything. @returns the requested scopes */
 async function connect(raw: RawBrowser, elicitationId: string): Promise<string[]> {
   const authorizationUrl = await raw.accept(elicitationId);
   await raw.get(await raw.decideAtProvider(authorizationUrl, 'alice'));
@@ -29,8 +29,8 @@ async function isServed(user: string, ...scopes: string[]): Promise<boolean> {
   return body.status === 'completed';
 }
 
-describe('S19 two tools of one MCP server that need different scopes', () => {
-  it('do not take each other’s away: what is there is asked for again, and shown', async () => {
+describe('S19: two tools of one MCP server that need different scopes', () => {
+  it('keep each other’s scopes: existing scopes are requested again and shown', async () => {
     const user = world.subject();
     const raw = world.raw();
     const first = await world.ask(user, asking('repo'));
@@ -46,7 +46,7 @@ describe('S19 two tools of one MCP server that need different scopes', () => {
     expect(await isServed(user, 'issues')).toBe(true);
   });
 
-  it('are answered by one elicitation while nobody has agreed to it yet', async () => {
+  it('share one elicitation until the user agrees to it', async () => {
     const user = world.subject();
     const raw = world.raw();
     const first = await world.ask(user, asking('repo'));
@@ -60,7 +60,7 @@ describe('S19 two tools of one MCP server that need different scopes', () => {
     expect(await isServed(user, 'issues', 'repo')).toBe(true);
   });
 
-  it('put the question again when one came after the page was drawn: agreed is only to what was seen', async () => {
+  it('ask again if a scope was added after the page was rendered', async () => {
     const user = world.subject();
     const raw = world.raw();
     const { elicitationId } = await world.ask(user, asking('repo'));
@@ -74,18 +74,18 @@ describe('S19 two tools of one MCP server that need different scopes', () => {
     expect(answer.body).toContain('create issues in your name');
     expect((await world.api.read(elicitationId)).body.status).toBe('pending');
     expect((await raw.get(`/e/${elicitationId}/leaving`)).location).toBe(`/e/${elicitationId}`);
-    // The page that came instead is one to agree to.
+    // The new page asks for consent.
     const accepted = await raw.post(`/e/${elicitationId}/accept`, { form: acceptFormIn(answer) });
     expect(accepted.location).toBe(`/e/${elicitationId}/leaving`);
   });
 
-  it('have one each when the first is being answered already, and neither takes the other’s away', async () => {
+  it('get separate elicitations once the first is active, and keep each other’s scopes', async () => {
     const user = world.subject();
     const raw = world.raw();
     const first = await world.ask(user, asking('repo'));
     await raw.signIn(first.elicitationId, user);
     const underWay = await raw.accept(first.elicitationId);
-    // Asking for no more than what is being agreed to just now is no other question.
+    // An ask for the same scopes as those in progress joins the active elicitation.
     const same = await world.api.issue(askFor(world, user, asking('repo')));
     expect([same.status, same.body.elicitationId]).toEqual([200, first.elicitationId]);
     const second = await world.ask(user, asking('issues'));
@@ -98,7 +98,7 @@ describe('S19 two tools of one MCP server that need different scopes', () => {
     expect(await isServed(user, 'issues', 'repo')).toBe(true);
   });
 
-  it('keep apart for another MCP server and another person', async () => {
+  it('get separate elicitations for another MCP server or another user', async () => {
     const [user, other] = [world.subject(), world.subject()];
     const raw = world.raw();
     const first = await world.ask(user, asking('repo'));

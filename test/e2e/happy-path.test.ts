@@ -15,7 +15,7 @@ afterAll(async () => {
 });
 
 describe('the happy path', () => {
-  it('leads two people at the same time each to their own connection', async () => {
+  it('gives two concurrent users their own connections', async () => {
     const users = [world.subject(), world.subject()] as const;
     const outcomes = await Promise.all(
       users.map(async (user, at) => {
@@ -43,7 +43,7 @@ describe('the happy path', () => {
     expect(outcomes[0]?.body.outcome?.connectionId).not.toBe(outcomes[1]?.body.outcome?.connectionId);
   });
 
-  it('asks nobody again for what is already granted, and asks again for more', async () => {
+  it('skips the user for granted scopes and asks for further ones', async () => {
     const user = world.subject();
     await using person = await newPerson(browser, user);
     const first = await world.ask(user);
@@ -67,7 +67,7 @@ describe('the happy path', () => {
     const more = await world.api.issue(request(['repo', 'issues']));
     expect(more).toMatchObject({ status: 201, body: { status: 'pending' } });
 
-    // Signed in at the gateway and at the provider already.
+    // The user is already signed in at the gateway and at the provider.
     await person.page.goto(more.body.url);
     await person.page.getByRole('button', { name: 'Continue' }).click();
     await atProvider(person.page, 'alice');
@@ -77,7 +77,7 @@ describe('the happy path', () => {
     );
   });
 
-  it('S01: the link is an opaque id of 256 bits and nothing else, and so are the redirects of our own', async () => {
+  it('S01: the link and our own redirects contain only an opaque 256-bit id', async () => {
     const user = world.subject();
     const canaries = ['canary-message', 'canary-tool', 'canary-client'];
     const issued = await world.ask(user, {
@@ -99,7 +99,7 @@ describe('the happy path', () => {
     expect(visited.filter(url => canaries.some(canary => url.includes(canary)))).toEqual([]);
   });
 
-  it('S20: names who asks, what for and the destination before anything leaves for the provider', async () => {
+  it('S20: shows the MCP server, the purpose and the destination before the redirect to the provider', async () => {
     const user = world.subject();
     await using person = await newPerson(browser, user);
     const issued = await world.ask(user, { authorization: { provider: 'forge', scopes: ['repo', 'issues'] } });
@@ -120,21 +120,21 @@ describe('the happy path', () => {
     ])
       expect(text).toContain(part);
     expect(world.provider.requests('authorization')).toHaveLength(0);
-    // Both answers are offered; the safe one is reached first.
+    // Both buttons are offered, and the safe one comes first.
     const actions = await person.page
       .locator('.decision form')
       .evaluateAll(forms => forms.map(form => (form as unknown as { action: string }).action));
     expect(actions.map(action => action.split('/').at(-1))).toEqual(['decline', 'accept']);
   });
 
-  it('S19: asks for the configured scopes only, keeps nothing less, stores and shows what was granted', async () => {
+  it('S19: requests only the configured scopes, and stores and shows the granted ones', async () => {
     const user = world.subject();
     const raw = world.raw();
     const issued = await world.ask(user, { authorization: { provider: 'forge', scopes: ['repo', 'issues'] } });
     await raw.signIn(issued.elicitationId, user);
     const destination = await raw.accept(issued.elicitationId);
     expect(destination.searchParams.get('scope')?.split(' ').sort()).toEqual(['issues', 'openid', 'profile', 'repo']);
-    // S14: PKCE with S256, and the parameters that tie the answer to this transaction.
+    // S14: PKCE with S256, and the parameters that bind the response to this transaction.
     expect(Object.fromEntries(destination.searchParams)).toMatchObject({
       response_type: 'code',
       code_challenge_method: 'S256',
@@ -148,7 +148,7 @@ describe('the happy path', () => {
     const callback = await raw.decideAtProvider(destination, 'alice', { grantScopes: ['repo', 'profile', 'openid'] });
     expect(await raw.get(callback)).toMatchObject({ status: 303, location: `/e/${issued.elicitationId}` });
     const { body } = await world.api.read(issued.elicitationId);
-    // A tool that got less than it asked for would find out in the middle of its work.
+    // Otherwise a tool with fewer scopes than requested would fail in the middle of its work.
     expect(body.status).toBe('pending');
     expect(body.outcome).toBeUndefined();
     const { issuer } = world.identityProvider;
@@ -156,7 +156,7 @@ describe('the happy path', () => {
     const again = await raw.get(`/e/${issued.elicitationId}`);
     expect(again.body).toContain('<div class="notice">');
     expect(again.body).toContain('create issues in your name');
-    // Ended at the provider before the person can go back there: what they grant next must not end with it.
+    // Revoke it before the user returns to the provider, so that the revocation cannot end the next grant.
     expect(world.provider.requests('revocation').map(({ status }) => status)).toContain(200);
 
     await raw.get(await raw.decideAtProvider(await raw.accept(issued.elicitationId), 'alice'));
@@ -169,7 +169,7 @@ describe('the happy path', () => {
       expect(page.body).toContain(words);
   });
 
-  it('S19: stores and shows nothing that was neither asked for nor granted', async () => {
+  it('S19: neither stores nor shows scopes that were not requested and granted', async () => {
     const user = world.subject();
     const raw = world.raw();
     const { elicitationId } = await world.ask(user, { authorization: { provider: 'forge', scopes: ['repo'] } });

@@ -29,7 +29,7 @@ afterAll(async () => {
   await proxy?.[Symbol.asyncDispose]();
 });
 
-/** Every route with real and made-up parameters, every method, and what is no route at all. */
+/** Every route with real and invented parameters, every method, and unknown paths. */
 async function answers(): Promise<Map<string, RawAnswer>> {
   const found = new Map<string, RawAnswer>();
   const add = async (raw: RawBrowser, method: string, target: string, request = {}) =>
@@ -43,7 +43,7 @@ async function answers(): Promise<Map<string, RawAnswer>> {
         .replace(/:(elicitationId|connectionId)/, id)
         .replace(':mcpServerId/:provider', 'tracker/forge');
       for (const raw of [signedIn, world.raw()]) {
-        // Signing out belongs to another test.
+        // Another test covers sign-out.
         if (path === '/logout' && raw === signedIn) continue;
         await add(raw, method, target, method === 'POST' ? { form: {} } : {});
       }
@@ -69,7 +69,7 @@ async function answers(): Promise<Map<string, RawAnswer>> {
 }
 
 describe('headers', () => {
-  it('S29, S28, S30: on every answer of every route, refusals included', async () => {
+  it('S29, S28, S30: every response of every route has them, errors included', async () => {
     const all = await answers();
     const seen = new Set([...all.values()].map(({ status }) => status));
     for (const status of [200, 303, 400, 401, 403, 404, 413, 415]) expect(seen).toContain(status);
@@ -91,7 +91,8 @@ describe('headers', () => {
         /^max-age=(\d+)(; includeSubDomains)?$/.exec(String(headers['strict-transport-security'])) ?? [];
       expect([request, Number(seconds) >= YEAR_SECONDS, subdomains !== undefined]).toEqual([request, true, true]);
 
-      // Only what is public may be kept: stylesheet and script, whose names change with their content, and for a while the keys of receipts.
+      // Only public content may be cached: the stylesheet and the script, whose names change with their content, and
+      // briefly the receipt keys.
       const isAsset = request.includes(' /assets/');
       const isKeySet = request.includes(' /.well-known/jwks.json ');
       const kept = isAsset ? 'public, max-age=31536000, immutable' : isKeySet ? 'public, max-age=300' : 'no-store';
@@ -113,14 +114,14 @@ describe('headers', () => {
 
       const names = rawHeaders.filter((_, at) => at % 2 === 0).map(name => name.toLowerCase());
       expect([request, names.filter(name => name.startsWith('access-control-'))]).toEqual([request, []]);
-      // S60: nothing says what runs here.
+      // S60: no header reveals the software.
       expect([request, names.filter(name => ['server', 'x-powered-by', 'via'].includes(name))]).toEqual([request, []]);
       const repeated = names.filter((name, at) => name !== 'set-cookie' && names.indexOf(name) !== at);
       expect([request, repeated]).toEqual([request, []]);
     }
   });
 
-  it('S30: a preflight is granted nothing, at pages and at the API', async () => {
+  it('S30: a preflight gets no permission for pages or the API', async () => {
     const raw = world.raw();
     for (const target of ['/v1/elicitations', `/v1/elicitations/${elicitationId}`, `/e/${elicitationId}`, '/login']) {
       for (const origin of ['https://evil.example', 'null', world.publicUrl]) {
@@ -142,7 +143,7 @@ describe('headers', () => {
     }
   });
 
-  it('S26: a form counts only from our own page, with its token, and as it was shown', async () => {
+  it('S26: a form is accepted only from our own page, with its token and the digest that was shown', async () => {
     const form = await signedIn.acceptForm(elicitationId);
     const { csrf_token = '', shown = '' } = form;
     expect(shown).not.toBe('');
@@ -156,7 +157,7 @@ describe('headers', () => {
       `${own}.evil.example`,
       undefined,
     ];
-    // Real, but not agreed to what is asked: the question is put again.
+    // A real token, but the wrong digest: the page is shown again.
     const unseen: Record<string, string>[] = [
       { csrf_token },
       { csrf_token, shown: `${shown}x` },
@@ -192,7 +193,7 @@ describe('headers', () => {
     }
     expect([...statuses.values()].filter(status => status === 303)).toHaveLength(3);
     expect([...statuses.values()].filter(status => status === 409)).toHaveLength(3 * unseen.length);
-    // Another session's token, however real.
+    // A real token of another session.
     const other = world.raw();
     await other.signIn(elicitationId, user);
     const theirs = { csrf_token: await other.csrfToken(elicitationId) };
@@ -220,7 +221,7 @@ describe('headers', () => {
     }
   });
 
-  it('S27: without the prefix, which a neighbour could set, a cookie counts for nothing', async () => {
+  it('S27: a cookie without the __Host- prefix is ignored', async () => {
     const tossed = world.raw();
     for (const [name, value] of signedIn.cookies) tossed.cookies.set(name.replace('__Host-', ''), value);
     expect((await tossed.get(`/e/${elicitationId}`)).body).not.toContain('csrf_token');
@@ -228,7 +229,7 @@ describe('headers', () => {
 });
 
 describe('in chromium, over TLS', () => {
-  it('S27, S28, S33: the whole way works under the policy, with nothing from elsewhere and nothing left behind', async () => {
+  it('S27, S28, S33: the whole flow works under the CSP, loads no foreign resource and leaves nothing in storage', async () => {
     const someone = world.subject();
     await using person = await newPerson(browser, someone);
     const { page, context } = person;
@@ -268,7 +269,7 @@ describe('in chromium, over TLS', () => {
     expect(addresses.filter(url => /[?&](code|state)=/.test(url))).toEqual([]);
   });
 
-  it('S09: a form on another site, and a frame of another site, cannot make the browser decide', async () => {
+  it('S09: neither a form nor a frame of another site can submit a decision', async () => {
     const someone = world.subject();
     await using person = await newPerson(browser, someone);
     const { page } = person;
@@ -278,7 +279,7 @@ describe('in chromium, over TLS', () => {
     await page.locator('form[action$="/accept"]').waitFor();
     const token = await page.locator('form[action$="/accept"] input[name=csrf_token]').inputValue();
 
-    // The provider's origin plays the hostile site. Even knowing the token it gets nowhere.
+    // The provider's origin plays the hostile site. Even with the token it has no effect.
     await page.goto(`${world.provider.issuer}/jwks`);
     const answered = page.waitForResponse(response => response.url() === `${issued.url}/accept`);
     await page.evaluate(

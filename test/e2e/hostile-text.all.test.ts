@@ -5,7 +5,7 @@ import { issueFor } from '../support/asks.ts';
 import { newPerson, type Person, signIn } from '../support/browser.ts';
 import { askFor, startWorld, type World } from '../support/world.ts';
 
-/** Texts of a hostile MCP server that the page shows as the plain text they are. */
+/** Texts of a hostile MCP server, which the page shows as plain text. */
 const texts = [
   '<script>document.title = "owned"</script>',
   '<img src=x onerror="document.title=1">',
@@ -23,7 +23,7 @@ const texts = [
   'constructor __proto__',
 ];
 
-/** Longer ones, for a message. */
+/** Longer texts, for messages. */
 const messages = [
   '<script>document.title = "owned"</script>',
   '<img src=x onerror="document.title=1">',
@@ -50,7 +50,7 @@ const messages = [
   'constructor __proto__ toString',
 ];
 
-/** Refused: what turns text around, hides it or breaks its line. */
+/** Refused characters: they reverse text, hide it or break its line. */
 const refused = [
   'Z\u0351\u036b\u0313\u036a\u0302\u036bALGO',
   'fr\u0336ee\u0336',
@@ -70,7 +70,7 @@ const refused = [
 type Ask = Parameters<typeof issueFor>[2];
 const NEUTRAL = 'Plain';
 
-/** For each kind a request with a text of the MCP server in every place that has one, in the order of `places`. */
+/** For each kind, a request with one text in every place for text, in the order of `places`. */
 const kinds = {
   payment: {
     places: ['payee', 'reference', 'item'],
@@ -155,15 +155,15 @@ afterAll(async () => {
   await world?.[Symbol.asyncDispose]();
 });
 
-/** Names of all elements, in order: what a text that is only text cannot change. */
+/** Names of all elements, in order. Plain text cannot change them. */
 const skeleton = () => person.page.locator('html *').evaluateAll(elements => elements.map(({ tagName }) => tagName));
 
-describe('S31: every text of an MCP server stays text', () => {
-  it.each(names)('%s: shows each text in each place, and nothing else changes', async kind => {
+describe('S31: every text of an MCP server is rendered as text', () => {
+  it.each(names)('%s: shows each text in each place and changes nothing else', async kind => {
     const { page } = person;
     const { ask, places } = kinds[kind];
     let expected: string[] | undefined;
-    // Each round has another text in each place, so that after all rounds each place has shown each text.
+    // Each round rotates the texts, so that after all rounds each place has shown each text.
     for (const round of [-1, ...texts.keys()]) {
       const chosen = round < 0 ? [] : places.map((_, at) => texts[(round + at) % texts.length] ?? '');
       const { url, elicitationId } = await issueFor(world, user, ask(chosen));
@@ -185,7 +185,7 @@ describe('S31: every text of an MCP server stays text', () => {
     expect(foreign).toEqual([]);
   });
 
-  it('authorization: shows each message as it is, inside its quotation, and nothing else changes', async () => {
+  it('authorization: shows each message verbatim inside its quotation and changes nothing else', async () => {
     let expected: string[] | undefined;
     for (const message of messages) {
       const { url, elicitationId } = await world.ask(user, { message, requestedBy: { tool: 'tool' } });
@@ -200,10 +200,10 @@ describe('S31: every text of an MCP server stays text', () => {
   });
 
   it.each(everyPlace)(
-    '%s, %s: refuses text that is hidden, turned around or breaks its line',
+    '%s, %s: refuses invisible characters, bidirectional controls and line breaks',
     async (kind, place, at) => {
       const subject = { issuer: world.identityProvider.issuer, subject: user };
-      // A default may have several lines, as an answer may.
+      // A default may have several lines, like an answer.
       for (const text of place === 'default' ? refused : [...refused, 'a\nb']) {
         const chosen = kinds[kind].places.map((_, each) => (each === at ? text : NEUTRAL));
         const { status } = await world.api.call('POST', '/v1/elicitations', { ...kinds[kind].ask(chosen), subject });
@@ -212,7 +212,7 @@ describe('S31: every text of an MCP server stays text', () => {
     },
   );
 
-  it('authorization: refuses the same in its message and in the names of the client and the tool', async () => {
+  it('authorization: refuses such text in its message and in the names of client and tool', async () => {
     for (const text of refused)
       for (const change of [{ message: text }, { requestedBy: { tool: text } }, { requestedBy: { mcpClient: text } }]) {
         const { status } = await world.api.issue(askFor(world, user, change));

@@ -4,13 +4,13 @@ import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { acceptWith, deletion, paymentOf, paymentPolicy } from '../support/asks.ts';
 import { askedKinds, askOfEach } from '../support/every-kind.ts';
-import { answerCeremony, ceremonyOf } from '../support/passkey-ceremony.ts';
-import { acceptFormIn, type RawBrowser } from '../support/raw-browser.ts';
+import { answerCeremony, ceremonyOf, firstPasskeySignInOf } from '../support/passkey-ceremony.ts';
+import { acceptFormIn, ownLinksIn, type RawBrowser } from '../support/raw-browser.ts';
 import { type Api, type ElicitationAnswer, keyOf, startWorld, type World } from '../support/world.ts';
 
 let world: World;
 beforeAll(async () => {
-  const payment = paymentPolicy({ passkeyAbove: { JPY: 1000 } });
+  const payment = paymentPolicy({ passkeyAbove: { JPY: 1000 }, firstPasskeyUpTo: { JPY: 5000 } });
   const external = { mode: 'external', verifyUrl: 'https://application.example/verify' } as const;
   const confirmation = { freshSignInSeconds: 60 };
   world = await startWorld({
@@ -32,14 +32,14 @@ async function issued(api: Api, user: string, ask: Ask): Promise<ElicitationAnsw
   return answer.body;
 }
 
-const yen = () =>
+const yen = (minorUnits = 1001) =>
   paymentOf({
     processor: 'none',
-    amount: { currency: 'JPY', minorUnits: 1001 },
-    items: [{ label: 'x', unitMinorUnits: 1001 }],
+    amount: { currency: 'JPY', minorUnits },
+    items: [{ label: 'x', unitMinorUnits: minorUnits }],
   });
 
-describe('identity mode loopback: nobody signs in, and the receipt says so', () => {
+describe('identity mode loopback: the receipt states that there was no sign-in', () => {
   it.each(askedKinds)('%s', async kind => {
     const { elicitationId } = await issued(world.api, world.subject(), askOfEach[kind].ask());
     const raw = world.raw();
@@ -54,7 +54,7 @@ describe('identity mode loopback: nobody signs in, and the receipt says so', () 
     }
   });
 
-  it('a passkey is added and used there, too', async () => {
+  it('a passkey can be added and used', async () => {
     const { elicitationId } = await issued(world.api, world.subject(), yen());
     const raw = world.raw();
     expect(await acceptWith(raw, elicitationId)).toMatchObject({ location: `/e/${elicitationId}/passkey` });
@@ -72,7 +72,7 @@ describe('identity mode loopback: nobody signs in, and the receipt says so', () 
     });
   });
 
-  it.each(askedKinds)('%s: still only from the browser that opened the page', async kind => {
+  it.each(askedKinds)('%s: only the browser that opened the page can decide', async kind => {
     const { elicitationId } = await issued(world.api, world.subject(), askOfEach[kind].ask());
     const [one, other] = [world.raw(), world.raw()];
     const form = await one.acceptForm(elicitationId);
@@ -82,15 +82,15 @@ describe('identity mode loopback: nobody signs in, and the receipt says so', () 
   });
 });
 
-describe('T34: identity mode external: the application says who, and when they signed in', () => {
+describe('T34: identity mode external: the application states the user and the time of sign-in', () => {
   const apiOf = (id: string) => world.apiOf({ apiKey: keyOf(id) });
 
-  /** What the gateway sends to the application when the link is opened. */
+  /** The parameters that the gateway sends to the application when the user opens the link. */
   async function opening(raw: RawBrowser, elicitationId: string, fresh = ''): Promise<URLSearchParams> {
     return new URL((await raw.get(`/login?e=${elicitationId}${fresh}`)).location ?? '').searchParams;
   }
 
-  /** The application vouches for this browser, with what it knows of the sign-in. */
+  /** The application verifies this browser and reports the time of the sign-in. */
   async function vouch(
     raw: RawBrowser,
     elicitationId: string,
@@ -119,11 +119,11 @@ describe('T34: identity mode external: the application says who, and when they s
     ['destructive confirmation', '60', () => ({ kind: 'confirmation', confirmation: deletion }) as const],
   ] as const;
 
-  it.each(guarded)('%s: a recent sign-in counts, and its time is in the receipt', async (_, maxAge, ask) => {
+  it.each(guarded)('%s: a recent sign-in is accepted, and the receipt contains its time', async (_, maxAge, ask) => {
     const user = world.subject();
     const { elicitationId } = await issued(apiOf('app'), user, ask());
     const raw = world.raw();
-    // The application is told how recent only once the person is known.
+    // The gateway sends `max_age` to the application only after the first verification.
     expect((await vouch(raw, elicitationId, user)).get('max_age')).toBeNull();
     expect((await vouch(raw, elicitationId, user, 10)).get('max_age')).toBe(maxAge);
     expect(await acceptWith(raw, elicitationId)).toMatchObject({ status: 303 });
@@ -136,7 +136,7 @@ describe('T34: identity mode external: the application says who, and when they s
   it.each(
     guarded.flatMap(([name, , ask]) => [[name, 'old', ask, 305] as const, [name, 'unknown', ask, undefined] as const]),
   )(
-    '%s: %s sign-in: the page sends the person back to the application, and nothing is approved',
+    '%s: with %s sign-in the page returns the user to the application and approves nothing',
     async (_, _age, ask, ago) => {
       const user = world.subject();
       const { elicitationId } = await issued(apiOf('app'), user, ask());
@@ -148,14 +148,14 @@ describe('T34: identity mode external: the application says who, and when they s
       const form = { csrf_token: await raw.csrfToken(elicitationId), shown: 'A'.repeat(43) };
       expect((await raw.post(`/e/${elicitationId}/accept`, { form })).status).toBe(403);
       expect((await apiOf('app').read(elicitationId)).body.status).toBe('pending');
-      // After signing in there again the same browser goes on.
+      // After another sign-in there, the same browser can continue.
       await vouch(raw, elicitationId, user, 1);
       expect(await acceptWith(raw, elicitationId)).toMatchObject({ status: 303 });
       expect((await apiOf('app').read(elicitationId)).body.status).toBe('completed');
     },
   );
 
-  it.each(['credential', 'form'] as const)('%s: needs the person, not the hour', async kind => {
+  it.each(['credential', 'form'] as const)('%s: needs the same person but no recent sign-in', async kind => {
     const user = world.subject();
     const { elicitationId } = await issued(apiOf('app'), user, askOfEach[kind].ask());
     const raw = world.raw();
@@ -164,7 +164,7 @@ describe('T34: identity mode external: the application says who, and when they s
     expect((await apiOf('app').read(elicitationId)).body.status).toBe('completed');
   });
 
-  it.each(askedKinds)('%s: the word of one application is worth nothing to another', async kind => {
+  it.each(askedKinds)('%s: a verification by one application does not count for another', async kind => {
     const user = world.subject();
     const own = await issued(apiOf('app'), user, askOfEach[kind].ask());
     const foreign = await issued(apiOf('neighbour'), user, askOfEach[kind].ask());
@@ -177,22 +177,40 @@ describe('T34: identity mode external: the application says who, and when they s
   });
 
   it.each([
-    ['without a demand', ''],
-    ['before the demand', '&fresh=1'],
-  ])('S67: a first passkey after a sign-in %s approves nothing for 24 hours', async (_, fresh) => {
+    ['gets no max_age', ''],
+    ['responds to max_age=0 with the previous sign-in', '&fresh=1'],
+  ])('S88: the cookie of a fresh sign-in cannot add the first passkey if the application %s', async (_, fresh) => {
     const user = world.subject();
     const { elicitationId } = await issued(apiOf('app'), user, yen());
     const raw = world.raw();
     await vouch(raw, elicitationId, user, 100);
     await vouch(raw, elicitationId, user, 100, 'app', fresh);
-    const authenticator = new SoftwareAuthenticator(world.publicUrl);
-    const adding = await ceremonyOf(raw, elicitationId);
-    expect(await answerCeremony(raw, adding, authenticator.create(adding.options))).toMatchObject({ status: 303 });
-    expect((await raw.get(`/e/${elicitationId}/passkey`)).body).not.toContain('data-passkey');
-    expect((await raw.get('/me')).body).toContain('/me/passkeys/');
+    const page = `/e/${elicitationId}`;
+    const form = await raw.acceptForm(elicitationId);
+    expect(ownLinksIn(await raw.get(`${page}/passkey`))).toContain(firstPasskeySignInOf(elicitationId));
+    const options = { challenge: 'AAAA', rp: { id: 'localhost' }, user: { id: 'AAAA' } };
+    const created = new SoftwareAuthenticator(world.publicUrl).create(options);
+    const adding = { action: `${page}/passkey/new`, form: { ...form, ceremony: 'x' } };
+    expect(await answerCeremony(raw, adding, created)).toMatchObject({ status: 303, location: page });
+    expect((await raw.get('/me')).body).not.toContain('/me/passkeys/');
+    expect((await apiOf('app').read(elicitationId)).body.status).toBe('pending');
+    if (fresh !== '') expect(world.log()).toContain('"code":"auth_time_too_old"');
   });
 
-  it('the passkey of a person whom an application vouched for counts there, and is shown to nobody else', async () => {
+  it('S88: a passkey from a sign-in for one payment approves larger amounts only after 24 hours', async () => {
+    const user = world.subject();
+    const { elicitationId } = await issued(apiOf('app'), user, yen(5001));
+    const raw = world.raw();
+    await vouch(raw, elicitationId, user, 1);
+    await vouch(raw, elicitationId, user, 0, 'app', '&fresh=1');
+    const adding = await ceremonyOf(raw, elicitationId);
+    const created = new SoftwareAuthenticator(world.publicUrl).create(adding.options);
+    expect(await answerCeremony(raw, adding, created)).toMatchObject({ status: 303 });
+    expect((await raw.get(`/e/${elicitationId}/passkey`)).body).not.toContain('data-passkey');
+    expect((await apiOf('app').read(elicitationId)).body.status).toBe('pending');
+  });
+
+  it('a passkey of a user whom an application verified is valid only for that application', async () => {
     const user = world.subject();
     const { elicitationId } = await issued(apiOf('app'), user, yen());
     const raw = world.raw();
@@ -208,15 +226,16 @@ describe('T34: identity mode external: the application says who, and when they s
       approval: { identity: 'external', method: 'passkey' },
     });
     expect((await raw.get('/me')).body).toContain('/me/passkeys/');
-    // An application may vouch for anybody: what it has let in here proves nothing where the same person signs in.
+    // An application may report any user, so its verifications do not count where users sign in at the gateway.
     const own = world.raw();
     const { location = '' } = await own.get('/login?to=me');
     await own.get(await driveAuthorization(location, user, { jar: createCookieJar() }));
     expect((await own.get('/me')).body).not.toContain('/me/passkeys/');
-    // Nor to another application.
+    // They do not count for another application either.
     const elsewhere = await issued(apiOf('neighbour'), user, yen());
     const neighbour = world.raw();
     await vouch(neighbour, elsewhere.elicitationId, user, 1, 'neighbour');
+    await vouch(neighbour, elsewhere.elicitationId, user, 0, 'neighbour', '&fresh=1');
     await acceptWith(neighbour, elsewhere.elicitationId);
     expect((await ceremonyOf(neighbour, elsewhere.elicitationId)).mode).toBe('register');
   });

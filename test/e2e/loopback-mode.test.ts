@@ -20,8 +20,8 @@ afterAll(async () => {
 
 const statusOf = async (elicitationId: string) => (await world.api.read(elicitationId)).body.status;
 
-describe('identity mode loopback: a machine of one person', () => {
-  it('asks without sign-in and connects', async () => {
+describe('identity mode loopback: a single-user machine', () => {
+  it('connects without sign-in', async () => {
     const user = world.subject();
     await using person = await newPerson(browser, user);
     const issued = await world.ask(user);
@@ -32,7 +32,7 @@ describe('identity mode loopback: a machine of one person', () => {
     expect(world.identityProvider.requests('authorization')).toHaveLength(0);
   });
 
-  it('still ties form and answer to the browser that began', async () => {
+  it('still binds the form and the OAuth callback to the browser that started', async () => {
     const { elicitationId } = await world.ask(world.subject());
     const [one, other] = [world.raw(), world.raw()];
     const token = await one.csrfToken(elicitationId);
@@ -47,11 +47,11 @@ describe('identity mode loopback: a machine of one person', () => {
     expect(await statusOf(elicitationId)).toBe('active');
   });
 
-  it('a page of another origin cannot post, whatever name it reaches the gateway by', async () => {
+  it('rejects a POST from another origin under every host name', async () => {
     const { elicitationId } = await world.ask(world.subject());
     const raw = world.raw();
     const form = { csrf_token: await raw.csrfToken(elicitationId) };
-    // DNS rebinding: the attacker's name leads to this machine, so its page is of the same origin as the request.
+    // DNS rebinding: the attacker's name resolves to this machine, so its page has the same origin as the request.
     const rebound = { host: 'attacker.example:8080', origin: 'http://attacker.example:8080' };
     for (const headers of [
       rebound,
@@ -62,7 +62,7 @@ describe('identity mode loopback: a machine of one person', () => {
     expect(await statusOf(elicitationId)).toBe('pending');
   });
 
-  it('is no way into what is for people who sign in', async () => {
+  it('gives no access to elicitations that require sign-in', async () => {
     const plain = world.apiOf({ apiKey: keyOf('plain') });
     const { elicitationId } = (await plain.issue(askFor(world, world.subject()))).body;
     const own = await world.ask(world.subject());
@@ -74,7 +74,7 @@ describe('identity mode loopback: a machine of one person', () => {
   });
 
   it.each(['https://gate.example', 'https://192.0.2.1', 'https://localhost.example'])(
-    'S62: does not start with the public URL %s, and says where the fault is',
+    'S62: the public URL %s stops the start with the path of the member',
     publicUrl => {
       const faults = faultsOf(() =>
         parseConfig({

@@ -20,7 +20,7 @@ afterAll(async () => {
 
 const statusOf = async (elicitationId: string) => (await world.api.read(elicitationId)).body.status;
 
-/** Nothing sticks out of a window 320 px wide, and there is one heading in one main landmark. */
+/** Asserts that nothing overflows a window 320 px wide, and that there is one heading in one main landmark. */
 async function expectWellFormed(page: Page): Promise<void> {
   const widest = await page
     .locator('body *')
@@ -49,7 +49,7 @@ describe('S34: without JavaScript, 320 pixels wide', () => {
     expect(await statusOf(issued.elicitationId)).toBe('completed');
   });
 
-  it('declines, and changes who is signed in', async () => {
+  it('declines, and switches the user', async () => {
     const [user, other] = [world.subject(), world.subject()];
     await using person = await newPerson(browser, user, { javaScriptEnabled: false, ...narrow });
     const { page } = person;
@@ -58,7 +58,7 @@ describe('S34: without JavaScript, 320 pixels wide', () => {
     await signIn(page, other);
     await page.locator('form[action^="/logout"] button').waitFor();
     await expectWellFormed(page);
-    // The identity provider would end the other person's session by a page that needs JavaScript.
+    // The identity provider's own sign-out page requires JavaScript.
     await person.context.clearCookies({ name: `session-${world.identityProvider.port}` });
     await page.locator('form[action^="/logout"] button').click();
     await signIn(page, user);

@@ -18,9 +18,9 @@ const NO_HOST = 'identity.invalid';
 
 let world: World;
 let evil: EvilProvider;
-/** Listens with a certificate that nobody has signed. */
+/** Listens with a self-signed certificate. */
 let untrusted: string;
-/** Nothing listens there. */
+/** A port without a listener. */
 let closed: string;
 const stack = new AsyncDisposableStack();
 
@@ -70,7 +70,7 @@ const failures = () =>
     .filter(line => line.includes('"outbound.failed"'))
     .map(line => JSON.parse(line) as Record<string, unknown>);
 
-/** Signs in for the list of connections, as far as it goes. */
+/** Starts a sign-in for the list of connections and follows it until it fails. */
 async function signIn(idp: string, user = 'alice') {
   const raw = world.raw();
   const before = failures().length;
@@ -110,7 +110,7 @@ describe('S78: a failed sign-in can be diagnosed', () => {
       () => ({ code: 'client_refused', cause: 'invalid_client', status: 401, host: expect.any(String) }),
     ],
     [
-      'auth_time that is no time',
+      'an invalid auth_time',
       'odd-claims',
       () => {
         const { idTokenClaims } = evil;
@@ -136,18 +136,18 @@ describe('S78: a failed sign-in can be diagnosed', () => {
         return { code: 'unavailable', cause: 'http_503', status: 503, host: expect.any(String) };
       },
     ],
-  ])('%s is one line with whose, host and cause', async (_, name, arrange) => {
+  ])('%s logs one line with the owner, the host and the cause', async (_, name, arrange) => {
     const expected = await arrange();
     const { page, logged } = await signIn(name);
     expect(page.status).toBeGreaterThanOrEqual(400);
     expect(logged).toEqual([expect.objectContaining({ ...idp(name), ...expected })]);
     const isOver = ['connection_refused', 'name_lookup_failed', 'unavailable'].includes(expected.code);
-    // Only what the operator must mend has a number on the page, that of the line.
+    // The page shows the id of the log line only for failures that the operator must fix.
     expect(page.body.includes(String(logged[0]?.['requestId']))).toBe(!isOver);
     expect(page.body.includes('class="request-id"')).toBe(!isOver);
   });
 
-  it('a wrong client secret at a provider names the provider, and the page names the line', async () => {
+  it('a wrong client secret logs the provider, and the page shows the id of the log line', async () => {
     const user = world.subject();
     const { elicitationId } = await world.ask(user);
     const raw = await visitorFor(world, user, elicitationId);
@@ -164,7 +164,7 @@ describe('S78: a failed sign-in can be diagnosed', () => {
     expect((await raw.get(`/e/${elicitationId}?fault=rq_<b>`)).body).not.toContain('class="request-id"');
   });
 
-  it('a check of a credential that cannot be made names the credential', async () => {
+  it('a failed credential check logs the name of the credential', async () => {
     const user = world.subject();
     const credential = { name: 'acme', title: 'API key of Acme', fields: [{ name: 'key', label: 'API key' }] };
     const { elicitationId } = await issueFor(world, user, { kind: 'credential', credential });

@@ -24,7 +24,7 @@ const statusOf = async (elicitationId: string) => (await world.api.read(elicitat
 const methodOf = async (elicitationId: string) => (await world.api.read(elicitationId)).body.outcome?.approval?.method;
 const { newAuthenticator, paymentFor, enrol, enrolled, passkeysOf } = createPasskeyPeople(() => world);
 
-/** Turned away on the passkey page, and nothing of the payment has moved. */
+/** Expects a refusal on the passkey page and an unchanged payment. */
 async function expectRefused({ elicitationId }: Pick<PasskeyPerson, 'elicitationId'>, act: () => Promise<RawAnswer>) {
   const before = await storedElicitation(world, elicitationId);
   const refusedBefore = refusalsOf(elicitationId);
@@ -33,7 +33,7 @@ async function expectRefused({ elicitationId }: Pick<PasskeyPerson, 'elicitation
   expect(refusalsOf(elicitationId)).toBe(refusedBefore + 1);
 }
 
-/** How often it was written down that a passkey was turned away. */
+/** Number of audit events about refused passkeys. */
 const refusalsOf = (elicitationId: string): number => eventsOf('passkey.refused', elicitationId);
 
 const eventsOf = (event: string, elicitationId: string): number =>
@@ -42,8 +42,8 @@ const eventsOf = (event: string, elicitationId: string): number =>
     .split('\n')
     .filter(line => line.includes(`"${event}"`) && line.includes(elicitationId)).length;
 
-describe('T30, T34: a passkey approves one payment, by one person, once', () => {
-  it('the honest ceremony: enrolling approves nothing, using it does', async () => {
+describe('T30, T34: a passkey assertion approves one payment of one user once', () => {
+  it('registration approves nothing, and an assertion approves the payment', async () => {
     const { raw, elicitationId, authenticator, user } = await enrolled();
     expect(await passkeysOf(user)).toEqual([authenticator.credentialId]);
     expect(await statusOf(elicitationId)).toBe('pending');
@@ -53,7 +53,7 @@ describe('T30, T34: a passkey approves one payment, by one person, once', () => 
     expect([await statusOf(elicitationId), await methodOf(elicitationId)]).toEqual(['completed', 'passkey']);
   });
 
-  it('the button alone approves nothing above the threshold, however it is pressed', async () => {
+  it('the button alone approves nothing above the threshold', async () => {
     const user = world.subject();
     const elicitationId = await paymentFor(user);
     const raw = await visitorFor(world, user, elicitationId);
@@ -70,11 +70,11 @@ describe('T30, T34: a passkey approves one payment, by one person, once', () => 
     ['made at another port', { origin: 'http://localhost:1' }],
     ['for another relying party', { rpId: 'evil.example' }],
     ['made in a frame', { crossOrigin: true }],
-    ['for a challenge of its own', { challenge: Buffer.alloc(64).toString('base64url') }],
-    ['an enrolment in place of an approval', { type: 'webauthn.create' }],
-    ['without verification of the person', { verified: false }],
-    ['without presence of the person', { present: false }],
-    ['with the account of somebody else', { userHandle: Buffer.alloc(32, 1).toString('base64url') }],
+    ['with its own challenge', { challenge: Buffer.alloc(64).toString('base64url') }],
+    ['a registration instead of an assertion', { type: 'webauthn.create' }],
+    ['without user verification', { verified: false }],
+    ['without user presence', { present: false }],
+    ['with the account of another user', { userHandle: Buffer.alloc(32, 1).toString('base64url') }],
   ])('refused: %s', async (_, deviation) => {
     const one = await enrolled();
     const page = await ceremonyOf(one.raw, one.elicitationId);
@@ -85,13 +85,13 @@ describe('T30, T34: a passkey approves one payment, by one person, once', () => 
     ['nothing', ''],
     ['null', null],
     ['a list', []],
-    ['an object of other members', { id: 'x', response: {} }],
-  ])('refused: an answer that is %s', async (_, answer) => {
+    ['an object with other members', { id: 'x', response: {} }],
+  ])('refuses a response: %s', async (_, answer) => {
     const one = await enrolled();
     await expectRefused(one, async () => answerCeremony(one.raw, await ceremonyOf(one.raw, one.elicitationId), answer));
   });
 
-  it('refused: the passkey of somebody else, under its own name and under a borrowed one', async () => {
+  it('refuses another user’s passkey under its own and under a borrowed user handle', async () => {
     const [alice, bob] = [await enrolled(), await enrolled()];
     const first = await ceremonyOf(alice.raw, alice.elicitationId);
     await expectRefused(alice, () => answerCeremony(alice.raw, first, bob.authenticator.get(first.options)));
@@ -102,32 +102,32 @@ describe('T30, T34: a passkey approves one payment, by one person, once', () => 
     expect(await passkeysOf(alice.user)).toEqual([id]);
   });
 
-  it('refused: a passkey that nobody has enrolled', async () => {
+  it('refuses a passkey that is not registered', async () => {
     const one = await enrolled();
     const page = await ceremonyOf(one.raw, one.elicitationId);
     await expectRefused(one, () => answerCeremony(one.raw, page, newAuthenticator().get(page.options)));
   });
 
-  it('refused: an answer over other terms, with either ceremony', async () => {
+  it('refuses an assertion over other terms, with either ceremony', async () => {
     const one = await enrolled();
     const amount = { currency: 'EUR', minorUnits: 90_000 };
     const items = [{ label: 'Everything', unitMinorUnits: 90_000 }];
     const dear = await issueFor(world, one.user, paymentOf({ processor: 'none', amount, items }));
     const cheapPage = await ceremonyOf(one.raw, one.elicitationId);
     const dearPage = await ceremonyOf(one.raw, dear.elicitationId);
-    // What was signed for the small payment, sent for the large one.
+    // An assertion for the small payment, sent for the large one.
     const answer = one.authenticator.get(cheapPage.options);
     await expectRefused(dear, () => answerCeremony(one.raw, dearPage, answer));
-    // And with its own ceremony along: that one is not for this payment.
+    // With its own ceremony as well, which belongs to the other payment.
     const again = await ceremonyOf(one.raw, one.elicitationId);
     const swapped = { action: dearPage.action, form: { ...again.form, shown: dearPage.form['shown'] ?? '' } };
     await expectRefused(dear, () => answerCeremony(one.raw, swapped, one.authenticator.get(again.options)));
-    // It was not used up by that.
+    // The attempt has not consumed it.
     expect((await answerCeremony(one.raw, again, one.authenticator.get(again.options))).status).toBe(303);
     expect(await statusOf(dear.elicitationId)).toBe('pending');
   });
 
-  it('refused: the honest answer, with the digest of something else in the form', async () => {
+  it('refuses a valid assertion with another digest in the form', async () => {
     const one = await enrolled();
     const page = await ceremonyOf(one.raw, one.elicitationId);
     const form = { ...page.form, shown: 'A'.repeat(43) };
@@ -136,7 +136,7 @@ describe('T30, T34: a passkey approves one payment, by one person, once', () => 
     expect(await storedElicitation(world, one.elicitationId)).toEqual(before);
   });
 
-  it('a ceremony counts once, also when the first answer to it was worth nothing', async () => {
+  it('a ceremony can be used once, even if its first response was invalid', async () => {
     const one = await enrolled();
     const page = await ceremonyOf(one.raw, one.elicitationId);
     const answer = one.authenticator.get(page.options);
@@ -146,7 +146,7 @@ describe('T30, T34: a passkey approves one payment, by one person, once', () => 
     await expectRefused(one, () => answerCeremony(one.raw, page, answer));
   });
 
-  it('a replayed answer meets what was decided and changes nothing', async () => {
+  it('a replayed assertion finds the decision and changes nothing', async () => {
     const one = await enrolled();
     const page = await ceremonyOf(one.raw, one.elicitationId);
     const answer = one.authenticator.get(page.options);
@@ -157,13 +157,13 @@ describe('T30, T34: a passkey approves one payment, by one person, once', () => 
       location: `/e/${one.elicitationId}`,
     });
     expect(await storedElicitation(world, one.elicitationId)).toEqual(completed);
-    // Nor does it approve the next payment of the same terms.
+    // It does not approve the next payment with the same terms either.
     const next = await paymentFor(one.user);
     const nextPage = await ceremonyOf(one.raw, next);
     await expectRefused({ elicitationId: next }, () => answerCeremony(one.raw, nextPage, answer));
   });
 
-  it('of many answers at once to one ceremony one counts', async () => {
+  it('one of many concurrent responses to a ceremony is accepted', async () => {
     const one = await enrolled();
     const page = await ceremonyOf(one.raw, one.elicitationId);
     const answers = await Promise.all(
@@ -174,7 +174,7 @@ describe('T30, T34: a passkey approves one payment, by one person, once', () => 
     expect(eventsOf('elicitation.approved', one.elicitationId)).toBe(1);
   });
 
-  it('refused: a ceremony of another browser session of the same person', async () => {
+  it('refuses a ceremony of another browser session of the same user', async () => {
     const one = await enrolled();
     const other = await visitorFor(world, one.user, one.elicitationId);
     const theirs = await ceremonyOf(one.raw, one.elicitationId);
@@ -183,21 +183,21 @@ describe('T30, T34: a passkey approves one payment, by one person, once', () => 
     await expectRefused(one, () => answerCeremony(other, mixed, one.authenticator.get(theirs.options)));
   });
 
-  it('refused: a ceremony that is too old', async () => {
+  it('refuses an expired ceremony', async () => {
     const one = await enrolled();
     const page = await ceremonyOf(one.raw, one.elicitationId);
     world.clock.ahead = 5 * 60_000 + 1000;
     await expectRefused(one, () => answerCeremony(one.raw, page, one.authenticator.get(page.options)));
   });
 
-  it.each(['', 'x', 'a.b.c.d.e'])('refused: a ceremony that nobody has sealed (%j)', async ceremony => {
+  it.each(['', 'x', 'a.b.c.d.e'])('refuses a ceremony that the gateway did not seal (%j)', async ceremony => {
     const one = await enrolled();
     const page = await ceremonyOf(one.raw, one.elicitationId);
     const form = { ...page.form, ceremony };
     await expectRefused(one, () => answerCeremony(one.raw, { ...page, form }, one.authenticator.get(page.options)));
   });
 
-  it('a form without ceremony or answer is none', async () => {
+  it('a form without a ceremony or response is refused', async () => {
     const one = await enrolled();
     const { form, action } = await ceremonyOf(one.raw, one.elicitationId);
     for (const missing of ['ceremony', 'response']) {
@@ -206,7 +206,7 @@ describe('T30, T34: a passkey approves one payment, by one person, once', () => 
     }
   });
 
-  it('refused: a counter that goes back or stands still, as that of a copy does', async () => {
+  it('refuses a signature counter that does not increase, as with a cloned passkey', async () => {
     const one = await enrolled({ counts: true });
     const first = await ceremonyOf(one.raw, one.elicitationId);
     expect((await answerCeremony(one.raw, first, one.authenticator.get(first.options, { counter: 7 }))).status).toBe(
@@ -229,9 +229,9 @@ describe('T34: adding a passkey', () => {
   it.each<[string, Parameters<SoftwareAuthenticator['create']>[1]]>([
     ['made at another origin', { origin: 'https://evil.example' }],
     ['for another relying party', { rpId: 'evil.example' }],
-    ['without verification of the person', { verified: false }],
-    ['an approval in place of an enrolment', { type: 'webauthn.get' }],
-    ['with an attestation that nobody asked for', { fmt: 'fido-u2f' }],
+    ['without user verification', { verified: false }],
+    ['an assertion instead of a registration', { type: 'webauthn.get' }],
+    ['with an attestation that was not requested', { fmt: 'fido-u2f' }],
   ])('refused: %s', async (_, deviation) => {
     const user = world.subject();
     const elicitationId = await paymentFor(user);
@@ -243,7 +243,7 @@ describe('T34: adding a passkey', () => {
     expect(await passkeysOf(user)).toEqual([]);
   });
 
-  it('refused when there is one already: whoever has one proves it is them with that', async () => {
+  it('a user who already has a passkey cannot add another from a payment page', async () => {
     const user = world.subject();
     const elicitationId = await paymentFor(user);
     const raw = await visitorFor(world, user, elicitationId);
@@ -257,7 +257,7 @@ describe('T34: adding a passkey', () => {
     expect((await ceremonyOf(raw, elicitationId)).mode).toBe('assert');
   });
 
-  it('an enrolment is no approval: its ceremony is refused there, and the other way round', async () => {
+  it('a registration ceremony cannot approve, and an approval ceremony cannot register', async () => {
     const user = world.subject();
     const elicitationId = await paymentFor(user);
     const raw = await visitorFor(world, user, elicitationId);
@@ -273,7 +273,7 @@ describe('T34: adding a passkey', () => {
     expect(await statusOf(elicitationId)).toBe('pending');
   });
 
-  it('takes a fresh sign-in, and so does using one', async () => {
+  it('requires a fresh sign-in, as does an assertion', async () => {
     const strict = world.apiOf({ apiKey: keyOf('strict') });
     const user = world.subject();
     const ask = {

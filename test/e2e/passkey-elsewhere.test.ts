@@ -26,7 +26,7 @@ describe('T34: removing a passkey at /me', () => {
     /href="(\/me\/passkeys\/[^"]+\/remove)"/.exec((await raw.get('/me')).body)?.[1] ?? '';
   const removalPage = async (raw: RawBrowser) => ceremonyIn(await raw.get(await removal(raw)));
 
-  it('takes a fresh sign-in; afterwards the next payment asks for a new one', async () => {
+  it('requires a fresh sign-in, and the next payment asks for a new passkey', async () => {
     const one = await enrolled();
     const path = await removal(one.raw);
     const [page, again] = [await removalPage(one.raw), await removalPage(one.raw)];
@@ -47,7 +47,7 @@ describe('T34: removing a passkey at /me', () => {
     });
   });
 
-  it('an answer of the removed one approves nothing', async () => {
+  it('an assertion of a removed passkey approves nothing', async () => {
     const one = await enrolled();
     const page = await ceremonyOf(one.raw, one.elicitationId);
     const removing = await removalPage(one.raw);
@@ -56,7 +56,7 @@ describe('T34: removing a passkey at /me', () => {
     expect(await statusOf(one.elicitationId)).toBe('pending');
   });
 
-  it('nobody else sees it or removes it', async () => {
+  it('other users neither see nor remove the passkey', async () => {
     const [one, other] = [await enrolled(), await enrolled()];
     const path = await removal(one.raw);
     expect((await other.raw.get('/me')).body).not.toContain(path);
@@ -69,7 +69,7 @@ describe('T34: removing a passkey at /me', () => {
     expect(await passkeysOf(one.user)).toEqual([one.authenticator.credentialId]);
   });
 
-  it('is no way around the token of the form', async () => {
+  it('requires the CSRF token', async () => {
     const one = await enrolled();
     const page = await removalPage(one.raw);
     const form = { ...page.form, response: JSON.stringify(one.authenticator.get(page.options)) };
@@ -80,8 +80,8 @@ describe('T34: removing a passkey at /me', () => {
   });
 });
 
-describe('passkey answers where none is asked for', () => {
-  it('below the threshold: the page has no such step, and an answer approves nothing', async () => {
+describe('passkey assertions that were not requested', () => {
+  it('the page has no passkey step below the threshold, and an assertion approves nothing', async () => {
     const one = await enrolled();
     const amount = { currency: 'EUR', minorUnits: 2000 };
     const items = [{ label: 'Book', unitMinorUnits: 2000 }];
@@ -101,7 +101,7 @@ describe('passkey answers where none is asked for', () => {
     expect(await storedElicitation(world, elicitationId)).toEqual(before);
   });
 
-  it.each(['confirmation', 'credential', 'form'] as const)('%s: there is no such page', async kind => {
+  it.each(['confirmation', 'credential', 'form'] as const)('%s: has no passkey page', async kind => {
     const one = await enrolled();
     const { elicitationId } = await askKind(world, one.user, kind);
     const { form, options } = await ceremonyOf(one.raw, one.elicitationId);
@@ -114,7 +114,7 @@ describe('passkey answers where none is asked for', () => {
     expect(await storedElicitation(world, elicitationId)).toEqual(before);
   });
 
-  it('an ordinary approval is not made stronger by what is sent along', async () => {
+  it('extra fields do not turn a button approval into a passkey approval', async () => {
     const user = world.subject();
     const { elicitationId } = await issueFor(world, user, { kind: 'confirmation', confirmation: deletion });
     const raw = await visitorFor(world, user, elicitationId);

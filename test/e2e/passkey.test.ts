@@ -19,7 +19,7 @@ afterAll(async () => {
 const outcomeOf = async (elicitationId: string) => (await world.api.read(elicitationId)).body;
 
 describe('a payment above the threshold', () => {
-  it('is approved with a passkey, added on first use and used again', async () => {
+  it('is approved with a passkey that is registered on first use and used again', async () => {
     const user = world.subject();
     await using person = await newPerson(browser, user);
     const { page } = person;
@@ -48,7 +48,7 @@ describe('a payment above the threshold', () => {
     expect(await page.locator('a[href$="/remove"]').count()).toBe(1);
   });
 
-  it('is not approved by a device that does not recognise its person', async () => {
+  it('is not approved by a device without user verification', async () => {
     const user = world.subject();
     await using person = await newPerson(browser, user);
     const { page } = person;
@@ -65,7 +65,7 @@ describe('a payment above the threshold', () => {
     expect(await outcomeOf(elicitationId)).toMatchObject({ status: 'pending' });
   });
 
-  it('is approved with the button below it', async () => {
+  it('is approved with the button below the threshold', async () => {
     const user = world.subject();
     await using person = await newPerson(browser, user, { javaScriptEnabled: false });
     const { page } = person;

@@ -3,9 +3,9 @@ import { type AskedPerson, askPerson, movesOf, payLinkIn, sessionOf, webhookUrlO
 import { type PayingWorld, startWorld } from '../support/world.ts';
 
 const TTL_SECONDS = 60;
-/** Longer than a processor that did not answer is left alone. */
+/** Longer than the back-off after a missing response of the processor. */
 const ASKED_AGAIN_SECONDS = 31;
-/** A reader that nobody wakes up waits longer. */
+/** Test timeout; a waiting read that misses its wake-up exceeds it. */
 const SWEPT_MS = 150_000;
 
 let world: PayingWorld;
@@ -24,14 +24,14 @@ async function atStripe(more: { readonly ttlSeconds?: number } = {}) {
   return { person, session: sessionOf(world.stripe, person.elicitationId) };
 }
 const statusOf = async (person: AskedPerson) => (await person.read()).status;
-/** When the gateway has ended it by itself. */
+/** Resolves when the gateway has ended it without a request. */
 const ended = async ({ elicitationId }: AskedPerson) => (await world.api.read(elicitationId, 50)).body;
 const requestsAbout = (id: string, kind: 'expire' | 'retrieve') =>
   world.stripe.requests(kind).filter(({ path }) => path.includes(id)).length;
 const chargesOf = ({ elicitationId }: AskedPerson) => world.stripe.chargesOf(elicitationId);
 
-describe('S86: paid, and neither the person nor a webhook says so', () => {
-  it('the gateway asks while there is time', { timeout: SWEPT_MS }, async () => {
+describe('S86: a paid charge without a return or a webhook', () => {
+  it('is found by a check before expiry', { timeout: SWEPT_MS }, async () => {
     const { person, session } = await atStripe();
     world.stripe.pay(session.id);
     expect(await statusOf(person)).toBe('active');
@@ -42,13 +42,13 @@ describe('S86: paid, and neither the person nor a webhook says so', () => {
   });
 });
 
-describe('S40: the time of an approved payment is over', () => {
-  it('it is closed at the processor first, and cannot be paid any more', { timeout: SWEPT_MS }, async () => {
+describe('S40: an approved payment that expires', () => {
+  it('is closed at the processor first and then cannot be paid', { timeout: SWEPT_MS }, async () => {
     const { person, session } = await atStripe({ ttlSeconds: TTL_SECONDS });
     const closing = world.stripe.hold('expire', 'before');
     world.clock.pass(TTL_SECONDS);
     await closing.reached;
-    // Until the processor has said so, it may be paid: nobody is told that it is over.
+    // It can still be paid until the processor confirms the closing, so the outcome stays open.
     expect(await statusOf(person)).toBe('active');
     expect(payLinkIn(await person.raw.get(person.page))).toContain(session.id);
     closing.release();
@@ -58,7 +58,7 @@ describe('S40: the time of an approved payment is over', () => {
     expect(movesOf(world, person.elicitationId).at(-1)).toBe('elicitation.expired');
   });
 
-  it('paid in the last moment: completed, never expired', { timeout: SWEPT_MS }, async () => {
+  it('completes if it is paid at the last moment', { timeout: SWEPT_MS }, async () => {
     const { person, session } = await atStripe({ ttlSeconds: TTL_SECONDS });
     const closing = world.stripe.hold('expire', 'before');
     world.clock.pass(TTL_SECONDS);
@@ -71,7 +71,9 @@ describe('S40: the time of an approved payment is over', () => {
     expect((await world.api.redeem(person.elicitationId)).body.receipt).toMatch(/^ey/);
   });
 
-  it('Stripe is away: it stays open, and ends later by the truth', { timeout: 2 * SWEPT_MS }, async () => {
+  it('stays open while Stripe is down and later ends with the status at Stripe', {
+    timeout: 2 * SWEPT_MS,
+  }, async () => {
     const more = { ttlSeconds: TTL_SECONDS };
     const [paid, unpaid, underWay] = [await atStripe(more), await atStripe(more), await atStripe(more)];
     const all = [paid, unpaid, underWay];
@@ -96,7 +98,27 @@ describe('S40: the time of an approved payment is over', () => {
     for (const { session } of all) expect(world.stripe.pay(session.id)).toBe('not_open');
   });
 
-  it('the answer that it is closed got lost: asked again, it is closed', { timeout: 2 * SWEPT_MS }, async () => {
+  it('S91: stays open while Stripe processes the payment and ends with the status at Stripe', {
+    timeout: 2 * SWEPT_MS,
+  }, async () => {
+    const [paid, unpaid] = [await atStripe({ ttlSeconds: TTL_SECONDS }), await atStripe({ ttlSeconds: TTL_SECONDS })];
+    const both = [paid, unpaid];
+    for (const { session } of both) world.stripe.attempt(session.id, 'in_progress');
+    world.clock.pass(TTL_SECONDS);
+    // The gateway asks for the status of the session after Stripe refused to expire it.
+    for (const { session } of both)
+      await expect.poll(() => requestsAbout(session.id, 'retrieve'), { timeout: SWEPT_MS }).toBeGreaterThan(0);
+    for (const { person } of both) expect(await statusOf(person)).toBe('active');
+    world.stripe.pay(paid.session.id);
+    world.stripe.attempt(unpaid.session.id, 'declined');
+    world.clock.pass(ASKED_AGAIN_SECONDS);
+    expect(await ended(paid.person)).toMatchObject({ status: 'completed' });
+    expect(await ended(unpaid.person)).toMatchObject({ status: 'expired' });
+    expect(both.map(({ person }) => chargesOf(person).length)).toEqual([1, 0]);
+    expect(world.stripe.pay(unpaid.session.id)).toBe('not_open');
+  });
+
+  it('is closed by a retry if the response about closing is lost', { timeout: 2 * SWEPT_MS }, async () => {
     const { person, session } = await atStripe({ ttlSeconds: TTL_SECONDS });
     world.stripe.loseAnswer('expire', 'after');
     world.clock.pass(TTL_SECONDS);
@@ -106,7 +128,7 @@ describe('S40: the time of an approved payment is over', () => {
     expect(chargesOf(person)).toEqual([]);
   });
 
-  it('nobody was led anywhere yet: it ends, and there is nothing that could be paid', {
+  it('expires without a charge if the user was never redirected to the processor', {
     timeout: SWEPT_MS,
   }, async () => {
     const person = await askPerson(world, undefined, { ttlSeconds: TTL_SECONDS });
@@ -119,7 +141,7 @@ describe('S40: the time of an approved payment is over', () => {
       expect(world.stripe.pay(id)).toBe('not_open');
   });
 
-  it('back from the processor unpaid and too late: expired, not asked again', async () => {
+  it('expires if the user returns unpaid after expiry', async () => {
     const { person, session } = await atStripe({ ttlSeconds: TTL_SECONDS });
     world.stripe.expire(session.id);
     world.clock.pass(TTL_SECONDS);
@@ -128,8 +150,8 @@ describe('S40: the time of an approved payment is over', () => {
   });
 });
 
-describe('S40: declined while it can be paid', () => {
-  it('it is closed at the processor first', async () => {
+describe('S40: declining a payment with an open charge', () => {
+  it('closes it at the processor first', async () => {
     const { person, session } = await atStripe();
     expect((await person.press('decline')).status).toBe(303);
     expect(await statusOf(person)).toBe('declined');
@@ -138,7 +160,7 @@ describe('S40: declined while it can be paid', () => {
     expect(movesOf(world, person.elicitationId).slice(-1)).toEqual(['elicitation.declined']);
   });
 
-  it('a second tab pays while the first declines: completed', async () => {
+  it('completes if a second tab pays during the decline', async () => {
     const { person, session } = await atStripe();
     const closing = world.stripe.hold('expire', 'before');
     const declined = person.press('decline');
@@ -150,7 +172,7 @@ describe('S40: declined while it can be paid', () => {
     expect(chargesOf(person)).toHaveLength(1);
   });
 
-  it('a second tab comes back paid while the first declines: completed, and the decline changes nothing', async () => {
+  it('completes if a second tab returns paid during the decline, which then changes nothing', async () => {
     const { person, session } = await atStripe();
     const closing = world.stripe.hold('expire', 'before');
     const declined = person.press('decline');
@@ -164,7 +186,7 @@ describe('S40: declined while it can be paid', () => {
     expect(await person.read()).toEqual(completed);
   });
 
-  it('declined in one tab and the way to the processor pressed in another: nothing is left to pay', async () => {
+  it('leaves nothing to pay if another tab opens the processor at the same time', async () => {
     const { person, session } = await atStripe();
     const form = { csrf_token: await person.raw.csrfToken(person.elicitationId) };
     const press = (verb: string) => person.raw.post(`${person.page}/${verb}`, { form });
@@ -175,7 +197,7 @@ describe('S40: declined while it can be paid', () => {
     expect(world.stripe.pay(session.id)).toBe('not_open');
   });
 
-  it('the money is under way: it is not declined, the page says how it stands', async () => {
+  it('is refused while the payment is processing, and the page shows the status', async () => {
     const { person, session } = await atStripe();
     world.stripe.pay(session.id, { settles: 'later' });
     expect((await person.press('decline')).status).toBe(303);
@@ -187,10 +209,10 @@ describe('S40: declined while it can be paid', () => {
   });
 });
 
-describe('S40: taken back by the MCP server while it can be paid', () => {
+describe('S40: cancelling a payment with an open charge', () => {
   const cancel = ({ elicitationId }: AskedPerson) => world.api.cancel(elicitationId);
 
-  it('it is closed at the processor first; the page says that it was taken back', async () => {
+  it('closes it at the processor first, and the page says that it was cancelled', async () => {
     const { person, session } = await atStripe();
     expect(await cancel(person)).toMatchObject({ status: 200, body: { status: 'cancelled' } });
     expect(world.stripe.pay(session.id)).toBe('not_open');
@@ -198,14 +220,14 @@ describe('S40: taken back by the MCP server while it can be paid', () => {
     expect(await cancel(person)).toMatchObject({ status: 200, body: { status: 'cancelled' } });
   });
 
-  it('paid meanwhile: refused, it is completed', async () => {
+  it('is refused if it was paid meanwhile, and the payment completes', async () => {
     const { person, session } = await atStripe();
     world.stripe.pay(session.id);
     expect(await cancel(person)).toMatchObject({ status: 409, body: { code: 'already_ended' } });
     expect(await statusOf(person)).toBe('completed');
   });
 
-  it('the money is under way: refused for now', async () => {
+  it('is refused while the payment is processing', async () => {
     const { person, session } = await atStripe();
     world.stripe.pay(session.id, { settles: 'later' });
     expect(await cancel(person)).toMatchObject({ status: 409, body: { code: 'payment_in_progress' } });
@@ -214,7 +236,7 @@ describe('S40: taken back by the MCP server while it can be paid', () => {
     expect(chargesOf(person)).toHaveLength(1);
   });
 
-  it('Stripe is away: refused for now, whether or not it has heard', async () => {
+  it('is refused while Stripe is down, whether or not Stripe got the request', async () => {
     for (const when of ['before', 'after'] as const) {
       const { person, session } = await atStripe();
       world.stripe.loseAnswer('expire', when);
@@ -225,7 +247,7 @@ describe('S40: taken back by the MCP server while it can be paid', () => {
     }
   });
 
-  it('at once with decline: one end, nothing to pay', async () => {
+  it('has one outcome together with a concurrent decline and leaves nothing to pay', async () => {
     const { person, session } = await atStripe();
     const form = { csrf_token: await person.raw.csrfToken(person.elicitationId) };
     await Promise.all(
@@ -243,19 +265,19 @@ describe('S40: taken back by the MCP server while it can be paid', () => {
   });
 });
 
-describe('T31, S37: the same ask again', () => {
-  it('while it can be paid, also after its time: the same elicitation and the same charge', async () => {
+describe('T31, S37: repeating the ask of a payment', () => {
+  it('gets the same elicitation and charge while it can be paid, even after expiry', async () => {
     const { person, session } = await atStripe({ ttlSeconds: TTL_SECONDS });
     const { elicitationId } = person;
     expect(await person.askAgain()).toMatchObject({ status: 200, body: { elicitationId, status: 'active' } });
-    // Nobody can say what became of it, however long that takes.
+    // The result at Stripe stays unknown indefinitely.
     world.stripe.fault({ kind: 'expire', times: 1000, does: { status: 503 } });
     for (const seconds of [TTL_SECONDS, 3600, 86_400]) {
       world.clock.pass(seconds);
       expect(await person.askAgain()).toMatchObject({ status: 200, body: { elicitationId, status: 'active' } });
     }
     world.stripe.clearFaults();
-    // A day later the session is over at Stripe by itself.
+    // A day later the session expires at Stripe.
     expect(world.stripe.pay(session.id)).toBe('not_open');
     const [expired] = world.stripe.eventsOf(session.id);
     expect(expired && (await world.stripe.deliver(webhookUrlOf(world), expired))).toBe(204);
@@ -263,7 +285,7 @@ describe('T31, S37: the same ask again', () => {
     expect(await person.askAgain()).toMatchObject({ status: 201 });
   });
 
-  it('once it is paid: the payment that was made, until it is redeemed; then a new one', async () => {
+  it('gets the paid elicitation until it is redeemed, and then a new one', async () => {
     const { person, session } = await atStripe();
     const { elicitationId } = person;
     world.stripe.pay(session.id);
@@ -277,7 +299,7 @@ describe('T31, S37: the same ask again', () => {
     expect(chargesOf(person)).toHaveLength(1);
   });
 
-  it('after it was declined: a new one', async () => {
+  it('starts a new elicitation after a decline', async () => {
     const { person } = await atStripe();
     await person.press('decline');
     const next = await person.askAgain();

@@ -19,7 +19,7 @@ afterEach(() => {
 });
 afterAll(() => world?.[Symbol.asyncDispose]());
 
-/** Every kind that is answered by one press of the button, with what is typed before. */
+/** Every kind that one press of the button answers, with its typed values. */
 const answered = [
   { kind: 'confirmation', ask: () => ({ kind: 'confirmation', confirmation: deletion }) as const, typed: () => ({}) },
   { kind: 'payment without a processor', ask: () => paymentOf({ processor: 'none' }), typed: () => ({}) },
@@ -44,7 +44,7 @@ const ends = ({ elicitationId }: AskedPerson) =>
     /\.(approved|accepted|completed|declined|cancelled|expired|failed)$/.test(event),
   );
 
-/** The form of the page, to be posted as often as anybody likes. */
+/** The form of the page, which tests post repeatedly. */
 async function atTheButton(person: AskedPerson, raw = person.raw) {
   const form = await raw.acceptForm(person.elicitationId);
   const { csrf_token } = form as { csrf_token: string };
@@ -66,7 +66,7 @@ async function everywhere(person: AskedPerson) {
   });
 }
 
-/** What was answered is there once, whoever asks. */
+/** Expects exactly one result for all readers. */
 async function expectOneResult(person: AskedPerson): Promise<void> {
   const { elicitationId } = person;
   if ((await person.read()).status === 'active') {
@@ -83,15 +83,15 @@ async function expectOneResult(person: AskedPerson): Promise<void> {
   expect(new Set(moves).size).toBe(moves.length);
 }
 
-describe('T31, S37: the same decision again', () => {
-  it.each(answered)('$kind: double click, reload of the answer, back and again', async ({ ask, typed }) => {
+describe('T31, S37: a repeated decision counts once', () => {
+  it.each(answered)('$kind: after a double click, a reload or a back navigation', async ({ ask, typed }) => {
     const person = await askPerson(world, ask());
     const { accept } = await atTheButton(person);
     const [first, second] = await Promise.all([accept(typed(1)), accept(typed(1))]);
     for (const answer of [first, second, await accept(typed(1))])
       expect(answer).toMatchObject({ status: 303, location: person.page });
     const before = await person.read();
-    // Back in the history stands the old form, still filled in.
+    // The history still contains the old form with its values.
     expect(await accept(typed(1))).toMatchObject({ status: 303, location: person.page });
     expect(await person.read()).toEqual(before);
     await expectOneResult(person);
@@ -99,7 +99,7 @@ describe('T31, S37: the same decision again', () => {
     expect((await person.raw.get(person.page)).status).toBe(200);
   });
 
-  it.each(answered)('$kind: two tabs and a second browser of the same person', async ({ ask, typed }) => {
+  it.each(answered)('$kind: in two tabs and a second browser of the same user', async ({ ask, typed }) => {
     const person = await askPerson(world, ask());
     const tab = await atTheButton(person);
     const sameBrowser = await atTheButton(person);
@@ -110,7 +110,7 @@ describe('T31, S37: the same decision again', () => {
     await expectOneResult(person);
   });
 
-  it('credential that lasts: of what was typed in many tabs at once one is kept, and read by everybody', async () => {
+  it('lasting credential: one of the values typed in many tabs is stored and returned to every reader', async () => {
     const person = await askPerson(world, {
       kind: 'credential',
       credential: { ...apiKeyRequest, retention: 'lasting' },
@@ -126,7 +126,7 @@ describe('T31, S37: the same decision again', () => {
     expect(ends(person)).toEqual(['elicitation.completed']);
   });
 
-  it('payment by Stripe: both tabs lead to the same charge', async () => {
+  it('payment by Stripe: both tabs redirect to the same charge', async () => {
     const person = await askPerson(world);
     const browsers = await everywhere(person);
     await Promise.all(browsers.map(async raw => (await atTheButton(person, raw)).accept()));
@@ -136,7 +136,7 @@ describe('T31, S37: the same decision again', () => {
   });
 });
 
-describe('T31, S40: accept and decline at once: one of them is final', () => {
+describe('T31, S40: one of concurrent accept and decline is final', () => {
   it.each(approvals)('$kind', async ({ ask }) => {
     for (let round = 0; round < 4; round += 1) {
       const person = await askPerson(world, ask());
@@ -149,7 +149,7 @@ describe('T31, S40: accept and decline at once: one of them is final', () => {
       });
       for (const answer of answers) expect(answer).toMatchObject({ status: 303, location: person.page });
       const end = await person.read();
-      // Approved first and closed at the processor afterwards is a decline as well; then nothing can be paid.
+      // An approval that is then closed at the processor also counts as a decline, and nothing can be paid.
       expect(['completed', 'declined', 'active']).toContain(end.status);
       if (end.status === 'active') {
         expect((await person.press('decline')).status).toBe(303);
@@ -185,8 +185,8 @@ describe('T31, S40: accept and decline at once: one of them is final', () => {
   });
 });
 
-describe('T31, S40: accept and the end of the time at once: never both', () => {
-  it.each(answered)('$kind: at every look at the clock', async ({ ask, typed }) => {
+describe('T31, S40: accept and concurrent expiry never both take effect', () => {
+  it.each(answered)('$kind: at every reading of the clock', async ({ ask, typed }) => {
     const outcomes = new Set<string>();
     const person = { current: await askPerson(world, ask(), { ttlSeconds: TTL_SECONDS }) };
     for (let looks = 0; looks < 12; looks += 1) {
@@ -207,11 +207,11 @@ describe('T31, S40: accept and the end of the time at once: never both', () => {
       expect(redeemed.status).toBe(end.status === 'completed' ? 200 : 409);
       person.current = await again(person.current);
     }
-    // Moments on both sides of the commit have been met.
+    // The clock has covered moments before and after the commit.
     expect(outcomes.size).toBe(2);
   });
 
-  /** The same person in front of the same ask, issued anew. */
+  /** The same user in front of a new elicitation for the same ask. */
   async function again(person: AskedPerson): Promise<AskedPerson> {
     const { body, status } = await person.askAgain();
     if (status !== 201) throw new Error(`not issued anew: ${status}`);
@@ -229,7 +229,7 @@ describe('T31, S40: accept and the end of the time at once: never both', () => {
   }
 });
 
-describe('T31, S40: accept and the MCP server’s cancel at once: one of them is final', () => {
+describe('T31, S40: one of concurrent accept and cancel is final', () => {
   it.each(answered)('$kind', async ({ ask, typed }) => {
     for (let round = 0; round < 4; round += 1) {
       const person = await askPerson(world, ask());
@@ -248,9 +248,9 @@ describe('T31, S40: accept and the MCP server’s cancel at once: one of them is
       const end = await person.read();
       expect(['completed', 'cancelled']).toContain(end.status);
       for (const { status, body } of await Promise.all(cancels)) {
-        // A charge that is just coming into being cannot be closed yet.
+        // A charge that is being created cannot be closed yet.
         if (body.code === 'upstream_unavailable') expect(status).toBe(502);
-        // Approved between being read and being taken back.
+        // Approved between the read and the cancel.
         else if (body.code === 'payment_in_progress') expect(status).toBe(409);
         else expect(status).toBe(end.status === 'cancelled' ? 200 : 409);
       }
@@ -263,8 +263,8 @@ describe('T31, S40: accept and the MCP server’s cancel at once: one of them is
   });
 });
 
-describe('T30, S36: what was not shown is not approved', () => {
-  it.each(answered)('$kind: a forged digest, in between real ones: 409 and nothing else', async ({ ask, typed }) => {
+describe('T30, S36: only the terms that were shown can be approved', () => {
+  it.each(answered)('$kind: a forged digest among valid ones gets 409', async ({ ask, typed }) => {
     const person = await askPerson(world, ask());
     const { form, accept } = await atTheButton(person);
     const before = await person.read();
@@ -278,7 +278,7 @@ describe('T30, S36: what was not shown is not approved', () => {
     expect(await person.read()).toEqual(before);
     expect(ends(person)).toEqual([]);
     const answers = await all(AT_ONCE, n => (n % 2 === 0 ? forge() : accept(typed(n))));
-    // Once it is decided, the page says what became of it, whatever was sent.
+    // After the decision the page shows the outcome, whatever the request contained.
     for (const [n, { status }] of answers.entries()) expect(n % 2 === 0 ? [303, 409] : [303]).toContain(status);
     await expectOneResult(person);
   });

@@ -50,8 +50,8 @@ async function expectPaidOnce(person: AskedPerson): Promise<void> {
   expect(refundsOf(person)).toEqual([]);
 }
 
-describe('S37, T32: what Stripe calls about is asked, and ends it once', () => {
-  it('the call before the return page', async () => {
+describe('S37, T32: a webhook from Stripe triggers a status request and ends the payment once', () => {
+  it('a webhook before the return page', async () => {
     const { person, event } = await paid();
     expect(await call(event)).toBe(204);
     await expectPaidOnce(person);
@@ -59,7 +59,7 @@ describe('S37, T32: what Stripe calls about is asked, and ends it once', () => {
     await expectPaidOnce(person);
   });
 
-  it('the call after the return page, and twenty times more, over two replicas at once', async () => {
+  it('a webhook after the return page, and twenty repeats over two replicas', async () => {
     const { person, event } = await paid();
     await person.comeBack();
     await expectPaidOnce(person);
@@ -68,7 +68,7 @@ describe('S37, T32: what Stripe calls about is asked, and ends it once', () => {
     await expectPaidOnce(person);
   });
 
-  it('twenty times at once before anybody knows, together with the return page', async () => {
+  it('twenty concurrent webhooks together with the return page', async () => {
     const { person, event } = await paid();
     const answers = await Promise.all([
       ...Array.from({ length: 20 }, (_, n) => call(event, n % 2)),
@@ -83,7 +83,7 @@ describe('S37, T32: what Stripe calls about is asked, and ends it once', () => {
     await expectPaidOnce(person);
   });
 
-  it('the call before the charge is noted, because the answer that named it got lost', async () => {
+  it('a webhook before the charge is recorded, because the response was lost', async () => {
     const person = await askPerson(world);
     world.stripe.loseAnswer('create', 'after');
     expect((await person.approve()).status).toBe(303);
@@ -94,7 +94,7 @@ describe('S37, T32: what Stripe calls about is asked, and ends it once', () => {
     await expectPaidOnce(person);
   });
 
-  it('calls in any order: those of an attempt that is over change nothing about the next', async () => {
+  it('webhooks in any order: those of an earlier attempt do not change the next one', async () => {
     const { person, session } = await atStripe();
     world.stripe.expire(session.id);
     const [expired] = eventsOf(person);
@@ -114,7 +114,7 @@ describe('S37, T32: what Stripe calls about is asked, and ends it once', () => {
     expect(refundsOf(person)).toEqual([]);
   });
 
-  it('money that comes later: the page says so, and the call of the end may come before that of the beginning', async () => {
+  it('a delayed payment: the page says so, and the final webhook may arrive first', async () => {
     const { person, session } = await atStripe();
     world.stripe.pay(session.id, { settles: 'later' });
     expect((await person.comeBack()).status).toBe(200);
@@ -124,7 +124,7 @@ describe('S37, T32: what Stripe calls about is asked, and ends it once', () => {
     await expectPaidOnce(person);
   });
 
-  it('money that does not come: nothing was paid, and the person may try again', async () => {
+  it('a delayed payment that fails leaves the payment open for another attempt', async () => {
     const { person, session } = await atStripe();
     world.stripe.pay(session.id, { settles: 'later' });
     world.stripe.settleLater(session.id, 'failed');
@@ -138,7 +138,7 @@ describe('S37, T32: what Stripe calls about is asked, and ends it once', () => {
     expect(world.stripe.chargesOf(person.elicitationId)).toHaveLength(1);
   });
 
-  it('Stripe cannot be asked: 503, so that it calls again', async () => {
+  it('answers 503 while Stripe’s API is down, so that Stripe retries', async () => {
     const { person, event } = await paid();
     world.stripe.fault({ kind: 'retrieve', times: 1, does: { status: 500 } });
     const answer = await fetch(webhookUrlOf(world), { method: 'POST', ...world.stripe.signed(event) });
@@ -149,7 +149,7 @@ describe('S37, T32: what Stripe calls about is asked, and ends it once', () => {
     await expectPaidOnce(person);
   });
 
-  it('a call lies: nothing is concluded from what it says', async () => {
+  it('ignores a payment status that contradicts Stripe’s API', async () => {
     const { person, session } = await atStripe();
     const lie = world.stripe.happenElsewhere('checkout.session.completed', { ...session, payment_status: 'paid' });
     expect(await call(lie)).toBe(204);
@@ -157,7 +157,7 @@ describe('S37, T32: what Stripe calls about is asked, and ends it once', () => {
   });
 });
 
-describe('T32: calls that nobody can have made', () => {
+describe('T32: forged webhooks', () => {
   it.each([
     ['signed with another secret', (event: StripeEvent) => world.stripe.signed(event, { secrets: ['whsec_other'] })],
     ['signed ten minutes ago', (event: StripeEvent) => world.stripe.signed(event, { at: Date.now() - 600_000 })],
@@ -169,7 +169,7 @@ describe('T32: calls that nobody can have made', () => {
         return { body: Buffer.from(body).toString().replace('cs_test_', 'cs_test_0'), headers };
       },
     ],
-  ])('%s: 401, nobody is asked, nothing changes', async (_, sent) => {
+  ])('%s: gets 401 without a request to Stripe and changes nothing', async (_, sent) => {
     const { person, event } = await paid();
     const asked = world.stripe.requests().length;
     const before = movesOf(world, person.elicitationId);
@@ -181,7 +181,7 @@ describe('T32: calls that nobody can have made', () => {
     await expectPaidOnce(person);
   });
 
-  it('at a processor that there is not: 404', async () => {
+  it('an unknown processor gets 404', async () => {
     const { event } = await paid();
     const answer = await fetch(webhookUrlOf(world).replace('stripe-main', 'stripe-other'), {
       method: 'POST',
@@ -191,10 +191,10 @@ describe('T32: calls that nobody can have made', () => {
   });
 });
 
-describe('S37: money that nothing is given for', () => {
-  it('S68: of an elicitation that ended unpaid: 204, and the payment is reported once', async () => {
+describe('S37: a paid charge without a completed elicitation', () => {
+  it('S68: of an elicitation that ended unpaid gets 204 and is reported once', async () => {
     const person = await askPerson(world);
-    // A charge exists that nobody was led to; then Stripe will not take it any more.
+    // A charge exists to which the user was never redirected; then Stripe refuses it.
     world.stripe.loseAnswer('create', 'after');
     await person.approve();
     world.stripe.fault({ kind: 'create', does: { status: 402 } });
@@ -215,7 +215,7 @@ describe('S37: money that nothing is given for', () => {
     expect(await person.read()).toEqual(ended);
   });
 
-  it('S68: of another gateway on the same account: 204, and nothing is reported', async () => {
+  it('S68: of another gateway on the same account gets 204 and is not reported', async () => {
     const { person, session } = await atStripe();
     const unknown = `${person.elicitationId.slice(0, -4)}BBBB`;
     world.stripe.pay(session.id);
@@ -229,7 +229,7 @@ describe('S37: money that nothing is given for', () => {
     expect(auditOf(world, unknown)).toEqual([]);
   });
 
-  it('of an elicitation that nobody knows', async () => {
+  it('of an unknown elicitation is reported', async () => {
     const { person, session } = await atStripe();
     const unknown = `${person.elicitationId.slice(0, -4)}AAAA`;
     world.stripe.pay(session.id);
@@ -238,15 +238,15 @@ describe('S37: money that nothing is given for', () => {
       metadata: { ...session.metadata, elicitationId: unknown },
     });
     expect(await call(event)).toBe(204);
-    const told = auditOf(world, unknown).filter(line => line.event === 'payment.refund_needed');
-    expect(told).toMatchObject([{ reason: 'unknown_elicitation' }]);
+    const reported = auditOf(world, unknown).filter(line => line.event === 'payment.refund_needed');
+    expect(reported).toMatchObject([{ reason: 'unknown_elicitation' }]);
   });
 
   it.each([
     ['less', { amount: 1 }],
     ['more', { amount: 2_491 }],
     ['in another currency', { currency: 'usd' }],
-  ])('S36: %s was paid than was approved: it fails, and the payment is reported once', async (_, took) => {
+  ])('S36: fails and is reported once if %s was paid than approved', async (_, took) => {
     const { person, session } = await atStripe();
     world.stripe.pay(session.id, took);
     const [event] = eventsOf(person);
@@ -263,7 +263,7 @@ describe('S37: money that nothing is given for', () => {
     });
   });
 
-  it('S36: found by the return page as well', async () => {
+  it('S36: is found by the return page as well', async () => {
     const { person, session } = await atStripe();
     world.stripe.pay(session.id, { amount: 1 });
     expect((await person.comeBack()).status).toBe(303);
@@ -271,7 +271,7 @@ describe('S37: money that nothing is given for', () => {
     expect(refundsOf(person)).toMatchObject([{ reason: 'mismatch' }]);
   });
 
-  it('an event about something that is none of ours changes nothing', async () => {
+  it('an event about a foreign object changes nothing', async () => {
     const { person } = await atStripe();
     const event = world.stripe.happenElsewhere('payment_intent.succeeded', {
       id: 'pi_foreign',

@@ -12,7 +12,7 @@ afterAll(async () => {
 });
 
 describe('a payment', () => {
-  it('without a processor is an approval', async () => {
+  it('without a processor is only an approval', async () => {
     const user = world.subject();
     const { elicitationId } = await issueFor(world, user, paymentOf({ processor: 'none' }));
     const raw = await visitorFor(world, user, elicitationId);
@@ -37,7 +37,7 @@ describe('S25: GET /e/{id}/charge, the one page that may write', () => {
   }
   const asked = (): number => world.stripe.requests().length;
 
-  it('writes nothing as long as the processor says that nothing was paid', async () => {
+  it('writes nothing while the processor reports the charge as unpaid', async () => {
     const { elicitationId, raw } = await charging();
     const before = await storedElicitation(world, elicitationId);
     for (let round = 0; round < 5; round += 1) expect((await raw.get(`/e/${elicitationId}/charge`)).status).toBe(200);
@@ -45,7 +45,7 @@ describe('S25: GET /e/{id}/charge, the one page that may write', () => {
     expect(world.stripe.checkoutSessionsOf(elicitationId)).toHaveLength(1);
   });
 
-  it('whatever stands in the address is no word of the processor', async () => {
+  it('ignores query parameters about the payment', async () => {
     const { elicitationId, raw } = await charging();
     const before = await storedElicitation(world, elicitationId);
     for (const query of ['?status=paid', '?session_id=cs_x&payment_status=paid', '?redirect_status=succeeded'])
@@ -53,20 +53,20 @@ describe('S25: GET /e/{id}/charge, the one page that may write', () => {
     expect(await storedElicitation(world, elicitationId)).toEqual(before);
   });
 
-  it('asks the processor for nobody else, also when it was paid', async () => {
+  it('sends the processor a request only for the user of a paid charge', async () => {
     const { elicitationId, session } = await charging();
     world.stripe.pay(session.id);
     const before = await storedElicitation(world, elicitationId);
     const requests = asked();
     const stranger = await visitorFor(world, world.subject(), elicitationId);
     expect((await stranger.get(`/e/${elicitationId}/charge`)).status).toBe(403);
-    const nobody = await world.raw().get(`/e/${elicitationId}/charge`);
-    expect(nobody.body).not.toContain('24.90');
+    const anonymous = await world.raw().get(`/e/${elicitationId}/charge`);
+    expect(anonymous.body).not.toContain('24.90');
     expect(asked()).toBe(requests);
     expect(await storedElicitation(world, elicitationId)).toEqual(before);
   });
 
-  it('and not for what only looks ahead', async () => {
+  it('sends the processor no request for a prefetch', async () => {
     const { elicitationId, session, raw } = await charging();
     world.stripe.pay(session.id);
     const before = await storedElicitation(world, elicitationId);
@@ -79,7 +79,7 @@ describe('S25: GET /e/{id}/charge, the one page that may write', () => {
     expect(await storedElicitation(world, elicitationId)).toEqual(before);
   });
 
-  it('S69: records what the processor says: paid, in test mode, on every page and in the outcome', async () => {
+  it('S69: records a charge paid in test mode on every page and in the outcome', async () => {
     const { elicitationId, session, raw } = await charging();
     const page = (await raw.get(`/e/${elicitationId}`)).body;
     expect(page).toContain(session.id);
@@ -98,14 +98,14 @@ describe('S25: GET /e/{id}/charge, the one page that may write', () => {
     expect(world.stripe.chargesOf(elicitationId)).toMatchObject([{ amount: 2490, currency: 'eur' }]);
   });
 
-  it('records for its person what the processor says: over, to be tried again', async () => {
+  it('records an expired charge and offers another attempt', async () => {
     const { elicitationId, session, raw } = await charging();
     world.stripe.expire(session.id);
     expect((await raw.get(`/e/${elicitationId}/charge`)).status).toBe(303);
     expect((await world.api.read(elicitationId)).body).toMatchObject({ status: 'pending' });
   });
 
-  it('begins nothing: before the approval it only leads back', async () => {
+  it('starts no charge before the approval', async () => {
     const user = world.subject();
     const { elicitationId } = await issueFor(world, user, paymentOf());
     const raw = await visitorFor(world, user, elicitationId);

@@ -18,7 +18,7 @@ afterAll(() => world?.[Symbol.asyncDispose]());
 const tokenRequests = () => world.provider.requests('token').length;
 const isSignedIn = ({ setCookies }: RawAnswer) => setCookies.some(line => line.startsWith('postern_session=bs_'));
 
-/** Everything the gateway seals and hands out on the way of one application's user. */
+/** Every sealed value that the gateway issues during the flow of an application's user. */
 async function sealedValues() {
   const api = world.apiOf({ apiKey: keyOf('embedded') });
   const ask = askFor(world, world.subject());
@@ -54,7 +54,7 @@ const garbage = [
 ];
 
 describe('planted values', () => {
-  it('what is sealed for one place is worth nothing in another', async () => {
+  it('a value sealed for one purpose is rejected for another', async () => {
     const { raw, verify, opening, ticket, login } = await sealedValues();
     for (const foreign of [opening, login, `${ticket.slice(0, -2)}AA`, ...garbage]) {
       const answer = await raw.get(`/login/continue?ticket=${encodeURIComponent(foreign)}`);
@@ -73,11 +73,11 @@ describe('planted values', () => {
       );
       expect([foreign.slice(0, 40), answer.status, isSignedIn(answer)]).toEqual([foreign.slice(0, 40), 400, false]);
     }
-    // The ticket itself was not used up by any of it.
+    // None of these attempts consumed the ticket.
     expect((await raw.get(`/login/continue?ticket=${ticket}`)).status).toBe(303);
   });
 
-  it('cookies that are cut, doubled, foreign or nonsense sign nobody in and break nothing', async () => {
+  it('truncated, doubled, foreign or malformed cookies create no session and cause no error', async () => {
     const user = world.subject();
     const { elicitationId } = await world.ask(user);
     const raw = world.raw();
@@ -107,7 +107,7 @@ describe('planted values', () => {
     expect(await dumpRedis(world.redis.url)).toEqual(before);
   });
 
-  it('S04: the browser’s id in the cookie is what counts, not the session alone', async () => {
+  it('S04: a callback needs the browser id cookie in addition to the session', async () => {
     const user = world.subject();
     const { elicitationId } = await world.ask(user);
     const [raw, swapped] = [world.raw(), world.raw()];
@@ -120,7 +120,7 @@ describe('planted values', () => {
     expect(tokenRequests()).toBe(0);
   });
 
-  it('A5: a code in a POST or without its state is not taken', async () => {
+  it('A5: a code in a POST or without its state is rejected', async () => {
     const user = world.subject();
     const { elicitationId } = await world.ask(user);
     const raw = world.raw();
@@ -135,12 +135,12 @@ describe('planted values', () => {
     for (const query of [stateless, { ...stateless, state: '' }, { ...stateless, state: state.slice(0, -1) }])
       expect((await raw.get(`${callback.pathname}?${new URLSearchParams(query)}`)).status).toBe(400);
     expect(tokenRequests()).toBe(0);
-    // None of it belonged to the transaction, so none of it spent it.
+    // None of these requests belonged to the transaction, so none consumed it.
     expect((await raw.get(callback)).status).toBe(303);
     expect(tokenRequests()).toBe(1);
   });
 
-  it('A7, nonce: an ID token of another transaction of the same person does not fit', async () => {
+  it('A7, nonce: an ID token of another transaction of the same user is rejected', async () => {
     const user = world.subject();
     const { elicitationId } = await world.ask(user);
     const raw = world.raw();
@@ -157,7 +157,7 @@ describe('planted values', () => {
     expect((await world.api.read(elicitationId)).body.status).toBe('pending');
   });
 
-  it('an anonymous visitor of an edited link is asked to sign in, whatever it says', async () => {
+  it('an edited link without a session leads to sign-in', async () => {
     for (const id of [
       'x',
       '%00',

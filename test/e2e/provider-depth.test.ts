@@ -1,3 +1,4 @@
+import { definedOnly } from '@postern/elicitation';
 import type { GatewayConfigInput } from '@postern/gateway';
 import { startOddProvider, type TestClient } from '@postern/testkit/providers';
 import { exportJWK, generateKeyPair } from 'jose';
@@ -9,13 +10,13 @@ import { askFor, freePort, startWorld, type World, type WorldOptions } from '../
 
 interface DepthOptions {
   readonly provider?: WorldOptions['provider'];
-  /** How the gateway is registered there. Default: with a secret. */
+  /** The gateway's registration at the provider. Default: with a secret. */
   readonly oauthClient?: Pick<TestClient, 'jwks' | 'dpopBound'>;
-  /** Over the configuration of the provider at the gateway; a member that is `undefined` is left out. */
+  /** Overrides of the provider's configuration at the gateway; `undefined` removes a member. */
   readonly config?: Record<string, unknown>;
 }
 
-/** A world with one provider, configured in depth. */
+/** A world with one provider and detailed configuration. */
 async function startDepth({ provider, oauthClient = {}, config }: DepthOptions): Promise<World> {
   const publicUrl = `http://localhost:${await freePort()}`;
   return startWorld({
@@ -41,13 +42,13 @@ const without = (provider: object): object =>
   Object.fromEntries(Object.entries(provider).filter(([, value]) => value !== undefined));
 
 describe('S18: pushed authorization requests (RFC 9126)', () => {
-  it('offered: used without being configured', async () => {
+  it('is used without configuration if the provider offers it', async () => {
     await using world = await startDepth({ provider: { pushedAuthorization: 'offered' } });
     await connected(world, { user: world.subject() });
     expect(world.provider.requests('pushed_authorization_request')).toHaveLength(1);
   });
 
-  it('required: a reference goes through the browser, and what is changed there has no effect or is refused', async () => {
+  it('sends only a reference through the browser if required, and changes in the browser are ignored or rejected', async () => {
     await using world = await startDepth({
       provider: { pushedAuthorization: 'required' },
       config: { pushedAuthorization: 'required' },
@@ -80,7 +81,7 @@ describe('S18: pushed authorization requests (RFC 9126)', () => {
     expect(outcomes).toMatchObject({ scope: 'no effect', state: 'no effect' });
     expect(world.provider.requests('token')).toEqual([]);
 
-    // The last try, with a changed scope: the code is good for what was pushed.
+    // The last attempt, with a changed scope: the code is valid for the pushed request.
     const destination = await raw.accept(elicitationId);
     destination.searchParams.set('scope', 'openid profile repo issues');
     await raw.get(await raw.decideAtProvider(destination, 'alice'));
@@ -89,7 +90,7 @@ describe('S18: pushed authorization requests (RFC 9126)', () => {
     expect(body.outcome?.scopes).not.toContain('issues');
   });
 
-  it('required, where the provider does not offer it: nobody is sent there', async () => {
+  it('sends no user to a provider that does not offer it if required', async () => {
     await using world = await startDepth({ config: { pushedAuthorization: 'required' } });
     const user = world.subject();
     const raw = world.raw();
@@ -103,7 +104,7 @@ describe('S18: pushed authorization requests (RFC 9126)', () => {
 });
 
 describe('S21: private_key_jwt', () => {
-  it('names the issuer as the only audience everywhere, and keeps the key to itself', async () => {
+  it('uses the issuer as the only audience everywhere and does not expose the key', async () => {
     const { privateKey, publicKey } = await generateKeyPair('ES256', { extractable: true });
     const publicJwk = { ...(await exportJWK(publicKey)), kid: 'postern-2026', alg: 'ES256', use: 'sig' };
     const privateJwk = { ...(await exportJWK(privateKey)), kid: 'postern-2026' };
@@ -136,7 +137,7 @@ describe('S21: private_key_jwt', () => {
     expect(new Set(assertions.map(({ jti }) => jti)).size).toBe(assertions.length);
     expect(provider.secretsInQueries()).toEqual([]);
 
-    // Keys are published for registrations that the gateway makes itself; this one is the operator's.
+    // The gateway publishes keys only for its own registrations; this one is the operator's.
     const published = await world.raw().get('/oauth/keys/tracker/forge');
     expect(published.status).toBe(404);
     const secret = String(privateJwk.d);
@@ -146,7 +147,7 @@ describe('S21: private_key_jwt', () => {
 });
 
 describe('S23: DPoP (RFC 9449)', () => {
-  it('binds the tokens to a key in the vault; the tool signs each request through the gateway, nonces included', async () => {
+  it('binds the tokens to a key in the vault; the gateway signs each request of the tool, nonces included', async () => {
     await using world = await startDepth({
       provider: { dpop: 'offered', dpopNonce: true, accessTokenTtlSeconds: 120 },
       oauthClient: { dpopBound: true },
@@ -157,7 +158,7 @@ describe('S23: DPoP (RFC 9449)', () => {
     const url = `${provider.origin}/api/me`;
     const take = async (nonce?: string, at = url) => {
       const { status, body } = await world.api.accessToken(connectionId, {
-        dpop: { method: 'GET', url: at, ...(nonce === undefined ? {} : { nonce }) },
+        dpop: { method: 'GET', url: at, ...definedOnly({ nonce }) },
       });
       expect([status, body.tokenType]).toEqual([200, 'DPoP']);
       return { token: body.accessToken, proof: body.dpopProof ?? '' };
@@ -173,12 +174,12 @@ describe('S23: DPoP (RFC 9449)', () => {
     const second = await take(nonce);
     const answered = await call({ authorization: `DPoP ${second.token}`, dpop: second.proof });
     expect([answered.status, await answered.json()]).toMatchObject([200, { account: 'alice' }]);
-    // For one request only, and for no other URL.
+    // Each proof is valid for one request and one URL.
     expect((await call({ authorization: `DPoP ${second.token}`, dpop: second.proof })).status).toBe(401);
     const other = await take(nonce, `${provider.origin}/api/other`);
     expect((await call({ authorization: `DPoP ${other.token}`, dpop: other.proof })).status).toBe(401);
 
-    // A renewed token is bound to the same key.
+    // A refreshed token is bound to the same key.
     world.clock.ahead = 110_000;
     const renewed = await take(nonce);
     expect(renewed.token).not.toBe(first.token);
@@ -196,7 +197,7 @@ describe('S23: DPoP (RFC 9449)', () => {
     expect((await world.api.remove(connectionId)).body.revocation).toBe('revoked');
   });
 
-  it('is not to be had for a token that is not bound', async () => {
+  it('creates no proof for an unbound token', async () => {
     await using world = await startDepth({});
     const { connectionId } = await connected(world, { user: world.subject() });
     const dpop = { method: 'GET', url: `${world.provider.origin}/api/me` };
@@ -219,24 +220,24 @@ describe('S15: iss in authorization responses (RFC 9207)', () => {
     return { had, exchanged, status: (await world.api.read(elicitationId)).body.status };
   };
 
-  it('promised by the metadata: an answer without it is not used', async () => {
+  it('rejects a callback without iss if the metadata promises it', async () => {
     await using world = await startDepth({ provider: { issParameter: true } });
     expect(await callbackWithout(world, 'iss')).toEqual({ had: true, exchanged: 0, status: 'pending' });
   });
 
-  it('not promised: an answer without it is used, for redirect URIs are told apart', async () => {
+  it('accepts a callback without iss if the metadata does not promise it, since redirect URIs are distinct', async () => {
     await using world = await startDepth({ provider: { issParameter: false } });
     expect(await callbackWithout(world, 'iss')).toEqual({ had: false, exchanged: 1, status: 'completed' });
   });
 
-  it('not promised but configured as required: not used', async () => {
+  it('rejects a callback without iss if the configuration requires it', async () => {
     await using world = await startDepth({ provider: { issParameter: false }, config: { requireIss: true } });
     expect(await callbackWithout(world, 'iss')).toEqual({ had: false, exchanged: 0, status: 'pending' });
   });
 });
 
 describe('a preset', () => {
-  it('brings everything but the addresses: GitHub’s ways of answering, words and scopes that imply others', async () => {
+  it('for GitHub handles its token responses, scope texts and implied scopes', async () => {
     const publicUrl = `http://localhost:${await freePort()}`;
     await using hub = await startOddProvider({
       style: 'github',
@@ -288,8 +289,9 @@ describe('a preset', () => {
     const taken = (await world.api.accessToken(connectionId)).body;
     expect(taken).toMatchObject({ accessToken: expect.stringMatching(/^gho_/), tokenType: 'Bearer' });
     expect(taken.expiresAt).toBeUndefined();
+    expect(taken.apiHosts).toEqual(['api.github.com', 'uploads.github.com']);
     expect(taken.scopes).toEqual(expect.arrayContaining(['read:user', 'repo', 'user', 'user:email']));
-    // Granted with a wider one: nobody is asked.
+    // A wider scope already implies it, so the user is not asked.
     const narrower = await world.api.issue(askFor(world, user, asking('read:user', 'public_repo')));
     expect(narrower).toMatchObject({ status: 200, body: { status: 'completed' } });
     const { issuer } = world.identityProvider;

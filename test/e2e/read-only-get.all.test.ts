@@ -12,9 +12,12 @@ import { askFor, keyOf, type PayingWorld, startWorld } from '../support/world.ts
 /** Requests per route, method and browser, spread over the addresses of the route. Each address gets at least one. */
 const TIMES = 100;
 const AT_ONCE = 25;
-/** The sweeper looks with it; when nothing is old enough it removes nothing, which the dump shows. */
+/** The sweeper sends this command. It removes nothing if no entry is due, and the dump would show a removal. */
 const SWEEPING = ['zremrangebyscore'];
-/** Routes that refuse every address here: they need a one-time value, an end, or a provider that reads our metadata. */
+/**
+ * Routes that refuse every address here: they need a one-time value, an ended elicitation, or a provider that reads our
+ * metadata.
+ */
 const REFUSING = [
   ...[
     '/login/callback',
@@ -35,7 +38,7 @@ interface Link {
 let world: PayingWorld;
 let routes: RegisteredRoute[];
 let signedIn: RawBrowser;
-/** Elicitations of every kind in every status that a page knows, of others, and ids that do not exist. */
+/** Elicitations of every kind in every status, elicitations of other users, and unknown ids. */
 let ids: string[];
 let connectionId: string;
 let credentialId: string;
@@ -100,7 +103,7 @@ async function authorizations(user: string): Promise<string[]> {
   const active = await ask(['repo']);
   const url = await signedIn.decideAtProvider(await signedIn.accept(active), 'alice');
   pendingCallback = { raw: signedIn, url, elicitationId: active };
-  // Not shared with the one before: that one is being answered, and asks for less.
+  // Does not join the previous elicitation, which is active and has fewer scopes.
   const pending = await ask(['repo', 'issues']);
   return [pending, active, completed, declined, cancelled];
 }
@@ -140,7 +143,7 @@ async function otherKinds(user: string): Promise<string[]> {
   return [...found, charging, guarded.elicitationId, lasting.elicitationId];
 }
 
-/** A request that shares no elicitation with those before it. */
+/** A request that joins no earlier elicitation. */
 function distinct(kind: AskedKind, at: number): Parameters<typeof issueFor>[2] {
   const { confirmation, credential, form } = askOfEach;
   switch (kind) {
@@ -179,12 +182,12 @@ async function ofOthers(user: string): Promise<string[]> {
 }
 
 async function expectUntouched(): Promise<void> {
-  // What ends by itself meanwhile is missing; nothing is new or changed.
+  // Keys may expire meanwhile, but none is new or changed.
   expect(before).toMatchObject(await dumpRedis(world.redis.url));
   expect((await writes.take()).filter(({ name }) => !SWEEPING.includes(name))).toEqual([]);
 }
 
-/** Real addresses of a route: with every id, and with what a link can carry. */
+/** Real addresses of a route: with every id and every query parameter of a link. */
 function addressesOf({ path }: RegisteredRoute, of: readonly string[] = ids): string[] {
   const state = pendingCallback.url.searchParams.get('state') ?? '';
   const random = `${state.slice(0, 5)}${'A'.repeat(43)}`;
@@ -207,13 +210,13 @@ function addressesOf({ path }: RegisteredRoute, of: readonly string[] = ids): st
     case '/login/continue':
       return [path, `${path}?ticket=x`, `${path}?ticket=a.b.c.d.e`];
     case '/callback/:mcpServerId/:provider':
-      return ['/callback/tracker/forge', '/callback/nobody/nothing'].flatMap(at => [
+      return ['/callback/tracker/forge', '/callback/unknown/nothing'].flatMap(at => [
         at,
         `${at}?code=x&state=${random}`,
         `${at}?error=access_denied&state=${random}`,
       ]);
     case '/v1/events':
-      // A stream that is open never ends; that one writes nothing either is shown in events.test.ts.
+      // An open stream never ends; events.test.ts shows that streams write nothing.
       return [`${path}?after=x`, `${path}?after=999999999999999-0`];
     case '/v1/connections':
     case '/v1/credentials':
@@ -233,7 +236,7 @@ function addressesOf({ path }: RegisteredRoute, of: readonly string[] = ids): st
   }
 }
 
-/** Sends every request so many times from every browser, many at once. @returns statuses seen. */
+/** Sends every request repeatedly from every browser, many concurrently. @returns the observed statuses */
 async function crawl(
   browsers: readonly RawBrowser[],
   requests: readonly { method: string; address: string | URL; headers?: Record<string, string | undefined> }[],
@@ -253,7 +256,7 @@ async function crawl(
   return statuses;
 }
 
-/** A browser that starts with the cookies of another one and leaves those as they are. */
+/** A browser that starts with a copy of another browser's cookies. */
 const withCookiesOf = (raw: RawBrowser): RawBrowser => {
   const copy = world.raw();
   for (const [name, value] of raw.cookies) copy.cookies.set(name, value);
@@ -277,7 +280,7 @@ describe('S25: GET, HEAD and OPTIONS change nothing, for every kind and status',
         Math.ceil(TIMES / addresses.length),
       );
       expect([route, [...statuses].filter(status => status >= 500)]).toEqual([route, []]);
-      // The addresses are real ones: somebody is shown the page or the record.
+      // The addresses are real: some browser gets the page or the record.
       if (!REFUSING.includes(route.path))
         expect([route, [...statuses].some(status => status < 400)]).toEqual([route, true]);
     }
@@ -300,7 +303,7 @@ describe('S25: GET, HEAD and OPTIONS change nothing, for every kind and status',
     await expectUntouched();
   });
 
-  it('T26: prefetching, and HEAD or OPTIONS of, what only a person may open: answer, sign-in, ticket', async () => {
+  it('T26: a prefetch, HEAD or OPTIONS of a callback, sign-in or ticket', async () => {
     for (const { raw, url } of [pendingCallback, pendingSignIn, pendingTicket]) {
       const requests = [
         { 'sec-purpose': 'prefetch' },
@@ -315,17 +318,17 @@ describe('S25: GET, HEAD and OPTIONS change nothing, for every kind and status',
     await expectUntouched();
   });
 
-  it('T26: a link scanner that follows every link of every page it is shown', async () => {
+  it('T26: a link scanner that follows every link of every page', async () => {
     const scanner = withCookiesOf(signedIn);
     const seen = new Set(['/me', ...ids.map(id => `/e/${id}`)]);
-    // Of the pages that these links lead to as well: disconnecting is two links away.
+    // Also follow the links of those pages: the disconnect page is two links away.
     for (const path of seen) for (const link of ownLinksIn(await scanner.get(path))) seen.add(link);
     expect(seen.size).toBeGreaterThan(ids.length);
     await expectUntouched();
   });
 
-  // Last: from here on something changes.
-  it('and afterwards every link still does what it is for', async () => {
+  // Must be last, because it changes records.
+  it('every link still works afterwards', async () => {
     const { raw, url, elicitationId } = pendingCallback;
     expect(await raw.get(url)).toMatchObject({ status: 303, location: `/e/${elicitationId}` });
     expect((await world.api.read(elicitationId)).body.status).toBe('completed');

@@ -10,7 +10,7 @@ let world: World;
 
 beforeAll(async () => {
   world = await startWorld({
-    // The same provider under two names: as it is, and as one that adds new scopes to those it granted before.
+    // The same provider under two names: as it is, and configured as one that adds new scopes to earlier grants.
     otherMcpServers: [{ id: 'adding', name: 'Adding Server', providers: ['forge'] }],
   });
 });
@@ -23,13 +23,13 @@ afterAll(() => world?.[Symbol.asyncDispose]());
 const asking = (...scopes: string[]) => ({ authorization: { provider: 'forge', scopes } });
 const statusOf = async (elicitationId: string) => (await world.api.read(elicitationId)).body.status;
 const scopesIn = (url: URL): string[] => (url.searchParams.get('scope') ?? '').split(' ').sort();
-/** The entries of a list of scopes on the page, by the heading above it. */
+/** The entries of the list of scopes under this heading. */
 function listIn(page: RawAnswer, heading: string): string {
   const [, list = ''] = new RegExp(`${heading}.*?<ul[^>]*>(.*?)</ul>`, 's').exec(page.body) ?? [];
   return textOf({ ...page, body: list });
 }
 
-/** A connection that no longer serves, for this reason. */
+/** Makes a connection unusable for this reason. */
 async function lostFor(reason: 'refused' | 'rejected' | 'expired', user: string): Promise<Connected> {
   const { provider } = world;
   if (reason !== 'refused') provider.switches.refreshTokens = 'no-refresh';
@@ -40,15 +40,15 @@ async function lostFor(reason: 'refused' | 'rejected' | 'expired', user: string)
   if (reason === 'refused') await provider.endGrant(provider.tokens.grantOf(accessToken)?.grantId ?? '');
   const request = reason === 'rejected' ? { rejectedGeneration: generation } : {};
   const { body } = await world.api.accessToken(made.connectionId, request);
-  if (body.code !== 'reauthorization_required') throw new Error('the connection still serves');
+  if (body.code !== 'reauthorization_required') throw new Error('the connection is still usable');
   Object.assign(provider.switches, { refreshTokens: 'rotate-strict', accessTokenTtlSeconds: 3600 });
   return made;
 }
 
-describe('the page that asks again', () => {
+describe('the page of a reconnect', () => {
   const words = {
     refused: 'Code Forge no longer accepts the connection you made on',
-    rejected: 'Code Forge turned Issue Tracker away, although you connected your account on',
+    rejected: 'Code Forge rejected a request by Issue Tracker, although you connected your account on',
     expired: 'was for a limited time',
     more_scopes: 'now needs more than you agreed to then',
   };
@@ -58,7 +58,7 @@ describe('the page that asks again', () => {
       expect([name, text.includes(part)]).toEqual([name, name === reason]);
   };
 
-  it('does not speak of an earlier connection where there was none', async () => {
+  it('does not mention an earlier connection if there was none', async () => {
     const user = world.subject();
     const raw = world.raw();
     const { elicitationId } = await world.ask(user);
@@ -67,7 +67,7 @@ describe('the page that asks again', () => {
   });
 
   it.each(['refused', 'rejected', 'expired'] as const)(
-    'says why: %s; and afterwards the connection serves',
+    'gives the reason (%s), and afterwards the connection works',
     async reason => {
       const user = world.subject();
       const { raw, connectionId } = await lostFor(reason, user);
@@ -82,7 +82,7 @@ describe('the page that asks again', () => {
     },
   );
 
-  it('says why: more scopes, and which of them are new', async () => {
+  it('gives more scopes as the reason and marks the new ones', async () => {
     const user = world.subject();
     const { raw } = await connected(world, { user });
     const { elicitationId } = await world.ask(user, asking('repo', 'issues'));
@@ -90,12 +90,12 @@ describe('the page that asks again', () => {
     onlySays(page, 'more_scopes');
     expect(listIn(page, 'New: it would also be able to')).toContain('create issues in your name');
     expect(listIn(page, 'New: it would also be able to')).not.toContain('read the list of your repositories');
-    expect(listIn(page, 'You agreed before that it may')).toContain('read the list of your repositories');
+    expect(listIn(page, 'You already allowed it to')).toContain('read the list of your repositories');
   });
 });
 
-describe('S19: consent counts for what was shown', () => {
-  it('a second ask widens the first while its page is open: shown again, agreed to again', async () => {
+describe('S19: consent covers only the scopes that were shown', () => {
+  it('a second ask that widens an open page requires another consent', async () => {
     const user = world.subject();
     const raw = world.raw();
     const { elicitationId } = await world.ask(user, asking('repo'));
@@ -133,7 +133,7 @@ describe('S19: consent counts for what was shown', () => {
     },
   );
 
-  it('another answer in between changes what is granted already: shown again', async () => {
+  it('a grant made meanwhile requires another consent', async () => {
     const user = world.subject();
     const { raw } = await connected(world, { user, scopes: ['issues'] });
     const { elicitationId } = await world.ask(user, asking('repo'));
@@ -141,15 +141,15 @@ describe('S19: consent counts for what was shown', () => {
     const { connectionId } = (await world.api.connections({ issuer: world.identityProvider.issuer, subject: user }))
       .body.connections[0] ?? { connectionId: '' };
     await world.api.remove(connectionId);
-    // What was held is gone, so less would be asked for than the page said.
+    // The previous grant has ended, so the request would cover fewer scopes than the page showed.
     const refused = await raw.post(`/e/${elicitationId}/accept`, { form });
     expect(refused.status).toBe(409);
     expect(textOf(refused)).not.toContain('create issues in your name');
   });
 });
 
-describe('parallel asks share one elicitation', () => {
-  it('through the API: the same scopes or others, at once', async () => {
+describe('concurrent asks share one elicitation', () => {
+  it('through the API, for the same or other scopes', async () => {
     const user = world.subject();
     const answers = await Promise.all(
       Array.from({ length: 12 }, (_, n) =>
@@ -167,7 +167,7 @@ describe('parallel asks share one elicitation', () => {
     expect(scopesIn(destination)).toEqual(['issues', 'openid', 'profile', 'repo']);
   });
 
-  it('of two tools of an MCP server with @postern/mcp: one link, one question, two results', async () => {
+  it('from two tools with @postern/mcp: one link, one decision, two results', async () => {
     const user = world.subject();
     await using endpoint = await startGatedEndpoint(world);
     const calls = ['connect', 'connect_too'].map(tool => ({ tool, subject: user }));
@@ -184,12 +184,13 @@ describe('parallel asks share one elicitation', () => {
         }),
       ),
     );
-    await endpoint.untilHolding(elicitationId, 2);
+    // Both calls share one waiting read.
+    await endpoint.untilHolding(elicitationId);
     await connectAccount(world.raw(), elicitationId, user);
     expect((await retries).map(({ text }) => text)).toEqual(['accept alice', 'accept alice']);
   });
 
-  it('of two people, or of two MCP servers, they stay apart', async () => {
+  it('but not for two users or two MCP servers', async () => {
     const [user, other] = [world.subject(), world.subject()];
     const second = world.apiOf({ apiKey: keyOf('adding') });
     const ids = await Promise.all(
@@ -205,15 +206,15 @@ describe('parallel asks share one elicitation', () => {
   });
 });
 
-describe('S19: what the provider is asked for', () => {
-  it('the union, where it grants what it is asked and nothing else', async () => {
+describe('S19: the scopes requested at the provider', () => {
+  it('are the union if the provider grants exactly the requested scopes', async () => {
     const user = world.subject();
     const { raw } = await connected(world, { user, scopes: ['repo'] });
     const { elicitationId } = await world.ask(user, asking('issues'));
     expect(scopesIn(await raw.accept(elicitationId))).toEqual(['issues', 'openid', 'profile', 'repo']);
   });
 
-  describe('only what is missing, where it adds to what it granted before', () => {
+  describe('are only the missing ones if the provider adds to earlier grants', () => {
     let incremental: World;
     beforeAll(async () => {
       incremental = await startWorld({
@@ -224,18 +225,18 @@ describe('S19: what the provider is asked for', () => {
     });
     afterAll(() => incremental?.[Symbol.asyncDispose]());
 
-    it('and the connection holds both afterwards', async () => {
+    it('and the connection has both afterwards', async () => {
       const user = incremental.subject();
       const { raw, connectionId } = await connected(incremental, { user, scopes: ['repo'] });
       const { elicitationId } = await incremental.ask(user, asking('issues', 'repo'));
       const page = await raw.get(`/e/${elicitationId}`);
-      // The page says all that will be granted, and what of it is new.
+      // The page shows all scopes of the new grant, and which of them are new.
       expect(listIn(page, 'New: it would also be able to')).toContain('create issues in your name');
-      expect(listIn(page, 'You agreed before that it may')).toContain('read the list of your repositories');
+      expect(listIn(page, 'You already allowed it to')).toContain('read the list of your repositories');
       const destination = await raw.accept(elicitationId);
       expect(scopesIn(destination)).not.toContain('repo');
       expect(scopesIn(destination)).toContain('issues');
-      // As Google does with include_granted_scopes: the answer names everything that was ever granted.
+      // Like Google with include_granted_scopes, the response lists all scopes that were ever granted.
       incremental.provider.switches.rewriteTokenAnswer = answer => ({
         ...answer,
         scope: [...new Set(`${String(answer['scope'])} repo`.split(' '))].join(' '),
@@ -249,13 +250,13 @@ describe('S19: what the provider is asked for', () => {
   });
 });
 
-describe('S19: fewer scopes than the tool needs', () => {
+describe('S19: a grant with fewer scopes than the tool needs', () => {
   async function grantLess(raw: RawBrowser, elicitationId: string): Promise<void> {
     const destination = await raw.accept(elicitationId);
     await raw.get(await raw.decideAtProvider(destination, 'alice', { grantScopes: ['openid', 'profile', 'repo'] }));
   }
 
-  it('back to the question with a notice, nothing is stored; all of them work', async () => {
+  it('returns to the page with a notice and stores nothing; a full grant works', async () => {
     const user = world.subject();
     const raw = world.raw();
     const { elicitationId } = await world.ask(user, asking('repo', 'issues'));
@@ -274,7 +275,7 @@ describe('S19: fewer scopes than the tool needs', () => {
     expect(await statusOf(elicitationId)).toBe('completed');
   });
 
-  it('the connection that is there already stays as it is', async () => {
+  it('leaves the existing connection unchanged', async () => {
     const user = world.subject();
     const { connectionId } = await connected(world, { user, scopes: ['repo'] });
     const before = (await world.api.accessToken(connectionId)).body;

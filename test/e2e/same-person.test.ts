@@ -18,7 +18,7 @@ afterAll(async () => {
 const statusOf = async (elicitationId: string) => (await world.api.read(elicitationId)).body.status;
 const tokenRequests = () => world.provider.requests('token').length;
 
-/** Alice with an elicitation of hers, Bob signed in with one of his. */
+/** Alice with an elicitation, and Bob, who is signed in and has another one. */
 async function aliceAndBob() {
   const [aliceName, bobName] = [world.subject(), world.subject()];
   const [forAlice, forBob] = [await world.ask(aliceName, { message: 'for-alice-only' }), await world.ask(bobName)];
@@ -28,14 +28,14 @@ async function aliceAndBob() {
   return { aliceName, bobName, alice, bob, forAlice, forBob, id: forAlice.elicitationId };
 }
 
-describe('A1–A5: the person who was asked is the person who answers', () => {
-  it('A1: what the MCP server gets is our own link, never the provider’s', async () => {
+describe('A1–A5: the person who authorizes is the person who was asked', () => {
+  it('A1: the MCP server gets our own link, never the provider’s', async () => {
     const issued = await world.ask(world.subject());
     expect(JSON.stringify(issued)).not.toContain(new URL(world.provider.issuer).host);
     expect(new URL(issued.url).origin).toBe(world.publicUrl);
   });
 
-  it('A2 in two browsers: the wrong person sees nothing, spoils nothing; the right one goes on', async () => {
+  it('A2 in two browsers: the wrong person sees and changes nothing, and the right one can continue', async () => {
     const [aliceName, bobName] = [world.subject(), world.subject()];
     await using alice = await newPerson(browser, aliceName);
     await using bob = await newPerson(browser, bobName);
@@ -60,7 +60,7 @@ describe('A1–A5: the person who was asked is the person who answers', () => {
     expect(await statusOf(issued.elicitationId)).toBe('completed');
   });
 
-  it('A3 in two browsers: the provider’s address, copied out and opened by somebody else, connects nothing', async () => {
+  it('A3 in two browsers: an authorization URL opened by another user connects nothing', async () => {
     const [aliceName, bobName] = [world.subject(), world.subject()];
     await using alice = await newPerson(browser, aliceName);
     await using bob = await newPerson(browser, bobName);
@@ -80,7 +80,7 @@ describe('A1–A5: the person who was asked is the person who answers', () => {
     expect((await answered).status()).toBe(400);
     expect(tokenRequests()).toBe(0);
 
-    // S04: burnt for the browser it began in, too.
+    // S04: it is also consumed for the browser in which it started.
     const replay = await alice.page.goto((await answered).url());
     expect(replay?.url()).toBe(forAlice.url);
     expect(tokenRequests()).toBe(0);
@@ -88,11 +88,11 @@ describe('A1–A5: the person who was asked is the person who answers', () => {
     expect(await statusOf(forBob.elicitationId)).toBe('pending');
   });
 
-  it.each(['signed in as himself', 'signed in as nobody'])(
-    'S04, A3: Alice’s answer in the browser of somebody %s burns the transaction before any token request',
+  it.each(['signed in as Bob', 'without a session'])(
+    'S04, A3: Alice’s callback in a browser %s consumes the state before any token request',
     async who => {
       const { alice, bob, id } = await aliceAndBob();
-      const carrier = who === 'signed in as himself' ? bob : world.raw();
+      const carrier = who === 'signed in as Bob' ? bob : world.raw();
       const callback = await carrier.decideAtProvider(await alice.accept(id), 'bob');
       world.provider.clearRequests();
       expect((await carrier.get(callback)).status).toBe(400);
@@ -101,13 +101,13 @@ describe('A1–A5: the person who was asked is the person who answers', () => {
       expect(tokenRequests()).toBe(0);
       expect(await statusOf(id)).toBe('active');
 
-      // Nothing is lost but the attempt.
+      // Only the attempt is lost.
       await alice.get(await alice.decideAtProvider(await alice.accept(id), 'alice'));
       expect(await statusOf(id)).toBe('completed');
     },
   );
 
-  it('A4: no later step of Alice’s can stand in for the check of the browser that brought the code', async () => {
+  it('A4: no later step of Alice replaces the check of the browser that delivered the code', async () => {
     const { alice, bob, id } = await aliceAndBob();
     const callback = await bob.decideAtProvider(await alice.accept(id), 'bob');
     world.provider.clearRequests();
@@ -115,7 +115,7 @@ describe('A1–A5: the person who was asked is the person who answers', () => {
     await alice.get(`/e/${id}`);
     await alice.get(`/e/${id}/leaving`);
     await alice.get(callback);
-    // Her new attempt does not take Bob's code either: it belongs to another transaction.
+    // Her new attempt does not accept Bob's code either, which belongs to another transaction.
     const again = await alice.accept(id);
     const code = callback.searchParams.get('code') ?? '';
     const forged = new URL(callback);
@@ -126,9 +126,9 @@ describe('A1–A5: the person who was asked is the person who answers', () => {
     expect(await statusOf(id)).not.toBe('completed');
   });
 
-  it('A5: Bob’s unused code, replayed by Alice in her own transaction, is not redeemed', async () => {
+  it('A5: Bob’s unused code is not redeemed in Alice’s transaction', async () => {
     const { alice, bob, forBob, id } = await aliceAndBob();
-    // Bob's own attempt; his callback never arrives.
+    // Bob's own attempt, whose callback never arrives.
     const bobs = await bob.decideAtProvider(await bob.accept(forBob.elicitationId), 'bob');
     const mine = await alice.accept(id);
     const swapped = new URL(bobs);
@@ -138,14 +138,14 @@ describe('A1–A5: the person who was asked is the person who answers', () => {
     expect(world.provider.requests('token').filter(({ status }) => status === 200)).toHaveLength(0);
     expect(await statusOf(id)).toBe('pending');
 
-    // Bob's answer in Alice's browser burns Bob's attempt without a token request.
+    // Bob's response in Alice's browser consumes Bob's attempt without a token request.
     const second = await bob.decideAtProvider(await bob.accept(forBob.elicitationId), 'bob');
     world.provider.clearRequests();
     expect((await alice.get(second)).status).toBe(400);
     expect(tokenRequests()).toBe(0);
   });
 
-  it('the same browser with somebody else signed in meanwhile: no token request, and the page is not his', async () => {
+  it('a callback after another user signed in makes no token request and shows no page', async () => {
     const { alice, aliceName, bobName, forBob, id } = await aliceAndBob();
     const callback = await alice.decideAtProvider(await alice.accept(id), 'alice');
     await alice.signIn(forBob.elicitationId, bobName);
@@ -158,7 +158,7 @@ describe('A1–A5: the person who was asked is the person who answers', () => {
     expect(await statusOf(id)).toBe('pending');
   });
 
-  it('the same browser with nobody signed in any more: no token request', async () => {
+  it('a callback after sign-out makes no token request', async () => {
     const { alice, id } = await aliceAndBob();
     const callback = await alice.decideAtProvider(await alice.accept(id), 'alice');
     const csrf_token = await alice.csrfToken(id);
@@ -169,7 +169,7 @@ describe('A1–A5: the person who was asked is the person who answers', () => {
     expect(await statusOf(id)).toBe('pending');
   });
 
-  it('A7: the attacker’s answer, planted in Bob’s browser, is refused', async () => {
+  it('A7: the attacker’s callback planted in Bob’s browser is refused', async () => {
     const { alice, bob, forBob, id } = await aliceAndBob();
     const planted = await alice.decideAtProvider(await alice.accept(id), 'alice');
     await bob.accept(forBob.elicitationId);

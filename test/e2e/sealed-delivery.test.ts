@@ -51,40 +51,37 @@ async function openedWith({ privateKey }: KeyPair, sealed: string, alg: string):
 }
 
 describe('sealed delivery', () => {
-  it.each(names)(
-    'to a key of kind %s, required: the token goes out sealed only, and opens with that key only',
-    async id => {
-      const { connectionId } = await connected(world, { user: world.subject(), api: apiOf(id) });
-      const answer = (await apiOf(id).accessToken(connectionId)) as unknown as Answer<SealedAccessToken>;
-      expect(answer.status).toBe(200);
-      expect(answer.body).not.toHaveProperty('accessToken');
-      const { sealedAccessToken, generation } = answer.body;
-      expect(decodeProtectedHeader(sealedAccessToken)).toMatchObject({
-        alg: algorithms[id],
-        enc: 'A256GCM',
-        kid: id,
-        aud: id,
-        connectionId,
-        generation,
-      });
-      const accessToken = await openedWith(pairs[id], sealedAccessToken, algorithms[id]);
-      expect(world.provider.tokens.statusOf(accessToken)).toBe('current');
-      expect(JSON.stringify(answer.body)).not.toContain(accessToken);
-      const other = jwks(
-        id === 'rsa'
-          ? generateKeyPairSync('rsa', { modulusLength: 2048 })
-          : id === 'x25519'
-            ? generateKeyPairSync('x25519')
-            : generateKeyPairSync('ec', { namedCurve: id === 'p256' ? 'P-256' : 'P-384' }),
-      );
-      await expect(openedWith(other, sealedAccessToken, algorithms[id])).rejects.toThrow();
-      // Each delivery has a key of its own.
-      const again = (await apiOf(id).accessToken(connectionId)) as unknown as Answer<SealedAccessToken>;
-      expect(again.body.sealedAccessToken).not.toBe(sealedAccessToken);
-    },
-  );
+  it.each(names)('to a key of type %s, if required, returns only a sealed token that only that key opens', async id => {
+    const { connectionId } = await connected(world, { user: world.subject(), api: apiOf(id) });
+    const answer = (await apiOf(id).accessToken(connectionId)) as unknown as Answer<SealedAccessToken>;
+    expect(answer.status).toBe(200);
+    expect(answer.body).not.toHaveProperty('accessToken');
+    const { sealedAccessToken, generation } = answer.body;
+    expect(decodeProtectedHeader(sealedAccessToken)).toMatchObject({
+      alg: algorithms[id],
+      enc: 'A256GCM',
+      kid: id,
+      aud: id,
+      connectionId,
+      generation,
+    });
+    const accessToken = await openedWith(pairs[id], sealedAccessToken, algorithms[id]);
+    expect(world.provider.tokens.statusOf(accessToken)).toBe('current');
+    expect(JSON.stringify(answer.body)).not.toContain(accessToken);
+    const other = jwks(
+      id === 'rsa'
+        ? generateKeyPairSync('rsa', { modulusLength: 2048 })
+        : id === 'x25519'
+          ? generateKeyPairSync('x25519')
+          : generateKeyPairSync('ec', { namedCurve: id === 'p256' ? 'P-256' : 'P-384' }),
+    );
+    await expect(openedWith(other, sealedAccessToken, algorithms[id])).rejects.toThrow();
+    // Each delivery is encrypted under a new key.
+    const again = (await apiOf(id).accessToken(connectionId)) as unknown as Answer<SealedAccessToken>;
+    expect(again.body.sealedAccessToken).not.toBe(sealedAccessToken);
+  });
 
-  it.each(names)('to a key of kind %s, not required: sealed where it is asked for', async id => {
+  it.each(names)('to a key of type %s, if not required, seals on request', async id => {
     const api = apiOf(`${id}-optional`);
     const { connectionId } = await connected(world, { user: world.subject(), api });
     const plain = (await api.accessToken(connectionId)).body as PlainAccessToken;
@@ -93,13 +90,13 @@ describe('sealed delivery', () => {
     expect(await openedWith(pairs[id], sealed.sealedAccessToken, algorithms[id])).toBe(plain.accessToken);
   });
 
-  it('without a registered key it is not to be had', async () => {
+  it('is refused without a registered key', async () => {
     const { connectionId } = await connected(world, { user: world.subject() });
     const { status, body } = await world.api.accessToken(connectionId, { sealed: true });
     expect([status, body.code]).toEqual([422, 'encryption_key_not_registered']);
   });
 
-  it.each(names)('@postern/mcp opens it: a tool of an MCP server with a key of kind %s', async id => {
+  it.each(names)('is opened by @postern/mcp with a key of type %s', async id => {
     const user = world.subject();
     await connected(world, { user, api: apiOf(id) });
     const call = async (decryptionKey: DecryptionKey) => {
@@ -107,12 +104,12 @@ describe('sealed delivery', () => {
       return (await modernCall(endpoint.url, { tool: 'connect', subject: user })).text;
     };
     expect(await call(pairs[id].privateKey)).toBe('accept alice');
-    // Rotation on the side of the MCP server: the old key beside the new one.
+    // The MCP server rotates: it has the old and the new key.
     expect(await call([pairs.p384.privateKey, pairs[id].privateKey])).toBe('accept alice');
     expect(await call(jwks(generateKeyPairSync('ec', { namedCurve: 'P-256' })).privateKey)).toMatch(/^error /);
   });
 
-  it('@postern/mcp with a key takes no token that came unsealed', async () => {
+  it('@postern/mcp with a key rejects an unsealed token', async () => {
     const user = world.subject();
     await connected(world, { user });
     await using endpoint = await startGatedEndpoint(world, { postern: { decryptionKey: pairs.p256.privateKey } });
@@ -134,7 +131,7 @@ describe('configuration', () => {
     return error;
   };
 
-  it.each(names)('a private key of kind %s is refused, and not repeated', async id => {
+  it.each(names)('a private key of type %s is refused and not repeated in the error', async id => {
     const error = await faultsOf(pairs[id].privateKey);
     expect(error.faults.map(({ path }) => path).join()).toContain('mcpServers[0].encryption.key');
     expect(JSON.stringify(error.faults) + error.message).not.toContain(String(pairs[id].privateKey.d));
@@ -142,7 +139,7 @@ describe('configuration', () => {
 
   it.each([
     ['one for signatures', { ...pairs.p256.publicKey, use: 'sig' }],
-    ['one that cannot be encrypted to', jwks(generateKeyPairSync('ed25519')).publicKey],
+    ['a key that does not support encryption', jwks(generateKeyPairSync('ed25519')).publicKey],
     ['a short one', jwks(generateKeyPairSync('rsa', { modulusLength: 1024 })).publicKey],
     ['a symmetric one', { kty: 'oct', k: 'A'.repeat(43) }],
   ])('%s is refused', async (_, key) => {

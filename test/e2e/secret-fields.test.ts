@@ -26,13 +26,13 @@ afterAll(async () => {
   await api?.[Symbol.asyncDispose]();
 });
 
-/** A private key of its own for every test: the API gives some of them to the MCP server. */
+/** Every test has its own private key, because the API returns some of them to the MCP server. */
 function newPem(): { readonly pem: string; readonly line: string } {
   const line = `${randomBytes(24).toString('base64')}+/==`;
   return { pem: `-----BEGIN PRIVATE KEY-----\n${line}\n-----END PRIVATE KEY-----`, line };
 }
 
-/** Basic auth and a private key, each time under another name. */
+/** Basic auth and a private key, under a new name each time. */
 function login(name = `login-${crypto.randomUUID().slice(0, 8)}`): Parameters<typeof issueFor>[2] {
   return {
     kind: 'credential',
@@ -55,7 +55,7 @@ interface Sent {
   readonly body: string;
 }
 
-/** Everything that leaves this browser from now on. */
+/** Records everything that leaves this browser from now on. */
 function sentBy(page: Page): readonly Sent[] {
   const sent: Sent[] = [];
   page.on('request', request =>
@@ -85,15 +85,18 @@ async function opened(person: Person, ask: Parameters<typeof issueFor>[2]) {
   return issued;
 }
 
-/** Nowhere in the page, its source, its fields or its address, nor in anything that the gateway ever sent. */
+/**
+ * Asserts that the secret is neither in the page, its source, its fields or its address, nor in any response of the
+ * gateway.
+ */
 async function expectNotShown(page: Page, secrets: readonly string[]): Promise<void> {
   const seen = [page.url(), await page.content(), ...(await typedOn(page)), served.text()].join('\n');
   for (const secret of secrets)
     for (const form of [secret, encodeURIComponent(secret)]) expect(seen).not.toContain(form);
 }
 
-describe('S35: a secret that a person types', () => {
-  it('is masked, in one line and in several', async () => {
+describe('S35: a secret that a user types', () => {
+  it('is masked in single-line and multi-line fields', async () => {
     await using person = await newPerson(browser, world.subject());
     const { page } = person;
     await opened(person, login());
@@ -105,7 +108,7 @@ describe('S35: a secret that a person types', () => {
     expect(await field(page, 'username').getAttribute('type')).toBe('text');
   });
 
-  it('may be pasted and filled in by a password manager, and is filled in by nobody else', async () => {
+  it('can be pasted and filled in by a password manager, but not by the browser’s autofill', async () => {
     await using person = await newPerson(browser, world.subject());
     const { page } = person;
     await opened(person, login());
@@ -119,7 +122,7 @@ describe('S35: a secret that a person types', () => {
       expect(await input.inputValue()).toBe('');
       expect(await page.locator(`label[for="field-${name}"]`).count()).toBe(1);
     }
-    // Cut out of one field and pasted into another, with the keys that people press.
+    // Cuts the text from one field and pastes it into another by keyboard.
     await field(page, 'username').fill('pasted-with-keys');
     await field(page, 'username').press('Control+a');
     await field(page, 'username').press('Control+x');
@@ -127,7 +130,7 @@ describe('S35: a secret that a person types', () => {
     expect(await field(page, 'password').inputValue()).toBe('pasted-with-keys');
   });
 
-  it('goes out once, in the body of one POST, and is nowhere afterwards', async () => {
+  it('leaves the browser in the body of one POST and is nowhere afterwards', async () => {
     await using person = await newPerson(browser, world.subject());
     const { page } = person;
     const { pem, line } = newPem();
@@ -151,7 +154,7 @@ describe('S35: a secret that a person types', () => {
     for (const { url: target, headers } of sent)
       for (const secret of secrets) expect(`${target} ${headers['referer'] ?? ''}`).not.toContain(secret);
 
-    // Back to the form that was sent, and forward again: empty, or not there.
+    // Go back to the submitted form and forward again: the field is empty or absent.
     await page.goBack();
     await expectNotShown(page, secrets);
     await page.goForward();
@@ -163,7 +166,7 @@ describe('S35: a secret that a person types', () => {
     });
   });
 
-  it('is gone from the page after a fault, a reload and the way back; what is no secret stays', async () => {
+  it('is cleared after an error, a reload and a back navigation, while other values stay', async () => {
     await using person = await newPerson(browser, world.subject());
     const { page } = person;
     const { pem, line } = newPem();
@@ -179,12 +182,13 @@ describe('S35: a secret that a person types', () => {
     await expectNotShown(page, secrets);
     await page.goto(url);
     await expectNotShown(page, secrets);
-    // The answer to a form is kept nowhere: the browser would have to send the form again, which it does not do by itself.
+    // The response to a form is not stored. To show it again, the browser would have to resubmit the form, which it
+    // does not do automatically.
     await expect(page.goBack()).rejects.toThrow('ERR_CACHE_MISS');
     for (const secret of secrets) expect(served.text()).not.toContain(secret);
   });
 
-  it('typed and not sent, then left: nothing of it is there on the way back', async () => {
+  it('is cleared on a back navigation if it was not submitted', async () => {
     await using person = await newPerson(browser, world.subject());
     const { page } = person;
     const { pem, line } = newPem();
@@ -200,7 +204,7 @@ describe('S35: a secret that a person types', () => {
   });
 
   it.each([
-    ['that the check turns down', 401],
+    ['that the check rejects', 401],
     ['that could not be checked', 500],
   ] as const)('%s is not shown again', async (_, status) => {
     await using person = await newPerson(browser, world.subject());
@@ -219,7 +223,7 @@ describe('S35: a secret that a person types', () => {
     expect((await world.api.read(elicitationId)).body.status).toBe('pending');
   });
 
-  it('and a question of a form that is secret is treated the same', async () => {
+  it('is handled alike in a secret field of a form', async () => {
     await using person = await newPerson(browser, world.subject());
     const { page } = person;
     const { elicitationId, url } = await opened(person, {
@@ -251,8 +255,8 @@ describe('S35: a secret that a person types', () => {
   });
 });
 
-describe('S35: a secret in an address', () => {
-  it('fills in nothing and is not repeated', async () => {
+describe('S35: a secret in a URL', () => {
+  it('prefills no field and is not repeated', async () => {
     const user = world.subject();
     const { elicitationId } = await issueFor(world, user, login());
     const raw = world.raw();

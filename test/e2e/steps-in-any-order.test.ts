@@ -4,7 +4,7 @@ import { acceptFormIn, destinationIn, type RawBrowser } from '../support/raw-bro
 import { askFor, startWorld, type World } from '../support/world.ts';
 
 const RUNS = 25;
-/** What the provider is asked for: the base scopes of the configuration, and those of one tool or of two. */
+/** The requested scopes: the base scopes of the configuration, and those of one or two tools. */
 const FIRST = ['openid', 'profile', 'repo'];
 const WIDENED = ['issues', ...FIRST];
 let world: World;
@@ -14,16 +14,16 @@ beforeAll(async () => {
 });
 afterAll(() => world?.[Symbol.asyncDispose]());
 
-/** What the elicitation must look like, told by hand and not by the code under test. */
+/** The expected state of the elicitation, modelled independently of the code under test. */
 interface Model {
   status: 'pending' | 'active' | 'completed' | 'declined' | 'cancelled';
-  /** Of what is asked, and of what Alice has before her eyes. */
+  /** Versions of the stored request, and of the page that Alice sees. */
   scopes: readonly string[];
   shown: readonly string[];
-  /** One per acceptance; only an unspent answer of the last one counts. */
+  /** One attempt per acceptance; only an unused response to the last one counts. */
   attempts: { isSpent: boolean }[];
   tokenRequests: number;
-  /** Granted with the completion: what the attempt that counted had been agreed for. */
+  /** The granted scopes: those that the user agreed to for the completing attempt. */
   granted: readonly string[];
 }
 
@@ -63,13 +63,13 @@ function step(
   };
 }
 
-/** Takes an answer of `back` attempts ago, if there was one. */
+/** Delivers the response to the attempt `back` attempts ago, if there is one. */
 function answerStep(
   name: string,
   back: number,
   deliver: (model: Model, real: Real, url: URL, at: number) => Promise<void>,
 ) {
-  return step(`${name} the answer of ${back} attempts ago`, async (model, real) => {
+  return step(`${name} the response to the attempt ${back} attempts ago`, async (model, real) => {
     const at = model.attempts.length - 1 - back;
     const url = real.answers[at];
     if (url !== undefined) await deliver(model, real, url, at);
@@ -112,14 +112,14 @@ const steps = [
       expect((await bob.post(`/e/${elicitationId}/${verb}`, { form: bobForm })).status).toBe(403);
   }),
   step(
-    'another tool asks for more',
+    'another tool asks for more scopes',
     async (model, { aliceName, elicitationId }) => {
       const more = askFor(world, aliceName, { authorization: { provider: 'forge', scopes: ['issues'] } });
       const { status, body } = await world.api.issue(more);
       expect([status, body.elicitationId]).toEqual([200, elicitationId]);
       model.scopes = WIDENED;
     },
-    // While it is being answered, or was, the ask is another elicitation, which is not this one's matter.
+    // After the elicitation is active or ended, the ask starts another one and does not affect this one.
     ({ status }) => status === 'pending',
   ),
   step('the MCP server cancels', async (model, { elicitationId }) => {
@@ -146,7 +146,7 @@ const steps = [
       if (attempt !== undefined) attempt.isSpent = true;
     }),
   ),
-  answerStep('Alice brings a refusal instead of', 0, async (model, { alice, elicitationId }, url, at) => {
+  answerStep('Alice returns a refusal instead of', 0, async (model, { alice, elicitationId }, url, at) => {
     const refusal = new URL(url);
     refusal.searchParams.delete('code');
     refusal.searchParams.set('error', 'access_denied');
@@ -157,8 +157,8 @@ const steps = [
   }),
 ];
 
-describe('S11: steps cannot be skipped, repeated or reordered to any effect', () => {
-  it('whatever two people and an MCP server do in whatever order, only the table’s moves happen', async () => {
+describe('S11: skipped, repeated or reordered steps have no effect', () => {
+  it('two users and an MCP server that act in any order cause only transitions of the table', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.commands(

@@ -22,7 +22,7 @@ const accept = async (page: Page) => {
 const tokenRequests = () => world.provider.requests('token').length;
 
 describe('tabs and reloads', () => {
-  it('opened twice: the second opening shows the same question, later the same end', async () => {
+  it('opened twice: the second tab shows the same decision, and later the same result', async () => {
     await using person = await askInBrowser(browser, world);
     const { issued } = person;
     const second = await person.context.newPage();
@@ -37,7 +37,7 @@ describe('tabs and reloads', () => {
     expect(await statusOf(issued.elicitationId)).toBe('completed');
   });
 
-  it('accepted in two tabs: the newer attempt decides, the older answer is not used', async () => {
+  it('accepted in two tabs: only the response to the newer attempt counts', async () => {
     await using person = await askInBrowser(browser, world);
     const { issued } = person;
     const second = await person.context.newPage();
@@ -51,14 +51,14 @@ describe('tabs and reloads', () => {
     expect(tokenRequests()).toBe(before);
     expect(await statusOf(issued.elicitationId)).toBe('active');
 
-    // The provider has the person's consent by now and asks nothing.
+    // The provider already has the user's consent and shows no page.
     await second.locator('a.button.accent').click();
     await second.waitForURL(issued.url);
     expect(tokenRequests()).toBe(before + 1);
     expect(await statusOf(issued.elicitationId)).toBe('completed');
   });
 
-  it('two sign-ins under way in one browser both end well', async () => {
+  it('two concurrent sign-ins in one browser both succeed', async () => {
     const user = world.subject();
     await using person = await newPerson(browser, user);
     const issued = await world.ask(user);
@@ -72,14 +72,14 @@ describe('tabs and reloads', () => {
       await page.locator(`button[name=user][value=${user}]`).click();
       await page.locator('form[action$="/accept"]').waitFor();
     }
-    // The newer sign-in ended the older browser session; the first tab's form is stale and says so, a reload mends it.
+    // The newer sign-in ended the older browser session. The first tab reports its stale form, and a reload fixes it.
     await person.page.reload();
     await connect(person.page, 'alice');
     await person.page.waitForURL(issued.url);
     expect(await statusOf(issued.elicitationId)).toBe('completed');
   });
 
-  it('reloaded at every step: the end is the same and comes once', async () => {
+  it('reloaded at every step: the flow completes once, with the same result', async () => {
     const user = world.subject();
     await using person = await newPerson(browser, user);
     const { page } = person;
@@ -109,14 +109,14 @@ describe('tabs and reloads', () => {
     expect(done.status).toBe('completed');
     await page.reload();
 
-    // The provider's answer once more, as a restored tab would request it.
+    // The OAuth callback again, as a restored tab requests it.
     await page.goto(callbackUrl);
     expect(page.url()).toBe(issued.url);
     expect(tokenRequests()).toBe(before + 1);
     expect((await world.api.read(issued.elicitationId)).body).toEqual(done);
   });
 
-  it('the back button leads to pages that still tell the truth', async () => {
+  it('the back button leads to pages with the current status', async () => {
     await using person = await askInBrowser(browser, world);
     const { page, issued } = person;
     await accept(page);
@@ -124,7 +124,7 @@ describe('tabs and reloads', () => {
     expect(page.url()).toBe(issued.url);
     expect(await statusOf(issued.elicitationId)).toBe('active');
 
-    // Accepting again replaces the attempt; declining from here would work as well.
+    // Accepting again replaces the attempt; declining would also work.
     await connect(page, 'alice');
     await page.waitForURL(issued.url);
     expect(await statusOf(issued.elicitationId)).toBe('completed');
@@ -146,7 +146,7 @@ describe('tabs and reloads', () => {
     expect(await page.evaluate('document.referrer')).not.toMatch(/code=|state=/);
   });
 
-  it('double-clicking accept begins an attempt that works', async () => {
+  it('a double click on accept starts an attempt that works', async () => {
     await using person = await askInBrowser(browser, world);
     const { issued } = person;
     await person.page.locator('form[action$="/accept"] button').dblclick({ noWaitAfter: true });
@@ -155,20 +155,20 @@ describe('tabs and reloads', () => {
     expect(await statusOf(issued.elicitationId)).toBe('completed');
   });
 
-  it('S11: steps out of order lead back to the question and change nothing', async () => {
+  it('S11: steps out of order lead back to the decision page and change nothing', async () => {
     const user = world.subject();
     const raw = world.raw();
     const { elicitationId } = await world.ask(user);
     const page = `/e/${elicitationId}`;
-    // Deciding before signing in.
+    // A decision before the sign-in.
     expect((await raw.post(`${page}/accept`, { form: { csrf_token: 'x' } })).status).toBe(401);
     await raw.signIn(elicitationId, user);
-    // Leaving before accepting.
+    // The leaving page before accepting.
     expect(await raw.get(`${page}/leaving`)).toMatchObject({ status: 303, location: page });
-    // An answer before any question.
+    // An OAuth callback before any request.
     expect((await raw.get('/callback/tracker/forge?code=x&state=x')).status).toBe(400);
     expect(await statusOf(elicitationId)).toBe('pending');
-    // Leaving from another browser of the same person than the one that accepted.
+    // The leaving page in another browser of the same user than the one that accepted.
     await raw.accept(elicitationId);
     const other = world.raw();
     await other.signIn(elicitationId, user);

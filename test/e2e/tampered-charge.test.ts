@@ -20,7 +20,7 @@ const dearer = (elicitationId: string) => tamper(world, elicitationId, '"minorUn
 const readOf = async (elicitationId: string) => (await world.api.read(elicitationId)).body;
 
 describe('S36, T30: terms that were changed in the store are never charged', () => {
-  it('changed before the approval: not approved, and the processor hears nothing', async () => {
+  it('changed before the approval: not approved, and the processor gets no request', async () => {
     const { elicitationId, raw } = await asked();
     const form = await raw.acceptForm(elicitationId);
     await dearer(elicitationId);
@@ -29,7 +29,7 @@ describe('S36, T30: terms that were changed in the store are never charged', () 
     expect(world.stripe.checkoutSessionsOf(elicitationId)).toEqual([]);
   });
 
-  it('changed between the approval and the charge: no charge comes into being', async () => {
+  it('changed between the approval and the charge: no charge is created', async () => {
     const { elicitationId, raw } = await asked();
     world.stripe.fault({ kind: 'create', times: 10, does: { status: 500 } });
     await acceptWith(raw, elicitationId);
@@ -42,7 +42,7 @@ describe('S36, T30: terms that were changed in the store are never charged', () 
     expect((await readOf(elicitationId)).status).toBe('active');
   });
 
-  it('changed while it is being paid: what was paid is not what is asked, and must be paid back', async () => {
+  it('changed during the payment: the paid amount differs from the request, and the payment is reported for a refund', async () => {
     const { elicitationId, raw } = await asked();
     await acceptWith(raw, elicitationId);
     await dearer(elicitationId);

@@ -30,12 +30,12 @@ const refreshRequests = () =>
   world.provider.requests('token').filter(({ form }) => form['grant_type'] === 'refresh_token');
 const grantOf = (accessToken: string) => {
   const grant = world.provider.tokens.grantOf(accessToken);
-  if (grant === undefined) throw new Error('the provider knows no such token');
+  if (grant === undefined) throw new Error('the provider does not know this token');
   return grant;
 };
 const statusOf = (accessToken: string) => world.provider.tokens.statusOf(accessToken);
 
-/** Holds the next answer to a refresh back. Resolves when the provider has rotated. */
+/** Delays the next response to a refresh. Resolves when the provider has rotated the token. */
 function holdRefresh(): { rotated: Promise<void>; release: () => void } {
   const rotated = Promise.withResolvers<void>();
   const released = Promise.withResolvers<void>();
@@ -47,8 +47,8 @@ function holdRefresh(): { rotated: Promise<void>; release: () => void } {
   return { rotated: rotated.promise, release: released.resolve };
 }
 
-describe('S22: a token that is over', () => {
-  it('is renewed before anybody gets it, and the one before is never handed out again', async () => {
+describe('S22: an expired token', () => {
+  it('is refreshed before it is returned, and the previous one is never returned again', async () => {
     const person = await connectPerson(world);
     const first = await person.token();
     await expire(person);
@@ -59,7 +59,7 @@ describe('S22: a token that is over', () => {
     expect(refreshRequests()).toHaveLength(1);
   });
 
-  it('is renewed again and again, each time with the newest refresh token', async () => {
+  it('is refreshed repeatedly, each time with the newest refresh token', async () => {
     const person = await connectPerson(world);
     for (let round = 1; round <= 5; round += 1) {
       await expire(person);
@@ -68,7 +68,7 @@ describe('S22: a token that is over', () => {
     }
   });
 
-  it.each(['static', 'static-repeated'] as const)('is renewed with a refresh token that stays (%s)', async mode => {
+  it.each(['static', 'static-repeated'] as const)('is refreshed with a static refresh token (%s)', async mode => {
     world.provider.switches.refreshTokens = mode;
     const person = await connectPerson(world);
     for (let round = 1; round <= 3; round += 1) {
@@ -80,7 +80,7 @@ describe('S22: a token that is over', () => {
     expect(new Set(refreshRequests().map(({ form }) => form['refresh_token'])).size).toBe(1);
   });
 
-  it('without a refresh token needs its person, and the page says that it was for a limited time', async () => {
+  it('without a refresh token needs the user, and the page says that the connection was for a limited time', async () => {
     world.provider.switches.refreshTokens = 'no-refresh';
     const person = await connectPerson(world);
     await expire(person);
@@ -93,7 +93,7 @@ describe('S22: a token that is over', () => {
     expect(refreshRequests()).toHaveLength(0);
   });
 
-  it('never is where the provider does not say when; a report renews it', async () => {
+  it('does not exist without expires_in; a report refreshes the token', async () => {
     world.provider.switches.rewriteTokenAnswer = ({ expires_in: _, ...answer }) => answer;
     const person = await connectPerson(world);
     const first = await person.token();
@@ -107,8 +107,8 @@ describe('S22: a token that is over', () => {
   });
 });
 
-describe('S22: a token that soon will be over', () => {
-  it('is renewed ahead of time, by one call', async () => {
+describe('S22: a token close to expiry', () => {
+  it('is refreshed early by one call', async () => {
     const person = await connectPerson(world);
     const first = await person.token();
     await age(person);
@@ -118,7 +118,7 @@ describe('S22: a token that soon will be over', () => {
     expect(refreshRequests()).toHaveLength(1);
   });
 
-  it('is handed out meanwhile, by the replica that renews it and by any other', async () => {
+  it('is returned by all replicas during the refresh', async () => {
     const person = await connectPerson(world);
     const first = await person.token();
     await age(person);
@@ -135,19 +135,19 @@ describe('S22: a token that soon will be over', () => {
   });
 });
 
-describe('S22: a token that the API turned away', () => {
-  it('is renewed when it is reported, and no other is', async () => {
+describe('S22: a token that the API rejected', () => {
+  it('is refreshed when it is reported, and only then', async () => {
     const person = await connectPerson(world);
     const first = await person.token();
     const second = await person.token({ rejectedGeneration: first.generation });
     expect(second.generation).toBe(first.generation + 1);
-    // Late reports of the one before, and of none that ever was.
+    // Late reports about the previous token, and about one that never existed.
     expect(await person.token({ rejectedGeneration: first.generation })).toEqual(second);
     expect(await person.token({ rejectedGeneration: second.generation + 1 })).toEqual(second);
     expect(refreshRequests()).toHaveLength(1);
   });
 
-  it('is renewed once, however many report it at once on whichever replica', async () => {
+  it('is refreshed once for concurrent reports on all replicas', async () => {
     const person = await connectPerson(world);
     const { generation } = await person.token();
     const answers = await Promise.all(
@@ -160,7 +160,7 @@ describe('S22: a token that the API turned away', () => {
     expect(grantOf(answers[0]?.body.accessToken ?? '')).toMatchObject({ reuses: 0, status: 'live' });
   });
 
-  it('without a refresh token needs its person, unless it is brand-new', async () => {
+  it('without a refresh token needs the user, unless it is brand-new', async () => {
     world.provider.switches.refreshTokens = 'no-refresh';
     const person = await connectPerson(world);
     const first = await person.token();
@@ -171,19 +171,19 @@ describe('S22: a token that the API turned away', () => {
       status: 409,
       code: 'reauthorization_required',
     });
-    // Nobody gets it any more, whoever asks how.
+    // No request returns this token again.
     expect(await person.refusal()).toMatchObject({ status: 409 });
     const { elicitationId, page } = await person.askedAgain();
     expect(page).toContain('although you connected your account');
     await person.connectAgain(elicitationId);
     const second = await person.token();
     expect(statusOf(second.accessToken)).toBe('current');
-    // A late report does not end the new one.
+    // A late report does not affect the new token.
     world.clock.ahead = 3 * MINUTE_MS;
     expect(await person.token({ rejectedGeneration: first.generation })).toEqual(second);
   });
 
-  it('is not mistaken for one of another connection with the same id', async () => {
+  it('is not confused with a token of another connection with the same id', async () => {
     const person = await connectPerson(world);
     const first = await person.token();
     expect((await world.api.remove(person.connectionId)).status).toBe(200);
@@ -196,8 +196,8 @@ describe('S22: a token that the API turned away', () => {
   });
 });
 
-describe('T10: an answer that comes when the lease is over and another replica has asked', () => {
-  /** The first replica waits for its answer until long after its lease; the other one asks meanwhile. */
+describe('T10: a refresh response after the lease expired and another replica refreshed', () => {
+  /** The first replica gets its response long after its lease; the other replica refreshes meanwhile. */
   async function overtaken(person: ConnectedPerson, meanwhile: () => void = () => undefined) {
     await expire(person);
     const { rotated, release } = holdRefresh();
@@ -210,7 +210,7 @@ describe('T10: an answer that comes when the lease is over and another replica h
     return { late: await late, other };
   }
 
-  it('is the same answer where the provider has grace: the token stored first is the one handed out', async () => {
+  it('works with a provider that has a grace period, and the token stored first is returned', async () => {
     world.provider.switches.refreshTokens = 'rotate-grace';
     const person = await connectPerson(world);
     const { generation } = await person.token();
@@ -220,11 +220,11 @@ describe('T10: an answer that comes when the lease is over and another replica h
     expect(grantOf(late.accessToken)).toMatchObject({ rotations: 1, graceAnswers: 1, reuses: 0, status: 'live' });
   });
 
-  it('is stored where the other one was refused: what the provider issued is good, and nobody is asked', async () => {
+  it('is stored if the other refresh was rejected, without asking the user', async () => {
     const { provider } = world;
     const person = await connectPerson(world);
     const { generation } = await person.token();
-    // Refused as a used refresh token is by a provider that does nothing more about it.
+    // Rejected as reuse by a provider that does not revoke the grant.
     const refused = { status: 400, headers: { 'content-type': 'application/json' }, body: '{"error":"invalid_grant"}' };
     const { late, other } = await overtaken(person, () =>
       provider.fault({ endpoint: 'token', grantType: 'refresh_token', times: 1, ...refused }),
@@ -237,8 +237,8 @@ describe('T10: an answer that comes when the lease is over and another replica h
   });
 });
 
-describe('what a renewal changes', () => {
-  it('S19: fewer scopes are noticed, and a tool that needs more asks the person', async () => {
+describe('a refresh', () => {
+  it('S19: updates the scopes, and a tool that needs more asks the user', async () => {
     const { provider } = world;
     const person = await connectPerson(world);
     provider.switches.rewriteTokenAnswer = answer => ({ ...answer, scope: 'openid profile' });
@@ -251,7 +251,7 @@ describe('what a renewal changes', () => {
     expect((await person.token()).scopes).toContain('repo');
   });
 
-  it('the token handed out is the one that the provider issued last', async () => {
+  it('returns the token that the provider issued last', async () => {
     const person = await connectPerson(world);
     await expire(person);
     const { accessToken } = await person.token();
@@ -262,7 +262,7 @@ describe('what a renewal changes', () => {
 });
 
 describe('last use', () => {
-  it('is shown with the connection, to the minute; nothing before the first', async () => {
+  it('is shown with the connection to the minute, and is empty before the first use', async () => {
     const person = await connectPerson(world);
     expect((await person.listed())?.lastUsedAt).toBeUndefined();
     await person.token({ tool: 'list_repositories' });
@@ -277,9 +277,9 @@ describe('last use', () => {
     expect(Date.parse(second) - Date.parse(first)).toBeGreaterThanOrEqual(2 * MINUTE_MS);
   });
 
-  it('is not what a refused caller does', async () => {
+  it('is not updated by a refused caller', async () => {
     const person = await connectPerson(world);
-    const stranger = createApi(world.gateways[0]?.address ?? '', keyOf('nobody'));
+    const stranger = createApi(world.gateways[0]?.address ?? '', keyOf('unknown'));
     expect((await stranger.accessToken(person.connectionId)).status).toBe(401);
     expect((await person.listed())?.lastUsedAt).toBeUndefined();
   });

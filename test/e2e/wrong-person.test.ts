@@ -20,7 +20,7 @@ afterAll(async () => {
   await world?.[Symbol.asyncDispose]();
 });
 
-/** Every route by which a person decides something about an elicitation, whatever its kind. */
+/** Every route through which a user decides about an elicitation of any kind. */
 const decisions = ['accept', 'decline', 'passkey', 'passkey/new', 'charge'] as const;
 const looks = ['', '/passkey', '/charge', '/leaving', '/device'] as const;
 const cases = allKinds.flatMap(kind => decisions.map(route => [kind, route] as const));
@@ -31,15 +31,15 @@ const eventsOf = (event: string, elicitationId: string): number =>
     .split('\n')
     .filter(line => line.includes(`"${event}"`) && line.includes(elicitationId)).length;
 
-/** Everything that a form of any of these routes could bring. */
+/** All form fields of these routes. */
 async function stolenForm(owner: RawBrowser, elicitationId: string, kind: AnyKind): Promise<Record<string, string>> {
   return { ...(await approvalForm(owner, elicitationId, kind)), ceremony: 'x', response: '{}' };
 }
 
 const tokenIn = ({ body }: RawAnswer): string => /name="csrf_token" value="([^"]+)"/.exec(body)?.[1] ?? '';
 
-describe('S03: somebody else at an elicitation of any kind', () => {
-  it('these are all the routes there are', () => {
+describe('S03: another user at an elicitation of any kind', () => {
+  it('the list contains every route', () => {
     const app = world.gateways[0]?.app;
     const found = (app === undefined ? [] : registeredRoutes(app))
       .filter(({ method, path }) => method === 'POST' && path.startsWith('/e/:elicitationId/'))
@@ -47,7 +47,7 @@ describe('S03: somebody else at an elicitation of any kind', () => {
     expect(found.toSorted()).toEqual([...decisions, 'device'].toSorted());
   });
 
-  it.each(allKinds)('%s: sees nothing of it on any page, and nothing is written', async kind => {
+  it.each(allKinds)('%s: sees nothing on any page and writes nothing', async kind => {
     const [user, other] = [world.subject(), world.subject()];
     const { elicitationId } = await askKind(world, user, kind, { message: SECRET_WORDS });
     const raw = await visitorFor(world, other, elicitationId);
@@ -61,7 +61,7 @@ describe('S03: somebody else at an elicitation of any kind', () => {
     expect(await storedElicitation(world, elicitationId)).toEqual(before);
   });
 
-  it.each(cases)('%s, POST %s: decides nothing, burns nothing, and is written down', async (kind, route) => {
+  it.each(cases)('%s, POST %s: decides and consumes nothing, and is recorded in the audit log', async (kind, route) => {
     const [user, other] = [world.subject(), world.subject()];
     const { elicitationId } = await askKind(world, user, kind, { message: SECRET_WORDS });
     const owner = await visitorFor(world, user, elicitationId);
@@ -71,7 +71,7 @@ describe('S03: somebody else at an elicitation of any kind', () => {
     world.provider.clearRequests();
     const before = await storedElicitation(world, elicitationId);
     const refused = eventsOf('elicitation.wrong_person', elicitationId);
-    // What a kind does not have is not there, whoever asks.
+    // A route that does not exist for the kind returns 404 to every user.
     const isThere = kind === 'payment' || route === 'accept' || route === 'decline';
     const stolen = form['csrf_token'] ?? '';
     for (const [token, status] of [
@@ -86,12 +86,12 @@ describe('S03: somebody else at an elicitation of any kind', () => {
     expect(await storedElicitation(world, elicitationId)).toEqual(before);
     expect(world.provider.requests('token')).toEqual([]);
     if (isThere) expect(eventsOf('elicitation.wrong_person', elicitationId)).toBe(refused + 1);
-    // The right person goes on as if nothing had been.
+    // The right user can continue normally.
     expect(await approve(owner, elicitationId, kind)).toMatchObject({ status: 303 });
     expect((await world.api.read(elicitationId)).body.status).toBe('completed');
   });
 
-  it.each(cases)('%s, POST %s: nobody is asked to sign in, and is told nothing', async (kind, route) => {
+  it.each(cases)('%s, POST %s: without a session gets the same 401 as an unknown id', async (kind, route) => {
     const { elicitationId } = await askKind(world, 'alice', kind, {
       message: SECRET_WORDS,
     });
@@ -106,7 +106,7 @@ describe('S03: somebody else at an elicitation of any kind', () => {
   });
 });
 
-describe('S26, T21: forms of other origins and without the token', () => {
+describe('S26, T21: forms from other origins and without the CSRF token are refused', () => {
   it.each(cases)('%s, POST %s', async (kind, route) => {
     const user = world.subject();
     const { elicitationId } = await askKind(world, user, kind);

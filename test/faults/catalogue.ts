@@ -4,7 +4,7 @@ import { commandOf } from './directed.ts';
 import type { RunResult } from './runner.ts';
 import type { Scenario } from './scenario.ts';
 
-/** One row: what is shown, how, and what came of it last. */
+/** One row: the fault, its command, and the last result. */
 interface Row {
   readonly item: string;
   readonly what: string;
@@ -15,14 +15,14 @@ interface Row {
 const path = fileURLToPath(new URL('CATALOGUE.md', import.meta.url));
 const HEAD = `# Fault catalogue
 
-What each item breaks, the command that shows it, and what came of it last. Written by \`pnpm faults --record\`; an item that was
-not run keeps its row. Every run is followed by the checker of the invariants I1 to I6 (README.md).
+Each row has a fault, the command that runs it, and its last result. \`pnpm faults --record\` writes this file and keeps the rows of
+scenarios that were not run. After every run the checker verifies the invariants I1 to I6 (README.md).
 
-| item | what breaks | command | last result |
+| item | fault | command | last result |
 | --- | --- | --- | --- |
 `;
 
-/** Writes down the results; of other scenarios what came of them last stays as it is. */
+/** Writes the results; other scenarios keep their last result. */
 export function recordResults(
   results: readonly RunResult[],
   scenarios: readonly Scenario[],
@@ -69,7 +69,7 @@ function lastOf(results: readonly RunResult[], date: Date, isLong: boolean): str
   return `${day}: ${verdict}${tried}${form}${measuresText(results)}`;
 }
 
-/** A row of numbers, or each. */
+/** Formats seeds as a range if they are consecutive, else as a list. */
 export function seedsText(seeds: readonly number[]): string {
   const sorted = seeds.toSorted((one, other) => one - other);
   const [first = 0] = sorted;
@@ -77,7 +77,7 @@ export function seedsText(seeds: readonly number[]): string {
   return isRow && sorted.length > 2 ? `${first}–${first + sorted.length - 1}` : sorted.join(', ');
 }
 
-/** The middle one of each figure. */
+/** Formats the median of each figure. */
 function measuresText(results: readonly RunResult[]): string {
   const all = results.flatMap(({ measures }) => measures);
   const texts = [...Map.groupBy(all, ({ name, unit }) => `${name}|${unit}`)].map(([key, own]) => {
@@ -91,7 +91,7 @@ function measuresText(results: readonly RunResult[]): string {
 export const rounded = (value: number): string =>
   Number.isInteger(value) ? String(value) : String(Number(value.toPrecision(value < 1_000 ? 3 : 4)));
 
-/** Of each row, what stands in the catalogue now. */
+/** Returns the last result of each row in the catalogue. */
 function lastResults(): Map<string, string> {
   if (!existsSync(path)) return new Map();
   const rows = readFileSync(path, 'utf8')

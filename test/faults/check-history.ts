@@ -1,4 +1,4 @@
-/** Checks the history of a run again: `node test/faults/check-history.ts FILE`. */
+/** Checks a recorded history again: `node test/faults/check-history.ts FILE`. */
 import { readFileSync } from 'node:fs';
 import { check } from './checker.ts';
 import { parseHistory } from './history-entry.ts';

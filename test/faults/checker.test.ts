@@ -1,3 +1,4 @@
+import { definedOnly } from '@postern/elicitation';
 import { describe, expect, it } from 'vitest';
 import { check } from './checker.ts';
 import { canaryOf, openHistory } from './history.ts';
@@ -7,7 +8,7 @@ const EL = 'el_one';
 const MCP = 'mcp:tracker';
 const REPLICAS = ['http://a', 'http://b'];
 
-/** A history that something is added to. Times are the order. */
+/** Builds a history. The order of the calls is the order in time. */
 function story() {
   let at = 0;
   const history = openHistory({ now: () => at });
@@ -33,13 +34,13 @@ function story() {
       return self.call(facts, elicitationId === undefined ? undefined : { http, elicitationId, status: 'pending' });
     },
     read(status: string, outcome?: string) {
-      const shown = { http: 200, elicitationId: EL, status, ...(outcome === undefined ? {} : { outcome }) };
+      const shown = { http: 200, elicitationId: EL, status, ...definedOnly({ outcome }) };
       return self.call({ who: MCP, op: 'read', elicitationId: EL }, shown);
     },
     event(status: string, p: { eventId?: string; elicitationId?: string; mcpServerId?: string } = {}) {
       const { eventId = `ev_${status}`, elicitationId = EL, mcpServerId = 'tracker' } = p;
-      const told = { eventId, elicitationId, mcpServerId, status, kind: 'confirmation' };
-      record({ who: `mcp:${mcpServerId}`, what: 'event', position: `${at}-0`, ...told });
+      const announcement = { eventId, elicitationId, mcpServerId, status, kind: 'confirmation' };
+      record({ who: `mcp:${mcpServerId}`, what: 'event', position: `${at}-0`, ...announcement });
       return self;
     },
     finals(status: string, p: { elicitationId?: string; http?: number } = {}) {
@@ -57,16 +58,16 @@ function story() {
   return self;
 }
 
-/** One elicitation from its issue to its end. */
+/** An elicitation from issue to completion. */
 const good = () =>
   story().channel().issue(EL).event('pending').read('active').event('completed').read('completed', 'x');
 
-describe('what holds', () => {
-  it('accepts an elicitation that was issued, completed and announced', () => {
+describe('histories without a violation', () => {
+  it('an issued, completed and announced elicitation passes', () => {
     expect(good().finals('completed').found()).toEqual([]);
   });
 
-  it('accepts repeats: of the issue, of announcements, of a redemption under its own name', () => {
+  it('repeats of the issue, of announcements and of a redemption under the same name pass', () => {
     const { record, ...rest } = good();
     rest.issue(EL).event('completed').event('completed');
     for (let n = 0; n < 2; n += 1) {
@@ -76,7 +77,7 @@ describe('what holds', () => {
     expect(rest.finals('completed').found()).toEqual([]);
   });
 
-  it('accepts a reading that began before the end was told', () => {
+  it('a stale read that began before the end was observed passes', () => {
     const own = good();
     const call = own.history.nextCall();
     const late = story().channel().issue(EL);
@@ -86,12 +87,12 @@ describe('what holds', () => {
     expect(late.finals('completed').found()).toEqual([]);
   });
 
-  it('accepts old news, and an issue whose answer was lost and that is announced', () => {
+  it('stale events and an announced issue whose response was lost pass', () => {
     const own = good().event('pending').finals('completed').issue(undefined, { key: 'lost' });
     expect(own.event('expired', { elicitationId: 'el_lost', eventId: 'ev_lost' }).found()).toEqual([]);
   });
 
-  it('accepts refusals: of strangers, of overload, of what is away', () => {
+  it('refusals of unauthorized callers, of overload and of unavailable dependencies pass', () => {
     const own = good().finals('completed');
     own.call({ who: 'mcp:files', op: 'read', elicitationId: EL }, { http: 404, code: 'not_found' });
     own.call({ who: 'person:bob', op: 'open', elicitationId: EL }, { http: 403, shown: false });
@@ -100,12 +101,12 @@ describe('what holds', () => {
   });
 });
 
-describe('I1: what was acknowledged reaches one end', () => {
-  it('nobody looked', () => expect(good().found()).toEqual(['I1']));
-  it('not over', () => {
+describe('I1: an acknowledged elicitation ends exactly once', () => {
+  it('the checker reports an elicitation without a final read', () => expect(good().found()).toEqual(['I1']));
+  it('the checker reports an elicitation that is still pending at the end', () => {
     expect(story().channel().issue(EL).finals('pending').found()).toEqual(['I1', 'I1']);
   });
-  it('gone in the end', () => {
+  it('the checker reports an elicitation that is missing at the end', () => {
     const own = story().issue(EL);
     for (const replica of REPLICAS)
       own.record({
@@ -115,11 +116,11 @@ describe('I1: what was acknowledged reaches one end', () => {
       });
     expect(own.found()).toEqual(['I1']);
   });
-  it('gone meanwhile', () => {
+  it('the checker reports an acknowledged elicitation that is temporarily missing', () => {
     const own = good().call({ who: MCP, op: 'read', elicitationId: EL }, { http: 404, code: 'not_found' });
     expect(own.finals('completed').found()).toEqual(['I1']);
   });
-  it('not read at one of the replicas', () => {
+  it('the checker reports an elicitation that one replica did not read at the end', () => {
     const own = good()
       .finals('completed')
       .issue('el_two')
@@ -136,7 +137,7 @@ describe('I1: what was acknowledged reaches one end', () => {
     own.record({ ...final, elicitationId: 'el_two' });
     expect(own.found()).toEqual(['I1']);
   });
-  it('one Idempotency-Key, two elicitations', () => {
+  it('the checker reports one Idempotency-Key that led to two elicitations', () => {
     const own = good()
       .finals('completed')
       .issue('el_two', { key: `key of ${EL}` });
@@ -145,20 +146,23 @@ describe('I1: what was acknowledged reaches one end', () => {
   });
 });
 
-describe('I2: an end never changes', () => {
-  it('another end', () => expect(good().read('declined').finals('completed').found()).toContain('I2'));
-  it('open again', () => expect(good().read('active').finals('completed').found()).toEqual(['I2']));
-  it('told as an event, and read as open', () => {
+describe('I2: a terminal status never changes', () => {
+  it('the checker reports a second terminal status', () =>
+    expect(good().read('declined').finals('completed').found()).toContain('I2'));
+  it('the checker reports an active status after the end', () =>
+    expect(good().read('active').finals('completed').found()).toEqual(['I2']));
+  it('the checker reports a pending read after a terminal event', () => {
     const own = story().channel().issue(EL).event('declined').read('pending');
     expect(own.finals('declined').found()).toEqual(['I2']);
   });
-  it('shown to the person, and read as open', () => {
+  it('the checker reports an active read after the page showed the end', () => {
     const own = story().channel().issue(EL).event('completed');
     own.call({ who: 'person:alice', op: 'open', elicitationId: EL }, { http: 200, status: 'completed', shown: true });
     expect(own.read('active').finals('completed').found()).toEqual(['I2']);
   });
-  it('another outcome', () => expect(good().read('completed', 'y').finals('completed').found()).toEqual(['I2']));
-  it('replicas disagree', () => {
+  it('the checker reports a changed outcome', () =>
+    expect(good().read('completed', 'y').finals('completed').found()).toEqual(['I2']));
+  it('the checker reports replicas that disagree at the end', () => {
     const own = good();
     for (const [nth, replica] of REPLICAS.entries())
       own.record({
@@ -169,39 +173,39 @@ describe('I2: an end never changes', () => {
   });
 });
 
-describe('I3: every end is announced, under one id, and nothing else', () => {
-  it('never', () => {
+describe('I3: every end is announced under one event id, and only issued elicitations are announced', () => {
+  it('the checker reports an end that is never announced', () => {
     expect(story().channel().issue(EL).read('declined').finals('declined').found()).toEqual(['I3']);
   });
-  it('on one channel only', () => {
+  it('the checker reports an end that is missing on one channel', () => {
     expect(good().channel('receiver:tracker').finals('completed').found()).toEqual(['I3']);
   });
-  it('to a receiver that refused it', () => {
+  it('the checker reports an end that the receiver only refused', () => {
     const own = good().channel('receiver:tracker').finals('completed');
-    const told = { mcpServerId: 'tracker', eventId: 'ev_completed', elicitationId: EL, kind: 'confirmation' };
-    own.record({ who: 'receiver:tracker', what: 'delivery', answered: 500, status: 'completed', ...told });
+    const announcement = { mcpServerId: 'tracker', eventId: 'ev_completed', elicitationId: EL, kind: 'confirmation' };
+    own.record({ who: 'receiver:tracker', what: 'delivery', answered: 500, status: 'completed', ...announcement });
     expect(own.found()).toEqual(['I3']);
   });
-  it('under two ids', () => {
+  it('the checker reports an end under two event ids', () => {
     expect(good().event('completed', { eventId: 'ev_other' }).finals('completed').found()).toEqual(['I3']);
   });
-  it('one id for two things', () => {
+  it('the checker reports one event id for two elicitations', () => {
     const own = good().finals('completed').issue('el_two').finals('expired', { elicitationId: 'el_two' });
     expect(own.event('expired', { elicitationId: 'el_two', eventId: 'ev_completed' }).found()).toEqual(['I3']);
   });
-  it('of something never issued', () => {
+  it('the checker reports an event of an elicitation that was never issued', () => {
     expect(good().event('pending', { elicitationId: 'el_x', eventId: 'ev_x' }).finals('completed').found()).toEqual([
       'I3',
     ]);
   });
-  it('of more than may have been issued', () => {
+  it('the checker reports more announced elicitations than issue requests', () => {
     const own = good().finals('completed').issue(undefined, { key: 'lost' });
     for (const n of [1, 2]) own.event('pending', { elicitationId: `el_x${n}`, eventId: `ev_x${n}` });
     expect(own.found()).toEqual(['I3']);
   });
 });
 
-describe('I4: once', () => {
+describe('I4: one approval, charge, redemption, token set and connection', () => {
   const set = (grantId: string, connectionId = 'conn_1', account = 'alice'): Observation => ({
     ...{ who: MCP, what: 'token_set', elicitationId: EL, connectionId, grantId },
     exchange: grantId,
@@ -229,9 +233,9 @@ describe('I4: once', () => {
     },
     { how: 'two token sets', entries: [issued('g1'), issued('g2'), set('g1'), set('g2')] },
     { how: 'two connections of one elicitation', entries: [issued('g1'), set('g1'), set('g1', 'conn_2')] },
-    { how: 'a token that nobody issued', entries: [set('g1')] },
+    { how: 'a token set that the provider did not issue', entries: [set('g1')] },
     {
-      how: 'two connections of one person',
+      how: 'two connections of one subject',
       entries: [
         {
           ...{ who: 'harness', what: 'connections', mcpServerId: 'tracker', subject: 'alice' },
@@ -239,19 +243,19 @@ describe('I4: once', () => {
         },
       ],
     },
-  ])('$how', ({ entries }) => {
+  ])('the checker reports $how', ({ entries }) => {
     const own = good().finals('completed');
     for (const entry of entries) own.record(entry);
     expect(own.found()).toEqual(['I4']);
   });
 
-  it('accepts tokens that were issued and never stored', () => {
+  it('issued tokens that were never stored pass', () => {
     const own = good().finals('completed');
     for (const entry of [issued('g1'), issued('g2'), set('g2'), set('g2')]) own.record(entry);
     expect(own.found()).toEqual([]);
   });
 
-  it('I6: the tokens of another account', () => {
+  it('I6: the checker reports tokens of another account', () => {
     const own = good().finals('completed');
     own.record(issued('g1'));
     own.record(set('g1', 'conn_1', 'bob'));
@@ -259,18 +263,18 @@ describe('I4: once', () => {
   });
 });
 
-describe('I5: no secret anywhere', () => {
+describe('I5: secrets stay inside', () => {
   const secret = canaryOf(1, 'typed');
 
   it.each<{ how: string; leak: (own: ReturnType<typeof story>) => unknown }>([
-    { how: 'in a log line', leak: own => own.history.scan('log', `{"msg":"typed ${secret}"}`) },
-    { how: 'inside a longer word', leak: own => own.history.scan('page', `value=x${secret}y`) },
+    { how: 'a secret in a log line', leak: own => own.history.scan('log', `{"msg":"typed ${secret}"}`) },
+    { how: 'a secret inside a longer word', leak: own => own.history.scan('page', `value=x${secret}y`) },
     {
-      how: 'in what was answered',
+      how: 'a secret in a response',
       leak: own => own.call({ who: MCP, op: 'read', elicitationId: EL }, { code: secret }),
     },
-    { how: 'as an id', leak: own => own.event('pending', { eventId: secret }) },
-  ])('$how', ({ leak }) => {
+    { how: 'a secret used as an id', leak: own => own.event('pending', { eventId: secret }) },
+  ])('the checker reports $how', ({ leak }) => {
     const own = good().finals('completed');
     own.history.secret('typed value', secret);
     leak(own);
@@ -278,7 +282,7 @@ describe('I5: no secret anywhere', () => {
     expect(JSON.stringify(own.history.entries)).not.toContain(secret);
   });
 
-  it('a token, which carries no mark', () => {
+  it('the checker reports a token, which carries no mark', () => {
     const own = good().finals('completed');
     own.history.secret('access token', 'k3jx0DGlWQa_7-Zpq81');
     own.history.scan('log', '"authorization":"Bearer k3jx0DGlWQa_7-Zpq81"');
@@ -286,8 +290,8 @@ describe('I5: no secret anywhere', () => {
   });
 });
 
-describe('I6: everybody among themselves', () => {
-  it('another MCP server reads', () => {
+describe('I6: no access to records of others', () => {
+  it('the checker reports a read by another MCP server', () => {
     const own = good().finals('completed');
     own.call(
       { who: 'mcp:files', op: 'read', elicitationId: EL },
@@ -295,38 +299,38 @@ describe('I6: everybody among themselves', () => {
     );
     expect(own.found()).toEqual(['I6']);
   });
-  it('another MCP server cancels', () => {
+  it('the checker reports a cancel by another MCP server', () => {
     const own = good().finals('completed');
     own.call({ who: 'mcp:files', op: 'cancel', elicitationId: EL }, { http: 200 });
     expect(own.found()).toEqual(['I6']);
   });
-  it('another MCP server is told', () => {
+  it('the checker reports an event in the feed of another MCP server', () => {
     expect(good().event('completed', { mcpServerId: 'files' }).finals('completed').found()).toContain('I6');
   });
-  it('another MCP server is called', () => {
+  it('the checker reports a webhook to another MCP server', () => {
     const own = good().finals('completed');
-    const told = { mcpServerId: 'files', eventId: 'ev_completed', elicitationId: EL, kind: 'confirmation' };
-    own.record({ who: 'receiver:files', what: 'delivery', answered: 204, status: 'completed', ...told });
+    const announcement = { mcpServerId: 'files', eventId: 'ev_completed', elicitationId: EL, kind: 'confirmation' };
+    own.record({ who: 'receiver:files', what: 'delivery', answered: 204, status: 'completed', ...announcement });
     expect(own.found()).toContain('I6');
   });
-  it.each(['open', 'accept', 'decline'] as const)('another person: %s', op => {
+  it.each(['open', 'accept', 'decline'] as const)('the checker reports that another person can %s', op => {
     const own = good().finals('completed');
     own.call({ who: 'person:bob', op, elicitationId: EL }, { http: op === 'open' ? 200 : 303, shown: true });
     expect(own.found()).toEqual(['I6']);
   });
 });
 
-describe('the rest', () => {
-  it('an internal error is nobody’s answer', () => {
+describe('contract, documented losses and parsing', () => {
+  it('the checker reports a response with HTTP 500', () => {
     const own = good().finals('completed');
     expect(own.call({ who: MCP, op: 'read', elicitationId: EL }, { http: 500 }).found()).toEqual(['contract']);
   });
-  it('documented losses are found and marked', () => {
+  it('the checker marks documented losses as tolerated', () => {
     const own = good();
     own.history.tolerate(['I1'], 'no append-only file');
     expect(check(own.history.entries)).toMatchObject([{ invariant: 'I1', tolerated: true }]);
   });
-  it('a history reads back as it was written', () => {
+  it('a parsed history equals the recorded one', () => {
     const { entries } = good().finals('completed').history;
     expect(parseHistory(entries.map(entry => JSON.stringify(entry)).join('\n'))).toEqual(entries);
   });

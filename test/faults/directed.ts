@@ -11,13 +11,13 @@ import type { Scenario } from './scenario.ts';
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const vitest = join(dirname(createRequire(import.meta.url).resolve('vitest/package.json')), 'vitest.mjs');
 
-/** The command that shows the same by hand. */
+/** The shell command that runs the same test. */
 export const commandOf = ({ file, test }: NonNullable<Scenario['directed']>): string =>
   `vitest run ${file} -t ${JSON.stringify(test)}`;
 
 const reportSchema = z.object({ numPassedTests: z.int() });
 
-/** Runs a directed test as a child. @returns what went wrong, if anything did; a test that does not exist is wrong as well */
+/** Runs a directed test as a child process. @returns the error, if any; a test that does not exist is an error */
 export async function runDirected({ file, test }: NonNullable<Scenario['directed']>): Promise<string | undefined> {
   const directory = await mkdtemp(join(tmpdir(), 'postern-directed-'));
   try {
@@ -33,7 +33,7 @@ export async function runDirected({ file, test }: NonNullable<Scenario['directed
   }
 }
 
-/** An item that a test of its own shows already, as an entry of the catalogue. */
+/** Adds an item that an existing test shows to the catalogue. */
 export function directed(item: string, name: string, directedTest: NonNullable<Scenario['directed']>): Scenario {
   return {
     ...{ item, name },

@@ -1,3 +1,4 @@
+import { definedOnly } from '@postern/elicitation';
 import type { GatewayConfigInput } from '@postern/gateway';
 import { type FaultProxy, startFaultProxy } from '@postern/testkit/fault-proxy';
 import { type GatewayProcess, type GatewayProcessOptions, startGatewayProcess } from '../support/gateway-process.ts';
@@ -7,49 +8,49 @@ import type { FaultRun } from './scenario.ts';
 import { startRecordedReceiver } from './traffic/recorded-receiver.ts';
 
 export interface FaultGatewayOptions extends Omit<GatewayProcessOptions, 'onLine'> {
-  /** Changes what this one is started with. */
+  /** Changes the configuration of this gateway. */
   readonly config?: (config: GatewayConfigInput) => GatewayConfigInput;
-  /** How often its supervisor starts it until it listens. Default 10: on a busy machine Redis may not answer a start in time. */
+  /** Maximum start attempts. Default 10: on a busy machine Redis may not respond to a start in time. */
   readonly startAttempts?: number;
-  /** A fault proxy between this gateway and its Redis, which then must have a URL. */
+  /** Puts a fault proxy between this gateway and Redis, which then needs a URL. */
   readonly hasRedisLink?: boolean;
 }
 
-/** A gateway process of a run, with what it says read for secrets. */
+/** A gateway process of a run. The harness searches its output for secrets. */
 export interface FaultGateway extends GatewayProcess {
   readonly name: string;
-  /** Lines that it printed in all its lives. */
+  /** All lines that it has printed, restarts included. */
   readonly lines: readonly string[];
   /** @throws TypeError without `hasRedisLink` */
   readonly redisLink: FaultProxy;
-  /** Kills it at once, without waiting for its end: for a moment that must not pass. */
+  /** Kills the process at once and does not wait for its exit: for a moment that must not pass. */
   strike(why: string): void;
-  /** When it has ended by being struck. */
+  /** Resolves when the process has exited after `strike`. */
   untilDead(): Promise<void>;
 }
 
-/** Redis, providers and webhook receivers, and the gateways that a scenario starts between them. */
+/** Redis, providers, webhook receivers, and the gateways that a scenario starts. */
 export interface FaultWorld {
   readonly world: World;
   readonly publicUrl: string;
-  /** What gateways are started with. */
+  /** Configuration of the gateways. */
   readonly config: GatewayConfigInput;
   readonly mcpServerIds: readonly string[];
   readonly people: readonly string[];
   readonly gateways: readonly FaultGateway[];
-  /** Starts another one. Ends with the run. */
+  /** Starts a gateway, which stops with the run. */
   startGateway(name: string, options?: FaultGatewayOptions): Promise<FaultGateway>;
 }
 
 export interface FaultWorldOptions extends Pick<WorldOptions, 'provider'> {
-  /** A Redis that the scenario runs itself. Default: a single one with an append-only file, which ends with the run. */
+  /** A Redis that the scenario runs itself. Default: a single Redis with an append-only file, which stops with the run. */
   readonly redis?: GatewayConfigInput['redis'];
-  /** Over what the gateways are configured with. */
+  /** Overrides of the gateway configuration. */
   readonly config?: Partial<GatewayConfigInput>;
-  /** How many persons there are. Default 24. */
+  /** Number of people. Default 24. */
   readonly people?: number;
-  /** Share of webhook deliveries that are answered 500 at first. Default 0.01. */
-  readonly receiverTrouble?: number;
+  /** Share of webhook deliveries that first get a 500. Default 0.01. */
+  readonly receiverFailureRate?: number;
   /** Default true. */
   readonly hasWebhooks?: boolean;
 }
@@ -68,7 +69,9 @@ export async function startFaultWorld(run: FaultRun, options: FaultWorldOptions 
     for (const id of mcpServerIds)
       receivers.set(
         id,
-        stack.use(await startRecordedReceiver(run, { mcpServerId: id, trouble: options.receiverTrouble ?? 0.01 })),
+        stack.use(
+          await startRecordedReceiver(run, { mcpServerId: id, failureRate: options.receiverFailureRate ?? 0.01 }),
+        ),
       );
   const webhooksOf = (id: string) => {
     const receiver = receivers.get(id);
@@ -82,7 +85,7 @@ export async function startFaultWorld(run: FaultRun, options: FaultWorldOptions 
       publicUrl: `http://localhost:${await freePort()}`,
       // The checker of the history searches for secrets itself.
       plantsLeaks: true,
-      // Nobody asks this address where the scenario has another Redis.
+      // A placeholder that is never contacted where the scenario has another Redis.
       ...(redis === undefined ? {} : { redisUrl: redis.url ?? 'redis://127.0.0.1:1' }),
       identityProvider: { users },
       provider: { users, ...options.provider },
@@ -90,7 +93,7 @@ export async function startFaultWorld(run: FaultRun, options: FaultWorldOptions 
       otherMcpServers: [{ id: 'files', name: 'File Store', limits, payment, webhooks: webhooksOf('files') }],
       config: () => ({
         limits: { pageRequestsPerMinute: PLENTY },
-        ...(redis === undefined ? {} : { redis }),
+        ...definedOnly({ redis }),
         ...options.config,
       }),
     }),
@@ -135,9 +138,10 @@ export async function startFaultWorld(run: FaultRun, options: FaultWorldOptions 
         return redisLink;
       },
       ended: () => gateway.ended(),
+      configure: next => gateway.configure(next),
       signal: name => gateway.signal(name),
       strike(why) {
-        // First, and at once: what is written down may take its time.
+        // Kill first: recording takes time.
         gateway.signal('SIGKILL');
         note(`killed: ${why}`);
       },
@@ -176,7 +180,7 @@ export async function startFaultWorld(run: FaultRun, options: FaultWorldOptions 
   };
 }
 
-/** As a supervisor does: what ends before it listens, for a Redis that did not answer in time, is started again. @throws with its last words */
+/** Restarts the process until it listens, as a supervisor does when Redis does not respond in time. @throws with its last output */
 async function supervised<T>(
   start: () => Promise<T>,
   p: {
@@ -214,7 +218,7 @@ function urlThrough(link: FaultProxy, config: GatewayConfigInput): string {
   return url.href;
 }
 
-/** A typed value of a run that must be found nowhere but where it was asked for. */
+/** Returns a secret to type during a run, which must not be found anywhere else. */
 export function plantedSecret(run: FaultRun, name: string): string {
   const value = canaryOf(run.seed, name);
   run.history.secret('typed value', value);

@@ -1,2 +1,2 @@
-/** Only turns a hang into a failure, in milliseconds. No outcome depends on it: a busy machine takes as long as it takes. */
+/** Turns a hang into a failure, in milliseconds. No outcome depends on it, however busy the machine is. */
 export const HANG_MS = 300_000;

@@ -24,15 +24,15 @@ afterAll(() => rm(directory, { recursive: true, force: true }));
 const scenario = (run: (run: FaultRun) => Promise<void>): Scenario => ({ item: 'X1', name: 'made up', run });
 const execute = (made: Scenario) => runScenario(made, { seed: 3, isLong: false, isTimed: true, directory });
 
-/** Acknowledged, and never looked at again. */
+/** Records an elicitation that is acknowledged and never read again. */
 function recordLoss({ history }: FaultRun): void {
   const call = history.nextCall();
   history.record({ who: 'mcp:tracker', what: 'request', call, op: 'issue', to: 'http://a' });
   history.record({ who: 'mcp:tracker', what: 'response', call, http: 201, elicitationId: 'el_one' });
 }
 
-describe('a run', () => {
-  it('that holds passes, with its figures, and leaves nothing behind', async () => {
+describe('a fault run', () => {
+  it('a run without violations passes with its figures and leaves no history', async () => {
     let path: string | undefined;
     const result = await execute(
       scenario(async run => {
@@ -44,7 +44,7 @@ describe('a run', () => {
     expect(existsSync(path ?? '')).toBe(false);
   });
 
-  it('that saw a violation fails, and its history and logs are kept', async () => {
+  it('a run with a violation fails and keeps its history and logs', async () => {
     const result = await execute(
       scenario(async run => {
         recordLoss(run);
@@ -57,17 +57,17 @@ describe('a run', () => {
     expect(readFileSync(path.replace('.jsonl', '.a.log'), 'utf8')).toBe('last words\n');
   });
 
-  it('whose losses are documented passes, and counts them', async () => {
+  it('a run with documented losses passes and counts them', async () => {
     const result = await execute(
       scenario(async run => {
         recordLoss(run);
-        run.history.tolerate(['I1'], 'nobody keeps anything here');
+        run.history.tolerate(['I1'], 'no record is kept here');
       }),
     );
     expect(result).toMatchObject({ outcome: 'passed', measures: [{ name: 'documented losses of I1', value: 1 }] });
   });
 
-  it('fails with what was thrown, and disposes what it has started all the same', async () => {
+  it('a run whose scenario throws fails with that error and disposes its resources', async () => {
     let isDisposed = false;
     const result = await execute(
       scenario(async run => {
@@ -81,14 +81,14 @@ describe('a run', () => {
     expect(isDisposed).toBe(true);
   });
 
-  it('that does not end fails', async () => {
+  it('a run that does not end fails', async () => {
     const endless = { ...scenario(() => new Promise(() => undefined)), timeoutMs: 1 };
     expect(await execute(endless)).toMatchObject({ outcome: 'failed' });
   });
 });
 
 describe('crash points', () => {
-  it.each(Object.entries(crashPoints))('%s is found by digest and by text', (_, { script }) => {
+  it.each(Object.entries(crashPoints))('crash point %s matches its script by digest and by text', (_, { script }) => {
     const { lua, digest } = scriptOf(script);
     expect(lua).not.toBe('');
     const isMeant = runsScript(script);
@@ -100,7 +100,7 @@ describe('crash points', () => {
 });
 
 describe('seeds', () => {
-  it('the same seed draws the same, whatever was drawn before from another source', () => {
+  it('a forked source draws the same values however much was drawn before', () => {
     const draw = (count: number) => {
       const random = seededRandom(7);
       for (let n = 0; n < count; n += 1) random.below(10);
@@ -111,7 +111,7 @@ describe('seeds', () => {
     expect(seededRandom(7).fork('a').below(1e9)).not.toBe(seededRandom(7).fork('b').below(1e9));
   });
 
-  it('are told shortly', () => {
+  it('seeds and figures are printed in a short form', () => {
     expect(seedsText([1, 2, 3, 4])).toBe('1–4');
     expect(seedsText([9, 2])).toBe('2, 9');
     expect(rounded(0.75812)).toBe('0.758');
@@ -119,12 +119,12 @@ describe('seeds', () => {
   });
 });
 
-it('every test that a scenario refers to is there', () => {
+it('every test that a scenario refers to exists', () => {
   const scenarios = [...processScenarios, ...redisScenarios, ...networkScenarios, ...loadScenarios];
   const referred = scenarios.flatMap(({ directed }) => directed ?? []);
   const missing = referred.filter(({ file, test }) => {
     const path = join(import.meta.dirname, '../..', file);
-    // The rest of a title may be filled in by a table.
+    // A test table may fill in the rest of a title.
     const [id = ''] = test.split(/[ :]/);
     return !existsSync(path) || !readFileSync(path, 'utf8').includes(id);
   });

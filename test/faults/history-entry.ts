@@ -17,7 +17,7 @@ export const operations = [
 export type Operation = (typeof operations)[number];
 
 const common = {
-  /** Milliseconds since the run began, by a clock that never goes back. */
+  /** Milliseconds since the start of the run, by a monotonic clock. */
   at: z.number(),
   /** `mcp:tracker`, `person:person-3`, `gateway:a`, `provider`, `harness`. */
   who: z.string(),
@@ -27,15 +27,15 @@ const fact = z.string();
 const request = z.strictObject({
   ...common,
   what: z.literal('request'),
-  /** By which its response is found. */
+  /** Connects a request with its response. */
   call: z.number(),
   op: z.enum(operations),
-  /** The address asked. */
+  /** The requested address. */
   to: z.string(),
   elicitationId: fact.optional(),
   idempotencyKey: fact.optional(),
   kind: fact.optional(),
-  /** The person an ask is for. */
+  /** The subject of an issued elicitation. */
   subject: fact.optional(),
   connectionId: fact.optional(),
 });
@@ -44,20 +44,20 @@ const response = z.strictObject({
   ...common,
   what: z.literal('response'),
   call: z.number(),
-  /** Absent: there was none. */
+  /** HTTP status. Absent: no response arrived. */
   http: z.number().optional(),
-  /** Of a refusal, or of the fault of the network. */
+  /** Of a refusal, or of a network error. */
   code: fact.optional(),
   elicitationId: fact.optional(),
-  /** Of the elicitation, as it was shown. */
+  /** Status of the elicitation in the response. */
   status: fact.optional(),
-  /** Digest of the outcome, as it was shown. */
+  /** Digest of the outcome in the response. */
   outcome: fact.optional(),
-  /** A page that shows what is asked, to whoever looks at it. */
+  /** The page shows the elicitation to this reader. */
   shown: z.boolean().optional(),
 });
 
-const told = {
+const announcement = {
   mcpServerId: fact,
   eventId: fact,
   elicitationId: fact,
@@ -65,31 +65,36 @@ const told = {
   status: fact,
 };
 
-const event = z.strictObject({ ...common, what: z.literal('event'), position: fact, ...told });
-const delivery = z.strictObject({ ...common, what: z.literal('delivery'), answered: z.number().optional(), ...told });
+const event = z.strictObject({ ...common, what: z.literal('event'), position: fact, ...announcement });
+const delivery = z.strictObject({
+  ...common,
+  what: z.literal('delivery'),
+  answered: z.number().optional(),
+  ...announcement,
+});
 
-/** From now on every end of an elicitation of this MCP server is to be announced on it: `events`, or whoever receives webhooks. */
+/** From now on every end of this MCP server's elicitations must appear on this channel: `events`, or a webhook receiver. */
 const channel = z.strictObject({ ...common, what: z.literal('channel'), mcpServerId: fact, channel: fact });
 
-/** The provider issued tokens for a code; once for each code. */
+/** The provider issued tokens for a code, recorded once per code. */
 const tokenIssued = z.strictObject({
   ...common,
   what: z.literal('token_issued'),
   grantId: fact,
   account: fact,
 });
-/** An access token was handed out, and this is what it grew from. */
+/** The gateway returned an access token, with its origin. */
 const tokenSet = z.strictObject({
   ...common,
   what: z.literal('token_set'),
   elicitationId: fact,
   connectionId: fact,
   grantId: fact,
-  /** The exchange of a code that it grew from; a provider may give the same grant for several. */
+  /** The code exchange that the token comes from. A provider may use the same grant for several. */
   exchange: fact,
-  /** Of whom the provider knows that grant to be. */
+  /** The account of the grant, according to the provider. */
   account: fact,
-  /** Of whom it should be. */
+  /** The account that it must be. */
   expectedAccount: fact,
 });
 const connections = z.strictObject({
@@ -102,10 +107,10 @@ const connections = z.strictObject({
 /** A recorded approval: a receipt, by its digest. */
 const approval = z.strictObject({ ...common, what: z.literal('approval'), elicitationId: fact, approval: fact });
 const charge = z.strictObject({ ...common, what: z.literal('charge'), elicitationId: fact, charge: fact });
-/** Somebody did what an elicitation lets be done once: redeemed it under this name. */
+/** A single-use operation: a redemption under this name. */
 const effect = z.strictObject({ ...common, what: z.literal('effect'), elicitationId: fact, effect: fact });
 const fault = z.strictObject({ ...common, what: z.literal('fault'), fault: fact, target: fact.optional() });
-/** How an elicitation stands when everything is over, as one replica reads it. */
+/** The final status of an elicitation, read from one replica. */
 const final = z.strictObject({
   ...common,
   what: z.literal('final'),
@@ -116,9 +121,9 @@ const final = z.strictObject({
   status: fact.optional(),
   outcome: fact.optional(),
 });
-/** A secret was found where none belongs. */
+/** A secret was found where it must not be. */
 const leak = z.strictObject({ ...common, what: z.literal('leak'), where: fact, secret: fact });
-/** A loss that the documents promise: counted, not failed. */
+/** A documented loss: counted, no failure. */
 const tolerated = z.strictObject({
   ...common,
   what: z.literal('tolerated'),
@@ -146,10 +151,10 @@ export const historyEntrySchema = z.discriminatedUnion('what', [
 
 export type HistoryEntry = z.infer<typeof historyEntrySchema>;
 export type EntryOf<W extends HistoryEntry['what']> = Extract<HistoryEntry, { what: W }>;
-/** Without the time, which the history adds. */
+/** An entry without the time, which the history adds. */
 export type Observation = HistoryEntry extends infer E ? (E extends HistoryEntry ? Omit<E, 'at'> : never) : never;
 
-/** @throws ZodError, SyntaxError when a line is none of a history */
+/** @throws ZodError, SyntaxError if a line is not a history entry */
 export function parseHistory(jsonLines: string): HistoryEntry[] {
   return jsonLines
     .split('\n')

@@ -3,37 +3,37 @@ import { closeSync, mkdirSync, openSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { HistoryEntry, Observation } from './history-entry.ts';
 
-/** Everything seen from outside in one run, in the order in which it was seen. Holds facts and ids, never a secret. */
+/** Everything observed from outside in one run, in order. Contains facts and ids, never a secret. */
 export interface History extends Disposable {
   readonly entries: readonly HistoryEntry[];
-  /** Where it lies as JSON lines. */
+  /** Path of the JSON lines file. */
   readonly path: string | undefined;
   record(observation: Observation): void;
-  /** Names a request; its response carries the same number. */
+  /** Returns a number for a request; its response carries the same number. */
   nextCall(): number;
-  /** From now on this value must not be seen in an observation or in anything handed to `scan`. */
+  /** Registers a secret. From now on no observation and no text passed to `scan` may contain it. */
   secret(kind: string, value: string): void;
-  /** Looks for secrets in what was shown, logged or stored. The text itself is not kept. */
+  /** Searches a response, log line or stored value for secrets. Does not keep the text. */
   scan(where: string, text: string): void;
-  /** A line that a process printed: looked through, and kept apart from the history for whoever has to find out why. */
+  /** Searches a line of process output for secrets and keeps it, outside the history, for analysis. */
   log(source: string, line: string): void;
-  /** By source. */
+  /** Process output by source. */
   readonly logs: ReadonlyMap<string, readonly string[]>;
-  /** Losses of these invariants are documented for what this run does; they are reported and do not fail it. */
+  /** Declares documented losses of these invariants: they are reported and do not fail the run. */
   tolerate(invariants: readonly string[], reason: string): void;
 }
 
-/** Shorter values would be found by chance. */
+/** Shorter values would produce false matches. */
 const MIN_SECRET = 12;
 
 /**
- * Secrets in running text, without comparing each with each. Most are runs of the URL-safe alphabet and are looked up as such; the
- * planted ones carry a mark, and are found inside longer runs as well.
+ * Finds secrets in text without comparing each secret with each position. Most secrets are runs of the URL-safe alphabet and are
+ * looked up as whole runs. Planted secrets carry a mark and are also found inside longer runs.
  */
 const RUNS = /[A-Za-z0-9_~-]{12,}/g;
 const PLANTED = /canary-[0-9a-f]{24}/g;
 
-/** A value that stands for a secret, and is found wherever it stands. The same for the same seed and name. */
+/** Returns a planted secret that can be found anywhere. Deterministic for seed and name. */
 export function canaryOf(seed: number, name: string): string {
   return `canary-${createHash('sha256').update(`${seed} ${name}`).digest('hex').slice(0, 24)}`;
 }
@@ -84,7 +84,7 @@ export function openHistory(options: { readonly path?: string; readonly now?: ()
     record(observation) {
       const found = secretsIn(JSON.stringify(observation));
       if (found.size === 0) return add(observation);
-      // What would repeat the secret is left out; that it was there stays.
+      // Record the leak without the entry that contains the secret.
       for (const secret of found) add({ who: observation.who, what: 'leak', where: observation.what, secret });
     },
     secret(kind, value) {

@@ -6,12 +6,12 @@ import { missingNeeds } from './needs.ts';
 import { runScenario } from './runner.ts';
 import type { Scenario } from './scenario.ts';
 
-/** The seed of CI. `POSTERN_FAULT_SEED` sets another. */
+/** The seed of CI. `POSTERN_FAULT_SEED` overrides it. */
 const SEED = Number(process.env['POSTERN_FAULT_SEED'] ?? 1);
 
 /**
- * The short scenarios of a group as tests, each under one seed. Those that a test of its own shows run there.
- * @param atOnce how many at the same time: most of them wait most of the time. Default 1.
+ * Defines the short scenarios of a group as tests, each with one seed. Directed scenarios are omitted: their own test runs anyway.
+ * @param atOnce number of concurrent scenarios, which mostly wait. Default 1.
  */
 export function itHolds(group: string, scenarios: readonly Scenario[], { atOnce = 1 } = {}): void {
   const turns = createTurns(atOnce);
@@ -19,7 +19,7 @@ export function itHolds(group: string, scenarios: readonly Scenario[], { atOnce 
     for (const scenario of scenarios) {
       const { item, name, needs = [], directed, length, timeoutMs = 2 * HANG_MS } = scenario;
       if (directed !== undefined || length === 'long') continue;
-      // The bound of the run is its own; here it also waits for its turn.
+      // The run has its own limit; this one includes waiting for a free slot.
       it(`${item}: ${name}`, { timeout: timeoutMs * scenarios.length }, async ({ skip, expect }) => {
         const missing = await missingNeeds(needs);
         if (missing.length > 0) skip(missing.join(', '));

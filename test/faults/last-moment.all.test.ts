@@ -1,5 +1,5 @@
 import { itHolds } from './in-vitest.ts';
 import { lastMoments } from './scenarios/redis/r11-last-moment.ts';
 
-// Alone, because these scenarios make the clock of this process wrong.
+// In a separate file because these scenarios change the clock of the process.
 itHolds('last moment', lastMoments);

@@ -1,8 +1,8 @@
 /**
- * `pnpm faults`: runs the fault catalogue. README.md says what is shown and how to read it.
+ * `pnpm faults`: runs the fault catalogue. README.md explains scenarios and results.
  *
- * `--long` also the long scenarios, every one under 20 seeds; `--only=P1,R4` some items; `--seed=N` one seed, the one that a failure
- * has printed; `--seeds=N` so many, from 1 on; `--out=DIR` where histories of failures go; `--record` writes CATALOGUE.md.
+ * `--long` adds the long scenarios and runs each with 20 seeds; `--only=P1,R4` selects items; `--seed=N` repeats one seed, as printed by
+ * a failure; `--seeds=N` runs seeds 1 to N; `--out=DIR` stores the histories of failures; `--record` writes CATALOGUE.md.
  */
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -51,7 +51,7 @@ endOnSignals();
 
 const results: RunResult[] = [];
 for (const scenario of chosen) {
-  // A directed test knows no seeds.
+  // A directed test has no seeds.
   for (const seed of scenario.directed === undefined ? seeds : seeds.slice(0, 1)) {
     const result = await runScenario(scenario, { seed, isLong: values.long, isTimed: true, directory });
     results.push(result);
@@ -63,7 +63,7 @@ for (const scenario of chosen) {
         `      history: ${result.historyPath}\n      again: pnpm faults --only=${scenario.item} --seed=${seed}`,
       );
   }
-  // One by one: whoever ends a run of hours keeps what it has shown.
+  // Print each result at once: an interrupted run of hours must not lose its results.
   if (values.record) recordResults(results, scenarios, { date: new Date(), isLong: values.long });
 }
 const counted = (outcome: RunResult['outcome']) => results.filter(result => result.outcome === outcome).length;

@@ -9,7 +9,7 @@ export const faketimeLibrary = (): string | undefined =>
 
 const unless = (isThere: boolean, reason: string) => (isThere ? undefined : reason);
 
-/** Why it cannot be had here, in words; undefined where it can. */
+/** Describes why this need cannot be met here; undefined if it can. */
 const checks: Record<Need, () => string | undefined | Promise<string | undefined>> = {
   namespaces: whyNoNamespaces,
   chromium: () =>
@@ -17,7 +17,7 @@ const checks: Record<Need, () => string | undefined | Promise<string | undefined
   faketime: () => unless(faketimeLibrary() !== undefined, 'the Debian package libfaketime is missing'),
 };
 
-/** Why what is needed cannot be had here, in words. */
+/** Describes which needs cannot be met here. */
 export async function missingNeeds(needs: readonly Need[]): Promise<string[]> {
   const reasons = await Promise.all(needs.map(need => checks[need]()));
   return reasons.filter(reason => reason !== undefined);

@@ -8,7 +8,7 @@ beforeAll(async () => {
 });
 afterAll(() => redis[Symbol.asyncDispose]());
 
-/** One of everything that may be there. */
+/** One key of each kind that is allowed. */
 beforeEach(async () => {
   await redis.ask('FLUSHALL');
   await redis.ask('HSET', 'postern:{7f}:el:Vn3', 'status', 'pending');
@@ -23,15 +23,15 @@ beforeEach(async () => {
   await redis.ask('HSET', 'postern:{wh.tracker.main}:deliveries:meta', 'version', '1');
 });
 
-it('takes nothing for an orphan that is in its place', async () => {
+it('reports no orphan among valid keys', async () => {
   expect(await orphanKeys(redis.url)).toEqual([]);
 });
 
 it.each([
-  { left: 'a name that nobody knows', command: ['SET', 'postern:{7f}:oops', '1'], key: 'postern:{7f}:oops' },
+  { left: 'a key with an unknown name', command: ['SET', 'postern:{7f}:oops', '1'], key: 'postern:{7f}:oops' },
   { left: 'a key outside any slot', command: ['SET', 'postern:oops', '1'], key: 'postern:oops' },
   {
-    left: 'a name that no endpoint has',
+    left: 'an endpoint key with an unknown name',
     command: ['SET', 'postern:{wh.tracker.main}:oops', '1'],
     key: 'postern:{wh.tracker.main}:oops',
   },
@@ -41,23 +41,27 @@ it.each([
     key: 'postern:{7f}:el:Vn3',
   },
   {
-    left: 'one that was charging',
+    left: 'the record of an ended charge',
     command: ['ZREM', 'postern:{7f}:held', 'ask2 el_7fPa1d'],
     key: 'postern:{7f}:el:Pa1d',
   },
   {
-    left: 'an ask without its elicitation',
+    left: 'an open entry without its elicitation',
     command: ['HSET', 'postern:{7f}:open', 'ask3', 'el_7fGone'],
     key: 'el_7fGone',
   },
-  { left: 'an end that is due of nothing', command: ['ZADD', 'postern:{7f}:due', '1', 'el_7fGone'], key: 'el_7fGone' },
   {
-    left: 'a hold on nothing',
+    left: 'a due entry without its elicitation',
+    command: ['ZADD', 'postern:{7f}:due', '1', 'el_7fGone'],
+    key: 'el_7fGone',
+  },
+  {
+    left: 'a held entry without its elicitation',
     command: ['ZADD', 'postern:{7f}:held', '1', 'ask3 el_7fGone'],
     key: 'el_7fGone',
   },
-  { left: 'a connection that is gone', command: ['DEL', 'postern:{7f}:cn:Qx0'], key: 'cn_7fQx0' },
-])('tells of $left', async ({ command, key }) => {
+  { left: 'an index entry of a deleted connection', command: ['DEL', 'postern:{7f}:cn:Qx0'], key: 'cn_7fQx0' },
+])('reports $left', async ({ command, key }) => {
   await redis.ask(...command);
   const [orphan, ...others] = await orphanKeys(redis.url);
   expect(orphan).toContain(key);

@@ -1,15 +1,15 @@
 import { createHash } from 'node:crypto';
 import { type Random, seeded } from '../support/seeded-random.ts';
 
-/** Numbers by seed, and further independent ones by name: who draws in parallel must not depend on who comes first. */
+/** Seeded random numbers. Fork a source by name for concurrent draws, so that results do not depend on their order. */
 export interface SeededRandom extends Random {
-  /** True in so many cases of one. */
+  /** True with this probability. */
   chance(share: number): boolean;
-  /** A whole number from `least` to `most`, both included. */
+  /** Returns an integer from `least` to `most`, inclusive. */
   between(least: number, most: number): number;
-  /** @throws TypeError when there is nothing to choose from */
+  /** @throws TypeError if the list is empty */
   pick<T>(list: readonly T[]): T;
-  /** Another source, the same for the same seed and name whatever was drawn here before. */
+  /** Returns an independent source. Deterministic for seed and name, regardless of earlier draws. */
   fork(name: string): SeededRandom;
 }
 

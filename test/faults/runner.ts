@@ -1,7 +1,8 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { check, type Violation } from './checker.ts';
+import { check } from './checker.ts';
+import type { Violation } from './checks/violation.ts';
 import { runDirected } from './directed.ts';
 import { HANG_MS } from './hang.ts';
 import { openHistory } from './history.ts';
@@ -19,11 +20,11 @@ export interface RunResult {
   readonly scenario: Scenario;
   readonly seed: number;
   readonly outcome: 'passed' | 'failed' | 'skipped';
-  /** Why it failed or was skipped. */
+  /** Reasons for failing or skipping. */
   readonly reasons: readonly string[];
   readonly measures: readonly Measure[];
   readonly seconds: number;
-  /** Where the history of a failure lies. */
+  /** Path of the history of a failed run. */
   readonly historyPath: string | undefined;
 }
 
@@ -31,13 +32,13 @@ export interface RunOptions {
   readonly seed: number;
   readonly isLong: boolean;
   readonly isTimed: boolean;
-  /** Where histories go; kept of failures only. */
+  /** Directory for histories; only those of failures are kept. */
   readonly directory: string;
 }
 
 const TIMEOUT_MS = 2 * HANG_MS;
 
-/** Runs one scenario under one seed, and checks what was seen. Does not throw for what fails. */
+/** Runs one scenario with one seed and checks its history. Returns failures instead of throwing. */
 export async function runScenario(
   scenario: Scenario,
   { seed, isLong, isTimed, directory }: RunOptions,
@@ -84,7 +85,7 @@ export async function runScenario(
   reasons.push(...violations.filter(({ tolerated }) => !tolerated).map(textOf));
   history[Symbol.dispose]();
   if (reasons.length > 0) {
-    // What the processes said, for whoever has to find out why.
+    // Process output, for analysis.
     for (const [source, lines] of history.logs)
       writeFileSync(`${path.slice(0, -'.jsonl'.length)}.${source}.log`, `${lines.join('\n')}\n`, { mode: 0o600 });
     return result('failed', reasons, path);
@@ -96,7 +97,7 @@ export async function runScenario(
 const textOf = ({ invariant, elicitationId, message }: Violation) =>
   `${invariant}${elicitationId === undefined ? '' : ` ${elicitationId}`}: ${message}`;
 
-/** The error itself, and what an aggregate of them holds. */
+/** Returns the error itself, or the members of an AggregateError. */
 function messagesOf(error: unknown): string[] {
   if (error instanceof AggregateError && error.errors.length > 0) return error.errors.slice(0, 5).flatMap(messagesOf);
   if (!(error instanceof Error)) return [String(error)];
@@ -104,7 +105,7 @@ function messagesOf(error: unknown): string[] {
   return [at === undefined ? error.message : `${error.message} (${at})`];
 }
 
-export function fileNameOf({ item, name }: Scenario): string {
+function fileNameOf({ item, name }: Scenario): string {
   return `${item}-${name}`
     .toLowerCase()
     .replace(/[^a-z0-9]+/g, '-')
@@ -115,9 +116,9 @@ export function fileNameOf({ item, name }: Scenario): string {
 async function bounded<T>(work: Promise<T>, ms: number): Promise<T> {
   const timer = new AbortController();
   const late = delay(ms, undefined, { signal: timer.signal }).then(() =>
-    Promise.reject(new Error(`not over after ${ms / 1000} s`)),
+    Promise.reject(new Error(`timed out after ${ms / 1000} s`)),
   );
-  // Whichever comes second is nobody's business any more.
+  // The loser of the race is ignored.
   late.catch(() => undefined);
   work.catch(() => undefined);
   try {

@@ -1,40 +1,40 @@
 import type { History } from './history.ts';
 import type { SeededRandom } from './random.ts';
 
-/** One item of the fault catalogue, or a part of one. */
+/** An item of the fault catalogue, or part of one. */
 export interface Scenario {
-  /** Of the catalogue, such as `P1` or `R4`. */
+  /** Id in the catalogue, such as `P1` or `R4`. */
   readonly item: string;
-  /** What breaks: "create: killed between the commit and the 201". */
+  /** The claim: "create: after a kill between the write to Redis and the 201, a retry returns the same elicitation". */
   readonly name: string;
-  /** Where these cannot be had the scenario is skipped, says so, and does not count as passed. */
+  /** Without these the scenario is skipped with a message and does not count as passed. */
   readonly needs?: readonly Need[];
-  /** Default `short`, which CI runs once. `long` ones run with `--long` only. */
+  /** Default `short`: runs once in CI. `long` scenarios need `--long`. */
   readonly length?: 'short' | 'long';
-  /** A directed test that shows the item already; `vitest run` runs it anyway, `pnpm faults` as a child. */
+  /** An existing test that shows the item. `vitest run` runs it anyway; `pnpm faults` runs it as a child. */
   readonly directed?: { readonly file: string; readonly test: string };
-  /** The bound of one run. Default ten minutes, which only turns a hang into a failure. */
+  /** Limit of one run. Default ten minutes, which only turns a hang into a failure. */
   readonly timeoutMs?: number;
-  /** @throws when something that only this item promises does not hold. The invariants are checked afterwards. */
+  /** @throws if a promise of this item does not hold. The runner checks the invariants afterwards. */
   run(run: FaultRun): Promise<void>;
 }
 
 export type Need = 'namespaces' | 'chromium' | 'faketime';
 
-/** One run of a scenario under one seed. */
+/** One run of a scenario with one seed. */
 export interface FaultRun {
   readonly seed: number;
-  /** `--long`: there is time for more of the same. */
+  /** `--long`: more repetitions. */
   readonly isLong: boolean;
   readonly random: SeededRandom;
   readonly history: History;
-  /** Disposed by the runner, whatever came of the run, before the history is checked. */
+  /** The runner disposes it before it checks the history, whatever the result of the run. */
   readonly stack: AsyncDisposableStack;
   /**
-   * Whether bounds of time are part of the outcome. `pnpm faults` is run on a machine that has nothing else to do; a test also runs
-   * beside other work, so it measures and does not judge.
+   * Whether time limits are asserted. `pnpm faults` runs on an otherwise idle machine. A test shares the machine with
+   * other work, so it only measures.
    */
   readonly isTimed: boolean;
-  /** A figure for the report. */
+  /** Records a figure for the report. */
   measure(name: string, value: number, unit: string): void;
 }

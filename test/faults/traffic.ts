@@ -12,43 +12,43 @@ import { type SettleOptions, settleHistory } from './traffic/settle.ts';
 
 export interface TrafficOptions {
   readonly world: FaultWorld;
-  /** Of the gateways that are asked, in any order. Default: those that the world has started. */
+  /** Addresses of the gateways, in any order. Default: all gateways of the world. */
   readonly addresses?: () => readonly string[];
-  /** Flows under way at once. Default 8. */
+  /** Concurrent flows. Default 8. */
   readonly concurrency?: number;
-  /** Ends by itself after so many flows. Default: none. */
+  /** Stops after this many flows. Default: no limit. */
   readonly flows?: number;
   /** Default: all. */
   readonly kinds?: readonly TrafficKind[];
   readonly shares?: Partial<FlowShares>;
-  /** How long a caller or a person waits for one answer. Default 15 s. */
+  /** How long a caller or user waits for one response. Default 15 s. */
   readonly timeoutMs?: number;
-  /** The longest pause that a caller makes before a repeat; whoever tells it to come later is given up. Default 2 s. */
+  /** Maximum pause of a caller before a retry. A longer Retry-After makes it give up. Default 2 s. */
   readonly patienceMs?: number;
-  /** Repeats of a caller, and reloads of a person. Default 30. */
+  /** Maximum retries of a caller and reloads of a user. Default 30. */
   readonly attempts?: number;
-  /** Default 60; 10 lets those who walk away leave ends by time. */
+  /** Default 60. With 10, abandoned elicitations expire during the run. */
   readonly ttlSeconds?: number;
-  /** Whether a listener per MCP server is connected. Default true. */
+  /** Whether each MCP server has a connected listener. Default true. */
   readonly listens?: boolean;
 }
 
-/** What goes on at a deployment while something breaks. */
+/** Simulated users and MCP servers at a deployment. */
 export interface Traffic {
   readonly caller: (mcpServerId: string) => Caller;
   readonly person: (n: number) => Person;
   readonly listeners: ReadonlyMap<string, Listening>;
-  /** Flows that have ended, in whatever way. */
+  /** Flows that have ended, with any result. */
   readonly ended: number;
-  /** Flows that were seen to complete. */
+  /** Flows that were observed to complete. */
   readonly completed: number;
-  /** Resolves when so many more flows than now have ended. @throws when they hang, and when the traffic itself broke */
+  /** Resolves when this many more flows have ended. @throws if they hang or if the traffic itself fails */
   more(flows: number): Promise<void>;
-  /** Begins nothing more; resolves when what was under way is over. @throws when the traffic itself broke */
+  /** Starts no more flows and resolves when all started ones have ended. @throws if the traffic itself fails */
   stop(): Promise<void>;
   /**
-   * Stops, waits until all gateways are ready and everything that was acknowledged has ended and been announced (or the bound is
-   * over, which the checker then tells), and writes down how each replica reads each elicitation.
+   * Stops, waits until all gateways are ready and every acknowledged elicitation has ended and is announced, and records how each
+   * replica reads each elicitation. After its limit it stops waiting, and the checker reports what is missing.
    */
   settle(options?: SettleOptions): Promise<void>;
 }
@@ -75,14 +75,14 @@ export async function startTraffic(run: FaultRun, options: TrafficOptions): Prom
     if (found === undefined) throw new TypeError(`there are ${people.length} people`);
     return found;
   };
-  if (people.length < concurrency + 1) throw new TypeError('more flows at once than there are people');
+  if (people.length < concurrency + 1) throw new TypeError('more concurrent flows than people');
   const listeners = new Map<string, Listening>();
   if (options.listens ?? true)
     for (const mcpServerId of world.mcpServerIds)
       listeners.set(mcpServerId, run.stack.use(await startListening(run, { mcpServerId, addresses })));
 
   const choices = run.random.fork('traffic');
-  // The last one is in nobody's way, and opens links that are not meant for them.
+  // The last person takes part in no other flow and opens links of other people.
   const free = people.slice(0, -1);
   const passerBy = people.at(-1) as Person;
   const failures: unknown[] = [];
@@ -115,7 +115,7 @@ export async function startTraffic(run: FaultRun, options: TrafficOptions): Prom
   const over = Promise.all(workers);
 
   const assertSound = () => {
-    if (failures.length > 0) throw new AggregateError(failures, `the traffic broke: ${String(failures[0])}`);
+    if (failures.length > 0) throw new AggregateError(failures, `the traffic failed: ${String(failures[0])}`);
   };
   async function stop(): Promise<void> {
     isStopping = true;
@@ -144,7 +144,7 @@ export async function startTraffic(run: FaultRun, options: TrafficOptions): Prom
       const isLate = await Promise.race([met.then(() => false), late, over.then(() => false)]);
       bound.abort();
       assertSound();
-      if (isLate) throw new Error(`${ended} flows in time, and ${goal} were to be`);
+      if (isLate) throw new Error(`${ended} flows in time instead of ${goal}`);
     },
     stop,
     async settle(settling = {}) {

@@ -6,7 +6,7 @@ const FILES = ['docker-compose.yml', 'infra/compose.ha.yml'];
 const { values, apiKey } = exampleValues('infra/.env.example');
 const filledIn = { ...values, ...exampleValues('infra/.env.ha.example').values };
 
-test('the commands in infra/.env.example make values of the documented form', () => {
+test('the commands in infra/.env.example print values of the documented format', () => {
   expect(values).toMatchObject({
     REDIS_PASSWORD: expect.stringMatching(/^[0-9a-f]{64}$/),
     ISSUE_TRACKER_API_KEY_HASH: expect.stringMatching(/^sha256:[0-9a-f]{64}$/),

@@ -22,7 +22,7 @@ export interface Container extends AsyncDisposable {
   run(command: readonly string[]): Promise<string>;
   /** Processes and threads that it consists of now. */
   countTasks(): number;
-  /** Sends SIGTERM. Resolves with how it ended. @throws when it lasts longer than the grace period */
+  /** Sends the stop signal of the image. Resolves with how it ended. @throws when it lasts longer than the grace period */
   stop(): Promise<{ readonly code: number | null; readonly signal: string | null }>;
 }
 
@@ -88,7 +88,7 @@ export async function startContainer(name: string, service: Service, options: Co
     run: command => runInside(inside, command),
     countTasks: () => countTasks(child.pid),
     async stop() {
-      child.kill('SIGTERM');
+      child.kill(image.stopSignal);
       const graceMs = Number.parseInt(service.stop_grace_period, 10) * 1_000;
       const late = setTimeout(endNow, graceMs);
       const began = performance.now();

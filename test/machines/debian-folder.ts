@@ -45,7 +45,7 @@ export async function runProgram(program: string, args: readonly string[]): Prom
  */
 export async function makeDebian(folder: string): Promise<void> {
   await runProgram('cp', ['--archive', await minimalDebian(), folder]);
-  // As the official images do: nobody needs the packages after a power failure.
+  // As the official images do: these packages need not survive a power failure.
   await writeFile(join(folder, 'etc/dpkg/dpkg.cfg.d/unsafe-io'), 'force-unsafe-io\n');
   // Debian's installer and container engines write this file; debootstrap alone does not.
   await writeFile(join(folder, 'etc/hosts'), '127.0.0.1 localhost\n::1 localhost\n');

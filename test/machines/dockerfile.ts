@@ -3,11 +3,12 @@ import { z } from 'zod';
 
 /** One instruction that changes the image or says how it runs. */
 export type Step =
-  | { readonly kind: 'env'; readonly values: Readonly<Record<string, string>> }
+  | { readonly kind: 'env' | 'label'; readonly values: Readonly<Record<string, string>> }
   | { readonly kind: 'workdir'; readonly path: string }
   | { readonly kind: 'copy'; readonly from?: string; readonly source: string; readonly target: string }
   | { readonly kind: 'run'; readonly command: string; readonly caches: readonly string[] }
   | { readonly kind: 'user'; readonly name: string }
+  | { readonly kind: 'stopsignal'; readonly signal: NodeJS.Signals }
   | { readonly kind: 'cmd'; readonly command: readonly string[] }
   | { readonly kind: 'healthcheck'; readonly command: readonly string[] }
   | { readonly kind: 'expose'; readonly port: number };
@@ -26,6 +27,7 @@ interface Instruction {
   readonly values: Readonly<Record<string, string>>;
 }
 
+const signal = z.literal(['SIGTERM', 'SIGINT', 'SIGQUIT']);
 const execForm = z.array(z.string()).min(1);
 
 /** Reads the instructions that our Dockerfile uses. @throws for every other instruction, flag or form */
@@ -72,6 +74,10 @@ function stepOf(instruction: Instruction): Step {
   switch (keyword) {
     case 'ENV':
       return { kind: 'env', values: instruction.values };
+    case 'LABEL':
+      return { kind: 'label', values: instruction.values };
+    case 'STOPSIGNAL':
+      return { kind: 'stopsignal', signal: signal.parse(text) };
     case 'WORKDIR':
       return { kind: 'workdir', path: text };
     case 'USER':

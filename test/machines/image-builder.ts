@@ -8,6 +8,8 @@ import { type Inside, runInside } from './inside.ts';
 export interface Image {
   readonly folder: string;
   readonly env: Readonly<Record<string, string>>;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly stopSignal: NodeJS.Signals;
   readonly workdir: string;
   readonly user: string;
   readonly command: readonly string[];
@@ -47,7 +49,10 @@ export function createBuilder(
 
   async function buildStage({ name, base, steps }: Stage): Promise<Image> {
     const folder = join(work, name);
-    let image: Image = { folder, env: {}, workdir: '/', user: 'root', command: [], healthcheck: [], ports: [] };
+    let image: Image = {
+      ...{ folder, env: {}, labels: {}, stopSignal: 'SIGTERM', workdir: '/', user: 'root' },
+      ...{ command: [], healthcheck: [], ports: [] },
+    };
     if (stages.some(stage => stage.name === base)) {
       const from = await build(base);
       await runProgram('cp', ['--archive', from.folder, folder]);
@@ -63,6 +68,10 @@ export function createBuilder(
     switch (step.kind) {
       case 'env':
         return { ...image, env: { ...image.env, ...step.values } };
+      case 'label':
+        return { ...image, labels: { ...image.labels, ...step.values } };
+      case 'stopsignal':
+        return { ...image, stopSignal: step.signal };
       case 'workdir': {
         const workdir = posix.resolve(image.workdir, step.path);
         await mkdir(join(image.folder, workdir), { recursive: true });
@@ -80,7 +89,7 @@ export function createBuilder(
         const from = step.from === undefined ? context : (await build(step.from)).folder;
         const target = join(image.folder, posix.resolve(image.workdir, step.target));
         await mkdir(target, { recursive: true });
-        // The content of a folder, owned by root whoever USER is.
+        // COPY takes the content of a folder; root owns it whatever USER is set.
         await runProgram('cp', ['--archive', '--no-preserve=ownership', `${join(from, step.source)}/.`, target]);
         return image;
       }

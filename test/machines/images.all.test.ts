@@ -3,9 +3,9 @@
  * in a minimal Debian with Node.js; the services run in folders, as the Compose files say. Node.js and Redis are those of the npm
  * package and of Debian, in the place of the official images.
  */
-import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';
@@ -62,6 +62,27 @@ describe.skipIf(reason !== undefined)(reason === undefined ? 'images' : `images 
     BUILD_MS,
   );
 
+  test(
+    'the image of the gateway has at most 60 MB beside Node.js, and no file that never runs',
+    async () => {
+      const { folder, labels, stopSignal } = await builder.build('gateway');
+      expect(labels).toMatchObject({ 'org.opencontainers.image.licenses': 'Apache-2.0' });
+      expect(stopSignal).toBe('SIGTERM');
+      const app = join(folder, 'app');
+      const files = (await readdir(app, { recursive: true, withFileTypes: true }))
+        .filter(entry => entry.isFile())
+        .map(entry => join(entry.parentPath, entry.name));
+      const sizes = await Promise.all(files.map(async file => (await stat(file)).size));
+      const megabytes = sizes.reduce((sum, size) => sum + size, 0) / 1e6;
+      console.info(`/app: ${megabytes.toFixed(1)} MB in ${files.length} files`);
+      expect(megabytes).toBeLessThan(60);
+      const idle =
+        /\.(?:[cm]?ts|map|md)$|\/(?:test|tests|examples)\/|pnpm-lock|\/(?:npm|pnpm|typescript|rolldown|@postern)\//;
+      expect(files.map(file => relative(app, file)).filter(file => idle.test(`/${file}`))).toEqual([]);
+    },
+    BUILD_MS,
+  );
+
   test.each([
     ['docker-compose.yml', ['docker-compose.yml'], values],
     [
@@ -107,8 +128,11 @@ describe.skipIf(reason !== undefined)(reason === undefined ? 'images' : `images 
         root: 'read-only',
         tmp: 'writable',
       });
-      const status = await gateway.run(['node', 'services/gateway/src/cli/postern.ts', 'vault', 'status']);
+      const status = await gateway.run(['postern', 'vault', 'status']);
       expect(status).toContain('key-1');
+      expect((await gateway.run(['sh', '-c', 'postern vault new-key --out - 2>/dev/null'])).trim()).toMatch(
+        /^[\w+/]{43}=$/,
+      );
       expect(gateway.countTasks()).toBeLessThan(services['gateway']?.pids_limit ?? 0);
       expect(await gateway.stop()).toEqual({ code: 0, signal: null });
     },

@@ -23,11 +23,20 @@ export async function makeRedisImage(folder: string): Promise<Image> {
   const { uid, gid } = await userOf(folder, 'redis');
   await mkdir(join(folder, 'data'));
   await chown(join(folder, 'data'), uid, gid);
-  return { folder, env: {}, workdir: '/data', user: 'root', command: [], healthcheck: [], ports: [6379] };
+  return {
+    ...{ folder, env: {}, labels: {}, stopSignal: 'SIGTERM', workdir: '/data', user: 'root' },
+    ...{ command: [], healthcheck: [], ports: [6379] },
+  };
 }
 
-async function install(folder: string, name: string): Promise<void> {
+/** A minimal Debian with the load balancers of Debian bookworm. */
+export async function makeBalancerImage(folder: string): Promise<void> {
+  await makeDebian(folder);
+  await install(folder, 'nginx', 'haproxy');
+}
+
+async function install(folder: string, ...names: readonly string[]): Promise<void> {
   const env = { ...clientEnvironment(), DEBIAN_FRONTEND: 'noninteractive' };
   await runInside({ folder, env }, ['apt-get', 'update', '-qq']);
-  await runInside({ folder, env }, ['apt-get', 'install', '-qq', '--no-install-recommends', name]);
+  await runInside({ folder, env }, ['apt-get', 'install', '-qq', '--no-install-recommends', ...names]);
 }

@@ -1,3 +1,4 @@
+import { definedOnly } from '@postern/elicitation';
 import { type AuthorizationAccepted, isElicitationPending, postern } from '@postern/mcp';
 import type { AnsweredRequest, AnsweringMachine, HonestAnswer } from '@postern/testkit/any-answer';
 import { z } from 'zod';
@@ -11,8 +12,8 @@ const json = (value: unknown, status = 200): HonestAnswer => ({
 });
 
 /**
- * Answers as a gateway whose user has connected the account when the elicitation is read.
- * @param connected resolves once the user has done it; until then only waiting reads find out. Default: long ago
+ * Responds like a gateway whose user has connected the account by the time of the read. @param connected resolves when
+ * the user has connected; until then only waiting reads return it. Default: already resolved
  */
 export function answerAsGateway(port: number, connected?: () => Promise<void>) {
   const outcome = { kind: 'authorization', connectionId: 'co-1', provider: 'forge', scopes: ['repo'] };
@@ -36,18 +37,20 @@ export function answerAsGateway(port: number, connected?: () => Promise<void>) {
 
 export interface GatedServer extends AsyncDisposable {
   readonly endpoint: McpEndpoint;
-  /** Errors outside any call. */
+  /** Errors outside of calls. */
   readonly background: readonly Error[];
 }
 
-/** An MCP server whose tool says what came of its question, or which error its handler got. Its gateway is the machine. */
+/**
+ * An MCP server whose tool returns its outcome, or the error that its handler got. The fault machine is its gateway.
+ */
 export async function startGatedServer(
   machine: AnsweringMachine,
   options: {
     readonly ownFetch?: typeof fetch | undefined;
     readonly timeoutMs: number;
     readonly holdMs?: number;
-    /** What the tool does with the connected account. */
+    /** The tool's use of the connected account. */
     readonly use?: (account: AuthorizationAccepted) => Promise<string>;
   },
 ): Promise<GatedServer> {
@@ -55,7 +58,7 @@ export async function startGatedServer(
   const background: Error[] = [];
   const gate = postern({
     ...{ url: `http://localhost:${machine.port}`, apiKey: 'pk_only-for-tests-0123456789-0123456789' },
-    ...{ timeoutMs, holdMs, ...(ownFetch === undefined ? {} : { fetch: ownFetch }) },
+    ...{ timeoutMs, holdMs, ...definedOnly({ fetch: ownFetch }) },
     onBackgroundError: error => void background.push(error),
   });
   const say = (text: string) => ({ content: [{ type: 'text' as const, text }] });

@@ -5,34 +5,33 @@ import { outboundClients } from './outbound-clients.ts';
 
 const root = new URL('../../', import.meta.url).pathname;
 
-/** They hand a request on to the `fetch` that they were given. */
+/** Files that pass a request on to an injected `fetch`. */
 const wrappers = [
   ...['upstream.ts', 'create-metrics.ts', 'observation.ts', 'traced.ts', 'bounded-text.ts', 'outbound-log.ts'],
-  // The one way out, the fetch of openid-client, and the processor's default without a gateway.
+  // The guarded fetch, the fetch of openid-client, and the processor's default without a gateway.
   ...[
     'outbound-agent.ts',
     'outbound-agent.ts 2',
-    'outbound-tunnel.ts',
     'outbound-fetch.ts',
     'outbound-fetch.ts 2',
     'deps.ts',
     'stripe-processor.ts',
   ],
-  // Makes the connections of `telemetry.ts`.
+  // Opens the connections of `telemetry.ts`.
   ...['export-agent.ts', 'export-agent.ts 2'],
   // Reads the certificate of the operator's Redis.
-  'tls-fault.ts',
+  'connect-redis.ts',
 ];
 
-/** Calls that have a fuzz test of their own instead of a row in the table. A second call in a file is named `file.ts 2`. */
+/** Calls with a separate fuzz test instead of a row in the table. The second call of a file is `file.ts 2`. */
 const elsewhere: Readonly<Record<string, readonly string[]>> = {
-  'packages/authorization/src/registration/deletion-answers.test.ts': ['registration-endpoint.ts'],
+  'packages/authorization/src/registration/registration-endpoint.test.ts': ['registration-endpoint.ts'],
   'test/outbound/mcp-server.test.ts': [
     ...['gateway-transport.ts', 'gateway-transport.ts 2', 'gateway-transport.ts 3', 'api-fetch.ts', 'receipt-keys.ts'],
   ],
 };
 
-/** Ways out of a process: `fetch` under any name, request functions of Node, libraries that send by themselves. */
+/** Outbound calls: `fetch` under any name, request functions of Node, and libraries that send requests. */
 const waysOut = [
   /(?<!function |async |import )\b(?:fetch|fetchImplementation|\w+Fetch)\((?!\s*\w+: )/g,
   /from 'undici'/g,
@@ -40,11 +39,11 @@ const waysOut = [
   /new OTLPTraceExporter\(/g,
   /\bcreateRemoteJWKSet\(/g,
 ];
-/** They make a `fetch` or look at the header `Sec-Fetch-Site`; neither sends anything. */
+/** These create a `fetch` or read the header `Sec-Fetch-Site`; neither sends a request. */
 const others =
-  /\b(createOutboundFetch|createApiFetch|aroundFetch|stripeFetch|tracedFetch|measuredFetch|boundedFetch|is\w*Fetch|observe\.fetch)\(/g;
+  /\b(createOutboundFetch|createApiFetch|wrapFetch|stripeFetch|tracedFetch|measuredFetch|boundedFetch|is\w*Fetch|observe\.fetch)\(/g;
 
-/** The calls of a file, each by its name: `file.ts`, `file.ts 2`, … */
+/** Names the calls of a file: `file.ts`, `file.ts 2`, … */
 function callsIn(file: string): readonly string[] {
   const code = readFileSync(`${root}${file}`, 'utf8')
     .replaceAll(/\/\*[\s\S]*?\*\/|\/\/.*/g, '')
@@ -53,9 +52,9 @@ function callsIn(file: string): readonly string[] {
   return Array.from({ length: count }, (_, at) => (at === 0 ? basename(file) : `${basename(file)} ${at + 1}`));
 }
 
-it('every call by which a package sends a request is driven by a server that answers anything', () => {
+it('every outbound call of a package is tested against a server with arbitrary responses', () => {
   const files = globSync(['services/gateway/src/**/*.ts', 'packages/!(testkit)/src/**/*.ts'], { cwd: root }).filter(
-    file => !/\.test\.ts$|-fixture\.ts$|\/testing\/|\/contract\/|page-server\.ts$/.test(file),
+    file => !/\.test\.ts$|\/testing\/|\/contract\//.test(file),
   );
   const calls = files.flatMap(callsIn);
   const named = new Set([

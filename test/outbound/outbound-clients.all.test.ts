@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, it } from 'vitest';
 import { outboundClients } from './outbound-clients.ts';
 import { answersBy, type OutboundPlay, startOutboundPlay } from './play-outbound.ts';
 
-/** Answers per client. */
+/** Number of responses per client. */
 const ANSWERS = Number(process.env['OUTBOUND_ANSWERS'] ?? 8);
 const SEED = Number(process.env['FUZZ_SEED'] ?? 2);
 const FLOODS = 2;
@@ -15,7 +15,7 @@ function rotated<T>(list: readonly T[], by: number): readonly T[] {
 
 const names = Object.entries(outboundClients).map(([name, client], at) => [name, at, client] as const);
 
-describe(`an outside party answers anything, at length (seed ${SEED})`, () => {
+describe(`an outside party sends arbitrary responses of any length (seed ${SEED})`, () => {
   let play: OutboundPlay;
   beforeAll(async () => {
     play = await startOutboundPlay();
@@ -24,7 +24,7 @@ describe(`an outside party answers anything, at length (seed ${SEED})`, () => {
 
   const answers = answersBy(SEED);
   it.each(names)(
-    '%s: takes a small part of a flood, and finishes with an honest answer',
+    '%s: the gateway reads a small part of a flood and completes with a valid response',
     { timeout: 300_000 },
     async (name, at) => {
       const unbounded = rotated(Object.entries(floods), at * FLOODS).slice(0, FLOODS);
@@ -33,7 +33,7 @@ describe(`an outside party answers anything, at length (seed ${SEED})`, () => {
   );
 });
 
-describe('an outside party stops in the middle of its answer', () => {
+describe('an outside party stops in the middle of its response', () => {
   let play: OutboundPlay;
   beforeAll(async () => {
     play = await startOutboundPlay({ endless: true });
@@ -41,12 +41,12 @@ describe('an outside party stops in the middle of its answer', () => {
   afterAll(() => play?.[Symbol.asyncDispose]());
 
   const endless = Object.entries(endlessAnswers);
-  // In the background a client has a deadline of its own, or only wants the status.
+  // A background client has its own timeout, or uses only the status.
   it.each(names.filter(([, , client]) => client.isInBackground === undefined))(
-    '%s: the gateway gives up at its deadline',
+    '%s: the gateway gives up after its timeout',
     { timeout: 300_000 },
     async (name, at) => {
-      // A challenge that does not come, and a body that is not read, are no failure: the answer is that there was none.
+      // A missing challenge, or an unread body, is not a failure: the result is that there was none.
       await play.run(name, rotated(endless, at), 1);
     },
   );

@@ -3,7 +3,7 @@ import { isShortRun } from '../support/run-size.ts';
 import { outboundClients } from './outbound-clients.ts';
 import { answersBy, type OutboundPlay, startOutboundPlay } from './play-outbound.ts';
 
-/** Answers per client. */
+/** Number of responses per client. */
 const ANSWERS = Number(process.env['OUTBOUND_ANSWERS'] ?? (isShortRun ? 1 : 4));
 const SEED = Number(process.env['FUZZ_SEED'] ?? 1);
 
@@ -13,10 +13,10 @@ beforeAll(async () => {
 });
 afterAll(() => play?.[Symbol.asyncDispose]());
 
-describe(`an outside party answers anything (seed ${SEED})`, () => {
+describe(`an outside party sends arbitrary responses (seed ${SEED})`, () => {
   const answers = answersBy(SEED);
   it.each(Object.keys(outboundClients).map((name, at) => [name, at] as const))(
-    '%s: the gateway reports an error, keeps running, and finishes with an honest answer',
+    '%s: the gateway reports an error, keeps running and completes with a valid response',
     async (name, at) => {
       const from = (at * ANSWERS) % answers.length;
       await play.run(name, [...answers.slice(from), ...answers], ANSWERS);

@@ -5,34 +5,34 @@ import { acceptWith, issueFor, paymentOf, visitorFor } from '../support/asks.ts'
 import { connected, connectionIdOf } from '../support/connections.ts';
 import { askForCode, endPollInterval } from '../support/device-page.ts';
 import { csrfTokenIn, type RawAnswer } from '../support/raw-browser.ts';
-import { endBackOff, untilNothingIsKept } from '../support/revocations.ts';
+import { endBackOff, untilNothingIsPending } from '../support/revocations.ts';
 import { ageAccessToken } from '../support/token-expiry.ts';
 import type { Answer } from '../support/world.ts';
 import type { OutboundWorld } from './outbound-world.ts';
 
-/** What a person or an MCP server got: an HTTP response of the gateway. */
+/** A response of the gateway to a user or an MCP server. */
 export type Seen = Pick<RawAnswer, 'status' | 'body'> | Answer<unknown>;
 
-/** One use of an outbound client, by a person and an MCP server of their own. */
+/** One use of an outbound client, with a new user and its own MCP server. */
 export interface Use {
-  /** Calls the client, whose server answers anything. @returns every response of the gateway on the way */
+  /** Triggers the client while its server sends arbitrary responses. @returns all responses of the gateway */
   damaged(): Promise<readonly Seen[]>;
-  /** The same with an honest server, from wherever the elicitation is by then. @throws when it does not end well */
+  /** Completes the use with an honest server, from the current status. @throws if that fails */
   honest(): Promise<void>;
 }
 
 export interface OutboundClient {
   readonly machine: keyof OutboundWorld['machines'];
   readonly matches: (request: AnsweredRequest) => boolean;
-  /** Files whose calls of `fetch` send these requests; see `outbound-calls.test.ts`. */
+  /** Files that send these requests; see `outbound-calls.test.ts`. */
   readonly calls: readonly string[];
-  /** Requests follow a while later: fewer answers are played. */
+  /** The requests are delayed, so fewer responses are played. */
   readonly isInBackground?: true;
-  /** Answers that mean what they say to this client. */
+  /** Responses that are valid for this client. */
   readonly excludes?: RegExp;
   /**
-   * Whether the gateway keeps a valid answer, so that the next use does not ask. `with next`: finishing reads what the next client
-   * is about, so both are finished together.
+   * Whether the gateway caches a valid response. `with next`: finishing also triggers the next client, so both are
+   * finished together.
    */
   readonly isKept?: true | 'with next';
   /** Prepares a use while all servers are honest. */
@@ -53,7 +53,7 @@ function assertStatus({ status }: Seen, expected: number): void {
   if (status !== expected) throw new Error(`the gateway answered ${status} instead of ${expected}`);
 }
 
-/** Signing in, with or without somebody at the identity provider. */
+/** Signs in, with or without a user at the identity provider. */
 async function signingIn({ stage, subject }: OutboundWorld): Promise<Use> {
   const user = subject();
   const { elicitationId } = await stage.ask(user);
@@ -68,7 +68,7 @@ async function signingIn({ stage, subject }: OutboundWorld): Promise<Use> {
   };
 }
 
-/** Connecting an account, from the button of the page to the connection. */
+/** Connects an account, from the button of the page to the connection. */
 const connecting = (provider: string, scopes: readonly string[]) => async (world: OutboundWorld) => {
   const { stage, subject } = world;
   const user = subject();
@@ -90,7 +90,7 @@ const connecting = (provider: string, scopes: readonly string[]) => async (world
       ];
     },
     async honest() {
-      // A damaged answer that was believed has connected the account already.
+      // The gateway has accepted a damaged response and already connected the account.
       if ((await stage.api.read(elicitationId)).body.status !== 'completed') {
         const callback = await raw.get(await raw.decideAtProvider(await raw.accept(elicitationId), 'alice'));
         assertStatus(callback, 303);
@@ -105,7 +105,7 @@ function destinationOf(page: RawAnswer): URL | undefined {
   return href === undefined ? undefined : new URL(href.replaceAll('&amp;', '&').replaceAll('&#38;', '&'));
 }
 
-/** @param until which part of the device flow is to come */
+/** @param until the part of the device flow to test */
 const byDevice = (until: 'code' | 'poll') => async (world: OutboundWorld) => {
   const { stage, subject } = world;
   const user = subject();
@@ -128,7 +128,7 @@ const byDevice = (until: 'code' | 'poll') => async (world: OutboundWorld) => {
     async honest() {
       const { status } = (await stage.api.read(elicitationId)).body;
       if (status === 'completed') return;
-      // What the answer has ended is begun again, as the page offers.
+      // Restarts an ended attempt, as the page offers.
       if (status === 'pending') await enter();
       await poll();
       if ((await stage.api.read(elicitationId)).body.status !== 'completed') {
@@ -140,7 +140,7 @@ const byDevice = (until: 'code' | 'poll') => async (world: OutboundWorld) => {
   } satisfies Use;
 };
 
-/** A token that is about to expire: a failed refresh is not waited for. */
+/** With a token close to expiry, the gateway does not wait for a failed refresh. */
 async function refreshing({ stage, subject }: OutboundWorld): Promise<Use> {
   const { connectionId } = await connected(stage, { user: subject() });
   await ageAccessToken(stage.redis.url, connectionId);
@@ -149,7 +149,7 @@ async function refreshing({ stage, subject }: OutboundWorld): Promise<Use> {
     damaged: async () => [await read()],
     async honest() {
       const { status, body } = await read();
-      // Where the answer has ended the grant, the user connects again.
+      // If the response has ended the grant, the user connects again.
       if (status !== 200 && body.code !== 'reauthorization_required') throw new Error(`not served: ${status}`);
     },
   };
@@ -161,7 +161,7 @@ async function revoking({ stage, subject }: OutboundWorld): Promise<Use> {
     damaged: async () => [await stage.api.remove(connectionId)],
     honest: async () => {
       await endBackOff(stage);
-      await untilNothingIsKept(stage);
+      await untilNothingIsPending(stage);
     },
   };
 }
@@ -208,14 +208,14 @@ const paying = (step: 'open' | 'status' | 'close') => async (world: OutboundWorl
       if (shown.body.includes(`${page}/charge`))
         await raw.post(`${page}/charge`, { form: { csrf_token: csrfTokenIn(shown) } });
       const { body } = await stage.api.read(elicitationId);
-      // A new session that asks for another sum is refused for good: nobody was ever sent there.
+      // The gateway fails the payment if a new session has another amount: no user was redirected to it.
       if (body.status === 'failed') return;
       const [session] = stripe.checkoutSessionsOf(elicitationId);
       if (session === undefined) throw new Error('no Checkout Session');
       stripe.pay(session.id);
       await raw.get(`${page}/charge`);
       const { status } = (await stage.api.read(elicitationId)).body;
-      // A session whose id was wrong in an answer that is otherwise valid stays unknown.
+      // After an otherwise valid response with a wrong id, the gateway does not know the session.
       if (status === 'active' && (await referenceOf(world, elicitationId)) !== session.id) return;
       if (status !== 'completed') throw new Error(`not completed: ${status}`);
     },
@@ -246,7 +246,7 @@ async function checkingCredential({ stage, subject }: OutboundWorld): Promise<Us
   };
 }
 
-/** @param path where something happens a while later, without anybody who waits for it */
+/** @param path of a delayed request that no caller waits for */
 const inTheBackground = (path: string) => async (world: OutboundWorld) => {
   const { stage, subject } = world;
   const cancelled = async (): Promise<Seen> => {
@@ -268,7 +268,7 @@ const inTheBackground = (path: string) => async (world: OutboundWorld) => {
 };
 
 /**
- * Every outbound client of the gateway. Rows that read something which is then cached come before the rows that need it.
+ * Every outbound client of the gateway. A client whose response is cached comes before the clients that use the cache.
  */
 export const outboundClients: Readonly<Record<string, OutboundClient>> = {
   'metadata of an identity provider': {
@@ -279,15 +279,15 @@ export const outboundClients: Readonly<Record<string, OutboundClient>> = {
   'key set of an identity provider': {
     isKept: true,
     ...{ machine: 'identity', matches: at('GET', '/jwks'), prepare: signingIn },
-    calls: ['oauth-configuration.ts'],
+    calls: ['oauth-client.ts'],
   },
   'token endpoint of an identity provider': {
     ...{ machine: 'identity', matches: at('POST', '/token'), prepare: signingIn },
-    calls: ['token-endpoint.ts'],
+    calls: ['token-response.ts'],
   },
   'userinfo of an identity provider': {
     ...{ machine: 'identity', matches: at('GET', '/me'), prepare: signingIn },
-    calls: ['oauth-configuration.ts'],
+    calls: ['oauth-client.ts'],
   },
   'metadata of the issuer of an access token': {
     isKept: 'with next',
@@ -307,7 +307,7 @@ export const outboundClients: Readonly<Record<string, OutboundClient>> = {
   'key set of a provider': {
     isKept: true,
     ...{ machine: 'forge', matches: at('GET', '/jwks'), prepare: connecting('forge', ['repo']) },
-    calls: ['oauth-configuration.ts'],
+    calls: ['oauth-client.ts'],
   },
   'pushed authorization request': {
     ...{ machine: 'forge', matches: at('POST', '/request'), prepare: connecting('forge', ['repo']) },
@@ -316,15 +316,15 @@ export const outboundClients: Readonly<Record<string, OutboundClient>> = {
   'code exchange at a provider': {
     machine: 'forge',
     matches: at('POST', '/token', 'authorization_code'),
-    ...{ prepare: connecting('forge', ['repo']), calls: ['token-endpoint.ts'] },
+    ...{ prepare: connecting('forge', ['repo']), calls: ['token-response.ts'] },
   },
   'userinfo of a provider': {
     ...{ machine: 'forge', matches: at('GET', '/me'), prepare: connecting('profile', ['repo']) },
-    calls: ['oauth-configuration.ts'],
+    calls: ['oauth-client.ts'],
   },
   'refresh at a provider': {
     ...{ machine: 'forge', matches: at('POST', '/token', 'refresh_token'), prepare: refreshing },
-    calls: ['token-endpoint.ts'],
+    calls: ['token-response.ts'],
   },
   'revocation at a provider': {
     ...{ machine: 'forge', matches: at('POST', '/token/revocation'), prepare: revoking },
@@ -332,11 +332,11 @@ export const outboundClients: Readonly<Record<string, OutboundClient>> = {
   },
   'device authorization': {
     ...{ machine: 'forge', matches: at('POST', '/device/auth'), prepare: byDevice('code') },
-    calls: ['device-authorization.ts'],
+    calls: ['device-flow.ts'],
   },
   'device poll': {
     ...{ machine: 'forge', matches: at('POST', '/token', DEVICE_GRANT), prepare: byDevice('poll') },
-    calls: ['token-endpoint.ts'],
+    calls: ['token-response.ts'],
   },
   'metadata of an authorization server': {
     isKept: true,
@@ -351,7 +351,7 @@ export const outboundClients: Readonly<Record<string, OutboundClient>> = {
   'challenge of a remote MCP server': {
     isKept: true,
     ...{ machine: 'others', matches: at('POST', '/mcp/remote-3'), prepare: connecting('remote-3', []) },
-    calls: ['resource-metadata-hint.ts'],
+    calls: ['protected-resource-metadata.ts'],
   },
   'metadata of a remote MCP server': {
     isKept: true,
@@ -360,22 +360,22 @@ export const outboundClients: Readonly<Record<string, OutboundClient>> = {
   },
   'a new charge': {
     ...{ machine: 'stripe', matches: at('POST', '/v1/checkout/sessions'), prepare: paying('open') },
-    calls: ['stripe-fetch.ts'],
+    calls: ['stripe-responses.ts'],
   },
   'the status of a charge': {
     ...{ machine: 'stripe', matches: ({ method }) => method === 'GET', prepare: paying('status') },
-    calls: ['stripe-fetch.ts'],
+    calls: ['stripe-responses.ts'],
   },
   'the end of a charge': {
     ...{ machine: 'stripe', matches: ({ path }) => path.endsWith('/expire'), prepare: paying('close') },
-    calls: ['stripe-fetch.ts'],
+    calls: ['stripe-responses.ts'],
   },
   'credential check': {
     ...{ machine: 'others', matches: at('GET', '/check'), prepare: checkingCredential },
     calls: ['credential-check.ts'],
   },
   'webhook delivery': {
-    // Such a receiver is disabled until an operator enables it.
+    // A 410 disables a receiver until an operator enables it.
     excludes: /\b410$/,
     isInBackground: true,
     ...{ machine: 'others', matches: at('POST', '/hooks'), prepare: inTheBackground('/hooks') },

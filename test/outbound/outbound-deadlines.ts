@@ -1,14 +1,14 @@
 import { vi } from 'vitest';
 
-/** Deadlines of requests, which pass when the test says so. */
+/** Timeouts of requests that fire under the control of the test. */
 export interface Deadlines extends Disposable {
-  /** Those that have begun pass a moment later, by when the client has seen the first bytes of its answer. */
+  /** Fires pending timeouts a moment later, after the client has received the first bytes of its response. */
   passSoon(): void;
 }
 
 const MOMENT_MS = 20;
 
-/** Takes the place of `AbortSignal.timeout` for deadlines of this length. */
+/** Replaces `AbortSignal.timeout` for timeouts of this length. */
 export function takeDeadlines(lengthMs: number): Deadlines {
   const original = AbortSignal.timeout.bind(AbortSignal);
   const begun: AbortController[] = [];
@@ -20,7 +20,7 @@ export function takeDeadlines(lengthMs: number): Deadlines {
   });
   return {
     passSoon() {
-      // Not those that begin meanwhile: a client may refuse the answer at once, and go on.
+      // Excludes timeouts that start meanwhile: a client may refuse the response at once and continue.
       const due = begun.splice(0);
       setTimeout(() => {
         for (const deadline of due) deadline.abort(new DOMException('timeout', 'TimeoutError'));

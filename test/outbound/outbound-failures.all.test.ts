@@ -11,8 +11,8 @@ afterAll(() => world?.[Symbol.asyncDispose]());
 
 const targets = ['identity_provider', 'provider', 'processor', 'credential_check', 'webhook'];
 
-describe('S78: whatever is asked outside, a failure is logged with whose, host and cause', () => {
-  // A collector of traces is no party of anybody's request, and a challenge that does not come is no failure.
+describe('S78: every failed outbound request is logged with its owner, host and cause', () => {
+  // Trace export belongs to no request, and a missing challenge is not a failure.
   const clients = Object.entries(outboundClients).filter(([name]) => !/^(?:trace export|challenge)/.test(name));
   it.each(clients)('%s answers 503', { timeout: 60_000 }, async (_name, client) => {
     const use = await client.prepare(world);
@@ -28,7 +28,7 @@ describe('S78: whatever is asked outside, a failure is logged with whose, host a
     expect(lines[0]).toMatchObject({
       host: expect.stringMatching(`^(localhost|127\\.0\\.0\\.1):${world.machines[client.machine].port}$`),
       name: expect.stringMatching(/\w/),
-      // An error of Stripe has another form.
+      // Errors of Stripe have another format.
       cause: client.machine === 'stripe' ? 'invalid_answer' : 'http_503',
       ...{ code: 'unavailable', status: 503, ms: expect.any(Number) },
     });

@@ -7,25 +7,28 @@ import { freePort, startWorld, type World } from '../support/world.ts';
 
 const AUDIENCE = 'http://localhost:7001/mcp';
 
-/** A gateway that reaches every outside party through a machine that can answer anything. */
+/** A gateway that reaches every outside party through a server that can send arbitrary responses. */
 export interface OutboundWorld extends AsyncDisposable {
   readonly stage: World;
   readonly stripe: FakeStripe;
   readonly remote: TestProvider;
-  /** The deadline of every request that the gateway sends on behalf of somebody who waits. */
+  /** The timeout of every request for which a caller waits. */
   readonly timeoutSeconds: number;
-  /** Before the identity provider, the provider `forge`, the authorization server of `remote`, and Stripe. */
+  /**
+   * Fault servers in front of the identity provider, the provider `forge`, the authorization server of `remote`, and
+   * Stripe.
+   */
   readonly machines: Readonly<Record<'identity' | 'forge' | 'remote' | 'stripe' | 'others', AnsweringMachine>>;
-  /** A user of the identity provider whom no use has had yet. */
+  /** Returns an unused user of the identity provider. */
   subject(): string;
-  /** An access token for an MCP server, by an identity provider at the machine `others`. */
+  /** An access token for an MCP server, issued by an identity provider at the server `others`. */
   accessTokenOf(subject: string): Promise<string>;
 }
 
-/** Providers that are remote MCP servers: what is learnt about one is kept, and clients are registered for each. */
+/** Providers that are remote MCP servers. The gateway caches their metadata and registers a client at each. */
 const remoteNames = ['remote-1', 'remote-2', 'remote-3', 'remote-4'];
 
-/** Many, because every use of a client has a person of its own. */
+/** Many users, because every use of a client needs a new one. */
 const PEOPLE = 20_000;
 
 const json = (value: unknown, status = 200, headers: Record<string, string> = {}) => ({
@@ -34,7 +37,7 @@ const json = (value: unknown, status = 200, headers: Record<string, string> = {}
   body: Buffer.from(JSON.stringify(value)),
 });
 
-/** Longer than any honest answer takes on a busy machine, and no other time limit has this length. */
+/** Longer than any honest response on a busy machine, and different from all other timeouts. */
 const timeoutSeconds = 19;
 
 export async function startOutboundWorld(): Promise<OutboundWorld> {

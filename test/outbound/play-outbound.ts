@@ -7,13 +7,13 @@ import { type OutboundClient, outboundClients, type Seen, type Use } from './out
 import { type Deadlines, takeDeadlines } from './outbound-deadlines.ts';
 import { type OutboundWorld, startOutboundWorld } from './outbound-world.ts';
 
-/** Stands in every text of a damaged answer, and may show up neither in a log nor in a response. */
+/** Occurs in every text of a damaged response, and must not occur in a log or in a response of the gateway. */
 export const CANARY = 'Canary-7Q2-Canary';
 
 export type NamedDamage = readonly [name: string, damage: Damage];
 
-/** A valid answer with one thing wrong, by a seed. */
-export function mutation(seed: number): NamedDamage {
+/** Returns a valid response with one seeded mutation. */
+function mutation(seed: number): NamedDamage {
   const damage: Damage = ({ status, body }) => {
     const text = String(body);
     if (!/^\s*[[{]/.test(text)) return whole(status, CANARY);
@@ -23,7 +23,7 @@ export function mutation(seed: number): NamedDamage {
   return [`mutation ${seed}`, damage];
 }
 
-/** The fixed answers in an order by the seed, with a mutation after each. */
+/** The fixed responses in a seeded order, with a mutation after each. */
 export function answersBy(seed: number): readonly NamedDamage[] {
   const random = seeded(seed);
   return Object.entries(anyAnswers(CANARY))
@@ -34,11 +34,13 @@ export function answersBy(seed: number): readonly NamedDamage[] {
 
 export interface OutboundPlay extends AsyncDisposable {
   readonly world: OutboundWorld;
-  /** Lets the server of a client answer so, and checks what becomes of the gateway and of those who use it. */
+  /** Makes the server of a client send these responses, and checks the gateway and its callers. */
   run(name: string, answers: Iterable<NamedDamage>, limit: number): Promise<void>;
 }
 
-/** @param options.endless every damaged answer is one without end, and the deadline of its request passes soon after it began */
+/**
+ * @param options.endless every damaged response is endless, and the timeout of its request fires soon after it started
+ */
 export async function startOutboundPlay(options: { readonly endless?: true } = {}): Promise<OutboundPlay> {
   const world = await startOutboundWorld();
   const deadlines: Deadlines | undefined = options.endless && takeDeadlines(world.timeoutSeconds * 1000);
@@ -72,7 +74,7 @@ export async function startOutboundPlay(options: { readonly endless?: true } = {
     async run(name, answers, limit) {
       const client = outboundClients[name];
       if (client === undefined) throw new TypeError(`no client ${name}`);
-      // An honest answer is kept, and then the server is not asked again: all damaged answers come first.
+      // The gateway caches an honest response and then sends no further request, so all damaged responses come first.
       const { excludes } = client;
       const isKeptAnswer = (answer: string) => client.isKept !== undefined && /^(honest, |mutation )/.test(answer);
       const fits = [...answers].filter(([answer]) => !isKeptAnswer(answer) && excludes?.test(answer) !== true);
@@ -96,7 +98,7 @@ export async function startOutboundPlay(options: { readonly endless?: true } = {
   };
 }
 
-/** What is wrong with a response of the gateway, if anything. */
+/** Describes the fault of a gateway response; undefined if it has none. */
 function faultIn({ status, body }: Seen): string | undefined {
   const text = typeof body === 'string' ? body : JSON.stringify(body ?? '');
   if (status === 500 || status > 503 || text.includes('internal_error')) return `${status} ${text.slice(0, 200)}`;

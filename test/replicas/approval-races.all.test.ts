@@ -7,7 +7,9 @@ import { acceptFormIn, createRawBrowser, type RawBrowser } from '../support/raw-
 import { seeded } from '../support/seeded-random.ts';
 import { type Api, createApi, keyOf, type PayingWorld, startWorld } from '../support/world.ts';
 
-/** `POSTERN_APPROVAL_ROUNDS=1000 POSTERN_APPROVAL_SEED=7 vitest run test/replicas/approval-races.all.test.ts` for the long run. */
+/**
+ * Long run: `POSTERN_APPROVAL_ROUNDS=1000 POSTERN_APPROVAL_SEED=7 vitest run test/replicas/approval-races.all.test.ts`.
+ */
 const ROUNDS = Number(process.env['POSTERN_APPROVAL_ROUNDS'] ?? 10);
 const SEED = Number(process.env['POSTERN_APPROVAL_SEED'] ?? 20_261_121);
 const APPROVALS = 50;
@@ -23,11 +25,11 @@ interface Person {
 interface Case {
   readonly kind: string;
   readonly ask: () => Omit<IssueElicitationInput, 'subject'>;
-  /** What is audited about it from beginning to end. */
+  /** Its expected audit events, sorted. */
   readonly moves: readonly string[];
-  /** What is typed for the nth approval: another thing each time. */
+  /** The values typed for the nth approval, different each time. */
   readonly typed?: (n: number) => Readonly<Record<string, string>>;
-  /** Whether what was redeemed is what was typed for the nth. */
+  /** Whether the redeemed result contains the values of the nth approval. */
   readonly isTyped?: (result: object, n: number) => boolean;
 }
 
@@ -139,13 +141,13 @@ async function playRound(round: number, below: (limit: number) => number): Promi
   const read = await all(REPLICAS, async n => (await pick(apis, n).read(elicitationId)).body);
   expect(read[0]?.status, where).toBe('completed');
   for (const body of read) expect(body, where).toEqual(read[0]);
-  // Whoever presses once more is told the same.
+  // A later approval gets the same response.
   const late = await pick(person.at, below(REPLICAS)).post(`${page}/accept`, {
     form: { ...form, ...typed?.(APPROVALS) },
   });
   expect(late.status, where).toBe(303);
 
-  // Two names, from everywhere: one of them has the result, every time the same; the other has nothing.
+  // Redeem under two names at all replicas: one name always gets the same result, the other never gets it.
   const names = [`a-${round}`, `b-${round}`];
   const redeemed = await all(REPLICAS * 4, n =>
     pick(apis, below(REPLICAS)).redeem(elicitationId, { 'idempotency-key': pick(names, n) }),
@@ -164,14 +166,14 @@ async function playRound(round: number, below: (limit: number) => number): Promi
     expect(nth[0], where).toBeLessThan(APPROVALS);
   }
 
-  // What a process writes comes through a pipe.
+  // Audit events of a process arrive asynchronously, through a pipe.
   const about = () => movesIn(audited().filter(line => line.includes(elicitationId)));
   await expect.poll(() => about().length, { timeout: ROUND_MS }).toBeGreaterThanOrEqual(moves.length);
   expect(about(), where).toEqual(moves);
 }
 
-describe(`L6, S37: ${APPROVALS} approvals of one elicitation at once, ${REPLICAS} processes`, () => {
-  it('exactly one counts in every round, and everybody gets the same result', {
+describe(`L6, S37: ${APPROVALS} concurrent approvals of one elicitation, ${REPLICAS} processes`, () => {
+  it('exactly one takes effect in every round, and all get the same result', {
     timeout: ROUNDS * ROUND_MS,
   }, async () => {
     const random = seeded(SEED);
@@ -180,7 +182,7 @@ describe(`L6, S37: ${APPROVALS} approvals of one elicitation at once, ${REPLICAS
     const payments = Math.floor((ROUNDS + 2) / cases.length);
     expect(world.stripe.charges).toHaveLength(payments);
     expect(world.stripe.checkoutSessions).toHaveLength(payments);
-    // Nothing was written about any of them later than it was looked for.
+    // No further audit events have arrived since.
     expect(movesIn(audited())).toEqual(rounds.flatMap(round => pick(cases, round).moves).sort());
   });
 });

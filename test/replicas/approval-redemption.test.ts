@@ -7,11 +7,11 @@ import { type AskedPerson, askPerson, movesOf, sessionOf } from '../support/paym
 import { createApi, keyOf, type PayingWorld, startWorld } from '../support/world.ts';
 
 const AT_ONCE = 50;
-/** Answers are kept for a day after the end. */
+/** Results are stored for a day after the end. */
 const RETENTION_SECONDS = 86_400;
 
 let world: PayingWorld;
-/** Before the second replica, as a load balancer; and between it and Redis. */
+/** Proxies in front of the second replica, as a load balancer, and between that replica and Redis. */
 let front: FaultProxy;
 let back: FaultProxy;
 const stack = new AsyncDisposableStack();
@@ -71,7 +71,7 @@ const redemptionsOf = ({ elicitationId }: AskedPerson) =>
   movesOf(world, elicitationId).filter(event => event === 'elicitation.redeemed').length;
 
 describe('T32, S38: a result is redeemed once', () => {
-  it.each(cases)('$kind: by fifty names at once over two replicas: one has it', async of => {
+  it.each(cases)('$kind: one of fifty concurrent keys over two replicas redeems it', async of => {
     const person = await answered(of);
     const { elicitationId } = person;
     const answers = await Promise.all(
@@ -82,7 +82,8 @@ describe('T32, S38: a result is redeemed once', () => {
     for (const { status, body } of answers)
       if (status !== 200) expect({ status, code: body.code }).toEqual({ status: 409, code: 'already_redeemed' });
     const [winner = 0] = winners;
-    // The same name again gets the same, at any replica; without a name it is another one each time.
+    // A repeat under the same name gets the same result at any replica; without a name each attempt counts as a new
+    // name.
     for (let n = 0; n < 4; n += 1) {
       const again = await at(n).redeem(elicitationId, named(`name-${winner}`));
       expect(again).toMatchObject({ status: 200, body: answers[winner]?.body ?? {} });
@@ -91,7 +92,7 @@ describe('T32, S38: a result is redeemed once', () => {
     expect(redemptionsOf(person)).toBe(1);
   });
 
-  it.each(cases)('$kind: an answer that got lost is given again to the same name, and to no other', async of => {
+  it.each(cases)('$kind: a lost response is repeated only for the same key', async of => {
     const person = await answered(of);
     const { elicitationId } = person;
     const lost = front.loseAnswerTo(`/${elicitationId}/redeem`, 'disconnect');
@@ -108,7 +109,7 @@ describe('T32, S38: a result is redeemed once', () => {
     expect(redemptionsOf(person)).toBe(1);
   });
 
-  it('R7: the answer of Redis got lost: redeemed once, audited once', async () => {
+  it('R7: a lost response of Redis leads to one redemption and one audit event', async () => {
     const person = await answered(cases[0]);
     const { elicitationId } = person;
     const name = 'mine';
@@ -116,7 +117,7 @@ describe('T32, S38: a result is redeemed once', () => {
     const first = at(1).redeem(elicitationId, named(name));
     await lost;
     const answer = await first;
-    // Sent again under its own name, or refused for now: the answer is never another one's.
+    // The retry returns the caller's own result or a temporary refusal, never another caller's result.
     expect([200, 503]).toContain(answer.status);
     const again = await at(0).redeem(elicitationId, named(name));
     expect(again.status).toBe(200);
@@ -124,7 +125,7 @@ describe('T32, S38: a result is redeemed once', () => {
     expect(redemptionsOf(person)).toBe(answer.status === 200 ? 1 : 0);
   });
 
-  it.each(cases)('$kind: when the time that it is kept is over there is nothing, under whatever name', async of => {
+  it.each(cases)('$kind: after its retention no key redeems it', async of => {
     const redeemed = await answered(of);
     const unredeemed = await answered(of);
     expect((await at(0).redeem(redeemed.elicitationId, named('mine'))).status).toBe(200);
@@ -139,7 +140,7 @@ describe('T32, S38: a result is redeemed once', () => {
         });
   });
 
-  it.each(cases)('$kind: another MCP server finds nothing, and takes nothing', async of => {
+  it.each(cases)('$kind: another MCP server gets 404 and redeems nothing', async of => {
     const { elicitationId } = await answered(of);
     const foreign = world.apiOf({ apiKey: keyOf('other') });
     expect(await foreign.redeem(elicitationId, named('mine'))).toMatchObject({
@@ -149,14 +150,14 @@ describe('T32, S38: a result is redeemed once', () => {
     expect((await at(0).redeem(elicitationId, named('mine'))).status).toBe(200);
   });
 
-  it('what cannot be delivered as it was asked for is not taken', async () => {
+  it('a result that cannot be delivered as requested is not redeemed', async () => {
     const { elicitationId } = await answered(cases[3]);
     const sealed = await at(0).redeem(elicitationId, named('mine'), { sealed: true });
     expect(sealed.body.code).toBe('encryption_key_not_registered');
     expect((await at(1).redeem(elicitationId, named('another'))).status).toBe(200);
   });
 
-  it.each(cases)('S40 $kind: before it is answered, and after it was declined, there is nothing', async ({ ask }) => {
+  it.each(cases)('S40 $kind: cannot be redeemed before it is completed or after it was declined', async ({ ask }) => {
     const person = await askPerson(world, ask());
     const nothing = { status: 409, body: { code: 'not_redeemable' } };
     expect(await at(0).redeem(person.elicitationId, named('mine'))).toMatchObject(nothing);

@@ -7,10 +7,11 @@ import { endRefreshLease, expireAccessToken, settleTokenSet } from '../support/t
 import { listenForWakeUp } from '../support/wake-up.ts';
 import { createApi, keyOf, startWorld, type World } from '../support/world.ts';
 
-// Killed right after a commit, or with a refresh token rotated and nothing stored: P6 and P9 of the fault catalogue.
+// P6 and P9 of the fault catalogue: kills right after a commit, or after the provider rotated a refresh token and
+// before it is stored.
 
 let world: World;
-/** The process that is killed, stopped and started again. The gateway of the world lives through everything. */
+/** The process that tests kill, stop and restart. The gateway of the world keeps running. */
 let victim: GatewayProcess;
 const stack = new AsyncDisposableStack();
 
@@ -31,7 +32,7 @@ const statusOf = (accessToken: string) => world.provider.tokens.statusOf(accessT
 const refreshRequests = () =>
   world.provider.requests('token').filter(({ form }) => form['grant_type'] === 'refresh_token').length;
 
-/** Once, when the provider has rotated and nobody has its answer yet. */
+/** Runs the hook once, after the provider has rotated the token and before its response arrives. */
 function whenRotated(hook: () => Promise<void> | void): void {
   world.provider.onRefresh(async () => {
     world.provider.onRefresh(undefined);
@@ -39,18 +40,18 @@ function whenRotated(hook: () => Promise<void> | void): void {
   });
 }
 
-/** A person whose access token is over. */
+/** A user whose access token has expired. */
 async function personInNeed(mode: RefreshTokenMode) {
   world.provider.switches.refreshTokens = mode;
   const person = await connectPerson(world);
   const first = await person.token();
   await expireAccessToken(world.redis.url, person.connectionId);
-  /** What the provider knows of the grant. */
+  /** The grant according to the provider. */
   const grant = () => world.provider.tokens.grantOf(first.accessToken);
   return { person, first, grant };
 }
 
-/** Asked again, the person is told why, agrees, and has a connection that works. */
+/** The next elicitation shows the reason; after the user agrees, the connection works. */
 async function expectReconnects(person: ConnectedPerson): Promise<void> {
   expect((await person.listed())?.status).toBe('reauthorization_required');
   const { elicitationId, page } = await person.askedAgain();
@@ -60,7 +61,7 @@ async function expectReconnects(person: ConnectedPerson): Promise<void> {
 }
 
 describe('killed right after the new tokens were stored', () => {
-  it('another replica hands them out and asks nobody', async () => {
+  it('another replica returns them without a refresh', async () => {
     const { person, first, grant } = await personInNeed('rotate-strict');
     const { woken } = await listenForWakeUp(world.redis.url, person.connectionId);
     const answered = atVictim()
@@ -77,8 +78,11 @@ describe('killed right after the new tokens were stored', () => {
   });
 });
 
-describe('T10: stopped for longer than the lease, and going on', () => {
-  /** One process is stopped with the provider's answer before it; the other one asks when the lease is over. */
+describe('T10: a process stopped for longer than the lease', () => {
+  /**
+   * One process is stopped before it reads the provider's response; the other one asks the provider after the lease has
+   * expired.
+   */
   async function stoppedInRefresh(mode: RefreshTokenMode) {
     const need = await personInNeed(mode);
     whenRotated(() => victim.suspend());
@@ -90,7 +94,7 @@ describe('T10: stopped for longer than the lease, and going on', () => {
     return { ...need, other, late: await late };
   }
 
-  it('a provider with grace: both hand out the same token, the provider has rotated once', async () => {
+  it('a provider with a grace period rotates once, and both replicas return the same token', async () => {
     const { person, first, grant, other, late } = await stoppedInRefresh('rotate-grace');
     expect(other.body.generation).toBe(first.generation + 1);
     expect(late.body).toEqual(other.body);
@@ -99,12 +103,13 @@ describe('T10: stopped for longer than the lease, and going on', () => {
     expect(grant()).toMatchObject({ status: 'live', rotations: 1, graceAnswers: 1, reuses: 0 });
   });
 
-  it('a provider without has ended the grant: whoever still gets a token learns it with the first report', async () => {
+  it('a provider without a grace period revokes the grant, and the first rejected token reports it', async () => {
     const { person, grant, other, late } = await stoppedInRefresh('rotate-strict');
-    // Seen by the provider: one rotation, one use of the old refresh token, the end of the family.
+    // The provider sees one rotation and one use of the old refresh token, and then revokes the token family.
     expect(grant()).toMatchObject({ status: 'revoked', rotations: 1, reuses: 1 });
     expect(other).toMatchObject({ status: 409, body: { code: 'reauthorization_required' } });
-    // The late answer is stored where it got through: a provider that only refuses would have left it good.
+    // The late response is stored if its request succeeded: a provider that only rejects reuse would have kept the new
+    // token valid.
     if (late.status === 200) {
       await settleTokenSet(world.redis.url, person.connectionId);
       const rejectedGeneration = late.body.generation;
@@ -116,10 +121,10 @@ describe('T10: stopped for longer than the lease, and going on', () => {
   });
 });
 
-describe('Redis away in a refresh', () => {
+describe('Redis down during a refresh', () => {
   const redis = () => {
     const { server } = world.redis;
-    if (server === undefined) throw new Error('this world has no Redis of its own');
+    if (server === undefined) throw new Error('this world has no private Redis');
     return server;
   };
   const readiness = async () => (await fetch(`${world.gateways[0]?.address}/readyz`)).status;
@@ -128,22 +133,25 @@ describe('Redis away in a refresh', () => {
   it.each([
     { how: 'killed', away: () => redis().kill(), back: () => redis().restart() },
     { how: 'frozen', away: async () => redis().suspend(), back: async () => redis().resume() },
-  ])('T10: $how between the answer of the provider and the store: kept, because storing is tried again', async p => {
-    const { person, first, grant } = await personInNeed('rotate-strict');
-    whenRotated(p.away);
-    const call = person.token();
-    await expect.poll(() => grant()?.refreshes.at(-1)?.answer).toBe('sent');
-    await expect.poll(readiness).toBe(503);
-    await p.back();
-    const token = await call;
-    expect(token.generation).toBe(first.generation + 1);
-    expect(statusOf(token.accessToken)).toBe('current');
-    expect(grant()).toMatchObject({ status: 'live', rotations: 1, reuses: 0 });
-    await untilReady();
-    expect(await person.token()).toEqual(token);
-  });
+  ])(
+    'T10: $how between the provider’s response and the store: the tokens are kept, because the gateway retries the write',
+    async p => {
+      const { person, first, grant } = await personInNeed('rotate-strict');
+      whenRotated(p.away);
+      const call = person.token();
+      await expect.poll(() => grant()?.refreshes.at(-1)?.answer).toBe('sent');
+      await expect.poll(readiness).toBe(503);
+      await p.back();
+      const token = await call;
+      expect(token.generation).toBe(first.generation + 1);
+      expect(statusOf(token.accessToken)).toBe('current');
+      expect(grant()).toMatchObject({ status: 'live', rotations: 1, reuses: 0 });
+      await untilReady();
+      expect(await person.token()).toEqual(token);
+    },
+  );
 
-  it('R1: a restart forgets neither who is asking nor that the provider is in trouble', async () => {
+  it('R1: a restart of Redis keeps the refresh lease and the back-off from the provider', async () => {
     const { person } = await personInNeed('rotate-strict');
     const { connections } = world.gateways[0]?.deps.stores ?? {};
     const id = parseConnectionId(person.connectionId);
@@ -162,7 +170,7 @@ describe('Redis away in a refresh', () => {
     await connections.postponeRefresh({ current, holder: 'one', delayMs: 60_000 });
     await restart();
     expect((await begin('another')).result).toBe('postponed');
-    // So nobody asks the provider, and nobody gets the token that is over.
+    // So the gateway neither calls the provider nor returns the expired token.
     expect(await person.refusal()).toMatchObject({ status: 502, code: 'upstream_unavailable' });
     expect(refreshRequests()).toBe(0);
   });

@@ -7,7 +7,7 @@ import { createMovingBrowser } from '../support/moving-browser.ts';
 import { elicitationIdOf } from '../support/person-at-gateway.ts';
 import { startWorld, type World } from '../support/world.ts';
 
-/** The replica that the MCP server talks to, and the one that gets the provider's answer. */
+/** The replica that the MCP server calls, and the one that gets the OAuth callback. */
 const WAITER = 1;
 const CALLBACK = 0;
 
@@ -23,7 +23,7 @@ async function endpointAt(replica: number, options: GatedEndpointOptions = {}): 
   return stack.use(await startGatedEndpoint(world, { gatewayUrl, ...options }));
 }
 
-/** Accepts on one replica, reads the leaving page on the other, and comes back to the first. */
+/** Accepts on one replica, reads the leaving page on the other, and returns to the first. */
 async function finish(elicitationId: string, user: string): Promise<void> {
   const browser = createMovingBrowser({
     addresses: world.gateways.map(({ address }) => address),
@@ -38,7 +38,7 @@ async function finish(elicitationId: string, user: string): Promise<void> {
   expect((await browser.at(CALLBACK).get(answer)).status).toBe(303);
 }
 
-// The MCP server waits up to 45 seconds: one that is not woken up from the other replica runs into this.
+// The MCP server waits up to 45 seconds, so a missed wake-up from the other replica exceeds this limit.
 describe('the callback on one replica of the gateway, the waiter on the other', () => {
   it('2026-07-28: the held retry answers', async () => {
     const endpoint = await endpointAt(WAITER);
@@ -69,7 +69,7 @@ describe('the callback on one replica of the gateway, the waiter on the other', 
     expect(host.completions).toEqual([elicitationId]);
   });
 
-  it('2025-11-25, −32042: the completion notice comes and the call that is made again goes on', async () => {
+  it('2025-11-25, −32042: the completion notice arrives and the repeated call succeeds', async () => {
     const endpoint = await endpointAt(WAITER);
     const subject = world.subject();
     await using host = await connectLegacyHost(endpoint.url, { subject });
@@ -82,14 +82,14 @@ describe('the callback on one replica of the gateway, the waiter on the other', 
   });
 });
 
-describe('two replicas of an MCP server, each with a gateway of its own', () => {
+describe('two replicas of an MCP server, each with its own gateway', () => {
   const old = { kid: 'old', key: new Uint8Array(randomBytes(32)) };
   const rotated = { kid: 'new', key: new Uint8Array(randomBytes(32)) };
 
   it.each([
     ['the key that both derive from the API key', undefined, undefined],
     ['a key that one of them has already rotated', { stateKeys: [old] }, { stateKeys: [rotated, old] }],
-  ])('2026-07-28: the retry lands on the other one and continues, with %s', async (_name, here, there) => {
+  ])('2026-07-28: the retry continues at the other replica, with %s', async (_name, here, there) => {
     const first = await endpointAt(0, here === undefined ? {} : { postern: here });
     const second = await endpointAt(1, there === undefined ? {} : { postern: there });
     const subject = world.subject();
@@ -108,7 +108,7 @@ describe('two replicas of an MCP server, each with a gateway of its own', () => 
     expect((await modernCall(first.url, retry)).text).toBe('accept alice');
   });
 
-  it('2026-07-28: a state-only round of one is continued by the other', async () => {
+  it('2026-07-28: one replica continues a state-only round of the other', async () => {
     const [first, second] = await Promise.all([0, 1].map(replica => endpointAt(replica, { postern: { holdMs: 0 } })));
     if (first === undefined || second === undefined) throw new Error('two endpoints were started');
     const subject = world.subject();
@@ -125,13 +125,13 @@ describe('two replicas of an MCP server, each with a gateway of its own', () => 
     expect((await modernCall(first.url, { tool: 'connect', subject, requestState })).text).toBe('accept alice');
   });
 
-  it('2025-11-25: notice in the session of one, the call made again in a session of the other', async () => {
+  it('2025-11-25: the notice arrives in one replica’s session, and the repeated call succeeds at the other', async () => {
     const [first, second] = await Promise.all([endpointAt(0), endpointAt(1)]);
     const subject = world.subject();
     await using asking = await connectLegacyHost(first.url, { subject });
     await using other = await connectLegacyHost(second.url, { subject });
     const { elicitationId } = elicitationOf(await asking.call('connect'));
-    // The same ask elsewhere is the same elicitation, and that session was told of it as well.
+    // The same ask at the other replica joins the elicitation, whose id that session has received as well.
     expect(elicitationOf(await other.call('connect')).elicitationId).toBe(elicitationId);
     await finish(elicitationId, subject);
     await Promise.all([asking.untilCompleted(1), other.untilCompleted(1)]);

@@ -6,7 +6,7 @@ import { type LastingListener, listenLastingly } from '../support/lasting-listen
 import { askFor, createApi, keyOf, startWorld, type World } from '../support/world.ts';
 
 let world: World;
-/** The replica that carries events, and the one that is to follow it. That of the world serves only. */
+/** The replica that relays events, and its successor. The replica of the world only serves requests. */
 let relaying: GatewayProcess;
 let next: GatewayProcess;
 let running = new AsyncDisposableStack();
@@ -25,7 +25,7 @@ beforeAll(async () => {
 beforeEach(async () => {
   running = new AsyncDisposableStack();
   relaying = running.use(await startGatewayProcess(world.config));
-  // Whoever carries first has the lease when the other one comes.
+  // The first relay already holds the lease when the second one starts.
   const listener = running.use(await startListening('tracker', [relaying.address]));
   await announce('tracker', listener);
   next = running.use(await startGatewayProcess(world.config));
@@ -37,12 +37,12 @@ const address = () => world.gateways[0]?.address ?? '';
 
 interface Listening extends LastingListener {
   readonly heard: readonly HeardEvent[];
-  /** Ids of the events that have been heard. */
+  /** Ids of the received events. */
   readonly ids: ReadonlySet<string>;
   until(holds: () => boolean): Promise<void>;
 }
 
-/** An MCP server that listens at one replica, and at the next in the row when that connection is over. */
+/** An MCP server that listens at one replica, and at the next one when that connection ends. */
 async function startListening(mcpServerId: McpServerId, addresses: readonly string[]): Promise<Listening> {
   const heard: HeardEvent[] = [];
   const ids = new Set<string>();
@@ -76,7 +76,7 @@ async function announce(mcpServerId: McpServerId, listener: Listening): Promise<
   await listener.until(() => ids.every(id => listener.ids.has(id)));
 }
 
-/** How often each was announced in the feed of an MCP server. */
+/** Number of occurrences of each event in the feed of an MCP server. */
 async function timesIn(mcpServerId: McpServerId, ids: readonly string[]): Promise<readonly number[]> {
   const page = await world.gateways[0]?.deps.stores.feeds.read(mcpServerId, { after: undefined, limit: 5_000 });
   const all = page?.result === 'events' ? page.events.map(({ eventId }) => eventId) : [];
@@ -92,7 +92,7 @@ const inOrder = (heard: readonly HeardEvent[]) => {
 };
 
 describe('events over three replicas', () => {
-  it('N9: of two MCP servers that drop, come back anywhere, and lose replicas, each hears its own, once, in order', async () => {
+  it('N9: two MCP servers that reconnect to random replicas, some of which are killed, each get their events once and in order', async () => {
     const replicas = [address(), relaying.address, next.address];
     const listeners = {
       tracker: running.use(await startListening('tracker', replicas)),
@@ -116,7 +116,7 @@ describe('events over three replicas', () => {
     }
   });
 
-  it('P7: killed after the commit and before it was carried: delivered by another, or when one starts again', async () => {
+  it('P7: an event of a replica killed before the relay is delivered by another replica or after a restart', async () => {
     const listener = running.use(await startListening('tracker', [address()]));
     relaying.suspend();
     const ids = await moveTwice('tracker');
@@ -132,7 +132,7 @@ describe('events over three replicas', () => {
     expect(await timesIn('tracker', left)).toEqual([1, 1]);
   });
 
-  it('a replica that was frozen while another took over adds nothing twice', async () => {
+  it('a replica that was frozen during a takeover adds no duplicates', async () => {
     const listener = running.use(await startListening('tracker', [address()]));
     relaying.suspend();
     const ids = await moveTwice('tracker');

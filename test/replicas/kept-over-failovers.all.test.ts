@@ -1,4 +1,4 @@
-/** Replicated Redis as it is shipped and documented, ended in every way: every acknowledged elicitation is found. */
+/** The shipped and documented replicated Redis, ended in every way: every acknowledged elicitation is still there. */
 import { createRedisStores } from '@postern/store-redis';
 import { Ledger } from '@postern/testkit/contract';
 import { type RedisCluster, type RedisServer, startRedisCluster } from '@postern/testkit/redis';
@@ -7,7 +7,7 @@ import { missingNeeds } from '../faults/needs.ts';
 import { shippedAccess } from '../support/shipped-access.ts';
 import { type ShippedHa, startShippedHa } from '../support/shipped-ha.ts';
 
-/** Acknowledgements before something happens, and after it. */
+/** Number of acknowledgements before the fault, and after it. */
 const SOME = 40;
 
 async function countOver(name: string, stores: Parameters<typeof createRedisStores>[0], work: () => Promise<void>) {
@@ -25,7 +25,7 @@ const signals = { TERM: 'SIGTERM', KILL: 'SIGKILL' } as const;
 const missing = await missingNeeds(['namespaces']);
 
 describe.skipIf(missing.length > 0)(
-  'infra/compose.ha.yml finds all that was acknowledged when',
+  'infra/compose.ha.yml keeps everything acknowledged when',
   { timeout: 400_000 },
   () => {
     let ha: ShippedHa;
@@ -34,7 +34,7 @@ describe.skipIf(missing.length > 0)(
     }, 200_000);
     afterAll(() => ha?.[Symbol.asyncDispose]());
 
-    test.each(['TERM', 'KILL'] as const)('the master ends by %s and is back before the Sentinels act', async way => {
+    test.each(['TERM', 'KILL'] as const)('the master ends by %s and restarts before the Sentinels act', async way => {
       await countOver(`ha, master ${way}, back at once`, ha.options, async () => {
         const master = await ha.master();
         await master.end(signals[way]);
@@ -43,7 +43,7 @@ describe.skipIf(missing.length > 0)(
       });
     });
 
-    test.each(['TERM', 'KILL'] as const)('the master ends by %s and is back after the fail-over', async way => {
+    test.each(['TERM', 'KILL'] as const)('the master ends by %s and restarts after the fail-over', async way => {
       await countOver(`ha, master ${way}, back after the fail-over`, ha.options, async () => {
         const master = await ha.master();
         await master.end(signals[way]);
@@ -53,7 +53,7 @@ describe.skipIf(missing.length > 0)(
       });
     });
 
-    test('the master is killed and comes back while it is replaced, and then the new one is killed too', async () => {
+    test('the master is killed and restarts during the fail-over, and then the new master is killed too', async () => {
       await countOver('ha, master KILL, back during the fail-over, new master KILL', ha.options, async () => {
         const master = await ha.master();
         await master.end('SIGKILL');
@@ -78,7 +78,7 @@ describe.skipIf(missing.length > 0)(
   },
 );
 
-describe('a Cluster with the shipped users finds all that was acknowledged when', { timeout: 400_000 }, () => {
+describe('a Cluster with the shipped users keeps everything acknowledged when', { timeout: 400_000 }, () => {
   let cluster: RedisCluster;
   beforeAll(async () => {
     cluster = await startRedisCluster({
@@ -104,7 +104,7 @@ describe('a Cluster with the shipped users finds all that was acknowledged when'
       })
       .toBe(3);
 
-  test.each(['stop', 'kill'] as const)('a master ends by %s and is back before it is replaced', async way => {
+  test.each(['stop', 'kill'] as const)('a master ends by %s and restarts before the fail-over', async way => {
     await countOver(`cluster, master ${way}, back at once`, options(), async () => {
       const master = await someMaster();
       await master[way]();
@@ -113,7 +113,7 @@ describe('a Cluster with the shipped users finds all that was acknowledged when'
     });
   });
 
-  test.each(['stop', 'kill'] as const)('a master ends by %s and is back after the fail-over', async way => {
+  test.each(['stop', 'kill'] as const)('a master ends by %s and restarts after the fail-over', async way => {
     await countOver(`cluster, master ${way}, back after the fail-over`, options(), async () => {
       const master = await someMaster();
       await master[way]();
@@ -123,12 +123,12 @@ describe('a Cluster with the shipped users finds all that was acknowledged when'
     });
   });
 
-  test('a master is killed and comes back while it is replaced', async () => {
+  test('a master is killed and restarts during the fail-over', async () => {
     await countOver('cluster, master kill, back during the fail-over', options(), async () => {
       const master = await someMaster();
       const others = cluster.nodes.filter(node => node !== master);
       await master.kill();
-      // The others agree that it has failed, and its replica asks for their votes.
+      // The other nodes agree that it has failed, and its replica asks for their votes.
       const isFailing = new RegExp(`:${master.port}@\\S+ \\S*fail\\b`);
       await expect
         .poll(async () =>

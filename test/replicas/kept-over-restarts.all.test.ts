@@ -1,4 +1,7 @@
-/** The shipped and documented Redis set-ups, ended and started again: every acknowledged elicitation is found. Fail-overs: kept-over-failovers.all.test.ts. */
+/**
+ * The shipped and documented Redis set-ups, stopped and restarted: every acknowledged elicitation is still there.
+ * kept-over-failovers.all.test.ts tests fail-overs.
+ */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -19,7 +22,8 @@ function composeArguments(): readonly string[] {
   const text = readFileSync(new URL('../../infra/redis/start.sh', import.meta.url), 'utf8');
   const [, list = ''] = /^single\)$[\s\S]*?<<CONF\n([\s\S]*?)^CONF$/m.exec(text) ?? [];
   const settings = list.split('\n').filter(line => line !== '' && !/^(?:dir|aclfile) /.test(line));
-  if (!settings.includes('appendonly yes')) throw new Error('infra/redis/start.sh configures Redis in another way');
+  if (!settings.includes('appendonly yes'))
+    throw new Error('infra/redis/start.sh does not contain the expected settings');
   return settings.flatMap(line => `--${line}`.split(' '));
 }
 
@@ -39,7 +43,7 @@ async function single(options: Parameters<typeof startRedis>[0], change: Partial
 
 const compose = () => single({ access: shippedAccess, args: composeArguments() });
 
-/** As infra/redis/start.sh has it; the Sentinels act too late to matter. */
+/** As in infra/redis/start.sh; the Sentinels act too late to matter. */
 async function ha(): Promise<Running> {
   const redis = await startRedisSentinel({
     access: shippedAccess,
@@ -78,7 +82,7 @@ const setUps = [
 const ways = ['stop', 'kill'] as const;
 
 test.each(setUps.flatMap(setUp => ways.map(way => ({ ...setUp, way }))))(
-  '$name: finds all that was acknowledged after two restarts by $way',
+  '$name: keeps everything acknowledged over two restarts by $way',
   async ({ name, start, isStrict, way }) => {
     await using running = await start();
     await using stores = await createRedisStores(running.options);
@@ -104,7 +108,7 @@ test.each(setUps.flatMap(setUp => ways.map(way => ({ ...setUp, way }))))(
   },
 );
 
-/** A gateway's part that matters here: it starts its private Redis, writes, and says what was acknowledged. */
+/** The relevant part of a gateway: starts its private Redis, writes, and prints the acknowledged ids. */
 const GATEWAY = `
   import { startEmbeddedRedis } from '@postern/gateway';
   import { createRedisStores } from '@postern/store-redis';
@@ -125,7 +129,7 @@ const GATEWAY = `
 const redisOf = (directory: string) => Number(readFileSync(join(directory, 'redis.pid'), 'utf8'));
 
 test.each([
-  { what: 'the gateway ends in order', end: (gateway: number) => process.kill(gateway, 'SIGTERM') },
+  { what: 'the gateway stops gracefully', end: (gateway: number) => process.kill(gateway, 'SIGTERM') },
   { what: 'the gateway is killed', end: (gateway: number) => process.kill(gateway, 'SIGKILL') },
   {
     what: 'Redis and the gateway are killed',
@@ -134,7 +138,7 @@ test.each([
       process.kill(gateway, 'SIGKILL');
     },
   },
-])('the private Redis finds all that was acknowledged after $what', async ({ what, end }) => {
+])('the private Redis keeps everything acknowledged after $what', async ({ what, end }) => {
   const directory = mkdtempSync(join(tmpdir(), 'postern-kept-'));
   try {
     const args = ['--input-type=module', '--eval', GATEWAY, directory];

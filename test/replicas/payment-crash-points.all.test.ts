@@ -13,7 +13,7 @@ const HANG_MS = 300_000;
 
 let world: PayingWorld;
 const stack = new AsyncDisposableStack();
-/** Of one test. */
+/** Timeout of one test. */
 let used: AsyncDisposableStack;
 
 beforeAll(async () => {
@@ -28,18 +28,18 @@ afterEach(async () => {
 });
 afterAll(() => stack.disposeAsync());
 
-/** A person in front of the button, at a process that is about to die. */
+/** A user in front of the button, at a process that is about to be killed. */
 interface Scene {
   readonly victim: GatewayProcess;
   readonly person: AskedPerson;
-  /** Presses the button; whether the browser hears of it is a race, what is stored is not. */
+  /** Presses the button. Whether the browser gets a response is a race; the stored result is not. */
   press(): Promise<unknown>;
   comeBack(): Promise<unknown>;
-  /** Between the victim and Redis, when there is something to get lost. */
+  /** Proxy between the victim and Redis, for tests that lose a response. */
   swallow(marker: string): Promise<void>;
 }
 
-/** The browser of the person, at another address. */
+/** The user's browser at another replica. */
 function sameBrowserAt(address: string, person: AskedPerson): RawBrowser {
   const raw = createRawBrowser({ address, publicUrl: world.publicUrl });
   for (const [name, value] of person.raw.cookies) raw.cookies.set(name, value);
@@ -63,7 +63,7 @@ async function openScene(change: Partial<GatewayConfigInput> = {}): Promise<Scen
   };
 }
 
-/** At the processor, and paid there. */
+/** Goes to the processor and pays. */
 async function openPaidScene(): Promise<Scene> {
   const scene = await openScene();
   await scene.press();
@@ -77,16 +77,16 @@ const changes = ({ elicitationId }: AskedPerson, count: number) =>
 
 interface Point {
   readonly point: string;
-  /** What Stripe and the store know by then. That alone decides how it ends where nobody comes back. */
+  /** The status at Stripe and in the store at that point, which determines the outcome if the browser never returns. */
   readonly known: 'approval' | 'charge' | 'noted charge' | 'payment' | 'end';
   /** Resolves when the victim is dead. */
   readonly die: () => Promise<Scene>;
 }
 
-/** Where a process dies. */
+/** The points at which a process is killed. */
 const points: readonly Point[] = [
   {
-    point: 'approved, the charge not asked for',
+    point: 'approved, before the request for the charge',
     known: 'approval',
     async die() {
       const processors = (world.config.processors ?? []).map(processor => ({ ...processor }));
@@ -103,7 +103,7 @@ const points: readonly Point[] = [
     },
   },
   {
-    point: 'the charge exists, its answer not seen',
+    point: 'the charge exists, before its response arrives',
     known: 'charge',
     async die() {
       const scene = await openScene();
@@ -118,7 +118,7 @@ const points: readonly Point[] = [
     },
   },
   {
-    point: 'the charge is answered, not noted',
+    point: 'the response has arrived, before the charge is recorded',
     known: 'charge',
     async die() {
       const scene = await openScene();
@@ -133,7 +133,7 @@ const points: readonly Point[] = [
     },
   },
   {
-    point: 'the charge is noted, the browser not sent on',
+    point: 'the charge is recorded, before the redirect',
     known: 'noted charge',
     async die() {
       const scene = await openScene();
@@ -147,7 +147,7 @@ const points: readonly Point[] = [
     },
   },
   {
-    point: 'paid, and nobody here knows',
+    point: 'paid, before any replica knows',
     known: 'payment',
     async die() {
       const scene = await openPaidScene();
@@ -162,7 +162,7 @@ const points: readonly Point[] = [
     },
   },
   {
-    point: 'paid and known, not settled',
+    point: 'paid and known, before it is settled',
     known: 'payment',
     async die() {
       const scene = await openPaidScene();
@@ -176,7 +176,7 @@ const points: readonly Point[] = [
     },
   },
   {
-    point: 'settled, the browser not told',
+    point: 'settled, before the browser gets the response',
     known: 'end',
     async die() {
       const scene = await openPaidScene();
@@ -197,7 +197,7 @@ async function diesAt(known: Point['known']): Promise<Scene> {
   return point.die();
 }
 
-/** The person reloads, presses what the page offers, pays if that is still to be done, and comes back. */
+/** The user reloads, continues as the page offers, pays if necessary, and returns. */
 async function goOn(raw: RawBrowser, { person }: Scene): Promise<void> {
   const { page, elicitationId } = person;
   if ((await person.read()).status === 'completed') return;
@@ -212,7 +212,7 @@ async function goOn(raw: RawBrowser, { person }: Scene): Promise<void> {
   expect((await raw.get(`${page}/charge`)).status).toBe(303);
 }
 
-/** Nothing got lost, nothing happened twice, and it has ended. */
+/** Asserts that the payment has ended, and that each step happened exactly once. */
 async function expectPaidOnce({ person, victim }: Scene): Promise<void> {
   const { elicitationId } = person;
   expect(world.stripe.checkoutSessionsOf(elicitationId)).toHaveLength(1);
@@ -237,14 +237,14 @@ describe('S37, P2–P7: killed in the middle of a payment', () => {
     await expectPaidOnce(scene);
   });
 
-  it('a process that is started again completes the payment once, with a receipt', async () => {
+  it('a restarted process completes the payment once, with a receipt', async () => {
     const scene = await diesAt('payment');
     const again = used.use(await startGatewayProcess(world.config));
     await goOn(sameBrowserAt(again.address, scene.person), scene);
     await expectPaidOnce(scene);
   });
 
-  it('nobody comes back: each payment ends by what Stripe says', { timeout: HANG_MS }, async () => {
+  it('a payment whose browser never returns ends with the status at Stripe', { timeout: HANG_MS }, async () => {
     const scenes: Scene[] = [];
     for (const known of ['approval', 'charge', 'noted charge', 'payment'] as const) scenes.push(await diesAt(known));
     world.clock.pass(TTL_SECONDS);
@@ -262,7 +262,7 @@ describe('S37, P2–P7: killed in the middle of a payment', () => {
     for (const scene of paid) await expectPaidOnce(scene);
   });
 
-  it('P7: when Stripe calls: it calls again, elsewhere', async () => {
+  it('P7: Stripe retries the webhook at another replica', async () => {
     const scene = await openPaidScene();
     const [event] = world.stripe.eventsOf(session(scene.person).id);
     if (event === undefined) throw new Error('Stripe says nothing');
@@ -276,7 +276,7 @@ describe('S37, P2–P7: killed in the middle of a payment', () => {
     await expectPaidOnce(scene);
   });
 
-  it('S40: while it is closed at Stripe: closed for good, and another replica says so', async () => {
+  it('S40: a payment being closed at Stripe ends, and another replica reports it', async () => {
     const scene = await openScene();
     await scene.press();
     const raw = sameBrowserAt(scene.victim.address, scene.person);
@@ -295,8 +295,8 @@ describe('S37, P2–P7: killed in the middle of a payment', () => {
   });
 });
 
-describe('S37: suspended in the middle of a step, and resumed when others have gone on', () => {
-  it('with the answer that names the charge before it: another replica led to it, and it was paid', async () => {
+describe('S37: a replica suspended during a step and resumed after others continued', () => {
+  it('with an unread response about the charge does not affect the payment through another replica', async () => {
     const scene = await openScene();
     const creating = world.stripe.hold('create', 'after');
     const pressed = scene.press();
@@ -311,7 +311,7 @@ describe('S37: suspended in the middle of a step, and resumed when others have g
     await expectPaidOnce(scene);
   });
 
-  it('having learned that nothing is paid yet: it was paid meanwhile, and stays paid', async () => {
+  it('with an outdated unpaid status leaves the payment completed', async () => {
     const scene = await openScene();
     await scene.press();
     const asking = world.stripe.hold('retrieve', 'after');
@@ -325,7 +325,7 @@ describe('S37: suspended in the middle of a step, and resumed when others have g
     await expectPaidOnce(scene);
   });
 
-  it('closing one attempt: the next one is not touched by what it says then', async () => {
+  it('while closing one attempt does not affect the next attempt', async () => {
     const scene = await openScene();
     const { person } = scene;
     await scene.press();

@@ -12,10 +12,10 @@ beforeAll(async () => {
 afterEach(() => world.stripe.clearFaults());
 afterAll(() => world?.[Symbol.asyncDispose]());
 
-describe('R1, R6, S37: Redis away between the charge and its note', () => {
+describe('R1, R6, S37: Redis unavailable between the charge and its record', () => {
   const redis = () => {
     const { server } = world.redis;
-    if (server === undefined) throw new Error('this world has no Redis of its own');
+    if (server === undefined) throw new Error('this world has no private Redis');
     return server;
   };
   const ways = [
@@ -24,7 +24,7 @@ describe('R1, R6, S37: Redis away between the charge and its note', () => {
   ];
   const readiness = async () => (await fetch(`${world.gateways[0]?.address}/readyz`)).status;
 
-  it.each(ways)('$how: the same charge afterwards, paid once', async ({ away, back }) => {
+  it.each(ways)('$how: the retry gets the same charge, which is paid once', async ({ away, back }) => {
     const person = await askPerson(world);
     const creating = world.stripe.hold('create', 'after');
     const approved = person.approve();
@@ -46,7 +46,7 @@ describe('R1, R6, S37: Redis away between the charge and its note', () => {
   });
 
   it.each(ways)(
-    '$how between what Stripe says and its settlement: asked again, it is the same',
+    '$how between Stripe’s response and the settlement: the retry settles the same payment',
     async ({ away, back }) => {
       const person = await askPerson(world);
       await person.approve();

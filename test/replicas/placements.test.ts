@@ -3,9 +3,9 @@ import { createMovingBrowser } from '../support/moving-browser.ts';
 import { acceptFormIn, destinationIn } from '../support/raw-browser.ts';
 import { startWorld, type World } from '../support/world.ts';
 
-/** Requests of one person on the way to a connection, in order. */
+/** Requests of one user on the way to a connection, in order. */
 const STEPS = ['sign-in', 'sign-in callback', 'page and accept', 'leaving', 'provider callback'] as const;
-/** Every way to spread them over two replicas. */
+/** All ways to distribute them over two replicas. */
 const placements = Array.from({ length: 2 ** STEPS.length }, (_, bits) => STEPS.map((_step, at) => (bits >> at) & 1));
 
 let world: World;
@@ -22,9 +22,9 @@ function browserOf(world: World) {
 }
 
 describe('two replicas of the gateway on one Redis', () => {
-  // A waiter that is not woken up from the other replica would sit out its 55 seconds.
+  // A waiter that misses the wake-up from the other replica would wait its full 55 seconds.
   it.each(placements.map(placement => [placement.join(''), placement] as const))(
-    'serve one person between them: %s',
+    'serve one user together: %s',
     { timeout: 50_000 },
     async (_name, placement) => {
       const [signIn = 0, signInCallback = 0, accept = 0, leaving = 0, callback = 0] = placement;
@@ -32,7 +32,7 @@ describe('two replicas of the gateway on one Redis', () => {
       const browser = browserOf(world);
       const issued = await world.ask(user);
       const page = `/e/${issued.elicitationId}`;
-      // Never on the replica that the provider's answer arrives at.
+      // Wait at the replica that does not get the OAuth callback.
       const waiting = world.apiOf({ replica: 1 - callback }).read(issued.elicitationId, 55);
 
       const signInAnswer = await browser.at(signIn).signInAnswer(issued.elicitationId, user);
@@ -46,7 +46,7 @@ describe('two replicas of the gateway on one Redis', () => {
 
       const { body } = await waiting;
       expect(body).toMatchObject({ status: 'completed', outcome: { provider: 'forge' } });
-      // What one replica has sealed the other opens.
+      // Each replica opens values that the other one has sealed.
       for (const replica of [0, 1])
         expect(await world.apiOf({ replica }).accessToken(body.outcome?.connectionId ?? '')).toMatchObject({
           status: 200,
@@ -54,7 +54,7 @@ describe('two replicas of the gateway on one Redis', () => {
     },
   );
 
-  it('let a form of one replica be posted to the other', async () => {
+  it('accept a form of the other replica', async () => {
     const user = world.subject();
     const browser = browserOf(world);
     const issued = await world.ask(user);
@@ -64,7 +64,7 @@ describe('two replicas of the gateway on one Redis', () => {
     expect((await world.apiOf({ replica: 0 }).read(issued.elicitationId, 55)).body.status).toBe('declined');
   });
 
-  it('take a provider answer once, whichever of them it is repeated at', async () => {
+  it('accept an OAuth callback once, whichever replica gets the repeat', async () => {
     const user = world.subject();
     const browser = browserOf(world);
     const issued = await world.ask(user);
@@ -79,7 +79,7 @@ describe('two replicas of the gateway on one Redis', () => {
     expect((await world.api.read(issued.elicitationId)).body.status).toBe('completed');
   });
 
-  it('agree that a signed-out browser is signed out', async () => {
+  it('both treat a signed-out browser as signed out', async () => {
     const user = world.subject();
     const browser = browserOf(world);
     const issued = await world.ask(user);

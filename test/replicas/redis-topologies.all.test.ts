@@ -13,16 +13,16 @@ import { shippedAccess as access } from '../support/shipped-access.ts';
 import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts';
 import { createApi, keyOf, startWorld, type World } from '../support/world.ts';
 
-/** The answer of a replica decides, never the load of the machine: no step of these tests waits for a replica that is gone. */
+/** No step of these tests waits for a lost replica, so the load of the machine does not affect the result. */
 const durability = { profile: 'ha', replicas: 1, timeoutMs: 5_000 } as const;
 
 interface Topology {
   readonly redis: NonNullable<GatewayConfigInput['redis']>;
-  /** Kills a master, has a replica take its place, and resolves when that replica takes writes. */
+  /** Kills a master and promotes a replica. Resolves when that replica accepts writes. */
   failOver(): Promise<void>;
 }
 
-/** Silence after which a node counts as failed: so long that no load causes a fail-over that the test did not ask for. */
+/** Silence after which a node counts as failed: so long that load alone never causes a fail-over. */
 const SILENCE_MS = 30_000;
 
 const stack = new AsyncDisposableStack();
@@ -58,7 +58,7 @@ const ofCluster = (cluster: RedisCluster): Topology => ({
     await before.kill();
     await successor?.ask('CLUSTER', 'FAILOVER', 'TAKEOVER');
     await cluster.untilMasterIsNot(before);
-    // Until it comes back as a replica, its successor has none.
+    // The new master has no replica until the old one returns as its replica.
     await before.restart();
   },
 });
@@ -84,12 +84,12 @@ describe.each([
       }),
     );
     receiver = stack.use(await startWebhookReceiver());
-    const webhooks = [{ id: 'told', url: receiver.url, secrets: [receiver.secret] }];
+    const webhooks = [{ id: 'topologies', url: receiver.url, secrets: [receiver.secret] }];
     const mcpServers = world.config.mcpServers.map(mcpServer => ({ ...mcpServer, webhooks }));
     other = stack.use(await startGatewayProcess({ ...world.config, mcpServers }));
   });
 
-  /** Asked at one gateway, waited for at the other, and told by webhook. */
+  /** Issues at one gateway, waits at the other, and expects a webhook. */
   async function connect(): Promise<void> {
     const user = world.subject();
     const issued = await world.ask(user);

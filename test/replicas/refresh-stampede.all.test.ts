@@ -9,7 +9,7 @@ import { type Random, seeded } from '../support/seeded-random.ts';
 import { endRefreshLease, expireAccessToken, settleTokenSet } from '../support/token-expiry.ts';
 import { keyOf, startWorld, type World } from '../support/world.ts';
 
-/** `POSTERN_STAMPEDE_ROUNDS=200 POSTERN_STAMPEDE_SEED=7 vitest run test/replicas/refresh-stampede` for the long run. */
+/** Long run: `POSTERN_STAMPEDE_ROUNDS=200 POSTERN_STAMPEDE_SEED=7 vitest run test/replicas/refresh-stampede`. */
 const ROUNDS = Number(process.env['POSTERN_STAMPEDE_ROUNDS'] ?? 5);
 const SEED = Number(process.env['POSTERN_STAMPEDE_SEED'] ?? 20_261_121);
 const CALLERS = 100;
@@ -17,7 +17,7 @@ const REPLICAS = 3;
 const MOMENTS = 5;
 /** Only turns a hang into a failure. */
 const HANG_MS = 300_000;
-/** Between two rounds of questions to all replicas. */
+/** Pause before a caller tries all replicas again. */
 const PAUSE_MS = 20;
 
 let world: World;
@@ -48,7 +48,7 @@ async function newConnection(): Promise<string> {
   return (await world.api.read(issued.elicitationId)).body.outcome?.connectionId ?? '';
 }
 
-/** Asks one replica after another, as an MCP server behind a balancer does, until one answers. */
+/** Tries the replicas in turn, like an MCP server behind a load balancer, until one responds. */
 async function accessToken(
   connectionId: string,
   first: number,
@@ -66,7 +66,7 @@ async function accessToken(
       });
       if (answer.ok) return (await answer.json()) as PlainAccessToken;
     } catch {
-      // This replica is the one that was killed.
+      // This replica has been killed.
       continue;
     }
     const problem = (await answer.json()) as ProblemBody;
@@ -75,21 +75,21 @@ async function accessToken(
   }
 }
 
-/** When a replica dies, and which one the callers ask first, where they do not spread over all. */
+/** When a replica is killed, and whether all callers try that replica first. */
 interface Murder {
   readonly victim: number;
   readonly allAskVictim: boolean;
-  /** The provider has rotated and its answer dies with the victim. */
+  /** The provider has rotated, and its response is lost with the victim. */
   readonly losesAnswer: boolean;
-  /** Called when all callers have asked. Resolves when the victim is dead. */
+  /** Called when all callers have sent their request. Resolves when the victim is dead. */
   carryOut(firstAnswer: Promise<unknown>): Promise<void>;
 }
 
-/** The first rounds go through all moments, the others take any. */
+/** The first rounds cover all moments in turn; later rounds choose one at random. */
 function plan(round: number, random: Random, connectionId: string): Murder {
   const victim = random.below(REPLICAS);
   const kill = () => replicas[victim]?.kill() ?? Promise.resolve();
-  /** The victim holds the lease of the refresh, which would keep the others waiting for its end. */
+  /** Ends the refresh lease of the victim, for whose expiry the other replicas would wait. */
   const killHolder = async () => {
     await kill();
     await endRefreshLease(world.redis.url, connectionId);
@@ -106,16 +106,16 @@ function plan(round: number, random: Random, connectionId: string): Murder {
   };
   switch (round <= MOMENTS ? round - 1 : random.below(MOMENTS)) {
     case 0:
-      // Before any answer, perhaps before any question.
+      // Before any response, possibly before any request.
       return { victim, allAskVictim: false, losesAnswer: false, carryOut: kill };
     case 1:
-      // While the provider answers: with luck, this is the one that asked.
+      // While the provider responds; the victim may be the replica that sent the refresh.
       return { victim, allAskVictim: false, losesAnswer: false, carryOut: whenRotated(kill) };
     case 2:
-      // The same, and it certainly is.
+      // While the provider responds; the victim is the replica that sent the refresh.
       return { victim, allAskVictim: true, losesAnswer: true, carryOut: whenRotated(killHolder) };
     case 3: {
-      // It has asked and the provider has not done anything yet.
+      // The victim has sent the refresh, and the provider has not processed it yet.
       const asked = provider.requests('token').length;
       provider.fault({ endpoint: 'token', grantType: 'refresh_token', hang: true, times: 1 });
       const carryOut = async () => {
@@ -127,18 +127,18 @@ function plan(round: number, random: Random, connectionId: string): Murder {
       return { victim, allAskVictim: true, losesAnswer: false, carryOut };
     }
     default:
-      // Tokens are stored and are being handed out.
+      // The tokens are stored, and replicas are returning them.
       return { victim, allAskVictim: false, losesAnswer: false, carryOut: firstAnswer => firstAnswer.then(kill) };
   }
 }
 
 describe(`S22: ${CALLERS} callers on an expired rotating token, ${REPLICAS} processes: one refresh per generation`, () => {
-  it('one process killed in the middle: nobody gets a stale token, and the grant lives', {
+  it('callers never get a stale token and the grant survives when one process is killed', {
     timeout: ROUNDS * HANG_MS,
   }, async () => {
     const random = seeded(SEED);
     const { provider } = world;
-    // A killed process may take an answer with it. A provider that rotates without any grace then loses the grant (P9).
+    // A killed process may lose a response. At a provider without a grace period the grant is then lost (P9).
     Object.assign(provider.switches, { refreshTokens: 'rotate-grace', refreshGrace: { uses: 10, seconds: 60 } });
     const connectionId = await newConnection();
     let { generation } = await accessToken(connectionId, 0);
@@ -154,15 +154,15 @@ describe(`S22: ${CALLERS} callers on an expired rotating token, ${REPLICAS} proc
       await killed;
       provider.clearFaults();
 
-      // Everybody has the same token, and it is the newest that the provider gave out.
+      // All callers have the same token, and it is the newest that the provider issued.
       expect(new Set(answers.map(answer => answer.accessToken)).size, where).toBe(1);
       const [answer] = answers;
-      if (answer === undefined) throw new TypeError('nobody asked');
+      if (answer === undefined) throw new TypeError('no caller');
       expect(answer.generation, where).toBe(generation + 1);
       generation = answer.generation;
       expect(provider.tokens.statusOf(answer.accessToken), where).toBe('current');
 
-      // One refresh was carried out for this generation. What a killed process took with it was answered again, not made again.
+      // The provider refreshed this generation once. It repeated a lost response instead of rotating again.
       const grant = provider.tokens.grantOf(answer.accessToken);
       expect(grant?.status, where).toBe('live');
       expect(grant?.refreshes.length, where).toBe(round);
@@ -173,11 +173,11 @@ describe(`S22: ${CALLERS} callers on an expired rotating token, ${REPLICAS} proc
       await replicas[victim]?.[Symbol.asyncDispose]();
       replicas[victim] = await startGatewayProcess(world.config);
     }
-    // The rounds were worth their name: kills did lose answers.
+    // Some kills did lose a response.
     if (ROUNDS >= MOMENTS) expect(lostAnswers).toBeGreaterThan(0);
   });
 
-  it('at a provider that takes a second use of a refresh token for theft: there is none, ever', {
+  it('no refresh token is used twice at a provider that treats reuse as theft', {
     timeout: ROUNDS * HANG_MS,
   }, async () => {
     const random = seeded(SEED);
@@ -188,7 +188,7 @@ describe(`S22: ${CALLERS} callers on an expired rotating token, ${REPLICAS} proc
 
     for (let round = 1; round <= ROUNDS; round += 1) {
       const where = `seed ${SEED}, round ${round}`;
-      // The token has expired, or an API has turned it away and everybody says so.
+      // The token has expired, or an API has rejected it and all callers report it.
       const isExpiry = random.below(2) === 0;
       await (isExpiry ? expireAccessToken : settleTokenSet)(world.redis.url, connectionId);
       const request = isExpiry ? {} : { rejectedGeneration: generation };

@@ -24,15 +24,15 @@ const asking = named(way => way.url === 'elicitation/create');
 const givenFor = ({ given }: VerbEndpoint, order: string) =>
   given.filter(one => one.order === order).map(({ what }) => what);
 
-const nobody = async () => {
-  throw new Error('a page where none was expected');
+const noPage = async () => {
+  throw new Error('unexpected page');
 };
 
 function auditedTimes(event: string, elicitationId: string): number {
   return auditOf(world, elicitationId).filter(line => line.event === event).length;
 }
 
-describe('three questions in one handler', () => {
+describe('three elicitations in one handler', () => {
   it.each(everyWay)('%s', async (_name, way) => {
     const person = world.person();
     const player = await world.player(way, person);
@@ -54,25 +54,28 @@ describe('three questions in one handler', () => {
       },
     ]);
     expect(world.stripe.chargesOf(payment)).toHaveLength(1);
-    // However many runs read a result: it was taken once.
+    // The result is redeemed once, however many runs of the handler read it.
     for (const id of elicitationIdsOf(played)) expect(auditedTimes('elicitation.redeemed', id)).toBe(1);
   });
 
-  it.each(everyWay)('%s: a no to the second ends the call, and the first was for nothing else', async (_name, way) => {
-    const person = world.person();
-    const player = await world.player(way, person);
-    const endpoint = await world.endpoint(way.endpoint);
-    const order = world.order();
-    const acts = [person.accept, person.decline];
-    const declined = await player.play('steps', { order }, { atPage: async id => await acts.shift()?.(id) });
-    expect(declined.text).toBe('decline declined');
-    expect(declined.reached).toHaveLength(2);
-    // Another call: the yes was used up by the one before.
-    const again = await player.play('steps', { order }, { atPage: person.decline });
-    expect(again).toMatchObject({ text: 'decline declined', reached: [{ by: way.url }] });
-    expect(elicitationIdsOf(declined)).not.toContain(elicitationIdsOf(again)[0]);
-    expect(givenFor(endpoint, order)).toEqual([]);
-  });
+  it.each(everyWay)(
+    '%s: declining the second ends the call, and the first approval serves no other call',
+    async (_name, way) => {
+      const person = world.person();
+      const player = await world.player(way, person);
+      const endpoint = await world.endpoint(way.endpoint);
+      const order = world.order();
+      const acts = [person.accept, person.decline];
+      const declined = await player.play('steps', { order }, { atPage: async id => await acts.shift()?.(id) });
+      expect(declined.text).toBe('decline declined');
+      expect(declined.reached).toHaveLength(2);
+      // A new call, because the previous one has consumed the approval.
+      const again = await player.play('steps', { order }, { atPage: person.decline });
+      expect(again).toMatchObject({ text: 'decline declined', reached: [{ by: way.url }] });
+      expect(elicitationIdsOf(declined)).not.toContain(elicitationIdsOf(again)[0]);
+      expect(givenFor(endpoint, order)).toEqual([]);
+    },
+  );
 });
 
 describe('two equal calls at the same time need two approvals', () => {
@@ -83,7 +86,7 @@ describe('two equal calls at the same time need two approvals', () => {
     for (const tool of takenOnce) {
       const order = world.order();
       const accepted = new Map<string, Promise<void>>();
-      // Both show the same link at first, and the person follows it once.
+      // Both show the same link at first, and the user follows it once.
       const atPage = (elicitationId: string) => {
         const known = accepted.get(elicitationId) ?? person.accept(elicitationId);
         accepted.set(elicitationId, known);
@@ -101,42 +104,45 @@ describe('two equal calls at the same time need two approvals', () => {
   });
 });
 
-describe('an MCP client that answers for its user', () => {
+describe('an MCP client that responds instead of its user', () => {
   const tools = ['authorize', ...takenOnce] as const;
 
-  it.each(asking)('%s: reaches the tool, and leaves the page open', async (_name, way) => {
+  it.each(asking)('%s: its response reaches the tool, and the page stays open', async (_name, way) => {
     const person = world.person();
     const player = await world.player(way, person);
     for (const tool of tools) {
       const order = world.order();
-      const declined = await player.play(tool, { order }, { atPage: nobody, opens: 'decline' });
+      const declined = await player.play(tool, { order }, { atPage: noPage, opens: 'decline' });
       expect(declined.text).toBe('decline client_declined');
-      const cancelled = await player.play(tool, { order }, { atPage: nobody, opens: 'cancel' });
+      const cancelled = await player.play(tool, { order }, { atPage: noPage, opens: 'cancel' });
       expect(cancelled.text).toBe('cancel client_cancelled');
       const [elicitationId = '', ...others] = new Set([...elicitationIdsOf(declined), ...elicitationIdsOf(cancelled)]);
       expect(others).toEqual([]);
-      // What the user does on the page counts all the same, and the next call gets it.
+      // The user's decision on the page still counts, and the next call gets it.
       await person.accept(elicitationId);
-      expect(await player.play(tool, { order }, { atPage: nobody })).toEqual({ text: 'accept', reached: [] });
+      expect(await player.play(tool, { order }, { atPage: noPage })).toEqual({ text: 'accept', reached: [] });
     }
   });
 
-  it.each(asking)('%s: a no of the MCP client does not undo what the user did on the page', async (_name, way) => {
-    const person = world.person();
-    const player = await world.player(way, person);
-    const order = world.order();
-    const opened = await player.play('pay_stripe', { order }, { atPage: nobody, opens: 'cancel' });
-    await person.accept(elicitationIdsOf(opened)[0] ?? '');
-    expect(await player.play('pay_stripe', { order }, { atPage: nobody, opens: 'decline' })).toEqual({
-      text: 'accept',
-      reached: [],
-    });
-    expect(world.stripe.chargesOf(elicitationIdsOf(opened)[0] ?? '')).toHaveLength(1);
-  });
+  it.each(asking)(
+    '%s: a decline by the MCP client does not undo the user’s decision on the page',
+    async (_name, way) => {
+      const person = world.person();
+      const player = await world.player(way, person);
+      const order = world.order();
+      const opened = await player.play('pay_stripe', { order }, { atPage: noPage, opens: 'cancel' });
+      await person.accept(elicitationIdsOf(opened)[0] ?? '');
+      expect(await player.play('pay_stripe', { order }, { atPage: noPage, opens: 'decline' })).toEqual({
+        text: 'accept',
+        reached: [],
+      });
+      expect(world.stripe.chargesOf(elicitationIdsOf(opened)[0] ?? '')).toHaveLength(1);
+    },
+  );
 });
 
 describe('a payment that Stripe refuses', () => {
-  it.each(everyWay)('%s: fails, which the tool learns with its code', async (_name, way) => {
+  it.each(everyWay)('%s: fails, and the tool gets the error code', async (_name, way) => {
     const person = world.person();
     const player = await world.player(way, person);
     const refused = async (elicitationId: string) => {

@@ -14,7 +14,7 @@ afterAll(() => world[Symbol.asyncDispose]());
 
 const asking = ways.filter(({ url }) => url !== 'plain').map(way => [way.name, way] as const);
 
-/** A host whose handler consents to every page, and what its person then does there. */
+/** A host whose handler consents to every page, and the actions of its user on the page. */
 async function hostOf(way: Way, user: string, atPage: (elicitationId: string) => Promise<void>) {
   const endpoint = await world.endpoint(way.endpoint);
   const requests: ElicitationRequest[] = [];
@@ -30,7 +30,7 @@ async function hostOf(way: Way, user: string, atPage: (elicitationId: string) =>
       acted.push(act(elicitationIdOf(request.url)));
       return accept();
     },
-    // Where no notice comes, the person says when it is done.
+    // Without a completion notice, the user reports when the page is done.
     ...(way.url === '-32042' && !way.hearsOfEnd
       ? { completionPrompt: async () => await Promise.all(acted).then(() => 'done' as const) }
       : {}),
@@ -49,7 +49,7 @@ async function hostOf(way: Way, user: string, atPage: (elicitationId: string) =>
 }
 
 describe.each(asking)('%s', (_name, way) => {
-  it.each(oneQuestion)('%s: one call, one question, one result', async tool => {
+  it.each(oneQuestion)('%s: one call, one elicitation, one result', async tool => {
     const person = world.person();
     await using host = await hostOf(way, person.user, person.accept);
     const order = world.order();
@@ -58,7 +58,7 @@ describe.each(asking)('%s', (_name, way) => {
     expect(host.endpoint.given.filter(one => one.order === order)).toHaveLength(1);
   });
 
-  it('three questions in one call', async () => {
+  it('three elicitations in one call', async () => {
     const person = world.person();
     await using host = await hostOf(way, person.user, person.accept);
     const order = world.order();
@@ -69,14 +69,14 @@ describe.each(asking)('%s', (_name, way) => {
     expect(paid.flatMap(id => world.stripe.chargesOf(id))).toHaveLength(1);
   });
 
-  it('a no on the page is the answer of the tool', async () => {
+  it('a decline on the page becomes the result of the tool', async () => {
     const person = world.person();
     await using host = await hostOf(way, person.user, person.decline);
     for (const tool of oneQuestion.filter(name => name !== 'form'))
       expect(await host.call(tool, world.order()), tool).toBe('decline declined');
   });
 
-  it('a no of its own reaches the tool, or the caller where nobody could be told', async () => {
+  it('a decline by the host reaches the tool, or the caller if the tool call is over', async () => {
     const { user } = world.person();
     const { url } = await world.endpoint(way.endpoint);
     const options = { handler: async () => decline() };
@@ -92,9 +92,9 @@ describe.each(asking)('%s', (_name, way) => {
   });
 });
 
-describe('nobody there: a host in CI', () => {
+describe('a host in CI without a user', () => {
   it.each(['2026-07-28 url and form', '2025-11-25 session, push, v2', '2025-11-25 session, push, v1'])(
-    '%s: fills in what is configured and declines what needs a person',
+    '%s: fills in configured values and declines elicitations that need a user',
     async name => {
       const way = wayNamed(name);
       const { user } = world.person();

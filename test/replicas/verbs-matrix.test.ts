@@ -10,7 +10,7 @@ let world: VerbWorld;
 let receipts: ReceiptVerifier;
 beforeAll(async () => {
   world = await startVerbWorld();
-  // The keys are fetched from the gateway.
+  // The verifier fetches the keys from the gateway.
   receipts = createReceiptVerifier({ issuer: world.publicUrl, mcpServerId: 'tracker', allowTestPayments: true });
 });
 afterAll(() => world[Symbol.asyncDispose]());
@@ -30,21 +30,24 @@ async function openScene(way: Way, tool: OneQuestion): Promise<Scene> {
   const person = world.person();
   const player = await world.player(way, person);
   const order = world.order();
-  const nobody = () => Promise.reject(new Error('a page where none was expected'));
+  const noPage = () => Promise.reject(new Error('unexpected page'));
   return {
     ...{ way, tool, person, player, order, isInBand: tool === 'form' && way.showsForms },
     endpoint: await world.endpoint(way.endpoint),
-    play: acting => player.play(tool, { order, ttlSeconds: TTL_SECONDS }, { atPage: nobody, ...acting }),
+    play: acting => player.play(tool, { order, ttlSeconds: TTL_SECONDS }, { atPage: noPage, ...acting }),
   };
 }
 
-/** Asked once, and in the way that this MCP client understands. @returns the elicitation, where there is a page */
+/**
+ * Expects exactly one elicitation, in the way that this MCP client supports. @returns the elicitation, if there is a
+ * page
+ */
 function expectAsked({ way, isInBand }: Scene, { reached }: Played): string | undefined {
   expect(reached.map(({ by }) => by)).toEqual([isInBand ? 'form' : way.url]);
   return reached.flatMap(one => ('elicitationId' in one ? [one.elicitationId] : []))[0];
 }
 
-/** What the handler was given for this order, which must be one thing. */
+/** The single result that the handler received for this order. */
 function given({ endpoint, order }: Scene): Readonly<Record<string, unknown>> {
   const all = endpoint.given.filter(one => one.order === order);
   expect(all).toHaveLength(1);
@@ -105,7 +108,7 @@ async function expectGiven(scene: Scene, elicitationId: string | undefined): Pro
   }
 }
 
-/** A no and the end of time reach the tool; then the user may be asked again. */
+/** A decline and an expiry reach the tool; then the tool may ask the user again. */
 async function refuseTwice(scene: Scene): Promise<(string | undefined)[]> {
   const { person, play } = scene;
   const declined = await play({ atPage: person.decline, fillForm: () => ({ action: 'decline' }) });
@@ -115,13 +118,13 @@ async function refuseTwice(scene: Scene): Promise<(string | undefined)[]> {
   return [declined, ended].map(played => expectAsked(scene, played));
 }
 
-/** The result was taken by the call that it was for, and nobody gets it under another name. */
+/** The call has redeemed the result; a redemption under another key is refused. */
 async function expectTaken(elicitationId: string): Promise<void> {
   const again = await world.api.redeem(elicitationId, { 'idempotency-key': 'somebody-else' });
   expect(again).toMatchObject({ status: 409, body: { code: 'already_redeemed' } });
 }
 
-/** What was agreed to answers the next call, or the user is asked anew; then the MCP server's own word ends it. */
+/** A stored approval serves the next call, or the user is asked again; then the MCP server ends it. */
 async function callAgain(scene: Scene): Promise<string[]> {
   const { tool, play, endpoint, order } = scene;
   const { api } = world;
@@ -141,7 +144,7 @@ async function callAgain(scene: Scene): Promise<string[]> {
 }
 
 describe.each(ways.map(way => [way.name, way] as const))('%s', (_name, way) => {
-  it.each(oneQuestion)('%s: refused, out of time, agreed to, and called again', async tool => {
+  it.each(oneQuestion)('%s: declined, expired, accepted, and called again', async tool => {
     const scene = await openScene(way, tool);
     const { player, person, play, isInBand } = scene;
     const refused = await refuseTwice(scene);

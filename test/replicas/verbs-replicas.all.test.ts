@@ -5,7 +5,7 @@ import { elicitationIdsOf, filledDelivery, startVerbPlayer, type Way, wayNamed }
 import { lasts, oneQuestion } from '../support/verb-tools.ts';
 import { startVerbWorld, type VerbWorld } from '../support/verb-world.ts';
 
-/** Two replicas of an MCP server, each with a replica of the gateway; the person's requests go to either in turn. */
+/** Two replicas of an MCP server, each with a replica of the gateway; the user's requests alternate between those. */
 const REPLICAS = [0, 1] as const;
 
 let world: VerbWorld;
@@ -21,7 +21,7 @@ const endpointsOf = async (way: Way): Promise<readonly [VerbEndpoint, VerbEndpoi
   await world.endpoint(at(way, 1).endpoint),
 ];
 
-/** An MCP client behind a load balancer without affinity: every call of a tool goes to the other replica than the last. */
+/** An MCP client behind a load balancer without affinity: tool calls alternate between the replicas. */
 async function balanced(way: Way, subject: string) {
   const endpoints = await endpointsOf(way);
   let calls = 0;
@@ -50,7 +50,7 @@ const roaming = [
   '2025-11-25 stateless, −32042, v1',
 ];
 
-describe.each(roaming)('%s: one replica asks, the other goes on', name => {
+describe.each(roaming)('%s: one replica elicits, the other continues', name => {
   const way = wayNamed(name);
 
   it.each(oneQuestion)('%s', async tool => {
@@ -70,46 +70,49 @@ describe.each(roaming)('%s: one replica asks, the other goes on', name => {
   });
 });
 
-describe.each(['v2', 'v1'])('2025-11-25, −32042, %s: the call made again in a session of the other replica', sdk => {
-  const way = wayNamed(`2025-11-25 session, −32042, ${sdk}`);
+describe.each(['v2', 'v1'])(
+  '2025-11-25, −32042, %s: the repeated call succeeds in a session of the other replica',
+  sdk => {
+    const way = wayNamed(`2025-11-25 session, −32042, ${sdk}`);
 
-  it.each(oneQuestion.filter(tool => tool !== 'form'))('%s', async tool => {
-    const person = world.person(REPLICAS);
-    const [here, there] = await Promise.all(REPLICAS.map(replica => world.player(at(way, replica), person)));
-    if (here === undefined || there === undefined) throw new Error('two were connected');
-    const endpoints = await endpointsOf(way);
-    const order = world.order();
-    const args = { order };
-    const nobody = () => Promise.reject(new Error('asked again'));
+    it.each(oneQuestion.filter(tool => tool !== 'form'))('%s', async tool => {
+      const person = world.person(REPLICAS);
+      const [here, there] = await Promise.all(REPLICAS.map(replica => world.player(at(way, replica), person)));
+      if (here === undefined || there === undefined) throw new Error('two were connected');
+      const endpoints = await endpointsOf(way);
+      const order = world.order();
+      const args = { order };
+      const noPage = () => Promise.reject(new Error('asked again'));
 
-    let asked = '';
-    // While the one that was asked waits for its notice, the other one is faster.
-    const first = await here.play(tool, args, {
-      async atPage(elicitationId) {
-        if (asked !== '') return await person.decline(elicitationId);
-        asked = elicitationId;
-        await person.accept(elicitationId);
-        await here.host.untilCompleted(elicitationId);
-        expect(await there.play(tool, args, { atPage: nobody })).toEqual({ text: 'accept', reached: [] });
-      },
+      let asked = '';
+      // The other replica is faster than the one that waits for its completion notice.
+      const first = await here.play(tool, args, {
+        async atPage(elicitationId) {
+          if (asked !== '') return await person.decline(elicitationId);
+          asked = elicitationId;
+          await person.accept(elicitationId);
+          await here.host.untilCompleted(elicitationId);
+          expect(await there.play(tool, args, { atPage: noPage })).toEqual({ text: 'accept', reached: [] });
+        },
+      });
+      expect(endpoints[1].given.filter(one => one.order === order)).toHaveLength(1);
+      expect(here.host.completions[0]).toBe(asked);
+      expect(there.host.completions).toEqual([]);
+      if (lasts(tool)) {
+        expect(first).toMatchObject({ text: 'accept', reached: [{ elicitationId: asked }] });
+        return;
+      }
+      // The other replica has redeemed the result, so this call needs a separate approval.
+      expect(first.text).toBe('decline declined');
+      expect(new Set(elicitationIdsOf(first)).size).toBe(2);
+      expect(givenFor(endpoints[0], order)).toEqual([]);
+      expect(redemptions(asked)).toBe(1);
+      expect(world.stripe.chargesOf(asked)).toHaveLength(tool === 'pay_stripe' ? 1 : 0);
     });
-    expect(endpoints[1].given.filter(one => one.order === order)).toHaveLength(1);
-    expect(here.host.completions[0]).toBe(asked);
-    expect(there.host.completions).toEqual([]);
-    if (lasts(tool)) {
-      expect(first).toMatchObject({ text: 'accept', reached: [{ elicitationId: asked }] });
-      return;
-    }
-    // What the other took is not there any more: this call needs an approval of its own.
-    expect(first.text).toBe('decline declined');
-    expect(new Set(elicitationIdsOf(first)).size).toBe(2);
-    expect(givenFor(endpoints[0], order)).toEqual([]);
-    expect(redemptions(asked)).toBe(1);
-    expect(world.stripe.chargesOf(asked)).toHaveLength(tool === 'pay_stripe' ? 1 : 0);
-  });
-});
+  },
+);
 
-describe.each(['v2', 'v1'])('2025-11-25, pushed, %s: the person meets both replicas of the gateway', sdk => {
+describe.each(['v2', 'v1'])('2025-11-25, pushed, %s: the user’s requests reach both replicas of the gateway', sdk => {
   it.each(oneQuestion)('%s', async tool => {
     const way = at(wayNamed(`2025-11-25 session, push, ${sdk}`), 1);
     const person = world.person(REPLICAS);
@@ -123,8 +126,8 @@ describe.each(['v2', 'v1'])('2025-11-25, pushed, %s: the person meets both repli
   });
 });
 
-describe('three questions in one handler, each run on the other replica', () => {
-  it('2026-07-28: what was answered travels along', async () => {
+describe('three elicitations in one handler, with runs that alternate between the replicas', () => {
+  it('2026-07-28: earlier answers are carried in the request state', async () => {
     const person = world.person(REPLICAS);
     const { player, endpoints } = await balanced(wayNamed('2026-07-28 url and form'), person.user);
     await using _ = player;
@@ -137,22 +140,25 @@ describe('three questions in one handler, each run on the other replica', () => 
     expect(world.stripe.chargesOf(elicitationIdsOf(played)[1] ?? '')).toHaveLength(1);
   });
 
-  it.each(['v2', 'v1'])('2025-11-25 stateless, %s: what the other replica has taken is asked again', async sdk => {
-    const person = world.person(REPLICAS);
-    const { player, endpoints } = await balanced(wayNamed(`2025-11-25 stateless, −32042, ${sdk}`), person.user);
-    await using _ = player;
-    const order = world.order();
-    const played = await player.play('steps', { order }, { atPage: person.accept });
-    expect(played.text).toBe('accept');
-    expect(endpoints.flatMap(endpoint => givenFor(endpoint, order))).toHaveLength(1);
-    const ids = elicitationIdsOf(played);
-    expect(new Set(ids).size).toBe(ids.length);
-    // Nothing is given twice, and nothing is charged without a yes of its own.
-    for (const id of ids) {
-      expect(redemptions(id)).toBeLessThanOrEqual(1);
-      const charges = world.stripe.chargesOf(id).length;
-      expect(charges).toBeLessThanOrEqual(1);
-      if (charges > 0) expect(movesOf(world, id)).toContain('elicitation.approved');
-    }
-  });
+  it.each(['v2', 'v1'])(
+    '2025-11-25 stateless, %s: a result that the other replica redeemed needs a new approval',
+    async sdk => {
+      const person = world.person(REPLICAS);
+      const { player, endpoints } = await balanced(wayNamed(`2025-11-25 stateless, −32042, ${sdk}`), person.user);
+      await using _ = player;
+      const order = world.order();
+      const played = await player.play('steps', { order }, { atPage: person.accept });
+      expect(played.text).toBe('accept');
+      expect(endpoints.flatMap(endpoint => givenFor(endpoint, order))).toHaveLength(1);
+      const ids = elicitationIdsOf(played);
+      expect(new Set(ids).size).toBe(ids.length);
+      // No result is delivered twice, and every charge has its own approval.
+      for (const id of ids) {
+        expect(redemptions(id)).toBeLessThanOrEqual(1);
+        const charges = world.stripe.chargesOf(id).length;
+        expect(charges).toBeLessThanOrEqual(1);
+        if (charges > 0) expect(movesOf(world, id)).toContain('elicitation.approved');
+      }
+    },
+  );
 });

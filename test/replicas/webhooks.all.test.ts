@@ -7,7 +7,7 @@ import { startWorld, type World } from '../support/world.ts';
 let world: World;
 
 beforeAll(async () => {
-  // The gateways of this world tell nobody; those that do are processes that can be killed.
+  // The gateways of this world send no webhooks. Separate processes send them, which tests can kill.
   world = await startWorld({});
 });
 afterAll(() => world[Symbol.asyncDispose]());
@@ -17,15 +17,15 @@ function telling(receiver: { readonly url: string; readonly secret: string }, id
   return { ...world.config, mcpServers: world.config.mcpServers.map(mcpServer => ({ ...mcpServer, webhooks })) };
 }
 
-describe('a gateway that is killed while it tells', () => {
-  it('P7, P8: tells again when it is back, within half a minute and under the same id', async () => {
+describe('a gateway that is killed during a webhook delivery', () => {
+  it('P7, P8: repeats the delivery under the same id within half a minute after its restart', async () => {
     await using receiver = await startWebhookReceiver(nth => (nth === 1 ? undefined : 204));
     await using gateway = await startGatewayProcess(telling(receiver, 'killed'));
     const { elicitationId } = await world.ask(world.subject());
     await world.api.cancel(elicitationId);
     await vi.waitFor(() => expect(receiver.received).toHaveLength(1), { timeout: 100_000 });
     await gateway.kill();
-    // Committed and carried while nobody is there to tell.
+    // Committed and relayed while no process delivers webhooks.
     const meanwhile = await world.ask(world.subject());
     await world.api.cancel(meanwhile.elicitationId);
     await gateway.restart();

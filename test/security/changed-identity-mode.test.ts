@@ -29,16 +29,16 @@ afterAll(async () => {
 
 const atChanged = (): RawBrowser => createRawBrowser({ address: changed.address, publicUrl: world.publicUrl });
 
-describe('elicitations of an identity mode that is no longer configured', () => {
-  it('are shown to nobody, least of all without sign-in', async () => {
+describe('an elicitation whose identity mode is no longer configured', () => {
+  it('answers without a session like an unknown id', async () => {
     const { elicitationId } = await world.ask(world.subject());
-    const nobody = atChanged();
-    expect((await nobody.get(`/e/${elicitationId}`)).body).not.toContain('csrf_token');
-    const unknown = await nobody.get(`/e/el_${elicitationId.slice(3, 5)}${'x'.repeat(43)}`);
-    expect((await nobody.get(`/e/${elicitationId}`)).status).toBe(unknown.status);
+    const anonymous = atChanged();
+    expect((await anonymous.get(`/e/${elicitationId}`)).body).not.toContain('csrf_token');
+    const unknown = await anonymous.get(`/e/el_${elicitationId.slice(3, 5)}${'x'.repeat(43)}`);
+    expect((await anonymous.get(`/e/${elicitationId}`)).status).toBe(unknown.status);
   });
 
-  it('take no answer of a provider', async () => {
+  it('rejects an OAuth callback', async () => {
     const { elicitationId } = await world.ask(world.subject());
     const raw = world.raw();
     const callback = await raw.decideAtProvider(await raw.accept(elicitationId), 'alice');
@@ -50,7 +50,7 @@ describe('elicitations of an identity mode that is no longer configured', () => 
     expect((await api.read(elicitationId)).body.status).toBe('pending');
   });
 
-  it('are not handed out again: the same ask is a new elicitation', async () => {
+  it('is not reused: the same ask starts a new elicitation', async () => {
     const user = world.subject();
     const { elicitationId } = await world.ask(user);
     const again = await api.issue(askFor(world, user));

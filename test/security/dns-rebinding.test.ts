@@ -7,7 +7,9 @@ beforeAll(async () => {
 });
 afterAll(() => world?.[Symbol.asyncDispose]());
 
-/** What a page at a foreign name sends once that name resolves to this machine: to the browser it asks its own origin. */
+/**
+ * The request of a page at a foreign name after that name resolves to this machine. For the browser it is same-origin.
+ */
 const rebound = (host: string) => ({ headers: { host, 'sec-fetch-site': 'same-origin' } });
 
 describe('identity mode loopback: a foreign name that resolves to this machine', () => {
@@ -24,14 +26,17 @@ describe('identity mode loopback: a foreign name that resolves to this machine',
     },
   );
 
-  it.each(['localhost', 'localhost:1', '127.0.0.1:8080', '[::1]:8080'])('this machine as %s is served', async host => {
-    const { elicitationId } = await world.ask(world.subject());
-    const answer = await world.raw().get(`/e/${elicitationId}`, rebound(host));
-    expect(answer.status).toBe(200);
-    expect(answer.body).toContain('csrf_token');
-  });
+  it.each(['localhost', 'localhost:1', '127.0.0.1:8080', '[::1]:8080'])(
+    'serves requests to this machine as %s',
+    async host => {
+      const { elicitationId } = await world.ask(world.subject());
+      const answer = await world.raw().get(`/e/${elicitationId}`, rebound(host));
+      expect(answer.status).toBe(200);
+      expect(answer.body).toContain('csrf_token');
+    },
+  );
 
-  it('the API, which needs a credential, answers under any name', async () => {
+  it('the API, which requires a credential, responds under any name', async () => {
     const { elicitationId } = await world.ask(world.subject());
     expect((await world.raw().get(`/v1/elicitations/${elicitationId}`, rebound('postern:8080'))).status).toBe(401);
   });

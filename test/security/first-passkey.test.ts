@@ -25,7 +25,7 @@ const dear = () => {
   return paymentOf({ processor: 'none', amount, items: [{ label: 'Everything', unitMinorUnits: 90_000 }] });
 };
 
-it('S67: a stolen cookie of a fresh session of somebody without a passkey neither adds one nor approves €900', async () => {
+it('S67: a stolen session cookie of a user without a passkey neither adds one nor approves €900', async () => {
   const user = world.subject();
   const { elicitationId } = await issueFor(world, user, dear());
   const victim = await visitorFor(world, user, elicitationId);
@@ -57,7 +57,7 @@ it('S67: a sign-in for one payment adds no passkey at another', async () => {
   expect(ownLinksIn(page)).toContain(firstPasskeySignInOf(other.elicitationId));
 });
 
-it('S67: a first passkey approves within the limit at once, and more 24 hours after it was added', async () => {
+it('S67: a first passkey approves up to the limit immediately, and more after 24 hours', async () => {
   const { raw, user, authenticator, elicitationId } = await enrolled();
   const approve = async (id: string) => {
     const page = await ceremonyOf(raw, id);

@@ -15,7 +15,7 @@ afterAll(() => world?.[Symbol.asyncDispose]());
 
 const asked = () => askPerson(world, paymentOf({ processor: 'none' }), { ttlSeconds: 3600 });
 
-it('whoever finds a browser open adds no passkey of their own, though the sign-in would do to approve', async () => {
+it('an old browser session that may still approve must not add a passkey', async () => {
   const person = await asked();
   const fresh = await ceremonyOf(person.raw, person.elicitationId);
   expect(fresh.mode).toBe('register');
@@ -33,7 +33,7 @@ it('whoever finds a browser open adds no passkey of their own, though the sign-i
   world.clock.backToNow();
 });
 
-it('who has a passkey uses it as long as the sign-in does', async () => {
+it('a registered passkey can be used for as long as the sign-in is valid', async () => {
   const person = await asked();
   const device = new SoftwareAuthenticator(world.publicUrl);
   const adding = await ceremonyOf(person.raw, person.elicitationId);

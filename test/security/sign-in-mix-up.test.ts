@@ -11,10 +11,11 @@ import type { RawBrowser } from '../support/raw-browser.ts';
 import { freePort, startWorld, type World, worldUsers } from '../support/world.ts';
 
 /**
- * RFC 9700 section 4.4: an identity provider of the attacker sends a victim on to the honest one, so that the gateway takes the
- * response of the honest one for its own. Neither advertises or sends `iss`, which the attacker would choose.
+ * RFC 9700 section 4.4: the attacker's identity provider redirects a victim to the honest one, so that the gateway
+ * mistakes the honest provider's response for one of the attacker's provider. Neither provider advertises or sends
+ * `iss`, because the attacker would avoid it.
  */
-describe('S65: sign-in with an identity provider of the attacker beside an honest one', () => {
+describe('S65: sign-in with an honest identity provider and one of the attacker', () => {
   let honest: TestProvider;
   let evil: EvilProvider;
   let world: World;
@@ -60,17 +61,17 @@ describe('S65: sign-in with an identity provider of the attacker beside an hones
   const startAt = async (raw: RawBrowser, name: string) =>
     new URL((await raw.get(`/login?to=me&idp=${name}`)).location ?? '');
   const isSignedIn = (raw: RawBrowser) => raw.cookies.has('postern_session');
-  /** The victim's browser at the honest provider, sent there by the evil one. */
+  /** The victim's browser at the honest provider, after a redirect by the evil one. */
   const signInOf = (url: URL) => driveAuthorization(url, world.subject(), { jar: createCookieJar() });
 
-  it('has a redirect URI of its own at each identity provider', async () => {
+  it('has a distinct redirect URI for each identity provider', async () => {
     const redirectUris = await Promise.all(
       ['honest-id', 'evil-id'].map(async name => (await startAt(world.raw(), name)).searchParams.get('redirect_uri')),
     );
     expect(redirectUris).toEqual(['honest-id', 'evil-id'].map(name => `${world.publicUrl}/login/callback/${name}`));
   });
 
-  it('never posts the code of the honest provider to the evil one, and uses the transaction up', async () => {
+  it('never posts the code of the honest provider to the evil one, and consumes the transaction', async () => {
     const begunByAttacker = await startAt(attacker, 'honest-id');
     const state = (await startAt(victim, 'evil-id')).searchParams.get('state') ?? '';
     // The attacker's challenge and nonce, the victim's state.
@@ -106,7 +107,7 @@ describe('S65: sign-in with an identity provider of the attacker beside an hones
     },
   );
 
-  it('signs in at each identity provider where its own response comes back', async () => {
+  it('signs in at each identity provider that returns its own response', async () => {
     const callback = await signInOf(await startAt(victim, 'honest-id'));
     expect(await victim.get(callback)).toMatchObject({ status: 303, location: '/me' });
     expect(isSignedIn(victim)).toBe(true);
@@ -118,7 +119,7 @@ describe('S65: sign-in with an identity provider of the attacker beside an hones
     expect(await victim.get(`/login/callback${callback.search}`)).toMatchObject({ status: 400, setCookies: [] });
     expect(world.log()).toContain('"code":"shared_redirect_uri"');
     expect(exchanges()).toEqual(before);
-    // Nothing was used up.
+    // No transaction was consumed.
     expect(await victim.get(callback)).toMatchObject({ status: 303, location: '/me' });
   });
 });

@@ -37,7 +37,7 @@ afterAll(async () => {
 const randomId = (like: string) => `${like.slice(0, 5)}${randomBytes(32).toString('base64url')}`;
 const masked = (value: string) => `(${value.length})`;
 
-/** Everything of an answer but random values, of which the length is kept. */
+/** A response with random values replaced by their length. */
 function shapeOf({ status, rawHeaders, location = '', body }: RawAnswer, elicitationId: string): object {
   const to = new URL(location, world.publicUrl);
   const parameters = [...to.searchParams].map(([name, value]) => {
@@ -61,7 +61,7 @@ async function shapeAt(raw: RawBrowser, elicitationId: string, query = ''): Prom
   return JSON.stringify(shape);
 }
 
-/** Ids of every status, kind, person and MCP server, by the way in which their person signs in. */
+/** Ids of every status, kind, user and MCP server, by the sign-in method of their user. */
 async function realIds(): Promise<Record<'login' | 'neighbour' | 'app', string[]>> {
   const [user, other] = [world.subject(), world.subject()];
   const pending = await issueFor(world, user, paymentOf({ processor: 'none' }));
@@ -89,14 +89,14 @@ async function realIds(): Promise<Record<'login' | 'neighbour' | 'app', string[]
   };
 }
 
-describe('S76: /login?e= tells nobody whether an id exists', () => {
+describe('S76: /login?e= does not reveal whether an elicitation id exists', () => {
   it.each([
-    ['nobody', '', false],
-    ['nobody, who asks for a fresh sign-in', '&fresh=1', false],
-    ['nobody, who wants to be somebody else', '&switch=1', false],
-    ['somebody else', '', true],
-    ['somebody else, who asks for a fresh sign-in', '&fresh=1', true],
-  ])('%s gets an answer for a random id that a real one gets as well', async (_, query, isSignedIn) => {
+    ['an anonymous browser', '', false],
+    ['an anonymous browser that asks for a fresh sign-in', '&fresh=1', false],
+    ['an anonymous browser that switches users', '&switch=1', false],
+    ['another user', '', true],
+    ['another user who asks for a fresh sign-in', '&fresh=1', true],
+  ])('%s gets the same response for a random id as for a real one', async (_, query, isSignedIn) => {
     const ids = await realIds();
     const raw = isSignedIn ? await visitorFor(world, world.subject(), ids.login[0] ?? '') : world.raw();
     const ways = new Set<string>();
@@ -115,12 +115,12 @@ describe('S76: /login?e= tells nobody whether an id exists', () => {
       expect(await shapeAt(raw, id, query)).toBe(shape);
       seen.add(shape);
     }
-    // Each of three ways is missed by sixty ids once in a billion times.
+    // Sixty ids miss one of three methods once in a billion times.
     expect(seen).toEqual(ways);
     for (const way of ways) expect(way).not.toContain('max_age');
   });
 
-  it('the person alone is asked for a fresh sign-in, after check 1 and without another click', async () => {
+  it('only the right user is asked for a fresh sign-in, after check 1 and without another click', async () => {
     const user = world.subject();
     const { elicitationId } = await issueFor(world, user, paymentOf({ processor: 'none' }));
     const raw = world.raw();
@@ -136,7 +136,7 @@ describe('S76: /login?e= tells nobody whether an id exists', () => {
   });
 });
 
-it('S02: without identity providers, the page of a random id is the one of a real id that an application signs people in for', async () => {
+it('S02: without identity providers, a random id gets the page of a real id in identity mode external', async () => {
   await using alone = await startWorld({
     mcpServer: { identity: { mode: 'external', verifyUrl: 'https://application.example/verify' } },
     config: { identityProviders: [] },
@@ -151,8 +151,8 @@ it('S02: without identity providers, the page of a random id is the one of a rea
   expect(destination(await alone.raw().get(`/login?e=${random}`))).toBe('https://application.example');
 });
 
-describe('S82: a fresh sign-in is asked for where this ask needs it', () => {
-  it('a plain authorization never asks for max_age, also where other asks of the same MCP server would', async () => {
+describe('S82: a fresh sign-in is requested only if the elicitation needs it', () => {
+  it('a plain authorization never requests max_age, even if other elicitations of the same MCP server would', async () => {
     const user = world.subject();
     const { elicitationId } = await world.ask(user);
     const raw = world.raw();

@@ -17,10 +17,10 @@ function service() {
 }
 const record = ({ elicitationId }: AskedPerson) => service().find(elicitationId as Elicitation['elicitationId']);
 
-/** The next request looks at the elicitation as it was then, and goes on when it is no longer so. */
+/** Makes the next request read the current elicitation, and continue only after it has changed. */
 const nextSees = (then: Elicitation | undefined) => void vi.spyOn(service(), 'find').mockResolvedValueOnce(then);
 
-it('a payment that is approved in another tab: declining ends it at the processor, too', async () => {
+it('declining a payment that another tab approved closes it at the processor too', async () => {
   const person = await askPerson(world);
   const form = { csrf_token: await person.raw.csrfToken(person.elicitationId) };
   const pending = await record(person);
@@ -33,7 +33,7 @@ it('a payment that is approved in another tab: declining ends it at the processo
   expect(sessionOf(world.stripe, person.elicitationId).status).toBe('expired');
 });
 
-it('a payment that comes back unpaid: a press of the old button approves nothing anew', async () => {
+it('the old button of a payment that returned unpaid approves nothing', async () => {
   const person = await askPerson(world);
   const form = await person.raw.acceptForm(person.elicitationId);
   await person.approve();
@@ -47,7 +47,7 @@ it('a payment that comes back unpaid: a press of the old button approves nothing
   expect(world.stripe.checkoutSessionsOf(person.elicitationId)).toHaveLength(1);
 });
 
-it('a payment that is paid meanwhile: cancelling it says so', async () => {
+it('cancelling a payment that was paid meanwhile reports the payment', async () => {
   const person = await askPerson(world);
   await person.approve();
   const charging = await record(person);

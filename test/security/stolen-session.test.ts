@@ -19,7 +19,7 @@ afterAll(() => world?.[Symbol.asyncDispose]());
 const { enrolled, passkeysOf } = createPasskeyPeople(() => world);
 const newDevice = () => new SoftwareAuthenticator(world.publicUrl);
 
-/** A browser with the cookies of another one, and nothing else of its person. */
+/** A browser with the stolen cookies of another browser. */
 function withCookiesOf(victim: RawBrowser): RawBrowser {
   const thief = world.raw();
   for (const [name, value] of victim.cookies) thief.cookies.set(name, value);
@@ -42,7 +42,7 @@ const dear = () => {
 };
 
 describe('S67: a stolen cookie of a fresh browser session', () => {
-  it('does not replace the passkey of its person, nor approve €900 with another one', async () => {
+  it('neither replaces the user’s passkey nor approves €900 with another one', async () => {
     const victim = await enrolled();
     const { elicitationId } = await issueFor(world, victim.user, dear());
     const thief = withCookiesOf(victim.raw);
@@ -70,7 +70,7 @@ describe('S67: a stolen cookie of a fresh browser session', () => {
       expect(page).toMatchObject({ mode: 'assert', action: path });
       expect(await answerCeremony(thief, page, device.get(page.options))).toMatchObject({ status: 422 });
     }
-    // Registering without the step before.
+    // Registration without the preceding assertion.
     const { form } = await pageAt(thief, ADD);
     const options = { challenge: 'AAAA', rp: { id: 'localhost' }, user: { id: 'AAAA' } };
     expect(await answerCeremony(thief, { action: '/me/passkeys/new', form }, device.create(options))).toMatchObject({
@@ -79,14 +79,14 @@ describe('S67: a stolen cookie of a fresh browser session', () => {
     expect(await passkeysOf(victim.user)).toEqual([victim.authenticator.credentialId]);
   });
 
-  it('does not permit a change with what its person signs for a payment', async () => {
+  it('does not change passkeys with an assertion that the user made for a payment', async () => {
     const victim = await enrolled();
     const payment = await ceremonyOf(victim.raw, victim.elicitationId);
     const signed = victim.authenticator.get(payment.options);
     const thief = withCookiesOf(victim.raw);
     for (const path of [await removalOf(thief), ADD]) {
       const { form } = await pageAt(thief, path);
-      // With the ceremony of the change, and with that of the payment.
+      // Once with the ceremony of the change, and once with that of the payment.
       for (const ceremony of [form['ceremony'] ?? '', payment.form['ceremony'] ?? ''])
         expect(await answerCeremony(thief, { action: path, form: { ...form, ceremony } }, signed)).toMatchObject({
           status: 422,
@@ -96,7 +96,7 @@ describe('S67: a stolen cookie of a fresh browser session', () => {
   });
 });
 
-it('S67: every page tells that the passkeys have changed, also after the new one is used', async () => {
+it('S67: every page reports that the passkeys have changed, even after the new one is used', async () => {
   const { raw, authenticator, elicitationId } = await enrolled();
   const isTold = async (path: string) => (await raw.get(path)).body.includes('class="passkeys-changed');
   for (const path of ['/me', `/e/${elicitationId}`, ADD]) expect(await isTold(path)).toBe(true);
@@ -105,8 +105,8 @@ it('S67: every page tells that the passkeys have changed, also after the new one
   for (const path of ['/me', `/e/${elicitationId}`]) expect(await isTold(path)).toBe(true);
 });
 
-describe('S67: the person changes their passkeys', () => {
-  it('by an assertion of one they have: adds a second one, approves with it, and removes it', async () => {
+describe('S67: a user changes their passkeys', () => {
+  it('with an assertion of a registered one: adds a second one, approves with it and removes it', async () => {
     const { raw, user, authenticator, elicitationId } = await enrolled();
     const permitting = await pageAt(raw, ADD);
     const adding = ceremonyIn(await answerCeremony(raw, permitting, authenticator.get(permitting.options)));
@@ -127,11 +127,11 @@ describe('S67: the person changes their passkeys', () => {
     const removing = await pageAt(raw, removal);
     expect((await answerCeremony(raw, removing, second.get(removing.options))).status).toBe(200);
     expect(await passkeysOf(user)).toHaveLength(1);
-    // Pressed again: it is gone.
+    // A second press finds the passkey removed.
     expect(await answerCeremony(raw, removing, second.get(removing.options))).toMatchObject({ location: '/me' });
   });
 
-  it('with an older sign-in only after signing in again', async () => {
+  it('only after a new sign-in if the sign-in is old', async () => {
     const { raw, user, authenticator } = await enrolled();
     const removal = await removalOf(raw);
     const [removing, permitting] = [await pageAt(raw, removal), await pageAt(raw, ADD)];
@@ -148,7 +148,7 @@ describe('S67: the person changes their passkeys', () => {
     expect(await passkeysOf(user)).toEqual([authenticator.credentialId]);
   });
 
-  it('after a reset by the operator: the next passkey approves nothing for 24 hours, and the page says from when', async () => {
+  it('after a reset by the operator: the next passkey cannot approve for 24 hours, and the page shows the time', async () => {
     const { raw, user, elicitationId } = await enrolled();
     const stores = world.gateways[0]?.deps.stores.passkeys;
     expect(await stores?.reset({ issuer: world.identityProvider.issuer, subject: user })).toBe(1);
@@ -161,7 +161,7 @@ describe('S67: the person changes their passkeys', () => {
     const [, from = ''] = /<h1>.*?<time datetime="([^"]+)"/s.exec(body) ?? [];
     expect(Date.parse(from)).toBeGreaterThan(Date.now() + FIRST_DELAY_MS - 600_000);
     expect((await raw.get('/me')).body).toContain(from);
-    // One that it permits waits as long.
+    // A passkey that it permits has to wait as long.
     const permitting = await pageAt(raw, ADD);
     const another = ceremonyIn(await answerCeremony(raw, permitting, device.get(permitting.options)));
     expect((await answerCeremony(raw, another, newDevice().create(another.options))).status).toBe(303);

@@ -5,7 +5,7 @@ import { apiKeyRequest, deletion, issueFor, visitorFor } from '../support/asks.t
 import { startWorld, type World } from '../support/world.ts';
 
 const LARGE = 300 * 1024;
-/** Of a form without anything to type. */
+/** Limit of a form without fields to type in. */
 const OWN_BYTES = 16 * 1024;
 const UNKNOWN = `el_00${'c'.repeat(43)}`;
 
@@ -20,8 +20,8 @@ afterEach(() => {
 afterAll(() => world?.[Symbol.asyncDispose]());
 
 /**
- * The status of the answer to a form of which only the beginning is ever sent.
- * @param length that is announced; `unknown`: a first chunk of more than a form may have, and no end
+ * Sends only the beginning of a form and returns the status of the response. @param length the announced length;
+ * `unknown`: a first chunk above the maximum form size, without an end
  */
 async function statusOfUnfinished(
   path: string,
@@ -43,9 +43,9 @@ async function statusOfUnfinished(
   return Number(String(answer).slice('HTTP/1.1 '.length).split(' ', 1)[0]);
 }
 
-describe('S75: a form is not read before it is known who is there', () => {
+describe('S75: the gateway identifies the browser before it reads a form', () => {
   it.each(['/accept', '/decline', '/passkey', '/passkey/new', '/charge', '/device'])(
-    'nobody is asked to sign in while the body of %s is still on its way',
+    'POST %s without a session answers before its body has arrived',
     async route => {
       const { elicitationId } = await issueFor(world, world.subject(), {
         kind: 'credential',
@@ -55,13 +55,13 @@ describe('S75: a form is not read before it is known who is there', () => {
     },
   );
 
-  it('below /me likewise', async () => {
+  it('POST below /me without a session likewise answers before its body has arrived', async () => {
     expect(await statusOfUnfinished('/me/passkeys/new', LARGE)).toBe(401);
     expect(await statusOfUnfinished(`/me/credentials/${UNKNOWN}/delete`, LARGE)).toBe(401);
   });
 });
 
-describe('S75: the person may send what the form has, and no more', () => {
+describe('S75: a form accepts only its own fields', () => {
   async function asked(ask: Parameters<typeof issueFor>[2]) {
     const user = world.subject();
     const { elicitationId } = await issueFor(world, user, ask);
@@ -70,14 +70,14 @@ describe('S75: the person may send what the form has, and no more', () => {
     return { raw, form, path: `/e/${elicitationId}/accept` };
   }
 
-  it('a longer body is refused with 413, announced or not', async () => {
+  it('a longer body is refused with 413, with and without Content-Length', async () => {
     const { raw, form, path } = await asked({ kind: 'confirmation', confirmation: deletion });
     expect(await statusOfUnfinished(path, OWN_BYTES + 1, raw.cookies)).toBe(413);
     expect(await statusOfUnfinished(path, 'unknown', raw.cookies)).toBe(413);
     expect((await raw.post(path, { form })).status).toBe(303);
   });
 
-  it('more controls than the page has are refused with 400', async () => {
+  it('more fields than the page has are refused with 400', async () => {
     const { raw, form, path } = await asked({ kind: 'confirmation', confirmation: deletion });
     const body = new URLSearchParams(form).toString();
     expect((await raw.post(path, { form: `${body}&a&b&c` })).status).toBe(400);

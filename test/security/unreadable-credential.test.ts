@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => stack.disposeAsync());
 
-it('a credential whose key is lost is given to nobody, and its person still sees everything and can delete it', async () => {
+it('a credential whose key is lost cannot be read, but its user still sees it and can delete it', async () => {
   const { config } = world.gateways[0]?.deps ?? {};
   if (config === undefined) throw new Error('no gateway');
   const user = world.subject();

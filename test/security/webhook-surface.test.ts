@@ -1,3 +1,4 @@
+import { definedOnly } from '@postern/elicitation';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { askPerson, sessionOf, webhookUrlOf } from '../support/payment-person.ts';
 import { type PayingWorld, startWorld } from '../support/world.ts';
@@ -12,10 +13,10 @@ const call = (
   body: string | Uint8Array<ArrayBuffer> | undefined,
   headers: Record<string, string> = {},
   url = webhookUrlOf(world),
-) => fetch(url, { method: 'POST', headers, ...(body === undefined ? {} : { body }) });
+) => fetch(url, { method: 'POST', headers, ...definedOnly({ body }) });
 const stripeRequests = () => world.stripe.requests().length;
 
-describe('whoever is not the processor', () => {
+describe('a webhook that is not from the processor', () => {
   it.each([
     ['nothing', undefined, {}],
     ['no signature', '{}', { 'content-type': 'application/json' }],
@@ -23,10 +24,10 @@ describe('whoever is not the processor', () => {
     ['one of nothing', '{}', { 'stripe-signature': 't=,v1=' }],
     ['many', '{}', { 'stripe-signature': `t=1,${'v1=00,'.repeat(500)}` }],
     ['a form', 'a=b', { 'content-type': 'application/x-www-form-urlencoded', 'stripe-signature': 't=1,v1=00' }],
-    ['bytes that are no text', new Uint8Array([0xff, 0xfe, 0]), { 'stripe-signature': 't=1,v1=00' }],
+    ['bytes that are not text', new Uint8Array([0xff, 0xfe, 0]), { 'stripe-signature': 't=1,v1=00' }],
     ['a strange type', '{}', { 'content-type': 'multipart/form-data; boundary=x', 'stripe-signature': 't=1,v1=00' }],
   ] as [string, string | Uint8Array<ArrayBuffer> | undefined, Record<string, string>][])(
-    'brings %s: is refused, and the processor is asked nothing',
+    'with %s is refused without a request to the processor',
     async (_, body, headers) => {
       const before = stripeRequests();
       const answer = await call(body, headers);
@@ -37,19 +38,19 @@ describe('whoever is not the processor', () => {
     },
   );
 
-  it('sends more than any event needs: is cut short', async () => {
+  it('that is larger than any event gets 413', async () => {
     const answer = await call(new Uint8Array(256 * 1024 + 1), { 'stripe-signature': 't=1,v1=00' });
     expect(answer.status).toBe(413);
   });
 
-  it.each(['GET', 'PUT', 'DELETE', 'OPTIONS', 'HEAD'])('uses %s: finds nothing', async method => {
+  it.each(['GET', 'PUT', 'DELETE', 'OPTIONS', 'HEAD'])('with method %s is refused', async method => {
     const answer = await fetch(webhookUrlOf(world), { method });
     expect(answer.status).toBeGreaterThanOrEqual(400);
     expect(answer.headers.get('access-control-allow-origin')).toBeNull();
   });
 
   it.each(['none', 'constructor', '__proto__', '..%2f..', 'stripe-main%00', 'x'.repeat(4000)])(
-    'names a processor that is not there: %s',
+    'for an unknown processor is refused: %s',
     async name => {
       const url = new URL(`/webhooks/${name}`, webhookUrlOf(world));
       expect((await call('{}', { 'stripe-signature': 't=1,v1=00' }, url.href)).status).toBe(404);
@@ -57,7 +58,7 @@ describe('whoever is not the processor', () => {
   );
 });
 
-describe('what the processor signed', () => {
+describe('a webhook that the processor signed', () => {
   it('an hour ago is refused', async () => {
     const person = await askPerson(world);
     await person.approve();
@@ -73,7 +74,7 @@ describe('what the processor signed', () => {
     expect((await person.read()).status).toBe('completed');
   });
 
-  it('and somebody has altered is refused', async () => {
+  it('but that was altered is refused', async () => {
     const person = await askPerson(world);
     await person.approve();
     world.stripe.pay(sessionOf(world.stripe, person.elicitationId).id);

@@ -25,7 +25,7 @@ beforeAll(async () => {
 });
 afterAll(() => stack.disposeAsync());
 
-/** The gateway after the operator has changed what the MCP server is registered with. */
+/** The gateway after the operator has changed the registration of the MCP server. */
 async function changedTo(change: Change): Promise<Gateway> {
   const { config } = world.gateways[0]?.deps ?? {};
   if (config === undefined) throw new Error('no gateway');
@@ -66,7 +66,7 @@ const withdrawn: readonly (readonly [string, AnyKind, Change])[] = [
   ['its issuer', 'authorization', { issuers: ['https://other.example'] }],
 ];
 
-describe('T30, S39: what an MCP server is no longer allowed', () => {
+describe('T30, S39: a permission withdrawn from an MCP server', () => {
   it.each(withdrawn)('withdrawing %s ends links of the kind %s that were issued before', async (_, kind, change) => {
     const gateway = await changedTo(change);
     const user = world.subject();
@@ -78,11 +78,11 @@ describe('T30, S39: what an MCP server is no longer allowed', () => {
     expect((await later.get(`/e/${elicitationId}`)).status).toBe(404);
     expect((await later.post(`/e/${elicitationId}/accept`, { form })).status).toBe(404);
     expect(await storedElicitation(world, elicitationId)).toEqual(before);
-    // Where it is still allowed, the very same form agrees.
+    // At a gateway that still allows it, the same form succeeds.
     expect((await raw.post(`/e/${elicitationId}/accept`, { form })).status).toBe(303);
   });
 
-  it('a button is enough no longer: the passkey is asked for from now on', async () => {
+  it('a passkey that becomes required applies to open payments', async () => {
     const gateway = await changedTo(withPayment({ passkeyAbove: { EUR: 0 } }));
     const user = world.subject();
     const { elicitationId } = await askKind(world, user, 'payment');
@@ -95,7 +95,7 @@ describe('T30, S39: what an MCP server is no longer allowed', () => {
     expect((await world.api.read(elicitationId)).body.status).toBe('pending');
   });
 
-  it('a shorter time since the sign-in holds for pages that are open', async () => {
+  it('a shorter maximum age of the sign-in applies to open pages', async () => {
     const gateway = await changedTo(withPayment({ freshSignInSeconds: 0 }));
     const user = world.subject();
     const { elicitationId } = await askKind(world, user, 'payment');
@@ -105,7 +105,7 @@ describe('T30, S39: what an MCP server is no longer allowed', () => {
     expect((await world.api.read(elicitationId)).body.status).toBe('pending');
   });
 
-  it('payments: a passkey ceremony under way approves nothing any more', async () => {
+  it('payments: a passkey ceremony under way approves nothing', async () => {
     const gateway = await changedTo({ kinds: ['form'] });
     const user = world.subject();
     const amount = { currency: 'JPY', minorUnits: 101 };
@@ -119,7 +119,7 @@ describe('T30, S39: what an MCP server is no longer allowed', () => {
     expect((await ceremonyOf(raw, elicitationId)).mode).toBe('register');
   });
 
-  it('what was given while it was allowed is still redeemed', async () => {
+  it('an earlier result can still be redeemed', async () => {
     const gateway = await changedTo({ kinds: ['form'], payment: undefined });
     const user = world.subject();
     const { elicitationId } = await askKind(world, user, 'payment');
@@ -128,7 +128,7 @@ describe('T30, S39: what an MCP server is no longer allowed', () => {
     expect(redeemed).toMatchObject({ status: 200, body: { kind: 'payment' } });
   });
 
-  it.each(['credential', 'form'] as const)('%s: what was typed before is kept from it', async kind => {
+  it.each(['credential', 'form'] as const)('%s: earlier typed values are withheld', async kind => {
     const gateway = await changedTo({ kinds: without(kind) });
     const user = world.subject();
     const { elicitationId } = await askKind(world, user, kind);
@@ -138,7 +138,7 @@ describe('T30, S39: what an MCP server is no longer allowed', () => {
     expect((await world.api.redeem(elicitationId)).status).toBe(200);
   });
 
-  it('a lasting credential can be read no longer', async () => {
+  it('a lasting credential can no longer be read', async () => {
     const gateway = await changedTo({ kinds: without('credential') });
     const user = world.subject();
     const credential = { ...apiKeyRequest, retention: 'lasting' } as const;
@@ -151,7 +151,7 @@ describe('T30, S39: what an MCP server is no longer allowed', () => {
     expect((await world.api.credential(id)).status).toBe(200);
   });
 
-  it('a credential of a group that it left is neither read, listed nor deleted by it', async () => {
+  it('a credential of a former group can be neither read, listed nor deleted', async () => {
     const user = world.subject();
     const subject = { issuer: world.identityProvider.issuer, subject: user };
     const credential = { ...apiKeyRequest, retention: 'lasting' } as const;
@@ -166,11 +166,11 @@ describe('T30, S39: what an MCP server is no longer allowed', () => {
   });
 });
 
-describe('T30: an authorization that an MCP server is no longer allowed', () => {
+describe('T30: an authorization whose permission was withdrawn', () => {
   it.each([
     ['a provider', { providers: [] }],
     ['an issuer', { issuers: ['https://other.example'] }],
-  ])('%s: the answer of the provider is not exchanged', async (_, change) => {
+  ])('%s: the OAuth callback sends no token request', async (_, change) => {
     const gateway = await changedTo(change);
     const user = world.subject();
     const person = world.raw();
@@ -184,7 +184,7 @@ describe('T30: an authorization that an MCP server is no longer allowed', () => 
     expect((await world.api.read(asked.elicitationId)).body.status).toBe('pending');
   });
 
-  it('a provider: a code that is held for an external verification is never used', async () => {
+  it('a provider: a code held for an external verification is never exchanged', async () => {
     const gateway = await changedTo({ providers: [] });
     const user = world.subject();
     const person = world.raw();
@@ -206,7 +206,7 @@ describe('T30: an authorization that an MCP server is no longer allowed', () => 
     expect((await verifyAt(wiki, location)).status).toBe(200);
   });
 
-  it('a return URL: the last page leads there no longer', async () => {
+  it('a return URL: the last page no longer links to it', async () => {
     const gateway = await changedTo({ returnUrls: [] });
     const user = world.subject();
     const person = world.raw();

@@ -1,16 +1,16 @@
 import { listenHttp } from '@postern/testkit/providers';
 
-/** A third party's API that knows which credentials work. */
+/** A third-party API that accepts certain credentials. */
 export interface ApiToCheck extends AsyncDisposable {
   readonly url: string;
   readonly host: string;
-  /** What it was asked with, request by request. */
+  /** Credentials of all requests, in order. */
   readonly asked: readonly { method: string; authorization: string | undefined; apiKey: string | undefined }[];
-  /** The next answers; afterwards it says 200 to what it accepts and 401 to everything else. */
+  /** Statuses of the next responses. Afterwards it returns 200 for accepted credentials and 401 for all others. */
   answerNext(...statuses: readonly (number | 'hang' | 'redirect' | 'break')[]): void;
-  /** The `Authorization` or `X-Api-Key` that works. */
+  /** The accepted `Authorization` or `X-Api-Key` header. */
   accepts: string;
-  /** Lets go what hangs. */
+  /** Releases hanging requests. */
   release(): void;
   /** Resolves when a request hangs. */
   readonly hanging: () => Promise<void>;

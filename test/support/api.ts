@@ -20,12 +20,12 @@ export interface Answer<T> {
   readonly body: T;
 }
 
-/** Set when the call was refused. */
+/** Set if the request was refused. */
 interface Refusal {
   readonly code?: ProblemBody['code'];
   readonly errors?: ProblemBody['errors'];
 }
-/** Tests ask for what they expect to be there; the contract's own schemas are checked by `expectInContract`. */
+/** Tests read the members that they expect; `expectInContract` checks responses against the schemas of the contract. */
 type AnyOutcome = Partial<
   UnionToIntersection<OutcomeBody extends infer O ? (O extends unknown ? Omit<O, 'kind'> : never) : never>
 > &
@@ -43,7 +43,7 @@ export type Api = ReturnType<typeof createApi>;
 /** The API key of an MCP server in these worlds. */
 export const keyOf = (mcpServerId: string): string => `pk_${mcpServerId}_only-for-tests-0123456789`;
 
-/** The API of the gateway at an address, as the MCP server with this key sees it. */
+/** The API of the gateway at an address, called with this MCP server's key. */
 export function createApi(base: string, apiKey: string) {
   async function call<T>(
     method: string,

@@ -1,7 +1,7 @@
 import type { IssueElicitationInput } from '@postern/api';
-import type { GatewayConfigInput } from '@postern/gateway';
+import type { ElicitationAnswer } from './api.ts';
 import type { RawAnswer, RawBrowser } from './raw-browser.ts';
-import type { ElicitationAnswer, World } from './world.ts';
+import type { PaymentPolicy, World } from './world-parts.ts';
 
 type Input<K extends IssueElicitationInput['kind']> = Extract<IssueElicitationInput, { kind: K }>;
 type AskInput = { [K in IssueElicitationInput['kind']]: Omit<Input<K>, 'subject'> }[IssueElicitationInput['kind']];
@@ -44,12 +44,12 @@ export const deliveryForm = {
   },
 } satisfies Input<'form'>['form'];
 
-/** A different payment each time: the same terms would meet the same elicitation. */
+/** Unique payment terms: equal terms would return the same elicitation. */
 export function paymentOf(change: Partial<Input<'payment'>['payment']> = {}): AskInput {
   return { kind: 'payment', payment: { ...bookTerms, reference: `order-${crypto.randomUUID()}`, ...change } };
 }
 
-/** @throws when it is not issued */
+/** @throws if it is not issued */
 export async function issueFor(world: World, user: string, ask: AskInput): Promise<ElicitationAnswer> {
   const subject = { issuer: world.identityProvider.issuer, subject: user };
   const issued = await world.api.issue({ ...ask, subject } as IssueElicitationInput);
@@ -60,14 +60,14 @@ export async function issueFor(world: World, user: string, ask: AskInput): Promi
   return issued.body;
 }
 
-/** Signed in for this elicitation. */
+/** Opens the page, signed in for this elicitation. */
 export async function visitorFor(world: World, user: string, elicitationId: string): Promise<RawBrowser> {
   const raw = world.raw();
   await raw.signIn(elicitationId, user);
   return raw;
 }
 
-/** What the accepting button sends, with what the person typed. */
+/** Form data of the accepting button, with the user's input. */
 export async function acceptWith(
   raw: RawBrowser,
   elicitationId: string,
@@ -77,9 +77,7 @@ export async function acceptWith(
   return raw.post(`/e/${elicitationId}/accept`, { form: { ...(await raw.acceptForm(elicitationId)), ...fields } });
 }
 
-export type PaymentPolicy = NonNullable<GatewayConfigInput['mcpServers'][number]['payment']>;
-
-/** Lets an MCP server ask for payments. Default: by no processor. */
+/** Configuration that lets an MCP server request payments. Default: without a processor. */
 export const paymentPolicy = (change: Partial<PaymentPolicy> = {}): PaymentPolicy => ({
   processors: ['none'],
   maxAmount: { EUR: 100_000, JPY: 50_000, KWD: 200_000 },

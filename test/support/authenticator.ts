@@ -1,9 +1,9 @@
 import type { CDPSession, Page } from 'playwright-core';
 
-/** A device with passkeys, as chromium imitates one (WebAuthn level 3, section 11). */
+/** A device with passkeys, simulated by chromium (WebAuthn level 3, section 11). */
 export interface Authenticator {
   readonly id: string;
-  /** Whether its person is recognised from now on. */
+  /** Whether the device verifies its user from now on. */
   recognises(isVerified: boolean): Promise<void>;
   credentials(): Promise<readonly { credentialId: string; signCount: number; rpId?: string }[]>;
 }

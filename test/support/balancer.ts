@@ -1,14 +1,14 @@
 import { createCondition } from './condition.ts';
 import { startTcpProxy } from './tcp-proxy.ts';
 
-/** A TCP load balancer on loopback whose decision is the test's. */
+/** A TCP load balancer on loopback that is controlled by the test. */
 export interface Balancer extends AsyncDisposable {
   readonly url: string;
-  /** Where connections from now on go; those that are open stay where they are. */
+  /** Selects the target of new connections. Open connections keep theirs. */
   lead(address: string): void;
-  /** How often requests that contain the marker have gone through. */
+  /** Number of requests so far that contain the marker. */
   forwarded(marker: string): number;
-  /** When requests that contain the marker have gone through `count` times. */
+  /** Resolves when `count` requests with the marker have passed. */
   untilForwarded(marker: string, count: number): Promise<void>;
 }
 

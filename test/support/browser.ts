@@ -1,7 +1,7 @@
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
 import type { AuthorizationInput, ElicitationAnswer, World } from './world.ts';
 
-/** A person with a browser of their own. */
+/** A user with a separate browser. */
 export interface Person extends AsyncDisposable {
   readonly name: string;
   readonly context: BrowserContext;
@@ -15,12 +15,12 @@ export async function newPerson(browser: Browser, name: string, options: Browser
   return { name, context, page: await context.newPage(), [Symbol.asyncDispose]: () => context.close() };
 }
 
-/** A person who was asked for an authorization, has signed in, and is in front of the page. */
+/** A signed-in user in front of the page of an authorization. */
 export interface AskedInBrowser extends Person {
   readonly issued: ElicitationAnswer;
 }
 
-/** @param ask over what `world.ask` asks for */
+/** @param ask overrides of the request of `world.ask` */
 export async function askInBrowser(
   browser: Browser,
   world: World,
@@ -34,13 +34,13 @@ export async function askInBrowser(
   return { ...person, issued };
 }
 
-/** On the gateway's sign-in page: goes to the identity provider and signs in as `user`. */
+/** Signs in as `user`, from the gateway's sign-in page through the identity provider. */
 export async function signIn(page: Page, user: string): Promise<void> {
   await page.getByRole('link', { name: 'Continue to sign-in' }).click();
   await page.locator(`button[name=user][value=${user}]`).click();
 }
 
-/** Goes on to add a first passkey from the page of a payment: signs in as `user` for it, and goes on again. */
+/** Continues from the page of a payment to adding a first passkey, which includes a sign-in as `user`. */
 export async function goOnToFirstPasskey(page: Page, user: string): Promise<void> {
   const accept = page.locator('form[action$="/accept"] button');
   await accept.click();
@@ -48,13 +48,13 @@ export async function goOnToFirstPasskey(page: Page, user: string): Promise<void
   await accept.click();
 }
 
-/** On the connect page: agrees, leaves, signs in at the provider as `user` and decides there. */
+/** Accepts on the connect page, leaves, signs in at the provider as `user` and decides there. */
 export async function connect(page: Page, user: string, decision: 'allow' | 'deny' = 'allow'): Promise<void> {
   await page.getByRole('button', { name: 'Continue' }).click();
   await atProvider(page, user, decision);
 }
 
-/** From the leaving page through the provider and back. */
+/** Goes from the leaving page through the provider and back. */
 export async function atProvider(page: Page, user: string, decision: 'allow' | 'deny' = 'allow'): Promise<void> {
   await page.waitForURL(/\/leaving$/);
   await page.locator('a.button.accent').click();

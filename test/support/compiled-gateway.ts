@@ -21,7 +21,7 @@ export async function compiledGateway(): Promise<{ readonly NODE_COMPILE_CACHE: 
 }
 
 async function fill(env: { readonly NODE_COMPILE_CACHE: string }): Promise<void> {
-  const child = spawn(process.execPath, [join(gateway, 'fill-compile-cache.ts')], {
+  const child = spawn(process.execPath, [join(gateway, 'platform/fill-compile-cache.ts')], {
     env: { ...process.env, ...env },
     stdio: 'ignore',
   });

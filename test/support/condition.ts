@@ -1,8 +1,8 @@
-/** A condition variable: whoever waits looks again whenever something has changed, and never by the clock. */
+/** A condition variable. Waiters recheck their condition after each change, never by time. */
 export interface Condition {
-  /** Says that something has changed. */
+  /** Signals a change. */
   notify(): void;
-  /** Resolves when this holds: at once where it does already. Looks once for each change. */
+  /** Resolves when the check holds, at once if it already does. Runs the check once per change. */
   until(holds: () => boolean): Promise<void>;
 }
 

@@ -4,22 +4,22 @@ import type { RawBrowser } from './raw-browser.ts';
 import type { World } from './world.ts';
 import { type AuthorizationInput, askFor } from './world.ts';
 
-/** A person who has connected an account, as the MCP server `tracker` sees them. */
+/** A user with a connected account, as the MCP server `tracker` sees them. */
 export interface ConnectedPerson {
   readonly user: string;
   readonly connectionId: string;
   readonly raw: RawBrowser;
-  /** @throws unless a token is handed out. */
+  /** @throws if no token is returned */
   token(request?: AccessTokenRequest): Promise<PlainAccessToken>;
-  /** Status and code of an answer that hands out nothing. */
+  /** Status and code of a response without a token. */
   refusal(
     request?: AccessTokenRequest,
   ): Promise<{ status: number; code: string | undefined; retryAfter: string | null }>;
-  /** As it stands in the list of connections. */
+  /** The entry in the list of connections. */
   listed(): Promise<ConnectionBody | undefined>;
-  /** Asks again, which the person has to answer, and opens the page. @throws when nobody has to be asked. */
+  /** Issues a request that the user must decide, and opens its page. @throws if the existing connection is returned */
   askedAgain(): Promise<{ elicitationId: string; page: string }>;
-  /** The person agrees to what was asked again. */
+  /** The user accepts the new request. */
   connectAgain(elicitationId: string): Promise<void>;
 }
 
@@ -33,7 +33,7 @@ export async function connectPerson(
   const { elicitationId: first } = await world.ask(user, ask);
   await connectAccount(raw, first, user, account);
   const connectionId = (await world.api.read(first)).body.outcome?.connectionId;
-  if (connectionId === undefined) throw new Error('not connected');
+  if (connectionId === undefined) throw new Error('the person is not connected');
 
   return {
     user,
@@ -55,14 +55,14 @@ export async function connectPerson(
     },
     async askedAgain() {
       const issued = await world.api.issue(askFor(world, user, ask));
-      if (issued.status !== 201) throw new Error(`nobody is asked: ${issued.status} ${issued.body.status}`);
+      if (issued.status !== 201) throw new Error(`no elicitation was issued: ${issued.status} ${issued.body.status}`);
       const { elicitationId } = issued.body;
       return { elicitationId, page: (await raw.get(`/e/${elicitationId}`)).body };
     },
     async connectAgain(elicitationId) {
       await raw.get(await raw.decideAtProvider(await raw.accept(elicitationId), account));
       const { status } = (await world.api.read(elicitationId)).body;
-      if (status !== 'completed') throw new Error(`not connected again: ${status}`);
+      if (status !== 'completed') throw new Error(`not reconnected: ${status}`);
     },
   };
 }

@@ -5,14 +5,14 @@ import { type Api, askFor } from './world.ts';
 
 export interface ConnectOptions {
   readonly user: string;
-  /** At the provider. Default `alice`. */
+  /** Account at the provider. Default `alice`. */
   readonly account?: string;
   readonly scopes?: readonly string[];
   /** Default `forge`. */
   readonly provider?: string;
-  /** Of the MCP server that asks. Default `tracker`. */
+  /** Id of the requesting MCP server. Default `tracker`. */
   readonly api?: Api;
-  /** Default: a new one. */
+  /** Default: a new browser. */
   readonly raw?: RawBrowser;
 }
 
@@ -23,7 +23,7 @@ export interface Connected {
   readonly raw: RawBrowser;
 }
 
-/** Asks, signs in where nobody is yet, agrees everywhere, and comes back with a connection. @throws when there is none */
+/** Issues a request, signs in if necessary, accepts everywhere and returns the connection. @throws if there is none */
 export async function connected(world: World, p: ConnectOptions): Promise<Connected> {
   const { user, account = 'alice', provider = 'forge', api = world.api, raw = world.raw() } = p;
   const scopes = [...(p.scopes ?? ['repo'])];
@@ -36,21 +36,21 @@ export async function connected(world: World, p: ConnectOptions): Promise<Connec
   return { connectionId: await connectionIdOf(api, elicitationId), elicitationId, raw };
 }
 
-/** @throws when the elicitation did not end with a connection. */
+/** @throws if the elicitation did not end with a connection */
 export async function connectionIdOf(api: Api, elicitationId: string): Promise<string> {
   const { status, outcome } = (await api.read(elicitationId)).body;
   if (outcome?.connectionId === undefined) throw new Error(`no connection: ${status}`);
   return outcome.connectionId;
 }
 
-/** From the sign-in page of `/me` and back, with a browser of its own at the identity provider. */
+/** Signs in from `/me` and returns there, with a fresh browser at the identity provider. */
 export async function signInForMe(raw: RawBrowser, user: string, href = '/login?to=me'): Promise<RawAnswer> {
   const { location, status } = await raw.get(href);
   if (location === undefined) throw new Error(`sign-in did not start: ${status}`);
   return raw.get(await driveAuthorization(location, user, { jar: createCookieJar() }));
 }
 
-/** What the entries of `/me` lead to, in the order of the page. */
+/** Links of the entries on `/me`, in page order. */
 export function disconnectPathsIn(page: RawAnswer): string[] {
   return [...page.body.matchAll(/href="(\/me\/connections\/[^"]+\/disconnect)"/g)].map(([, href = '']) =>
     unescapeHtml(href),
@@ -59,7 +59,7 @@ export function disconnectPathsIn(page: RawAnswer): string[] {
 
 export const disconnectPathOf = (connectionId: string): string => `/me/connections/${connectionId}/disconnect`;
 
-/** What a person reads on a page: no tags, single spaces. */
+/** The visible text of a page, with single spaces. */
 export function textOf(page: RawAnswer): string {
   return unescapeHtml(
     page.body
@@ -69,7 +69,7 @@ export function textOf(page: RawAnswer): string {
   );
 }
 
-/** The entries of the connected accounts, each as its text. */
+/** The text of each connected account on the page. */
 export function connectionEntriesIn(page: RawAnswer): string[] {
   const [, section = ''] =
     /<section class="group" aria-labelledby="connections-heading">(.*?)<\/section>/s.exec(page.body) ?? [];

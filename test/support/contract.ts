@@ -17,13 +17,13 @@ type Described = { paths: Record<string, Record<string, { responses: Record<stri
 
 const document = openApiDocument('http://localhost') as unknown as Described;
 
-/** Statuses that the published document names for a call. */
-export function documentedStatuses(operationId: OperationId): string[] {
+/** Statuses that the published document lists for a call. */
+function documentedStatuses(operationId: OperationId): string[] {
   const { path, method } = operations[operationId];
   return Object.keys(document.paths[path]?.[method.toLowerCase()]?.responses ?? {});
 }
 
-/** The answer is one that the contract describes for this call: status, type, and no field more or less. */
+/** Asserts that the contract describes this response: status, content type and exact members. */
 export function expectInContract(operationId: OperationId, answer: Answer<unknown>): void {
   const operation: Operation = operations[operationId];
   expect(documentedStatuses(operationId)).toContain(String(answer.status));
@@ -37,7 +37,7 @@ export function expectInContract(operationId: OperationId, answer: Answer<unknow
   expect([...commonProblems, ...bodyProblems, ...operation.problems]).toContain(code);
 }
 
-/** RFC 9457, in the one shape of this contract. */
+/** A problem (RFC 9457) as this contract defines it. */
 export function expectProblem(answer: Answer<unknown>, code?: ProblemCode): ProblemBody {
   expect(answer.headers.get('content-type')).toBe('application/problem+json; charset=utf-8');
   const problem = problemSchema.strict().parse(answer.body);

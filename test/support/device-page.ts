@@ -7,7 +7,7 @@ export interface ShownCode {
   readonly verificationUri: string;
 }
 
-/** The code on a device page, and where to enter it; undefined where the page shows none. */
+/** The user code on a device page, and where to enter it; undefined without a code. */
 export function codeIn(page: RawAnswer): ShownCode | undefined {
   const userCode = /<code class="user-code"[^>]*>(.*?)<\/code>/s.exec(page.body)?.[1]?.replaceAll(/<[^>]*>/g, '');
   const verificationUri = /<a class="button small outside" href="([^"]+)"/.exec(page.body)?.[1];
@@ -15,16 +15,16 @@ export function codeIn(page: RawAnswer): ShownCode | undefined {
   return { userCode: unescapeHtml(userCode), verificationUri: unescapeHtml(verificationUri) };
 }
 
-/** Agrees, and comes to the page with the code. @throws when there is none */
+/** Accepts and returns the page with the user code. @throws if there is none */
 export async function askForCode(raw: RawBrowser, elicitationId: string): Promise<ShownCode> {
   const form = await raw.acceptForm(elicitationId);
   const accepted = await raw.post(`/e/${elicitationId}/accept`, { form });
   const shown = accepted.location === undefined ? undefined : codeIn(await raw.get(accepted.location));
-  if (shown === undefined) throw new Error(`no code: ${accepted.status} ${accepted.location ?? ''}`);
+  if (shown === undefined) throw new Error(`no user code: ${accepted.status} ${accepted.location ?? ''}`);
   return shown;
 }
 
-/** Lets the least time between two polls be over, without anybody having to wait for it. */
+/** Ends the minimum interval between two polls without waiting. */
 export async function endPollInterval({ redis: { url } }: World): Promise<void> {
   const redis = new Redis(url);
   try {

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type ClientRequest, type IncomingMessage, request } from 'node:http';
 import { createCondition } from './condition.ts';
 
-/** One server-sent event as a client sees it (HTML, section 9.2.6). */
+/** A server-sent event as a client sees it (HTML, section 9.2.6). */
 export interface HeardEvent {
   readonly id: string;
   readonly type: string;
@@ -12,24 +12,24 @@ export interface HeardEvent {
 export interface EventListener extends Disposable {
   readonly status: number;
   readonly headers: IncomingMessage['headers'];
-  /** What was heard so far. */
+  /** Events received so far. */
   readonly heard: readonly HeardEvent[];
-  /** When each of them came, by `performance.now()`. */
+  /** Time of each event, by `performance.now()`. */
   readonly heardAt: readonly number[];
-  /** What a client would send as `Last-Event-ID` now. */
+  /** The `Last-Event-ID` that a client would send now. */
   readonly lastId: string;
   readonly retryMs: number | undefined;
   readonly heartbeats: number;
-  /** Resolves when the answer is over, however that came. */
+  /** Resolves when the response ends, for any reason. */
   readonly ended: Promise<void>;
-  /** Resolves when this holds; checked again at everything that comes. @throws when the answer is over and it does not */
+  /** Resolves when the check holds; repeats it on all input. @throws if the response ends first */
   until(holds: () => boolean): Promise<void>;
-  /** Takes nothing more from the connection. */
+  /** Stops reading from the connection. */
   stall(): void;
   resume(): void;
-  /** As a lost connection. */
+  /** Drops the connection. */
   drop(): void;
-  /** The text of an answer that is no stream. */
+  /** The body of a response that is not a stream. */
   text(): Promise<string>;
 }
 
@@ -39,7 +39,7 @@ export interface ListenOptions {
   readonly lastEventId?: string;
 }
 
-/** Listens as MCP servers do. Resolves with the head of the answer. */
+/** Listens as MCP servers do. Resolves with the response headers. */
 export async function listen(
   address: string,
   { apiKey, query = '', lastEventId }: ListenOptions,
@@ -72,7 +72,7 @@ export async function listen(
       else if (name === 'retry') retryMs = Number(value);
       else if (name === 'event') event.type = value;
       else if (name === 'data') event.data += value;
-      else throw new Error('not a field of server-sent events');
+      else throw new Error('invalid field of a server-sent event');
     }
     if (event.data === '') return;
     heardAt.push(performance.now());
@@ -120,7 +120,7 @@ export async function listen(
         isHeld = holds();
         return isHeld || isOver;
       });
-      if (!isHeld) throw new Error('the stream is over');
+      if (!isHeld) throw new Error('the stream has ended');
     },
     stall: () => void incoming.pause(),
     resume: () => void incoming.resume(),

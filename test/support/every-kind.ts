@@ -4,7 +4,7 @@ import type { ElicitationAnswer, World } from './world.ts';
 
 type Ask = Parameters<typeof issueFor>[2];
 
-/** One request of each kind without a provider, and the values that an approving user enters. */
+/** A request of each kind without a provider, and the values that an approving user enters. */
 export const askOfEach = {
   payment: { ask: () => paymentOf({ processor: 'none' }), typed: {} },
   confirmation: { ask: () => ({ kind: 'confirmation', confirmation: deletion }) as const, typed: {} },
@@ -28,13 +28,13 @@ const authorizationOf = (): Ask => ({ kind: 'authorization', authorization: { pr
 
 type Extras = Partial<Pick<Ask, 'message' | 'requestedBy' | 'ttlSeconds' | 'returnUrl'>>;
 
-/** @throws when it is not issued */
+/** @throws if it is not issued */
 export function askKind(world: World, user: string, kind: AnyKind, more: Extras = {}): Promise<ElicitationAnswer> {
   const ask = kind === 'authorization' ? authorizationOf() : askOfEach[kind].ask();
   return issueFor(world, user, { ...ask, ...more });
 }
 
-/** The form of the page, filled in as an approving user would. */
+/** The form of the page, filled in as by an approving user. */
 export async function approvalForm(
   raw: RawBrowser,
   elicitationId: string,
@@ -45,7 +45,7 @@ export async function approvalForm(
   return { ...(await raw.acceptForm(elicitationId)), ...Object.fromEntries(fields) };
 }
 
-/** Approves an elicitation of any kind up to its end; an authorization with the provider's account `alice`. */
+/** Approves an elicitation of any kind; an authorization with the provider's account `alice`. */
 export async function approve(raw: RawBrowser, elicitationId: string, kind: AnyKind): Promise<RawAnswer> {
   if (kind !== 'authorization') return acceptWith(raw, elicitationId, askOfEach[kind].typed);
   return raw.get(await raw.decideAtProvider(await raw.accept(elicitationId), 'alice'));

@@ -1,6 +1,6 @@
 import type { World } from './world.ts';
 
-/** Lets the time of an elicitation be up. @throws when it does not end by that */
+/** Expires an elicitation. @throws if it is not expired afterwards */
 export async function expireElicitation(world: World, elicitationId: string): Promise<void> {
   const { body } = await world.api.read(elicitationId);
   const service = world.gateways[0]?.deps.service;

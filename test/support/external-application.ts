@@ -7,7 +7,7 @@ import { keyOf, type World } from './world.ts';
 
 type VerifyAnswer = Partial<VerifiedElicitationBody> & { readonly code?: string };
 
-/** What the application asked the gateway, and what it was told. */
+/** A request of the application to the gateway, with the response. */
 interface Verification {
   readonly subject: string;
   readonly elicitationId: string;
@@ -17,16 +17,16 @@ interface Verification {
 }
 
 /**
- * An application with a sign-in of its own, as identity mode `external` expects it: `/sign-in?as=…` begins its session,
- * `/verify` says over the API who is signed in and sends the browser where the gateway wants it.
+ * An application with its own sign-in, as identity mode `external` expects it: `/sign-in?as=…` begins its session; `/verify` reports the
+ * signed-in user over the API and redirects the browser as the gateway demands.
  */
 export interface ExternalApplication extends AsyncDisposable {
   readonly origin: string;
   readonly verifyUrl: string;
   readonly verifications: readonly Verification[];
-  /** From here on the application asks the gateway of this world, as the application of this MCP server. */
+  /** Connects the application to the gateway of this world, as the application of this MCP server. */
   connect(world: World, mcpServerId: string): void;
-  /** Asks the gateway as the application does, in the name of any subject. */
+  /** Sends the verification request of the application, for any subject. */
   verify(p: { elicitationId: string; verificationId: string; subject: string }): Promise<Verification>;
 }
 
@@ -36,7 +36,7 @@ export async function startExternalApplication(): Promise<ExternalApplication> {
   let gateway: { readonly address: string; readonly apiKey: string; readonly issuer: string } | undefined;
 
   async function verify(p: { elicitationId: string; verificationId: string; subject: string }): Promise<Verification> {
-    if (gateway === undefined) throw new Error('the application knows no gateway');
+    if (gateway === undefined) throw new Error('the application is not connected to a gateway');
     const answer = await fetch(`${gateway.address}/v1/elicitations/${p.elicitationId}/verify`, {
       method: 'POST',
       headers: { authorization: `Bearer ${gateway.apiKey}`, 'content-type': 'application/json' },

@@ -1,4 +1,5 @@
 import type { ServerContext } from '@modelcontextprotocol/server';
+import { definedOnly } from '@postern/elicitation';
 import { type Authorization, isElicitationPending, type PosternOptions, postern } from '@postern/mcp';
 import { z } from 'zod';
 import { bearerIsSubject, type McpEndpoint, startMcpEndpoint } from './mcp-endpoint.ts';
@@ -6,18 +7,18 @@ import { watchHolds } from './watched-holds.ts';
 import { keyOf, type World } from './world.ts';
 
 export interface GatedEndpointOptions {
-  /** Over `url`, `apiKey` and `fetch`. */
+  /** Overrides of `url`, `apiKey` and `fetch`. */
   readonly postern?: Partial<PosternOptions<ServerContext>>;
   readonly legacy?: 'session' | 'stateless';
-  /** Registered MCP server that it is for the gateway. Default `tracker`. */
+  /** Id of the registered MCP server. Default `tracker`. */
   readonly mcpServerId?: string;
   /** API address of the gateway. Default: the first replica. */
   readonly gatewayUrl?: string;
 }
 
-/** An MCP server built with `@postern/mcp`: the tools `connect` and `connect_too`, which say what reached the handler. */
+/** An MCP server built with `@postern/mcp`. The tools `connect` and `connect_too` return what the handler received. */
 export interface GatedEndpoint extends McpEndpoint {
-  /** When this MCP server has asked the gateway `count` times (default once) to wait for the end of this elicitation. */
+  /** Resolves when this MCP server has sent `count` waiting reads (default one) for this elicitation. */
   untilHolding(elicitationId: string, count?: number): Promise<void>;
 }
 
@@ -32,7 +33,7 @@ export async function startGatedEndpoint(world: World, options: GatedEndpointOpt
     fetch: holds.fetch,
   });
 
-  /** Which account the access token is for, asked with the token itself. */
+  /** Returns the account of an access token, from the provider. */
   async function accountOf(authorization: Authorization & { action: 'accept' }): Promise<string> {
     const response = await fetch(`${world.provider.issuer}/me`, {
       headers: { authorization: `Bearer ${await authorization.accessToken()}` },
@@ -42,7 +43,7 @@ export async function startGatedEndpoint(world: World, options: GatedEndpointOpt
 
   const endpoint = await startMcpEndpoint({
     authenticate: bearerIsSubject(world.identityProvider.issuer),
-    ...(options.legacy === undefined ? {} : { legacy: options.legacy }),
+    ...definedOnly({ legacy: options.legacy }),
     offer: (mcpServer, connection) => {
       const gate = connection === 'session' ? shared.attach(mcpServer) : shared;
       for (const name of ['connect', 'connect_too']) {
@@ -53,7 +54,7 @@ export async function startGatedEndpoint(world: World, options: GatedEndpointOpt
             try {
               const forge = await ctx.gate.authorize('forge', {
                 scopes: ['repo'],
-                ...(ttlSeconds === undefined ? {} : { ttlSeconds }),
+                ...definedOnly({ ttlSeconds }),
               });
               return forge.action === 'accept'
                 ? say(`accept ${await accountOf(forge)}`)

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -11,39 +11,41 @@ import { compiledGateway } from './compiled-gateway.ts';
 import { endWithUs } from './end-with-us.ts';
 import { warmUp } from './warm-up.ts';
 
-/** A gateway as operators run it: a process of its own with a configuration file. */
+/** A gateway as operators run it: a separate process with a configuration file. */
 export interface GatewayProcess extends AsyncDisposable {
   readonly address: string;
-  /** Of its present life. */
+  /** Process id since the last start. */
   readonly pid: number | undefined;
-  /** How its present life ended, once it has. */
+  /** Exit of the last start, once it has exited. */
   ended(): Promise<{ readonly code: number | null; readonly signal: NodeJS.Signals | null }>;
   signal(name: NodeJS.Signals): void;
-  /** The audit events that it has written so far, through all its lives: one JSON object each. */
+  /** All audit events so far, across restarts: one JSON object each. */
   readonly audited: readonly string[];
-  /** Ends it as a crash would: nothing is finished, nothing is said. */
+  /** Replaces its configuration file, as editors do. */
+  configure(config: GatewayConfigInput | string): Promise<void>;
+  /** Kills it like a crash: without any clean-up. */
   kill(): Promise<void>;
-  /** Starts it again where it was. */
+  /** Restarts it at the same address. */
   restart(): Promise<void>;
-  /** Stops it in its tracks, as a paused virtual machine is; time goes on without it. */
+  /** Suspends it, like a paused virtual machine, while time continues. */
   suspend(): void;
   resume(): void;
 }
 
 export interface GatewayProcessOptions {
-  /** Added to the environment. */
+  /** Additional environment variables. */
   readonly env?: Readonly<Record<string, string>>;
-  /** What starts it, such as `ip netns exec name`: by replacing itself, so that a signal meets the gateway. */
+  /** Launcher, such as `ip netns exec name`. It must replace itself, so that signals reach the gateway. */
   readonly launcher?: readonly string[];
-  /** Where it listens. Default 127.0.0.1. */
+  /** Listen address. Default 127.0.0.1. */
   readonly host?: string;
-  /** Every line that it prints, to either output. Default: errors go where those of the test go. */
+  /** Receives every line of both outputs. Default: stderr is inherited. */
   readonly onLine?: (line: string) => void;
 }
 
 const main = join(dirname(createRequire(import.meta.url).resolve('@postern/gateway')), 'main.ts');
 
-/** Starts one more replica of a configuration, on a port of its own. Resolves when it serves pages. @throws when it does not */
+/** Starts another replica of a configuration on a free port. Resolves when it serves pages. @throws if it does not */
 export async function startGatewayProcess(
   config: GatewayConfigInput,
   options: GatewayProcessOptions = {},
@@ -54,14 +56,18 @@ export async function startGatewayProcess(
   const port = await freePort();
   const address = `http://${host}:${port}`;
   // JSON is YAML.
-  await writeFile(path, JSON.stringify({ ...config, listen: { host, port } }), { mode: 0o600 });
+  const write = async (to: string, content: GatewayConfigInput | string) => {
+    const text = typeof content === 'string' ? content : JSON.stringify({ ...content, listen: { host, port } });
+    await writeFile(to, text, { mode: 0o600 });
+  };
+  await write(path, config);
   const { REDIS_URL: _, ...inherited } = process.env;
   const env = { ...inherited, ...(await compiledGateway()), ...options.env };
   const [program = '', ...args] = [...launcher, process.execPath, main, path];
   const start = async () => {
     const stderr = onLine === undefined ? 'inherit' : 'pipe';
     const started = endWithUs(spawn(...endingWithParent(program, args), { env, stdio: ['ignore', 'pipe', stderr] }));
-    // From now on: while it is still starting it can be killed as well.
+    // Set from here on, so that the gateway can also be killed while it starts.
     child = started;
     if (started.stderr !== null && onLine !== undefined) createInterface(started.stderr).on('line', onLine);
     try {
@@ -91,11 +97,15 @@ export async function startGatewayProcess(
     },
     audited,
     async ended() {
-      if (child === undefined) throw new TypeError('a gateway that was never started');
+      if (child === undefined) throw new TypeError('the gateway was never started');
       if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
       return { code: child.exitCode, signal: child.signalCode };
     },
     signal: name => void child?.kill(name),
+    async configure(next) {
+      await write(`${path}.new`, next);
+      await rename(`${path}.new`, path);
+    },
     kill: () => kill(child),
     restart: start,
     suspend: () => void child?.kill('SIGSTOP'),
@@ -110,9 +120,9 @@ export async function startGatewayProcess(
 async function untilStarted(child: ChildProcess, onLine: (line: string) => void): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   child.once('error', reject);
-  child.once('exit', code => reject(new Error(`the gateway ended with ${code} before it listened`)));
-  if (child.stdout === null) throw new TypeError('a gateway without standard output');
-  // Read to the end, or a full pipe would stop it.
+  child.once('exit', code => reject(new Error(`the gateway exited with ${code} before it listened`)));
+  if (child.stdout === null) throw new TypeError('the gateway has no standard output');
+  // Drain the pipe: a full one would block the gateway.
   createInterface(child.stdout).on('line', line => {
     onLine(line);
     if (line.includes('"gateway.started"')) resolve();

@@ -16,8 +16,8 @@ import { kindSamples, samples } from '@postern/testkit/contract';
 import type { Redis } from 'ioredis';
 
 /**
- * Records of every kind and in every status as one release has written them, and what it read in them. They are written once, by
- * `write-golden-records.ts`, before anything about a layout is changed, and every later release has to read the same.
+ * Records of every kind and status, as one release has written and read them. `write-golden-records.ts` writes them once, before a layout
+ * changes. Every later release must read the same values.
  */
 export interface GoldenRecords {
   /** The clock of the store while they were written and read, epoch milliseconds. */
@@ -61,7 +61,7 @@ const { answer, approve, askFor, charge } = kindSamples;
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;
 
-/** Makes one of everything. */
+/** Creates one record of each kind. */
 export async function writeGoldenRecords(stores: RedisStores): Promise<GoldenNames> {
   const elicitations: Elicitation[] = [];
   const keep = (...kept: Elicitation[]) => void elicitations.push(...kept);
@@ -90,7 +90,7 @@ export async function writeGoldenRecords(stores: RedisStores): Promise<GoldenNam
     await on(await start(), engage, retry),
     await on(await start(), engage, {
       events: ['retry'],
-      next: { status: 'pending', trouble: 'fewer_scopes', missing: ['repo'] },
+      next: { status: 'pending', retryReason: 'fewer_scopes', missing: ['repo'] },
     }),
     await on(await start(), engage, hold),
     await on(await start(), engage, fail),
@@ -117,7 +117,7 @@ export async function writeGoldenRecords(stores: RedisStores): Promise<GoldenNam
   const connections = await connectionsOf(stores, on);
   const lasting = asked.find(({ sample }) => sample === 'lasting')?.completed;
   const credentialId = kindSamples.credentialIdFor(lasting?.subject ?? connected.subject);
-  await stores.credentials.noteUse({ credentialId, use: { mcpServerId: 'issue-tracker', tool: 'deploy' } });
+  await stores.credentials.recordUse({ credentialId, use: { mcpServerId: 'issue-tracker', tool: 'deploy' } });
 
   const { subject } = connected;
   const passkey = { subject, passkeyId: 'nZ3vH0', publicKey: 'pQECAyYg', signCount: 7, backedUp: true };
@@ -159,7 +159,7 @@ export async function writeGoldenRecords(stores: RedisStores): Promise<GoldenNam
   };
 }
 
-/** One that was refreshed and used, one in trouble, one lost, and one that was removed and is to be revoked. */
+/** Connections: refreshed and used, failing, lost, and removed with a pending revocation. */
 async function connectionsOf(stores: RedisStores, on: (from: Elicitation, ...moves: never[]) => Promise<Elicitation>) {
   async function connect() {
     const pending = await created(stores.elicitations, ask(somebody()));
@@ -168,23 +168,23 @@ async function connectionsOf(stores: RedisStores, on: (from: Elicitation, ...mov
     if (connection === undefined) throw new Error('Expected a connection.');
     return connection;
   }
-  const [refreshed, troubled, lost, removed] = [await connect(), await connect(), await connect(), await connect()];
+  const [refreshed, postponed, lost, removed] = [await connect(), await connect(), await connect(), await connect()];
   const lease = { holder: 'golden', leaseMs: MINUTE_MS };
   await stores.connections.beginRefresh({ ...lease, current: refreshed });
   await stores.connections.finishRefresh({ current: refreshed, ...samples.renewed('sealed-renewed') });
-  await stores.connections.noteUse({
+  await stores.connections.recordUse({
     connectionId: refreshed.connectionId,
     use: { mcpServerId: 'issue-tracker', tool: 'create_issue' },
   });
-  await stores.connections.beginRefresh({ ...lease, current: troubled });
-  await stores.connections.postponeRefresh({ current: troubled, holder: lease.holder, delayMs: MINUTE_MS });
+  await stores.connections.beginRefresh({ ...lease, current: postponed });
+  await stores.connections.postponeRefresh({ current: postponed, holder: lease.holder, delayMs: MINUTE_MS });
   await stores.connections.markLost({ current: lost, reason: 'refused' });
   const revocationId = newRevocationId(shardIn(removed.connectionId), systemEntropy);
   await stores.connections.remove({ connectionId: removed.connectionId, revocationId });
-  return { connectionIds: [refreshed, troubled, lost].map(({ connectionId }) => connectionId), revocationId };
+  return { connectionIds: [refreshed, postponed, lost].map(({ connectionId }) => connectionId), revocationId };
 }
 
-/** Everything that is read in them; what can be taken is taken. */
+/** Reads all records and consumes one-time values. */
 export async function readGoldenRecords(stores: RedisStores, names: GoldenNames): Promise<GoldenReadings> {
   const each = <T, R>(of: readonly T[], read: (one: T) => Promise<R>) => Promise.all(of.map(read));
   const sealed = [];
@@ -207,7 +207,7 @@ export async function readGoldenRecords(stores: RedisStores, names: GoldenNames)
   return readings;
 }
 
-/** Every key, but for what says how long it is kept: time has gone on. */
+/** Every key without its expiry, because time has passed. */
 export async function dumpKeys(redis: Redis): Promise<readonly StoredKey[]> {
   const keys = (await redis.keys(`${GOLDEN_PREFIX}:*`)).sort();
   return Promise.all(keys.map(key => dumpKey(redis, key)));

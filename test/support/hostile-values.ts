@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 
-/** Values that have broken parsers, stores, pages and logs of others. */
+/** Values that have broken parsers, stores, pages and logs elsewhere. */
 
-/** Markup that must never come back in a page as it was sent. */
+/** Markup that a page must never contain unescaped. */
 export const MARKUP = '"><svg onload=zz>';
-/** A header that nobody sends: whoever sees it in an answer has seen a split one. */
+/** A header that no client sends. Its presence in a response proves header injection. */
 export const INJECTED_HEADER = 'x-split-zz';
 
-export const hostileTexts: readonly string[] = [
+const hostileTexts: readonly string[] = [
   '',
   ' ',
   '\0',
@@ -67,38 +67,38 @@ export const hostileTexts: readonly string[] = [
   '👩‍👩‍👧‍👦'.repeat(400),
   '\u0301'.repeat(600),
   '\u0301'.repeat(3000),
-  // Costly as a pattern.
+  // A catastrophic regular expression.
   'a{0,1000}'.repeat(22),
   `[${'\\pL\\PL'.repeat(32)}]`,
 ];
 
-/** What is pieced together in a path or a query: encoded rightly or wrongly, and nothing that would end the request line. */
-export const hostileUrlParts: readonly string[] = [
+/** Fragments of a path or query, encoded correctly or not. None ends the request line. */
+const hostileUrlParts: readonly string[] = [
   ...['%', '%2', '%zz', '%00', '%2e%2e', '%2f', '%c0%af', '%ud800', ';', ':', '//', '/', '\\', '..', '.'],
   ...['el_', 'cn_', 'cr_', 'a', 'A', '0', '?', '#', '*', '@', '%5c', '+', '&', '=', '[]', '~', '|', '^', '`'],
 ];
 
-export const hostileNumbers: readonly number[] = [0, -1, -0, 1.5, 2 ** 31, 2 ** 53, -(2 ** 53), 1e308, 5e-324];
+const hostileNumbers: readonly number[] = [0, -1, -0, 1.5, 2 ** 31, 2 ** 53, -(2 ** 53), 1e308, 5e-324];
 
-/** Of the other types of JSON. */
-export const hostileConstants: readonly unknown[] = [
+/** Values of the other JSON types. */
+const hostileConstants: readonly unknown[] = [
   ...[null, true, false, [], {}, [[]], [null], ['x', 'EX', '1'], [{ '': [{ '': {} }] }]],
   ...[{ status: 'completed' }, { $gt: '' }],
 ];
 
-/** JSON that no value is written as: numbers that no number can hold, names that are there twice or mean something else. */
+/** JSON that no serializer writes: numbers out of range, duplicate or special names. */
 export const unwrittenJson: readonly string[] = [
   ...['1e400', '-1e400', '1E+309', '-1E+309', '-9007199254740993', '123456789012345678901234567890'],
   ...['{"a":1,"a":2}', '{"__proto__":{"a":1}}', '{"constructor":{"prototype":{"a":1}}}', '"\\ud800"', '"\\u0000"'],
 ];
 
-/** Not JSON at all, and none whatever stands around it. */
+/** Invalid JSON in any context. */
 export const brokenJson: readonly string[] = [
   ...['01', 'NaN', "'a'", '[1,]', '{a:1}', '{"a"}', '"\n"', '"\\x"', '{"__proto__":}', '"'],
 ];
 
-/** As a header can hold it: nothing that no parser would let through to a route. */
-export function asHeader(text: string, maxLength: number): string {
+/** Values that are valid in a header. */
+function asHeader(text: string, maxLength: number): string {
   return text
     .toWellFormed()
     .replace(/[^\t\x20-\x7e\x80-\xff]/g, '?')
@@ -107,12 +107,12 @@ export function asHeader(text: string, maxLength: number): string {
 
 const KIB = 1024;
 
-/** Of any code points, lone surrogates among them. (`fc.string` needs seconds of processor time for its alphabets.) */
+/** Strings of any code points, including lone surrogates. (`fc.string` takes seconds of processor time for its alphabets.) */
 const anyText = fc
   .array(fc.oneof(fc.nat({ max: 0xff }), fc.nat({ max: 0xffff }), fc.nat({ max: 0x10ffff })), { maxLength: 24 })
   .map(codePoints => String.fromCodePoint(...codePoints));
 
-/** Texts that have broken other parsers, stores, pages and logs, and random ones. */
+/** Strings that have broken parsers, stores, pages and logs elsewhere, and random ones. */
 export const oddText: fc.Arbitrary<string> = fc.oneof(
   { weight: 5, arbitrary: fc.constantFrom(...hostileTexts) },
   { weight: 1, arbitrary: anyText },
@@ -131,7 +131,7 @@ export const oddInUrl: fc.Arbitrary<string> = fc.oneof(
 
 const nested = (open: string, close: string, depth: number) => `${open.repeat(depth)}1${close.repeat(depth)}`;
 const manyKeys = (count: number) => `{${Array.from({ length: count }, (_, n) => `"k${n}":${n}`).join(',')}}`;
-/** Rare, because their size is all there is to them. Those beyond the limit of a body are refused unread. */
+/** Rare, because only their size matters. Values above the body limit are refused unread. */
 const heavy = [
   nested('[', ']', 10_000),
   nested('{"a":', '}', 8_000),
@@ -142,7 +142,7 @@ const heavy = [
   JSON.stringify('x'.repeat(KIB * KIB)),
 ];
 
-/** JSON values that some parsers accept and that no caller means. */
+/** JSON values that some parsers accept and that no caller intends. */
 const odd = [
   ...hostileNumbers.map(number => (Object.is(number, -0) ? '-0' : JSON.stringify(number))),
   ...hostileConstants.map(value => JSON.stringify(value)),

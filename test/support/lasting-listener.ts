@@ -1,17 +1,18 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { definedOnly } from '@postern/elicitation';
 import { type HeardEvent, listen } from './event-listener.ts';
 
-/** An MCP server that listens to its events until it is disposed of, wherever it is answered. */
+/** An MCP server that listens to its events until it is disposed, at any replica that responds. */
 export interface LastingListener extends AsyncDisposable {
-  /** As a lost connection: it comes back with the id that it has heard last. */
+  /** Drops the connection; the listener resumes with its last event id. */
   drop(): void;
 }
 
 export interface LastingListenerOptions {
   readonly apiKey: string;
-  /** Which replica is asked next. */
+  /** Selects the replica of the next attempt. */
   readonly nextAddress: () => string;
-  /** Called for each event, as often as it comes. */
+  /** Called for each received event, including repeats. */
   readonly onEvent: (event: HeardEvent) => void;
 }
 
@@ -29,8 +30,8 @@ export async function listenLastingly({
   let isOver = false;
 
   async function listenOnce(): Promise<void> {
-    using stream = await listen(nextAddress(), { apiKey, ...(lastEventId === undefined ? {} : { lastEventId }) });
-    // What it asked for is no longer kept: it begins anew.
+    using stream = await listen(nextAddress(), { apiKey, ...definedOnly({ lastEventId }) });
+    // The requested position is no longer stored: start from now.
     if (stream.status === 410) lastEventId = undefined;
     if (stream.status !== 200) return;
     current = stream;
@@ -42,14 +43,14 @@ export async function listenLastingly({
       if (stream.lastId !== '') lastEventId = stream.lastId;
       return isOver;
     };
-    // Over when the connection is; how it ended makes no difference to who comes back.
+    // The connection has ended. The listener reconnects whatever the reason.
     await stream.until(take).catch(() => undefined);
     take();
   }
 
   const loop = (async () => {
     while (!isOver) {
-      // That replica is gone; another one is asked with the same id.
+      // That replica is down; resume at another one with the same id.
       await listenOnce().catch(() => undefined);
       current = undefined;
       if (!isOver) await delay(RETURN_MS);

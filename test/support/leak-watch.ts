@@ -1,18 +1,18 @@
 import { keyOf } from './api.ts';
 import { dumpRedis } from './redis-dump.ts';
 import { createSecretRecorder, findLeaks } from './secret-recorder.ts';
-import type { World } from './world.ts';
+import type { World } from './world-parts.ts';
 
 export interface LeakWatch extends Disposable {
-  /** @throws when a secret that occurred in this world stands in a log line or anywhere in Redis; names its kind only. */
+  /** @throws if a secret of this world occurs in a log line or in Redis; names only its kind */
   assertNone(): Promise<void>;
-  /** How many secrets have been seen so far. */
+  /** Number of secrets recorded so far. */
   readonly count: () => number;
 }
 
 type Watched = Pick<World, 'gateways' | 'identityProvider' | 'provider' | 'redis' | 'log'>;
 
-/** Learns every code, token, state, nonce, verifier and cookie as it goes over the wire of this world, by whomever. */
+/** Records every code, token, state, nonce, verifier and cookie on the wire of this world. */
 export function watchForLeaks(world: Watched): LeakWatch {
   const recorder = createSecretRecorder();
   recorder.watchProvider('identity provider', world.identityProvider);

@@ -16,7 +16,7 @@ export interface LegacyHostOptions {
   readonly subject: string;
   /** Default: form and URL mode. */
   readonly capabilities?: Record<string, object>;
-  /** Answers a pushed `elicitation/create`. */
+  /** Responds to a pushed `elicitation/create`. */
   readonly elicit?: (request: UrlRequest) => ClientAction | Promise<ClientAction>;
 }
 
@@ -28,14 +28,14 @@ export interface LegacyAnswer {
 /** An MCP client of revision 2025-11-25 on the official SDK (1.x), with an open session and an open GET stream. */
 export interface LegacyHost extends AsyncDisposable {
   readonly sessionId: string | undefined;
-  /** Every message that came, as JSON. */
+  /** All received messages, as JSON. */
   readonly wire: readonly string[];
   /** Elicitation ids of the completion notices so far. */
   readonly completions: readonly string[];
-  /** The first `elicitation/create` that was pushed. For hosts with {@link LegacyHostOptions.elicit}. */
+  /** The first pushed `elicitation/create`. For hosts with {@link LegacyHostOptions.elicit}. */
   readonly asked: Promise<UrlRequest>;
   untilCompleted(count: number): Promise<void>;
-  /** When `notifications/tools/list_changed` has come `count` times: what was sent before it on the stream is here. */
+  /** Resolves after `count` `notifications/tools/list_changed`. Earlier messages of the stream have then arrived. */
   untilToolsChanged(count: number): Promise<void>;
   call(tool: string, args?: Record<string, unknown>, signal?: AbortSignal): Promise<LegacyAnswer>;
 }
@@ -46,7 +46,7 @@ export async function connectLegacyHost(url: URL, options: LegacyHostOptions): P
   const { promise: streaming, resolve: onStream } = Promise.withResolvers<void>();
   const transport = new StreamableHTTPClientTransport(url, {
     requestInit: { headers: { authorization: `Bearer ${options.subject}` } },
-    // The SDK opens the session's own stream in the background and tells nobody when it is there.
+    // The SDK opens the session's GET stream in the background, without an event when it is open.
     fetch: async (target, init) => {
       const response = await fetch(target, init);
       if (init?.method === 'GET') onStream();
@@ -66,7 +66,7 @@ export async function connectLegacyHost(url: URL, options: LegacyHostOptions): P
       return { action: await elicit(params) };
     });
   }
-  // SDK 1.x's own transport does not satisfy its own interface under exactOptionalPropertyTypes.
+  // The transport of SDK 1.x does not satisfy its own interface under exactOptionalPropertyTypes.
   await client.connect(transport as unknown as Transport);
 
   const wire: string[] = [];
@@ -124,7 +124,7 @@ const elicitationsSchema = z.object({
     .length(1),
 });
 
-/** The one elicitation of a −32042. @throws when the answer is another, or its data has another shape */
+/** Returns the single elicitation of a −32042 error. @throws for any other response */
 export function elicitationOf(answer: LegacyAnswer): UrlRequest {
   if (answer.error?.code !== -32042) throw new Error(`not −32042: ${JSON.stringify(answer)}`);
   const [elicitation] = z.strictObject(elicitationsSchema.shape).parse(answer.error.data).elicitations;

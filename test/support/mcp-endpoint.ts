@@ -5,21 +5,21 @@ import { NodeStreamableHTTPServerTransport, toNodeHandler, toWebRequest } from '
 import { type AuthInfo, createMcpHandler, isLegacyRequest, McpServer } from '@modelcontextprotocol/server';
 import { listenHttp } from '@postern/testkit/providers';
 
-/** Registers what one `McpServer` instance offers; called once per session (2025-11-25) or request (2026-07-28). */
+/** Registers the tools of one `McpServer` instance; called once per session (2025-11-25) or request (2026-07-28). */
 export type Offer = (mcpServer: McpServer, connection: 'session' | 'request') => void;
 
 export interface McpEndpointOptions {
   readonly offer: Offer;
-  /** Who calls: the verified access token of a real MCP server. Undefined: nobody in particular. */
+  /** The caller: the verified access token of a real MCP server. Undefined: anonymous. */
   readonly authenticate: (request: IncomingMessage) => AuthInfo | undefined;
   readonly serverOptions?: ConstructorParameters<typeof McpServer>[1];
   /** How requests of revision 2025-11-25 are served. Default `session`. */
   readonly legacy?: 'session' | 'stateless';
-  /** Sees every parsed request body and may change it before the SDK does. */
+  /** Receives every parsed request body and may change it before the SDK sees it. */
   readonly rewrite?: (body: unknown) => unknown;
 }
 
-/** One URL, both eras: an MCP server on the real SDK, on loopback. */
+/** An MCP server on the real SDK, on loopback, with one URL for both protocol eras. */
 export interface McpEndpoint extends AsyncDisposable {
   readonly url: URL;
   /** The `McpServer` of each open 2025-11-25 session, by session id. */
@@ -29,10 +29,10 @@ export interface McpEndpoint extends AsyncDisposable {
 type AuthenticatedRequest = IncomingMessage & { auth?: AuthInfo };
 type Handle = (request: AuthenticatedRequest, response: ServerResponse, body?: unknown) => Promise<void>;
 
-/** The SDK's Node types are not written for `exactOptionalPropertyTypes`; at run time the two are the same. */
+/** The SDK's Node types lack `exactOptionalPropertyTypes`; at run time both are the same. */
 const asHandle = (handler: unknown): Handle => handler as Handle;
 
-/** GET and DELETE exist in sessions only; a POST says by its content to which era it belongs. */
+/** GET and DELETE exist only in sessions. The body of a POST shows its era. */
 async function belongsToSession(request: IncomingMessage, body: unknown): Promise<boolean> {
   if (request.method !== 'POST') return request.headers['mcp-session-id'] !== undefined;
   return await isLegacyRequest(await toWebRequest(request as Parameters<typeof toWebRequest>[0], body), body);
@@ -96,7 +96,7 @@ export async function startMcpEndpoint(options: McpEndpointOptions): Promise<Mcp
   };
 }
 
-/** Believes every bearer token and takes it for the subject: verifying tokens is not what these tests are about. */
+/** Accepts every bearer token as the subject: these tests are not about token verification. */
 export function bearerIsSubject(issuer: string): (request: IncomingMessage) => AuthInfo | undefined {
   return request => {
     const token = /^Bearer (.+)$/.exec(request.headers.authorization ?? '')?.[1];

@@ -1,7 +1,7 @@
 /**
- * A replica of an MCP server, as a process: SDK v2 or v1, revision 2025-11-25, sessions that any replica can go on with. What a
- * session began with (its `initialize`) is kept in Redis and played again where the session is not known yet; who waits for what is
- * shared the same way. Argument: its settings as JSON. Tells its port to its parent.
+ * A replica of an MCP server, as a process: SDK v2 or v1, revision 2025-11-25, with sessions that any replica can continue. Redis stores
+ * the `initialize` of each session, which is replayed where the session is unknown, and the elicitations that sessions wait for.
+ * Argument: its settings as JSON. Sends its port to its parent.
  */
 import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -66,9 +66,9 @@ const sharedV2 = settings.sdk === 'v2' ? postern(options) : undefined;
 const sharedV1 = settings.sdk === 'v1' ? posternV1(options) : undefined;
 const shape = { order: z.string() };
 
-/** Whenever its stream is about to be opened here, the session goes on with what it waits for. */
+/** Resumes the waits of a session before its stream opens here. */
 function handleOf(transport: { handleRequest: unknown }, gate: { resume(): Promise<void> }): Handle {
-  // The SDKs' Node types are not written for `exactOptionalPropertyTypes`; at run time they are the same.
+  // The SDKs' Node types lack `exactOptionalPropertyTypes`; at run time both are the same.
   const handle = (transport.handleRequest as Handle).bind(transport);
   return async (request, response, body) => {
     if (settings.shared && request.method === 'GET') await gate.resume();
@@ -83,7 +83,7 @@ async function open(sessionId: string): Promise<Handle> {
 async function openV2(sessionId: string): Promise<Handle> {
   const mcpServer = new McpServer({ name: 'fixture', version: '1.0.0' });
   const gate = sharedV2?.attach(mcpServer);
-  if (gate === undefined) throw new TypeError('of the other SDK');
+  if (gate === undefined) throw new TypeError('the gate belongs to the other SDK');
   mcpServer.registerTool(
     'authorize',
     { inputSchema: z.object(shape) },
@@ -97,14 +97,14 @@ async function openV2(sessionId: string): Promise<Handle> {
 async function openV1(sessionId: string): Promise<Handle> {
   const mcpServer = new McpServerV1({ name: 'fixture', version: '1.0.0' });
   const gate = sharedV1?.attach(mcpServer);
-  if (gate === undefined) throw new TypeError('of the other SDK');
+  if (gate === undefined) throw new TypeError('the gate belongs to the other SDK');
   mcpServer.registerTool(
     'authorize',
     { inputSchema: shape },
     gate.tool((_: { order: string }, extra) => authorize(extra.gate)),
   );
   const transport = new StreamableHTTPServerTransport({ sessionIdGenerator: () => sessionId });
-  // SDK 1.x's own transport does not satisfy its own interface under exactOptionalPropertyTypes.
+  // The transport of SDK 1.x does not satisfy its own interface under exactOptionalPropertyTypes.
   await mcpServer.connect(transport as unknown as TransportV1);
   return handleOf(transport, gate);
 }
@@ -112,7 +112,7 @@ async function openV1(sessionId: string): Promise<Handle> {
 const here = new Map<string, Promise<Handle>>();
 const restoring = new Map<string, Handle>();
 
-/** Another replica opened it: what it began with is played again. */
+/** Replays the `initialize` of a session that another replica opened. */
 async function restore(sessionId: string, initialize: string): Promise<Handle> {
   const handle = await open(sessionId);
   restoring.set(sessionId, handle);
@@ -120,7 +120,7 @@ async function restore(sessionId: string, initialize: string): Promise<Handle> {
     method: 'POST',
     headers: {
       ...{ 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
-      ...{ authorization: 'Bearer nobody', [RESTORE]: sessionId },
+      ...{ authorization: 'Bearer replay', [RESTORE]: sessionId },
     },
     body: initialize,
   });
@@ -167,6 +167,6 @@ const httpServer = createServer((request, response) => {
 });
 const port = () => (httpServer.address() as AddressInfo).port;
 await subscriber.subscribe(CHANNEL);
-// Nobody is left who could end it.
+// The parent has exited, so no one can end this process.
 process.once('disconnect', () => process.exit());
 httpServer.listen(0, '127.0.0.1', () => process.send?.({ port: port() }));

@@ -11,16 +11,16 @@ export interface McpServerProcessSettings {
   readonly gatewayUrl: string;
   readonly apiKey: string;
   readonly issuer: string;
-  /** Where the replicas keep what they share. */
+  /** Redis for the shared state of the replicas. */
   readonly redisUrl: string;
-  /** Whether they tell each other which session waits for what. */
+  /** Whether the replicas share which session waits for which elicitation. */
   readonly shared: boolean;
 }
 
-/** One replica of an MCP server, in a process of its own. */
+/** One replica of an MCP server, in a separate process. */
 export interface McpServerProcess extends AsyncDisposable {
   readonly port: number;
-  /** As a crash would. */
+  /** Kills it like a crash. */
   kill(): Promise<void>;
 }
 
@@ -36,20 +36,20 @@ export async function startMcpServerProcess(settings: McpServerProcessSettings):
   const [message] = await Promise.race([
     once(child, 'message'),
     exited.then(([code]) => {
-      throw new Error(`the MCP server ended with ${String(code)} before it listened`);
+      throw new Error(`the MCP server exited with ${String(code)} before it listened`);
     }),
   ]);
   return { port: z.object({ port: z.int() }).parse(message).port, kill, [Symbol.asyncDispose]: kill };
 }
 
-/** A balancer of HTTP requests without affinity. */
+/** An HTTP load balancer without affinity. */
 export interface RequestBalancer extends AsyncDisposable {
   readonly url: URL;
-  /** Index of the replica that has the stream of the session that opened one last. */
+  /** Index of the replica with the most recently opened stream. */
   readonly streamAt: number;
-  /** From now on all go there; undefined: to each in turn. */
+  /** Routes all requests to this replica; undefined: round robin. */
   lead(replica: number | undefined): void;
-  /** When streams have been opened that often. */
+  /** Resolves when this many streams have been opened. */
   untilStreams(count: number): Promise<void>;
 }
 
@@ -76,7 +76,7 @@ export async function startRequestBalancer(replicas: readonly McpServerProcess[]
           streams += 1;
           opened.notify();
         }
-        // A replica that dies takes its answers with it.
+        // A killed replica drops its responses.
         incoming.on('error', () => answer.destroy());
         incoming.pipe(answer);
       },

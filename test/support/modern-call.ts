@@ -1,11 +1,12 @@
+import { definedOnly } from '@postern/elicitation';
 import { z } from 'zod';
 
-export const MODERN_REVISION = '2026-07-28';
+const MODERN_REVISION = '2026-07-28';
 
 export interface ModernCall {
   readonly tool: string;
   readonly args?: Record<string, unknown>;
-  /** Whose access token travels along. */
+  /** Subject of the bearer token. */
   readonly subject: string;
   /** `elicitation` of the declared capabilities; `undefined` declares none. Default: form and URL mode. */
   readonly elicitation?: Record<string, unknown> | undefined;
@@ -39,7 +40,7 @@ type Message = z.infer<typeof messageSchema>;
 
 export interface ModernAnswer {
   readonly httpStatus: number;
-  /** The whole body as it came over the wire. */
+  /** The whole body as received. */
   readonly wire: string;
   readonly notifications: readonly Message[];
   readonly result: NonNullable<Message['result']> | undefined;
@@ -50,7 +51,7 @@ export interface ModernAnswer {
 
 let lastId = 0;
 
-/** One `tools/call` of revision 2026-07-28, written by hand so that nothing between test and wire interprets it. */
+/** A handwritten `tools/call` of revision 2026-07-28, so that no client code interprets it. */
 export async function modernCall(url: URL, call: ModernCall): Promise<ModernAnswer> {
   lastId += 1;
   const id = lastId;
@@ -73,11 +74,10 @@ export async function modernCall(url: URL, call: ModernCall): Promise<ModernAnsw
       params: {
         name: call.tool,
         arguments: call.args ?? {},
-        ...(call.inputResponses === undefined ? {} : { inputResponses: call.inputResponses }),
-        ...(call.requestState === undefined ? {} : { requestState: call.requestState }),
+        ...definedOnly({ inputResponses: call.inputResponses, requestState: call.requestState }),
         _meta: {
           ...call.meta,
-          ...(call.progressToken === undefined ? {} : { progressToken: call.progressToken }),
+          ...definedOnly({ progressToken: call.progressToken }),
           'io.modelcontextprotocol/protocolVersion': MODERN_REVISION,
           'io.modelcontextprotocol/clientInfo': { name: 'Conformance Host', version: '1.0.0' },
           'io.modelcontextprotocol/clientCapabilities': elicitation === undefined ? {} : { elicitation },
@@ -99,7 +99,7 @@ export async function modernCall(url: URL, call: ModernCall): Promise<ModernAnsw
   };
 }
 
-/** The URL-mode request of an `input_required` result. @throws when there is none, or more than one */
+/** The URL-mode request of an `input_required` result. @throws if there is not exactly one */
 export function urlRequestOf(answer: ModernAnswer): {
   key: string;
   params: Record<string, unknown>;

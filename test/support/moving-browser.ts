@@ -1,6 +1,6 @@
 import { createRawBrowser, type RawBrowser } from './raw-browser.ts';
 
-/** One browser, of whose requests the test says which replica gets them, as a load balancer might decide. */
+/** One browser whose requests go to the replica that the test selects, as behind a load balancer. */
 export interface MovingBrowser {
   /** The same cookies at that replica. */
   at(replica: number): RawBrowser;

@@ -1,4 +1,4 @@
-/** Starts one per distinct options, and shares it from then on. Disposed of with `owner`. */
+/** Starts one instance per distinct options and shares it. Disposed with `owner`. */
 export function oncePerOptions<Options, Started extends AsyncDisposable>(
   owner: AsyncDisposableStack,
   start: (options: Options) => Promise<Started>,

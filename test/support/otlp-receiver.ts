@@ -28,11 +28,11 @@ export interface ReceivedSpan {
   readonly links: readonly { readonly traceId: string; readonly spanId: string }[];
 }
 
-/** An OpenTelemetry collector that keeps what it is sent (OTLP over HTTP, JSON). */
+/** An OpenTelemetry collector that keeps everything it receives (OTLP over HTTP, JSON). */
 export interface OtlpReceiver extends AsyncDisposable {
   readonly url: string;
   readonly spans: readonly ReceivedSpan[];
-  /** Everything that was sent, as text. */
+  /** Everything received, as text. */
   readonly wire: () => string;
 }
 

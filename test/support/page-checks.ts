@@ -4,10 +4,10 @@ import type { Page } from 'playwright-core';
 
 const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
-/** As wide as the narrowest screens that people use (WCAG 2.2, criterion 1.4.10). */
+/** Width of the narrowest supported screen (WCAG 2.2, criterion 1.4.10). */
 export const NARROW = { viewport: { width: 320, height: 640 } };
 
-/** What sticks out of a window 320 px wide, and what is wrong with the landmarks. */
+/** Returns elements that overflow a window of 320 px, and landmark errors. */
 export async function layoutFaults(page: Page): Promise<string[]> {
   const sticking = await page
     .locator('body *')
@@ -27,7 +27,7 @@ export async function layoutFaults(page: Page): Promise<string[]> {
   ];
 }
 
-/** What axe-core finds. The page's context must bypass the content security policy. */
+/** Returns the findings of axe-core. The page's context must bypass the content security policy. */
 export async function axeFindings(page: Page): Promise<string[]> {
   await page.evaluate(axeSource);
   return page.evaluate<string[]>(

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
 
-/** A page that may name the request in which something failed that only an operator can mend. For `toMatchObject`. */
+/** A page that may show the request id of a failure that only an operator can fix. For `toMatchObject`. */
 export const pageWithFault = (page: string) =>
   expect.stringMatching(new RegExp(`^${page}(?:\\?fault=rq_[\\w-]{16})?$`));

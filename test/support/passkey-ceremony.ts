@@ -1,15 +1,15 @@
 import { ownLinksIn, type RawAnswer, type RawBrowser, unescapeHtml } from './raw-browser.ts';
 
-/** What the passkey page gives to the browser, and what its form sends back. */
+/** The options that the passkey page passes to the browser, and the data that its form sends. */
 export interface CeremonyPage {
   readonly mode: 'register' | 'assert';
   readonly action: string;
   readonly options: unknown;
-  /** Without the answer of the authenticator. */
+  /** Without the authenticator's response. */
   readonly form: Readonly<Record<string, string>>;
 }
 
-/** @throws when it is another page */
+/** @throws if it is another page */
 export function ceremonyIn(page: RawAnswer): CeremonyPage {
   const found = /<form class="needs-script" method="post" action="([^"]+)"([^>]*)>(.*?)<\/form>/s.exec(page.body);
   const [, action = '', attributes = '', fields = ''] = found ?? [];
@@ -26,10 +26,10 @@ export function ceremonyIn(page: RawAnswer): CeremonyPage {
   };
 }
 
-/** Where the passkey page leads somebody who must sign in before they add a first passkey. */
+/** Where the passkey page sends a user who must sign in before adding a first passkey. */
 export const firstPasskeySignInOf = (elicitationId: string): string => `/login?e=${elicitationId}&fresh=1`;
 
-/** Opens the passkey page of a payment, and signs in for it first where that is demanded. @throws when a passkey is not asked for */
+/** Opens the passkey page of a payment, signing in first if required. @throws if no passkey is required */
 export async function ceremonyOf(raw: RawBrowser, elicitationId: string): Promise<CeremonyPage> {
   const path = `/e/${elicitationId}/passkey`;
   const page = await raw.get(path);
@@ -39,7 +39,7 @@ export async function ceremonyOf(raw: RawBrowser, elicitationId: string): Promis
   return ceremonyIn(await raw.get(path));
 }
 
-/** Sends what an authenticator answered. */
+/** Posts an authenticator response. */
 export function answerCeremony(
   raw: RawBrowser,
   { action, form }: Pick<CeremonyPage, 'action' | 'form'>,

@@ -4,7 +4,7 @@ import { answerCeremony, ceremonyOf } from './passkey-ceremony.ts';
 import type { RawBrowser } from './raw-browser.ts';
 import type { World } from './world.ts';
 
-/** Somebody with a passkey, and a payment that waits for it. */
+/** A user with a passkey, and a payment that waits for it. */
 export interface PasskeyPerson {
   readonly user: string;
   readonly raw: RawBrowser;
@@ -12,13 +12,13 @@ export interface PasskeyPerson {
   readonly elicitationId: string;
 }
 
-/** People with passkeys in a world where the payments of `paymentOf` are above the threshold. */
+/** Users with passkeys, in a world where the payments of `paymentOf` exceed the threshold. */
 export function createPasskeyPeople(worldOf: () => World) {
   const newAuthenticator = (options?: { counts?: boolean }) => new SoftwareAuthenticator(worldOf().publicUrl, options);
   const paymentFor = async (user: string) =>
     (await issueFor(worldOf(), user, paymentOf({ processor: 'none' }))).elicitationId;
 
-  /** @throws when it is refused */
+  /** @throws if it is refused */
   async function enrol(raw: RawBrowser, elicitationId: string, authenticator: SoftwareAuthenticator): Promise<void> {
     const page = await ceremonyOf(raw, elicitationId);
     const { status, location } = await answerCeremony(raw, page, authenticator.create(page.options));
@@ -30,7 +30,7 @@ export function createPasskeyPeople(worldOf: () => World) {
     paymentFor,
     enrol,
 
-    /** Ids of the passkeys that are stored for a person. */
+    /** Ids of a user's stored passkeys. */
     async passkeysOf(user: string): Promise<readonly string[]> {
       const world = worldOf();
       const subject = { issuer: world.identityProvider.issuer, subject: user };

@@ -11,18 +11,18 @@ export interface AskedPerson {
   readonly elicitationId: string;
   readonly page: string;
   readonly raw: RawBrowser;
-  /** Issues the same ask again. */
+  /** Issues the same request again. */
   askAgain(): Promise<Answer<ElicitationAnswer>>;
   read(): Promise<ElicitationAnswer>;
-  /** Presses the button of this elicitation's page that is named so. */
+  /** Presses the named button on the page of this elicitation. */
   press(verb: 'decline' | 'charge'): Promise<RawAnswer>;
-  /** Agrees, and is sent to pay where there is somebody to pay at. */
+  /** Accepts, and is redirected to the processor if there is one. */
   approve(): Promise<RawAnswer>;
-  /** Comes back from the processor. */
+  /** Returns from the processor. */
   comeBack(): Promise<RawAnswer>;
 }
 
-/** A person whom `tracker` has asked, in front of the page. Default: for a payment by Stripe. */
+/** A user of `tracker` in front of the page. Default: a payment by Stripe. */
 export async function askPerson(
   world: World,
   ask: Ask = paymentOf(),
@@ -43,7 +43,7 @@ export async function askPerson(
   };
 }
 
-/** Where Stripe calls a gateway of this world. */
+/** Address of the Stripe webhook of a gateway. */
 export const webhookUrlOf = (world: World, replica = 0): string =>
   `${world.gateways[replica]?.address}/webhooks/stripe-main`;
 
@@ -54,7 +54,7 @@ export interface AuditLine {
   readonly processorReference?: string;
 }
 
-/** The audit events of one elicitation at the gateways of this world, in order. */
+/** The audit events of one elicitation at all gateways of this world, in order. */
 export function auditOf(world: World, elicitationId: string): readonly AuditLine[] {
   return world
     .log()
@@ -63,13 +63,13 @@ export function auditOf(world: World, elicitationId: string): readonly AuditLine
     .map(line => JSON.parse(line) as AuditLine);
 }
 
-/** The names of those that say something about the elicitation itself. */
+/** Names of the `elicitation.*` audit events. */
 export const movesOf = (world: World, elicitationId: string): readonly string[] =>
   auditOf(world, elicitationId)
     .map(({ event }) => event)
     .filter(event => event.startsWith('elicitation.'));
 
-/** The one Checkout Session of an elicitation. @throws when there are none or several */
+/** The single Checkout Session of an elicitation. @throws if there is not exactly one */
 export function sessionOf(stripe: FakeStripe, elicitationId: string): StripeSession {
   const [session, ...others] = stripe.checkoutSessionsOf(elicitationId);
   if (session === undefined || others.length > 0)
@@ -77,7 +77,7 @@ export function sessionOf(stripe: FakeStripe, elicitationId: string): StripeSess
   return session;
 }
 
-/** Where the page of an approved payment leads, if it leads anywhere yet. */
+/** Link on the page of an approved payment, if any. */
 export function payLinkIn({ body }: RawAnswer): string | undefined {
   return /href="(http[^"]*\/c\/pay\/[^"]+)"/.exec(body)?.[1];
 }

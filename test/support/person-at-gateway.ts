@@ -7,7 +7,7 @@ export function elicitationIdOf(url: string): string {
   return elicitationId;
 }
 
-/** Signs in as `user`, agrees, and comes back from the provider with the account `account`. */
+/** Signs in as `user`, accepts, and returns from the provider with the account `account`. */
 export async function connectAccount(
   browser: RawBrowser,
   elicitationId: string,
@@ -20,7 +20,7 @@ export async function connectAccount(
   if (answer.status !== 303) throw new Error(`the callback was refused: ${answer.status}`);
 }
 
-/** Signs in as `user` and says no on the page. */
+/** Signs in as `user` and declines on the page. */
 export async function declineOnPage(browser: RawBrowser, elicitationId: string, user: string): Promise<void> {
   await browser.signIn(elicitationId, user);
   const form = { csrf_token: await browser.csrfToken(elicitationId) };

@@ -2,42 +2,42 @@ import { Agent, request as httpRequest, type IncomingHttpHeaders } from 'node:ht
 import { createCookieJar, type DriveOptions, driveAuthorization } from '@postern/testkit/providers';
 
 export interface RawRequest {
-  /** Sent urlencoded; a string is sent as it is. */
+  /** Sent urlencoded; a string is sent unchanged. */
   readonly form?: Readonly<Record<string, string>> | string;
-  /** Over those a browser sends; `undefined` leaves one out. */
+  /** Overrides of the headers of a browser; `undefined` removes one. */
   readonly headers?: Readonly<Record<string, string | undefined>>;
 }
 
 export interface RawAnswer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
-  /** Pairs of header names and values as they came over the wire. */
+  /** Pairs of header names and values as received. */
   readonly rawHeaders: readonly string[];
   readonly setCookies: readonly string[];
   readonly location: string | undefined;
   readonly body: string;
 }
 
-/** A browser without a browser: one cookie jar, every byte of every request under the test's control. */
+/** A browser without an engine: one cookie jar, and full control over every request. */
 export interface RawBrowser {
-  /** Cookies of the gateway by name; a test may read, plant and remove them. */
+  /** Cookies of the gateway by name. A test may read, set and delete them. */
   readonly cookies: Map<string, string>;
   request(method: string, target: string | URL, request?: RawRequest): Promise<RawAnswer>;
   get(target: string | URL, request?: RawRequest): Promise<RawAnswer>;
   post(target: string | URL, request?: RawRequest): Promise<RawAnswer>;
-  /** Up to the identity provider's answer: the URL at the gateway that it sends this browser to, not yet requested. */
+  /** Signs in up to the identity provider's response. @returns the callback URL at the gateway, not yet requested */
   signInAnswer(elicitationId: string, user: string): Promise<URL>;
-  /** All of it. @throws when the gateway did not accept. */
+  /** Signs in completely. @throws if the gateway refuses */
   signIn(elicitationId: string, user: string): Promise<RawAnswer>;
-  /** Signs in once more as the user of the last {@link signIn}, where the gateway leads to. @throws when nobody has signed in. */
+  /** Signs in again as the user of the last {@link signIn}, as the gateway demands. @throws before a first sign-in */
   signInAgain(loginPath: string): Promise<RawAnswer>;
   /** The synchronizer token on the page of an elicitation. */
   csrfToken(elicitationId: string): Promise<string>;
-  /** What the form of the page that asks sends when its person agrees. */
+  /** Form data of the page's accepting button. */
   acceptForm(elicitationId: string): Promise<Record<string, string>>;
-  /** Accepts and follows to the leaving page. @returns the provider's authorization URL. */
+  /** Accepts and follows to the leaving page. @returns the provider's authorization URL */
   accept(elicitationId: string): Promise<URL>;
-  /** Signs in at the provider and decides there. @returns the callback URL, not yet requested. */
+  /** Signs in at the provider and decides there. @returns the callback URL, not yet requested */
   decideAtProvider(
     authorizationUrl: URL,
     account: string,
@@ -48,10 +48,10 @@ export interface RawBrowser {
 const agent = new Agent({ keepAlive: true, maxSockets: 128 });
 
 export interface RawBrowserOptions {
-  /** Of the gateway; a function is asked for every request, as a load balancer would be. */
+  /** Address of the gateway. A function is called for every request, like a load balancer. */
   readonly address: string | (() => string);
   readonly publicUrl: string;
-  /** How long this person waits for an answer. Default: for ever. */
+  /** How long this user waits for a response. Default: no limit. */
   readonly timeoutMs?: number;
 }
 
@@ -117,7 +117,7 @@ export function createRawBrowser(p: RawBrowserOptions): RawBrowser {
     );
     outgoing.on('error', reject);
     if (p.timeoutMs !== undefined)
-      outgoing.setTimeout(p.timeoutMs, () => outgoing.destroy(new Error('no answer in time')));
+      outgoing.setTimeout(p.timeoutMs, () => outgoing.destroy(new Error('no response in time')));
     outgoing.end(body);
     return promise;
   }
@@ -137,7 +137,7 @@ export function createRawBrowser(p: RawBrowserOptions): RawBrowser {
     signInAnswer: (elicitationId, user) => answerAt(`/login?e=${elicitationId}`, user),
 
     async signInAgain(loginPath) {
-      if (lastUser === undefined) throw new Error('nobody has signed in');
+      if (lastUser === undefined) throw new Error('no user has signed in');
       const answer = await raw.get(await answerAt(loginPath, lastUser));
       if (answer.status !== 303) throw new Error(`sign-in was refused: ${answer.status}`);
       return answer;
@@ -148,7 +148,7 @@ export function createRawBrowser(p: RawBrowserOptions): RawBrowser {
       for (let times = 1; ; times += 1) {
         const answer = await raw.get(await raw.signInAnswer(elicitationId, user));
         if (answer.status !== 303) throw new Error(`sign-in was refused: ${answer.status}`);
-        // What needs a fresh sign-in asks for one as soon as it knows its person.
+        // A page that needs a fresh sign-in demands one as soon as it knows the user.
         if (times === 2 || answer.location !== `/login?e=${elicitationId}`) return answer;
       }
     },
@@ -174,23 +174,23 @@ export function createRawBrowser(p: RawBrowserOptions): RawBrowser {
   return raw;
 }
 
-/** @throws when the page asks nothing. */
+/** @throws if the page has no decision */
 export function acceptFormIn(page: RawAnswer): Record<string, string> {
   const form = /<form method="post" action="[^"]*\/accept"[^>]*>(.*?)<\/form>/s.exec(page.body)?.[1];
-  if (form === undefined) throw new Error(`the page asks nothing: ${page.status}`);
+  if (form === undefined) throw new Error(`the page has no decision: ${page.status}`);
   return Object.fromEntries(
     [...form.matchAll(/name="([^"]+)" value="([^"]*)"/g)].map(([, name, value]) => [name, value]),
   );
 }
 
-/** @throws when the page carries no form. */
+/** @throws if the page has no form */
 export function csrfTokenIn(page: RawAnswer): string {
   const token = /name="csrf_token" value="([^"]+)"/.exec(page.body)?.[1];
   if (token === undefined) throw new Error(`the page has no form: ${page.status}`);
   return token;
 }
 
-/** Where the leaving page leads. @throws when it is another page. */
+/** Link on the leaving page. @throws if it is another page */
 export function destinationIn(page: RawAnswer): URL {
   const href = /<a class="button accent" href="([^"]+)"/.exec(page.body)?.[1];
   if (href === undefined) throw new Error(`not the leaving page: ${page.status} ${page.location ?? ''}`);
@@ -202,6 +202,6 @@ export function ownLinksIn(page: RawAnswer): string[] {
   return [...page.body.matchAll(/ href="(\/[^"]*)"/g)].map(([, href = '']) => unescapeHtml(href));
 }
 
-/** The text that stands behind references in our pages. */
+/** Decodes the character references in our pages. */
 export const unescapeHtml = (text: string): string =>
   text.replace(/&#(\d+);/g, (_, code: string) => String.fromCharCode(Number(code)));

@@ -5,11 +5,11 @@ export interface WireAnswer {
   readonly status: number;
   readonly headers: Headers;
   readonly body: string;
-  /** The bytes as they came. */
+  /** The received bytes. */
   readonly text: string;
 }
 
-/** Sends bytes that no HTTP library would send and reads until the gateway ends the connection. */
+/** Sends raw bytes, which may be malformed HTTP, and reads until the gateway closes the connection. */
 export async function sendBytes(address: string, bytes: string): Promise<WireAnswer> {
   const { hostname, port } = new URL(address);
   const socket = connect(Number(port), hostname);
@@ -18,7 +18,7 @@ export async function sendBytes(address: string, bytes: string): Promise<WireAns
   socket.on('data', chunk => {
     text += String(chunk);
   });
-  // A reset after the answer is how a refusal in the middle of a request looks.
+  // After a refusal in the middle of a request, the connection may end with a reset.
   socket.on('error', () => socket.destroy());
   await once(socket, 'connect');
   socket.write(bytes, 'latin1');

@@ -17,7 +17,7 @@ afterAll(async () => {
 
 const EXPIRES_AT = 4_102_444_800_000;
 
-test('every type is read with its expiry, in an order that the writer has no part in', async () => {
+test('readKeys returns every type with its expiry, in an order independent of the writes', async () => {
   expect(await readKeys(redis)).toEqual([]);
   await redis.set('f', 'text', 'PXAT', EXPIRES_AT);
   await redis.hset('e', { b: '1', a: '2' });
@@ -43,12 +43,12 @@ test('every type is read with its expiry, in an order that the writer has no par
   ]);
 });
 
-test('of keys with a prefix, without the leases by which replicas take turns', async () => {
+test('dumpRedisNow returns the keys with a prefix, without the leases of background work', async () => {
   await redis.mset('p:1', 'mine', 'p:lease:relay', 'mine too', 'q:1', 'of others');
   expect(await dumpRedisNow(server.url, 'p')).toEqual({ 'p:1': ['string', 'mine', -1] });
 });
 
-test('what goes while it is read is left out', async () => {
+test('readKeys omits keys that expire during the read', async () => {
   await redis.set('here', '1');
   const scanned = as({
     scanStream: async function* () {
@@ -58,11 +58,11 @@ test('what goes while it is read is left out', async () => {
   expect((await readKeys(scanned)).map(({ key }) => key)).toEqual(['here']);
 });
 
-test('a type that nobody reads is an error, not an empty value', async () => {
+test('readKeys throws for an unsupported type', async () => {
   await redis.set('k', 'v');
   const ofModule = as({ pipeline: () => ({ exec: async () => [[null, 'ReJSON-RL']] }) });
   await expect(readKeys(ofModule)).rejects.toThrow('ReJSON-RL');
 });
 
-/** The same Redis, but for this. */
+/** The same Redis with these members replaced. */
 const as = (other: object): Redis => Object.assign(Object.create(redis) as Redis, other);

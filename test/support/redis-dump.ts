@@ -1,15 +1,16 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Redis } from 'ioredis';
+import { RECORD_PIECES } from './stored-elicitation.ts';
 
 /**
- * Everything in a Redis: by key its type, value and absolute expiry, in an order that depends on nothing else. Once every event has
- * been carried to its feed, and without the leases by which replicas take turns: those come and go by themselves.
+ * Everything in a Redis: type, value and absolute expiry by key, in a deterministic order. Taken after all events have reached their
+ * feeds, and without the leases of background work, which change by themselves.
  */
 export async function dumpRedis(url: string): Promise<Record<string, unknown>> {
   return dump(url, untilCarried);
 }
 
-/** The same as it is at this moment, of keys with this prefix: for where nobody carries events. */
+/** Like {@link dumpRedis}, at this moment and for keys with this prefix: for a Redis without a running relay. */
 export async function dumpRedisNow(url: string, prefix: string): Promise<Record<string, unknown>> {
   return dump(url, async () => undefined, `${prefix}:*`);
 }
@@ -20,7 +21,7 @@ async function dump(
   match?: string,
 ): Promise<Record<string, unknown>> {
   const redis = new Redis(url, { retryStrategy: () => null, maxRetriesPerRequest: 0 });
-  redis.on('error', () => undefined); // The command that meets it fails with it.
+  redis.on('error', () => undefined); // The failing command rejects with the error.
   try {
     await settled(redis);
     const kept = (await readKeys(redis, match)).filter(({ key }) => !/:(lease:(rewrap|relay)|probe)$/.test(key));
@@ -30,11 +31,23 @@ async function dump(
   }
 }
 
-/** A key as it was read. */
+/** The records in a dump, each as one string: the store splits short records, and a search would miss a split value. */
+export function joinedRecords(dump: Readonly<Record<string, unknown>>): string {
+  return Object.values(dump)
+    .flatMap(stored => {
+      const [type, value] = stored as readonly [string, unknown];
+      if (type !== 'hash') return [];
+      const fields = new Map(value as readonly (readonly [string, string])[]);
+      return [RECORD_PIECES.map(name => fields.get(name) ?? '').join('')];
+    })
+    .join('\n');
+}
+
+/** A key with its value. */
 export interface StoredKey {
   readonly key: string;
   readonly type: string;
-  /** A text, or a list: of a hash the fields and of a set the members in an order that depends on nothing else. */
+  /** A string or a list. The fields of a hash and the members of a set are sorted. */
   readonly value: unknown;
   /** In milliseconds since the epoch; −1: never. */
   readonly expiresAt: number;
@@ -50,8 +63,8 @@ const readers: Readonly<Record<string, (key: string) => readonly [string, ...str
 };
 
 /**
- * All keys, or those that match, by name: read in a few round trips, however many there are. What goes meanwhile is left out.
- * @throws when a key has a type that nobody here uses
+ * Reads all keys, or those that match, sorted by name, in a few round trips. Omits keys that expire meanwhile.
+ * @throws if a key has an unsupported type
  */
 export async function readKeys(redis: Redis, match = '*'): Promise<StoredKey[]> {
   const found = new Set<string>();
@@ -66,7 +79,7 @@ export async function readKeys(redis: Redis, match = '*'): Promise<StoredKey[]> 
   const there = keys.flatMap((key, at) => (types[at] === 'none' ? [] : [{ key, type: types[at] ?? '' }]));
   const commands = there.flatMap(({ key, type }) => {
     const read = readers[type];
-    if (read === undefined) throw new Error(`a type that nobody here uses: ${type}`);
+    if (read === undefined) throw new Error(`unsupported type: ${type}`);
     return [read(key), ['pexpiretime', key] as const];
   });
   const answers = await answersTo(redis, commands);
@@ -78,7 +91,7 @@ export async function readKeys(redis: Redis, match = '*'): Promise<StoredKey[]> 
     .filter(({ expiresAt }) => expiresAt !== GONE);
 }
 
-/** What PEXPIRETIME says of a key that does not exist. */
+/** Result of PEXPIRETIME for a key that does not exist. */
 const GONE = -2;
 
 async function answersTo(redis: Redis, commands: readonly (readonly string[])[]): Promise<unknown[]> {
@@ -96,7 +109,7 @@ function inOrder(answer: unknown): unknown {
   return Object.entries(answer as Record<string, unknown>).sort(([a], [b]) => (a < b ? -1 : 1));
 }
 
-/** Where nobody is left to carry anything it gives up: then nothing changes by itself either. */
+/** Gives up if no relay is running: then the outbox does not change either. */
 async function untilCarried(redis: Redis): Promise<void> {
   for (let attempt = 0; attempt < 300; attempt += 1) {
     const outboxes = await redis.keys('*:events');

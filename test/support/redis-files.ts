@@ -18,17 +18,21 @@ async function withRedis<T>(url: string, run: (redis: Redis) => Promise<T>): Pro
   }
 }
 
-/** The append-only file of a Redis on this machine, as it lies on the disk. */
+/** The append-only file of a Redis on this machine, as stored on disk. */
 export function appendOnlyFile(url: string): Promise<string> {
   return withRedis(url, async redis => {
+    // While an fsync is in progress, `everysec` postpones writes for up to two seconds. `always` writes before it replies.
+    const [, policy = ''] = (await redis.config('GET', 'appendfsync')) as string[];
+    await redis.config('SET', 'appendfsync', 'always');
     const home = join(await directoryOf(redis), 'appendonlydir');
+    await redis.config('SET', 'appendfsync', policy);
     return readdirSync(home)
       .map(name => readFileSync(join(home, name), 'latin1'))
       .join('\n');
   });
 }
 
-/** An RDB snapshot of a Redis on this machine. Not compressed: what is compressed cannot be searched. */
+/** An RDB snapshot of a Redis on this machine, uncompressed so that it can be searched. */
 export function snapshot(url: string): Promise<string> {
   return withRedis(url, async redis => {
     await redis.config('SET', 'rdbcompression', 'no');
@@ -38,7 +42,7 @@ export function snapshot(url: string): Promise<string> {
   });
 }
 
-/** Every command that a Redis runs from now on, with its arguments, those inside scripts included (MONITOR). */
+/** Records every command that a Redis runs from now on, with arguments, including those of scripts (MONITOR). */
 export async function watchCommands(url: string): Promise<{ readonly text: () => string } & Disposable> {
   const { hostname, port, username, password } = new URL(url);
   const asks = [
@@ -50,14 +54,14 @@ export async function watchCommands(url: string): Promise<{ readonly text: () =>
   try {
     await new Promise<void>((resolve, reject) => {
       let answers = 0;
-      // A reply is not one packet: what comes with the last answer, and in any pieces, counts as well.
+      // A reply may share a packet with the first lines, which may arrive in any pieces.
       createInterface({ input: socket }).on('line', line => {
         if (answers === asks.length) return void commands.push(argumentsIn(line));
-        if (!line.startsWith('+')) return reject(new Error(`Redis refuses to be watched: ${line}`));
+        if (!line.startsWith('+')) return reject(new Error(`Redis refused MONITOR: ${line}`));
         answers += 1;
         if (answers === asks.length) resolve();
       });
-      socket.on('error', reject).on('close', () => reject(new Error('Redis has closed the connection.')));
+      socket.on('error', reject).on('close', () => reject(new Error('Redis closed the connection.')));
       socket.setEncoding('latin1').write(asks.map(inRedisProtocol).join(''));
     });
   } catch (error) {
@@ -70,7 +74,7 @@ export async function watchCommands(url: string): Promise<{ readonly text: () =>
   };
 }
 
-/** As RESP, in which an argument may hold anything. */
+/** Serializes as RESP, in which an argument may contain anything. */
 function inRedisProtocol(command: readonly string[]): string {
   const parts = command.map(part => `$${Buffer.byteLength(part)}\r\n${part}\r\n`);
   return `*${command.length}\r\n${parts.join('')}`;
@@ -78,7 +82,7 @@ function inRedisProtocol(command: readonly string[]): string {
 
 const ESCAPES: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t', a: '\x07', b: '\b' };
 
-/** What a line of MONITOR tells, e.g. `+1339518083.1 [0 127.0.0.1:6379] "set" "a" "b"`, byte for byte as it was sent. */
+/** Parses a line of MONITOR, e.g. `+1339518083.1 [0 127.0.0.1:6379] "set" "a" "b"`, byte for byte. */
 function argumentsIn(line: string): string {
   return [...line.matchAll(/"((?:[^"\\]|\\.)*)"/g)]
     .map(([, quoted = '']) =>

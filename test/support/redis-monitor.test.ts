@@ -3,13 +3,13 @@ import { Redis } from 'ioredis';
 import { describe, expect, test } from 'vitest';
 import { commandIn, startRedisMonitor } from './redis-monitor.ts';
 
-describe('a line', () => {
-  test('arguments are what was sent, quotes, line ends and other alphabets included', () => {
+describe('commandIn', () => {
+  test('decodes quotes, line ends and non-ASCII characters in arguments', () => {
     const line = String.raw`+1795285215.917888 [0 127.0.0.1:4711] "hset" "a \"b\" \\ c" "\xc3\xa9\n" ""`;
     expect(commandIn(line)).toEqual({ args: ['hset', 'a "b" \\ c', 'é\n', ''], isFromScript: false });
   });
 
-  test('what a script calls is told apart, and no argument can pretend it', () => {
+  test('recognizes commands of scripts, which no argument can imitate', () => {
     expect(commandIn('+1795285215.917888 [0 lua] "set" "k" "v"')).toEqual({
       args: ['set', 'k', 'v'],
       isFromScript: true,
@@ -18,8 +18,8 @@ describe('a line', () => {
   });
 });
 
-describe('a monitor', () => {
-  test('tells all that has been run since the last call, in order, scripts and what they call', async () => {
+describe('startRedisMonitor', () => {
+  test('returns all commands since the last call in order, including those of scripts', async () => {
     await using server = await startRedis({ appendonly: 'no' });
     const redis = new Redis(server.url);
     try {
@@ -39,7 +39,7 @@ describe('a monitor', () => {
     }
   });
 
-  test('says that it has lost its connection, whether somebody is waiting or not', async () => {
+  test('rejects current and later calls after its connection is lost', async () => {
     await using server = await startRedis({ appendonly: 'no' });
     using monitor = await startRedisMonitor(server.url);
     server.suspend();
@@ -50,7 +50,7 @@ describe('a monitor', () => {
     await expect(monitor.take()).rejects.toThrow();
   });
 
-  test('does not begin where it is not let in, nor where no Redis is', async () => {
+  test('rejects without authentication and without a Redis', async () => {
     await using server = await startRedis({ appendonly: 'no', args: ['--requirepass', 'secret'] });
     await expect(startRedisMonitor(server.url)).rejects.toThrow('NOAUTH');
     await server.kill();

@@ -6,23 +6,23 @@ import { Redis } from 'ioredis';
 
 /** A command that Redis has run. */
 export interface MonitoredCommand {
-  /** Its name first. */
+  /** The command name first. */
   readonly args: readonly string[];
-  /** Whether a script called it, and nobody sent it. */
+  /** Whether a script ran the command, as opposed to a client. */
   readonly isFromScript: boolean;
 }
 
-/** What a Redis runs from now on, by whomever it was sent, and what scripts call (MONITOR). */
+/** Commands that a Redis runs from now on, from any client or script (MONITOR). */
 export interface RedisMonitor extends Disposable {
   /**
-   * What has been run since the monitor began, or since the last call, in the order in which it was run.
-   * @throws when Redis tells nothing any more: something may be missing
+   * Returns the commands since the start or since the last call, in order of execution.
+   * @throws if the connection was lost, because commands may be missing
    */
   take(): Promise<readonly MonitoredCommand[]>;
 }
 
 /**
- * ioredis has the same, but takes what is told in one piece with the answer to MONITOR for an answer that nobody expects.
+ * ioredis has a monitor too, but fails if lines of MONITOR arrive in the same packet as its reply.
  * @param url of a Redis on loopback, without credentials
  */
 export async function startRedisMonitor(url: string): Promise<RedisMonitor> {
@@ -40,10 +40,10 @@ export async function startRedisMonitor(url: string): Promise<RedisMonitor> {
     for (const waiting of [begun, ...marks.values()]) waiting.reject(failure);
   };
   socket.on('error', fail);
-  socket.on('close', () => fail(new Error('the connection of the monitor is over')));
+  socket.on('close', () => fail(new Error('the connection of the monitor was closed')));
   createInterface(socket).on('line', line => {
     if (line === '+OK') begun.resolve();
-    else if (line.startsWith('-')) fail(new Error(`Redis refuses the monitor: ${line}`));
+    else if (line.startsWith('-')) fail(new Error(`Redis refused MONITOR: ${line}`));
     else {
       const command = commandIn(line);
       const mark = marks.get(command.args[1] ?? '');
@@ -56,7 +56,7 @@ export async function startRedisMonitor(url: string): Promise<RedisMonitor> {
 
   const redis = stack.adopt(new Redis(url, { retryStrategy: () => null }), one => one.disconnect());
   redis.on('error', fail);
-  /** Redis runs one command after another and tells them in that order: with the mark, all before it has been told. */
+  /** Redis executes commands and reports them in order, so all commands before the mark have been reported when it arrives. */
   async function untilTold(): Promise<void> {
     if (failure !== undefined) throw failure;
     const text = randomUUID();
@@ -85,7 +85,10 @@ export async function startRedisMonitor(url: string): Promise<RedisMonitor> {
 
 const NAMED: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t', a: '\x07', b: '\b' };
 
-/** `+<time> [<database> <address>] "<argument>" …`: `lua` for the address of a script, and `\xHH` for bytes that are no printable ASCII. */
+/**
+ * `+<time> [<database> <address>] "<argument>" …`: `lua` for the address of a script, and `\xHH` for bytes that are not
+ * printable ASCII.
+ */
 export function commandIn(line: string): MonitoredCommand {
   const args = [...line.matchAll(/"((?:[^"\\]|\\.)*)"/g)].map(([, quoted = '']) => {
     const bytes = quoted.replace(/\\(?:x([0-9a-f]{2})|(.))/g, (_, code?: string, name = '') =>

@@ -1,24 +1,23 @@
 import { Redis } from 'ioredis';
 import { type MonitoredCommand, startRedisMonitor } from './redis-monitor.ts';
 
-/** A command that writes, and the key it writes to. */
+/** A write command and its key. */
 export interface RedisWrite {
   readonly name: string;
   readonly key: string;
 }
 
-/** What is written to a Redis from now on, those commands included that scripts run. */
+/** Records the writes of a Redis from now on, including those of scripts. */
 export interface WriteWatch extends Disposable {
   /**
-   * What was written since the watch began, or since the last call, in the order in which Redis ran it: without what gateways do
-   * by themselves with what was committed before.
+   * Returns the writes since the start or since the last call, in order of execution, without the background work of gateways.
    */
   take(): Promise<RedisWrite[]>;
 }
 
 /**
- * The relay carries events that are in an outbox to the feeds, notes how far, and takes turns under a lease, as re-wrapping does;
- * it does so for any commit, at a moment of its own. A probe looks whether writes are taken. The commit itself writes elsewhere, and so does every other lease.
+ * Keys of background work. After any commit and at its own time, the relay moves events from an outbox to the feeds and stores its
+ * cursor. The relay and re-wrapping take leases, and a probe tests writes. The commit itself and all other leases use other keys.
  */
 const BACKGROUND = /:(?:lease:(?:relay|rewrap)|cursor|feed:[^:]+|fed:[^:]+|probe)$/;
 
@@ -43,7 +42,7 @@ async function writesAmong(redis: Redis, ran: readonly MonitoredCommand[]): Prom
   const infos = (await redis.call('COMMAND', 'INFO', ...names)) as ([string, number, string[], number] | null)[];
   const keyAt = new Map<string, number>();
   for (const info of infos) {
-    // Scripts are flagged as writing whatever they do; what they do is told by itself.
+    // Redis flags every script as writing; its actual writes are reported separately.
     if (info?.[2].includes('write') && !info[0].startsWith('eval')) keyAt.set(info[0], info[3]);
   }
   return ran.flatMap(({ args }) => {

@@ -2,11 +2,11 @@ import type { FastifyInstance } from 'fastify';
 
 export interface RegisteredRoute {
   readonly method: string;
-  /** With its parameters, such as `/e/:elicitationId`. */
+  /** With parameters, such as `/e/:elicitationId`. */
   readonly path: string;
 }
 
-/** Every route of a running application, so that no list in a test can lag behind. */
+/** Every route of a running application, so that tests need no list that can become stale. */
 export function registeredRoutes(app: FastifyInstance): RegisteredRoute[] {
   const parents: string[] = [];
   return app

@@ -4,12 +4,12 @@ import { vi } from 'vitest';
 import { dumpRedis } from './redis-dump.ts';
 import type { World } from './world.ts';
 
-/** Keys of the revocations that providers are still to be told, and of their indexes. */
+/** Keys of the pending revocations and of their indexes. */
 export async function keptRevocations({ redis }: World): Promise<string[]> {
   return Object.keys(await dumpRedis(redis.url)).filter(key => /:(rv|rvs)(:|$)/.test(key));
 }
 
-/** Ends the back-off of every revocation that failed: all revocations that no process has claimed are due now. */
+/** Ends the back-off of every failed revocation: all unclaimed revocations are due now. */
 export async function endBackOff({ redis: { url } }: World): Promise<void> {
   const redis = new Redis(url);
   try {
@@ -21,31 +21,31 @@ export async function endBackOff({ redis: { url } }: World): Promise<void> {
   }
 }
 
-/** Does now what a gateway process does by itself every few seconds: tells providers what is due. */
-export async function tellWhatIsDue({ gateways }: World): Promise<void> {
+/** Sends all due revocations now, as a gateway process does every few seconds. */
+export async function sendDueRevocations({ gateways }: World): Promise<void> {
   const revocationFlow = gateways[0]?.deps.revocationFlow;
   if (revocationFlow === undefined) throw new Error('there is no gateway');
   for (const shard of SHARDS)
-    for (const revocation of await revocationFlow.due(shard)) await revocationFlow.tell(revocation);
+    for (const revocation of await revocationFlow.claimDue(shard)) await revocationFlow.sendRevocation(revocation);
 }
 
-/** When no provider has anything left to be told. What the gateway itself is just telling is waited for. */
-export async function untilNothingIsKept(world: World): Promise<void> {
+/** Resolves when no revocation is pending, including those that the gateway is sending. */
+export async function untilNothingIsPending(world: World): Promise<void> {
   await vi.waitFor(
     async () => {
-      await tellWhatIsDue(world);
+      await sendDueRevocations(world);
       const kept = await keptRevocations(world);
-      if (kept.length > 0) throw new Error(`still to be told: ${kept.join(', ')}`);
+      if (kept.length > 0) throw new Error(`still pending: ${kept.join(', ')}`);
     },
     { timeout: 100_000, interval: 100 },
   );
 }
 
-/** The same, without lending a hand. */
+/** Like {@link untilNothingIsPending}, without sending any itself. */
 export async function untilSwept(world: World): Promise<void> {
   await vi.waitFor(
     async () => {
-      if ((await keptRevocations(world)).length > 0) throw new Error('still to be told');
+      if ((await keptRevocations(world)).length > 0) throw new Error('still pending');
     },
     { timeout: 100_000, interval: 200 },
   );

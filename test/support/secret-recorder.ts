@@ -3,7 +3,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { TestProvider } from '@postern/testkit/providers';
 import type { RawAnswer, RawBrowser } from './raw-browser.ts';
 
-/** What must not be found anywhere, with where it was seen on the wire. */
+/** A secret that must not be found anywhere, and where it was seen on the wire. */
 export interface Secret {
   readonly kind: string;
   readonly value: string;
@@ -14,13 +14,13 @@ export interface Leak {
   readonly kind: string;
 }
 
-/** Every secret of a story, as it really occurred, and what browsers asked and were shown. */
+/** Records every secret that really occurred, and the requests and responses of browsers. */
 export interface SecretRecorder extends Disposable {
   readonly secrets: () => readonly Secret[];
   readonly note: (kind: string, value: string | null | undefined) => void;
-  /** Watches what this provider is sent and what it answers. */
+  /** Watches requests to this provider and its responses. */
   watchProvider(name: string, provider: TestProvider): void;
-  /** Watches the cookies and form tokens that the gateway listening there gives out, to whatever browser. */
+  /** Watches the cookies and form tokens that the gateway at this address issues. */
   watchGateway(address: string): void;
   watchBrowser(browser: RawBrowser): RawBrowser;
   /** Targets that browsers requested of the gateway. */
@@ -28,9 +28,9 @@ export interface SecretRecorder extends Disposable {
   readonly pages: readonly string[];
 }
 
-/** Shorter values would be found by chance. */
+/** Shorter values would produce false matches. */
 const MIN_LENGTH = 12;
-/** What people type is shorter; these have a hyphen in the middle (RFC 8628 section 6.1), which chance seldom has. */
+/** User codes are shorter, but have a hyphen in the middle (RFC 8628 section 6.1), which rarely occurs by chance. */
 const MIN_USER_CODE_LENGTH = 9;
 
 const SECRET_PARAMETERS: ReadonlySet<string> = new Set([
@@ -74,7 +74,7 @@ export function createSecretRecorder(): SecretRecorder {
     noteGiven(answer.setCookies, answer.body);
   }
 
-  /** What a provider answers, as it goes out: tokens in JSON, codes and states in redirects. */
+  /** Watches a provider's responses: tokens in JSON, codes and states in redirects. */
   function onRequest(message: unknown): void {
     const { response, server } = message as { request: IncomingMessage; response: ServerResponse; server: Server };
     const address = server.address();
@@ -83,7 +83,7 @@ export function createSecretRecorder(): SecretRecorder {
     const isGateway = watchedGateways.has(port);
     if (watched === undefined && !isGateway) return;
     const { end, writeHead } = response;
-    // fastify hands its headers over here, without setting them one by one.
+    // fastify passes its headers here instead of setting them one by one.
     if (isGateway)
       response.writeHead = ((...args: Parameters<typeof writeHead>) => {
         for (const headers of args)
@@ -111,7 +111,7 @@ export function createSecretRecorder(): SecretRecorder {
       note(`${of} ${name}`, value);
   }
 
-  /** What a provider was sent, as its own log has it. */
+  /** Watches the requests to a provider, from its own log. */
   function noteRequests(): void {
     for (const { of, provider } of watchedProviders.values()) {
       for (const { url, form, headers } of provider.requests()) {
@@ -150,14 +150,14 @@ export function createSecretRecorder(): SecretRecorder {
   };
 }
 
-/** Runs of base64 or base64url that may hide something, decoded. */
+/** Decodes runs of base64 or base64url. */
 function decoded(text: string): string {
   return [...text.matchAll(/[A-Za-z0-9+/_-]{16,}/g)]
     .map(([run]) => Buffer.from(run, 'base64').toString('latin1'))
     .join('\n');
 }
 
-/** Where which kind of secret can be read: plainly, percent-encoded, in JSON, or in base64 of any of these. */
+/** Returns where a secret of which kind is readable: plain, percent-encoded, in JSON, or in base64 of any of these. */
 export function findLeaks(sinks: Readonly<Record<string, string>>, secrets: readonly Secret[]): Leak[] {
   const leaks: Leak[] = [];
   for (const [sink, text] of Object.entries(sinks)) {

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 
-/** Numbers that look random and are the same for the same seed. */
+/** Deterministic pseudo-random numbers for a seed. */
 export interface Random {
-  /** A whole number from 0 to `limit - 1`. */
+  /** Returns an integer from 0 to `limit - 1`. */
   below(limit: number): number;
 }
 

@@ -1,7 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { Server, ServerResponse } from 'node:http';
 
-/** Everything that a gateway sends from now on: bodies and where it leads, whatever a browser does with it. */
+/** Records all bodies and redirects that a gateway sends from now on. */
 export function watchServedText(address: string): { readonly text: () => string } & Disposable {
   const port = Number(new URL(address).port);
   const served: string[] = [];

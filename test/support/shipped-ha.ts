@@ -11,16 +11,16 @@ import { startNetwork } from '../faults/support/namespaces.ts';
 import { until } from '../faults/support/until.ts';
 
 /**
- * The nodes and Sentinels of infra/compose.ha.yml: infra/redis/start.sh as it is shipped, each on a machine of its own, with a read-only root, its
- * own /tmp and a lasting /data, as a user without privileges. Their names are addresses. Needs root.
+ * The nodes and Sentinels of infra/compose.ha.yml. Each runs the shipped infra/redis/start.sh on a separate virtual machine, as an
+ * unprivileged user, with a read-only root, a private /tmp and a persistent /data. Their names are addresses. Needs root.
  */
 export interface ShippedHa extends AsyncDisposable {
   readonly nodes: readonly Container[];
   readonly sentinels: readonly Container[];
   readonly options: RedisStoresOptions;
-  /** The master of this moment, as the Sentinels know it. */
+  /** The current master, according to the Sentinels. */
   master(): Promise<Container>;
-  /** Resolves as soon as the Sentinels have begun to replace this master, which may be before the new one leads. */
+  /** Resolves when the Sentinels have started to replace this master, possibly before the new one is promoted. */
   untilChosen(before: Container): Promise<void>;
   untilMasterIsNot(before: Container): Promise<Container>;
   /** Resolves when the Sentinels agree on a master that has both replicas. */
@@ -39,10 +39,10 @@ const PASSWORDS = {
   REDIS_SENTINEL_PASSWORD: 'sentinel-password',
 };
 const shipped = fileURLToPath(new URL('../../infra/redis', import.meta.url));
-/** Sentinels try a fail-over that did not succeed again after twice their failover-timeout, which is 30 seconds. */
+/** Sentinels retry a failed fail-over after twice their failover-timeout, which is 30 seconds. */
 const within = (what: string, holds: () => Promise<boolean>) => until(what, holds, 150_000);
-/** Without a name on any machine. */
-const NOBODY = 65_534;
+/** An unprivileged user without a name on any machine. */
+const UNPRIVILEGED = 65_534;
 
 /** Arguments: folder for the root, folder of /data, shipped folder, role. */
 const CONTAINER = `
@@ -58,7 +58,7 @@ const CONTAINER = `
   mount --bind "$2" "$1/data"
   mount -t tmpfs -o mode=1777 tmpfs "$1/tmp"
   mount -o remount,ro "$1"
-  exec chroot "$1" setpriv --reuid ${NOBODY} --regid ${NOBODY} --clear-groups --no-new-privs --bounding-set -all \\
+  exec chroot "$1" setpriv --reuid ${UNPRIVILEGED} --regid ${UNPRIVILEGED} --clear-groups --no-new-privs --bounding-set -all \\
     --pdeathsig KILL /etc/postern/start.sh "$4"
 `;
 
@@ -75,7 +75,7 @@ export async function startShippedHa(): Promise<ShippedHa> {
     const [root, data] = [join(home, `root-${at}`), join(home, `data-${at}`)];
     mkdirSync(root);
     mkdirSync(data);
-    chownSync(data, NOBODY, NOBODY);
+    chownSync(data, UNPRIVILEGED, UNPRIVILEGED);
     const role = at < 3 ? 'node' : 'sentinel';
     const env = { PATH: process.env['PATH'], REDIS_FIRST_MASTER: first, REDIS_NAME: machine.address, ...PASSWORDS };
     const [launch, ...scope] = machine.launcher;
@@ -165,7 +165,7 @@ export async function startShippedHa(): Promise<ShippedHa> {
   };
 }
 
-/** What redis-cli prints; empty where no answer comes. */
+/** Returns the output of redis-cli; empty without a response. */
 async function redisCli(host: string, port: number, password: string, words: readonly string[]): Promise<string> {
   const env = { ...process.env, REDISCLI_AUTH: password };
   const args = ['-h', host, '-p', String(port), '--no-auth-warning', ...words];

@@ -1,5 +1,6 @@
 import {
   type BrowserSession,
+  definedOnly,
   newBrowserSessionId,
   parseBrowserSessionId,
   shardOf,
@@ -11,11 +12,11 @@ import type { World } from './world.ts';
 const SESSION = 'postern_session';
 const HOUR_MS = 3_600_000;
 
-/** The browser session behind this cookie. @throws when there is none. */
+/** The browser session of this cookie. @throws if there is none */
 async function sessionBehind(world: World, cookie: string | undefined): Promise<BrowserSession> {
   const id = parseBrowserSessionId(cookie ?? '');
   const found = id === undefined ? undefined : await storesOf(world).browserSessions.read(id);
-  if (found === undefined) throw new Error('nobody is signed in');
+  if (found === undefined) throw new Error('no user is signed in');
   return found;
 }
 
@@ -26,7 +27,7 @@ function storesOf({ gateways }: World) {
 }
 
 /**
- * The same person in the same browser, who signed in this many seconds ago; without a number nobody knows when.
+ * Replaces the browser session by one that signed in this many seconds ago; without a number, at an unknown time.
  * @returns the value of the new session cookie
  */
 export async function agedCookie(world: World, cookie: string | undefined, seconds?: number): Promise<string> {
@@ -46,20 +47,19 @@ async function cookieFor(
       subject,
       origin,
       displayName,
-      ...(detail === undefined ? {} : { detail }),
-      ...(authTime === undefined ? {} : { authTime }),
+      ...definedOnly({ detail, authTime }),
     },
     { idleMs: HOUR_MS, absoluteMs: HOUR_MS },
   );
   return id;
 }
 
-/** {@link agedCookie} in a browser without a browser. */
+/** {@link agedCookie} for a {@link RawBrowser}. */
 export async function ageSignIn(world: World, raw: RawBrowser, seconds?: number): Promise<void> {
   raw.cookies.set(SESSION, await agedCookie(world, raw.cookies.get(SESSION), seconds));
 }
 
-/** Sets the clock of the world ahead by this many milliseconds; the same person has signed in there, in the same browser. */
+/** Advances the clock of the world by this many milliseconds, and signs the user in at that time, in the same browser. */
 export async function signInAhead(world: World, raw: RawBrowser, ahead: number): Promise<void> {
   const before = await sessionBehind(world, raw.cookies.get(SESSION));
   world.clock.ahead = ahead;

@@ -1,8 +1,8 @@
 import { startTcpProxy, type TcpProxy } from './tcp-proxy.ts';
 
-/** A TCP proxy on loopback in which requests get lost before they arrive. */
+/** A TCP proxy on loopback that can swallow requests. */
 export interface SwallowingProxy extends TcpProxy {
-  /** Keeps the next request that contains the marker, and everything after it. Resolves once that has happened. */
+  /** Swallows the next request that contains the marker, and everything after it. Resolves when that has happened. */
   swallow(marker: string): Promise<void>;
 }
 

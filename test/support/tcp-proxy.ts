@@ -1,17 +1,17 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
-/** Passes connections on, on loopback. */
+/** Forwards TCP connections on loopback. */
 export interface TcpProxy extends AsyncDisposable {
   readonly port: number;
-  /** Breaks every connection there is; new ones go through. */
+  /** Breaks all open connections. New ones are forwarded. */
   disconnectAll(): void;
 }
 
 export interface TcpProxyOptions {
-  /** Where a connection that is made now goes. */
+  /** Returns the target of a new connection. */
   readonly target: () => { readonly host: string; readonly port: number };
-  /** Brings what comes from the near half of a new connection to the far one; the way back needs nobody. */
+  /** Forwards data from the client half of a new connection to the server half. The proxy pipes the other direction itself. */
   readonly pass: (near: Socket, far: Socket) => void;
 }
 
@@ -22,7 +22,7 @@ export async function startTcpProxy({ target, pass }: TcpProxyOptions): Promise<
     const both = [near, far];
     for (const socket of both) {
       sockets.add(socket);
-      // Whoever is killed on one side takes its connections with it, and their other halves learn of it here.
+      // A process that is killed on one side drops its connections; this closes their other halves.
       socket.on('error', () => socket.destroy());
       socket.on('close', () => {
         sockets.delete(socket);

@@ -7,11 +7,11 @@ import { generate } from 'selfsigned';
 export interface TlsProxy extends AsyncDisposable {
   /** `https://localhost` with the port. */
   readonly origin: string;
-  /** From here on requests go there. */
+  /** Sets the target of the requests from now on. */
   leadTo(address: string): void;
 }
 
-/** What stands before a gateway in the world: ends TLS with a throw-away certificate and passes every byte on. */
+/** A TLS-terminating proxy in front of a gateway, with a throw-away certificate. Forwards every byte. */
 export async function startTlsProxy(): Promise<TlsProxy> {
   const { private: key, cert } = await generate([{ name: 'commonName', value: 'localhost' }], {
     keyType: 'ec',

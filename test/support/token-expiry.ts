@@ -4,22 +4,22 @@ import { Redis } from 'ioredis';
 const HOUR_MS = 3_600_000;
 const MINUTE_MS = 60_000;
 
-/** Lets the access token of a connection be over, without anybody having to wait for it. `now` is that of the gateways. */
+/** Expires the access token of a connection without waiting. `now` is the time of the gateways. */
 export function expireAccessToken(redisUrl: string, connectionId: string, now = Date.now()): Promise<void> {
   return setLifetime(redisUrl, connectionId, { from: now - HOUR_MS, to: now - 1 });
 }
 
-/** Lets the access token of a connection be good for another two minutes of its hour: it is time to renew it. */
+/** Leaves the access token two minutes of its hour, so that it is due for a refresh. */
 export function ageAccessToken(redisUrl: string, connectionId: string, now = Date.now()): Promise<void> {
   return setLifetime(redisUrl, connectionId, { from: now - HOUR_MS + 2 * MINUTE_MS, to: now + 2 * MINUTE_MS });
 }
 
-/** Lets the token set be a minute old: one that is seconds old is not renewed for having been turned away. */
+/** Makes the token set a minute old: a token set of a few seconds is not refreshed after a rejection. */
 export function settleTokenSet(redisUrl: string, connectionId: string, now = Date.now()): Promise<void> {
   return setLifetime(redisUrl, connectionId, { from: now - MINUTE_MS });
 }
 
-/** Ends the lease of a refresh whose process has died, and wakes callers who wait for its end. */
+/** Ends the lease of a refresh whose process was killed, and wakes waiting callers. */
 export async function endRefreshLease(redisUrl: string, connectionId: string): Promise<void> {
   const redis = new Redis(redisUrl);
   try {
@@ -32,7 +32,7 @@ export async function endRefreshLease(redisUrl: string, connectionId: string): P
 
 function keyOf(connectionId: string): string {
   const id = parseConnectionId(connectionId);
-  if (id === undefined) throw new TypeError('not the id of a connection');
+  if (id === undefined) throw new TypeError('invalid connection id');
   return `postern:{${shardIn(id)}}:cn:${id.slice(5)}`;
 }
 

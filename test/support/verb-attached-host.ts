@@ -8,9 +8,9 @@ import { z } from 'zod';
 import type { Way } from './verb-play.ts';
 import type { VerbArgs, VerbTool } from './verb-tools.ts';
 
-/** An MCP client whose elicitations are the business of `@postern/host`. */
+/** An MCP client whose elicitations are handled by `@postern/host`. */
 export interface AttachedHost extends AsyncDisposable {
-  /** @returns what the tool said in the end */
+  /** @returns the final text of the tool */
   call(tool: VerbTool, args: VerbArgs): Promise<string | undefined>;
 }
 
@@ -18,7 +18,7 @@ const info = { name: 'Conformance Host', version: '1.0.0' };
 const resultSchema = z.looseObject({ content: z.array(z.looseObject({ text: z.string().optional() })) });
 const textOf = (result: unknown) => resultSchema.parse(result).content[0]?.text;
 
-/** Connected in this way, but for what it declares: that is the host's business as well. */
+/** A connection of this kind, without declared capabilities: `@postern/host` declares them. */
 export async function connectAttachedHost(p: {
   readonly way: Way;
   readonly url: URL;
@@ -30,7 +30,7 @@ export async function connectAttachedHost(p: {
   const { promise: streaming, resolve: onStream } = Promise.withResolvers<void>();
   const transportOptions = {
     requestInit: { headers: { authorization: `Bearer ${subject}` } },
-    // The SDKs open the session's own stream in the background and tell nobody when it is there.
+    // The SDKs open the session's GET stream in the background, without an event when it is open.
     fetch: async (target: string | URL, init?: RequestInit) => {
       const response = await fetch(target, init);
       if (init?.method === 'GET') onStream();
@@ -40,7 +40,7 @@ export async function connectAttachedHost(p: {
   if (way.sdk === 'v1') {
     const client = new ClientV1(info);
     const host = attachHostV1(client, options);
-    // SDK 1.x's own transport does not satisfy its own interface under exactOptionalPropertyTypes.
+    // The transport of SDK 1.x does not satisfy its own interface under exactOptionalPropertyTypes.
     await client.connect(new TransportV1(url, transportOptions) as unknown as TransportInterfaceV1);
     await streaming;
     return {

@@ -5,6 +5,7 @@ import { McpServer as McpServerV1 } from '@modelcontextprotocol/sdk/server/mcp.j
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
 import type { Transport as TransportV1 } from '@modelcontextprotocol/sdk/shared/transport.js';
 import type { AuthInfo } from '@modelcontextprotocol/server';
+import { definedOnly } from '@postern/elicitation';
 import { type PosternOptions, postern } from '@postern/mcp';
 import { posternV1 } from '@postern/mcp/v1';
 import { listenHttp } from '@postern/testkit/providers';
@@ -15,22 +16,22 @@ import { watchHolds } from './watched-holds.ts';
 import { keyOf, type World } from './world.ts';
 
 export interface VerbEndpointOptions {
-  /** Of the MCP server. Default `v2`. */
+  /** SDK of the MCP server. Default `v2`. */
   readonly sdk?: 'v2' | 'v1';
   /** How requests of revision 2025-11-25 are served. Default `session`. */
   readonly legacy?: 'session' | 'stateless';
-  /** Over `url`, `apiKey` and `fetch`. */
+  /** Overrides of `url`, `apiKey` and `fetch`. */
   readonly postern?: Partial<PosternOptions<object>>;
-  /** Index of the gateway that it talks to. Default the first. */
+  /** Index of the gateway that it calls. Default: the first. */
   readonly replica?: number;
 }
 
 /** An MCP server with one tool for every verb of `@postern/mcp`. */
 export interface VerbEndpoint extends AsyncDisposable {
   readonly url: URL;
-  /** What its handlers were given, in order. */
+  /** Arguments of its handlers, in order. */
   readonly given: readonly Given[];
-  /** When this MCP server has asked the gateway `count` times (default once) to wait for the end of this elicitation. */
+  /** Resolves when this MCP server has sent `count` waiting reads (default one) for this elicitation. */
   untilHolding(elicitationId: string, count?: number): Promise<void>;
 }
 
@@ -67,7 +68,7 @@ async function startV2(parts: Parts): Promise<AsyncDisposable & { url: URL }> {
   const shared = postern(parts.posternOptions);
   const endpoint = await startMcpEndpoint({
     authenticate: parts.authenticate,
-    ...(legacy === undefined ? {} : { legacy }),
+    ...definedOnly({ legacy }),
     offer: (mcpServer, connection) => {
       const gate = connection === 'session' ? shared.attach(mcpServer) : shared;
       for (const tool of verbTools) {
@@ -103,7 +104,7 @@ async function startV1(parts: Parts): Promise<AsyncDisposable & { url: URL }> {
         ? {}
         : { sessionIdGenerator: randomUUID, onsessioninitialized: id => void sessions.set(id, transport) },
     );
-    // SDK 1.x's own transport does not satisfy its own interface under exactOptionalPropertyTypes.
+    // The transport of SDK 1.x does not satisfy its own interface under exactOptionalPropertyTypes.
     await mcpServer.connect(transport as unknown as TransportV1);
     open.add(mcpServer);
     return transport;
@@ -115,7 +116,7 @@ async function startV1(parts: Parts): Promise<AsyncDisposable & { url: URL }> {
     if (isStateless && request.method !== 'POST') return void response.writeHead(405).end();
     const body = request.method === 'POST' ? await json(request) : undefined;
     const transport = sessions.get(request.headers['mcp-session-id']?.toString() ?? '') ?? (await openTransport());
-    // The two SDKs' types for what a verified token says are the same but for `readonly`.
+    // The two SDKs' types for a verified token differ only in `readonly`.
     await transport.handleRequest(request as Parameters<typeof transport.handleRequest>[0], response, body);
   }
 

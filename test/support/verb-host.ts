@@ -28,24 +28,24 @@ export interface VerbHostOptions {
   readonly subject: string;
   /** Undefined declares nothing. */
   readonly elicitation: DeclaredModes | undefined;
-  /** Says whether the URL was opened. */
+  /** Returns whether the URL was opened. */
   readonly openUrl: (url: string) => ElicitationAction;
   readonly fillForm: (requestedSchema: unknown) => Filled;
-  /** Default: the machine's. */
+  /** Default: the machine's clock. */
   readonly fetch?: typeof fetch;
 }
 
 export interface VerbAnswer {
   readonly text: string | undefined;
-  /** Of a plain result: where the page is. */
+  /** Link to the page in a plain result. */
   readonly link: string | undefined;
   readonly error: { readonly code: number; readonly data: unknown } | undefined;
 }
 
-/** An MCP client on one of the official SDKs, whose person is the test. */
+/** An MCP client on one of the official SDKs. The test plays its user. */
 export interface VerbHost extends AsyncDisposable {
   call(tool: VerbTool, args: VerbArgs): Promise<VerbAnswer>;
-  /** Every message in both directions, as JSON. */
+  /** All messages in both directions, as JSON. */
   readonly frames: readonly string[];
   /** Ids of the completion notices so far. */
   readonly completions: readonly string[];
@@ -85,7 +85,7 @@ export async function connectVerbHost(url: URL, options: VerbHostOptions): Promi
   const { fetch: send = fetch } = options;
   const transportOptions = {
     requestInit: { headers: { authorization: `Bearer ${options.subject}` } },
-    // The SDKs open the session's own stream in the background and tell nobody when it is there.
+    // The SDKs open the session's GET stream in the background, without an event when it is open.
     fetch: async (target: string | URL, init?: RequestInit) => {
       const response = await send(target, init);
       if (init?.method === 'GET') onStream();
@@ -153,7 +153,7 @@ async function connectV1({ url, options, completions, frames, transportOptions }
       params.mode === 'url' ? { action: options.openUrl(params.url) } : { ...options.fillForm(params.requestedSchema) },
     );
   const transport = new TransportV1(url, transportOptions);
-  // SDK 1.x's own transport does not satisfy its own interface under exactOptionalPropertyTypes.
+  // The transport of SDK 1.x does not satisfy its own interface under exactOptionalPropertyTypes.
   await client.connect(transport as unknown as TransportInterfaceV1);
   record(transport, frames);
   return {

@@ -4,7 +4,7 @@ import { sessionOf } from './payment-person.ts';
 import type { RawAnswer, RawBrowser } from './raw-browser.ts';
 import type { World } from './world.ts';
 
-/** What these people type, by the name of the field. */
+/** The input of these users, by field name. */
 export const typed: Readonly<Record<string, string>> = {
   account: 'acme-shop',
   api_key: 'ak_0123456789secret',
@@ -15,20 +15,20 @@ export const typed: Readonly<Record<string, string>> = {
   token: 'token-0123456789secret',
 };
 
-/** Of what they type, what no MCP message may carry. */
+/** The part of the input that no MCP message may contain. */
 export const typedSecrets: readonly string[] = ['ak_0123456789secret', 'token-0123456789secret'];
 
-/** A user in front of the pages of whatever they are asked, all in one browser. */
+/** A user who opens pages of any kind, all in one browser. */
 export interface VerbPerson {
   readonly user: string;
-  /** Says yes to whatever it is, types what is asked for, and pays where there is something to be paid. */
+  /** Accepts any kind of elicitation, enters the required input, and pays if necessary. */
   accept(elicitationId: string): Promise<void>;
-  /** Says yes, and does nothing more. */
+  /** Accepts only. */
   approve(elicitationId: string): Promise<void>;
   decline(elicitationId: string): Promise<void>;
 }
 
-/** @param p.browser the next request's; all of them share their cookies */
+/** @param p.browser returns the browser for the next request; all of them share their cookies */
 export function createVerbPerson(p: {
   readonly world: World;
   readonly stripe: FakeStripe;
@@ -42,7 +42,7 @@ export function createVerbPerson(p: {
     if (!isSignedIn) await browser().signIn(elicitationId, user);
     isSignedIn = true;
     const page = expectStatus(await browser().get(`/e/${elicitationId}`), 200);
-    // A payment wants a sign-in of known age, which one for another kind need not have.
+    // A payment needs a recent sign-in; other kinds do not.
     if (!page.body.includes(`href="/login?e=${elicitationId}"`)) return page;
     await browser().signIn(elicitationId, user);
     return expectStatus(await browser().get(`/e/${elicitationId}`), 200);

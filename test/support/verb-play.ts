@@ -1,3 +1,4 @@
+import { definedOnly } from '@postern/elicitation';
 import { z } from 'zod';
 import { elicitationIdOf } from './person-at-gateway.ts';
 import type { VerbEndpoint, VerbEndpointOptions } from './verb-endpoint.ts';
@@ -11,18 +12,18 @@ import {
 } from './verb-host.ts';
 import type { VerbArgs, VerbTool } from './verb-tools.ts';
 
-/** How an MCP client is connected, and what it declares. */
+/** How an MCP client connects, and its declared capabilities. */
 export interface Way {
   readonly name: string;
   readonly sdk: 'v2' | 'v1';
   readonly revision: '2026-07-28' | '2025-11-25';
   readonly elicitation: DeclaredModes | undefined;
   readonly endpoint: VerbEndpointOptions;
-  /** How whatever has a page is asked. */
+  /** How it presents an elicitation with a page. */
   readonly url: 'elicitation/create' | '-32042' | 'plain';
-  /** Whether a form without secrets is shown by the MCP client. */
+  /** Whether the MCP client shows a form without secrets. */
   readonly showsForms: boolean;
-  /** Whether the MCP client hears that the page is done with. */
+  /** Whether the MCP client is notified when the page is completed. */
   readonly hearsOfEnd: boolean;
 }
 
@@ -61,49 +62,49 @@ export const ways: readonly Way[] = [
   ...legacy('v1'),
 ];
 
-/** @throws when there is none */
+/** @throws if there is none */
 export function wayNamed(name: string): Way {
   const found = ways.find(way => way.name === name);
   if (found === undefined) throw new Error(`no such way: ${name}`);
   return found;
 }
 
-/** How one question reached the person. */
+/** How one elicitation reached the user. */
 export type Reached =
   | { readonly by: Way['url']; readonly elicitationId: string }
   | { readonly by: 'form'; readonly requestedSchema: unknown };
 
-/** What the person does about a call. */
+/** The user's actions during a call. */
 export interface Acting {
-  /** Once for each page, when it is being waited for where the MCP client waits. */
+  /** Called once per page, while the MCP client waits if it does. */
   readonly atPage: (elicitationId: string) => Promise<void>;
-  /** What the MCP client answers before that. Default `accept`. */
+  /** Response of the MCP client before that. Default `accept`. */
   readonly opens?: ElicitationAction;
   readonly fillForm?: () => Filled;
 }
 
 export interface Played {
-  /** What the tool said in the end. */
+  /** Final text of the tool. */
   readonly text: string | undefined;
   readonly reached: readonly Reached[];
 }
 
-/** Of the pages, in the order in which they were asked for; twice where the same was shown twice. */
+/** Ids of the presented pages in order, including repeats. */
 export function elicitationIdsOf({ reached }: Played): string[] {
   return reached.flatMap(one => ('elicitationId' in one ? [one.elicitationId] : []));
 }
 
-/** An MCP client and its person, who play whole calls: ask, act, and call again until there is a result. */
+/** An MCP client and its user, who play complete calls: present, act, and call again until there is a result. */
 export interface VerbPlayer extends AsyncDisposable {
   readonly host: VerbHost;
-  /** One after the other. @throws when somebody is asked in another way than that of this player */
+  /** Plays calls one by one. @throws if an elicitation arrives in another way than this player's */
   play(tool: VerbTool, args: VerbArgs, acting: Acting): Promise<Played>;
 }
 
-/** More than any call of these tests asks. */
+/** More elicitations than any call of these tests needs. */
 const MAX_CALLS = 10;
 
-/** Answered with form mode: what `deliverySchema` wants. */
+/** Response to form mode, as `deliverySchema` requires. */
 export const filledDelivery: Filled = { action: 'accept', content: { name: 'Alice', parcels: 2, size: 'large' } };
 
 export async function startVerbPlayer(p: {
@@ -118,12 +119,12 @@ export async function startVerbPlayer(p: {
     | undefined;
 
   function now() {
-    if (current === undefined) throw new Error('nobody has called anything');
+    if (current === undefined) throw new Error('no call is in progress');
     return current;
   }
   const host = await connectVerbHost(endpoint.url, {
     ...{ sdk: way.sdk, revision: way.revision, subject, elicitation: way.elicitation },
-    ...(p.fetch === undefined ? {} : { fetch: p.fetch }),
+    ...definedOnly({ fetch: p.fetch }),
     openUrl(url) {
       const { acting, reached, done, fail } = now();
       const elicitationId = elicitationIdOf(url);
@@ -157,7 +158,7 @@ export async function startVerbPlayer(p: {
     host,
     async play(tool, args, acting) {
       const { promise: failed, reject: fail } = Promise.withResolvers<never>();
-      failed.catch(() => undefined); // Thrown below by whatever races with it.
+      failed.catch(() => undefined); // The race below throws the error.
       const playing = { acting, reached: [], done: [], fail } as NonNullable<typeof current>;
       current = playing;
       for (let calls = 0; calls < MAX_CALLS; calls += 1) {
@@ -165,7 +166,7 @@ export async function startVerbPlayer(p: {
         await Promise.all(playing.done);
         if (text !== undefined) return { text, reached: playing.reached };
       }
-      throw new Error(`asked again and again: ${JSON.stringify(playing.reached)}`);
+      throw new Error(`too many elicitations: ${JSON.stringify(playing.reached)}`);
     },
     [Symbol.asyncDispose]: () => host[Symbol.asyncDispose](),
   };
@@ -181,8 +182,8 @@ const urlRequiredSchema = z.strictObject({
 function pageOf({ error, link }: VerbAnswer): Extract<Reached, { elicitationId: string }> | undefined {
   if (link !== undefined) return { by: 'plain', elicitationId: elicitationIdOf(link) };
   if (error === undefined) return undefined;
-  if (error.code !== -32042) throw new Error(`an error: ${JSON.stringify(error)}`);
+  if (error.code !== -32042) throw new Error(`unexpected error: ${JSON.stringify(error)}`);
   const [{ url, elicitationId }] = urlRequiredSchema.parse(error.data).elicitations;
-  if (elicitationId !== elicitationIdOf(url)) throw new Error('an id of another page');
+  if (elicitationId !== elicitationIdOf(url)) throw new Error('the id does not match the page');
   return { by: '-32042', elicitationId };
 }

@@ -4,7 +4,7 @@ import { type Way, ways } from './verb-play.ts';
 import type { VerbTool } from './verb-tools.ts';
 import type { VerbWorld } from './verb-world.ts';
 
-/** One request for input as it went over the wire. */
+/** One request for input, as sent on the wire. */
 export interface WireRequest {
   readonly mode: 'form' | 'url';
   readonly params: Readonly<Record<string, unknown>>;
@@ -20,7 +20,7 @@ export interface SurveyedCall {
   readonly link: string | undefined;
 }
 
-export const declarations: readonly (DeclaredModes | undefined)[] = [
+const declarations: readonly (DeclaredModes | undefined)[] = [
   { form: {}, url: {} },
   { url: {} },
   { form: {} },
@@ -29,8 +29,8 @@ export const declarations: readonly (DeclaredModes | undefined)[] = [
 ];
 
 /**
- * One first call of every tool, over every connection that knows what the MCP client declared, and with everything that it may
- * declare. The MCP client dismisses whatever it is asked.
+ * The first call of every tool, over every connection that transmits the declared capabilities, with all combinations of them. The MCP
+ * client dismisses every request.
  */
 export async function surveyFirstCalls(world: VerbWorld, tools: readonly VerbTool[]): Promise<readonly SurveyedCall[]> {
   const calls: SurveyedCall[] = [];
@@ -78,8 +78,8 @@ const frameSchema = z.looseObject({
     .optional(),
 });
 
-/** The three ways to ask that there are: pushed, in a result, in an error. */
-export function requestsIn(frame: string): WireRequest[] {
+/** The three ways to present an elicitation: pushed, in a result, in an error. */
+function requestsIn(frame: string): WireRequest[] {
   const { method, params: pushed, result, error } = frameSchema.parse(JSON.parse(frame));
   const asked = [
     ...(method === 'elicitation/create' ? [paramsSchema.parse(pushed)] : []),

@@ -1,9 +1,10 @@
+import { definedOnly } from '@postern/elicitation';
 import { type GateContext, isElicitationPending, type PaymentTerms } from '@postern/mcp';
 import { z } from 'zod';
 
-/** What a tool of these tests may be told to do, and in whose words nothing is asked twice. */
+/** Arguments of the tools of these tests. `order` keeps their requests apart. */
 export const verbArgs = {
-  /** Makes the question another one than those of all other tests. */
+  /** Makes the request differ from those of all other tests. */
   order: z.string(),
   currency: z.string().optional(),
   ttlSeconds: z.int().optional(),
@@ -14,19 +15,19 @@ export interface VerbArgs {
   readonly ttlSeconds?: number | undefined;
 }
 
-/** What a handler was given when the user agreed. Kept beside the result: half of it is a secret. */
+/** Arguments of a handler after approval. Kept outside the result, because half of them are secrets. */
 export interface Given {
   readonly order: string;
   readonly what: Readonly<Record<string, unknown>>;
 }
 
-/** Where the MCP servers of these tests send what they have to do outside. */
+/** The third-party services of the MCP servers in these tests. */
 export interface Surroundings {
-  /** Says whose account it is, asked with an access token. */
+  /** Returns the account of an access token. */
   readonly accountUrl: string;
 }
 
-/** Terms with an item whose quantity is left to its default. */
+/** Terms with an item whose quantity is the default. */
 export function verbTerms(order: string, currency = 'EUR', processor?: string) {
   return {
     payee: { name: 'Book Shop' },
@@ -36,11 +37,11 @@ export function verbTerms(order: string, currency = 'EUR', processor?: string) {
       { label: 'Postage', unitMinorUnits: 490 },
     ],
     reference: order,
-    ...(processor === undefined ? {} : { processor }),
+    ...definedOnly({ processor }),
   } satisfies PaymentTerms;
 }
 
-/** The facts leave nothing to a default but the danger. */
+/** Facts with all members except the danger. */
 export const verbFacts = [{ type: 'number', label: 'Open issues', value: 3 }] as const;
 
 export const deliverySchema = z.object({
@@ -66,7 +67,7 @@ type Play = (
 const isAccepted = <A extends Answered>(answered: A): answered is Extract<A, { action: 'accept' }> =>
   answered.action === 'accept';
 
-/** Everything that came with an accept but functions. */
+/** All members of an accepted result except functions. */
 const dataOf = (answered: Answered): Record<string, unknown> =>
   Object.fromEntries(Object.entries(answered).filter(([, value]) => typeof value !== 'function'));
 
@@ -118,7 +119,7 @@ const plays = {
     });
     return { answered, what: dataOf(answered) };
   },
-  /** Three questions, one after the other. */
+  /** Three elicitations, one after the other. */
   async steps(gate, args) {
     const yes = await gate.confirm({ title: `Order ${args.order}`, facts: [...verbFacts] }, options(args));
     if (!isAccepted(yes)) return { answered: yes, what: {} };
@@ -132,7 +133,7 @@ const plays = {
 export type VerbTool = keyof typeof plays;
 export const verbTools = Object.keys(plays) as VerbTool[];
 
-/** What has a page in any case, and leaves a result that is taken once. */
+/** Kinds that always have a page, and a result that is redeemed once. */
 export const takenOnce = [
   'pay_none',
   'pay_stripe',
@@ -141,14 +142,14 @@ export const takenOnce = [
   'form_secret',
 ] as const satisfies VerbTool[];
 
-/** Tools that ask one thing. */
+/** Tools with one elicitation. */
 export const oneQuestion = [...takenOnce, 'authorize', 'credential_lasting', 'form'] as const satisfies VerbTool[];
 export type OneQuestion = (typeof oneQuestion)[number];
 
-/** What is kept answers the next call as well. */
+/** A stored credential is returned to the next call as well. */
 export const lasts = (tool: VerbTool): boolean => tool === 'authorize' || tool === 'credential_lasting';
 
-/** Runs a tool; says how it ended, and hands to `give` what came of it. */
+/** Runs a tool, returns how it ended, and passes its result to `give`. */
 export async function runVerbTool(
   p: { readonly tool: VerbTool; readonly surroundings: Surroundings; readonly give: (given: Given) => void },
   args: VerbArgs,

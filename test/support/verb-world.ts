@@ -6,21 +6,21 @@ import { createVerbPerson, type VerbPerson } from './verb-person.ts';
 import { startVerbPlayer, type VerbPlayer, type Way } from './verb-play.ts';
 import { type PayingWorld, startWorld, type WorldOptions } from './world.ts';
 
-/** A world with payments, MCP servers that have a tool for every verb, and people enough to ask. */
+/** A world with payments, MCP servers with a tool for every verb, and enough users. */
 export interface VerbWorld extends PayingWorld {
-  /** Somebody whom no test has asked yet. @param replicas to which the requests of the browser go, in turn */
+  /** Returns a new user. @param replicas that get the browser's requests, in turn */
   person(replicas?: readonly number[]): VerbPerson;
-  /** Lives as long as the world; equal options share one. */
+  /** Lives as long as the world. Equal options share one. */
   endpoint(options: VerbEndpointOptions): Promise<VerbEndpoint>;
-  /** An MCP client of this person, until the world ends. */
+  /** An MCP client of this user, until the world ends. */
   player(way: Way, person: VerbPerson, options?: { readonly fetch?: typeof fetch }): Promise<VerbPlayer>;
-  /** Lets the time of an elicitation be up. */
+  /** Expires an elicitation. */
   expire(elicitationId: string): Promise<void>;
-  /** An order that nobody has given yet; also fit to name a credential. */
+  /** Returns an unused order, which can also name a credential. */
   order(): string;
 }
 
-/** Less than anybody waits at the gateway. */
+/** Shorter than any waiting read at the gateway. */
 export const TTL_SECONDS = 10;
 
 export async function startVerbWorld(options: WorldOptions = {}): Promise<VerbWorld> {

@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
 
 /**
- * Resolves when what `id` names has changed that often: the moment after the last of its new states was stored.
+ * Resolves when the record `id` has changed this many times, right after its last new state was stored.
  * @returns once it is listening
  */
 export async function listenForWakeUp(redisUrl: string, id: string, times = 1): Promise<{ woken: Promise<void> }> {

@@ -4,9 +4,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 const PAUSE_MS = 50;
 
 /**
- * Resolves when a gateway serves pages. Right after its start it still loads modules; on a busy machine that takes so long that the
- * first commands to Redis time out, and the first requests get a 503.
- * @param isOver ends the waiting, because the process has ended
+ * Resolves when a gateway serves pages. Right after its start it still loads modules. On a busy machine that takes so long that the first
+ * Redis commands time out and the first requests get a 503.
+ * @param isOver stops the waiting because the process has exited
  */
 export async function warmUp(address: string, publicUrl: string, isOver: () => boolean): Promise<void> {
   while (!isOver()) {
@@ -16,7 +16,7 @@ export async function warmUp(address: string, publicUrl: string, isOver: () => b
   }
 }
 
-/** Returns the status of a page as a browser asks for it; undefined without an answer. */
+/** Returns the status of a page as a browser requests it; undefined without a response. */
 function statusOf(address: string, publicUrl: string, path: string): Promise<number | undefined> {
   const { promise, resolve } = Promise.withResolvers<number | undefined>();
   const headers = { host: new URL(publicUrl).host, accept: 'text/html', connection: 'close' };

@@ -1,10 +1,10 @@
 import { createCondition } from './condition.ts';
 
-/** Counts how often an MCP server has begun to wait for the end of an elicitation: by a waiting read, or by one before it listens. */
+/** Counts how often an MCP server has started to wait for an elicitation: by a waiting read, or by a read before it listens. */
 export interface WatchedHolds {
-  /** What the MCP server is to call the gateway with. */
+  /** The `fetch` for the MCP server. */
   readonly fetch: typeof fetch;
-  /** When it has begun so `count` times (default once). */
+  /** Resolves when it has started to wait `count` times (default once). */
   untilHolding(elicitationId: string, count?: number): Promise<void>;
 }
 

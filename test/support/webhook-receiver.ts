@@ -3,38 +3,44 @@ import { type HttpListener, listenHttp } from '@postern/testkit/providers';
 import { Webhook } from 'standardwebhooks';
 import { z } from 'zod';
 
-const payloadSchema = z.strictObject({
-  type: z.string(),
-  timestamp: z.iso.datetime(),
-  data: z.strictObject({
-    eventId: z.string(),
-    elicitationId: z.string(),
-    kind: z.string(),
-    status: z.string(),
-    mcpServerId: z.string(),
-  }),
+const elicitationSchema = z.strictObject({
+  eventId: z.string(),
+  elicitationId: z.string(),
+  kind: z.string(),
+  status: z.string(),
+  mcpServerId: z.string(),
 });
+const passkeySchema = z.strictObject({ eventId: z.string(), pseudonym: z.string() });
+type ElicitationData = z.infer<typeof elicitationSchema>;
 
-export interface WebhookReceiver extends AsyncDisposable {
+export interface WebhookReceiver<Data = ElicitationData> extends AsyncDisposable {
   readonly url: string;
   readonly secret: string;
-  /** Verified with the reference library and with exactly the members of the contract, in the order of arrival. */
+  /** Deliveries that the reference library verified and that have exactly the members of the contract, in order of arrival. */
   readonly received: readonly {
     readonly id: string;
     readonly body: string;
-    readonly payload: z.infer<typeof payloadSchema>;
+    readonly payload: { readonly type: string; readonly timestamp: string; readonly data: Data };
   }[];
-  /** What was refused, because it was not signed right or said too much. */
+  /** Deliveries with an invalid signature or unknown members. */
   readonly refused: readonly unknown[];
 }
 
-/** Somebody's server that is told what becomes of elicitations. */
-export async function startWebhookReceiver(
-  /** Status of the answer; undefined: none, ever. */
-  answer: (nth: number) => number | undefined = () => 204,
-): Promise<WebhookReceiver> {
+/** Status of the response; undefined: never responds. */
+type Answering = (nth: number) => number | undefined;
+
+/** A webhook receiver for events of elicitations. */
+export const startWebhookReceiver = (answer: Answering = () => 204): Promise<WebhookReceiver> =>
+  startReceiverOf(elicitationSchema, answer);
+
+/** A webhook receiver of the operator, for passkey events. */
+export const startOperatorReceiver = (): Promise<WebhookReceiver<z.infer<typeof passkeySchema>>> =>
+  startReceiverOf(passkeySchema, () => 204);
+
+async function startReceiverOf<Data>(dataSchema: z.ZodType<Data>, answer: Answering): Promise<WebhookReceiver<Data>> {
+  const payloadSchema = z.strictObject({ type: z.string(), timestamp: z.iso.datetime(), data: dataSchema });
   const secret = `whsec_${randomBytes(32).toString('base64')}`;
-  const received: WebhookReceiver['received'][number][] = [];
+  const received: WebhookReceiver<Data>['received'][number][] = [];
   const refused: unknown[] = [];
   const listener: HttpListener = await listenHttp((request, response) => {
     const chunks: Buffer[] = [];

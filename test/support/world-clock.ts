@@ -1,14 +1,14 @@
-/** The clock of a world's gateways and its Stripe. Processes and providers keep to the machine's time. */
+/** The clock of a world's gateways and its Stripe. Processes and providers keep the machine's time. */
 export interface WorldClock {
   readonly now: () => number;
   /** Milliseconds that this clock is ahead of the machine's. */
   ahead: number;
   pass(seconds: number): void;
-  /** Lets time pass after the gateways have read the clock this often: a moment in the middle of a request. */
+  /** Advances the clock after the gateways have read it this often: a moment in the middle of a request. */
   passAfter(reads: number, seconds: number): void;
-  /** Runs `action` with this clock so far ahead, in ms. */
+  /** Runs `action` with this clock ahead by so many milliseconds. */
   during<T>(ahead: number, action: () => Promise<T>): Promise<T>;
-  /** The machine's time again. */
+  /** Resets to the machine's time. */
   backToNow(): void;
 }
 

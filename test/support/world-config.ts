@@ -4,13 +4,11 @@ import type { TestProvider } from '@postern/testkit/providers';
 import type { FakeStripe } from '@postern/testkit/stripe';
 import { keyOf } from './api.ts';
 import { paymentPolicy } from './asks.ts';
-import type { WorldOptions } from './world.ts';
-
-export type McpServerInput = GatewayConfigInput['mcpServers'][number];
+import type { McpServerInput, WorldOptions } from './world-parts.ts';
 
 export const hashOf = (key: string): string => `sha256:${createHash('sha256').update(key).digest('hex')}`;
 
-/** What a gateway of a world is configured with, before the changes of the test. */
+/** Configuration of a gateway of a world, before the changes of the test. */
 export function baseConfig(p: {
   readonly options: WorldOptions;
   readonly port: number;
@@ -34,9 +32,9 @@ export function baseConfig(p: {
     publicUrl,
     listen: { host: '127.0.0.1', port },
     redis: { url: redisUrl },
-    // Everything is one process here, and the machine has other things to do.
+    // All gateways share one process here, on a busy machine.
     overload: { eventLoopDelayMs: 10_000 },
-    // A test file is one client address.
+    // All requests of a test file come from one client address.
     limits: { pageRequestsPerMinute: 1_000_000 },
     vault: { keys: [{ kid: 'test', key: vaultKey }] },
     identityProviders: [

@@ -1,89 +1,23 @@
 import { randomBytes } from 'node:crypto';
 import { Writable } from 'node:stream';
-import type { IssueElicitationInput } from '@postern/api';
+import { definedOnly } from '@postern/elicitation';
 import { createLogger, type Gateway, type GatewayConfigInput, parseConfig, startGateway } from '@postern/gateway';
 import { freePort } from '@postern/testkit/processes';
-import { startOpenIdProvider, type TestProvider, type TestUser } from '@postern/testkit/providers';
-import { leaseRedis, type RedisServer, startRedis } from '@postern/testkit/redis';
-import { type FakeStripe, type FakeStripeOptions, startFakeStripe } from '@postern/testkit/stripe';
-import { type Api, createApi, type ElicitationAnswer, keyOf } from './api.ts';
-import type { PaymentPolicy } from './asks.ts';
+import { startOpenIdProvider } from '@postern/testkit/providers';
+import { leaseRedis, startRedis } from '@postern/testkit/redis';
+import { startFakeStripe } from '@postern/testkit/stripe';
+import { createApi, keyOf } from './api.ts';
 import { watchForLeaks } from './leak-watch.ts';
-import { createRawBrowser, type RawBrowser } from './raw-browser.ts';
-import { createWorldClock, type WorldClock } from './world-clock.ts';
-import { baseConfig, hashOf, type McpServerInput } from './world-config.ts';
+import { createRawBrowser } from './raw-browser.ts';
+import { createWorldClock } from './world-clock.ts';
+import { baseConfig, hashOf } from './world-config.ts';
+import type { AuthorizationInput, PayingWorld, World, WorldOptions } from './world-parts.ts';
 
-export interface WorldOptions {
-  /** Default: one of its own, empty, that the worker hands to its next world. */
-  readonly redisUrl?: string;
-  /** Its own Redis is killed or frozen: commands time out as in the product, and nothing that it has said yes to may depend on how busy the disk is. */
-  readonly isRedisKilled?: boolean;
-  /** Extends or replaces what the MCP server `tracker` is registered with. */
-  readonly mcpServer?: Partial<McpServerInput>;
-  /** Further MCP servers, each with the API key `keyOf(id)`. */
-  readonly otherMcpServers?: readonly (Partial<McpServerInput> & { readonly id: string })[];
-  /** Lets `tracker` ask for payments, by an imitation of Stripe, with these changes of the policy. */
-  readonly payment?: Partial<PaymentPolicy>;
-  readonly stripe?: FakeStripeOptions;
-  /** Replaces top-level members of the configuration; a function sees what is there already. */
-  readonly config?: Partial<GatewayConfigInput> | ((parts: ConfigParts) => Partial<GatewayConfigInput>);
-  /** Pause between two ticks of the sweepers, in ms, for a file that waits for them. Default: the pause of the product. */
-  readonly sweepPauseMs?: number;
-  /** Gateways on the same Redis behind the same public URL. Default 1; with none, `publicUrl` is needed. */
-  readonly replicas?: number;
-  readonly provider?: Partial<Parameters<typeof startOpenIdProvider>[0]>;
-  readonly identityProvider?: Partial<Parameters<typeof startOpenIdProvider>[0]>;
-  /** The address people use, where a TLS proxy stands before the gateway. */
-  readonly publicUrl?: string;
-  readonly accessTokenAudience?: string;
-  /** How many users `subject()` can return. Default 80. */
-  readonly people?: number;
-  /** Of what is logged. Default `debug`. */
-  readonly logLevel?: string;
-  /** The file leaves secrets where they do not belong on purpose, or searches for them itself. */
-  readonly plantsLeaks?: true;
-}
+const ALICE = 'alice';
+const BOB = 'bob';
 
-export interface ConfigParts {
-  readonly base: GatewayConfigInput;
-  readonly identityProvider: TestProvider;
-  readonly provider: TestProvider;
-}
-
-/** Everything around one or more gateways, real and on loopback, with enough people that no two tests of a file share a subject. */
-export interface World extends AsyncDisposable {
-  readonly publicUrl: string;
-  readonly gateways: readonly Gateway[];
-  /** What the gateways were started with, for processes beside them; `listen` is of the first. */
-  readonly config: GatewayConfigInput;
-  readonly redis: { readonly url: string; readonly server: RedisServer | undefined };
-  readonly identityProvider: TestProvider;
-  readonly provider: TestProvider;
-  readonly clock: WorldClock;
-  /** Everything any gateway logged, as text. */
-  readonly log: () => string;
-  /** API of the MCP server `tracker` at the first gateway. */
-  readonly api: Api;
-  /** Default: of `tracker`, at the first gateway. */
-  apiOf(p?: { replica?: number; apiKey?: string }): Api;
-  /** A user of the identity provider whom no test has used yet. */
-  subject(): string;
-  /** A browser at the first gateway. */
-  raw(): RawBrowser;
-  /** Issues an authorization request for `user`. @throws when it is not issued */
-  ask(user: string, overrides?: Partial<AuthorizationInput>): Promise<ElicitationAnswer>;
-}
-
-/** A world that was started with `payment`. */
-export interface PayingWorld extends World {
-  readonly stripe: FakeStripe;
-}
-
-export const ALICE = 'alice';
-export const BOB = 'bob';
-
-const user = (sub: string): TestUser => ({ sub, name: `${sub} Example`, email: `${sub}@example.com` });
-const usersOf = (people: number): readonly TestUser[] => [
+const user = (sub: string) => ({ sub, name: `${sub} Example`, email: `${sub}@example.com` });
+const usersOf = (people: number) => [
   user(ALICE),
   user(BOB),
   ...Array.from({ length: people }, (_, n) => user(`person-${n}`)),
@@ -92,9 +26,10 @@ const usersOf = (people: number): readonly TestUser[] => [
 export const worldUsers = usersOf(80);
 
 export { type Answer, type Api, createApi, type ElicitationAnswer, keyOf } from './api.ts';
+export type { AuthorizationInput, PayingWorld, World, WorldOptions } from './world-parts.ts';
 export { freePort, hashOf };
 
-/** Starts Redis, an identity provider, a third-party provider and the gateways between them. */
+/** Starts Redis, an identity provider, a provider, and the gateways between them. */
 export function startWorld(options: WorldOptions & Required<Pick<WorldOptions, 'payment'>>): Promise<PayingWorld>;
 export function startWorld(options?: WorldOptions): Promise<World>;
 export async function startWorld(options: WorldOptions = {}): Promise<World | PayingWorld> {
@@ -170,10 +105,10 @@ export async function startWorld(options: WorldOptions = {}): Promise<World | Pa
       stack.use(
         await startGateway(config, {
           logger,
-          // Redis takes as long as a busy machine makes it, unless it goes away on purpose.
+          // No command timeout: a busy machine slows Redis down, unless the test takes Redis away.
           ...(options.isRedisKilled === true ? {} : { redisTimeoutMs: 100_000 }),
           now: clock.now,
-          ...(options.sweepPauseMs === undefined ? {} : { sweepPauseMs: options.sweepPauseMs }),
+          ...definedOnly({ sweepPauseMs: options.sweepPauseMs }),
         }),
       ),
     );
@@ -201,7 +136,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World | Pa
     api,
     apiOf,
     subject() {
-      if (used === people) throw new Error('nobody is left');
+      if (used === people) throw new Error('no unused user is left');
       used += 1;
       return `person-${used - 1}`;
     },
@@ -213,7 +148,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World | Pa
     },
     async [Symbol.asyncDispose]() {
       try {
-        // Whatever a file has played: none of the secrets of it may be left anywhere.
+        // Whatever the tests did, none of their secrets may remain anywhere.
         if (options.plantsLeaks !== true) await leaks.assertNone();
       } finally {
         leaks[Symbol.dispose]();
@@ -223,9 +158,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World | Pa
   };
 }
 
-export type AuthorizationInput = Extract<IssueElicitationInput, { kind: 'authorization' }>;
-
-/** An ask for repositories in the name of `user`. */
+/** An authorization request for repositories, for `user`. */
 export function askFor(
   world: Pick<World, 'identityProvider'>,
   user: string,

@@ -1,9 +1,8 @@
 /**
- * `node write-golden-records.ts <file> <layout>`: records as this release writes them in a layout, and what it reads in them. What it
- * has written for a release is never written again: every later one has to read it.
+ * `node write-golden-records.ts <file>`: writes records in the layout of this release, and the values that it reads. Never rewrite the
+ * file of a released layout: every later release must read it.
  */
 import { writeFileSync } from 'node:fs';
-import { recordLayouts } from '@postern/elicitation';
 import { createRedisStores } from '@postern/store-redis';
 import { createFakeClock } from '@postern/testkit/clock';
 import { startRedis } from '@postern/testkit/redis';
@@ -16,13 +15,12 @@ import {
   writeGoldenRecords,
 } from './golden-records.ts';
 
-const [file, layout] = process.argv.slice(2);
-const recordLayout = recordLayouts.find(known => String(known) === layout);
-if (file === undefined || recordLayout === undefined) throw new TypeError('Name the file to write, and the layout.');
+const [file] = process.argv.slice(2);
+if (file === undefined) throw new TypeError('Name the file to write.');
 
 await using redis = await startRedis();
 const { now } = createFakeClock();
-await using stores = await createRedisStores({ url: redis.url, prefix: GOLDEN_PREFIX, recordLayout, now });
+await using stores = await createRedisStores({ url: redis.url, prefix: GOLDEN_PREFIX, now });
 const operator = new Redis(redis.url);
 const names = await writeGoldenRecords(stores);
 const keys = await dumpKeys(operator);

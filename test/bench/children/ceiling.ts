@@ -1,6 +1,6 @@
 /**
- * What the figures of one gateway process are held against: fastify without a single plugin or check, and per request the
- * Redis command that the gateway sends. Argument: a JSON file with the address of Redis and the commands.
+ * The ceiling for one gateway process: fastify without plugins or checks, which sends the gateway's Redis command for each request.
+ * Argument: a JSON file with the address of Redis and the commands.
  */
 import { readFileSync } from 'node:fs';
 import Fastify from 'fastify';
@@ -16,7 +16,7 @@ const app = Fastify();
 app.post('/issue', async (_request, reply) => {
   if (issue === undefined) return reply.callNotFound();
   const answer = await redis.call(issue.name, filled(issue));
-  if (!Array.isArray(answer) || answer[0] !== 'created') throw new Error('nothing was created');
+  if (!Array.isArray(answer) || answer[0] !== 'created') throw new Error('no record was created');
   return reply.code(201).send({ createdAt: answer[1], expiresAt: answer[2] });
 });
 
@@ -24,7 +24,7 @@ app.post<{ Params: { connectionId: string } }>('/access-token/:connectionId', as
   if (readConnection === undefined) return reply.callNotFound();
   const { connectionId } = request.params;
   const answer = await redis.call(readConnection.name, filled(readConnection, connectionId));
-  if (!Array.isArray(answer) || typeof answer[3] !== 'string') throw new Error('there is no such connection');
+  if (!Array.isArray(answer) || typeof answer[3] !== 'string') throw new Error('the connection does not exist');
   return { record: answer[3].slice(0, 160) };
 });
 

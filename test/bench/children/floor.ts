@@ -1,7 +1,6 @@
 /**
- * What no gateway could beat: a process that answers with a bare `node:http` handler and sends Redis the same commands, and does
- * nothing else. Two of them take the places of two gateways. Argument: a JSON file with the address of Redis, the commands and
- * the channels of the wake-ups.
+ * The floor that no gateway can beat: a process with a bare `node:http` handler that only sends Redis the same commands. Two of them
+ * replace two gateways. Argument: a JSON file with the address of Redis, the commands and the wake-up channels.
  */
 import { readFileSync } from 'node:fs';
 import { createServer, type ServerResponse } from 'node:http';
@@ -19,7 +18,7 @@ const send = ({ name, values }: CapturedCommand, id: string) => redis.call(name,
 
 async function answer(response: ServerResponse, command: CapturedCommand, id: string): Promise<void> {
   const found = await send(command, id);
-  // The scripts say `missing` and `conflict`; a record that is not there is empty.
+  // The scripts return `missing` and `conflict`; an absent record is empty.
   const [word] = Array.isArray(found) ? found : [found];
   if (!word || word === 'missing' || word === 'conflict') throw new Error(`${command.name} answered ${String(found)}`);
   response.setHeader('content-type', 'application/json').end('{"status":"cancelled"}');
@@ -34,7 +33,7 @@ const server = createServer((request, response) => {
     })();
   } else if (request.url?.includes('?wait=') === true) {
     waiting.set(id, response);
-    // Who waits has read before.
+    // A waiter has read before.
     void send(settings.read, id);
   } else {
     void answer(response, settings.read, id);

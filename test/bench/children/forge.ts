@@ -1,6 +1,5 @@
 /**
- * A provider with strict rotation, as a process of its own. Asked with any message, it answers how often a refresh token was
- * brought to it so far.
+ * A provider with strict rotation, as a separate process. Responds to any message with the number of refresh requests so far.
  */
 import { startOpenIdProvider } from '@postern/testkit/providers';
 import { FORGE_CLIENT } from '../support/forge.ts';

@@ -1,4 +1,4 @@
-/** The floor of a waiting read: a bare server of Node.js that keeps every request and answers none. */
+/** The floor of a waiting read: a bare server of Node.js that holds every request and never responds. */
 import { createServer } from 'node:http';
 
 if (import.meta.main) {

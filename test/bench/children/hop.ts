@@ -1,4 +1,4 @@
-/** The listening end of the bare hop: says for every message how long ago it was sent, in microseconds. */
+/** The subscriber of the bare hop. Reports the age of every message, in microseconds. */
 import { Redis } from 'ioredis';
 
 export const HOP_CHANNEL = 'bench:hop';

@@ -1,4 +1,4 @@
-/** Loaded into a process under test before anything else: tells from inside what cannot be seen from outside. */
+/** Loaded into a process under test before any other module, to report figures that are invisible from outside. */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';

@@ -1,6 +1,6 @@
 /**
- * An MCP server as our users build it: SDK v2, streamable HTTP, one session per MCP client (revision 2025-11-25), bearer
- * tokens verified for every request, the gate of @postern/mcp. Argument: a JSON file with its settings.
+ * An MCP server as our users build it: SDK v2, streamable HTTP, one session per MCP client (revision 2025-11-25), verified bearer tokens,
+ * the gate of @postern/mcp. Argument: a JSON file with its settings.
  */
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -19,7 +19,7 @@ export interface McpServerSettings {
   readonly issuer: string;
   readonly audience: string;
   readonly jwks: JSONWebKeySet;
-  /** Without the gateway: a tool that answers −32042 by itself, and a page that ends it, in this process and without a check. */
+  /** Runs without the gateway: the tool returns −32042 itself, and a page in this process ends the elicitation without checks. */
   readonly isFloor: boolean;
 }
 
@@ -55,8 +55,8 @@ async function authenticate(request: AuthenticatedRequest): Promise<boolean> {
   }
 }
 
-/** Who waits for the bare page. */
-const asked = new Map<string, McpServer>();
+/** MCP servers that wait for the bare page, by elicitation id. */
+const waitingFor = new Map<string, McpServer>();
 
 function gatedTool(mcpServer: McpServer) {
   return gate.attach(mcpServer).tool(async (_args, ctx) => {
@@ -69,18 +69,18 @@ function gatedTool(mcpServer: McpServer) {
 function bareTool(mcpServer: McpServer) {
   return async (): Promise<never> => {
     const elicitationId = randomUUID();
-    asked.set(elicitationId, mcpServer);
+    waitingFor.set(elicitationId, mcpServer);
     const url = `http://localhost:${port()}/e/${elicitationId}`;
     throw new UrlElicitationRequiredError([{ mode: 'url', elicitationId, url, message: 'Decide about the cart' }]);
   };
 }
 
-/** Ends what it names, whoever asks. */
+/** Ends the elicitation in the path, without checking the caller. */
 async function bareDecision(path: string, response: ServerResponse): Promise<void> {
   const [, elicitationId = ''] = /^\/e\/([^/]+)\/decline$/.exec(path) ?? [];
-  const mcpServer = asked.get(elicitationId);
+  const mcpServer = waitingFor.get(elicitationId);
   if (mcpServer === undefined) return void response.writeHead(404).end();
-  asked.delete(elicitationId);
+  waitingFor.delete(elicitationId);
   response.writeHead(303, { location: '/' }).end();
   await mcpServer.server.notification({ method: 'notifications/elicitation/complete', params: { elicitationId } });
 }
@@ -96,7 +96,7 @@ async function openSession(owner: string): Promise<McpSession> {
     sessionIdGenerator: randomUUID,
     onsessioninitialized: sessionId => void sessions.set(sessionId, session),
   });
-  // The SDK's Node types are not written for `exactOptionalPropertyTypes`; at run time the two are the same.
+  // The SDK's Node types lack `exactOptionalPropertyTypes`; at run time both are the same.
   const handle = transport.handleRequest.bind(transport) as McpSession['handle'];
   const session = { owner, handle };
   await mcpServer.connect(transport);

@@ -1,6 +1,6 @@
 /**
- * An MCP server that issues, reads and cancels at a fixed rate, whatever the answers: a request that is due while others wait for their
- * answers is sent on another connection. Times count from when a request was due.
+ * An MCP server that issues, reads and cancels at a fixed rate, regardless of responses: while requests are pending, a due request uses
+ * another connection. Latency counts from the time at which a request was due.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
@@ -12,7 +12,7 @@ export type OpenLoopCommand = z.infer<typeof openLoopCommandSchema>;
 
 export const openLoopReportSchema = z.strictObject({
   ms: z.array(z.number()),
-  /** Answers other than 2xx. */
+  /** Responses other than 2xx. */
   refused: z.int(),
 });
 

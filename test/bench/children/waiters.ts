@@ -1,6 +1,6 @@
 /**
- * Many callers of one gateway that wait: each holds a connection with a waiting read or an event stream on it, and says when it was
- * answered. As little per connection as possible, for it shares the machine with what is measured.
+ * Many waiting callers of one gateway. Each holds a connection with a waiting read or an event stream, and reports when it got its
+ * response. Does little per connection, because it shares the machine with the processes under test.
  */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
@@ -14,7 +14,7 @@ export const waiterCommandSchema = z.discriminatedUnion('do', [
 ]);
 export type WaiterCommand = z.infer<typeof waiterCommandSchema>;
 
-/** To the parent. Times are those of the monotonic clock that all processes of the machine read, in ms. */
+/** To the parent. Times are in ms, by the monotonic clock that all processes of the machine share. */
 export const waiterReportSchema = z.union([
   z.strictObject({ held: z.int() }),
   z.strictObject({ answered: z.int(), status: z.int(), at: z.number() }),
@@ -25,11 +25,11 @@ export type WaiterReport = z.infer<typeof waiterReportSchema>;
 /** Milliseconds by the clock of the machine. */
 export const machineNow = (): number => Number(process.hrtime.bigint()) / 1e6;
 
-/** Connections that are opened at once; the gateway's backlog is longer. */
+/** Concurrent connection attempts, fewer than the gateway's backlog. */
 const AT_ONCE = 250;
 /**
- * An address has 28,000 ports, and those of connections that were let go stay taken for a minute: every so many connections come from
- * another one of 127.0.0.0/8.
+ * An address has 28,000 ports, and closed connections block theirs for a minute. So each group of connections uses another source address
+ * of 127.0.0.0/8.
  */
 const PER_ADDRESS = 5_000;
 
@@ -57,7 +57,7 @@ if (import.meta.main) {
       isStream = answer.includes('text/event-stream');
       if (isStream) return;
       report({ answered: nth, status: Number(answer.slice(9, 12)), at });
-      // Its time was over and nothing had happened: as callers do, it asks again.
+      // The wait timed out without a change. Like real callers, it reads again.
       if (answer.includes('"status":"pending"')) socket.write(request);
     });
     socket.write(request);

@@ -4,7 +4,7 @@ import type { BenchResult } from '../support/result-file.ts';
 import { plotRows } from './plot-rows.ts';
 import { plotSweeps } from './plot-sweeps.ts';
 
-/** Draws a result beside its file. @returns the paths of what there was something to draw for. */
+/** Draws a result next to its file. @returns the paths of the drawings */
 export function plotResult(path: string, { machine, date, runs, rows, sweeps }: BenchResult): string[] {
   const caption = `${described(machine)}; ${date.slice(0, 10)}, ${runs} runs in turn`;
   const drawings = new Map<string, string>();

@@ -13,12 +13,12 @@ const DOT = 6;
 
 type Aimed = Row & { readonly target: Target };
 
-/** Above one is better than the target, whichever way that is. */
+/** Above one means better than the target, for both kinds of bounds. */
 function reached({ target: { bound, value } }: Aimed, sample: number): number {
   return bound === 'at least' ? sample / value : value / sample;
 }
 
-/** Every row that has a target: how many times the target was reached, each run a dot, the median a larger one. */
+/** Draws every row that has a target, relative to it: a dot per run, and a larger one for the median. */
 export function plotRows(rows: readonly Row[], caption: string): string {
   const aimed = rows.filter((row): row is Aimed => row.target !== undefined);
   const factors = aimed.map(row => (ratiosOf(row) ?? row.ours).map(sample => reached(row, sample)));
@@ -56,7 +56,7 @@ function drawn(row: Aimed, factors: readonly number[], y: number, at: (value: nu
   ];
 }
 
-/** What is missed is another shape as well as another colour. */
+/** A missed target differs in shape and colour. */
 function mark(x: number, y: number, kind: 'met' | 'missed'): Svg {
   if (kind === 'met') return element('circle', { cx: x, cy: y, r: DOT, class: kind });
   const corners = [`${x},${y - DOT - 1}`, `${x + DOT + 1},${y}`, `${x},${y + DOT + 1}`, `${x - DOT - 1},${y}`];

@@ -9,7 +9,7 @@ const TOP = 52;
 const MARGIN = { left: 56, right: 24, top: 30, bottom: 44 };
 const LEGEND_LINE = 16;
 const COLOURS = 4;
-/** From this factor on, between the smallest and the largest size, equal factors are equal distances. */
+/** From this ratio of the largest to the smallest size on, the axis is logarithmic. */
 const LOGARITHMIC = 50;
 
 interface Panel {
@@ -18,7 +18,7 @@ interface Panel {
   readonly series: readonly Series[];
 }
 
-/** One panel for each unit of each sweep: the median of the runs at every size, and from the smallest to the largest run. */
+/** Draws one panel per unit of each sweep, with median, minimum and maximum of the runs at each size. */
 export function plotSweeps(sweeps: readonly Sweep[], caption: string): string {
   const panels = sweeps.flatMap(sweep => {
     const units = new Set(sweep.series.map(({ unit }) => unit));
@@ -91,7 +91,7 @@ function curve(
 
 const tenth = (value: number) => Math.round(value * 10) / 10;
 
-/** Series differ in shape as well as in colour. */
+/** Series differ in shape and colour. */
 function mark(x: number, y: number, nth: number, colour: string): Svg {
   if (nth % 2 === 0) return element('circle', { cx: x, cy: y, r: 4, class: colour });
   return element('rect', { x: x - 4, y: y - 4, width: 8, height: 8, class: colour });

@@ -54,7 +54,7 @@ function folder(): string {
   return path;
 }
 
-test('a result file is read as it was written, and says beside the samples what follows from them', () => {
+test('a result file reads back as written and contains medians and verdicts', () => {
   const path = join(folder(), 'result.json');
   writeResult(path, result);
   expect(readResult(path)).toEqual(result);
@@ -65,14 +65,14 @@ test('a result file is read as it was written, and says beside the samples what 
   expect(plain).not.toHaveProperty('met');
 });
 
-test('a drawing marks what is met and what is missed, and names the machine, escaped', () => {
+test('a drawing marks met and missed targets and names the machine, escaped', () => {
   const path = join(folder(), 'result.json');
   const [rows = '', sweeps = ''] = plotResult(path, result).map(drawn => readFileSync(drawn, 'utf8'));
   expect(rows.match(/<circle [^>]*class="met"/g)).toHaveLength(1);
   expect(rows.match(/<polygon [^>]*class="missed hollow"/g)).toHaveLength(1);
   expect(rows).toContain('Some &lt;CPU&gt;');
   expect(rows).not.toContain('for information');
-  // Two units are two panels; every series has a curve.
+  // Two units make two panels; every series has a curve.
   expect(sweeps.match(/<polyline /g)).toHaveLength(2);
   expect(sweeps.match(/class="target"/g)).toHaveLength(1);
   for (const svg of [rows, sweeps]) {
@@ -81,11 +81,11 @@ test('a drawing marks what is met and what is missed, and names the machine, esc
   }
 });
 
-test('nothing is drawn of what was not measured', () => {
+test('plotResult draws nothing without measurements', () => {
   expect(plotResult(join(folder(), 'result.json'), { ...result, rows: [], sweeps: [] })).toEqual([]);
 });
 
-test('scales: whole steps from zero, powers for factors, short numbers', () => {
+test('scales have round ticks from zero or powers of the base, and short labels', () => {
   const linear = linearScale(95, 0, 100);
   expect(linear.ticks).toEqual([0, 20, 40, 60, 80, 100]);
   expect(linear.at(50)).toBeCloseTo(50);
@@ -95,7 +95,7 @@ test('scales: whole steps from zero, powers for factors, short numbers', () => {
   expect([950, 1_500, 1_000_000].map(short)).toEqual(['950', '1.5 k', '1 M']);
 });
 
-test('text is escaped and cut between words', () => {
+test('text is escaped and wrapped between words', () => {
   expect(text('a < b & "c"', { x: 1.234 })).toBe('<text x="1.2">a &lt; b &amp; &quot;c&quot;</text>');
   expect(element('line', { class: '"' })).toBe('<line class="&quot;"/>');
   expect(wrapped('one two three', 8)).toEqual(['one two', 'three']);

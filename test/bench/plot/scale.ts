@@ -1,4 +1,4 @@
-/** From a value to a place on the axis, and where on it there is something to read. */
+/** Maps a value to a position on the axis, and lists the ticks. */
 export interface Scale {
   readonly ticks: readonly number[];
   at(value: number): number;
@@ -6,7 +6,7 @@ export interface Scale {
 
 const TICKS = 5;
 
-/** From zero to a little more than the largest value. `from` and `to` are places: an axis may run upwards. */
+/** A linear scale from zero to slightly above the largest value. `from` and `to` are positions; an axis may run upwards. */
 export function linearScale(largest: number, from: number, to: number): Scale {
   const rough = (largest > 0 ? largest : 1) / TICKS;
   const power = 10 ** Math.floor(Math.log10(rough));
@@ -16,17 +16,17 @@ export function linearScale(largest: number, from: number, to: number): Scale {
   return { ticks, at: value => from + ((to - from) * value) / (count * step) };
 }
 
-/** Equal factors are equal distances; ticks are the powers of `base`. The values are above zero. */
+/** A logarithmic scale whose ticks are the powers of `base`. All values must be positive. */
 export function logScale(values: readonly number[], base: number, from: number, to: number): Scale {
   const exponent = (value: number) => Math.log(value) / Math.log(base);
-  // Powers of ten have logarithms that are whole but for the last digit.
+  // Logarithms of powers of ten are integers except for rounding errors.
   const low = Math.floor(exponent(Math.min(...values)) + 1e-9);
   const high = Math.max(low + 1, Math.ceil(exponent(Math.max(...values)) - 1e-9));
   const ticks = Array.from({ length: high - low + 1 }, (_, nth) => base ** (low + nth));
   return { ticks, at: value => from + ((to - from) * (exponent(value) - low)) / (high - low) };
 }
 
-/** 1500 → 1.5 k: as short as the labels of an axis are. */
+/** Formats a number for an axis label: 1500 → 1.5 k. */
 export function short(value: number): string {
   for (const [size, letter] of [
     [1e6, ' M'],

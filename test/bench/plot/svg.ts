@@ -1,11 +1,11 @@
-/** Part of a drawing that needs no more escaping. */
+/** Part of a drawing, already escaped. */
 export type Svg = string & { readonly __svg: true };
 
 type Attributes = Readonly<Record<string, string | number>>;
 
 const ESCAPES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
 const escaped = (text: string | number) => String(text).replace(/[&<>"]/g, found => ESCAPES[found] ?? found);
-/** Tenths of a pixel: enough to look at, and the same drawing twice is the same file. */
+/** Rounds to tenths of a pixel, so that equal drawings are equal files. */
 const written = (value: string | number) => (typeof value === 'number' ? Math.round(value * 10) / 10 : value);
 
 export function element(name: string, attributes: Attributes, ...children: readonly Svg[]): Svg {
@@ -21,7 +21,7 @@ export function text(content: string, attributes: Attributes): Svg {
 export const line = (x1: number, y1: number, x2: number, y2: number, kind: string): Svg =>
   element('line', { x1, y1, x2, y2, class: kind });
 
-/** Colours for light and for dark surroundings. */
+/** Colours for light and dark mode. */
 const STYLE = `
   svg { font: 13px system-ui, sans-serif; }
   .surface { fill: #ffffff; } .ink { fill: #1f2328; } .muted { fill: #59636e; } .small { font-size: 11px; }
@@ -40,7 +40,7 @@ const STYLE = `
   }
 `;
 
-/** A whole file. What it shows is also said in words, for those who do not see it. */
+/** A complete file, with a description for people who do not see it. */
 export function drawing(width: number, height: number, description: string, content: readonly Svg[]): string {
   const svg = element(
     'svg',
@@ -53,7 +53,7 @@ export function drawing(width: number, height: number, description: string, cont
   return `${svg}\n`;
 }
 
-/** Lines of at most so many characters, cut between words. */
+/** Wraps text between words at this line length. */
 export function wrapped(content: string, columns: number): string[] {
   const lines: string[] = [];
   for (const word of content.trim().split(/\s+/)) {

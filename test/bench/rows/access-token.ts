@@ -14,14 +14,14 @@ const CONNECTED = 512;
 const { authorization = '' } = apiHeaders;
 const headers = { authorization };
 
-/** One gateway process on one Redis hands out tokens under load, against a bare handler that makes the same read. */
+/** One gateway process on one Redis returns tokens under load, compared with a bare handler that does the same read. */
 export async function accessTokenRows(bench: Bench): Promise<Row[]> {
   await using redis = await startRedis(redisOptions);
   const vaultKey = newVaultKey();
   await using gateway = await startGatewayProcess({ ...bench, redisUrl: redis.url, vaultKey });
   const connectionIds = await connectAll(redis.url, vaultKey, CONNECTED);
   const [firstId = ''] = connectionIds;
-  // A use is written down once a minute; the command that every call sends is the one that the next call sends.
+  // The first call records the use, at most once a minute. The second call sends the command that every call sends.
   await readOnce(gateway, firstId);
   await using ceiling = await startCeiling(bench, {
     redisUrl: redis.url,
@@ -42,7 +42,7 @@ export async function accessTokenRows(bench: Bench): Promise<Row[]> {
   await ours();
   await bare();
   const read = await interleave(bench.runs, ours, bare);
-  return loadRows('read a fresh access token', 'bare handler, same read', read, { bound: 'at least', value: 0.6 });
+  return loadRows('read a fresh access token', 'bare handler, same read', read, { bound: 'at least', value: 0.7 });
 }
 
 async function readOnce({ port }: GatewayProcess, connectionId: string): Promise<{ id: string; subject: string }> {
@@ -50,5 +50,5 @@ async function readOnce({ port }: GatewayProcess, connectionId: string): Promise
   const path = `/v1/connections/${connectionId}/access-token`;
   const answer = await connection.request(httpRequest('POST', path, port, headers));
   if (answer.status !== 200) throw new Error(`reading an access token was answered with ${answer.status}`);
-  return { id: connectionId, subject: 'nobody' };
+  return { id: connectionId, subject: 'unused' };
 }

@@ -20,16 +20,16 @@ import type { Sweep } from '../support/sweep.ts';
 
 const LEAST = 1_000;
 const CONNECTIONS = 64;
-/** Issued in one run: so few that a thousand live ones stay a few thousand, and enough for the clock of the processor. */
+/** Elicitations issued in one run: few compared with the smallest size, and enough for the resolution of the processor clock. */
 const ISSUED = 4_000;
 const DAY_SECONDS = 86_400;
 const grouped = (count: number) => count.toLocaleString('en-GB');
 
-/** What one more elicitation costs when a thousand are open, and when a million are. Each is that of a person of its own. */
+/** Cost of one more elicitation with a thousand and with a million open ones, each of a different subject. */
 export async function growthRows(bench: Bench): Promise<(Row | Sweep)[]> {
   const sizes = bench.quick ? [10_000, 100_000] : [10_000, 100_000, 1_000_000];
-  await using few = await openWorld(bench, 2);
-  await using many = await openWorld(bench, 2);
+  await using few = await openWorld(bench);
+  await using many = await openWorld(bench);
   const sweep: Measured[][] = [];
   const memory: number[] = [];
   const pairs: Pairs<Measured>[] = [];
@@ -55,9 +55,8 @@ export async function growthRows(bench: Bench): Promise<(Row | Sweep)[]> {
   const [most = LEAST] = sizes.slice(-1);
   return [
     ...comparedRows(most, pairs.at(-1) ?? { ours: [], baseline: [] }),
-    memoryRow(`Redis memory of a live elicitation at ${grouped(most)}`, kilobytes.slice(-1), 1.5),
+    memoryRow(`Redis memory of a live elicitation at ${grouped(most)}`, kilobytes.slice(-1), 1.3),
     memoryRow(`  at ${grouped(LEAST)}`, kilobytes.slice(0, 1)),
-    memoryRow(`  at ${grouped(sizes[0] ?? 0)}, in layout 1`, [await bytesInLayout1(bench, sizes[0] ?? 0)]),
     {
       name: 'growth',
       title: 'What an elicitation costs by how many are live',
@@ -70,7 +69,7 @@ export async function growthRows(bench: Bench): Promise<(Row | Sweep)[]> {
           label: 'Redis memory each',
           unit: 'kB',
           samples: kilobytes.map(each => [each]),
-          target: { bound: 'at most', value: 1.5 },
+          target: { bound: 'at most', value: 1.3 },
         },
       ],
     },
@@ -118,23 +117,21 @@ const seriesOf = (sweep: readonly Measured[][], name: keyof Measured) => sweep.m
 interface World extends AsyncDisposable {
   readonly gateway: GatewayProcess;
   readonly redis: Redis;
-  /** Issued and live; whoever issues more says so. */
+  /** Live elicitations. A caller that issues more must add them. */
   live: number;
   growTo(live: number): Promise<void>;
   clear(): Promise<void>;
-  /** Bytes of Redis for each, with its indexes, its limit and its event, when everything is announced. */
+  /** Bytes of Redis per elicitation, including indexes, limit and event, once all events are announced. */
   bytesEach(): Promise<number>;
 }
 
-async function openWorld(bench: Bench, recordLayout: 1 | 2): Promise<World> {
+async function openWorld(bench: Bench): Promise<World> {
   await using stack = new AsyncDisposableStack();
   const server = stack.use(await startRedis(redisOptions));
-  const gateway = stack.use(
-    await startGatewayProcess({ ...bench, redisUrl: server.url, vaultKey: newVaultKey(), redis: { recordLayout } }),
-  );
+  const gateway = stack.use(await startGatewayProcess({ ...bench, redisUrl: server.url, vaultKey: newVaultKey() }));
   const redis = stack.adopt(new Redis(server.url), each => each.disconnect());
   await issueOnce(gateway, lastingAsk);
-  // MONITOR is asked for while nothing is going on.
+  // Start MONITOR while there is no other traffic.
   await untilAnnounced(redis);
   const command = await captureCommand(server.url, () => issueOnce(gateway, lastingAsk));
   const empty = await emptied(redis);
@@ -158,20 +155,14 @@ async function openWorld(bench: Bench, recordLayout: 1 | 2): Promise<World> {
   return world;
 }
 
-async function bytesInLayout1(bench: Bench, live: number): Promise<number> {
-  await using world = await openWorld(bench, 1);
-  await world.growTo(live);
-  return (await world.bytesEach()) / 1000;
-}
-
-/** What stays when nothing is stored: scripts, connections. */
+/** Memory without records: scripts, connections. */
 async function emptied(redis: Redis): Promise<number> {
   await untilAnnounced(redis);
   await flushRecords(redis);
   return usedBytes(redis);
 }
 
-/** Replays what the gateway has sent, with fresh ids of the same length: the same keys, sizes and script. */
+/** Replays the gateway's commands with fresh ids of equal length: same key sizes, same script. */
 async function fill(server: RedisServer, command: CapturedCommand, count: number): Promise<void> {
   const connections = Array.from({ length: 4 }, () => new Redis(server.url));
   let left = count;
@@ -191,7 +182,7 @@ async function fill(server: RedisServer, command: CapturedCommand, count: number
   );
 }
 
-/** Until the relay has carried everything and has said so. @returns bytes in use */
+/** Waits until the relay has moved all events and stored its cursor. @returns bytes in use */
 async function untilAnnounced(redis: Redis): Promise<number> {
   for (;;) {
     const behind = await Promise.all(
@@ -205,7 +196,7 @@ async function untilAnnounced(redis: Redis): Promise<number> {
   }
 }
 
-/** Without the buffers of connections and of the append-only file: they have nothing to do with what is stored. */
+/** Without the buffers of connections and of the append-only file, which are not stored records. */
 async function usedBytes(redis: Redis): Promise<number> {
   const memory = await redis.info('memory');
   const read = (name: string) => Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(memory)?.[1]);
@@ -214,10 +205,10 @@ async function usedBytes(redis: Redis): Promise<number> {
 
 interface Measured {
   readonly perSecond: number;
-  /** Microseconds of processor time for each that is issued. */
+  /** Microseconds of processor time per issued elicitation. */
   readonly gatewayCpu: number;
   readonly redisCpu: number;
-  /** Median time of reading one of them over HTTP, in milliseconds. */
+  /** Median time of a read over HTTP, in milliseconds. */
   readonly readMs: number;
 }
 
@@ -268,5 +259,5 @@ async function redisCpuMs(redis: Redis): Promise<number> {
   return (read('used_cpu_sys') + read('used_cpu_user')) * 1000;
 }
 
-/** Open for longer than the benchmark takes. */
+/** Lifetime of the elicitations, longer than the benchmark takes. */
 const lastingAsk = (subject: string) => JSON.stringify({ ...JSON.parse(askBody(subject)), ttlSeconds: DAY_SECONDS });

@@ -1,26 +1,26 @@
 import { randomBytes } from 'node:crypto';
 import { startRedisMonitor } from '../../support/redis-monitor.ts';
 
-/** A Redis command as the gateway sent it, in pieces: what is the same every time, and what is drawn anew. */
+/** A Redis command as the gateway sent it, split into constant and variable parts. */
 export interface CapturedCommand {
   readonly name: string;
   readonly values: readonly (readonly Piece[])[];
 }
 
-/** Fixed text, or the name and the length of a part that differs from call to call. */
+/** Constant text, or the name and length of a part that differs from call to call. */
 type Piece = string | { readonly slot: string; readonly length: number };
 
-/** Ids are `<kind>_<shard><43 characters>`; the parts appear apart from one another in key names. */
+/** Ids are `<kind>_<shard><43 characters>`; the parts appear separately in key names. */
 const shardIn = (id: string) => id.slice(3, 5);
 const secretIn = (id: string) => id.slice(5);
 
 /** Runs of base64url as long as a digest or an id (43), or a shortened digest or an operation id (22). */
 const RANDOM_RUN = /(?<![\w-])(?:[\w-]{43}|[\w-]{22})(?![\w-])/;
 
-/** What carries a committed event on to the feed of its MCP server also names its id, and is not part of the call. */
+/** The relay's commands for a committed event also contain its id, but are not part of the call. */
 const FEED_KEY = /:feed:/;
 
-/** {@link captureCommands} of what is done with a single command. */
+/** {@link captureCommands} for a call that sends a single command. */
 export async function captureCommand(redisUrl: string, act: Act): Promise<CapturedCommand> {
   const [command, ...others] = await captureCommands(redisUrl, act);
   if (command === undefined || others.length > 0)
@@ -28,12 +28,12 @@ export async function captureCommand(redisUrl: string, act: Act): Promise<Captur
   return command;
 }
 
-/** Makes the gateway send something, and answers whom and what it was about. */
+/** Makes the gateway send commands, and returns the subject and the id concerned. */
 type Act = () => Promise<{ id: string; subject: string }>;
 
 /**
- * Watches Redis (MONITOR) while `act` makes the gateway send something, and takes the commands about the id that `act`
- * answers, in order. So the ceiling always sends exactly what the gateway sends, script and bytes, whatever that is today.
+ * Watches Redis (MONITOR) while `act` makes the gateway send commands. Returns those that contain the id from `act`, in order. So the
+ * ceiling always sends exactly the gateway's current commands, scripts and bytes.
  */
 export async function captureCommands(redisUrl: string, act: Act): Promise<CapturedCommand[]> {
   using monitor = await startRedisMonitor(redisUrl);
@@ -67,7 +67,7 @@ function pieces(value: string, id: string, subject: string): Piece[] {
   return [...found, value.slice(at)].filter(piece => piece !== '');
 }
 
-/** The command once more: about `id` when there is one, else about something that never existed before. */
+/** Builds the command again, for `id` if given, else for new random ids. */
 export function filled(command: CapturedCommand, id?: string): string[] {
   const drawn = new Map<string, string>();
   drawn.set('shard', id === undefined ? randomBytes(1).toString('hex') : shardIn(id));

@@ -5,7 +5,7 @@ import type { Bench } from './bench.ts';
 import type { CapturedCommand } from './captured-command.ts';
 import { type Child, readiness, startChild } from './child.ts';
 
-/** What the ceiling sends to Redis for each of its paths; a path without a command is not there. */
+/** The ceiling's Redis command for each of its paths. A path without a command returns 404. */
 export interface CeilingSettings {
   readonly redisUrl: string;
   readonly issue?: CapturedCommand;
@@ -17,7 +17,7 @@ export interface Ceiling extends AsyncDisposable {
   readonly port: number;
 }
 
-/** The bare handler that one gateway process is held against, as a process of its own. */
+/** The bare handler that one gateway process is compared with, as a separate process. */
 export async function startCeiling(
   { directory }: Pick<Bench, 'directory'>,
   settings: CeilingSettings,

@@ -11,15 +11,15 @@ export interface ChildOptions {
   readonly module: string;
   readonly args?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
-  /** Where to write a CPU profile when the process ends, which it must do itself on SIGTERM. */
+  /** Where to write a CPU profile on exit. The process must exit by itself on SIGTERM. */
   readonly profileDir?: string | undefined;
-  /** Not ours, and chatty about errors that it expects. */
+  /** A third-party program that logs expected errors. */
   readonly isForeign?: boolean;
   /** Receives what the child sends with `process.send`. */
   readonly onMessage?: (message: unknown) => void;
 }
 
-/** A Node.js process under test. Its log goes to /dev/null, as that of the baselines does; its errors are shown. */
+/** A Node.js process under test. Its log goes to /dev/null, like that of the baselines; its errors are shown. */
 export interface Child extends AsyncDisposable {
   readonly process: ChildProcess;
   /** Resident memory in bytes. */
@@ -52,10 +52,10 @@ export function startChild(options: ChildOptions): Child {
   };
 }
 
-/** Resolves with the first message that a child sends, which by convention says that it is ready. */
+/** Resolves with the first message of a child, which means that it is ready. */
 export async function readiness(child: Child): Promise<unknown> {
   const exited = once(child.process, 'exit').then(([code]) => {
-    throw new Error(`a process under test ended with code ${code} instead of starting`);
+    throw new Error(`a process under test exited with code ${code} instead of starting`);
   });
   const [message] = await Promise.race([once(child.process, 'message'), exited]);
   return message;
@@ -66,7 +66,7 @@ function residentBytes(pid: number): number {
   return Number(kilobytes) * 1024;
 }
 
-/** proc(5): user and system time are fields 14 and 15, in ticks of 10 ms; the name in field 2 may contain anything. */
+/** proc(5): user and system time are fields 14 and 15, in ticks of 10 ms; the name in field 2 may contain any character. */
 function processorMs(pid: number): number {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ') ?? [];
   return (Number(fields[11]) + Number(fields[12])) * 10;

@@ -9,7 +9,7 @@ export interface FloorSettings {
   /** Sent one after the other, to end an elicitation. */
   readonly cancel: readonly CapturedCommand[];
   readonly read: CapturedCommand;
-  /** Where a gateway hears that something has changed. */
+  /** Channel on which a gateway receives changes. */
   readonly channels: readonly string[];
 }
 
@@ -17,7 +17,7 @@ export interface Floor extends AsyncDisposable {
   readonly port: number;
 }
 
-/** One of the two processes that do what two gateways do, without being a gateway. */
+/** One of the two bare processes that replace two gateways. */
 export async function startFloor(directory: string, settings: FloorSettings): Promise<Floor> {
   const settingsPath = join(directory, 'floor.json');
   writeFileSync(settingsPath, JSON.stringify(settings));

@@ -20,14 +20,14 @@ const tokenHeaders = {
 const tokensSchema = z.object({ access_token: z.string(), refresh_token: z.string() });
 const countSchema = z.object({ refreshes: z.int() });
 
-/** A provider that rotates refresh tokens, and what an OAuth client that does nothing else asks of it. */
+/** A provider that rotates refresh tokens, and a minimal OAuth client for it. */
 export interface Forge extends AsyncDisposable {
   readonly issuer: string;
-  /** How often a refresh token was brought to it so far. */
+  /** Number of refresh requests so far. */
   refreshes(): Promise<number>;
-  /** Has somebody agree; the refresh token of the grant. */
+  /** Completes an authorization. @returns the refresh token of the grant */
   grant(): Promise<string>;
-  /** One request over a connection that is open already; the next refresh token. */
+  /** Sends one refresh request over an open connection. @returns the next refresh token */
   refresh(refreshToken: string): Promise<string>;
 }
 

@@ -2,6 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { definedOnly } from '@postern/elicitation';
 import type { GatewayConfigInput } from '@postern/gateway';
 import { freePort } from '@postern/testkit/processes';
 import { type Child, startChild } from './child.ts';
@@ -13,15 +14,15 @@ const OTHER_API_KEY = 'pk_bench_other_0123456789abcdefghij';
 export const MCP_SERVER_ID = 'tracker';
 export const PROVIDER = 'forge';
 export const SCOPES = ['issues', 'repo'];
-/** Nobody is asked anything at these addresses while something is measured. */
+/** Placeholder addresses that are never contacted during a measurement. */
 export const IDENTITY_ISSUER = 'http://127.0.0.1:9/identity';
-const FORGE = 'http://127.0.0.1:9/forge';
+export const FORGE = 'http://127.0.0.1:9/forge';
 
 export interface GatewayProcess extends AsyncDisposable {
   readonly child: Child;
   readonly port: number;
   readonly publicUrl: string;
-  /** From the start of the process to the first positive answer of /readyz, in milliseconds. */
+  /** From the start of the process to the first positive response of /readyz, in milliseconds. */
   readonly readyAfterMs: number;
 }
 
@@ -30,17 +31,19 @@ export interface GatewaySettings {
   readonly directory: string;
   readonly vaultKey: string;
   readonly profileDir?: string | undefined;
-  /** Where there are replicas: the address they share. */
+  /** The shared address, if there are replicas. */
   readonly publicUrl?: string;
-  /** A provider that is really there; without it none is, and none is asked anything. */
+  /** A real provider. Without it the configured provider does not exist and is never contacted. */
   readonly providerIssuer?: string;
-  /** Longest request to the provider. Default: as in the product. */
+  /** Maximum duration of a provider request. Default: as in the product. */
   readonly outboundTimeoutSeconds?: number;
   /** Registers a second MCP server, that of `otherApiHeaders`. */
   readonly isShared?: true;
-  /** Over the defaults of this section. */
+  /** Overrides of the defaults of this section. */
   readonly redis?: Omit<NonNullable<GatewayConfigInput['redis']>, 'url'>;
   readonly env?: Readonly<Record<string, string>>;
+  /** The program to start, if not that of the sources. */
+  readonly program?: string;
 }
 
 export const newVaultKey = (): string => randomBytes(32).toString('base64');
@@ -59,15 +62,16 @@ const mcpServer = (id: string, apiKey: string): GatewayConfigInput['mcpServers']
     elicitationsPerSubject: unlimited,
     concurrentWaits: 100_000,
     eventStreams: 100_000,
+    storedMegabytes: 100_000,
   },
 });
 
-/** The configuration of a real installation; only the limits are out of the way of the load. */
+/** The configuration of a real installation, with limits that do not restrict the load. */
 function configuration(settings: GatewaySettings, port: number, publicUrl: string): GatewayConfigInput {
   return {
     publicUrl,
     listen: { host: '127.0.0.1', port },
-    redis: { url: settings.redisUrl, recordLayout: 2, ...settings.redis },
+    redis: { url: settings.redisUrl, ...settings.redis },
     vault: { keys: [{ kid: 'bench', key: settings.vaultKey }] },
     identityProviders: [
       { name: 'example-id', issuer: IDENTITY_ISSUER, clientId: 'postern', clientSecret: 'only-for-benchmarks' },
@@ -93,12 +97,12 @@ function configuration(settings: GatewaySettings, port: number, publicUrl: strin
       ? {}
       : { outbound: { timeoutSeconds: settings.outboundTimeoutSeconds } }),
     limits: { pageRequestsPerMinute: unlimited },
-    // The machine is full on purpose.
+    // The benchmark overloads the machine on purpose.
     overload: { eventLoopDelayMs: 10_000 },
   };
 }
 
-/** The gateway as it is operated: its own entry, a configuration file, one process. */
+/** The gateway as in production: its entry point, a configuration file, one process. */
 export async function startGatewayProcess(settings: GatewaySettings): Promise<GatewayProcess> {
   const port = await freePort();
   const publicUrl = settings.publicUrl ?? `http://localhost:${port}`;
@@ -107,10 +111,10 @@ export async function startGatewayProcess(settings: GatewaySettings): Promise<Ga
   writeFileSync(configPath, JSON.stringify(configuration(settings, port, publicUrl)));
   const startedAt = performance.now();
   const child = startChild({
-    module: 'services/gateway/src/main.ts',
-    args: [configPath],
+    module: settings.program ?? 'services/gateway/src/postern.ts',
+    args: ['start', configPath],
     profileDir: settings.profileDir,
-    ...(settings.env === undefined ? {} : { env: settings.env }),
+    ...definedOnly({ env: settings.env }),
   });
   await untilReady(child, port);
   const readyAfterMs = performance.now() - startedAt;
@@ -135,7 +139,7 @@ export const apiHeaders: Readonly<Record<string, string>> = {
   'content-type': 'application/json',
 };
 
-/** Of the second MCP server of a gateway that `isShared`. */
+/** Headers of the second MCP server of a gateway that `isShared`. */
 export const otherApiHeaders: Readonly<Record<string, string>> = {
   ...apiHeaders,
   authorization: `Bearer ${OTHER_API_KEY}`,
@@ -143,7 +147,7 @@ export const otherApiHeaders: Readonly<Record<string, string>> = {
 
 let subjects = 0;
 
-/** A subject that nobody has asked before, always equally long. */
+/** Returns an unused subject of constant length. */
 export function newSubject(): string {
   subjects += 1;
   return `user-${String(subjects).padStart(12, '0')}`;

@@ -8,8 +8,8 @@ export interface HttpAnswer {
 }
 
 /**
- * One kept-alive HTTP/1.1 connection, one request at a time: as little work as possible on the measuring side, because it
- * shares the machine with what is measured. Answers are taken as ASCII.
+ * One keep-alive HTTP/1.1 connection with one request at a time. Does little work, because it shares the machine with the processes under
+ * test. Responses are decoded as ASCII.
  */
 export class HttpConnection implements Disposable {
   readonly #port: number;
@@ -28,14 +28,14 @@ export class HttpConnection implements Disposable {
 
   async request(text: string): Promise<HttpAnswer> {
     if (this.#waiting !== undefined) throw new TypeError('one request at a time');
-    // While the other side was measured, this one was idle for longer than the peer keeps a connection.
+    // While the other side was measured, this connection was idle for longer than the peer keeps it open.
     if (this.#socket.readyState !== 'open') this.#socket = this.#use(await connected(this.#port));
     this.#waiting = Promise.withResolvers();
     this.#socket.write(text, 'latin1');
     return this.#waiting.promise;
   }
 
-  /** For a stream that does not end: everything that comes after the head of the answer. */
+  /** For an endless stream: receives everything after the response headers. */
   async stream(text: string, onText: (text: string) => void): Promise<void> {
     const head = Promise.withResolvers<void>();
     let pending = '';

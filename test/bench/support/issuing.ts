@@ -5,7 +5,7 @@ import { HttpConnection, httpRequest } from './http-connection.ts';
 
 const issuedSchema = z.object({ elicitationId: z.string() });
 
-/** Asks for something new. @returns its id. @throws when the answer is not 201. */
+/** Issues a new elicitation. @returns its id. @throws if the response is not 201 */
 export async function issue(port: number, connection: HttpConnection, body: string): Promise<string> {
   const answer = await connection.request(httpRequest('POST', '/v1/elicitations', port, apiHeaders, body));
   if (answer.status !== 201) throw new Error(`issuing was answered with ${answer.status}: ${answer.body}`);
@@ -17,7 +17,7 @@ export interface Issued {
   readonly subject: string;
 }
 
-/** Asks a person whom nobody has asked before, over a connection of its own. */
+/** Issues an elicitation for an unused subject, over a new connection. */
 export async function issueOnce(
   { port }: { readonly port: number },
   body: (subject: string) => string = askBody,
@@ -33,7 +33,7 @@ export async function flush(redisUrl: string): Promise<void> {
   redis.disconnect();
 }
 
-/** Empties Redis but for the epochs, without which the gateway that runs would take its data for lost. */
+/** Deletes all records except the epochs, without which the running gateway would consider its data lost. */
 export async function flushRecords(redis: Redis): Promise<void> {
   const keys = await redis.keys('*:epoch');
   const epochs = keys.length === 0 ? [] : await redis.mget(keys);

@@ -2,7 +2,7 @@ import type { LoadResult } from './load.ts';
 import { compared, type Row } from './row.ts';
 import type { Pairs } from './statistics.ts';
 
-/** Under load: how many a second, and the processor time of each. */
+/** Rows of a load test: rate, and processor time per request. */
 export function loadRows(figure: string, baseline: string, pairs: Pairs<LoadResult>, target?: Row['target']): Row[] {
   return [
     compared(figure, 'requests/s', baseline, picked(pairs, 'perSecond'), target),

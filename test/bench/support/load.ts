@@ -4,7 +4,7 @@ import type { Child } from './child.ts';
 const CONNECTIONS = 64;
 
 export interface Load {
-  /** The process that answers. */
+  /** The process under load. */
   readonly child: Child;
   readonly port: number;
   readonly seconds: number;
@@ -17,18 +17,18 @@ export interface LoadRequest {
   readonly body: string;
 }
 
-/** autocannon writes headers of its own into the object it is given. */
+/** A fresh object per call: autocannon adds its own headers to it. */
 const copied = (request: LoadRequest): LoadRequest => ({ ...request, headers: { ...request.headers } });
 
 export interface LoadResult {
   readonly perSecond: number;
-  /** Processor time of the process that answered, in microseconds. */
+  /** Processor time of the process under load, in microseconds. */
   readonly cpuPerRequest: number;
 }
 
 /**
- * Requests over 64 connections that each send the next request when the answer to the last has come.
- * @throws Error when any answer was not a success: such a run measures something else.
+ * Load over 64 connections, each of which sends its next request after the previous response.
+ * @throws Error if any response was not a success: such a run would measure something else
  */
 export async function load({ child, port, seconds, next }: Load): Promise<LoadResult> {
   const cpuBefore = child.cpuMs();
@@ -39,7 +39,7 @@ export async function load({ child, port, seconds, next }: Load): Promise<LoadRe
     requests: [{ method: 'POST', setupRequest: request => ({ ...request, ...copied(next()) }) }],
   });
   if (result.non2xx > 0 || result.errors > 0)
-    throw new Error(`${result.non2xx} answers were refusals and ${result.errors} requests failed`);
+    throw new Error(`${result.non2xx} responses were refusals and ${result.errors} requests failed`);
   const requests = result['2xx'];
   return { perSecond: requests / result.duration, cpuPerRequest: ((child.cpuMs() - cpuBefore) * 1000) / requests };
 }

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { availableParallelism, cpus, loadavg, release, totalmem } from 'node:os';
 
-/** Where something was measured, as far as it changes what is measured. */
+/** The machine and software versions that affect the measurement. */
 export interface Machine {
   readonly cpu: string;
   readonly cores: number;
@@ -22,7 +22,7 @@ export function thisMachine(): Machine {
   };
 }
 
-/** Average over the last minute, of processes that ran or wanted to: what else uses the machine takes its share. */
+/** Load average of the last minute, which shows other work on the machine. */
 export const loadNow = (): number => loadavg()[0] ?? Number.NaN;
 
 /** For file names: `2x-intel-r-xeon-r-processor`. */

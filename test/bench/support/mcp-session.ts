@@ -17,7 +17,7 @@ export interface Elicited {
   readonly url: string;
 }
 
-/** An MCP client of revision 2025-11-25 down at the wire: one connection for its calls, one for the session's stream. */
+/** A wire-level MCP client of revision 2025-11-25: one connection for its calls, one for the session's stream. */
 export class McpSession implements Disposable {
   readonly #port: number;
   readonly #headers: Readonly<Record<string, string>>;
@@ -64,7 +64,7 @@ export class McpSession implements Disposable {
     return session;
   }
 
-  /** Calls a tool that asks for a visit to a page. @throws ZodError when it does anything else. */
+  /** Calls a tool that returns a URL-mode elicitation. @throws ZodError for any other result */
   async call(name: string, cartId: string): Promise<Elicited> {
     this.#ids += 1;
     const params = { name, arguments: { cartId } };
@@ -74,7 +74,7 @@ export class McpSession implements Disposable {
     return requiredSchema.parse(JSON.parse(data)).error.data.elicitations[0];
   }
 
-  /** To be asked for before the page is posted. */
+  /** Must be called before the page is posted. */
   completion(elicitationId: string): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#completions.set(elicitationId, resolve);
@@ -101,7 +101,7 @@ export class McpSession implements Disposable {
     for (const line of lines) {
       if (!line.startsWith('data: {')) continue;
       const notice = noticeSchema.safeParse(JSON.parse(line.slice('data: '.length)));
-      // The example also asks for an API key as soon as the stream is open.
+      // The example also requests an API key as soon as the stream is open.
       if (!notice.success) continue;
       const { elicitationId } = notice.data.params;
       this.#completions.get(elicitationId)?.();

@@ -9,7 +9,7 @@ import { type HttpAnswer, HttpConnection, headerOf, httpRequest } from './http-c
 export interface OfficialExample extends AsyncDisposable {
   readonly child: Child;
   readonly port: number;
-  /** Of the one MCP client that is registered there; the example knows one user only. */
+  /** Client id of the registered MCP client. The example knows only one user. */
   readonly accessToken: string;
   readonly cookie: string;
 }

@@ -7,11 +7,11 @@ import type { Sweep } from './sweep.ts';
 
 const LAYOUT = 1;
 
-/** A run of the benchmark with every sample of it. */
+/** A run of the benchmark with all samples. */
 export interface BenchResult {
   readonly date: string;
   readonly machine: Machine;
-  /** Before and after: what else used the machine, and what the run itself did. */
+  /** Load average before and after the run. */
   readonly load: { readonly before: number; readonly after: number };
   readonly runs: number;
   readonly rows: readonly Row[];
@@ -55,7 +55,7 @@ const resultSchema = z.object({
   ),
 });
 
-/** What follows from the samples stands beside them, for whoever reads the file with other eyes than ours. */
+/** Writes derived values next to the samples, for readers without this code. */
 export function writeResult(path: string, { rows, ...result }: BenchResult): void {
   const derived = rows.map(row => {
     const ratios = ratiosOf(row);
@@ -69,7 +69,7 @@ export function writeResult(path: string, { rows, ...result }: BenchResult): voi
   writeFileSync(path, `${JSON.stringify({ layout: LAYOUT, ...result, rows: derived }, undefined, 2)}\n`);
 }
 
-/** @throws ZodError when the file is none of ours. */
+/** @throws ZodError if the file is not a result file */
 export function readResult(path: string): BenchResult {
   const { layout: _, ...result } = resultSchema.parse(JSON.parse(readFileSync(path, 'utf8')));
   return result;

@@ -1,13 +1,14 @@
+import { definedOnly } from '@postern/elicitation';
 import { median, type Pairs, ratios } from './statistics.ts';
 
-/** One line of the table: a figure of ours, what it is held against, and what was aimed for. */
+/** One line of the table: our figure, its baseline and its target. */
 export interface Row {
   readonly figure: string;
   readonly unit: string;
   readonly ours: readonly number[];
-  /** Absent where the target is an absolute number. */
+  /** Absent if the target is an absolute number. */
   readonly baseline?: { readonly name: string; readonly values: readonly number[] };
-  /** Of the ratio where there is a baseline, else of our own figure. Absent: shown for information. */
+  /** Target of the ratio if there is a baseline, else of our figure. Absent: for information only. */
   readonly target?: { readonly bound: 'at least' | 'at most'; readonly value: number };
 }
 
@@ -25,7 +26,7 @@ export function compared(
     unit,
     ours: pairs.ours,
     baseline: { name: baselineName, values: pairs.baseline },
-    ...(target === undefined ? {} : { target }),
+    ...definedOnly({ target }),
   };
 }
 
@@ -33,7 +34,7 @@ export function ratiosOf(row: Row): readonly number[] | undefined {
   return row.baseline && ratios({ ours: row.ours, baseline: row.baseline.values });
 }
 
-/** Undefined where nothing was aimed for. */
+/** Undefined without a target. */
 export function isMet(row: Row): boolean | undefined {
   if (row.target === undefined) return undefined;
   const value = median(ratiosOf(row) ?? row.ours);

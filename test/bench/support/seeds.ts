@@ -10,17 +10,17 @@ import {
 import { createRedisStores, type RedisStores } from '@postern/store-redis';
 import { createKeyRing, createVault } from '@postern/vault';
 import { FORGE_CLIENT } from './forge.ts';
-import { IDENTITY_ISSUER, MCP_SERVER_ID, newSubject, PROVIDER, SCOPES } from './gateway.ts';
+import { FORGE, IDENTITY_ISSUER, MCP_SERVER_ID, newSubject, PROVIDER, SCOPES } from './gateway.ts';
 
 const HOUR_MS = 3_600_000;
 
-/** A browser in which somebody has signed in. */
+/** A browser with a signed-in user. */
 export interface SignedIn {
   readonly subject: string;
   readonly cookie: string;
 }
 
-/** Puts people at signed-in browsers, as their sign-in would have left them. */
+/** Creates the browser sessions of signed-in users. */
 export async function signInAll(redisUrl: string, count: number): Promise<SignedIn[]> {
   await using stores = await createRedisStores({ url: redisUrl });
   return await Promise.all(Array.from({ length: count }, () => signIn(stores)));
@@ -37,14 +37,14 @@ async function signIn(stores: RedisStores): Promise<SignedIn> {
 }
 
 /**
- * Finishes authorizations as the flow would, but without a provider; answers the ids of the connections.
- * @param refreshToken of a grant, where there is a provider that will be asked to refresh it.
+ * Completes authorizations like the product, but without a provider. Returns the ids of the connections.
+ * @param refreshToken of a grant, if there is a real provider for refreshes
  */
 export async function connectAll(
   redisUrl: string,
   vaultKey: string,
   count: number,
-  refreshToken?: string,
+  grant?: { readonly issuer: string; readonly refreshToken: string },
 ): Promise<string[]> {
   await using stores = await createRedisStores({ url: redisUrl });
   const vault = createVault(createKeyRing([{ kid: 'bench', key: Buffer.from(vaultKey, 'base64') }]));
@@ -70,15 +70,16 @@ export async function connectAll(
     const subject: Subject = { issuer: IDENTITY_ISSUER, subject: newSubject() };
     const request = { kind: 'authorization' as const, provider: PROVIDER };
     const issued = await service.issue(mcpServer, { subject, request, ttlMs: HOUR_MS });
-    if (!('elicitation' in issued)) throw new Error('nobody was connected before');
+    if (!('elicitation' in issued)) throw new Error('an unexpected connection exists already');
     const { elicitationId } = issued.elicitation;
     const attempt = createHmac('sha256', 'attempt').update(elicitationId).digest('base64url');
     const record = { digest: attempt, elicitationId, mcpServerId: MCP_SERVER_ID, sealed: '' };
     await service.accept(elicitationId, { kind: 'signed_in', subject }, { record, ttlMs: HOUR_MS }, SCOPES);
     const tokens = {
       accessToken: Buffer.from(systemEntropy(48)).toString('base64url'),
-      refreshToken: refreshToken ?? Buffer.from(systemEntropy(48)).toString('base64url'),
+      refreshToken: grant?.refreshToken ?? Buffer.from(systemEntropy(48)).toString('base64url'),
       tokenType: 'bearer',
+      issuer: grant?.issuer ?? FORGE,
       redirectUri: FORGE_CLIENT.redirectUri,
     };
     const connectionId = connectionIdOf({ owner: MCP_SERVER_ID, subject, provider: PROVIDER });
@@ -89,7 +90,7 @@ export async function connectAll(
       provider: PROVIDER,
       scopes: SCOPES,
       account: { id: subject.subject, name: 'Alice Example' },
-      // Bound to the same facts as the gateway binds it to; otherwise the vault does not open it and the run fails.
+      // Must be bound to the same facts as in the gateway; otherwise the vault cannot open it and the run fails.
       sealedTokens: await vault.seal(JSON.stringify(tokens), {
         purpose: 'connection',
         kind: 'authorization',

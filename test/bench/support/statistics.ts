@@ -1,17 +1,17 @@
-/** The middle of a sample; of an even number of values, the mean of the two in the middle. */
+/** Median of a sample; the mean of the two middle values of an even number. */
 export function median(values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b);
   const middle = sorted.length / 2;
   return ((sorted[Math.ceil(middle) - 1] ?? Number.NaN) + (sorted[Math.floor(middle)] ?? Number.NaN)) / 2;
 }
 
-/** One side measured against the other, in turn. */
+/** Paired samples of two sides, measured alternately. */
 export interface Pairs<T> {
   readonly ours: readonly T[];
   readonly baseline: readonly T[];
 }
 
-/** Both sides in turn (A B A B …), so that whatever slows the machine down for a while slows down both. */
+/** Measures both sides alternately (A B A B …), so that slow phases of the machine affect both. */
 export async function interleave<T>(
   runs: number,
   ours: () => Promise<T>,
@@ -25,7 +25,7 @@ export async function interleave<T>(
   return pairs;
 }
 
-/** Of each run of ours to the run of the baseline that came right after it. */
+/** Ratio of each of our runs to the baseline run right after it. */
 export function ratios({ ours, baseline }: Pairs<number>): number[] {
   return ours.map((value, run) => value / (baseline[run] ?? Number.NaN));
 }

@@ -1,9 +1,10 @@
+import { markdownTable } from '../../support/markdown-table.ts';
 import { isMet, type Row, ratiosOf } from './row.ts';
 import { median } from './statistics.ts';
 
 const HEADINGS = ['figure', 'ours', 'ceiling or baseline', 'ratio', 'target', 'ok?'];
 
-/** Median and, in brackets, the smallest and the largest of the runs. */
+/** Median with minimum and maximum of the runs in brackets. */
 function spread(values: readonly number[], show: (value: number) => string): string {
   const middle = show(median(values));
   return values.length === 1 ? middle : `${middle} (${show(Math.min(...values))}–${show(Math.max(...values))})`;
@@ -29,14 +30,6 @@ function cells(row: Row): string[] {
   ];
 }
 
-/** As a Markdown table with aligned columns: readable as it is, and it can be pasted into the README. */
 export function renderTable(rows: readonly Row[]): string {
-  const lines = [HEADINGS, ...rows.map(cells)];
-  const widths = HEADINGS.map((_, column) => Math.max(...lines.map(line => line[column]?.length ?? 0)));
-  const render = (line: readonly string[]) =>
-    `| ${line.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(' | ')} |`;
-  const [headings = [], ...body] = lines;
-  return [render(headings), `|${widths.map(width => '-'.repeat(width + 2)).join('|')}|`, ...body.map(render)].join(
-    '\n',
-  );
+  return markdownTable(HEADINGS, rows.map(cells));
 }

@@ -1,4 +1,4 @@
-import type { Requirement } from './manifest.ts';
+import type { Requirement } from './requirement.ts';
 
 const spec = (page: string) => `https://modelcontextprotocol.io/specification/${page}`;
 const LEGACY = spec('2025-11-25/client/elicitation');

@@ -1,15 +1,5 @@
 import { kindsManifest } from './kinds-manifest.ts';
-
-/** `MUST` and the like as the specification uses them; `ours` where it leaves the choice and this is the one we made. */
-export type Level = 'MUST' | 'MUST NOT' | 'SHOULD' | 'MAY' | 'ours';
-
-export interface Requirement {
-  readonly id: string;
-  readonly level: Level;
-  readonly text: string;
-  /** The section that it comes from. */
-  readonly spec: string;
-}
+import type { Requirement } from './requirement.ts';
 
 const spec = (page: string) => `https://modelcontextprotocol.io/specification/${page}`;
 const LEGACY = spec('2025-11-25/client/elicitation');

@@ -1,4 +1,5 @@
-import { manifest, type Requirement } from './manifest.ts';
+import { manifest } from './manifest.ts';
+import type { Requirement } from './requirement.ts';
 import type { Scenario } from './scenario.ts';
 import { kindsAsking } from './scenarios/kinds-asking.ts';
 import { kindsEnding } from './scenarios/kinds-ending.ts';

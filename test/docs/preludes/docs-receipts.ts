@@ -1,4 +1,4 @@
-/** What the example of docs/receipts.md takes for granted. */
+/** Predefined names for the examples of docs/receipts.md. */
 import type { ReceiptVerifierOptions } from '@postern/mcp';
 
 export declare const keys: NonNullable<ReceiptVerifierOptions['keys']>;

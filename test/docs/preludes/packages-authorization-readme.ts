@@ -1,4 +1,4 @@
-/** What the examples of packages/authorization/README.md take for granted. */
+/** Predefined names for the examples of packages/authorization/README.md. */
 import type { DpopKey, Provider, ProviderConfig, RefreshRequest, RevokeRequest } from '@postern/authorization';
 
 export { createOutboundFetch, createProviderRegistry } from '@postern/authorization';

@@ -1,4 +1,4 @@
-/** What the examples of packages/elicitation/README.md take for granted. */
+/** Predefined names for the examples of packages/elicitation/README.md. */
 import type { ElicitationId, ElicitationService, ElicitationServiceDeps, McpServer } from '@postern/elicitation';
 
 type Issue = Parameters<ElicitationService['issue']>[1];

@@ -1,4 +1,4 @@
-/** What the examples of packages/host/README.md take for granted. */
+/** Predefined names for the examples of packages/host/README.md. */
 import type { ElicitationHandler, Terminal, TerminalOptions } from '@postern/host';
 
 export { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';

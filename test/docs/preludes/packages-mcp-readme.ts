@@ -1,4 +1,4 @@
-/** What the examples of packages/mcp/README.md take for granted. */
+/** Predefined names for the examples of packages/mcp/README.md. */
 import type { NodeStreamableHTTPServerTransport } from '@modelcontextprotocol/node';
 import type { McpServer as McpServerV1 } from '@modelcontextprotocol/sdk/server/mcp.js';
 import type { CallToolResult, McpServer } from '@modelcontextprotocol/server';

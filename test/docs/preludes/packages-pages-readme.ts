@@ -1,4 +1,4 @@
-/** What the example of packages/pages/README.md takes for granted. */
+/** Predefined names for the examples of packages/pages/README.md. */
 import type { ConnectView, PageContext } from '@postern/pages';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 

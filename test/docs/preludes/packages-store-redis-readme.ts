@@ -1,4 +1,4 @@
-/** What the example of packages/store-redis/README.md takes for granted. */
+/** Predefined names for the examples of packages/store-redis/README.md. */
 import type { ElicitationService } from '@postern/elicitation';
 
 export { createRedisStores, startSweeper } from '@postern/store-redis';

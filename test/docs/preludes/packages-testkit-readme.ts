@@ -1,4 +1,4 @@
-/** What the examples of packages/testkit/README.md take for granted. */
+/** Predefined names for the examples of packages/testkit/README.md. */
 import type { Provider, RefreshRequest } from '@postern/authorization';
 import type { ContractStores } from '@postern/testkit/contract';
 import type { EvilProvider, TestProvider } from '@postern/testkit/providers';

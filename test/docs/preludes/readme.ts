@@ -1,4 +1,4 @@
-/** What the examples of README.md take for granted. */
+/** Predefined names for the examples of README.md. */
 import type { CallToolResult, McpServer } from '@modelcontextprotocol/server';
 import type { GatedContext } from '@postern/mcp';
 import type { z } from 'zod';

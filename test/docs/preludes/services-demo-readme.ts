@@ -1,4 +1,4 @@
-/** What the example of services/demo/README.md takes for granted. */
+/** Predefined names for the examples of services/demo/README.md. */
 import type { GatedContext } from '@postern/mcp';
 
 export declare const ctx: GatedContext;

@@ -1,4 +1,4 @@
-/** What the examples of test/faults/README.md take for granted. */
+/** Predefined names for the examples of test/faults/README.md. */
 import type { FaultWorld } from '../../faults/fault-world.ts';
 
 export { faketimeEnv } from '../../faults/faketime.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 
 const root = join(import.meta.dirname, '../../..');
 
-/** Paths of the documents whose code blocks are exercised, from the root of the repository. */
+/** Paths of the documents with tested code blocks, from the root of the repository. */
 export const documents: readonly string[] = globSync(['*.md', 'docs/*.md', '{packages,services,test}/*/README.md'], {
   cwd: root,
 }).sort();
@@ -11,11 +11,11 @@ export const documents: readonly string[] = globSync(['*.md', 'docs/*.md', '{pac
 export interface DocBlock {
   /** Path of its document, from the root of the repository. */
   readonly document: string;
-  /** Of its first line of code. */
+  /** Line number of its first line of code. */
   readonly line: number;
-  /** As the fence names it; empty where it names none. */
+  /** Language named by the fence; empty if it names none. */
   readonly language: string;
-  /** Without the indentation that all of its lines share. */
+  /** Without the common indentation of its lines. */
   readonly body: string;
 }
 
@@ -25,8 +25,8 @@ export function readDocument(path: string): string {
   return readFileSync(join(root, path), 'utf8');
 }
 
-/** The fenced code blocks of a document. @throws when a fence is never closed */
-export function blocksOf(document: string, text = readDocument(document)): DocBlock[] {
+/** Returns the fenced code blocks of a document. @throws if a fence is never closed */
+function blocksOf(document: string, text = readDocument(document)): DocBlock[] {
   const blocks: DocBlock[] = [];
   let open: { line: number; language: string; lines: string[] } | undefined;
   for (const [index, line] of text.split('\n').entries()) {

@@ -7,11 +7,11 @@ type Members = Readonly<Record<string, unknown>>;
 
 export interface DocumentedConfig {
   readonly title: string;
-  /** As it is written down, references included; a fragment is completed by {@link baseConfig}. */
+  /** As written, with references; {@link baseConfig} completes a fragment. */
   readonly document: Members;
 }
 
-/** What a fragment is merged into: the least that a gateway starts with. */
+/** The minimal configuration that a gateway accepts. Fragments are merged into it. */
 const baseConfig = {
   publicUrl: 'https://gate.example.com',
   vault: { keys: [{ kid: 'first', key: randomBytes(32).toString('base64') }] },
@@ -30,15 +30,15 @@ const baseConfig = {
 const members = z.record(z.string(), z.unknown());
 const namedList = z.array(z.union([z.looseObject({ name: z.string() }), z.looseObject({ id: z.string() })]));
 
-/** The configurations that are shipped as files. */
+/** The configurations in shipped files. */
 export const shippedConfigs: readonly DocumentedConfig[] = [
   'infra/postern.config.yaml',
   'infra/postern.ha.config.yaml',
 ].map(path => ({ title: path, document: members.parse(parse(readDocument(path))) }));
 
 /**
- * The `yaml` blocks of all documents. A block is a part of a configuration, a list of providers, or members of the newest
- * provider before it; what names an entry that an earlier block of its document describes goes on describing it.
+ * The `yaml` blocks of all documents. A block is a part of a configuration, a list of providers, or members of the
+ * latest provider before it. A block that names an entry of an earlier block in its document extends that entry.
  */
 export function documentedConfigs(topLevel: ReadonlySet<string>): DocumentedConfig[] {
   const providersOf = new Map<string, readonly Members[]>();
@@ -77,12 +77,12 @@ function merged(base: Members, part: Members): Members {
   return { ...base, ...Object.fromEntries(both) };
 }
 
-/** Entries of one name or id are one entry. An MCP server that is new has what the one of the base has. */
+/** Merges entries with the same name or id. A new MCP server inherits the members of the base one. */
 function mergedList(list: readonly Members[], additions: readonly Members[]): Members[] {
   const model = list.find(entry => 'id' in entry) ?? {};
   const completed = (addition: Members): Members => {
     const under = list.find(entry => isSame(entry, addition)) ?? model;
-    // A client proves itself with one or the other.
+    // A client authenticates with one or the other.
     const { clientSecret, ...rest } = under;
     return { ...('clientKey' in addition || clientSecret === undefined ? rest : under), ...addition };
   };

@@ -8,7 +8,7 @@ const key = () => randomBytes(32).toString('base64');
 const jwk = () =>
   JSON.stringify(generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ format: 'jwk' }));
 
-/** What an operator would put behind a reference, by what the name of the variable or file ends in. */
+/** Example values for references, by the suffix of the variable or file name. */
 const values: readonly (readonly [name: RegExp, value: () => string])[] = [
   [/VAULT_KEY$|^POSTERN_KEY_|\.key$/, key],
   [/\.jwk$/, jwk],
@@ -22,12 +22,12 @@ const values: readonly (readonly [name: RegExp, value: () => string])[] = [
 const exampleOf = (name: string) => values.find(([pattern]) => pattern.test(name))?.[1]() ?? `value-of-${name}`;
 
 export interface FilledConfig {
-  /** With its files in a folder of their own. */
+  /** With its files in a separate folder. */
   readonly document: unknown;
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** Gives every reference of a configuration something to lead to; files go into `folder`. */
+/** Provides a value for every reference of a configuration; files go into `folder`. */
 export function filledConfig(document: Members, folder: string): FilledConfig {
   const env: Record<string, string> = {};
   const text = JSON.stringify(document).replace(

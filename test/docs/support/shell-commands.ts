@@ -3,14 +3,14 @@ import { blocksIn, type DocBlock, titleOf } from './doc-blocks.ts';
 export interface ShellCommand {
   readonly title: string;
   readonly command: string;
-  /** What a `console` block shows after the command. */
+  /** The output that a `console` block shows after the command. */
   readonly output: string;
 }
 
 /** The commands of the `sh` and `console` blocks, without prompts and comments. Quotes may span lines. */
 export const shellCommands: readonly ShellCommand[] = blocksIn('sh', 'bash', 'console').flatMap(commandsOf);
 
-export function commandsOf(block: DocBlock): ShellCommand[] {
+function commandsOf(block: DocBlock): ShellCommand[] {
   const commands: { line: number; command: string; output: string[] }[] = [];
   for (const [index, line] of block.body.split('\n').entries()) {
     const isConsole = block.language === 'console';
@@ -29,7 +29,7 @@ export function commandsOf(block: DocBlock): ShellCommand[] {
   }));
 }
 
-/** The words of a command as a shell would pass them on; variables stay as they are. */
+/** Splits a command into words like a shell; keeps variables unexpanded. */
 export function wordsOf(command: string): string[] {
   return [...command.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map(
     ([, double, single, bare]) => double ?? single ?? bare ?? '',

@@ -5,10 +5,11 @@ import { createLogger, type Gateway, type GatewayConfig, startGateway } from '@p
 
 const gatewaySources = dirname(createRequire(import.meta.url).resolve('@postern/gateway'));
 
-/** Starts a gateway in this process whose log is dropped. */
+/** Starts a gateway in this process and discards its log. */
 export async function startDocumentedGateway(config: GatewayConfig): Promise<Gateway> {
-  // A gateway loads this while it is connected to Redis; transforming it for tests takes longer than Redis may be silent.
-  await import(join(gatewaySources, 'webhooks/webhooks.ts'));
+  // Load it first: a gateway loads it while connected to Redis, and transforming it for tests exceeds the command
+  // timeout.
+  await import(join(gatewaySources, 'events/webhooks/webhooks.ts'));
   const destination = new Writable({ write: (_chunk, _encoding, done) => done() });
   return startGateway(config, { logger: createLogger({ level: 'error', destination }) });
 }

@@ -11,7 +11,7 @@ const tsc = join(root, 'node_modules/typescript/bin/tsc');
 /** Blocks that TypeScript checks, JavaScript among them. */
 export const typescriptBlocks: readonly DocBlock[] = blocksIn('ts', 'typescript', 'js', 'javascript');
 
-/** The module with the names that the examples of a document take for granted. */
+/** The module with the predefined names for the examples of a document. */
 export function preludeOf(document: string): string {
   return `${document
     .replace(/\.md$/, '')
@@ -19,9 +19,11 @@ export function preludeOf(document: string): string {
     .toLowerCase()}.ts`;
 }
 
-/** Type-checks every block as a module of its own, all in one program. Each fault is one line: document, line, what. */
+/**
+ * Type-checks every block as a separate module, all in one program. Each fault is one line: document, line, message.
+ */
 export async function faultsOfTypes(blocks: readonly DocBlock[]): Promise<string[]> {
-  // Where the packages of the preludes are found, and where nothing looks for the sources of the project.
+  // A folder in which module resolution finds the packages of the preludes but not the sources of the project.
   const program = await mkdtemp(join(root, 'test/node_modules/.blocks-'));
   try {
     const modules = await Promise.all(blocks.map(moduleOf));
@@ -49,12 +51,12 @@ export async function faultsOfTypes(blocks: readonly DocBlock[]): Promise<string
   }
 }
 
-/** Lines of a module before those of its block. */
+/** Number of lines in a module before its block. */
 const HEAD_LINES = 1;
 
 /**
- * A block becomes the body of a function, which may return, wait and give names that its prelude gives too. Its imports move to the
- * top, and its line numbers stay.
+ * Wraps a block in a function, so that it may return, await, and redeclare names of its prelude. Imports move to the
+ * top, and line numbers stay.
  */
 async function moduleOf({ document, body }: DocBlock): Promise<string> {
   const imports = body.match(/^import [^;]*;$/gm) ?? [];

@@ -1,7 +1,7 @@
-import type { Found } from '../checker.ts';
 import { type CheckedHistory, isTerminal, mcpServerOf } from './indexed.ts';
+import type { Found } from './violation.ts';
 
-interface Told {
+interface Announcement {
   readonly mcpServerId: string;
   readonly eventId: string;
   readonly elicitationId: string;
@@ -10,25 +10,29 @@ interface Told {
   readonly channel: string;
 }
 
-/** I3: every end is announced on every channel that there is, under one event id, and nothing else is. */
+/** I3: each end is announced on each channel under one event id, and only issued elicitations are announced. */
 export function checkAnnouncements(history: CheckedHistory): Found[] {
-  const told = toldIn(history);
-  return [...checkMissing(history, told), ...checkIds(told), ...checkUnasked(history, told)];
+  const announcements = announcementsIn(history);
+  return [
+    ...checkMissing(history, announcements),
+    ...checkIds(announcements),
+    ...checkUnissued(history, announcements),
+  ];
 }
 
-function toldIn({ of }: CheckedHistory): Told[] {
+function announcementsIn({ of }: CheckedHistory): Announcement[] {
   return [
     ...of('event').map(entry => ({ ...entry, channel: 'events' })),
     ...of('delivery')
-      // Nobody was told by what was refused.
+      // A refused delivery announces nothing.
       .filter(({ answered }) => answered !== undefined && answered >= 200 && answered < 300)
       .map(entry => ({ ...entry, channel: entry.who })),
   ];
 }
 
-function checkMissing({ of, acknowledged }: CheckedHistory, told: readonly Told[]): Found[] {
+function checkMissing({ of, acknowledged }: CheckedHistory, announcements: readonly Announcement[]): Found[] {
   const channels = Map.groupBy(of('channel'), ({ mcpServerId }) => mcpServerId);
-  const byElicitation = Map.groupBy(told, ({ elicitationId }) => elicitationId);
+  const byElicitation = Map.groupBy(announcements, ({ elicitationId }) => elicitationId);
   const ends = new Map(
     of('final').flatMap(({ elicitationId, status }) => (isTerminal(status) ? [[elicitationId, status] as const] : [])),
   );
@@ -45,15 +49,15 @@ function checkMissing({ of, acknowledged }: CheckedHistory, told: readonly Told[
   return found;
 }
 
-function checkIds(told: readonly Told[]): Found[] {
+function checkIds(announcements: readonly Announcement[]): Found[] {
   const found: Found[] = [];
-  for (const [elicitationId, own] of Map.groupBy(told, each => each.elicitationId)) {
+  for (const [elicitationId, own] of Map.groupBy(announcements, each => each.elicitationId)) {
     const ends = own.filter(({ status }) => isTerminal(status));
     const ids = new Set(ends.map(({ eventId }) => eventId));
     if (ids.size > 1)
       found.push({ invariant: 'I3', elicitationId, message: `its end was announced as ${[...ids].join(' and ')}` });
   }
-  for (const [eventId, own] of Map.groupBy(told, each => each.eventId)) {
+  for (const [eventId, own] of Map.groupBy(announcements, each => each.eventId)) {
     const meanings = new Set(own.map(each => `${each.elicitationId} ${each.status} ${each.kind} ${each.mcpServerId}`));
     if (meanings.size > 1)
       found.push({ invariant: 'I3', message: `${eventId} announced different things: ${[...meanings].join('; ')}` });
@@ -61,8 +65,8 @@ function checkIds(told: readonly Told[]): Found[] {
   return found;
 }
 
-/** What is announced was issued: acknowledged, or by a request of which nobody knows what became of it. */
-function checkUnasked({ calls, acknowledged }: CheckedHistory, told: readonly Told[]): Found[] {
+/** Announced elicitations were acknowledged or come from an issue whose result is unknown. */
+function checkUnissued({ calls, acknowledged }: CheckedHistory, announcements: readonly Announcement[]): Found[] {
   const answeredKeys = new Set(
     calls.flatMap(({ request, response }) =>
       request.op === 'issue' && response?.elicitationId !== undefined
@@ -74,7 +78,7 @@ function checkUnasked({ calls, acknowledged }: CheckedHistory, told: readonly To
   for (const { request, response } of calls) {
     const mcpServerId = mcpServerOf(request.who);
     if (request.op !== 'issue' || mcpServerId === undefined) continue;
-    // Answered: refused for good, or known by its id. Anything else may have been carried out.
+    // Refused for good, or known by id. Any other issue may have been carried out.
     const isRefused = response?.http !== undefined && response.http < 500 && response.http !== 409;
     const name = `${request.who} ${request.idempotencyKey ?? request.call}`;
     if (isRefused || answeredKeys.has(name)) continue;
@@ -82,12 +86,15 @@ function checkUnasked({ calls, acknowledged }: CheckedHistory, told: readonly To
     unknownFate.set(group, (unknownFate.get(group) ?? new Set()).add(name));
   }
   const served = new Set(calls.flatMap(({ response }) => response?.elicitationId ?? []));
-  const strangers = new Map<string, Told>();
-  for (const each of told)
+  const unacknowledged = new Map<string, Announcement>();
+  for (const each of announcements)
     if (!acknowledged.has(each.elicitationId) && !served.has(each.elicitationId))
-      strangers.set(each.elicitationId, each);
+      unacknowledged.set(each.elicitationId, each);
   const found: Found[] = [];
-  for (const [group, own] of Map.groupBy(strangers.values(), ({ mcpServerId, kind }) => `${mcpServerId} ${kind}`)) {
+  for (const [group, own] of Map.groupBy(
+    unacknowledged.values(),
+    ({ mcpServerId, kind }) => `${mcpServerId} ${kind}`,
+  )) {
     const possible = unknownFate.get(group)?.size ?? 0;
     for (const { elicitationId } of own.slice(possible))
       found.push({ invariant: 'I3', elicitationId, message: 'announced, and never issued' });

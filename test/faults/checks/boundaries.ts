@@ -1,7 +1,7 @@
-import type { Found } from '../checker.ts';
 import { type CheckedHistory, mcpServerOf, personOf } from './indexed.ts';
+import type { Found } from './violation.ts';
 
-/** I5 and I6: secrets stay inside, and everybody among themselves. Further: answers that nobody may get. */
+/** I5 and I6: no secret leaves, and no party reaches records of others. Also reports responses outside the contract. */
 export function checkBoundaries(history: CheckedHistory): Found[] {
   const { of, calls } = history;
   const found: Found[] = of('leak').map(({ secret, where }) => ({

@@ -1,13 +1,13 @@
-import type { Found } from '../checker.ts';
 import type { EntryOf } from '../history-entry.ts';
 import { type CheckedHistory, isTerminal, type Sighting } from './indexed.ts';
+import type { Found } from './violation.ts';
 
-/** I1 and I2: what was acknowledged is there, ends, and stays as it ended. */
+/** I1 and I2: an acknowledged elicitation exists, ends and keeps its terminal status. */
 export function checkEndings(history: CheckedHistory): Found[] {
   return [...checkFinals(history), ...checkVanished(history), ...checkRepeats(history), ...checkTerminal(history)];
 }
 
-/** Every acknowledged elicitation is read at the end, has ended, and all replicas agree how. */
+/** Every acknowledged elicitation has a final read and a terminal status on which all replicas agree. */
 function checkFinals({ acknowledged, of }: CheckedHistory): Found[] {
   const finals = Map.groupBy(of('final'), ({ elicitationId }) => elicitationId);
   const replicas = new Set(of('final').map(({ replica }) => replica));
@@ -16,7 +16,7 @@ function checkFinals({ acknowledged, of }: CheckedHistory): Found[] {
     const own = finals.get(elicitationId) ?? [];
     const add = (message: string, invariant: Found['invariant'] = 'I1') =>
       found.push({ invariant, elicitationId, message });
-    if (own.length === 0) add('acknowledged, and nobody has looked how it ended');
+    if (own.length === 0) add('acknowledged, but there is no final read');
     else if (new Set(own.map(({ replica }) => replica)).size < replicas.size)
       add('not read at every replica in the end');
     if (own.some(({ http }) => http === 404)) add('acknowledged, and gone in the end');
@@ -31,7 +31,7 @@ function checkFinals({ acknowledged, of }: CheckedHistory): Found[] {
 const viewOf = ({ http, status, outcome }: EntryOf<'final'>) =>
   [status ?? `HTTP ${http}`, outcome ?? ''].join(' ').trim();
 
-/** Whoever is told of an elicitation finds it from then on. */
+/** An acknowledged elicitation is found by every later call of its MCP server. */
 function checkVanished({ acknowledged, calls }: CheckedHistory): Found[] {
   const found: Found[] = [];
   for (const { request, response } of calls) {
@@ -48,7 +48,7 @@ function checkVanished({ acknowledged, calls }: CheckedHistory): Found[] {
   return found;
 }
 
-/** One Idempotency-Key, one elicitation. */
+/** One Idempotency-Key leads to one elicitation. */
 function checkRepeats({ calls }: CheckedHistory): Found[] {
   const answered = calls.filter(
     ({ request, response }) =>
@@ -67,7 +67,7 @@ function checkRepeats({ calls }: CheckedHistory): Found[] {
   });
 }
 
-/** I2: nothing that was seen to have ended is ever seen in another way. */
+/** I2: no observation contradicts an earlier observed end. */
 function checkTerminal({ sightings }: CheckedHistory): Found[] {
   const found: Found[] = [];
   for (const [elicitationId, own] of sightings) {
@@ -79,7 +79,7 @@ function checkTerminal({ sightings }: CheckedHistory): Found[] {
       }
       const contradiction = contradictionOf(end, sighting);
       if (contradiction !== undefined) found.push({ invariant: 'I2', elicitationId, message: contradiction });
-      // Readings carry the outcome; news does not.
+      // Reads carry the outcome; events and webhooks do not.
       if (end.outcome === undefined && isTerminal(sighting.status)) end = sighting;
     }
   }
@@ -87,15 +87,15 @@ function checkTerminal({ sightings }: CheckedHistory): Found[] {
 }
 
 function contradictionOf(end: Sighting, later: Sighting): string | undefined {
-  const told = `${end.status} by ${end.how} at ${end.to}`;
+  const observed = `${end.status} by ${end.how} at ${end.to}`;
   if (isTerminal(later.status)) {
-    if (later.status !== end.status) return `${told}, then ${later.status} by ${later.how} at ${later.to}`;
+    if (later.status !== end.status) return `${observed}, then ${later.status} by ${later.how} at ${later.to}`;
     if (end.outcome !== undefined && later.outcome !== undefined && later.outcome !== end.outcome)
-      return `${told}, then with another outcome by ${later.how}`;
+      return `${observed}, then with another outcome by ${later.how}`;
     return undefined;
   }
-  // News may be late. A reading that began after the end was told must show it.
+  // Events may be late. A read that began after the end was observed must show the end.
   return later.isReading && later.from > end.to
-    ? `${told}, then ${later.status} by ${later.how} at ${later.from}`
+    ? `${observed}, then ${later.status} by ${later.how} at ${later.from}`
     : undefined;
 }

@@ -3,30 +3,30 @@ import type { EntryOf, HistoryEntry } from '../history-entry.ts';
 
 export interface Call {
   readonly request: EntryOf<'request'>;
-  /** Absent while nobody knows what became of it. */
+  /** Absent while the result of the request is unknown. */
   readonly response: EntryOf<'response'> | undefined;
 }
 
-/** An elicitation of which an MCP server was told. */
+/** An elicitation that an MCP server received with a 201. */
 export interface Acknowledged {
   readonly elicitationId: string;
   readonly mcpServerId: string;
   readonly subject: string | undefined;
   readonly kind: string | undefined;
-  /** When that was. */
+  /** Time of the acknowledgement. */
   readonly at: number;
 }
 
-/** Something that showed how an elicitation stood, by whomever and however. */
+/** An observation of an elicitation's status by any party, in any way. */
 export interface Sighting {
   readonly elicitationId: string;
   readonly status: string;
   readonly outcome: string | undefined;
-  /** It stood so at some time between these. */
+  /** The status applied at some time between these two. */
   readonly from: number;
   readonly to: number;
   readonly how: string;
-  /** A read of the truth, not news of it that may be late. */
+  /** A read of the record, as opposed to an event or webhook that may be late. */
   readonly isReading: boolean;
 }
 
@@ -35,7 +35,7 @@ export interface CheckedHistory {
   of<W extends HistoryEntry['what']>(what: W): readonly EntryOf<W>[];
   readonly calls: readonly Call[];
   readonly acknowledged: ReadonlyMap<string, Acknowledged>;
-  /** By elicitation, in the order of their ends. */
+  /** By elicitation, ordered by the end of the observation. */
   readonly sightings: ReadonlyMap<string, readonly Sighting[]>;
 }
 
@@ -73,15 +73,15 @@ function sightingsIn(calls: readonly Call[], of: CheckedHistory['of']): Readonly
   for (const { request, response } of calls) {
     if (response?.status === undefined) continue;
     const elicitationId = response.elicitationId ?? request.elicitationId;
-    // The repeat of an issue answers what the first one answered, however old that is by now.
+    // A repeated issue returns the first response, however old that is.
     if (elicitationId === undefined || request.op === 'issue') continue;
     const { status, outcome } = response;
     const how = `${request.op} at ${request.to}`;
     all.push({ elicitationId, status, outcome, from: request.at, to: response.at, how, isReading: true });
   }
-  for (const told of [...of('event'), ...of('delivery')]) {
-    const { elicitationId, status, at } = told;
-    const how = told.what === 'event' ? `event ${told.position}` : `delivery ${told.eventId}`;
+  for (const announcement of [...of('event'), ...of('delivery')]) {
+    const { elicitationId, status, at } = announcement;
+    const how = announcement.what === 'event' ? `event ${announcement.position}` : `delivery ${announcement.eventId}`;
     all.push({ elicitationId, status, outcome: undefined, from: 0, to: at, how, isReading: false });
   }
   for (const { elicitationId, status, outcome, at, replica } of of('final'))

@@ -1,7 +1,7 @@
-import type { Found } from '../checker.ts';
 import type { CheckedHistory } from './indexed.ts';
+import type { Found } from './violation.ts';
 
-/** I4: whatever may happen once has happened once. */
+/** I4: single-use operations happened once. */
 export function checkOnceOnly({ of }: CheckedHistory): Found[] {
   const found: Found[] = [];
   const once = (what: string, entries: readonly { elicitationId: string; value: string }[]) => {

@@ -26,7 +26,7 @@ export const completeAsks = [
   { kind: 'form', form: { ...deliveryForm, secretFields: ['name'] } },
 ] as const;
 
-/** Whether a damaged request is valid by the contract: a replaced text, number or list may be another valid request. */
+/** Returns whether a damaged request is valid by the contract: a replaced string, number or list may make another valid request. */
 export function isValidAsk(json: string): boolean {
   try {
     return issueElicitationSchema.safeParse(JSON.parse(json)).success;

@@ -5,7 +5,7 @@ import { jsonFaults } from './json-faults.ts';
 
 type Damage = fc.Arbitrary<(draft: Draft) => Draft>;
 
-/** Names of query parameters and form fields of all routes, and some of nobody's. */
+/** Names of query parameters and form fields of all routes, and some unknown ones. */
 const names = [
   ...['wait', 'kind', 'status', 'after', 'issuer', 'subject', 'provider', 'name', 'e', 'to', 'idp', 'switch', 'fresh'],
   ...['ticket', 'code', 'state', 'iss', 'error', 'error_description', 'response', 'session_state', 'id_token'],
@@ -31,7 +31,7 @@ const headerNames = [
 const pairName = fc.oneof({ weight: 3, arbitrary: fc.constantFrom(...names) }, { weight: 1, arbitrary: oddInUrl });
 const pair: fc.Arbitrary<Pair> = fc.tuple(pairName, oddInUrl);
 
-/** One pair replaced, left out, doubled, renamed, or one more. */
+/** Replaces, removes, duplicates, renames or adds one pair. */
 function damagedPairs(pairs: readonly Pair[], at: number, how: number, [name, value]: Pair): readonly Pair[] {
   const target = pairs.length === 0 ? undefined : pairs[at % pairs.length];
   const replaceBy = (...by: readonly Pair[]) => pairs.flatMap(each => (each === target ? by : [each]));
@@ -63,7 +63,7 @@ const manyInQuery: Damage = fc
   .array(pair, { maxLength: 6 })
   .map(pairs => draft => ({ ...draft, query: [...draft.query, ...pairs] }));
 
-/** A query member with a value that is never valid, among others. */
+/** A query parameter whose value is never valid, among others. */
 export const withInvalidQuery = (name: string, value: string): Damage =>
   fc.array(pair, { maxLength: 6 }).map(pairs => draft => ({
     ...draft,
@@ -124,7 +124,7 @@ const inBody: Damage = fc
     return { ...draft, body: { type: 'text', text: text.toWellFormed() } };
   });
 
-/** Anything at all; a POST may by chance still be one that is taken. */
+/** Arbitrary damage. A POST may still be valid by chance. */
 const odd: Damage = fc.oneof(
   { weight: 4, arbitrary: inBody },
   { weight: 3, arbitrary: inQuery },
@@ -135,7 +135,7 @@ const odd: Damage = fc.oneof(
   { weight: 1, arbitrary: inMethod },
 );
 
-/** An API key that is none, however it looks. */
+/** An invalid API key in any form. */
 const badBearer = fc.oneof(
   oddHeader,
   oddHeader.map(text => `Bearer ${text}`),
@@ -156,7 +156,7 @@ const withoutAuthority: Damage = fc
       ...(n === 0 ? { origin: 'https://evil.example' } : {}),
     },
     cookies: [],
-    // Whatever else is wrong, it is not said to a caller without a valid API key.
+    // Without a valid API key a caller gets 401, whatever else is wrong.
     ...('authorization' in draft.headers ? { answeredBy: 401 } : {}),
   }));
 const withoutItsOnce: Damage = fc.tuple(oddInUrl, pairDamage).map(([value, [at, how, by]]) => draft => ({
@@ -200,8 +200,8 @@ const badMediaType: Damage = fc
   .map(type => draft => ({ ...draft, headers: { ...draft.headers, 'content-type': type } }));
 
 /**
- * Requests made of these by damage. `refused`: none of them may be taken, so that nothing may change. `odd`: they may be,
- * because what was damaged may be valid still.
+ * Damaged variants of these requests. `refused`: the gateway must refuse all of them and change nothing. `odd`: may be accepted,
+ * because the damaged part may still be valid.
  */
 export function damaged(drafts: readonly Draft[], which: 'refused' | 'odd'): fc.Arbitrary<Draft> {
   return fc.oneof(...drafts.map(draft => damagedOne(draft, which)));

@@ -1,23 +1,23 @@
 import type fc from 'fast-check';
 
-/** A request in parts, so that any of them can be damaged on its own. */
+/** A request in parts, each of which can be damaged separately. */
 export interface Draft {
   readonly method: string;
-  /** Of the route, with the parameters filled in and encoded. */
+  /** Path of the route, with its parameters filled in and encoded. */
   readonly path: readonly string[];
   readonly query: readonly Pair[];
   readonly headers: Readonly<Record<string, string | readonly string[]>>;
   readonly cookies: readonly Pair[];
-  /** A GET that takes something which is there once: the query member that names it. */
+  /** The query parameter of a one-time value that this GET consumes. */
   readonly spends?: 'state' | 'ticket';
   readonly body: DraftBody;
   /** Damage that this route must refuse, in addition to what every route refuses. */
   readonly refusedBy?: fc.Arbitrary<(draft: Draft) => Draft>;
-  /** Whether a damaged JSON body is valid by the contract: such a body is no refused input. */
+  /** Whether a damaged JSON body is valid by the contract. Such a body need not be refused. */
   readonly isValidJson?: (json: string) => boolean;
-  /** Without a session it is answered as done, because nothing is left to do. */
+  /** Without a session the response is a success, because there is nothing left to do. */
   readonly isForAnyone?: true;
-  /** The only status that may answer. */
+  /** The only allowed status. */
   readonly answeredBy?: number;
 }
 
@@ -29,7 +29,7 @@ export type DraftBody =
   | { readonly type: 'json'; readonly json: string }
   | { readonly type: 'text'; readonly text: string };
 
-/** As it goes to the gateway. */
+/** Serializes the request as it is sent to the gateway. */
 export interface FuzzInput {
   readonly method: string;
   readonly url: string;

@@ -1,12 +1,12 @@
 import { Redis } from 'ioredis';
 import { readKeys } from '../../support/redis-dump.ts';
 
-/** By key its value and absolute expiry. */
+/** Value and absolute expiry by key. */
 export type Dump = ReadonlyMap<string, { readonly value: string; readonly expiresAt: number }>;
 
 const connections = new Map<string, Redis>();
 
-/** Everything in a small Redis, to be taken often: the connection stays until {@link closeDumps}. */
+/** Returns the content of a small Redis. Fit for frequent calls: the connection stays open until {@link closeDumps}. */
 export async function dumpQuickly(url: string): Promise<Dump> {
   const redis = connections.get(url) ?? new Redis(url);
   connections.set(url, redis);
@@ -20,9 +20,9 @@ export function closeDumps(): void {
 }
 
 /**
- * What of the first is not as it was in the second. Left out is the bookkeeping that any request may do: Idempotency-Keys, rates, quotas,
- * the idle time of a browser session; what goes by itself: leases by which replicas take turns, probes, events on their way from outbox
- * to feed (an event is never without a record that has changed); and what is over because its time is.
+ * Returns the keys of the first dump that are gone or changed in the second. Ignores the bookkeeping of any request: Idempotency-Keys,
+ * rates, quotas, the idle time of a browser session. Also ignores background work: leases, probes, events on their way from outbox to
+ * feed (an event always comes with a changed record), and expired keys.
  */
 export function changesBetween(before: Dump, after: Dump, now: number): string[] {
   const goesByItself = (key: string) => /:(lease|idem|limit|quota|claim|feed|fed):|:(cursor|events|probe)$/.test(key);

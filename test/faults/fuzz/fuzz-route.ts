@@ -3,6 +3,7 @@ import { Agent, type ClientRequest, type IncomingMessage, request } from 'node:h
 import { performance } from 'node:perf_hooks';
 import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
+import { definedOnly } from '@postern/elicitation';
 import fc from 'fast-check';
 import { INJECTED_HEADER, MARKUP } from '../../support/hostile-values.ts';
 import type { RegisteredRoute } from '../../support/registered-routes.ts';
@@ -16,32 +17,31 @@ import { startTurnMeter } from './turn-meter.ts';
 export interface FuzzResult {
   readonly inputs: number;
   readonly seconds: number;
-  /** Answers by status. */
+  /** Number of responses by status. */
   readonly statuses: ReadonlyMap<number, number>;
-  /** Of one input among those that are sent at once, in milliseconds. */
+  /** Time per input in a concurrent batch, in milliseconds. */
   readonly p99Ms: number;
   readonly slowestMs: number;
 }
 
-/** Requests under way at once. */
+/** Concurrent requests. */
 const AT_ONCE = 32;
 const agent = new Agent({ keepAlive: true, maxSockets: AT_ONCE });
-/** Inputs between two looks at Redis. */
+/** Inputs between two dumps of Redis. */
 const BATCH = 2_000;
-/** Every so many inputs one goes over a socket, as long as its body is no larger than this. */
+/** Every nth input goes over a socket, up to this body size. */
 const OVER_WIRE_EVERY = 20;
 const OVER_WIRE_BYTES = 65_536;
-/** Processor time that no input may take in one turn of the event loop, in which nobody else is served. */
+/** Maximum processor time of one input in one turn of the event loop, which blocks all other requests. */
 const TURN_MS = 20;
-/** Garbage collection and code that is compiled for the first time can fall into a turn, but not into so many in a row. */
+/** Garbage collection and just-in-time compilation can fall into a turn, but not into so many in a row. */
 const MEASUREMENTS = 8;
-/** A busy machine may make Redis too slow for one answer; an input that is always answered so is a fault. */
+/** A busy machine may make Redis too slow for one response. An input that always gets this response is a fault. */
 const REPEATS = 5;
 
 /**
- * Sends so many inputs to one route, made by damage from valid requests. Each answer must be a proper one, and what was refused
- * must have changed nothing.
- * @throws with the input and the seed, which repeats it
+ * Sends damaged requests to one route. Each response must be valid by the contract, and a refused request must change nothing.
+ * @throws with the input and the seed that repeats it
  */
 export async function fuzzRoute(
   world: FuzzWorld,
@@ -65,15 +65,15 @@ export async function fuzzRoute(
     const { isTaken, suspects } = await sendAll(world, requests, { statuses, times, seed: batchSeed });
     const changed = changesBetween(before, await dumpQuickly(url), Date.now());
     const describe = () => `${route.method} ${route.path}, seed ${batchSeed}`;
-    if (which === 'refused' && isTaken) throw new Error(`something was taken that must be refused: ${describe()}`);
+    if (which === 'refused' && isTaken) throw new Error(`accepted an input that must be refused: ${describe()}`);
     if (changed.length > 0 && (which === 'refused' || !isTaken || isSafe(route)))
-      throw new Error(`refused, and changed ${changed.slice(0, 5).join(', ')}: ${describe()}`);
+      throw new Error(`must change nothing, but changed ${changed.slice(0, 5).join(', ')}: ${describe()}`);
     for (const input of suspects) await assertShortTurns(world, input, batchSeed);
     sent += count;
   }
   const after = await dumpQuickly(world.redis.url);
   const lost = [...world.bystander].filter(([key, { value }]) => after.get(key)?.value !== value);
-  if (lost.length > 0) throw new Error(`somebody else lost ${lost.map(([key]) => key).join(', ')}`);
+  if (lost.length > 0) throw new Error(`keys of another user changed: ${lost.map(([key]) => key).join(', ')}`);
   times.sort((a, b) => a - b);
   return {
     inputs: sent,
@@ -84,7 +84,7 @@ export async function fuzzRoute(
   };
 }
 
-/** What a busy machine has refused is asked for again. */
+/** Repeats requests that a busy machine has refused. */
 async function refreshPatiently(world: FuzzWorld): Promise<void> {
   for (let repeats = REPEATS; ; repeats -= 1) {
     try {
@@ -97,7 +97,7 @@ async function refreshPatiently(world: FuzzWorld): Promise<void> {
   }
 }
 
-/** GET and HEAD change nothing, but where they take what is there once. */
+/** GET and HEAD change nothing unless they consume a one-time value. */
 function isSafe({ method, path }: RegisteredRoute): boolean {
   return (method === 'GET' || method === 'HEAD') && !/callback|\/login\/continue/.test(path);
 }
@@ -105,9 +105,9 @@ function isSafe({ method, path }: RegisteredRoute): boolean {
 const isApi = ({ path }: RegisteredRoute): boolean => path.startsWith('/v1/');
 
 interface Sent {
-  /** Something that can change anything was answered as done. */
+  /** A request that can change something succeeded. */
   readonly isTaken: boolean;
-  /** Under way during a turn of the event loop that took too long. */
+  /** In flight during a turn of the event loop that took too long. */
   readonly suspects: ReadonlySet<FuzzInput>;
 }
 
@@ -138,7 +138,7 @@ async function sendAll(
   return { isTaken, suspects };
 }
 
-/** @throws when the input alone takes too long in one turn, every time */
+/** @throws if the input alone makes every turn too long */
 async function assertShortTurns(world: FuzzWorld, input: FuzzInput, seed: number): Promise<void> {
   const turns: number[] = [];
   using meter = startTurnMeter();
@@ -158,31 +158,31 @@ interface Answer {
   readonly body: string;
 }
 
-/** Through everything but the sockets, which takes a third of the time. */
+/** Injects the request without a socket, which takes a third of the time. */
 async function inject({ gateway, publicUrl }: FuzzWorld, input: FuzzInput): Promise<Answer> {
   const answer = await gateway.app.inject({
     method: input.method as 'GET',
     url: input.url,
     headers: { host: new URL(publicUrl).host, ...input.headers },
-    ...(input.body === undefined ? {} : { payload: input.body }),
+    ...definedOnly({ payload: input.body }),
     payloadAsStream: true,
   });
   const { statusCode, headers } = answer;
-  // A stream that was opened has no end.
+  // A stream that was opened does not end.
   if (headers['content-type'] !== 'text/event-stream')
     return { statusCode, headers, body: await text(answer.stream()) };
   answer.stream().destroy();
   return { statusCode, headers, body: '' };
 }
 
-/** Through a socket. `undefined`: Node's client does not send such a request. */
+/** Sends the request over a socket. `undefined`: Node's client cannot send it. */
 async function sendOverWire(
   { gateway, publicUrl }: FuzzWorld,
   { method, url, headers, body }: FuzzInput,
 ): Promise<Answer | undefined> {
   const { hostname, port } = new URL(gateway.address);
   const { host } = new URL(publicUrl);
-  // Node's client frames no body of a GET or DELETE by itself.
+  // Node's client does not frame the body of a GET or DELETE by itself.
   const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) };
   let outgoing: ClientRequest;
   try {
@@ -229,10 +229,10 @@ async function sendOne(world: FuzzWorld, input: FuzzInput, p: Sending, repeats =
   return answer.statusCode;
 }
 
-/** A stack trace, a path of ours, or the words of an error that was not meant for anybody. */
+/** A stack trace, a path of the repository, or an internal error message. */
 const INNER = /\n\s+at |node:internal|\.ts:\d+|ReplyError|TypeError|\/node_modules\//;
 
-/** What is wrong with an answer, whatever was asked. */
+/** Describes what is wrong with a response, regardless of the request. */
 function faultOf(
   status: number,
   headers: Readonly<Record<string, unknown>>,
@@ -243,7 +243,7 @@ function faultOf(
   const type = String(headers['content-type'] ?? '');
   if (type.startsWith('text/html') && body.includes(MARKUP)) return 'repeats markup';
   if (INJECTED_HEADER in headers) return 'splits the answer';
-  if (INNER.test(body) && !type.includes('javascript')) return 'shows its inside';
+  if (INNER.test(body) && !type.includes('javascript')) return 'exposes internals';
   if (status >= 400 && body !== '' && !/^(application\/problem\+json|text\/html); charset=utf-8$/.test(type))
     return `refuses as ${type}`;
   const { location } = headers;
@@ -251,7 +251,7 @@ function faultOf(
   return undefined;
 }
 
-/** To a path of ours, or to somebody on this machine, where all are that this gateway was configured with. */
+/** A redirect to our own origin or to this machine, where all configured parties are. */
 function leadsHome(location: string, publicUrl: string): boolean {
   const url = URL.parse(location, publicUrl);
   return url !== null && ['localhost', '127.0.0.1'].includes(url.hostname) && url.protocol === 'http:';

@@ -5,18 +5,18 @@ import { closeDumps } from './dump.ts';
 import { fuzzRoute } from './fuzz-route.ts';
 import { startFuzzWorld } from './fuzz-world.ts';
 
-/** Per route. A million in the long run. A HEAD is answered by the handler of its GET, and gets a tenth. */
+/** Inputs per route. The long run has a million in total. HEAD shares the handler of GET and gets a tenth. */
 const INPUTS = Number(process.env['FUZZ_INPUTS'] ?? (isShortRun ? 200 : 5_000));
 function inputsOf({ method, path }: RegisteredRoute): number {
   if (method === 'HEAD') return Math.ceil(INPUTS / 10);
-  // A body for each kind.
+  // One body for each kind.
   return isShortRun && method === 'POST' && path === '/v1/elicitations' ? 5 * INPUTS : INPUTS;
 }
-/** The same inputs in every run, unless others are wanted. A failure prints the seed that repeats it. */
+/** Fixed by default, so that every run has the same inputs. A failure prints the seed that repeats it. */
 const SEED = Number(process.env['FUZZ_SEED'] ?? 1);
 const TIMEOUT_MS = Math.max(120_000, INPUTS * 10);
 
-/** Defines the tests of a share of the routes. Each share is a file, because files run in parallel. */
+/** Defines the tests of some of the routes. Each group is a file, because files run in parallel. */
 export async function fuzzRoutes(isOurs: (route: RegisteredRoute) => boolean): Promise<() => void> {
   const world = await startFuzzWorld();
   const routes = registeredRoutes(world.gateway.app).filter(isOurs);
@@ -50,5 +50,5 @@ export async function fuzzRoutes(isOurs: (route: RegisteredRoute) => boolean): P
   };
 }
 
-/** What machines call; everything else is for browsers. */
+/** Routes that machines call; all others are for browsers. */
 export const isForMachines = ({ path }: RegisteredRoute) => !/^\/(e|me|login|logout|callback)(\/|$)/.test(path);

@@ -11,37 +11,37 @@ import { type Dump, dumpQuickly } from './dump.ts';
 
 type Ask = Parameters<World['api']['issue']>[0];
 
-/** A gateway with everything configured that has routes, and somebody for whom everything is open. */
+/** A gateway with every optional route configured, and a user with records of every kind. */
 export interface FuzzWorld extends PayingWorld {
   readonly gateway: Gateway;
-  /** What valid requests are made of. Renewed by `refresh` when fuzzing has used something up. */
+  /** Records that valid requests refer to. `refresh` renews those that fuzzing has used up. */
   readonly standing: Standing;
   refresh(): Promise<void>;
-  /** Keys of somebody about whom no request ever is: whatever happens to others, they stay. */
+  /** Keys of a user without any request. They must not change. */
   readonly bystander: Dump;
 }
 
 export interface Standing {
   person: RawBrowser;
-  /** Open asks of the person, by kind, for `tracker`. */
+  /** Open elicitations of the person, by kind, for `tracker`. */
   readonly asks: Map<Ask['kind'], { readonly elicitationId: string; readonly body: Ask }>;
-  /** An ask that has ended: reading it waits for nothing. */
+  /** An ended elicitation: a waiting read returns at once. */
   ended: string;
   connectionId: string;
   credentialId: string;
   /** A passkey of the person at `/me`. */
   passkey: { readonly raw: RawBrowser; readonly name: string; readonly elicitationId: string };
-  /** An authorization that waits for the code to be entered elsewhere, begun in the person's browser. */
+  /** An authorization that waits for its device code, started in the person's browser. */
   device: string;
-  /** An ask of the MCP server `app`, and what its application would say. */
+  /** An elicitation of the MCP server `app`, and the browser that its application would verify. */
   readonly external: { readonly elicitationId: string; readonly verificationId: string; readonly raw: RawBrowser };
-  /** What a provider would send back with, in the person's browser. */
+  /** The `state` that a provider would return, in the person's browser. */
   callbackState: string;
-  /** What the identity provider would send back with, and the cookies of that browser. */
+  /** The `state` that the identity provider would return, and the browser with its cookies. */
   signIn: { readonly raw: RawBrowser; readonly state: string };
 }
 
-/** Longer than any run, so that nothing expires between two looks at Redis. */
+/** Longer than any run, so that no record expires between two dumps. */
 export const DAY_S = 86_400;
 
 export async function startFuzzWorld(): Promise<FuzzWorld> {
@@ -68,12 +68,12 @@ export async function startFuzzWorld(): Promise<FuzzWorld> {
     }),
   );
   const [gateway] = world.gateways;
-  if (gateway === undefined) throw new TypeError('a world without a gateway');
+  if (gateway === undefined) throw new TypeError('the world has no gateway');
 
   const before = await dumpQuickly(world.redis.url);
   await keepBystander(world);
   const after = await dumpQuickly(world.redis.url);
-  // `due`, `open` and `held` are of all whose shard it is: one in 256 has the same as the person of the requests.
+  // `due`, `open` and `held` belong to the whole shard, and one in 256 subjects shares the shard of the person.
   const bystander = new Map(
     [...after].filter(([key]) => !before.has(key) && !/:(lease|bs|cursor|feed|fed|events|due|open|held)\b/.test(key)),
   );
@@ -91,7 +91,7 @@ export async function startFuzzWorld(): Promise<FuzzWorld> {
   };
 }
 
-/** The same provider once more, as one without a redirect. */
+/** The same provider, configured without a redirect. */
 function withPanel(providers: GatewayConfigInput['providers']): GatewayConfigInput['providers'] {
   const panel = { name: 'panel', displayName: 'Panel', flow: 'device' };
   return providers?.flatMap(forge => [forge, Object.assign({}, forge, panel)]);
@@ -125,13 +125,13 @@ async function prepare(world: World, user: string): Promise<Standing> {
     signIn: { raw: world.raw(), state: '' },
   };
   await refresh(world, user, standing);
-  // Accepted without damage, so that each refusal is about the damage.
+  // Accepted without damage, so each refusal is caused by the damage.
   const subject = { issuer: world.identityProvider.issuer, subject: world.subject() };
   for (const ask of completeAsks) await openFor(world, { ...ask, subject, ttlSeconds: DAY_S } as Ask);
   return standing;
 }
 
-/** @throws when it is not open */
+/** @throws if the elicitation is not open */
 async function openFor(world: World, body: Ask): Promise<string> {
   const { status, body: issued } = await world.api.issue(body);
   if (status > 201 || !['pending', 'active'].includes(issued.status))
@@ -139,7 +139,7 @@ async function openFor(world: World, body: Ask): Promise<string> {
   return issued.elicitationId;
 }
 
-/** An ask under a name or title that nobody has used. */
+/** A request under an unused name or title. */
 function unheardOf(kind: keyof typeof askOfEach): object {
   const name = crypto.randomUUID().slice(0, 8);
   switch (kind) {
@@ -154,7 +154,7 @@ function unheardOf(kind: keyof typeof askOfEach): object {
   }
 }
 
-/** Whatever was used up is there again. */
+/** Replaces used-up records. */
 async function refresh(world: World, user: string, standing: Standing): Promise<void> {
   const isOpen = async (elicitationId: string) =>
     ['pending', 'active'].includes((await world.api.read(elicitationId)).body.status);
@@ -165,7 +165,7 @@ async function refresh(world: World, user: string, standing: Standing): Promise<
   for (const kind of askedKinds) {
     const known = standing.asks.get(kind);
     if (known !== undefined && (await isOpen(known.elicitationId))) continue;
-    // What is asked again in other words meets no answer that was given before.
+    // A new text, so that the request does not match an earlier elicitation.
     const body = { ...unheardOf(kind), subject: { issuer, subject: user }, ttlSeconds: DAY_S } as Ask;
     const elicitationId = await openFor(world, body);
     standing.asks.set(kind, { elicitationId, body });
@@ -225,5 +225,5 @@ async function openExternally(world: World): Promise<Standing['external']> {
 }
 
 function raise(): never {
-  throw new TypeError('nothing prepared');
+  throw new TypeError('the world is not prepared');
 }

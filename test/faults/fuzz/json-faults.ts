@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { brokenJson, MARKUP, oddJson, oddText, unwrittenJson } from '../../support/hostile-values.ts';
 
-/** JSON with exactly one thing wrong. */
+/** JSON with exactly one defect. */
 export interface JsonFaults {
-  /** Cannot be valid under a schema that takes no unknown members; values of another type may be where the schema has a choice. */
+  /** Cannot be valid under a schema without unknown members. A value of another type may be valid where the schema has alternatives. */
   readonly refused: fc.Arbitrary<string>;
-  /** Any member replaced by anything: now and then by something that is valid too. */
+  /** Any member replaced by any value, which may be valid by chance. */
   readonly odd: fc.Arbitrary<string>;
 }
 
@@ -15,13 +15,13 @@ const badTexts = ['', '\0', 'a\u202eb', '\ud800', 'a\nb', '\u{e0041}', 'x'.repea
 );
 const badNumbers = [-1, 1.5, 2 ** 53, 1e308, -(2 ** 31)].map(number => JSON.stringify(number));
 const unknownNames = ['unknown member', '__proto__', 'constructor', 'toString', 'kind ', '', '\0', MARKUP];
-/** Bodies that count as none. */
+/** Bodies that count as absent. */
 const isEmpty = (json: string) => ['', 'null', '{}'].includes(json.trim());
 const HOLE = 'hole-for-something-else';
 const broken = fc.constantFrom(...brokenJson);
 const known = new Map<string, JsonFaults>();
 
-/** Every place is cut out once; what is put there later costs nothing but the joining of texts. */
+/** Cuts out every place once, so that each variant only joins strings. */
 export function jsonFaults(json: string, isValid: (json: string) => boolean = () => false): JsonFaults {
   const made = known.get(json) ?? makeFaults(json, isValid);
   if (known.size > 200) known.clear();
@@ -43,9 +43,9 @@ function makeFaults(json: string, isValid: (json: string) => boolean): JsonFault
       : [fc.tuple(fc.constantFrom(...holes), arbitrary).map(([{ before, after }, value]) => before + value + after)];
   const mistyped = fc
     .tuple(fc.constantFrom(...everyHole), oddJson)
-    // A value of the same type may be valid; an object or a list is checked by its own members.
+    // A value of the same type may be valid. Objects and lists are covered by their own members.
     .filter(([{ type }, value]) => typeOfJson(value) !== type)
-    // A list of one without its member is an empty list, which is valid JSON.
+    // A list without its only member is an empty list, which is valid JSON.
     .filter(([{ before, after }, value]) => value.trim() !== '' || !(before.endsWith('[') && after.startsWith(']')))
     .map(([{ before, after }, value]) => before + value + after);
   const ofType = (type: JsonType) => leaves.filter(hole => hole.type === type);
@@ -106,7 +106,7 @@ function typeOfJson(json: string): JsonType {
   return types[first] ?? (/[-0-9]/.test(first) ? 'number' : 'none');
 }
 
-/** Every place in a value, the whole of it and its objects and lists included. */
+/** Paths of all values in a value, including itself and its objects and lists. */
 function* pathsOf(value: unknown, at: Path = []): Generator<readonly [Path, JsonType]> {
   yield [at, typeOfJson(JSON.stringify(value))];
   if (typeof value === 'object' && value !== null)
@@ -120,7 +120,7 @@ function withHole(value: unknown, [name, ...rest]: Path): unknown {
   return Object.fromEntries(members.map(([key, child]) => [key, key === name ? withHole(child, rest) : child]));
 }
 
-/** Whether what stands there stands inside a string. */
+/** Returns whether this position is inside a string. */
 function isInText(json: string, at: number): boolean {
   const quotes = json.slice(0, at).match(/(?<!\\)"/g)?.length ?? 0;
   return quotes % 2 === 1;

@@ -9,7 +9,7 @@ import { withHeader, withInvalidQuery } from './damage.ts';
 import { type Draft, type DraftBody, encodePairs } from './draft.ts';
 import { DAY_S, type FuzzWorld } from './fuzz-world.ts';
 
-/** What a route is asked with when nothing is wrong, as far as somebody has said so here. */
+/** Valid input of a route, as far as it is described here. */
 type Part = Partial<Omit<Draft, 'method' | 'path' | 'answeredBy'>> & {
   /** Path parameters in their order. */
   readonly params?: readonly string[];
@@ -19,8 +19,8 @@ const bearer = (mcpServerId = 'tracker') => ({ authorization: `Bearer ${keyOf(mc
 const jsonBody = (value: unknown): DraftBody => ({ type: 'json', json: JSON.stringify(value) });
 
 /**
- * Valid requests for a route, with what stands open now. A route that nobody has described here is asked with parameters,
- * credentials and cookies that are valid elsewhere, so that a new one is fuzzed from its first day.
+ * Returns valid requests for a route that refer to existing records. A route without a description here gets parameters, credentials
+ * and cookies that are valid elsewhere, so every new route is fuzzed from its first day.
  */
 export async function draftsFor(route: RegisteredRoute, world: FuzzWorld): Promise<readonly Draft[]> {
   const described = await (
@@ -42,7 +42,7 @@ const asBrowser = ({ publicUrl }: FuzzWorld, raw: RawBrowser) => ({
   cookies: cookiesOf(raw),
 });
 
-/** The forms of the pages that ask, as their person would send them. */
+/** The decision forms of the pages, as their user would submit them. */
 async function forms(world: FuzzWorld): Promise<Part[]> {
   const { person, asks } = world.standing;
   const typed: Record<string, Record<string, string>> = {
@@ -60,7 +60,7 @@ async function forms(world: FuzzWorld): Promise<Part[]> {
   );
 }
 
-/** A form with nothing but its token. */
+/** A form with only its CSRF token. */
 async function plainForm(world: FuzzWorld, raw: RawBrowser, page: string, params: readonly string[]): Promise<Part[]> {
   const token = /name="csrf_token" value="([^"]+)"/.exec((await raw.get(page)).body)?.[1] ?? '';
   return [
@@ -77,7 +77,7 @@ const pages = async (world: FuzzWorld): Promise<Part[]> => {
 const ceremonies = (world: FuzzWorld): Promise<Part[]> =>
   ceremoniesAt(world, `/e/${world.standing.passkey.elicitationId}/passkey`, [world.standing.passkey.elicitationId]);
 
-/** An answer that no device gave, to a ceremony of that page. */
+/** An invented authenticator response to a ceremony of that page. */
 async function ceremoniesAt(world: FuzzWorld, path: string, params: readonly string[]): Promise<Part[]> {
   const { raw } = world.standing.passkey;
   const page = await raw.get(path);
@@ -99,7 +99,7 @@ async function ceremoniesAt(world: FuzzWorld, path: string, params: readonly str
   ];
 }
 
-/** An event that Stripe has not signed, at any address of ours. */
+/** A Stripe event with an invalid signature, for any of our addresses. */
 const unsigned = fc
   .tuple(
     fc.oneof(oddText, oddJson),
@@ -122,7 +122,7 @@ const unsigned = fc
       }),
   );
 
-/** Positions in the stream of events that were never given out. */
+/** Stream positions that were never assigned. */
 const badPosition = fc.oneof(
   oddHeader.map(text => `x${text}`),
   fc.tuple(fc.maxSafeNat(), fc.maxSafeNat()).map(([time, count]) => `${time}-${count}x`),
@@ -131,7 +131,7 @@ const badPosition = fc.oneof(
 
 function signedByStripe({ stripe, standing }: FuzzWorld): Part[] {
   const metadata = { elicitationId: standing.ended };
-  // Not one that names a Checkout Session: of those the processor is asked, and told to come again where it cannot answer.
+  // No Checkout Session id: the gateway would ask the processor and return 503 if it cannot respond.
   const objects = [{ object: 'charge', id: 'ch_1', metadata }, null, ['x'], 'x'.repeat(1000)];
   return objects.flatMap(object =>
     ['checkout.session.completed', 'checkout.session.expired', '__proto__'].map(type => {
@@ -152,7 +152,7 @@ const describedParts: Readonly<Record<string, (world: FuzzWorld) => Promise<read
     completeAsks.map(ask => ({
       headers: bearer(),
       body: jsonBody({ ...ask, subject: standing.asks.get('form')?.body.subject, ttlSeconds: DAY_S }),
-      // No damage to this one makes another valid request.
+      // No damage to this request makes another valid one.
       ...(ask.kind === 'authorization' ? {} : { isValidJson: isValidAsk }),
     })),
   'GET /v1/elicitations/:elicitationId': ({ standing }) => [
@@ -175,7 +175,7 @@ const describedParts: Readonly<Record<string, (world: FuzzWorld) => Promise<read
       headers: bearer('app'),
       body: jsonBody({
         verificationId: standing.external.verificationId,
-        subject: { issuer: identityProvider.issuer, subject: 'nobody' },
+        subject: { issuer: identityProvider.issuer, subject: 'unknown' },
         authTime: 1,
       }),
     },

@@ -1,4 +1,4 @@
-/** Watches how much processor time of this thread each turn of the event loop takes. */
+/** Measures the processor time of this thread in each turn of the event loop. */
 export interface TurnMeter extends Disposable {
   /** Longest turn since the last reset, in milliseconds. */
   readonly longestMs: number;

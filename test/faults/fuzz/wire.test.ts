@@ -21,10 +21,10 @@ const chunked = '5\r\nhello\r\n0\r\n\r\n';
 const issue = (...headers: string[]) =>
   lines('POST /v1/elicitations HTTP/1.1', 'Host: x', authorization, 'Content-Type: application/json', ...headers);
 
-/** Two requests to whom it may concern: whoever reads the second one has been smuggled something. */
+/** A second request behind the first one. A response to it proves request smuggling. */
 const smuggled = lines('GET /livez HTTP/1.1', 'Host: smuggled');
 
-/** What is on the wire, and the statuses that may come back; none is a connection that is simply closed. */
+/** Bytes to send, and the allowed statuses. A connection closed without a response is not allowed. */
 const bytes: Readonly<Record<string, readonly [text: string, ...statuses: number[]]>> = {
   'Content-Length beside Transfer-Encoding': [
     `${issue('Content-Length: 4', 'Transfer-Encoding: chunked')}${chunked}${smuggled}`,
@@ -67,19 +67,19 @@ const bytes: Readonly<Record<string, readonly [text: string, ...statuses: number
   'an upgrade': [lines('GET /v1/events HTTP/1.1', 'Host: x', 'Connection: Upgrade, close', 'Upgrade: websocket'), 401],
 };
 
-describe('S44, S46: bytes that no HTTP library would send', () => {
+describe('S44, S46: malformed HTTP on the wire', () => {
   it.each(Object.entries(bytes))('%s', async (_, [text, ...statuses]) => {
     const before = await dumpQuickly(world.redis.url);
     const answer = await sendBytes(address(), text);
     expect(statuses).toContain(answer.status);
-    // What comes after a refusal on the same connection is not read.
+    // The gateway does not read the rest of the connection after a refusal.
     expect(answer.text.match(/HTTP\/1\.1 \d/g)?.length ?? 0).toBeLessThanOrEqual(1);
     expect(answer.text).not.toMatch(/\n\s+at |node:internal|\.ts:\d/);
     expect(changesBetween(before, await dumpQuickly(world.redis.url), Date.now())).toEqual([]);
     expect(world.log()).not.toContain('http.surprise');
   });
 
-  it('whoever leaves in the middle of a body is no surprise', async () => {
+  it('a client abort in the middle of a body is not logged as a surprise', async () => {
     const form = lines(
       'POST /logout HTTP/1.1',
       'Host: x',
@@ -93,26 +93,29 @@ describe('S44, S46: bytes that no HTTP library would send', () => {
       socket.end(text);
       await once(socket.resume(), 'close');
     }
-    // Answered after those that have left.
+    // The gateway responds to this request after it has handled the aborted ones.
     expect((await fetch(`${address()}/livez`)).status).toBe(200);
     expect(world.log()).not.toContain('http.surprise');
   });
 
-  it('slowloris: hundreds that never finish their headers keep nobody else out', async () => {
+  it('slowloris: hundreds of unfinished headers do not block other callers', async () => {
     using slow = openSlowly();
     await slow.opened;
     for (let n = 0; n < 20; n += 1) expect((await fetch(`${address()}/livez`)).status).toBe(200);
   });
 
-  // Node looks for them every 30 seconds (the limits themselves: test/api/limits.test.ts).
-  it.runIf(process.env['FUZZ_SLOWLORIS'] === '1')('slowloris: they are ended', async () => {
-    using slow = openSlowly();
-    await slow.ended;
-    expect((await fetch(`${address()}/livez`)).status).toBe(200);
-  });
+  // Node checks every 30 seconds (the limits themselves: test/api/limits.test.ts).
+  it.runIf(process.env['FUZZ_SLOWLORIS'] === '1')(
+    'slowloris: the gateway ends connections with unfinished headers',
+    async () => {
+      using slow = openSlowly();
+      await slow.ended;
+      expect((await fetch(`${address()}/livez`)).status).toBe(200);
+    },
+  );
 });
 
-/** Connections that send a header each second, and never the last one. */
+/** Opens connections that send a header each second and never the last one. */
 function openSlowly(): Disposable & { readonly opened: Promise<unknown>; readonly ended: Promise<unknown> } {
   const { hostname, port } = new URL(address());
   const sockets = Array.from({ length: 300 }, () => connect(Number(port), hostname));

@@ -1,22 +1,22 @@
 import { type HttpAnswer, HttpConnection } from '../../bench/support/http-connection.ts';
 
 export interface FloodOptions<R extends { readonly text: string }> {
-  /** Of the gateway, on this machine. */
+  /** Address of the gateway, on this machine. */
   readonly address: string;
-  /** Each sends its next request as soon as the last one is answered, whatever the answer was. */
+  /** Each connection sends its next request right after the previous response, whatever its status. */
   readonly connections: number;
-  /** The next request, as text and with what the asker wants to know of it; undefined when there is to be none any more. */
+  /** Returns the next request, as text and with what `onAnswer` needs; undefined at the end. */
   readonly next: () => R | undefined;
   readonly onAnswer: (answer: HttpAnswer, tookMs: number, request: R) => void;
 }
 
 export interface Flooded {
   readonly answers: number;
-  /** Connections that were lost, and opened again. */
+  /** Connections that were lost and reopened. */
   readonly lost: number;
 }
 
-/** Callers who neither wait nor care. Resolves when there is no next request. */
+/** Sends requests without pauses, over several connections. Resolves when there is no next request. */
 export async function flood<R extends { readonly text: string }>(options: FloodOptions<R>): Promise<Flooded> {
   const { address, connections, next, onAnswer } = options;
   const port = Number(new URL(address).port);
@@ -45,7 +45,7 @@ export async function flood<R extends { readonly text: string }>(options: FloodO
   return { answers, lost };
 }
 
-/** The value below which this share of all values lies. */
+/** Returns the value below which this share of all values lies. */
 export function percentile(values: readonly number[], share: number): number {
   const sorted = values.toSorted((one, other) => one - other);
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;

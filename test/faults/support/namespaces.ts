@@ -4,43 +4,43 @@ import { networkInterfaces } from 'node:os';
 import { promisify } from 'node:util';
 
 /**
- * Machines of a network of its own on this machine: each a network namespace with one interface, all on one bridge, which has a
- * namespace too. This process stands beside them with a private address. Only links and neighbour tables are touched, so a kernel
- * without netfilter and without netem will do. Needs root and iproute2.
+ * A network of virtual machines on this machine: each is a network namespace with one interface, and all share one bridge in another
+ * namespace. This process is attached with a private address. Only links and neighbour tables are used, so the kernel needs neither
+ * netfilter nor netem. Needs root and iproute2.
  */
 export interface Network extends AsyncDisposable {
-  /** This process, as the machines see it. */
+  /** Address of this process, as the machines see it. */
   readonly host: Place;
   addMachine(): Promise<Machine>;
   /**
-   * Nothing passes between the two any more and nobody is told: packets go to a hardware address that nobody has. Connections
-   * stay open on both sides, as behind a broken switch.
+   * Silently drops all packets between the two: they go to a hardware address that does not exist. Connections stay open on both sides,
+   * as behind a broken switch.
    */
   cut(one: Place, other: Place): Promise<void>;
   heal(one: Place, other: Place): Promise<void>;
 }
 
-/** Where packets come from and go to. */
+/** A sender or receiver of packets. */
 export interface Place {
   readonly address: string;
-  /** In front of an `ip` command about this place. */
+  /** Prefix of an `ip` command about this place. */
   readonly scope: readonly string[];
   readonly device: string;
 }
 
 export interface Machine extends Place {
-  /** In front of a command line that is to run there. Whoever runs it ends it before the network is disposed of. */
+  /** Prefix of a command line to run there. The caller ends the command before it disposes of the network. */
   readonly launcher: readonly [string, ...string[]];
 }
 
 const PREFIX = 'pst';
 const MOST_MACHINES = 24;
-/** Locally administered, and on no interface. */
-const NOBODY = '02:00:00:00:de:ad';
+/** A locally administered address that no interface has. */
+const ABSENT_MAC = '02:00:00:00:de:ad';
 const run = promisify(execFile);
 const ip = async (...args: readonly string[]) => (await run('ip', [...args], { timeout: 10_000 })).stdout;
 
-/** Why namespaces cannot be made here, in words for people; undefined where they can. Tries it. */
+/** Tries to make a namespace. Describes why it cannot; undefined if it can. */
 export async function whyNoNamespaces(): Promise<string | undefined> {
   try {
     await using network = await startNetwork();
@@ -57,7 +57,7 @@ export async function whyNoNamespaces(): Promise<string | undefined> {
 
 export async function startNetwork(): Promise<Network> {
   removeAbandoned();
-  // The process id tells whose it is when it has been left behind; the rest keeps two networks of one process apart.
+  // The process id identifies the owner of a left-over network; the rest distinguishes two networks of one process.
   const id = `${PREFIX}${process.pid}x${randomBytes(2).toString('hex')}`;
   const device = `${PREFIX}${randomBytes(5).toString('hex')}`;
   const bridge = `${id}-switch`;
@@ -125,14 +125,14 @@ export async function startNetwork(): Promise<Network> {
 }
 
 async function lose(from: Place, to: Place): Promise<void> {
-  await ip(...from.scope, 'neigh', 'replace', to.address, 'lladdr', NOBODY, 'dev', from.device, 'nud', 'permanent');
+  await ip(...from.scope, 'neigh', 'replace', to.address, 'lladdr', ABSENT_MAC, 'dev', from.device, 'nud', 'permanent');
 }
 
 async function find(from: Place, to: Place): Promise<void> {
   await ip(...from.scope, 'neigh', 'del', to.address, 'dev', from.device);
 }
 
-/** A private /24 that no interface here has an address in. */
+/** Returns a private /24 without an address on any interface here. */
 function freeSubnet(): { host: string; nth(n: number): string } {
   const used = Object.values(networkInterfaces()).flatMap(addresses => (addresses ?? []).map(({ address }) => address));
   for (let attempt = 0; attempt < 100; attempt += 1) {
@@ -142,7 +142,7 @@ function freeSubnet(): { host: string; nth(n: number): string } {
   throw new Error('no private address is free');
 }
 
-/** What a process that was killed has left behind: its namespaces, with the programs that run in them. */
+/** Removes the namespaces of killed processes, with the programs that run in them. */
 function removeAbandoned(): void {
   const listed = spawnSync('ip', ['netns', 'list'], { encoding: 'utf8' }).stdout ?? '';
   for (const [, namespace = '', maker] of listed.matchAll(new RegExp(`^(${PREFIX}(\\d+)x[0-9a-f]{4}-\\S+)`, 'gm'))) {
@@ -152,11 +152,11 @@ function removeAbandoned(): void {
       try {
         process.kill(Number(pid), 'SIGKILL');
       } catch (error) {
-        // It may have ended by itself.
+        // The process may have exited by itself.
         if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
       }
     }
-    // Interfaces go with the namespace of their peer.
+    // Interfaces are deleted with the namespace of their peer.
     spawnSync('ip', ['netns', 'del', namespace], { stdio: 'ignore' });
   }
 }

@@ -9,12 +9,12 @@ import {
 import { type Machine, type Network, startNetwork } from './namespaces.ts';
 import { until } from './until.ts';
 
-/** Redis servers that each have a machine of their own. */
+/** Redis servers on separate virtual machines. */
 export interface RedisNetwork extends AsyncDisposable {
   readonly network: Network;
-  /** @throws TypeError for one that is not of this network */
+  /** @throws TypeError for a server of another network */
   machineOf(server: RedisServer): Machine;
-  /** Nothing passes between a server and each of the others. */
+  /** Cuts all connections between a server and each of the others. */
   cut(server: RedisServer, others: readonly RedisServer[]): Promise<void>;
   heal(server: RedisServer, others: readonly RedisServer[]): Promise<void>;
 }
@@ -25,15 +25,15 @@ export interface SentinelNetwork extends RedisNetwork {
 
 export interface ClusterNetwork extends RedisNetwork {
   readonly redis: RedisCluster;
-  /** Resolves when a former replica leads in the place of this master and calls the cluster sound. */
+  /** Resolves when a former replica has replaced this master and reports a healthy cluster. */
   untilTakenOver(master: RedisServer): Promise<void>;
-  /** Resolves when every master has a connected replica and every node calls the cluster whole. */
+  /** Resolves when every master has a connected replica and every node reports a healthy cluster. */
   untilWhole(): Promise<void>;
 }
 
 /**
- * Replicas that are noticed to be gone within seconds, and that catch up from the backlog; nothing of it makes a fail-over
- * more likely than it is elsewhere, only quicker.
+ * Replicas whose loss is noticed within seconds, and that catch up from the backlog. These settings make a fail-over faster, not more
+ * likely.
  */
 const QUICK: readonly string[] = [
   ...['--protected-mode', 'no', '--repl-ping-replica-period', '1', '--repl-timeout', '10'],
@@ -108,7 +108,7 @@ function placeOf(machine: Machine | undefined): RedisPlace | undefined {
 function links(network: Network, machines: readonly Machine[]): Omit<RedisNetwork, keyof AsyncDisposable> {
   const machineOf = ({ host }: RedisServer) => {
     const machine = machines.find(({ address }) => address === host);
-    if (machine === undefined) throw new TypeError('not a server of this network');
+    if (machine === undefined) throw new TypeError('the server is not in this network');
     return machine;
   };
   return {

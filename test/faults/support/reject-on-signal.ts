@@ -1,4 +1,4 @@
-/** Loaded into a gateway with `--import`: on SIGUSR2 something fails that nobody handles, with a secret in every place of the error. */
+/** Loaded into a gateway with `--import`: SIGUSR2 causes an unhandled error with a secret in each of its members. */
 process.on('SIGUSR2', () => {
   const secret = process.env['SURPRISE_SECRET'] ?? '';
   const error = Object.assign(new Error(`surprise ${secret}`, { cause: { secret } }), { secret, code: 'ERR_SURPRISE' });

@@ -2,9 +2,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { HANG_MS } from '../hang.ts';
 
 /**
- * Looks again and again until it holds; a look that throws counts as no.
- * @returns how long it took, in ms
- * @throws after `withinMs`, with what was waited for
+ * Polls until the check holds. A check that throws counts as failed.
+ * @returns the duration, in ms
+ * @throws after `withinMs`, naming the condition
  */
 export async function until(
   what: string,

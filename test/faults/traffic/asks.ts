@@ -7,14 +7,14 @@ import type { FaultRun } from '../scenario.ts';
 export const trafficKinds = ['confirmation', 'authorization', 'credential', 'form', 'payment'] as const;
 export type TrafficKind = (typeof trafficKinds)[number];
 
-/** What is asked in one flow, and what a person types who agrees. */
+/** The request of one flow, and the input of an approving user. */
 export interface Ask {
   readonly body: IssueElicitationInput;
-  /** By the name of the field. */
+  /** Values by field name. */
   readonly typed: Readonly<Record<string, string>>;
 }
 
-/** No two flows ask the same, except for an authorization, where the same ask meets the same connection. */
+/** All flows have different requests, except authorizations, where an equal request returns the same connection. */
 export function askOf(
   run: FaultRun,
   world: FaultWorld,

@@ -13,12 +13,12 @@ export interface ApiAnswer {
   readonly retryAfterMs: number | undefined;
 }
 
-/** An MCP server that calls the API, repeats what may be repeated, and writes down what it saw. */
+/** An MCP server that calls the API, retries safe requests and records what it sees. */
 export interface Caller {
   readonly mcpServerId: string;
-  /** Once, at an address. Undefined: there was no answer. */
+  /** Sends one request to an address. Undefined: there was no response. */
   call(operation: Call, to: string): Promise<ApiAnswer | undefined>;
-  /** Until there is an answer that more patience would not change. Undefined: given up. */
+  /** Retries until a response is final. Undefined: gave up. */
   insist(operation: Call, random: SeededRandom): Promise<ApiAnswer | undefined>;
   issue(ask: IssueElicitationInput, facts: IssueFacts, random: SeededRandom): Promise<ElicitationBody | undefined>;
   read(elicitationId: string, random: SeededRandom, waitSeconds?: number): Promise<ElicitationBody | undefined>;
@@ -40,7 +40,7 @@ export interface Call {
   readonly kind?: string;
   readonly subject?: string;
   readonly timeoutMs?: number;
-  /** The answer holds a secret that is the caller's own. */
+  /** The response contains a secret that this caller may have. */
   readonly isSecret?: boolean;
 }
 
@@ -48,7 +48,7 @@ export interface CallerOptions {
   readonly mcpServerId: string;
   readonly addresses: () => readonly string[];
   readonly timeoutMs: number;
-  /** Longest pause before a repeat; who is told to come later than that gives up. */
+  /** Maximum pause before a retry. The caller gives up on a longer Retry-After. */
   readonly patienceMs: number;
   readonly attempts: number;
 }
@@ -58,7 +58,7 @@ const UNANSWERED = new Set([429, 502, 503, 504]);
 export function createCaller({ history }: Pick<FaultRun, 'history'>, options: CallerOptions): Caller {
   const { mcpServerId, addresses, patienceMs } = options;
   const who = `mcp:${mcpServerId}`;
-  // Its own connections: one that is full of waits must not hold up the others.
+  // Separate connections: one with many waiting reads must not delay other requests.
   const agent = new Agent({ keepAlive: true });
 
   async function call(operation: Call, to: string): Promise<ApiAnswer | undefined> {
@@ -126,8 +126,7 @@ export function createCaller({ history }: Pick<FaultRun, 'history'>, options: Ca
   async function insist(operation: Call, random: SeededRandom): Promise<ApiAnswer | undefined> {
     for (let attempt = 1; attempt <= options.attempts; attempt += 1) {
       const answer = await call(operation, random.pick(addresses()));
-      const isInFlight = answer?.http === 409 && answer.body['code'] === 'idempotency_in_flight';
-      if (answer !== undefined && !UNANSWERED.has(answer.http) && !isInFlight) return answer;
+      if (answer !== undefined && !UNANSWERED.has(answer.http)) return answer;
       const wanted = answer?.retryAfterMs ?? Math.min(50 * 2 ** (attempt - 1), 1000) + random.below(50);
       if (wanted > patienceMs) return undefined;
       await delay(wanted);
@@ -162,7 +161,7 @@ export function createCaller({ history }: Pick<FaultRun, 'history'>, options: Ca
   };
 }
 
-/** What a body says that may be written down. */
+/** The members of a body that may be recorded. */
 export function factsOf(body: Record<string, unknown>) {
   const text = (name: string) => (typeof body[name] === 'string' ? body[name] : undefined);
   const { outcome } = body;
@@ -185,7 +184,7 @@ export function defined<T extends Record<string, string | undefined>>(
   };
 }
 
-/** Of a fault of the network. */
+/** Code of a network error. */
 export function codeOf(error: unknown): string {
   if (error instanceof SyntaxError) return 'NO_JSON';
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : 'NO_ANSWER';

@@ -17,23 +17,23 @@ export interface FlowParts {
   readonly passerBy: Person;
   readonly kind: TrafficKind;
   readonly name: string;
-  /** Of asks that are left to end by time. */
+  /** Lifetime of elicitations that are left to expire. */
   readonly ttlSeconds: number;
   readonly shares: FlowShares;
 }
 
-/** How often what happens; the rest agrees. */
+/** Probability of each behaviour; all other users accept. */
 export interface FlowShares {
   readonly decline: number;
-  /** Looks at the page, or does not even do that, and is not seen again. */
+  /** Opens the page at most, then leaves. */
   readonly walkAway: number;
   readonly doubleClick: number;
   readonly reload: number;
-  /** The MCP server waits for the end, instead of asking for it afterwards. */
+  /** The MCP server uses a waiting read instead of reading afterwards. */
   readonly wait: number;
-  /** Somebody else opens the link, and another MCP server reads. */
+  /** Another person opens the link, and another MCP server reads. */
   readonly intrude: number;
-  /** A connection that was made is given up at once, so that the next ask needs the person again. */
+  /** Disconnects at once, so that the next request needs the user again. */
   readonly disconnect: number;
 }
 
@@ -55,7 +55,7 @@ export interface FlowEnd {
 const terminal: ReadonlySet<string> = new Set(terminalStatuses);
 const TRIES = 8;
 
-/** One elicitation from its issue to its end, as people and programs go about it. */
+/** One elicitation from issue to end, with users and callers. */
 export async function runFlow(parts: FlowParts): Promise<FlowEnd> {
   const { run, world, caller, person, kind, name, shares } = parts;
   const random = run.random.fork(name);
@@ -68,7 +68,7 @@ export async function runFlow(parts: FlowParts): Promise<FlowEnd> {
   if (issued === undefined) return { elicitationId: undefined, status: undefined };
   const { elicitationId } = issued;
   if (terminal.has(issued.status)) {
-    // Served without anybody being asked. Some give it up, so that the next one is asked again.
+    // An existing connection is returned. Some users disconnect it, so that the next request needs them again.
     if (issued.outcome?.kind === 'authorization' && random.chance(shares.disconnect))
       await disconnect(caller, issued.outcome.connectionId, random);
     return { elicitationId, status: issued.status };
@@ -88,7 +88,7 @@ export async function runFlow(parts: FlowParts): Promise<FlowEnd> {
   return { elicitationId, status };
 }
 
-/** Until the page says that there is nothing left to decide, or patience is at its end. */
+/** Repeats until the page has no decision left or the retries are used up. */
 async function decide(
   { person, kind, shares }: FlowParts,
   elicitationId: string,
@@ -113,7 +113,7 @@ async function decide(
   }
 }
 
-/** What may be had once is had, and asked for again in the ways in which that happens. */
+/** Redeems single-use results, and retries in all ways in which callers do. */
 async function take(
   { run, world, caller, person, kind, shares }: FlowParts,
   elicitationId: string,
@@ -142,13 +142,13 @@ async function take(
     return;
   }
   const key = digestOf([run.seed, elicitationId]);
-  // Two workers of one MCP server, which do not know of each other.
+  // Two workers of one MCP server, unknown to each other.
   const keys = random.chance(0.1) ? [key, `${key}-other`] : [key];
   await Promise.all(keys.map(each => redeem({ run, caller }, elicitationId, each, ask, random.fork(each))));
 }
 
-/** @throws when what was typed is not what is handed out. */
-export async function redeem(
+/** @throws if the returned value differs from the typed one */
+async function redeem(
   { run, caller }: Pick<FlowParts, 'run' | 'caller'>,
   elicitationId: string,
   idempotencyKey: string,
@@ -165,7 +165,7 @@ export async function redeem(
   const given = values ?? content ?? {};
   for (const name of ['api_key', 'name'])
     if (typed[name] !== undefined && given[name] !== typed[name])
-      throw new Error(`another value than was typed: ${elicitationId}`);
+      throw new Error(`the value differs from the typed one: ${elicitationId}`);
   run.history.record({ who: `mcp:${caller.mcpServerId}`, what: 'effect', elicitationId, effect: idempotencyKey });
 }
 
@@ -204,7 +204,7 @@ export async function cancel(caller: Caller, elicitationId: string, random: Seed
   return caller.insist({ op: 'cancel', method: 'POST', path, elicitationId }, random);
 }
 
-/** Whoever has the link or the id without being meant learns nothing: the checker looks at what they were answered. */
+/** Tries the link and the id as another party. The checker verifies from the responses that it learns nothing. */
 async function intrude({ stranger, passerBy }: FlowParts, elicitationId: string, random: SeededRandom): Promise<void> {
   await stranger.read(elicitationId, random);
   const seen = await passerBy.look(elicitationId, random);

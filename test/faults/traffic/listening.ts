@@ -2,9 +2,9 @@ import { type LastingListener, listenLastingly } from '../../support/lasting-lis
 import { keyOf } from '../../support/world.ts';
 import type { FaultRun } from '../scenario.ts';
 
-/** What an MCP server has heard that listens for as long as the run lasts, at any of the gateways. */
+/** Events that an MCP server has received, listening at any of the gateways for the whole run. */
 export interface Listening extends LastingListener {
-  /** Elicitations of which an end was heard, with how. */
+  /** Terminal status by elicitation, from events. */
   readonly ends: ReadonlyMap<string, string>;
 }
 

@@ -12,7 +12,7 @@ import type { SeededRandom } from '../random.ts';
 import type { FaultRun } from '../scenario.ts';
 import { codeOf, defined } from './caller.ts';
 
-/** What a page is, to whoever looks at it. */
+/** State of a page, from the view of its reader. */
 export type Page =
   | 'sign_in'
   | 'ask'
@@ -23,17 +23,17 @@ export type Page =
   | 'expired'
   | 'failed'
   | 'refused'
-  | 'trouble';
+  | 'unavailable';
 
-/** Somebody with a browser who reloads when nothing comes. */
+/** A user with a browser who reloads when a page does not arrive. */
 export interface Person {
   readonly sub: string;
-  /** The page of an elicitation, signed in for it. Undefined: it could not be had, however often it was reloaded. */
+  /** Returns the page of an elicitation, after signing in for it. Undefined: not reachable despite reloads. */
   look(elicitationId: string, random: SeededRandom): Promise<SeenPage | undefined>;
-  /** Without signing in, and without any patience. */
+  /** Opens the page without a sign-in and without a retry. */
   glance(elicitationId: string): Promise<SeenPage | undefined>;
   press(p: Press): Promise<RawAnswer | undefined>;
-  /** From the page that asks to the provider and back, deciding there. */
+  /** Goes from the decision page to the provider and back, and decides there. */
   authorize(elicitationId: string, form: Record<string, string>, p: Authorizing): Promise<void>;
 }
 
@@ -110,12 +110,12 @@ export function createPerson({ history, random }: FaultRun, options: PersonOptio
     for (const name of ['code', 'state']) history.secret(name, callback.searchParams.get(name) ?? '');
   }
 
-  /** Tries again until it is a page that means something. */
+  /** Retries until the page has a meaningful state. */
   async function look(elicitationId: string, own: SeededRandom): Promise<SeenPage | undefined> {
     for (let attempt = 1; attempt <= reloads; attempt += 1) {
       const seen = await open(elicitationId);
       if (seen?.page === 'sign_in') await signIn(elicitationId);
-      else if (seen !== undefined && seen.page !== 'trouble') return seen;
+      else if (seen !== undefined && seen.page !== 'unavailable') return seen;
       else await delay(Math.min(25 * 2 ** attempt, 500) + own.below(25));
     }
     return undefined;
@@ -137,7 +137,7 @@ export function createPerson({ history, random }: FaultRun, options: PersonOptio
       if (leaving === undefined || !leaving.answer.body.includes('class="button accent"')) return;
       const callback = await browser.decideAtProvider(destinationIn(leaving.answer), sub, { decision });
       keepSecret(callback);
-      // The browser shows an error page; its person reloads.
+      // The browser shows an error page; its user reloads.
       for (let attempt = 1; attempt <= reloads; attempt += 1) {
         const seen = await noted('callback', elicitationId, () => browser.get(callback));
         if (seen !== undefined && seen.answer.status < 500) return;
@@ -156,7 +156,7 @@ const headings: readonly (readonly [Page, string])[] = [
 
 function pageOf(answer: RawAnswer): Page {
   const { status, body } = answer;
-  if (status >= 500 || status === 429) return 'trouble';
+  if (status >= 500 || status === 429) return 'unavailable';
   if (status === 401 || body.includes('href="/login?')) return body.includes('/accept"') ? 'ask' : 'sign_in';
   if (status >= 400) return 'refused';
   if (body.includes('/accept"')) return 'ask';
@@ -164,12 +164,12 @@ function pageOf(answer: RawAnswer): Page {
   return headings.find(([, heading]) => body.includes(heading))?.[0] ?? 'underway';
 }
 
-/** How the elicitation stands, as far as the page says so for good: that a request has ended is shown before it is written down. */
+/** Status of the elicitation, as far as the page says it definitively. A page may show an end before it is recorded. */
 function statusShown(page: Page): string | undefined {
   return page === 'completed' || page === 'declined' || page === 'cancelled' || page === 'failed' ? page : undefined;
 }
 
-/** What the buttons of a page send; undefined when it offers none. */
+/** Returns the form data of the buttons of a page; undefined without buttons. */
 export function formsIn({
   answer,
   page,

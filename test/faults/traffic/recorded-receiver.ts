@@ -1,10 +1,10 @@
 import { startWebhookReceiver, type WebhookReceiver } from '../../support/webhook-receiver.ts';
 import type { FaultRun } from '../scenario.ts';
 
-/** The webhook receiver of an MCP server, which has bad moments and writes down what it was told. */
+/** The webhook receiver of an MCP server, which fails at times and records what it received. */
 export async function startRecordedReceiver(
   { history, random }: Pick<FaultRun, 'history' | 'random'>,
-  { mcpServerId, trouble }: { readonly mcpServerId: string; readonly trouble: number },
+  { mcpServerId, failureRate }: { readonly mcpServerId: string; readonly failureRate: number },
 ): Promise<WebhookReceiver> {
   const own = random.fork(`receiver of ${mcpServerId}`);
   const seen = new Set<string>();
@@ -14,7 +14,7 @@ export async function startRecordedReceiver(
     const latest = count > known ? receiver.received.at(-1) : undefined;
     known = count;
     if (latest === undefined) {
-      // Not signed as it should be, or more than the contract says.
+      // Invalid signature, or members outside the contract.
       history.record({
         who: 'harness',
         what: 'leak',
@@ -25,12 +25,12 @@ export async function startRecordedReceiver(
     }
     const { eventId, elicitationId, kind, status } = latest.payload.data;
     history.scan(`webhook of ${mcpServerId}`, latest.body);
-    // The second attempt would come minutes later.
-    const answered = !seen.has(eventId) && own.chance(trouble) ? 500 : 204;
+    // The next attempt would be minutes later.
+    const answered = !seen.has(eventId) && own.chance(failureRate) ? 500 : 204;
     seen.add(eventId);
-    // By whom it was received, whatever it says.
-    const told = { mcpServerId, eventId: latest.id, elicitationId, kind, status };
-    history.record({ who: `receiver:${mcpServerId}`, what: 'delivery', answered, ...told });
+    // Recorded under the receiver, whatever the payload says.
+    const announcement = { mcpServerId, eventId: latest.id, elicitationId, kind, status };
+    history.record({ who: `receiver:${mcpServerId}`, what: 'delivery', answered, ...announcement });
     return answered;
   });
   return receiver;

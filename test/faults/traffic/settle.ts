@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { definedOnly } from '@postern/elicitation';
 import { indexed, isTerminal } from '../checks/indexed.ts';
 import type { FaultWorld } from '../fault-world.ts';
 import { HANG_MS } from '../hang.ts';
@@ -9,11 +10,11 @@ import { cancel, takeToken } from './flow.ts';
 import type { Listening } from './listening.ts';
 
 export interface SettleOptions {
-  /** Default: those of the traffic. */
+  /** Default: the gateways of the traffic. */
   readonly replicas?: () => readonly string[];
-  /** How long the gateways may take to be ready again. Default: until they hang. */
+  /** Maximum time until the gateways are ready. Default: the limit for hangs. */
   readonly readyMs?: number;
-  /** Which end by time alone is waited for instead of being brought about. Default false. */
+  /** Waits for open elicitations to expire instead of ending them. Default false. */
   readonly untilExpired?: boolean;
 }
 
@@ -27,7 +28,7 @@ interface Parts {
 const LOOK_MS = 50;
 const AT_ONCE = 12;
 
-/** Brings everything to its end and writes down how it ended. */
+/** Ends every elicitation and records its final status. */
 export async function settleHistory(run: FaultRun, parts: Parts, options: SettleOptions): Promise<void> {
   const replicas = (options.replicas ?? parts.addresses)();
   const random = run.random.fork('settling');
@@ -47,7 +48,7 @@ export async function settleHistory(run: FaultRun, parts: Parts, options: Settle
   run.measure('announced after settling', performance.now() - began, 'ms');
 }
 
-/** @throws when a gateway does not become ready in time */
+/** @throws if a gateway is not ready in time */
 export async function untilReady(addresses: readonly string[], withinMs: number): Promise<void> {
   const bound = performance.now() + withinMs;
   for (const address of addresses) {
@@ -84,7 +85,7 @@ async function untilEnded(caller: Caller, elicitationId: string, random: SeededR
     if (isTerminal((await caller.read(elicitationId, random, 5))?.status)) return;
 }
 
-/** @returns how each ended */
+/** @returns the terminal status of each elicitation */
 async function readFinals({ history }: FaultRun, mine: readonly Mine[], replicas: readonly string[]) {
   const ends = new Map<string, { readonly status: string; readonly mcpServerId: string }>();
   await eachOf(mine, async ({ elicitationId, caller }) => {
@@ -95,8 +96,7 @@ async function readFinals({ history }: FaultRun, mine: readonly Mine[], replicas
       const { status, outcome } = answer === undefined ? {} : factsOf(answer.body);
       history.record({
         ...{ who: 'harness', what: 'final', replica, mcpServerId, elicitationId, http: answer?.http ?? 0 },
-        ...(status === undefined ? {} : { status }),
-        ...(outcome === undefined ? {} : { outcome }),
+        ...definedOnly({ status, outcome }),
       });
       if (isTerminal(status)) ends.set(elicitationId, { status, mcpServerId });
     }
@@ -104,14 +104,14 @@ async function readFinals({ history }: FaultRun, mine: readonly Mine[], replicas
   return ends;
 }
 
-/** What the provider has issued, and whose connections there are. */
+/** Records the tokens that the provider issued, and the owners of all connections. */
 async function takeStock(
   run: FaultRun,
   { world, callers }: Parts,
   { replicas, random }: { readonly replicas: readonly string[]; readonly random: SeededRandom },
 ): Promise<void> {
   const { history } = run;
-  // RFC 6749 section 4.1.2: a code is used once, whatever happened to the gateway that had it.
+  // RFC 6749 section 4.1.2: a code is used once, even if the gateway that had it was killed.
   const codes = world.world.provider.requests('token').flatMap(({ form }) => form['code'] ?? []);
   if (new Set(codes).size < codes.length) throw new Error('a code was sent twice');
   for (const { grantId, accountId: account, exchanges } of world.world.provider.tokens.grants())
@@ -135,7 +135,7 @@ async function takeStock(
           ...(account === undefined ? {} : { account: account.id }),
         })),
       });
-      // Wherever it is asked for, it is of one grant, and of the right person.
+      // At every replica the token belongs to the same grant and to the right person.
       for (const { connectionId } of list)
         for (const replica of replicas) {
           const to = { ...caller, insist: (call: Call) => caller.call(call, replica) };
@@ -144,7 +144,7 @@ async function takeStock(
     });
 }
 
-/** On every channel of whoever asked. */
+/** Returns whether every end was announced on every channel of its MCP server. */
 function isAnnounced(
   { history }: FaultRun,
   { listeners }: Parts,
@@ -163,7 +163,7 @@ function isAnnounced(
   return true;
 }
 
-/** A few at a time. */
+/** Limits the concurrency. */
 async function eachOf<T>(list: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
   const rest = [...list];
   const worker = async () => {

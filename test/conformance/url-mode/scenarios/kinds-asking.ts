@@ -21,9 +21,9 @@ function surveyOf(world: VerbWorld): Promise<readonly SurveyedCall[]> {
   return survey;
 }
 
-const nobody = async () => assert.fail('a page where none was expected');
+const noPage = async () => assert.fail('unexpected page');
 
-/** In what mode a payment, a confirmation, a credential or a form is asked for, and with what in it. */
+/** The mode and the content of the elicitation for a payment, a confirmation, a credential or a form. */
 export const kindsAsking: readonly Scenario[] = [
   {
     id: 'url-mode:kinds:no-secret-in-form-mode',
@@ -92,10 +92,10 @@ export const kindsAsking: readonly Scenario[] = [
           ['decline', 'decline declined'],
           ['cancel', 'cancel cancelled'],
         ] as const) {
-          const played = await player.play('form', { order }, { atPage: nobody, fillForm: () => ({ action }) });
+          const played = await player.play('form', { order }, { atPage: noPage, fillForm: () => ({ action }) });
           assert.equal(played.text, text, way.name);
         }
-        const played = await player.play('form', { order }, { atPage: nobody, fillForm: () => filledDelivery });
+        const played = await player.play('form', { order }, { atPage: noPage, fillForm: () => filledDelivery });
         assert.equal(played.text, 'accept', way.name);
         const [{ what = {} } = {}, ...others] = given.filter(one => one.order === order);
         assert.deepEqual(what['content'], { ...filledDelivery.content, express: false }, way.name);
@@ -121,7 +121,7 @@ export const kindsAsking: readonly Scenario[] = [
         for (const content of misfits) {
           const order = world.order();
           const misfit = { action: 'accept', content } as const;
-          const refused = await player.play('form', { order }, { atPage: nobody, fillForm: () => misfit });
+          const refused = await player.play('form', { order }, { atPage: noPage, fillForm: () => misfit });
           assert.equal(refused.text, `error ${code}`, way.name);
           assert.deepEqual(
             refused.reached.map(({ by }) => by),
@@ -133,7 +133,7 @@ export const kindsAsking: readonly Scenario[] = [
           );
           const answers = [misfit, filledDelivery];
           const fillForm = () => answers.shift() ?? filledDelivery;
-          const corrected = await player.play('form', { order: world.order() }, { atPage: nobody, fillForm });
+          const corrected = await player.play('form', { order: world.order() }, { atPage: noPage, fillForm });
           assert.equal(corrected.text, 'accept', way.name);
         }
       }

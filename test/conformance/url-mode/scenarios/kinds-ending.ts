@@ -17,7 +17,7 @@ async function cancel({ api }: VerbWorld, elicitationId: string): Promise<void> 
 
 const statusOf = async ({ api }: VerbWorld, elicitationId: string) => (await api.read(elicitationId)).body.status;
 
-/** How a payment, a confirmation, a credential or a form ends, who is told, and how often it counts. */
+/** How a payment, a confirmation, a credential or a form ends, who gets the outcome, and how often it counts. */
 export const kindsEnding: readonly Scenario[] = [
   {
     id: 'url-mode:kinds:accept-is-consent-only',

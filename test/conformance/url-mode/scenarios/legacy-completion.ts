@@ -12,7 +12,7 @@ async function flush(endpoint: GatedEndpoint, host: LegacyHost, count: number): 
   await host.untilToolsChanged(count);
 }
 
-/** `notifications/elicitation/complete`, and what the call that is made again is told. */
+/** `notifications/elicitation/complete`, and the result of the repeated call. */
 export const legacyCompletion: readonly Scenario[] = [
   {
     id: 'url-mode:legacy:completion-to-initiator-once',

@@ -4,7 +4,7 @@ import { elicitationIdOf } from '../../../support/person-at-gateway.ts';
 import type { Scenario } from '../scenario.ts';
 import { PORTAL, type TerminalStatus } from '../url-mode-world.ts';
 
-/** What the tool is told, by how the elicitation ended. */
+/** The result for the tool, by terminal status. */
 export const endings: Readonly<Record<TerminalStatus, string>> = {
   completed: 'accept alice',
   declined: 'decline declined',

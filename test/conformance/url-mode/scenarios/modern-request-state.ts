@@ -17,7 +17,7 @@ async function ask(world: UrlModeWorld, url: URL): Promise<ModernCall & { reques
 function assertRejected(answer: ModernAnswer, requestState: string): void {
   assert.equal(answer.error?.code, -32602);
   assert.equal(answer.result, undefined);
-  // Why it was rejected is nobody's business, and neither is the state.
+  // The response exposes neither the reason of the rejection nor the state.
   assert.deepEqual(answer.error.data, { reason: 'invalid_request_state' });
   assert.ok(!answer.wire.includes(requestState));
 }

@@ -16,7 +16,7 @@ interface Rate {
 }
 
 const LIMITS = { apiMs: 100, notifyMs: 500 };
-/** The number of the catalogue, on a machine that has nothing else to do than the gateway. */
+/** Target of the catalogue, on a machine that runs nothing else. */
 const WANTED = 200;
 const PEOPLE = 48;
 
@@ -24,8 +24,8 @@ const percentile = (values: readonly number[], share: number) =>
   values.toSorted((one, other) => one - other)[Math.floor(values.length * share)] ?? Number.POSITIVE_INFINITY;
 
 /**
- * Complete flows at a steady rate, whether or not those before are over: issue, look at the page, agree, be told by the event
- * stream. The people have signed in before.
+ * Complete flows at a fixed rate, regardless of responses: issue, open the page, accept, receive the event on the stream. The users
+ * have signed in before.
  */
 async function flowsAt(
   run: FaultRun,
@@ -66,13 +66,13 @@ async function flowsAt(
     );
     const seen = issued === undefined ? undefined : await timed(person.look(issued.elicitationId, own));
     const forms = seen === undefined ? undefined : formsIn(seen);
-    if (issued === undefined || forms === undefined) throw new Error('no page that asks');
+    if (issued === undefined || forms === undefined) throw new Error('no page with a decision');
     const { elicitationId } = issued;
     const pressed = await timed(person.press({ op: 'accept', elicitationId, form: forms.accept }));
-    if (pressed?.status !== 303) throw new Error(`agreed, and was answered ${pressed?.status}`);
+    if (pressed?.status !== 303) throw new Error(`accepting was answered with ${pressed?.status}`);
     const done = performance.now();
     while (!ends.has(elicitationId)) {
-      if (performance.now() - done > HANG_MS) throw new Error('nobody was told');
+      if (performance.now() - done > HANG_MS) throw new Error('no event arrived');
       await delay(5);
     }
     notify.push(performance.now() - done);
@@ -108,12 +108,12 @@ async function steadyFlows(run: FaultRun): Promise<void> {
   await world.startGateway('a');
   const traffic = await startTraffic(run, { world, flows: 0, concurrency: 1, timeoutMs: 20_000 });
   issuerOf.set(traffic, world.world.identityProvider.issuer);
-  // Everybody signs in.
+  // Sign in all users first.
   const before = await flowsAt(run, traffic, 10, PEOPLE / 10, 'signing in');
-  if (before.errors > 0) throw new Error(`${before.errors} flows failed before it began`, { cause: before.firstError });
+  if (before.errors > 0) throw new Error(`${before.errors} flows failed during sign-in`, { cause: before.firstError });
 
   if (!run.isLong) {
-    // How fast is a matter of the machine; that nothing is lost is not.
+    // The rate depends on the machine; losses do not.
     const rate = await flowsAt(run, traffic, 10, 3, 'short');
     report(run, rate);
     if (rate.errors > 0) throw new Error(`${rate.errors} flows failed`, { cause: rate.firstError });
@@ -124,7 +124,7 @@ async function steadyFlows(run: FaultRun): Promise<void> {
       if (!holds(tried)) break;
       best = perSecond;
     }
-    // Something is left for whatever else the machine does in a minute.
+    // Leave headroom for other work of the machine during the minute.
     const steady = await flowsAt(run, traffic, Math.max(1, best * 0.8), 60, 'steady');
     run.measure('highest rate tried that held', best, 'flows/s');
     report(run, steady);
@@ -141,5 +141,5 @@ function report(run: FaultRun, rate: Rate): void {
 }
 
 export const flows: readonly Scenario[] = [
-  { item: 'L1', name: 'complete flows at a steady rate, by one process', run: steadyFlows },
+  { item: 'L1', name: 'one process completes flows at a steady rate without errors', run: steadyFlows },
 ];

@@ -8,7 +8,7 @@ import type { FaultRun, Scenario } from '../../scenario.ts';
 interface Size {
   readonly streams: number;
   readonly mcpServers: number;
-  /** Ends of elicitations, over all MCP servers. */
+  /** Ended elicitations per second, over all MCP servers. */
   readonly perSecond: number;
   readonly seconds: number;
 }
@@ -16,15 +16,15 @@ interface Size {
 const SHORT: Size = { streams: 500, mcpServers: 10, perSecond: 20, seconds: 3 };
 const LONG: Size = { streams: 10_000, mcpServers: 100, perSecond: 100, seconds: 20 };
 /**
- * At length. A bare server of `node:http` takes some 165 MiB for so many answers that do not end (test/bench, group `waiters`): less than
- * that is not to be had, and much more is not to be.
+ * For the long form. A bare `node:http` server takes about 165 MiB for as many open responses (test/bench, group `waiters`), so the
+ * limit cannot be lower, and need not be much higher.
  */
 const MOST_MIB = 190;
 const LATEST_MS = 1_000;
 const PLENTY = 1_000_000;
 const OPENED_AT_ONCE = 50;
 
-/** Listeners of many MCP servers at one process, each of which must hear its own events once, and nothing else. */
+/** Listeners of many MCP servers at one process. Each must receive every event of its MCP server once, and no other event. */
 async function manyStreams(run: FaultRun, size: Size): Promise<void> {
   const ids = Array.from({ length: size.mcpServers }, (_, n) => `server-${n}`);
   const limits = { requestsPerMinute: PLENTY, elicitationsPerSubject: PLENTY, eventStreams: size.streams };
@@ -40,7 +40,7 @@ async function manyStreams(run: FaultRun, size: Size): Promise<void> {
     Number(/^VmRSS:\s+(\d+) kB/m.exec(await readFile(`/proc/${gateway.pid}/status`, 'utf8'))?.[1]) / 1024;
   const apis = ids.map(id => createApi(gateway.address, keyOf(id)));
   for (const api of apis) await api.call('GET', '/v1/elicitations/none');
-  /** A part of all of them at a time. */
+  /** Opens the streams in batches. */
   async function open(count: number): Promise<{ readonly stream: EventListener; readonly of: number }[]> {
     const opened: { readonly stream: EventListener; readonly of: number }[] = [];
     for (let at = 0; at < count; at += OPENED_AT_ONCE)
@@ -50,7 +50,7 @@ async function manyStreams(run: FaultRun, size: Size): Promise<void> {
             const of = (at + n) % ids.length;
             const stream = await listen(gateway.address, { apiKey: keyOf(ids[of] ?? '') });
             run.stack.use(stream);
-            if (stream.status !== 200) throw new Error(`a stream was answered ${stream.status}`);
+            if (stream.status !== 200) throw new Error(`a stream was answered with ${stream.status}`);
             return { stream, of };
           }),
         )),
@@ -58,7 +58,7 @@ async function manyStreams(run: FaultRun, size: Size): Promise<void> {
     return opened;
   }
 
-  // What the first ones make a process take, it keeps.
+  // Warm up first: memory that the first streams claim is kept.
   for (const { stream } of await open(size.streams / 10)) stream.drop();
   const before = await memory();
   const streams = await open(size.streams);
@@ -96,7 +96,8 @@ async function manyStreams(run: FaultRun, size: Size): Promise<void> {
     const heardEnds = () => stream.heard.filter(({ type }) => type === 'elicitation.cancelled');
     await stream.until(() => heardEnds().length >= expected.length);
     const heard = heardEnds().map(({ data }) => data['elicitationId'] ?? '');
-    if (heard.toSorted().join() !== expected.toSorted().join()) throw new Error('a stream heard something else');
+    if (heard.toSorted().join() !== expected.toSorted().join())
+      throw new Error('a stream received other events than expected');
     for (const [nth, { type, data }] of stream.heard.entries()) {
       const askedAt = ended.get(data['elicitationId'] ?? '')?.askedAt;
       const at = stream.heardAt[nth];
@@ -110,7 +111,7 @@ async function manyStreams(run: FaultRun, size: Size): Promise<void> {
   run.measure('memory each', (grown * 1024) / size.streams, 'KiB');
   run.measure('events heard', ended.size * (size.streams / size.mcpServers), '');
   const lastAsked = Math.max(...[...ended.values()].map(({ askedAt }) => askedAt));
-  run.measure('all heard after the last', heardLast - lastAsked, 'ms');
+  run.measure('all received after the last', heardLast - lastAsked, 'ms');
   const p99 = took.sort((one, other) => one - other)[Math.floor(took.length * 0.99)] ?? Number.POSITIVE_INFINITY;
   run.measure('p99 from the request that ends it to a stream', p99, 'ms');
   if (!run.isLong) return;
@@ -119,10 +120,10 @@ async function manyStreams(run: FaultRun, size: Size): Promise<void> {
 }
 
 export const streams: readonly Scenario[] = [
-  { item: 'L2', name: '500 streams at one process, 20 ends per second', run: run => manyStreams(run, SHORT) },
+  { item: 'L2', name: '500 streams at one process, 20 completions per second', run: run => manyStreams(run, SHORT) },
   {
     item: 'L2',
-    name: '10,000 streams at one process, 100 ends per second',
+    name: '10,000 streams at one process, 100 completions per second',
     length: 'long',
     timeoutMs: 900_000,
     run: run => manyStreams(run, LONG),

@@ -7,35 +7,35 @@ import { flood, percentile } from '../../support/flood.ts';
 import { until } from '../../support/until.ts';
 import { startTraffic } from '../../traffic.ts';
 
-/** So few that a handful of connections is ten times as much. */
+/** So low that a few connections exceed it tenfold. */
 const IN_FLIGHT = 24;
 const CONNECTIONS = 240;
 const STALL_MS = 500;
 const RECOVERED_MS = 10_000;
 
-/** Persons that the flood asks for. Who is asked for again has an open ask already, and is answered with that one. */
+/** Subjects of the flood. A repeated request of a subject returns the open elicitation. */
 const PERSONS = 400;
 
 interface Tally {
-  /** What was acknowledged for whom. */
+  /** Acknowledged elicitation by subject. */
   readonly issued: Map<string, string>;
   acknowledged: number;
   shed: number;
 }
 
-/** @returns the id, where it is a new one */
+/** @returns the id of a new elicitation, else undefined */
 function tallied(tally: Tally, subject: string, answer: HttpAnswer): string | undefined {
   const body = JSON.parse(answer.body) as { elicitationId?: string; code?: string };
   if (answer.status === 201 || answer.status === 200) {
     tally.acknowledged += 1;
     const known = tally.issued.get(subject);
     if (body.elicitationId === undefined || (known !== undefined && known !== body.elicitationId))
-      throw new Error(`${known} was issued, and then ${body.elicitationId} for the same ask`);
+      throw new Error(`${known} was issued, and then ${body.elicitationId} for the same request`);
     tally.issued.set(subject, body.elicitationId);
     return known === undefined ? body.elicitationId : undefined;
   }
   const { code = '' } = body;
-  if (answer.status !== 503 && answer.status !== 429) throw new Error(`answered ${answer.status} ${code}`);
+  if (answer.status !== 503 && answer.status !== 429) throw new Error(`answered with ${answer.status} ${code}`);
   const seconds = Number(headerOf(answer, 'retry-after'));
   if (!Number.isSafeInteger(seconds) || seconds < 1) throw new Error(`${answer.status} ${code} without Retry-After`);
   tally.shed += 1;
@@ -108,7 +108,7 @@ async function run(run: FaultRun): Promise<void> {
     while (performance.now() < endsAt) {
       const answer = await fetch(`${gateway.address}/livez`);
       await answer.body?.cancel();
-      if (answer.status !== 200) throw new Error(`alive and busy, and /livez says ${answer.status}`);
+      if (answer.status !== 200) throw new Error(`the live gateway answered /livez with ${answer.status}`);
       alive += 1;
       await delay(100);
     }
@@ -122,32 +122,34 @@ async function run(run: FaultRun): Promise<void> {
     return answers.every(({ status }) => status === 200);
   });
   if (tally.shed === 0 || tally.acknowledged === 0)
-    throw new Error(`no overload: ${tally.acknowledged} issued, ${tally.shed} turned away`);
-  if (alive === 0) throw new Error('nobody looked whether it was alive');
+    throw new Error(`no overload: ${tally.acknowledged} issued, ${tally.shed} refused`);
+  if (alive === 0) throw new Error('no /livez request was answered');
   await expectKept(tally, api);
   await traffic.settle();
-  if ((await gauge(metricsAddress, 'postern_requests_in_flight')) !== 0) throw new Error('places are still taken');
+  if ((await gauge(metricsAddress, 'postern_requests_in_flight')) !== 0)
+    throw new Error('requests are still counted as in flight');
   run.measure('answered', tally.acknowledged, '');
-  run.measure('turned away', tally.shed, '');
+  run.measure('refused', tally.shed, '');
   run.measure('connections lost', lost, '');
   run.measure('admitted, p99', percentile(admitted, 0.99), 'ms');
-  run.measure('turned away, p99', percentile(turnedAway, 0.99), 'ms');
+  run.measure('refused, p99', percentile(turnedAway, 0.99), 'ms');
   run.measure('longest stall', stallMs, 'ms');
   run.measure('recovered after', recoveredMs, 'ms');
   if (run.isLong && stallMs > STALL_MS) throw new Error(`a stall of ${stallMs} ms`);
   if (run.isLong && recoveredMs > RECOVERED_MS) throw new Error(`recovered after ${recoveredMs} ms`);
 }
 
-/** What was acknowledged in the storm is there, and is what was asked. */
+/** Every acknowledged elicitation exists after the overload. */
 async function expectKept({ issued }: Tally, api: ReturnType<typeof createApi>): Promise<void> {
   for (const elicitationId of issued.values()) {
     const { status, body } = await api.read(elicitationId);
-    if (status !== 200 || body.status !== 'pending') throw new Error(`${elicitationId} was issued, and is ${status}`);
+    if (status !== 200 || body.status !== 'pending')
+      throw new Error(`${elicitationId} was issued, but a read returned ${status}`);
   }
 }
 
 export const overload: Scenario = {
   item: 'L3',
-  name: 'ten times as much as there is room for: 429 or 503 with Retry-After only, and what was let in is kept',
+  name: 'ten times the admitted load: only 429 or 503 with Retry-After, and admitted requests lose nothing',
   run,
 };

@@ -31,14 +31,14 @@ async function run(run: FaultRun): Promise<void> {
     for (let n = 0; n < LEGITIMATE; n += 1) {
       const began = performance.now();
       const { status } = await api.read(elicitationId);
-      // A machine that is slow enough lets Redis be too late; nothing else may come of it.
+      // On a slow machine Redis may respond too late. No other failure is allowed.
       if (status === 503) late += 1;
-      else if (status !== 200) throw new Error(`a read of what there is was answered ${status}`);
+      else if (status !== 200) throw new Error(`a read of an existing elicitation was answered with ${status}`);
       times.push(performance.now() - began);
     }
     return percentile(times, 0.99);
   }
-  // Leases and probes come and go with timers of the process, whoever asks for what.
+  // Timers of the process set leases and probes, independent of requests.
   const keys = async () => new Set((await redis.keys('*')).filter(key => !/:(lease:|probe$)/.test(key)));
 
   const random = run.random.fork('ids');
@@ -64,13 +64,13 @@ async function run(run: FaultRun): Promise<void> {
     });
     if (answers !== count) throw new Error(`${answers} of ${count} were answered`);
     for (const status of statuses.keys())
-      if (status >= 500 && status !== 503) throw new Error(`a page of nothing was answered ${status}`);
+      if (status >= 500 && status !== 503) throw new Error(`a page of an unknown id was answered with ${status}`);
     return statuses;
   };
 
   await floodWith(2_000);
   const quietMs = await legitimate();
-  // What was issued is carried into the feed, and what notes that is written.
+  // The relay moves the issued event into the feed and stores its cursor.
   await untilStill(keys);
   const before = await keys();
   const rssBefore = residentBytes(gateway.pid);
@@ -86,23 +86,24 @@ async function run(run: FaultRun): Promise<void> {
   if (added.length > 0) throw new Error(`${added.length} keys more, such as ${added[0]}`);
   const grownMib = (residentBytes(gateway.pid) - rssBefore) / MIB;
   run.measure('answered', count, '');
-  run.measure('turned away', (first.get(503) ?? 0) + (second.get(503) ?? 0), '');
-  run.measure('reads that came too late', late, '');
+  run.measure('refused', (first.get(503) ?? 0) + (second.get(503) ?? 0), '');
+  run.measure('reads that timed out', late, '');
   run.measure('keys added', added.length, '');
-  // A heap grows until it is as large as the load wants it; what goes on growing is a leak.
+  // The heap grows to the size that the load needs. Growth in the second half is a leak.
   const grownLateMib = (residentBytes(gateway.pid) - rssHalf) / MIB;
   run.measure('resident memory grown by', grownMib, 'MiB');
-  run.measure('of which in the second half', grownLateMib, 'MiB');
-  run.measure('p99 of a read without', quietMs, 'ms');
-  run.measure('p99 of a read meanwhile', busyMs, 'ms');
-  if (run.isLong && grownLateMib > 32) throw new Error(`${grownLateMib} MiB more after half a million more`);
-  if ((await api.read(elicitationId)).body.status !== 'pending') throw new Error('what was there is gone');
+  run.measure('growth in the second half', grownLateMib, 'MiB');
+  run.measure('p99 of a read before', quietMs, 'ms');
+  run.measure('p99 of a read during', busyMs, 'ms');
+  if (run.isLong && grownLateMib > 32)
+    throw new Error(`${grownLateMib} MiB more after the second half of the requests`);
+  if ((await api.read(elicitationId)).body.status !== 'pending') throw new Error('the existing elicitation is gone');
 }
 
 async function untilStill(keys: () => Promise<Set<string>>): Promise<void> {
   let last = await keys();
   let since = performance.now();
-  await until('nothing is written any more', async () => {
+  await until('no further writes', async () => {
     const now = await keys();
     const isSame = now.size === last.size && [...now].every(key => last.has(key));
     if (!isSame) since = performance.now();
@@ -118,7 +119,7 @@ function residentBytes(pid: number | undefined): number {
 
 export const randomIds: Scenario = {
   item: 'L4',
-  name: 'anonymous requests for ids that do not exist: nothing is written, and those that exist are served',
+  name: 'anonymous requests for random ids: nothing is written, and real ids are served',
   timeoutMs: 3_600_000,
   run,
 };

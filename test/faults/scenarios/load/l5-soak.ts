@@ -16,7 +16,7 @@ interface Sample {
   readonly redisMib: number;
 }
 
-/** Bounded traffic, a part of which ends by time, for as long as there is. */
+/** Traffic with bounded concurrency, part of which expires, for as long as the run lasts. */
 async function soak(run: FaultRun): Promise<void> {
   const world = await startFaultWorld(run);
   const gateway = await world.startGateway('a');
@@ -36,10 +36,11 @@ async function soak(run: FaultRun): Promise<void> {
     await delay(length / 40);
   }
   await traffic.settle({ untilExpired: true });
-  // The second half: by then everything that is loaded once is there. In seconds a heap only warms up, which says nothing.
+  // Only the second half: all modules are loaded by then. A run of seconds only warms up the heap, so it has no slope.
   const late = samples.slice(samples.length / 2);
   run.measure('gateway memory', late.at(-1)?.rssMib ?? 0, 'MiB');
-  if (run.isLong) run.measure('its slope', slope(late.map(({ minutes, rssMib }) => [minutes, rssMib])), 'MiB/min');
+  if (run.isLong)
+    run.measure('gateway memory slope', slope(late.map(({ minutes, rssMib }) => [minutes, rssMib])), 'MiB/min');
   run.measure(
     'Redis per flow',
     (((samples.at(-1)?.redisMib ?? 0) - (samples[0]?.redisMib ?? 0)) * 1024) / Math.max(1, traffic.ended),
@@ -53,7 +54,7 @@ async function rssOf(pid: number): Promise<number> {
   return Number(/^VmRSS:\s+(\d+) kB/m.exec(await readFile(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024;
 }
 
-/** Of the line that fits best. */
+/** Slope of the least-squares line. */
 function slope(points: readonly (readonly [number, number])[]): number {
   const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
   const x = mean(points.map(([at]) => at));
@@ -65,7 +66,7 @@ function slope(points: readonly (readonly [number, number])[]): number {
 export const soaks: readonly Scenario[] = [
   {
     item: 'L5',
-    name: 'mixed traffic, part of which ends by time: memory stays, and no key is left behind',
+    name: 'mixed traffic with expiries: memory stays constant, and no key is left over',
     timeoutMs: LONG_MS + 300_000,
     run: soak,
   },

@@ -2,8 +2,8 @@ import { directed } from '../../directed.ts';
 import type { Scenario } from '../../scenario.ts';
 
 export const approvalRaces: readonly Scenario[] = [
-  directed('L6', 'many approve the same elicitation at once, at three gateways', {
+  directed('L6', 'concurrent approvals of one elicitation at three gateways: one counts', {
     file: 'test/replicas/approval-races.all.test.ts',
-    test: 'exactly one counts in every round',
+    test: 'exactly one takes effect in every round',
   }),
 ];

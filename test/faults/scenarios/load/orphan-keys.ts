@@ -1,8 +1,8 @@
 import { Redis } from 'ioredis';
 
 /**
- * Keys that nobody will ever take away, although nothing refers to them any more: names that KEYSPACE.md does not know, keys that should
- * have a lifetime and have none, and entries of indexes whose record is gone.
+ * Keys that will never be deleted although no record refers to them: names that KEYSPACE.md does not list, keys without the required
+ * expiry, and index entries whose record is gone.
  */
 export async function orphanKeys(redisUrl: string, prefix = 'postern'): Promise<readonly string[]> {
   const redis = new Redis(redisUrl);
@@ -19,7 +19,7 @@ export async function orphanKeys(redisUrl: string, prefix = 'postern'): Promise<
   }
 }
 
-/** What stays however long nothing happens: records of people that only people remove, positions, and indexes over live records. */
+/** Keys without an expiry: records that only their users remove, cursors, and indexes over live records. */
 const LASTING = [
   'cn',
   'cns',
@@ -59,12 +59,12 @@ function faultOf(key: string, pttl: number, p: { readonly prefix: string; readon
   const [, tag = '', noun = ''] = /^[^:]+:\{([^}]+)\}:([a-z]+)/.exec(key) ?? [];
   const nouns = tag.startsWith('wh.') ? OF_ENDPOINTS : [...LASTING, ...PASSING];
   if (!key.startsWith(`${p.prefix}:{`) || !nouns.includes(noun)) return [`unknown: ${key}`];
-  // What is charging may have been paid, and has its record until that is known.
+  // A charging elicitation may have been paid, so its record is kept until the result is known.
   if (tag.startsWith('wh.') || !PASSING.includes(noun) || p.charging.has(key)) return [];
   return pttl === -1 ? [`without a lifetime: ${key}`] : [];
 }
 
-/** Keys of the elicitations whose ask is held without an end. */
+/** Keys of the elicitations that are held without expiry. */
 async function chargingIn(redis: Redis, keys: readonly string[]): Promise<Set<string>> {
   const charging = new Set<string>();
   for (const key of keys.filter(name => name.endsWith('}:held')))
@@ -73,7 +73,7 @@ async function chargingIn(redis: Redis, keys: readonly string[]): Promise<Set<st
   return charging;
 }
 
-/** Entries of the indexes that lead nowhere. */
+/** Index entries without a record. */
 async function danglingEntries(redis: Redis, keys: readonly string[]): Promise<string[]> {
   const known = new Set(keys);
   const dangling: string[] = [];
@@ -107,5 +107,5 @@ async function idsIn(redis: Redis, key: string, noun: string): Promise<string[]>
 
 const baseOf = (key: string) => key.slice(0, key.indexOf('}') + 1);
 
-/** Of `el_7fVn3…`, beside what is in its shard: `postern:{7f}:el:Vn3…`. */
+/** Returns the record key of `el_7fVn3…`, which contains its shard: `postern:{7f}:el:Vn3…`. */
 const recordOf = (base: string, id: string) => `${base}:${id.slice(0, 2)}:${id.slice(5)}`;

@@ -7,10 +7,10 @@ import { until } from '../../support/until.ts';
 import { askOf } from '../../traffic/asks.ts';
 import { startTraffic, type Traffic } from '../../traffic.ts';
 
-/** Time enough on a busy machine to see that a gateway says it is stopping, and for every request under way. */
+/** Enough on a busy machine for the gateway to report that it is stopping, and for all in-flight requests. */
 const STOP = { drainSeconds: 4, finishSeconds: 60 };
-/** What callers may be refused with: all of it says that nothing was done, or is repeated under the same name. */
-const RETRYABLE = new Set(['unavailable', 'overloaded', 'rate_limited', 'idempotency_in_flight']);
+/** Allowed refusals: nothing was done, or the request is safe to repeat under the same key. */
+const RETRYABLE = new Set(['unavailable', 'overloaded', 'rate_limited']);
 
 async function readinessOf({ address }: FaultGateway): Promise<number | undefined> {
   return fetch(`${address}/readyz`, { headers: { connection: 'close' } }).then(
@@ -22,7 +22,7 @@ async function readinessOf({ address }: FaultGateway): Promise<number | undefine
   );
 }
 
-/** Somebody who waits at this replica for a person who does not come. */
+/** Starts a waiting read at this replica for a user who does not respond. */
 async function waitAt(run: FaultRun, world: FaultWorld, traffic: Traffic, gateway: FaultGateway) {
   const random = run.random.fork(`waiting at ${gateway.name}`);
   const caller = traffic.caller('tracker');
@@ -30,13 +30,13 @@ async function waitAt(run: FaultRun, world: FaultWorld, traffic: Traffic, gatewa
   const subject = world.people.at(-1) ?? '';
   const { body } = askOf(run, world, { kind: 'confirmation', subject, name, ttlSeconds: 60 });
   const issued = await caller.issue(body, { idempotencyKey: name.replaceAll(' ', '-'), subject }, random);
-  if (issued === undefined) throw new Error('nothing to wait for');
+  if (issued === undefined) throw new Error('the request was not issued');
   const { elicitationId } = issued;
   const path = `/v1/elicitations/${elicitationId}?wait=55`;
   return caller.call({ op: 'read', method: 'GET', path, elicitationId, timeoutMs: 120_000 }, gateway.address);
 }
 
-/** Stops one replica as a supervisor does, while the other goes on. */
+/** Stops one replica as a supervisor does, while the other one keeps serving. */
 async function roll(
   run: FaultRun,
   { world, traffic, stopped, lead }: { world: FaultWorld; traffic: Traffic; stopped: FaultGateway; lead: () => void },
@@ -47,26 +47,26 @@ async function roll(
   run.history.record({ who: 'harness', what: 'fault', fault: 'SIGTERM', target: stopped.name });
   const began = performance.now();
   stopped.signal('SIGTERM');
-  // As a load balancer learns it. What comes meanwhile is served.
+  // The way a load balancer detects it. Requests that arrive meanwhile are served.
   await until(`${stopped.name} says that it is stopping`, async () => (await readinessOf(stopped)) === 503);
   lead();
   await stream.ended;
-  if (stream.retryMs === undefined) throw new Error('the stream ended without a word about when to come back');
+  if (stream.retryMs === undefined) throw new Error('the stream ended without a retry field');
   const answer = await waiting;
   if (answer?.http !== 200 || answer.body['status'] !== 'pending')
-    throw new Error(`a waiting read was answered ${answer?.http} ${String(answer?.body['status'])}`);
+    throw new Error(`a waiting read was answered with ${answer?.http} ${String(answer?.body['status'])}`);
   const { code, signal } = await stopped.ended();
   if (code !== 0) throw new Error(`${stopped.name} ended with ${code ?? signal}`);
   const tookMs = performance.now() - began;
   run.measure(`stop of ${stopped.name}`, tookMs, 'ms');
   if (stopped.lines.some(line => line.includes('"gateway.stop_cut"')))
-    throw new Error(`${stopped.name} cut requests that were under way`);
+    throw new Error(`${stopped.name} aborted in-flight requests`);
   await traffic.more(4);
   await stopped.restart();
   await until(`${stopped.name} is back`, async () => (await readinessOf(stopped)) === 200);
 }
 
-/** Everything that anybody was answered: at worst to come back. And everything that was begun came to an end of its own. */
+/** Every response was a success or an allowed refusal, and every elicitation reached its own end. */
 function expectNothingFailed(run: FaultRun): void {
   const { entries } = run.history;
   const wrong = entries.filter(
@@ -78,7 +78,7 @@ function expectNothingFailed(run: FaultRun): void {
       !RETRYABLE.has(entry.code),
   );
   if (wrong.length > 0)
-    throw new Error(`${wrong.length} answers that nobody can go on from: ${JSON.stringify(wrong[0])}`);
+    throw new Error(`${wrong.length} responses that a caller cannot recover from: ${JSON.stringify(wrong[0])}`);
   const answered = new Set(
     entries.flatMap(entry => (entry.what === 'response' && (entry.http ?? 500) < 300 ? [entry.call] : [])),
   );
@@ -88,7 +88,7 @@ function expectNothingFailed(run: FaultRun): void {
     asked.set(entry.idempotencyKey, (asked.get(entry.idempotencyKey) ?? false) || answered.has(entry.call));
   }
   const given = [...asked].filter(([, isIssued]) => !isIssued);
-  if (given.length > 0) throw new Error(`${given.length} of ${asked.size} asks were never issued`);
+  if (given.length > 0) throw new Error(`${given.length} of ${asked.size} requests were never issued`);
   const failed = entries.filter(entry => entry.what === 'final' && entry.status === 'failed');
   if (failed.length > 0) throw new Error(`${failed.length} elicitations failed`);
   const responses = entries.filter(entry => entry.what === 'response');
@@ -98,7 +98,7 @@ function expectNothingFailed(run: FaultRun): void {
 
 export const gracefulStop: Scenario = {
   item: 'P11',
-  name: 'SIGTERM under load: two processes behind a balancer restarted in turn, and no flow fails',
+  name: 'SIGTERM under load: two processes behind a load balancer restart in turn, and no flow fails',
   async run(run) {
     const world = await startFaultWorld(run, { config: { stop: STOP } });
     const one = await world.startGateway('one');

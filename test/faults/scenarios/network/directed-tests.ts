@@ -4,73 +4,83 @@ import type { Scenario } from '../../scenario.ts';
 const authorization = (file: string) => `packages/authorization/src/${file}.test.ts`;
 const e2e = (file: string) => `test/e2e/${file}.test.ts`;
 
-/** What directed tests show already. */
+/** Items that existing tests show. */
 export const directedNetworkTests: readonly Scenario[] = [
-  directed('N1', 'the token endpoint answers a code with 500, 503 or 429, breaks off, or talks nonsense', {
-    file: e2e('provider-trouble.all'),
-    test: 'one request, nothing stored, and trying again works',
+  directed('N1', 'the token endpoint answers a code with 500, 503 or 429, disconnects, or sends an invalid response', {
+    file: e2e('provider-failures.all'),
+    test: 'one request, nothing stored, and a retry works',
   }),
-  directed('N1', 'a provider in trouble when a token is renewed', {
-    file: e2e('token-refresh-trouble.all'),
+  directed('N1', 'a provider fails during a token refresh', {
+    file: e2e('token-refresh-failures.all'),
     test: 'N1:',
   }),
-  directed('N2', 'the provider has renewed, and its answer is lost', {
-    file: e2e('token-refresh-trouble.all'),
+  directed('N2', 'the provider refreshes a token, and its response is lost', {
+    file: e2e('token-refresh-failures.all'),
     test: 'N2:',
   }),
-  directed('N2', 'no answer in time to a code', { file: authorization('provider'), test: 'N2:' }),
-  directed('N3', 'malformed answers to a code', { file: authorization('provider-evil'), test: 'N3:' }),
-  directed('N3', 'malformed answers to a refresh, in the whole gateway', {
-    file: e2e('token-refresh-trouble.all'),
+  directed('N2', 'no response in time to a code exchange', { file: authorization('provider'), test: 'N2:' }),
+  directed('N3', 'malformed responses to a code exchange', { file: authorization('provider-evil'), test: 'N3:' }),
+  directed('N3', 'malformed responses to a refresh, in a complete gateway', {
+    file: e2e('token-refresh-failures.all'),
     test: 'N3:',
   }),
-  directed('N3', 'answers that are not JSON, twice the same, or too long', {
-    file: authorization('token-answer'),
+  directed('N3', 'responses that are not JSON, have duplicate names, or are too long', {
+    file: authorization('token-response'),
     test: 'N3:',
   }),
-  directed('N4', 'ID tokens with one thing wrong; key sets that rotate, are huge or do not end', {
+  directed('N4', 'ID tokens with one invalid member; key sets that rotate, are huge or endless', {
     file: authorization('sign-in'),
     test: 'N4:',
   }),
-  directed('N5', 'iss is another, missing, with a slash or in capitals, beside codes and errors', {
+  directed('N5', 'iss differs, is missing, has a slash or capitals, with codes and errors', {
     file: authorization('callback'),
     test: 'N5:',
   }),
-  directed('N5', 'the same in the whole gateway: no token request, nothing of it shown', {
-    file: e2e('provider-trouble.all'),
+  directed('N5', 'a wrong iss in a complete gateway: no token request, and no part of the response is shown', {
+    file: e2e('provider-failures.all'),
     test: 'S15:',
   }),
-  directed('N6', 'DNS that rebinds, is slow, knows nothing, or leads to private addresses', {
-    file: authorization('outbound-fetch'),
+  directed('N6', 'DNS that rebinds, is slow, fails, or resolves to private addresses', {
+    file: authorization('outbound/outbound-fetch'),
     test: 'N6:',
   }),
-  directed('N6', 'addresses in every notation', { file: authorization('outbound-address'), test: 'isPublicAddress' }),
-  directed('N8', 'receivers that redirect, are gone, hang, drip, talk without end or have a bad certificate', {
-    file: 'services/gateway/src/webhooks/webhooks.integration.test.ts',
-    test: 'N8:',
+  directed('N6', 'private addresses in every notation', {
+    file: authorization('outbound/outbound-policy'),
+    test: 'isPublicAddress',
   }),
-  directed('N9', 'a listener drops and comes back with the id it heard last', {
+  directed(
+    'N8',
+    'receivers that redirect, answer 410, hang, respond slowly or endlessly, or have an invalid certificate',
+    {
+      file: 'services/gateway/src/events/webhooks/webhooks.integration.test.ts',
+      test: 'N8:',
+    },
+  ),
+  directed('N9', 'an event stream disconnects and resumes with its last id', {
     file: 'test/api/events.test.ts',
     test: 'N9:',
   }),
-  directed('N9', 'listeners that drop and lose replicas', { file: 'test/replicas/events.all.test.ts', test: 'N9:' }),
-  directed('N11', 'tokens of others by a clock that is off: 30 seconds are tolerated', {
+  directed('N9', 'event streams disconnect and lose replicas', {
+    file: 'test/replicas/events.all.test.ts',
+    test: 'N9:',
+  }),
+  directed('N11', 'tokens from an issuer with a wrong clock: 30 seconds are tolerated', {
     file: authorization('access-token-verifier'),
     test: 'N11:',
   }),
-  directed('N11', 'a clock that makes webhook signatures look old is told', {
-    file: 'services/gateway/src/webhooks/clock-watch.test.ts',
+  directed('N11', 'a clock that makes webhook signatures look old is logged', {
+    file: 'services/gateway/src/events/webhooks/deliver.test.ts',
     test: 'N11:',
   }),
-  directed('N12', 'the identity provider is down: a page says so, and who is signed in goes on', {
-    file: e2e('sign-in-trouble'),
+  directed('N12', 'the identity provider is down: a page says so, and signed-in users continue', {
+    file: e2e('sign-in-failures'),
     test: 'N12:',
   }),
-  directed('N13', 'a provider that has revoked the grant: the person is asked again', {
-    file: e2e('token-refresh-trouble.all'),
-    test: '409, one audit event, and the next ask shows its person why',
+  directed('N13', 'a provider has revoked the grant: the user is asked again', {
+    file: e2e('token-refresh-failures.all'),
+    test: 'answers 409 with one audit event, and the next ask shows the reason',
   }),
-  directed('N13', 'a provider that names another issuer than before', {
+  directed('N13', 'a provider changes its issuer', {
     file: authorization('server-metadata'),
     test: 'N13:',
   }),

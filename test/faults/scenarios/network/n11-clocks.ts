@@ -9,7 +9,7 @@ import { startTraffic } from '../../traffic.ts';
 
 const MINUTES = 10;
 
-/** One of two gateways has a clock that is minutes off, and tells a receiver of its own. */
+/** The clock of one of two gateways is minutes off. This gateway sends webhooks to its own receiver. */
 async function withOneClockOff(run: FaultRun, minutes: number): Promise<void> {
   const world = await startFaultWorld(run, { hasWebhooks: false });
   const receiver = run.stack.use(await startWebhookReceiver());
@@ -44,19 +44,20 @@ async function withOneClockOff(run: FaultRun, minutes: number): Promise<void> {
     off.address,
   );
   const expiresAt = Date.parse(String(issued?.body['expiresAt']));
-  // By the clock of Redis, whatever the gateway thinks.
+  // Expiry follows the clock of Redis, whatever the gateway's clock says.
   if (!(Math.abs(expiresAt - 60_000 - before) < (MINUTES / 2) * 60_000))
     throw new Error(`ends at ${issued?.body['expiresAt']}`);
   await traffic.settle();
-  if (receiver.received.length > 0) throw new Error('a receiver has taken what is signed minutes off');
-  if (receiver.refused.length === 0) throw new Error('nothing was delivered at all');
-  if (!off.lines.some(line => line.includes('webhook.clock_skew'))) throw new Error('the skew was not told');
+  if (receiver.received.length > 0) throw new Error('a receiver accepted a signature that is minutes off');
+  if (receiver.refused.length === 0) throw new Error('no delivery was attempted');
+  if (!off.lines.some(line => line.includes('webhook.clock_skew')))
+    throw new Error('the gateway did not log the clock skew');
 }
 
-/** Where the clock stands, one after the other: set back and ahead by an administrator, and by an hour as if by a wrong time zone. */
+/** Clock offsets, in order: an administrator sets the clock back and ahead, then by an hour as with a wrong time zone. */
 const STEPS = ['-10m', '+0', '+10m', '-10m', '+1h', '-1h', '+0'];
 
-/** The clock of one of two gateways is put back and ahead while people are at it. */
+/** The clock of one of two gateways jumps back and ahead while users act. */
 async function withClockThatLeaps(run: FaultRun): Promise<void> {
   const world = await startFaultWorld(run, { hasWebhooks: false });
   const directory = mkdtempSync(join(tmpdir(), 'postern-clock-'));
@@ -68,7 +69,7 @@ async function withClockThatLeaps(run: FaultRun): Promise<void> {
   const traffic = await startTraffic(run, { world, kinds: ['confirmation', 'payment', 'form'] });
   await traffic.more(4);
   for (const offset of run.isLong ? [...STEPS, ...STEPS, ...STEPS] : STEPS) {
-    // Renamed into its place: whoever looks at the clock in between finds the one or the other.
+    // Renamed into place, so a concurrent reader sees either the old or the new offset.
     writeFileSync(`${clock}.next`, offset);
     renameSync(`${clock}.next`, clock);
     run.history.record({ who: 'harness', what: 'fault', fault: `clock ${offset}`, target: 'leaping' });
@@ -83,14 +84,14 @@ export const clocks: readonly Scenario[] = [
   ...[-MINUTES, MINUTES].map(
     (minutes): Scenario => ({
       item: 'N11',
-      name: `one of two gateways has a clock ${Math.abs(minutes)} minutes ${minutes < 0 ? 'slow' : 'fast'}`,
+      name: `flows complete if the clock of one of two gateways is ${Math.abs(minutes)} minutes ${minutes < 0 ? 'slow' : 'fast'}`,
       needs: ['faketime'],
       run: run => withOneClockOff(run, minutes),
     }),
   ),
   {
     item: 'N11',
-    name: 'the clock of one of two gateways leaps back and ahead while people are at it',
+    name: 'the clock of one of two gateways jumps back and forward under traffic',
     needs: ['faketime'],
     run: withClockThatLeaps,
   },

@@ -7,12 +7,12 @@ import { z } from 'zod';
 import { directed } from '../../directed.ts';
 import type { FaultRun, Scenario } from '../../scenario.ts';
 
-const FILE = 'services/gateway/src/webhooks/webhooks-away.integration.test.ts';
+const FILE = 'services/gateway/src/events/webhooks/webhooks-away.integration.test.ts';
 const TEST = 'N7: an hour away';
 const root = fileURLToPath(new URL('../../../..', import.meta.url));
 const measureSchema = z.object({ name: z.string(), value: z.number(), unit: z.string() });
 
-/** The directed test with as many deliveries as the catalogue asks for. */
+/** Runs the directed test with the number of deliveries of the catalogue. */
 async function withBacklog({ measure }: FaultRun, waiting: number): Promise<void> {
   const vitest = join(dirname(createRequire(import.meta.url).resolve('vitest/package.json')), 'vitest.mjs');
   const child = spawn(process.execPath, [vitest, 'run', FILE, '-t', TEST, '--disableConsoleIntercept'], {
@@ -27,15 +27,18 @@ async function withBacklog({ measure }: FaultRun, waiting: number): Promise<void
   const measures = [...output.matchAll(/^measure (\{.*\})$/gm)].map(([, json = '']) =>
     measureSchema.parse(JSON.parse(json)),
   );
-  if (code !== 0 || measures.length === 0) throw new Error(`the test ended with ${code}: ${output.slice(-2000)}`);
+  if (code !== 0 || measures.length === 0) throw new Error(`the test exited with ${code}: ${output.slice(-2000)}`);
   for (const { name, value, unit } of measures) measure(name, value, unit);
 }
 
 export const receiverAway: readonly Scenario[] = [
-  directed('N7', 'a webhook receiver is away for an hour, with 500 deliveries waiting', { file: FILE, test: TEST }),
+  directed('N7', 'a webhook receiver is unavailable for an hour, with 500 deliveries waiting', {
+    file: FILE,
+    test: TEST,
+  }),
   {
     item: 'N7',
-    name: 'a webhook receiver is away for an hour, with 50,000 deliveries waiting',
+    name: 'a webhook receiver is unavailable for an hour, with 50,000 deliveries waiting',
     length: 'long',
     timeoutMs: 3_600_000,
     run: run => withBacklog(run, 50_000),

@@ -5,7 +5,7 @@ import { startTraffic } from '../../traffic.ts';
 export const droppedListeners: readonly Scenario[] = [
   {
     item: 'N9',
-    name: 'listeners lose their connections by the seed, and come back to either of two gateways',
+    name: 'event streams disconnect at random, and resume at either of two gateways',
     async run(run) {
       const world = await startFaultWorld(run);
       for (const name of ['a', 'b']) await world.startGateway(name);

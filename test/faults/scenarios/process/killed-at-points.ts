@@ -4,24 +4,18 @@ import type { FaultRun, Scenario } from '../../scenario.ts';
 import type { TrafficOptions } from '../../traffic.ts';
 import { finalsOf, killRepeatedly, reached, type Stricken, startStricken } from './kills.ts';
 
-/** Of an Idempotency-Key whose holder died (services/gateway: issue-flow). */
-const KEY_LEASE_MS = 15_000;
-
-/** Somebody repeats under a key whose holder died: only when its lease is over is the key free. */
-const patience = { patienceMs: KEY_LEASE_MS + 1_000 };
-
 const created: Scenario = {
   item: 'P1',
-  name: 'create: killed between the write to Redis and the 201; the repeat under the same key finds the same elicitation',
+  name: 'create: killed between the write to Redis and the 201; the repeat under the same key returns the same elicitation',
   async run(run) {
-    const stricken = await startStricken(run, { traffic: { ...patience, kinds: ['confirmation', 'payment', 'form'] } });
-    await killRepeatedly(run, stricken, ['create_committed', 'create_answer_kept'], run.isLong ? 6 : 2);
+    const stricken = await startStricken(run, { traffic: { kinds: ['confirmation', 'payment', 'form'] } });
+    await killRepeatedly(run, stricken, ['create_committed'], run.isLong ? 6 : 2);
     await stricken.traffic.settle();
-    assert.ok(repeatedIssues(run) > 0, 'nobody had to repeat an issue');
+    assert.ok(repeatedIssues(run) > 0, 'no issue was repeated');
   },
 };
 
-/** Issues that got no answer at first, and then one. */
+/** Counts issues whose first attempts had no response and that succeeded later. */
 function repeatedIssues({ history }: FaultRun): number {
   const answers = new Map(
     history.entries.flatMap(entry => (entry.what === 'response' ? [[entry.call, entry] as const] : [])),
@@ -34,7 +28,7 @@ function repeatedIssues({ history }: FaultRun): number {
   }).length;
 }
 
-/** Killed at a point that people come to who connect an account; they reload, and are through. */
+/** Kills at a point of the OAuth callback. Users who connect an account reload and finish. */
 const connecting: Partial<TrafficOptions> = {
   kinds: ['authorization', 'authorization', 'confirmation'],
   shares: { walkAway: 0.05, decline: 0.05 },
@@ -50,12 +44,12 @@ function inCallback(item: string, name: string, point: CrashPointName): Scenario
       await stricken.traffic.settle();
       const inVain = issuedInVain(run);
       run.measure('token sets issued and never stored', inVain, '');
-      assert.ok(inVain >= (point === 'tokens_issued' ? crashes.length : 0), 'tokens were stored that never came');
+      assert.ok(inVain >= (point === 'tokens_issued' ? crashes.length : 0), 'every issued token set was stored');
     },
   };
 }
 
-/** What P4 cannot avoid: codes are used once. The person is asked again. */
+/** The unavoidable loss of P4: a code works once, so the user is asked again. */
 function issuedInVain({ history }: FaultRun): number {
   const asked = new Set(
     history.entries.flatMap(entry =>
@@ -69,10 +63,10 @@ function issuedInVain({ history }: FaultRun): number {
 
 const committing: Scenario = {
   item: 'P5',
-  name: 'commit: killed when it is on its way to Redis; all of it is there or nothing',
+  name: 'commit: killed while the script is on its way to Redis; all of its writes or none',
   async run(run) {
     const stricken = await startStricken(run);
-    // 20 seeds make a thousand.
+    // 20 seeds make a thousand kills.
     await killRepeatedly(run, stricken, ['commit_sent'], run.isLong ? 50 : 3);
     await stricken.traffic.settle();
   },
@@ -80,7 +74,7 @@ const committing: Scenario = {
 
 const anywhere: Scenario = {
   item: 'P5',
-  name: 'anywhere: killed at random commands to Redis, before or after they are carried out',
+  name: 'anywhere: killed at random Redis commands, before or after their execution',
   async run(run) {
     const { gateways, traffic } = await startStricken(run);
     const rounds = run.isLong ? 12 : 3;
@@ -102,7 +96,7 @@ async function killAnywhere(run: FaultRun, { gateways, traffic }: Pick<Stricken,
 /** Also part of the short tests. */
 export const committed: Scenario = {
   item: 'P6',
-  name: 'commit: killed before the browser is told; the reload shows what was decided, and nothing happens twice',
+  name: 'commit: killed before the response to the browser; the reload shows the decision, and nothing happens twice',
   async run(run) {
     const stricken = await startStricken(run, { traffic: { shares: { walkAway: 0.05, decline: 0.05 } } });
     const crashes = await killRepeatedly(run, stricken, ['committed'], run.isLong ? 6 : 2);
@@ -115,14 +109,14 @@ function expectCompleted(run: FaultRun, crashes: readonly Crash[]): void {
   const finals = finalsOf(run);
   for (const { elicitationId } of crashes) {
     const status = finals.get(elicitationId ?? '');
-    // One whose issue was never acknowledged is not read in the end.
-    assert.ok(status === undefined || status === 'completed', `committed, and ${status} in the end`);
+    // An elicitation whose issue was never acknowledged has no final read.
+    assert.ok(status === undefined || status === 'completed', `committed, but finally ${status}`);
   }
 }
 
 const relaying: Scenario = {
   item: 'P7',
-  name: 'relay: killed between the steps of carrying events; another goes on, and every end is announced under one id',
+  name: 'relay: killed between its steps; another replica continues, and every terminal status is announced under one id',
   async run(run) {
     const stricken = await startStricken(run);
     const points = run.random.chance(0.5)
@@ -137,17 +131,17 @@ export const killedAtPoints: readonly Scenario[] = [
   created,
   inCallback(
     'P2',
-    'callback: killed before it is recorded that the answer was used; the reload connects',
+    'callback: killed before the response is marked as used; the reload connects',
     'callback_unrecorded',
   ),
   inCallback(
     'P3',
-    'callback: killed when that is recorded and no token was asked for; the person goes on from the page',
+    'callback: killed after the response is marked as used, before the token request; the user continues from the page',
     'callback_recorded',
   ),
   inCallback(
     'P4',
-    'callback: killed with the tokens of the provider in hand; nothing is bound, and the person is asked again',
+    'callback: killed after the provider issued tokens; no connection exists, and the user is asked again',
     'tokens_issued',
   ),
   committing,
@@ -156,33 +150,32 @@ export const killedAtPoints: readonly Scenario[] = [
   relaying,
 ];
 
-/** All points of P1 to P7, in an order that leaves the kinds of trouble mixed. */
+/** All crash points of P1 to P7, in an order that mixes the kinds of faults. */
 const points = [
   'create_committed',
   'callback_recorded',
   'carry_begun',
   'tokens_issued',
   'commit_sent',
-  'create_answer_kept',
   'carried',
   'callback_unrecorded',
   'committed',
   'cursor_sent',
 ] as const satisfies readonly CrashPointName[];
 
-/** What the scenarios of P1 to P7 show one by one, in one deployment: for tests, which pay for every gateway that is started. */
+/** Combines the scenarios of P1 to P7 in one deployment, for tests, where each gateway start is expensive. */
 export const killedAtEveryPoint: Scenario = {
   item: 'P1',
-  name: 'P1 to P7: killed at every point and at random commands in turn; nothing is lost, nothing happens twice',
+  name: 'P1 to P7: kills at every crash point and at random commands lose and duplicate nothing',
   async run(run) {
     const kinds = ['authorization', 'authorization', 'authorization', 'confirmation', 'payment', 'form'] as const;
-    const traffic = { ...patience, kinds, shares: { walkAway: 0.05, decline: 0.05 } };
+    const traffic = { kinds, shares: { walkAway: 0.05, decline: 0.05 } };
     const stricken = await startStricken(run, { traffic });
     const crashes = await killRepeatedly(run, stricken, points, points.length);
     for (let round = 0; round < 2; round += 1) await killAnywhere(run, stricken);
     await stricken.traffic.settle();
-    assert.ok(repeatedIssues(run) > 0, 'nobody had to repeat an issue');
-    assert.ok(issuedInVain(run) > 0, 'tokens were stored that never came');
+    assert.ok(repeatedIssues(run) > 0, 'no issue was repeated');
+    assert.ok(issuedInVain(run) > 0, 'every issued token set was stored');
     expectCompleted(
       run,
       [crashes[points.indexOf('committed')]].flatMap(crash => crash ?? []),

@@ -5,7 +5,7 @@ import { HANG_MS } from '../../hang.ts';
 import type { FaultRun } from '../../scenario.ts';
 import { startTraffic, type Traffic, type TrafficOptions } from '../../traffic.ts';
 
-/** Two gateways that can be killed at what passes between them and Redis, and what goes on at them. */
+/** Two gateways that can be killed at points in their Redis traffic, with traffic at both. */
 export interface Stricken {
   readonly world: FaultWorld;
   readonly gateways: readonly FaultGateway[];
@@ -22,11 +22,11 @@ export async function startStricken(
   return { world, gateways, traffic };
 }
 
-/** @throws when the traffic does not come to the point */
+/** @throws if the traffic does not reach the point */
 export async function reached<T>(what: string, happens: Promise<T>): Promise<T> {
   const bound = new AbortController();
   const late = delay(HANG_MS, undefined, { signal: bound.signal }).then(() =>
-    Promise.reject(new Error(`nobody came to this point: ${what}`)),
+    Promise.reject(new Error(`the traffic did not reach this point: ${what}`)),
   );
   late.catch(() => undefined);
   try {
@@ -36,7 +36,7 @@ export async function reached<T>(what: string, happens: Promise<T>): Promise<T> 
   }
 }
 
-/** Kills at the point, lets the rest go on for a while, starts the dead one again, and so on. */
+/** Repeats: kills a gateway at the point, lets the traffic continue, restarts the gateway. */
 export async function killRepeatedly(
   run: FaultRun,
   { gateways, traffic }: Stricken,
@@ -55,7 +55,7 @@ export async function killRepeatedly(
   return crashes;
 }
 
-/** How each elicitation is read in the end. */
+/** Returns the final status of each elicitation. */
 export function finalsOf({ history }: FaultRun): ReadonlyMap<string, string> {
   const finals = new Map<string, string>();
   for (const entry of history.entries)

@@ -16,17 +16,17 @@ import { reached } from './kills.ts';
 
 const cli = join(dirname(createRequire(import.meta.url).resolve('@postern/gateway')), 'cli', 'postern.ts');
 
-/** `postern vault rewrap` dies in the middle of its work while people go on, and is run again. */
+/** `postern vault rewrap` is killed half way under traffic and run again. */
 export const rewrapHalfWay: Scenario = {
   item: 'P10',
-  name: 'rotation of keys: killed half way under traffic; everything opens with either key, and the next run finishes it',
+  name: 'key rotation: killed half way under traffic; every value opens, and the next run finishes the rotation',
   async run(run) {
     const world = await startFaultWorld(run);
     const [old] = world.config.vault.keys;
     if (old === undefined) throw new TypeError('a vault without a key');
     const fresh = { kid: 'fresh', key: randomBytes(32).toString('base64') };
     run.history.secret('vault key', fresh.key);
-    // All replicas have both keys; those that came first still seal with the old one.
+    // All replicas have both keys; those that started first still seal with the old one.
     const both = (config: GatewayConfigInput) => ({ ...config, vault: { keys: [old, fresh] } });
     const gateways = await Promise.all(['a', 'b'].map(name => world.startGateway(name, { config: both })));
     const kept = { disconnect: 0.1, walkAway: 0.05, decline: 0.05 };
@@ -52,16 +52,16 @@ export const rewrapHalfWay: Scenario = {
     run.history.record({ who: 'harness', what: 'fault', fault: 'killed half way', target: 'postern vault rewrap' });
     await traffic.more(8);
 
-    // The deployment goes on: everybody seals with the new key, and the work is taken up again.
+    // The rollout continues: all replicas seal with the new key, and the command runs again.
     for (const gateway of gateways) await gateway[Symbol.asyncDispose]();
     const [next, other] = await Promise.all(
       ['c', 'd'].map(name => world.startGateway(name, { config: () => rotated })),
     );
-    if (next === undefined || other === undefined) throw new TypeError('two were started');
+    if (next === undefined || other === undefined) throw new TypeError('two gateways were started');
     await traffic.stop();
     const [code] = (await once(await startRewrap(run, rotated), 'exit')) as [number | null];
     assert.equal(code, 0, 'the next run did not finish');
-    // Nothing needs the old key any more.
+    // No record needs the old key any more.
     const last = await world.startGateway('e', { config: config => ({ ...config, vault: { keys: [fresh] } }) });
     await traffic.settle({ replicas: () => [next.address, other.address, last.address] });
   },

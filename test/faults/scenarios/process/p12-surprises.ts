@@ -7,13 +7,13 @@ import { startTraffic } from '../../traffic.ts';
 
 const module = fileURLToPath(new URL('../../support/reject-on-signal.ts', import.meta.url));
 
-/** Something that nobody has thought of fails in the middle of the work. */
+/** An unhandled error occurs during the work. */
 export const surprises: Scenario = {
   item: 'P12',
-  name: 'a surprise: an unhandled rejection or exception ends the process, is logged without secrets, and costs nothing',
+  name: 'an unhandled rejection or exception ends the process, is logged without secrets, and loses nothing',
   async run(run) {
     const world = await startFaultWorld(run);
-    // Not product code: loaded beside it, and asked from outside.
+    // No product code: `--import` loads the fault, and a signal triggers it.
     const secret = canaryOf(run.seed, 'held by an error');
     run.history.secret('what an error holds', secret);
     const surprised = (kind: 'rejection' | 'exception') => ({

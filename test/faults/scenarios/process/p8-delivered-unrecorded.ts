@@ -6,12 +6,12 @@ import { until } from '../../support/until.ts';
 import { startTraffic } from '../../traffic.ts';
 import { reached } from './kills.ts';
 
-/** The receiver has answered 2xx, and the gateway that asked never learns of it. */
+/** The receiver has returned 2xx, and the gateway is killed before it gets the response. */
 export const deliveredUnrecorded: Scenario = {
   item: 'P8',
-  name: 'webhook: killed when the receiver has said 2xx and nobody has noted it; told again under the same id',
+  name: 'webhook: killed after the 2xx of the receiver, before it is recorded; delivered again under the same id',
   async run(run) {
-    const world = await startFaultWorld(run, { receiverTrouble: 0 });
+    const world = await startFaultWorld(run, { receiverFailureRate: 0 });
     const [hook] = world.config.mcpServers[0]?.webhooks ?? [];
     const receiver = new URL(hook?.url ?? '');
     const names = ['a', 'b'] as const;
@@ -59,8 +59,8 @@ async function killedAtAnswer(
       },
       act() {
         const gateway = gateways[n];
-        if (gateway === undefined) throw new TypeError('a link of nobody');
-        gateway.strike('2xx of the receiver not noted');
+        if (gateway === undefined) throw new TypeError('the link belongs to no gateway');
+        gateway.strike('2xx of the receiver not recorded');
         resolve(gateway);
         return 'cut';
       },
@@ -70,7 +70,7 @@ async function killedAtAnswer(
   return gateway;
 }
 
-/** What was cut off was received, so it comes a second time. */
+/** A delivery whose response was cut off was received, so its repeat is the second one. */
 async function untilToldAgain({ history, measure }: FaultRun, rounds: number): Promise<void> {
   const repeated = () => {
     const times = new Map<string, number>();
@@ -78,7 +78,7 @@ async function untilToldAgain({ history, measure }: FaultRun, rounds: number): P
       if (entry.what === 'delivery') times.set(entry.eventId, (times.get(entry.eventId) ?? 0) + 1);
     return [...times.values()].filter(count => count > 1).length;
   };
-  // Another process takes over the delivery of a dead one after twice its lock (services/gateway: delivery-worker).
+  // Another process takes over a dead process's delivery after twice the lock duration (services/gateway: delivery-worker).
   await until('the second delivery of what was cut off', () => repeated() >= rounds);
   measure('deliveries repeated under their id', repeated(), '');
 }

@@ -14,11 +14,11 @@ interface Held {
 }
 
 interface Asked extends Held {
-  /** None: the person is to be asked. */
+  /** Undefined: the user must be asked again. */
   readonly accessToken: string | undefined;
 }
 
-/** Connections that people have made and kept. */
+/** Returns the connections that users have made and kept. */
 async function connectionsOf({ mcpServerIds, people, world, gateways }: FaultWorld): Promise<Held[]> {
   const found: Held[] = [];
   for (const mcpServerId of mcpServerIds) {
@@ -45,7 +45,7 @@ function refreshUnstored(mode: Mode, name: string): Scenario {
       await traffic.more(24);
       await traffic.stop();
       const held = await connectionsOf(world);
-      assert.ok(held.length > 0, 'nobody has connected an account');
+      assert.ok(held.length > 0, 'no user has connected an account');
       for (const { connectionId } of held) await expireAccessToken(world.world.redis.url, connectionId);
       const crashed = crashAt(gateways, 'refresh_unstored', run.random.between(1, Math.min(held.length, 4))).then(
         async crash => {
@@ -61,7 +61,7 @@ function refreshUnstored(mode: Mode, name: string): Scenario {
   };
 }
 
-/** One after the other, so that one kill meets one refresh. Every token that is handed out is the newest of its exchange. */
+/** Reads the tokens one by one, so that one kill hits one refresh. Every returned token is the newest one of its exchange. */
 async function tokensOf(run: FaultRun, { world, traffic }: Stricken, held: readonly Held[]): Promise<Asked[]> {
   const asked: Asked[] = [];
   for (const each of held) {
@@ -82,18 +82,18 @@ async function tokensOf(run: FaultRun, { world, traffic }: Stricken, held: reado
 }
 
 /**
- * A provider without grace takes the repeat for theft and ends the whole grant (RFC 9700 section 4.14.2). So lost is the connection whose
- * refresh was cut off, and with it those that were still to be asked for and hang on the same grant: this provider gives an account one
- * for all its connections. No other.
+ * A provider without a grace period treats the retry as theft and revokes the whole grant (RFC 9700 section 4.14.2). So the connection
+ * whose refresh was cut off is lost, and with it those of the same grant that were still to be read: this provider uses one grant per
+ * account. All other connections stay usable.
  */
 function expectLost(run: FaultRun, mode: Mode, asked: readonly Asked[], struckId: string): void {
   const grants = new Map<string, string>();
   for (const entry of run.history.entries)
     if (entry.what === 'token_set') grants.set(entry.connectionId, entry.grantId);
   const struck = asked.findIndex(({ connectionId }) => connectionId === struckId);
-  assert.ok(struck >= 0, 'the refresh that was cut off is of none of the connections');
+  assert.ok(struck >= 0, 'the interrupted refresh belongs to no connection');
   const endedGrant = grants.get(struckId);
-  assert.ok(endedGrant !== undefined, 'nobody knows the grant of the connection');
+  assert.ok(endedGrant !== undefined, 'the grant of the connection is unknown');
   const expected = asked.slice(struck).filter(({ connectionId }) => grants.get(connectionId) === endedGrant);
   const lost = asked.filter(({ accessToken }) => accessToken === undefined);
   run.measure('connections to be made again', lost.length, '');
@@ -105,10 +105,10 @@ const idsOf = (list: readonly Held[]) => list.map(({ connectionId }) => connecti
 export const refreshesUnstored: readonly Scenario[] = [
   refreshUnstored(
     'rotate-grace',
-    'refresh: killed when the provider has rotated and nothing is stored; its grace brings the connection back',
+    'refresh: killed after the provider rotated, before the store; the grace period of the provider saves the connection',
   ),
   refreshUnstored(
     'rotate-strict',
-    'refresh: the same at a provider without grace; the person is asked, and nobody gets a stale token',
+    'refresh: killed at the same point, provider without grace period; the user is asked, and no caller gets a stale token',
   ),
 ];

@@ -12,10 +12,10 @@ export interface Pair {
   readonly addresses: readonly string[];
 }
 
-/** The bound of the catalogue for being of use again, from the moment on at which Redis is. */
+/** Maximum time from Redis being available to the gateways being ready, from the catalogue. */
 export const RECOVERY_MS = 5_000;
 
-/** Two gateways on one Redis, with everything around them. */
+/** Two gateways on one Redis, with all their dependencies. */
 export async function startPair(
   run: FaultRun,
   redis: NonNullable<GatewayConfigInput['redis']>,
@@ -23,7 +23,7 @@ export async function startPair(
 ): Promise<Pair> {
   const { hasRedisLink = false, ...worldOptions } = options;
   const world = await startFaultWorld(run, { ...worldOptions, redis });
-  // One after the other: starting is what takes the most of a small machine.
+  // One by one: starting a gateway uses most of a small machine.
   const a = await world.startGateway('a', { hasRedisLink });
   const b = await world.startGateway('b', { hasRedisLink });
   return { world, gateways: [a, b], addresses: [a.address, b.address] };
@@ -33,7 +33,7 @@ export function note({ history }: FaultRun, fault: string, target = 'redis'): vo
   history.record({ who: 'harness', what: 'fault', fault, target });
 }
 
-/** Both are ready, within the bound of the catalogue where time is judged. */
+/** Waits until both gateways are ready. Asserts the limit of the catalogue in timed runs. */
 export async function expectRecovered(
   run: FaultRun,
   addresses: readonly string[],
@@ -50,7 +50,7 @@ export async function isReady(address: string): Promise<boolean> {
   return answer.status === 200;
 }
 
-/** Nobody was ever told of another trouble than "not now": 503 is the only failure that an answer may name. */
+/** Asserts that 503 is the only failure in all responses. */
 export function expectOnlyUnavailable({ history }: FaultRun): void {
   const others = new Set<string>();
   for (const entry of history.entries)
@@ -59,12 +59,12 @@ export function expectOnlyUnavailable({ history }: FaultRun): void {
   assert.deepEqual([...others], []);
 }
 
-/** How often "not now" was said. */
+/** Counts responses with 503. */
 export function unavailableAnswers({ history }: FaultRun): number {
   return history.entries.filter(entry => entry.what === 'response' && entry.http === 503).length;
 }
 
-/** Elicitations of which somebody was told something that did not stay true. */
+/** Counts elicitations whose observed end was lost later. */
 export function lostOutcomes({ history }: FaultRun): number {
   const broken = check(history.entries).filter(({ invariant }) => invariant === 'I1' || invariant === 'I2');
   return new Set(broken.map(({ elicitationId }) => elicitationId)).size;

@@ -12,7 +12,7 @@ import { changedSettings } from './r10-changed-settings.ts';
 import { lastMoments } from './r11-last-moment.ts';
 import { oneSlot } from './r12-one-slot.ts';
 
-/** What breaks in Redis and on the way to it (security: R1 to R12). */
+/** Faults of Redis and of the connection to it (security: R1 to R12). */
 export const redisScenarios: readonly Scenario[] = [
   ...restarts,
   ...forgetful,

@@ -8,7 +8,7 @@ const newPasskey = () => ({
   ...{ backedUp: false, label: 'Key' },
 });
 
-/** Those of passkeys. */
+/** Cases of the passkey scripts. */
 export const passkeyScriptCases = {
   addPasskey: {
     async prepare() {
@@ -16,7 +16,7 @@ export const passkeyScriptCases = {
       return stores => stores.passkeys.add(passkey, 1);
     },
     first: 'added',
-    // Every call has a name of its own, and this is another call.
+    // Each call has its own name, and this is a second call.
     again: 'exists',
   },
   usePasskey: {

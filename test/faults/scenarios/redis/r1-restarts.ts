@@ -4,11 +4,11 @@ import type { FaultRun, Scenario } from '../../scenario.ts';
 import { startTraffic } from '../../traffic.ts';
 import { expectOnlyUnavailable, expectRecovered, lostOutcomes, note, startPair, unavailableAnswers } from './common.ts';
 
-/** What makes it end; its data stays. */
+/** Ends the Redis process and keeps its data. */
 type Ending = 'stopped' | 'killed';
 
 async function end(redis: RedisServer, ending: Ending): Promise<void> {
-  // It answers by being gone.
+  // Redis exits instead of responding.
   if (ending === 'stopped') await redis.ask('SHUTDOWN', 'NOSAVE').catch(() => undefined);
   await redis.kill();
 }
@@ -35,7 +35,7 @@ async function restart(run: FaultRun, fsync: 'everysec' | 'always', ending: Endi
 /** Also part of the short tests. */
 export const killedUnderLoad: Scenario = {
   item: 'R1',
-  name: 'killed and started again under load, appendfsync always: everything acknowledged is there',
+  name: 'killed and restarted under load, appendfsync always: no acknowledged write is lost',
   run: run => restart(run, 'always', 'killed'),
 };
 
@@ -43,14 +43,14 @@ export const restarts: readonly Scenario[] = [
   killedUnderLoad,
   {
     item: 'R1',
-    name: 'stopped and started again under load, appendfsync everysec: everything acknowledged is there',
+    name: 'stopped and restarted under load, appendfsync everysec: no acknowledged write is lost',
     run: run => restart(run, 'everysec', 'stopped'),
   },
   {
     item: 'R1',
-    name: 'killed and started again under load, appendfsync everysec: what a slow disk loses is counted',
+    name: 'killed and restarted under load, appendfsync everysec: counts the writes that a slow disk loses',
     async run(run) {
-      // While an fsync takes its time Redis answers first and writes up to two seconds later (flushAppendOnlyFile in its aof.c).
+      // While an fsync is slow, Redis responds first and writes up to two seconds later (flushAppendOnlyFile in its aof.c).
       run.history.tolerate(['I1', 'I2', 'I3', 'I4'], 'appendfsync everysec on a slow disk: docs/redis.md');
       await restart(run, 'everysec', 'killed');
       run.measure('acknowledged outcomes lost', lostOutcomes(run), '');

@@ -9,27 +9,27 @@ const changes = [
   { setting: 'appendonly', unsafe: 'no', safe: 'yes' },
 ] as const;
 
-/** Of the watch in every process, and the time it takes. */
+/** Interval of the watch in every process, plus its duration. */
 const NOTICED_MS = 15_000;
 
 export const changedSettings: readonly Scenario[] = [
   {
     item: 'R10',
-    name: 'eviction allowed, or the append-only file turned off, at run time: not ready until it is mended',
+    name: 'eviction allowed, or the append-only file turned off, at run time: not ready until it is fixed',
     async run(run) {
       const redis = run.stack.use(await startRedis());
       const { addresses } = await startPair(run, { url: redis.url }, { hasWebhooks: false });
       const all = async (wanted: boolean) =>
         (await Promise.all(addresses.map(isReady))).every(ready => ready === wanted);
-      await until('everybody to be ready', () => all(true));
+      await until('all gateways to be ready', () => all(true));
       const withinMs = run.isTimed ? NOTICED_MS : HANG_MS;
       for (const { setting, unsafe, safe } of changes) {
         await redis.ask('CONFIG', 'SET', setting, unsafe);
         note(run, `${setting} ${unsafe}`);
-        run.measure(`${setting} noticed`, await until('nobody to be ready', () => all(false), withinMs), 'ms');
+        run.measure(`${setting} noticed`, await until('all gateways to be unready', () => all(false), withinMs), 'ms');
         await redis.ask('CONFIG', 'SET', setting, safe);
         note(run, `${setting} ${safe}`);
-        run.measure(`${setting} mended`, await until('everybody to be ready', () => all(true), withinMs), 'ms');
+        run.measure(`${setting} mended`, await until('all gateways to be ready', () => all(true), withinMs), 'ms');
       }
     },
   },

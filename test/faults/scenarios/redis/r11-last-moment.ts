@@ -10,16 +10,16 @@ const { created, expire, operation, somebody } = samples;
 const { answer, askFor } = kindSamples;
 
 const TTL_MS = 500;
-/** So many races at once: few enough for the machine to be idle between two attempts. */
+/** Concurrent races: few enough for the machine to be idle between two attempts. */
 const AT_ONCE = 10;
-/** Approvals come within so much of the end, on either side of it. */
+/** Maximum distance between an approval and the expiry, in either direction. */
 const AROUND_MS = 60;
 const WRONG_BY_MS = 600_000;
 
-/** Approving and expiring meet at the very end of the time, again and again, and the clock here is wrong by ten minutes. */
+/** Approval and expiry race repeatedly, while the clock of this process is ten minutes off. */
 const lastMoment: Scenario = {
   item: 'R11',
-  name: 'approved at the very moment at which it is over: one or the other, by the clock of Redis and nobody else',
+  name: 'approval at the moment of expiry: exactly one of them, by the clock of Redis alone',
   async run(run) {
     const redis = run.stack.use(await startRedis());
     const approver = run.stack.use(await createRedisStores({ url: redis.url }));
@@ -43,7 +43,7 @@ async function race(random: FaultRun['random'], approver: RedisStores, sweeper: 
     expireAtLast(sweeper, current),
   ]);
   const end = await approver.elicitations.read(current.elicitationId);
-  assert.notEqual(isApproved, isExpired, 'one of them has happened, and not both');
+  assert.notEqual(isApproved, isExpired, 'exactly one of the two happened');
   assert.ok(end !== undefined && 'endedAt' in end);
   assert.equal(end.status, isApproved ? 'completed' : 'expired');
   assert.equal(end.version, 2);
@@ -57,7 +57,7 @@ async function approve({ elicitations }: RedisStores, current: Elicitation, late
   return result === 'applied';
 }
 
-/** As a sweeper does whose look comes too early, and comes again. */
+/** Expires the elicitation like a sweep that runs too early and runs again. */
 async function expireAtLast({ elicitations }: RedisStores, current: Elicitation): Promise<boolean> {
   await untilOver(current, -AROUND_MS);
   for (;;) {
@@ -67,14 +67,14 @@ async function expireAtLast({ elicitations }: RedisStores, current: Elicitation)
   }
 }
 
-/** The right time, before it is made a wrong one: that of this machine, on which Redis runs as well. */
+/** The correct time, taken before the clock is changed. Redis runs on this machine and uses it. */
 const { now: machineTime } = Date;
 
 async function untilOver({ expiresAt }: Elicitation, lateMs: number): Promise<void> {
   await delay(Math.max(expiresAt + lateMs - machineTime(), 0));
 }
 
-/** The time of this process is another one until disposed of. */
+/** Changes the clock of this process until disposed. */
 function wrongClock(byMs: number): Disposable {
   Date.now = () => machineTime() + byMs;
   return {

@@ -7,13 +7,13 @@ import { calledScripts } from './called-scripts.ts';
 import { expectOnlyUnavailable, startPair } from './common.ts';
 import { scriptCases } from './script-cases.ts';
 
-/** Persons for whom each script is run: enough for every node to get some. */
+/** Subjects per script: enough for every node to own some. */
 const PERSONS = 6;
 
 export const oneSlot: readonly Scenario[] = [
   {
     item: 'R12',
-    name: 'every script, and whole flows with their webhooks, on a cluster: no key in a foreign slot',
+    name: 'every script, and complete flows with their webhooks, on a cluster: no key in a foreign slot',
     async run(run) {
       const cluster = run.stack.use(await startRedisCluster());
       const stores = run.stack.use(await createRedisStores({ nodes: cluster.urls }));
@@ -30,7 +30,7 @@ export const oneSlot: readonly Scenario[] = [
       await expectOwnSlots(cluster);
       assert.ok(
         run.history.entries.some(({ what }) => what === 'delivery'),
-        'the queue of the webhooks was tried as well',
+        'the webhook queue was used as well',
       );
     },
   },
@@ -42,7 +42,7 @@ async function expectOwnSlots({ nodes }: RedisCluster): Promise<void> {
     const count = (text: string, pattern: RegExp) => Number(pattern.exec(text)?.[1] ?? 0);
     assert.ok(count(commands, /^cmdstat_evalsha:calls=(\d+)/m) > 0, 'every node has run scripts');
     assert.doesNotMatch(errors, /errorstat_CROSSSLOT:/);
-    // A key that was not declared is an error in the middle of a script; not to know a script yet is the only other one there is.
+    // An undeclared key is an error inside a script. The only other allowed error is an unknown script.
     const failed = ['eval', 'evalsha'].map(name =>
       count(commands, new RegExp(`^cmdstat_${name}:.*failed_calls=(\\d+)`, 'm')),
     );

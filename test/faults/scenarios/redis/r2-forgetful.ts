@@ -10,12 +10,12 @@ import { until } from '../../support/until.ts';
 import { startTraffic } from '../../traffic.ts';
 import { expectOnlyUnavailable, expectRecovered, note, startPair } from './common.ts';
 
-/** As Debian installs it: snapshots now and then, and nothing else. */
+/** The default of Debian: occasional snapshots, no append-only file. */
 const DEBIAN = { appendonly: 'no', args: ['--save', '3600', '1', '300', '100', '60', '10000'] } as const;
 
 const refused: Scenario = {
   item: 'R2',
-  name: 'a Redis without append-only file: the gateway does not start, and says why',
+  name: 'the gateway refuses to start on a Redis without an append-only file and names the reason',
   async run(run) {
     const redis = run.stack.use(await startRedis(DEBIAN));
     const world = await startFaultWorld(run, { redis: { url: redis.url }, hasWebhooks: false });
@@ -29,10 +29,10 @@ const refused: Scenario = {
   },
 };
 
-/** The operator has vouched for a Redis that does not let itself be asked, and was wrong. */
+/** The operator sets assumeDurable for a Redis that hides its configuration, and is wrong. */
 const vouchedFor: Scenario = {
   item: 'R2',
-  name: 'vouched for and killed: not ready until the loss is accepted, then what was acknowledged is unknown',
+  name: 'assumeDurable and killed: not ready until the loss is accepted; acknowledged records are then unknown',
   async run(run) {
     run.history.tolerate(['I1', 'I3'], 'docs/redis.md: assumeDurable on a Redis that forgets');
     const mute = ['--user', 'default', 'on', 'nopass', '~*', '&*', '+@all', '-config'];
@@ -64,7 +64,7 @@ async function notReadyCodeOf(address: string): Promise<unknown> {
   return ((await response.json()) as { code?: unknown }).code;
 }
 
-/** Whoever is asked, and however it ended: nobody pretends to know. */
+/** Every acknowledged elicitation is unknown at every gateway, whatever its status was. */
 async function expectForgotten(run: FaultRun, addresses: readonly string[]): Promise<void> {
   const { acknowledged } = indexed(run.history.entries);
   assert.ok(acknowledged.size > 0);

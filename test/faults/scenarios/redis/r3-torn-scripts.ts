@@ -15,16 +15,16 @@ import { until } from '../../support/until.ts';
 
 const { ask, complete, created, engage, moved, somebody } = samples;
 const PREFIX = 'postern';
-/** No command fails because the machine is busy. */
+/** So long that no command times out on a busy machine. */
 const patient = { commandTimeoutMs: HANG_MS, startTimeoutMs: HANG_MS };
 
 /**
- * A Redis that is killed while it writes leaves an append-only file that ends anywhere. Every end within the effects of one script
- * is as good as another: of so many, Redis is started on what is left.
+ * A kill during a write leaves an append-only file that may end at any byte. For many ends within the effects of one script, the
+ * scenario starts Redis on the truncated file.
  */
 const tornFile: Scenario = {
   item: 'R3',
-  name: 'the append-only file ends in the middle of a script: all of its effects or none',
+  name: 'a script has all of its effects or none if the append-only file ends in the middle of it',
   async run(run) {
     const redis = run.stack.use(
       await startRedis({ args: ['--appendfsync', 'always', '--auto-aof-rewrite-percentage', '0'] }),
@@ -33,7 +33,7 @@ const tornFile: Scenario = {
     const [, directory = ''] = (await redis.ask('CONFIG', 'GET', 'dir')).split('\n');
     const file = join('appendonlydir', 'appendonly.aof.1.incr.aof');
 
-    // The one with the most effects: status, tokens, the index of connections, the end of what was open, an event.
+    // The script with the most effects: status, tokens, connection index, open index, event.
     const active = await moved(stores.elicitations, await created(stores.elicitations, ask(somebody())), engage);
     const before = { size: (await stat(join(directory, file))).size, dump: await dumpRedisNow(redis.url, PREFIX) };
     await moved(stores.elicitations, active, complete(active));
@@ -69,7 +69,7 @@ async function dumpOf(directory: string, file: string, size: number): Promise<Re
   }
 }
 
-/** What callers know of one elicitation. */
+/** An elicitation as its callers know it. */
 interface Known {
   elicitationId: ElicitationId;
   acknowledged: number;
@@ -78,9 +78,9 @@ interface Known {
 
 const killedUnderLoad: Scenario = {
   item: 'R3',
-  name: 'killed again and again while scripts run: status, connection and events belong together',
+  name: 'killed repeatedly while scripts run: status, connection and events stay consistent',
   async run(run) {
-    // Otherwise Redis may have answered what it has not written yet, and this is about what it has written.
+    // With everysec Redis may acknowledge before it writes; this scenario is about written data.
     const redis = run.stack.use(await startRedis({ args: ['--appendfsync', 'always'] }));
     const stores = run.stack.use(await createRedisStores({ url: redis.url, ...patient }));
     const known: Known[] = [];
@@ -121,13 +121,13 @@ async function flowsUntilKilled(stores: RedisStores, known: Known[], killed: Abo
       }
     } catch (error) {
       assert.equal((error as { code?: unknown }).code, 'store_unavailable');
-      // The first flows of a round may meet the connection that the kill before has broken.
+      // The first flows of a round may use the connection that the previous kill broke.
       await delay(10);
     }
   }
 }
 
-/** Every elicitation has the events of its versions, and the connection that its end brought. */
+/** Every elicitation has the events of its versions, and the connection that its completion created. */
 async function expectWhole(stores: RedisStores, known: readonly Known[]): Promise<void> {
   const events = new Map<string, number>();
   for (const shard of new Set(known.map(({ elicitationId }) => shardIn(elicitationId))))

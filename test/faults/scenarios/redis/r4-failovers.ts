@@ -10,7 +10,7 @@ import { expectOnlyUnavailable, lostOutcomes, note, startPair, unavailableAnswer
 type RedisConfig = NonNullable<GatewayConfigInput['redis']>;
 type Profile = 'single' | 'ha';
 
-/** A deployment in which somebody else takes over. */
+/** A deployment with fail-over. */
 interface Takeover {
   readonly net: RedisNetwork;
   readonly redis: RedisConfig;
@@ -48,11 +48,11 @@ function durabilityOf(profile: Profile): Partial<RedisConfig> {
   return { durability: profile === 'ha' ? { profile, replicas: 1, timeoutMs: 500 } : { profile } };
 }
 
-/** As docs/redis.md recommends them for the profile. */
+/** The settings that docs/redis.md recommends for the profile. */
 const argsOf = (profile: Profile) =>
   profile === 'ha' ? ['--min-replicas-to-write', '1', '--min-replicas-max-lag', '2'] : [];
 
-/** While nothing of the master's reaches its replicas, people and MCP servers go on; then it is gone, and one of those takes over. */
+/** Cuts the master from its replicas under traffic, then kills it; a replica is promoted. */
 async function failOver(run: FaultRun, side: keyof typeof sides, profile: Profile): Promise<void> {
   const { net, redis, master, replicas, untilReplaced, untilWhole } = await sides[side](run, profile);
   const { world, addresses } = await startPair(run, redis);
@@ -86,7 +86,7 @@ function failOverOf(side: keyof typeof sides, length: 'short' | 'long'): readonl
   return [
     {
       item: 'R4',
-      name: `${side} fail-over after a cut link, profile ha: nothing acknowledged is lost`,
+      name: `${side} fail-over after a cut link, profile ha: no acknowledged write is lost`,
       needs: ['namespaces'],
       length,
       async run(run) {
@@ -96,13 +96,13 @@ function failOverOf(side: keyof typeof sides, length: 'short' | 'long'): readonl
     },
     {
       item: 'R4',
-      name: `${side} fail-over after a cut link, profile single: what is lost is counted`,
+      name: `${side} fail-over after a cut link, profile single: counts the lost writes`,
       needs: ['namespaces'],
       length: 'long',
       async run(run) {
         run.history.tolerate(
           ['I1', 'I2', 'I3', 'I4'],
-          'docs/redis.md: without confirmation by a replica, a fail-over takes back what the replica had not seen',
+          'docs/redis.md: without confirmation by a replica, a fail-over loses writes that the replica had not received',
         );
         await failOver(run, side, 'single');
       },

@@ -9,7 +9,7 @@ import { expectOnlyUnavailable, lostOutcomes, note, RECOVERY_MS, unavailableAnsw
 
 const partition: Scenario = {
   item: 'R5',
-  name: 'a gateway and the old master on one side, everybody else on the other, and back together: nothing told is taken back',
+  name: 'network partition: a gateway and the old master against all others, then healed: no acknowledged write is revoked',
   needs: ['namespaces'],
   async run(run) {
     const net = run.stack.use(
@@ -28,7 +28,7 @@ const partition: Scenario = {
     });
     const alone = await world.startGateway('alone', { launcher: own.launcher, host: own.address });
     await world.startGateway('with the others');
-    // Nobody signs in: identity providers are not to be reached from over there. MCP servers issue, read and cancel.
+    // No sign-ins: this side cannot reach the identity provider. MCP servers issue, read and cancel.
     const traffic = await startTraffic(run, { world, shares: { walkAway: 1, intrude: 0 }, attempts: 30 });
     await traffic.more(10);
 
@@ -42,7 +42,7 @@ const partition: Scenario = {
     note(run, 'another master', master.url);
     await traffic.more(10);
     await delay(run.random.between(0, 2_000));
-    const told = acknowledgedAt(run, alone.address, cutAt);
+    const acknowledged = acknowledgedAt(run, alone.address, cutAt);
     for (const other of others) {
       await network.heal(net.machineOf(master), net.machineOf(other));
       await network.heal(own, net.machineOf(other));
@@ -51,7 +51,7 @@ const partition: Scenario = {
     await redis.untilReplicas(2);
     await traffic.more(10);
     await traffic.settle(run.isTimed ? { readyMs: RECOVERY_MS * 4 } : {});
-    run.measure('acknowledged by the gateway alone', told, '');
+    run.measure('acknowledged by the gateway alone', acknowledged, '');
     run.measure('answers 503', unavailableAnswers(run), '');
     run.measure('acknowledged outcomes lost', lostOutcomes(run), '');
     assert.equal(lostOutcomes(run), 0);
@@ -59,7 +59,7 @@ const partition: Scenario = {
   },
 };
 
-/** What one gateway has answered 201 to from some time on. */
+/** Counts the 201 responses of one gateway after this time. */
 function acknowledgedAt({ history }: FaultRun, address: string, from: number): number {
   return indexed(history.entries).calls.filter(
     ({ request, response }) => request.to === address && response?.http === 201 && response.at > from,

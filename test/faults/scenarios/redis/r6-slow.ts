@@ -7,15 +7,15 @@ import { until } from '../../support/until.ts';
 import { startTraffic } from '../../traffic.ts';
 import { expectOnlyUnavailable, expectRecovered, isReady, note, startPair } from './common.ts';
 
-/** `commandTimeout`, and once more for the connection to come back before what may be repeated is repeated, and its own. */
+/** `commandTimeout`, three times: for the first attempt, for the reconnect, and for the retry of a repeatable command. */
 const LONGEST_MS = 3 * 2_000;
-/** For the machine. Where time is not judged, a request only has to end. */
+/** Slack for the machine. In untimed runs a request only has to end. */
 const slackMs = ({ isTimed }: FaultRun) => (isTimed ? 2_000 : HANG_MS);
 const CROWD = 200;
 
 const slow: Scenario = {
   item: 'R6',
-  name: 'Redis answers late, by 100 ms to 5 s: requests fail in time or are right, and nothing is doubled',
+  name: 'Redis responds 100 ms to 5 s late: requests fail in time or succeed, and nothing is duplicated',
   async run(run) {
     const redis = run.stack.use(await startRedis());
     const { world, gateways, addresses } = await startPair(run, { url: redis.url }, { hasRedisLink: true });
@@ -44,7 +44,7 @@ const slow: Scenario = {
   },
 };
 
-/** A read of an elicitation that nobody has issued. */
+/** Reads an elicitation that does not exist. */
 async function timed(address: string): Promise<{ readonly status: number; readonly tookMs: number }> {
   const api = createApi(address, keyOf('tracker'));
   const began = performance.now();
@@ -54,7 +54,7 @@ async function timed(address: string): Promise<{ readonly status: number; readon
 
 const frozen: Scenario = {
   item: 'R6',
-  name: 'Redis freezes: requests fail in time without piling up, nobody is ready, and afterwards all is as it was',
+  name: 'Redis freezes: requests fail in time without piling up, no gateway is ready, and all recover afterwards',
   async run(run) {
     const redis = run.stack.use(await startRedis());
     const { world, addresses } = await startPair(run, { url: redis.url });
@@ -78,7 +78,7 @@ const frozen: Scenario = {
   },
 };
 
-/** Many at once wait no longer than one does. */
+/** Concurrent requests take no longer than a single one. */
 async function expectNoPile(run: FaultRun, addresses: readonly string[]): Promise<void> {
   const answers = await Promise.all(
     Array.from({ length: CROWD }, (_, n) => timed(addresses[n % addresses.length] ?? '')),

@@ -11,19 +11,19 @@ import type { ScriptCase } from './script-case.ts';
 import { scriptCases } from './script-cases.ts';
 
 /**
- * Timeout of a command, and of the connection to come back, in ms. Where the connection stays away every script waits for it, all at
- * once. A busy machine must be able to send a command within it.
+ * Timeout of a command and of the reconnect, in ms. If the connection stays down, all scripts wait for it concurrently. A busy machine
+ * must be able to send a command in this time.
  */
 const COMMAND_TIMEOUT_MS = 10_000;
 
-/** What one script is tried with: keys of its own in the one Redis, and a proxy of its own before it. */
+/** The environment of one script: its own keys in the shared Redis, and its own proxy. */
 interface Trial extends AsyncDisposable {
   readonly direct: RedisStores;
   readonly proxy: FaultProxy;
   readonly behindProxy: RedisStores;
   /** Names of the commands of `behindProxy` that failed. */
   readonly failed: readonly string[];
-  /** What is stored for this script. */
+  /** Everything stored for this script. */
   stored(): Promise<Dump>;
 }
 
@@ -47,7 +47,7 @@ async function startTrial(redis: RedisServer, name: CalledScript): Promise<Trial
   };
 }
 
-/** Makes the call once without a fault. @returns it anew, for somebody else */
+/** Makes the call once without a fault. @returns the same call for another subject */
 async function rehearsed(direct: RedisStores, { prepare, first }: ScriptCase) {
   const rehearsal = await prepare(direct);
   expectAnswer(await rehearsal(direct), first);
@@ -70,7 +70,7 @@ function expectAnswer(answer: unknown, expected: unknown): void {
   else assert.deepEqual(answer, expected);
 }
 
-/** The answer to a call, or `unavailable` where the caller is told that it does not know. */
+/** The result of a call, or `unavailable` if the caller gets `store_unavailable`. */
 const outcomeOf = (call: Promise<unknown>): Promise<unknown> =>
   call.catch((error: unknown) => {
     assert.equal((error as { code?: unknown }).code, 'store_unavailable');
@@ -78,21 +78,21 @@ const outcomeOf = (call: Promise<unknown>): Promise<unknown> =>
   });
 const unavailable = Symbol('unavailable');
 
-async function withNobodyToRepeat(trial: Trial, name: CalledScript): Promise<void> {
+async function withoutStoreRetry(trial: Trial, name: CalledScript): Promise<void> {
   const { direct, proxy, behindProxy, failed } = trial;
   const each = scriptCases[name];
   const call = await rehearsed(direct, each);
   const lost = loseAnswer(proxy, () => proxy.down());
-  assert.equal(await outcomeOf(call(behindProxy)), unavailable, 'the caller is told that it does not know');
+  assert.equal(await outcomeOf(call(behindProxy)), unavailable, 'the caller gets store_unavailable');
   await lost;
-  assert.deepEqual(failed, [name], 'the answer that was lost is that of the script');
+  assert.deepEqual(failed, [name], 'the lost response is that of the script');
   const once = await trial.stored();
   expectAnswer(await call(direct), 'again' in each ? each.again : each.first);
   const nouns = changedKeys(once, await trial.stored()).map(key => key.split(':')[2]);
-  assert.deepEqual(nouns, each.renews ?? [], 'what the first call has done stays as it is');
+  assert.deepEqual(nouns, each.renews ?? [], 'the retry changes no effect of the first call');
 }
 
-async function withConnectionBack({ direct, proxy, behindProxy }: Trial, name: CalledScript): Promise<void> {
+async function withStoreRetry({ direct, proxy, behindProxy }: Trial, name: CalledScript): Promise<void> {
   const each = scriptCases[name];
   const call = await rehearsed(direct, each);
   const lost = loseAnswer(proxy, () => undefined);
@@ -131,12 +131,12 @@ async function everyScript(run: FaultRun, play: (trial: Trial, name: CalledScrip
 export const answersLost: readonly Scenario[] = [
   {
     item: 'R7',
-    name: 'the answer of a script is lost and Redis is away: the caller repeats, and it has happened once',
-    run: run => everyScript(run, withNobodyToRepeat),
+    name: 'the response of a script is lost and Redis is unavailable: the caller repeats, and the effect happens once',
+    run: run => everyScript(run, withoutStoreRetry),
   },
   {
     item: 'R7',
-    name: 'the answer of a script is lost: the store repeats, and the caller gets the answer of the first',
-    run: run => everyScript(run, withConnectionBack),
+    name: 'the response of a script is lost: the store repeats, and the caller gets the first result',
+    run: run => everyScript(run, withStoreRetry),
   },
 ];

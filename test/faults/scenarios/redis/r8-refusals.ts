@@ -6,7 +6,7 @@ import { until } from '../../support/until.ts';
 import { startTraffic, type Traffic } from '../../traffic.ts';
 import { expectOnlyUnavailable, expectRecovered, note, startPair, unavailableAnswers } from './common.ts';
 
-/** A Redis that takes its time to load, in microseconds per command of the file, and that answers meanwhile, after so many bytes. */
+/** A Redis that loads slowly (microseconds per command of the file) and responds while loading, after this many bytes. */
 const LOAD_DELAY = ['--key-load-delay', '3000', '--loading-process-events-interval-bytes', '1024'];
 
 interface Condition {
@@ -23,7 +23,7 @@ const conditions: readonly Condition[] = [
   },
   {
     code: 'READONLY',
-    // Nobody is there, so it keeps what it has and waits.
+    // There is no replica, so Redis keeps its data and waits.
     begin: redis => redis.ask('REPLICAOF', '127.0.0.1', '1'),
     end: redis => redis.ask('REPLICAOF', 'NO', 'ONE'),
   },
@@ -36,7 +36,7 @@ const conditions: readonly Condition[] = [
 
 const refusing: Scenario = {
   item: 'R8',
-  name: 'OOM, READONLY, NOREPLICAS and LOADING: 503, never a false success, and on it goes',
+  name: 'OOM, READONLY, NOREPLICAS and LOADING: 503, never a false success, then recovery',
   async run(run) {
     const redis = run.stack.use(await startRedis({ args: [...LOAD_DELAY, '--appendfsync', 'always'] }));
     const { world, addresses } = await startPair(run, { url: redis.url });
@@ -67,7 +67,7 @@ async function loading(
   traffic: Traffic,
 ): Promise<void> {
   let isRefused = false;
-  // It may have loaded everything before a request came: then once more.
+  // Redis may have finished loading before a request arrived. Then try once more.
   for (let attempt = 1; attempt <= 20 && !isRefused; attempt += 1) {
     note(run, 'LOADING');
     await redis.kill();
@@ -87,10 +87,10 @@ async function loading(
     await expectRecovered(run, addresses, 'ready after LOADING');
     await traffic.more(3);
   }
-  assert.ok(isRefused, 'it was never loading when it was asked');
+  assert.ok(isRefused, 'no request reached Redis while it was loading');
 }
 
-/** How often Redis has answered so. */
+/** Number of responses of Redis with this error. */
 async function errorsOf(redis: RedisServer, code: string): Promise<number> {
   const stats = await redis.ask('INFO', 'errorstats');
   return Number(new RegExp(`^errorstat_${code}:count=(\\d+)`, 'm').exec(stats)?.[1] ?? 0);
@@ -98,7 +98,7 @@ async function errorsOf(redis: RedisServer, code: string): Promise<number> {
 
 const forgotten: Scenario = {
   item: 'R8',
-  name: 'SCRIPT FLUSH again and again: every script is sent anew, and nobody notices',
+  name: 'repeated SCRIPT FLUSH: every script is sent again without a visible effect',
   async run(run) {
     const redis = run.stack.use(await startRedis());
     const { world } = await startPair(run, { url: redis.url });
@@ -109,7 +109,7 @@ const forgotten: Scenario = {
       await redis.ask('SCRIPT', 'FLUSH', 'SYNC');
       await traffic.more(1);
     }
-    assert.ok((await errorsOf(redis, 'NOSCRIPT')) > 0, 'no script was missed');
+    assert.ok((await errorsOf(redis, 'NOSCRIPT')) > 0, 'no script was missing');
     await traffic.settle();
     // On a busy machine a command may time out for other reasons.
     if (run.isTimed) assert.equal(unavailableAnswers(run), 0);
@@ -117,12 +117,12 @@ const forgotten: Scenario = {
   },
 };
 
-/** Names of hash tags: those of the shards. */
+/** Names of the hash tags of the shards. */
 const TAGS = Array.from({ length: 256 }, (_, shard) => `{${shard.toString(16).padStart(2, '0')}}`);
 
 const moving: Scenario = {
   item: 'R8',
-  name: 'slots move between the nodes of a cluster under load: MOVED, ASK and TRYAGAIN end in 503 or in the right place',
+  name: 'MOVED, ASK and TRYAGAIN during slot migration under load end in 503 or at the right node',
   async run(run) {
     const redis = run.stack.use(await startRedisCluster());
     const { world, addresses } = await startPair(run, { cluster: [...redis.urls] });
@@ -131,7 +131,7 @@ const moving: Scenario = {
     const [from, to] = redis.nodes;
     if (from === undefined || to === undefined) throw new TypeError('a cluster of one');
     let moved = 0;
-    // One connection per node: a process of redis-cli for each step takes longer than the step.
+    // One connection per node: a redis-cli process for each step would take longer than the step.
     using connections = connectedTo([from, to]);
     const [source, target] = connections.nodes;
     if (source === undefined || target === undefined) throw new TypeError('a cluster of one');
@@ -152,7 +152,7 @@ const moving: Scenario = {
     const counts = await Promise.all(redis.nodes.flatMap(node => codes.map(code => errorsOf(node, code))));
     assert.ok(
       counts.some(count => count > 0),
-      'nobody met a slot that was moving',
+      'no request used a moving slot',
     );
   },
 };
@@ -170,12 +170,12 @@ function connectedTo(nodes: readonly RedisServer[]): Disposable & { readonly nod
 interface Move {
   readonly from: Redis;
   readonly to: Redis;
-  /** Where `to` is reached. */
+  /** Address of `to`. */
   readonly at: RedisServer;
   readonly ids: { readonly source: unknown; readonly target: unknown };
 }
 
-/** As redis-cli --cluster reshard does it, one slot at a time. */
+/** Moves one slot at a time, like redis-cli --cluster reshard. */
 async function moveSlot({ from, to, at, ids }: Move, slot: number): Promise<void> {
   await to.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', String(ids.source));
   await from.call('CLUSTER', 'SETSLOT', slot, 'MIGRATING', String(ids.target));

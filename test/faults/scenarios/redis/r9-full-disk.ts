@@ -13,7 +13,7 @@ import { expectOnlyUnavailable, expectRecovered, note, startPair, unavailableAns
 
 const DISK_BYTES = 8 << 20;
 
-/** A file system of its own, and small. Needs root. */
+/** A small file system for one test. Needs root. */
 async function mountDisk(run: FaultRun): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), 'postern-disk-'));
   run.stack.defer(() => rm(directory, { recursive: true, force: true }));
@@ -25,7 +25,7 @@ async function mountDisk(run: FaultRun): Promise<string> {
   return directory;
 }
 
-/** Takes what is left of it. */
+/** Fills the file system. */
 async function fill(path: string): Promise<void> {
   await using file = await open(path, 'w');
   const block = Buffer.alloc(64 << 10);
@@ -40,7 +40,7 @@ async function fill(path: string): Promise<void> {
 
 const fullDisk: Scenario = {
   item: 'R9',
-  name: 'the disk of the append-only file is full: writes are refused, reads go on, the metrics say so',
+  name: 'the disk of the append-only file is full: writes are refused, reads continue, the metrics show it',
   needs: ['namespaces'],
   async run(run) {
     const disk = await mountDisk(run);
@@ -67,7 +67,7 @@ const fullDisk: Scenario = {
 
     await rm(ballast);
     note(run, 'space again');
-    // Redis tries again once a second.
+    // Redis retries once a second.
     await until('Redis writes again', async () =>
       (await redis.ask('INFO', 'persistence')).includes('aof_last_write_status:ok'),
     );
@@ -78,17 +78,17 @@ const fullDisk: Scenario = {
   },
 };
 
-/** What was acknowledged can be read all the while. */
+/** Acknowledged elicitations stay readable throughout. */
 async function expectReads(run: FaultRun, address: string): Promise<void> {
   const { entries } = run.history;
   const issued = entries.findLast(entry => entry.what === 'response' && entry.http === 201);
-  if (issued?.what !== 'response' || issued.elicitationId === undefined) throw new Error('nothing was issued');
+  if (issued?.what !== 'response' || issued.elicitationId === undefined) throw new Error('no elicitation was issued');
   const asked = entries.find(entry => entry.what === 'request' && entry.call === issued.call);
   const mcpServerId = /^mcp:(.+)$/.exec(asked?.who ?? '')?.[1] ?? '';
   assert.equal((await createApi(address, keyOf(mcpServerId)).read(issued.elicitationId)).status, 200);
 }
 
-/** Commands that Redis refused, as Prometheus sees them. */
+/** Commands that Redis refused, according to the metrics. */
 async function faultsAt(port: number): Promise<number> {
   const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
   return [...text.matchAll(/^postern_redis_command_errors_total\{[^}]*fault="refused"[^}]*\} (\d+)/gm)].reduce(

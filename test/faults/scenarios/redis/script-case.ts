@@ -1,16 +1,16 @@
 import type { RedisStores } from '@postern/store-redis';
 
-/** What calls a script, once somebody has brought about what it needs. */
+/** A call that runs a script, with its preconditions already met. */
 export interface ScriptCase {
   prepare(stores: RedisStores): Promise<(stores: RedisStores) => Promise<unknown>>;
-  /** What the caller gets; some of its members. */
+  /** Some members of the result. */
   readonly first: unknown;
-  /** What a caller gets who calls again because no answer came. Default: the same. */
+  /** Result of a caller's retry after a lost response. Default: the same. */
   readonly again?: unknown;
-  /** What a caller gets whose stores repeated the call by themselves. Default: the same as the first time. */
+  /** Result when the stores retried the call themselves. Default: the same as without a fault. */
   readonly resent?: unknown;
-  /** The stores do not repeat it by themselves, because the second answer would not be that of the first. */
+  /** The stores do not retry the call, because the second result would differ from the first. */
   readonly onlyOnce?: true;
-  /** Nouns of the keys in which a caller's repeat begins a time anew. Default none: it changes nothing at all. */
+  /** Nouns of the keys whose expiry a caller's retry renews. Default none: a retry changes nothing. */
   readonly renews?: readonly string[];
 }

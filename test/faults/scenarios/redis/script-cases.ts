@@ -27,7 +27,7 @@ async function connected(stores: RedisStores): Promise<Connection> {
   const active = await moved(stores.elicitations, await pending(stores), engage);
   await moved(stores.elicitations, active, samples.complete(active));
   const connection = await stores.connections.read(connectionIdFor(active.subject));
-  if (connection === undefined) throw new Error('an authorization that left no connection');
+  if (connection === undefined) throw new Error('the authorization created no connection');
   return connection;
 }
 
@@ -56,25 +56,14 @@ const signIn = () => ({
   origin: { identityProvider: 'example' },
 });
 
-/** The outbox entries of one elicitation that was just created. */
+/** Outbox entries of the elicitation that was just created. */
 async function committed(stores: RedisStores): Promise<readonly OutboxEntry[]> {
   const elicitation = await pending(stores);
   const { entries } = await stores.outbox.read(shardIn(elicitation.elicitationId), { after: undefined, limit: 1_000 });
   return entries.filter(({ event }) => event.eventId === eventOf(elicitation).eventId);
 }
 
-const reservation = () => ({
-  ...{ mcpServerId: 'issue-tracker', digest: secretDigest(), fingerprint: 'body', reservation: operation() },
-  ...{ leaseMs: MINUTE, quota: AMPLE },
-});
-
-async function reserved(stores: RedisStores) {
-  const { mcpServerId, digest, fingerprint, ...rest } = reservation();
-  await stores.idempotency.begin({ mcpServerId, digest, fingerprint, ...rest });
-  return { mcpServerId, digest, fingerprint };
-}
-
-/** Every script that is called: a new one without a case is an error of types here, and a failure of the scenario. */
+/** A case for every called script. A missing case is a type error here and fails the scenario. */
 export const scriptCases: Readonly<Record<CalledScript, ScriptCase>> = {
   createElicitation: {
     async prepare() {
@@ -134,7 +123,7 @@ export const scriptCases: Readonly<Record<CalledScript, ScriptCase>> = {
       const holder = operation();
       return again => again.connections.beginRefresh({ current, holder, leaseMs: MINUTE });
     },
-    first: { result: 'begun', troubles: 0 },
+    first: { result: 'begun', failures: 0 },
     renews: ['cn'],
   },
   finishRefresh: {
@@ -159,10 +148,10 @@ export const scriptCases: Readonly<Record<CalledScript, ScriptCase>> = {
     },
     first: { result: 'stored', connection: { lost: { reason: 'refused' } } },
   },
-  noteUse: {
+  recordUse: {
     async prepare(stores) {
       const { connectionId } = await connected(stores);
-      return again => again.connections.noteUse({ connectionId, use: { mcpServerId: 'issue-tracker' } });
+      return again => again.connections.recordUse({ connectionId, use: { mcpServerId: 'issue-tracker' } });
     },
     first: undefined,
   },
@@ -188,7 +177,7 @@ export const scriptCases: Readonly<Record<CalledScript, ScriptCase>> = {
   notePayment: {
     async prepare(stores) {
       const { elicitationId } = await pending(stores);
-      return again => again.payments.noteReported(elicitationId, 'pi_1');
+      return again => again.payments.recordReported(elicitationId, 'pi_1');
     },
     first: undefined,
   },
@@ -231,7 +220,7 @@ export const scriptCases: Readonly<Record<CalledScript, ScriptCase>> = {
       return async again => (await again.revocations.claimOne(revocation.revocationId, MINUTE))?.attempts;
     },
     first: 1,
-    // Until the lease ends by itself.
+    // Until the lease expires.
     again: undefined,
     onlyOnce: true,
   },
@@ -271,7 +260,7 @@ export const scriptCases: Readonly<Record<CalledScript, ScriptCase>> = {
   },
   readFeed: {
     async prepare() {
-      return stores => stores.feeds.read('nobody', { after: undefined, limit: 10 });
+      return stores => stores.feeds.read('unknown', { after: undefined, limit: 10 });
     },
     first: { result: 'events', events: [] },
   },
@@ -359,27 +348,15 @@ export const scriptCases: Readonly<Record<CalledScript, ScriptCase>> = {
     },
     first: undefined,
   },
-  beginIdempotency: {
+  putIdempotency: {
     async prepare() {
-      const p = reservation();
-      return stores => stores.idempotency.begin(p);
+      const key = { digest: secretDigest(), fingerprint: 'body' };
+      const named = { shard: shardOf(somebody()), mcpServerId: 'issue-tracker', quota: AMPLE };
+      return stores => stores.idempotency.put({ ...key, ...named, response: '{}' });
     },
-    first: { result: 'begun' },
-    renews: ['idem'],
-  },
-  finishIdempotency: {
-    async prepare(stores) {
-      const p = { ...(await reserved(stores)), response: '{}', retentionMs: MINUTE };
-      return again => again.idempotency.finish(p);
-    },
-    first: undefined,
-  },
-  abandonIdempotency: {
-    async prepare(stores) {
-      const p = await reserved(stores);
-      return again => again.idempotency.abandon(p);
-    },
-    first: undefined,
+    first: { result: 'stored' },
+    resent: { result: 'exists' },
+    again: { result: 'exists' },
   },
   moveWebhookCursor: {
     async prepare() {

@@ -14,7 +14,7 @@ import { ageAccessToken, expireAccessToken } from '../support/token-expiry.ts';
 import { startWorld, type World } from '../support/world.ts';
 
 const LONGEST_BACK_OFF_MS = 60_000;
-/** Revocations that could not be told at once are told by a sweeper. */
+/** The sweep sends revocations that failed at first. */
 const UNTIL_SWEPT = { timeout: 100_000 };
 
 let world: World;
@@ -84,33 +84,33 @@ const refreshesAt = (provider: Pick<EvilProvider, 'requests'>) =>
 const fail = (fault: { status: number; body?: string; headers?: Record<string, string>; times?: number }) =>
   world.provider.fault({ endpoint: 'token', grantType: 'refresh_token', ...fault });
 
-/** Of the evil provider, which also issues refresh tokens. */
+/** Connections at the evil provider, which also issues refresh tokens. */
 async function honest(form: URLSearchParams): Promise<EvilAnswer> {
   if (form.get('grant_type') === 'refresh_token') return { body: honestRefresh() };
   return { body: await honestTokens(evil, { refresh_token: 'evil-refresh-token' }) };
 }
 
-/** As if the provider had been in trouble for a while already: the next failure is followed by the longest back-off. */
+/** Records so many failures that the longest back-off follows the next one. */
 async function hasFailedOften({ connectionId }: ConnectedPerson): Promise<void> {
   const { connections } = world.gateways[0]?.deps.stores ?? {};
   const id = parseConnectionId(connectionId);
   const current = id === undefined ? undefined : await connections?.read(id);
   if (connections === undefined || current === undefined) throw new Error('no such connection');
   for (let nth = 0; nth < 10; nth += 1) {
-    const holder = `trouble-${nth}`;
+    const holder = `holder-${nth}`;
     await connections.beginRefresh({ current, holder, leaseMs: 1_000 });
     await connections.postponeRefresh({ current, holder, delayMs: 0 });
   }
 }
 
-describe('N1: a provider in trouble, and a token that is good for now', () => {
-  it('is handed out, the provider is left alone for a growing while, and renewing works afterwards', async () => {
+describe('N1: a failing provider and a valid token', () => {
+  it('returns the token, backs off from the provider and refreshes later', async () => {
     const person = await connectPerson(world);
     const first = await person.token();
     fail({ status: 503 });
     for (let nth = 0; nth < 8; nth += 1) {
       await age(person);
-      // The first call asks the provider, the others know.
+      // The first call asks the provider; the others use the known result.
       for (let call = 0; call < 3; call += 1) expect((await person.token()).accessToken).toBe(first.accessToken);
       expect(refreshesAt(world.provider)).toBe(nth + 1);
       const [postponed, ...others] = audited();
@@ -126,7 +126,7 @@ describe('N1: a provider in trouble, and a token that is good for now', () => {
     world.provider.clearFaults();
     await age(person);
     expect((await person.token()).generation).toBe(first.generation + 1);
-    // Trouble that is over does not count towards the next.
+    // Failures before a success do not count.
     fail({ status: 503, times: 1 });
     await age(person);
     await person.token();
@@ -139,7 +139,7 @@ describe('N1: a provider in trouble, and a token that is good for now', () => {
     ['the operator’s slip', { status: 401, body: '{"error":"invalid_client"}' }],
     ['a refusal of the request', { status: 400, body: '{"error":"invalid_request"}' }],
     ['a client that may not refresh', { status: 400, body: '{"error":"unauthorized_client"}' }],
-    ['a scope that is gone', { status: 400, body: '{"error":"invalid_scope"}' }],
+    ['a scope that no longer exists', { status: 400, body: '{"error":"invalid_scope"}' }],
     ['too many requests', { status: 429, headers: { 'retry-after': '7' } }],
     ['nothing but a status', { status: 400 }],
   ])('%s does not end the grant', async (_, fault) => {
@@ -156,8 +156,8 @@ describe('N1: a provider in trouble, and a token that is good for now', () => {
   });
 });
 
-describe('N1: a provider in trouble, and a token that is over', () => {
-  it('a moment of it is not noticed by who asks', async () => {
+describe('N1: a failing provider and an expired token', () => {
+  it('a short failure is invisible to the caller', async () => {
     const person = await connectPerson(world);
     const { generation } = await person.token();
     await expire(person);
@@ -166,7 +166,7 @@ describe('N1: a provider in trouble, and a token that is over', () => {
     expect(refreshesAt(world.provider)).toBe(2);
   });
 
-  it('502 with Retry-After, the provider is not asked more often than that, and the grant is kept', async () => {
+  it('answers 502 with Retry-After, calls the provider no more often, and keeps the grant', async () => {
     const person = await connectPerson(world);
     const { generation } = await person.token();
     await expire(person);
@@ -191,7 +191,7 @@ describe('N1: a provider in trouble, and a token that is over', () => {
   });
 });
 
-describe('N2: the provider has renewed, and its answer is lost', () => {
+describe('N2: the response of a refresh is lost', () => {
   const faults = [
     ['a broken connection', { drop: 'after' }],
     ['a proxy’s 504', { when: 'after', status: 504 }],
@@ -200,7 +200,7 @@ describe('N2: the provider has renewed, and its answer is lost', () => {
   const lose = (fault: (typeof faults)[number][1]) =>
     world.provider.fault({ endpoint: 'token', grantType: 'refresh_token', times: 1, ...fault });
 
-  it.each(faults)('%s: a provider with grace answers again', async (_, fault) => {
+  it.each(faults)('%s: a provider with a grace period repeats it', async (_, fault) => {
     world.provider.switches.refreshTokens = 'rotate-grace';
     const person = await connectPerson(world);
     const { generation } = await person.token();
@@ -213,7 +213,7 @@ describe('N2: the provider has renewed, and its answer is lost', () => {
     expect(tokens.grantOf(token.accessToken)).toMatchObject({ rotations: 1, graceAnswers: 1, reuses: 0 });
   });
 
-  it.each(faults)('%s: a provider without ends the grant, and its person is asked', async (_, fault) => {
+  it.each(faults)('%s: a provider without a grace period ends the grant, and the user is asked', async (_, fault) => {
     const person = await connectPerson(world);
     await expire(person);
     lose(fault);
@@ -225,7 +225,7 @@ describe('N2: the provider has renewed, and its answer is lost', () => {
 });
 
 describe('T10: a grant that the provider ends', () => {
-  it('409, one audit event, and the next ask shows its person why; connecting again works', async () => {
+  it('answers 409 with one audit event, and the next ask shows the reason; reconnecting works', async () => {
     const person = await connectPerson(world);
     const first = await person.token();
     const { provider } = world;
@@ -251,7 +251,7 @@ describe('T10: a grant that the provider ends', () => {
     expect((await person.listed())?.status).toBe('usable');
   });
 
-  it('a token that is good for now is not handed out either once that is known', async () => {
+  it('a token that has not expired is not returned either', async () => {
     const person = await connectPerson(world);
     const first = await person.token();
     await world.provider.endGrant(world.provider.tokens.grantOf(first.accessToken)?.grantId ?? '');
@@ -260,7 +260,7 @@ describe('T10: a grant that the provider ends', () => {
   });
 });
 
-describe('T10: a refusal that comes when another replica has renewed', () => {
+describe('T10: a rejected refresh after another replica has refreshed', () => {
   it('does not end the newer tokens', async () => {
     evil.tokenAnswer = honest;
     const person = await connectPerson(world, { authorization: { provider: 'evil' } });
@@ -285,8 +285,8 @@ describe('T10: a refusal that comes when another replica has renewed', () => {
   });
 });
 
-describe('a disconnection while the provider answers', () => {
-  it('ends what was just issued as well', async () => {
+describe('a disconnect during a refresh', () => {
+  it('revokes the new tokens as well', async () => {
     const { provider } = world;
     const person = await connectPerson(world);
     const first = await person.token();
@@ -302,7 +302,7 @@ describe('a disconnection while the provider answers', () => {
       .toContain(issued?.successor);
   });
 
-  it('does not end what its person has connected anew, at a provider that revokes everything at once', async () => {
+  it('keeps a new connection at a provider that revokes all tokens at once', async () => {
     evil.tokenAnswer = honest;
     const person = await connectPerson(world, { authorization: { provider: 'evil' } });
     await expire(person);
@@ -321,18 +321,18 @@ describe('a disconnection while the provider answers', () => {
     const { elicitationId } = await person.askedAgain();
     await person.connectAgain(elicitationId);
     released.resolve();
-    // The call that waited gets the token of the new connection.
+    // The waiting call gets the token of the new connection.
     expect(await late).toEqual(await person.token());
-    // What the gateways are still to tell providers lies in Redis: nothing.
+    // Redis contains no pending revocation.
     expect(Object.keys(await dumpRedis(world.redis.url)).filter(key => key.includes(':rv:'))).toEqual([]);
     expect(evil.requests('revocation')).toHaveLength(1);
   });
 });
 
-describe('N3: malformed answers to a refresh', () => {
+describe('N3: malformed refresh responses', () => {
   const answers = malformedTokenAnswers(honestRefresh());
 
-  it(`none of ${Object.keys(answers).length} ends the grant or is stored; the honest one afterwards is`, async () => {
+  it(`none of ${Object.keys(answers).length} ends the grant or is stored; a valid response afterwards is`, async () => {
     evil.tokenAnswer = honest;
     const person = await connectPerson(world, { authorization: { provider: 'evil' } });
     const first = await person.token();
@@ -354,7 +354,7 @@ describe('N3: malformed answers to a refresh', () => {
       accessToken: honestRefresh()['access_token'],
       generation: first.generation + 1,
     });
-    // The refresh token was the same all the time, and is the next one now.
+    // The refresh token stayed the same during the failures, and is the next one now.
     expect(evil.requests('token').at(-1)?.form['refresh_token']).toBe('evil-refresh-token');
     await expire(person);
     await person.token();

@@ -7,7 +7,7 @@ let world: World;
 beforeAll(async () => {
   world = await startWorld({
     identityProvider: { pairwise: true },
-    // A `sub` of its own for every relying party: only the directory's object id is the same everywhere.
+    // `sub` differs per relying party; only the directory's object id is the same everywhere.
     config: ({ base }) => ({
       identityProviders: (base.identityProviders ?? []).map(identityProvider => ({
         ...identityProvider,
@@ -22,8 +22,8 @@ afterAll(() => world?.[Symbol.asyncDispose]());
 const objectIdOf = (user: string) => `oid-${user}`;
 const hasSession = (cookies: ReadonlyMap<string, string>) => cookies.has('postern_session');
 
-describe('when signing in makes trouble', () => {
-  it('identity provider down at the start: said plainly with a way to try again, no cookie, no loop', async () => {
+describe('a failing sign-in', () => {
+  it('identity provider down: the page reports it and offers a retry, without a cookie or a loop', async () => {
     const user = world.subject();
     const { elicitationId } = await world.ask(objectIdOf(user));
     const raw = world.raw();
@@ -53,7 +53,7 @@ describe('when signing in makes trouble', () => {
       },
       400,
     ],
-  ] as const)('its token endpoint answers %s: nobody is signed in; starting again works', async (_, fault, status) => {
+  ] as const)('token endpoint answers %s: no session is created, and a retry works', async (_, fault, status) => {
     const user = world.subject();
     const { elicitationId } = await world.ask(objectIdOf(user));
     const raw = world.raw();
@@ -68,7 +68,7 @@ describe('when signing in makes trouble', () => {
     expect((await raw.get(`/e/${elicitationId}`)).body).toContain('csrf_token');
   });
 
-  it('the person says no at the identity provider: nobody is signed in, the elicitation is untouched', async () => {
+  it('a refusal at the identity provider creates no session and leaves the elicitation unchanged', async () => {
     const user = world.subject();
     const { elicitationId } = await world.ask(objectIdOf(user));
     const raw = world.raw();
@@ -80,7 +80,7 @@ describe('when signing in makes trouble', () => {
     expect((await world.api.read(elicitationId)).body.status).toBe('pending');
   });
 
-  it('N12: who is signed in already goes on while the identity provider is down', async () => {
+  it('N12: a signed-in user can continue while the identity provider is down', async () => {
     const user = world.subject();
     const { elicitationId } = await world.ask(objectIdOf(user));
     const raw = world.raw();
@@ -92,8 +92,8 @@ describe('when signing in makes trouble', () => {
   });
 });
 
-describe('S05, A10: the configured immutable claim is the person', () => {
-  it('where `sub` differs per relying party, the object id is compared and nothing else', async () => {
+describe('S05, A10: the configured immutable claim identifies the user', () => {
+  it('if `sub` differs per relying party, only the object id is compared', async () => {
     const [user, other] = [world.subject(), world.subject()];
     const { identityProvider } = world;
     const raw = world.raw();

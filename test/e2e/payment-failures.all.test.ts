@@ -10,7 +10,7 @@ import { type PayingWorld, startWorld } from '../support/world.ts';
 
 type Fault = Parameters<PayingWorld['stripe']['fault']>[0]['does'];
 
-/** A Stripe that knows nothing of the key it is asked with: a replica whose configuration is behind. */
+/** A Stripe that rejects the API key, as for a replica with an outdated configuration. */
 async function startRefusingStripe() {
   const asked = Promise.withResolvers<void>();
   const answering = Promise.withResolvers<void>();
@@ -51,22 +51,25 @@ afterAll(async () => {
 });
 
 const { promise: never } = Promise.withResolvers<void>();
-const troubles: readonly { readonly what: string; readonly does: Fault }[] = [
-  { what: 'the connection breaks before it has an effect', does: { loseAnswer: 'before' } },
-  { what: 'the answer gets lost after the effect', does: { loseAnswer: 'after' } },
-  { what: 'the time limit before the effect', does: { hold: never, when: 'before', reached: () => undefined } },
+const stripeFaults: readonly { readonly what: string; readonly does: Fault }[] = [
+  { what: 'the connection breaks before the request takes effect', does: { loseAnswer: 'before' } },
+  { what: 'the response is lost after the request took effect', does: { loseAnswer: 'after' } },
+  {
+    what: 'a timeout before the request takes effect',
+    does: { hold: never, when: 'before', reached: () => undefined },
+  },
   { what: '409, the key is in use', does: { status: 409, code: 'idempotency_key_in_use' } },
   { what: '429', does: { status: 429 } },
   { what: '500', does: { status: 500 } },
   { what: '500, stored under its key', does: { status: 500, isStored: true } },
   { what: '503', does: { status: 503 } },
-  { what: 'something that is no answer of Stripe', does: { body: '<html>' } },
+  { what: 'a response that is not from Stripe', does: { body: '<html>' } },
   { what: 'another object', does: { body: '{"object":"list"}' } },
 ];
 
 const session = (person: AskedPerson) => sessionOf(world.stripe, person.elicitationId);
 
-/** There is one charge to pay; it is paid once, and the receipt is there. */
+/** Asserts that there is one charge, which is paid once, and a receipt. */
 async function expectCanBePaidOnce(person: AskedPerson): Promise<void> {
   expect(payLinkIn(await person.raw.get(person.page))).toContain(session(person).id);
   expect(world.stripe.pay(session(person).id)).toBe('paid');
@@ -79,10 +82,10 @@ async function expectCanBePaidOnce(person: AskedPerson): Promise<void> {
     expect(moves.filter(move => move === `elicitation.${event}`)).toHaveLength(1);
 }
 
-describe('S37: trouble when the charge is brought into being', () => {
-  // The key stays taken in a hold that never ends: what is never answered cannot be asked under the same key.
-  it.each(troubles.filter(({ does }) => !('hold' in does)))(
-    '$what: approved once, asked again under the same key, paid once',
+describe('S37: failures while creating the charge', () => {
+  // Stripe keeps the idempotency key of a request that hangs forever, so a retry under the same key would fail.
+  it.each(stripeFaults.filter(({ does }) => !('hold' in does)))(
+    '$what: approved once, retried under the same key, paid once',
     async ({ does }) => {
       const person = await askPerson(world);
       world.stripe.fault({ kind: 'create', does });
@@ -102,7 +105,7 @@ describe('S37: trouble when the charge is brought into being', () => {
     },
   );
 
-  it('again and again: the page stays and offers to ask again, 502 where it was asked', async () => {
+  it('a repeated failure answers 502 and keeps the page with its retry button', async () => {
     const person = await askPerson(world);
     world.stripe.fault({ kind: 'create', times: 4, does: { loseAnswer: 'before' } });
     expect((await person.approve()).status).toBe(303);
@@ -111,7 +114,7 @@ describe('S37: trouble when the charge is brought into being', () => {
     await expectCanBePaidOnce(person);
   });
 
-  it('409 while the first request is still under way: one charge, whoever is first', async () => {
+  it('a 409 for a concurrent request leads to one charge', async () => {
     const person = await askPerson(world);
     const creating = world.stripe.hold('create', 'after');
     const form = await person.raw.acceptForm(person.elicitationId);
@@ -126,7 +129,7 @@ describe('S37: trouble when the charge is brought into being', () => {
     await expectCanBePaidOnce(person);
   });
 
-  it('an answer after the time limit: the charge it names is met again', async () => {
+  it('a response after the timeout leads to the same charge on retry', async () => {
     const person = await askPerson(world);
     const creating = world.stripe.hold('create', 'after');
     expect((await person.approve()).status).toBe(303);
@@ -135,7 +138,7 @@ describe('S37: trouble when the charge is brought into being', () => {
     await expectCanBePaidOnce(person);
   });
 
-  it.each([400, 401, 402, 403, 404])('%d is a refusal: it fails, and nothing can be paid', async status => {
+  it.each([400, 401, 402, 403, 404])('%d fails the payment, and nothing can be paid', async status => {
     const person = await askPerson(world);
     const form = await person.raw.acceptForm(person.elicitationId);
     const accept = () => person.raw.post(`${person.page}/accept`, { form });
@@ -149,7 +152,7 @@ describe('S37: trouble when the charge is brought into being', () => {
     expect(await person.read()).toEqual(ended);
   });
 
-  it('S37: a replica with a revoked key does not fail what another one has led the person to pay', async () => {
+  it('S37: a replica with a revoked key does not fail a payment whose charge another replica has opened', async () => {
     const person = await askPerson(world);
     const addresses = world.gateways.map(({ address }) => address);
     const browser = createMovingBrowser({ addresses, publicUrl: world.publicUrl });
@@ -169,8 +172,8 @@ describe('S37: trouble when the charge is brought into being', () => {
   });
 });
 
-describe('S37: trouble when the processor is asked how it stands', () => {
-  it.each(troubles)('$what: the page stays, and nothing is concluded', async ({ does }) => {
+describe('S37: failures while reading the charge', () => {
+  it.each(stripeFaults)('$what: keeps the page and the status', async ({ does }) => {
     const person = await askPerson(world);
     await person.approve();
     const { id } = session(person);
@@ -185,8 +188,8 @@ describe('S37: trouble when the processor is asked how it stands', () => {
   });
 });
 
-describe('S40: trouble when it is closed', () => {
-  it.each(troubles)('$what: not declined until it is known, then declined for good', async ({ does }) => {
+describe('S40: failures while closing the charge', () => {
+  it.each(stripeFaults)('$what: declines only once the status is known, and then finally', async ({ does }) => {
     const person = await askPerson(world);
     await person.approve();
     const { id } = session(person);
@@ -199,8 +202,8 @@ describe('S40: trouble when it is closed', () => {
     expect(world.stripe.chargesOf(person.elicitationId)).toEqual([]);
   });
 
-  it.each(troubles.filter(({ what }) => !what.includes('after')))(
-    '$what, and paid meanwhile: completed',
+  it.each(stripeFaults.filter(({ what }) => !what.includes('after')))(
+    '$what: a payment that was paid meanwhile is completed',
     async ({ does }) => {
       const person = await askPerson(world);
       await person.approve();
@@ -214,7 +217,7 @@ describe('S40: trouble when it is closed', () => {
     },
   );
 
-  it('the answer to the question what became of it gets lost as well', async () => {
+  it('survives a lost response to the status request as well', async () => {
     const person = await askPerson(world);
     await person.approve();
     world.stripe.expire(session(person).id);

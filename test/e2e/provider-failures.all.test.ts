@@ -8,7 +8,7 @@ import { startWorld, type World } from '../support/world.ts';
 
 let browser: Browser;
 let world: World;
-// What a provider says of itself is kept for a while, so each lie has a provider of its own.
+// Provider metadata is cached, so each false statement needs its own provider.
 let evil: EvilProvider;
 let noPkce: EvilProvider;
 let plainPkce: EvilProvider;
@@ -48,9 +48,9 @@ afterAll(async () => {
 const statusOf = async (elicitationId: string) => (await world.api.read(elicitationId)).body.status;
 const noticeOn = (page: { body: string }) => page.body.includes('<div class="notice">');
 
-describe('when the provider makes trouble', () => {
-  // First of all: metadata that was read once is kept.
-  it('metadata 503: says so on the page, writes nothing, and the next try works', async () => {
+describe('a failing provider', () => {
+  // This test must be first, because the gateway caches metadata.
+  it('metadata 503: the page reports it, nothing is written, and the next attempt works', async () => {
     const user = world.subject();
     await using person = await newPerson(browser, user);
     const issued = await world.ask(user);
@@ -71,7 +71,7 @@ describe('when the provider makes trouble', () => {
     expect(await statusOf(issued.elicitationId)).toBe('completed');
   });
 
-  it('the person says no there: back to the question with a notice; a second try works', async () => {
+  it('a user who refuses at the provider returns to the page with a notice, and a second attempt works', async () => {
     await using person = await askInBrowser(browser, world);
     const { issued } = person;
     await connect(person.page, 'alice', 'deny');
@@ -85,7 +85,7 @@ describe('when the provider makes trouble', () => {
     expect(await statusOf(issued.elicitationId)).toBe('completed');
   });
 
-  it('the person says no there and then declines here', async () => {
+  it('a user who refuses at the provider can then decline', async () => {
     await using person = await askInBrowser(browser, world);
     const { issued } = person;
     await connect(person.page, 'alice', 'deny');
@@ -100,7 +100,7 @@ describe('when the provider makes trouble', () => {
     ['503', { status: 503 }],
     ['429', { status: 429, headers: { 'retry-after': '1' } }],
     ['a broken connection', { drop: 'before' }],
-    ['an answer lost on the way', { drop: 'after' }],
+    ['a lost response', { drop: 'after' }],
     ['an empty answer', { status: 200, body: '' }],
     ['HTML', { status: 200, body: '<h1>welcome</h1>', headers: { 'content-type': 'text/html' } }],
     ['cut JSON', { status: 200, body: '{"access_token":"x"', headers: { 'content-type': 'application/json' } }],
@@ -112,7 +112,7 @@ describe('when the provider makes trouble', () => {
     ['a redirect', { status: 302, headers: { location: 'https://elsewhere.example/' } }],
   ] as const;
   it.each(tokenFaults)(
-    'token endpoint answers %s: one request, nothing stored, and trying again works',
+    'token endpoint answers %s: one request, nothing stored, and a retry works',
     async (_, fault) => {
       const user = world.subject();
       const raw = world.raw();
@@ -135,7 +135,7 @@ describe('when the provider makes trouble', () => {
     },
   );
 
-  it('another account than the expected one: nothing is stored; the right one works', async () => {
+  it('another account than expected is not stored, and the right one works', async () => {
     const user = world.subject();
     await using person = await newPerson(browser, user);
     const issued = await world.ask(user, {
@@ -156,7 +156,7 @@ describe('when the provider makes trouble', () => {
   });
 });
 
-describe('when the provider is hostile', () => {
+describe('a hostile provider', () => {
   const askEvil = async (provider = 'evil') => {
     const user = world.subject();
     const raw = world.raw();
@@ -174,13 +174,13 @@ describe('when the provider is hostile', () => {
     expect(await statusOf(elicitationId)).toBe('pending');
   }
 
-  it.each(['no-pkce', 'plain-pkce'] as const)('S14: a provider with %s is not used', name =>
+  it.each(['no-pkce', 'plain-pkce'] as const)('S14: a provider with %s is refused', name =>
     expectNotSentThere(name, name === 'no-pkce' ? noPkce : plainPkce),
   );
 
-  // Before any honest answer of `evil` has been kept.
+  // Before the gateway caches an honest response of `evil`.
   it.each(['https://honest.example', '/'])(
-    'S17: metadata that names %s as or after the issuer is not used',
+    'S17: metadata that names %s as or after the issuer is rejected',
     async part => {
       evil.metadataAnswer = () => ({
         body: { ...evil.metadata, issuer: part === '/' ? `${evil.issuer}/` : part },
@@ -192,15 +192,15 @@ describe('when the provider is hostile', () => {
 
   const issuerTable: [string, 'code' | 'error', () => string | undefined][] = [
     ['another', 'code', () => 'https://honest.example'],
-    ['none though it promised one', 'code', () => undefined],
-    ['its own with a slash more', 'code', () => `${evil.issuer}/`],
+    ['none although the metadata promised one', 'code', () => undefined],
+    ['its own with a trailing slash', 'code', () => `${evil.issuer}/`],
     ['its own in capitals', 'code', () => evil.issuer.toUpperCase()],
     ['an empty one', 'code', () => ''],
     ['another', 'error', () => 'https://honest.example'],
-    ['none though it promised one', 'error', () => undefined],
+    ['none although the metadata promised one', 'error', () => undefined],
   ];
   it.each(issuerTable)(
-    'S15: names %s as issuer beside a(n) %s: no token request, nothing of it shown',
+    'S15: a callback with %s as issuer and a(n) %s sends no token request and shows nothing of it',
     async (_, kind, iss) => {
       const walk = await askEvil();
       const destination = await walk.raw.accept(walk.elicitationId);
@@ -219,7 +219,7 @@ describe('when the provider is hostile', () => {
     },
   );
 
-  it('repeats parameters or sends both a code and an error: no token request', async () => {
+  it('a callback with repeated parameters or both a code and an error sends no token request', async () => {
     for (const extra of ['&code=second', '&state=st_x', '&error=access_denied', `&iss=${evil.issuer}`, '&id_token=x']) {
       const walk = await askEvil();
       const destination = await walk.raw.accept(walk.elicitationId);

@@ -3,7 +3,7 @@ import { startFaultWorld } from '../../fault-world.ts';
 import type { FaultRun, Scenario } from '../../scenario.ts';
 import { startTraffic, type TrafficOptions } from '../../traffic.ts';
 
-/** Bad moments between good ones, while people connect their accounts at two gateways. */
+/** Random faults of the provider while users connect accounts at two gateways. */
 async function withBadMoments(
   run: FaultRun,
   p: {
@@ -12,7 +12,7 @@ async function withBadMoments(
     readonly kinds: NonNullable<TrafficOptions['kinds']>;
   },
 ): Promise<void> {
-  // Some faults hang: their requests end by this limit.
+  // Some faults hang; this limit ends their requests.
   const world = await startFaultWorld(run, { config: { outbound: { timeoutSeconds: 2 } } });
   for (const name of ['a', 'b']) await world.startGateway(name);
   const traffic = await startTraffic(run, { world, kinds: p.kinds, concurrency: 6 });
@@ -27,7 +27,7 @@ async function withBadMoments(
   }
   await traffic.settle();
   run.measure('completed', traffic.completed, '');
-  if (traffic.completed === 0) throw new Error('nothing ever completed');
+  if (traffic.completed === 0) throw new Error('no elicitation completed');
 }
 
 const tokenFaults: readonly Omit<ProviderFault, 'endpoint'>[] = [
@@ -53,20 +53,20 @@ const atTokenEndpoint = (faults: readonly Omit<ProviderFault, 'endpoint'>[]) => 
   });
 };
 
-export const troubledProviders: readonly Scenario[] = [
+export const failingProviders: readonly Scenario[] = [
   {
     item: 'N1',
-    name: 'token endpoint in trouble by the seed, while accounts are connected at two gateways',
+    name: 'the token endpoint fails at random while users connect accounts at two gateways',
     run: atTokenEndpoint(tokenFaults),
   },
   {
     item: 'N2',
-    name: 'token endpoint whose answers are lost after it has issued, while accounts are connected at two gateways',
+    name: 'responses of the token endpoint are lost after it has issued tokens, while users connect accounts at two gateways',
     run: atTokenEndpoint(lostAnswers),
   },
   {
     item: 'N12',
-    name: 'identity provider down by the seed, while people decide at two gateways',
+    name: 'the identity provider fails at random while users decide at two gateways',
     run(run) {
       const random = run.random.fork('identity provider');
       const endpoints = ['metadata', 'authorization', 'token', 'jwks'] as const;

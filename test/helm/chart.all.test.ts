@@ -1,0 +1,159 @@
+/** The Helm chart as its users run it: by the helm program, and by the gateway that it configures. */
+import { copyFile, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { GatewayConfigInput } from '@postern/gateway';
+import { freePort } from '@postern/testkit/processes';
+import { startRedis } from '@postern/testkit/redis';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { z } from 'zod';
+import { root } from '../../scripts/child.ts';
+import { reloadableSections } from '../../services/gateway/src/platform/config/config-changes.ts';
+import { shellCommands } from '../docs/support/shell-commands.ts';
+import { startGatewayProcess } from '../support/gateway-process.ts';
+import { chart, helm, installTools, type Manifest, runCommand, template, unknownFields, validate } from './helm.ts';
+
+const company = ['-f', join(chart, 'examples/company.yaml')];
+const everything = [...company, '-f', join(chart, 'examples/everything.yaml')];
+const releases = [
+  { name: 'company.yaml', args: company },
+  { name: 'everything.yaml', args: everything },
+  { name: 'the oldest Kubernetes', args: [...everything, '--kube-version', '1.29.0'] },
+  {
+    name: 'nothing optional',
+    args: [
+      ...company,
+      ...['ingress', 'networkPolicy', 'podDisruptionBudget'].flatMap(part => ['--set', `${part}.enabled=false`]),
+    ],
+  },
+];
+
+const probe = z.object({ httpGet: z.object({ path: z.string(), port: z.string() }) });
+const deploymentSchema = z.object({
+  spec: z.object({
+    template: z.object({
+      spec: z.object({
+        terminationGracePeriodSeconds: z.number(),
+        containers: z.tuple([
+          z.object({
+            image: z.string(),
+            env: z.array(z.looseObject({ name: z.string() })).optional(),
+            ports: z.array(z.object({ name: z.string(), containerPort: z.number() })),
+            startupProbe: probe,
+            readinessProbe: probe,
+            livenessProbe: probe,
+          }),
+        ]),
+      }),
+    }),
+  }),
+});
+const configMapSchema = z.object({ data: z.object({ 'postern.config.yaml': z.string() }) });
+const configSchema = z.custom<GatewayConfigInput & { listen: { port: number }; metrics: { port: number } }>(
+  value => typeof value === 'object',
+);
+
+const one = (manifests: readonly Manifest[], kind: string) => manifests.find(manifest => manifest.kind === kind);
+
+beforeAll(installTools);
+
+describe.each(releases)('with $name', ({ args }) => {
+  test('helm lint finds nothing', async () => {
+    await helm('lint', '--strict', chart, ...args);
+  });
+
+  test('Kubernetes knows every field and accepts every value', async () => {
+    const manifests = await template(...args);
+    for (const manifest of manifests) await validate(manifest);
+    expect(await unknownFields(manifests)).toBe('');
+  });
+});
+
+test('the checks find a wrong value and an unknown field', async () => {
+  const [manifest] = await template(...company, '--show-only', 'templates/service.yaml');
+  if (manifest === undefined) throw new Error('no service');
+  const ports = [{ name: 'http', port: 'eighty' }];
+  await expect(validate({ ...manifest, spec: { ports } })).rejects.toThrow();
+  expect(await unknownFields([{ ...manifest, spec: { prots: [] } }])).toContain('"prots"');
+});
+
+test('a gateway starts with the rendered configuration, and its probes pass', async () => {
+  const manifests = await template(...company);
+  const config = configSchema.parse(
+    parse(configMapSchema.parse(one(manifests, 'ConfigMap')).data['postern.config.yaml']),
+  );
+  const { spec } = deploymentSchema.parse(one(manifests, 'Deployment')).spec.template;
+  const [container] = spec.containers;
+  expect(Object.fromEntries(container.ports.map(({ name, containerPort }) => [name, containerPort]))).toEqual({
+    http: config.listen.port,
+    metrics: config.metrics.port,
+  });
+  expect(container.env?.map(({ name }) => name)).toEqual(['REDIS_URL']);
+  await using redis = await startRedis();
+  const metrics = { host: '127.0.0.1', port: await freePort() };
+  const env = {
+    REDIS_URL: redis.url,
+    POSTERN_VAULT_KEY: Buffer.from(Array.from({ length: 32 }, (_, index) => index)).toString('base64'),
+    IDENTITY_PROVIDER_CLIENT_SECRET: 'secret of the identity provider',
+    GITHUB_CLIENT_ID: 'client',
+    GITHUB_CLIENT_SECRET: 'secret of the provider',
+    ISSUE_TRACKER_API_KEY_HASH: `sha256:${'0123456789abcdef'.repeat(4)}`,
+  };
+  await using _gateway = await startGatewayProcess({ ...config, metrics }, { env });
+  for (const { httpGet } of [container.startupProbe, container.readinessProbe, container.livenessProbe]) {
+    expect(httpGet.port).toBe('metrics');
+    const answer = await fetch(`http://127.0.0.1:${metrics.port}${httpGet.path}`);
+    expect(answer.status, httpGet.path).toBe(200);
+  }
+});
+
+test('the kubelet waits longer than the gateway drains and finishes', async () => {
+  const { spec } = deploymentSchema.parse(one(await template(...everything), 'Deployment')).spec.template;
+  expect(spec.terminationGracePeriodSeconds).toBe(12 + 8 + 5);
+});
+
+test('a changed section replaces the pods, unless a running gateway loads it anew', async () => {
+  const sum = async (...more: string[]) =>
+    /"checksum\/config":"(\w+)"/.exec(JSON.stringify(one(await template(...company, ...more), 'Deployment')))?.[1];
+  const before = await sum();
+  expect(before).toMatch(/^[0-9a-f]{64}$/);
+  expect(await sum('--set', 'config.stop.drainSeconds=9')).not.toBe(before);
+  for (const section of reloadableSections) expect(await sum('--set', `config.${section}=null`), section).toBe(before);
+});
+
+test('an image digest takes precedence over a tag', async () => {
+  const imageOf = async (args: string[]) =>
+    deploymentSchema.parse(one(await template(...args), 'Deployment')).spec.template.spec.containers[0].image;
+  expect(await imageOf(everything)).toMatch(/^registry\.example\.com\/postern@sha256:/);
+  expect(await imageOf(company)).toBe('registry.example.com/postern:0.1.0');
+});
+
+test.each([
+  ['an unknown value', ['--set', 'replicas=3']],
+  ['no image', ['--set', 'image.repository=']],
+  ['a public URL without TLS', ['--set', 'config.publicUrl=http://postern.example.com']],
+  ['a port of the configuration that the chart decides', ['--set', 'config.listen.port=9090']],
+  ['a network policy that does not say where Redis is', ['--set', 'networkPolicy.redis.to=null']],
+])('refuses %s', async (_name, args) => {
+  await expect(template(...company, ...args)).rejects.toThrow();
+});
+
+test('the documented commands work, without a cluster', async () => {
+  const commands = shellCommands
+    .filter(({ title }) => title.startsWith('docs/kubernetes.md'))
+    .map(({ command }) => command);
+  expect(commands.map(command => command.split(' ')[0])).toEqual(['kubectl', 'kubectl', 'helm', 'helm']);
+  const directory = await mkdtemp(join(tmpdir(), 'postern-kubernetes-'));
+  try {
+    await symlink(join(root, 'infra'), join(directory, 'infra'));
+    await copyFile(join(chart, 'examples/company.yaml'), join(directory, 'company.yaml'));
+    await writeFile(join(directory, 'postern.env'), 'POSTERN_VAULT_KEY=key\n');
+    for (const command of commands) {
+      const dry = command.startsWith('helm template') ? command : `${command} --dry-run=client`;
+      await runCommand(dry, directory);
+    }
+  } finally {
+    await rm(directory, { recursive: true, force: true });
+  }
+});

@@ -1,0 +1,259 @@
+/** The packages as others meet them: packed, published to a registry, and installed into empty projects outside the workspace. */
+import { cpSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterAll, beforeAll, describe, test } from 'vitest';
+import { parse } from 'yaml';
+import { z } from 'zod';
+import { emptyProject, install, runIn } from './consumer.ts';
+import { type InstalledGateway, startInstalledGateway } from './installed-gateway.ts';
+import { type LoopbackRegistry, startRegistry } from './registry.ts';
+
+const root = join(import.meta.dirname, '../..');
+const home = mkdtempSync(join(tmpdir(), 'postern-packages-'));
+const resolve = createRequire(import.meta.url).resolve;
+
+const versionsSchema = z.record(z.string(), z.string());
+const { catalog } = z
+  .object({ catalog: versionsSchema })
+  .parse(parse(readFileSync(join(root, 'pnpm-workspace.yaml'), 'utf8')));
+const peersOf = (folder: string) =>
+  z
+    .object({ peerDependencies: versionsSchema })
+    .parse(JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8'))).peerDependencies;
+const peers = { ...peersOf('packages/host'), ...peersOf('packages/mcp') };
+
+/** The newest version is the one that this repository uses. */
+const newest = (name: string) => catalog[name] ?? '';
+/** The oldest version that a peer range allows. */
+const oldest = (name: string) => /^\^(\S+)/.exec(peers[name] ?? '')?.[1] ?? '';
+
+/** The oldest zod that SDK v2 itself allows; SDK v1 allows older ones than this package. */
+const OLDEST_ZOD_OF_V2 = '4.2.0';
+
+/** The oldest Node.js of the libraries is 22, of the gateway 24. */
+const binaries = { 22: '22.23.3', 24: '24.21.0' } as const;
+const majors: readonly (22 | 24 | 26)[] = [22, 24, 26];
+const nodeOf = (major: 22 | 24 | 26) =>
+  major === 26 ? process.execPath : join(home, 'nodes/node_modules', `node-${major}`, 'bin/node');
+
+interface Consumer {
+  readonly title: string;
+  readonly fixture: 'v1-server.ts' | 'v2-server.ts';
+  readonly manager: 'npm' | 'pnpm';
+  readonly versions: Readonly<Record<string, string>>;
+  /** Limit of type instantiations, a tenth above what they are. Most are of the SDK itself. */
+  readonly instantiations: number;
+  /** Whether to check the declarations themselves, and to run on each Node.js. */
+  readonly isThorough: boolean;
+}
+
+const v2 = (zod: string, version: typeof newest) => ({
+  ...{ '@modelcontextprotocol/server': version('@modelcontextprotocol/server') },
+  ...{ '@modelcontextprotocol/client': version('@modelcontextprotocol/client'), zod },
+});
+const v1 = (version: typeof newest) => ({
+  ...{ '@modelcontextprotocol/sdk': version('@modelcontextprotocol/sdk'), zod: version('zod') },
+});
+
+const consumers: readonly Consumer[] = [
+  {
+    title: 'newest SDK v2',
+    fixture: 'v2-server.ts',
+    manager: 'npm',
+    versions: v2(newest('zod'), newest),
+    instantiations: 66_000,
+    isThorough: true,
+  },
+  {
+    title: 'newest SDK v2 through pnpm',
+    fixture: 'v2-server.ts',
+    manager: 'pnpm',
+    versions: v2(newest('zod'), newest),
+    instantiations: 66_000,
+    isThorough: false,
+  },
+  {
+    title: 'oldest SDK v2',
+    fixture: 'v2-server.ts',
+    manager: 'npm',
+    versions: v2(OLDEST_ZOD_OF_V2, oldest),
+    instantiations: 66_000,
+    isThorough: false,
+  },
+  {
+    title: 'newest SDK v1',
+    fixture: 'v1-server.ts',
+    manager: 'npm',
+    versions: v1(newest),
+    instantiations: 39_000,
+    isThorough: false,
+  },
+  {
+    title: 'oldest SDK v1',
+    fixture: 'v1-server.ts',
+    manager: 'npm',
+    versions: v1(oldest),
+    instantiations: 39_000,
+    isThorough: true,
+  },
+];
+const folderOf = ({ title }: Consumer) => join(home, title.replaceAll(' ', '-'));
+
+/** The packages that a document tells a consumer to install: the rest of its line that starts so. */
+function documented(document: string, line: string): readonly string[] {
+  const found = readFileSync(join(root, document), 'utf8')
+    .split('\n')
+    .find(each => each.startsWith(line));
+  if (found === undefined) throw new Error(`${document} has no line "${line}"`);
+  return found.replace(/#.*/, '').trim().split(/ +/).slice(2);
+}
+
+/** What the READMEs say, in the versions of this case. */
+function packagesOf({ fixture, versions }: Consumer): readonly string[] {
+  const sdk = fixture === 'v1-server.ts' ? ['sdk', 'sdk'] : ['server', 'client'];
+  const names = new Set([
+    ...documented('packages/mcp/README.md', `npm install @postern/mcp @modelcontextprotocol/${sdk[0]} `),
+    ...documented('packages/host/README.md', `npm install @postern/host @modelcontextprotocol/${sdk[1]} `),
+  ]);
+  return [...names].map(name => (versions[name] === undefined ? name : `${name}@${versions[name]}`));
+}
+
+let registry: LoopbackRegistry;
+let gateway: InstalledGateway;
+const tarballs = () => globSync(join(home, 'tarballs/*.tgz')).sort();
+
+beforeAll(async () => {
+  const tools = emptyProject(join(home, 'nodes'), '');
+  const programs = Object.entries(binaries).map(([major, version]) => `node-${major}@npm:node@${version}`);
+  const [started] = await Promise.all([
+    startRegistry(join(home, 'registry')),
+    runIn(root, process.execPath, ['scripts/packages.ts', join(home, 'tarballs')]),
+    install(tools, 'npm', programs),
+  ]);
+  registry = started;
+  const publisher = emptyProject(join(home, 'publisher'), registry.npmrc);
+  await Promise.all(tarballs().map(tarball => runIn(publisher, 'npm', ['publish', tarball, '--access', 'public'])));
+  const folder = emptyProject(join(home, 'gateway'), registry.npmrc);
+  await install(folder, 'npm', documented('services/gateway/README.md', 'npm install @postern/gateway'));
+  gateway = await startInstalledGateway(folder, nodeOf(24));
+});
+afterAll(async () => {
+  await gateway?.[Symbol.asyncDispose]();
+  await registry?.[Symbol.asyncDispose]();
+  rmSync(home, { recursive: true, force: true });
+});
+
+test.concurrent.for(['api', 'host', 'mcp', 'gateway'])(
+  'publint and attw find no fault in @postern/%s, which has its licence and no tests',
+  async (name, { expect }) => {
+    const tarball = tarballs().find(path => path.includes(`postern-${name}-`)) ?? '';
+    const publint = join(dirname(resolve('publint')), 'cli.js');
+    await runIn(home, process.execPath, [publint, 'run', tarball, '--strict']);
+    // The gateway is a program without an API.
+    const attw = join(dirname(resolve('@arethetypeswrong/cli/package.json')), 'dist/index.js');
+    if (name !== 'gateway') await runIn(home, process.execPath, [attw, tarball, '--profile', 'esm-only']);
+    const files = await runIn(home, 'tar', ['tzf', tarball]);
+    expect(files).toContain('package/LICENSE');
+    expect(files).toContain('package/README.md');
+    expect(files).not.toMatch(/\.test\.|\/testing\//);
+  },
+);
+
+describe('an installed package', () => {
+  test.concurrent.for(consumers)('works with the $title', async (consumer, { expect }) => {
+    const folder = emptyProject(folderOf(consumer), registry.npmrc);
+    await install(folder, consumer.manager, [...packagesOf(consumer), `@types/node@${newest('@types/node')}`]);
+    cpSync(join(import.meta.dirname, 'fixtures', consumer.fixture), join(folder, 'server.ts'));
+    const entry = consumer.fixture === 'v1-server.ts' ? '/v1' : '';
+    // pnpm shows a project only what it has asked for itself.
+    const names = [`mcp${entry}`, `host${entry}`, ...(consumer.manager === 'npm' ? ['api', 'api/form'] : [])];
+    writeFileSync(
+      join(folder, 'required.cjs'),
+      `for (const name of ${JSON.stringify(names)}) if (Object.keys(require('@postern/' + name)).length === 0) process.exit(1);`,
+    );
+    const [instantiations, faults] = await Promise.all([
+      typeCheck(folder, consumer),
+      consumer.isThorough ? declarationFaults(folder) : [],
+      ...(consumer.isThorough ? majors : [22 as const]).map(async major => {
+        await runIn(folder, nodeOf(major), ['required.cjs']);
+        const printed = await runIn(folder, nodeOf(major), ['server.ts', gateway.url, gateway.apiKey]);
+        expect(printed).toContain(`${gateway.url}/e/`);
+      }),
+    ]);
+    expect(faults).toEqual([]);
+    expect(instantiations).toBeGreaterThan(0);
+    expect(instantiations).toBeLessThan(consumer.instantiations);
+  });
+});
+
+describe('attach()', () => {
+  test.concurrent.for([
+    ['v2', '@modelcontextprotocol/server', 'other-sdk', "const { postern: gate } = await import('@postern/mcp')"],
+    [
+      'v1',
+      '@modelcontextprotocol/sdk',
+      'other-sdk/server/mcp.js',
+      "const { posternV1: gate } = await import('@postern/mcp/v1')",
+    ],
+  ] as const)(
+    'refuses an McpServer of a second installed copy of SDK %s',
+    async ([era, sdk, other, importGate], { expect }) => {
+      const folder = emptyProject(join(home, `copies-${era}`), registry.npmrc);
+      const copy = `other-sdk@npm:${sdk}@${newest(sdk)}`;
+      await install(folder, 'npm', ['@postern/mcp', `${sdk}@${newest(sdk)}`, copy, `zod@${newest('zod')}`]);
+      writeFileSync(
+        join(folder, 'attach.js'),
+        `${importGate};
+      for (const path of ['${other.replace('other-sdk', sdk)}', '${other}']) {
+        const { McpServer } = await import(path);
+        try {
+          gate({ url: 'https://gate.example.com', apiKey: 'k'.repeat(32) }).attach(new McpServer({ name: 'a', version: '1' }));
+          console.log('attached');
+        } catch (error) {
+          console.log(error.code);
+        }
+      }`,
+      );
+      expect(await runIn(folder, process.execPath, ['attach.js'])).toBe('attached\nother_sdk_copy\n');
+    },
+  );
+});
+
+/** Checks with both compilers and both resolutions, in one gigabyte of memory. Returns the type instantiations of TypeScript 5.9. */
+async function typeCheck(folder: string, { manager }: Consumer): Promise<number> {
+  // Both managers install the same declarations.
+  const compilers = manager === 'npm' ? ['typescript-5', 'typescript'] : ['typescript'];
+  let instantiations = 0;
+  for (const compiler of compilers)
+    for (const moduleResolution of ['nodenext', 'bundler'] as const) {
+      const text = await compile(folder, compiler, { moduleResolution, skipLibCheck: true });
+      instantiations = Math.max(instantiations, Number(/^Instantiations: +(\d+)$/m.exec(text)?.[1]));
+    }
+  return instantiations;
+}
+
+/** Faults of our declarations, which a compiler that skips them takes for `any`. Those of other packages are not ours. */
+async function declarationFaults(folder: string): Promise<readonly string[]> {
+  const text = await compile(folder, 'typescript', { moduleResolution: 'nodenext', skipLibCheck: false }).catch(String);
+  return text.split('\n').filter(line => /^(?:node_modules\/@postern\/|server\.ts).*error TS/.test(line));
+}
+
+interface Resolution {
+  readonly moduleResolution: 'nodenext' | 'bundler';
+  readonly skipLibCheck: boolean;
+}
+
+/** @throws with the faults */
+async function compile(folder: string, compiler: string, resolution: Resolution): Promise<string> {
+  const compilerOptions = {
+    ...{ strict: true, exactOptionalPropertyTypes: true, noEmit: true, target: 'es2022', types: ['node'] },
+    ...{ module: resolution.moduleResolution === 'bundler' ? 'esnext' : 'nodenext', ...resolution },
+  };
+  const project = `tsconfig.${compiler}.${resolution.moduleResolution}.${resolution.skipLibCheck}.json`;
+  writeFileSync(join(folder, project), JSON.stringify({ compilerOptions, files: ['server.ts'] }));
+  const tsc = join(root, 'node_modules', compiler, 'bin/tsc');
+  const args = ['--max-old-space-size=1024', tsc, '--project', project, '--extendedDiagnostics'];
+  return await runIn(folder, process.execPath, compiler === 'typescript' ? [...args, '--singleThreaded'] : args);
+}
