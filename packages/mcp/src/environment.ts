@@ -6,6 +6,7 @@ import { PosternUsageError } from './errors.ts';
 import { apiKeyAuthorizer, privateKeyAuthorizer } from './gateway-auth.ts';
 import { createGatewayClient, type GatewayClient, spread } from './gateway-client.ts';
 import { createGatewayTransport } from './gateway-transport.ts';
+import { completed } from './local-gateway.ts';
 import type { PosternOptions } from './options.ts';
 import { createRequestStateCodec, deriveStateKey, type RequestStateCodec, type StateKey } from './request-state.ts';
 import { createSealedOpener, type SealedOpener } from './sealed-delivery.ts';
@@ -54,7 +55,8 @@ const numbersSchema = z.object({
 });
 
 /** @throws {PosternUsageError} `invalid_options` */
-export function createEnvironment<Context>(options: PosternOptions<Context>): Environment {
+export function createEnvironment<Context>(given: PosternOptions<Context>): Environment {
+  const options = completed(given);
   const numbers = numbersSchema.safeParse(options);
   if (!numbers.success) throw invalid(z.prettifyError(numbers.error));
   const { holdMs, maxRounds, maxWaiters, timeoutMs } = numbers.data;
@@ -91,7 +93,7 @@ export function createEnvironment<Context>(options: PosternOptions<Context>): En
   };
 }
 
-function gatewayUrl<Context>(options: PosternOptions<Context>): string {
+function gatewayUrl<Context>(options: PosternOptions<Context> & { readonly url: string }): string {
   const url = URL.parse(options.url);
   if (url === null || !/^https?:$/.test(url.protocol) || url.username !== '' || url.search !== '' || url.hash !== '') {
     throw invalid('url: an http(s) URL without user, query and fragment is needed.');

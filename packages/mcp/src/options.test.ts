@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { createEnvironment } from './environment.ts';
 import type { PosternOptions } from './options.ts';
 
-const good: PosternOptions<unknown> = { url: 'https://postern.example.com/', apiKey: 'k'.repeat(32) };
+const good = { url: 'https://postern.example.com/', apiKey: 'k'.repeat(32) } satisfies PosternOptions<unknown>;
 const auth = { privateKey: 'pem', kid: 'k1', mcpServerId: 'issues' };
 const invalid = expect.objectContaining({ code: 'invalid_options' });
 

@@ -6,9 +6,13 @@ import type { SubjectOption } from './subject.ts';
 import type { TextFunction } from './texts.ts';
 
 export interface PosternOptions<Context> {
-  /** The gateway's API, for example `https://postern.example.com`. `http` only on loopback, or with `allowHttp`. */
-  readonly url: string;
-  /** This MCP server's API key. Either this or `auth`. */
+  /**
+   * The gateway's API, for example `https://postern.example.com`. `http` only on loopback, or with `allowHttp`. Default: `POSTERN_URL`.
+   * Without URL and key, also not in the environment, both come from the `.postern` folder of `npx @postern/gateway dev`: the nearest
+   * one from the working directory upwards.
+   */
+  readonly url?: string;
+  /** This MCP server's API key. Either this or `auth`. Default: `POSTERN_API_KEY`. */
   readonly apiKey?: string;
   /** A private key instead of an API key. Requires `stateKeys`. */
   readonly auth?: PrivateKeyAuth;

@@ -27,7 +27,7 @@ export type GateV1 = GenericGate<McpServer, Extra, CallToolResult, CallToolResul
  *
  * @throws {PosternUsageError} `invalid_options`
  */
-export function posternV1(options: PosternOptions<Extra>): GateV1 {
+export function posternV1(options: PosternOptions<Extra> = {}): GateV1 {
   const sessionOf = createSessionOf<McpServer>();
   return createGate(options, {
     sdk: { name: '@modelcontextprotocol/sdk', McpServer },

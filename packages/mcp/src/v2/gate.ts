@@ -28,7 +28,7 @@ export type Gate = GenericGate<McpServer, ServerContext, CallToolResult, CallToo
  *
  * @throws {PosternUsageError} `invalid_options`
  */
-export function postern(options: PosternOptions<ServerContext>): Gate {
+export function postern(options: PosternOptions<ServerContext> = {}): Gate {
   const sessionOf = createSessionOf<McpServer>();
   return createGate(options, {
     sdk: { name: '@modelcontextprotocol/server', McpServer },
