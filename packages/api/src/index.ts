@@ -1,3 +1,4 @@
+export * from './caller.ts';
 export * from './confirmations.ts';
 export * from './connections.ts';
 export * from './credentials.ts';

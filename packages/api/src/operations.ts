@@ -1,4 +1,5 @@
 import { z } from 'zod/v4';
+import { callerSchema } from './caller.ts';
 import {
   accessTokenRequestSchema,
   accessTokenSchema,
@@ -54,6 +55,15 @@ const byConnection = z.strictObject({ connectionId: connectionIdSchema });
 const byCredential = z.strictObject({ credentialId: credentialIdSchema });
 
 export const operations = {
+  readCaller: {
+    method: 'GET',
+    path: '/v1/me',
+    summary: 'Read who this caller is and what it may request: the registration of its MCP server.',
+    responses: {
+      200: { description: 'Nothing secret, and nothing about other MCP servers.', schema: callerSchema },
+    },
+    problems: [],
+  },
   issueElicitation: {
     method: 'POST',
     path: '/v1/elicitations',

@@ -38,6 +38,14 @@ export {
 export type { Form, FormAccepted, FormOptions, FormVerb, OneValue } from './form.ts';
 export type { FormInput, FormOutput, FormSchema } from './form-schema.ts';
 export type { GatedTool, GatedToolOptions, GenericGate } from './gate.ts';
+export {
+  type GateCaller,
+  GateCheckError,
+  type GateExpectations,
+  type GateFault,
+  type GateFaultCode,
+  type GateReport,
+} from './gate-check.ts';
 export type { GateContext } from './gate-context.ts';
 export type { PrivateKeyAuth } from './gateway-auth.ts';
 export type { PosternOptions } from './options.ts';

@@ -1,8 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { JWK } from 'jose';
 import { z } from 'zod/v4';
 import { RecentCalls } from './ask-log.ts';
 import { CompletionWaiters } from './completion-waiters.ts';
 import { PosternUsageError } from './errors.ts';
+import { createGateCheck, explainingRefusals, type GateCheck } from './gate-check.ts';
 import { apiKeyAuthorizer, privateKeyAuthorizer } from './gateway-auth.ts';
 import { createGatewayClient, type GatewayClient, spread } from './gateway-client.ts';
 import { createGatewayTransport } from './gateway-transport.ts';
@@ -19,6 +21,7 @@ import { WaitingReads } from './waiting-reads.ts';
 /** Shared by all calls of one gate. */
 export interface Environment {
   readonly client: GatewayClient;
+  readonly gateCheck: GateCheck;
   /** Returns a client that propagates a trace. */
   readonly tracedClient?: (trace: TraceContext) => GatewayClient;
   /** Present if secrets are delivered sealed. */
@@ -64,16 +67,22 @@ export function createEnvironment<Context>(given: PosternOptions<Context>): Envi
   const transport = createGatewayTransport(url, options.fetch);
   const authorize = authorizer(options, url);
   const clientOptions = { url, authorize, timeoutMs, transport };
-  const client = createGatewayClient(clientOptions);
   const onBackgroundError = options.onBackgroundError ?? warn;
   const sleep = (ms: number, signal: AbortSignal) => delay(ms, undefined, { signal, ref: false });
+  const gateCheck = createGateCheck({
+    ...{ url, authorize, timeoutMs, transport, sleep, now: Date.now, onError: onBackgroundError },
+    expectations: options.check || {},
+    decryptionKeys: decryptionKeysOf(options),
+  });
+  const client = explainingRefusals(createGatewayClient(clientOptions), gateCheck);
   const waitingReads = new WaitingReads({ limit: MAX_WAITING_READS, sleep, random: spread });
   const waiters = new CompletionWaiters({
     ...{ client, waitingReads, limit: maxWaiters, now: Date.now, sleep, random: spread, onError: onBackgroundError },
   });
   return {
     client,
-    tracedClient: trace => createGatewayClient({ ...clientOptions, trace }),
+    gateCheck,
+    tracedClient: trace => explainingRefusals(createGatewayClient({ ...clientOptions, trace }), gateCheck),
     sealedOpener: sealedOpener(options),
     fetch: options.fetch ?? fetch,
     allowHttp: options.allowHttp ?? false,
@@ -110,9 +119,13 @@ function authorizer<Context>(options: PosternOptions<Context>, url: string) {
   return apiKeyAuthorizer(apiKeyOf(options));
 }
 
-function sealedOpener<Context>({ decryptionKey, auth }: PosternOptions<Context>): SealedOpener | undefined {
-  if (decryptionKey === undefined) return undefined;
-  return createSealedOpener(isList(decryptionKey) ? decryptionKey : [decryptionKey], auth?.mcpServerId);
+function decryptionKeysOf<Context>({ decryptionKey = [] }: PosternOptions<Context>): readonly JWK[] {
+  return isList(decryptionKey) ? decryptionKey : [decryptionKey];
+}
+
+function sealedOpener<Context>(options: PosternOptions<Context>): SealedOpener | undefined {
+  if (options.decryptionKey === undefined) return undefined;
+  return createSealedOpener(decryptionKeysOf(options), options.auth?.mcpServerId);
 }
 
 /** Unlike `Array.isArray`, narrows readonly arrays. */

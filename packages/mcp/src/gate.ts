@@ -1,5 +1,6 @@
 import { createEnvironment } from './environment.ts';
 import { InvalidRequestStateError, PosternUsageError } from './errors.ts';
+import type { GateReport } from './gate-check.ts';
 import type { GateContext } from './gate-context.ts';
 import type { LegacySession } from './legacy-session.ts';
 import type { PosternOptions } from './options.ts';
@@ -51,6 +52,14 @@ export interface GenericGate<McpServer, Context, Result, Return> {
    * @throws {PosternUsageError} `invalid_options` without that option, or on a gate that is not attached
    */
   resume(): Promise<void>;
+  /**
+   * Asks the gateway whether later calls can succeed: URL, credential, version, clock, encryption key, and the kinds and providers
+   * of the option `check`. Use it for a start that must fail early. A gate also checks in the background when it is made: that
+   * finds a fault before the first user does, delays no tool, and keeps no process alive.
+   *
+   * @throws only the reason of the signal
+   */
+  check(signal?: AbortSignal): Promise<GateReport>;
   /** Stops all background waiting. */
   close(): void;
 }
@@ -104,9 +113,12 @@ export function createGate<McpServer, Context extends object, Result, Return>(
         throw new PosternUsageError('invalid_options', 'resume(): needs attach() and the option sessions.');
       await environment.sessionReplica.resume(adapter.sessionOf(server));
     },
+    check: signal => environment.gateCheck.run(signal),
     close() {
+      environment.gateCheck.close();
       environment.waiters.close();
     },
   });
+  if (options.check !== false) environment.gateCheck.begin();
   return gateFor(undefined);
 }

@@ -11,6 +11,8 @@ export interface TransportRequest {
   /** Timeout in milliseconds. */
   readonly timeoutMs: number;
   readonly signal: AbortSignal | undefined;
+  /** A process that has nothing else to do may end before the response. With `fetch`, that is up to its implementation. */
+  readonly isBackground?: boolean;
 }
 
 interface Head {
@@ -72,7 +74,15 @@ function nodeTransport(url: string): GatewayTransport {
     return isSecure ? new HttpsAgent(options) : new HttpAgent(options);
   }
 
-  function send({ method, path, headers, body, timeoutMs, signal }: TransportRequest): Promise<TransportAnswer> {
+  function send({
+    method,
+    path,
+    headers,
+    body,
+    timeoutMs,
+    signal,
+    isBackground,
+  }: TransportRequest): Promise<TransportAnswer> {
     return new Promise((resolve, reject) => {
       if (signal?.aborted === true) return reject(signal.reason);
       agent ??= agentOf();
@@ -85,6 +95,11 @@ function nodeTransport(url: string): GatewayTransport {
       };
       const abort = () => fail(signal?.reason);
       const timer = setTimeout(() => fail(new TransportError('timeout')), timeoutMs);
+      if (isBackground === true) {
+        timer.unref();
+        // The agent refs the connection again when another request uses it.
+        outgoing.once('socket', socket => socket.unref());
+      }
       signal?.addEventListener('abort', abort, { once: true });
       let interim = 0;
       outgoing.on('information', () => {

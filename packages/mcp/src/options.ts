@@ -1,4 +1,5 @@
 import type { JWK } from 'jose';
+import type { GateExpectations } from './gate-check.ts';
 import type { PrivateKeyAuth } from './gateway-auth.ts';
 import type { StateKey } from './request-state.ts';
 import type { SharedSessions } from './shared-sessions.ts';
@@ -43,6 +44,12 @@ export interface PosternOptions<Context> {
   readonly sessions?: SharedSessions;
   /** Allow plain HTTP to hosts other than loopback, such as a container network: gateway and APIs. Default false. */
   readonly allowHttp?: boolean;
+  /**
+   * `postern()` asks the gateway once in the background whether later calls can succeed, and reports faults to `onBackgroundError`:
+   * a wrong URL or credential, a gateway older than this package, a wrong clock. Name the kinds and providers that your tools use,
+   * and it also finds those that the gateway would refuse. `false` turns it off. See also `check()` of the gate.
+   */
+  readonly check?: false | GateExpectations;
   /** Failures outside any request, such as a completion notice that could not be sent. Default: a process warning. */
   readonly onBackgroundError?: (error: Error) => void;
   /**

@@ -2,6 +2,14 @@ import type { Fault } from '../fault.ts';
 
 export const tenancyFaults: readonly Fault[] = [
   {
+    name: 'a caller sees the providers of other MCP servers',
+    breaks: 'S97',
+    file: 'services/gateway/src/mcp-servers/caller-routes.ts',
+    original: 'caller.providers.includes(provider.name) ? [shown(provider)] : []',
+    replacement: '[shown(provider)]',
+    foundBy: ['test/api/caller.test.ts'],
+  },
+  {
     name: 'a repeated redemption is audited again',
     breaks: 'S38',
     file: 'packages/elicitation/src/redemption.ts',

@@ -7,6 +7,7 @@ import { elicitationRoutes } from './elicitations/elicitation-routes.ts';
 import { credentialRoutes } from './entries/credential-routes.ts';
 import { eventRoutes } from './events/event-routes.ts';
 import { addCallerChecks, callerOf, createCallerAuth } from './mcp-servers/caller-auth.ts';
+import { callerRoutes } from './mcp-servers/caller-routes.ts';
 import { createJsonParser } from './platform/http/parse.ts';
 import { ProblemError, problemFor, sendProblem } from './platform/http/problems.ts';
 import { enterShare } from './platform/overload/overload-plugin.ts';
@@ -44,6 +45,7 @@ export const apiRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = async (app, 
         max: request => callerOf(request).config.limits.requestsPerMinute,
         errorResponseBuilder: (_request, context) => new ProblemError('rate_limited', { retryAfterMs: context.ttl }),
       });
+      await api.register(callerRoutes, { deps });
       await api.register(elicitationRoutes, { deps });
       await api.register(eventRoutes, { deps });
       await api.register(connectionRoutes, { deps });

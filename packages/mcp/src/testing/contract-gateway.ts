@@ -20,6 +20,7 @@ import { digest } from '../digest.ts';
 import { ContractConnections } from './contract-connections.ts';
 import { ContractCredentials } from './contract-credentials.ts';
 import { ContractResults, needsRedemption, outcomeFor, type Typed, typedFor } from './contract-results.ts';
+import { exampleCaller } from './example-caller.ts';
 
 export const API_KEY = 'test-api-key-0123456789abcdef';
 type Status = ElicitationBody['status'];
@@ -139,6 +140,8 @@ export class ContractGateway implements AsyncDisposable {
     const url = new URL(request.url ?? '/', this.url);
     const raw = await text(request);
     const body: unknown = raw === '' ? undefined : JSON.parse(raw);
+    // The background check of a gate comes at any time: it is not recorded and takes no failure of another request.
+    if (url.pathname === '/v1/me') return await this.#describe(request, response);
     const idempotencyKey = request.headers['idempotency-key'];
     this.requests.push({
       method: request.method ?? '',
@@ -170,6 +173,11 @@ export class ContractGateway implements AsyncDisposable {
       return json(response, 200, { connections: this.connections.list(query) });
     }
     problem(response, 'not_found');
+  }
+
+  async #describe(request: IncomingMessage, response: ServerResponse) {
+    if (request.headers.authorization !== `Bearer ${API_KEY}`) return problem(response, 'unauthenticated');
+    json(response, 200, await exampleCaller(this.url, this.connections.encryptionKey));
   }
 
   #issue(raw: unknown, idempotencyKey: string | undefined, response: ServerResponse) {

@@ -1,0 +1,75 @@
+import { type CallerBody, CONTRACT_REVISION } from '@postern/api';
+import { definedOnly } from '@postern/elicitation';
+import type { FastifyPluginAsync } from 'fastify';
+import { calculateJwkThumbprint } from 'jose';
+import { z } from 'zod';
+import type { GatewayConfig } from '../platform/config/config-schema.ts';
+import { parse } from '../platform/http/parse.ts';
+import { packageVersion } from '../platform/package-version.ts';
+import { callerOf } from './caller-auth.ts';
+import type { RegisteredMcpServer } from './registered-mcp-server.ts';
+
+type Config = Pick<GatewayConfig, 'publicUrl' | 'providers' | 'processors'>;
+
+/** The registration of the caller under the configuration in force. */
+export const callerRoutes: FastifyPluginAsync<{ deps: { readonly config: Config } }> = async (app, { deps }) => {
+  app.get('/me', async (request): Promise<CallerBody> => {
+    parse(z.strictObject({}), request.query, 'query');
+    return presentCaller(callerOf(request), deps.config);
+  });
+};
+
+/** Names each member instead of copying objects of the configuration, which also hold secrets. */
+async function presentCaller(caller: RegisteredMcpServer, config: Config): Promise<CallerBody> {
+  const { id, name, url, identity, returnUrls, limits, encryption } = caller.config;
+  return {
+    mcpServerId: id,
+    name,
+    url,
+    gateway: { version: packageVersion, contract: CONTRACT_REVISION, publicUrl: config.publicUrl },
+    kinds: [...caller.kinds],
+    providers: config.providers.flatMap(provider =>
+      caller.providers.includes(provider.name) ? [shown(provider)] : [],
+    ),
+    issuers: [...caller.issuers],
+    audience: [...caller.audience],
+    identity: identity.mode === 'external' ? { mode: identity.mode, verifyUrl: identity.verifyUrl } : identity,
+    ...definedOnly({ payment: caller.kinds.includes('payment') ? paymentOf(caller, config) : undefined }),
+    returnUrls: [...returnUrls],
+    limits: {
+      requestsPerMinute: limits.requestsPerMinute,
+      elicitationsPerSubject: limits.elicitationsPerSubject,
+      subjectWindowSeconds: limits.subjectWindowSeconds,
+      maxTtlSeconds: limits.maxTtlSeconds,
+    },
+    ...(encryption && {
+      encryption: {
+        thumbprint: await calculateJwkThumbprint(encryption.key),
+        required: encryption.required,
+        ...definedOnly({ kid: encryption.key.kid }),
+      },
+    }),
+  };
+}
+
+function shown(provider: Config['providers'][number]): CallerBody['providers'][number] {
+  const { name, displayName, preset, scopes, defaultScopes, flow, dpop } = provider;
+  return {
+    ...{ name, displayName, defaultScopes: [...defaultScopes], flow, dpop: dpop === 'required' },
+    ...definedOnly({ preset, scopes: scopes && Object.keys(scopes) }),
+  };
+}
+
+function paymentOf({ payment }: RegisteredMcpServer, { processors }: Config): CallerBody['payment'] {
+  if (payment === undefined) return undefined;
+  const keys = new Map(processors.map(({ name, secretKey }) => [name, secretKey]));
+  return {
+    currencies: Object.fromEntries(
+      Object.entries(payment.maxMinorUnits).map(([currency, maxMinorUnits]) => [currency, { maxMinorUnits }]),
+    ),
+    processors: payment.processors.map(name => {
+      const key = keys.get(name);
+      return key === undefined ? { name } : { name, mode: key.includes('_test_') ? 'test' : 'live' };
+    }),
+  };
+}
