@@ -123,7 +123,7 @@ const gatewayRooms: Readonly<Record<string, readonly string[]>> = {
     ...['authorization', 'identity', 'entries', 'approvals'],
   ],
   account: ['platform', 'mcp-servers', 'pages', 'authorization', 'identity', 'entries', 'approvals'],
-  cli: ['platform', 'sealing', 'events', 'identity'],
+  cli: ['platform', 'mcp-servers', 'sealing', 'events', 'identity'],
 };
 const GATEWAY = 'services/gateway/src/';
 const roomOf = (path: string) =>

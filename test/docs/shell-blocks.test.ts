@@ -35,6 +35,10 @@ const provenElsewhere: readonly (readonly [command: RegExp, because: string])[] 
     'published-packages.all.test.ts reads these lines and installs what they name',
   ],
   [/^npx postern (start|vault status)$/, 'published-packages.all.test.ts runs the program'],
+  [
+    /^(GITHUB_CLIENT_SECRET_FILE=\S+ )?npx @postern\/gateway dev( --(port|issuer|provider) \S+)*$/,
+    'test/quick-start/dev-gateway.test.ts and dev-options.test.ts start the gateway with these options',
+  ],
   [/^pnpm --filter @postern\/vault wycheproof <testvectors_v1>$/, 'needs vectors that users must download themselves'],
   [/^pnpm --filter @postern\/vault measure$/, 'a measurement, which is never a test'],
 ];
@@ -150,6 +154,8 @@ async function runCommand(command: string, shown: string): Promise<void> {
   const [, script, rest = ''] = /^(?:npx -y pnpm@12|pnpm) (postern)\b ?(.*)$/.exec(command) ?? [];
   if (script === 'postern') return runPostern(wordsOf(rest), shown);
   const [program, ...args] = wordsOf(command);
+  if (/^npx @postern\/gateway init /.test(command))
+    return runPostern([...args.slice(1), '--folder', await mkdtemp(join(folder, 'init-'))], shown);
   if (program === 'curl') return runCurl(args);
   if (program === 'grep') {
     await writeFile(join(folder, args.at(-1) ?? ''), '{"what":"fault","id":"el_7fVn3J…"}\n');

@@ -1,12 +1,18 @@
 #!/usr/bin/env node
-/** The program `postern`: `postern start [file]` starts the gateway, as does `postern` alone; anything else is a command for operators. */
-const [command = 'start'] = process.argv.slice(2);
+/**
+ * The program `postern`: `postern start [file]` starts the gateway, as does `postern` alone; `postern dev` starts one for development;
+ * anything else is a command for operators.
+ */
+const [command = 'start', ...args] = process.argv.slice(2);
 if (Number.parseInt(process.versions.node, 10) < 24) {
   process.stderr.write(`Postern needs Node.js 24 or later; this is Node.js ${process.versions.node}.\n`);
   process.exitCode = 1;
 } else if (command === 'start') {
   process.argv.splice(2, 1);
   await import('./main.ts');
+} else if (command === 'dev') {
+  const { dev } = await import('./dev.ts');
+  await dev(args);
 } else {
   await import('./cli/postern.ts');
 }

@@ -9,11 +9,18 @@ export interface CliIo {
   readonly isTerminal: boolean;
   /** Aborted when the operator interrupts the command. */
   readonly signal: AbortSignal;
+  /** Asks the operator one question. Undefined if standard input is not a terminal; resolves with undefined if the input ends. */
+  readonly ask?: (question: string) => Promise<string | undefined>;
 }
 
 /** Thrown when a command cannot be carried out. The message is for the operator. */
 export class CliError extends Error {
   override name = 'CliError';
+}
+
+/** Thrown when the arguments are not those of a command. The message is for the operator. */
+export class UsageError extends Error {
+  override name = 'UsageError';
 }
 
 export const exitCodes = { ok: 0, failure: 1, usage: 2, interrupted: 130 } as const;

@@ -4,13 +4,16 @@ import { resolve } from 'node:path';
 import { newReceiptKey } from '@postern/payment';
 import { CliError, type CliIo, type ExitCode, exitCodes } from './cli-io.ts';
 
+/** Returns a new vault key: 256 random bits in base64. */
+export const newVaultKey = (): string => randomBytes(32).toString('base64');
+
 /** `postern vault new-key`: writes 256 random bits to a file that only its owner can read, or with `--out -` to a pipe. */
 export function vaultNewKey(
   p: { readonly kid: string | undefined; readonly out: string | undefined },
   io: CliIo,
 ): ExitCode {
   const kid = checkedKid(p.kid ?? `key-${new Date().toISOString().slice(0, 10)}`);
-  const { path, explain } = writeKey(p.out ?? `${kid}.key`, randomBytes(32).toString('base64'), io);
+  const { path, explain } = writeKey(p.out ?? `${kid}.key`, newVaultKey(), io);
   explain(
     [
       `Key "${kid}" is in ${path}. Store a copy separately from Redis backups.`,

@@ -2,8 +2,9 @@ import { parseArgs } from 'node:util';
 import { VaultError } from '@postern/vault';
 import { explanationOf } from '../platform/start-error.ts';
 import { audit, auditPseudonym } from './audit-commands.ts';
-import { CliError, type CliIo, type ExitCode, exitCodes } from './cli-io.ts';
+import { CliError, type CliIo, type ExitCode, exitCodes, UsageError } from './cli-io.ts';
 import { elicitationsShow } from './elicitations-show.ts';
+import { init } from './init/init.ts';
 import { receiptsNewKey, vaultNewKey } from './new-key-commands.ts';
 import { passkeysReset } from './passkeys-reset.ts';
 import { redisAcceptLoss } from './redis-accept-loss.ts';
@@ -15,6 +16,8 @@ import { webhooksDead, webhooksEnable, webhooksList, webhooksRedeliver } from '.
 const HELP = `postern: start and operate the gateway
 
   postern start [file]            start the gateway, as does postern alone; default $POSTERN_CONFIG or postern.config.yaml
+  postern dev                     start a gateway for one MCP server on this machine, without a configuration file
+  postern init                    ask, or take flags, and write a configuration with new keys
   postern vault status            list the keys in use and the number of stored values under each
   postern vault rewrap            re-wrap every stored value under the current key
   postern vault new-key           write a new key to a file and explain how to configure it
@@ -43,7 +46,7 @@ Options
       --json            status, rewrap, show, list, dead: one JSON document instead of text
       --kid <name>      new-key: name of the key; default key- and the date, for receipts its thumbprint
       --out <file>      new-key: output file; default <kid>.key or <kid>.jwk
-  -h, --help
+  -h, --help            also of dev and init, which have options of their own
 
 REDIS_URL overrides redis.url, as it does for the gateway.
 
@@ -68,6 +71,7 @@ const options = {
 /** Runs one command. Never throws. */
 export async function runCli(args: readonly string[], io: CliIo): Promise<ExitCode> {
   try {
+    if (args[0] === 'init') return await init(args.slice(1), io);
     const { values, positionals } = parse(args);
     if (values.help || positionals.length === 0) {
       io.out(HELP);
@@ -123,10 +127,6 @@ export async function runCli(args: readonly string[], io: CliIo): Promise<ExitCo
     io.err(`${textOf(error)}\n`);
     return exitCodes.failure;
   }
-}
-
-class UsageError extends Error {
-  override name = 'UsageError';
 }
 
 function parse(args: readonly string[]) {

@@ -1,0 +1,30 @@
+import { describe, expect, test } from 'vitest';
+import { readDevOptions } from './dev-options.ts';
+import { prepareDev } from './prepare-dev.ts';
+
+const secret = { GITHUB_CLIENT_SECRET: 'canary' };
+
+describe('the options of postern dev', () => {
+  test('refer to the client secret of a preset, and never contain it', () => {
+    const read = (args: readonly string[], env: Record<string, string>) => readDevOptions(args, env)?.providers;
+    expect(read(['--provider', 'github=Iv1.a=b'], secret)).toEqual([
+      { name: 'github', preset: 'github', clientId: 'Iv1.a=b', clientSecret: '${env:GITHUB_CLIENT_SECRET}' },
+    ]);
+    expect(
+      read(['--provider', 'github-app'], { GITHUB_APP_CLIENT_ID: 'a', GITHUB_APP_CLIENT_SECRET_FILE: '/run/s' }),
+    ).toMatchObject([{ preset: 'github-app', clientId: 'a', clientSecret: '${file:/run/s}' }]);
+  });
+
+  test.each([
+    ['a provider without a client id', ['--provider', 'github'], secret],
+    ['a provider without a secret', ['--provider', 'github=Iv1.abc'], {}],
+    ['a provider that is a path', ['--provider', '../github=a'], secret],
+    ['the last port, which leaves none for the example provider', ['--port', '65535'], {}],
+    ['a port that is no number', ['--port', 'x'], {}],
+    ['an unknown flag', ['--host', '0.0.0.0'], {}],
+    ['a secret as an argument', ['--client-secret', 'canary'], {}],
+    ['an argument without a flag', ['canary'], {}],
+  ])('refuse %s', async (_, args, env) => {
+    expect(await prepareDev(args, env)).toMatchObject({ exitCode: 1 });
+  });
+});

@@ -1,0 +1,85 @@
+import { parseArgs } from 'node:util';
+import { CliError } from '../cli-io.ts';
+
+export const DEV_HELP = `postern dev: a gateway for one MCP server on this machine, without a configuration file
+
+  postern dev [options]
+
+  --port <port>            port of the gateway; the example provider takes the next one. Default 4480, later the port of the last start
+  --provider <preset>[=<client id>]
+                           a provider besides "example", such as github; repeatable. Without the client id: $GITHUB_CLIENT_ID.
+                           Its client secret is in $GITHUB_CLIENT_SECRET, or in the file that $GITHUB_CLIENT_SECRET_FILE names
+  --issuer <issuer>        issuer of the users that your MCP server names, besides http://localhost; repeatable
+  --name <name>            name of your MCP server on the pages. Default "My MCP server"
+  --folder <folder>        folder for keys and data. Default .postern
+  -h, --help
+
+Everything stays in the folder, which only you can open. Delete it to start afresh.
+`;
+
+export interface DevOptions {
+  /** Undefined: as at the last start. */
+  readonly port: number | undefined;
+  readonly name: string;
+  readonly folder: string;
+  readonly issuers: readonly string[];
+  readonly providers: readonly DevProvider[];
+}
+
+/** An entry of `providers` in the configuration. Its secret is a reference. */
+interface DevProvider {
+  readonly name: string;
+  readonly preset: string;
+  readonly clientId: string;
+  readonly clientSecret: string;
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+const options = {
+  port: { type: 'string' },
+  provider: { type: 'string', multiple: true, default: [] as string[] },
+  issuer: { type: 'string', multiple: true, default: [] as string[] },
+  name: { type: 'string', default: 'My MCP server' },
+  folder: { type: 'string', default: '.postern' },
+  help: { type: 'boolean', short: 'h', default: false },
+} as const;
+
+/**
+ * Reads the arguments of `postern dev`. Undefined for `--help`.
+ * @throws CliError
+ */
+export function readDevOptions(args: readonly string[], env: Environment): DevOptions | undefined {
+  const { values } = parsed(args);
+  if (values.help) return undefined;
+  const port = values.port === undefined ? undefined : Number(values.port);
+  // The example provider takes the port after it.
+  if (port !== undefined && !(Number.isInteger(port) && port >= 1 && port < 65_535))
+    throw new CliError('--port needs a number from 1 to 65534.');
+  return {
+    ...{ port, name: values.name, folder: values.folder },
+    issuers: ['http://localhost', ...values.issuer],
+    providers: values.provider.map(each => providerOf(each, env)),
+  };
+}
+
+function parsed(args: readonly string[]) {
+  try {
+    return parseArgs({ args: [...args], options });
+  } catch (error) {
+    throw new CliError(error instanceof Error ? error.message : 'Cannot parse the arguments.');
+  }
+}
+
+function providerOf(text: string, env: Environment): DevProvider {
+  const [preset = '', ...rest] = text.split('=');
+  if (!/^[a-z0-9-]{1,40}$/.test(preset)) throw new CliError(`--provider ${preset}: not the name of a preset.`);
+  const prefix = preset.toUpperCase().replaceAll('-', '_');
+  const clientId = rest.length > 0 ? rest.join('=') : env[`${prefix}_CLIENT_ID`];
+  if (!clientId) throw new CliError(`--provider ${preset}: set ${prefix}_CLIENT_ID, or write ${preset}=<client id>.`);
+  const file = env[`${prefix}_CLIENT_SECRET_FILE`];
+  if (!file && !env[`${prefix}_CLIENT_SECRET`])
+    throw new CliError(`--provider ${preset}: set ${prefix}_CLIENT_SECRET or ${prefix}_CLIENT_SECRET_FILE.`);
+  const clientSecret = file ? `\${file:${file}}` : `\${env:${prefix}_CLIENT_SECRET}`;
+  return { name: preset, preset, clientId, clientSecret };
+}

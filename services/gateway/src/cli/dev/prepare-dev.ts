@@ -1,0 +1,150 @@
+import { join, resolve } from 'node:path';
+import { z } from 'zod';
+import { apiKeyHash, newApiKey } from '../../mcp-servers/api-keys.ts';
+import type { GatewayConfigInput } from '../../platform/config/config-schema.ts';
+import { explanationOf } from '../../platform/start-error.ts';
+import { CliError, type ExitCode, exitCodes } from '../cli-io.ts';
+import { newVaultKey } from '../new-key-commands.ts';
+import { claimPrivateFolder, readOrCreate, replace } from '../private-files.ts';
+import { DEV_HELP, type DevOptions, readDevOptions } from './dev-options.ts';
+import { type ExampleProvider, example, startExampleProvider } from './example-provider.ts';
+
+const DEFAULT_PORT = 4480;
+
+/** The MCP server of a development gateway. It is a part of redirect URIs. */
+const MCP_SERVER_ID = 'dev';
+
+/** What `@postern/mcp` reads. Its contents never change, except for the port. */
+const FILE = 'mcp-server.json';
+const fileSchema = z.object({ url: z.url(), apiKey: z.string().min(1) });
+
+/** A development gateway that is ready to start. */
+export interface PreparedGateway {
+  readonly configPath: string;
+  /** Explains what to do next, without any secret. */
+  readonly screen: string;
+}
+
+/** Why there is nothing to start. */
+interface NothingToStart {
+  readonly exitCode: ExitCode;
+  readonly text: string;
+}
+
+/** `postern dev`: prepares the folder with keys and configuration, and starts the example provider. */
+export async function prepareDev(
+  args: readonly string[],
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<PreparedGateway | NothingToStart> {
+  try {
+    const options = readDevOptions(args, env);
+    return options === undefined ? { exitCode: exitCodes.ok, text: DEV_HELP } : await prepare(options);
+  } catch (error) {
+    const explanation = error instanceof CliError ? error.message : explanationOf(error);
+    if (explanation === undefined) throw error;
+    return { exitCode: exitCodes.failure, text: `${explanation}\n` };
+  }
+}
+
+async function prepare(options: DevOptions): Promise<PreparedGateway> {
+  const folder = resolve(options.folder);
+  claimPrivateFolder(folder);
+  readOrCreate(join(folder, '.gitignore'), () => '*\n');
+  const vaultKey = readOrCreate(join(folder, 'vault.key'), () => `${newVaultKey()}\n`);
+  const { url, apiKey } = mcpServerFile(join(folder, FILE), options.port);
+  const port = Number(new URL(url).port);
+  const provider = await startExampleProvider({
+    ...{ port: port + 1, vaultKey },
+    redirectUri: `${url}/callback/${MCP_SERVER_ID}/${example.name}`,
+  });
+  const configPath = join(folder, 'postern.config.yaml');
+  const document = configOf({ options, folder, url, port, provider, hash: apiKeyHash(apiKey) });
+  // JSON is YAML.
+  replace({
+    path: configPath,
+    text: `# Written at each start of postern dev.\n${JSON.stringify(document, null, 2)}\n`,
+  });
+  return { configPath, screen: screenOf({ options, folder, url, provider }) };
+}
+
+/** @throws CliError if the file has been changed */
+function mcpServerFile(path: string, port: number | undefined): z.infer<typeof fileSchema> {
+  const urlAt = (at: number) => `http://127.0.0.1:${at}`;
+  const textOf = (url: string, apiKey: string) => `${JSON.stringify({ url, apiKey })}\n`;
+  const text = readOrCreate(path, () => textOf(urlAt(port ?? DEFAULT_PORT), newApiKey()));
+  const { data } = z
+    .string()
+    .transform((json, context) => {
+      try {
+        return JSON.parse(json) as unknown;
+      } catch {
+        context.addIssue('not JSON');
+        return z.NEVER;
+      }
+    })
+    .pipe(fileSchema)
+    .safeParse(text);
+  if (data === undefined || !/^http:\/\/127\.0\.0\.1:\d+$/.test(data.url))
+    throw new CliError(`${path} is damaged. Delete it: the next start writes a new one.`);
+  if (port === undefined || data.url === urlAt(port)) return data;
+  replace({ path, text: textOf(urlAt(port), data.apiKey) });
+  return { ...data, url: urlAt(port) };
+}
+
+interface Prepared {
+  readonly options: DevOptions;
+  readonly folder: string;
+  readonly url: string;
+  readonly provider: ExampleProvider;
+}
+
+function configOf(p: Prepared & { readonly port: number; readonly hash: string }): GatewayConfigInput {
+  const { options, folder, url, provider } = p;
+  const payment = { processors: ['none'], maxAmount: { EUR: 100_000, GBP: 100_000, USD: 100_000 } };
+  return {
+    publicUrl: url,
+    listen: { host: '127.0.0.1', port: p.port },
+    redis: { directory: join(folder, 'redis'), prefix: 'postern-dev' },
+    vault: { keys: [{ kid: 'dev', key: `\${file:${join(folder, 'vault.key')}}` }] },
+    providers: [
+      {
+        ...{ name: example.name, displayName: example.displayName, clientId: example.clientId },
+        clientAuthentication: 'none',
+        authorizationEndpoint: `${provider.url}/authorize`,
+        tokenEndpoint: `${provider.url}/token`,
+        scopes: { [example.scope]: 'Read your notes' },
+        defaultScopes: [example.scope],
+        apiHosts: [new URL(provider.url).host],
+      },
+      ...options.providers,
+    ] as NonNullable<GatewayConfigInput['providers']>,
+    mcpServers: [
+      {
+        ...{ id: MCP_SERVER_ID, name: options.name, url: 'http://127.0.0.1:3000/mcp' },
+        apiKeys: [{ hash: p.hash }],
+        issuers: [...options.issuers],
+        identity: { mode: 'loopback' },
+        providers: [example.name, ...options.providers.map(({ name }) => name)],
+        payment,
+      },
+    ],
+  };
+}
+
+function screenOf({ options, folder, url, provider }: Prepared): string {
+  return [
+    '',
+    `Postern listens at ${url}, for this machine only. Ctrl-C stops it. Keys and data: ${folder}`,
+    '',
+    'In your MCP server, in this folder or below:',
+    '',
+    "  const gate = postern({ subject: { issuer: 'http://localhost', subject: 'me' } });",
+    '',
+    `  The provider "${example.name}" (${example.displayName}) has an API at ${provider.url}/notes.`,
+    ...options.providers.map(
+      ({ name }) => `  Redirect URI to register at ${name}: ${url}/callback/${MCP_SERVER_ID}/${name}`,
+    ),
+    '',
+    '',
+  ].join('\n');
+}

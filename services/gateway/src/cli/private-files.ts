@@ -1,0 +1,110 @@
+import { randomBytes } from 'node:crypto';
+import {
+  chmodSync,
+  existsSync,
+  linkSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { CliError } from './cli-io.ts';
+
+/** A file to write, which only its owner may read. */
+export interface PrivateFile {
+  readonly path: string;
+  readonly text: string;
+}
+
+/**
+ * Creates a folder that only this user may open, or verifies that an existing one is so.
+ * @throws CliError
+ */
+export function claimPrivateFolder(path: string): void {
+  // The umask may only take away permissions, but a folder above may have a default access control list.
+  if (mkdirSync(path, { recursive: true, mode: 0o700 }) !== undefined) chmodSync(path, 0o700);
+  const stats = lstatSync(path);
+  if (!stats.isDirectory()) throw new CliError(`${path} is not a folder.`);
+  if (process.getuid !== undefined && stats.uid !== process.getuid())
+    throw new CliError(`${path} belongs to another user.`);
+  if ((stats.mode & 0o077) !== 0) throw new CliError(`Other users may open ${path}. Run chmod 700 on it.`);
+}
+
+/** Returns the text of a file in a private folder, after writing it if it does not exist. Concurrent callers get the same text. */
+export function readOrCreate(path: string, create: () => string): string {
+  const temporary = temporaryBeside(path);
+  if (!existsSync(path)) {
+    writeFileSync(temporary, create(), { mode: 0o600, flag: 'wx' });
+    try {
+      // Unlike rename, link never replaces the file of another process.
+      linkSync(temporary, path);
+    } catch (error) {
+      if (codeOf(error) !== 'EEXIST') throw error;
+    } finally {
+      rmSync(temporary);
+    }
+  }
+  return readFileSync(path, 'utf8').trim();
+}
+
+/** Writes a file of a private folder, as one step for its readers. */
+export function replace({ path, text }: PrivateFile): void {
+  const temporary = temporaryBeside(path);
+  writeFileSync(temporary, text, { mode: 0o600, flag: 'wx' });
+  renameSync(temporary, path);
+}
+
+/**
+ * Writes all files, or leaves everything as it was. Their folders exist.
+ * @param p.force replaces existing files and keeps each as `{path}.bak`, because a lost key cannot be restored
+ * @throws CliError
+ */
+export function writeAll(files: readonly PrivateFile[], p: { readonly force: boolean }): void {
+  const staged = files.map(file => ({ ...file, temporary: temporaryBeside(file.path) }));
+  const undo: (() => void)[] = [];
+  try {
+    for (const { temporary, text } of staged) writeFileSync(temporary, text, { mode: 0o600, flag: 'wx' });
+    for (const { path, temporary } of staged) undo.push(put(temporary, path, p.force));
+  } catch (error) {
+    for (const step of undo.toReversed()) step();
+    if (error instanceof CliError) throw error;
+    throw new CliError(`Cannot write the files (${codeOf(error) ?? 'unexpected'}). Nothing was written.`);
+  } finally {
+    for (const { temporary } of staged) rmSync(temporary, { force: true });
+  }
+}
+
+/** Returns how to undo it. */
+function put(temporary: string, path: string, force: boolean): () => void {
+  const backup = `${path}.bak`;
+  const hasBackup = force && existsSync(path);
+  if (hasBackup) moveAside(path, backup);
+  try {
+    linkSync(temporary, path);
+  } catch (error) {
+    if (hasBackup) renameSync(backup, path);
+    if (codeOf(error) !== 'EEXIST') throw error;
+    throw new CliError(`${path} already exists. Nothing was written. --force replaces it and keeps it as ${backup}.`);
+  }
+  return () => (hasBackup ? renameSync(backup, path) : rmSync(path));
+}
+
+function moveAside(path: string, backup: string): void {
+  try {
+    linkSync(path, backup);
+  } catch (error) {
+    if (codeOf(error) !== 'EEXIST') throw error;
+    throw new CliError(`${backup} already exists. Nothing was written. Move it away first.`);
+  }
+  rmSync(path);
+}
+
+const temporaryBeside = (path: string): string =>
+  join(dirname(path), `.${basename(path)}.${randomBytes(6).toString('hex')}`);
+
+function codeOf(error: unknown): string | undefined {
+  return error instanceof Error && 'code' in error ? String(error.code) : undefined;
+}

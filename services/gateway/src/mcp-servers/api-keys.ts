@@ -1,0 +1,7 @@
+import { createHash, randomBytes } from 'node:crypto';
+
+/** Returns a new API key for an MCP server: 256 random bits. */
+export const newApiKey = (): string => `pk_${randomBytes(32).toString('base64url')}`;
+
+/** Returns the hash of an API key as the configuration has it. */
+export const apiKeyHash = (key: string): string => `sha256:${createHash('sha256').update(key).digest('hex')}`;
