@@ -168,6 +168,18 @@ describe('setup.mjs', () => {
     expect((await runSetupWith({ CHROMIUM_PATH: join(folder, 'not-there') }, 'chromium')).exitCode).toBe(1);
   });
 
+  test('takes any chromium, and installs the headless shell beside it where that is possible', async () => {
+    program('chromium', 'exit 1');
+    offers('150.0.1-1~deb12u1');
+    aptGet(`printf '#!/bin/sh\\n' > ${folder}/chromium-headless-shell; chmod 755 ${folder}/chromium-headless-shell`);
+    expect((await runSetup('chromium')).output).toBe('');
+    expect((await runSetup('chromium', '--if-possible', 'headless-shell')).exitCode).toBe(0);
+    expect(calls().filter(line => line !== '')).toEqual([
+      expect.stringMatching(/ install .* chromium-headless-shell$/),
+    ]);
+    expect((await runSetup('headless-shell')).output).toBe('');
+  });
+
   test('installs what is missing, without recommended packages, without questions and without an update', async () => {
     offers('5:7.0.15-1~deb12u10');
     aptGet(writeRedis());

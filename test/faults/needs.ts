@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import { hasChromium } from '@postern/testkit/chromium';
 import type { Need } from './scenario.ts';
 import { whyNoNamespaces } from './support/namespaces.ts';
 
@@ -12,8 +13,7 @@ const unless = (isThere: boolean, reason: string) => (isThere ? undefined : reas
 /** Describes why this need cannot be met here; undefined if it can. */
 const checks: Record<Need, () => string | undefined | Promise<string | undefined>> = {
   namespaces: whyNoNamespaces,
-  chromium: () =>
-    unless(existsSync(process.env['CHROMIUM_PATH'] ?? '/usr/bin/chromium'), 'the Debian package chromium is missing'),
+  chromium: () => unless(hasChromium(), 'the Debian package chromium-headless-shell is missing'),
   faketime: () => unless(faketimeLibrary() !== undefined, 'the Debian package libfaketime is missing'),
 };
 
