@@ -93,6 +93,7 @@ const covered = [
   'S90 fetch sends an access token only to hosts of its API',
   'S91 a payment that the processor refuses to close is ended neither by its MCP server, its person nor its time',
   'S92 a revoked API key or removed MCP server loses access on reload',
+  'S95 a handler that requires an answer continues only with an accepted one',
   'S97 a caller learns only about itself',
   'S110 a development key is read from private files of this user only, and goes to this machine only',
   'L6 fifty approvals at once on three processes, a thousand rounds',

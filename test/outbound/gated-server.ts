@@ -48,17 +48,17 @@ export async function startGatedServer(
   machine: AnsweringMachine,
   options: {
     readonly ownFetch?: typeof fetch | undefined;
-    readonly timeoutMs: number;
+    readonly gatewayTimeoutMs: number;
     readonly holdMs?: number;
     /** The tool's use of the connected account. */
     readonly use?: (account: AuthorizationAccepted) => Promise<string>;
   },
 ): Promise<GatedServer> {
-  const { ownFetch, timeoutMs, holdMs = 0, use = async ({ action }) => action } = options;
+  const { ownFetch, gatewayTimeoutMs, holdMs = 0, use = async ({ action }) => action } = options;
   const background: Error[] = [];
   const gate = postern({
     ...{ url: `http://localhost:${machine.port}`, apiKey: 'pk_only-for-tests-0123456789-0123456789' },
-    ...{ timeoutMs, holdMs, ...definedOnly({ fetch: ownFetch }) },
+    ...{ gatewayTimeoutMs, holdMs, ...definedOnly({ fetch: ownFetch }) },
     onBackgroundError: error => void background.push(error),
   });
   const say = (text: string) => ({ content: [{ type: 'text' as const, text }] });

@@ -51,7 +51,7 @@ const call = async ({ endpoint }: GatedServer, asked?: Asked) =>
 
 describe(`a gateway, or a proxy before it, sends arbitrary responses (seed ${SEED})`, () => {
   it.each(ways)('the tool gets a typed error, over %s', async (_, fetch) => {
-    await using server = await startGatedServer(machine, { ownFetch: fetch, timeoutMs: 20_000 });
+    await using server = await startGatedServer(machine, { ownFetch: fetch, gatewayTimeoutMs: 20_000 });
     for (const [name, damage] of answersBy(SEED)
       .filter(([name]) => !name.includes('honest'))
       .slice(0, ANSWERS)) {
@@ -70,14 +70,14 @@ describe(`a gateway, or a proxy before it, sends arbitrary responses (seed ${SEE
   });
 
   it('an endless response is a timeout', async () => {
-    await using server = await startGatedServer(machine, { timeoutMs: 200 });
+    await using server = await startGatedServer(machine, { gatewayTimeoutMs: 200 });
     using _ = machine.answer(() => true, answerNamed(endlessAnswers, 'a body in drips'));
     const { text = '' } = await call(server);
     expect(transportCodes.map(code => `error ${code}`)).toContain(text);
   });
 
   it.each(ways)('the tool reads only a small part of a flood, over %s', async (_, fetch) => {
-    await using server = await startGatedServer(machine, { ownFetch: fetch, timeoutMs: 20_000 });
+    await using server = await startGatedServer(machine, { ownFetch: fetch, gatewayTimeoutMs: 20_000 });
     for (const [name, damage] of Object.entries(floods)) {
       // Does not limit the headers that a custom `fetch` reads.
       if (fetch !== undefined && !/^(a body|chunks|gzip)/.test(name)) continue;
@@ -91,7 +91,7 @@ describe(`a gateway, or a proxy before it, sends arbitrary responses (seed ${SEE
   it('any response of a provider’s API causes at most an error of the tool', async () => {
     machine.behind(answerAsGateway(machine.port));
     await using server = await startGatedServer(machine, {
-      timeoutMs: 20_000,
+      gatewayTimeoutMs: 20_000,
       holdMs: 60_000,
       use: async ({ fetch }) => {
         const response = await fetch(`http://localhost:${machine.port}/api`, { signal: AbortSignal.timeout(20_000) });
@@ -118,7 +118,7 @@ describe(`a gateway, or a proxy before it, sends arbitrary responses (seed ${SEE
     const bodies = Object.entries(floods).filter(([name]) => /^(a body|chunks|gzip)/.test(name));
     for (const [name, damage] of [...answersBy(SEED).slice(0, ANSWERS), ...bodies]) {
       using order = machine.answer(() => true, damage);
-      const verifier = createReceiptVerifier({ issuer, mcpServerId: 'tracker', timeoutMs: 20_000 });
+      const verifier = createReceiptVerifier({ issuer, mcpServerId: 'tracker', gatewayTimeoutMs: 20_000 });
       const code = await verifier.verify(receipt).then(
         () => 'verified',
         (error: { name?: string; code?: string }) => `${error.name} ${error.code}`,

@@ -195,7 +195,7 @@ describe('attach()', () => {
       'v1',
       '@modelcontextprotocol/sdk',
       'other-sdk/server/mcp.js',
-      "const { posternV1: gate } = await import('@postern/mcp/v1')",
+      "const { postern: gate } = await import('@postern/mcp/v1')",
     ],
   ] as const)(
     'refuses an McpServer of a second installed copy of SDK %s',

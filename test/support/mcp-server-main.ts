@@ -13,7 +13,7 @@ import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/
 import type { Transport as TransportV1 } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { type AuthInfo, McpServer } from '@modelcontextprotocol/server';
 import { type GateContext, postern, type SharedSessions, type WatchedElicitation } from '@postern/mcp';
-import { posternV1 } from '@postern/mcp/v1';
+import { postern as posternV1 } from '@postern/mcp/v1';
 import { Redis } from 'ioredis';
 import { z } from 'zod';
 import { bearerIsSubject } from './mcp-endpoint.ts';

@@ -7,7 +7,7 @@ import type { Transport as TransportV1 } from '@modelcontextprotocol/sdk/shared/
 import type { AuthInfo } from '@modelcontextprotocol/server';
 import { definedOnly } from '@postern/elicitation';
 import { type PosternOptions, postern } from '@postern/mcp';
-import { posternV1 } from '@postern/mcp/v1';
+import { postern as posternV1 } from '@postern/mcp/v1';
 import { listenHttp } from '@postern/testkit/providers';
 import { z } from 'zod';
 import { bearerIsSubject, startMcpEndpoint } from './mcp-endpoint.ts';

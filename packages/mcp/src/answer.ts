@@ -6,14 +6,15 @@ import { presentInLegacySession, presentStateless } from './eras/legacy.ts';
 import { presentModern } from './eras/modern.ts';
 import { ElicitationFailedError, GatewayError } from './errors.ts';
 import { isTerminal } from './gateway-client.ts';
-import { type PlainToolResult, plainToolResult } from './tool-call.ts';
+import { Suspension } from './suspension.ts';
+import { declinedToolResult, type PlainToolResult, plainToolResult } from './tool-call.ts';
 import type { ToolRun } from './tool-run.ts';
 
 /** The user declined (`declined`), or the MCP client did not open the page (`client_declined`). */
 export interface Declined {
   readonly action: 'decline';
   readonly reason: 'declined' | 'client_declined';
-  /** Returns a plain, accurate result, which the tool can return. */
+  /** Returns a plain, accurate result, which the tool can return. It is no error, unless the tool has an output schema. */
   toToolResult(): PlainToolResult;
 }
 
@@ -21,12 +22,21 @@ export interface Declined {
 export interface Cancelled {
   readonly action: 'cancel';
   readonly reason: 'cancelled' | 'expired' | 'client_cancelled';
-  /** Returns a plain, accurate result, which the tool can return. */
+  /** Returns a plain, accurate result with `isError`, which the tool can return. */
   toToolResult(): PlainToolResult;
 }
 
 /** Result of every verb; `action` tells the cases apart. */
 export type AnswerTo<Accepted extends { readonly action: 'accept' }> = Accepted | Declined | Cancelled;
+
+/** Whether a verb returns a refusal, or ends the call with it. */
+export type RefusalMode = 'returned' | 'ends-call';
+
+/** What a verb returns in this mode. */
+export type AnswerIn<
+  Mode extends RefusalMode,
+  Accepted extends { readonly action: 'accept' },
+> = Mode extends 'ends-call' ? Accepted : AnswerTo<Accepted>;
 
 /** Members of every result that can be redeemed once. */
 export interface TakenOnce {
@@ -44,7 +54,12 @@ export function idempotencyKey(id: string): string {
   return hash('sha256', `postern/mcp/idempotency-key/v1/${id}`, 'base64url');
 }
 
-/** @throws {ElicitationFailedError} */
+/**
+ * The refusal that a verb returns.
+ *
+ * @throws {Suspension} in a run that requires every answer
+ * @throws {ElicitationFailedError}
+ */
 export function toRefusal(run: ToolRun, spec: AskSpec, end: AskEnd): Declined | Cancelled {
   if (end.by === 'mcp-client')
     return end.action === 'decline'
@@ -65,13 +80,17 @@ export function toRefusal(run: ToolRun, spec: AskSpec, end: AskEnd): Declined | 
 }
 
 export function refusal<R extends Omit<Declined, 'toToolResult'> | Omit<Cancelled, 'toToolResult'>>(
-  { environment }: ToolRun,
+  { environment, call, isRequired }: ToolRun,
   spec: AskSpec,
   refused: R,
   elicitation?: ElicitationBody,
 ): R & { toToolResult(): PlainToolResult } {
-  const text = () => environment.text({ kind: refused.reason, about: aboutOf(spec, elicitation) });
-  return { ...refused, toToolResult: () => plainToolResult(text()) };
+  const toToolResult = () => {
+    const text = environment.text({ kind: refused.reason, about: aboutOf(spec, elicitation) });
+    return refused.action === 'decline' ? declinedToolResult(text, call) : plainToolResult(text);
+  };
+  if (isRequired) throw new Suspension({ type: 'plain', result: toToolResult() }, true);
+  return { ...refused, toToolResult };
 }
 
 /** Returns the outcome of a completed elicitation of this kind. */
@@ -217,5 +236,5 @@ async function presentToUser(run: ToolRun, ask: Ask, open: OpenElicitation): Pro
   // Only the modern era carries a requestState, so there is nothing to resume here.
   if (open.isRetry) throw new TypeError('requestState outside its era');
   if (call.era === 'legacy-session') return await presentInLegacySession({ ...run, call }, ask, open.elicitation);
-  return await presentStateless({ ...run, call }, ask.spec, open.elicitation);
+  return await presentStateless({ ...run, call }, ask, open.elicitation);
 }

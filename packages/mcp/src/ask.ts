@@ -1,7 +1,9 @@
 import { type ElicitationBody, type IssueElicitationInput, isInert, plainText, TTL_SECONDS } from '@postern/api';
 import { z } from 'zod/v4';
 import { digest } from './digest.ts';
-import { ElicitationTimeoutError, PosternUsageError } from './errors.ts';
+import { ElicitationTimeoutError } from './errors.ts';
+import { type MissingCapability, missingCapabilitySchema } from './options.ts';
+import { parseStrictly } from './parse-strictly.ts';
 import type { About } from './texts.ts';
 import type { ToolRun } from './tool-run.ts';
 
@@ -16,10 +18,13 @@ export interface AskOptions {
   /** Stops waiting. The elicitation stays open. */
   readonly signal?: AbortSignal;
   /**
-   * Maximum wait in milliseconds, from when this call first asked. Then the verb throws `ElicitationTimeoutError`. The
-   * elicitation stays open. Default: as long as the MCP client retries.
+   * How long the user may take, in milliseconds, from when this call first asked. While there is no answer after this time, the verb
+   * throws `ElicitationTimeoutError`. The elicitation stays open, and an answer that the call already has counts. Default: as long
+   * as the MCP client retries.
    */
-  readonly timeoutMs?: number;
+  readonly answerWithinMs?: number;
+  /** The response to an MCP client that cannot open links, for this ask. Default: the option of the gate. */
+  readonly missingCapability?: MissingCapability;
 }
 
 type Body<B> = B extends unknown ? Omit<B, 'subject' | 'requestedBy'> : never;
@@ -39,24 +44,33 @@ export interface AskSpec {
     | undefined;
 }
 
-const optionsSchema = z.object({
+export const askOptionsSchema = z.strictObject({
   message: plainText(300).optional(),
   ttlSeconds: z.int().min(TTL_SECONDS.min).max(TTL_SECONDS.max).optional(),
   returnUrl: z.url().max(2048).optional(),
-  timeoutMs: z.int().min(0).optional(),
+  signal: z.instanceof(AbortSignal).optional(),
+  answerWithinMs: z.int().min(0).optional(),
+  missingCapability: missingCapabilitySchema.optional(),
 });
 
-/** @throws {PosternUsageError} `invalid_ask`, before anything is sent */
-export function bodyOptions(verb: string, options: AskOptions) {
-  const { message, ttlSeconds, returnUrl } = parseTerms(verb, optionsSchema, options);
+/**
+ * Members of the issue request, from the options of a verb.
+ *
+ * @param schema of the verb's options
+ * @throws {PosternUsageError} `invalid_ask`, before anything is sent
+ */
+export function bodyOptions(
+  verb: string,
+  options: AskOptions,
+  schema: z.ZodType<z.infer<typeof askOptionsSchema>> = askOptionsSchema,
+) {
+  const { message, ttlSeconds, returnUrl } = parseTerms(verb, schema, options);
   return { message, ttlSeconds, returnUrl };
 }
 
 /** @throws {PosternUsageError} `invalid_ask` */
 export function parseTerms<T>(verb: string, schema: z.ZodType<T>, value: unknown): T {
-  const parsed = schema.safeParse(value);
-  if (parsed.success) return parsed.data;
-  throw new PosternUsageError('invalid_ask', `${verb}: ${z.prettifyError(parsed.error)}`);
+  return parseStrictly('invalid_ask', verb, schema, value);
 }
 
 /** Digest of the terms. Message, lifetime and return URL do not count. */
@@ -82,7 +96,8 @@ export interface Ask {
   /** Key of its record. */
   readonly key: string;
   readonly signal: AbortSignal;
-  readonly timeoutMs: number | undefined;
+  readonly answerWithinMs: number | undefined;
+  readonly missingCapability: MissingCapability;
 }
 
 /** How an ask ended for this run. */
@@ -94,7 +109,7 @@ export type AskEnd =
 export async function openAsk(
   run: ToolRun,
   spec: AskSpec,
-  { signal, timeoutMs }: { readonly signal?: AbortSignal; readonly timeoutMs?: number },
+  { signal, answerWithinMs, missingCapability = run.environment.missingCapability }: AskOptions,
 ): Promise<Ask> {
   const key = (await run.log()).nextKey(spec.digest);
   run.progress.key = key;
@@ -102,18 +117,19 @@ export async function openAsk(
     spec,
     key,
     signal: signal === undefined ? run.progress.signal : AbortSignal.any([run.progress.signal, signal]),
-    timeoutMs,
+    answerWithinMs,
+    missingCapability,
   };
 }
 
 /** Remaining wait time of this call, in milliseconds. */
-export async function timeLeft(run: ToolRun, { key, timeoutMs }: Ask): Promise<number> {
+export async function timeLeft(run: ToolRun, { key, answerWithinMs }: Ask): Promise<number> {
   const record = (await run.log()).get(key);
-  if (timeoutMs === undefined || record === undefined) return Number.POSITIVE_INFINITY;
-  return Math.max(0, record.askedAt + timeoutMs - run.environment.now());
+  if (answerWithinMs === undefined || record === undefined) return Number.POSITIVE_INFINITY;
+  return Math.max(0, record.askedAt + answerWithinMs - run.environment.now());
 }
 
-/** @throws {ElicitationTimeoutError} once this call has waited for `timeoutMs` */
+/** @throws {ElicitationTimeoutError} once this call has waited for `answerWithinMs` */
 export async function assertInTime(run: ToolRun, ask: Ask): Promise<void> {
   // The gateway waits in whole seconds.
   if ((await timeLeft(run, ask)) >= 1000) return;

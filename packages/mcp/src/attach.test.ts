@@ -1,7 +1,7 @@
 import { McpServer as McpServerV1 } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { McpServer } from '@modelcontextprotocol/server';
 import { describe, expect, test } from 'vitest';
-import { posternV1 } from './v1/gate.ts';
+import { postern as posternV1 } from './v1/gate.ts';
 import { postern } from './v2/gate.ts';
 
 const options = { url: 'https://postern.example.com', apiKey: 'k'.repeat(32) };

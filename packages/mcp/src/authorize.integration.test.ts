@@ -3,10 +3,10 @@ import type { GatedContext } from './index.ts';
 import { legacyWorld } from './testing/legacy-world.ts';
 import { accepted, modernWorld, textOf } from './testing/modern-world.ts';
 import { ProviderApi } from './testing/provider-api.ts';
-import type { AccessTokenOptions, AuthorizationAccepted, GatedExtra } from './v1/index.ts';
+import type { AccessTokenOptions, AuthorizationAccepted, GatedContext as GatedContextV1 } from './v1/index.ts';
 
 test('both entry points return the same account', () => {
-  expectTypeOf<GatedExtra['gate']>().toEqualTypeOf<GatedContext['gate']>();
+  expectTypeOf<GatedContextV1['gate']>().toEqualTypeOf<GatedContext['gate']>();
   expectTypeOf<AuthorizationAccepted['accessToken']>().toEqualTypeOf<
     (options?: AccessTokenOptions) => Promise<string>
   >();

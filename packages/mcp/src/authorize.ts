@@ -1,4 +1,5 @@
 import { authorizationRequestSchema, type ElicitationBody } from '@postern/api';
+import { z } from 'zod/v4';
 import { type AccessTokens, createAccessTokens } from './access-tokens.ts';
 import { type AnswerTo, answer, answerAnew, outcomeOf, toRefusal } from './answer.ts';
 import { type ApiFetch, createApiFetch } from './api-fetch.ts';
@@ -6,6 +7,7 @@ import {
   type Ask,
   type AskOptions,
   type AskSpec,
+  askOptionsSchema,
   bodyOptions,
   displayName,
   openAsk,
@@ -69,7 +71,11 @@ export async function authorize(
   });
 }
 
-/** @throws {PosternUsageError} `invalid_ask`, before anything is sent @internal */
+/** `authorizationRequestSchema` parses the members of this verb. */
+const own = z.unknown().optional();
+const optionsSchema = askOptionsSchema.extend({ scopes: own, resource: own, expectedAccount: own });
+
+/** @throws {PosternUsageError} `invalid_ask`, before anything is sent */
 export function authorizationSpec(provider: string, options: AuthorizeOptions): AskSpec {
   const { scopes, resource, expectedAccount } = options;
   const authorization = parseTerms('authorize', authorizationRequestSchema, {
@@ -81,7 +87,7 @@ export function authorizationSpec(provider: string, options: AuthorizeOptions): 
   return {
     about: { kind: 'authorization', provider, providerName: provider },
     digest: specDigest('authorization', { ...authorization, scopes: authorization.scopes?.toSorted() }),
-    body: { kind: 'authorization', authorization, ...bodyOptions('authorize', options) },
+    body: { kind: 'authorization', authorization, ...bodyOptions('authorize', options, optionsSchema) },
     needsRedemption: false,
     lasting: async (run, signal) =>
       (await run.environment.client.connections(await run.principal(), provider, signal)).connections,
@@ -109,6 +115,7 @@ function accepted(run: ToolRun, provider: string, ask: Ask, elicitation: Elicita
 async function askAgain(run: ToolRun, ask: Ask, cause: GatewayError): Promise<string> {
   const answered = await answerAnew(run, ask);
   if (answered.action === 'accept') return outcomeOf('authorization', answered.elicitation).connectionId;
+  if (run.isRequired) toRefusal(run, ask.spec, answered.end);
   throw cause;
 }
 
@@ -120,6 +127,11 @@ export interface AccessTokenOptions {
    */
   readonly rejected?: string;
 }
+
+const tokenOptionsSchema = z.strictObject({
+  signal: z.instanceof(AbortSignal).optional(),
+  rejected: z.string().optional(),
+});
 
 export interface ConnectedAccount {
   readonly accessToken: (options?: AccessTokenOptions) => Promise<string>;
@@ -137,7 +149,8 @@ function createConnectedAccount(
 ): ConnectedAccount {
   const tokens: AccessTokens = createAccessTokens(p);
   return {
-    async accessToken({ signal, rejected } = {}) {
+    async accessToken(options = {}) {
+      const { signal, rejected } = parseTerms('accessToken', tokenOptionsSchema, options);
       const within = signal === undefined ? p.signal : AbortSignal.any([p.signal, signal]);
       return (await tokens.getAccessToken({ rejected, signal: within })).accessToken;
     },

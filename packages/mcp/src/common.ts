@@ -1,6 +1,6 @@
 /** Exports of both entry points. */
 
-export type { AnswerTo, Cancelled, Declined, TakenOnce } from './answer.ts';
+export type { AnswerIn, AnswerTo, Cancelled, Declined, RefusalMode, TakenOnce } from './answer.ts';
 export type { ApiFetch } from './api-fetch.ts';
 export type {
   Approved,
@@ -35,9 +35,19 @@ export {
   SubjectUnavailableError,
   type UsageErrorCode,
 } from './errors.ts';
-export type { Form, FormAccepted, FormOptions, FormVerb, OneValue } from './form.ts';
+export type { Form, FormAccepted, FormOptions, FormVerb, OneValue, OneValueAccepted } from './form.ts';
 export type { FormInput, FormOutput, FormSchema } from './form-schema.ts';
-export type { GatedTool, GatedToolOptions, GenericGate } from './gate.ts';
+export type {
+  AccountRequests,
+  Gated,
+  GatedHandler,
+  GatedResource,
+  GatedToolOptions,
+  GenericGate,
+  HandlerOptions,
+  ResourceVariables,
+  SdkTypes,
+} from './gate.ts';
 export {
   type GateCaller,
   GateCheckError,
@@ -46,9 +56,9 @@ export {
   type GateFaultCode,
   type GateReport,
 } from './gate-check.ts';
-export type { GateContext } from './gate-context.ts';
+export type { ClientModes, GateContext, Verbs } from './gate-context.ts';
 export type { PrivateKeyAuth } from './gateway-auth.ts';
-export type { PosternOptions } from './options.ts';
+export type { MissingCapability, PosternOptions } from './options.ts';
 export {
   type ApprovedConfirmationTerms,
   type ApprovedPaymentTerms,
@@ -70,4 +80,4 @@ export type { SharedSessions } from './shared-sessions.ts';
 export type { Subject, SubjectOption } from './subject.ts';
 export { isElicitationPending } from './suspension.ts';
 export { type About, englishTexts, type TextContext, type TextFunction } from './texts.ts';
-export { ELICITATION_META_KEY, type PlainToolResult } from './tool-call.ts';
+export { ELICITATION_ERROR_CODE, ELICITATION_META_KEY, type PlainToolResult } from './tool-call.ts';

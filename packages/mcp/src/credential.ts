@@ -2,14 +2,14 @@ import { type CredentialRequestInput, credentialRequestSchema } from '@postern/a
 import { z } from 'zod/v4';
 import {
   type Answer,
+  type AnswerIn,
   type AnswerTo,
   answer,
   answerAnew,
-  type Cancelled,
-  type Declined,
   hasCode,
   idempotencyKey,
   outcomeOf,
+  type RefusalMode,
   type TakenOnce,
   toRefusal,
 } from './answer.ts';
@@ -46,7 +46,7 @@ export interface CredentialAccepted<Values> extends TakenOnce {
 }
 
 /** Values that the gateway keeps for the user. */
-export interface LastingCredentialAccepted<Values> {
+export interface LastingCredentialAccepted<Values, Mode extends RefusalMode = 'returned'> {
   readonly action: 'accept';
   readonly credentialId: string;
   /** Version of the values; it grows with every replacement. */
@@ -63,23 +63,23 @@ export interface LastingCredentialAccepted<Values> {
    * Reports that the service rejected these values. Returns newer values if there are any; otherwise asks the user, which suspends
    * the handler. The rejected values are discarded, so do not call it for other failures.
    */
-  rejected(): Promise<LastingCredential<Values>>;
+  rejected(): Promise<AnswerIn<Mode, LastingCredentialAccepted<Values, Mode>>>;
   /** Deletes the credential at the gateway. */
   remove(): Promise<void>;
 }
 
 export type Credential<Values> = AnswerTo<CredentialAccepted<Values>>;
-export type LastingCredential<Values> = LastingCredentialAccepted<Values> | Declined | Cancelled;
+export type LastingCredential<Values> = AnswerTo<LastingCredentialAccepted<Values>>;
 
-export interface CredentialVerb {
+export interface CredentialVerb<Mode extends RefusalMode = 'returned'> {
   <const F extends Fields>(
     request: CredentialRequest<F> & { readonly retention: 'lasting' },
     options?: AskOptions,
-  ): Promise<LastingCredential<ValuesOf<F>>>;
+  ): Promise<AnswerIn<Mode, LastingCredentialAccepted<ValuesOf<F>, Mode>>>;
   <const F extends Fields>(
     request: CredentialRequest<F> & { readonly retention?: 'once' },
     options?: AskOptions,
-  ): Promise<Credential<ValuesOf<F>>>;
+  ): Promise<AnswerIn<Mode, CredentialAccepted<ValuesOf<F>>>>;
 }
 
 type Values = Readonly<Record<string, string>>;

@@ -1,6 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { JWK } from 'jose';
-import { z } from 'zod/v4';
 import { RecentCalls } from './ask-log.ts';
 import { CompletionWaiters } from './completion-waiters.ts';
 import { PosternUsageError } from './errors.ts';
@@ -9,7 +8,8 @@ import { apiKeyAuthorizer, privateKeyAuthorizer } from './gateway-auth.ts';
 import { createGatewayClient, type GatewayClient, spread } from './gateway-client.ts';
 import { createGatewayTransport } from './gateway-transport.ts';
 import { completed } from './local-gateway.ts';
-import type { PosternOptions } from './options.ts';
+import { type MissingCapability, optionsSchema, type PosternOptions } from './options.ts';
+import { parseStrictly } from './parse-strictly.ts';
 import { createRequestStateCodec, deriveStateKey, type RequestStateCodec, type StateKey } from './request-state.ts';
 import { createSealedOpener, type SealedOpener } from './sealed-delivery.ts';
 import { isConfidential } from './secure-url.ts';
@@ -39,7 +39,7 @@ export interface Environment {
   readonly holdMs: number;
   readonly maxRounds: number;
   readonly legacy: 'url-required-error' | 'push';
-  readonly missingCapability: 'plain' | 'error';
+  readonly missingCapability: MissingCapability;
   readonly assumeUrlCapability: boolean;
   readonly onBackgroundError: (error: Error) => void;
   /** Epoch milliseconds. */
@@ -50,27 +50,19 @@ const MAX_RECENT_CALLS = 10_000;
 /** Each waiting read keeps a connection to the gateway open. */
 const MAX_WAITING_READS = 10_000;
 
-const numbersSchema = z.object({
-  holdMs: z.int().min(0).max(300_000).default(45_000),
-  maxRounds: z.int().min(1).max(100).default(8),
-  maxWaiters: z.int().min(0).default(10_000),
-  timeoutMs: z.int().min(1).default(10_000),
-});
-
 /** @throws {PosternUsageError} `invalid_options` */
 export function createEnvironment<Context>(given: PosternOptions<Context>): Environment {
+  const parsed = parseStrictly('invalid_options', 'postern', optionsSchema, given);
+  const { holdMs, maxRounds, maxWaiters, gatewayTimeoutMs, legacy, missingCapability } = parsed;
   const options = completed(given);
-  const numbers = numbersSchema.safeParse(options);
-  if (!numbers.success) throw invalid(z.prettifyError(numbers.error));
-  const { holdMs, maxRounds, maxWaiters, timeoutMs } = numbers.data;
   const url = gatewayUrl(options);
   const transport = createGatewayTransport(url, options.fetch);
   const authorize = authorizer(options, url);
-  const clientOptions = { url, authorize, timeoutMs, transport };
+  const clientOptions = { url, authorize, timeoutMs: gatewayTimeoutMs, transport };
   const onBackgroundError = options.onBackgroundError ?? warn;
   const sleep = (ms: number, signal: AbortSignal) => delay(ms, undefined, { signal, ref: false });
   const gateCheck = createGateCheck({
-    ...{ url, authorize, timeoutMs, transport, sleep, now: Date.now, onError: onBackgroundError },
+    ...{ ...clientOptions, sleep, now: Date.now, onError: onBackgroundError },
     expectations: options.check || {},
     decryptionKeys: decryptionKeysOf(options),
   });
@@ -94,8 +86,8 @@ export function createEnvironment<Context>(given: PosternOptions<Context>): Envi
     text: options.text ?? englishTexts,
     holdMs,
     maxRounds,
-    legacy: options.legacy ?? 'url-required-error',
-    missingCapability: options.missingCapability ?? 'plain',
+    legacy,
+    missingCapability,
     assumeUrlCapability: options.assumeUrlCapability ?? false,
     onBackgroundError,
     now: Date.now,

@@ -55,7 +55,7 @@ export class CapabilityMissingError extends Error {
   readonly code = 'capability_missing';
 }
 
-/** The user did not answer within `timeoutMs`. The elicitation stays open until it expires. */
+/** The user did not answer within `answerWithinMs`. The elicitation stays open until it expires. */
 export class ElicitationTimeoutError extends Error {
   override readonly name = 'ElicitationTimeoutError';
   readonly code = 'elicitation_timeout';

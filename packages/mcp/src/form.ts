@@ -1,7 +1,24 @@
 import { type FormRequestInput, formRequestSchema, parseFormContent, type RequestedSchema } from '@postern/api';
 import { z } from 'zod/v4';
-import { type AnswerTo, answer, idempotencyKey, refusal, toRefusal } from './answer.ts';
-import { type Ask, type AskOptions, type AskSpec, bodyOptions, openAsk, parseTerms, specDigest } from './ask.ts';
+import {
+  type AnswerIn,
+  type AnswerTo,
+  answer,
+  idempotencyKey,
+  type RefusalMode,
+  refusal,
+  toRefusal,
+} from './answer.ts';
+import {
+  type Ask,
+  type AskOptions,
+  type AskSpec,
+  askOptionsSchema,
+  bodyOptions,
+  openAsk,
+  parseTerms,
+  specDigest,
+} from './ask.ts';
 import { askInBand } from './eras/in-band.ts';
 import { FormContentError } from './errors.ts';
 import {
@@ -40,28 +57,31 @@ export interface FormAccepted<Content> {
 
 export type Form<Content> = AnswerTo<FormAccepted<Content>>;
 
+/** The user has filled in a form of one field. */
+export type OneValueAccepted<Value> = Omit<FormAccepted<unknown>, 'content'> & { readonly value: Value };
+
 /** The answer to a form of one field. */
-export type OneValue<Value> = AnswerTo<Omit<FormAccepted<unknown>, 'content'> & { readonly value: Value }>;
+export type OneValue<Value> = AnswerTo<OneValueAccepted<Value>>;
 
 /**
  * `form(schema)` asks for an object; `form.text`, `form.yesNo` and `form.choice` ask for one value. All of them return a
  * union on `action`.
  */
-export interface FormVerb {
+export interface FormVerb<Mode extends RefusalMode = 'returned'> {
   <Schema extends FormSchema>(
     schema: Schema,
     options?: FormOptions<Extract<keyof FormInput<Schema>, string>>,
-  ): Promise<Form<FormOutput<Schema>>>;
+  ): Promise<AnswerIn<Mode, FormAccepted<FormOutput<Schema>>>>;
   /** Asks for one non-empty line of text. */
-  text(question: string, options?: AskOptions): Promise<OneValue<string>>;
+  text(question: string, options?: AskOptions): Promise<AnswerIn<Mode, OneValueAccepted<string>>>;
   /** Asks for yes or no; both are accepted answers. For an approval with a receipt use `confirm`. */
-  yesNo(question: string, options?: AskOptions): Promise<OneValue<boolean>>;
+  yesNo(question: string, options?: AskOptions): Promise<AnswerIn<Mode, OneValueAccepted<boolean>>>;
   /** Asks for one option of a list. */
   choice<const Option extends string>(
     question: string,
     options: readonly Option[],
     askOptions?: AskOptions,
-  ): Promise<OneValue<Option>>;
+  ): Promise<AnswerIn<Mode, OneValueAccepted<Option>>>;
 }
 
 export function createFormVerb(run: ToolRun): FormVerb {
@@ -117,11 +137,16 @@ async function form<Schema extends FormSchema>(
   });
 }
 
+/** `formRequestSchema` parses the members of this verb. */
+const own = z.unknown().optional();
+const optionsSchema = askOptionsSchema.extend({ title: own, secretFields: own });
+
 /** @throws {PosternUsageError} `invalid_ask`, before anything is sent @internal */
 export function formSpec(
   schema: FormSchema,
-  { title, secretFields = [], ...options }: FormOptions,
+  options: FormOptions,
 ): { spec: AskSpec; requestedSchema: RequestedSchema } {
+  const { title, secretFields = [] } = options;
   const requestedSchema = toRequestedSchema(schema);
   const request = { title, requestedSchema, secretFields: [...secretFields] };
   const form = parseTerms('form', formRequestSchema, request);
@@ -131,7 +156,7 @@ export function formSpec(
       about: { kind: 'form', title: form.title },
       digest: specDigest('form', form),
       // The types differ only in `readonly`.
-      body: { kind: 'form', form: form as FormRequestInput, ...bodyOptions('form', options) },
+      body: { kind: 'form', form: form as FormRequestInput, ...bodyOptions('form', options, optionsSchema) },
       needsRedemption: true,
     },
   };

@@ -105,7 +105,7 @@ describe('a check finds', () => {
   }
 
   test('a server that never responds', async () => {
-    expect(await checked(() => {}, { timeoutMs: 20 })).toEqual(['timeout']);
+    expect(await checked(() => {}, { gatewayTimeoutMs: 20 })).toEqual(['timeout']);
   });
 
   test('a port where nothing listens, and a name that does not resolve', async () => {
@@ -206,7 +206,7 @@ describe('the background check', () => {
 
   test('keeps no process alive that has nothing else to do', async () => {
     await using server = await serverThat(() => {});
-    const options = JSON.stringify({ url: server.url, apiKey, timeoutMs: 600_000 });
+    const options = JSON.stringify({ url: server.url, apiKey, gatewayTimeoutMs: 600_000 });
     const code = `import { postern } from ${JSON.stringify(import.meta.resolve('./index.ts'))};
       postern(${options});
       // The request has left when the standard input ends.

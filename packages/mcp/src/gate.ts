@@ -1,36 +1,110 @@
-import { createEnvironment } from './environment.ts';
-import { InvalidRequestStateError, PosternUsageError } from './errors.ts';
+import type { AuthorizationAccepted, AuthorizeOptions } from './authorize.ts';
+import type { InvalidRequestStateError } from './errors.ts';
 import type { GateReport } from './gate-check.ts';
 import type { GateContext } from './gate-context.ts';
 import type { LegacySession } from './legacy-session.ts';
-import type { PosternOptions } from './options.ts';
-import { runTool, type ToolOutcome } from './run-tool.ts';
-import { resolvePrincipal } from './subject.ts';
-import type { ToolCall } from './tool-call.ts';
+import type { PlainToolResult, ToolAnswer, ToolCall } from './tool-call.ts';
 
-export interface GatedToolOptions {
+/** The accounts that a handler needs, by the name of the provider. */
+export type AccountRequests = Readonly<Record<string, AuthorizeOptions>>;
+
+export interface HandlerOptions<Requests extends AccountRequests> {
   /**
-   * The tool's name. SDK v2 provides it over HTTP. On stdio, a `requestState` is bound to the tool only if the name is given here.
+   * Accounts that the user must have connected before the handler runs. The user gets one link after another, in this order. A refusal
+   * ends the call.
+   */
+  readonly accounts?: Requests;
+  /**
+   * The name of the tool, prompt or resource. SDK v2 provides it over HTTP. On stdio, a `requestState` is bound to the name only if it
+   * is given here.
    */
   readonly name?: string;
 }
 
-/** Matches `registerTool` for tools with and without an input schema. */
-export interface GatedTool<Args, Context, Return> {
+export interface GatedToolOptions<Requests extends AccountRequests> extends HandlerOptions<Requests> {
+  /** The tool has an output schema. Then a refusal is an error result, because the SDKs demand structured content of any other. */
+  readonly hasOutputSchema?: boolean;
+}
+
+/** Members that a gate adds to the handler's context. */
+export interface Gated<Requests extends AccountRequests = Record<never, never>> {
+  readonly gate: GateContext;
+  /** The accounts of the option `accounts`. */
+  readonly accounts: { readonly [Name in keyof Requests]: AuthorizationAccepted };
+}
+
+/** Matches `registerTool` and `registerPrompt`, with and without a schema. */
+export interface GatedHandler<Args, Context, Return> {
   (ctx: Context): Promise<Return>;
   (args: Args, ctx: Context): Promise<Return>;
 }
 
-/** `Context`, `Result` and `Return` are the SDK's types: the handler's context, its result, and the result of the wrapped tool. */
-export interface GenericGate<McpServer, Context, Result, Return> {
+/** Variables of a resource template. */
+export type ResourceVariables = Record<string, string | string[]>;
+
+/** Matches `registerResource`, with a URI and with a template. */
+export interface GatedResource<Context, Return> {
+  (uri: URL, ctx: Context): Promise<Return>;
+  (uri: URL, variables: ResourceVariables, ctx: Context): Promise<Return>;
+}
+
+/** The types of an SDK. */
+export interface SdkTypes {
+  readonly mcpServer: object;
+  /** Last argument of a handler. */
+  readonly context: object;
+  readonly tool: object;
+  readonly prompt: object;
+  readonly resource: object;
+  /** `never` for an SDK that speaks no revision with `input_required`. */
+  readonly inputRequired: object;
+}
+
+export type Handler<Sdk extends SdkTypes, Args, Requests extends AccountRequests, Result> = (
+  args: Args,
+  ctx: Sdk['context'] & Gated<Requests>,
+) => Result | Promise<Result>;
+
+export type ResourceHandler<Sdk extends SdkTypes, Requests extends AccountRequests> = (
+  uri: URL,
+  variables: ResourceVariables,
+  ctx: Sdk['context'] & Gated<Requests>,
+) => Sdk['resource'] | Promise<Sdk['resource']>;
+
+export interface GenericGate<Sdk extends SdkTypes> {
   /**
    * Wraps a tool handler and adds `ctx.gate`. The handler runs again from its first line on every retry, and answered asks return
    * the same answers.
    */
   tool<Args>(
-    handler: (args: Args, ctx: Context & { readonly gate: GateContext }) => Result | Promise<Result>,
-    options?: GatedToolOptions,
-  ): GatedTool<Args, Context, Return>;
+    handler: Handler<Sdk, Args, Record<never, never>, Sdk['tool']>,
+  ): GatedHandler<Args, Sdk['context'], Sdk['tool'] | Sdk['inputRequired']>;
+  /** @throws {PosternUsageError} `invalid_options` */
+  tool<Args, const Requests extends AccountRequests = Record<never, never>>(
+    options: GatedToolOptions<Requests>,
+    handler: Handler<Sdk, Args, Requests, Sdk['tool']>,
+  ): GatedHandler<Args, Sdk['context'], Sdk['tool'] | Sdk['inputRequired']>;
+  /**
+   * The same for `registerPrompt`. Where a tool answers with a plain result (a link, a refusal), a prompt fails with a JSON-RPC error that
+   * has the same text.
+   */
+  prompt<Args>(
+    handler: Handler<Sdk, Args, Record<never, never>, Sdk['prompt']>,
+  ): GatedHandler<Args, Sdk['context'], Sdk['prompt'] | Sdk['inputRequired']>;
+  /** @throws {PosternUsageError} `invalid_options` */
+  prompt<Args, const Requests extends AccountRequests = Record<never, never>>(
+    options: HandlerOptions<Requests>,
+    handler: Handler<Sdk, Args, Requests, Sdk['prompt']>,
+  ): GatedHandler<Args, Sdk['context'], Sdk['prompt'] | Sdk['inputRequired']>;
+  /** The same for `registerResource`, which fails as a prompt does. `variables` is empty without a template. */
+  resource(
+    handler: ResourceHandler<Sdk, Record<never, never>>,
+  ): GatedResource<Sdk['context'], Sdk['resource'] | Sdk['inputRequired']>;
+  /** @throws {PosternUsageError} `invalid_options` */
+  resource<const Requests extends AccountRequests = Record<never, never>>(
+    options: HandlerOptions<Requests>,
+    handler: ResourceHandler<Sdk, Requests>,
+  ): GatedResource<Sdk['context'], Sdk['resource'] | Sdk['inputRequired']>;
   /**
    * Returns this gate for the tools of one `McpServer` instance. Needed for 2025-11-25 sessions and stdio: only the instance
    * knows the MCP client's capabilities and can send the completion notice. Without it, these connections get the plain result
@@ -39,7 +113,7 @@ export interface GenericGate<McpServer, Context, Result, Return> {
    * @throws {PosternUsageError} `other_sdk_copy`: the instance is not of the SDK that this package imports. Its SDK would not
    * recognize our errors and types, and would answer −32042 as text.
    */
-  attach(server: McpServer): GenericGate<McpServer, Context, Result, Return>;
+  attach(server: Sdk['mcpServer']): GenericGate<Sdk>;
   /**
    * Whether a `requestState` looks like one of this package, so that the MCP server's `ServerOptions.requestState.verify` can accept
    * it. Does not verify it; the wrapped tool does.
@@ -64,61 +138,24 @@ export interface GenericGate<McpServer, Context, Result, Return> {
   close(): void;
 }
 
+/** An answer that is a JSON-RPC error of its era, or, for a prompt or resource, any answer but a result. */
+export type ErrorAnswer = Exclude<ToolAnswer, { readonly type: 'input_required' }>;
+
 /** Operations that differ between the SDKs. */
-export interface SdkAdapter<McpServer, Context, Result, Return> {
-  toToolCall(args: unknown, ctx: Context, name: string | undefined, server: McpServer | undefined): ToolCall;
+export interface SdkAdapter<Sdk extends SdkTypes> {
+  toToolCall(
+    args: unknown,
+    ctx: Sdk['context'],
+    name: string | undefined,
+    server: Sdk['mcpServer'] | undefined,
+  ): ToolCall;
   /** Name of the SDK's package, and the class of its servers. */
-  readonly sdk: { readonly name: string; readonly McpServer: abstract new (...args: never) => McpServer };
-  sessionOf(server: McpServer): LegacySession;
-  toReturn(outcome: ToolOutcome<Result>): Return;
-  toRejection(error: InvalidRequestStateError): Return;
-}
-
-/** @throws {PosternUsageError} `invalid_options` */
-export function createGate<McpServer, Context extends object, Result, Return>(
-  options: PosternOptions<Context>,
-  adapter: SdkAdapter<McpServer, Context, Result, Return>,
-): GenericGate<McpServer, Context, Result, Return> {
-  const environment = createEnvironment(options);
-
-  const gateFor = (server: McpServer | undefined): GenericGate<McpServer, Context, Result, Return> => ({
-    tool<Args>(
-      handler: (args: Args, ctx: Context & { readonly gate: GateContext }) => Result | Promise<Result>,
-      { name }: GatedToolOptions = {},
-    ): GatedTool<Args, Context, Return> {
-      return async (...parameters: [Context] | [Args, Context]) => {
-        // The SDKs omit the arguments of a tool without an input schema.
-        const [args, ctx] = parameters.length === 1 ? [undefined as Args, parameters[0]] : parameters;
-        const call = adapter.toToolCall(args, ctx, name, server);
-        try {
-          const principal = () => resolvePrincipal(options.subject, call.authInfo, ctx);
-          return adapter.toReturn(await runTool(environment, call, principal, gate => handler(args, { ...ctx, gate })));
-        } catch (error) {
-          if (error instanceof InvalidRequestStateError) return adapter.toRejection(error);
-          throw error;
-        }
-      };
-    },
-    attach(instance) {
-      const { name, McpServer } = adapter.sdk;
-      if (instance instanceof McpServer) return gateFor(instance);
-      throw new PosternUsageError(
-        'other_sdk_copy',
-        `attach(): not an McpServer of the ${name} that @postern/mcp imports. Install one copy: npm ls ${name} lists them.`,
-      );
-    },
-    ownsRequestState: requestState => environment.codec.owns(requestState),
-    async resume() {
-      if (server === undefined || environment.sessionReplica === undefined)
-        throw new PosternUsageError('invalid_options', 'resume(): needs attach() and the option sessions.');
-      await environment.sessionReplica.resume(adapter.sessionOf(server));
-    },
-    check: signal => environment.gateCheck.run(signal),
-    close() {
-      environment.gateCheck.close();
-      environment.waiters.close();
-    },
-  });
-  if (options.check !== false) environment.gateCheck.begin();
-  return gateFor(undefined);
+  readonly sdk: { readonly name: string; readonly McpServer: abstract new (...args: never) => Sdk['mcpServer'] };
+  sessionOf(server: Sdk['mcpServer']): LegacySession;
+  toToolResult(result: PlainToolResult): Sdk['tool'];
+  toInputRequired(answer: Extract<ToolAnswer, { readonly type: 'input_required' }>): Sdk['inputRequired'];
+  /** The error with which a request fails. */
+  toError(answer: ErrorAnswer | InvalidRequestStateError): Error;
+  /** Makes a tool call fail with a JSON-RPC error, where the SDK would turn an error of a handler into an `isError` result. */
+  failTool(error: Error): Sdk['inputRequired'];
 }

@@ -10,7 +10,7 @@ const PROGRESS_SECONDS = 10;
 const SLACK_MS = 8_000;
 
 /**
- * Waits for a terminal status for `holdMs`, or for the ask's `timeoutMs`, and returns the last status that was read. The wait is
+ * Waits for a terminal status for `holdMs`, or for the ask's `answerWithinMs`, and returns the last status that was read. The wait is
  * split into slices, with a progress notification before each.
  *
  * @throws the signal's reason when the MCP client gave up; the elicitation stays open

@@ -20,3 +20,17 @@ test('shipped files import no test helper, and of our packages only the contract
   expect(names.filter(name => name.includes('/testing/'))).toEqual([]);
   expect(new Set(names.filter(name => name.startsWith('@postern/')))).toEqual(new Set(['@postern/api']));
 });
+
+test('both entry points export the same names', () => {
+  /** Types have no trace at run time, so the names are read from the source: `common.ts` and one line for the SDK. */
+  const ofSdk = (folder: string) => {
+    const source = readFileSync(`${import.meta.dirname}/${folder}`, 'utf8');
+    expect(source).toContain('common.ts');
+    return [...source.matchAll(/export \{([^}]+)\} from '(?!.*common)/g)]
+      .flatMap(([, names]) => (names ?? '').split(','))
+      .map(name => name.trim())
+      .sort();
+  };
+  expect(ofSdk('v1/index.ts')).toEqual(ofSdk('index.ts'));
+  expect(ofSdk('index.ts')).toContain('postern');
+});

@@ -1,6 +1,10 @@
 import { expect, test } from 'vitest';
+import { z } from 'zod/v4';
 import { createEnvironment } from './environment.ts';
+import type { GateContext } from './gate-context.ts';
+import { createReceiptVerifier, postern } from './index.ts';
 import type { PosternOptions } from './options.ts';
+import { accountWorld } from './testing/account-world.ts';
 
 const good = { url: 'https://postern.example.com/', apiKey: 'k'.repeat(32) } satisfies PosternOptions<unknown>;
 const auth = { privateKey: 'pem', kid: 'k1', mcpServerId: 'issues' };
@@ -42,4 +46,69 @@ test('never quotes the API key', () => {
   const apiKey = 'secret key with spaces';
   expect(() => createEnvironment({ ...good, apiKey })).not.toThrow(expect.objectContaining({ message: /secret/ }));
   expect(() => createEnvironment({ ...good, apiKey })).toThrow(invalid);
+});
+
+/** As plain JavaScript passes it. */
+const misspelled = (options: object, name: string): never => ({ ...options, [name]: 'x' }) as never;
+
+test.each([
+  ['legcy', misspelled(good, 'legcy'), /"legcy".*Allowed: .*legacy/s],
+  ['legacy', misspelled(good, 'legacy'), /"url-required-error"\|"push".*legacy/s],
+  ['missingCapability', misspelled(good, 'missingCapability'), /"plain"\|"error".*missingCapability/s],
+  ['text', { ...good, text: 'x' as never }, /Must be a function.*text/s],
+  ['subject', misspelled(good, 'subject'), /subject/],
+  ['check', { ...good, check: misspelled({}, 'provider') }, /"provider".*providers/s],
+  ['auth', { url: good.url, auth: misspelled(auth, 'keyId'), stateKeys: [] }, /"keyId".*kid.*auth/s],
+  ['stateKeys', { ...good, stateKeys: [misspelled({ kid: 'a', key: new Uint8Array(32) }, 'id')] }, /"id".*stateKeys/s],
+])('refuses an unknown option or value, and names it and what is allowed: %s', (_name, options, message) => {
+  expect(() => postern(options)).toThrow(
+    expect.objectContaining({ code: 'invalid_options', message: expect.stringMatching(message) }),
+  );
+});
+
+const card = { issuer: 'https://gate.example.com', mcpServerId: 'shop', keys: { keys: [] } };
+
+test('a receipt verifier refuses unknown options', () => {
+  expect(() => createReceiptVerifier(misspelled(card, 'allowTestPayment'))).toThrow(
+    expect.objectContaining({
+      code: 'invalid_options',
+      message: expect.stringMatching(/"allowTestPayment".*allowTestPayments/s),
+    }),
+  );
+});
+
+const terms = { payee: { name: 'Shop' }, amount: { currency: 'EUR', minorUnits: 1 }, reference: 'A-1' };
+const key = { name: 'acme', title: 'Key', fields: [{ name: 'key', label: 'Key' }] };
+const form = z.object({ branch: z.string() });
+const asks: Record<string, (gate: GateContext, options: never) => Promise<unknown>> = {
+  authorize: (gate, options) => gate.authorize('github', options),
+  'require.authorize': (gate, options) => gate.require.authorize('github', options),
+  pay: (gate, options) => gate.pay(terms, options),
+  confirm: (gate, options) => gate.confirm('Send it', options),
+  credential: (gate, options) => gate.credential(key, options),
+  form: (gate, options) => gate.form(form, options),
+  'form.text': (gate, options) => gate.form.text('Which branch?', options),
+  accessToken: async (gate, options) => {
+    const github = await gate.authorize('github');
+    return github.action === 'accept' ? github.accessToken(options) : undefined;
+  },
+};
+
+test.each(Object.entries(asks))('%s refuses an unknown option before it asks', async (_name, ask) => {
+  await using world = await accountWorld();
+  const before = world.gateway.issueCount;
+  await expect(world.run(gate => ask(gate, misspelled({}, 'timeoutMs')))).rejects.toMatchObject({
+    code: 'invalid_ask',
+    message: expect.stringMatching(/"timeoutMs".*Allowed: /s),
+  });
+  expect(world.gateway.issueCount - before).toBeLessThanOrEqual(1);
+});
+
+test('an ask refuses an unknown value, and names the allowed ones', async () => {
+  await using world = await accountWorld();
+  const options: never = misspelled({}, 'missingCapability');
+  await expect(world.run(gate => gate.confirm('Send it', options))).rejects.toMatchObject({
+    code: 'invalid_ask',
+    message: expect.stringMatching(/"plain"\|"error".*missingCapability/s),
+  });
 });

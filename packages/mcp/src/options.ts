@@ -1,10 +1,16 @@
+import type { ElicitationKind } from '@postern/api';
 import type { JWK } from 'jose';
+import { z } from 'zod/v4';
 import type { GateExpectations } from './gate-check.ts';
 import type { PrivateKeyAuth } from './gateway-auth.ts';
 import type { StateKey } from './request-state.ts';
 import type { SharedSessions } from './shared-sessions.ts';
 import type { SubjectOption } from './subject.ts';
 import type { TextFunction } from './texts.ts';
+
+/** The response to an MCP client that cannot open links: a result with the link, or a refusal. */
+export type MissingCapability = z.infer<typeof missingCapabilitySchema>;
+export const missingCapabilitySchema = z.enum(['plain', 'error']);
 
 export interface PosternOptions<Context> {
   /**
@@ -28,7 +34,7 @@ export interface PosternOptions<Context> {
   /** How to ask the user of a 2025-11-25 session. Default `url-required-error` (−32042). */
   readonly legacy?: 'url-required-error' | 'push';
   /** The response to an MCP client without URL mode: a result with the link (default), or a refusal (−32021). */
-  readonly missingCapability?: 'plain' | 'error';
+  readonly missingCapability?: MissingCapability;
   /** Vouch that every MCP client of a stateless 2025-11-25 endpoint declares `elicitation.url`. Default false. */
   readonly assumeUrlCapability?: boolean;
   /** Writes the texts for users. Default: English. */
@@ -36,7 +42,7 @@ export interface PosternOptions<Context> {
   /** Maximum number of completion notices that one process waits for. Default 10,000. */
   readonly maxWaiters?: number;
   /** Timeout of one request to the gateway in milliseconds, plus the wait of a waiting read. Default 10,000. */
-  readonly timeoutMs?: number;
+  readonly gatewayTimeoutMs?: number;
   /**
    * Set it if MCP sessions of revision 2025-11-25 move between replicas of this MCP server, so that a call may arrive at a replica
    * that does not hold the session's stream. See also `resume()`. Default: each replica serves the sessions that it opened.
@@ -63,3 +69,40 @@ export interface PosternOptions<Context> {
    */
   readonly fetch?: typeof fetch;
 }
+
+const kinds = ['authorization', 'payment', 'confirmation', 'credential', 'form'] as const satisfies ElicitationKind[];
+const callable = z.custom((value): boolean => typeof value === 'function', 'Must be a function');
+const text = z.string();
+
+/** Member by member what {@link PosternOptions} declares. The functions that use the members check the rest. */
+export const optionsSchema = z.strictObject({
+  url: text.optional(),
+  apiKey: text.optional(),
+  auth: z
+    .strictObject({
+      privateKey: z.union([text, z.looseObject({}), z.instanceof(CryptoKey)]),
+      ...{ kid: text, mcpServerId: text, algorithm: text.optional(), audience: text.optional() },
+    })
+    .optional(),
+  subject: z.union([z.literal('access-token'), z.strictObject({ issuer: text, subject: text }), callable]).optional(),
+  stateKeys: z.array(z.strictObject({ kid: text, key: z.instanceof(Uint8Array) })).optional(),
+  holdMs: z.int().min(0).max(300_000).default(45_000),
+  maxRounds: z.int().min(1).max(100).default(8),
+  legacy: z.enum(['url-required-error', 'push']).default('url-required-error'),
+  missingCapability: missingCapabilitySchema.default('plain'),
+  assumeUrlCapability: z.boolean().optional(),
+  text: callable.optional(),
+  maxWaiters: z.int().min(0).default(10_000),
+  gatewayTimeoutMs: z.int().min(1).default(10_000),
+  sessions: z.looseObject({ add: callable, list: callable, subscribe: callable }).optional(),
+  allowHttp: z.boolean().optional(),
+  check: z
+    .union([
+      z.literal(false),
+      z.strictObject({ kinds: z.array(z.enum(kinds)).optional(), providers: z.array(text).optional() }),
+    ])
+    .optional(),
+  onBackgroundError: callable.optional(),
+  decryptionKey: z.union([z.looseObject({ kty: text }), z.array(z.looseObject({ kty: text }))]).optional(),
+  fetch: callable.optional(),
+});

@@ -2,21 +2,29 @@ import { readFileSync } from 'node:fs';
 import { stripTypeScriptTypes } from 'node:module';
 import { expect, test } from 'vitest';
 import { z } from 'zod/v4';
+import { CapabilityMissingError } from './errors.ts';
 import type { GateContext } from './gate-context.ts';
+import type { Gate } from './index.ts';
 import { accountWorld } from './testing/account-world.ts';
+import { stdioWorld } from './testing/stdio-world.ts';
 
 type Handler = (args: Record<string, string>, ctx: { gate: GateContext }) => Promise<{ content: { text: string }[] }>;
 type World = Awaited<ReturnType<typeof accountWorld>>;
 
 const readme = readFileSync(`${import.meta.dirname}/../README.md`, 'utf8');
 
-/** Returns the code of one example, an expression, with `scope` around it. */
-function example(name: string, scope: Record<string, unknown>): Handler {
+/** Evaluates the code of one example, with `scope` around it. */
+function evaluated(name: string, scope: Record<string, unknown>) {
   const code = new RegExp(`\`\`\`ts\\n// example: ${name}\\n(.+?)\`\`\``, 's').exec(readme)?.[1];
   if (code === undefined) throw new Error(`no example ${name}`);
-  const names = { gate: { tool: (handler: Handler) => handler }, z, ...scope };
+  const names = { z, ...scope };
   const make = new Function(...Object.keys(names), `return ${stripTypeScriptTypes(code.trim())}`);
   return make(...Object.values(names));
+}
+
+/** The handler of one example, which is an expression. */
+function example(name: string, scope: Record<string, unknown>): Handler {
+  return evaluated(name, { gate: { tool: (handler: Handler) => handler }, ...scope });
 }
 
 /** Repeats the call until the handler finishes, and plays the user in between. */
@@ -88,6 +96,67 @@ test('form', async () => {
     return parsed.success ? [parsed.data.form.requestedSchema] : [];
   });
   expect(forms[0]).toMatchObject({ required: ['branch'], properties: { branch: { title: 'Branch' } } });
+});
+
+/** Runs one example behind the real SDK. An expression is a tool; a statement registers itself. */
+function served(name: string, scope: Record<string, unknown>, stdio: Partial<Parameters<typeof stdioWorld>[0]> = {}) {
+  return stdioWorld({
+    era: '2026-07-28',
+    onAsk(gateway) {
+      gateway.end('completed');
+      return 'accept';
+    },
+    offer(server, gate) {
+      const offered: unknown = evaluated(name, { ...scope, server, gate });
+      const inputSchema = z.record(z.string(), z.string());
+      if (typeof offered === 'function')
+        server.registerTool('example', { inputSchema }, offered as ReturnType<Gate['tool']>);
+    },
+    ...stdio,
+  });
+}
+
+/** GitHub answers with the request. */
+const github = {
+  options: {
+    fetch: async (input: string | URL | Request, init?: RequestInit) =>
+      String(input).startsWith('https://api.github.com')
+        ? new Response(`${init?.method} ${String(input)}`, { status: 201 })
+        : await fetch(input, init),
+  },
+};
+
+test('accounts', async () => {
+  await using world = await served('accounts', {}, github);
+  const answer = await world.client.callTool({ name: 'example', arguments: { title: 'Broken' } });
+  expect(answer.content).toEqual([{ type: 'text', text: 'GitHub answered 201' }]);
+  expect(world.gateway.requests[0]?.body).toMatchObject({ authorization: { provider: 'github', scopes: ['repo'] } });
+});
+
+test('require', async () => {
+  const deleted: unknown[] = [];
+  const forge = { deleteRepository: async (name: string) => void deleted.push(name) };
+  await using world = await served('require', { forge });
+  const call = { name: 'example', arguments: { repository: 'acme/app' } };
+  expect((await world.client.callTool(call)).content).toEqual([{ type: 'text', text: 'Deleted acme/app' }]);
+  expect(deleted).toEqual(['acme/app']);
+});
+
+test.each([
+  [{ url: {} }, 'Sent'],
+  [undefined, 'Kept as a draft'],
+])('capability: an MCP client that declares %j', async (elicitation, expected) => {
+  const report = { send: async () => {}, keepAsDraft: async () => {} };
+  await using world = await served('capability', { report, CapabilityMissingError }, { elicitation });
+  const answer = await world.client.callTool({ name: 'example', arguments: {} });
+  expect(answer.content).toEqual([{ type: 'text', text: expected }]);
+});
+
+test('prompt', async () => {
+  await using world = await served('prompt', {}, github);
+  const { messages } = await world.client.getPrompt({ name: 'review', arguments: { repository: 'acme/app' } });
+  const text = 'Review these: GET https://api.github.com/repos/acme/app/pulls';
+  expect(messages[0]?.content).toEqual({ type: 'text', text });
 });
 
 test('every verb has an example', () => {

@@ -53,7 +53,8 @@ async function settle<Result>(
     await endAsks(run);
     const suspension = findSuspension(error);
     if (suspension !== undefined) {
-      if (suspension.answer.type !== 'input_required') await rememberAsks(run);
+      if (suspension.isRefusal) await useUpAnswers(run);
+      else if (suspension.answer.type !== 'input_required') await rememberAsks(run);
       return suspension.answer;
     }
     if (run.progress.suspension !== undefined) throw swallowed(error);
@@ -64,9 +65,13 @@ async function settle<Result>(
   }
   await endAsks(run);
   if (run.progress.suspension !== undefined) throw swallowed(undefined);
-  // A result of the handler uses up the answers that the handler received. Interrupted asks are remembered.
-  if (needsMemory(run)) await rememberAsks(run, run.progress.interrupted);
+  await useUpAnswers(run);
   return { type: 'result', result };
+}
+
+/** A result of the handler uses up the answers that the handler received. Interrupted asks are remembered. */
+async function useUpAnswers(run: ToolRun): Promise<void> {
+  if (needsMemory(run)) await rememberAsks(run, run.progress.interrupted);
 }
 
 /**
@@ -76,7 +81,7 @@ async function settle<Result>(
 async function rememberInterrupted(run: ToolRun, error: unknown): Promise<void> {
   const { overdue } = run.progress;
   if (!needsMemory(run)) return;
-  // The next call waits for the same elicitation, with its own `timeoutMs`.
+  // The next call waits for the same elicitation, with its own `answerWithinMs`.
   if (overdue !== undefined && findError(error, ElicitationTimeoutError) !== undefined)
     (await run.log()).forget(overdue);
   await rememberAsks(run);

@@ -1,26 +1,29 @@
-import { CapabilityMissingError } from './errors.ts';
 import type { ToolAnswer } from './tool-call.ts';
 
 /**
- * Ends a tool handler early because the user has to be asked first. It is an error because nothing else can leave an `async`
- * function early. The handler runs again from its first line when the MCP client retries.
+ * Ends a handler early: because the user has to be asked first, or because the user refused what the handler requires. It is an
+ * error because nothing else can leave an `async` function early. After a question, the handler runs again from its first line
+ * when the MCP client retries.
  */
 export class Suspension extends Error {
   override readonly name = 'ElicitationPending';
   readonly answer: ToolAnswer;
+  /** The user has refused, so the answers of this call are used up, as by a result of the handler. */
+  readonly isRefusal: boolean;
 
-  constructor(answer: ToolAnswer) {
-    super('The user is being asked. This is control flow of @postern/mcp: rethrow it, never handle it.');
+  constructor(answer: ToolAnswer, isRefusal = false) {
+    super('@postern/mcp ends this call. This is control flow: rethrow it, never handle it.');
     this.answer = answer;
+    this.isRefusal = isRefusal;
   }
 }
 
 /**
- * For handlers that catch broadly: `catch (error) { if (isElicitationPending(error)) throw error; … }`. True for the
- * errors that this package converts to a result: a suspension, and a `CapabilityMissingError`, which a handler may also catch by its class.
+ * For handlers that catch broadly: `catch (error) { if (isElicitationPending(error)) throw error; … }`. True only for the error by
+ * which this package suspends or ends a handler. All other errors, `CapabilityMissingError` included, are the handler's to catch.
  */
 export function isElicitationPending(error: unknown): boolean {
-  return findSuspension(error) !== undefined || findError(error, CapabilityMissingError) !== undefined;
+  return findSuspension(error) !== undefined;
 }
 
 export function findSuspension(error: unknown): Suspension | undefined {

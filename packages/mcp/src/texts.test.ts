@@ -44,7 +44,7 @@ test.each([
 test.each(abouts)('every text with a link contains the match code: $kind', about => {
   const link = { url: 'https://gate.example/e/el_1', expiresAt: '2026-01-01T00:00:00Z' };
   expect(englishTexts({ kind: 'ask', about, matchCode: 'K7-4Q' })).toContain('K7-4Q');
-  const unfinished = englishTexts({ kind: 'unfinished', about, matchCode: 'K7-4Q', ...link });
+  const unfinished = englishTexts({ kind: 'unfinished', request: 'tool', about, matchCode: 'K7-4Q', ...link });
   expect(unfinished).toContain('K7-4Q');
   expect(unfinished).toContain(link.url);
 });

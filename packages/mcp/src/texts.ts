@@ -34,6 +34,8 @@ export type TextContext = { readonly about: About } & (
   | {
       /** The call ends while the user is still busy. A model forwards this text, so it contains the link. */
       readonly kind: 'unfinished';
+      /** What the MCP client has to request again. */
+      readonly request: 'tool' | 'prompt' | 'resource';
       readonly matchCode: string;
       readonly url: string;
       readonly expiresAt: string;
@@ -61,6 +63,12 @@ export type TextContext = { readonly about: About } & (
  */
 export type TextFunction = (context: TextContext) => string;
 
+const REPEAT = {
+  tool: 'call this tool again with the same arguments',
+  prompt: 'request this prompt again with the same arguments',
+  resource: 'read this resource again',
+};
+
 export const englishTexts: TextFunction = context => {
   const { ask, todo } = phrases(context.about);
   switch (context.kind) {
@@ -70,7 +78,7 @@ export const englishTexts: TextFunction = context => {
       return (
         `The user has to ${todo} first. Show them this link: ${context.url}\n` +
         `Code on the page: ${context.matchCode}. The link works until ${context.expiresAt}.\n` +
-        'When the user has finished in the browser, call this tool again with the same arguments.'
+        `When the user has finished in the browser, ${REPEAT[context.request]}.`
       );
     case 'declined':
       return `The user declined to ${todo}. Nothing was done.`;

@@ -20,9 +20,13 @@ export interface FormAsk {
 }
 
 interface AnyCall {
-  /** Undefined if the SDK does not provide it (stdio). */
+  /** Undefined for a prompt or resource, and if the SDK does not provide it (stdio). */
   readonly toolName: string | undefined;
-  /** The arguments as parsed by the tool's schema. */
+  /** What the MCP client requests. Undefined: a tool. */
+  readonly request?: 'prompt' | 'resource';
+  /** Only an error result may lack the tool's structured content. */
+  readonly hasOutputSchema?: boolean | undefined;
+  /** The arguments as parsed by the tool's schema; for a prompt or resource, whatever identifies the request. */
   readonly args: unknown;
   /** Aborts when the MCP client gives up on this request. The elicitation stays open. */
   readonly signal: AbortSignal;
@@ -106,22 +110,34 @@ export function declaresForm(elicitation: Readonly<Record<string, unknown>> | un
 export interface PlainToolResult {
   [key: string]: unknown;
   content: { type: 'text'; text: string }[];
-  isError: true;
+  isError?: true;
   _meta?: { [key: string]: unknown } | undefined;
 }
 
 /** Key of the `_meta` hint; its value has `url`, `matchCode` and `expiresAt`. */
 export const ELICITATION_META_KEY = 'dev.postern/elicitation';
 
+/**
+ * JSON-RPC error code of a prompt or resource that answers as a tool does with a plain result. `data` has the `_meta` hint. Outside of
+ * the range that JSON-RPC reserves, as 2026-07-28 recommends for codes that it does not define.
+ */
+export const ELICITATION_ERROR_CODE = -31_042;
+
 /** The text of a plain result, for MCP clients that show only the message of an error. */
 export const textIn = ({ content }: PlainToolResult): string => content.map(({ text }) => text).join('\n');
 
-/**
- * The tool did not do its work, so the result has `isError`. SDKs also require structured content of a tool with an output schema
- * unless the result is an error.
- */
+/** The result of a tool that did not do its work: an error. */
 export function plainToolResult(text: string, meta?: { [key: string]: unknown }): PlainToolResult {
   return { content: [{ type: 'text', text }], isError: true, _meta: meta };
+}
+
+/**
+ * The user said no. That is no failure: the specification describes an error result as feedback with which the model corrects itself
+ * and retries (2025-11-25 and 2026-07-28, Tools, Error Handling). SDKs accept a result without structured content from a tool with
+ * an output schema only as an error.
+ */
+export function declinedToolResult(text: string, { hasOutputSchema = false }: ToolCall): PlainToolResult {
+  return { content: [{ type: 'text', text }], ...(hasOutputSchema ? { isError: true } : {}) };
 }
 
 /** Trace of a request (W3C Trace Context, level 1). */

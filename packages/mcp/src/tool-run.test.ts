@@ -41,7 +41,7 @@ test('a repeated call asks again after its handler failed', async () => {
 });
 
 test('the next call waits again for an ask that reached its timeout', async () => {
-  await using world = await payWorld(gate => gate.confirm('Send it', { timeoutMs: 0 }));
+  await using world = await payWorld(gate => gate.confirm('Send it', { answerWithinMs: 0 }));
   await world.pay();
   world.gateway.end('completed');
   expect(await world.pay()).toBe('plain');

@@ -24,6 +24,8 @@ export interface ToolRun<Call extends ToolCall = ToolCall> {
   /** Asks of this run and of earlier runs of the call. Opened at first use. */
   readonly log: () => Promise<AskLog>;
   readonly progress: Progress;
+  /** A refusal ends the call instead of being returned to the handler. */
+  readonly isRequired?: boolean;
 }
 
 /** State that changes while a handler runs. */
@@ -36,7 +38,7 @@ export interface Progress {
   readonly interrupted: Set<string>;
   /** Keys of asks whose result may be redeemed although this call did not receive it. */
   readonly unsettled: Set<string>;
-  /** Key of the ask that reached its `timeoutMs`. */
+  /** Key of the ask that reached its `answerWithinMs`. */
   overdue: string | undefined;
   /** Settles when the previous ask has settled. */
   turn: Promise<unknown>;

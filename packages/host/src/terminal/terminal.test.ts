@@ -193,7 +193,7 @@ describe('the dialogue', () => {
       clock.advance(60_000);
       return undefined;
     });
-    const { terminal, opened } = seat(person, { clock, timeoutMs: 60_000 });
+    const { terminal, opened } = seat(person, { clock, answerWithinMs: 60_000 });
     expect(await terminal.handler(url, context)).toEqual({ action: 'cancel' });
     expect(opened).toEqual([]);
   });

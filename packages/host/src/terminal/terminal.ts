@@ -24,7 +24,7 @@ export interface TerminalOptions {
   /** Called only with URLs that the user has consented to. Default: opens the system browser. */
   readonly openUrl?: OpenUrl;
   /** Timeout of one question, after which the answer is `cancel`. Default: 10 minutes. */
-  readonly timeoutMs?: number;
+  readonly answerWithinMs?: number;
   readonly clock?: Clock;
 }
 
@@ -45,7 +45,7 @@ export interface Terminal extends Disposable {
  * the cursor nor imitate the host's own text. Handles one elicitation at a time.
  */
 export function createTerminal(options: TerminalOptions = {}): Terminal {
-  const { input = process.stdin, output = process.stdout, clock = systemClock, timeoutMs = 10 * 60_000 } = options;
+  const { input = process.stdin, output = process.stdout, clock = systemClock, answerWithinMs = 10 * 60_000 } = options;
   const { colour = output.isTTY === true && !process.env['NO_COLOR'], openUrl = systemBrowser() } = options;
   const lines = new PlainConsole({ input, output });
   const never = new AbortController().signal;
@@ -55,7 +55,7 @@ export function createTerminal(options: TerminalOptions = {}): Terminal {
       if (context.signal.aborted || lines.ended.aborted) return { action: 'cancel' };
       const over = new AbortController();
       const late = new AbortController();
-      void clock.wait(timeoutMs, over.signal).then(() => {
+      void clock.wait(answerWithinMs, over.signal).then(() => {
         if (!over.signal.aborted) late.abort();
       });
       try {

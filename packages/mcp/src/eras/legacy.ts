@@ -1,5 +1,5 @@
 import type { ElicitationBody } from '@postern/api';
-import { type Ask, type AskEnd, type AskSpec, assertInTime, timeLeft } from '../ask.ts';
+import { type Ask, type AskEnd, assertInTime, timeLeft } from '../ask.ts';
 import { firstOf } from '../first-of.ts';
 import { isTerminal } from '../gateway-client.ts';
 import { hold } from '../hold.ts';
@@ -16,7 +16,7 @@ export async function presentInLegacySession(
   ask: Ask,
   elicitation: ElicitationBody,
 ): Promise<AskEnd> {
-  if (!run.call.declaresUrl) throw incapable(run, ask.spec, elicitation);
+  if (!run.call.declaresUrl) throw incapable(run, ask, elicitation);
   if (run.environment.legacy === 'push') return await push(run, ask, elicitation);
   throw urlRequiredSuspension(run, ask.spec, elicitation);
 }
@@ -43,7 +43,7 @@ async function push(run: ToolRun<LegacySessionCall>, ask: Ask, elicitation: Elic
       () => ({ type: 'undeliverable' }),
     ),
   ];
-  // Undefined after this call's `timeoutMs`.
+  // Undefined after this call's `answerWithinMs`.
   const result = await firstOf(promises, await timeLeft(run, ask), signal);
   if (result?.type === 'ended' && result.elicitation !== undefined)
     return { by: 'gateway', elicitation: result.elicitation };
@@ -76,9 +76,9 @@ function pushOnce(call: LegacySessionCall, request: UrlElicitation, ended: Promi
  */
 export async function presentStateless(
   run: ToolRun<LegacyStatelessCall>,
-  spec: AskSpec,
+  ask: Ask,
   elicitation: ElicitationBody,
 ): Promise<never> {
-  if (run.environment.assumeUrlCapability) throw urlRequiredSuspension(run, spec, elicitation);
-  throw incapable(run, spec, elicitation);
+  if (run.environment.assumeUrlCapability) throw urlRequiredSuspension(run, ask.spec, elicitation);
+  throw incapable(run, ask, elicitation);
 }

@@ -143,7 +143,7 @@ describe('how it ends', () => {
     expect(textOf(again)).toBe('accept');
   });
 
-  test('a refusal is a plain error result, also for a tool with an output schema', async () => {
+  test('a refusal of a tool with an output schema is a plain error result', async () => {
     await using world = await modernWorld({ holdMs: 0 });
     const { result } = await world.call({ name: 'structured' });
     world.gateway.end('declined');

@@ -44,7 +44,7 @@ async function resume(run: ToolRun<ModernCall>, ask: Ask, elicitationId: string)
 
 async function askUser(run: ToolRun<ModernCall>, ask: Ask, elicitation: ElicitationBody): Promise<Error> {
   if (run.call.declaresUrl) return await furtherRound(run, ask, elicitation, 'ask');
-  return incapable(run, ask.spec, elicitation);
+  return incapable(run, ask, elicitation);
 }
 
 async function furtherRound(

@@ -1,5 +1,5 @@
 import type { ElicitationBody } from '@postern/api';
-import { type AskSpec, aboutOf } from '../ask.ts';
+import { type Ask, type AskSpec, aboutOf } from '../ask.ts';
 import { CapabilityMissingError } from '../errors.ts';
 import { Suspension } from '../suspension.ts';
 import { ELICITATION_META_KEY, type PlainToolResult, plainToolResult, type UrlElicitation } from '../tool-call.ts';
@@ -38,6 +38,7 @@ function unfinishedResult(run: ToolRun, spec: AskSpec, elicitation: ElicitationB
   const { url, matchCode, expiresAt } = elicitation;
   const text = run.environment.text({
     kind: 'unfinished',
+    request: run.call.request ?? 'tool',
     about: aboutOf(spec, elicitation),
     matchCode,
     url,
@@ -50,10 +51,10 @@ function unfinishedResult(run: ToolRun, spec: AskSpec, elicitation: ElicitationB
 /** For MCP clients without URL mode: a result with the link, or a refusal if `missingCapability` is `error`. */
 export function incapable(
   run: ToolRun,
-  spec: AskSpec,
+  { spec, missingCapability }: Ask,
   elicitation: ElicitationBody,
 ): Suspension | CapabilityMissingError {
-  if (run.environment.missingCapability === 'plain') return plainSuspension(run, spec, elicitation);
+  if (missingCapability === 'plain') return plainSuspension(run, spec, elicitation);
   return new CapabilityMissingError(
     run.environment.text({ kind: 'client_incapable', about: aboutOf(spec, elicitation) }),
   );

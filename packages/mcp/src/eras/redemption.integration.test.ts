@@ -193,7 +193,7 @@ describe('2026-07-28', () => {
     expect(world.gateway.elicitations).toHaveLength(1);
   });
 
-  test('a handler stops waiting at its timeoutMs', async () => {
+  test('a handler stops waiting at its answerWithinMs', async () => {
     await using world = await modernWorld();
     const first = await call(world, 'in_time');
     expect(first.result.resultType).toBe('input_required');
@@ -281,7 +281,7 @@ describe.each(['v2', 'v1'] as const)('2025-11-25, SDK %s', sdk => {
     told(world, 2);
   });
 
-  test('a handler stops waiting for a push at its timeoutMs', async () => {
+  test('a handler stops waiting for a push at its answerWithinMs', async () => {
     await using world = await legacyWorld(sdk, { legacy: 'push' });
     const never = Promise.withResolvers<{ action: 'accept' }>();
     const host = await world.connect(sdk, { elicit: () => never.promise, fill: () => never.promise });

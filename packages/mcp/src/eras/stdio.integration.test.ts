@@ -7,7 +7,7 @@ import { expect, test } from 'vitest';
 import { postern } from '../index.ts';
 import { API_KEY, ContractGateway } from '../testing/contract-gateway.ts';
 import { exampleServer } from '../testing/modern-world.ts';
-import { posternV1 } from '../v1/index.ts';
+import { postern as posternV1 } from '../v1/index.ts';
 
 const alice = { issuer: 'https://idp.example.com', subject: 'alice' };
 const outcome = { name: 'outcome', arguments: { title: 'Broken' } };

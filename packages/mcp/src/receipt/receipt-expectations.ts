@@ -1,3 +1,5 @@
+import { z } from 'zod/v4';
+import { parseStrictly } from '../parse-strictly.ts';
 import type { Subject } from '../subject.ts';
 import type { Receipt, ReceiptKind, ReceiptOf } from './receipt-claims.ts';
 import { ReceiptError, type ReceiptErrorCode } from './receipt-error.ts';
@@ -26,12 +28,28 @@ export interface ReceiptExpectations<K extends ReceiptKind = ReceiptKind> {
 /** Tolerated difference between the clocks of the gateway and of this machine. */
 const CLOCK_TOLERANCE_MS = 60_000;
 
-/** @throws {ReceiptError} */
+const text = z.string().optional();
+const expectationsSchema = z.strictObject({
+  kind: z.enum(['payment', 'confirmation']).optional(),
+  elicitationId: text,
+  subject: z.strictObject({ issuer: z.string(), subject: z.string() }).optional(),
+  digest: text,
+  amount: z.strictObject({ currency: z.string(), minorUnits: z.number() }).optional(),
+  ...{ payee: text, reference: text, processor: text },
+  minimumMethod: z.enum(['button', 'passkey']).optional(),
+  maxAgeMs: z.union([z.number(), z.nan()]).optional(),
+});
+
+/**
+ * @throws {ReceiptError}
+ * @throws {PosternUsageError} `invalid_options`: a misspelled expectation would be no expectation
+ */
 export function checkExpectations<K extends ReceiptKind>(
   receipt: Receipt,
   expected: ReceiptExpectations<K>,
   now: number,
 ): ReceiptOf<K> {
+  parseStrictly('invalid_options', 'verify', expectationsSchema, expected);
   const { elicitationId, subject, digest, minimumMethod, maxAgeMs } = expected;
   if (!isOfExpectedKind(receipt, expected)) throw new ReceiptError('wrong_kind');
   expectSame('wrong_elicitation', elicitationId, receipt.jti);

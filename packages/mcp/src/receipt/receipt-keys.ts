@@ -17,7 +17,7 @@ import { ReceiptError } from './receipt-error.ts';
 export type ReceiptKeySource = (header: JWSHeaderParameters) => Promise<CryptoKey>;
 
 export interface RemoteKeyOptions {
-  readonly timeoutMs: number;
+  readonly gatewayTimeoutMs: number;
   readonly allowHttp: boolean;
   readonly fetch: typeof fetch | undefined;
 }
@@ -55,7 +55,7 @@ export function remoteReceiptKeys(address: string, options: RemoteKeyOptions): R
     );
   return findIn(
     createRemoteJWKSet(url, {
-      timeoutDuration: options.timeoutMs,
+      timeoutDuration: options.gatewayTimeoutMs,
       cacheMaxAge: MAX_AGE_MS,
       cooldownDuration: COOLDOWN_MS,
       [customFetch]: boundedFetch(options.fetch ?? fetch, MAX_KEY_SET),

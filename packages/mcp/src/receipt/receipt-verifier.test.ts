@@ -237,6 +237,14 @@ describe('expectations', () => {
     maxAgeMs: 1000,
   };
 
+  it('S38: refuses a misspelled expectation, which would expect nothing', async () => {
+    const misspelled: object = { ammount: { currency: 'EUR', minorUnits: 1 } };
+    await expect(verifier.verify(await sign(payment), misspelled)).rejects.toMatchObject({
+      code: 'invalid_options',
+      message: expect.stringMatching(/"ammount".*amount/s),
+    });
+  });
+
   it('a receipt can meet all expectations', async () => {
     expect(await verifier.verify(await sign(payment), met)).toEqual(payment);
   });

@@ -1,6 +1,7 @@
 import { compactVerify, decodeProtectedHeader, errors, type JSONWebKeySet } from 'jose';
 import { z } from 'zod/v4';
 import { PosternUsageError } from '../errors.ts';
+import { parseStrictly } from '../parse-strictly.ts';
 import { digestOf, type Receipt, type ReceiptKind, type ReceiptOf, receiptClaimsSchema } from './receipt-claims.ts';
 import { ReceiptError } from './receipt-error.ts';
 import { checkExpectations, type ReceiptExpectations } from './receipt-expectations.ts';
@@ -17,7 +18,7 @@ export interface ReceiptVerifierOptions {
    */
   readonly keys?: JSONWebKeySet | string;
   /** Timeout of the key request in milliseconds. Default 5,000. */
-  readonly timeoutMs?: number;
+  readonly gatewayTimeoutMs?: number;
   /** Allow fetching keys over plain HTTP from hosts other than loopback. An attacker who alters the keys can forge receipts. Default false. */
   readonly allowHttp?: boolean;
   /** Accept payments that a processor took in its test mode, where no money moves. Never in production. Default false. */
@@ -34,6 +35,7 @@ export interface ReceiptVerifier {
    * The caller must check its terms and its user, and that it is used only once.
    *
    * @throws {ReceiptError}
+   * @throws {PosternUsageError} `invalid_options` for an unknown expectation
    */
   verify<K extends ReceiptKind>(
     receipt: string,
@@ -53,8 +55,21 @@ const headerSchema = z.object({
   crit: z.never().optional(),
 });
 
+const callable = z.custom((value): boolean => typeof value === 'function', 'Must be a function');
+const optionsSchema = z.strictObject({
+  issuer: z.string(),
+  mcpServerId: z.string(),
+  keys: z.union([z.string(), z.looseObject({ keys: z.array(z.unknown()) })]).optional(),
+  gatewayTimeoutMs: z.int().min(1).optional(),
+  allowHttp: z.boolean().optional(),
+  allowTestPayments: z.boolean().optional(),
+  fetch: callable.optional(),
+  now: callable.optional(),
+});
+
 /** @throws {PosternUsageError} `invalid_options` */
 export function createReceiptVerifier(options: ReceiptVerifierOptions): ReceiptVerifier {
+  parseStrictly('invalid_options', 'createReceiptVerifier', optionsSchema, options);
   const { issuer, mcpServerId, allowTestPayments = false, now = Date.now } = options;
   if (issuer === '' || mcpServerId === '')
     throw new PosternUsageError('invalid_options', 'issuer and mcpServerId are needed.');
@@ -94,13 +109,13 @@ export function createReceiptVerifier(options: ReceiptVerifierOptions): ReceiptV
 function keySourceOf({
   issuer,
   keys,
-  timeoutMs = 5000,
+  gatewayTimeoutMs = 5000,
   allowHttp = false,
   fetch,
 }: ReceiptVerifierOptions): ReceiptKeySource {
   if (typeof keys === 'object') return localReceiptKeys(keys);
   const address = keys ?? `${issuer.replace(/(?<!\/)\/+$/, '')}/.well-known/jwks.json`;
-  return remoteReceiptKeys(address, { timeoutMs, allowHttp, fetch });
+  return remoteReceiptKeys(address, { gatewayTimeoutMs, allowHttp, fetch });
 }
 
 /** The header is not trusted: it only selects one of the gateway's published keys, or a reason to refuse. */

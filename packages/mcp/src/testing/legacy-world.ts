@@ -15,7 +15,7 @@ import {
 import { McpServer } from '@modelcontextprotocol/server';
 import { z } from 'zod/v4';
 import { type PosternOptions, postern } from '../index.ts';
-import { posternV1 } from '../v1/index.ts';
+import { postern as posternV1 } from '../v1/index.ts';
 import { API_KEY, ContractGateway } from './contract-gateway.ts';
 import { type AuthenticatedRequest, asNodeHandler, McpHttpServer } from './mcp-http-server.ts';
 import { outcome } from './outcome-tool.ts';

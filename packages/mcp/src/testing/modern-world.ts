@@ -63,7 +63,7 @@ export function exampleServer(shared: Gate): McpServer {
   server.registerTool(
     'structured',
     { inputSchema, outputSchema: z.object({ ok: z.boolean() }) },
-    gate.tool(async (_args, ctx) => {
+    gate.tool({ hasOutputSchema: true }, async (_args, ctx) => {
       const github = await ctx.gate.authorize('github');
       if (github.action !== 'accept') return github.toToolResult();
       return { content: [], structuredContent: { ok: true } };

@@ -1,4 +1,5 @@
 import { EventEmitter } from 'node:events';
+import { CapabilityMissingError } from '../errors.ts';
 import type { GateContext } from '../gate-context.ts';
 import { isElicitationPending } from '../suspension.ts';
 import { scripts } from './scripts.ts';
@@ -20,7 +21,7 @@ export async function outcome(gate: GateContext, { title }: { title: string }) {
       if (github.action !== 'accept') return say(`${github.action}: ${github.reason}`);
       return say(URL.canParse(title) ? String((await github.fetch(title)).status) : 'accept');
     } catch (error) {
-      if (isElicitationPending(error)) throw error;
+      if (isElicitationPending(error) || error instanceof CapabilityMissingError) throw error;
       return say(`error: ${error instanceof Error && 'code' in error ? error.code : error}`);
     }
   } finally {

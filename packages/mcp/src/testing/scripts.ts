@@ -97,11 +97,11 @@ const stories = {
     return payment.action;
   },
   async in_time(gate) {
-    const yes = await gate.confirm('Send it', { timeoutMs: 0 });
+    const yes = await gate.confirm('Send it', { answerWithinMs: 0 });
     return receiptOf(yes);
   },
   async form_in_time(gate) {
-    const answered = await gate.form(release, { timeoutMs: 0 });
+    const answered = await gate.form(release, { answerWithinMs: 0 });
     return answered.action;
   },
   async goes_on(gate) {

@@ -4,40 +4,58 @@ import {
   type CallToolResult,
   type ElicitRequestFormParams,
   ElicitResultSchema,
-  ErrorCode,
+  type GetPromptResult,
   McpError,
+  type ReadResourceResult,
   type ServerNotification,
   type ServerRequest,
   UrlElicitationRequiredError,
 } from '@modelcontextprotocol/sdk/types.js';
-import { createGate, type GenericGate } from '../gate.ts';
-import type { GateContext } from '../gate-context.ts';
+import { createGate } from '../create-gate.ts';
+import type { InvalidRequestStateError } from '../errors.ts';
+import type { AccountRequests, ErrorAnswer, Gated, GenericGate } from '../gate.ts';
 import { createSessionOf, type SessionOf } from '../legacy-session.ts';
 import type { PosternOptions } from '../options.ts';
-import type { ToolOutcome } from '../run-tool.ts';
-import { clientAnswerSchema, declaresForm, type ToolCall, textIn, traceContextOf } from '../tool-call.ts';
+import {
+  clientAnswerSchema,
+  declaresForm,
+  ELICITATION_ERROR_CODE,
+  type ToolCall,
+  textIn,
+  traceContextOf,
+} from '../tool-call.ts';
 
-/** SDK v1's handler context. */
-export type Extra = RequestHandlerExtra<ServerRequest, ServerNotification>;
-export type GatedExtra = Extra & { readonly gate: GateContext };
-export type GateV1 = GenericGate<McpServer, Extra, CallToolResult, CallToolResult>;
+type Extra = RequestHandlerExtra<ServerRequest, ServerNotification>;
+
+/** The SDK's context with the members of this package. */
+export type GatedContext<Requests extends AccountRequests = Record<never, never>> = Extra & Gated<Requests>;
+
+interface V1 {
+  readonly mcpServer: McpServer;
+  readonly context: Extra;
+  readonly tool: CallToolResult;
+  readonly prompt: GetPromptResult;
+  readonly resource: ReadResourceResult;
+  readonly inputRequired: never;
+}
+
+export type Gate = GenericGate<V1>;
 
 /**
  * The gate of an MCP server on `@modelcontextprotocol/sdk` 1.x, which speaks revisions up to 2025-11-25.
  *
  * @throws {PosternUsageError} `invalid_options`
  */
-export function posternV1(options: PosternOptions<Extra> = {}): GateV1 {
+export function postern(options: PosternOptions<Extra> = {}): Gate {
   const sessionOf = createSessionOf<McpServer>();
-  return createGate(options, {
+  return createGate<V1>(options, {
     sdk: { name: '@modelcontextprotocol/sdk', McpServer },
     toToolCall: (args, extra, name, server) => toToolCall(args, extra, { name, server, sessionOf }),
     sessionOf,
-    toReturn: toCallToolResult,
-    // Unreachable by construction: no call of this SDK carries a requestState.
-    toRejection: error => {
-      throw new McpError(ErrorCode.InvalidParams, error.message, { reason: error.code });
-    },
+    toToolResult: result => result,
+    toError,
+    toInputRequired: otherEra,
+    failTool: otherEra,
   });
 }
 
@@ -93,19 +111,21 @@ function toToolCall(args: unknown, extra: Extra, { name, server, sessionOf }: Su
   };
 }
 
-/** @throws {UrlElicitationRequiredError} −32042, as the SDK expects it */
-function toCallToolResult(outcome: ToolOutcome<CallToolResult>): CallToolResult {
-  switch (outcome.type) {
-    case 'result':
-      return outcome.result;
-    case 'plain':
-      return outcome.result;
+function toError(answer: ErrorAnswer | InvalidRequestStateError): Error {
+  if (answer instanceof Error) return otherEra();
+  switch (answer.type) {
     case 'url_elicitation_required':
-      throw new UrlElicitationRequiredError([{ mode: 'url', ...outcome.elicitation }], textIn(outcome.fallback));
-    case 'input_required':
+      return new UrlElicitationRequiredError([{ mode: 'url', ...answer.elicitation }], textIn(answer.fallback));
+    case 'plain':
+      return new McpError(ELICITATION_ERROR_CODE, textIn(answer.result), answer.result._meta);
     case 'capability_missing':
-      throw new TypeError(`${outcome.type} belongs to an era that this SDK does not speak`);
+      return otherEra();
   }
+}
+
+/** Unreachable by construction: no call of this SDK carries a `requestState`. */
+function otherEra(): never {
+  throw new TypeError('belongs to a revision that this SDK does not speak');
 }
 
 function progressReporter(extra: Extra) {

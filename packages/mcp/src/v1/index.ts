@@ -1,2 +1,2 @@
 export * from '../common.ts';
-export { type Extra, type GatedExtra, type GateV1, posternV1 } from './gate.ts';
+export { type Gate, type GatedContext, postern } from './gate.ts';

@@ -1,27 +1,37 @@
 import {
   type CallToolResult,
+  type GetPromptResult,
   type InputRequiredResult,
   inputRequired,
   McpServer,
   MissingRequiredClientCapabilityError,
   ProtocolError,
   ProtocolErrorCode,
+  type ReadResourceResult,
   type ServerContext,
   UrlElicitationRequiredError,
 } from '@modelcontextprotocol/server';
-import type { InvalidRequestStateError } from '../errors.ts';
-import { createGate, type GenericGate } from '../gate.ts';
-import type { GateContext } from '../gate-context.ts';
+import { createGate } from '../create-gate.ts';
+import { InvalidRequestStateError } from '../errors.ts';
+import type { AccountRequests, ErrorAnswer, Gated, GenericGate } from '../gate.ts';
 import { createSessionOf } from '../legacy-session.ts';
 import type { PosternOptions } from '../options.ts';
-import type { ToolOutcome } from '../run-tool.ts';
-import { type ToolAnswer, textIn } from '../tool-call.ts';
+import { ELICITATION_ERROR_CODE, type ToolAnswer, textIn } from '../tool-call.ts';
 import { INPUT_REQUEST_KEY, toToolCall } from './to-tool-call.ts';
 
-/** The SDK's context with the member of this package. */
-export type GatedContext = ServerContext & { readonly gate: GateContext };
+/** The SDK's context with the members of this package. */
+export type GatedContext<Requests extends AccountRequests = Record<never, never>> = ServerContext & Gated<Requests>;
 
-export type Gate = GenericGate<McpServer, ServerContext, CallToolResult, CallToolResult | InputRequiredResult>;
+interface V2 {
+  readonly mcpServer: McpServer;
+  readonly context: ServerContext;
+  readonly tool: CallToolResult;
+  readonly prompt: GetPromptResult;
+  readonly resource: ReadResourceResult;
+  readonly inputRequired: InputRequiredResult;
+}
+
+export type Gate = GenericGate<V2>;
 
 /**
  * The gate of an MCP server on the MCP TypeScript SDK v2 (`@modelcontextprotocol/server`), for both eras.
@@ -30,42 +40,25 @@ export type Gate = GenericGate<McpServer, ServerContext, CallToolResult, CallToo
  */
 export function postern(options: PosternOptions<ServerContext> = {}): Gate {
   const sessionOf = createSessionOf<McpServer>();
-  return createGate(options, {
+  return createGate<V2>(options, {
     sdk: { name: '@modelcontextprotocol/server', McpServer },
     toToolCall: (args, ctx, name, server) => toToolCall(args, ctx, { name, server, sessionOf }),
     sessionOf,
-    toReturn: toCallToolResult,
-    toRejection: toRejectedResult,
+    toToolResult: result => result,
+    toInputRequired,
+    toError,
+    failTool: raising,
   });
 }
 
-type InputRequest = NonNullable<Extract<ToolAnswer, { type: 'input_required' }>['request']>;
+type InputRequired = Extract<ToolAnswer, { type: 'input_required' }>;
 
-/** @throws {UrlElicitationRequiredError} −32042, as the SDK expects it */
-function toCallToolResult(outcome: ToolOutcome<CallToolResult>): CallToolResult | InputRequiredResult {
-  switch (outcome.type) {
-    case 'result':
-      return outcome.result;
-    case 'plain':
-      return outcome.result;
-    case 'input_required': {
-      const { request, requestState } = outcome;
-      if (request === undefined) return inputRequired({ requestState });
-      return inputRequired({ inputRequests: { [INPUT_REQUEST_KEY]: toInputRequest(request) }, requestState });
-    }
-    case 'url_elicitation_required':
-      throw new UrlElicitationRequiredError([{ mode: 'url', ...outcome.elicitation }], textIn(outcome.fallback));
-    case 'capability_missing':
-      return raising(
-        new MissingRequiredClientCapabilityError(
-          { requiredCapabilities: { elicitation: { url: {} } } },
-          outcome.message,
-        ),
-      );
-  }
+function toInputRequired({ request, requestState }: InputRequired): InputRequiredResult {
+  if (request === undefined) return inputRequired({ requestState });
+  return inputRequired({ inputRequests: { [INPUT_REQUEST_KEY]: toInputRequest(request) }, requestState });
 }
 
-function toInputRequest(request: InputRequest) {
+function toInputRequest(request: NonNullable<InputRequired['request']>) {
   if (request.mode === 'url') return inputRequired.elicitUrl({ url: request.url, message: request.message });
   const { message } = request;
   // The types differ only in `readonly`.
@@ -73,9 +66,21 @@ function toInputRequest(request: InputRequest) {
   return inputRequired.elicit({ message, requestedSchema });
 }
 
-/** −32602, worded like the SDK's own `requestState.verify`. Does not include the reason. */
-function toRejectedResult(error: InvalidRequestStateError): InputRequiredResult {
-  return raising(new ProtocolError(ProtocolErrorCode.InvalidParams, error.message, { reason: error.code }));
+function toError(answer: ErrorAnswer | InvalidRequestStateError): Error {
+  if (answer instanceof InvalidRequestStateError)
+    // −32602, worded like the SDK's own `requestState.verify`. Does not include the reason.
+    return new ProtocolError(ProtocolErrorCode.InvalidParams, answer.message, { reason: answer.code });
+  switch (answer.type) {
+    case 'url_elicitation_required':
+      return new UrlElicitationRequiredError([{ mode: 'url', ...answer.elicitation }], textIn(answer.fallback));
+    case 'capability_missing':
+      return new MissingRequiredClientCapabilityError(
+        { requiredCapabilities: { elicitation: { url: {} } } },
+        answer.message,
+      );
+    case 'plain':
+      return new ProtocolError(ELICITATION_ERROR_CODE, textIn(answer.result), answer.result._meta);
+  }
 }
 
 /**
@@ -83,7 +88,7 @@ function toRejectedResult(error: InvalidRequestStateError): InputRequiredResult 
  * `inputRequests` of an `input_required` result can raise a JSON-RPC error, so the error waits there. If the SDK ever reads them
  * earlier, the error becomes an `isError` result, and never an accepted call.
  */
-function raising(error: ProtocolError): InputRequiredResult {
+function raising(error: Error): InputRequiredResult {
   return {
     resultType: 'input_required',
     get inputRequests(): never {

@@ -65,7 +65,7 @@ export class RunningCall {
   /** Expects a result that says the user declined. */
   async declined(): Promise<string> {
     const { text, isError } = await this.answer();
-    check(isError && /declined/.test(text), 'the result does not say that the user declined');
+    check(!isError && /declined/.test(text), 'the result does not say that the user declined');
     return text;
   }
 

@@ -1,0 +1,179 @@
+import { z } from 'zod/v4';
+import { type AuthorizationAccepted, type AuthorizeOptions, authorizationSpec } from './authorize.ts';
+import { createEnvironment } from './environment.ts';
+import { InvalidRequestStateError, PosternUsageError } from './errors.ts';
+import type {
+  AccountRequests,
+  Gated,
+  GatedToolOptions,
+  GenericGate,
+  Handler,
+  HandlerOptions,
+  ResourceHandler,
+  ResourceVariables,
+  SdkAdapter,
+  SdkTypes,
+} from './gate.ts';
+import type { GateContext } from './gate-context.ts';
+import type { PosternOptions } from './options.ts';
+import { parseStrictly } from './parse-strictly.ts';
+import { runTool, type ToolOutcome } from './run-tool.ts';
+import { resolvePrincipal } from './subject.ts';
+import type { ToolCall } from './tool-call.ts';
+
+/** @throws {PosternUsageError} `invalid_options` */
+export function createGate<Sdk extends SdkTypes>(
+  options: PosternOptions<Sdk['context']>,
+  adapter: SdkAdapter<Sdk>,
+): GenericGate<Sdk> {
+  const environment = createEnvironment(options);
+
+  const run = <Result>(call: ToolCall, ctx: Sdk['context'], handler: (gate: GateContext) => Promise<Result>) =>
+    runTool(environment, call, () => resolvePrincipal(options.subject, call.authInfo, ctx), handler);
+
+  async function answerTool(running: Promise<ToolOutcome<Sdk['tool']>>): Promise<Sdk['tool'] | Sdk['inputRequired']> {
+    try {
+      const outcome = await running;
+      switch (outcome.type) {
+        case 'result':
+          return outcome.result;
+        case 'plain':
+          return adapter.toToolResult(outcome.result);
+        case 'input_required':
+          return adapter.toInputRequired(outcome);
+        case 'capability_missing':
+          return adapter.failTool(adapter.toError(outcome));
+        case 'url_elicitation_required':
+          throw adapter.toError(outcome);
+      }
+    } catch (error) {
+      if (error instanceof InvalidRequestStateError) return adapter.failTool(adapter.toError(error));
+      throw error;
+    }
+  }
+
+  /** A prompt or resource has no result for anything but success. */
+  async function answerOrFail<Result>(running: Promise<ToolOutcome<Result>>): Promise<Result | Sdk['inputRequired']> {
+    const outcome = await running.catch((error: unknown) => {
+      throw error instanceof InvalidRequestStateError ? adapter.toError(error) : error;
+    });
+    if (outcome.type === 'result') return outcome.result;
+    if (outcome.type === 'input_required') return adapter.toInputRequired(outcome);
+    throw adapter.toError(outcome);
+  }
+
+  const gateFor = (server: Sdk['mcpServer'] | undefined): GenericGate<Sdk> => {
+    /** The arguments name the request, so that its `requestState` fits no other tool, prompt or resource. */
+    function requestCall(request: 'prompt' | 'resource', what: unknown, ctx: Sdk['context'], name?: string): ToolCall {
+      const call = adapter.toToolCall(what, ctx, name, server);
+      return { ...call, request, toolName: undefined, args: [request, call.toolName, what] };
+    }
+
+    return {
+      tool<Args, Requests extends AccountRequests>(
+        ...given: Given<GatedToolOptions<Requests>, Handler<Sdk, Args, Requests, Sdk['tool']>>
+      ) {
+        const { wrap, handler } = unpack('gate.tool', toolOptionsSchema, given);
+        return async (...parameters: [Sdk['context']] | [Args, Sdk['context']]) => {
+          const [args, ctx] = withArguments(parameters);
+          const call = { ...adapter.toToolCall(args, ctx, wrap.name, server), hasOutputSchema: wrap.hasOutputSchema };
+          return await answerTool(
+            run(call, ctx, async gate => handler(args, { ...ctx, ...(await gated<Requests>(gate, wrap)) })),
+          );
+        };
+      },
+      prompt<Args, Requests extends AccountRequests>(
+        ...given: Given<HandlerOptions<Requests>, Handler<Sdk, Args, Requests, Sdk['prompt']>>
+      ) {
+        const { wrap, handler } = unpack('gate.prompt', handlerOptionsSchema, given);
+        return async (...parameters: [Sdk['context']] | [Args, Sdk['context']]) => {
+          const [args, ctx] = withArguments(parameters);
+          const call = requestCall('prompt', args, ctx, wrap.name);
+          return await answerOrFail(
+            run(call, ctx, async gate => handler(args, { ...ctx, ...(await gated<Requests>(gate, wrap)) })),
+          );
+        };
+      },
+      resource<Requests extends AccountRequests>(
+        ...given: Given<HandlerOptions<Requests>, ResourceHandler<Sdk, Requests>>
+      ) {
+        const { wrap, handler } = unpack('gate.resource', handlerOptionsSchema, given);
+        return async (...parameters: [URL, Sdk['context']] | [URL, ResourceVariables, Sdk['context']]) => {
+          const [uri, variables, ctx] = parameters.length === 2 ? [parameters[0], {}, parameters[1]] : parameters;
+          const call = requestCall('resource', uri.href, ctx, wrap.name);
+          return await answerOrFail(
+            run(call, ctx, async gate => handler(uri, variables, { ...ctx, ...(await gated<Requests>(gate, wrap)) })),
+          );
+        };
+      },
+      attach(instance) {
+        const { name, McpServer } = adapter.sdk;
+        if (instance instanceof McpServer) return gateFor(instance);
+        throw new PosternUsageError(
+          'other_sdk_copy',
+          `attach(): not an McpServer of the ${name} that @postern/mcp imports. Install one copy: npm ls ${name} lists them.`,
+        );
+      },
+      ownsRequestState: requestState => environment.codec.owns(requestState),
+      async resume() {
+        if (server === undefined || environment.sessionReplica === undefined)
+          throw new PosternUsageError('invalid_options', 'resume(): needs attach() and the option sessions.');
+        await environment.sessionReplica.resume(adapter.sessionOf(server));
+      },
+      check: signal => environment.gateCheck.run(signal),
+      close() {
+        environment.gateCheck.close();
+        environment.waiters.close();
+      },
+    };
+  };
+  if (options.check !== false) environment.gateCheck.begin();
+  return gateFor(undefined);
+}
+
+type Given<Options, Wrapped> = [handler: Wrapped] | [options: Options, handler: Wrapped];
+
+const handlerOptionsSchema = z.strictObject({
+  // `authorizationSpec` parses the options of each account.
+  accounts: z
+    .record(
+      z.string(),
+      z.custom<AuthorizeOptions>(value => typeof value === 'object' && value !== null),
+    )
+    .optional(),
+  name: z.string().optional(),
+});
+const toolOptionsSchema = handlerOptionsSchema.extend({ hasOutputSchema: z.boolean().optional() });
+
+/** @throws {PosternUsageError} `invalid_options`, or `invalid_ask` for an account */
+function unpack<Wrap extends z.infer<typeof handlerOptionsSchema>, Wrapped>(
+  where: string,
+  schema: z.ZodType<Wrap>,
+  given: Given<unknown, Wrapped>,
+): { readonly wrap: Wrap; readonly handler: Wrapped } {
+  const [options, handler] = given.length === 1 ? [{}, given[0]] : given;
+  const wrap = parseStrictly('invalid_options', where, schema, options);
+  for (const [provider, request] of Object.entries(wrap.accounts ?? {})) authorizationSpec(provider, request);
+  return { wrap, handler };
+}
+
+/** The SDKs omit the arguments of a tool or prompt without a schema. */
+function withArguments<Args, Context>(parameters: [Context] | [Args, Context]): [Args, Context] {
+  return parameters.length === 1 ? [undefined as Args, parameters[0]] : parameters;
+}
+
+/**
+ * Asks for the accounts one after another: the next link is issued, and its time begins, when the user has finished the one before.
+ *
+ * @throws {Suspension}
+ */
+async function gated<Requests extends AccountRequests>(
+  gate: GateContext,
+  { accounts = {} }: z.infer<typeof handlerOptionsSchema>,
+): Promise<Gated<Requests>> {
+  const connected: [string, AuthorizationAccepted][] = [];
+  for (const [provider, request] of Object.entries(accounts))
+    connected.push([provider, await gate.require.authorize(provider, request)]);
+  // The names are those of the requests.
+  return { gate, accounts: Object.fromEntries(connected) as Gated<Requests>['accounts'] };
+}
