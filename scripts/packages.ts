@@ -7,9 +7,9 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, statSync } from 'no
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { root } from './child.ts';
-import { buildGateway } from './packages/gateway.ts';
 import { buildLibrary } from './packages/library.ts';
-import { gateway, libraries, type PublishedPackage } from './packages/published.ts';
+import { buildProgram } from './packages/program.ts';
+import { demo, gateway, libraries, type PublishedPackage } from './packages/published.ts';
 
 const folder = resolve(process.argv[2] ?? join(root, 'build/packages'));
 rmSync(folder, { recursive: true, force: true });
@@ -18,7 +18,10 @@ mkdirSync(join(root, 'build'), { recursive: true });
 // Inside the repository, so that the compiler finds the types of Node.js.
 const stages = mkdtempSync(join(root, 'build/stage-'));
 
-async function pack(published: PublishedPackage, build: typeof buildLibrary): Promise<string> {
+async function pack<Published extends PublishedPackage>(
+  published: Published,
+  build: (published: Published, stage: string) => Promise<void>,
+): Promise<string> {
   const stage = join(stages, published.name.replace('@postern/', ''));
   mkdirSync(stage);
   await build(published, stage);
@@ -35,7 +38,7 @@ async function pack(published: PublishedPackage, build: typeof buildLibrary): Pr
 try {
   const packed = await Promise.all([
     ...libraries.map(library => pack(library, buildLibrary)),
-    pack(gateway, buildGateway),
+    ...[gateway, demo].map(program => pack(program, buildProgram)),
   ]);
   for (const name of packed)
     console.log(`${(statSync(join(folder, name)).size / 1024).toFixed(0).padStart(5)} KiB  ${join(folder, name)}`);

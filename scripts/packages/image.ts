@@ -7,7 +7,7 @@ import { chmodSync, cpSync, existsSync, globSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
 import { root } from '../child.ts';
-import { compileGateway } from './gateway.ts';
+import { compileProgram } from './program.ts';
 import { gateway } from './published.ts';
 
 const folder = resolve(process.argv[2] ?? '');
@@ -33,7 +33,7 @@ function addNeeded(names: readonly string[], found = new Set<string>()): Set<str
 const neverRuns =
   /\.(?:[cm]?ts|map|md|markdown|flow)$|\/(?:test|tests|__tests__|benchmarks?|examples?|docs|\.[^/]*)(?=\/|$)/;
 
-const { dependencies } = await compileGateway(gateway.folder, folder);
+const { dependencies } = await compileProgram(gateway, folder);
 chmodSync(join(folder, 'dist/postern.js'), 0o755);
 cpSync(join(root, 'LICENSE'), join(folder, 'LICENSE'));
 for (const name of addNeeded(Object.keys(dependencies)))

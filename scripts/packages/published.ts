@@ -5,6 +5,11 @@ export interface PublishedPackage {
   readonly folder: string;
 }
 
+/** A program, bundled from `src/{program}.ts`. It has no API. */
+export interface PublishedProgram extends PublishedPackage {
+  readonly program: string;
+}
+
 /** Compiled file by file. They depend on each other only through their published names. */
 export const libraries: readonly PublishedPackage[] = [
   { name: '@postern/api', folder: 'packages/api' },
@@ -13,4 +18,11 @@ export const libraries: readonly PublishedPackage[] = [
 ];
 
 /** Bundled together with the packages of this repository that it imports. */
-export const gateway: PublishedPackage = { name: '@postern/gateway', folder: 'services/gateway' };
+export const gateway: PublishedProgram = {
+  name: '@postern/gateway',
+  folder: 'services/gateway',
+  program: 'postern',
+};
+
+/** Contains the gateway. */
+export const demo: PublishedProgram = { name: '@postern/demo', folder: 'services/demo', program: 'postern-demo' };

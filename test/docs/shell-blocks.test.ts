@@ -34,6 +34,10 @@ const provenElsewhere: readonly (readonly [command: RegExp, because: string])[] 
     /^npm install @postern\/(mcp|host|gateway)( @?[a-z/]+)*$/,
     'published-packages.all.test.ts reads these lines and installs what they name',
   ],
+  [
+    /^npx @postern\/demo( host( --url \S+)?)?$/,
+    'published-packages.all.test.ts plays the demo, and runs the host with the MCP server of the quick start',
+  ],
   [/^npx postern (start|vault status)$/, 'published-packages.all.test.ts runs the program'],
   [
     /^(GITHUB_CLIENT_SECRET_FILE=\S+ )?npx @postern\/gateway dev( --(port|issuer|provider) \S+)*$/,

@@ -7,6 +7,8 @@ import { WEATHER_STATION } from './weather-station/weather-station.ts';
 /** Returns the instructions of the demo: one screen of 80 columns. */
 export function screen(world: Constellation, logPath: string): string {
   const { posternUrl, mcpUrl, issuer, codeForge, weatherStation } = world;
+  // From the checkout, Node.js runs main.ts itself.
+  const host = process.argv[1]?.endsWith('main.ts') ? 'npx -y pnpm@12 demo:host' : 'npx @postern/demo host';
   const url = mcpUrl === MCP_URL ? '' : ` --url ${mcpUrl}`;
   const names = (people: readonly { name: string }[]) => people.map(({ name }) => name.split(' ')[0]).join(', ');
   return `
@@ -24,18 +26,18 @@ ${table([
 There are no passwords: at both providers you choose a user.
 
 Try it in a second terminal
-  npx -y pnpm@12 demo:host${url}
+  ${host}${url}
   1  Sign in as Alice. Open the link, connect alice-codes, and watch the waiting
      call complete. A second call does not ask you again.
   2  Needs another permission, so you get a new link. Open it in a private window
      and sign in as Bob: Postern refuses him. Then open it as Alice.
   3  Deleting needs your confirmation, then a permission: two links in one call.
   4  Approve small-doors with a button, first-edition with a passkey.
-  5  Enter an invalid API key, then yours. A second call does not ask you again.
-  6  Shows a form in the terminal.   7  Its form has a secret, so it is a page.
+  5  Shows a form in the terminal.   7  Its form has a secret, so it is a page.
+  6  Enter an invalid API key, then yours. A second call does not ask you again.
   Then open ${posternUrl}/me to see and revoke what you have granted.
 
-  npx -y pnpm@12 demo:host --era 2025-11-25${url}
+  ${host} --era 2025-11-25${url}
   The same, as an MCP client of the previous revision.
 
 From another MCP client (VS Code, MCP Inspector, …), which signs you in by OAuth

@@ -6,6 +6,7 @@ import {
 } from '@modelcontextprotocol/client';
 import { attachHost, type ElicitationHost, ElicitationRefusedError, type HostOptions } from '@postern/host';
 import { startSignIn } from './sign-in.ts';
+import { type MenuEntry, menuOf } from './tool-menu.ts';
 
 export const eras = ['2026-07-28', '2025-11-25'] as const;
 export type Era = (typeof eras)[number];
@@ -22,6 +23,8 @@ export interface HostConnection extends AsyncDisposable {
   readonly mcpServerName: string;
   /** The negotiated revision. */
   readonly revision: string;
+  /** The tools whose arguments a user can type. */
+  menu(): Promise<readonly MenuEntry[]>;
   /** Calls a tool, elicitations included. Returns the text of the result. */
   callTool(name: string, args?: Record<string, unknown>): Promise<{ text: string; isError: boolean }>;
 }
@@ -57,6 +60,7 @@ export async function connectHost(options: ConnectOptions): Promise<HostConnecti
   return {
     mcpServerName: mcpClient.getServerVersion()?.title ?? mcpClient.getServerVersion()?.name ?? 'The MCP server',
     revision: mcpClient.getNegotiatedProtocolVersion() ?? '',
+    menu: async () => menuOf((await mcpClient.listTools()).tools),
     callTool: (name, args = {}) => callTool(host, name, args),
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };

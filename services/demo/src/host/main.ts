@@ -3,10 +3,10 @@ import { createTerminal, inertLine, inertLines, rateLimited, systemBrowser, type
 import { MCP_URL } from '../ports.ts';
 import { askToSignIn } from './ask-to-sign-in.ts';
 import { connectHost, eras, type HostConnection } from './connect-host.ts';
-import { askArguments, menu } from './menu.ts';
+import { askArguments } from './tool-menu.ts';
 
-/** A small MCP host for the terminal. `--url` names the MCP server, `--era` the revision it speaks. */
-const usage = `usage: demo:host [--url ${MCP_URL}] [--era ${eras.join('|')}]`;
+/** A small MCP host for the terminal, for any MCP server. `--url` names the MCP server, `--era` the revision it speaks. */
+const usage = `usage: [--url ${MCP_URL}] [--era ${eras.join('|')}]`;
 
 async function main(): Promise<number> {
   const { values } = parseArgs({
@@ -30,6 +30,7 @@ async function main(): Promise<number> {
     openSignIn: url => askToSignIn(terminal, url, openUrl),
   });
   terminal.tell('', `Connected to ${inertLine(host.mcpServerName, 80)} at ${values.url}, MCP ${host.revision}.`);
+  const menu = await host.menu();
   for (;;) {
     terminal.tell('', ...menu.map(({ label }, at) => `  ${at + 1}  ${label}`), '  q  quit');
     const choice = await terminal.ask('> ');
@@ -44,7 +45,7 @@ async function callTool(
   terminal: Terminal,
   host: HostConnection,
   tool: string,
-  args: Record<string, string>,
+  args: Record<string, unknown>,
 ): Promise<void> {
   try {
     const { text, isError } = await host.callTool(tool, args);

@@ -21,7 +21,7 @@ export function registerBookShop(
     {
       title: 'Buy a book',
       description: `Buys a book from ${BOOK_SHOP}: ${books.map(({ id, title, price }) => `${id} (${title}, ${euro(price)})`).join(', ')}.`,
-      inputSchema: z.object({ book: z.string() }),
+      inputSchema: z.object({ book: z.string().describe(`${books.map(({ id }) => id).join(', ')}`) }),
     },
     p.gate.tool(async ({ book: id }, ctx) => {
       const book = books.find(candidate => candidate.id === id);

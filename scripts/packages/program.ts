@@ -3,44 +3,46 @@ import { dirname, join, relative } from 'node:path';
 import { type Plugin, rolldown } from 'rolldown';
 import { root } from '../child.ts';
 import { packedManifest, readDependencies, readSourceManifest, resolveVersions } from './manifest.ts';
-import type { PublishedPackage } from './published.ts';
+import { gateway, type PublishedProgram } from './published.ts';
 
 /**
- * Builds the program `postern`, the only thing that this package offers. Bundles the gateway and the packages of this repository that it
- * imports. Dependencies from the registry stay dependencies, each in the version that the tests of the gateway run with.
+ * Builds a program, the only thing that its package offers. Bundles it with the packages of this repository that it imports.
+ * Dependencies from the registry stay dependencies, each in the version that the tests run with.
  */
-export async function buildGateway(gateway: PublishedPackage, stage: string): Promise<void> {
-  const { source, dependencies } = await compileGateway(gateway.folder, stage);
+export async function buildProgram(published: PublishedProgram, stage: string): Promise<void> {
+  const { source, dependencies, schemas } = await compileProgram(published, stage);
   const built = {
     exports: {
-      [`./${SCHEMA}`]: `./${SCHEMA}`,
+      ...Object.fromEntries(schemas.map(name => [`./${name}`, `./${name}`])),
       './package.json': './package.json',
     },
-    bin: { postern: 'dist/postern.js' },
-    files: ['dist', SCHEMA],
+    bin: { [published.program]: `dist/${published.program}.js` },
+    files: ['dist', ...schemas],
     dependencies: resolveVersions(sorted(dependencies), source.version, ''),
   };
   writeFileSync(
     join(stage, 'package.json'),
-    `${JSON.stringify(packedManifest(source, gateway, built), undefined, 2)}\n`,
+    `${JSON.stringify(packedManifest(source, published, built), undefined, 2)}\n`,
   );
 }
 
-/** Writes what runs to `stage`: the bundle in `dist`, and the schema. Returns the dependencies from the registry, as declared. */
-export async function compileGateway(folder: string, stage: string) {
+/**
+ * Writes what runs to `stage`: the bundle in `dist`, and the schema of its configuration. Returns the dependencies from the registry, as
+ * declared, and the names of the schemas.
+ */
+export async function compileProgram({ folder, program }: PublishedProgram, stage: string) {
   const source = readSourceManifest(folder);
   const folders = [folder, ...internalFolders(folder)];
   const dependencies = Object.fromEntries(
     folders.flatMap(each => Object.entries(readDependencies(each))).filter(([, range]) => !isInternal(range)),
   );
   const dist = join(stage, 'dist');
-  await bundle(folder, Object.keys(dependencies), dist);
-  copyFiles(folders, folder, source.version, join(dist, FILES));
-  cpSync(join(root, folder, SCHEMA), join(stage, SCHEMA));
-  return { source, dependencies };
+  await bundle({ folder, program }, Object.keys(dependencies), dist);
+  copyFiles(folders, source.version, join(dist, FILES));
+  const schemas = globSync('*.schema.json', { cwd: join(root, folder) });
+  for (const name of schemas) cpSync(join(root, folder, name), join(stage, name));
+  return { source, dependencies, schemas };
 }
-
-const SCHEMA = 'postern.config.schema.json';
 
 /** The folder in `dist` for files that modules read. Each keeps its path in the repository. */
 const FILES = 'files';
@@ -54,7 +56,7 @@ const isInternal = (range: string): boolean => range.startsWith('workspace:');
 /** The folders of all packages of this repository that a package needs, found through the manifests. */
 function internalFolders(needing: string, found = new Set<string>()): readonly string[] {
   for (const [name, range] of Object.entries(readDependencies(needing))) {
-    const folder = name.replace(/^@postern\//, 'packages/');
+    const folder = name.replace(/^@postern\//, name === gateway.name ? 'services/' : 'packages/');
     if (!isInternal(range) || found.has(folder)) continue;
     found.add(folder);
     internalFolders(folder, found);
@@ -62,10 +64,14 @@ function internalFolders(needing: string, found = new Set<string>()): readonly s
   return [...found];
 }
 
-async function bundle(folder: string, external: readonly string[], dist: string): Promise<void> {
+async function bundle(
+  { folder, program }: Omit<PublishedProgram, 'name'>,
+  external: readonly string[],
+  dist: string,
+): Promise<void> {
   const sources = join(root, folder, 'src');
   const build = await rolldown({
-    input: { postern: join(sources, 'postern.ts') },
+    input: { [program]: join(sources, `${program}.ts`) },
     platform: 'node',
     // Node.js 24 is the oldest that the package declares.
     transform: { target: 'node24' },
@@ -82,7 +88,7 @@ async function bundle(folder: string, external: readonly string[], dist: string)
     .flatMap(each => (each.type === 'chunk' ? [...each.imports, ...each.dynamicImports] : []))
     .filter(id => !id.startsWith('node:') && !output.some(({ fileName }) => fileName === id))
     .filter(id => !external.includes(packageName(id)));
-  if (unlisted.length > 0) throw new Error(`imported, but not a dependency of the gateway: ${unlisted.join(', ')}`);
+  if (unlisted.length > 0) throw new Error(`imported, but not a dependency of ${folder}: ${unlisted.join(', ')}`);
 }
 
 function packageName(id: string): string {
@@ -102,7 +108,7 @@ const fileUrls: Plugin = {
 };
 
 /** Copies the files that modules read at run time: those beside the sources that are not sources, and the version. */
-function copyFiles(folders: readonly string[], gateway: string, version: string, target: string): void {
+function copyFiles(folders: readonly string[], version: string, target: string): void {
   const pattern = `{${folders.join(',')}}/src/**/*.{css,js,lua,txt}`;
   const exclude = (path: string) => /\/testing(?:\/|$)/.test(path);
   for (const path of globSync(pattern, { cwd: root, exclude })) {
@@ -110,5 +116,6 @@ function copyFiles(folders: readonly string[], gateway: string, version: string,
     cpSync(join(root, path), join(target, path));
   }
   // Its version is all that the gateway reads.
-  writeFileSync(join(target, gateway, 'package.json'), `${JSON.stringify({ version })}\n`);
+  mkdirSync(join(target, gateway.folder), { recursive: true });
+  writeFileSync(join(target, gateway.folder, 'package.json'), `${JSON.stringify({ version })}\n`);
 }
