@@ -95,6 +95,7 @@ const covered = [
   'S92 a revoked API key or removed MCP server loses access on reload',
   'S95 a handler that requires an answer continues only with an accepted one',
   'S97 a caller learns only about itself',
+  'S100 a refusal lists what the caller itself may ask, and nothing of others',
   'S110 a development key is read from private files of this user only, and goes to this machine only',
   'L6 fifty approvals at once on three processes, a thousand rounds',
 ];

@@ -107,16 +107,20 @@ const accessTokenFacts = {
     ),
 };
 
-export const plainAccessTokenSchema = z.object({ accessToken: z.string(), ...accessTokenFacts });
-export const sealedAccessTokenSchema = z.object({
-  sealedAccessToken: z
-    .string()
-    .describe(
-      'A compact JWE (RFC 7516) of the access token. Protected members `aud` (your MCP server id), `connectionId` and ' +
-        '`generation` identify the token.',
-    ),
-  ...accessTokenFacts,
-});
+export const plainAccessTokenSchema = z
+  .object({ accessToken: z.string(), ...accessTokenFacts })
+  .meta({ id: 'PlainAccessToken' });
+export const sealedAccessTokenSchema = z
+  .object({
+    sealedAccessToken: z
+      .string()
+      .describe(
+        'A compact JWE (RFC 7516) of the access token. Protected members `aud` (your MCP server id), `connectionId` and ' +
+          '`generation` identify the token.',
+      ),
+    ...accessTokenFacts,
+  })
+  .meta({ id: 'SealedAccessToken' });
 export const accessTokenSchema = z.union([plainAccessTokenSchema, sealedAccessTokenSchema]).meta({ id: 'AccessToken' });
 
 export type ConnectionBody = z.infer<typeof connectionSchema>;

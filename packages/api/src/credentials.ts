@@ -14,46 +14,52 @@ export const credentialNameSchema = z
 /** Maximum length of a typed value, in UTF-16 code units. */
 export const MAX_CREDENTIAL_LENGTH = 4096;
 
-export const credentialFieldSchema = z.strictObject({
-  name: z
-    .string()
-    .regex(/^[A-Za-z][A-Za-z0-9_]{0,39}$/, { error: 'letters, digits and underscores' })
-    .describe('Names the value for you.'),
-  label: plainText(60),
-  secret: z.boolean().default(true).describe('Masked on the page.'),
-  pattern: patternSchema.optional().describe('Regular expression in RE2 syntax that the whole value must match.'),
-  help: plainText(200).optional(),
-  example: plainText(100).optional().describe('Shown as an example, never filled in.'),
-  multiline: z.boolean().optional().describe('Line breaks belong to the value, as in a private key.'),
-  maxLength: z.int().min(1).max(MAX_CREDENTIAL_LENGTH).default(MAX_CREDENTIAL_LENGTH),
-});
+export const credentialFieldSchema = z
+  .strictObject({
+    name: z
+      .string()
+      .regex(/^[A-Za-z][A-Za-z0-9_]{0,39}$/, { error: 'letters, digits and underscores' })
+      .describe('Names the value for you.'),
+    label: plainText(60),
+    secret: z.boolean().default(true).describe('Masked on the page.'),
+    pattern: patternSchema.optional().describe('Regular expression in RE2 syntax that the whole value must match.'),
+    help: plainText(200).optional(),
+    example: plainText(100).optional().describe('Shown as an example, never filled in.'),
+    multiline: z.boolean().optional().describe('Line breaks belong to the value, as in a private key.'),
+    maxLength: z.int().min(1).max(MAX_CREDENTIAL_LENGTH).default(MAX_CREDENTIAL_LENGTH),
+  })
+  .meta({ id: 'CredentialField' });
 
-export const credentialRequestSchema = z.strictObject({
-  name: credentialNameSchema.describe('Your name for the credential; one per user.'),
-  title: plainText(80).describe('Title for users: "API key of Acme".'),
-  fields: z
-    .array(credentialFieldSchema)
-    .min(1)
-    .max(8)
-    .refine(fields => new Set(fields.map(field => field.name)).size === fields.length, {
-      error: 'each name once',
-    }),
-  retention: z
-    .enum(['once', 'lasting'])
-    .default('once')
-    .describe('`once`: redeem it once. `lasting`: kept, and read over the API until the user or you delete it.'),
-  rejectedGeneration: z
-    .int()
-    .min(1)
-    .optional()
-    .describe('The `generation` of a lasting credential that does not work. Postern asks the user for a new one.'),
-});
+export const credentialRequestSchema = z
+  .strictObject({
+    name: credentialNameSchema.describe('Your name for the credential; one per user.'),
+    title: plainText(80).describe('Title for users: "API key of Acme".'),
+    fields: z
+      .array(credentialFieldSchema)
+      .min(1)
+      .max(8)
+      .refine(fields => new Set(fields.map(field => field.name)).size === fields.length, {
+        error: 'each name once',
+      }),
+    retention: z
+      .enum(['once', 'lasting'])
+      .default('once')
+      .describe('`once`: redeem it once. `lasting`: kept, and read over the API until the user or you delete it.'),
+    rejectedGeneration: z
+      .int()
+      .min(1)
+      .optional()
+      .describe('The `generation` of a lasting credential that does not work. Postern asks the user for a new one.'),
+  })
+  .meta({ id: 'CredentialRequest' });
 
-export const credentialOutcomeSchema = z.object({
-  kind: z.literal('credential'),
-  name: z.string(),
-  credentialId: credentialIdSchema.optional().describe('With retention `lasting`.'),
-});
+export const credentialOutcomeSchema = z
+  .object({
+    kind: z.literal('credential'),
+    name: z.string(),
+    credentialId: credentialIdSchema.optional().describe('With retention `lasting`.'),
+  })
+  .meta({ id: 'CredentialOutcome' });
 
 export const listCredentialsQuerySchema = z.strictObject({
   issuer: issuerSchema,
@@ -93,11 +99,13 @@ export const readCredentialRequestSchema = z
 
 export const credentialValuesSchema = z
   .union([
-    z.object({ ...credentialFacts, values: z.record(z.string(), z.string()) }),
-    z.object({
-      ...credentialFacts,
-      sealedValues: z.string().describe('A compact JWE (RFC 7516) of the JSON object of the values.'),
-    }),
+    z.object({ ...credentialFacts, values: z.record(z.string(), z.string()) }).meta({ id: 'PlainCredentialValues' }),
+    z
+      .object({
+        ...credentialFacts,
+        sealedValues: z.string().describe('A compact JWE (RFC 7516) of the JSON object of the values.'),
+      })
+      .meta({ id: 'SealedCredentialValues' }),
   ])
   .meta({ id: 'CredentialValues' });
 

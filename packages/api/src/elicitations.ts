@@ -22,12 +22,14 @@ export const MAX_WAIT_SECONDS = 55;
 const scopeSchema = z
   .string()
   .regex(/^[\x21\x23-\x5b\x5d-\x7e]{1,256}$/, { error: 'not a scope token (RFC 6749 section 3.3)' });
-export const authorizationRequestSchema = z.strictObject({
-  provider: providerNameSchema,
-  scopes: z.array(scopeSchema).max(64).optional().describe("Default: the provider's default scopes."),
-  resource: z.url().max(1024).optional().describe('RFC 8707 resource indicator.'),
-  expectedAccount: identifier(255).optional().describe('Insist on this account id at the provider.'),
-});
+export const authorizationRequestSchema = z
+  .strictObject({
+    provider: providerNameSchema,
+    scopes: z.array(scopeSchema).max(64).optional().describe("Default: the provider's default scopes."),
+    resource: z.url().max(1024).optional().describe('RFC 8707 resource indicator.'),
+    expectedAccount: identifier(255).optional().describe('Insist on this account id at the provider.'),
+  })
+  .meta({ id: 'AuthorizationRequest' });
 
 const everyKind = {
   subject: subjectInputSchema,
@@ -49,45 +51,52 @@ const everyKind = {
 /** The request's details are in one object named after its kind. */
 export const issueElicitationSchema = z
   .discriminatedUnion('kind', [
-    z.strictObject({ kind: z.literal('authorization'), ...everyKind, authorization: authorizationRequestSchema }),
-    z.strictObject({ kind: z.literal('payment'), ...everyKind, payment: paymentRequestSchema }),
-    z.strictObject({ kind: z.literal('credential'), ...everyKind, credential: credentialRequestSchema }),
-    z.strictObject({ kind: z.literal('confirmation'), ...everyKind, confirmation: confirmationRequestSchema }),
-    z.strictObject({ kind: z.literal('form'), ...everyKind, form: formRequestSchema }),
+    z
+      .strictObject({ kind: z.literal('authorization'), ...everyKind, authorization: authorizationRequestSchema })
+      .meta({ id: 'IssueAuthorization' }),
+    z
+      .strictObject({ kind: z.literal('payment'), ...everyKind, payment: paymentRequestSchema })
+      .meta({ id: 'IssuePayment' }),
+    z
+      .strictObject({ kind: z.literal('credential'), ...everyKind, credential: credentialRequestSchema })
+      .meta({ id: 'IssueCredential' }),
+    z
+      .strictObject({ kind: z.literal('confirmation'), ...everyKind, confirmation: confirmationRequestSchema })
+      .meta({ id: 'IssueConfirmation' }),
+    z.strictObject({ kind: z.literal('form'), ...everyKind, form: formRequestSchema }).meta({ id: 'IssueForm' }),
   ])
   .meta({ id: 'IssueElicitation' });
 
-export const statusSchema = z.enum([
-  'pending',
-  'active',
-  'verifying',
-  'completed',
-  'declined',
-  'cancelled',
-  'expired',
-  'failed',
-]);
+export const statusSchema = z
+  .enum(['pending', 'active', 'verifying', 'completed', 'declined', 'cancelled', 'expired', 'failed'])
+  .meta({ id: 'ElicitationStatus' });
 /** Final statuses. */
 export const terminalStatuses = ['completed', 'declined', 'cancelled', 'expired', 'failed'] as const;
 
 const timestamp = (text: string) => z.iso.datetime().describe(text);
 
-export const authorizationOutcomeSchema = z.object({
-  kind: z.literal('authorization'),
-  connectionId: connectionIdSchema,
-  provider: z.string(),
-  scopes: z.array(z.string()).describe('Granted by the provider, which may differ from what was asked.'),
-});
+export const authorizationOutcomeSchema = z
+  .object({
+    kind: z.literal('authorization'),
+    connectionId: connectionIdSchema,
+    provider: z.string(),
+    scopes: z.array(z.string()).describe('Granted by the provider, which may differ from what was asked.'),
+  })
+  .meta({ id: 'AuthorizationOutcome' });
 
-export const outcomeSchema = z.discriminatedUnion('kind', [
-  authorizationOutcomeSchema,
-  paymentOutcomeSchema,
-  credentialOutcomeSchema,
-  confirmationOutcomeSchema,
-  formOutcomeSchema,
-]);
+export const outcomeSchema = z
+  .discriminatedUnion('kind', [
+    authorizationOutcomeSchema,
+    paymentOutcomeSchema,
+    credentialOutcomeSchema,
+    confirmationOutcomeSchema,
+    formOutcomeSchema,
+  ])
+  .meta({ id: 'Outcome' });
 
-export const kindSchema = z.enum(['authorization', 'payment', 'credential', 'confirmation', 'form']);
+export const kindSchema = z
+  .enum(['authorization', 'payment', 'credential', 'confirmation', 'form'])
+  .meta({ id: 'ElicitationKind' });
 
 const failureCodes = [
   'wrong_person',

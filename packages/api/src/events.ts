@@ -19,15 +19,35 @@ export const eventsQuerySchema = z.strictObject({
     .describe('Resume after this event. `Last-Event-ID`, which clients send automatically, takes precedence.'),
 });
 
+const eventTypeSchema = z
+  .enum(statusSchema.options.map(status => `elicitation.${status}` as const))
+  .meta({ id: 'EventType' });
+
 /** A thin event: it reports a change, and callers read the elicitation for the details. */
 export const eventSchema = z
   .object({
     eventId: z.string().describe('Stable: repeats of an event have the same id.'),
-    type: z.templateLiteral(['elicitation.', statusSchema]),
+    type: eventTypeSchema,
     elicitationId: elicitationIdSchema,
     kind: kindSchema,
     occurredAt: z.iso.datetime(),
   })
   .meta({ id: 'ElicitationEvent' });
 
+/** The body of a webhook, in the format of Standard Webhooks. Thin as the event; later releases may add members. */
+export const webhookEventSchema = z
+  .object({
+    type: eventTypeSchema,
+    timestamp: z.iso.datetime().describe('Time of the commit.'),
+    data: z.object({
+      eventId: z.string().describe('Stable: repeats of an event have the same id. Equals the header `webhook-id`.'),
+      elicitationId: elicitationIdSchema,
+      kind: kindSchema,
+      status: statusSchema,
+      mcpServerId: z.string().describe('The MCP server that issued the elicitation, as registered at the gateway.'),
+    }),
+  })
+  .meta({ id: 'WebhookEvent' });
+
+export type WebhookEventBody = z.infer<typeof webhookEventSchema>;
 export type EventBody = z.infer<typeof eventSchema>;

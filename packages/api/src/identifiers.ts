@@ -24,15 +24,21 @@ export const subjectIdentifierSchema = identifier(255).describe(
   'The immutable user identifier at that issuer. Never an e-mail address.',
 );
 
-export const subjectSchema = z.strictObject({ issuer: issuerSchema, subject: subjectIdentifierSchema });
-export const subjectInputSchema = z.union([
-  subjectSchema,
-  z.strictObject({
-    accessToken: identifier(8192).describe(
-      'The MCP access token as received; the gateway verifies it and takes issuer and subject from it.',
-    ),
-  }),
-]);
+export const subjectSchema = z
+  .strictObject({ issuer: issuerSchema, subject: subjectIdentifierSchema })
+  .meta({ id: 'Subject' });
+export const subjectInputSchema = z
+  .union([
+    subjectSchema,
+    z
+      .strictObject({
+        accessToken: identifier(8192).describe(
+          'The MCP access token as received; the gateway verifies it and takes issuer and subject from it.',
+        ),
+      })
+      .meta({ id: 'SubjectToken' }),
+  ])
+  .meta({ id: 'SubjectInput' });
 
 export const providerNameSchema = z
   .string()

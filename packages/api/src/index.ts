@@ -4,6 +4,7 @@ export * from './connections.ts';
 export * from './credentials.ts';
 export * from './elicitations.ts';
 export * from './events.ts';
+export { operationExamples } from './examples.ts';
 export * from './form/index.ts';
 export * from './identifiers.ts';
 export { inertText, isInert } from './inert-text.ts';

@@ -27,11 +27,23 @@ import { connectionIdSchema, elicitationIdSchema } from './identifiers.ts';
 import type { ProblemCode } from './problems.ts';
 import { redeemedElicitationSchema, redeemRequestSchema } from './redemption.ts';
 
+/** Groups of operations, with their descriptions. */
+export const tags = {
+  Caller: 'Who the caller is, and what it may request.',
+  Elicitations: 'Ask a user, and take the result.',
+  Connections: 'Accounts that users have connected, and their access tokens.',
+  Credentials: 'Lasting credentials that users have typed.',
+  Events: 'Changes of elicitations, as a stream or as webhooks.',
+  Receipts: 'Keys that verify receipts.',
+} as const;
+type Tag = keyof typeof tags;
+
 /** One operation of the contract. The OpenAPI document is generated from this list. A test checks the gateway's routes against it. */
 export interface Operation {
   readonly method: 'GET' | 'POST' | 'DELETE';
   /** OpenAPI path template. */
   readonly path: string;
+  readonly tag: Tag;
   readonly summary: string;
   readonly parameters?: z.ZodObject;
   readonly query?: z.ZodObject;
@@ -58,6 +70,7 @@ export const operations = {
   readCaller: {
     method: 'GET',
     path: '/v1/me',
+    tag: 'Caller',
     summary: 'Read who this caller is and what it may request: the registration of its MCP server.',
     responses: {
       200: { description: 'Nothing secret, and nothing about other MCP servers.', schema: callerSchema },
@@ -67,6 +80,7 @@ export const operations = {
   issueElicitation: {
     method: 'POST',
     path: '/v1/elicitations',
+    tag: 'Elicitations',
     summary: 'Issue an elicitation, or get an existing one: open, unredeemed, or already answered by stored data.',
     body: issueElicitationSchema,
     idempotencyKey:
@@ -107,6 +121,7 @@ export const operations = {
   readElicitation: {
     method: 'GET',
     path: '/v1/elicitations/{elicitationId}',
+    tag: 'Elicitations',
     summary:
       'Read an elicitation. With `wait`, the response comes when its status is terminal or the wait has timed out.',
     parameters: byElicitation,
@@ -117,6 +132,7 @@ export const operations = {
   cancelElicitation: {
     method: 'POST',
     path: '/v1/elicitations/{elicitationId}/cancel',
+    tag: 'Elicitations',
     summary: 'Cancel. Cancelling a cancelled elicitation returns it unchanged.',
     parameters: byElicitation,
     responses: { 200: { description: 'Cancelled.', schema: elicitationSchema } },
@@ -125,6 +141,7 @@ export const operations = {
   redeemElicitation: {
     method: 'POST',
     path: '/v1/elicitations/{elicitationId}/redeem',
+    tag: 'Elicitations',
     summary: 'Take the result of a completed elicitation, once.',
     parameters: byElicitation,
     body: redeemRequestSchema,
@@ -139,6 +156,7 @@ export const operations = {
   verifyElicitation: {
     method: 'POST',
     path: '/v1/elicitations/{elicitationId}/verify',
+    tag: 'Elicitations',
     summary: "Report the user of the application's own browser session (identity mode `external`).",
     parameters: byElicitation,
     body: verifyElicitationSchema,
@@ -156,6 +174,7 @@ export const operations = {
   listenToEvents: {
     method: 'GET',
     path: '/v1/events',
+    tag: 'Events',
     summary: "Listen to the events of this MCP server's elicitations, from now on or after an earlier event.",
     query: eventsQuerySchema,
     streams: true,
@@ -172,6 +191,7 @@ export const operations = {
   listConnections: {
     method: 'GET',
     path: '/v1/connections',
+    tag: 'Connections',
     summary: "List a subject's connections that this MCP server may use.",
     query: listConnectionsQuerySchema,
     responses: { 200: { description: 'Possibly none.', schema: connectionListSchema } },
@@ -180,6 +200,7 @@ export const operations = {
   getAccessToken: {
     method: 'POST',
     path: '/v1/connections/{connectionId}/access-token',
+    tag: 'Connections',
     summary: "Get a fresh access token of a connection. The only way a provider's token leaves the gateway.",
     parameters: byConnection,
     body: accessTokenRequestSchema,
@@ -198,6 +219,7 @@ export const operations = {
   removeConnection: {
     method: 'DELETE',
     path: '/v1/connections/{connectionId}',
+    tag: 'Connections',
     summary: 'Delete a connection here and end its grant at the provider.',
     parameters: byConnection,
     responses: {
@@ -208,6 +230,7 @@ export const operations = {
   listCredentials: {
     method: 'GET',
     path: '/v1/credentials',
+    tag: 'Credentials',
     summary: "List a subject's lasting credentials that this MCP server may read.",
     query: listCredentialsQuerySchema,
     responses: { 200: { description: 'May be empty. Never contains values.', schema: credentialListSchema } },
@@ -216,6 +239,7 @@ export const operations = {
   readCredential: {
     method: 'POST',
     path: '/v1/credentials/{credentialId}/values',
+    tag: 'Credentials',
     summary: 'Read the values that the user typed for a lasting credential.',
     parameters: byCredential,
     body: readCredentialRequestSchema,
@@ -226,6 +250,7 @@ export const operations = {
   removeCredential: {
     method: 'DELETE',
     path: '/v1/credentials/{credentialId}',
+    tag: 'Credentials',
     summary: 'Delete a lasting credential.',
     parameters: byCredential,
     responses: { 200: { description: 'Gone.', schema: removedCredentialSchema } },

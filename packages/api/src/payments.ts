@@ -6,14 +6,16 @@ const MAX_MINOR_UNITS = 999_999_999_999;
 
 export const currencySchema = z.string().regex(/^[A-Z]{3}$/, { error: 'an ISO 4217 code in capitals' });
 
-export const amountSchema = z.strictObject({
-  currency: currencySchema,
-  minorUnits: z
-    .int()
-    .min(1)
-    .max(MAX_MINOR_UNITS)
-    .describe('An integer in the minor unit of the currency (ISO 4217): 1050 is 10.50 euro, or 1050 yen.'),
-});
+export const amountSchema = z
+  .strictObject({
+    currency: currencySchema,
+    minorUnits: z
+      .int()
+      .min(1)
+      .max(MAX_MINOR_UNITS)
+      .describe('An integer in the minor unit of the currency (ISO 4217): 1050 is 10.50 euro, or 1050 yen.'),
+  })
+  .meta({ id: 'Amount' });
 
 export const paymentRequestSchema = z
   .strictObject({
@@ -49,31 +51,36 @@ export const paymentRequestSchema = z
     const isExact = totals.every(total => Math.abs(total) <= MAX_MINOR_UNITS);
     if (!isExact || totals.reduce((sum, total) => sum + total, 0) !== amount.minorUnits)
       context.addIssue({ code: 'custom', path: ['items'], message: 'the items must add up to the amount' });
-  });
+  })
+  .meta({ id: 'PaymentRequest' });
 
-export const approvalSchema = z.object({
-  method: z
-    .enum(['button', 'passkey'])
-    .describe(
-      '`passkey`: a WebAuthn assertion over the digest of the terms also proved presence and user verification.',
-    ),
-  identity: z.enum(['login', 'external', 'loopback']).describe('How the gateway identified the user.'),
-  at: z.iso.datetime(),
-  authTime: z.iso.datetime().optional().describe('When the user last signed in.'),
-  passkeyAddedAt: z.iso.datetime().optional().describe('When the passkey was added, with method `passkey`.'),
-});
+export const approvalSchema = z
+  .object({
+    method: z
+      .enum(['button', 'passkey'])
+      .describe(
+        '`passkey`: a WebAuthn assertion over the digest of the terms also proved presence and user verification.',
+      ),
+    identity: z.enum(['login', 'external', 'loopback']).describe('How the gateway identified the user.'),
+    at: z.iso.datetime(),
+    authTime: z.iso.datetime().optional().describe('When the user last signed in.'),
+    passkeyAddedAt: z.iso.datetime().optional().describe('When the passkey was added, with method `passkey`.'),
+  })
+  .meta({ id: 'Approval' });
 
-export const paymentOutcomeSchema = z.object({
-  kind: z.literal('payment'),
-  digest: z.string().describe('SHA-256 (base64url) of the canonical JSON of the approved terms.'),
-  approval: approvalSchema,
-  processor: z.string(),
-  processorReference: z.string().optional().describe("The processor's id of the payment."),
-  mode: z
-    .enum(['live', 'test'])
-    .optional()
-    .describe('As reported by the processor. `test`: no money has moved. Absent without a processor.'),
-});
+export const paymentOutcomeSchema = z
+  .object({
+    kind: z.literal('payment'),
+    digest: z.string().describe('SHA-256 (base64url) of the canonical JSON of the approved terms.'),
+    approval: approvalSchema,
+    processor: z.string(),
+    processorReference: z.string().optional().describe("The processor's id of the payment."),
+    mode: z
+      .enum(['live', 'test'])
+      .optional()
+      .describe('As reported by the processor. `test`: no money has moved. Absent without a processor.'),
+  })
+  .meta({ id: 'PaymentOutcome' });
 
 export type PaymentRequestInput = z.input<typeof paymentRequestSchema>;
 export type ApprovalBody = z.infer<typeof approvalSchema>;

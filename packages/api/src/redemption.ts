@@ -21,19 +21,49 @@ const sealedResult = z
       '`elicitationId` identify the result.',
   );
 
-/** The result of a completed elicitation. Returned once, and again for the same `Idempotency-Key`. */
+const plainCredential = z
+  .object({ ...redeemed, kind: z.literal('credential'), values: z.record(z.string(), z.string()) })
+  .meta({ id: 'PlainRedeemedCredential' });
+const sealedCredential = z
+  .object({ ...redeemed, kind: z.literal('credential'), sealedResult })
+  .meta({ id: 'SealedRedeemedCredential' });
+const plainForm = z
+  .object({
+    ...redeemed,
+    kind: z.literal('form'),
+    content: z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.array(z.string())])),
+  })
+  .meta({ id: 'PlainRedeemedForm' });
+const sealedForm = z.object({ ...redeemed, kind: z.literal('form'), sealedResult }).meta({ id: 'SealedRedeemedForm' });
+
+/**
+ * The result of a completed elicitation. Returned once, and again for the same `Idempotency-Key`. One schema per kind, so that
+ * generated clients narrow by `kind`.
+ */
 export const redeemedElicitationSchema = z
   .union([
-    z.object({ ...redeemed, kind: z.enum(['payment', 'confirmation']), receipt }),
-    z.object({ ...redeemed, kind: z.literal('credential'), values: z.record(z.string(), z.string()) }),
-    z.object({
-      ...redeemed,
-      kind: z.literal('form'),
-      content: z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.array(z.string())])),
-    }),
-    z.object({ ...redeemed, kind: z.enum(['credential', 'form']), sealedResult }),
+    z.object({ ...redeemed, kind: z.literal('payment'), receipt }).meta({ id: 'RedeemedPayment' }),
+    z.object({ ...redeemed, kind: z.literal('confirmation'), receipt }).meta({ id: 'RedeemedConfirmation' }),
+    z.union([plainCredential, sealedCredential]).meta({ id: 'RedeemedCredential' }),
+    z.union([plainForm, sealedForm]).meta({ id: 'RedeemedForm' }),
   ])
   .meta({ id: 'RedeemedElicitation' });
+
+/** A JSON Web Key Set (RFC 7517) with the Ed25519 keys (RFC 8037) that verify receipts. */
+export const receiptKeySetSchema = z
+  .object({
+    keys: z.array(
+      z.object({
+        kty: z.literal('OKP'),
+        crv: z.literal('Ed25519'),
+        x: z.string().describe('The public key, in base64url.'),
+        kid: z.string().describe('Named by the header of each receipt that this key signed.'),
+        alg: z.literal('EdDSA'),
+        use: z.literal('sig'),
+      }),
+    ),
+  })
+  .meta({ id: 'ReceiptKeySet' });
 
 export type RedeemRequest = z.infer<typeof redeemRequestSchema>;
 export type RedeemedElicitationBody = z.infer<typeof redeemedElicitationSchema>;

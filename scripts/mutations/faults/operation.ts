@@ -99,8 +99,8 @@ export const operationFaults: readonly Fault[] = [
     name: 'a surprise says what happened',
     breaks: 'S54',
     file: 'services/gateway/src/platform/http/problems.ts',
-    original: 'return code === undefined ? undefined : problemFor(code);',
-    replacement: "return problemFor(code ?? 'invalid_request');",
+    original: 'if (known === undefined) return undefined;',
+    replacement: "if (known === undefined) return problemFor('invalid_request');",
     foundBy: ['services/gateway/src/platform/http/problems.test.ts'],
   },
   {

@@ -6,10 +6,11 @@ import type { GatewayDeps } from './deps.ts';
 import { elicitationRoutes } from './elicitations/elicitation-routes.ts';
 import { credentialRoutes } from './entries/credential-routes.ts';
 import { eventRoutes } from './events/event-routes.ts';
+import { allowedToCaller } from './mcp-servers/allowed-to-caller.ts';
 import { addCallerChecks, callerOf, createCallerAuth } from './mcp-servers/caller-auth.ts';
 import { callerRoutes } from './mcp-servers/caller-routes.ts';
 import { createJsonParser } from './platform/http/parse.ts';
-import { ProblemError, problemFor, sendProblem } from './platform/http/problems.ts';
+import { ProblemError, problemFor, reportedProblem, sendProblem } from './platform/http/problems.ts';
 import { enterShare } from './platform/overload/overload-plugin.ts';
 
 /** Paths of the contract as patterns, to distinguish 405 from 404. */
@@ -30,6 +31,11 @@ export const apiRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = async (app, 
     async api => {
       api.removeAllContentTypeParsers();
       api.addContentTypeParser('application/json', { parseAs: 'string' }, createJsonParser(api));
+      api.setErrorHandler((error, request, reply) => {
+        const problem = reportedProblem(deps, request, error) ?? problemFor('internal_error');
+        const detail = allowedToCaller(problem.code, () => callerOf(request));
+        return sendProblem(request, reply, detail === undefined ? problem : { ...problem, detail });
+      });
       api.addHook('onRequest', createCallerAuth(deps));
       addCallerChecks(api, deps);
       api.addHook('onRequest', (request, _reply, done) => done(enterShare(request, callerOf(request), deps.overload)));

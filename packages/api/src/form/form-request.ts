@@ -19,8 +19,9 @@ export const formRequestSchema = z
       if (property?.type !== 'string' || 'enum' in property || 'oneOf' in property)
         context.addIssue({ code: 'custom', path: ['secretFields', at], message: 'must name a string that is typed' });
     });
-  });
+  })
+  .meta({ id: 'FormRequest' });
 
-export const formOutcomeSchema = z.object({ kind: z.literal('form') });
+export const formOutcomeSchema = z.object({ kind: z.literal('form') }).meta({ id: 'FormOutcome' });
 
 export type FormRequestInput = z.input<typeof formRequestSchema>;

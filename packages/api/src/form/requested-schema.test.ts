@@ -69,8 +69,12 @@ describe("MCP's restricted schema", () => {
   });
 
   test('describes itself for the OpenAPI document', () => {
-    const described = z.toJSONSchema(requestedSchemaSchema, { io: 'input' });
-    expect(described).toMatchObject({ type: 'object', required: ['type', 'properties'], additionalProperties: false });
+    const { $defs } = z.toJSONSchema(requestedSchemaSchema, { io: 'input' });
+    expect($defs?.['RequestedSchema']).toMatchObject({
+      type: 'object',
+      required: ['type', 'properties'],
+      additionalProperties: false,
+    });
   });
 });
 

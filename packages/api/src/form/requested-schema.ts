@@ -238,4 +238,7 @@ export const requestedSchemaSchema = z
     for (const path of unknownKeysIn(input)) faultsInto(context)(path, "is not part of MCP's restricted schema");
     return input;
   }, wholeSchema)
-  .describe('A JSON Schema within the restrictions of MCP (`requestedSchema` of form mode elicitation).');
+  .meta({
+    id: 'RequestedSchema',
+    description: 'A JSON Schema within the restrictions of MCP (`requestedSchema` of form mode elicitation).',
+  });

@@ -71,18 +71,13 @@ export class ContractResults {
     if (kind === 'authorization') throw new Error('nothing to redeem');
     if (kind === 'payment' || kind === 'confirmation')
       return { ...facts, kind, receipt: `receipt-of-${elicitationId}` };
-    if (isSealed) {
-      const typ = 'postern-result+jwe';
-      const sealedResult = await seal(JSON.stringify(typed), this.encryptionKey(), { typ, elicitationId });
-      return { ...facts, kind, sealedResult };
-    }
-    return kind === 'form'
-      ? { ...facts, kind, content: mutable(typed) }
-      : {
-          ...facts,
-          kind,
-          values: Object.fromEntries(Object.entries(typed).map(([name, value]) => [name, `${value}`])),
-        };
+    const typ = 'postern-result+jwe';
+    const sealed = isSealed
+      ? { sealedResult: await seal(JSON.stringify(typed), this.encryptionKey(), { typ, elicitationId }) }
+      : undefined;
+    if (kind === 'form') return { ...facts, kind, ...(sealed ?? { content: mutable(typed) }) };
+    const values = Object.fromEntries(Object.entries(typed).map(([name, value]) => [name, `${value}`]));
+    return { ...facts, kind, ...(sealed ?? { values }) };
   }
 }
 

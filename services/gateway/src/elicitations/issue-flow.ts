@@ -13,6 +13,7 @@ import {
 } from '@postern/elicitation';
 import type { PaymentProcessor } from '@postern/payment';
 import type { RedisStores } from '@postern/store-redis';
+import { allowed } from '../mcp-servers/allowed-to-caller.ts';
 import { assertHonestNames, type RegisteredNames } from '../mcp-servers/confusable-names.ts';
 import type { RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
@@ -63,14 +64,18 @@ export function createIssueFlow(p: {
   }: AuthorizationInput['authorization']): void {
     const config = p.config.providers.find(candidate => candidate.name === provider);
     if (config === undefined) return;
-    if (resource !== undefined && !config.resources.includes(resource)) throw new ProblemError('resource_not_allowed');
+    if (resource !== undefined && !config.resources.includes(resource))
+      throw new ProblemError('resource_not_allowed', { detail: allowed('resources', config.resources) });
     if (expectedAccount !== undefined && config.account === undefined)
       throw new ProblemError('expected_account_unsupported');
     try {
       p.providers.get(provider)?.requestedScopes(scopes);
     } catch (error) {
       if (error instanceof AuthorizationError && error.code === 'scope_not_allowed')
-        throw new ProblemError('scope_not_allowed');
+        throw new ProblemError(
+          'scope_not_allowed',
+          config.scopes && { detail: allowed('scopes', Object.keys(config.scopes)) },
+        );
       throw error;
     }
   }

@@ -58,15 +58,19 @@ export function createRedemptionFlow(p: {
         case 'form': {
           if (sealed === undefined) throw new DomainError('not_redeemable', 'There is no result to redeem.');
           const json = await p.vault.open(sealed, resultContext(elicitation));
-          if (encryption !== undefined && (request.sealed === true || encryption.required)) {
-            const { mcpServerId } = caller;
-            const sealedResult = await sealFor(encryption.key, json, { type: 'result', mcpServerId, elicitationId });
-            return { elicitationId, redeemedAt, kind, sealedResult };
-          }
-          const typed: unknown = JSON.parse(json);
+          const { mcpServerId } = caller;
+          const sealedResult =
+            encryption !== undefined && (request.sealed === true || encryption.required)
+              ? { sealedResult: await sealFor(encryption.key, json, { type: 'result', mcpServerId, elicitationId }) }
+              : undefined;
           return kind === 'credential'
-            ? { elicitationId, redeemedAt, kind, values: valuesSchema.parse(typed) }
-            : { elicitationId, redeemedAt, kind, content: contentSchema.parse(typed) };
+            ? { elicitationId, redeemedAt, kind, ...(sealedResult ?? { values: valuesSchema.parse(JSON.parse(json)) }) }
+            : {
+                elicitationId,
+                redeemedAt,
+                kind,
+                ...(sealedResult ?? { content: contentSchema.parse(JSON.parse(json)) }),
+              };
         }
         case 'authorization':
           throw new DomainError('not_redeemable', 'There is no result to redeem.');

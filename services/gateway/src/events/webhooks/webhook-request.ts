@@ -1,3 +1,4 @@
+import type { WebhookEventBody } from '@postern/api';
 import type { ElicitationStatus, Kind, PasskeyAnnouncement } from '@postern/elicitation';
 import type { WebhookSigner } from '../../platform/config/webhook-signer.ts';
 
@@ -51,15 +52,18 @@ export function webhookRequest(event: WebhookEvent, signers: readonly WebhookSig
 
 /** Builds the thin payload: event, elicitation or pseudonym, status. Receivers read the rest through the API. */
 function webhookBody(event: WebhookEvent): string {
-  return JSON.stringify({
-    type: typeOf(event),
-    timestamp: new Date(event.occurredAt).toISOString(),
-    data: dataOf(event),
-  });
-}
-
-function dataOf(event: WebhookEvent) {
-  if ('pseudonym' in event) return { eventId: event.eventId, pseudonym: event.pseudonym };
+  const timestamp = new Date(event.occurredAt).toISOString();
+  if ('pseudonym' in event)
+    return JSON.stringify({
+      type: event.type,
+      timestamp,
+      data: { eventId: event.eventId, pseudonym: event.pseudonym },
+    });
   const { eventId, elicitationId, mcpServerId, kind, status } = event;
-  return { eventId, elicitationId, kind, status, mcpServerId };
+  const body: WebhookEventBody = {
+    type: `elicitation.${status}`,
+    timestamp,
+    data: { eventId, elicitationId, kind, status, mcpServerId },
+  };
+  return JSON.stringify(body);
 }

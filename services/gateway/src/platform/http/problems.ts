@@ -18,6 +18,8 @@ export interface Problem {
   readonly code: ProblemCode;
   readonly status: number;
   readonly retryAfterMs?: number;
+  /** What was wrong, or what is allowed. Default: the first of the errors. Never contains a value of the request. */
+  readonly detail?: string;
   readonly errors?: readonly { path: string; message: string }[];
   /** Configured name of the provider that the gateway did not call. */
   readonly provider?: string;
@@ -28,13 +30,15 @@ export class ProblemError extends Error {
   override name = 'ProblemError';
   readonly code: ProblemCode;
   readonly retryAfterMs: Problem['retryAfterMs'];
+  readonly detail: Problem['detail'];
   readonly errors: Problem['errors'];
   readonly provider: Problem['provider'];
 
-  constructor(code: ProblemCode, details: Pick<Problem, 'retryAfterMs' | 'errors' | 'provider'> = {}) {
+  constructor(code: ProblemCode, details: Pick<Problem, 'retryAfterMs' | 'detail' | 'errors' | 'provider'> = {}) {
     super(problems[code].title);
     this.code = code;
     this.retryAfterMs = details.retryAfterMs;
+    this.detail = details.detail;
     this.errors = details.errors;
     this.provider = details.provider;
   }
@@ -74,17 +78,20 @@ const byDomainCode: Record<DomainErrorCode, ProblemCode> = {
 };
 
 /** Errors by which fastify reports a bad request or a handler timeout. Its other errors are bugs of ours, hence 500. */
-const byFastifyCode = new Map<string, ProblemCode>([
-  [errorCodes.FST_ERR_CTP_BODY_TOO_LARGE().code, 'payload_too_large'],
-  [errorCodes.FST_ERR_CTP_INVALID_MEDIA_TYPE().code, 'unsupported_media_type'],
-  [errorCodes.FST_ERR_CTP_EMPTY_TYPE().code, 'unsupported_media_type'],
-  [errorCodes.FST_ERR_CTP_EMPTY_JSON_BODY().code, 'invalid_request'],
-  [errorCodes.FST_ERR_CTP_INVALID_JSON_BODY().code, 'invalid_request'],
-  [errorCodes.FST_ERR_CTP_INVALID_CONTENT_LENGTH().code, 'invalid_request'],
-  [errorCodes.FST_ERR_BAD_URL().code, 'invalid_request'],
+const byFastifyCode = new Map<string, readonly [ProblemCode, detail?: string]>([
+  [errorCodes.FST_ERR_CTP_BODY_TOO_LARGE().code, ['payload_too_large']],
+  [errorCodes.FST_ERR_CTP_INVALID_MEDIA_TYPE().code, ['unsupported_media_type']],
+  [errorCodes.FST_ERR_CTP_EMPTY_TYPE().code, ['unsupported_media_type', 'The body has no Content-Type.']],
+  [errorCodes.FST_ERR_CTP_EMPTY_JSON_BODY().code, ['invalid_request', 'The body is empty.']],
+  [errorCodes.FST_ERR_CTP_INVALID_JSON_BODY().code, ['invalid_request', 'The body is not valid JSON.']],
+  [
+    errorCodes.FST_ERR_CTP_INVALID_CONTENT_LENGTH().code,
+    ['invalid_request', 'The Content-Length is not that of the body.'],
+  ],
+  [errorCodes.FST_ERR_BAD_URL().code, ['invalid_request', 'The path has an invalid percent-encoding.']],
   // A QUERY request (RFC 10008) without a content type: fastify refuses it before routing.
-  [errorCodes.FST_ERR_ROUTE_MISSING_CONTENT_TYPE().code, 'invalid_request'],
-  [errorCodes.FST_ERR_HANDLER_TIMEOUT().code, 'unavailable'],
+  [errorCodes.FST_ERR_ROUTE_MISSING_CONTENT_TYPE().code, ['invalid_request', 'The request has no Content-Type.']],
+  [errorCodes.FST_ERR_HANDLER_TIMEOUT().code, ['unavailable']],
 ]);
 
 export const problemFor = (code: ProblemCode): Problem => ({ code, status: problems[code].status });
@@ -92,8 +99,8 @@ export const problemFor = (code: ProblemCode): Problem => ({ code, status: probl
 /** Maps an error to the response for it. Undefined for an unexpected error, whose response must reveal nothing. */
 export function problemOf(error: unknown): Problem | undefined {
   if (error instanceof ProblemError) {
-    const { code, retryAfterMs, errors, provider } = error;
-    return { ...problemFor(code), ...definedOnly({ retryAfterMs, errors, provider }) };
+    const { code, retryAfterMs, detail, errors, provider } = error;
+    return { ...problemFor(code), ...definedOnly({ retryAfterMs, detail, errors, provider }) };
   }
   if (error instanceof DomainError) {
     const problem = problemFor(byDomainCode[error.code]);
@@ -104,11 +111,13 @@ export function problemOf(error: unknown): Problem | undefined {
   // An unreachable key service recovers. A lost key does not: it is an unexpected error, and the log names the key.
   if (error instanceof VaultError && error.code === 'key_service_unavailable')
     return { ...problemFor('unavailable'), retryAfterMs: UNAVAILABLE_MS };
-  const code =
+  const known =
     error instanceof Error && 'code' in error && typeof error.code === 'string'
       ? byFastifyCode.get(error.code)
       : undefined;
-  return code === undefined ? undefined : problemFor(code);
+  if (known === undefined) return undefined;
+  const [code, detail] = known;
+  return { ...problemFor(code), ...definedOnly({ detail }) };
 }
 
 /** As `problemOf`. A caller that disconnects while it sends the body causes an `invalid_request`, not an unexpected error. */
@@ -120,11 +129,16 @@ function requestProblemOf(
 }
 
 function problemBody(problem: Problem, requestId: string): ProblemBody {
-  const { code, status, errors, provider } = problem;
+  const { code, status, errors, provider, detail = summaryOf(errors) } = problem;
   return {
     ...{ type: `urn:postern:problem:${code}`, title: problems[code].title, status, code, requestId },
-    ...definedOnly({ errors: errors && [...errors], provider }),
+    ...definedOnly({ detail, errors: errors && [...errors], provider }),
   };
+}
+
+function summaryOf([first, ...more]: NonNullable<Problem['errors']> = []): string | undefined {
+  if (first === undefined) return undefined;
+  return `${first.path}: ${first.message}${more.length === 0 ? '' : ` (and ${more.length} more)`}`;
 }
 
 /** The value of a `Retry-After` header. */

@@ -1,0 +1,33 @@
+import type { ProblemCode } from '@postern/api';
+import type { RegisteredMcpServer } from './registered-mcp-server.ts';
+
+/** Maximum number of listed names. `GET /v1/me` has all of them. */
+const MAX_NAMES = 20;
+
+/** A sentence for the `detail` of a problem: "Allowed kinds: form, payment." */
+export function allowed(noun: string, names: readonly string[]): string {
+  if (names.length === 0) return `Allowed ${noun}: none.`;
+  const shown = names.slice(0, MAX_NAMES).join(', ');
+  return `Allowed ${noun}: ${shown}${names.length > MAX_NAMES ? ', …' : ''}.`;
+}
+
+/** Tells a caller what its own registration allows. Never names what only other MCP servers may request. */
+const details: Partial<Record<ProblemCode, (caller: RegisteredMcpServer) => string>> = {
+  kind_not_allowed: ({ kinds }) => allowed('kinds', kinds),
+  provider_not_allowed: ({ providers }) => allowed('providers', providers),
+  issuer_not_allowed: ({ issuers }) => allowed('issuers', issuers),
+  return_url_not_registered: ({ returnUrls }) => allowed('return URLs', returnUrls),
+  processor_not_allowed: ({ payment }) => allowed('processors', payment?.processors ?? []),
+  currency_not_allowed: ({ payment }) => allowed('currencies', Object.keys(payment?.maxMinorUnits ?? {})),
+  amount_over_limit: ({ payment }) =>
+    allowed(
+      'amounts in minor units',
+      Object.entries(payment?.maxMinorUnits ?? {}).map(([currency, max]) => `${currency} up to ${max}`),
+    ),
+  identity_mode_mismatch: ({ identityMode }) => `This MCP server has the identity mode "${identityMode}".`,
+};
+
+/** The `detail` of a refusal that the registration of the caller explains. */
+export function allowedToCaller(code: ProblemCode, callerOf: () => RegisteredMcpServer): string | undefined {
+  return details[code]?.(callerOf());
+}
