@@ -87,7 +87,7 @@ const owners: readonly { readonly library: RegExp; readonly places: RegExp; read
   },
   {
     library: /^(?:fastify|fastify-plugin|@fastify\/.+)$/,
-    places: /^services\/gateway\/|^test\//,
+    places: /^services\/gateway\/|^test\/|\.test\.ts$/,
     home: 'services/gateway',
   },
   {

@@ -93,6 +93,8 @@ const covered = [
   'S90 fetch sends an access token only to hosts of its API',
   'S91 a payment that the processor refuses to close is ended neither by its MCP server, its person nor its time',
   'S92 a revoked API key or removed MCP server loses access on reload',
+  'S93 an endpoint of @postern/mcp answers no foreign web page and no request without the token that it needs',
+  'S94 a session of an MCP client works for its user only, and sessions and bodies are bounded',
   'S95 a handler that requires an answer continues only with an accepted one',
   'S97 a caller learns only about itself',
   'S100 a refusal lists what the caller itself may ask, and nothing of others',

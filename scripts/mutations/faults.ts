@@ -2,6 +2,7 @@ import type { Fault } from './fault.ts';
 import { completionFaults } from './faults/completion.ts';
 import { dailyLimitsFaults } from './faults/daily-limits.ts';
 import { dataLossFaults } from './faults/data-loss.ts';
+import { endpointFaults } from './faults/endpoint.ts';
 import { grantsFaults } from './faults/grants.ts';
 import { lifecycleFaults } from './faults/lifecycle.ts';
 import { oauthFaults } from './faults/oauth.ts';
@@ -36,4 +37,5 @@ export const faults: readonly Fault[] = [
   ...pagesFaults,
   ...operationFaults,
   ...completionFaults,
+  ...endpointFaults,
 ];

@@ -58,6 +58,10 @@ export {
 } from './gate-check.ts';
 export type { ClientModes, GateContext, Verbs } from './gate-context.ts';
 export type { PrivateKeyAuth } from './gateway-auth.ts';
+export type { EndpointAuth, VerifiedToken } from './http/bearer.ts';
+export type { Connection, CreateServer, EndpointOptions, McpEndpoint } from './http/endpoint.ts';
+export type { NodeHandler, NodeRequest } from './http/node-handler.ts';
+export type { RequestInputs } from './http/sessions.ts';
 export type { MissingCapability, PosternOptions } from './options.ts';
 export {
   type ApprovedConfirmationTerms,

@@ -143,6 +143,7 @@ function invalid(text: string): PosternUsageError {
   return new PosternUsageError('invalid_options', text);
 }
 
-function warn(error: Error): void {
+/** Reports a failure outside any request, unless the MCP server takes these reports itself. */
+export function warn(error: Error): void {
   process.emitWarning(`${error.name}: ${error.message}`, { type: 'PosternWarning' });
 }

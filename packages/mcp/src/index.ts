@@ -1,2 +1,2 @@
 export * from './common.ts';
-export { type Gate, type GatedContext, postern } from './v2/gate.ts';
+export { type Gate, type GatedContext, postern, type SharedGate } from './v2/gate.ts';

@@ -1,19 +1,35 @@
 /** Predefined names for the examples of packages/mcp/README.md. */
 import type { NodeStreamableHTTPServerTransport } from '@modelcontextprotocol/node';
-import type { McpServer as McpServerV1 } from '@modelcontextprotocol/sdk/server/mcp.js';
 import type { CallToolResult, McpServer } from '@modelcontextprotocol/server';
-import type { ApiFetch, AuthorizationAccepted, GatedContext, SharedSessions } from '@postern/mcp';
+import type {
+  ApiFetch,
+  AuthorizationAccepted,
+  GatedContext,
+  McpEndpoint,
+  SharedGate,
+  SharedSessions,
+} from '@postern/mcp';
+import type { JWTVerifyGetKey } from 'jose';
 
 export { readFileSync } from 'node:fs';
 export type { IncomingMessage, ServerResponse } from 'node:http';
+export { createServer } from 'node:http';
+export { serve } from '@hono/node-server';
 export { postern } from '@postern/mcp';
+export { default as express } from 'express';
+export { fastify } from 'fastify';
+export { Hono } from 'hono';
+export { jwtVerify } from 'jose';
 export { z } from 'zod';
 
 export declare const url: string;
 export declare const apiKey: string;
 export declare const sessions: SharedSessions;
 export declare const server: McpServer;
-export declare const serverV1: McpServerV1;
+/** A server, and the endpoint that serves such servers. */
+export declare function createMcpServer(): McpServer;
+export declare const mcp: McpEndpoint;
+export declare const keys: JWTVerifyGetKey;
 export declare const ctx: GatedContext;
 export declare const transport: NodeStreamableHTTPServerTransport;
 export declare const request: import('node:http').IncomingMessage;
@@ -26,7 +42,7 @@ export declare function createIssue(
 ): Promise<{ content: { type: 'text'; text: string }[] }>;
 
 /** A gate whose tools take texts. */
-export declare const gate: {
+export declare const gate: Pick<SharedGate, 'endpoint'> & {
   tool(
     handler: (
       args: { readonly title: string; readonly isbn: string; readonly repository: string },

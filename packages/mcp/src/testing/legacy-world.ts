@@ -145,12 +145,17 @@ export async function legacyWorld(serverSdk: SdkName, options: Options = {}, wir
   async function connect(clientSdk: SdkName, hostOptions: HostOptions = {}): Promise<LegacyHost> {
     const { promise: streaming, resolve } = Promise.withResolvers<void>();
     streams.add(resolve);
-    const host = await (clientSdk === 'v2' ? connectV2 : connectV1)(mcp.url, hostOptions);
+    const host = await connectLegacyHost(clientSdk, mcp.url, hostOptions);
     stack.defer(() => host.close());
     await streaming;
     return host;
   }
   return { gateway, mcp, connect, [Symbol.asyncDispose]: () => stack.disposeAsync() };
+}
+
+/** Connects a client of revision 2025-11-25 to any MCP server. */
+export async function connectLegacyHost(sdk: SdkName, url: URL, options: HostOptions = {}): Promise<LegacyHost> {
+  return await (sdk === 'v2' ? connectV2 : connectV1)(url, options);
 }
 
 const sessionIdOf = (request: IncomingMessage) => request.headers['mcp-session-id']?.toString();

@@ -14,6 +14,7 @@ import {
 import { createGate } from '../create-gate.ts';
 import type { InvalidRequestStateError } from '../errors.ts';
 import type { AccountRequests, ErrorAnswer, Gated, GenericGate } from '../gate.ts';
+import { type CreateServer, createEndpoint, type EndpointOptions, type McpEndpoint } from '../http/endpoint.ts';
 import { createSessionOf, type SessionOf } from '../legacy-session.ts';
 import type { PosternOptions } from '../options.ts';
 import {
@@ -24,6 +25,7 @@ import {
   textIn,
   traceContextOf,
 } from '../tool-call.ts';
+import { httpSdk } from './http.ts';
 
 type Extra = RequestHandlerExtra<ServerRequest, ServerNotification>;
 
@@ -41,22 +43,40 @@ interface V1 {
 
 export type Gate = GenericGate<V1>;
 
+/** A gate that is attached to no MCP server. */
+export interface SharedGate extends Gate {
+  /**
+   * Serves MCP clients of revisions up to 2025-11-25 at one URL, with sessions. Calls `create` for each session. Its servers need no
+   * `attach()`.
+   *
+   * @throws {PosternUsageError} `invalid_options`
+   */
+  endpoint(create: CreateServer<McpServer>, options?: EndpointOptions): McpEndpoint;
+}
+
 /**
  * The gate of an MCP server on `@modelcontextprotocol/sdk` 1.x, which speaks revisions up to 2025-11-25.
  *
  * @throws {PosternUsageError} `invalid_options`
  */
-export function postern(options: PosternOptions<Extra> = {}): Gate {
+export function postern(options: PosternOptions<Extra> = {}): SharedGate {
   const sessionOf = createSessionOf<McpServer>();
-  return createGate<V1>(options, {
+  const servers = new Map<string, McpServer>();
+  const gate = createGate<V1>(options, {
     sdk: { name: '@modelcontextprotocol/sdk', McpServer },
-    toToolCall: (args, extra, name, server) => toToolCall(args, extra, { name, server, sessionOf }),
+    toToolCall: (args, extra, name, server = servers.get(extra.sessionId ?? '')) =>
+      toToolCall(args, extra, { name, server, sessionOf }),
     sessionOf,
     toToolResult: result => result,
     toError,
     toInputRequired: otherEra,
     failTool: otherEra,
   });
+  return {
+    ...gate,
+    endpoint: (create, endpointOptions = {}) =>
+      createEndpoint({ sdk: httpSdk, create, options: endpointOptions, servers, gate: options }),
+  };
 }
 
 interface Surroundings {

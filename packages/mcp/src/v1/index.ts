@@ -1,2 +1,2 @@
 export * from '../common.ts';
-export { type Gate, type GatedContext, postern } from './gate.ts';
+export { type Gate, type GatedContext, postern, type SharedGate } from './gate.ts';

@@ -14,9 +14,11 @@ import {
 import { createGate } from '../create-gate.ts';
 import { InvalidRequestStateError } from '../errors.ts';
 import type { AccountRequests, ErrorAnswer, Gated, GenericGate } from '../gate.ts';
+import { type CreateServer, createEndpoint, type EndpointOptions, type McpEndpoint } from '../http/endpoint.ts';
 import { createSessionOf } from '../legacy-session.ts';
 import type { PosternOptions } from '../options.ts';
 import { ELICITATION_ERROR_CODE, type ToolAnswer, textIn } from '../tool-call.ts';
+import { createHttpSdk } from './http.ts';
 import { INPUT_REQUEST_KEY, toToolCall } from './to-tool-call.ts';
 
 /** The SDK's context with the members of this package. */
@@ -33,22 +35,40 @@ interface V2 {
 
 export type Gate = GenericGate<V2>;
 
+/** A gate that is attached to no MCP server. */
+export interface SharedGate extends Gate {
+  /**
+   * Serves MCP clients of both eras at one URL: 2026-07-28, and 2025-11-25 with sessions. Calls `create` for each session and for
+   * each request of 2026-07-28. Its servers need no `attach()`.
+   *
+   * @throws {PosternUsageError} `invalid_options`
+   */
+  endpoint(create: CreateServer<McpServer>, options?: EndpointOptions): McpEndpoint;
+}
+
 /**
  * The gate of an MCP server on the MCP TypeScript SDK v2 (`@modelcontextprotocol/server`), for both eras.
  *
  * @throws {PosternUsageError} `invalid_options`
  */
-export function postern(options: PosternOptions<ServerContext> = {}): Gate {
+export function postern(options: PosternOptions<ServerContext> = {}): SharedGate {
   const sessionOf = createSessionOf<McpServer>();
-  return createGate<V2>(options, {
+  const servers = new Map<string, McpServer>();
+  const gate = createGate<V2>(options, {
     sdk: { name: '@modelcontextprotocol/server', McpServer },
-    toToolCall: (args, ctx, name, server) => toToolCall(args, ctx, { name, server, sessionOf }),
+    toToolCall: (args, ctx, name, server = servers.get(ctx.sessionId ?? '')) =>
+      toToolCall(args, ctx, { name, server, sessionOf }),
     sessionOf,
     toToolResult: result => result,
     toInputRequired,
     toError,
     failTool: raising,
   });
+  return {
+    ...gate,
+    endpoint: (create, endpointOptions = {}) =>
+      createEndpoint({ sdk: createHttpSdk(create), create, options: endpointOptions, servers, gate: options }),
+  };
 }
 
 type InputRequired = Extract<ToolAnswer, { type: 'input_required' }>;

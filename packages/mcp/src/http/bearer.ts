@@ -1,0 +1,88 @@
+/** A verified MCP access token, as both SDKs describe it. `extra` names the user: `iss` and `sub`. */
+export interface VerifiedToken {
+  token: string;
+  /** The OAuth client, which is not the user. */
+  clientId: string;
+  scopes: string[];
+  /** Epoch seconds. */
+  expiresAt?: number;
+  /** The audience (RFC 8707). */
+  resource?: URL;
+  extra?: Record<string, unknown>;
+}
+
+/** How the endpoint authenticates MCP clients (MCP, authorization; RFC 6750, RFC 9728). */
+export interface EndpointAuth {
+  /** The public URL of this endpoint, which is the audience of its access tokens. */
+  readonly resource: string;
+  /** Issuers of the authorization servers where MCP clients get access tokens. */
+  readonly authorizationServers: readonly string[];
+  /**
+   * Verifies signature, issuer, audience and expiry. Returns undefined for an invalid token, or throws an SDK's error for it; any
+   * other error is an internal error. `extra.iss` and `extra.sub` name the user.
+   */
+  verifyToken(token: string): VerifiedToken | undefined | Promise<VerifiedToken | undefined>;
+  /** Scopes that every token needs. Default: none. */
+  readonly scopes?: readonly string[];
+}
+
+/** `GET` of the protected resource metadata (RFC 9728), at the well-known path of `resource`. */
+export function resourceMetadata(auth: EndpointAuth): { readonly path: string; readonly url: string; body: object } {
+  const { origin, pathname } = new URL(auth.resource);
+  // RFC 9728, section 3.1: between host and path, without a slash at the end.
+  const path = `/.well-known/oauth-protected-resource${pathname.replace(/\/$/, '')}`;
+  const body = {
+    resource: auth.resource,
+    authorization_servers: auth.authorizationServers,
+    ...(auth.scopes === undefined ? {} : { scopes_supported: auth.scopes }),
+    bearer_methods_supported: ['header'],
+  };
+  return { path, url: `${origin}${path}`, body };
+}
+
+/**
+ * Returns the verified token of the request, or the challenge.
+ *
+ * @throws the error of `verifyToken`, unless it says that the token is invalid
+ */
+export async function authenticate(
+  request: Request,
+  auth: EndpointAuth,
+  metadataUrl: string,
+): Promise<VerifiedToken | Response> {
+  const token = /^Bearer +([\w.~+/-]+=*)$/i.exec(request.headers.get('authorization') ?? '')?.[1];
+  const scope = auth.scopes === undefined || auth.scopes.length === 0 ? {} : { scope: auth.scopes.join(' ') };
+  // RFC 6750, section 3.1: no error code if the request has no token.
+  if (token === undefined) return challenge(401, { ...scope, resource_metadata: metadataUrl });
+  const verified = await verify(auth, token);
+  if (verified === undefined || !isFor(verified, auth)) {
+    return challenge(401, { error: 'invalid_token', ...scope, resource_metadata: metadataUrl });
+  }
+  const hasScopes = (auth.scopes ?? []).every(needed => verified.scopes.includes(needed));
+  return hasScopes
+    ? verified
+    : challenge(403, { error: 'insufficient_scope', ...scope, resource_metadata: metadataUrl });
+}
+
+async function verify(auth: EndpointAuth, token: string): Promise<VerifiedToken | undefined> {
+  try {
+    return await auth.verifyToken(token);
+  } catch (error) {
+    // The SDKs' own errors for invalid tokens: `code` in SDK v2, `errorCode` in SDK v1.
+    const { code, errorCode } = error as { code?: unknown; errorCode?: unknown };
+    if (code === 'invalid_token' || errorCode === 'invalid_token') return undefined;
+    throw error;
+  }
+}
+
+/** Repeats what a verifier may forget, where the verifier reports it. */
+function isFor({ expiresAt, resource }: VerifiedToken, auth: EndpointAuth): boolean {
+  if (expiresAt !== undefined && expiresAt * 1000 <= Date.now()) return false;
+  return resource === undefined || resource.href === new URL(auth.resource).href;
+}
+
+function challenge(status: number, parameters: Readonly<Record<string, string>>): Response {
+  const list = Object.entries(parameters).map(([name, value]) => `${name}="${value}"`);
+  const error = parameters['error'] ?? 'unauthorized';
+  return Response.json({ error }, { status, headers: { 'www-authenticate': `Bearer ${list.join(', ')}` } });
+}

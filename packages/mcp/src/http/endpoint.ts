@@ -1,0 +1,180 @@
+import { z } from 'zod/v4';
+import { warn } from '../environment.ts';
+import { asError } from '../errors.ts';
+import type { PosternOptions } from '../options.ts';
+import { parseStrictly } from '../parse-strictly.ts';
+import { authenticate, type EndpointAuth, resourceMetadata, type VerifiedToken } from './bearer.ts';
+import { hasJsonContentType, readJsonBody } from './json-body.ts';
+import { type NodeHandler, toNodeHandler } from './node-handler.ts';
+import { refuseHost, refuseOrigin } from './origin-check.ts';
+import { jsonRpcError } from './responses.ts';
+import { sessionOwner } from './session-owner.ts';
+import { McpSessions, type RequestInputs, type SessionTransport } from './sessions.ts';
+
+export interface EndpointOptions {
+  /**
+   * Requires an access token with every request. Without it, and without an `authInfo` of earlier middleware, only requests to
+   * loopback are answered.
+   */
+  readonly auth?: EndpointAuth;
+  /** Host names that requests may name, without ports. Default: loopback for requests without a token, any for the others. */
+  readonly allowedHosts?: readonly string[];
+  /** Origins of web pages that may call this endpoint, besides loopback and the origin of `auth.resource`. */
+  readonly allowedOrigins?: readonly string[];
+  /** Maximum size of a request body that the endpoint reads itself, in bytes. Default 4 MiB. */
+  readonly maxBodyBytes?: number;
+  /** Maximum number of open 2025-11-25 sessions. Default 1,000. */
+  readonly maxSessions?: number;
+  /** Maximum number per user; the user's least recently used session ends for the next one. Default 100. */
+  readonly maxSessionsPerUser?: number;
+  /** Milliseconds after which a session without an open request or stream ends. Default 30 minutes. */
+  readonly sessionIdleMs?: number;
+}
+
+/** The connection that a new `McpServer` serves: a session (`legacy`, 2025-11-25) or one request (`modern`, 2026-07-28). */
+export interface Connection {
+  readonly era: 'legacy' | 'modern';
+  /** Undefined on a loopback endpoint without tokens. */
+  readonly authInfo: VerifiedToken | undefined;
+}
+
+export type CreateServer<McpServer> = (connection: Connection) => McpServer | Promise<McpServer>;
+
+/** One MCP endpoint for both protocol eras. Answers every path, and the metadata of `auth` at its well-known path. */
+export interface McpEndpoint {
+  /** For `node:http`, express and fastify. Never rejects. */
+  readonly node: NodeHandler;
+  /** For frameworks with web-standard requests, such as hono. `authInfo` is a token that earlier middleware has verified. */
+  readonly fetch: (request: Request, inputs?: RequestInputs) => Promise<Response>;
+  /** Ends all sessions and requests. */
+  readonly close: () => Promise<void>;
+}
+
+/** What differs between the SDKs. */
+export interface HttpSdk<McpServer> {
+  /** Connects a new server to a transport with this session id. */
+  connect(server: McpServer, sessionId: string): Promise<SessionTransport>;
+  /** Revision 2026-07-28, which SDK v1 does not speak. */
+  readonly modern?: {
+    isLegacy(request: Request, parsedBody: unknown): Promise<boolean>;
+    answer(request: Request, inputs: RequestInputs): Promise<Response>;
+    close(): Promise<void>;
+  };
+}
+
+const optionsSchema = z.strictObject({
+  auth: z
+    .strictObject({
+      resource: z.url({ protocol: /^https?$/ }),
+      authorizationServers: z.array(z.url({ protocol: /^https?$/ })).min(1),
+      verifyToken: z.custom<EndpointAuth['verifyToken']>(value => typeof value === 'function'),
+      scopes: z.array(z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/)).optional(),
+    })
+    .optional(),
+  allowedHosts: z.array(z.string()).optional(),
+  allowedOrigins: z.array(z.string()).default([]),
+  maxBodyBytes: z
+    .int()
+    .min(1)
+    .default(4 * 1024 * 1024),
+  maxSessions: z.int().min(1).default(1_000),
+  maxSessionsPerUser: z.int().min(1).default(100),
+  sessionIdleMs: z
+    .int()
+    .min(1)
+    .max(2_147_483_647)
+    .default(30 * 60_000),
+});
+
+/** @throws {PosternUsageError} `invalid_options` */
+export function createEndpoint<McpServer, Context>(p: {
+  readonly sdk: HttpSdk<McpServer>;
+  readonly create: CreateServer<McpServer>;
+  readonly options: EndpointOptions;
+  /** Receives the MCP server of each open session, by session id. */
+  readonly servers: Map<string, McpServer>;
+  /** Options of the gate. */
+  readonly gate: Pick<PosternOptions<Context>, 'subject' | 'onBackgroundError'>;
+}): McpEndpoint {
+  const options = parseStrictly('invalid_options', 'gate.endpoint', optionsSchema, p.options);
+  const auth = p.options.auth;
+  const metadata = auth && resourceMetadata(auth);
+  const { modern } = p.sdk;
+  const { servers } = p;
+  const onError = p.gate.onBackgroundError ?? warn;
+  const sessions = new McpSessions(options, { onEnd: sessionId => servers.delete(sessionId), onError });
+  const origins = [...options.allowedOrigins, ...(auth === undefined ? [] : [new URL(auth.resource).origin])];
+  let isClosed = false;
+
+  /** The token of the request, or the refusal. */
+  async function admit(request: Request, verified: VerifiedToken | undefined) {
+    const authInfo =
+      auth === undefined || metadata === undefined ? verified : await authenticate(request, auth, metadata.url);
+    if (authInfo instanceof Response) return authInfo;
+    // A page that rebinds its name to this address has no token.
+    const mayNameAnyHost = authInfo !== undefined && options.allowedHosts === undefined;
+    const refused = mayNameAnyHost ? undefined : refuseHost(request, { hosts: options.allowedHosts, origins });
+    return refused ?? { authInfo };
+  }
+
+  async function answer(request: Request, inputs: RequestInputs): Promise<Response> {
+    if (isClosed) return jsonRpcError(503, -32000, 'Closed');
+    const refused = refuseOrigin(request, { hosts: options.allowedHosts, origins });
+    if (refused !== undefined) return refused;
+    const { pathname } = new URL(request.url);
+    if (metadata !== undefined && pathname === metadata.path && request.method === 'GET') {
+      return Response.json(metadata.body, { headers: { 'access-control-allow-origin': '*' } });
+    }
+    if (pathname.startsWith('/.well-known/')) return new Response(null, { status: 404 });
+
+    const admitted = await admit(request, inputs.authInfo);
+    if (admitted instanceof Response) return admitted;
+    const { authInfo } = admitted;
+    const isPost = request.method === 'POST';
+    if (!isPost && request.method !== 'GET' && request.method !== 'DELETE') {
+      return jsonRpcError(405, -32000, 'Method not allowed', { allow: 'GET, POST, DELETE' });
+    }
+    const body = isPost ? await bodyOf(request, inputs) : undefined;
+    if (body instanceof Response) return body;
+    const admittedInputs = {
+      ...(body === undefined ? {} : { parsedBody: body.json }),
+      ...(authInfo === undefined ? {} : { authInfo }),
+    };
+    if (body !== undefined && modern !== undefined && !(await modern.isLegacy(request, body.json))) {
+      return await modern.answer(request, admittedInputs);
+    }
+    return await answerLegacy(request, admittedInputs);
+  }
+
+  async function bodyOf(request: Request, { parsedBody }: RequestInputs): Promise<{ json: unknown } | Response> {
+    if (!hasJsonContentType(request)) return jsonRpcError(415, -32000, 'Content-Type must be application/json');
+    return parsedBody === undefined ? await readJsonBody(request, options.maxBodyBytes) : { json: parsedBody };
+  }
+
+  async function answerLegacy(request: Request, inputs: RequestInputs): Promise<Response> {
+    const owner = await sessionOwner(p.gate.subject, inputs.authInfo);
+    const sessionId = request.headers.get('mcp-session-id');
+    if (sessionId !== null) return await sessions.handle(sessionId, owner, request, inputs);
+    if (!isInitialize(inputs.parsedBody)) return jsonRpcError(400, -32000, 'Mcp-Session-Id header is required');
+    const connect = async (id: string) => {
+      const server = await p.create({ era: 'legacy', authInfo: inputs.authInfo });
+      servers.set(id, server);
+      return await p.sdk.connect(server, id);
+    };
+    return await sessions.open(owner, connect, request, inputs);
+  }
+
+  return {
+    node: toNodeHandler(answer, error => onError(asError(error))),
+    fetch: (request, inputs = {}) => answer(request, inputs),
+    async close() {
+      isClosed = true;
+      await Promise.all([sessions.close(), modern?.close()]);
+    },
+  };
+}
+
+/** A batch cannot open a session (2025-03-26 and later). */
+function isInitialize(body: unknown): boolean {
+  return typeof body === 'object' && body !== null && 'method' in body && body.method === 'initialize';
+}
