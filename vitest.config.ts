@@ -1,4 +1,5 @@
 import { configDefaults, defineConfig } from 'vitest/config';
+import { LongestFirst } from './scripts/test-order.ts';
 import { isShortRun } from './test/support/run-size.ts';
 
 /** Tests that are slow by nature. `test` leaves them out; `test --all` and a named path run them. */
@@ -11,6 +12,7 @@ export default defineConfig({
     maxWorkers: 3,
     // One process per worker runs all of its files, so modules, Redis, providers and browsers start once per worker.
     isolate: false,
+    sequence: { sequencer: LongestFirst },
     // Node.js strips the types itself: nothing is transformed.
     experimental: { viteModuleRunner: false, nodeLoader: false },
     // Limits only turn a hang into a failure. A test that needs a minute on a busy machine is not wrong.

@@ -1,6 +1,6 @@
 import { createLogger, type Gateway, type GatewayConfig, startGateway } from '@postern/gateway';
 import { SoftwareAuthenticator } from '@postern/payment/software-authenticator';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { acceptWith, apiKeyRequest, issueFor, paymentOf, visitorFor } from '../support/asks.ts';
 import { type AnyKind, allKinds, approvalForm, approve, askKind } from '../support/every-kind.ts';
 import { ceremonyOf } from '../support/passkey-ceremony.ts';
@@ -25,6 +25,13 @@ beforeAll(async () => {
 });
 afterAll(() => stack.disposeAsync());
 
+/** The gateways of one test: each works in the background as long as it runs. */
+let changed = new AsyncDisposableStack();
+afterEach(async () => {
+  await changed.disposeAsync();
+  changed = new AsyncDisposableStack();
+});
+
 /** The gateway after the operator has changed the registration of the MCP server. */
 async function changedTo(change: Change): Promise<Gateway> {
   const { config } = world.gateways[0]?.deps ?? {};
@@ -33,7 +40,7 @@ async function changedTo(change: Change): Promise<Gateway> {
     ...mcpServer,
     ...(typeof change === 'function' ? change(mcpServer) : change),
   }));
-  return stack.use(
+  return changed.use(
     await startGateway(
       { ...config, listen: { host: '127.0.0.1', port: 0 }, mcpServers },
       { logger: createLogger({ level: 'silent' }) },

@@ -1,0 +1,48 @@
+/** The order of the test files: no worker may begin a long file when the others are about to finish. */
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
+
+/** The short files of `unit` fill the gaps at the end. */
+const PROJECTS = ['system', 'integration', 'unit'];
+
+/** Files that take more than about 20 seconds on two idle processors, the longest first. The others follow by size. */
+export const LONG_FILES: readonly string[] = [
+  'test/machines/images.all.test.ts',
+  'test/packages/published-packages.all.test.ts',
+  'test/balancers/rolling-restarts.all.test.ts',
+  'test/faults/redis.all.test.ts',
+  'test/faults/process.all.test.ts',
+  'test/faults/load.all.test.ts',
+  'test/faults/network.all.test.ts',
+  'test/replicas/payment-crash-points.all.test.ts',
+  'test/e2e/accessible-every-kind.test.ts',
+  'test/replicas/crash-points.all.test.ts',
+  'test/replicas/kept-over-restarts.all.test.ts',
+  'test/replicas/kept-over-failovers.all.test.ts',
+  'test/e2e/secret-fields.test.ts',
+  'packages/store-redis/src/redis-topologies.all.integration.test.ts',
+  'services/gateway/src/events/webhooks/webhooks-killed.all.integration.test.ts',
+  'packages/pages/src/every-page.browser.test.ts',
+];
+
+interface TestFile {
+  readonly moduleId: string;
+  readonly project: { readonly name: string };
+}
+
+function rankOf({ moduleId }: TestFile): number {
+  const at = LONG_FILES.findIndex(path => moduleId.endsWith(`/${path}`));
+  return at === -1 ? LONG_FILES.length : at;
+}
+
+/** Sorts by project, then puts the long files first. Keeps the order of the other files. */
+export function inOrder<File extends TestFile>(files: readonly File[]): File[] {
+  return files.toSorted(
+    (a, b) => PROJECTS.indexOf(a.project.name) - PROJECTS.indexOf(b.project.name) || rankOf(a) - rankOf(b),
+  );
+}
+
+export class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    return inOrder(await super.sort(files));
+  }
+}
