@@ -11,12 +11,12 @@ test('every long file exists', () => {
 });
 
 test('system tests run first, long files of a project before its others, the others in the order of vitest', () => {
-  const [images, packages] = LONG_FILES.map(path => file('system', path));
-  const [unit, other, system] = [file('unit', 'a.test.ts'), file('unit', 'b.test.ts'), file('system', 'c.test.ts')];
+  const long = LONG_FILES.filter(path => path.startsWith('test/')).map(path => file('system', path));
+  const unit = [file('unit', 'a.test.ts'), file('unit', 'b.test.ts')];
   const page = file('unit', 'packages/pages/src/every-page.browser.test.ts');
-  const integration = file('integration', 'd.test.ts');
-  expect(inOrder([unit, system, other, integration, page, packages, images])).toEqual([
-    ...[images, packages, system, integration],
-    ...[page, unit, other],
+  const [system, integration] = [file('system', 'c.test.ts'), file('integration', 'd.test.ts')];
+  expect(inOrder([...unit, system, integration, page, ...long.toReversed()])).toEqual([
+    ...[...long, system, integration],
+    ...[page, ...unit],
   ]);
 });

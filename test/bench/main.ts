@@ -3,7 +3,8 @@
  * README.md explains the rows.
  *
  * `--quick` runs everything twice, briefly; `--only=<group>` selects a group (repeatable); `--profile=<folder>` writes CPU profiles of the
- * gateways and of the MCP server; `--plot=<file>` only draws a result file again.
+ * gateways and of the MCP server; `--plot=<file>` only draws a result file again; `--report=<file>` only writes its tables into the
+ * documents.
  */
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -11,6 +12,7 @@ import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { endOnSignals } from '../support/end-with-us.ts';
 import { plotResult } from './plot/plot-result.ts';
+import { writeReport } from './report.ts';
 import { accessTokenRows } from './rows/access-token.ts';
 import { cycleRows } from './rows/cycle.ts';
 import { footprintRows } from './rows/footprint.ts';
@@ -46,12 +48,18 @@ const { values } = parseArgs({
     only: { type: 'string', multiple: true },
     profile: { type: 'string' },
     plot: { type: 'string' },
+    report: { type: 'string' },
   },
 });
 
 if (values.plot !== undefined) {
   const path = resolve(values.plot);
   for (const drawn of plotResult(path, readResult(path))) console.log(drawn);
+  process.exit();
+}
+
+if (values.report !== undefined) {
+  for (const written of writeReport(resolve(values.report))) console.log(written);
   process.exit();
 }
 

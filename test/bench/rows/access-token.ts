@@ -2,6 +2,7 @@ import { startRedis } from '@postern/testkit/redis';
 import { type Bench, redisOptions } from '../support/bench.ts';
 import { captureCommand } from '../support/captured-command.ts';
 import { startCeiling } from '../support/ceiling.ts';
+import { figures } from '../support/figures.ts';
 import { apiHeaders, type GatewayProcess, newVaultKey, startGatewayProcess } from '../support/gateway.ts';
 import { HttpConnection, httpRequest } from '../support/http-connection.ts';
 import { type Load, load } from '../support/load.ts';
@@ -42,7 +43,7 @@ export async function accessTokenRows(bench: Bench): Promise<Row[]> {
   await ours();
   await bare();
   const read = await interleave(bench.runs, ours, bare);
-  return loadRows('read a fresh access token', 'bare handler, same read', read, { bound: 'at least', value: 0.7 });
+  return loadRows(figures.read, 'bare handler, same read', read, { bound: 'at least', value: 0.7 });
 }
 
 async function readOnce({ port }: GatewayProcess, connectionId: string): Promise<{ id: string; subject: string }> {

@@ -1,11 +1,13 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { startRedis } from '@postern/testkit/redis';
+import { Redis } from 'ioredis';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { z } from 'zod';
 import type { McpServerSettings } from '../children/mcp-server.ts';
 import { type Bench, redisOptions } from '../support/bench.ts';
 import { type Child, readiness, startChild } from '../support/child.ts';
+import { figures } from '../support/figures.ts';
 import {
   API_KEY,
   IDENTITY_ISSUER,
@@ -17,9 +19,10 @@ import {
 import { HttpConnection, httpRequest } from '../support/http-connection.ts';
 import { type Elicited, McpSession } from '../support/mcp-session.ts';
 import { startOfficialExample } from '../support/official-example.ts';
+import { redisCpuMs } from '../support/redis-cpu.ts';
 import { compared, type Row } from '../support/row.ts';
 import { type SignedIn, signInAll } from '../support/seeds.ts';
-import { interleave, type Pairs } from '../support/statistics.ts';
+import { interleave } from '../support/statistics.ts';
 
 const SESSIONS = 32;
 
@@ -34,9 +37,17 @@ interface Participant extends Disposable {
 let carts = 0;
 
 interface CycleResult {
+  readonly cycles: number;
   readonly perSecond: number;
   /** Processor time by process, in microseconds per cycle. */
   readonly cpuPerCycle: readonly number[];
+}
+
+/** What our side also counts, per cycle. */
+interface OurResult extends CycleResult {
+  /** Microseconds of processor time. */
+  readonly redisCpu: number;
+  readonly gatewayBytes: number;
 }
 
 /** Cycles: tools/call → −32042 → POST of the page's form → completion notice on the session's stream. */
@@ -64,7 +75,7 @@ async function cycle(
   );
   const perSecond = cycles / ((performance.now() - startedAt) / 1000);
   const cpuPerCycle = children.map((child, index) => ((child.cpuMs() - (cpuBefore[index] ?? 0)) * 1000) / cycles);
-  return { perSecond, cpuPerCycle };
+  return { cycles, perSecond, cpuPerCycle };
 }
 
 /** MCP server, gateway and Redis, compared with the official example, which does all of it in one process and in memory. */
@@ -105,7 +116,13 @@ export async function cycleRows(bench: Bench): Promise<Row[]> {
 
   const { seconds } = bench;
   let floor: CycleResult[] = [];
-  const runOurs = () => cycle(ours, [mcpServer, gateway.child], seconds);
+  const client = stack.adopt(new Redis(redis.url), each => each.disconnect());
+  const runOurs = async (): Promise<OurResult> => {
+    const [redisBefore, bytesBefore] = [await redisCpuMs(client), gateway.child.ioBytes()];
+    const result = await cycle(ours, [mcpServer, gateway.child], seconds);
+    const redisCpu = (((await redisCpuMs(client)) - redisBefore) * 1000) / result.cycles;
+    return { ...result, redisCpu, gatewayBytes: (gateway.child.ioBytes() - bytesBefore) / result.cycles };
+  };
   const runTheirs = async () => {
     floor.push(await cycle(bares, [bare], seconds));
     return await cycle(theirs, [example.child], seconds);
@@ -114,48 +131,38 @@ export async function cycleRows(bench: Bench): Promise<Row[]> {
   await runTheirs();
   floor = [];
   const pairs = await interleave(bench.runs, runOurs, runTheirs);
-  const picked = (pick: (result: CycleResult) => number): Pairs<number> => ({
-    ours: pairs.ours.map(pick),
-    baseline: pairs.baseline.map(pick),
-  });
-  const official = 'official example';
+  const rate = (result: CycleResult) => result.perSecond;
+  const cpu = ({ cpuPerCycle }: CycleResult) => cpuPerCycle.reduce((total, value) => total + value, 0);
+  const cpuOf = (process: 0 | 1) => pairs.ours.map(({ cpuPerCycle }) => cpuPerCycle[process] ?? Number.NaN);
+  const alone = 'the MCP server alone';
   return [
+    compared(figures.cycle, 'cycles/s', 'official example', {
+      ours: pairs.ours.map(rate),
+      baseline: pairs.baseline.map(rate),
+    }),
     compared(
-      `whole cycle: tools/call → −32042 → page POST → completion, ${SESSIONS} sessions`,
-      'cycles/s',
-      official,
-      picked(({ perSecond }) => perSecond),
+      'whole cycle, processor time of MCP server and gateway',
+      'µs each',
+      alone,
+      { ours: pairs.ours.map(cpu), baseline: floor.map(cpu) },
+      { bound: 'at most', value: 3 },
     ),
+    { figure: '  of which the MCP server', unit: 'µs each', ours: cpuOf(0) },
+    { figure: figures.cycleGateway, unit: 'µs each', ours: cpuOf(1) },
+    { figure: figures.cycleRedis, unit: 'µs each', ours: pairs.ours.map(({ redisCpu }) => redisCpu) },
+    { figure: '  processor time of the official example', unit: 'µs each', ours: pairs.baseline.map(cpu) },
     {
-      figure: '  its processor time: MCP server and gateway',
-      unit: 'µs each',
-      ours: pairs.ours.map(({ cpuPerCycle }) => sum(cpuPerCycle)),
-      target: { bound: 'at most', value: 1500 },
+      figure: figures.cycleTraffic,
+      unit: 'kB each',
+      ours: pairs.ours.map(({ gatewayBytes }) => gatewayBytes / 1000),
     },
     {
-      figure: '  of which the MCP server',
-      unit: 'µs each',
-      ours: pairs.ours.map(({ cpuPerCycle }) => cpuPerCycle[0] ?? Number.NaN),
-    },
-    {
-      figure: '  processor time of the official example',
-      unit: 'µs each',
-      ours: pairs.baseline.map(({ cpuPerCycle }) => sum(cpuPerCycle)),
-    },
-    {
-      figure: '  floor: the same MCP server, its page in process, nothing checked but the token',
+      figure: '  rate of the MCP server alone: its page in process, nothing checked but the token',
       unit: 'cycles/s',
-      ours: floor.map(({ perSecond }) => perSecond),
-    },
-    {
-      figure: '  its processor time',
-      unit: 'µs each',
-      ours: floor.map(({ cpuPerCycle }) => cpuPerCycle[0] ?? Number.NaN),
+      ours: floor.map(rate),
     },
   ];
 }
-
-const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
 
 function startMcpServer({ directory, profileDir }: Bench, name: string, settings: McpServerSettings): Child {
   const settingsPath = join(directory, `${name}.json`);

@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { startRedis } from '@postern/testkit/redis';
 import { type Bench, redisOptions } from '../support/bench.ts';
+import { figures } from '../support/figures.ts';
 import {
   askBody,
   type GatewayProcess,
@@ -47,7 +48,7 @@ export async function footprintRows(bench: Bench): Promise<Row[]> {
     },
     { figure: '  from the sources', unit: 'ms', ours: sources.readyAfter },
     {
-      figure: 'memory of an idle process (RSS), as in the image',
+      figure: figures.idle,
       unit: 'MB',
       ours: shipped.resident,
       target: { bound: 'at most', value: 120 },
@@ -61,7 +62,7 @@ export async function footprintRows(bench: Bench): Promise<Row[]> {
       target: { bound: 'at most', value: 60 },
     },
     {
-      figure: 'first page load, page and stylesheet, gzip',
+      figure: figures.page,
       unit: 'kB',
       ours: kilobytes(page.compressed),
       target: { bound: 'at most', value: 14 },

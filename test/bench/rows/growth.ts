@@ -4,6 +4,7 @@ import { type RedisServer, startRedis } from '@postern/testkit/redis';
 import { Redis } from 'ioredis';
 import { type Bench, redisOptions } from '../support/bench.ts';
 import { type CapturedCommand, captureCommand, filled } from '../support/captured-command.ts';
+import { figures } from '../support/figures.ts';
 import {
   apiHeaders,
   askBody,
@@ -14,7 +15,9 @@ import {
 } from '../support/gateway.ts';
 import { HttpConnection, httpRequest } from '../support/http-connection.ts';
 import { flushRecords, issue, issueOnce } from '../support/issuing.ts';
+import { redisCpuMs } from '../support/redis-cpu.ts';
 import { compared, type Row } from '../support/row.ts';
+import { connectAll } from '../support/seeds.ts';
 import { interleave, median, type Pairs } from '../support/statistics.ts';
 import type { Sweep } from '../support/sweep.ts';
 
@@ -23,6 +26,8 @@ const CONNECTIONS = 64;
 /** Elicitations issued in one run: few compared with the smallest size, and enough for the resolution of the processor clock. */
 const ISSUED = 4_000;
 const DAY_SECONDS = 86_400;
+/** Enough that what Redis keeps per shard disappears in the average. */
+const USERS = 20_000;
 const grouped = (count: number) => count.toLocaleString('en-GB');
 
 /** Cost of one more elicitation with a thousand and with a million open ones, each of a different subject. */
@@ -52,11 +57,13 @@ export async function growthRows(bench: Bench): Promise<(Row | Sweep)[]> {
   await few.clear();
   await few.growTo(LEAST);
   const kilobytes = [await few.bytesEach(), ...memory].map(bytes => bytes / 1000);
+  const connected = (await few.bytesOfUser()) / 1000;
   const [most = LEAST] = sizes.slice(-1);
   return [
     ...comparedRows(most, pairs.at(-1) ?? { ours: [], baseline: [] }),
     memoryRow(`Redis memory of a live elicitation at ${grouped(most)}`, kilobytes.slice(-1), 1.3),
     memoryRow(`  at ${grouped(LEAST)}`, kilobytes.slice(0, 1)),
+    memoryRow(figures.connected, [connected]),
     {
       name: 'growth',
       title: 'What an elicitation costs by how many are live',
@@ -123,12 +130,15 @@ interface World extends AsyncDisposable {
   clear(): Promise<void>;
   /** Bytes of Redis per elicitation, including indexes, limit and event, once all events are announced. */
   bytesEach(): Promise<number>;
+  /** Bytes of Redis per user who has connected one account. Empties Redis first. */
+  bytesOfUser(): Promise<number>;
 }
 
 async function openWorld(bench: Bench): Promise<World> {
   await using stack = new AsyncDisposableStack();
   const server = stack.use(await startRedis(redisOptions));
-  const gateway = stack.use(await startGatewayProcess({ ...bench, redisUrl: server.url, vaultKey: newVaultKey() }));
+  const vaultKey = newVaultKey();
+  const gateway = stack.use(await startGatewayProcess({ ...bench, redisUrl: server.url, vaultKey }));
   const redis = stack.adopt(new Redis(server.url), each => each.disconnect());
   await issueOnce(gateway, lastingAsk);
   // Start MONITOR while there is no other traffic.
@@ -150,6 +160,11 @@ async function openWorld(bench: Bench): Promise<World> {
       world.live = 0;
     },
     bytesEach: async () => ((await untilAnnounced(redis)) - empty) / world.live,
+    async bytesOfUser() {
+      await world.clear();
+      for (let connected = 0; connected < USERS; connected += 500) await connectAll(server.url, vaultKey, 500);
+      return ((await untilAnnounced(redis)) - empty) / USERS;
+    },
     [Symbol.asyncDispose]: () => held.disposeAsync(),
   };
   return world;
@@ -251,12 +266,6 @@ async function readingMs({ port }: GatewayProcess, ids: readonly string[], sampl
     took.push(performance.now() - startedAt);
   }
   return median(took);
-}
-
-async function redisCpuMs(redis: Redis): Promise<number> {
-  const cpu = await redis.info('cpu');
-  const read = (name: string) => Number(new RegExp(`^${name}:([\\d.]+)`, 'm').exec(cpu)?.[1]);
-  return (read('used_cpu_sys') + read('used_cpu_user')) * 1000;
 }
 
 /** Lifetime of the elicitations, longer than the benchmark takes. */

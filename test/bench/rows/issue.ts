@@ -3,6 +3,7 @@ import { startRedis } from '@postern/testkit/redis';
 import { type Bench, redisOptions } from '../support/bench.ts';
 import { captureCommand } from '../support/captured-command.ts';
 import { startCeiling } from '../support/ceiling.ts';
+import { figures } from '../support/figures.ts';
 import { apiHeaders, askBody, newSubject, newVaultKey, startGatewayProcess } from '../support/gateway.ts';
 import { flush, issueOnce } from '../support/issuing.ts';
 import { type Load, load } from '../support/load.ts';
@@ -36,10 +37,20 @@ export async function issueRows(bench: Bench): Promise<Row[]> {
   const bare = issuing(ceiling, '/issue');
   await ours();
   await bare();
-  const issued = await interleave(bench.runs, ours, bare);
+  const resident: number[] = [];
+  const issued = await interleave(
+    bench.runs,
+    async () => {
+      const result = await ours();
+      resident.push(gateway.child.rss() / 1_000_000);
+      return result;
+    },
+    bare,
+  );
   const idempotent = await interleave(bench.runs, issuing(gateway, '/v1/elicitations', true), bare);
   return [
-    ...loadRows('issue', 'bare handler, same script', issued, { bound: 'at least', value: 0.8 }),
+    ...loadRows(figures.issue, 'bare handler, same script', issued, { bound: 'at least', value: 0.8 }),
+    { figure: figures.issueMemory, unit: 'MB', ours: resident },
     ...loadRows('issue with Idempotency-Key', 'bare handler, no key', idempotent, { bound: 'at least', value: 0.75 }),
   ];
 }

@@ -26,6 +26,8 @@ export interface Child extends AsyncDisposable {
   rss(): number;
   /** Processor time used so far, by all threads, in milliseconds. */
   cpuMs(): number;
+  /** Bytes read and written so far: sockets, files and pipes. */
+  ioBytes(): number;
 }
 
 export function startChild(options: ChildOptions): Child {
@@ -43,6 +45,7 @@ export function startChild(options: ChildOptions): Child {
     process: child,
     rss: () => residentBytes(child.pid ?? 0),
     cpuMs: () => processorMs(child.pid ?? 0),
+    ioBytes: () => ioBytes(child.pid ?? 0),
     async [Symbol.asyncDispose]() {
       if (child.exitCode !== null || child.signalCode !== null) return;
       const exited = once(child, 'exit');
@@ -64,6 +67,12 @@ export async function readiness(child: Child): Promise<unknown> {
 function residentBytes(pid: number): number {
   const kilobytes = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
   return Number(kilobytes) * 1024;
+}
+
+/** proc(5): rchar and wchar, what read and write calls have transferred. */
+function ioBytes(pid: number): number {
+  const text = readFileSync(`/proc/${pid}/io`, 'utf8');
+  return Number(/^rchar: (\d+)$/m.exec(text)?.[1]) + Number(/^wchar: (\d+)$/m.exec(text)?.[1]);
 }
 
 /** proc(5): user and system time are fields 14 and 15, in ticks of 10 ms; the name in field 2 may contain any character. */

@@ -7,6 +7,9 @@ export interface HttpAnswer {
   readonly body: string;
 }
 
+/** Node.js closes idle connections after five seconds. */
+const IDLE_MS = 3000;
+
 /**
  * One keep-alive HTTP/1.1 connection with one request at a time. Does little work, because it shares the machine with the processes under
  * test. Responses are decoded as ASCII.
@@ -15,6 +18,7 @@ export class HttpConnection implements Disposable {
   readonly #port: number;
   #socket: Socket;
   #received = '';
+  #usedAt = performance.now();
   #waiting: PromiseWithResolvers<HttpAnswer> | undefined;
 
   private constructor(port: number, socket: Socket) {
@@ -28,8 +32,12 @@ export class HttpConnection implements Disposable {
 
   async request(text: string): Promise<HttpAnswer> {
     if (this.#waiting !== undefined) throw new TypeError('one request at a time');
-    // While the other side was measured, this connection was idle for longer than the peer keeps it open.
-    if (this.#socket.readyState !== 'open') this.#socket = this.#use(await connected(this.#port));
+    // While the other side was measured, this connection was idle: the peer has closed it, or does so while the request arrives.
+    if (this.#socket.readyState !== 'open' || performance.now() - this.#usedAt > IDLE_MS) {
+      this.#socket.removeAllListeners('close').destroy();
+      this.#socket = this.#use(await connected(this.#port));
+    }
+    this.#usedAt = performance.now();
     this.#waiting = Promise.withResolvers();
     this.#socket.write(text, 'latin1');
     return this.#waiting.promise;

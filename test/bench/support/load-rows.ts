@@ -1,3 +1,4 @@
+import { figures } from './figures.ts';
 import type { LoadResult } from './load.ts';
 import { compared, type Row } from './row.ts';
 import type { Pairs } from './statistics.ts';
@@ -6,7 +7,7 @@ import type { Pairs } from './statistics.ts';
 export function loadRows(figure: string, baseline: string, pairs: Pairs<LoadResult>, target?: Row['target']): Row[] {
   return [
     compared(figure, 'requests/s', baseline, picked(pairs, 'perSecond'), target),
-    compared('  its processor time', 'µs each', baseline, picked(pairs, 'cpuPerRequest')),
+    compared(figures.cpu, 'µs each', baseline, picked(pairs, 'cpuPerRequest')),
   ];
 }
 

@@ -6,18 +6,18 @@ export function median(values: readonly number[]): number {
 }
 
 /** Paired samples of two sides, measured alternately. */
-export interface Pairs<T> {
-  readonly ours: readonly T[];
-  readonly baseline: readonly T[];
+export interface Pairs<Ours, Baseline = Ours> {
+  readonly ours: readonly Ours[];
+  readonly baseline: readonly Baseline[];
 }
 
 /** Measures both sides alternately (A B A B …), so that slow phases of the machine affect both. */
-export async function interleave<T>(
+export async function interleave<Ours, Baseline = Ours>(
   runs: number,
-  ours: () => Promise<T>,
-  baseline: () => Promise<T>,
-): Promise<Pairs<T>> {
-  const pairs = { ours: [] as T[], baseline: [] as T[] };
+  ours: () => Promise<Ours>,
+  baseline: () => Promise<Baseline>,
+): Promise<Pairs<Ours, Baseline>> {
+  const pairs = { ours: [] as Ours[], baseline: [] as Baseline[] };
   for (let run = 0; run < runs; run += 1) {
     pairs.ours.push(await ours());
     pairs.baseline.push(await baseline());

@@ -1,0 +1,16 @@
+/** Names of the rows that docs/sizing.md is computed from. */
+export const figures = {
+  issue: 'issue',
+  issueMemory: '  resident memory afterwards',
+  read: 'read a fresh access token',
+  cpu: '  its processor time',
+  cycle: 'whole cycle: tools/call → −32042 → page POST → completion, 32 sessions',
+  cycleGateway: '  of which the gateway',
+  cycleRedis: '  processor time of Redis',
+  cycleTraffic: '  bytes through the gateway: HTTP, Redis and log',
+  idle: 'memory of an idle process (RSS), as in the image',
+  waiter: 'memory of a waiting read, 10,000 on one process',
+  live: 'Redis memory of a live elicitation at 1,000,000',
+  page: 'first page load, page and stylesheet, gzip',
+  connected: 'Redis memory of a user with one connection, and the elicitation that created it',
+} as const;
