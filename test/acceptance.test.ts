@@ -97,6 +97,8 @@ const covered = [
   'S94 a session of an MCP client works for its user only, and sessions and bodies are bounded',
   'S95 a handler that requires an answer continues only with an accepted one',
   'S97 a caller learns only about itself',
+  'S98 the proof of a gateway needs the vault keys, and reveals nothing',
+  'S99 postern check changes nothing and prints no secret',
   'S100 a refusal lists what the caller itself may ask, and nothing of others',
   'S110 a development key is read from private files of this user only, and goes to this machine only',
   'L6 fifty approvals at once on three processes, a thousand rounds',

@@ -38,6 +38,7 @@ const provenElsewhere: readonly (readonly [command: RegExp, because: string])[] 
     /^npx @postern\/demo( host( --url \S+)?)?$/,
     'published-packages.all.test.ts plays the demo, and runs the host with the MCP server of the quick start',
   ],
+  [/^npx postern check( --token-file token\.txt)?$/, 'test/check runs it'],
   [/^npx postern (start|vault status)$/, 'published-packages.all.test.ts runs the program'],
   [
     /^(GITHUB_CLIENT_SECRET_FILE=\S+ )?npx @postern\/gateway dev( --(port|issuer|provider) \S+)*$/,

@@ -10,6 +10,7 @@ export {
   type IdentityProviderConfig,
   identityProviderConfigSchema,
 } from './identity-provider-config.ts';
+export { inspectIdentityProvider, inspectProvider, type ServerInspection } from './inspect-server.ts';
 export { OutboundError, type OutboundErrorCode } from './outbound/outbound-error.ts';
 export {
   createOutboundConnections,

@@ -25,6 +25,7 @@ const serverMetadataSchema = z.object({
   token_endpoint_auth_methods_supported: z.array(z.string()).exactOptional(),
   token_endpoint_auth_signing_alg_values_supported: z.array(z.string()).exactOptional(),
   dpop_signing_alg_values_supported: z.array(z.string()).exactOptional(),
+  scopes_supported: z.array(z.string()).exactOptional(),
   grant_types_supported: z.array(z.string()).exactOptional(),
   protected_resources: z.array(z.string()).exactOptional(),
 });

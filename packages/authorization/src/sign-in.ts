@@ -5,7 +5,7 @@ import type { ResolvedClient } from './client-registration.ts';
 import type { IdentityProviderConfig } from './identity-provider-config.ts';
 import { createOauthClient } from './oauth-client.ts';
 import type { OutboundFetch } from './outbound/outbound-fetch.ts';
-import { assertPkceSupport, createMetadataCache, type ServerMetadata } from './server-metadata.ts';
+import { assertPkceSupport, createMetadataCache, type MetadataCache, type ServerMetadata } from './server-metadata.ts';
 import { exchangeCode } from './token-request.ts';
 import { clockToleranceSeconds } from './token-response.ts';
 import { displayText, subjectFromClaims, userinfo } from './user-claims.ts';
@@ -56,6 +56,19 @@ export interface SignIn {
   finish(callback: SignInCallback): Promise<SignedIn>;
 }
 
+/** Returns the metadata of an identity provider at which users can sign in. @throws {AuthorizationError} */
+export async function signInMetadata(
+  { issuer, allowMissingPkceMetadata }: IdentityProviderConfig,
+  cache: MetadataCache,
+): Promise<ServerMetadata & { readonly jwks_uri: string }> {
+  const found = await cache.get(issuer, 'oidc');
+  assertPkceSupport(found, allowMissingPkceMetadata);
+  const { jwks_uri } = found;
+  // Without keys no ID token can be verified, and sign-in relies only on the ID token.
+  if (jwks_uri === undefined) throw new AuthorizationError('invalid_metadata');
+  return { ...found, jwks_uri };
+}
+
 export function createSignIn(p: {
   identityProvider: IdentityProviderConfig;
   fetch: OutboundFetch;
@@ -66,13 +79,7 @@ export function createSignIn(p: {
   const cache = createMetadataCache(p);
   const oauthClient = createOauthClient({ fetch: p.fetch, now: p.now });
 
-  async function metadata(): Promise<ServerMetadata> {
-    const found = await cache.get(config.issuer, 'oidc');
-    assertPkceSupport(found, config.allowMissingPkceMetadata);
-    // Without keys no ID token can be verified, and sign-in relies only on the ID token.
-    if (found.jwks_uri === undefined) throw new AuthorizationError('invalid_metadata');
-    return found;
-  }
+  const metadata = () => signInMetadata(config, cache);
 
   const registered = (server: ServerMetadata): ResolvedClient => ({ registration: config, metadata: server });
 

@@ -1,4 +1,4 @@
-import type { PaymentProcessor, ProcessorOptions } from './processor.ts';
+import type { PaymentProcessor, ProcessorInspection, ProcessorOptions } from './processor.ts';
 import type { ProcessorConfig } from './processor-config.ts';
 
 /** Creates a payment processor. Loads the large library of a processor only if it is configured. */
@@ -6,5 +6,20 @@ export async function createProcessor(config: ProcessorConfig, options: Processo
   switch (config.type) {
     case 'stripe':
       return (await import('./stripe-processor.ts')).createStripeProcessor(config, options);
+  }
+}
+
+/**
+ * Checks the key of a payment processor and its webhook endpoint, without creating anything there.
+ * @param webhookUrl where the processor must send its webhooks
+ * @throws ProcessorError `unavailable`
+ */
+export async function inspectProcessor(
+  config: ProcessorConfig,
+  options: Pick<ProcessorOptions, 'fetch' | 'timeoutMs'> & { readonly webhookUrl: string },
+): Promise<ProcessorInspection> {
+  switch (config.type) {
+    case 'stripe':
+      return (await import('./inspect-stripe.ts')).inspectStripe(config, options);
   }
 }

@@ -132,6 +132,18 @@ export interface PaymentProcessor {
   }): Promise<ChargeEvent | undefined>;
 }
 
+/** What a payment processor shows about its key. Permissions are those that the configuration needs. */
+export interface ProcessorInspection {
+  readonly mode: PaymentMode;
+  readonly key: 'accepted' | 'refused';
+  /** Permissions that the key lacks, in the processor's words. */
+  readonly missingPermissions: readonly string[];
+  /** `hidden`: the key may not list webhook endpoints, which the gateway does not need. */
+  readonly webhook: 'enabled' | 'disabled' | 'missing' | 'hidden';
+  /** Event types that the webhook endpoint does not receive. */
+  readonly missingEvents: readonly string[];
+}
+
 /** The part of `fetch` that a processor uses. */
 export type ProcessorFetch = (
   url: string | URL,

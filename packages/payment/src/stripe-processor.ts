@@ -27,9 +27,9 @@ const API_VERSION = '2026-10-28.endive';
 /** Maximum number of keys tried for one charge: its own, and one more for each failure that Stripe has stored. */
 const MAX_KEYS = 4;
 
-/** Stripe Checkout. Each charge is one Checkout Session, whose id is the reference of the charge. */
-export function createStripeProcessor(config: StripeConfig, options: ProcessorOptions): PaymentProcessor {
-  const stripe = new Stripe(config.secretKey, {
+/** Creates a client of Stripe's API with the configured key. */
+export function createStripe(config: StripeConfig, options: Pick<ProcessorOptions, 'fetch' | 'timeoutMs'>): Stripe {
+  return new Stripe(config.secretKey, {
     apiVersion: API_VERSION,
     httpClient: Stripe.createFetchHttpClient(stripeFetch(options.fetch ?? globalFetch)),
     timeout: options.timeoutMs,
@@ -38,6 +38,11 @@ export function createStripeProcessor(config: StripeConfig, options: ProcessorOp
     telemetry: false,
     ...(config.apiUrl !== undefined && endpointOf(config.apiUrl)),
   });
+}
+
+/** Stripe Checkout. Each charge is one Checkout Session, whose id is the reference of the charge. */
+export function createStripeProcessor(config: StripeConfig, options: ProcessorOptions): PaymentProcessor {
+  const stripe = createStripe(config, options);
   const { sessions } = stripe.checkout;
   const gateway = config.gateway ?? options.gateway;
   const apiHost = config.apiUrl === undefined ? undefined : new URL(config.apiUrl).host;

@@ -6,7 +6,8 @@ import { type ChargeEvent, ProcessorError } from './processor.ts';
 /** Maximum age of a signature, in seconds. Stripe signs every delivery again. */
 const TOLERANCE = 300;
 
-const types = [
+/** Events that the webhook endpoint must receive. */
+export const webhookTypes = [
   'checkout.session.completed',
   'checkout.session.async_payment_succeeded',
   'checkout.session.async_payment_failed',
@@ -15,7 +16,7 @@ const types = [
 
 /** Only the id of the session. Its status is read from Stripe. */
 const eventSchema = z.object({
-  type: z.enum(types),
+  type: z.enum(webhookTypes),
   data: z.object({
     object: z.object({
       id: z.string().min(1).max(255),

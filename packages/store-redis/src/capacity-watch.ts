@@ -31,7 +31,7 @@ const PROBE_LIFETIME_MS = 60_000;
  */
 export class CapacityWatch implements Disposable {
   readonly #options: CapacityWatchOptions;
-  readonly #slots: readonly (readonly [slot: number, key: string])[];
+  readonly #slots: ProbeSlots;
   #timer: NodeJS.Timeout | undefined;
   #refusals: readonly string[] = [];
   #isLooking = false;
@@ -39,10 +39,7 @@ export class CapacityWatch implements Disposable {
 
   constructor(options: CapacityWatchOptions) {
     this.#options = options;
-    this.#slots = SHARDS.map(shard => {
-      const key = options.keys.probe(shard);
-      return [new Command('get', [key]).getSlot(), key];
-    });
+    this.#slots = probeSlots(options.keys);
   }
 
   /** Error codes of the last check. */
@@ -71,7 +68,7 @@ export class CapacityWatch implements Disposable {
     this.#isLooking = true;
     try {
       const [refused, used] = await Promise.all([
-        Promise.all(this.#keysOfMasters().map(key => refusalOf(redis, key))),
+        Promise.all(probeKeys(redis, this.#slots).map(key => refusalOf(redis, key))),
         Promise.all(mastersOf(redis).map(memoryUsedBy)),
       ]);
       if (this.#isClosed) return;
@@ -82,16 +79,26 @@ export class CapacityWatch implements Disposable {
       this.#isLooking = false;
     }
   }
-
-  /** One key per master, as far as the slot map is known. */
-  #keysOfMasters(): readonly string[] {
-    const { redis } = this.#options;
-    const masterOf = (slot: number) => (redis instanceof Cluster ? redis.slots[slot]?.[0] : 'the only one');
-    return [...new Map(this.#slots.map(([slot, key]) => [masterOf(slot), key])).values()];
-  }
 }
 
-async function refusalOf(redis: Redis | Cluster, key: string): Promise<string | undefined> {
+type ProbeSlots = readonly (readonly [slot: number, key: string])[];
+
+/** The probe keys of all shards, with their slots. */
+export function probeSlots(keys: Keys): ProbeSlots {
+  return SHARDS.map(shard => {
+    const key = keys.probe(shard);
+    return [new Command('get', [key]).getSlot(), key];
+  });
+}
+
+/** Returns one probe key per master, as far as the slot map is known. */
+export function probeKeys(redis: Redis | Cluster, slots: ProbeSlots): readonly string[] {
+  const masterOf = (slot: number) => (redis instanceof Cluster ? redis.slots[slot]?.[0] : 'the only one');
+  return [...new Map(slots.map(([slot, key]) => [masterOf(slot), key])).values()];
+}
+
+/** Returns the error code with which Redis refuses a write, or undefined. */
+export async function refusalOf(redis: Redis | Cluster, key: string): Promise<string | undefined> {
   try {
     await redis.call('SET', key, '', 'PX', String(PROBE_LIFETIME_MS));
     return undefined;
@@ -100,7 +107,8 @@ async function refusalOf(redis: Redis | Cluster, key: string): Promise<string | 
   }
 }
 
-async function memoryUsedBy(node: Redis): Promise<number | undefined> {
+/** Returns the used memory as a share of `maxmemory`. Undefined without a limit. */
+export async function memoryUsedBy(node: Redis): Promise<number | undefined> {
   const info = await node.info('memory').catch(() => '');
   const most = Number(/^maxmemory:(\d+)/m.exec(info)?.[1] ?? '0');
   const used = Number(/^used_memory:(\d+)/m.exec(info)?.[1] ?? '0');

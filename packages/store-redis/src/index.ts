@@ -6,6 +6,7 @@ export { commandNames, scriptOf } from './commands.ts';
 export type { DataLoss } from './data-loss.ts';
 export { durabilityProfiles } from './durability.ts';
 export type { DurabilityChange } from './durability-watch.ts';
+export { inspectRedis, type RedisInspection } from './inspect-redis.ts';
 export { type SealedKind, sealedKinds } from './keys.ts';
 export type { LeaseStore } from './lease-store.ts';
 export { isDataLost, type LossReports } from './loss-watch.ts';

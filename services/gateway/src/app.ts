@@ -5,6 +5,7 @@ import { receiptRoutes } from './approvals/receipt-keys.ts';
 import { clientRoutes } from './authorization/client-metadata.ts';
 import type { GatewayDeps } from './deps.ts';
 import { pageRoutes } from './page-routes.ts';
+import { gatewayProofRoutes } from './platform/http/gateway-proof.ts';
 import { handlerTimeoutPlugin } from './platform/http/handler-timeout-plugin.ts';
 import { healthPlugin } from './platform/http/health-plugin.ts';
 import { errorsPlugin, problemFor, problemOf, sendProblem } from './platform/http/problems.ts';
@@ -54,6 +55,7 @@ export async function buildApp(deps: GatewayDeps): Promise<FastifyInstance> {
   await app.register(securityHeadersPlugin, { publicUrl: deps.config.publicUrl });
   await app.register(errorsPlugin, { deps });
   await app.register(healthPlugin, { deps });
+  await app.register(gatewayProofRoutes, { deps });
   await app.register(clientRoutes, { deps });
   await app.register(receiptRoutes, { deps });
   await app.register(processorWebhookRoutes, { deps });

@@ -14,6 +14,7 @@ import { type RegisteredMcpServer, registerMcpServers } from './mcp-servers/regi
 import { announcementsOf } from './platform/audit/pseudonyms.ts';
 import type { GatewayConfig } from './platform/config/config-schema.ts';
 import { sharedSecretOf } from './platform/config/shared-secret.ts';
+import { createGatewayProof } from './platform/http/gateway-proof.ts';
 import { configuredHosts, outboundPolicyOf } from './platform/outbound/outbound-policy-of.ts';
 import { createUpstreams } from './platform/overload/upstream.ts';
 
@@ -34,6 +35,7 @@ export interface GatewayDeps
   readonly registeredNames: RegisteredNames;
   readonly issueFlow: IssueFlow;
   readonly redemptionFlow: RedemptionFlow;
+  readonly gatewayProof: ReturnType<typeof createGatewayProof>;
 }
 
 /**
@@ -77,13 +79,14 @@ export async function createDeps(
   const { [Symbol.asyncDispose]: _, ...lasting } = foundation;
   const shared = { ...lasting, config, service, mcpServers };
   const outbound = { upstreamOf, outboundLog: observe.outboundLog, requestLimitMs };
+  const sharedSecret = sharedSecretOf(config, hasKeyService);
   const authorization = createAuthorization({ ...shared, ...outbound });
   const identity = createIdentity({
     ...shared,
     ...outbound,
     announcedAs,
     oauthCallback: authorization.oauthCallback,
-    sharedSecret: sharedSecretOf(config, hasKeyService),
+    sharedSecret,
   });
   const approvals = await createApprovals({
     ...shared,
@@ -103,6 +106,7 @@ export async function createDeps(
     issueFlow: createIssueFlow({ ...shared, ...authorization, ...identity, ...approvals, registeredNames }),
     redemptionFlow: createRedemptionFlow({ ...shared, ...approvals }),
     registeredNames,
+    gatewayProof: createGatewayProof(sharedSecret),
     callers: createCallerDirectory({ mcpServers, audience: config.publicUrl, now }),
   };
 }

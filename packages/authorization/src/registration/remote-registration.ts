@@ -64,12 +64,7 @@ function remoteRegistration(
     documentUrl: redirectUri => presentation.documentUrl(redirectUri),
   });
 
-  const serverMetadata = async (): Promise<ServerMetadata> => {
-    const found = await p.resources.get(resource, issuer);
-    const metadata = await p.metadata.get(found.issuer, 'mcp');
-    assertPkceSupport(metadata, config.allowMissingPkceMetadata);
-    return metadata;
-  };
+  const serverMetadata = () => remoteServerMetadata({ ...config, mcpResource: resource }, p);
   const withConfigured = (metadata: ServerMetadata): EndpointMetadata => ({
     ...metadata,
     ...configuredEndpoints(config),
@@ -96,6 +91,17 @@ function remoteRegistration(
       if (configured === undefined) await dynamic.forget(await serverMetadata(), redirectUri, refusedClientId);
     },
   };
+}
+
+/** Returns the metadata of the authorization server that a remote MCP server names. @throws {AuthorizationError} */
+export async function remoteServerMetadata(
+  config: Pick<ProviderConfig, 'issuer' | 'allowMissingPkceMetadata'> & { readonly mcpResource: string },
+  p: { readonly resources: ProtectedResources; readonly metadata: MetadataCache },
+): Promise<ServerMetadata> {
+  const found = await p.resources.get(config.mcpResource, config.issuer);
+  const metadata = await p.metadata.get(found.issuer, 'mcp');
+  assertPkceSupport(metadata, config.allowMissingPkceMetadata);
+  return metadata;
 }
 
 /**

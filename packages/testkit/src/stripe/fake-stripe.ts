@@ -5,7 +5,7 @@ import { listenHttp } from '../providers/http-listener.ts';
 import { CheckoutSessions, type PayAttempt, type PayOptions, type StripeCharge } from './checkout-sessions.ts';
 import { IdempotencyLedger } from './idempotency-ledger.ts';
 import { answerPayPage } from './pay-page.ts';
-import { StripeApi, type StripeApiRequest } from './stripe-api.ts';
+import { StripeApi, type StripeApiRequest, type StripeWebhookEndpoint } from './stripe-api.ts';
 import { type StripeFault, StripeFaults, type StripeRequestKind } from './stripe-faults.ts';
 import type { StripeEvent, StripeEventType, StripeSession } from './stripe-objects.ts';
 import { type SignedWebhook, signWebhook } from './stripe-signature.ts';
@@ -26,6 +26,10 @@ export interface FakeStripeOptions {
   readonly livemode?: boolean;
   /** Also accepted: a restricted key that may write Checkout Sessions but not read PaymentIntents. */
   readonly restrictedKey?: string;
+  /** Also accepted: a restricted key without any permission. */
+  readonly powerlessKey?: string;
+  /** Webhook endpoints of the account, as the API lists them. Default: none. */
+  readonly webhookEndpoints?: readonly StripeWebhookEndpoint[];
   readonly webhookSecrets?: readonly string[];
   /** Called with each event. The listener delivers it. */
   readonly onEvent?: (event: StripeEvent) => void;
@@ -94,7 +98,10 @@ export async function startFakeStripe(options: FakeStripeOptions = {}): Promise<
     origin: () => (options.checkoutHost === undefined ? origin : `https://${options.checkoutHost}`),
     onEvent: event => options.onEvent?.(event),
   });
-  const api = new StripeApi({ secretKey, restrictedKey: options.restrictedKey, now, checkout, keys, faults });
+  const api = new StripeApi({
+    ...{ secretKey, restrictedKey: options.restrictedKey, powerlessKey: options.powerlessKey },
+    ...{ now, checkout, keys, faults, webhookEndpoints: options.webhookEndpoints ?? [] },
+  });
   const listener = await listenHttp(
     (request, response) => {
       handle(request, response).catch(() => response.destroy());

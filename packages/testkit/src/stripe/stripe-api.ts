@@ -27,16 +27,25 @@ export interface StripeApiAnswer {
 
 interface Effect {
   readonly kind: StripeRequestKind;
-  /** Whether it reads a PaymentIntent, which a restricted key may not do. */
-  readonly readsIntent?: boolean;
+  /** Whether it reads a PaymentIntent or a webhook endpoint, which the restricted key may not do. */
+  readonly isWithheld?: boolean;
   readonly run: (idempotencyKey: string | undefined) => object;
 }
 
 type FaultAction = StripeFault['does'];
 
+/** The members of a webhook endpoint that its list shows. */
+export interface StripeWebhookEndpoint {
+  readonly url: string;
+  readonly status: 'enabled' | 'disabled';
+  readonly enabled_events: readonly string[];
+}
+
 interface StripeApiParts {
   readonly secretKey: string;
   readonly restrictedKey: string | undefined;
+  readonly powerlessKey: string | undefined;
+  readonly webhookEndpoints: readonly StripeWebhookEndpoint[];
   readonly now: Clock;
   readonly checkout: CheckoutSessions;
   readonly keys: IdempotencyLedger;
@@ -102,14 +111,16 @@ export class StripeApi {
     readonly requestId: string;
   }): Promise<StoredAnswer> {
     const { effect, fault, idempotencyKey, requestId } = p;
-    const { keys, secretKey, restrictedKey } = this.#parts;
+    const { keys, secretKey, restrictedKey, powerlessKey } = this.#parts;
     if (fault && 'body' in fault) return { status: 200, body: fault.body, requestId };
     try {
       if (fault && 'status' in fault && !fault.isStored) throw failure(fault);
+      const isPowerless = powerlessKey !== undefined && p.headers.authorization === `Bearer ${powerlessKey}`;
+      if (isPowerless) throw forbidden();
       const isRestricted = restrictedKey !== undefined && p.headers.authorization === `Bearer ${restrictedKey}`;
       if (!isRestricted && p.headers.authorization !== `Bearer ${secretKey}`) throw unauthorized();
       if (effect === undefined) throw unknownUrl(p.method, p.url);
-      if (isRestricted && effect.readsIntent === true) throw forbidden();
+      if (isRestricted && effect.isWithheld === true) throw forbidden();
       const request = { path: p.url.pathname, body: p.body };
       const stored = idempotencyKey === undefined ? undefined : keys.begin(idempotencyKey, request);
       if (stored) return stored;
@@ -141,11 +152,19 @@ export class StripeApi {
     }
     if (method === 'GET' && id !== undefined && verb === undefined) {
       const query = parseForm(url.search.slice(1));
-      return { kind: 'retrieve', readsIntent: query['expand'] !== undefined, run: () => this.#retrieve(id, query) };
+      return { kind: 'retrieve', isWithheld: query['expand'] !== undefined, run: () => this.#retrieve(id, query) };
+    }
+    if (method === 'GET' && url.pathname === '/v1/webhook_endpoints') {
+      const data = this.#parts.webhookEndpoints.map(endpoint => ({ object: 'webhook_endpoint', ...endpoint }));
+      return {
+        kind: 'list',
+        isWithheld: true,
+        run: () => ({ object: 'list', url: '/v1/webhook_endpoints', has_more: false, data }),
+      };
     }
     const intentId = /^\/v1\/payment_intents\/(\w+)$/.exec(url.pathname)?.[1];
     if (method === 'GET' && intentId !== undefined) {
-      return { kind: 'retrieve', readsIntent: true, run: () => checkout.intent(intentId) };
+      return { kind: 'retrieve', isWithheld: true, run: () => checkout.intent(intentId) };
     }
     return undefined;
   }

@@ -18,6 +18,7 @@ const HELP = `postern: start and operate the gateway
   postern start [file]            start the gateway, as does postern alone; default $POSTERN_CONFIG or postern.config.yaml
   postern dev                     start a gateway for one MCP server on this machine, without a configuration file
   postern init                    ask, or take flags, and write a configuration with new keys
+  postern check [file]            look for faults before users do: configuration, Redis, providers, keys, clock, publicUrl
   postern vault status            list the keys in use and the number of stored values under each
   postern vault rewrap            re-wrap every stored value under the current key
   postern vault new-key           write a new key to a file and explain how to configure it
@@ -43,7 +44,8 @@ Options
       --yes             accept-loss: apply; without it, a dry run
       --all             accept-loss: in every shard, also of another deployment or after a restored backup
       --deployment <id> accept-loss: id of the deployment, if neither redis.deployment nor Redis has it
-      --json            status, rewrap, show, list, dead: one JSON document instead of text
+      --token-file <file>  check: show which user an access token stands for; - reads standard input
+      --json            check, status, rewrap, show, list, dead: one JSON document instead of text
       --kid <name>      new-key: name of the key; default key- and the date, for receipts its thumbprint
       --out <file>      new-key: output file; default <kid>.key or <kid>.jwk
   -h, --help            also of dev and init, which have options of their own
@@ -59,6 +61,7 @@ Exit codes: 0 success, 1 failure or work left to do, 2 wrong usage, 130 interrup
 const options = {
   config: { type: 'string', short: 'c' },
   json: { type: 'boolean', default: false },
+  'token-file': { type: 'string' },
   follow: { type: 'boolean', short: 'f', default: false },
   kid: { type: 'string' },
   out: { type: 'string' },
@@ -81,6 +84,11 @@ export async function runCli(args: readonly string[], io: CliIo): Promise<ExitCo
     const { json } = values;
     if (positionals.join(' ') === 'audit') return await audit({ configPath, follow: values.follow }, io);
     const [noun, verb, id, ...more] = positionals;
+    if (noun === 'check' && id === undefined) {
+      // Loads libraries that no other command needs.
+      const { check } = await import('./check/check.ts');
+      return await check({ configPath: verb ?? configPath, json, tokenFile: values['token-file'] }, io);
+    }
     const [sub, ...rest] = more;
     if (id !== undefined && sub !== undefined && rest.length === 0) {
       const subject = { issuer: id, subject: sub };

@@ -1,0 +1,54 @@
+import { type FakeStripe, startFakeStripe } from '@postern/testkit/stripe';
+import { expect, test } from 'vitest';
+import { inspectProcessor, processorConfigSchema } from './index.ts';
+
+const webhookUrl = 'https://gate.example/webhooks/pay';
+const types = [
+  'checkout.session.completed',
+  'checkout.session.async_payment_succeeded',
+  'checkout.session.async_payment_failed',
+  'checkout.session.expired',
+];
+
+function inspected(stripe: FakeStripe, changes: object = {}) {
+  const config = processorConfigSchema.parse({
+    ...{ type: 'stripe', name: 'pay', secretKey: stripe.secretKey, apiUrl: stripe.origin },
+    webhookSecrets: ['whsec_abc'],
+    ...changes,
+  });
+  return inspectProcessor(config, { webhookUrl, timeoutMs: 60_000 });
+}
+
+test.each([
+  ['missing', [], []],
+  ['missing', [{ url: 'https://other.example/webhooks/pay', status: 'enabled', enabled_events: ['*'] }], []],
+  ['disabled', [{ url: webhookUrl, status: 'disabled', enabled_events: ['*'] }], []],
+  ['enabled', [{ url: webhookUrl, status: 'enabled', enabled_events: ['*'] }], []],
+  ['enabled', [{ url: webhookUrl, status: 'enabled', enabled_events: types }], []],
+  ['enabled', [{ url: webhookUrl, status: 'enabled', enabled_events: types.slice(1) }], types.slice(0, 1)],
+] as const)('finds the webhook endpoint: %s', async (webhook, webhookEndpoints, missingEvents) => {
+  await using stripe = await startFakeStripe({ webhookEndpoints });
+  expect(await inspected(stripe)).toEqual({
+    ...{ mode: 'test', key: 'accepted', missingPermissions: [], webhook },
+    missingEvents: [...missingEvents],
+  });
+  // It has created nothing.
+  expect(stripe.checkoutSessions).toEqual([]);
+});
+
+test('a refused key, and one without permissions', async () => {
+  await using stripe = await startFakeStripe({ powerlessKey: 'rk_test_powerless' });
+  expect(await inspected(stripe, { secretKey: 'rk_test_wrong' })).toMatchObject({ key: 'refused' });
+  expect(await inspected(stripe, { secretKey: 'rk_test_powerless', paymentMethodTypes: ['sepa_debit'] })).toMatchObject(
+    {
+      ...{ key: 'accepted', webhook: 'hidden' },
+      missingPermissions: ['Checkout Sessions: write', 'PaymentIntents: read'],
+    },
+  );
+});
+
+test('an unavailable processor is an error without its text', async () => {
+  await using stripe = await startFakeStripe();
+  stripe.fault({ kind: 'expire', does: { status: 500 } });
+  await expect(inspected(stripe)).rejects.toMatchObject({ name: 'ProcessorError', code: 'unavailable' });
+});
