@@ -96,6 +96,7 @@ const covered = [
   'S93 an endpoint of @postern/mcp answers no foreign web page and no request without the token that it needs',
   'S94 a session of an MCP client works for its user only, and sessions and bodies are bounded',
   'S95 a handler that requires an answer continues only with an accepted one',
+  'S96 a scripted user never answers in production',
   'S97 a caller learns only about itself',
   'S98 the proof of a gateway needs the vault keys, and reveals nothing',
   'S99 postern check changes nothing and prints no secret',

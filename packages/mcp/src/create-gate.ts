@@ -1,6 +1,6 @@
 import { z } from 'zod/v4';
 import { type AuthorizationAccepted, type AuthorizeOptions, authorizationSpec } from './authorize.ts';
-import { createEnvironment } from './environment.ts';
+import { createEnvironment, type Environment } from './environment.ts';
 import { InvalidRequestStateError, PosternUsageError } from './errors.ts';
 import type {
   AccountRequests,
@@ -21,13 +21,15 @@ import { runTool, type ToolOutcome } from './run-tool.ts';
 import { resolvePrincipal } from './subject.ts';
 import type { ToolCall } from './tool-call.ts';
 
-/** @throws {PosternUsageError} `invalid_options` */
+/**
+ * @param environment replaced for tests
+ * @throws {PosternUsageError} `invalid_options`
+ */
 export function createGate<Sdk extends SdkTypes>(
   options: PosternOptions<Sdk['context']>,
   adapter: SdkAdapter<Sdk>,
+  environment: Environment = createEnvironment(options),
 ): GenericGate<Sdk> {
-  const environment = createEnvironment(options);
-
   const run = <Result>(call: ToolCall, ctx: Sdk['context'], handler: (gate: GateContext) => Promise<Result>) =>
     runTool(environment, call, () => resolvePrincipal(options.subject, call.authInfo, ctx), handler);
 

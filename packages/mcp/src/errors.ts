@@ -95,6 +95,7 @@ export class SubjectUnavailableError extends Error {
 export type UsageErrorCode =
   | 'invalid_options'
   | 'other_sdk_copy'
+  | 'testing_in_production'
   | 'invalid_ask'
   | 'invalid_url'
   | 'host_not_allowed'

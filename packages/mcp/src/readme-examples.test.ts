@@ -1,5 +1,7 @@
+import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { stripTypeScriptTypes } from 'node:module';
+import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { z } from 'zod/v4';
 import { CapabilityMissingError } from './errors.ts';
@@ -15,11 +17,15 @@ const readme = readFileSync(`${import.meta.dirname}/../README.md`, 'utf8');
 
 /** Evaluates the code of one example, with `scope` around it. */
 function evaluated(name: string, scope: Record<string, unknown>) {
-  const code = new RegExp(`\`\`\`ts\\n// example: ${name}\\n(.+?)\`\`\``, 's').exec(readme)?.[1];
-  if (code === undefined) throw new Error(`no example ${name}`);
   const names = { z, ...scope };
-  const make = new Function(...Object.keys(names), `return ${stripTypeScriptTypes(code.trim())}`);
+  const make = new Function(...Object.keys(names), `return ${stripTypeScriptTypes(codeOf(name).trim())}`);
   return make(...Object.values(names));
+}
+
+function codeOf(name: string): string {
+  const code = new RegExp(`\`\`\`ts\\n// example: ${name}\\n(.+?)\`\`\`\n`, 's').exec(readme)?.[1];
+  if (code === undefined) throw new Error(`no example ${name}`);
+  return code;
 }
 
 /** The handler of one example, which is an expression. */
@@ -157,6 +163,16 @@ test('prompt', async () => {
   const { messages } = await world.client.getPrompt({ name: 'review', arguments: { repository: 'acme/app' } });
   const text = 'Review these: GET https://api.github.com/repos/acme/app/pulls';
   expect(messages[0]?.content).toEqual({ type: 'text', text });
+});
+
+test('unit test', async () => {
+  // Imports the package by its own name, as an MCP server does.
+  const { stdout } = await promisify(execFile)(
+    process.execPath,
+    ['--input-type=module-typescript', '--test-reporter=tap', '--eval', codeOf('unit test')],
+    { cwd: `${import.meta.dirname}/..` },
+  );
+  expect(stdout).toMatch(/^# pass 2\n# fail 0$/m);
 });
 
 test('every verb has an example', () => {

@@ -202,6 +202,14 @@ describe('2026-07-28', () => {
     expect(textOf(await call(world, 'in_time', first))).toBe('receipt-of-el-1');
   });
 
+  test('a late answer of a form counts, and a retry without an answer does not', async () => {
+    await using world = await modernWorld();
+    const first = await call(world, 'form_in_time');
+    expect(textOf(await call(world, 'form_in_time', first, {}))).toBe('error: elicitation_timeout');
+    const late = { gate: { action: 'accept', content: { branch: 'main' } } };
+    expect(textOf(await call(world, 'form_in_time', first, late))).toBe('accept');
+  });
+
   test('a handler can catch a missing capability; otherwise the era answers', async () => {
     await using world = await modernWorld({ missingCapability: 'error' });
     const without = { name: 'outcome', elicitation: null };

@@ -32,7 +32,8 @@ type Extra = RequestHandlerExtra<ServerRequest, ServerNotification>;
 /** The SDK's context with the members of this package. */
 export type GatedContext<Requests extends AccountRequests = Record<never, never>> = Extra & Gated<Requests>;
 
-interface V1 {
+/** The types of this SDK. */
+export interface Sdk {
   readonly mcpServer: McpServer;
   readonly context: Extra;
   readonly tool: CallToolResult;
@@ -41,7 +42,7 @@ interface V1 {
   readonly inputRequired: never;
 }
 
-export type Gate = GenericGate<V1>;
+export type Gate = GenericGate<Sdk>;
 
 /** A gate that is attached to no MCP server. */
 export interface SharedGate extends Gate {
@@ -62,7 +63,7 @@ export interface SharedGate extends Gate {
 export function postern(options: PosternOptions<Extra> = {}): SharedGate {
   const sessionOf = createSessionOf<McpServer>();
   const servers = new Map<string, McpServer>();
-  const gate = createGate<V1>(options, {
+  const gate = createGate<Sdk>(options, {
     sdk: { name: '@modelcontextprotocol/sdk', McpServer },
     toToolCall: (args, extra, name, server = servers.get(extra.sessionId ?? '')) =>
       toToolCall(args, extra, { name, server, sessionOf }),

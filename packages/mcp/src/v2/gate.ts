@@ -24,7 +24,8 @@ import { INPUT_REQUEST_KEY, toToolCall } from './to-tool-call.ts';
 /** The SDK's context with the members of this package. */
 export type GatedContext<Requests extends AccountRequests = Record<never, never>> = ServerContext & Gated<Requests>;
 
-interface V2 {
+/** The types of this SDK. */
+export interface Sdk {
   readonly mcpServer: McpServer;
   readonly context: ServerContext;
   readonly tool: CallToolResult;
@@ -33,7 +34,7 @@ interface V2 {
   readonly inputRequired: InputRequiredResult;
 }
 
-export type Gate = GenericGate<V2>;
+export type Gate = GenericGate<Sdk>;
 
 /** A gate that is attached to no MCP server. */
 export interface SharedGate extends Gate {
@@ -54,7 +55,7 @@ export interface SharedGate extends Gate {
 export function postern(options: PosternOptions<ServerContext> = {}): SharedGate {
   const sessionOf = createSessionOf<McpServer>();
   const servers = new Map<string, McpServer>();
-  const gate = createGate<V2>(options, {
+  const gate = createGate<Sdk>(options, {
     sdk: { name: '@modelcontextprotocol/server', McpServer },
     toToolCall: (args, ctx, name, server = servers.get(ctx.sessionId ?? '')) =>
       toToolCall(args, ctx, { name, server, sessionOf }),

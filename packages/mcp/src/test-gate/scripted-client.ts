@@ -1,0 +1,188 @@
+import {
+  type ElicitationBody,
+  type IssueElicitationInput,
+  issueElicitationSchema,
+  type OutcomeBody,
+  type RedeemedElicitationBody,
+} from '@postern/api';
+import type { z } from 'zod/v4';
+import { GatewayError, PosternUsageError } from '../errors.ts';
+import type { GatewayClient } from '../gateway-client.ts';
+import { parseStrictly } from '../parse-strictly.ts';
+import { digestOf } from '../receipt/receipt-claims.ts';
+import { type Asked, answerSchemas, type Outcome, type TestScript } from './script.ts';
+
+const LIFETIME_MS = 600_000;
+
+interface Connection {
+  readonly token: string;
+  readonly scopes: readonly string[];
+}
+
+interface Kept {
+  readonly credentialId: string;
+  readonly name: string;
+  readonly fields: string[];
+  readonly generation: number;
+  readonly values: Record<string, string>;
+}
+
+/** The gateway of a test gate: answers each ask at once, by the script, in memory. */
+export class ScriptedClient implements GatewayClient {
+  readonly asks: Asked[] = [];
+  readonly #script: TestScript;
+  readonly #elicitations = new Map<string, ElicitationBody>();
+  readonly #results = new Map<string, (redeemedAt: string) => RedeemedElicitationBody>();
+  readonly #redemptions = new Map<string, string>();
+  readonly #connections = new Map<string, Connection>();
+  readonly #credentials = new Map<string, Kept>();
+
+  constructor(script: TestScript) {
+    this.#script = script;
+  }
+
+  async issue(input: IssueElicitationInput): Promise<ElicitationBody> {
+    const request = issueElicitationSchema.parse(input);
+    this.asks.push(request);
+    const outcome = outcomeFor(this.#script, request);
+    const elicitationId = `test-${this.asks.length}`;
+    const now = Date.now();
+    const at = new Date(now).toISOString();
+    const elicitation: ElicitationBody = {
+      ...{ elicitationId, kind: request.kind, status: outcome.status },
+      ...{ url: `https://gateway.test/e/${elicitationId}`, matchCode: 'TE-ST' },
+      ...{ createdAt: at, expiresAt: new Date(now + LIFETIME_MS).toISOString() },
+      ...(request.message === undefined ? {} : { message: request.message }),
+      ...(outcome.status === 'pending' ? {} : { endedAt: at }),
+      ...(outcome.status === 'failed' ? { failure: { code: outcome.code } } : {}),
+      ...(outcome.status === 'completed'
+        ? { outcome: this.#complete({ elicitationId, at }, request, outcome.answer) }
+        : {}),
+    };
+    this.#elicitations.set(elicitationId, elicitation);
+    return elicitation;
+  }
+
+  /** Keeps what the accepted answer leaves behind. */
+  #complete(
+    facts: { readonly elicitationId: string; readonly at: string },
+    request: Asked,
+    given: object,
+  ): OutcomeBody {
+    const { elicitationId, at } = facts;
+    const approval = { method: 'button' as const, identity: 'loopback' as const, at };
+    const keep = (result: (redeemedAt: string) => RedeemedElicitationBody) => this.#results.set(elicitationId, result);
+    switch (request.kind) {
+      case 'authorization': {
+        const { provider, scopes: asked = [] } = request.authorization;
+        const { token, scopes = asked } = answered(answerSchemas.authorization, request, given);
+        const connectionId = `connection-${elicitationId}`;
+        this.#connections.set(connectionId, { token, scopes });
+        return { kind: 'authorization', connectionId, provider, scopes: [...scopes] };
+      }
+      case 'payment': {
+        const { receipt, processor, processorReference, mode } = answered(answerSchemas.payment, request, given);
+        const { processor: _, ...terms } = request.payment;
+        keep(redeemedAt => ({ elicitationId, redeemedAt, kind: 'payment', receipt }));
+        return {
+          ...{ kind: 'payment', digest: digestOf('payment', terms), approval, processor },
+          ...(processorReference === undefined ? {} : { processorReference }),
+          ...(mode === undefined ? {} : { mode }),
+        };
+      }
+      case 'confirmation': {
+        const { receipt } = answered(answerSchemas.confirmation, request, given);
+        keep(redeemedAt => ({ elicitationId, redeemedAt, kind: 'confirmation', receipt }));
+        return { kind: 'confirmation', digest: digestOf('confirmation', request.confirmation), approval };
+      }
+      case 'credential': {
+        const { name, retention } = request.credential;
+        const { values } = answered(answerSchemas.credential, request, given);
+        if (retention === 'once') {
+          keep(redeemedAt => ({ elicitationId, redeemedAt, kind: 'credential', values }));
+          return { kind: 'credential', name };
+        }
+        const credentialId = `credential-${name}`;
+        const generation = (this.#credentials.get(credentialId)?.generation ?? 0) + 1;
+        this.#credentials.set(credentialId, { credentialId, name, fields: Object.keys(values), generation, values });
+        return { kind: 'credential', name, credentialId };
+      }
+      case 'form': {
+        const { content } = answered(answerSchemas.form, request, given);
+        keep(redeemedAt => ({ elicitationId, redeemedAt, kind: 'form', content }));
+        return { kind: 'form' };
+      }
+    }
+  }
+
+  async read(elicitationId: string): Promise<ElicitationBody> {
+    return found(this.#elicitations.get(elicitationId));
+  }
+
+  async redeem(elicitationId: string, redemption: string): Promise<RedeemedElicitationBody> {
+    const result = found(this.#results.get(elicitationId));
+    if ((this.#redemptions.get(elicitationId) ?? redemption) !== redemption)
+      throw new GatewayError('already_redeemed', 'Another call has redeemed this result.');
+    this.#redemptions.set(elicitationId, redemption);
+    return result(new Date().toISOString());
+  }
+
+  async accessToken(connectionId: string) {
+    const { token, scopes } = found(this.#connections.get(connectionId));
+    return { accessToken: token, tokenType: 'Bearer', scopes: [...scopes], generation: 1 };
+  }
+
+  async connections() {
+    return { connections: [] };
+  }
+
+  async credentials() {
+    return { credentials: [] };
+  }
+
+  async readCredential(credentialId: string) {
+    return found(this.#credentials.get(credentialId));
+  }
+
+  async removeCredential(credentialId: string): Promise<void> {
+    this.#credentials.delete(credentialId);
+  }
+}
+
+/** @throws {PosternUsageError} `invalid_ask` if the script has no outcome for this ask */
+function outcomeFor(script: TestScript, request: Asked): Outcome<object> {
+  switch (request.kind) {
+    case 'authorization': {
+      const { provider } = request.authorization;
+      return decided(`authorize: { ${provider} }`, script.authorize?.[provider], request.authorization);
+    }
+    case 'payment':
+      return decided('pay', script.pay, request.payment);
+    case 'confirmation':
+      return decided('confirm', script.confirm, request.confirmation);
+    case 'credential': {
+      const { name } = request.credential;
+      return decided(`credential: { ${name} }`, script.credential?.[name], request.credential);
+    }
+    case 'form':
+      return decided('form', script.form, request.form);
+  }
+}
+
+function decided<Terms>(
+  member: string,
+  scripted: Outcome<object> | ((terms: Terms) => Outcome<object>) | undefined,
+  terms: Terms,
+): Outcome<object> {
+  if (scripted === undefined) throw new PosternUsageError('invalid_ask', `testGate: the script has no ${member}.`);
+  return typeof scripted === 'function' ? scripted(terms) : scripted;
+}
+
+function answered<Answer>(schema: z.ZodType<Answer>, { kind }: Asked, given: object): Answer {
+  return parseStrictly('invalid_options', `accept() for a ${kind}`, schema, given);
+}
+
+function found<T>(value: T | undefined): T {
+  if (value === undefined) throw new GatewayError('not_found', 'The test gate has no such thing.');
+  return value;
+}

@@ -1,0 +1,196 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { Client, InMemoryTransport } from '@modelcontextprotocol/client';
+import { McpServer as McpServerV1 } from '@modelcontextprotocol/sdk/server/mcp.js';
+import { McpServer } from '@modelcontextprotocol/server';
+import { describe, expect, test } from 'vitest';
+import { z } from 'zod/v4';
+import { CapabilityMissingError, type Gate, type GateContext } from '../index.ts';
+import type { Gate as GateV1 } from '../v1/index.ts';
+import { accept, cancel, decline, fail, pending, type TestScript, testGate } from './index.ts';
+import { testGate as testGateV1 } from './v1.ts';
+
+const say = (text: string) => ({ content: [{ type: 'text' as const, text }] });
+const terms = {
+  payee: { name: 'Shop' },
+  amount: { currency: 'EUR', minorUnits: 2490 },
+  reference: 'A-17',
+};
+const acme = { name: 'acme', title: 'Key of Acme', fields: [{ name: 'key', label: 'Key' }] } as const;
+
+/** Runs a handler of a tool with a script. */
+async function run<T extends object>(script: TestScript, handler: (gate: GateContext) => Promise<T>) {
+  const gate = testGate(script);
+  const tool = gate.tool(async (_args: undefined, ctx) => ({
+    ...say(''),
+    got: await handler(ctx.gate),
+  }));
+  const result = await gate.call(tool);
+  gate.close();
+  return { result, asks: gate.asks };
+}
+
+describe('a scripted answer', () => {
+  test('authorize: an account whose requests carry the token', async () => {
+    const requests: unknown[] = [];
+    const { result, asks } = await run(
+      {
+        authorize: { github: accept({ token: 'abc' }) },
+        fetch: async (input, init) => {
+          requests.push([String(input), new Headers(init?.headers).get('authorization')]);
+          return new Response('ok');
+        },
+      },
+      async gate => {
+        const github = await gate.require.authorize('github', { scopes: ['repo'] });
+        const response = await github.fetch('https://api.github.com/user');
+        return { scopes: github.scopes, text: await response.text() };
+      },
+    );
+    expect(result).toMatchObject({ got: { scopes: ['repo'], text: 'ok' } });
+    expect(requests).toEqual([['https://api.github.com/user', 'Bearer abc']]);
+    expect(asks).toMatchObject([{ kind: 'authorization', authorization: { provider: 'github', scopes: ['repo'] } }]);
+  });
+
+  test('pay and confirm: an approval of exactly these terms', async () => {
+    const pay = accept({ receipt: 'r-1', processor: 'stripe', processorReference: 'pi_1', mode: 'test' });
+    const { result } = await run({ pay, confirm: accept() }, async gate => {
+      const { receipt, processorReference, mode } = await gate.require.pay(terms);
+      const yes = await gate.require.confirm('Send it');
+      return { receipt, processorReference, mode, method: yes.approval.method };
+    });
+    expect(result).toMatchObject({
+      got: { receipt: 'r-1', processorReference: 'pi_1', mode: 'test', method: 'button' },
+    });
+  });
+
+  test('credential: values that are returned once, and values that are kept and replaced', async () => {
+    let isAsked = 0;
+    const script = {
+      credential: {
+        acme() {
+          isAsked += 1;
+          return accept({ values: { key: `k-${isAsked}` } });
+        },
+      },
+    };
+    const { result } = await run(script, async gate => {
+      const once = await gate.require.credential(acme);
+      const kept = await gate.require.credential({ ...acme, retention: 'lasting' });
+      const next = await kept.rejected();
+      return { values: [once.values.key, kept.values.key, next.values.key, (await next.read()).key] };
+    });
+    expect(result).toMatchObject({ got: { values: ['k-1', 'k-2', 'k-3', 'k-3'] } });
+  });
+
+  test('form: content that the schema checks', async () => {
+    const schema = z.object({ branch: z.string(), notify: z.boolean().default(true) });
+    const form = accept({ content: { branch: 'main' } });
+    const { result } = await run({ form }, async gate => (await gate.require.form(schema)).content);
+    expect(result).toMatchObject({ got: { branch: 'main', notify: true } });
+    await expect(
+      run({ form: accept({ content: { branch: 7 } }) }, gate => gate.require.form(schema)),
+    ).rejects.toMatchObject({ code: 'form_content_invalid' });
+  });
+
+  test.each([
+    [decline(), 'decline', 'declined'],
+    [cancel(), 'cancel', 'cancelled'],
+    [cancel('expired'), 'cancel', 'expired'],
+  ])('a refusal: %j', async (outcome, action, reason) => {
+    const { result } = await run({ pay: outcome }, gate => gate.pay(terms));
+    expect(result).toMatchObject({ got: { action, reason } });
+  });
+
+  test('a failure, and a decision by the terms', async () => {
+    const script: TestScript = {
+      pay: ({ amount }) => (amount.minorUnits > 100 ? fail('processor_refused') : accept()),
+    };
+    await expect(run(script, gate => gate.pay(terms))).rejects.toMatchObject({ code: 'processor_refused' });
+    const cheap = { ...terms, amount: { currency: 'EUR', minorUnits: 100 } };
+    expect((await run(script, gate => gate.pay(cheap))).result).toMatchObject({ got: { action: 'accept' } });
+  });
+
+  test('pending: the call ends with the link, or with an error where the ask wants one', async () => {
+    const { result } = await run({ confirm: pending() }, gate => gate.confirm('Send it'));
+    expect(result).toMatchObject({
+      isError: true,
+      content: [{ text: expect.stringContaining('https://gateway.test/e/') }],
+    });
+    const { result: caught } = await run({ confirm: pending() }, async gate => {
+      const error = await gate.confirm('Send it', { missingCapability: 'error' }).catch((thrown: unknown) => thrown);
+      return { isMissing: error instanceof CapabilityMissingError, ...gate.client };
+    });
+    expect(caught).toMatchObject({ got: { isMissing: true, url: false, form: false } });
+    await expect(run({ confirm: pending(), opensLinks: true }, gate => gate.confirm('Send it'))).rejects.toMatchObject({
+      code: -32042,
+    });
+  });
+});
+
+describe('a script', () => {
+  test('must have an outcome for each ask', async () => {
+    const running = run({ authorize: { gitlab: accept() } }, gate => gate.authorize('github'));
+    await expect(running).rejects.toMatchObject({ code: 'invalid_ask', message: expect.stringMatching(/github/) });
+  });
+
+  test.each([
+    ['an unknown member', () => testGate({ payment: accept() } as never), /"payment".*pay/s],
+    ['something that is no outcome', () => testGate({ pay: true as never }), /pay/],
+  ])('refuses %s', (_name, make, message) => {
+    expect(make).toThrow(expect.objectContaining({ code: 'invalid_options', message: expect.stringMatching(message) }));
+  });
+
+  test('refuses an unknown member of an answer', async () => {
+    const running = run({ authorize: { github: accept({ tokn: 'x' } as never) } }, gate => gate.authorize('github'));
+    await expect(running).rejects.toMatchObject({ message: expect.stringMatching(/"tokn".*token, scopes/s) });
+  });
+
+  test('sends nothing into a network', async () => {
+    const running = run({ authorize: { github: accept() } }, async gate => {
+      const github = await gate.require.authorize('github');
+      return await github.fetch('https://api.github.com/user');
+    });
+    await expect(running).rejects.toMatchObject({ message: expect.stringMatching(/script `fetch`/) });
+  });
+});
+
+test('stands in for the gate of either SDK', async () => {
+  const registerTools = (server: McpServer, shared: Gate) => {
+    const gate = shared.attach(server);
+    server.registerTool(
+      'delete',
+      { inputSchema: z.object({ name: z.string() }) },
+      gate.tool({ accounts: { github: {} } }, async ({ name }, ctx) => {
+        await ctx.gate.require.confirm(`Delete ${name}`);
+        return say(`deleted ${name} with ${await ctx.accounts.github.accessToken()}`);
+      }),
+    );
+  };
+  const server = new McpServer({ name: 'issues', version: '1.0.0' });
+  const gate = testGate({
+    authorize: { github: accept({ token: 't' }) },
+    confirm: ({ title }) => accept({ receipt: title }),
+  });
+  registerTools(server, gate);
+  const [near, far] = InMemoryTransport.createLinkedPair();
+  const client = new Client({ name: 'test', version: '1.0.0' });
+  await Promise.all([server.connect(far), client.connect(near)]);
+  const { content } = await client.callTool({ name: 'delete', arguments: { name: 'app' } });
+  expect(content).toEqual([{ type: 'text', text: 'deleted app with t' }]);
+  expect(gate.asks.map(({ kind }) => kind)).toEqual(['authorization', 'confirmation']);
+  await client.close();
+  const v1: GateV1 = testGateV1();
+  expect(() => v1.attach(new McpServerV1({ name: 'issues', version: '1.0.0' }))).not.toThrow();
+});
+
+test('S96: does not load with NODE_ENV=production', async () => {
+  const loads = (NODE_ENV: string) =>
+    promisify(execFile)(process.execPath, ['-e', `import(${JSON.stringify(`${import.meta.dirname}/index.ts`)})`], {
+      env: { ...process.env, NODE_ENV },
+    }).then(
+      () => true,
+      () => false,
+    );
+  expect(await Promise.all([loads('test'), loads('production')])).toEqual([true, false]);
+});
