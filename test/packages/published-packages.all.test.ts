@@ -189,6 +189,19 @@ describe('an installed package', () => {
   });
 });
 
+test('the README tests a tool with an installed gateway', async ({ expect }) => {
+  const readme = readFileSync(join(root, 'packages/mcp/README.md'), 'utf8');
+  const code = /```ts\n\/\/ example: integration test\n(.+?)```\n/s.exec(readme)?.[1] ?? '';
+  const folder = emptyProject(join(home, 'integration-test'), registry.npmrc);
+  const sdk = ['@modelcontextprotocol/server', '@modelcontextprotocol/client', 'zod'].map(
+    name => `${name}@${newest(name)}`,
+  );
+  await install(folder, 'npm', ['@postern/mcp', '@postern/gateway', ...sdk]);
+  writeFileSync(join(folder, 'gateway.test.ts'), code);
+  const printed = await runIn(folder, nodeOf(24), ['--test-reporter=tap', 'gateway.test.ts']);
+  expect(printed).toMatch(/^# pass 1\n# fail 0$/m);
+});
+
 describe('attach()', () => {
   test.concurrent.for([
     ['v2', '@modelcontextprotocol/server', 'other-sdk', "const { postern: gate } = await import('@postern/mcp')"],

@@ -2,9 +2,12 @@
 import type { NodeStreamableHTTPServerTransport } from '@modelcontextprotocol/node';
 import type { CallToolResult, McpServer } from '@modelcontextprotocol/server';
 import type {
+  AccountRequests,
   ApiFetch,
   AuthorizationAccepted,
+  Gate,
   GatedContext,
+  GatedToolOptions,
   McpEndpoint,
   SharedGate,
   SharedSessions,
@@ -15,7 +18,7 @@ export { readFileSync } from 'node:fs';
 export type { IncomingMessage, ServerResponse } from 'node:http';
 export { createServer } from 'node:http';
 export { serve } from '@hono/node-server';
-export { postern } from '@postern/mcp';
+export { CapabilityMissingError, postern } from '@postern/mcp';
 export { default as express } from 'express';
 export { fastify } from 'fastify';
 export { Hono } from 'hono';
@@ -41,15 +44,26 @@ export declare function createIssue(
   fetch: ApiFetch,
 ): Promise<{ content: { type: 'text'; text: string }[] }>;
 
+type Texts = { readonly title: string; readonly isbn: string; readonly repository: string };
+
 /** A gate whose tools take texts. */
+<<<<<<< HEAD
 export declare const gate: Pick<SharedGate, 'endpoint'> & {
   tool(
     handler: (
       args: { readonly title: string; readonly isbn: string; readonly repository: string },
       ctx: GatedContext,
     ) => Promise<CallToolResult>,
+=======
+export declare const gate: Pick<Gate, 'prompt'> & {
+  tool(handler: (args: Texts, ctx: GatedContext) => Promise<CallToolResult>): void;
+  tool<const Requests extends AccountRequests>(
+    options: GatedToolOptions<Requests>,
+    handler: (args: Texts, ctx: GatedContext<Requests>) => Promise<CallToolResult>,
+>>>>>>> 07c542f (mcp: start a gateway for integration tests of tools)
   ): void;
 };
+export declare const report: { send(): Promise<void>; keepAsDraft(): Promise<void> };
 export declare const github: AuthorizationAccepted;
 export declare const sdk: { call(token: string): Promise<{ readonly status: number }> };
 export declare const shop: {

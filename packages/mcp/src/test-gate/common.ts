@@ -11,6 +11,8 @@ export {
   type Scripted,
   type TestScript,
 } from './script.ts';
+export type { TestPerson, Typed } from './scripted-person.ts';
+export { startTestGateway, type TestGateway, type TestGatewayOptions } from './test-gateway.ts';
 
 // In this folder, a script approves and no user does.
 if (process.env['NODE_ENV'] === 'production')
