@@ -5,7 +5,6 @@ import type {
   AccountRequests,
   ApiFetch,
   AuthorizationAccepted,
-  Gate,
   GatedContext,
   GatedToolOptions,
   McpEndpoint,
@@ -47,20 +46,11 @@ export declare function createIssue(
 type Texts = { readonly title: string; readonly isbn: string; readonly repository: string };
 
 /** A gate whose tools take texts. */
-<<<<<<< HEAD
-export declare const gate: Pick<SharedGate, 'endpoint'> & {
-  tool(
-    handler: (
-      args: { readonly title: string; readonly isbn: string; readonly repository: string },
-      ctx: GatedContext,
-    ) => Promise<CallToolResult>,
-=======
-export declare const gate: Pick<Gate, 'prompt'> & {
+export declare const gate: Pick<SharedGate, 'endpoint' | 'prompt'> & {
   tool(handler: (args: Texts, ctx: GatedContext) => Promise<CallToolResult>): void;
   tool<const Requests extends AccountRequests>(
     options: GatedToolOptions<Requests>,
     handler: (args: Texts, ctx: GatedContext<Requests>) => Promise<CallToolResult>,
->>>>>>> 07c542f (mcp: start a gateway for integration tests of tools)
   ): void;
 };
 export declare const report: { send(): Promise<void>; keepAsDraft(): Promise<void> };
