@@ -3,25 +3,28 @@
  * Checks that this machine has the programs that Postern needs besides the machine's own Node.js, and installs missing
  * ones with Debian's apt-get. Never asks a question. Prints nothing when nothing is missing.
  *
- * `node scripts/setup.mjs [redis] [chromium] [headless-shell] [namespaces] [faketime] [debootstrap]`. The pinned Node.js of the
- * workspace is always checked. A requirement after `--if-possible` is installed where this user may do that; otherwise
+ * `node scripts/setup.mjs [redis] [chromium] [headless-shell] [namespaces] [faketime] [debootstrap] [httpx] [curl]`. The pinned
+ * Node.js of the workspace is always checked. A requirement after `--if-possible` is installed where this user may do that; otherwise
  * a line names it and the command continues without it.
  *
  * setup.sh runs it on the machine's own Node.js, version 18 or newer, before the pinned one can run: plain JavaScript
  * without dependencies.
  */
 import { spawn, spawnSync } from 'node:child_process';
-import { accessSync, constants, realpathSync } from 'node:fs';
+import { accessSync, constants, existsSync, realpathSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
-/** @typedef {'redis' | 'chromium' | 'headless-shell' | 'namespaces' | 'faketime' | 'debootstrap'} Requirement */
+/**
+ * @typedef {'redis' | 'chromium' | 'headless-shell' | 'namespaces' | 'faketime' | 'debootstrap' | 'httpx' | 'curl'} Requirement
+ */
 
 /**
  * @typedef {object} DebianPackage
  * @property {string} name
  * @property {readonly [string, ...string[]]} programs any of these will do; the first is the one that the package contains
  * @property {string} [pathVariable] names the program's path where it is not on the PATH
+ * @property {string} [file] file of a package without a program of its own
  * @property {number} [minimumMajor] any version will do where this is absent
  */
 
@@ -51,6 +54,9 @@ const packages = {
   namespaces: { name: 'iproute2', programs: ['ip'] },
   faketime: { name: 'faketime', programs: ['faketime'] },
   debootstrap: { name: 'debootstrap', programs: ['debootstrap'] },
+  // For Debian's own Python, which comes with it.
+  httpx: { name: 'python3-httpx', programs: ['python3'], file: '/usr/lib/python3/dist-packages/httpx/__init__.py' },
+  curl: { name: 'curl', programs: ['curl'] },
 };
 
 /** Shared library that the pinned Node.js needs and a minimal Debian lacks, with its Debian package. */
@@ -133,12 +139,15 @@ function missingPrograms(requirements) {
     .filter(wanted => !isProgramPresent(wanted))
     .map(wanted => ({
       ...wanted,
-      wish:
-        wanted.minimumMajor === undefined
-          ? wanted.programs[0]
-          : `${wanted.programs[0]} (version ${wanted.minimumMajor} or newer)`,
+      wish: wishFor(wanted),
       isPresent: () => isProgramPresent(wanted),
     }));
+}
+
+/** @param {DebianPackage} wanted */
+function wishFor({ name, programs, file, minimumMajor }) {
+  if (minimumMajor !== undefined) return `${programs[0]} (version ${minimumMajor} or newer)`;
+  return file === undefined ? programs[0] : name;
 }
 
 /**
@@ -196,7 +205,8 @@ function isExecutable(path) {
 }
 
 /** @param {DebianPackage} wanted */
-function isProgramPresent({ programs, pathVariable, minimumMajor }) {
+function isProgramPresent({ programs, pathVariable, file, minimumMajor }) {
+  if (file !== undefined && !existsSync(file)) return false;
   const named = pathVariable === undefined ? undefined : process.env[pathVariable];
   if (named !== undefined && isExecutable(named)) return true;
   const path = programs.map(findProgram).find(found => found !== undefined);

@@ -8,8 +8,8 @@ import { testRunOf } from './test-arguments.ts';
 import { readTestCounts } from './test-counts.ts';
 
 const { size, vitestArguments } = testRunOf(process.argv.slice(2));
-// Without it, the test of the images reports that they are not built.
-if (process.argv.includes('--all')) await setupIfPossible(['debootstrap']);
+// Without them, the tests that need them say so and are skipped.
+if (process.argv.includes('--all')) await setupIfPossible(['debootstrap', 'httpx', 'curl']);
 const folder = mkdtempSync(join(tmpdir(), 'postern-test-'));
 const counts = join(folder, 'counts.json');
 try {
