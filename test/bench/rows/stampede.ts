@@ -84,6 +84,10 @@ export async function stampedeRows(bench: Bench): Promise<Row[]> {
       pairs,
       { bound: 'at most', value: 20 },
     ),
+    compared('  against its floor', 'ms', 'one bare refresh and the same callers again', {
+      ours: pairs.ours,
+      baseline: pairs.baseline.map((single, run) => single + (fresh[run] ?? Number.NaN)),
+    }),
     { figure: '  the same callers again, with a fresh token', unit: 'ms', ours: fresh },
     {
       figure: '  most refreshes at the provider for one of them',
