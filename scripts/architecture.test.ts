@@ -40,6 +40,10 @@ const layers: Readonly<Record<string, Layer>> = {
     mayImport: ['@postern/elicitation', '@postern/openid-server'],
     instead: 'what needs the whole gateway belongs to test/',
   },
+  'packages/conformance': {
+    mayImport: [],
+    instead: 'it tests any MCP server and any MCP client, and knows nothing of Postern',
+  },
   'packages/mcp': overHttp,
   'packages/host': overHttp,
   'services/gateway': {
@@ -62,6 +66,7 @@ const layers: Readonly<Record<string, Layer>> = {
     mayImport: [
       '@postern/api',
       '@postern/authorization',
+      '@postern/conformance',
       '@postern/demo',
       '@postern/elicitation',
       '@postern/gateway',

@@ -20,7 +20,7 @@ export async function buildLibrary(library: PublishedPackage, stage: string): Pr
       ...{ declaration: true, declarationMap: true, sourceMap: true, rootDir: 'src', outDir: 'dist' },
     },
     include: [],
-    files: entries.map(([, path]) => path),
+    files: [...entries.map(([, path]) => path), ...Object.values(source.bin ?? {})],
   };
   const modules = join(stage, 'node_modules');
   const project = join(stage, 'tsconfig.json');
@@ -37,6 +37,9 @@ export async function buildLibrary(library: PublishedPackage, stage: string): Pr
       ...Object.fromEntries(entries.map(([name, path]) => [name, compiled(path)])),
       './package.json': './package.json',
     },
+    ...(source.bin && {
+      bin: Object.fromEntries(Object.entries(source.bin).map(([name, path]) => [name, compiled(path).default])),
+    }),
     files: ['dist', 'src'],
     dependencies: resolveVersions(source.dependencies, source.version, '^'),
   };

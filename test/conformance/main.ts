@@ -1,9 +1,12 @@
 /**
  * `pnpm conformance`: the official conformance suite where it touches elicitation, against an MCP server built with
- * `@postern/mcp` and a real gateway and against an MCP client built with `@postern/host`; and our own scenarios of URL mode.
+ * `@postern/mcp` and a real gateway and against an MCP client built with `@postern/host`; the scenarios of `@postern/conformance` against
+ * both; and our own scenarios of URL mode.
  * Ends with `N passed, N failed`.
  */
+import type { ConformanceCheck } from '@postern/conformance';
 import { startWorld } from '../support/world.ts';
+import { hostScenarios, runAgainstHost, runAgainstPostern, waysOfAsking } from './any-server/run-against-postern.ts';
 import { startFixtureServer } from './official/fixture-server.ts';
 import {
   listedScenarios,
@@ -27,14 +30,14 @@ function report(name: string, faults: readonly string[], note = ''): void {
 const textOf = (error: unknown): string => (error instanceof Error ? (error.stack ?? error.message) : String(error));
 
 /** A warning is a SHOULD that is not met: here it counts as failed. A scenario in which nothing was checked, too. */
-function faultsOf(checks: readonly Check[]): string[] {
+function faultsOf(checks: readonly Pick<Check, 'id' | 'status' | 'errorMessage'>[]): string[] {
   const faults = checks
     .filter(({ status }) => status === 'FAILURE' || status === 'WARNING')
     .map(({ id, status, errorMessage = '' }) => `${id}: ${status.toLowerCase()} ${errorMessage}`);
   return checks.some(({ status }) => status === 'SUCCESS') ? faults : [...faults, 'nothing was checked'];
 }
 
-function reportChecks(name: string, checks: readonly Check[]): void {
+function reportChecks(name: string, checks: Parameters<typeof faultsOf>[0]): void {
   const succeeded = checks.filter(({ status }) => status === 'SUCCESS').length;
   report(name, faultsOf(checks), ` (${succeeded} checks)`);
 }
@@ -86,6 +89,21 @@ async function runOfficialClient(): Promise<void> {
   }
 }
 
+async function runAnyServer(): Promise<void> {
+  console.log('\nURL mode of any MCP server and any MCP client (@postern/conformance)\n');
+  await using world = await startWorld();
+  const reportAll = async (name: string, run: Promise<readonly ConformanceCheck[]>) => {
+    try {
+      reportChecks(name, await withinLimit(run));
+    } catch (error) {
+      report(name, [textOf(error)]);
+    }
+  };
+  for (const way of waysOfAsking) await reportAll(`@postern/mcp ${JSON.stringify(way)}`, runAgainstPostern(world, way));
+  for (const { scenario, revision } of hostScenarios)
+    await reportAll(`@postern/host ${scenario.name} ${revision}`, runAgainstHost(scenario, revision));
+}
+
 async function runUrlMode(): Promise<void> {
   console.log('\nURL mode (ours)\n');
   const scenarios = citedScenarios();
@@ -103,7 +121,7 @@ async function runUrlMode(): Promise<void> {
 // Work that a failed scenario left behind, and that then failed as well.
 process.on('unhandledRejection', error => report('unhandled rejection', [textOf(error)]));
 
-for (const run of [runOfficial, runOfficialClient, runUrlMode]) {
+for (const run of [runOfficial, runOfficialClient, runAnyServer, runUrlMode]) {
   try {
     await run();
   } catch (error) {

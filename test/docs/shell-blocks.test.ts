@@ -39,6 +39,10 @@ const provenElsewhere: readonly (readonly [command: RegExp, because: string])[] 
     'published-packages.all.test.ts plays the demo, and runs the host with the MCP server of the quick start',
   ],
   [/^npx postern check( --token-file token\.txt)?$/, 'test/check runs it'],
+  [
+    /^npx @postern\/conformance (http|client --command )/,
+    'test/conformance/any-server runs the program, packages/conformance its options, and test/packages the tarball',
+  ],
   [/^npx postern (start|vault status)$/, 'published-packages.all.test.ts runs the program'],
   [
     /^(GITHUB_CLIENT_SECRET_FILE=\S+ )?npx @postern\/gateway dev( --(port|issuer|provider) \S+)*$/,

@@ -145,7 +145,7 @@ afterAll(async () => {
   rmSync(home, { recursive: true, force: true });
 });
 
-test.concurrent.for(['api', 'host', 'mcp', 'gateway', 'demo'])(
+test.concurrent.for(['api', 'host', 'mcp', 'conformance', 'gateway', 'demo'])(
   'publint and attw find no fault in @postern/%s, which has its licence and no tests',
   async (name, { expect }) => {
     const tarball = tarballs().find(path => path.includes(`postern-${name}-`)) ?? '';
@@ -200,6 +200,22 @@ test('the README tests a tool with an installed gateway', async ({ expect }) => 
   writeFileSync(join(folder, 'gateway.test.ts'), code);
   const printed = await runIn(folder, nodeOf(24), ['--test-reporter=tap', 'gateway.test.ts']);
   expect(printed).toMatch(/^# pass 1\n# fail 0$/m);
+});
+
+test('npx runs the installed @postern/conformance on every Node.js that it declares', async ({ expect }) => {
+  const folder = emptyProject(join(home, 'conformance'), registry.npmrc);
+  await install(folder, 'npm', ['@postern/conformance']);
+  expect(await runIn(folder, 'npx', ['--no-install', '@postern/conformance', 'list'])).toContain(
+    'url-elicitation-asking',
+  );
+  const program = join(folder, 'node_modules/@postern/conformance/dist/conformance.js');
+  for (const major of majors) {
+    const results = `results-${major}`;
+    const args = [program, `${gateway.url}/nothing`, '--tool', 'connect', '-o', results];
+    // Nothing answers there like an MCP server: every check fails, and none is lost.
+    await expect(runIn(folder, nodeOf(major), args)).rejects.toThrow('0 passed');
+    expect(globSync('*/checks.json', { cwd: join(folder, results) })).toHaveLength(5);
+  }
 });
 
 describe('attach()', () => {

@@ -60,30 +60,11 @@ export const modernRequestState: readonly Scenario[] = [
     },
   },
   {
-    id: 'url-mode:modern:other-user',
-    async run(world) {
-      const { url } = await world.endpoint();
-      const honest = await ask(world, url);
-      await world.end('completed', elicitationIdOf(honest.page), honest.subject);
-      const other = world.subject();
-      assertRejected(await modernCall(url, { ...honest, subject: other }), honest.requestState);
-    },
-  },
-  {
     id: 'url-mode:modern:other-tool',
     async run(world) {
       const { url } = await world.endpoint();
       const honest = await ask(world, url);
       assertRejected(await modernCall(url, { ...honest, tool: 'connect_too' }), honest.requestState);
-    },
-  },
-  {
-    id: 'url-mode:modern:other-arguments',
-    async run(world) {
-      const { url } = await world.endpoint();
-      const honest = await ask(world, url);
-      for (const args of [{ note: 'A-18' }, {}])
-        assertRejected(await modernCall(url, { ...honest, args }), honest.requestState);
     },
   },
   {

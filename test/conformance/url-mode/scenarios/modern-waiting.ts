@@ -90,23 +90,6 @@ export const modernWaiting: readonly Scenario[] = [
     },
   },
   {
-    id: 'url-mode:modern:missing-response',
-    async run(world) {
-      const { url } = await world.endpoint(NO_HOLD);
-      const subject = world.subject();
-      const first = urlRequestOf(await modernCall(url, { tool: 'connect', subject }));
-      for (const inputResponses of [{}, { another: { action: 'accept' } }]) {
-        const answer = await modernCall(url, {
-          tool: 'connect',
-          subject,
-          inputResponses,
-          requestState: first.requestState,
-        });
-        assert.equal(urlRequestOf(answer).url, first.url);
-      }
-    },
-  },
-  {
     id: 'url-mode:modern:disconnect',
     async run(world) {
       const { url, untilHolding } = await world.endpoint();

@@ -1,0 +1,5 @@
+/** The `--open` command for the fixture server. Nobody without a session is played here, so that the suite skips it. */
+const { MCP_CONFORMANCE_URL: page = '', MCP_CONFORMANCE_PERSON: person = '' } = process.env;
+const user = { owner: 'alice', stranger: 'bob' }[person];
+if (user === undefined) process.exitCode = 77;
+else await fetch(page, { method: 'POST', headers: { 'x-user': user } });
