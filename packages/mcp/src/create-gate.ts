@@ -76,6 +76,7 @@ export function createGate<Sdk extends SdkTypes>(
         ...given: Given<GatedToolOptions<Requests>, Handler<Sdk, Args, Requests, Sdk['tool']>>
       ) {
         const { wrap, handler } = unpack('gate.tool', toolOptionsSchema, given);
+        environment.gateCheck.expectProviders(Object.keys(wrap.accounts ?? {}));
         return async (...parameters: [Sdk['context']] | [Args, Sdk['context']]) => {
           const [args, ctx] = withArguments(parameters);
           const call = { ...adapter.toToolCall(args, ctx, wrap.name, server), hasOutputSchema: wrap.hasOutputSchema };
@@ -88,6 +89,7 @@ export function createGate<Sdk extends SdkTypes>(
         ...given: Given<HandlerOptions<Requests>, Handler<Sdk, Args, Requests, Sdk['prompt']>>
       ) {
         const { wrap, handler } = unpack('gate.prompt', handlerOptionsSchema, given);
+        environment.gateCheck.expectProviders(Object.keys(wrap.accounts ?? {}));
         return async (...parameters: [Sdk['context']] | [Args, Sdk['context']]) => {
           const [args, ctx] = withArguments(parameters);
           const call = requestCall('prompt', args, ctx, wrap.name);
@@ -100,6 +102,7 @@ export function createGate<Sdk extends SdkTypes>(
         ...given: Given<HandlerOptions<Requests>, ResourceHandler<Sdk, Requests>>
       ) {
         const { wrap, handler } = unpack('gate.resource', handlerOptionsSchema, given);
+        environment.gateCheck.expectProviders(Object.keys(wrap.accounts ?? {}));
         return async (...parameters: [URL, Sdk['context']] | [URL, ResourceVariables, Sdk['context']]) => {
           const [uri, variables, ctx] = parameters.length === 2 ? [parameters[0], {}, parameters[1]] : parameters;
           const call = requestCall('resource', uri.href, ctx, wrap.name);

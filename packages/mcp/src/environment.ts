@@ -3,7 +3,7 @@ import type { JWK } from 'jose';
 import { RecentCalls } from './ask-log.ts';
 import { CompletionWaiters } from './completion-waiters.ts';
 import { PosternUsageError } from './errors.ts';
-import { createGateCheck, explainingRefusals, type GateCheck } from './gate-check.ts';
+import { createGateCheck, type GateCheck } from './gate-check.ts';
 import { apiKeyAuthorizer, privateKeyAuthorizer } from './gateway-auth.ts';
 import { createGatewayClient, type GatewayClient, spread } from './gateway-client.ts';
 import { createGatewayTransport } from './gateway-transport.ts';
@@ -66,7 +66,7 @@ export function createEnvironment<Context>(given: PosternOptions<Context>): Envi
     expectations: options.check || {},
     decryptionKeys: decryptionKeysOf(options),
   });
-  const client = explainingRefusals(createGatewayClient(clientOptions), gateCheck);
+  const client = createGatewayClient(clientOptions);
   const waitingReads = new WaitingReads({ limit: MAX_WAITING_READS, sleep, random: spread });
   const waiters = new CompletionWaiters({
     ...{ client, waitingReads, limit: maxWaiters, now: Date.now, sleep, random: spread, onError: onBackgroundError },
@@ -74,7 +74,7 @@ export function createEnvironment<Context>(given: PosternOptions<Context>): Envi
   return {
     client,
     gateCheck,
-    tracedClient: trace => explainingRefusals(createGatewayClient({ ...clientOptions, trace }), gateCheck),
+    tracedClient: trace => createGatewayClient({ ...clientOptions, trace }),
     sealedOpener: sealedOpener(options),
     fetch: options.fetch ?? fetch,
     allowHttp: options.allowHttp ?? false,

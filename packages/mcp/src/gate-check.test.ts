@@ -41,11 +41,13 @@ const describing =
   (_, response) =>
     json(response, { ...caller, ...changes }, headers);
 const refusing =
-  (code: ProblemCode): RequestListener =>
+  (code: ProblemCode, detail?: string): RequestListener =>
   (_, response) => {
     const { status, title } = problems[code];
     response.writeHead(status, { 'content-type': 'application/problem+json' });
-    response.end(JSON.stringify({ type: `urn:postern:problem:${code}`, title, status, code, requestId: 'rq_1' }));
+    response.end(
+      JSON.stringify({ type: `urn:postern:problem:${code}`, title, status, code, detail, requestId: 'rq_1' }),
+    );
   };
 
 /** Checks once, without a background check. */
@@ -145,33 +147,25 @@ describe('a check finds', () => {
   });
 });
 
-test.each(['unknown_provider', 'provider_not_allowed'] as const)(
-  'a refused provider (%s): the error names the allowed ones',
-  async code => {
-    await using server = await serverThat((request, response) =>
-      (request.url === '/v1/me' ? describing({}) : refusing(code))(request, response),
-    );
-    const { client } = createEnvironment({ url: server.url, apiKey });
-    const subject = { issuer: 'https://id.example', subject: 'alice' };
-    const asked = client.issue({ kind: 'authorization', subject, authorization: { provider: 'canary' } });
-    await expect(asked).rejects.toMatchObject({
-      name: 'GatewayError',
-      code,
-      message: expect.stringContaining('forge, wiki'),
-    });
-    const traced = createEnvironment({ url: server.url, apiKey }).tracedClient?.({ traceparent: 'x' });
-    await expect(
-      traced?.issue({ kind: 'authorization', subject, authorization: { provider: 'canary' } }),
-    ).rejects.toMatchObject({ message: expect.stringContaining('forge, wiki') });
-  },
-);
+test('a check finds providers that a handler declares and the gateway does not allow', async () => {
+  await using server = await serverThat(describing({}));
+  const gate = postern({ url: server.url, apiKey, onBackgroundError: () => undefined });
+  gate.tool({ accounts: { forge: {}, elsewhere: {} } }, () => ({ content: [] }));
+  const { faults } = await gate.check();
+  expect(faults).toMatchObject([{ code: 'provider_not_allowed', message: expect.stringContaining('elsewhere') }]);
+});
 
-test('a refusal stays as it is if the gateway does not describe the caller', async () => {
-  await using server = await serverThat(refusing('provider_not_allowed'));
+test('the error of a refused provider names the allowed ones, and that of an issuer no URL', async () => {
+  let code: ProblemCode = 'provider_not_allowed';
+  await using server = await serverThat((request, response) =>
+    refusing(code, 'Allowed: forge, wiki.')(request, response),
+  );
   const { client } = createEnvironment({ url: server.url, apiKey });
   const subject = { issuer: 'https://id.example', subject: 'alice' };
-  const asked = client.issue({ kind: 'authorization', subject, authorization: { provider: 'forge' } });
-  await expect(asked).rejects.toMatchObject({ message: problems.provider_not_allowed.title });
+  const ask = () => client.issue({ kind: 'authorization', subject, authorization: { provider: 'canary' } });
+  await expect(ask()).rejects.toMatchObject({ code, message: expect.stringContaining('forge, wiki') });
+  code = 'issuer_not_allowed';
+  await expect(ask()).rejects.toMatchObject({ code, message: problems.issuer_not_allowed.title });
 });
 
 describe('the background check', () => {

@@ -1,9 +1,8 @@
 import { CONTRACT_REVISION, type ElicitationKind, problemSchema } from '@postern/api';
 import { calculateJwkThumbprint, type JWK } from 'jose';
 import { z } from 'zod/v4';
-import { asError, GatewayError } from './errors.ts';
+import { asError } from './errors.ts';
 import type { Authorizer } from './gateway-auth.ts';
-import type { GatewayClient } from './gateway-client.ts';
 import { type GatewayTransport, type TransportAnswer, TransportError } from './gateway-transport.ts';
 
 /** What the tools of this MCP server will ask for, so that a check finds what the gateway would refuse. */
@@ -70,8 +69,8 @@ export interface GateCheck {
    * that is not reachable yet gets a few attempts, because both may start at the same time.
    */
   begin(): void;
-  /** Adds the allowed values to a refusal of the gateway. Returns any other error unchanged. */
-  explained(error: unknown, signal: AbortSignal | undefined): Promise<unknown>;
+  /** Adds providers that a handler has declared with `accounts`. */
+  expectProviders(names: readonly string[]): void;
   /** Ends the background check. */
   close(): void;
 }
@@ -98,6 +97,8 @@ const TRANSIENT: ReadonlySet<GateFaultCode> = new Set(['unreachable', 'timeout',
 
 export function createGateCheck(p: GateCheckOptions): GateCheck {
   const closing = new AbortController();
+  const { kinds = [], providers = [] } = p.expectations;
+  const expected = { kinds: new Set<string>(kinds), providers: new Set(providers) };
 
   async function ask(signal: AbortSignal | undefined, isBackground: boolean): Promise<TransportAnswer | GateFault> {
     const headers = { accept: 'application/json, application/problem+json', authorization: await p.authorize() };
@@ -121,7 +122,7 @@ export function createGateCheck(p: GateCheckOptions): GateCheck {
       // A page of another server says nothing about the clock of the gateway.
       return { faults: refusal.code === 'not_a_gateway' ? [refusal] : [refusal, ...skew], caller };
     }
-    const faults = [...contractFaults(caller), ...skew, ...expectationFaults(caller, p.expectations)];
+    const faults = [...contractFaults(caller), ...skew, ...expectationFaults(caller, expected)];
     return { faults: [...faults, ...(await encryptionFaults(caller, p.decryptionKeys))], caller };
   }
 
@@ -137,50 +138,16 @@ export function createGateCheck(p: GateCheckOptions): GateCheck {
 
   return {
     run: signal => run(signal, false),
+    expectProviders(names) {
+      for (const name of names) expected.providers.add(name);
+    },
     begin() {
       runInBackground().catch((error: unknown) => {
         if (!closing.signal.aborted) process.emitWarning(`the check of the gateway failed: ${asError(error).name}`);
       });
     },
-    async explained(error, signal) {
-      if (!(error instanceof GatewayError) || !EXPLAINED.has(error.code)) return error;
-      const { caller } = await run(signal, false);
-      return caller === undefined ? error : explanationOf(error, caller);
-    },
     close: () => closing.abort(),
   };
-}
-
-/** A client whose refused requests name what is allowed. */
-export function explainingRefusals(client: GatewayClient, check: Pick<GateCheck, 'explained'>): GatewayClient {
-  return {
-    ...client,
-    async issue(body, signal) {
-      try {
-        return await client.issue(body, signal);
-      } catch (error) {
-        throw await check.explained(error, signal);
-      }
-    },
-  };
-}
-
-const EXPLAINED: ReadonlySet<GatewayError['code']> = new Set([
-  'provider_not_allowed',
-  'unknown_provider',
-  'kind_not_allowed',
-  'issuer_not_allowed',
-]);
-
-function explanationOf(refusal: GatewayError, { providers, kinds, issuers }: GateCaller): GatewayError {
-  const allowed =
-    refusal.code === 'kind_not_allowed'
-      ? `Allowed kinds: ${listed(kinds)}.`
-      : refusal.code === 'issuer_not_allowed'
-        ? `Allowed issuers: ${listed(issuers)}.`
-        : `Allowed providers: ${listed(providers.map(({ name }) => name))}.`;
-  const { code, httpStatus, requestId } = refusal;
-  return new GatewayError(code, `${refusal.message} ${allowed}`, { httpStatus, requestId, cause: refusal });
 }
 
 const listed = (names: readonly string[]): string => (names.length === 0 ? 'none' : names.join(', '));
@@ -242,10 +209,14 @@ function skewFault({ header }: TransportAnswer, askedAt: number, answeredAt: num
   return [{ code: 'clock_skew', message }];
 }
 
-function expectationFaults(caller: GateCaller, expectations: GateExpectations): readonly GateFault[] {
-  const { kinds = [], providers = [] } = expectations;
-  const missing = (wanted: readonly string[], allowed: readonly string[]) =>
-    [...new Set(wanted)].filter(name => !allowed.includes(name));
+interface Expected {
+  readonly kinds: ReadonlySet<string>;
+  readonly providers: ReadonlySet<string>;
+}
+
+function expectationFaults(caller: GateCaller, { kinds, providers }: Expected): readonly GateFault[] {
+  const missing = (wanted: ReadonlySet<string>, allowed: readonly string[]) =>
+    [...wanted].filter(name => !allowed.includes(name));
   const offered = caller.providers.map(({ name }) => name);
   const message = (what: string, name: string, allowed: readonly string[]) =>
     `The gateway does not allow "${caller.mcpServerId}" ${what} "${name}". Allowed: ${listed(allowed)}.`;

@@ -7,7 +7,7 @@ export const operationFaults: readonly Fault[] = [
     file: 'services/gateway/src/platform/http/gateway-proof.ts',
     original: 'return given.length === expected.length && timingSafeEqual(given, expected);',
     replacement: 'return given.length === expected.length;',
-    foundBy: ['test/check/check.test.ts'],
+    foundBy: ['services/gateway/src/platform/http/gateway-proof.test.ts'],
   },
   {
     name: 'the proof answers to any text',
@@ -15,7 +15,7 @@ export const operationFaults: readonly Fault[] = [
     file: 'services/gateway/src/platform/http/gateway-proof.ts',
     original: "NONCE.test(nonce) ? proofOf(nonce).toString('base64url') : undefined",
     replacement: "proofOf(nonce).toString('base64url')",
-    foundBy: ['test/check/check.test.ts'],
+    foundBy: ['services/gateway/src/platform/http/gateway-proof.test.ts'],
   },
   {
     name: 'the inspection of Redis leaves its probe',

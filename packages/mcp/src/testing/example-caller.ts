@@ -11,6 +11,8 @@ export async function exampleCaller(publicUrl: string, encryptionKey?: JWK): Pro
     providers: [
       { name: 'forge', displayName: 'Code Forge', ...settings },
       { name: 'wiki', displayName: 'Wiki', ...settings },
+      { name: 'github', displayName: 'GitHub', ...settings },
+      { name: 'gitlab', displayName: 'GitLab', ...settings },
     ],
     issuers: ['https://id.example'],
     audience: ['https://tracker.example/mcp'],
