@@ -23,8 +23,17 @@ describe.each(documents)('%s', document => {
 });
 
 test.each(documents)('%s links only to files and folders that exist', document => {
-  const links = [...read(document).matchAll(/\]\((?!https?:|#)([^)#\s]+)/g)].map(([, path]) => path ?? '');
+  const links = [...read(document).matchAll(/(?:\]\(|(?:src|srcset)=")(?!https?:|#)([^)"#\s]+)/g)].map(
+    ([, path]) => path ?? '',
+  );
   expect(links.filter(path => !existsSync(join(root, dirname(document), path)))).toEqual([]);
+});
+
+test('docs/README.md lists every document of its folder, and README.md has at most 200 lines', () => {
+  const index = read('docs/README.md');
+  const missing = documents.filter(path => /^docs\/(?!README)/.test(path) && !index.includes(`(${path.slice(5)})`));
+  expect(missing).toEqual([]);
+  expect(read('README.md').split('\n').length).toBeLessThanOrEqual(200);
 });
 
 test('CONTRIBUTING.md lists every command', () => {

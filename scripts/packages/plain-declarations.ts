@@ -66,6 +66,7 @@ function printed(type: ts.Type, file: ts.SourceFile, checker: ts.TypeChecker): s
   const text = checker.typeToString(type, file, flags);
   // A type of another module appears with the path of that module on this machine.
   return text.replaceAll(/import\(["']([^"']+)["']\)/g, (_, path: string) => {
+    if (path.startsWith('node:')) return `import('${path}')`;
     const inside = relative(dirname(file.fileName), path).replace(/(?:\.d)?\.ts$/, '');
     return `import('${inside.startsWith('.') ? inside : `./${inside}`}.js')`;
   });

@@ -34,9 +34,10 @@ const provenElsewhere: readonly (readonly [command: RegExp, because: string])[] 
     /^npm install @postern\/(mcp|host|gateway)( @?[a-z/]+)*$/,
     'published-packages.all.test.ts reads these lines and installs what they name',
   ],
+  [/^node server\.mjs$/, 'published-packages.all.test.ts follows the quick start'],
   [
     /^npx @postern\/demo( host( --url \S+)?)?$/,
-    'published-packages.all.test.ts plays the demo, and runs the host with the MCP server of the quick start',
+    'published-packages.all.test.ts starts the demo, and runs the host with the MCP server of the quick start',
   ],
   [/^npx postern check( --token-file token\.txt)?$/, 'test/check runs it'],
   [

@@ -3,11 +3,13 @@ import { cpSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } fr
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { afterAll, beforeAll, describe, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';
+import { startTerminalProcess } from '../support/terminal-process.ts';
 import { emptyProject, install, runIn } from './consumer.ts';
 import { type InstalledGateway, startInstalledGateway } from './installed-gateway.ts';
+import { installQuickStart, playQuickStart, quickStart } from './quick-start.ts';
 import { type LoopbackRegistry, startRegistry } from './registry.ts';
 
 const root = join(import.meta.dirname, '../..');
@@ -216,6 +218,30 @@ test('npx runs the installed @postern/conformance on every Node.js that it decla
     await expect(runIn(folder, nodeOf(major), args)).rejects.toThrow('0 passed');
     expect(globSync('*/checks.json', { cwd: join(folder, results) })).toHaveLength(5);
   }
+});
+
+test('the quick start of README works: a tool asks for access to an account, gets a token, and asks once', async () => {
+  const folder = emptyProject(join(home, 'quick-start'), registry.npmrc);
+  rmSync(join(folder, 'package.json'));
+  expect(quickStart.program.trim().split('\n').length).toBeLessThanOrEqual(22);
+  await installQuickStart(folder);
+  const { terminal, others } = await playQuickStart(folder, nodeOf(24));
+  const results = terminal.match(/The tool returned:\n.*Water the plants/g);
+  expect([results?.length, terminal.match(/Open it in your browser/g)?.length]).toEqual([2, 1]);
+  const { apiKey } = z
+    .object({ apiKey: z.string() })
+    .parse(JSON.parse(readFileSync(join(folder, '.postern/mcp-server.json'), 'utf8')));
+  expect(terminal + others).not.toContain(apiKey);
+});
+
+test('@postern/demo starts all its parts from its tarball', async () => {
+  const folder = join(home, 'quick-start');
+  await using demo = startTerminalProcess([nodeOf(24), 'node_modules/.bin/postern-demo'], folder);
+  await demo.waitFor('Ctrl-C stops the demo');
+  const urls = demo.printed().match(/http:\/\/localhost:\d+(?:\/mcp)?(?=\s)/g) ?? [];
+  const answers = await Promise.all(urls.map(url => fetch(url)));
+  expect(urls.length).toBeGreaterThanOrEqual(5);
+  expect(answers.filter(({ status }) => status >= 500)).toEqual([]);
 });
 
 describe('attach()', () => {

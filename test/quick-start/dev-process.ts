@@ -23,6 +23,7 @@ export async function startDevProcess(
     cwd: folder,
     env: rest,
     stdio: ['ignore', 'pipe', 'pipe'],
+    detached: true,
   });
   const ended = once(child, 'exit');
   let printed = '';
@@ -37,7 +38,8 @@ export async function startDevProcess(
   return {
     printed: () => printed,
     async [Symbol.asyncDispose]() {
-      child.kill('SIGINT');
+      // Like a terminal: to npx and what it has started.
+      if (child.pid !== undefined && child.exitCode === null) process.kill(-child.pid, 'SIGINT');
       await ended;
     },
   };

@@ -112,7 +112,7 @@ function configOf(p: Prepared & { readonly port: number; readonly hash: string }
         clientAuthentication: 'none',
         authorizationEndpoint: `${provider.url}/authorize`,
         tokenEndpoint: `${provider.url}/token`,
-        scopes: { [example.scope]: 'Read your notes' },
+        scopes: { [example.scope]: 'read your notes' },
         defaultScopes: [example.scope],
         apiHosts: [new URL(provider.url).host],
       },
