@@ -74,6 +74,14 @@ export const completionFaults: readonly Fault[] = [
     foundBy: ['packages/mcp/src/requests.integration.test.ts'],
   },
   {
+    name: 'the gate with a scripted user loads in production',
+    breaks: 'S96',
+    file: 'packages/mcp/src/test-gate/common.ts',
+    original: "if (process.env['NODE_ENV'] === 'production')",
+    replacement: "if (process.env['NODE_ENV'] === 'no environment')",
+    foundBy: ['packages/mcp/src/test-gate/not-in-production.test.ts'],
+  },
+  {
     name: '@postern/mcp ignores misspelled expectations of a receipt',
     breaks: 'S38',
     file: 'packages/mcp/src/receipt/receipt-expectations.ts',

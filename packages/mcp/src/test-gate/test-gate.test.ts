@@ -1,5 +1,3 @@
-import { execFile } from 'node:child_process';
-import { promisify } from 'node:util';
 import { Client, InMemoryTransport } from '@modelcontextprotocol/client';
 import { McpServer as McpServerV1 } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { McpServer } from '@modelcontextprotocol/server';
@@ -182,15 +180,4 @@ test('stands in for the gate of either SDK', async () => {
   await client.close();
   const v1: GateV1 = testGateV1();
   expect(() => v1.attach(new McpServerV1({ name: 'issues', version: '1.0.0' }))).not.toThrow();
-});
-
-test('S96: does not load with NODE_ENV=production', async () => {
-  const loads = (NODE_ENV: string) =>
-    promisify(execFile)(process.execPath, ['-e', `import(${JSON.stringify(`${import.meta.dirname}/index.ts`)})`], {
-      env: { ...process.env, NODE_ENV },
-    }).then(
-      () => true,
-      () => false,
-    );
-  expect(await Promise.all([loads('test'), loads('production')])).toEqual([true, false]);
 });
