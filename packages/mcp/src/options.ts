@@ -74,13 +74,16 @@ const kinds = ['authorization', 'payment', 'confirmation', 'credential', 'form']
 const callable = z.custom((value): boolean => typeof value === 'function', 'Must be a function');
 const text = z.string();
 
+/** A PEM text, a JWK or a `CryptoKey`; its import checks the rest. */
+const isKey = (value: unknown): boolean => typeof value === 'string' || (typeof value === 'object' && value !== null);
+
 /** Member by member what {@link PosternOptions} declares. The functions that use the members check the rest. */
 export const optionsSchema = z.strictObject({
   url: text.optional(),
   apiKey: text.optional(),
   auth: z
     .strictObject({
-      privateKey: z.union([text, z.looseObject({}), z.instanceof(CryptoKey)]),
+      privateKey: z.custom(isKey, 'Must be a key'),
       ...{ kid: text, mcpServerId: text, algorithm: text.optional(), audience: text.optional() },
     })
     .optional(),
