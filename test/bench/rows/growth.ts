@@ -162,7 +162,7 @@ async function openWorld(bench: Bench): Promise<World> {
     bytesEach: async () => ((await untilAnnounced(redis)) - empty) / world.live,
     async bytesOfUser() {
       await world.clear();
-      for (let connected = 0; connected < USERS; connected += 500) await connectAll(server.url, vaultKey, 500);
+      await connectAll(server.url, vaultKey, USERS);
       return ((await untilAnnounced(redis)) - empty) / USERS;
     },
     [Symbol.asyncDispose]: () => held.disposeAsync(),

@@ -13,6 +13,8 @@ import { FORGE_CLIENT } from './forge.ts';
 import { FORGE, IDENTITY_ISSUER, MCP_SERVER_ID, newSubject, PROVIDER, SCOPES } from './gateway.ts';
 
 const HOUR_MS = 3_600_000;
+/** Concurrent authorizations: few enough that no command waits until its timeout on a busy machine. */
+const AT_ONCE = 32;
 
 /** A browser with a signed-in user. */
 export interface SignedIn {
@@ -107,5 +109,14 @@ export async function connectAll(
     return connectionId;
   }
 
-  return await Promise.all(Array.from({ length: count }, connect));
+  const connectionIds: string[] = [];
+  let begun = 0;
+  const work = async () => {
+    while (begun < count) {
+      begun += 1;
+      connectionIds.push(await connect());
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(count, AT_ONCE) }, work));
+  return connectionIds;
 }
