@@ -1,0 +1,37 @@
+export interface ForeignClient {
+  /** The name for `--only`, and of the driver in `clients`. */
+  readonly name: string;
+  /** What is installed from the registry, newest version; the first one is tested. */
+  readonly packages: readonly string[];
+  /** How the client is used, for the table. */
+  readonly use: string;
+}
+
+const handler = 'with a handler for elicitations that shows the URL and consents';
+
+/** Clients of others that can call a tool without a model. */
+export const foreignClients: readonly ForeignClient[] = [
+  { name: 'inspector', packages: ['@modelcontextprotocol/inspector'], use: '`--cli`, without a terminal' },
+  { name: 'sdk-v1', packages: ['@modelcontextprotocol/sdk'], use: handler },
+  { name: 'sdk-v2', packages: ['@modelcontextprotocol/client'], use: handler },
+  { name: 'mastra', packages: ['@mastra/mcp', '@mastra/core', 'zod'], use: `${handler} (\`inputRequests\`)` },
+  // From 2.0 on, the client is a package of its own.
+  { name: 'mcp-use', packages: ['mcp-use@1', '@langchain/core', 'langchain'], use: `${handler} (\`onElicitation\`)` },
+  { name: 'langchain', packages: ['@langchain/mcp-adapters', '@langchain/core'], use: 'the tool invoked directly' },
+  {
+    name: 'ai-sdk',
+    packages: ['@ai-sdk/mcp', 'ai'],
+    use: 'with a handler for elicitations (`onElicitationRequest`), which takes forms only',
+  },
+  {
+    name: 'openai-agents',
+    packages: ['@openai/agents', 'zod'],
+    use: '`MCPServerStreamableHttp`, the tool called directly',
+  },
+  { name: 'mcporter', packages: ['mcporter'], use: '`mcporter call`' },
+  {
+    name: 'mcp-remote',
+    packages: ['mcp-remote', '@modelcontextprotocol/sdk'],
+    use: `between the MCP server and SDK v1 ${handler}`,
+  },
+];
