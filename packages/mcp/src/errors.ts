@@ -1,4 +1,4 @@
-import type { ElicitationBody, FormFaultCode, ProblemCode } from '@postern/api';
+import type { ElicitationBody, FormFaultCode, ProblemBody, ProblemCode } from '@postern/api';
 
 /** Codes that this package raises without a response of the gateway. */
 export type GatewayTransportCode = 'network_error' | 'timeout' | 'invalid_response';
@@ -29,6 +29,23 @@ export class GatewayError extends Error {
     this.httpStatus = details.httpStatus;
     this.requestId = details.requestId;
   }
+}
+
+/** Refusals whose `detail` lists what is allowed by name. The details of others may contain URLs. */
+const NAMING: ReadonlySet<string> = new Set([
+  'kind_not_allowed',
+  'provider_not_allowed',
+  'scope_not_allowed',
+  'processor_not_allowed',
+  'currency_not_allowed',
+  'amount_over_limit',
+] satisfies ProblemBody['code'][]);
+const MAX_DETAIL = 500;
+
+/** The text of a refusal, with the allowed names where the gateway lists them. */
+export function refusalText(problem: ProblemBody | undefined): string | undefined {
+  if (problem?.detail === undefined || !NAMING.has(problem.code)) return problem?.title;
+  return `${problem.title} ${problem.detail.slice(0, MAX_DETAIL)}`;
 }
 
 export type ElicitationFailureCode = NonNullable<ElicitationBody['failure']>['code'] | 'unknown';

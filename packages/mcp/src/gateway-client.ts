@@ -24,7 +24,7 @@ import {
   terminalStatuses,
 } from '@postern/api';
 import type { z } from 'zod/v4';
-import { GatewayError } from './errors.ts';
+import { GatewayError, refusalText } from './errors.ts';
 import type { Authorizer } from './gateway-auth.ts';
 import {
   createGatewayTransport,
@@ -246,29 +246,13 @@ export function createGatewayClient(options: GatewayClientOptions): GatewayClien
   };
 }
 
-/** Refusals whose `detail` lists what is allowed by name. The details of others may contain URLs. */
-const NAMING: ReadonlySet<string> = new Set([
-  'kind_not_allowed',
-  'provider_not_allowed',
-  'scope_not_allowed',
-  'processor_not_allowed',
-  'currency_not_allowed',
-  'amount_over_limit',
-] satisfies ProblemBody['code'][]);
-const MAX_DETAIL = 500;
-
-function textOf(problem: ProblemBody | undefined): string | undefined {
-  if (problem?.detail === undefined || !NAMING.has(problem.code)) return problem?.title;
-  return `${problem.title} ${problem.detail.slice(0, MAX_DETAIL)}`;
-}
-
 class RefusalWithPause extends GatewayError {
   readonly retryAfterMs: number | undefined;
 
   constructor(problem: ProblemBody | undefined, answer: TransportAnswer) {
     const { status } = answer;
     const code = problem?.code ?? (status === 503 ? 'unavailable' : 'invalid_response');
-    super(code, textOf(problem) ?? `The gateway answered with HTTP status ${status}.`, {
+    super(code, refusalText(problem) ?? `The gateway answered with HTTP status ${status}.`, {
       httpStatus: status,
       requestId: problem?.requestId,
     });
