@@ -64,6 +64,7 @@ export async function startGatedServer(
   const say = (text: string) => ({ content: [{ type: 'text' as const, text }] });
   const endpoint = await startMcpEndpoint({
     authenticate: bearerIsSubject('https://id.example'),
+    gate,
     offer: mcpServer => {
       mcpServer.registerTool(
         'connect',

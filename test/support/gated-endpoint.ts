@@ -26,7 +26,7 @@ const say = (text: string) => ({ content: [{ type: 'text' as const, text }] });
 
 export async function startGatedEndpoint(world: World, options: GatedEndpointOptions = {}): Promise<GatedEndpoint> {
   const holds = watchHolds();
-  const shared = postern({
+  const gate = postern({
     url: options.gatewayUrl ?? world.gateways[0]?.address ?? world.publicUrl,
     apiKey: keyOf(options.mcpServerId ?? 'tracker'),
     ...options.postern,
@@ -44,8 +44,8 @@ export async function startGatedEndpoint(world: World, options: GatedEndpointOpt
   const endpoint = await startMcpEndpoint({
     authenticate: bearerIsSubject(world.identityProvider.issuer),
     ...definedOnly({ legacy: options.legacy }),
-    offer: (mcpServer, connection) => {
-      const gate = connection === 'session' ? shared.attach(mcpServer) : shared;
+    gate,
+    offer: mcpServer => {
       for (const name of ['connect', 'connect_too']) {
         mcpServer.registerTool(
           name,
@@ -72,7 +72,7 @@ export async function startGatedEndpoint(world: World, options: GatedEndpointOpt
     ...endpoint,
     untilHolding: holds.untilHolding,
     async [Symbol.asyncDispose]() {
-      shared.close();
+      gate.close();
       await endpoint[Symbol.asyncDispose]();
     },
   };

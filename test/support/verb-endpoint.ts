@@ -1,12 +1,11 @@
-import { randomUUID } from 'node:crypto';
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { json } from 'node:stream/consumers';
 import { McpServer as McpServerV1 } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
 import type { Transport as TransportV1 } from '@modelcontextprotocol/sdk/shared/transport.js';
 import type { AuthInfo } from '@modelcontextprotocol/server';
 import { definedOnly } from '@postern/elicitation';
-import { type PosternOptions, postern } from '@postern/mcp';
+import { type NodeHandler, type NodeRequest, type PosternOptions, postern } from '@postern/mcp';
 import { postern as posternV1 } from '@postern/mcp/v1';
 import { listenHttp } from '@postern/testkit/providers';
 import { z } from 'zod';
@@ -65,12 +64,12 @@ const partsOf = ({ given, surroundings }: Parts) => ({ surroundings, give: (one:
 
 async function startV2(parts: Parts): Promise<AsyncDisposable & { url: URL }> {
   const { legacy } = parts.options;
-  const shared = postern(parts.posternOptions);
+  const gate = postern(parts.posternOptions);
   const endpoint = await startMcpEndpoint({
     authenticate: parts.authenticate,
     ...definedOnly({ legacy }),
-    offer: (mcpServer, connection) => {
-      const gate = connection === 'session' ? shared.attach(mcpServer) : shared;
+    gate,
+    offer: mcpServer => {
       for (const tool of verbTools) {
         const handler = gate.tool((args: VerbArgs, ctx) => runVerbTool({ tool, ...partsOf(parts) }, args, ctx.gate));
         mcpServer.registerTool(tool, { inputSchema: z.object(verbArgs) }, handler);
@@ -80,55 +79,54 @@ async function startV2(parts: Parts): Promise<AsyncDisposable & { url: URL }> {
   return {
     url: endpoint.url,
     async [Symbol.asyncDispose]() {
-      shared.close();
+      gate.close();
       await endpoint[Symbol.asyncDispose]();
     },
   };
 }
 
 async function startV1(parts: Parts): Promise<AsyncDisposable & { url: URL }> {
-  const isStateless = parts.options.legacy === 'stateless';
-  const shared = posternV1(parts.posternOptions);
-  const sessions = new Map<string, StreamableHTTPServerTransport>();
-  const open = new Set<McpServerV1>();
-
-  async function openTransport(): Promise<StreamableHTTPServerTransport> {
+  const gate = posternV1(parts.posternOptions);
+  const create = () => {
     const mcpServer = new McpServerV1({ name: 'fixture', version: '1.0.0' });
-    const gate = isStateless ? shared : shared.attach(mcpServer);
     for (const tool of verbTools) {
       const handler = gate.tool((args: VerbArgs, extra) => runVerbTool({ tool, ...partsOf(parts) }, args, extra.gate));
       mcpServer.registerTool(tool, { inputSchema: verbArgs }, handler);
     }
-    const transport = new StreamableHTTPServerTransport(
-      isStateless
-        ? {}
-        : { sessionIdGenerator: randomUUID, onsessioninitialized: id => void sessions.set(id, transport) },
-    );
-    // The transport of SDK 1.x does not satisfy its own interface under exactOptionalPropertyTypes.
-    await mcpServer.connect(transport as unknown as TransportV1);
-    open.add(mcpServer);
-    return transport;
-  }
+    return mcpServer;
+  };
+  const mcp = gate.endpoint(create);
+  const node = parts.options.legacy === 'stateless' ? statelessNodeV1(create) : mcp.node;
 
-  async function route(request: IncomingMessage & { auth?: AuthInfo }, response: ServerResponse): Promise<void> {
+  const listener = await listenHttp((request: NodeRequest, response) => {
     const auth = parts.authenticate(request);
     if (auth !== undefined) request.auth = auth;
-    if (isStateless && request.method !== 'POST') return void response.writeHead(405).end();
-    const body = request.method === 'POST' ? await json(request) : undefined;
-    const transport = sessions.get(request.headers['mcp-session-id']?.toString() ?? '') ?? (await openTransport());
-    // The two SDKs' types for a verified token differ only in `readonly`.
-    await transport.handleRequest(request as Parameters<typeof transport.handleRequest>[0], response, body);
-  }
-
-  const listener = await listenHttp((request, response) => {
-    route(request, response).catch(() => response.writeHead(500).end());
+    node(request, response).catch(() => response.writeHead(500).end());
   });
   return {
     url: new URL(`http://127.0.0.1:${listener.port}/mcp`),
     async [Symbol.asyncDispose]() {
-      shared.close();
-      await Promise.all([...open].map(mcpServer => mcpServer.close()));
+      gate.close();
+      await mcp.close();
       await listener.close();
     },
+  };
+}
+
+/** A server and a transport per request, as SDK 1.x has it. */
+function statelessNodeV1(create: () => McpServerV1): NodeHandler {
+  return async (request, response) => {
+    if (request.method !== 'POST') return void response.writeHead(405).end();
+    const mcpServer = create();
+    const transport = new StreamableHTTPServerTransport({});
+    response.once('close', () => void mcpServer.close());
+    // The transport of SDK 1.x does not satisfy its own interface under exactOptionalPropertyTypes.
+    await mcpServer.connect(transport as unknown as TransportV1);
+    // The two SDKs' types for a verified token differ only in `readonly`.
+    await transport.handleRequest(
+      request as Parameters<typeof transport.handleRequest>[0],
+      response,
+      await json(request),
+    );
   };
 }

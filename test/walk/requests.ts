@@ -41,13 +41,13 @@ export async function startRequests(): Promise<Requests> {
   const replica = stack.use(await startGatewayProcess(world.config));
   const replicaApi = createApi(replica.address, keyOf('tracker'));
 
-  const shared = postern({ url: replica.address, apiKey: keyOf('tracker') });
-  stack.defer(() => shared.close());
+  const gate = postern({ url: replica.address, apiKey: keyOf('tracker') });
+  stack.defer(() => gate.close());
   const mcpServer = stack.use(
     await startMcpEndpoint({
       authenticate: bearerIsSubject(world.identityProvider.issuer),
-      offer: (offered, connection) => {
-        const gate = connection === 'session' ? shared.attach(offered) : shared;
+      gate,
+      offer: offered => {
         const handler = gate.tool(async (_: object, ctx) => {
           const { action } = await ctx.gate.authorize('forge', { scopes: ['repo'] });
           return { content: [{ type: 'text' as const, text: action }] };

@@ -55,8 +55,8 @@ export async function startFixtureServer(world: World): Promise<FixtureServer> {
       },
     },
     rewrite: declareUrlMode,
-    offer: (mcpServer, connection) =>
-      registerFixtureTools(mcpServer, connection === 'session' ? gate.attach(mcpServer) : gate, codec),
+    gate,
+    offer: mcpServer => registerFixtureTools(mcpServer, gate, codec),
   });
   return {
     urlFor: subject => new URL(`/mcp/${subject}`, endpoint.url),

@@ -19,10 +19,9 @@ export interface DeskHelperOptions {
 /** Creates an MCP server whose tools elicit every kind. One instance serves one connection. */
 export function createDeskHelper(options: DeskHelperOptions): McpServer {
   const mcpServer = new McpServer({ name: 'desk-helper', title: 'Desk Helper', version: '0.1.0' });
-  const gate = options.gate.attach(mcpServer);
-  registerRepositories(mcpServer, { ...options, gate });
-  registerBookShop(mcpServer, { ...options, gate });
-  registerWeather(mcpServer, { ...options, gate });
-  registerPickup(mcpServer, { ...options, gate });
+  registerRepositories(mcpServer, options);
+  registerBookShop(mcpServer, options);
+  registerWeather(mcpServer, options);
+  registerPickup(mcpServer, options);
   return mcpServer;
 }

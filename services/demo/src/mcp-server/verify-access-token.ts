@@ -1,4 +1,4 @@
-import { OAuthError, OAuthErrorCode, type OAuthTokenVerifier } from '@modelcontextprotocol/server';
+import type { EndpointAuth } from '@postern/mcp';
 import { createRemoteJWKSet, errors, jwtVerify } from 'jose';
 import { z } from 'zod';
 
@@ -14,33 +14,24 @@ export function createAccessTokenVerifier(p: {
   issuer: string;
   jwksUri: string;
   audience: string;
-}): OAuthTokenVerifier {
+}): EndpointAuth['verifyToken'] {
   const keys = createRemoteJWKSet(new URL(p.jwksUri));
-  return {
-    async verifyAccessToken(token) {
-      try {
-        const { payload } = await jwtVerify(token, keys, {
-          issuer: p.issuer,
-          audience: p.audience,
-          typ: 'at+jwt',
-          algorithms: ['ES256'],
-        });
-        const { sub, client_id, scope, exp } = claimsSchema.parse(payload);
-        return {
-          token,
-          clientId: client_id,
-          scopes: scope.split(' '),
-          expiresAt: exp,
-          resource: new URL(p.audience),
-          // @postern/mcp reads the user from here.
-          extra: { iss: p.issuer, sub },
-        };
-      } catch (error) {
-        const isAboutToken = error instanceof z.ZodError || (error instanceof errors.JOSEError && !isAboutKeys(error));
-        if (!isAboutToken) throw error;
-        throw new OAuthError(OAuthErrorCode.InvalidToken, 'the access token is not valid here');
-      }
-    },
+  return async token => {
+    try {
+      const { payload } = await jwtVerify(token, keys, {
+        issuer: p.issuer,
+        audience: p.audience,
+        typ: 'at+jwt',
+        algorithms: ['ES256'],
+      });
+      const { sub, client_id, scope, exp } = claimsSchema.parse(payload);
+      // `extra` names the user.
+      return { token, clientId: client_id, scopes: scope.split(' '), expiresAt: exp, extra: { iss: p.issuer, sub } };
+    } catch (error) {
+      const isAboutToken = error instanceof z.ZodError || (error instanceof errors.JOSEError && !isAboutKeys(error));
+      if (!isAboutToken) throw error;
+      return undefined;
+    }
   };
 }
 

@@ -6,7 +6,7 @@ import { argumentsFor, endings, endpointFor, terminalStatuses } from './modern-e
 
 /** Sends something harmless down the session's own stream, so that whatever was sent there before has arrived. */
 async function flush(endpoint: GatedEndpoint, host: LegacyHost, count: number): Promise<void> {
-  const mcpServer = endpoint.sessions.get(host.sessionId ?? '');
+  const mcpServer = endpoint.serverOf(host.sessionId ?? '');
   if (mcpServer === undefined) throw new Error('no such session');
   mcpServer.sendToolListChanged();
   await host.untilToolsChanged(count);
