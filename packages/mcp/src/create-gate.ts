@@ -112,18 +112,15 @@ export function createGate<Sdk extends SdkTypes>(
         };
       },
       attach(instance) {
-        const { name, McpServer } = adapter.sdk;
-        if (instance instanceof McpServer) return gateFor(instance);
-        throw new PosternUsageError(
-          'other_sdk_copy',
-          `attach(): not an McpServer of the ${name} that @postern/mcp imports. Install one copy: npm ls ${name} lists them.`,
-        );
+        adapter.checkServer?.(instance);
+        return gateFor(instance);
       },
       ownsRequestState: requestState => environment.codec.owns(requestState),
       async resume() {
-        if (server === undefined || environment.sessionReplica === undefined)
+        const session = server && adapter.sessionOf?.(server);
+        if (session === undefined || environment.sessionReplica === undefined)
           throw new PosternUsageError('invalid_options', 'resume(): needs attach() and the option sessions.');
-        await environment.sessionReplica.resume(adapter.sessionOf(server));
+        await environment.sessionReplica.resume(session);
       },
       check: signal => environment.gateCheck.run(signal),
       close() {
@@ -134,6 +131,17 @@ export function createGate<Sdk extends SdkTypes>(
   };
   if (options.check !== false) environment.gateCheck.begin();
   return gateFor(undefined);
+}
+
+/** Checks that a server is an instance of the SDK that this package imports. */
+export function sameCopy<McpServer>(name: string, McpServer: abstract new (...args: never) => McpServer) {
+  return (server: McpServer): void => {
+    if (server instanceof McpServer) return;
+    throw new PosternUsageError(
+      'other_sdk_copy',
+      `attach(): not an McpServer of the ${name} that @postern/mcp imports. Install one copy: npm ls ${name} lists them.`,
+    );
+  };
 }
 
 type Given<Options, Wrapped> = [handler: Wrapped] | [options: Options, handler: Wrapped];

@@ -141,17 +141,22 @@ export interface GenericGate<Sdk extends SdkTypes> {
 /** An answer that is a JSON-RPC error of its era, or, for a prompt or resource, any answer but a result. */
 export type ErrorAnswer = Exclude<ToolAnswer, { readonly type: 'input_required' }>;
 
-/** Operations that differ between the SDKs. */
+/**
+ * What an adapter supplies: the two SDKs, and frameworks that wrap one. It translates the calls of its framework to `ToolCall`, and the
+ * answers back.
+ */
 export interface SdkAdapter<Sdk extends SdkTypes> {
+  /** `name` is the tool's, if the MCP server gave it to the gate; `server` is the instance that was given to `attach()`. */
   toToolCall(
     args: unknown,
     ctx: Sdk['context'],
     name: string | undefined,
     server: Sdk['mcpServer'] | undefined,
   ): ToolCall;
-  /** Name of the SDK's package, and the class of its servers. */
-  readonly sdk: { readonly name: string; readonly McpServer: abstract new (...args: never) => Sdk['mcpServer'] };
-  sessionOf(server: Sdk['mcpServer']): LegacySession;
+  /** Throws if `attach()` must not accept this instance. */
+  checkServer?(server: Sdk['mcpServer']): void;
+  /** For `resume()`. Only with sessions that move between replicas. */
+  sessionOf?(server: Sdk['mcpServer']): LegacySession;
   toToolResult(result: PlainToolResult): Sdk['tool'];
   toInputRequired(answer: Extract<ToolAnswer, { readonly type: 'input_required' }>): Sdk['inputRequired'];
   /** The error with which a request fails. */

@@ -16,10 +16,16 @@ const SLACK_MS = 8_000;
  * @throws the signal's reason when the MCP client gave up; the elicitation stays open
  * @throws {GatewayError}
  */
-export async function hold(run: ToolRun, ask: Ask, elicitationId: string): Promise<ElicitationBody> {
+export async function hold(
+  run: ToolRun,
+  ask: Ask,
+  elicitationId: string,
+  /** Milliseconds of `holdMs` that this request has already waited. */
+  waitedMs = 0,
+): Promise<ElicitationBody> {
   const { spec, signal } = ask;
   const { client, waitingReads } = run.environment;
-  const holdMs = Math.min(run.environment.holdMs, await timeLeft(run, ask));
+  const holdMs = Math.max(0, Math.min(run.environment.holdMs - waitedMs, await timeLeft(run, ask)));
   const slices = cut(Math.floor(holdMs / 1000), run.call.reportProgress === undefined ? 55 : PROGRESS_SECONDS);
   const deadline = AbortSignal.timeout(holdMs + SLACK_MS);
   const either = AbortSignal.any([signal, deadline]);

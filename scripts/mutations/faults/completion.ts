@@ -53,8 +53,8 @@ export const completionFaults: readonly Fault[] = [
     name: '@postern/mcp attaches to an McpServer of another copy of the SDK',
     breaks: 'S11',
     file: 'packages/mcp/src/create-gate.ts',
-    original: 'if (instance instanceof McpServer) return gateFor(instance);',
-    replacement: 'if (instance !== McpServer) return gateFor(instance);',
+    original: 'if (server instanceof McpServer) return;',
+    replacement: 'if (server !== undefined) return;',
     foundBy: ['packages/mcp/src/attach.test.ts'],
   },
   {

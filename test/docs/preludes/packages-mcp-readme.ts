@@ -1,5 +1,4 @@
 /** Predefined names for the examples of packages/mcp/README.md. */
-import type { NodeStreamableHTTPServerTransport } from '@modelcontextprotocol/node';
 import type { CallToolResult, McpServer } from '@modelcontextprotocol/server';
 import type {
   AccountRequests,
@@ -9,7 +8,6 @@ import type {
   GatedToolOptions,
   McpEndpoint,
   SharedGate,
-  SharedSessions,
 } from '@postern/mcp';
 import type { JWTVerifyGetKey } from 'jose';
 
@@ -26,16 +24,12 @@ export { z } from 'zod';
 
 export declare const url: string;
 export declare const apiKey: string;
-export declare const sessions: SharedSessions;
 export declare const server: McpServer;
 /** A server, and the endpoint that serves such servers. */
 export declare function createMcpServer(): McpServer;
 export declare const mcp: McpEndpoint;
 export declare const keys: JWTVerifyGetKey;
 export declare const ctx: GatedContext;
-export declare const transport: NodeStreamableHTTPServerTransport;
-export declare const request: import('node:http').IncomingMessage;
-export declare const response: import('node:http').ServerResponse;
 export declare function readSecret(name: string): string;
 /** The rest of a tool, for both SDKs. */
 export declare function createIssue(

@@ -1,6 +1,5 @@
 import { once } from 'node:events';
 import { describe, expect, test } from 'vitest';
-import { ELICITATION_META_KEY } from '../index.ts';
 import { legacyWorld, type SdkName } from '../testing/legacy-world.ts';
 import { handlers } from '../testing/outcome-tool.ts';
 
@@ -189,11 +188,16 @@ describe.each(pairs)('SDK $server server, SDK $client client', ({ server, client
       expect((await host.call()).text).toBe('accept');
     });
 
-    test('a user who takes longer gets a plain result, and the notice later', async () => {
-      await using world = await legacyWorld(server, { legacy: 'push', holdMs: 0 });
-      const host = await world.connect(client, { elicit: () => ({ action: 'accept' }) });
-      const answer = await host.call();
-      expect(answer.meta?.[ELICITATION_META_KEY]).toMatchObject({ url: world.gateway.elicitations[0]?.url });
+    test.each([
+      ['takes longer', () => ({ action: 'accept' as const })],
+      [
+        'is never asked, because a proxy drops the request',
+        () => Promise.withResolvers<{ action: 'accept' }>().promise,
+      ],
+    ])('a user who %s gets −32042, and the notice later', async (_case, elicit) => {
+      await using world = await legacyWorld(server, { legacy: 'push', holdMs: 100 });
+      const host = await world.connect(client, { elicit });
+      expect((await host.call()).error).toMatchObject({ code: -32042 });
       world.gateway.end('expired');
       await host.untilCompleted(1);
       expect((await host.call()).text).toBe('cancel: expired');
@@ -215,14 +219,18 @@ describe.each(pairs)('SDK $server server, SDK $client client', ({ server, client
       expect((await host.call()).text).toBe('decline: declined');
     });
 
-    test('an MCP client that cannot answer gets a plain result', async () => {
+    test('an MCP client that cannot answer gets −32042', async () => {
       await using world = await legacyWorld(server, { legacy: 'push' });
       const host = await world.connect(client, {
         elicit() {
           throw new Error('no browser');
         },
       });
-      expect((await host.call()).text).toContain(world.gateway.elicitations[0]?.url);
+      const { error } = await host.call();
+      expect(error).toMatchObject({
+        code: -32042,
+        message: expect.stringContaining(world.gateway.elicitations[0]?.url ?? ''),
+      });
     });
 
     test('parallel calls push one request', async () => {

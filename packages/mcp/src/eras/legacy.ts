@@ -1,15 +1,16 @@
 import type { ElicitationBody } from '@postern/api';
-import { type Ask, type AskEnd, assertInTime, timeLeft } from '../ask.ts';
+import { type Ask, type AskEnd, type AskSpec, assertInTime, timeLeft } from '../ask.ts';
 import { firstOf } from '../first-of.ts';
 import { isTerminal } from '../gateway-client.ts';
 import { hold } from '../hold.ts';
+import type { Suspension } from '../suspension.ts';
 import type { ClientAction, LegacySessionCall, LegacyStatelessCall, UrlElicitation } from '../tool-call.ts';
 import type { ToolRun } from '../tool-run.ts';
 import { incapable, plainSuspension, urlElicitation, urlRequiredSuspension } from './plain.ts';
 
 /**
- * Revision 2025-11-25 with a session: −32042, or a pushed `elicitation/create`, both with the gateway's own elicitation id
- * and both followed by `notifications/elicitation/complete` (see `CompletionWaiters`).
+ * Revision 2025-11-25 with a session: −32042, or a pushed `elicitation/create` and −32042 once `holdMs` is over. Both have the gateway's
+ * own elicitation id, and both are followed by `notifications/elicitation/complete` (see `CompletionWaiters`).
  */
 export async function presentInLegacySession(
   run: ToolRun<LegacySessionCall>,
@@ -17,8 +18,15 @@ export async function presentInLegacySession(
   elicitation: ElicitationBody,
 ): Promise<AskEnd> {
   if (!run.call.declaresUrl) throw incapable(run, ask, elicitation);
-  if (run.environment.legacy === 'push') return await push(run, ask, elicitation);
-  throw urlRequiredSuspension(run, ask.spec, elicitation);
+  const { legacy, holdMs } = run.environment;
+  if ((legacy === 'push' || run.call.swallowsErrors) && holdMs > 0) return await push(run, ask, elicitation);
+  throw unfinished(run, ask.spec, elicitation);
+}
+
+function unfinished(run: ToolRun<LegacySessionCall>, spec: AskSpec, elicitation: ElicitationBody): Suspension {
+  return run.call.swallowsErrors
+    ? plainSuspension(run, spec, elicitation)
+    : urlRequiredSuspension(run, spec, elicitation);
 }
 
 type PushResult =
@@ -30,7 +38,7 @@ type PushResult =
 const pushes = new WeakMap<object, Map<string, Promise<ClientAction>>>();
 
 async function push(run: ToolRun<LegacySessionCall>, ask: Ask, elicitation: ElicitationBody): Promise<AskEnd> {
-  const { client, waiters } = run.environment;
+  const { client, waiters, holdMs, now } = run.environment;
   const { spec, signal } = ask;
   const { elicitationId } = elicitation;
   const watch = waiters.watch(run.call.session, elicitation);
@@ -43,17 +51,20 @@ async function push(run: ToolRun<LegacySessionCall>, ask: Ask, elicitation: Elic
       () => ({ type: 'undeliverable' }),
     ),
   ];
-  // Undefined after this call's `answerWithinMs`.
-  const result = await firstOf(promises, await timeLeft(run, ask), signal);
+  const pushedAt = now();
+  // Undefined after this call's `answerWithinMs`, or `holdMs`: some proxies drop the request, and no answer ever arrives.
+  const result = await firstOf(promises, Math.min(holdMs, await timeLeft(run, ask)), signal);
   if (result?.type === 'ended' && result.elicitation !== undefined)
     return { by: 'gateway', elicitation: result.elicitation };
   const hasOpened = result?.type === 'answered' && result.action === 'accept';
   // The stored status takes precedence over the MCP client's answer: some clients answer without asking the user.
-  const latest = hasOpened ? await hold(run, ask, elicitationId) : await client.read(elicitationId, 0, signal);
+  const latest = hasOpened
+    ? await hold(run, ask, elicitationId, now() - pushedAt)
+    : await client.read(elicitationId, 0, signal);
   if (isTerminal(latest)) return { by: 'gateway', elicitation: latest };
   if (result?.type === 'answered' && result.action !== 'accept') return { by: 'mcp-client', action: result.action };
   await assertInTime(run, ask);
-  throw plainSuspension(run, spec, latest);
+  throw unfinished(run, spec, latest);
 }
 
 function pushOnce(call: LegacySessionCall, request: UrlElicitation, ended: Promise<unknown>): Promise<ClientAction> {

@@ -32,15 +32,10 @@ export function createTestGate<Sdk extends SdkTypes>(script: TestScript = {}): T
   const options = { ...NO_GATEWAY, subject };
   const environment = { ...createEnvironment(options), client, fetch, assumeUrlCapability: opensLinks };
   const adapter: SdkAdapter<Sdk> = {
-    // Attaches to the servers of any SDK, and needs nothing of them.
-    sdk: { name: 'SDK', McpServer: Object as unknown as abstract new () => Sdk['mcpServer'] },
     toToolCall: (args, _ctx, toolName) => ({
       ...{ era: 'legacy-stateless', toolName, args, signal: new AbortController().signal },
       ...{ authInfo: undefined, mcpClientName: undefined, reportProgress: undefined },
     }),
-    sessionOf() {
-      throw new PosternUsageError('invalid_options', 'testGate: has no MCP sessions.');
-    },
     // Part of the results of both SDKs.
     toToolResult: result => result as object as Sdk['tool'],
     toInputRequired: unreachable,

@@ -11,7 +11,7 @@ import {
   type ServerRequest,
   UrlElicitationRequiredError,
 } from '@modelcontextprotocol/sdk/types.js';
-import { createGate } from '../create-gate.ts';
+import { createGate, sameCopy } from '../create-gate.ts';
 import type { InvalidRequestStateError } from '../errors.ts';
 import type { AccountRequests, ErrorAnswer, Gated, GenericGate } from '../gate.ts';
 import { type CreateServer, createEndpoint, type EndpointOptions, type McpEndpoint } from '../http/endpoint.ts';
@@ -64,7 +64,7 @@ export function postern(options: PosternOptions<Extra> = {}): SharedGate {
   const sessionOf = createSessionOf<McpServer>();
   const servers = new Map<string, McpServer>();
   const gate = createGate<Sdk>(options, {
-    sdk: { name: '@modelcontextprotocol/sdk', McpServer },
+    checkServer: sameCopy('@modelcontextprotocol/sdk', McpServer),
     toToolCall: (args, extra, name, server = servers.get(extra.sessionId ?? '')) =>
       toToolCall(args, extra, { name, server, sessionOf }),
     sessionOf,

@@ -11,7 +11,7 @@ import {
   type ServerContext,
   UrlElicitationRequiredError,
 } from '@modelcontextprotocol/server';
-import { createGate } from '../create-gate.ts';
+import { createGate, sameCopy } from '../create-gate.ts';
 import { InvalidRequestStateError } from '../errors.ts';
 import type { AccountRequests, ErrorAnswer, Gated, GenericGate } from '../gate.ts';
 import { type CreateServer, createEndpoint, type EndpointOptions, type McpEndpoint } from '../http/endpoint.ts';
@@ -56,7 +56,7 @@ export function postern(options: PosternOptions<ServerContext> = {}): SharedGate
   const sessionOf = createSessionOf<McpServer>();
   const servers = new Map<string, McpServer>();
   const gate = createGate<Sdk>(options, {
-    sdk: { name: '@modelcontextprotocol/server', McpServer },
+    checkServer: sameCopy('@modelcontextprotocol/server', McpServer),
     toToolCall: (args, ctx, name, server = servers.get(ctx.sessionId ?? '')) =>
       toToolCall(args, ctx, { name, server, sessionOf }),
     sessionOf,

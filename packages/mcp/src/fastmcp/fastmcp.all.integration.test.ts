@@ -1,0 +1,71 @@
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { FastMCP } from 'fastmcp';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { z } from 'zod/v4';
+import { API_KEY, ContractGateway } from '../testing/contract-gateway.ts';
+import { connectLegacyHost } from '../testing/legacy-world.ts';
+import { postern } from './index.ts';
+
+const stack = new AsyncDisposableStack();
+let gateway: ContractGateway;
+let url: URL;
+
+/** FastMCP listens only on a port that it is told. */
+async function freePort(): Promise<number> {
+  const probe = createServer().listen(0, '127.0.0.1');
+  await once(probe, 'listening');
+  const address = probe.address();
+  probe.close();
+  await once(probe, 'close');
+  return typeof address === 'object' && address !== null ? address.port : 0;
+}
+
+const quiet = { debug() {}, error() {}, info() {}, log() {}, warn() {} };
+
+beforeAll(async () => {
+  gateway = stack.use(await ContractGateway.start());
+  const server = new FastMCP({ name: 'issues', version: '1.0.0', logger: quiet });
+  const subject = { issuer: 'https://idp.example.com', subject: 'alice' };
+  const gate = postern({ url: gateway.url, apiKey: API_KEY, subject }).attach(server);
+  stack.defer(() => gate.close());
+  server.addTool({
+    name: 'outcome',
+    parameters: z.object({ title: z.string() }),
+    execute: gate.tool(async ({ title }: { title: string }, ctx) => {
+      const yes = await ctx.gate.confirm({ title });
+      if (yes.action !== 'accept') return yes.toToolResult();
+      return { content: [{ type: 'text' as const, text: `accept ${title}` }] };
+    }),
+  });
+  const port = await freePort();
+  await server.start({ transportType: 'httpStream', httpStream: { port, host: '127.0.0.1' } });
+  stack.defer(() => server.stop());
+  url = new URL(`http://127.0.0.1:${port}/mcp`);
+});
+afterAll(() => stack.disposeAsync());
+
+describe.each(['v1', 'v2'] as const)('a tool of FastMCP and a client of SDK %s', sdk => {
+  const title = `for ${sdk}`;
+
+  test('asks by a server request with the gateway’s id, and continues when the user has finished', async () => {
+    const asked: string[] = [];
+    const host = await connectLegacyHost(sdk, url, {
+      elicit({ elicitationId }) {
+        asked.push(elicitationId);
+        gateway.end('completed', elicitationId);
+        return { action: 'accept' };
+      },
+    });
+    expect((await host.call(title)).text).toBe(`accept ${title}`);
+    expect(gateway.elicitations.map(({ elicitationId }) => elicitationId)).toContain(asked[0]);
+    await host.close();
+  });
+
+  test('a client without URL mode gets the link', async () => {
+    const host = await connectLegacyHost(sdk, url, { capabilities: {} });
+    const answer = await host.call(`${title}, as a link`);
+    expect(answer.text).toContain(gateway.elicitations.at(-1)?.url);
+    await host.close();
+  });
+});
