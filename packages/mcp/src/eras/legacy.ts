@@ -18,8 +18,7 @@ export async function presentInLegacySession(
   elicitation: ElicitationBody,
 ): Promise<AskEnd> {
   if (!run.call.declaresUrl) throw incapable(run, ask, elicitation);
-  const { legacy, holdMs } = run.environment;
-  if ((legacy === 'push' || run.call.swallowsErrors) && holdMs > 0) return await push(run, ask, elicitation);
+  if (run.environment.legacy === 'push' || run.call.swallowsErrors) return await push(run, ask, elicitation);
   throw unfinished(run, ask.spec, elicitation);
 }
 
@@ -52,8 +51,10 @@ async function push(run: ToolRun<LegacySessionCall>, ask: Ask, elicitation: Elic
     ),
   ];
   const pushedAt = now();
-  // Undefined after this call's `answerWithinMs`, or `holdMs`: some proxies drop the request, and no answer ever arrives.
-  const result = await firstOf(promises, Math.min(holdMs, await timeLeft(run, ask)), signal);
+  // Some proxies drop the request, and no answer ever arrives. `holdMs` 0 is for clients whose answer is the end of the wait.
+  const answerMs = holdMs === 0 ? Number.POSITIVE_INFINITY : holdMs;
+  // Undefined after that, and after this call's `answerWithinMs`.
+  const result = await firstOf(promises, Math.min(answerMs, await timeLeft(run, ask)), signal);
   if (result?.type === 'ended' && result.elicitation !== undefined)
     return { by: 'gateway', elicitation: result.elicitation };
   const hasOpened = result?.type === 'answered' && result.action === 'accept';

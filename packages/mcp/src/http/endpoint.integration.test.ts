@@ -233,6 +233,15 @@ describe('S94: sessions', () => {
     expect(await Promise.all(statuses)).toEqual([200, 404]);
   });
 
+  test('a server of another copy of the SDK is refused', async () => {
+    const gate = postern({ url: gateway.url, apiKey: API_KEY });
+    stack.defer(() => gate.close());
+    const copy = Object.create(null, Object.getOwnPropertyDescriptors(new McpServer({ name: 'x', version: '1' })));
+    const mcp = gate.endpoint(() => copy);
+    await expect(send(mcp)).rejects.toMatchObject({ code: 'other_sdk_copy' });
+    await mcp.close();
+  });
+
   test('DELETE ends a session', async () => {
     const mcp = endpoint();
     const sessionId = await open(mcp);

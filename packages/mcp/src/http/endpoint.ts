@@ -52,6 +52,8 @@ export interface McpEndpoint {
 
 /** What differs between the SDKs. */
 export interface HttpSdk<McpServer> {
+  /** Throws for a server of another copy of the SDK, which would answer −32042 as text. */
+  checkServer(server: McpServer): void;
   /** Connects a new server to a transport with this session id. */
   connect(server: McpServer, sessionId: string): Promise<SessionTransport>;
   /** Revision 2026-07-28, which SDK v1 does not speak. */
@@ -158,6 +160,7 @@ export function createEndpoint<McpServer, Context>(p: {
     if (!isInitialize(inputs.parsedBody)) return jsonRpcError(400, -32000, 'Mcp-Session-Id header is required');
     const connect = async (id: string) => {
       const server = await p.create({ era: 'legacy', authInfo: inputs.authInfo });
+      p.sdk.checkServer(server);
       servers.set(id, server);
       return await p.sdk.connect(server, id);
     };

@@ -1,4 +1,4 @@
-import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
+import type { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import type { RequestHandlerExtra } from '@modelcontextprotocol/sdk/shared/protocol.js';
 import {
   type CallToolResult,
@@ -11,7 +11,7 @@ import {
   type ServerRequest,
   UrlElicitationRequiredError,
 } from '@modelcontextprotocol/sdk/types.js';
-import { createGate, sameCopy } from '../create-gate.ts';
+import { createGate } from '../create-gate.ts';
 import type { InvalidRequestStateError } from '../errors.ts';
 import type { AccountRequests, ErrorAnswer, Gated, GenericGate } from '../gate.ts';
 import { type CreateServer, createEndpoint, type EndpointOptions, type McpEndpoint } from '../http/endpoint.ts';
@@ -25,7 +25,7 @@ import {
   textIn,
   traceContextOf,
 } from '../tool-call.ts';
-import { httpSdk } from './http.ts';
+import { checkServer, httpSdk } from './http.ts';
 
 type Extra = RequestHandlerExtra<ServerRequest, ServerNotification>;
 
@@ -64,7 +64,7 @@ export function postern(options: PosternOptions<Extra> = {}): SharedGate {
   const sessionOf = createSessionOf<McpServer>();
   const servers = new Map<string, McpServer>();
   const gate = createGate<Sdk>(options, {
-    checkServer: sameCopy('@modelcontextprotocol/sdk', McpServer),
+    checkServer,
     toToolCall: (args, extra, name, server = servers.get(extra.sessionId ?? '')) =>
       toToolCall(args, extra, { name, server, sessionOf }),
     sessionOf,

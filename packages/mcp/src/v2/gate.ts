@@ -3,7 +3,7 @@ import {
   type GetPromptResult,
   type InputRequiredResult,
   inputRequired,
-  McpServer,
+  type McpServer,
   MissingRequiredClientCapabilityError,
   ProtocolError,
   ProtocolErrorCode,
@@ -11,14 +11,14 @@ import {
   type ServerContext,
   UrlElicitationRequiredError,
 } from '@modelcontextprotocol/server';
-import { createGate, sameCopy } from '../create-gate.ts';
+import { createGate } from '../create-gate.ts';
 import { InvalidRequestStateError } from '../errors.ts';
 import type { AccountRequests, ErrorAnswer, Gated, GenericGate } from '../gate.ts';
 import { type CreateServer, createEndpoint, type EndpointOptions, type McpEndpoint } from '../http/endpoint.ts';
 import { createSessionOf } from '../legacy-session.ts';
 import type { PosternOptions } from '../options.ts';
 import { ELICITATION_ERROR_CODE, type ToolAnswer, textIn } from '../tool-call.ts';
-import { createHttpSdk } from './http.ts';
+import { checkServer, createHttpSdk } from './http.ts';
 import { INPUT_REQUEST_KEY, toToolCall } from './to-tool-call.ts';
 
 /** The SDK's context with the members of this package. */
@@ -56,7 +56,7 @@ export function postern(options: PosternOptions<ServerContext> = {}): SharedGate
   const sessionOf = createSessionOf<McpServer>();
   const servers = new Map<string, McpServer>();
   const gate = createGate<Sdk>(options, {
-    checkServer: sameCopy('@modelcontextprotocol/server', McpServer),
+    checkServer,
     toToolCall: (args, ctx, name, server = servers.get(ctx.sessionId ?? '')) =>
       toToolCall(args, ctx, { name, server, sessionOf }),
     sessionOf,

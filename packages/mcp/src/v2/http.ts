@@ -1,15 +1,26 @@
 import {
   createMcpHandler,
   isLegacyRequest,
-  type McpServer,
+  type McpRequestContext,
+  McpServer,
   WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server';
+import { sameCopy } from '../create-gate.ts';
 import type { CreateServer, HttpSdk } from '../http/endpoint.ts';
+
+/** Also for `attach()`. */
+export const checkServer = sameCopy('@modelcontextprotocol/server', McpServer);
 
 /** Streamable HTTP of SDK v2. */
 export function createHttpSdk(create: CreateServer<McpServer>): HttpSdk<McpServer> {
-  const modern = createMcpHandler(({ era, authInfo }) => create({ era, authInfo }), { legacy: 'reject' });
+  const createModern = async ({ era, authInfo }: McpRequestContext) => {
+    const server = await create({ era, authInfo });
+    checkServer(server);
+    return server;
+  };
+  const modern = createMcpHandler(createModern, { legacy: 'reject' });
   return {
+    checkServer,
     async connect(server, sessionId) {
       const transport = new WebStandardStreamableHTTPServerTransport({ sessionIdGenerator: () => sessionId });
       await server.connect(transport);
