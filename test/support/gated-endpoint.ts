@@ -1,6 +1,12 @@
 import type { ServerContext } from '@modelcontextprotocol/server';
 import { definedOnly } from '@postern/elicitation';
-import { type Authorization, isElicitationPending, type PosternOptions, postern } from '@postern/mcp';
+import {
+  type Authorization,
+  CapabilityMissingError,
+  isElicitationPending,
+  type PosternOptions,
+  postern,
+} from '@postern/mcp';
 import { z } from 'zod';
 import { bearerIsSubject, type McpEndpoint, startMcpEndpoint } from './mcp-endpoint.ts';
 import { watchHolds } from './watched-holds.ts';
@@ -60,7 +66,7 @@ export async function startGatedEndpoint(world: World, options: GatedEndpointOpt
                 ? say(`accept ${await accountOf(forge)}`)
                 : say(`${forge.action} ${forge.reason}`);
             } catch (error) {
-              if (isElicitationPending(error)) throw error;
+              if (isElicitationPending(error) || error instanceof CapabilityMissingError) throw error;
               return say(`error ${error instanceof Error && 'code' in error ? error.code : 'unknown'}`);
             }
           }),
