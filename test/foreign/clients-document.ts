@@ -76,7 +76,7 @@ export function clientsDocument(records: Readonly<Record<string, ClientRecord>>)
     const title = `${name.replace(/(?<=.)@.*/, '')} ${version}`;
     return [`### ${title}`, '', `Run on ${date}, ${use}.`, ...(lines.length === 0 ? [] : ['', ...lines])].join('\n');
   });
-  return `# Clients of others
+  return `# Other MCP clients
 
 What a person experiences when a tool of an MCP server built with \`@postern/mcp\` asks them to open a page. \`npx -y pnpm@12 foreign\`
 installs the newest version of each client, calls one tool in every way of asking, and writes this file. A person opens each
@@ -89,8 +89,8 @@ the day of the run, and nothing else.
 
 ${markdownTable(['client', ...asks.map(ask => headings[ask])], rows)}
 
-The MCP server repeats the link in the text of −32042. An application may also open the URL in the data of this error, and retry: the
-applications of this run only show what the client gives them.
+The MCP server repeats the link in the text of −32042. An application could also read the URL from the error's
+\`data\`, open it and retry. The applications in this run only show what the client gives them.
 
 ## What was seen
 
