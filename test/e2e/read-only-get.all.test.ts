@@ -231,7 +231,8 @@ function addressesOf({ path }: RegisteredRoute, of: readonly string[] = ids): st
               .replace(':name', passkeyName)
               .replace(':mcpServerId', 'tracker')
               .replace(':provider', 'forge')
-              .replace(':processor', 'stripe-main'),
+              .replace(':processor', 'stripe-main')
+              .replace(':nonce', 'A'.repeat(43)),
           ];
   }
 }
