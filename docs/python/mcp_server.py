@@ -360,6 +360,7 @@ def send(message):
 def answer(message):
     params = message.get("params") or {}
     meta = params.get("_meta") or {}
+    meta = meta if isinstance(meta, dict) else {}
     is_modern = META + "protocolVersion" in meta
     try:
         result = modern(message["method"], params, meta) if is_modern else legacy(message["method"], params)

@@ -35,7 +35,7 @@ export {
   SubjectUnavailableError,
   type UsageErrorCode,
 } from './errors.ts';
-export type { Form, FormAccepted, FormOptions, FormVerb, OneValue, OneValueAccepted } from './form.ts';
+export type { Form, FormAccepted, FormOptions, FormVerb, OneValue, OneValueAccepted, YesNoVerb } from './form.ts';
 export type { FormInput, FormOutput, FormSchema } from './form-schema.ts';
 export type {
   AccountRequests,

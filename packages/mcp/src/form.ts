@@ -74,8 +74,6 @@ export interface FormVerb<Mode extends RefusalMode = 'returned'> {
   ): Promise<AnswerIn<Mode, FormAccepted<FormOutput<Schema>>>>;
   /** Asks for one non-empty line of text. */
   text(question: string, options?: AskOptions): Promise<AnswerIn<Mode, OneValueAccepted<string>>>;
-  /** Asks for yes or no; both are accepted answers. For an approval with a receipt use `confirm`. */
-  yesNo(question: string, options?: AskOptions): Promise<AnswerIn<Mode, OneValueAccepted<boolean>>>;
   /** Asks for one option of a list. */
   choice<const Option extends string>(
     question: string,
@@ -84,7 +82,12 @@ export interface FormVerb<Mode extends RefusalMode = 'returned'> {
   ): Promise<AnswerIn<Mode, OneValueAccepted<Option>>>;
 }
 
-export function createFormVerb(run: ToolRun): FormVerb {
+export interface YesNoVerb {
+  /** Asks for yes or no; both are accepted answers. For an approval with a receipt use `confirm`. */
+  yesNo(question: string, options?: AskOptions): Promise<OneValue<boolean>>;
+}
+
+export function createFormVerb(run: ToolRun): FormVerb & YesNoVerb {
   async function one<Value>(
     question: string,
     field: z.ZodType<Value>,

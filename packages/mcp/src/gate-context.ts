@@ -10,7 +10,7 @@ import {
 import type { AskOptions } from './ask.ts';
 import { type AuthorizationAccepted, type AuthorizeOptions, authorize } from './authorize.ts';
 import { type CredentialRequest, type CredentialVerb, credential } from './credential.ts';
-import { createFormVerb, type FormVerb } from './form.ts';
+import { createFormVerb, type FormVerb, type YesNoVerb } from './form.ts';
 import { type ToolRun, withHandledRejection } from './tool-run.ts';
 
 /**
@@ -41,14 +41,15 @@ export interface Verbs<Mode extends RefusalMode> {
    *
    * @throws {FormContentError} if the content is invalid
    */
-  readonly form: FormVerb<Mode>;
+  readonly form: FormVerb<Mode> & (Mode extends 'returned' ? YesNoVerb : unknown);
 }
 
 /** `ctx.gate`. */
 export interface GateContext extends Verbs<'returned'> {
   /**
    * The same verbs for a handler that cannot continue without the answer. They return the accepted answer. A refusal ends the call
-   * as `return refusal.toToolResult()` does, through the same error that suspends the handler.
+   * as `return refusal.toToolResult()` does, through the same error that suspends the handler. Without `form.yesNo`, whose "no" is an
+   * answer: use `confirm`.
    */
   readonly require: Verbs<'ends-call'>;
   /** What the connected MCP client declared. */

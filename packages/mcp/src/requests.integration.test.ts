@@ -268,7 +268,7 @@ describe('require', () => {
         ...{ name: 'acme', title: 'Key', retention: 'lasting', fields: [{ name: 'key', label: 'Key' }] },
       }),
     form: gate => gate.require.form(z.object({ branch: z.string() })),
-    'form.yesNo': gate => gate.require.form.yesNo('Sure?'),
+    'form.text': gate => gate.require.form.text('Which branch?'),
   };
 
   test.each(Object.entries(verbs))('S95: %s ends the call as the returned refusal would', async (_name, verb) => {
@@ -294,6 +294,24 @@ describe('require', () => {
     });
     await expect(running).rejects.toMatchObject({ code: 'suspension_swallowed' });
     expect(later).toEqual([true, true]);
+  });
+
+  test.each<[string, (gate: GateContext) => unknown]>([
+    ['is not awaited', gate => void gate.require.confirm('Send it')],
+    ['loses a race', gate => Promise.race([gate.require.confirm('Send it'), 1])],
+    ['waits behind another one', gate => void [gate.require.pay(terms), gate.require.confirm('Send it')]],
+  ])('S95: a handler whose ask %s fails', async (_case, ask) => {
+    await using world = await accountWorld();
+    const running = world.run(async gate => {
+      await ask(gate);
+      return 'went on';
+    });
+    await expect(running).rejects.toMatchObject({ code: 'suspension_swallowed' });
+  });
+
+  test('has no question whose "no" is an answer', () => {
+    expectTypeOf<GateContext['require']['form']>().not.toHaveProperty('yesNo');
+    expectTypeOf<GateContext['form']>().toHaveProperty('yesNo');
   });
 
   test('a refusal is used up: the next call asks again', async () => {

@@ -63,8 +63,9 @@ async function settle<Result>(
     if (missing !== undefined) return refusalOf(run.call, missing);
     throw error;
   }
+  const isUnawaited = run.progress.requiredOpen > 0;
   await endAsks(run);
-  if (run.progress.suspension !== undefined) throw swallowed(undefined);
+  if (run.progress.suspension !== undefined || isUnawaited) throw swallowed(undefined);
   await useUpAnswers(run);
   return { type: 'result', result };
 }
@@ -135,7 +136,7 @@ async function promiseCompletion<Result>(
 function swallowed(cause: unknown): PosternUsageError {
   return new PosternUsageError(
     'suspension_swallowed',
-    'The tool handler caught the error by which ctx.gate suspends it. Rethrow it: see isElicitationPending().',
+    'The tool handler went on without an answer. Await every ask of ctx.gate, and rethrow its error: see isElicitationPending().',
     { cause },
   );
 }

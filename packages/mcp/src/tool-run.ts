@@ -38,6 +38,8 @@ export interface Progress {
   readonly interrupted: Set<string>;
   /** Keys of asks whose result may be redeemed although this call did not receive it. */
   readonly unsettled: Set<string>;
+  /** Asks of `require` that have not settled. A handler that ends meanwhile has gone on without the answer. */
+  requiredOpen: number;
   /** Key of the ask that reached its `answerWithinMs`. */
   overdue: string | undefined;
   /** Settles when the previous ask has settled. */
@@ -66,6 +68,7 @@ export function startToolRun<Call extends ToolCall>(p: Omit<ToolRun<Call>, 'log'
       key: undefined,
       interrupted: new Set(),
       unsettled: new Set(),
+      requiredOpen: 0,
       overdue: undefined,
       turn: Promise.resolve(),
       signal: asking.signal,
@@ -111,7 +114,8 @@ const answers = [
  * Runs the asks of a run one after another, so that the log is complete whenever it is saved. Records a suspension before it is
  * thrown, to detect a handler that swallows it.
  */
-export async function runSerially<T>({ progress }: ToolRun, work: () => Promise<T>): Promise<T> {
+export async function runSerially<T>({ progress, isRequired }: ToolRun, work: () => Promise<T>): Promise<T> {
+  if (isRequired) progress.requiredOpen += 1;
   const turn = progress.turn.then(async () => {
     if (progress.suspension !== undefined) throw progress.suspension;
     progress.key = undefined;
@@ -124,6 +128,10 @@ export async function runSerially<T>({ progress }: ToolRun, work: () => Promise<
       throw error;
     }
   });
+  const settled = () => {
+    if (isRequired) progress.requiredOpen -= 1;
+  };
+  turn.then(settled, settled);
   progress.turn = turn.catch(() => undefined); // The caller handles the failure; the next ask only waits for the end.
   return await turn;
 }

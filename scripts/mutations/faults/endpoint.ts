@@ -67,4 +67,20 @@ export const endpointFaults: readonly Fault[] = [
     replacement: 'if (size > 2 ** 40) ',
     foundBy,
   },
+  {
+    name: 'a client on another machine that names loopback is served',
+    breaks: 'S93',
+    file: 'packages/mcp/src/http/endpoint.ts',
+    original: ' && !isLoopbackAddress(remoteAddress))',
+    replacement: ' && false)',
+    foundBy,
+  },
+  {
+    name: 'a stream outlives its access token',
+    breaks: 'S94',
+    file: 'packages/mcp/src/http/sessions.ts',
+    original: 'Math.min(longest, expiry * 1000)',
+    replacement: 'longest',
+    foundBy,
+  },
 ];

@@ -10,6 +10,7 @@ import { postern } from './index.ts';
 const stack = new AsyncDisposableStack();
 let gateway: ContractGateway;
 let url: URL;
+let authenticatedUrl: URL;
 
 /** FastMCP listens only on a port that it is told. */
 async function freePort(): Promise<number> {
@@ -23,9 +24,9 @@ async function freePort(): Promise<number> {
 
 const quiet = { debug() {}, error() {}, info() {}, log() {}, warn() {} };
 
-beforeAll(async () => {
-  gateway = stack.use(await ContractGateway.start());
-  const server = new FastMCP({ name: 'issues', version: '1.0.0', logger: quiet });
+/** Starts a server whose option `subject` is one fixed user. */
+async function startServer(options: { authenticate?: () => Promise<{ sub: string }> } = {}): Promise<URL> {
+  const server = new FastMCP({ name: 'issues', version: '1.0.0', logger: quiet, ...options });
   const subject = { issuer: 'https://idp.example.com', subject: 'alice' };
   const gate = postern({ url: gateway.url, apiKey: API_KEY, subject }).attach(server);
   stack.defer(() => gate.close());
@@ -41,7 +42,13 @@ beforeAll(async () => {
   const port = await freePort();
   await server.start({ transportType: 'httpStream', httpStream: { port, host: '127.0.0.1' } });
   stack.defer(() => server.stop());
-  url = new URL(`http://127.0.0.1:${port}/mcp`);
+  return new URL(`http://127.0.0.1:${port}/mcp`);
+}
+
+beforeAll(async () => {
+  gateway = stack.use(await ContractGateway.start());
+  url = await startServer();
+  authenticatedUrl = await startServer({ authenticate: async () => ({ sub: 'bob' }) });
 });
 afterAll(() => stack.disposeAsync());
 
@@ -68,4 +75,12 @@ describe.each(['v1', 'v2'] as const)('a tool of FastMCP and a client of SDK %s',
     expect(answer.text).toContain(gateway.elicitations.at(-1)?.url);
     await host.close();
   });
+});
+
+test('a fixed subject serves no authenticated user', async () => {
+  const before = gateway.elicitations.length;
+  const host = await connectLegacyHost('v1', authenticatedUrl, {});
+  await host.call('for bob').catch(() => undefined);
+  expect(gateway.elicitations).toHaveLength(before);
+  await host.close();
 });

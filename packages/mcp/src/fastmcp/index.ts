@@ -11,6 +11,7 @@ import {
   type ToolCall,
   textIn,
 } from '../adapter.ts';
+import { SubjectUnavailableError } from '../errors.ts';
 
 /** The session of FastMCP, as this adapter uses it. */
 export interface FastMcpSession extends ConnectedServer {
@@ -66,7 +67,20 @@ export type Gate = Pick<GenericGate<FastMcpTypes>, 'tool' | 'attach' | 'check' |
  */
 export function postern(options: PosternOptions<FastMcpContext>): Gate {
   const sessionOf = createSessionOf<FastMcpSession>();
-  return createGate<FastMcpTypes>(options, {
+  const { subject } = options;
+  const guarded: PosternOptions<FastMcpContext> =
+    typeof subject !== 'object'
+      ? options
+      : {
+          ...options,
+          subject: ({ session }) => {
+            if (session === undefined) return subject;
+            throw new SubjectUnavailableError(
+              'A fixed `subject` serves one person, but this request is authenticated.',
+            );
+          },
+        };
+  return createGate<FastMcpTypes>(guarded, {
     toToolCall: (args, ctx, name, server) => toToolCall(args, ctx, name, { server, sessionOf }),
     toToolResult: result => result,
     toError: answer =>

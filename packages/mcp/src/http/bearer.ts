@@ -18,8 +18,8 @@ export interface EndpointAuth {
   /** Issuers of the authorization servers where MCP clients get access tokens. */
   readonly authorizationServers: readonly string[];
   /**
-   * Verifies signature, issuer, audience and expiry. Returns undefined for an invalid token, or throws an SDK's error for it; any
-   * other error is an internal error. `extra.iss` and `extra.sub` name the user.
+   * Verifies signature, issuer, audience and expiry. Returns undefined for an invalid token, or throws an SDK's or jose's error for
+   * it; any other error is an internal error. `extra.iss` and `extra.sub` name the user.
    */
   verifyToken(token: string): VerifiedToken | undefined | Promise<VerifiedToken | undefined>;
   /** Scopes that every token needs. Default: none. */
@@ -64,13 +64,17 @@ export async function authenticate(
     : challenge(403, { error: 'insufficient_scope', ...scope, resource_metadata: metadataUrl });
 }
 
+/** Codes of jose for a token that is malformed, expired, or not for this endpoint. Others, such as unreachable keys, are internal errors. */
+const INVALID_IN_JOSE = /^ERR_(?:JWT_|JWS_|JOSE_ALG_|JOSE_NOT_SUPPORTED$|JWKS_NO_MATCHING_KEY$)/;
+
 async function verify(auth: EndpointAuth, token: string): Promise<VerifiedToken | undefined> {
   try {
     return await auth.verifyToken(token);
   } catch (error) {
-    // The SDKs' own errors for invalid tokens: `code` in SDK v2, `errorCode` in SDK v1.
+    // Invalid tokens have `code` in SDK v2, `errorCode` in SDK v1.
     const { code, errorCode } = error as { code?: unknown; errorCode?: unknown };
-    if (code === 'invalid_token' || errorCode === 'invalid_token') return undefined;
+    if (code === 'invalid_token' || errorCode === 'invalid_token' || INVALID_IN_JOSE.test(String(code)))
+      return undefined;
     throw error;
   }
 }

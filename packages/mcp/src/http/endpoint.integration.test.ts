@@ -1,4 +1,5 @@
 import { McpServer } from '@modelcontextprotocol/server';
+import { errors } from 'jose';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { z } from 'zod/v4';
 import { postern } from '../index.ts';
@@ -16,14 +17,14 @@ beforeEach(async () => {
 });
 afterEach(() => stack.disposeAsync());
 
-const errors: Error[] = [];
+const reported: Error[] = [];
 const servers: McpServer[] = [];
 function endpoint(options: EndpointOptions = {}): McpEndpoint {
-  errors.length = 0;
+  reported.length = 0;
   servers.length = 0;
   const subject = options.auth === undefined ? { issuer: 'https://idp.example.com', subject: 'alice' } : undefined;
   const gate = postern({
-    ...{ url: gateway.url, apiKey: API_KEY, onBackgroundError: error => void errors.push(error) },
+    ...{ url: gateway.url, apiKey: API_KEY, onBackgroundError: error => void reported.push(error) },
     ...(subject === undefined ? {} : { subject }),
   });
   const mcp = gate.endpoint(() => {
@@ -73,6 +74,7 @@ interface Sent {
   readonly user?: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly path?: string;
+  readonly remoteAddress?: string;
 }
 
 async function send(mcp: McpEndpoint, { method = 'POST', ...sent }: Sent = {}): Promise<Response> {
@@ -91,6 +93,7 @@ async function send(mcp: McpEndpoint, { method = 'POST', ...sent }: Sent = {}): 
         ...sent.headers,
       },
     }),
+    sent.remoteAddress === undefined ? {} : { remoteAddress: sent.remoteAddress },
   );
 }
 
@@ -139,6 +142,17 @@ describe('S93: requests that a web page may have sent', () => {
     expect(await statusOf(send(mcp))).toBe(403);
   });
 
+  test('403 for a client on another machine that names loopback, unless it has a token or its host is allowed', async () => {
+    const remoteAddress = '192.0.2.2';
+    expect(await statusOf(send(endpoint(), { remoteAddress }))).toBe(403);
+    expect(await statusOf(send(endpoint(), { remoteAddress: '::ffff:192.0.2.2' }))).toBe(403);
+    expect(servers).toEqual([]);
+    for (const local of ['127.0.0.1', '::1', '::ffff:127.0.0.1'])
+      expect(await statusOf(send(endpoint(), { remoteAddress: local }))).toBe(200);
+    expect(await statusOf(send(endpoint({ auth }), { remoteAddress, user: 'alice' }))).toBe(200);
+    expect(await statusOf(send(endpoint({ allowedHosts: ['127.0.0.1'] }), { remoteAddress }))).toBe(200);
+  });
+
   test('with a token any host name may be asked for, and the origin is still checked', async () => {
     const mcp = endpoint({ auth });
     const host = 'mcp.example.com';
@@ -166,6 +180,11 @@ describe('S93: access tokens', () => {
       token => tokenOf(token, { resource: new URL('https://other.example.com/mcp') }),
       () => Promise.reject(Object.assign(new Error('expired'), { code: 'invalid_token' })),
       () => Promise.reject(Object.assign(new Error('expired'), { errorCode: 'invalid_token' })),
+      () => Promise.reject(new errors.JWTExpired('expired', {})),
+      () => Promise.reject(new errors.JWTClaimValidationFailed('another audience', {})),
+      () => Promise.reject(new errors.JWSInvalid('no token')),
+      () => Promise.reject(new errors.JWSSignatureVerificationFailed()),
+      () => Promise.reject(new errors.JWKSNoMatchingKey()),
     ];
     for (const verifyToken of verifiers) {
       const refused = await send(endpoint({ auth: { ...auth, verifyToken } }), { user: 'alice' });
@@ -197,6 +216,9 @@ describe('S93: access tokens', () => {
   test('a verifier that fails is no invalid token', async () => {
     const verifyToken = () => Promise.reject(new Error('no keys'));
     await expect(send(endpoint({ auth: { ...auth, verifyToken } }), { user: 'alice' })).rejects.toThrow('no keys');
+    const unreachable = () => Promise.reject(new errors.JWKSTimeout());
+    const failing = send(endpoint({ auth: { ...auth, verifyToken: unreachable } }), { user: 'alice' });
+    await expect(failing).rejects.toThrow(errors.JWKSTimeout);
   });
 
   test('2026-07-28 needs a token as well, and a token of earlier middleware cannot replace one', async () => {
@@ -260,6 +282,15 @@ describe('S94: sessions', () => {
     }
     await stream.body?.cancel();
     await vi.waitUntil(async () => (await statusOf(send(mcp, ping(listening)))) === 404, { timeout: 20_000 });
+  });
+
+  test('a stream ends with the token that opened it', async () => {
+    const verifyToken = (token: string) => tokenOf(token, { expiresAt: Date.now() / 1000 + 0.2 });
+    const mcp = endpoint({ auth: { ...auth, verifyToken } });
+    const sessionId = await open(mcp, 'alice');
+    const stream = await send(mcp, { method: 'GET', sessionId, user: 'alice' });
+    expect([stream.status, await stream.text()]).toEqual([200, '']);
+    expect(await statusOf(send(mcp, { method: 'GET', sessionId, user: 'alice' }))).toBe(200);
   });
 
   test('at the limit of a user the least recently used session ends, never another user’s', async () => {

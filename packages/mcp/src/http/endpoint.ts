@@ -6,7 +6,7 @@ import { parseStrictly } from '../parse-strictly.ts';
 import { authenticate, type EndpointAuth, resourceMetadata, type VerifiedToken } from './bearer.ts';
 import { hasJsonContentType, readJsonBody } from './json-body.ts';
 import { type NodeHandler, toNodeHandler } from './node-handler.ts';
-import { refuseHost, refuseOrigin } from './origin-check.ts';
+import { isLoopbackAddress, refuseHost, refuseOrigin } from './origin-check.ts';
 import { jsonRpcError } from './responses.ts';
 import { sessionOwner } from './session-owner.ts';
 import { McpSessions, type RequestInputs, type SessionTransport } from './sessions.ts';
@@ -109,10 +109,13 @@ export function createEndpoint<McpServer, Context>(p: {
   let isClosed = false;
 
   /** The token of the request, or the refusal. */
-  async function admit(request: Request, verified: VerifiedToken | undefined) {
+  async function admit(request: Request, { authInfo: verified, remoteAddress }: RequestInputs) {
     const authInfo =
       auth === undefined || metadata === undefined ? verified : await authenticate(request, auth, metadata.url);
     if (authInfo instanceof Response) return authInfo;
+    // A client on another machine can send `Host: localhost`.
+    if (authInfo === undefined && options.allowedHosts === undefined && !isLoopbackAddress(remoteAddress))
+      return jsonRpcError(403, -32000, 'Only loopback, or with a token');
     // A page that rebinds its name to this address has no token.
     const mayNameAnyHost = authInfo !== undefined && options.allowedHosts === undefined;
     const refused = mayNameAnyHost ? undefined : refuseHost(request, { hosts: options.allowedHosts, origins });
@@ -129,7 +132,7 @@ export function createEndpoint<McpServer, Context>(p: {
     }
     if (pathname.startsWith('/.well-known/')) return new Response(null, { status: 404 });
 
-    const admitted = await admit(request, inputs.authInfo);
+    const admitted = await admit(request, inputs);
     if (admitted instanceof Response) return admitted;
     const { authInfo } = admitted;
     const isPost = request.method === 'POST';

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer, request as httpRequest, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, connect } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { afterEach, expect, test } from 'vitest';
 import { toNodeHandler } from './node-handler.ts';
 
@@ -14,6 +15,7 @@ afterEach(() => {
 
 type FetchHandler = Parameters<typeof toNodeHandler>[0];
 const errors: unknown[] = [];
+const remoteAddress = '127.0.0.1';
 
 async function listen(handler: FetchHandler, third?: unknown, before: object = {}): Promise<string> {
   errors.length = 0;
@@ -51,15 +53,20 @@ test('takes a body that a parser has read: from express, and from the third argu
   ] as const;
   for (const [third, before] of sources) {
     const response = await fetch(await listen(echo, third, before), { method: 'POST', body: '{}' });
-    expect(await response.json()).toEqual({ parsedBody: third === next ? { from: 'express' } : third });
+    expect(await response.json()).toMatchObject({ parsedBody: third === next ? { from: 'express' } : third });
   }
 });
 
 test('takes the token of earlier middleware, and no other `auth`', async () => {
   const echo: FetchHandler = async (_request, inputs) => Response.json(inputs);
   const auth = { token: 't', clientId: 'host', scopes: [] };
-  expect(await (await fetch(await listen(echo, undefined, { auth }))).json()).toEqual({ authInfo: auth });
-  expect(await (await fetch(await listen(echo, undefined, { auth: { sub: 'mallory' } }))).json()).toEqual({});
+  expect(await (await fetch(await listen(echo, undefined, { auth }))).json()).toEqual({
+    authInfo: auth,
+    remoteAddress,
+  });
+  expect(await (await fetch(await listen(echo, undefined, { auth: { sub: 'mallory' } }))).json()).toEqual({
+    remoteAddress,
+  });
 });
 
 test('cancels the request and the response when the MCP client leaves', async () => {
@@ -86,4 +93,34 @@ test('500 without a text for an error, and 405 for methods that fetch does not k
   const trace = httpRequest(url, { method: 'TRACE' }).end();
   const [answer] = await once(trace, 'response');
   expect(answer.statusCode).toBe(405);
+});
+
+/** Sends bytes on one connection, and returns what the server sends until it closes the connection. */
+async function exchange(url: string, bytes: string): Promise<string> {
+  const socket = connect(Number(new URL(url).port), '127.0.0.1');
+  socket.write(bytes);
+  return await text(socket);
+}
+
+test.each([
+  ['//[', 200, '//['],
+  ['//a:b@c/mcp?x=1', 200, '//a:b@c/mcp?x=1'],
+  ['http://a:b@c/mcp?x=1', 200, '/mcp?x=1'],
+  ['http://', 400, undefined],
+  ['http://[/', 400, undefined],
+  ['ftp://c/mcp', 400, undefined],
+  ['*', 400, undefined],
+])('the request target %s chooses no host, and is no internal error', async (target, status, path) => {
+  const url = await listen(async request => new Response(request.url));
+  const answer = await exchange(url, `OPTIONS ${target} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`);
+  expect(Number(answer.split(' ')[1])).toBe(status);
+  if (path !== undefined) expect(answer).toContain(`http://localhost${path}`);
+  expect(errors).toEqual([]);
+});
+
+test('closes a connection whose request body was not read, and keeps the others', async () => {
+  const url = await listen(async () => new Response(null, { status: 401 }));
+  const answer = await exchange(url, `POST /mcp HTTP/1.1\r\nhost: x\r\ncontent-length: 1000000\r\n\r\nxxx`);
+  expect(answer).toMatch(/^HTTP\/1\.1 401 /);
+  expect((await fetch(url)).headers.get('connection')).toBe('keep-alive');
 });

@@ -30,15 +30,22 @@ export function toNodeHandler(
     const gone = new AbortController();
     outgoing.once('close', () => gone.abort());
     try {
+      const target = targetOf(incoming);
+      if (target === undefined) return void outgoing.writeHead(400, { connection: 'close' }).end();
       const parsedBody = third === undefined || typeof third === 'function' ? incoming.body : third;
-      const request = toRequest(incoming, parsedBody !== undefined, gone.signal);
+      const request = toRequest(incoming, target, parsedBody !== undefined, gone.signal);
       if (request === undefined) return void outgoing.writeHead(405).end();
+      const { remoteAddress } = incoming.socket;
       const inputs = {
+        ...(remoteAddress === undefined ? {} : { remoteAddress }),
         ...(parsedBody === undefined ? {} : { parsedBody }),
         // Other middleware uses the same member for other things.
         ...(typeof incoming.auth?.token === 'string' ? { authInfo: incoming.auth } : {}),
       };
-      await write(await fetchHandler(request, inputs), outgoing);
+      const response = await fetchHandler(request, inputs);
+      // The rest of a body that nobody reads would block the next request of this connection.
+      if (!incoming.complete) outgoing.setHeader('connection', 'close');
+      await write(response, outgoing);
     } catch (error) {
       if (gone.signal.aborted) return;
       onError(error);
@@ -48,9 +55,21 @@ export function toNodeHandler(
   };
 }
 
+/**
+ * Returns path and query of the request target, or undefined for a malformed target. A path may begin with `//`, and an absolute target
+ * names a host (RFC 9112, section 3.2); neither may choose the host of the URL.
+ */
+function targetOf({ originalUrl, url = '/' }: NodeRequest): URL | undefined {
+  const given = originalUrl ?? url;
+  const target = URL.parse(given.startsWith('/') ? `http://localhost${given}` : given);
+  if (target === null || !/^https?:$/.test(target.protocol)) return undefined;
+  return new URL(`http://localhost${target.pathname}${target.search}`);
+}
+
 /** Returns undefined for a method that `fetch` does not allow, such as TRACE. */
-function toRequest(incoming: NodeRequest, isBodyRead: boolean, signal: AbortSignal): Request | undefined {
-  const { method = 'GET', originalUrl, url = '/' } = incoming;
+
+function toRequest(incoming: NodeRequest, target: URL, isBodyRead: boolean, signal: AbortSignal): Request | undefined {
+  const { method = 'GET' } = incoming;
   if (!/^(?:GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS)$/.test(method)) return undefined;
   const headers = new Headers();
   for (const [name, values = []] of Object.entries(incoming.headersDistinct)) {
@@ -58,7 +77,7 @@ function toRequest(incoming: NodeRequest, isBodyRead: boolean, signal: AbortSign
   }
   const hasBody = !isBodyRead && method !== 'GET' && method !== 'HEAD';
   // The authority is in the Host header, which is checked there.
-  return new Request(new URL(originalUrl ?? url, 'http://localhost'), {
+  return new Request(target, {
     ...{ method, headers, signal },
     ...(hasBody ? { body: Readable.toWeb(incoming) as unknown as ReadableStream, duplex: 'half' } : {}),
   });

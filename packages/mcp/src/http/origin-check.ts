@@ -2,6 +2,11 @@ import { jsonRpcError } from './responses.ts';
 
 const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
 
+/** Whether a peer is on this machine. True as well if the framework does not report the address. */
+export function isLoopbackAddress(address: string | undefined): boolean {
+  return address === undefined || /^(?:::ffff:)?127\.|^::1$/.test(address);
+}
+
 export interface AllowedSources {
   /** Names of the `Host` header, without a port. Undefined: those of loopback. */
   readonly hosts: readonly string[] | undefined;

@@ -7,6 +7,8 @@ import { jsonRpcError } from './responses.ts';
 export interface RequestInputs {
   readonly parsedBody?: unknown;
   readonly authInfo?: VerifiedToken;
+  /** Address of the peer. If set, and without a token and `allowedHosts`, it must be loopback. */
+  readonly remoteAddress?: string;
 }
 
 /** The part that both SDKs' web-standard server transports have in common. */
@@ -40,6 +42,8 @@ interface Session {
 }
 
 const MISSED_NOTICES = 64;
+/** Milliseconds after which a stream of a user with a token ends. */
+const MAX_STREAM_MS = 3_600_000;
 
 /**
  * The sessions of revision 2025-11-25 at one endpoint, each with its own `McpServer`. A session id is not a credential: every request
@@ -120,10 +124,15 @@ export class McpSessions {
     session.isStreaming = true;
     const missed = session.missed.splice(0);
     for (const notice of missed) await transport.send(notice);
-    return whenSent(response, () => {
+    const onEnd = () => {
       session.isStreaming = false;
       this.#finish(session);
-    });
+    };
+    // A stream is one request, so its token is checked once: the MCP client opens it again with a token that is valid then.
+    const expiry = inputs.authInfo?.expiresAt;
+    const longest = Date.now() + MAX_STREAM_MS;
+    const endsAt = expiry === undefined ? longest : Math.min(longest, expiry * 1000);
+    return whenSent(response, onEnd, inputs.authInfo && endsAt);
   }
 
   /** Keeps completion notices until the stream opens, and notices the end of the session, whatever ended it. */
@@ -191,9 +200,11 @@ function isCompletionNotice(message: object): boolean {
 }
 
 /** Calls `done` once, when the body has been read to its end or cancelled. */
-function whenSent(response: Response, done: () => void): Response {
+function whenSent(response: Response, done: () => void, endsAt?: number): Response {
   let isOver = false;
+  let timer: NodeJS.Timeout | undefined;
   const end = () => {
+    clearTimeout(timer);
     if (!isOver) done();
     isOver = true;
   };
@@ -202,6 +213,10 @@ function whenSent(response: Response, done: () => void): Response {
     return response;
   }
   const reader = response.body.getReader();
+  if (endsAt !== undefined) {
+    timer = setTimeout(() => void reader.cancel(), Math.max(0, endsAt - Date.now()));
+    timer.unref();
+  }
   const body = new ReadableStream({
     async pull(controller) {
       try {
