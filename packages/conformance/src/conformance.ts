@@ -103,11 +103,11 @@ function headersOf(bearerFile: string | undefined): Record<string, string> {
     const isFile = argument.startsWith('@');
     for (const line of (isFile ? readFileSync(argument.slice(1), 'utf8') : argument).split('\n')) {
       if (line.trim() === '') continue;
-      const [, name = '', value = ''] = /^([!#$%&'*+.^_`|~\w-]+):\s*(.*?)\s*$/.exec(line) ?? [];
+      const [, name = '', value = ''] = /^([!#$%&'*+.^_`|~\w-]+):(.*)$/.exec(line.trim()) ?? [];
       if (name === '') throw new UsageError('--header is not "Name: value"');
       if (!isFile && SECRET_HEADER.test(name))
         throw new UsageError(`--header ${name}: put it in a file, and name it as @FILE`);
-      headers[name.toLowerCase()] = value;
+      headers[name.toLowerCase()] = value.trim();
     }
   }
   if (bearerFile !== undefined) headers['authorization'] = `Bearer ${readFileSync(bearerFile, 'utf8').trim()}`;

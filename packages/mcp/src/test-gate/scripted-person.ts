@@ -86,12 +86,13 @@ async function send(cookies: Map<string, string>, origin: string, { method, url,
 
 /** The form with which the user decides, and its hidden fields. */
 function formOf(page: Answer, decision: 'accept' | 'decline') {
-  const pattern = new RegExp(`<form method="post" action="([^"]*/${decision})"[^>]*>(.*?)</form>`, 's');
-  const [, action, inner = ''] = pattern.exec(page.body) ?? [];
-  if (action === undefined) throw refused(page);
+  const forms = page.body.split('<form method="post" action="').slice(1);
+  const form = forms.find(each => each.split('"', 1)[0]?.endsWith(`/${decision}`));
+  if (form === undefined) throw refused(page);
+  const [inner = ''] = form.split('</form>', 1);
   const fields = [...inner.matchAll(/name="([^"]+)" value="([^"]*)"/g)];
   return {
-    action: unescapeHtml(action),
+    action: unescapeHtml(form.slice(0, form.indexOf('"'))),
     hidden: fields.map(([, name = '', value = '']): [string, string] => [name, unescapeHtml(value)]),
   };
 }
@@ -99,7 +100,7 @@ function formOf(page: Answer, decision: 'accept' | 'decline') {
 function refused({ status, body }: Answer): Error {
   const title = /<h1[^>]*>(.*?)<\/h1>/s
     .exec(body)?.[1]
-    ?.replaceAll(/<[^>]*>/g, '')
+    ?.replaceAll(/<[^<>]*>/g, '')
     .trim();
   return new Error(`The gateway's page does not allow this (HTTP ${status}): ${unescapeHtml(title ?? 'no title')}`);
 }
