@@ -24,8 +24,8 @@ export function newestResult(): string {
 
 type Render = (result: BenchResult, path: string) => string;
 
-const measuredOn = ({ date, machine }: BenchResult, path: string, document: string) =>
-  `Measured on ${date.slice(0, 10)}: ${described(machine)}. [All samples](${relative(join(root, document, '..'), path)}).`;
+const measuredOn = ({ date, machine, runs }: BenchResult, path: string, document: string) =>
+  `Measured on ${date.slice(0, 10)} in ${runs} runs: ${described(machine)}. [All samples](${relative(join(root, document, '..'), path)}).`;
 
 /** What each document shows of a result. */
 export const documents: Readonly<Record<string, Render>> = {
@@ -63,7 +63,7 @@ const UTILISATION = 0.6;
 /** Median of a figure. `under` is the row that an indented figure follows. Undefined if the result has no such row. */
 function figureOf(rows: readonly Row[], figure: string, under?: string): number | undefined {
   const from = under === undefined ? 0 : rows.findIndex(row => row.figure === under);
-  const found = from === -1 ? undefined : rows.slice(from).find(row => row.figure === figure);
+  const found = from === -1 ? undefined : rows.slice(from).find(row => row.figure.startsWith(figure));
   return found && median(found.ours);
 }
 

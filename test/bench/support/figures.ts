@@ -1,4 +1,4 @@
-/** Names of the rows that docs/sizing.md is computed from. */
+/** Beginnings of the names of the rows that docs/sizing.md is computed from. `waiter` and `live` continue with a size. */
 export const figures = {
   issue: 'issue',
   issueMemory: '  resident memory afterwards',
@@ -9,8 +9,8 @@ export const figures = {
   cycleRedis: '  processor time of Redis',
   cycleTraffic: '  bytes through the gateway: HTTP, Redis and log',
   idle: 'memory of an idle process (RSS), as in the image',
-  waiter: 'memory of a waiting read, 10,000 on one process',
-  live: 'Redis memory of a live elicitation at 1,000,000',
+  waiter: 'memory of a waiting read, ',
+  live: 'Redis memory of a live elicitation at ',
   page: 'first page load, page and stylesheet, gzip',
   connected: 'Redis memory of a user with one connection, and the elicitation that created it',
 } as const;
