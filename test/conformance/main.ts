@@ -129,4 +129,5 @@ for (const run of [runOfficial, runOfficialClient, runAnyServer, runUrlMode]) {
   }
 }
 console.log(`\n${tally.passed} passed, ${tally.failed} failed`);
-process.exitCode = tally.failed === 0 ? 0 : 1;
+// Clients and servers of the suites may keep connections open.
+process.exit(tally.failed === 0 ? 0 : 1);
