@@ -128,7 +128,7 @@ describe('schemas', () => {
     ['RedeemedElicitation', 'kind', ['payment', 'confirmation', 'credential', 'form']],
     ['Outcome', 'kind', ['authorization', 'payment', 'credential', 'confirmation', 'form']],
     ['Fact', 'type', ['text', 'number', 'amount', 'time', 'host']],
-  ])('%s is told apart by %s', (name, propertyName, values) => {
+  ])('the discriminator of %s is %s', (name, propertyName, values) => {
     const { discriminator } = components.schemas[name] as { discriminator?: { mapping: object } };
     expect(discriminator).toMatchObject({ propertyName });
     expect(Object.keys(discriminator?.mapping ?? {})).toEqual(values);

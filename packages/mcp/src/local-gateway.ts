@@ -42,7 +42,7 @@ function inFolderAbove(start: string): z.infer<typeof fileSchema> | undefined {
   }
 }
 
-/** Only its owner can put anything into the folder, so nobody can replace the file between check and read. */
+/** Only its owner can put anything into the folder, so no other user can replace the file between check and read. */
 function readPrivate(place: string, stats: Stats): z.infer<typeof fileSchema> | undefined {
   const path = join(place, FILE);
   const listed = lstatSync(path, { throwIfNoEntry: false });

@@ -200,7 +200,7 @@ describe.each(eras)('%s', era => {
     expect((await world.client.getPrompt(request)).messages).toHaveLength(1);
   });
 
-  test('a resource refuses an MCP client that cannot open links, if it is told to', async () => {
+  test('a resource with missingCapability "error" refuses an MCP client that cannot open links', async () => {
     await using world = await stdioWorld({
       ...{ era, ...offers(), elicitation: undefined, options: { missingCapability: 'error' } },
     });

@@ -78,7 +78,7 @@ async function play(target: ServerTarget, checks: Checks): Promise<string> {
     ['sep-1036-same-user', 'stranger'],
   ];
   for (const [id, who] of visitors) {
-    if ((await openAs(who, url)) === 'unable') checks.skip(id, `nobody opens the URL as ${who}`);
+    if ((await openAs(who, url)) === 'unable') checks.skip(id, `no command or person opens the URL as ${who}`);
     else if (await early(id, `the visit of ${who}`, target.settleMs))
       return `the call was over after the visit of ${who}`;
   }
@@ -90,7 +90,7 @@ async function play(target: ServerTarget, checks: Checks): Promise<string> {
   }
 
   if ((await openAs('owner', url)) === 'unable') {
-    for (const id of ids[target.revision]) checks.skip(id, 'nobody opens the URL as owner');
+    for (const id of ids[target.revision]) checks.skip(id, 'no command or person opens the URL as owner');
     return '';
   }
   const progress = await untilOver(target, ask);

@@ -12,7 +12,7 @@ let gateway: ContractGateway;
 let url: URL;
 let authenticatedUrl: URL;
 
-/** FastMCP listens only on a port that it is told. */
+/** FastMCP cannot choose a free port itself. */
 async function freePort(): Promise<number> {
   const probe = createServer().listen(0, '127.0.0.1');
   await once(probe, 'listening');

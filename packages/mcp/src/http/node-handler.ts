@@ -43,7 +43,7 @@ export function toNodeHandler(
         ...(typeof incoming.auth?.token === 'string' ? { authInfo: incoming.auth } : {}),
       };
       const response = await fetchHandler(request, inputs);
-      // The rest of a body that nobody reads would block the next request of this connection.
+      // The unread rest of a body would block the next request of this connection.
       if (!incoming.complete) outgoing.setHeader('connection', 'close');
       await write(response, outgoing);
     } catch (error) {

@@ -128,7 +128,7 @@ ${entries.join('')}
 function identityText(options: InitOptions): string {
   switch (options.mode) {
     case 'loopback':
-      return `    # Nobody signs in: the machine has one user.
+      return `    # Users do not sign in: the machine has one user.
     identity: { mode: loopback }`;
     case 'login':
       return `    # The gateway signs users in at the identity provider above.

@@ -65,7 +65,7 @@ type Asked = 'mode' | 'public-url' | 'issuer' | 'client-id' | 'verify-url' | 'mc
 
 /**
  * Reads the arguments of `postern init`, and asks for what is missing. Undefined for `--help`.
- * @param ask undefined if nobody can be asked
+ * @param ask undefined if standard input is not a terminal
  * @throws UsageError naming the first missing argument
  */
 export async function readInitOptions(args: readonly string[], ask: Ask | undefined): Promise<InitOptions | undefined> {

@@ -97,7 +97,7 @@ describe('postern init', () => {
     },
   );
 
-  test('names the first missing flag if nobody can be asked, and writes nothing', async () => {
+  test('names the first missing flag if standard input is not a terminal, and writes nothing', async () => {
     const missing = [
       [[], '--mode'],
       [['--mode', 'login'], '--public-url'],
