@@ -18,6 +18,7 @@ import { deferFormParsing } from './pages/form-body.ts';
 import type { PageKit } from './pages/page-kit.ts';
 import { assertLoopbackHost, PageError } from './pages/page-request.ts';
 import { createPageViews, type PageViews } from './pages/page-views.ts';
+import { redirectGetOfPosts } from './pages/post-only.ts';
 import {
   type Problem,
   ProblemError,
@@ -93,6 +94,7 @@ export const pageRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = async (app,
       return sendErrorPage(views, request, reply, problem ?? problemFor('internal_error'), error);
     });
 
+    const registerRedirects = redirectGetOfPosts(scope);
     await scope.register(elicitationPageRoutes, pages);
     await scope.register(authorizationPageRoutes, pages);
     await scope.register(paymentPageRoutes, pages);
@@ -101,6 +103,7 @@ export const pageRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = async (app,
     await scope.register(meRoutes, pages);
     await scope.register(meCredentialRoutes, pages);
     await scope.register(mePasskeyRoutes, pages);
+    registerRedirects();
   });
 };
 
