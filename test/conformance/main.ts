@@ -129,5 +129,5 @@ for (const run of [runOfficial, runOfficialClient, runAnyServer, runUrlMode]) {
   }
 }
 console.log(`\n${tally.passed} passed, ${tally.failed} failed`);
-// Clients and servers of the suites may keep connections open.
+// The pool of leased Redis servers keeps the process alive; it ends them on exit.
 process.exit(tally.failed === 0 ? 0 : 1);
