@@ -14,12 +14,20 @@ export interface BrowserSession {
   readonly authTime?: number;
   /** The elicitation whose page required this sign-in (`max_age=0`). */
   readonly provedFor?: ElicitationId;
+  /** Product names of the browser and its system, for display to the user. Absent if unknown. */
+  readonly browser?: string;
   readonly createdAt: number;
   /** Absolute end of the session, epoch milliseconds. */
   readonly endsAt: number;
 }
 
 export type NewBrowserSession = Omit<BrowserSession, 'createdAt' | 'endsAt'>;
+
+/** The user of a browser session, and the authority that identified them. */
+export type BrowserSessionOwner = Pick<BrowserSession, 'subject' | 'origin'>;
+
+/** A browser session in the list of its user. `name` is the digest of its id, which is a bearer value. */
+export type ListedBrowserSession = Omit<BrowserSession, 'id'> & { readonly name: string };
 
 export interface BrowserSessionStore {
   create(
@@ -31,4 +39,14 @@ export interface BrowserSessionStore {
   /** Restarts the idle time, never beyond the absolute lifetime. */
   touch(id: BrowserSessionId): Promise<void>;
   end(id: BrowserSessionId): Promise<void>;
+  /**
+   * Browser sessions of a user that have not ended, newest first; at most the newest 20. For a user whom an application vouched for,
+   * only sessions that the same application vouched for.
+   */
+  list(owner: BrowserSessionOwner): Promise<readonly ListedBrowserSession[]>;
+  /**
+   * Ends all sessions that `list` could show, listed or not, in one step. A session that is created later is not affected.
+   * @param absoluteMs the longest time that a session can last
+   */
+  endAll(owner: BrowserSessionOwner, absoluteMs: number): Promise<void>;
 }

@@ -39,7 +39,7 @@ export function createElicitationService(deps: ElicitationServiceDeps) {
   return {
     /** `issue` for the MCP server. */
     ...createIssuance({ ...deps, move }),
-    /** `read` and `wait` for the MCP server, `find` and `listOpen` for the pages. */
+    /** `read` and `wait` for the MCP server, `find`, `listOpen` and `listEnded` for the pages. */
     ...createReading(deps),
     /** `accept` and `decline` for the user, `cancel` for the MCP server. */
     ...createDecisions({ move, assertSamePerson }),

@@ -7,6 +7,7 @@ import type {
   EndedElicitation,
   FailedElicitation,
   PendingElicitation,
+  TerminalElicitation,
   VerifyingElicitation,
 } from './elicitation.ts';
 import type { ConnectionId, CredentialId, ElicitationId, Shard } from './ids.ts';
@@ -170,6 +171,11 @@ export interface ElicitationStore {
   postpone(elicitationId: ElicitationId, delayMs: number): Promise<void>;
   /** Open, unexpired elicitations of a user at all MCP servers, oldest first. At most a hundred: those that expire last. */
   listOpen(subject: Subject): Promise<readonly Elicitation[]>;
+  /**
+   * Elicitations that the user ended (completed, declined, failed), of all MCP servers, newest first, until their records expire. At
+   * most the newest hundred.
+   */
+  listEnded(subject: Subject): Promise<readonly TerminalElicitation[]>;
 }
 
 /** Responses to requests that created nothing; `ElicitationStore.create` stores and reports the others. */

@@ -95,6 +95,8 @@ export interface PasskeyStore {
     readonly signCount: number;
     readonly backedUp: boolean;
   }): Promise<'used' | 'stale' | 'unknown'>;
+  /** Changes the name. Returns false if there was none. */
+  rename(subject: Subject, passkeyId: string, label: string): Promise<boolean>;
   /** Returns false if there was none. */
   remove(subject: Subject, passkeyId: string, announcedAs?: string): Promise<boolean>;
   /**

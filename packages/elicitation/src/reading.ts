@@ -1,4 +1,4 @@
-import { type Elicitation, isTerminal } from './elicitation.ts';
+import { type Elicitation, isTerminal, type TerminalElicitation } from './elicitation.ts';
 import type { ElicitationStore } from './elicitation-store.ts';
 import { NotFoundError } from './errors.ts';
 import type { ElicitationId } from './ids.ts';
@@ -66,5 +66,11 @@ export function createReading({ elicitations, notifier, now }: ReadingDeps) {
     return found.filter(elicitation => isSamePerson(elicitation, visitor));
   }
 
-  return { read, wait, find, listOpen };
+  /** Elicitations that the visitor has ended, of every MCP server, newest first, until their records expire. */
+  async function listEnded(visitor: Extract<Visitor, { kind: 'signed_in' }>): Promise<readonly TerminalElicitation[]> {
+    const found = await elicitations.listEnded(visitor.subject);
+    return found.filter(elicitation => isSamePerson(elicitation, visitor));
+  }
+
+  return { read, wait, find, listOpen, listEnded };
 }

@@ -5,7 +5,7 @@ import type { RedisFault } from './redis-fault.ts';
 /** Number of declared keys by script. The file name is the script name in kebab-case. */
 export const commandKeys = {
   createElicitation: 10,
-  transitionElicitation: 13,
+  transitionElicitation: 14,
   redeemElicitation: 4,
   postponeElicitation: 3,
   dueElicitations: 3,
@@ -22,6 +22,7 @@ export const commandKeys = {
   removeCredential: 2,
   addPasskey: 3,
   usePasskey: 1,
+  renamePasskey: 1,
   removePasskey: 3,
   resetPasskeys: 3,
   addRevocation: 2,
@@ -37,9 +38,10 @@ export const commandKeys = {
   releaseLease: 1,
   readOneTime: 1,
   consumeOneTime: 1,
-  createBrowserSession: 1,
+  createBrowserSession: 2,
   readBrowserSession: 1,
   touchBrowserSession: 1,
+  endBrowserSessions: 1,
   putRegistration: 1,
   removeRegistration: 1,
   putIdempotency: 2,

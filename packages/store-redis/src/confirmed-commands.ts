@@ -47,6 +47,8 @@ export const confirmedCommands: Record<CommandName, ConfirmationRule> = {
   // After a loss, a passkey that its owner has lost would count again, and a new passkey would count immediately.
   resetPasskeys: 'always',
   removePasskey: 'always',
+  // If the name is lost, the user types it again.
+  renamePasskey: 'never',
   // The approval that uses the passkey commits in the same slot right afterwards.
   usePasskey: 'never',
 
@@ -89,6 +91,8 @@ export const confirmedCommands: Record<CommandName, ConfirmationRule> = {
   createBrowserSession: 'never',
   readBrowserSession: 'never',
   touchBrowserSession: 'never',
+  // Signing out everywhere must be permanent, also for a copied cookie.
+  endBrowserSessions: 'always',
 
   // The sent response promises that every repeat gets the same response.
   putIdempotency: 'always',

@@ -38,6 +38,9 @@ export function createKeys(prefix: string) {
     /** Ids of a subject's elicitations that have not ended, by expiry. */
     openOf: (shard: Shard, subject: Subject) =>
       key(shard, 'opens', shortDigestOf(JSON.stringify([subject.issuer, subject.subject]))),
+    /** Ids of a subject's elicitations that the user ended, by the time of their end. */
+    endedOf: (shard: Shard, subject: Subject) =>
+      key(shard, 'ends', shortDigestOf(JSON.stringify([subject.issuer, subject.subject]))),
     events: (shard: Shard) => key(shard, 'events'),
     /** The deployment of the shard's data, and its epoch. */
     epoch: (shard: Shard) => key(shard, 'epoch'),
@@ -88,6 +91,11 @@ export function createKeys(prefix: string) {
     claim: (digest: string) => key(shardOfDigest(digest), 'claim', digest),
     /** The id is a bearer value and is not stored, not even in a key name. */
     browserSession: (id: BrowserSessionId) => key(shardIn(id), 'bs', digestOf(id)),
+    /** The browser sessions of a subject, and the times up to which they were ended together. */
+    browserSessionsOf: (shard: Shard, subject: Subject) =>
+      key(shard, 'bss', shortDigestOf(JSON.stringify([subject.issuer, subject.subject]))),
+    /** A browser session by the digest of its id, for its listed entry. */
+    browserSessionNamed: (shard: Shard, name: string) => key(shard, 'bs', name),
     idempotency: (shard: Shard, digest: string) => key(shard, 'idem', digest.slice(0, SHORT)),
     /** Matches keys of records with lasting sealed values. A match may be another key: `parseSealedRecord` decides. */
     sealedRecords: `${prefix}:{[0-9a-f][0-9a-f]}:[cr][nrve]*:*`,

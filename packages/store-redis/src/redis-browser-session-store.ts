@@ -1,9 +1,20 @@
-import type { BrowserSession, BrowserSessionId, BrowserSessionStore, NewBrowserSession } from '@postern/elicitation';
+import {
+  type BrowserSession,
+  type BrowserSessionId,
+  type BrowserSessionOwner,
+  type BrowserSessionStore,
+  digestOf,
+  type ListedBrowserSession,
+  type NewBrowserSession,
+  type Shard,
+  shardIn,
+  shardOf,
+} from '@postern/elicitation';
 import { z } from 'zod';
 import type { Keys } from './keys.ts';
 import { decode, elicitationId, encode, subject, text, time } from './records/record-layout.ts';
 import type { RedisLink } from './redis-link.ts';
-import { listOf, numberOf, textOf } from './reply.ts';
+import { fieldsOf, isAbsent, listOf, numberOf, textOf } from './reply.ts';
 
 const browserSessionSchema = z.object({
   subject,
@@ -12,7 +23,23 @@ const browserSessionSchema = z.object({
   detail: text.exactOptional(),
   authTime: time.exactOptional(),
   provedFor: elicitationId.exactOptional(),
+  browser: text.exactOptional(),
 });
+
+/** Maximum number of browser sessions that are listed for one user. */
+const LISTED = 20;
+/** The digest of a session id. The other fields of the list are the times up to which sessions are over. */
+const SESSION_NAME = /^[\w-]{43}$/;
+
+/** Ends all sessions of the user, or those that one application vouched for. */
+const SINCE_ALL = 'since';
+const sinceOf = ({ origin }: Pick<BrowserSession, 'origin'>) =>
+  'vouchedBy' in origin ? `since ${origin.vouchedBy}` : SINCE_ALL;
+
+/** A user who signed in at an identity provider sees all their sessions; an application sees those that it vouched for. */
+function isVisible({ origin }: BrowserSessionOwner, other: Pick<BrowserSession, 'origin'>): boolean {
+  return !('vouchedBy' in origin) || ('vouchedBy' in other.origin && other.origin.vouchedBy === origin.vouchedBy);
+}
 
 function encodeBrowserSession(browserSession: NewBrowserSession): string {
   const { id: _, ...rest } = browserSession;
@@ -39,8 +66,11 @@ export class RedisBrowserSessionStore implements BrowserSessionStore {
   ): Promise<BrowserSession> {
     const reply = await this.#link.run(
       'createBrowserSession',
-      [this.#keys.browserSession(session.id)],
-      [this.#link.clock(), encodeBrowserSession(session), lifetime.idleMs, lifetime.absoluteMs],
+      [this.#keys.browserSession(session.id), this.#listOf(session)],
+      [
+        ...[this.#link.clock(), encodeBrowserSession(session), lifetime.idleMs, lifetime.absoluteMs],
+        ...[digestOf(session.id), LISTED],
+      ],
       { repeatable: true },
     );
     const [createdAt, endsAt] = listOf(reply);
@@ -48,15 +78,38 @@ export class RedisBrowserSessionStore implements BrowserSessionStore {
   }
 
   async read(id: BrowserSessionId): Promise<BrowserSession | undefined> {
-    const reply = await this.#link.run('readBrowserSession', [this.#keys.browserSession(id)], [this.#link.clock()]);
-    const [record, createdAt, endsAt] = listOf(reply);
-    if (record === undefined) return undefined;
-    return {
-      ...decodeBrowserSession(textOf(record)),
-      id,
-      createdAt: numberOf(createdAt),
-      endsAt: numberOf(endsAt),
-    };
+    const found = await this.#read(shardIn(id), digestOf(id));
+    return found === undefined ? undefined : { ...found, id };
+  }
+
+  async list(owner: BrowserSessionOwner): Promise<readonly ListedBrowserSession[]> {
+    const shard = shardOf(owner.subject);
+    const names = fieldsOf(await this.#link.call('hgetall', this.#listOf(owner)))
+      .map(([name]) => name)
+      .filter(name => SESSION_NAME.test(name));
+    const found = await Promise.all(
+      names.map(async name => {
+        const browserSession = await this.#read(shard, name);
+        return browserSession === undefined ? undefined : { ...browserSession, name };
+      }),
+    );
+    return found
+      .filter(browserSession => browserSession !== undefined)
+      .filter(browserSession => isVisible(owner, browserSession))
+      .sort((a, b) => b.createdAt - a.createdAt || (a.name < b.name ? -1 : 1));
+  }
+
+  async endAll(owner: BrowserSessionOwner, absoluteMs: number): Promise<void> {
+    const listed = await this.list(owner);
+    await this.#link.run(
+      'endBrowserSessions',
+      [this.#listOf(owner)],
+      [this.#link.clock(), sinceOf(owner), absoluteMs],
+      { repeatable: true },
+    );
+    // They are over already; their records name the user.
+    const shard = shardOf(owner.subject);
+    await Promise.all(listed.map(({ name }) => this.#link.call('del', this.#keys.browserSessionNamed(shard, name))));
   }
 
   async touch(id: BrowserSessionId): Promise<void> {
@@ -65,5 +118,22 @@ export class RedisBrowserSessionStore implements BrowserSessionStore {
 
   async end(id: BrowserSessionId): Promise<void> {
     await this.#link.callFor('endBrowserSession', 'del', this.#keys.browserSession(id));
+  }
+
+  /** Two reads, because the session names its user. Ending all sessions is one write, and later reads see it. */
+  async #read(shard: Shard, name: string): Promise<Omit<BrowserSession, 'id'> | undefined> {
+    const key = this.#keys.browserSessionNamed(shard, name);
+    const [record, created, ends] = listOf(await this.#link.run('readBrowserSession', [key], [this.#link.clock()]));
+    if (record === undefined) return undefined;
+    const times = { createdAt: numberOf(created), endsAt: numberOf(ends) };
+    const browserSession = { ...decodeBrowserSession(textOf(record)), ...times };
+    const ended = listOf(
+      await this.#link.call('hmget', this.#listOf(browserSession), SINCE_ALL, sinceOf(browserSession)),
+    );
+    return ended.some(at => !isAbsent(at) && times.createdAt <= numberOf(at)) ? undefined : browserSession;
+  }
+
+  #listOf({ subject }: Pick<BrowserSession, 'subject'>): string {
+    return this.#keys.browserSessionsOf(shardOf(subject), subject);
   }
 }

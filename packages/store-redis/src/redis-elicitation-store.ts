@@ -13,6 +13,7 @@ import {
   shardIn,
   shardOf,
   systemEntropy,
+  type TerminalElicitation,
   type TransitionElicitation,
   type TransitionResult,
 } from '@postern/elicitation';
@@ -113,6 +114,14 @@ export class RedisElicitationStore implements ElicitationStore {
       .filter(elicitation => elicitation !== undefined)
       .filter(elicitation => !isTerminal(elicitation) && elicitation.expiresAt > numberOf(now))
       .sort((a, b) => a.createdAt - b.createdAt || (a.elicitationId < b.elicitationId ? -1 : 1));
+  }
+
+  async listEnded(subject: Subject): Promise<readonly TerminalElicitation[]> {
+    const { keys, link } = this.#scripts;
+    const ids = listOf(await link.call('zrange', keys.endedOf(shardOf(subject), subject), 0, -1, 'REV'));
+    const found = await Promise.all(ids.map(id => this.read(elicitationIdOf(id))));
+    // The record of an entry may have expired meanwhile.
+    return found.filter(elicitation => elicitation !== undefined && isTerminal(elicitation));
   }
 }
 

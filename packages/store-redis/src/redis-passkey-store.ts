@@ -113,6 +113,25 @@ export class RedisPasskeyStore implements PasskeyStore {
     return oneOf(reply, ['used', 'stale', 'unknown']);
   }
 
+  async rename(subject: Subject, passkeyId: string, label: string): Promise<boolean> {
+    const key = this.#keyOf(subject);
+    for (;;) {
+      const stored = await this.#link.call('hget', key, passkeyId);
+      if (isAbsent(stored)) return false;
+      const before = decodePasskey(subject, passkeyId, textOf(stored));
+      const [, , , , , json = ''] = STORED.exec(textOf(stored)) ?? [];
+      const reply = await this.#link.run(
+        'renamePasskey',
+        [key],
+        [passkeyId, json, encodePasskey({ ...before, label })],
+        { repeatable: true },
+      );
+      const result = oneOf(reply, ['renamed', 'changed', 'unknown']);
+      // `changed`: another request has renamed it since the read.
+      if (result !== 'changed') return result === 'renamed';
+    }
+  }
+
   async remove(subject: Subject, passkeyId: string, announcedAs?: string): Promise<boolean> {
     const reply = await this.#link.run('removePasskey', this.#changed(subject), [
       this.#link.clock(),

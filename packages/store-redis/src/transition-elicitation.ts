@@ -51,6 +51,7 @@ export async function transitionElicitation(
       paidBy === undefined ? none : keys.payments(elicitationId),
       keys.ledger(shard, current.mcpServerId),
       counted === undefined ? none : keys.countedPayments(shard, counted.of),
+      keys.endedOf(shard, current.subject),
     ],
     [
       link.clock(),

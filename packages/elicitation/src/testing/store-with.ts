@@ -10,6 +10,7 @@ export function storeWith(inner: ElicitationStore, change: Partial<ElicitationSt
     due: (shard, limit) => inner.due(shard, limit),
     postpone: (id, delayMs) => inner.postpone(id, delayMs),
     listOpen: subject => inner.listOpen(subject),
+    listEnded: subject => inner.listEnded(subject),
     ...change,
   };
 }

@@ -7,6 +7,7 @@ KEYS   1 elicitation   2 open requests   3 due index   4 events
        8 open elicitations of the subject   9 result (unused unless put)   10 held requests
        11 payments of the elicitation (unused unless paid)   12 ledger of the MCP server
        13 payments of the person that count against daily limits (unused unless one is counted or released)
+       14 ended elicitations of the subject
 ARGV   1 clock   2 elicitation id   3 operation id   4 version decided on   5 'early' (before expiresAt only),
        'late' (from expiresAt on only) or 'any'   6 new status
        7 what the transition leaves: 'open', 'charging' (the user may have paid), 'reopened' (it was charging), 'ended' or
@@ -26,6 +27,9 @@ returns {'applied', now, expiresAt, id of the event}
         {'unreadable', record}        of the connection or credential that would be replaced
 emits  one event and one wake-up if applied, and a wake-up of the connection or credential that is put
 ]]
+-- Maximum number of ended elicitations listed per subject.
+local LISTED_ENDS = 100
+
 local now = store_clock(ARGV[1])
 
 local status, known_version, expires, moved_by, origin, charged_before =
@@ -99,6 +103,13 @@ elseif ARGV[7] ~= 'open' then
   redis.call('PEXPIRE', KEYS[1], ARGV[8])
   redis.call('ZREM', KEYS[3], ARGV[2])
   redis.call('ZREM', KEYS[8], ARGV[2])
+  -- An MCP server alone can cancel and let expire any number of elicitations: those would push out the user's own decisions.
+  if ARGV[6] ~= 'cancelled' and ARGV[6] ~= 'expired' then
+    redis.call('ZADD', KEYS[14], whole(now), ARGV[2])
+    redis.call('ZREMRANGEBYSCORE', KEYS[14], '-inf', whole(now - tonumber(ARGV[8])))
+    redis.call('ZREMRANGEBYRANK', KEYS[14], '0', whole(-1 - LISTED_ENDS))
+    redis.call('PEXPIRE', KEYS[14], ARGV[8])
+  end
   if ARGV[7] == 'redeemable' then
     redis.call('HSET', KEYS[1], 'redeemed', '')
     redis.call('ZADD', KEYS[10], whole(now + tonumber(ARGV[8])), hold)

@@ -1,6 +1,6 @@
-import type { NewBrowserSession } from '@postern/elicitation';
+import { digestOf, type NewBrowserSession, type Subject } from '@postern/elicitation';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { ContractStores, MakeStores } from './contract-stores.ts';
+import { type ContractStores, crowd, type MakeStores } from './contract-stores.ts';
 import { browserSessionIdOf, MINUTE, somebody } from './samples.ts';
 
 const LIFETIME = { idleMs: 30 * MINUTE, absoluteMs: 100 * MINUTE };
@@ -13,8 +13,7 @@ export function describeBrowserSessionStore(name: string, makeStores: MakeStores
     });
     afterAll(() => stores[Symbol.asyncDispose]());
 
-    function signIn(): NewBrowserSession {
-      const subject = somebody();
+    function signIn(subject: Subject = somebody()): NewBrowserSession {
       const origin = { identityProvider: 'example' };
       return { id: browserSessionIdOf(subject), subject, origin, displayName: 'Alice' };
     }
@@ -27,6 +26,7 @@ export function describeBrowserSessionStore(name: string, makeStores: MakeStores
           origin: { vouchedBy: 'issue-tracker' },
           detail: 'alice@example.com',
           authTime: 1_700_000_000_000,
+          browser: 'Firefox, Windows',
         },
       ]) {
         const created = await stores.browserSessions.create(session, LIFETIME);
@@ -66,6 +66,75 @@ export function describeBrowserSessionStore(name: string, makeStores: MakeStores
       await stores.browserSessions.end(id);
       await stores.browserSessions.end(id);
       expect(await stores.browserSessions.read(id)).toBeUndefined();
+    });
+
+    const vouchedBy = (mcpServerId: string, subject: Subject) => ({
+      ...signIn(subject),
+      origin: { vouchedBy: mcpServerId },
+    });
+    const start = (session: NewBrowserSession) => stores.browserSessions.create(session, LIFETIME);
+    const namesFor = async (owner: NewBrowserSession) =>
+      (await stores.browserSessions.list(owner)).map(({ name }) => name);
+
+    test('lists the sessions of one user, newest first, without their ids', async () => {
+      const subject = somebody();
+      const first = await start({ ...signIn(subject), browser: 'Safari, iOS' });
+      stores.clock.advance(1);
+      const second = await start(signIn(subject));
+      await start(signIn());
+      const { id: _, ...listed } = first;
+      const list = await stores.browserSessions.list(second);
+      expect(list.map(({ name }) => name)).toEqual([digestOf(second.id), digestOf(first.id)]);
+      expect(list[1]).toEqual({ ...listed, name: digestOf(first.id) });
+      expect(JSON.stringify(list)).not.toContain(first.id);
+      await stores.browserSessions.end(first.id);
+      expect(await namesFor(second)).toEqual([digestOf(second.id)]);
+      stores.clock.advance(LIFETIME.idleMs);
+      expect(await namesFor(second)).toEqual([]);
+    });
+
+    test('lists the newest twenty', async () => {
+      const subject = somebody();
+      const made = [];
+      for (let nth = 0; nth < 23; nth += 1) {
+        made.push(await start(signIn(subject)));
+        stores.clock.advance(1);
+      }
+      const [owner = signIn(subject)] = made;
+      expect(await namesFor(owner)).toEqual(
+        made
+          .slice(3)
+          .reverse()
+          .map(({ id }) => digestOf(id)),
+      );
+    });
+
+    test('S101: ends all sessions of a user in one step, those that are not listed too, and none that follows', async () => {
+      const subject = somebody();
+      const made = await crowd(() => start(signIn(subject)));
+      const app = await start(vouchedBy('embedded', subject));
+      const other = await start(signIn());
+      const [owner = app] = made;
+      await stores.browserSessions.endAll(owner, LIFETIME.absoluteMs);
+      for (const { id } of [...made, app]) expect(await stores.browserSessions.read(id)).toBeUndefined();
+      expect(await namesFor(owner)).toEqual([]);
+      expect(await stores.browserSessions.read(other.id)).toBeDefined();
+      stores.clock.advance(1);
+      const next = await start(signIn(subject));
+      expect(await stores.browserSessions.read(next.id)).toEqual(next);
+      expect(await namesFor(owner)).toEqual([digestOf(next.id)]);
+    });
+
+    test('S101: an application sees and ends only the sessions that it vouched for', async () => {
+      const subject = somebody();
+      const own = await start(signIn(subject));
+      const embedded = await start(vouchedBy('embedded', subject));
+      const desk = await start(vouchedBy('desk', subject));
+      expect(await namesFor(embedded)).toEqual([digestOf(embedded.id)]);
+      expect(await namesFor(own)).toHaveLength(3);
+      await stores.browserSessions.endAll(embedded, LIFETIME.absoluteMs);
+      expect(await stores.browserSessions.read(embedded.id)).toBeUndefined();
+      expect((await namesFor(own)).sort()).toEqual([own, desk].map(({ id }) => digestOf(id)).sort());
     });
 
     test('returns undefined for an unknown id', async () => {

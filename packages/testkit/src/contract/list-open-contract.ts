@@ -1,11 +1,13 @@
 import type { Subject } from '@postern/elicitation';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ContractStores, MakeStores } from './contract-stores.ts';
+import { answer, askFor } from './kind-samples.ts';
 import {
   ask,
   cancel,
   complete,
   created,
+  decline,
   engage,
   expire,
   from,
@@ -16,7 +18,7 @@ import {
   TTL_MS,
 } from './samples.ts';
 
-/** ElicitationStore.listOpen: the elicitations that a user can still decide on. */
+/** ElicitationStore.listOpen and listEnded: the elicitations that a user can still decide on, and those that the user ended. */
 export function describeListOpen(name: string, makeStores: MakeStores): void {
   describe(`${name}: open elicitations of a person`, () => {
     let stores: ContractStores;
@@ -72,6 +74,50 @@ export function describeListOpen(name: string, makeStores: MakeStores): void {
       expect(await list(person)).toEqual([held]);
       stores.clock.set(held.expiresAt);
       expect(await list(person)).toEqual([]);
+    });
+
+    const ended = async (person: Subject) => (await stores.elicitations.listEnded(person)).map(id => id.elicitationId);
+    async function completed(person: Subject) {
+      const asked = { ...askFor('confirmation', person), coalescingDigest: operation() };
+      const pending = await created(stores.elicitations, asked);
+      return moved(stores.elicitations, pending, answer(pending));
+    }
+
+    test('S102: lists the elicitations that a person ended, newest first, in the commit that ends them', async () => {
+      const [person, other] = [somebody(), somebody()];
+      expect(await ended(person)).toEqual([]);
+      const first = await completed(person);
+      stores.clock.advance(1);
+      const active = await moved(stores.elicitations, await make(person), engage);
+      expect(await ended(person)).toEqual([first.elicitationId]);
+      const declined = await moved(stores.elicitations, active, decline);
+      expect(await stores.elicitations.listEnded(person)).toEqual([declined, first]);
+      expect(await ended(other)).toEqual([]);
+    });
+
+    test('S102: what an MCP server withdraws or lets expire does not push out the decisions of a person', async () => {
+      const person = somebody();
+      const own = await completed(person);
+      const brief = await make(person);
+      for (let nth = 0; nth < 101; nth += 1) await moved(stores.elicitations, await make(person), cancel);
+      stores.clock.set(brief.expiresAt);
+      await moved(stores.elicitations, brief, expire);
+      expect(await ended(person)).toEqual([own.elicitationId]);
+    });
+
+    test('S102: lists the hundred that ended last', async () => {
+      const person = somebody();
+      const made = [];
+      for (let nth = 0; nth < 103; nth += 1) {
+        stores.clock.advance(1);
+        made.push(await completed(person));
+      }
+      expect(await ended(person)).toEqual(
+        made
+          .slice(3)
+          .reverse()
+          .map(({ elicitationId }) => elicitationId),
+      );
     });
 
     test('lists only the hundred that expire last', async () => {

@@ -97,6 +97,30 @@ export function describePasskeyStore(name: string, makeStores: MakeStores): void
       expect(await use(made, 1_000)).toBe('used');
     });
 
+    test('a rename changes the name and nothing else', async () => {
+      const made = await added();
+      await use(made, 8);
+      const before = await stored(made);
+      const label = 'Büro <b>"1"</b> 7 0 x {"layout":1}';
+      expect(await stores.passkeys.rename(made.subject, made.passkeyId, label)).toBe(true);
+      expect(await stores.passkeys.rename(made.subject, made.passkeyId, label)).toBe(true);
+      expect(await stored(made)).toEqual({ ...before, label });
+      expect(await stores.passkeys.lastChange(made.subject)).toMatchObject({ at: before?.createdAt });
+      expect(await stores.passkeys.rename(somebody(), made.passkeyId, 'Mine')).toBe(false);
+      expect(await stored(made)).toMatchObject({ label });
+    });
+
+    test('renaming while the passkey is used loses neither', async () => {
+      const made = await added();
+      const results = await crowd(async nth =>
+        nth % 2 === 0 ? use(made, 100 + nth) : stores.passkeys.rename(made.subject, made.passkeyId, `Key ${nth}`),
+      );
+      expect(results.filter(result => result === true)).toHaveLength(results.length / 2);
+      const after = await stored(made);
+      expect(after?.label).toMatch(/^Key \d+$/);
+      expect(after?.signCount).toBe(100 + results.length - 2);
+    });
+
     // WebAuthn section 7.2, step 22.
     test.each([
       { stored: 7, asserted: 7 },

@@ -1,10 +1,17 @@
-import type {
-  BrowserSession,
-  BrowserSessionId,
-  BrowserSessionStore,
-  Clock,
-  NewBrowserSession,
+import {
+  type BrowserSession,
+  type BrowserSessionId,
+  type BrowserSessionOwner,
+  type BrowserSessionStore,
+  type Clock,
+  digestOf,
+  isSameSubject,
+  type ListedBrowserSession,
+  type NewBrowserSession,
 } from '@postern/elicitation';
+
+/** Maximum number of browser sessions listed for one user. */
+const LISTED = 20;
 
 export class MemoryBrowserSessionStore implements BrowserSessionStore {
   readonly #now: Clock;
@@ -35,6 +42,27 @@ export class MemoryBrowserSessionStore implements BrowserSessionStore {
 
   async end(id: BrowserSessionId): Promise<void> {
     this.#rows.delete(id);
+  }
+
+  async list(owner: BrowserSessionOwner): Promise<readonly ListedBrowserSession[]> {
+    return this.#of(owner)
+      .map(({ id, ...session }) => ({ ...session, name: digestOf(id) }))
+      .sort((a, b) => b.createdAt - a.createdAt || (a.name < b.name ? -1 : 1))
+      .slice(0, LISTED);
+  }
+
+  async endAll(owner: BrowserSessionOwner): Promise<void> {
+    for (const { id } of this.#of(owner)) this.#rows.delete(id);
+  }
+
+  #of({ subject, origin }: BrowserSessionOwner): readonly BrowserSession[] {
+    return [...this.#rows.values()]
+      .map(({ session }) => session)
+      .filter(session => this.#alive(session.id) !== undefined && isSameSubject(session.subject, subject))
+      .filter(
+        session =>
+          !('vouchedBy' in origin) || ('vouchedBy' in session.origin && session.origin.vouchedBy === origin.vouchedBy),
+      );
   }
 
   #alive(id: BrowserSessionId) {

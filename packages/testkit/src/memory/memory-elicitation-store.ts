@@ -25,6 +25,7 @@ import {
   type Shard,
   type Subject,
   shardIn,
+  type TerminalElicitation,
   type TransitionElicitation,
   type TransitionResult,
   timingOf,
@@ -68,7 +69,7 @@ export interface MemoryElicitationStoreDeps {
 const RECORD_BYTES = 1_280;
 const RESERVED_BYTES = 2_048;
 
-/** Maximum number of open elicitations listed for one user. */
+/** Maximum number of open, and of ended, elicitations listed for one user. */
 const LISTED = 100;
 
 /** The elicitation port in one process. Atomic, because no verb awaits anything. */
@@ -222,6 +223,18 @@ export class MemoryElicitationStore implements ElicitationStore {
       .sort((a, b) => b.expiresAt - a.expiresAt)
       .slice(0, LISTED)
       .sort((a, b) => a.createdAt - b.createdAt || (a.elicitationId < b.elicitationId ? -1 : 1));
+  }
+
+  async listEnded(subject: Subject): Promise<readonly TerminalElicitation[]> {
+    const now = this.#deps.now();
+    return [...this.#rows.values()]
+      .filter(row => row.keepUntil > now)
+      .map(row => row.elicitation)
+      .filter(elicitation => isSameSubject(elicitation.subject, subject))
+      .filter(elicitation => isTerminal(elicitation))
+      .filter(({ status }) => status !== 'cancelled' && status !== 'expired')
+      .sort((a, b) => b.endedAt - a.endedAt || (a.elicitationId < b.elicitationId ? 1 : -1))
+      .slice(0, LISTED);
   }
 
   #row(elicitationId: ElicitationId): Row | undefined {

@@ -63,6 +63,12 @@ export class MemoryPasskeyStore implements PasskeyStore {
     return 'used';
   }
 
+  async rename(subject: Subject, passkeyId: string, label: string): Promise<boolean> {
+    const own = this.#of(subject).find(passkey => passkey.passkeyId === passkeyId);
+    this.#rows = this.#rows.map(passkey => (passkey === own ? { ...passkey, label } : passkey));
+    return own !== undefined;
+  }
+
   async remove(subject: Subject, passkeyId: string): Promise<boolean> {
     const own = this.#of(subject).find(passkey => passkey.passkeyId === passkeyId);
     if (own === undefined) return false;

@@ -16,6 +16,8 @@ async function visit(handler: Handler, p: { publicUrl?: string; cookie?: string 
       read: async id => (id === session.id ? session : undefined),
       touch: async () => {},
       end: async id => void ended.push(id),
+      list: async () => [],
+      endAll: () => Promise.reject(new Error('not here')),
     },
     entropy: systemEntropy,
     onSession: async () => {},

@@ -29,6 +29,15 @@ export const passkeyScriptCases = {
     first: 'used',
     again: 'stale',
   },
+  renamePasskey: {
+    async prepare(stores) {
+      const passkey = newPasskey();
+      await stores.passkeys.add(passkey, 1);
+      const { subject, passkeyId } = passkey;
+      return again => again.passkeys.rename(subject, passkeyId, 'Key in the office');
+    },
+    first: true,
+  },
   removePasskey: {
     async prepare(stores) {
       const { subject, passkeyId, ...rest } = newPasskey();

@@ -314,7 +314,7 @@ export const scriptCases: Readonly<Record<CalledScript, ScriptCase>> = {
       return stores => stores.browserSessions.create(session, lifetime);
     },
     first: { displayName: 'Alice' },
-    renews: ['bs'],
+    renews: ['bs', 'bss'],
   },
   readBrowserSession: {
     async prepare(stores) {
@@ -323,6 +323,14 @@ export const scriptCases: Readonly<Record<CalledScript, ScriptCase>> = {
     },
     first: { displayName: 'Alice' },
     onlyOnce: true,
+  },
+  endBrowserSessions: {
+    async prepare(stores) {
+      const session = await stores.browserSessions.create(signIn(), lifetime);
+      return again => again.browserSessions.endAll(session, lifetime.absoluteMs);
+    },
+    first: undefined,
+    renews: ['bss'],
   },
   touchBrowserSession: {
     async prepare(stores) {
