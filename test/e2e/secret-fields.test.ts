@@ -112,8 +112,8 @@ describe('S35: a secret that a user types', () => {
     await using person = await newPerson(browser, world.subject());
     const { page } = person;
     await opened(person, login());
-    expect(await field(page, 'username').getAttribute('autocomplete')).toBe('username');
-    expect(await field(page, 'password').getAttribute('autocomplete')).toBe('new-password');
+    expect(await field(page, 'username').getAttribute('autocomplete')).toBe('off');
+    expect(await field(page, 'password').getAttribute('autocomplete')).toBe('one-time-code');
     expect(await field(page, 'private_key').getAttribute('autocomplete')).toBe('off');
     for (const name of ['username', 'password', 'private_key']) {
       const input = field(page, name);

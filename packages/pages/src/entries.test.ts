@@ -62,7 +62,7 @@ describe('a credential', () => {
     for (const attribute of [
       'type="password"',
       'name="field.key"',
-      'autocomplete="new-password"',
+      'autocomplete="one-time-code"',
       'autocapitalize="none"',
       'spellcheck="false"',
       'required',
@@ -76,9 +76,9 @@ describe('a credential', () => {
     expect(input).toMatch(/^<textarea class="secret masked".* autocomplete="off".* spellcheck="false"/);
   });
 
-  test('has a user name that a password manager recognises', () => {
+  test('has a user name that the browser neither suggests nor keeps', () => {
     const tags = inputsOf(credentialPage(english, basicCredential));
-    expect(tags.map(tag => /autocomplete="([^"]*)"/.exec(tag)?.[1])).toEqual(['username', 'new-password']);
+    expect(tags.map(tag => /autocomplete="([^"]*)"/.exec(tag)?.[1])).toEqual(['off', 'one-time-code']);
     expect(tags[0]).toContain(' value="ada.okafor"');
   });
 

@@ -48,11 +48,11 @@ export function formControl(field: FormFieldView, notes: FieldNotes, t: Translat
 }
 
 /**
- * Renders a secret of one line. `new-password` stops the browser from filling in a value that the user saved for another MCP
- * server on this origin. Pasting and password managers work as usual.
+ * Renders a secret of one line. With `one-time-code`, browsers neither fill in a value that the user typed for another MCP
+ * server on this origin, nor make one up, nor offer to keep it. Pasting works as usual.
  */
 export function secretInput(notes: FieldNotes): Html {
-  return html`<input class="secret"${inputAttributes(notes, { type: 'password', autocomplete: 'new-password', ...asTyped })}>`;
+  return html`<input class="secret"${inputAttributes(notes, { type: 'password', autocomplete: 'one-time-code', ...asTyped })}>`;
 }
 
 /**
@@ -183,6 +183,8 @@ function moment(field: Field<'text'>, notes: FieldNotes, t: Translator): Html {
     name: `field.${notes.name}`,
     form: answerFormId,
     'aria-label': t.plain('fields.offset', { field: notes.label }),
+    // The script knows the time zone.
+    'data-zone': field.value === undefined,
   })}>${known.map(value => optionOf({ value, title: value === 'Z' ? 'UTC' : `UTC${value}` }, offset))}</select>`;
   return labelledField(notes, html`<div class="at">${time}${zone}</div>`, t);
 }

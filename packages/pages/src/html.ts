@@ -6,7 +6,7 @@
  * make safe is refused: an unquoted attribute, a tag name, a comment, `style`, an event handler.
  */
 
-import { passkeyScript } from './passkey-script.ts';
+import { pageScript } from './page-script.ts';
 
 class TrustedHtml {
   readonly #markup: string;
@@ -109,16 +109,8 @@ export function joinHtml(parts: readonly Html[]): Html {
   return new TrustedHtml(parts.join(''));
 }
 
-/**
- * Renders the only script element, because templates refuse scripts. It contains no inline script and runs when the page is
- * complete.
- *
- * @throws TypeError for any path other than that of {@link passkeyScript}
- */
-export function passkeyScriptElement(path: string): Html {
-  if (path !== passkeyScript.path) throw new TypeError('not the script of the passkey page');
-  return new TrustedHtml(`<script src="${path}" defer></script>`);
-}
+/** The only script element, because templates refuse scripts. It contains no script and runs when the page is complete. */
+export const pageScriptElement: Html = new TrustedHtml(`<script src="${pageScript.path}" defer></script>`);
 
 /** Escapes for text and for double- or single-quoted attributes. */
 function escapeHtml(text: string): string {

@@ -15,7 +15,8 @@ export type {
   WaitingAbout,
   WaitingView,
 } from './me-entries.ts';
-export { pageHeaders, passkeyPageHeaders } from './page-headers.ts';
+export { pageHeaders } from './page-headers.ts';
+export { pageScript } from './page-script.ts';
 export { type ChargeNotice, type ChargeView, chargePage } from './pages/charge-page.ts';
 export { confirmationPage } from './pages/confirmation-page.ts';
 export { confirmedPage } from './pages/confirmed-page.ts';
@@ -66,7 +67,6 @@ export {
   signInFailedPage,
   signInPage,
 } from './pages/sign-in-pages.ts';
-export { passkeyScript } from './passkey-script.ts';
 export { stylesheet } from './stylesheet.ts';
 export type {
   Branding,

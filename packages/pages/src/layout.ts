@@ -1,4 +1,4 @@
-import { contactUrl, type Html, html, ownPath } from './html.ts';
+import { contactUrl, type Html, html, ownPath, pageScriptElement } from './html.ts';
 import { pageColours } from './palette.ts';
 import { timeText } from './times.ts';
 import { isolate, type Translator } from './translator.ts';
@@ -21,6 +21,7 @@ export function layout(context: PageContext, t: Translator, page: { title: strin
 <meta name="robots" content="noindex">
 <meta name="format-detection" content="telephone=no, date=no, email=no, address=no">
 <link rel="stylesheet" href="${ownPath(context.stylesheetPath)}">
+${pageScriptElement}
 ${icon}
 </head>
 <body>

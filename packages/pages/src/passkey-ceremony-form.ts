@@ -13,8 +13,6 @@ export interface CeremonyView {
   readonly csrfToken: string;
   /** The sealed data with which the gateway checks the response. The form returns it unchanged. */
   readonly ceremony: string;
-  /** The path of {@link passkeyScript}. */
-  readonly scriptPath: string;
 }
 
 /** Texts for the alternatives: a payment can be declined, a change of passkeys can be left. */
@@ -22,7 +20,7 @@ export type CeremonyTexts = 'passkey' | 'passkeyChange';
 
 /** The script finds its options and its texts in the data attributes, and fills in `response`. */
 export function ceremonyForm(
-  view: Omit<CeremonyView, 'scriptPath'> & { readonly shown?: string },
+  view: CeremonyView & { readonly shown?: string },
   p: { readonly label: Html; readonly texts: CeremonyTexts },
   t: Translator,
 ): Html {

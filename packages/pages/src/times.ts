@@ -12,11 +12,12 @@ const styles = {
 
 /**
  * Formats a time for the locale: a day, a time of day, or both, in full for a sentence and short for a list. The
- * gateway does not know the reader's time zone, so a time of day always includes its zone.
+ * gateway does not know the reader's time zone, so a time of day always includes its zone. The script writes the same in
+ * the zone of the browser.
  */
 export function timeText(at: Date, style: keyof typeof styles, t: Translator): Html {
   const format = new Intl.DateTimeFormat(t.locale, { ...styles[style], timeZone: 'UTC' });
-  return html`<time datetime="${at.toISOString()}">${ownText(format.format(at))}</time>`;
+  return html`<time data-style="${style}" datetime="${at.toISOString()}">${ownText(format.format(at))}</time>`;
 }
 
 /**
@@ -45,14 +46,19 @@ export function deadline({ expiresAt, now }: Deadline, what: 'decision' | 'devic
   const secondsLeft = now === undefined ? Number.POSITIVE_INFINITY : (expiresAt.getTime() - now.getTime()) / 1000;
   if (secondsLeft >= 12 * 3600) return t.html(`${what}.ends`, { time: timeText(expiresAt, 'moment', t) });
   return t.html(`${what}.endsSoon`, {
-    relative: ownText(timeLeft(Math.max(0, secondsLeft), t)),
+    relative: timeLeft(Math.floor(Math.max(0, secondsLeft)), t),
     time: timeText(expiresAt, 'clock', t),
   });
 }
 
-function timeLeft(seconds: number, t: Translator): string {
+/** The script counts down from `data-left`, in seconds. */
+function timeLeft(seconds: number, t: Translator): Html {
+  return html`<span data-left="${String(seconds)}">${ownText(relativeTime(seconds, t))}</span>`;
+}
+
+function relativeTime(seconds: number, t: Translator): string {
   const format = new Intl.RelativeTimeFormat(t.locale, { numeric: 'always' });
-  if (seconds < 60) return format.format(Math.floor(seconds), 'second');
+  if (seconds < 60) return format.format(seconds, 'second');
   if (seconds < 7200) return format.format(Math.floor(seconds / 60), 'minute');
   return format.format(Math.floor(seconds / 3600), 'hour');
 }

@@ -1,7 +1,7 @@
 import cookie from '@fastify/cookie';
 import rateLimit from '@fastify/rate-limit';
 import { definedOnly } from '@postern/elicitation';
-import { errorPage, notFoundPage, pageHeaders, stylesheet } from '@postern/pages';
+import { errorPage, notFoundPage, pageHeaders, pageScript, stylesheet } from '@postern/pages';
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import { meCredentialRoutes } from './account/me-credential-routes.ts';
 import { meRoutes } from './account/me-routes.ts';
@@ -60,10 +60,15 @@ export const pageRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = async (app,
   // Pages only: the API does not read cookies.
   await app.register(cookie);
 
-  for (const [path, body] of keepStylesheet(deps.stylesheets, style))
+  const serveForEver = (path: string, type: 'css' | 'javascript', body: string) =>
     app.get(path, (_request, reply) =>
-      reply.header('cache-control', 'public, max-age=31536000, immutable').type('text/css; charset=utf-8').send(body),
+      reply
+        .header('cache-control', 'public, max-age=31536000, immutable')
+        .type(`text/${type}; charset=utf-8`)
+        .send(body),
     );
+  for (const [path, body] of keepStylesheet(deps.stylesheets, style)) serveForEver(path, 'css', body);
+  serveForEver(pageScript.path, 'javascript', pageScript.body);
 
   // Unknown paths: an HTML page for browsers, a problem document for other clients.
   app.setNotFoundHandler((request, reply) => {

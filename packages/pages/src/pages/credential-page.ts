@@ -67,7 +67,7 @@ export function credentialPage(context: PageContext, view: CredentialView): stri
     facts: fieldSection(
       {
         heading: html`<span translate="no">${credential.title}</span>`,
-        fields: fields.map(({ field, notes }) => labelledField(notes, input(field, notes, view), t)),
+        fields: fields.map(({ field, notes }) => labelledField(notes, input(field, notes), t)),
         mcpServerName: names.mcpServer,
         brandName: names.brand,
         safety: t.html('credential.safety'),
@@ -114,10 +114,9 @@ function ownNotes(field: CredentialFieldView, t: Translator): Html | undefined {
   return example === undefined ? whole : html`${whole} ${example}`;
 }
 
-function input(field: CredentialFieldView, notes: FieldNotes, { credential }: CredentialView): Html {
+function input(field: CredentialFieldView, notes: FieldNotes): Html {
   if (field.secret) return field.multiline === true ? secretText(notes) : secretInput(notes);
-  const isUserName = /^user(?:_?name)?$/i.test(field.name) && credential.fields.some(({ secret }) => secret);
-  const look = { type: 'text', autocomplete: isUserName ? 'username' : 'off', value: field.value, ...asTyped };
+  const look = { type: 'text', autocomplete: 'off', value: field.value, ...asTyped };
   return html`<input${inputAttributes(notes, look)}>`;
 }
 

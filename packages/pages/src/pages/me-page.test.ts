@@ -39,7 +39,7 @@ describe('an account', () => {
     const at = new Date('2026-03-04T14:20:00Z');
     const [claimed = ''] = entriesOf([sampleConnection]);
     expect(claimed).toMatch(
-      /<time datetime="2026-03-04T14:20:00.000Z">Mar 4, 2026, 2:20\sPM UTC<\/time>.*<bdi>create_issue<\/bdi>.*<bdi>Issue Tracker<\/bdi>/,
+      /datetime="2026-03-04T14:20:00.000Z">Mar 4, 2026, 2:20\sPM UTC<\/time>.*<bdi>create_issue<\/bdi>.*<bdi>Issue Tracker<\/bdi>/,
     );
     const [plain = ''] = entriesOf([{ ...unused, lastUse: { at, mcpServerName: 'Somebody' } }]);
     expect(plain).toContain('<bdi>Somebody</bdi>');

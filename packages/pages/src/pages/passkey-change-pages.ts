@@ -1,8 +1,8 @@
 /**
  * The pages for adding a further passkey and for removing one: the question and the result. Both need a registered
- * passkey and therefore JavaScript. Send pages with a ceremony with `passkeyPageHeaders`.
+ * passkey and therefore JavaScript.
  */
-import { type Html, html, passkeyScriptElement } from '../html.ts';
+import { type Html, html } from '../html.ts';
 import { icons } from '../icons.ts';
 import { layout } from '../layout.ts';
 import { messagePage } from '../message-page.ts';
@@ -84,8 +84,7 @@ function ceremonyPart(
 ${linkButton(view.keepHref, labels.keep, 'plain')}
 ${ceremonyForm(view, { label: labels.go, texts: 'passkeyChange' }, t)}
 </div>
-<div class="fine"><p>${t.html('passkeyChange.lost', { brand: context.branding.name })}</p></div>
-${passkeyScriptElement(view.scriptPath)}`;
+<div class="fine"><p>${t.html('passkeyChange.lost', { brand: context.branding.name })}</p></div>`;
 }
 
 export interface PasskeyRemovedView {

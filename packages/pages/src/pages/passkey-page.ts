@@ -1,6 +1,6 @@
 import { amountText } from '../amounts.ts';
 import type { PaymentFactsView } from '../approval-views.ts';
-import { html, passkeyScriptElement, webUrl } from '../html.ts';
+import { html, webUrl } from '../html.ts';
 import { icons } from '../icons.ts';
 import { layout } from '../layout.ts';
 import { asker, paragraphs, personFact, postForm, submitButton } from '../parts.ts';
@@ -24,10 +24,8 @@ export interface PasskeyView extends CeremonyView {
 }
 
 /**
- * Needs JavaScript, because browsers reach passkeys only through it. Send it with `passkeyPageHeaders`. The script
+ * Needs JavaScript, because browsers reach passkeys only through it. The script
  * starts the ceremony only when the user presses the button.
- *
- * @throws TypeError when `scriptPath` is not the path of our script.
  */
 export function passkeyPage(context: PageContext, view: PasskeyView): string {
   const t = translatorFor(context.locale);
@@ -59,7 +57,6 @@ ${postForm({ action: view.declineAction, csrfToken }, submitButton(t.html('decis
 ${ceremonyForm(view, { label: t.html(mode === 'register' ? 'passkey.add' : 'passkey.start'), texts: 'passkey' }, t)}
 </div>
 <p><a class="link" href="${webUrl(view.backHref)}">${t.html('passkey.back')}</a></p>
-<div class="fine">${paragraphs(fine)}</div>
-${passkeyScriptElement(view.scriptPath)}`;
+<div class="fine">${paragraphs(fine)}</div>`;
   return layout(context, t, { title: t.plain(heading, { amount }), main });
 }

@@ -1,8 +1,8 @@
 /** For tests: serves the sample pages with real headers on loopback. */
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { Locale } from '../locale.ts';
-import { pageHeaders, passkeyPageHeaders } from '../page-headers.ts';
-import { passkeyScript } from '../passkey-script.ts';
+import { pageHeaders } from '../page-headers.ts';
+import { pageScript } from '../page-script.ts';
 import { stylesheet } from '../stylesheet.ts';
 import type { Branding, PageContext } from '../views.ts';
 import { samplePages } from './sample-pages.ts';
@@ -29,8 +29,7 @@ const logo =
 const asset = { 'x-content-type-options': 'nosniff', 'cache-control': 'public, max-age=31536000, immutable' } as const;
 
 /**
- * Serves `/{locale}/{page}`; pages whose name begins with `passkey` get the headers of the passkey page. `extraPages`
- * are served in addition to the samples. A POST gets a 303 to `redirectTo`, as from the gateway, or a 204.
+ * Serves `/{locale}/{page}`. `extraPages` are served in addition to the samples. A POST gets a 303 to `redirectTo`, as from the gateway, or a 204.
  */
 export async function servePages(
   options: {
@@ -55,15 +54,15 @@ export async function servePages(
       else response.writeHead(303, { ...pageHeaders, location: options.redirectTo }).end();
     } else if (path === sheet.path) {
       response.writeHead(200, { 'content-type': 'text/css; charset=utf-8', ...asset }).end(sheet.body);
-    } else if (path === passkeyScript.path) {
-      response.writeHead(200, { 'content-type': 'text/javascript; charset=utf-8', ...asset }).end(passkeyScript.body);
+    } else if (path === pageScript.path) {
+      response.writeHead(200, { 'content-type': 'text/javascript; charset=utf-8', ...asset }).end(pageScript.body);
     } else if (path === '/assets/logo.svg') {
       response.writeHead(200, { 'content-type': 'image/svg+xml', ...asset }).end(logo);
     } else if (render === undefined) {
       response.writeHead(404, pageHeaders).end();
     } else {
       const context = { locale: locale as Locale, branding, stylesheetPath: sheet.path };
-      response.writeHead(200, name.startsWith('passkey') ? passkeyPageHeaders : pageHeaders).end(render(context));
+      response.writeHead(200, pageHeaders).end(render(context));
     }
   });
   const origin = await listen(httpServer);

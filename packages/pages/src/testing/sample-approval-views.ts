@@ -1,6 +1,5 @@
 /** Sample views of the payment and confirmation pages, with ordinary and extreme content. */
 import type { AmountView, ConfirmationFactsView, PaymentFactsView } from '../approval-views.ts';
-import { passkeyScript } from '../passkey-script.ts';
 import type { McpServerView } from '../views.ts';
 import { extremeConnect, longHost, longMcpServer, longWord, sampleConnect, samplePerson } from './sample-views.ts';
 
@@ -107,7 +106,6 @@ export const samplePasskeyView = {
   csrfToken: 'csrf-value',
   shown: 'shown-value',
   ceremony: 'ceremony-value',
-  scriptPath: passkeyScript.path,
 };
 
 export const sampleCharge = {

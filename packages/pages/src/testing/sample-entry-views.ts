@@ -1,7 +1,6 @@
 /** Sample views of forms, credentials and passkeys, with ordinary and extreme content. */
 import type { CredentialFieldView, FormFieldView } from '../field-views.ts';
 import type { CredentialItemView, PasskeyItemView } from '../me-entries.ts';
-import { passkeyScript } from '../passkey-script.ts';
 import { longMcpServer, longWord, releaseNotes, sampleConnect, sampleMcpServer } from './sample-views.ts';
 
 const { authorization: _authorization, ...decision } = sampleConnect;
@@ -306,7 +305,6 @@ export const removePasskey = {
   optionsJson: '{}',
   action: '/me/passkeys/1/remove',
   ceremony: 'ceremony-value',
-  scriptPath: passkeyScript.path,
   keepHref: '/me',
   csrfToken: 'csrf-value',
 };
@@ -318,5 +316,4 @@ export const addPasskey = {
   keepHref: '/me',
   csrfToken: 'csrf-value',
   ceremony: 'ceremony-value',
-  scriptPath: passkeyScript.path,
 };

@@ -6,15 +6,7 @@ import {
   NotFoundError,
   RequestChangedError,
 } from '@postern/elicitation';
-import {
-  type ChargeNotice,
-  chargePage,
-  passkeyPage,
-  passkeyPageHeaders,
-  passkeyScript,
-  passkeySignInPage,
-  passkeyWaitPage,
-} from '@postern/pages';
+import { type ChargeNotice, chargePage, passkeyPage, passkeySignInPage, passkeyWaitPage } from '@postern/pages';
 import type { FastifyPluginAsync, FastifyReply } from 'fastify';
 import type { SignInPolicy } from '../identity/sign-in-policy.ts';
 import type { PageRequest, VisitOf } from '../pages/kind-pages.ts';
@@ -78,7 +70,7 @@ export const paymentPageRoutes: FastifyPluginAsync<PageKit<PaymentPageRoutesDeps
       );
     const countsFrom = mode === 'assert' ? await passkeyFlow.countsFrom(elicitation) : undefined;
     if (countsFrom !== undefined) return sendPasskeyWait(request, reply, visit, countsFrom);
-    return reply.headers(passkeyPageHeaders).send(
+    return reply.send(
       passkeyPage(views.context(request), {
         ...stepOf(visit),
         mode,
@@ -86,7 +78,6 @@ export const paymentPageRoutes: FastifyPluginAsync<PageKit<PaymentPageRoutesDeps
         action: mode === 'register' ? `${page}/passkey/new` : `${page}/passkey`,
         shown: views.shownDigest(elicitation),
         ceremony,
-        scriptPath: passkeyScript.path,
         ...definedOnly({ notice }),
       }),
     );
@@ -114,13 +105,6 @@ export const paymentPageRoutes: FastifyPluginAsync<PageKit<PaymentPageRoutesDeps
     const notice = state === 'unavailable' ? 'processor_unavailable' : state === 'processing' ? state : whenOpen;
     return reply.send(chargePage(views.context(request), chargeView(visit, notice)));
   }
-
-  app.get(passkeyScript.path, (_request, reply) =>
-    reply
-      .header('cache-control', 'public, max-age=31536000, immutable')
-      .type('text/javascript; charset=utf-8')
-      .send(passkeyScript.body),
-  );
 
   app.get<ById>('/e/:elicitationId/passkey', (request, reply) =>
     guardGet(request, reply, visit => sendPasskey(request, reply, ofPayment(visit))),

@@ -1,12 +1,5 @@
 import { type BrowserSession, definedOnly, type Passkey } from '@postern/elicitation';
-import {
-  type AddPasskeyView,
-  addPasskeyPage,
-  passkeyPageHeaders,
-  passkeyRemovedPage,
-  passkeyScript,
-  removePasskeyPage,
-} from '@postern/pages';
+import { type AddPasskeyView, addPasskeyPage, passkeyRemovedPage, removePasskeyPage } from '@postern/pages';
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import type { PageKit } from '../../pages/page-kit.ts';
 import { type AccountGuardDeps, createAccountGuard, ignoreMissing } from '../account-guard.ts';
@@ -42,7 +35,6 @@ export const mePasskeyRoutes: FastifyPluginAsync<PageKit<MePasskeyRoutesDeps>> =
   const formOf = (browserSession: BrowserSession, started: CeremonyStart) => ({
     ...started,
     csrfToken: browser.csrfToken(browserSession.id),
-    scriptPath: passkeyScript.path,
     keepHref: '/me',
   });
 
@@ -55,7 +47,7 @@ export const mePasskeyRoutes: FastifyPluginAsync<PageKit<MePasskeyRoutesDeps>> =
     const started = await passkeyChangeFlow.begin(browserSession, { to: 'remove', passkeyId: passkey.passkeyId });
     // Another request removed it.
     if (started === undefined) return reply.redirect('/me', 303);
-    return reply.headers(passkeyPageHeaders).send(
+    return reply.send(
       removePasskeyPage(views.context(request), {
         ...passkeys.view(passkey),
         ...formOf(browserSession, started),
@@ -72,7 +64,7 @@ export const mePasskeyRoutes: FastifyPluginAsync<PageKit<MePasskeyRoutesDeps>> =
     p: { readonly browserSession: BrowserSession; readonly started: CeremonyStart } & Pick<AddPasskeyView, 'notice'>,
   ): FastifyReply {
     const { browserSession, started, notice } = p;
-    return reply.headers(passkeyPageHeaders).send(
+    return reply.send(
       addPasskeyPage(views.context(request), {
         ...formOf(browserSession, started),
         action: started.mode === 'assert' ? addPasskeyPath : newPasskeyPath,

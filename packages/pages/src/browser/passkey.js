@@ -1,10 +1,10 @@
 /**
- * The only script: runs the passkey ceremony of its page when the user presses the button, and sends the response with
- * the page's form. Options and texts come from the form's data attributes.
+ * Runs the passkey ceremony of its page when the user presses the button, and sends the response with the page's form.
+ * Options and texts come from the form's data attributes.
  */
 {
   const form = document.querySelector('form[data-passkey]');
-  const announcement = document.querySelector('[role="status"]');
+  const announcement = document.querySelector('.announcement');
   let isRunning = false;
 
   const say = text => {
@@ -30,29 +30,31 @@
     return error?.name === 'InvalidStateError' ? 'alreadyAdded' : 'failed';
   };
 
-  form.addEventListener('submit', async event => {
-    event.preventDefault();
-    if (isRunning) return;
-    isRunning = true;
-    say('waiting');
-    try {
-      const credential = await askDevice(JSON.parse(form.dataset.options));
-      form.elements.namedItem('response').value = JSON.stringify(credential.toJSON());
-      say('sending');
-      form.submit();
-    } catch (error) {
+  if (form !== null) {
+    form.addEventListener('submit', async event => {
+      event.preventDefault();
+      if (isRunning) return;
+      isRunning = true;
+      say('waiting');
+      try {
+        const credential = await askDevice(JSON.parse(form.dataset.options));
+        form.elements.namedItem('response').value = JSON.stringify(credential.toJSON());
+        say('sending');
+        form.submit();
+      } catch (error) {
+        isRunning = false;
+        say(textFor(error));
+      }
+    });
+
+    // Allows another attempt when the browser restores the page from its cache.
+    addEventListener('pageshow', () => {
       isRunning = false;
-      say(textFor(error));
+    });
+
+    if (!isSupported()) {
+      form.hidden = true;
+      say('unsupported');
     }
-  });
-
-  // Allows another attempt when the browser restores the page from its cache.
-  addEventListener('pageshow', () => {
-    isRunning = false;
-  });
-
-  if (!isSupported()) {
-    form.hidden = true;
-    say('unsupported');
   }
 }
