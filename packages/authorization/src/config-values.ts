@@ -60,6 +60,22 @@ export const localizedTextSchema = z.union([
 ]);
 export type LocalizedText = z.infer<typeof localizedTextSchema>;
 
+/** The most that a scope allows. `delete`: to delete things that the user made or keeps, such as files, messages and records. */
+export const scopeAccessSchema = z.enum(['see', 'change', 'delete']);
+type ScopeAccess = z.infer<typeof scopeAccessSchema>;
+
+/** The description of a scope for users. */
+export interface ScopeDescription {
+  readonly text?: LocalizedText | undefined;
+  readonly access?: ScopeAccess | undefined;
+}
+
+/** A text, or an object with the text and the access. */
+export const scopeDescriptionSchema = z.union([
+  localizedTextSchema.transform((text): ScopeDescription => ({ text })),
+  z.strictObject({ text: localizedTextSchema.optional(), access: scopeAccessSchema.optional() }),
+]);
+
 /**
  * The canonical URI of an MCP server (MCP authorization, "Canonical Server URI"; RFC 8707 section 2). It is sent unchanged and
  * compared as a string with the server's metadata. So it must equal the output of a URL parser, except that a URI without a

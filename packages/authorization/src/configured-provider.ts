@@ -15,7 +15,7 @@ import type { Grant, Provider } from './provider.ts';
 import type { ProviderConfig } from './provider-config.ts';
 import { pushAuthorization, pushesAuthorization } from './pushed-authorization.ts';
 import { revokeTokens } from './revocation.ts';
-import { scopePolicy } from './scope-policy.ts';
+import { describedScopes, scopePolicy } from './scope-policy.ts';
 import { canVerifyIdTokens, exchangeCode, requestTokens, type TokenGrant } from './token-request.ts';
 import { connectedAccount } from './user-claims.ts';
 
@@ -107,7 +107,7 @@ export function createProvider(p: {
   const provider: Provider = {
     name: config.name,
     displayName: config.displayName,
-    scopeDescriptions: { ...config.scopeDescriptions, ...config.scopes },
+    scopeDescriptions: describedScopes(config),
     flow: config.flow,
     incremental: config.incrementalScopes,
     revocationReach: config.revocation?.reach ?? 'token',

@@ -9,10 +9,10 @@ import {
   apiHostSchema,
   endpointUrlSchema,
   issuerSchema,
-  localizedTextSchema,
   mcpResourceSchema,
   nameSchema,
   protocolParameters,
+  scopeDescriptionSchema,
   scopeTokenSchema,
   tokenProtocolParameters,
 } from './config-values.ts';
@@ -89,13 +89,16 @@ const members = z.strictObject({
   baseScopes: scopesSchema.describe('Always requested, e.g. openid, offline_access'),
   defaultScopes: scopesSchema.describe('Requested if the MCP server names none'),
   scopes: z
-    .record(scopeTokenSchema, localizedTextSchema)
+    .record(scopeTokenSchema, scopeDescriptionSchema)
     .optional()
     .describe('Scopes that may be requested, with descriptions for users. If absent, every scope may be requested'),
   scopeDescriptions: z
-    .record(scopeTokenSchema, localizedTextSchema)
+    .record(scopeTokenSchema, scopeDescriptionSchema)
     .default({})
-    .describe('Descriptions for users of scopes that scopes does not describe; restricts nothing'),
+    .describe(
+      'Descriptions for users of scopes that scopes does not describe: a text, or { text, access } with access see, change or ' +
+        'delete, the most that the scope allows; restricts nothing',
+    ),
   scopeImplies: z
     .record(scopeTokenSchema, z.array(scopeTokenSchema).max(100))
     .default({})

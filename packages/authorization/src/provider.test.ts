@@ -264,7 +264,23 @@ describe('S19: scopes and resources', () => {
     const at = provider({ scopes: { repo: 'Your repositories' }, baseScopes: ['offline_access'] });
     expect(at.requestedScopes(['repo'])).toEqual(['offline_access', 'repo']);
     expect(await failureCodeOf(at.start({ redirectUri, state, scopes: ['repo', 'gist'] }))).toBe('scope_not_allowed');
-    expect(at.scopeDescriptions).toEqual({ repo: 'Your repositories' });
+    expect(at.scopeDescriptions['repo']).toEqual({ text: 'Your repositories' });
+  });
+
+  it('says of each scope what it allows at most, as far as that is known', () => {
+    const { scopeDescriptions } = provider({
+      scopes: { repo: { text: 'Your repositories', access: 'delete' }, gist: 'Your gists', profile: 'Your life' },
+      scopeDescriptions: { gist: { access: 'change' }, email: { text: { en: 'Your address' }, access: 'see' } },
+    });
+    expect(scopeDescriptions).toEqual({
+      repo: { text: 'Your repositories', access: 'delete' },
+      gist: { text: 'Your gists', access: 'change' },
+      // A description without access says nothing, not even of a standard scope.
+      profile: { text: 'Your life' },
+      email: { text: { en: 'Your address' }, access: 'see' },
+      openid: { access: 'see' },
+      offline_access: { access: 'see' },
+    });
   });
 
   it.each(['repo gist', '', 'a"b', 'a\\b', 'a\u0000'])('refuses %j as a scope', async scope => {

@@ -1,4 +1,4 @@
-import type { LocalizedText } from './config-values.ts';
+import type { ScopeDescription } from './config-values.ts';
 import type { DeviceAuthorization, DevicePoll } from './device-flow.ts';
 import type { DpopKey, DpopProofRequest } from './dpop.ts';
 import type { RevocationResult } from './revocation.ts';
@@ -130,7 +130,7 @@ export interface Provider {
   readonly name: string;
   readonly displayName: string;
   /** Scopes in plain words, as configured. */
-  readonly scopeDescriptions: Readonly<Record<string, LocalizedText>>;
+  readonly scopeDescriptions: Readonly<Record<string, ScopeDescription>>;
   readonly flow: 'redirect' | 'device';
   /** Whether the provider itself adds new scopes to those granted before. */
   readonly incremental: boolean;

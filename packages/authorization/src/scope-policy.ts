@@ -1,5 +1,6 @@
 import { AuthorizationError } from './authorization-error.ts';
-import { scopeTokenSchema } from './config-values.ts';
+import { type ScopeDescription, scopeTokenSchema } from './config-values.ts';
+import { standardScopes } from './presets/preset.ts';
 import type { ProviderConfig } from './provider-config.ts';
 
 /** The scope rules of one provider: which scopes may be requested, and which are granted. */
@@ -24,6 +25,17 @@ export interface ScopePolicy {
 
 /** They request an ID token and a refresh token, grant no access, and are missing in most responses. */
 const neverReported = ['openid', 'offline_access'];
+
+/** They mean the same everywhere, unless the operator describes them otherwise. */
+const standard = standardScopes('openid', 'profile', 'email', 'offline_access');
+
+/** Returns what is known of scopes to tell the user: the closed list before the descriptions, these before the standard. */
+export function describedScopes({ scopeDescriptions, scopes = {} }: ProviderConfig): Record<string, ScopeDescription> {
+  const own = new Map(Object.entries(scopeDescriptions));
+  for (const [scope, description] of Object.entries(scopes)) own.set(scope, { ...own.get(scope), ...description });
+  const known = Object.entries(standard).map(([scope, access]): [string, ScopeDescription] => [scope, { access }]);
+  return Object.fromEntries([...known, ...own]);
+}
 
 export function scopePolicy(config: ProviderConfig): ScopePolicy {
   const { baseScopes, defaultScopes, scopes: described, incrementalScopes, scopeSeparator } = config;

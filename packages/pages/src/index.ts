@@ -67,6 +67,7 @@ export {
   signInFailedPage,
   signInPage,
 } from './pages/sign-in-pages.ts';
+export { scopeText, type TextIn } from './scope-texts.ts';
 export { stylesheet } from './stylesheet.ts';
 export type {
   Branding,

@@ -105,7 +105,11 @@ export function personText({ displayName, detail, signInHost }: PersonView, t: T
 
 /** Permissions in plain words; the provider's identifier only if a description is missing. */
 export function scopeList(scopes: readonly ScopeView[], t: Translator): Html {
-  const items = scopes.map(({ scope, description }) => html`<li>${description ?? standardScope(scope, t)}</li>`);
+  const items = scopes.map(({ scope, description, language }) =>
+    language === undefined
+      ? html`<li>${description ?? standardScope(scope, t)}</li>`
+      : html`<li lang="${language}"><span dir="auto">${description}</span></li>`,
+  );
   return html`<ul class="scopes">${items}</ul>`;
 }
 

@@ -51,8 +51,12 @@ export interface PersonView {
 export interface ScopeView {
   /** The provider's identifier; shown only without a description. */
   readonly scope: string;
-  /** Completes the sentence "It would be able to …". */
+  /** Stands alone: "See your name". */
   readonly description?: string;
+  /** Language of the description (BCP 47), if it is known and not that of the page. */
+  readonly language?: string;
+  /** The most that it allows. Absent if unknown: shown with those that change something. */
+  readonly access?: 'see' | 'change' | 'delete';
 }
 
 /** A permission that the user is asked to grant. */

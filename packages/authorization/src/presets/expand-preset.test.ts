@@ -52,8 +52,8 @@ describe('the members of the operator', () => {
       hd: 'acme.example',
     });
     expect(expanded['scopeDescriptions']).toMatchObject({
-      openid: 'Know who you are',
-      email: { en: 'See your email address' },
+      openid: { text: 'Know who you are', access: 'see' },
+      email: { access: 'see' },
     });
   });
 
@@ -78,12 +78,27 @@ describe('scopes', () => {
   test('are described by a preset, but not restricted', () => {
     const expanded = expand({ preset: 'github' });
     expect(expanded).not.toHaveProperty('scopes');
-    expect(expanded['scopeDescriptions']).toMatchObject({ repo: { en: expect.any(String) } });
+    expect(expanded['scopeDescriptions']).toMatchObject({ repo: { access: 'change' } });
   });
 
-  test('as a list are the only allowed scopes, with the texts of the preset', () => {
-    const expanded = expand({ preset: 'github', scopes: ['read:user'] });
-    expect(expanded['scopes']).toEqual({ 'read:user': { en: 'Read your profile', 'zh-Hans': '读取您的个人资料' } });
+  test('as a list are the only allowed scopes, with the access of the preset', () => {
+    const expanded = expand({ preset: 'github', scopes: ['read:user', 'delete_repo'] });
+    expect(expanded['scopes']).toEqual({ 'read:user': { access: 'see' }, delete_repo: { access: 'delete' } });
+  });
+
+  test.each([
+    ['Repositories', { text: 'Repositories', access: 'change' }],
+    [
+      { en: 'Repositories', de: 'Repositorys' },
+      { text: { en: 'Repositories', de: 'Repositorys' }, access: 'change' },
+    ],
+    [{ text: 'Repositories' }, { text: 'Repositories', access: 'change' }],
+    [{ access: 'delete' }, { access: 'delete' }],
+    [4, 4],
+    [null, null],
+  ])('keep the access of the preset unless the operator sets it: %j', (own, described) => {
+    const expanded = expand({ preset: 'github', scopeDescriptions: { repo: own, constructor: own } });
+    expect(expanded['scopeDescriptions']).toMatchObject({ repo: described, constructor: own });
   });
 
   test('as a list may use texts that the operator adds', () => {

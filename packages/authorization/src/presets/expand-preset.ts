@@ -19,8 +19,9 @@ const mergedMembers: ReadonlySet<string> = new Set([
  * removes a member of the preset. Returns a configuration without a preset unchanged, and also a value that is not an object, which
  * the schema then refuses.
  *
- * Scopes: the preset's texts are `scopeDescriptions`, which restrict nothing. `scopes` remains the operator's closed list. With
- * a preset it may also be a list of names that the preset describes.
+ * Scopes: the preset's access per scope becomes `scopeDescriptions`, which restrict nothing. It stays valid if the operator only
+ * writes another text. `scopes` remains the operator's closed list. With a preset it may also be a list of names that the preset
+ * knows.
  *
  * Call it before validation, as in `z.preprocess(expandPreset, schema)`. Reports faults by path; the result is then unusable.
  *
@@ -59,7 +60,7 @@ function membersOf({ provider, displayName, documentation, scopes, pkce }: Prese
   return {
     displayName,
     documentation,
-    ...(Object.keys(scopes).length > 0 && { scopeDescriptions: scopes }),
+    ...(Object.keys(scopes).length > 0 && { scopeDescriptions: mapValues(scopes, access => ({ access })) }),
     ...(pkce === 'unsupported' && { pkce }),
     ...provider,
   };
@@ -108,9 +109,21 @@ function merge(preset: JsonObject, operator: JsonObject): JsonObject {
   for (const [name, value] of Object.entries(operator)) {
     const base = merged.get(name);
     if (value === null) merged.delete(name);
-    else merged.set(name, mergedMembers.has(name) && isObject(base) && isObject(value) ? { ...base, ...value } : value);
+    else if (!mergedMembers.has(name) || !isObject(base) || !isObject(value)) merged.set(name, value);
+    else merged.set(name, { ...base, ...(name === 'scopeDescriptions' ? describedAnew(base, value) : value) });
   }
   return Object.fromEntries(merged);
+}
+
+/** Returns the operator's descriptions with the access of the preset, unless the operator sets it too. */
+function describedAnew(preset: JsonObject, operator: JsonObject): JsonObject {
+  return mapValues(operator, (own, scope) => {
+    const base = Object.hasOwn(preset, scope) ? preset[scope] : undefined;
+    if (!isObject(base)) return own;
+    const isText = typeof own === 'string' || (isObject(own) && 'en' in own);
+    if (isText) return { ...base, text: own };
+    return isObject(own) ? { ...base, ...own } : own;
+  });
 }
 
 function closedList(
@@ -120,16 +133,19 @@ function closedList(
 ): JsonObject {
   const closed: [string, unknown][] = [];
   for (const [index, name] of names.entries()) {
-    const described = typeof name === 'string' && isObject(descriptions) && Object.hasOwn(descriptions, name);
-    if (described) closed.push([name, descriptions[name]]);
+    const known = typeof name === 'string' && isObject(descriptions) && Object.hasOwn(descriptions, name);
+    if (known) closed.push([name, descriptions[name]]);
     else
       fault(
         ['scopes', index],
-        'has no description in the preset; write scopes as scope: description, or add scopeDescriptions',
+        'is not described by the preset; write scopes as scope: description, or add scopeDescriptions',
       );
   }
   return Object.fromEntries(closed);
 }
+
+const mapValues = <T>(record: Readonly<Record<string, T>>, change: (value: T, name: string) => unknown): JsonObject =>
+  Object.fromEntries(Object.entries(record).map(([name, value]) => [name, change(value, name)]));
 
 function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);

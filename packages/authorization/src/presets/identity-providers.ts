@@ -1,4 +1,4 @@
-import { definePreset, inWords, standardScopes } from './preset.ts';
+import { definePreset, standardScopes } from './preset.ts';
 
 export const auth0 = definePreset({
   name: 'auth0',
@@ -87,18 +87,16 @@ export const oktaOrg = definePreset({
   placeholders: { domain: oktaDomain },
   scopes: {
     ...oktaScopes,
-    ...inWords({
-      'okta.users.read': ['See people in your organisation', '查看您组织中的人员'],
-      'okta.users.manage': ['Create and change people in your organisation', '创建和修改您组织中的人员'],
-      'okta.users.read.self': ['Read your profile', '读取您的个人资料'],
-      'okta.users.manage.self': ['Change your profile', '修改您的个人资料'],
-      'okta.groups.read': ['See groups in your organisation', '查看您组织中的群组'],
-      'okta.groups.manage': ['Create and change groups in your organisation', '创建和修改您组织中的群组'],
-      'okta.apps.read': ['See apps of your organisation', '查看您组织的应用'],
-      'okta.apps.manage': ['Create and change apps of your organisation', '创建和修改您组织的应用'],
-      'okta.logs.read': ['Read the activity log of your organisation', '读取您组织的活动日志'],
-      'okta.policies.read': ['See sign-in rules of your organisation', '查看您组织的登录规则'],
-    }),
+    'okta.users.read': 'see',
+    'okta.users.manage': 'change',
+    'okta.users.read.self': 'see',
+    'okta.users.manage.self': 'change',
+    'okta.groups.read': 'see',
+    'okta.groups.manage': 'change',
+    'okta.apps.read': 'see',
+    'okta.apps.manage': 'change',
+    'okta.logs.read': 'see',
+    'okta.policies.read': 'see',
   },
   provider: {
     apiHosts: ['{domain}'],

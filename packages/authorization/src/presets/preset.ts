@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { isEndpointUrl, nameSchema, scopeTokenSchema } from '../config-values.ts';
+import { isEndpointUrl, nameSchema, scopeAccessSchema, scopeTokenSchema } from '../config-values.ts';
 import type { ProviderConfigInput } from '../provider-config.ts';
 
 const sentenceSchema = z
@@ -7,10 +7,6 @@ const sentenceSchema = z
   .min(1)
   .max(300)
   .regex(/^[^\n\r]+$/, 'must be one line');
-
-/** One line in each language of the presets. */
-const wordsSchema = z.strictObject({ en: sentenceSchema, 'zh-Hans': sentenceSchema });
-export type Words = z.output<typeof wordsSchema>;
 
 const helpSchema = sentenceSchema.describe('Tells the operator what to enter');
 
@@ -94,7 +90,9 @@ export const presetSchema = z.strictObject({
    */
   pkce: z.enum(['documented', 'undocumented', 'unsupported']),
   placeholders: z.record(placeholderNameSchema, placeholderSchema).default({}),
-  scopes: z.record(scopeTokenSchema, wordsSchema).describe('Completes "It would be able to …". Never a closed list'),
+  scopes: z
+    .record(scopeTokenSchema, scopeAccessSchema)
+    .describe('The most that each scope allows. Never a closed list. The texts are in packages/pages/src/languages'),
   provider: z.custom<PresetMembers>(
     value =>
       typeof value === 'object' && value !== null && !Object.keys(value).some(name => isOneOf(name, operatorMembers)),
@@ -104,28 +102,19 @@ export const presetSchema = z.strictObject({
 });
 
 export type Preset = z.output<typeof presetSchema>;
+export type PresetScopes = Preset['scopes'];
 
 /** Defines a preset and validates its shape. */
 export function definePreset(preset: z.input<typeof presetSchema>): Preset {
   return presetSchema.parse(preset);
 }
 
-/** Scopes in plain words, written as `scope: [English, Simplified Chinese]`. */
-export function inWords(scopes: Record<string, readonly [en: string, zhHans: string]>): Record<string, Words> {
-  return Object.fromEntries(Object.entries(scopes).map(([scope, [en, zhHans]]) => [scope, { en, 'zh-Hans': zhHans }]));
-}
-
 const isOneOf = (name: string, names: readonly string[]): boolean => names.includes(name);
 
-/** Scopes of OpenID Connect Core 1.0, sections 5.4 and 11, which mean the same everywhere. */
-const standard = inWords({
-  openid: ['Recognise your account', '识别您的账户'],
-  profile: ['See your name', '查看您的姓名'],
-  email: ['See your email address', '查看您的电子邮件地址'],
-  offline_access: ['Stay connected while you are away', '在您离开时保持连接'],
-});
+/** Scopes that mean the same everywhere (OpenID Connect Core 1.0 sections 5.4 and 11). */
+export type StandardScope = 'openid' | 'profile' | 'email' | 'offline_access';
 
-/** Returns the descriptions of the given standard scopes. */
-export function standardScopes(...names: readonly ('openid' | 'profile' | 'email' | 'offline_access')[]) {
-  return Object.fromEntries(Object.entries(standard).filter(([name]) => names.some(wanted => wanted === name)));
+/** Returns the access of the given standard scopes. None of them changes anything. */
+export function standardScopes(...names: readonly StandardScope[]): PresetScopes {
+  return Object.fromEntries(names.map(name => [name, 'see']));
 }

@@ -1,4 +1,4 @@
-import type { LocalizedText, ProviderRegistry } from '@postern/authorization';
+import type { ProviderRegistry } from '@postern/authorization';
 import {
   askDigest,
   type BrowserSession,
@@ -15,16 +15,15 @@ import {
   type ConnectedAccountView,
   displayHost,
   type LastUseView,
-  type Locale,
   type McpServerView,
   negotiateLocale,
   type PageContext,
   type PersonView,
-  type ScopeView,
 } from '@postern/pages';
 import type { FastifyRequest } from 'fastify';
 import { mayAsk, mayRead, mayUse, type RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
+import { createScopeViews } from './scope-views.ts';
 
 /** Converts records and configuration to the views of pages. */
 export function createPageViews(p: {
@@ -157,11 +156,7 @@ export function createPageViews(p: {
 
     providerName: (name: string): string => providers.get(name)?.displayName ?? name,
 
-    scopes: (provider: string, scopes: readonly string[], locale: Locale): ScopeView[] =>
-      scopes.map(scope => {
-        const description = localized(p.providers.get(provider)?.scopeDescriptions[scope], locale);
-        return description === undefined ? { scope } : { scope, description };
-      }),
+    scopes: createScopeViews(p.config.providers, p.providers),
   };
 }
 
@@ -173,8 +168,4 @@ function mcpServerView({ config }: RegisteredMcpServer): McpServerView {
     host: displayHost(new URL(config.url)),
     ...definedOnly({ logoPath: config.logoPath }),
   };
-}
-
-function localized(text: LocalizedText | undefined, locale: Locale): string | undefined {
-  return typeof text === 'object' ? (text[locale] ?? text['en']) : text;
 }

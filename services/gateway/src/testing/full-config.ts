@@ -94,7 +94,7 @@ const fullProvider = {
   baseScopes: ['openid'],
   defaultScopes: ['read'],
   scopes: { read: 'See files', write: { en: 'Change files', de: 'Dateien ändern' } },
-  scopeDescriptions: { admin: 'Everything' },
+  scopeDescriptions: { admin: { text: { en: 'Everything', de: 'Alles' }, access: 'delete' }, list: { access: 'see' } },
   scopeImplies: { write: ['read'] },
   unreportedScopes: ['openid'],
   incrementalScopes: true,

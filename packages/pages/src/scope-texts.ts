@@ -1,0 +1,43 @@
+import { moreScopes as moreEn } from './languages/en/more-scopes.ts';
+import { scopes as en } from './languages/en/scopes.ts';
+import { moreScopes as moreZhHans } from './languages/zh-Hans/more-scopes.ts';
+import { scopes as zhHans } from './languages/zh-Hans/scopes.ts';
+import type { Locale } from './locale.ts';
+
+type Texts = Readonly<Record<string, Readonly<Record<string, string>>>>;
+
+const english: Texts = { ...moreEn, ...en };
+const texts: Readonly<Record<Locale, Texts>> = { en: english, 'zh-Hans': { ...moreZhHans, ...zhHans } };
+
+/** Presets with the scopes of another one. */
+const sameScopes = new Map([
+  ['github-enterprise', 'github'],
+  ['microsoft-entra', 'microsoft'],
+]);
+
+/** A text, and its language as a BCP 47 tag. */
+export interface TextIn {
+  readonly text: string;
+  readonly language: string;
+}
+
+/**
+ * Returns what a scope allows, in English where the locale has no text. `preset` is the name of a preset of the authorization
+ * package; without one, only the standard scopes have a text.
+ */
+export function scopeText(preset: string | undefined, scope: string, locale: Locale): TextIn | undefined {
+  const own = preset === undefined ? undefined : textIn(sameScopes.get(preset) ?? preset, scope, locale);
+  return own ?? textIn('standard', scope, locale);
+}
+
+function textIn(group: string, scope: string, locale: Locale): TextIn | undefined {
+  for (const language of new Set<Locale>([locale, 'en'])) {
+    const text = member(member(texts[language], group) ?? {}, scope);
+    if (text !== undefined) return { text, language };
+  }
+  return undefined;
+}
+
+/** Names come from MCP servers: `constructor` is not a member. */
+const member = <T>(record: Readonly<Record<string, T>>, name: string): T | undefined =>
+  Object.hasOwn(record, name) ? record[name] : undefined;
