@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { amountHtml, amountText } from './amounts.ts';
 import { translatorFor } from './translator.ts';
 
-const en = translatorFor('en');
-const zh = translatorFor('zh-Hans');
+const en = translatorFor({ locale: 'en' });
+const zh = translatorFor({ locale: 'zh-Hans' });
 const largest = Number.MAX_SAFE_INTEGER;
 
 /** Intl separates the code and the figure by no-break spaces of several widths. */

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import type { FieldFault, FormFieldView } from './field-views.ts';
+import { locales } from './languages/languages.ts';
 import { credentialPage } from './pages/credential-page.ts';
 import { credentialDeletedPage, deleteCredentialPage } from './pages/delete-credential-pages.ts';
 import { credentialDonePage } from './pages/entered-pages.ts';
 import { formPage } from './pages/form-page.ts';
 import { mePage } from './pages/me-page.ts';
 import { passkeyRemovedPage, removePasskeyPage } from './pages/passkey-change-pages.ts';
-import { everyLocale } from './testing/every-locale.ts';
 import { hostileStrings } from './testing/hostile-strings.ts';
 import { sampleEntryPages } from './testing/sample-entry-pages.ts';
 import {
@@ -29,7 +29,7 @@ const inputsOf = (markup: string) => markup.match(/<(?:input|select|textarea)[^>
 const only = (field: FormFieldView) => formPage(english, { ...sampleForm, form: { fields: [field] } });
 
 describe.each(
-  everyLocale.flatMap(locale => Object.entries(sampleEntryPages).map(([name, render]) => ({ locale, name, render }))),
+  locales.flatMap(locale => Object.entries(sampleEntryPages).map(([name, render]) => ({ locale, name, render }))),
 )('$name in $locale', ({ locale, render }) => {
   const markup = render({ ...sampleContext, locale });
 
@@ -157,7 +157,7 @@ describe('faults', () => {
       ...sampleForm.form.fields,
       { control: 'text', name: 'x', label: 'x', required: true } as const,
     ]) {
-      for (const locale of everyLocale) {
+      for (const locale of locales) {
         const view = { ...sampleForm, form: { fields: [{ ...field, fault }] } };
         const words = /id="fault-[^"]*">.*?<span>(.*?)<\/span><\/p>/.exec(formPage({ ...english, locale }, view))?.[1];
         expect(words?.length).toBeGreaterThan(3);

@@ -5,7 +5,7 @@ import { sharedBrowser } from '@postern/testkit/chromium';
 import { isShortRun } from '@postern/testkit/run-size';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Locale } from './locale.ts';
+import type { Locale } from './languages/languages.ts';
 import { accentColours } from './palette.ts';
 import { type PageServer, servePages } from './testing/page-server.ts';
 import { sampleApprovalPages } from './testing/sample-approval-pages.ts';

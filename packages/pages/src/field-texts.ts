@@ -29,9 +29,9 @@ export function hintText(field: FormFieldView, t: Translator): Html | undefined 
 function lengthHint(field: { minLength?: number; maxLength?: number }, t: Translator): Html | undefined {
   const min = (field.minLength ?? 0) > 1 ? field.minLength : undefined;
   const max = field.maxLength;
-  if (min !== undefined && max !== undefined) return t.html('hint.length', numbers({ min, max }, t));
-  if (min !== undefined) return t.html('hint.minLength', numbers({ min }, t));
-  return max === undefined ? undefined : t.html('hint.maxLength', numbers({ max }, t));
+  if (min !== undefined && max !== undefined) return t.html('hint.length', { min, max });
+  if (min !== undefined) return t.html('hint.minLength', { min });
+  return max === undefined ? undefined : t.html('hint.maxLength', { max });
 }
 
 function rangeHint(
@@ -46,10 +46,10 @@ function rangeHint(
 function itemsHint(field: Extract<FormFieldView, { control: 'multi-select' }>, t: Translator): Html | undefined {
   const { minItems: min = 0, maxItems = field.options.length } = field;
   const max = Math.min(maxItems, field.options.length);
-  if (min > 0 && min === max) return t.html('hint.exactItems', numbers({ min }, t));
+  if (min > 0 && min === max) return t.html('hint.exactItems', { min });
   if (max < field.options.length)
-    return min > 0 ? t.html('hint.items', numbers({ min, max }, t)) : t.html('hint.maxItems', numbers({ max }, t));
-  return min > 0 ? t.html('hint.minItems', numbers({ min }, t)) : undefined;
+    return min > 0 ? t.html('hint.items', { min, max }) : t.html('hint.maxItems', { max });
+  return min > 0 ? t.html('hint.minItems', { min }) : undefined;
 }
 
 /** Describes a fault and how to fix it. */
@@ -71,10 +71,9 @@ export function formFaultText(field: FormFieldView, fault: FieldFault, t: Transl
         ? t.html('fault.integer', { example: '12' })
         : t.html('fault.number', { example: '1200.5' });
     case 'multi-select':
-      if (fault === 'too_few' && field.minItems !== undefined)
-        return t.html('fault.too_few', numbers({ min: field.minItems }, t));
+      if (fault === 'too_few' && field.minItems !== undefined) return t.html('fault.too_few', { min: field.minItems });
       if (fault === 'too_many' && field.maxItems !== undefined)
-        return t.html('fault.too_many', numbers({ max: field.maxItems }, t));
+        return t.html('fault.too_many', { max: field.maxItems });
       return t.html(fault === 'missing' ? 'fault.missingChoice' : 'fault.not_an_option');
     case 'select':
       return t.html(fault === 'missing' ? 'fault.missingChoice' : 'fault.not_an_option');
@@ -107,10 +106,9 @@ export function credentialFaultText(
 function textFault(field: { minLength?: number; maxLength?: number }, fault: FieldFault, t: Translator): Html {
   if (fault === 'missing' || fault === 'pattern') return t.html(`fault.${fault}`);
   if (fault === 'too_short' && field.minLength !== undefined)
-    return t.html('fault.too_short', numbers({ min: field.minLength }, t));
+    return t.html('fault.too_short', { min: field.minLength });
   // A field without `maxLength` only exceeds the global limit, which no typed text reaches.
-  if (fault === 'too_long' && field.maxLength !== undefined)
-    return t.html('fault.too_long', numbers({ max: field.maxLength }, t));
+  if (fault === 'too_long' && field.maxLength !== undefined) return t.html('fault.too_long', { max: field.maxLength });
   return t.html('fault.other');
 }
 

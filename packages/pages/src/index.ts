@@ -7,7 +7,8 @@ export type {
 export type { DecisionView } from './decision-page.ts';
 export { displayHost } from './display-host.ts';
 export type { FieldFault, FormFieldView, OptionView } from './field-views.ts';
-export { type Locale, negotiateLocale } from './locale.ts';
+export type { Locale } from './languages/languages.ts';
+export { negotiateLocale } from './locale.ts';
 export type {
   CredentialItemView,
   LastUseView,

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { locales } from './languages/languages.ts';
 import { pageScript } from './page-script.ts';
 import { connectPage } from './pages/connect-page.ts';
 import { devicePage } from './pages/device-page.ts';
@@ -8,7 +9,6 @@ import { leavingPage } from './pages/leaving-page.ts';
 import { type ConnectionView, mePage } from './pages/me-page.ts';
 import { errorPage, wrongPersonPage } from './pages/refusal-pages.ts';
 import { signInPage } from './pages/sign-in-pages.ts';
-import { everyLocale } from './testing/every-locale.ts';
 import { hostileStrings } from './testing/hostile-strings.ts';
 import { samplePages } from './testing/sample-pages.ts';
 import {
@@ -21,7 +21,7 @@ import {
 } from './testing/sample-views.ts';
 import type { PageContext } from './views.ts';
 
-const contextFor = (locale: (typeof everyLocale)[number]): PageContext => ({ ...sampleContext, locale });
+const contextFor = (locale: (typeof locales)[number]): PageContext => ({ ...sampleContext, locale });
 const english = sampleContext;
 
 const count = (markup: string, pattern: RegExp) => [...markup.matchAll(pattern)].length;
@@ -29,7 +29,7 @@ const count = (markup: string, pattern: RegExp) => [...markup.matchAll(pattern)]
 /** The positions of texts on a page; -1: missing. */
 const positions = (markup: string, pieces: readonly string[]) => pieces.map(piece => markup.indexOf(piece));
 
-const cases = everyLocale.flatMap(locale =>
+const cases = locales.flatMap(locale =>
   Object.entries(samplePages).map(([name, render]) => ({ locale, name, markup: render(contextFor(locale)) })),
 );
 
@@ -146,12 +146,12 @@ describe('the connect page', () => {
   });
 
   test('shows the expiry in the format of the locale and with a time zone', () => {
-    const timeOf = (locale: (typeof everyLocale)[number], now?: Date) => {
+    const timeOf = (locale: (typeof locales)[number], now?: Date) => {
       const { now: _now, ...view } = sampleConnect;
       const markup = connectPage(contextFor(locale), now === undefined ? view : { ...view, now });
       return /<p>((?:(?!<\/p>).)*<time.*?)<\/p>/.exec(markup)?.[1]?.replace(/<[^>]*>/g, '') ?? '';
     };
-    for (const locale of everyLocale) {
+    for (const locale of locales) {
       for (const now of [undefined, new Date('2026-03-04T14:22:00Z'), new Date('2026-03-01T00:00:00Z')]) {
         expect(timeOf(locale, now)).toContain('UTC');
       }

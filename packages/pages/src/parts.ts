@@ -119,7 +119,7 @@ const foldAbove = 4;
 /** Permissions that the user granted earlier. A long list is collapsed. */
 export function knownScopeList(scopes: readonly ScopeView[], t: Translator): Html {
   if (scopes.length <= foldAbove) return scopeList(scopes, t);
-  return html`<details class="fold"><summary>${t.html('scope.count', { count: ownText(String(scopes.length)) })}</summary>${scopeList(scopes, t)}</details>`;
+  return html`<details class="fold"><summary>${t.html('scope.count', { count: scopes.length })}</summary>${scopeList(scopes, t)}</details>`;
 }
 
 /**

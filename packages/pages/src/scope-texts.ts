@@ -1,13 +1,4 @@
-import { moreScopes as moreEn } from './languages/en/more-scopes.ts';
-import { scopes as en } from './languages/en/scopes.ts';
-import { moreScopes as moreZhHans } from './languages/zh-Hans/more-scopes.ts';
-import { scopes as zhHans } from './languages/zh-Hans/scopes.ts';
-import type { Locale } from './locale.ts';
-
-type Texts = Readonly<Record<string, Readonly<Record<string, string>>>>;
-
-const english: Texts = { ...moreEn, ...en };
-const texts: Readonly<Record<Locale, Texts>> = { en: english, 'zh-Hans': { ...moreZhHans, ...zhHans } };
+import { type Locale, languageOf } from './languages/languages.ts';
 
 /** Presets with the scopes of another one. */
 const sameScopes = new Map([
@@ -32,7 +23,7 @@ export function scopeText(preset: string | undefined, scope: string, locale: Loc
 
 function textIn(group: string, scope: string, locale: Locale): TextIn | undefined {
   for (const language of new Set<Locale>([locale, 'en'])) {
-    const text = member(member(texts[language], group) ?? {}, scope);
+    const text = member(member(languageOf(language).scopes, group) ?? {}, scope);
     if (text !== undefined) return { text, language };
   }
   return undefined;

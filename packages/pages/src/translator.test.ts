@@ -1,40 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { ownText } from './html.ts';
-import { en } from './messages/en.ts';
-import { zhHans } from './messages/zh-hans.ts';
+import { wordingOf } from './languages/message.ts';
 import { hostileStrings } from './testing/hostile-strings.ts';
 import { translatorFor } from './translator.ts';
 
-const placeholders = (text: string) => [...text.matchAll(/\{(\w+)\}/g)].map(match => match[1]).toSorted();
-const entries = Object.entries(en) as [keyof typeof en, string][];
-
-describe('every locale', () => {
-  test('has the same texts with the same placeholders', () => {
-    expect(Object.keys(zhHans)).toEqual(Object.keys(en));
-    for (const [key, text] of entries) expect([key, placeholders(zhHans[key])]).toEqual([key, placeholders(text)]);
-  });
-
-  test('has no exclamation marks and no jargon', () => {
-    for (const messages of [en, zhHans]) {
-      for (const text of Object.values(messages)) {
-        expect(text).not.toMatch(/[!！]/);
-        expect(text).not.toMatch(/oauth|\bmcp\b|elicit|token|scope|callback|csrf|授权码|令牌|回调/i);
-        expect(text).not.toMatch(/^\s|\s$|\s{2}/);
-      }
-    }
-  });
-
-  test('the Chinese texts contain Chinese characters', () => {
-    for (const text of Object.values(zhHans)) {
-      expect(text).toMatch(/\p{Script=Han}/u);
-      expect(text.replace(/\{\w+\}/g, '')).not.toMatch(/[A-Za-z]|[,.?;:]/);
-    }
-  });
-});
+const t = translatorFor({ locale: 'en' });
 
 describe('values', () => {
-  const t = translatorFor('en');
-
   test.each(hostileStrings)('stay values: %j', hostile => {
     const markup = `${t.html('connect.heading', { mcpServer: hostile, provider: 'GitHub' })}`;
     expect(markup.match(/</g)).toHaveLength(4);
@@ -54,5 +26,38 @@ describe('values', () => {
     expect(() => t.plain('next.return', Object.create({ mcpServer: 'inherited' }) as { mcpServer: string })).toThrow(
       TypeError,
     );
+  });
+});
+
+describe('a plural text', () => {
+  test.each([
+    [1, '1 permission'],
+    [0, '0 permissions'],
+    [12, '12 permissions'],
+    [1200, '1,200 permissions'],
+  ])('is worded for %d', (count, text) => {
+    expect(t.plain('scope.count', { count })).toBe(text);
+    expect(`${t.html('scope.count', { count })}`).toBe(text);
+  });
+
+  test('throws for a value that is not a number', () => {
+    expect(() => t.plain('scope.count', { count: '2' as unknown as number })).toThrow(TypeError);
+  });
+
+  test('uses the categories of its language', () => {
+    const few = { plural: 'n', one: 'one', two: 'two', few: 'few', many: 'many', zero: 'zero', other: 'other' };
+    const arabic = new Intl.PluralRules('ar');
+    const worded = [0, 1, 2, 3, 11, 100].map(n => wordingOf(few, { n }, arabic));
+    expect(worded).toEqual(['zero', 'one', 'two', 'few', 'many', 'other']);
+  });
+});
+
+describe('a text with options', () => {
+  test('is worded for the option', () => {
+    expect(t.plain('receipt.method', { method: 'passkey' })).toBe('A passkey');
+  });
+
+  test.each(['select', 'toString', 'none', ''])('throws for an option without wording: %j', method => {
+    expect(() => t.plain('receipt.method', { method: method as 'passkey' })).toThrow(TypeError);
   });
 });

@@ -1,48 +1,43 @@
 import { type Html, html, joinHtml, ownText } from './html.ts';
-import type { Locale } from './locale.ts';
-import { en } from './messages/en.ts';
-import type { MessageKey, MessagePlaceholder, Messages } from './messages/messages.ts';
-import { zhHans } from './messages/zh-hans.ts';
+import { catalogueOf, type Locale, languageOf } from './languages/languages.ts';
+import { wordingOf } from './languages/message.ts';
+import type { MessageKey, Values } from './languages/texts.ts';
 
-type Values<Key extends MessageKey, Value> = [MessagePlaceholder<Key>] extends [never]
-  ? []
-  : [values: Readonly<Record<MessagePlaceholder<Key>, Value>>];
-
-interface Language {
-  readonly messages: Messages;
-  readonly direction: 'ltr' | 'rtl';
-}
-
-const languages: Readonly<Record<Locale, Language>> = {
-  en: { messages: en, direction: 'ltr' },
-  'zh-Hans': { messages: zhHans, direction: 'ltr' },
-};
-
-/** The texts of one locale. */
+/** The texts of one locale. Numbers among the values are written as the locale writes them. */
 export interface Translator {
   /** Returns a text as markup; string values are untrusted and isolated in `<bdi>`. */
-  html<Key extends MessageKey>(key: Key, ...values: Values<Key, string | Html>): Html;
+  html<Key extends MessageKey>(key: Key, ...values: Values<Key, string | number | Html>): Html;
   /** Returns a text without markup, for titles and attributes; values are enclosed in Unicode isolates (UAX 9). */
-  plain<Key extends MessageKey>(key: Key, ...values: Values<Key, string>): string;
+  plain<Key extends MessageKey>(key: Key, ...values: Values<Key, string | number>): string;
   readonly locale: Locale;
   readonly direction: 'ltr' | 'rtl';
 }
 
-export function translatorFor(locale: Locale): Translator {
-  const { messages, direction } = languages[locale];
+export function translatorFor({ locale }: { readonly locale: Locale }): Translator {
+  const catalogue = catalogueOf(locale);
+  const rules = new Intl.PluralRules(locale);
+  const numbers = new Intl.NumberFormat(locale);
+  const parts = (key: MessageKey, values: Readonly<Record<string, unknown>> | undefined) =>
+    splitMessage(wordingOf(catalogue[key], values, rules));
   return {
-    html: (key, ...values) =>
+    html: (key, ...[values]) =>
       joinHtml(
-        splitMessage(messages[key]).map(part =>
-          part.isPlaceholder ? html`${valueFor(values[0], part.text)}` : ownText(part.text),
-        ),
+        parts(key, values).map(part => {
+          if (!part.isPlaceholder) return ownText(part.text);
+          const value = valueFor<string | number | Html>(values, part.text);
+          return typeof value === 'number' ? ownText(numbers.format(value)) : html`${value}`;
+        }),
       ),
-    plain: (key, ...values) =>
-      splitMessage(messages[key])
-        .map(part => (part.isPlaceholder ? isolate(valueFor<string>(values[0], part.text)) : part.text))
+    plain: (key, ...[values]) =>
+      parts(key, values)
+        .map(part => {
+          if (!part.isPlaceholder) return part.text;
+          const value = valueFor<string | number>(values, part.text);
+          return typeof value === 'number' ? numbers.format(value) : isolate(value);
+        })
         .join(''),
     locale,
-    direction,
+    direction: languageOf(locale).direction,
   };
 }
 
@@ -56,8 +51,8 @@ function splitMessage(message: string): { isPlaceholder: boolean; text: string }
   return message.split(/\{([A-Za-z]+)\}/).map((text, index) => ({ isPlaceholder: index % 2 === 1, text }));
 }
 
-function valueFor<Value>(values: Readonly<Record<string, Value>> | undefined, name: string): Value {
+function valueFor<Value>(values: Readonly<Record<string, unknown>> | undefined, name: string): Value {
   const value = values !== undefined && Object.hasOwn(values, name) ? values[name] : undefined;
   if (value === undefined) throw new TypeError(`no value for {${name}}`);
-  return value;
+  return value as Value;
 }

@@ -1,4 +1,4 @@
-import type { Locale } from './locale.ts';
+import type { Locale } from './languages/languages.ts';
 
 /** The operator's configuration of the look of the pages. */
 export interface Branding {

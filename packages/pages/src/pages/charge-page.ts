@@ -46,7 +46,7 @@ export interface ChargeView extends Deadline {
  *   TLS.
  */
 export function chargePage(context: PageContext, view: ChargeView): string {
-  const t = translatorFor(context.locale);
+  const t = translatorFor(context);
   const { payment } = view;
   const { processor } = payment;
   if (processor === undefined) throw new TypeError('a charge page needs a payment with a processor');

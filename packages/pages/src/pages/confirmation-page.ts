@@ -15,7 +15,7 @@ export interface ConfirmationView extends DecisionView {
 
 /** Asks the user for a binding confirmation. */
 export function confirmationPage(context: PageContext, view: ConfirmationView): string {
-  const t = translatorFor(context.locale);
+  const t = translatorFor(context);
   const mcpServer = view.mcpServer.name;
   const acceptance =
     view.approval === 'button'

@@ -18,7 +18,7 @@ export interface ConfirmedView {
 
 /** The user has confirmed. */
 export function confirmedPage(context: PageContext, view: ConfirmedView): string {
-  const t = translatorFor(context.locale);
+  const t = translatorFor(context);
   const mcpServer = view.mcpServer.name;
   // Omits the warning, which belongs to the decision.
   const confirmation = { ...view.confirmation, danger: 'normal' as const };

@@ -26,7 +26,7 @@ export interface ConnectView extends DecisionView {
 
 /** Asks the user whether an MCP server may use their account at a provider. */
 export function connectPage(context: PageContext, view: ConnectView): string {
-  const t = translatorFor(context.locale);
+  const t = translatorFor(context);
   const mcpServer = view.mcpServer.name;
   const provider = view.authorization.providerName;
   const { reconnect } = view.authorization;

@@ -46,7 +46,7 @@ export interface CredentialView extends DecisionView {
  * slip. The gateway checks the rest. The page never contains a secret.
  */
 export function credentialPage(context: PageContext, view: CredentialView): string {
-  const t = translatorFor(context.locale);
+  const t = translatorFor(context);
   const { credential, notice } = view;
   const names = { mcpServer: view.mcpServer.name, brand: context.branding.name };
   const fields = credential.fields.map(field => ({ field, notes: notesOf(field, t) }));

@@ -12,7 +12,7 @@ export interface DailyLimitView extends Omit<PasskeyWaitView, 'countsFrom'> {
 
 /** Says that the user has reached the daily limit, and when they can approve this payment. */
 export function dailyLimitPage(context: PageContext, view: DailyLimitView): string {
-  const t = translatorFor(context.locale);
+  const t = translatorFor(context);
   const why = t.html('dailyLimit.why', { brand: context.branding.name, mcpServer: view.mcpServer.name });
   const lead =
     view.from === undefined ? [why] : [why, t.html('dailyLimit.from', { time: timeText(view.from, 'moment', t) })];

@@ -26,7 +26,7 @@ export interface DeleteCredentialView extends SavedCredentialView {
 
 /** Asks for confirmation and names the consequences. */
 export function deleteCredentialPage(context: PageContext, view: DeleteCredentialView): string {
-  const t = translatorFor(context.locale);
+  const t = translatorFor(context);
   const users =
     view.mcpServers.length === 0 ? html`<p>${t.html('connection.unused')}</p>` : mcpServerList(view.mcpServers);
   const consequences = [
@@ -57,7 +57,7 @@ export interface CredentialDeletedView extends SavedCredentialView {
 }
 
 export function credentialDeletedPage(context: PageContext, view: CredentialDeletedView): string {
-  const t = translatorFor(context.locale);
+  const t = translatorFor(context);
   return messagePage(context, t, {
     title: t.plain('credentialDeleted.heading'),
     icon: icons.check,
@@ -77,5 +77,5 @@ function withoutThem({ mcpServers }: SavedCredentialView, t: Translator) {
     mcpServers.map(({ name }) => name),
     t,
   );
-  return [t.html('deleteCredential.access', { mcpServers: names })];
+  return [t.html('deleteCredential.access', { mcpServers: names, count: mcpServers.length })];
 }

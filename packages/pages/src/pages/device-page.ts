@@ -37,7 +37,7 @@ export interface DeviceView extends Deadline {
  * @throws TypeError when `verificationHref` is no web address.
  */
 export function devicePage(context: PageContext, view: DeviceView): string {
-  const t = translatorFor(context.locale);
+  const t = translatorFor(context);
   const { providerName: provider } = view;
   const notice =
     view.notice === undefined

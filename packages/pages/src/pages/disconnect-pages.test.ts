@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { everyLocale } from '../testing/every-locale.ts';
+import { locales } from '../languages/languages.ts';
 import { sampleConnection, sampleContext, sampleDisconnect, sampleDisconnected } from '../testing/sample-views.ts';
 import { disconnectedPage, disconnectPage } from './disconnect-pages.ts';
 
@@ -63,7 +63,7 @@ test('the page links to the provider only if the user must act there', () => {
   }
 });
 
-test.each(everyLocale)('S81: the pages show how long the access may last, in %s', locale => {
+test.each(locales)('S81: the pages show how long the access may last, in %s', locale => {
   const context = { ...sampleContext, locale };
   const time = 'datetime="2026-03-04T15:22:00.000Z"';
   const accessUntil = new Date('2026-03-04T15:22:00Z');

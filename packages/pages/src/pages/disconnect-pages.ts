@@ -34,7 +34,7 @@ export interface DisconnectView extends ConnectedAccountView, LastingAccessView 
  * @throws TypeError when `providerHref` is no web address.
  */
 export function disconnectPage(context: PageContext, view: DisconnectView): string {
-  const t = translatorFor(context.locale);
+  const t = translatorFor(context);
   const { providerName: provider, csrfToken } = view;
   const main = html`<h1>${t.html('disconnect.heading', { provider })}</h1>
 ${accountFacts(view, t)}
@@ -85,7 +85,7 @@ export interface DisconnectedView extends ConnectedAccountView, LastingAccessVie
  * @throws TypeError when `providerHref` is no web address.
  */
 export function disconnectedPage(context: PageContext, view: DisconnectedView): string {
-  const t = translatorFor(context.locale);
+  const t = translatorFor(context);
   const names = { provider: view.providerName, brand: context.branding.name };
   return messagePage(context, t, {
     title: t.plain('disconnected.heading', names),
@@ -115,7 +115,7 @@ function withoutAccess({ mcpServers }: ConnectedAccountView, t: Translator): Htm
     mcpServers.map(({ name }) => name),
     t,
   );
-  return [t.html('disconnect.access', { mcpServers: names })];
+  return [t.html('disconnect.access', { mcpServers: names, count: mcpServers.length })];
 }
 
 function lastingAccess(

@@ -20,7 +20,7 @@ export interface DoneView {
 
 /** Shows that the account is connected. */
 export function donePage(context: PageContext, view: DoneView): string {
-  const t = translatorFor(context.locale);
+  const t = translatorFor(context);
   const mcpServer = view.mcpServer.name;
   const provider = view.providerName;
   const account =

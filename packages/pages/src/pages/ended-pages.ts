@@ -13,7 +13,7 @@ export interface WorkingView {
 
 /** Another tab is finishing the decision, or the application is verifying the user. */
 export function workingPage(context: PageContext, view: WorkingView): string {
-  const t = translatorFor(context.locale);
+  const t = translatorFor(context);
   return messagePage(context, t, {
     title: t.plain('working.heading'),
     icon: icons.hourglass,
@@ -31,7 +31,7 @@ export interface DeclinedView {
 
 /** The user has declined. */
 export function declinedPage(context: PageContext, view: DeclinedView): string {
-  const t = translatorFor(context.locale);
+  const t = translatorFor(context);
   const mcpServer = view.mcpServer.name;
   return messagePage(context, t, {
     title: t.plain('declined.heading'),
@@ -52,7 +52,7 @@ const endedIcons = { expired: icons.clock, cancelled: icons.minus, failed: icons
 
 /** The elicitation ended without a usable answer. */
 export function endedPage(context: PageContext, view: EndedView): string {
-  const t = translatorFor(context.locale);
+  const t = translatorFor(context);
   return messagePage(context, t, {
     title: t.plain(`${view.reason}.heading`),
     icon: endedIcons[view.reason],

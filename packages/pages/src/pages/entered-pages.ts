@@ -19,7 +19,7 @@ export interface CredentialDoneView {
 }
 
 export function credentialDonePage(context: PageContext, view: CredentialDoneView): string {
-  const t = translatorFor(context.locale);
+  const t = translatorFor(context);
   const mcpServer = view.mcpServer.name;
   const key = view.lasting ? 'credentialDone.headingLasting' : 'credentialDone.headingOnce';
   const manage =
@@ -48,7 +48,7 @@ export interface FormDoneView {
 }
 
 export function formDonePage(context: PageContext, view: FormDoneView): string {
-  const t = translatorFor(context.locale);
+  const t = translatorFor(context);
   const mcpServer = view.mcpServer.name;
   return messagePage(context, t, {
     title: t.plain('formDone.heading'),

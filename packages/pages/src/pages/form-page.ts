@@ -29,7 +29,7 @@ export interface FormView extends DecisionView {
  * with secrets is also checked in the browser, because after each refusal by the gateway the user must retype them.
  */
 export function formPage(context: PageContext, view: FormView): string {
-  const t = translatorFor(context.locale);
+  const t = translatorFor(context);
   const { form, notice } = view;
   const names = { mcpServer: view.mcpServer.name, brand: context.branding.name };
   const isOne = form.fields.length === 1;
@@ -52,7 +52,7 @@ export function formPage(context: PageContext, view: FormView): string {
       {
         heading:
           form.title === undefined
-            ? t.html(isOne ? 'form.question' : 'form.questions')
+            ? t.html('form.questions', { count: form.fields.length })
             : html`<span translate="no">${form.title}</span>`,
         fields: fields.map(({ field, notes: itsNotes }) => formControl(field, itsNotes, t)),
         mcpServerName: names.mcpServer,

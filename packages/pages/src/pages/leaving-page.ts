@@ -23,7 +23,7 @@ export interface LeavingView {
  * @throws TypeError when the link leads to another host than the page names.
  */
 export function leavingPage(context: PageContext, view: LeavingView): string {
-  const t = translatorFor(context.locale);
+  const t = translatorFor(context);
   const { destinationHost, providerName: provider } = view;
   const target = URL.parse(view.continueHref);
   if (target !== null && displayHost(target) !== destinationHost) {

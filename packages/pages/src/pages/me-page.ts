@@ -42,7 +42,7 @@ export interface MeView {
 }
 
 export function mePage(context: PageContext, view: MeView): string {
-  const t = translatorFor(context.locale);
+  const t = translatorFor(context);
   const { signedIn } = view;
   const person =
     signedIn === undefined

@@ -24,7 +24,7 @@ export interface RemovePasskeyView extends CeremonyView {
 
 /** Asks for confirmation before removing a passkey, and names the consequences. */
 export function removePasskeyPage(context: PageContext, view: RemovePasskeyView): string {
-  const t = translatorFor(context.locale);
+  const t = translatorFor(context);
   const consequences = [
     t.html('removePasskey.useless'),
     ...(view.isLast ? [t.html('removePasskey.last')] : []),
@@ -53,7 +53,7 @@ export interface AddPasskeyView extends CeremonyView {
 
 /** Adds a further passkey, in two steps. */
 export function addPasskeyPage(context: PageContext, view: AddPasskeyView): string {
-  const t = translatorFor(context.locale);
+  const t = translatorFor(context);
   const lead =
     view.mode === 'assert'
       ? [t.html('addPasskey.proof'), t.html('addPasskey.next')]
@@ -93,7 +93,7 @@ export interface PasskeyRemovedView {
 }
 
 export function passkeyRemovedPage(context: PageContext, view: PasskeyRemovedView): string {
-  const t = translatorFor(context.locale);
+  const t = translatorFor(context);
   return messagePage(context, t, {
     title: t.plain('passkeyRemoved.heading'),
     icon: icons.check,

@@ -28,7 +28,7 @@ export interface PasskeyView extends CeremonyView {
  * starts the ceremony only when the user presses the button.
  */
 export function passkeyPage(context: PageContext, view: PasskeyView): string {
-  const t = translatorFor(context.locale);
+  const t = translatorFor(context);
   const { mode, csrfToken, payment } = view;
   const amount = amountText(payment.amount, t);
   const heading = mode === 'register' ? 'passkey.headingRegister' : 'passkey.headingAssert';

@@ -15,7 +15,7 @@ export interface PasskeySignInView extends Omit<PasskeyWaitView, 'countsFrom'> {
  * the identity provider after a form post (security.md T25).
  */
 export function passkeySignInPage(context: PageContext, view: PasskeySignInView): string {
-  const t = translatorFor(context.locale);
+  const t = translatorFor(context);
   const person = view.person === undefined ? [] : [personFact(view.person, t)];
   const main = html`${asker(view.mcpServer, t)}
 <h1>${t.html('passkeySignIn.heading')}</h1>

@@ -11,7 +11,7 @@ export interface PasskeyWaitView extends PaymentWaitView {
 
 /** Says when a passkey can approve a payment of this size. */
 export function passkeyWaitPage(context: PageContext, view: PasskeyWaitView): string {
-  const t = translatorFor(context.locale);
+  const t = translatorFor(context);
   const lead = [
     t.html('passkeyWait.from', { time: timeText(view.countsFrom, 'moment', t) }),
     t.html('passkeyWait.why', { brand: context.branding.name }),

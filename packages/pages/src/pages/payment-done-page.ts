@@ -26,7 +26,7 @@ export interface PaymentDoneView {
 
 /** Shows after an approval what to do next, and a printable receipt. */
 export function paymentDonePage(context: PageContext, view: PaymentDoneView): string {
-  const t = translatorFor(context.locale);
+  const t = translatorFor(context);
   const mcpServer = view.mcpServer.name;
   const heading = view.paid ? 'receipt.headingPaid' : 'receipt.headingApproved';
   const amount = amountText(view.payment.amount, t);
@@ -65,7 +65,7 @@ function approvalFacts(
     ),
     ...(person === undefined ? [] : [fact(t.html('receipt.by'), personText(person, t))]),
     factBeside(t.html('receipt.approvedAt'), html`<span class="value">${timeText(approvedAt, 'moment', t)}</span>`),
-    factBeside(t.html('receipt.how'), html`<span class="value">${t.html(`receipt.method.${method}`)}</span>`),
+    factBeside(t.html('receipt.how'), html`<span class="value">${t.html('receipt.method', { method })}</span>`),
     fact(t.html('receipt.number'), html`<code class="receipt-number" dir="ltr" translate="no">${receiptNumber}</code>`),
   ];
 }

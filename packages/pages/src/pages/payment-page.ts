@@ -27,7 +27,7 @@ export interface PaymentView extends DecisionView {
 
 /** Asks the user to approve a payment. */
 export function paymentPage(context: PageContext, view: PaymentView): string {
-  const t = translatorFor(context.locale);
+  const t = translatorFor(context);
   const { payment } = view;
   const mcpServer = view.mcpServer.name;
   const { processor } = payment;

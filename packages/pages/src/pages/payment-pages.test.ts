@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { everyLocale } from '../testing/every-locale.ts';
+import { locales } from '../languages/languages.ts';
 import { actionsWith, expectOrder, textOf } from '../testing/page-assertions.ts';
 import {
   sampleCharge,
@@ -39,7 +39,7 @@ describe('the payment page', () => {
   });
 
   test('names the MCP server and the amount in title and heading, in both locales', () => {
-    for (const locale of everyLocale) {
+    for (const locale of locales) {
       const markup = paymentPage({ ...en, locale }, atStripe);
       const [, heading = ''] = /<h1>(.*?)<\/h1>/.exec(markup) ?? [];
       for (const text of [heading, /<title>(.*?)<\/title>/.exec(markup)?.[1]]) {

@@ -15,7 +15,7 @@ export interface WrongPersonView {
 
 /** The elicitation belongs to another user than the signed-in one. */
 export function wrongPersonPage(context: PageContext, view: WrongPersonView): string {
-  const t = translatorFor(context.locale);
+  const t = translatorFor(context);
   return messagePage(context, t, {
     title: t.plain('wrongPerson.heading'),
     icon: icons.people,
@@ -33,7 +33,7 @@ export function wrongPersonPage(context: PageContext, view: WrongPersonView): st
 
 /** A provider's response arrived in a browser that did not start the flow (security.md A3, A5). */
 export function wrongBrowserPage(context: PageContext): string {
-  const t = translatorFor(context.locale);
+  const t = translatorFor(context);
   return messagePage(context, t, {
     title: t.plain('wrongBrowser.heading'),
     icon: icons.shield,
@@ -44,7 +44,7 @@ export function wrongBrowserPage(context: PageContext): string {
 }
 
 export function notFoundPage(context: PageContext): string {
-  const t = translatorFor(context.locale);
+  const t = translatorFor(context);
   return messagePage(context, t, {
     title: t.plain('notFound.heading'),
     icon: icons.search,
@@ -69,7 +69,7 @@ const errorTexts = {
 
 /** The gateway could not handle the request. */
 export function errorPage(context: PageContext, view: ErrorView): string {
-  const t = translatorFor(context.locale);
+  const t = translatorFor(context);
   const texts = errorTexts[view.kind];
   return messagePage(context, t, {
     title: t.plain(`${texts}.heading`),

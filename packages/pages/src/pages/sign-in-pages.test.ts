@@ -1,17 +1,17 @@
 import { describe, expect, test } from 'vitest';
-import { everyLocale } from '../testing/every-locale.ts';
+import { locales } from '../languages/languages.ts';
 import { sampleContext } from '../testing/sample-views.ts';
 import { signInPage } from './sign-in-pages.ts';
 
 const hrefsOf = (page: string) => [...page.matchAll(/<a class="button[^"]*" href="([^"]*)"/g)].map(([, href]) => href);
 
 describe('the sign-in page', () => {
-  test.each(everyLocale)('has a single link to the identity provider, in %s', locale => {
+  test.each(locales)('has a single link to the identity provider, in %s', locale => {
     const page = signInPage({ ...sampleContext, locale }, { continueHref: '/login?to=me', purpose: 'connections' });
     expect(hrefsOf(page)).toEqual(['/login?to=me']);
   });
 
-  test.each(everyLocale)('offers all identity providers equally, in %s', locale => {
+  test.each(locales)('offers all identity providers equally, in %s', locale => {
     const page = signInPage(
       { ...sampleContext, locale },
       {

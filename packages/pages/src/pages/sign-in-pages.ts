@@ -27,7 +27,7 @@ export type SignInView = {
 
 /** Links to the identity provider. `form-action 'self'` would block a form (security.md T25). */
 export function signInPage(context: PageContext, view: SignInView): string {
-  const t = translatorFor(context.locale);
+  const t = translatorFor(context);
   const purpose = t.html(view.purpose === 'connections' ? 'signIn.connections' : 'signIn.text');
   const page = { title: t.plain('signIn.heading'), icon: icons.person, heading: t.html('signIn.heading') };
   if ('choices' in view) {
@@ -53,7 +53,7 @@ export interface SignInFailedView {
 
 /** The identity provider did not respond or rejected the sign-in. */
 export function signInFailedPage(context: PageContext, view: SignInFailedView): string {
-  const t = translatorFor(context.locale);
+  const t = translatorFor(context);
   return messagePage(context, t, {
     title: t.plain('signInFailed.heading'),
     icon: icons.alert,
@@ -65,7 +65,7 @@ export function signInFailedPage(context: PageContext, view: SignInFailedView): 
 }
 
 export function signedOutPage(context: PageContext): string {
-  const t = translatorFor(context.locale);
+  const t = translatorFor(context);
   return messagePage(context, t, {
     title: t.plain('signedOut.heading'),
     icon: icons.person,

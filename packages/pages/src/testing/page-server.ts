@@ -1,6 +1,6 @@
 /** For tests: serves the sample pages with real headers on loopback. */
 import { createServer, type IncomingMessage, type Server } from 'node:http';
-import type { Locale } from '../locale.ts';
+import type { Locale } from '../languages/languages.ts';
 import { pageHeaders } from '../page-headers.ts';
 import { pageScript } from '../page-script.ts';
 import { stylesheet } from '../stylesheet.ts';

@@ -1,7 +1,6 @@
-import type { entriesEn } from './en.ts';
+import type { Texts } from '../texts.ts';
 
-/** 简体中文：需要填写的内容，以及保存在这里的内容。 */
-export const entriesZhHans: Readonly<Record<keyof typeof entriesEn, string>> = {
+export const entries: Texts<'entries'> = {
   'fields.note': '各项名称由 {mcpServer} 拟定，并非来自 {brand}。',
   'fields.optional': '（选填）',
   'fields.example': '例如',
@@ -71,61 +70,12 @@ export const entriesZhHans: Readonly<Record<keyof typeof entriesEn, string>> = {
   'form.heading': '{mcpServer} 有几个问题想问您',
   'form.headingOne': '{mcpServer} 有一个问题想问您',
   'form.questions': '问题',
-  'form.question': '问题',
   'form.lead': '您的回答将发送给 {mcpServer}，不会经过您来自的应用。',
   'form.leadSecret': '{brand} 只会将您的回答交给 {mcpServer} 一次，不会交给任何其他方，包括您来自的应用及其人工智能。',
   'form.send': '发送',
   'form.reassurance': '如果您拒绝，不会共享任何内容。',
   'form.safety': '请勿在此填写密码、密钥或银行卡号。',
+
   'formDone.heading': '您已作答',
   'formDone.text': '{mcpServer} 现在可以继续了。',
-
-  'me.credentials': '已保存的访问凭据',
-  'me.fingerprint': '指纹',
-  'me.fingerprintHint': '代表您填写的内容，内容本身绝不会显示。',
-  'me.savedAt': '保存时间',
-  'me.savedAgainAt': '重新填写时间',
-  'me.deleteCredential': '删除',
-  'me.passkeys': '通行密钥',
-  'me.passkeysText': '您可以用它们批准较大金额的付款。',
-  'me.addedAt': '添加时间',
-  'me.removePasskey': '移除',
-  'me.passkeyCountsFrom': '生效时间',
-  'me.addPasskey': '再添加一个通行密钥',
-
-  'deleteCredential.heading': '要删除此访问凭据吗？',
-  'deleteCredential.named': '名称',
-  'deleteCredential.access': '{mcpServers} 将无法再使用它。',
-  'deleteCredential.deleted': '{brand} 会立即将其删除。',
-  'deleteCredential.stillValid': '它在原来的服务中仍然有效。如要使其失效，请在那里更改或撤销。',
-  'deleteCredential.again': '如果再次需要，会先询问您。',
-  'deleteCredential.keep': '保留',
-  'deleteCredential.confirm': '删除',
-  'credentialDeleted.heading': '访问凭据已删除',
-
-  'removePasskey.heading': '要移除此通行密钥吗？',
-  'removePasskey.name': '通行密钥',
-  'removePasskey.proof': '为确认是您本人，您的设备会要求您使用自己的一个通行密钥。',
-  'removePasskey.useless': '将无法再用它批准任何内容。',
-  'removePasskey.last': '这是您唯一的通行密钥。下次批准较大金额的付款时，会请您添加新的。',
-  'removePasskey.device': '它仍会保留在您的设备上，直到您在设备的密码与通行密钥设置中将其删除。',
-  'removePasskey.keep': '保留',
-  'removePasskey.confirm': '移除',
-  'passkeyRemoved.heading': '通行密钥已移除',
-
-  'addPasskey.heading': '再添加一个通行密钥',
-  'addPasskey.proof': '为确认是您本人，您的设备会先要求您使用已有的一个通行密钥。',
-  'addPasskey.next': '然后您可以在此设备或另一台设备上添加新的通行密钥。',
-  'addPasskey.permitted': '您已使用通行密钥。现在请添加新的通行密钥。',
-  'addPasskey.where': '您的设备会询问将它保存在本机、另一台设备还是安全密钥上。',
-  'addPasskey.keep': '返回',
-  'passkeyChange.noScript':
-    '此步骤需要 {technology}，因为浏览器只能通过它使用通行密钥。请启用后重新加载此页面，或者返回。',
-  'passkeyChange.cancelled': '没有使用通行密钥，也没有更改任何内容。您可以重试，也可以返回。',
-  'passkeyChange.alreadyAdded': '此设备上已有您的通行密钥。请选择另一台设备，或者返回。',
-  'passkeyChange.failed': '操作没有成功，没有更改任何内容。您可以重试，也可以返回。',
-  'passkeyChange.unsupported': '此浏览器无法在此页面上使用通行密钥。请在其他浏览器中打开此页面，或者返回。',
-  'passkeyChange.notice.failed': '无法验证通行密钥，没有更改任何内容。您可以重试，也可以返回。',
-  'passkeyChange.notice.not_added': '无法添加通行密钥。您可以重试，也可以返回。',
-  'passkeyChange.lost': '所有通行密钥都丢失了？请联系 {brand} 的运营方进行重置。',
 };

@@ -1,5 +1,7 @@
-/** The English texts of payments and confirmations: asking, paying, the passkey step, the records afterwards. */
-export const approvalsEn = {
+import { noted } from '../message.ts';
+
+/** The texts of payments, confirmations, receipts, and passkeys on the way to them. */
+export const approvals = {
   'approval.signInAgain': 'Sign in again to approve',
   'approval.signInAgainWhy':
     'You signed in a while ago. Please sign in once more before you approve, so that we know it is still you.',
@@ -10,17 +12,23 @@ export const approvalsEn = {
     'Nothing was approved, because you signed in too long ago. Sign in again, then decide.',
   'approval.notice.terms_changed': 'Nothing was approved. Please look at the details once more, then decide.',
 
-  'payment.heading': '{mcpServer} asks you to approve a payment of {amount}',
+  'payment.heading': noted(
+    '{mcpServer} asks you to approve a payment of {amount}',
+    '{amount} is a formatted sum such as €24.90.',
+  ),
   'payment.payee': 'Paid to',
   'payment.amount': 'Amount',
   'payment.items': 'What you pay for',
   'payment.item': 'Item',
   'payment.itemTotal': 'Price',
-  'payment.quantity': '{quantity} × {unit}',
+  'payment.quantity': noted(
+    '{quantity} × {unit}',
+    '{quantity} is a number without a unit, {unit} the price of one piece.',
+  ),
   'payment.total': 'Total',
   'payment.reference': 'Reference',
   'payment.testMode': 'Test mode: no money is taken. Do not treat this as a payment.',
-  'payment.accept': 'Approve',
+  'payment.accept': noted('Approve', 'A button; the only act is to approve the payment shown.'),
   'payment.acceptWithPasskey': 'Approve with passkey',
   'payment.passkeyWhy':
     'Your passkey comes next: a key kept on your device, which you unlock with a fingerprint, a face or a PIN.',
@@ -48,8 +56,10 @@ export const approvalsEn = {
   'passkey.back': 'Go back',
   'passkey.reassuranceAssert': 'Using your passkey approves this payment.',
   'passkey.reassuranceRegister': 'Adding a passkey approves nothing yet.',
-  'passkey.noScript':
+  'passkey.noScript': noted(
     'This step needs {technology}, because a browser can only reach a passkey with it. Switch it on and load this page again, go back, or decline.',
+    '{technology} is JavaScript.',
+  ),
   'passkey.waiting': 'Follow the steps that your device shows.',
   'passkey.sending': 'Done. One moment, please.',
   'passkey.cancelled': 'The passkey was not used. You can try again, or decline.',
@@ -76,9 +86,15 @@ export const approvalsEn = {
     'The operator of {brand} limits how much you can approve for {mcpServer} within 24 hours. This payment would go beyond that. Nothing was approved.',
   'dailyLimit.from': 'You can approve it from {time} on, if the link is still valid then.',
 
-  'charge.heading': 'You approved. Now pay {amount} at {processor}',
+  'charge.heading': noted(
+    'You approved. Now pay {amount} at {processor}',
+    '{processor} is a payment service such as Stripe.',
+  ),
   'charge.headingProcessing': '{processor} is working on your payment',
-  'charge.text': '{processor} takes the payment for {payee}. Afterwards you come back here.',
+  'charge.text': noted(
+    '{processor} takes the payment for {payee}. Afterwards you come back here.',
+    '{payee} is the name of the seller.',
+  ),
   'charge.textProcessing': 'This can take a few minutes. You do not have to pay again.',
   'charge.stop': 'Do not pay',
   'charge.continue': 'Continue to {processor}',
@@ -97,9 +113,8 @@ export const approvalsEn = {
   'receipt.number': 'Receipt number',
   'receipt.approvedAt': 'Approved on',
   'receipt.how': 'Approved with',
-  'receipt.method.button': 'The button on this site',
-  'receipt.method.passkey': 'A passkey',
-  'receipt.by': 'Approved by',
+  'receipt.method': { select: 'method', button: 'The button on this site', passkey: 'A passkey' },
+  'receipt.by': noted('Approved by', 'Label before the name of a person.'),
   'receipt.askedBy': 'Asked for by',
   'receipt.status': 'Payment',
   'receipt.paid': 'Paid',
@@ -107,7 +122,10 @@ export const approvalsEn = {
   'receipt.collect': '{mcpServer} may now collect it from you, once',
   'receipt.print': 'You can print this page and keep it.',
 
-  'confirmation.heading': '{mcpServer} asks you to confirm a step',
+  'confirmation.heading': noted(
+    '{mcpServer} asks you to confirm a step',
+    'A step is any action of the app: deleting, sending, publishing.',
+  ),
   'confirmation.label': 'What you are confirming',
   'confirmation.stated': 'As stated by {mcpServer}.',
   'confirmation.caution': 'Look closely before you confirm. {mcpServer} says that this step needs care.',
@@ -117,6 +135,7 @@ export const approvalsEn = {
   'confirmation.notice.sign_in_again':
     'Nothing was confirmed, because you signed in too long ago. Sign in again, then decide.',
   'confirmation.notice.terms_changed': 'Nothing was confirmed. Please look at the details once more, then decide.',
+
   'confirmed.heading': 'You confirmed',
   'confirmed.label': 'What you confirmed',
   'confirmed.at': 'Confirmed on',

@@ -1,7 +1,6 @@
-import type { approvalsEn } from './en.ts';
+import type { Texts } from '../texts.ts';
 
-/** 付款与确认。 */
-export const approvalsZhHans: Readonly<Record<keyof typeof approvalsEn, string>> = {
+export const approvals: Texts<'approvals'> = {
   'approval.signInAgain': '重新登录后批准',
   'approval.signInAgainWhy': '您登录已有一段时间。为确认仍是您本人，请在批准前重新登录。',
   'approval.signInAgainConfirm': '重新登录后确认',
@@ -84,8 +83,7 @@ export const approvalsZhHans: Readonly<Record<keyof typeof approvalsEn, string>>
   'receipt.number': '凭证编号',
   'receipt.approvedAt': '批准时间',
   'receipt.how': '批准方式',
-  'receipt.method.button': '本网站上的按钮',
-  'receipt.method.passkey': '通行密钥',
+  'receipt.method': { select: 'method', button: '本网站上的按钮', passkey: '通行密钥' },
   'receipt.by': '批准人',
   'receipt.askedBy': '请求方',
   'receipt.status': '付款',
@@ -103,6 +101,7 @@ export const approvalsZhHans: Readonly<Record<keyof typeof approvalsEn, string>>
   'confirmation.reassurance': '只有在您确认之后，{mcpServer} 才会继续此操作。',
   'confirmation.notice.sign_in_again': '由于您登录的时间已久，没有确认任何内容。请重新登录后再作决定。',
   'confirmation.notice.terms_changed': '没有确认任何内容。请再次查看详细信息，然后再作决定。',
+
   'confirmed.heading': '您已确认',
   'confirmed.label': '您确认的内容',
   'confirmed.at': '确认时间',

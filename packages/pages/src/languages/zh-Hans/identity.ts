@@ -1,0 +1,25 @@
+import type { Texts } from '../texts.ts';
+
+export const identity: Texts<'identity'> = {
+  'signIn.heading': '请先登录',
+  'signIn.text': '您使用的一个应用有问题需要您来回答。请登录，以确保只有您本人能看到。',
+  'signIn.connections': '登录后，您可以查看已连接的账户，也可以断开连接。',
+  'signIn.continue': '前往登录',
+  'signIn.choose': '请选择您在此处使用应用时所用的账户。',
+  'signIn.with': '使用 {name} 登录',
+
+  'signInFailed.heading': '登录未成功',
+  'signInFailed.text': '登录服务没有响应，或拒绝了此次登录。请稍等片刻再试。',
+  'signInFailed.retry': '重试',
+
+  'signedOut.heading': '您已退出登录',
+  'signedOut.text': '您可以关闭此窗口。',
+
+  'wrongPerson.heading': '此请求属于另一个账户',
+  'wrongPerson.text': '如果您还有其他账户，请用它登录。如果链接是别人发给您的，请关闭此窗口。没有共享任何内容。',
+  'wrongPerson.switchAccount': '换一个账户',
+
+  'wrongBrowser.heading': '操作始于另一个浏览器',
+  'wrongBrowser.text': '为了保护您，操作已在此停止。没有连接任何账户。',
+  'wrongBrowser.next': '如果是您本人开始的，请返回您的应用重新发起。如果链接是别人发给您的，请关闭此窗口。',
+};
