@@ -8,8 +8,8 @@ const slow = isShortRun ? ['**/*.all.test.ts', '**/*.all.integration.test.ts'] :
 export default defineConfig({
   test: {
     pool: 'forks',
-    // Most of the slow files wait most of the time: two cores have work for three.
-    maxWorkers: 3,
+    // The slowest files wait most of the time (images and load balancers use 0.4 of a processor): two cores have work for four.
+    maxWorkers: 4,
     // One process per worker runs all of its files, so modules, Redis, providers and browsers start once per worker.
     isolate: false,
     sequence: { sequencer: LongestFirst },

@@ -33,13 +33,13 @@ interface Kind {
   readonly listen: readonly [shipped: string, own: (port: number) => string];
   readonly check: readonly string[];
   readonly run: readonly string[];
+  /** Log files. Everything else is on standard output. */
+  readonly logs: readonly string[];
   untilServing(folder: string, address: string, nth: number): Promise<void>;
 }
 
 const POLL_MS = 100;
 const ACCESS_LOG = 'var/log/nginx/postern.log';
-/** Log file of nginx. HAProxy logs to standard output. */
-const LOGS = [ACCESS_LOG, 'var/log/nginx/error.log', 'var/log/nginx/access.log'];
 
 const kinds: Readonly<Record<BalancerName, Kind>> = {
   nginx: {
@@ -48,6 +48,7 @@ const kinds: Readonly<Record<BalancerName, Kind>> = {
     listen: ['listen 443 ssl;', port => `listen 127.0.0.1:${port} ssl;`],
     check: ['nginx', '-t'],
     run: ['nginx', '-g', 'daemon off;'],
+    logs: [ACCESS_LOG, 'var/log/nginx/error.log', 'var/log/nginx/access.log'],
     async untilServing(folder, address) {
       const answered = new RegExp(`upstream=(?:\\S+, )*${new URL(address).host} `);
       const log = async () => (await readFile(join(folder, ACCESS_LOG), 'utf8')).split('\n');
@@ -61,6 +62,7 @@ const kinds: Readonly<Record<BalancerName, Kind>> = {
     listen: ['bind :443 ssl', port => `bind 127.0.0.1:${port} ssl`],
     check: ['haproxy', '-c', '-f', '/etc/haproxy/haproxy.cfg'],
     run: ['haproxy', '-db', '-f', '/etc/haproxy/haproxy.cfg'],
+    logs: [],
     async untilServing(folder, _address, nth) {
       // Column 4 is the name, column 6 the operational state: 2 is running.
       const isUp = new RegExp(`^\\d+ replicas \\d+ replica-${nth + 1} \\S+ 2 `, 'm');
@@ -132,7 +134,7 @@ export async function startDebianBalancer(
   const { port = await freePort(), change = config => config } = options;
   await writeFile(join(inside.folder, kind.target), change(await filledIn(kind, port, replicas)));
   await runInside(inside, kind.check);
-  for (const path of LOGS) await rm(join(inside.folder, path), { force: true });
+  for (const path of kind.logs) await rm(join(inside.folder, path), { force: true });
   const child = spawnInside(inside, kind.run);
   let output = '';
   for (const stream of [child.stdout, child.stderr])
@@ -150,7 +152,7 @@ export async function startDebianBalancer(
     origin: `https://localhost:${port}`,
     untilServing: address => kind.untilServing(inside.folder, address, replicas.indexOf(address)),
     async log() {
-      const files = LOGS.map(path => readFile(join(inside.folder, path), 'utf8').catch(() => ''));
+      const files = kind.logs.map(path => readFile(join(inside.folder, path), 'utf8').catch(() => ''));
       return [output, ...(await Promise.all(files))].join('');
     },
     async [Symbol.asyncDispose]() {

@@ -29,7 +29,8 @@ describe.skipIf(reason !== undefined)(reason === undefined ? 'balancers' : `bala
   }, INSTALL_MS);
   afterAll(() => rm(work, { recursive: true, force: true }));
 
-  test.each(names)(
+  // Most of a restart is waiting, so both run at the same time.
+  test.concurrent.each(names)(
     'S80: %s as shipped loses no request while three replicas are replaced in turn',
     async name => {
       await using stack = new AsyncDisposableStack();

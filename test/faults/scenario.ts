@@ -12,11 +12,18 @@ export interface Scenario {
   /** Default `short`: runs once in CI. `long` scenarios need `--long`. */
   readonly length?: 'short' | 'long';
   /** An existing test that shows the item. `vitest run` runs it anyway; `pnpm faults` runs it as a child. */
-  readonly directed?: { readonly file: string; readonly test: string };
+  readonly directed?: DirectedTest;
   /** Limit of one run. Default ten minutes, which only turns a hang into a failure. */
   readonly timeoutMs?: number;
   /** @throws if a promise of this item does not hold. The runner checks the invariants afterwards. */
   run(run: FaultRun): Promise<void>;
+}
+
+export interface DirectedTest {
+  readonly file: string;
+  readonly test: string;
+  /** Environment variables that make the test longer than in `vitest run`. */
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 export type Need = 'namespaces' | 'chromium' | 'faketime';

@@ -1,13 +1,17 @@
 import { type ExecFileException, execFile, spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { chmod, cp, mkdir, mkdtemp, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { chmod, cp, mkdir, mkdtemp, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { z } from 'zod';
+import { runInside } from './inside.ts';
 
 const execute = promisify(execFile);
 const RELEASE = 'bookworm';
 const CACHE = join(import.meta.dirname, '../../node_modules/.cache/machines');
+const APT_LISTS = 'var/lib/apt/lists';
+const POLL_MS = 100;
 const CERTIFICATES = '/etc/ssl/certs/ca-certificates.crt';
 
 /** Why no Debian can be made in a folder here, in words for people; undefined where one can. */
@@ -83,21 +87,74 @@ async function minimalDebian(): Promise<string> {
   return cached;
 }
 
-/** Makes `target` unless it is there. Two processes may do it at the same time: the first one to finish wins. */
-async function makeOnce(target: string, make: (work: string) => Promise<void>): Promise<void> {
-  if (existsSync(target)) return;
-  await mkdir(dirname(target), { recursive: true });
-  const work = await mkdtemp(`${target}.`);
+/**
+ * Installs Debian packages in a folder of {@link makeDebian}. The package lists are loaded once for all folders, and not left in the
+ * folder.
+ */
+export async function installPackages(folder: string, ...names: readonly string[]): Promise<void> {
+  const inside = { folder, env: { ...clientEnvironment(), DEBIAN_FRONTEND: 'noninteractive' } };
+  const install = ['apt-get', 'install', '-qq', '--no-install-recommends', ...names];
+  const lists = join(folder, APT_LISTS);
+  await rm(lists, { recursive: true });
+  await runProgram('cp', ['--archive', await packageLists(), lists]);
   try {
-    // debootstrap makes the folder itself, and a root folder is open to every user in it.
-    await chmod(work, 0o755);
-    await make(work);
-    await rename(work, target);
-  } catch (error) {
-    if (!existsSync(target)) throw error;
-  } finally {
-    await rm(work, { recursive: true, force: true });
+    await runInside(inside, install);
+  } catch {
+    // Lists of an earlier day name files that the mirror no longer has.
+    await runInside(inside, ['apt-get', 'update', '-qq']);
+    await runInside(inside, install);
   }
+  await rm(lists, { recursive: true });
+  await mkdir(lists);
+}
+
+async function packageLists(): Promise<string> {
+  const cached = join(CACHE, `apt-lists-${RELEASE}`);
+  await makeOnce(cached, async work => {
+    const folder = join(work, 'debian');
+    await makeDebian(folder);
+    await runInside({ folder, env: clientEnvironment() }, ['apt-get', 'update', '-qq']);
+    const lists = await readdir(join(folder, APT_LISTS));
+    for (const name of lists) await rename(join(folder, APT_LISTS, name), join(work, name));
+    await rm(folder, { recursive: true });
+  });
+  return cached;
+}
+
+/** Makes `target` unless it exists. Other processes that need it wait for the first one. */
+async function makeOnce(target: string, make: (work: string) => Promise<void>): Promise<void> {
+  await mkdir(dirname(target), { recursive: true });
+  const lock = `${target}.lock`;
+  while (!existsSync(target)) {
+    if (!(await tookLock(lock))) {
+      await delay(POLL_MS);
+      continue;
+    }
+    const work = await mkdtemp(`${target}.`);
+    try {
+      // debootstrap makes the folder itself, and a root folder is open to every user in it.
+      await chmod(work, 0o755);
+      if (existsSync(target)) return;
+      await make(work);
+      await rename(work, target);
+    } finally {
+      await rm(work, { recursive: true, force: true });
+      await rm(lock, { force: true });
+    }
+  }
+}
+
+/** Takes a lock file, also from a process that ended without giving it back. Returns false if another process has it. */
+async function tookLock(lock: string): Promise<boolean> {
+  try {
+    await writeFile(lock, String(process.pid), { flag: 'wx' });
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  }
+  const holder = Number(await readFile(lock, 'utf8').catch(() => ''));
+  if (holder > 0 && !existsSync(`/proc/${holder}`)) await rm(lock, { force: true });
+  return false;
 }
 
 /** Where this machine gets Debian packages from; undefined where it does not know (debootstrap has a default). */

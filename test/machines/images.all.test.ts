@@ -39,8 +39,7 @@ describe.skipIf(reason !== undefined)(reason === undefined ? 'images' : `images 
     work = await mkdtemp(join(tmpdir(), 'postern-images-'));
     const { catalog } = catalogSchema.parse(parse(await readFile(join(repository, 'pnpm-workspace.yaml'), 'utf8')));
     const base = join(work, 'node');
-    await makeNodeBase(base, catalog.node);
-    redis = await makeRedisImage(join(work, 'redis'));
+    [redis] = await Promise.all([makeRedisImage(join(work, 'redis')), makeNodeBase(base, catalog.node)]);
     const context = join(work, 'context');
     copyContext(repository, context);
     builder = createBuilder(readDockerfile(await readFile(join(repository, 'infra/Dockerfile'), 'utf8')), {

@@ -1,6 +1,6 @@
 import { chown, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { addNode, clientEnvironment, makeDebian, userOf } from './debian-folder.ts';
+import { addNode, installPackages, makeDebian, userOf } from './debian-folder.ts';
 import type { Image } from './image-builder.ts';
 import { runInside } from './inside.ts';
 
@@ -10,7 +10,7 @@ import { runInside } from './inside.ts';
 export async function makeNodeBase(folder: string, version: string): Promise<void> {
   await makeDebian(folder);
   await addNode(folder, { node: version, npm: '11' });
-  await install(folder, 'libatomic1');
+  await installPackages(folder, 'libatomic1');
   const inside = { folder, env: {} };
   await runInside(inside, ['groupadd', '--gid', '1000', 'node']);
   await runInside(inside, ['useradd', '--uid', '1000', '--gid', 'node', '--create-home', 'node']);
@@ -19,7 +19,7 @@ export async function makeNodeBase(folder: string, version: string): Promise<voi
 /** Stands for the image redis:7-bookworm: the Redis of Debian bookworm, with /data. */
 export async function makeRedisImage(folder: string): Promise<Image> {
   await makeDebian(folder);
-  await install(folder, 'redis-server');
+  await installPackages(folder, 'redis-server');
   const { uid, gid } = await userOf(folder, 'redis');
   await mkdir(join(folder, 'data'));
   await chown(join(folder, 'data'), uid, gid);
@@ -32,11 +32,5 @@ export async function makeRedisImage(folder: string): Promise<Image> {
 /** A minimal Debian with the load balancers of Debian bookworm. */
 export async function makeBalancerImage(folder: string): Promise<void> {
   await makeDebian(folder);
-  await install(folder, 'nginx', 'haproxy');
-}
-
-async function install(folder: string, ...names: readonly string[]): Promise<void> {
-  const env = { ...clientEnvironment(), DEBIAN_FRONTEND: 'noninteractive' };
-  await runInside({ folder, env }, ['apt-get', 'update', '-qq']);
-  await runInside({ folder, env }, ['apt-get', 'install', '-qq', '--no-install-recommends', ...names]);
+  await installPackages(folder, 'nginx', 'haproxy');
 }
