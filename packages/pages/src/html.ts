@@ -31,7 +31,7 @@ class CheckedUrl {
 /** Finished markup. Its class is not exported, so only {@link html} creates markup. */
 export type Html = TrustedHtml;
 
-/** A URL for `href`, `src` or `action`, created by {@link ownPath}, {@link webUrl} or {@link contactUrl}. */
+/** A URL for `href`, `src`, `srcset` or `action`, created by {@link ownPath}, {@link webUrl} or {@link contactUrl}. */
 export type Url = CheckedUrl;
 
 class CheckedAttributes {
@@ -52,16 +52,16 @@ export type Interpolation = string | Html | Url | Attributes | readonly Html[] |
 
 type Place = 'text' | 'plain-text' | 'attribute' | 'url' | 'attributes';
 
-const urlAttributes = new Set(['href', 'src', 'action']);
+const urlAttributes = new Set(['href', 'src', 'srcset', 'action']);
 const plainTextElements = new Set(['title', 'textarea', 'option']);
 const refusedElements = new Set(['script', 'style', 'iframe', 'object', 'embed', 'base']);
-const refusedAttributes = /^(?:on.*|style|srcdoc|srcset|formaction|ping)$/;
+const refusedAttributes = /^(?:on.*|style|srcdoc|formaction|ping)$/;
 
 const placesByTemplate = new WeakMap<TemplateStringsArray, readonly Place[]>();
 
 /**
  * Tagged template for markup. In running text a string is escaped and wrapped in `<bdi>`, an `Html` value is inserted
- * unchanged, and `undefined` renders nothing. In an attribute a string is escaped. `href`, `src` and `action` accept
+ * unchanged, and `undefined` renders nothing. In an attribute a string is escaped. `href`, `src`, `srcset` (one image) and `action` accept
  * only a `Url` as the whole value. The end of an opening tag accepts only the result of {@link attributes}.
  *
  * @throws TypeError if a template or a value breaks these rules, which is a fault of the page, never of the data.

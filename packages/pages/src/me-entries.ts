@@ -3,7 +3,8 @@
 import { amountHtml } from './amounts.ts';
 import type { AmountView } from './approval-views.ts';
 import { type Html, html, webUrl } from './html.ts';
-import { asker, fact, facts, mcpServerList, monogram } from './parts.ts';
+import { namedMark } from './marks.ts';
+import { asker, fact, facts, mcpServerList } from './parts.ts';
 import { type Deadline, deadline, timeText } from './times.ts';
 import type { Translator } from './translator.ts';
 import type { McpServerView } from './views.ts';
@@ -90,7 +91,7 @@ export function credentialEntry(credential: CredentialItemView, index: number, t
       ? html`<p>${t.html('connection.unused')}</p>`
       : mcpServerList(credential.mcpServers);
   return html`<li class="entry">
-<div class="entry-head">${monogram(credential.title)}<div class="entry-name"><h3 id="${heading}" translate="no">${credential.title}</h3></div></div>
+<div class="entry-head">${namedMark(credential.title)}<div class="entry-name"><h3 id="${heading}" translate="no">${credential.title}</h3></div></div>
 ${facts([
   fact(t.html('connection.users'), users),
   fingerprintFact(credential.fingerprint, t),

@@ -56,9 +56,9 @@ describe.each(cases)('$name in $locale', ({ locale, markup }) => {
     expect(markup.replace(/<script src="[^"]*" defer><\/script>/, '')).not.toMatch(
       /<script|<style|<iframe|<object|<base|http-equiv/,
     );
-    expect(markup).not.toMatch(/<[^>]+\s(?:style|on[a-z]+|srcset|ping|formaction)=/);
+    expect(markup).not.toMatch(/<[^>]+\s(?:style|on[a-z]+|ping|formaction)=/);
     expect(count(markup, /<link rel="stylesheet" /g)).toBe(1);
-    for (const [, address] of markup.matchAll(/(?:\s(?:src|action)|<link [^>]*href)="([^"]*)"/g)) {
+    for (const [, address] of markup.matchAll(/(?:\s(?:src|srcset|action)|<link [^>]*href)="([^"]*)"/g)) {
       expect(address).toMatch(/^\/(?!\/)/);
     }
   });
@@ -193,7 +193,8 @@ describe('hosts', () => {
 
 describe.each(hostileStrings)('hostile text %j', hostile => {
   const benign = 'benign';
-  const tagsOf = (markup: string) => (markup.match(/<[^>]*>/g) ?? []).filter(tag => !tag.includes('value='));
+  const tagsOf = (markup: string) =>
+    (markup.replace(/ tone-\d+/g, '').match(/<[^>]*>/g) ?? []).filter(tag => !tag.includes('value='));
   const connectionOf = (text: string): ConnectionView => ({
     ...sampleConnection,
     providerName: text,

@@ -3,21 +3,13 @@
 import { displayHost, isDisplayHost } from './display-host.ts';
 import { attributes, type Html, html, joinHtml, ownPath, ownText, webUrl } from './html.ts';
 import { icons } from './icons.ts';
+import { appMark } from './marks.ts';
 import type { Translator } from './translator.ts';
 import type { McpServerView, PageContext, PersonView, RequestedByView, ScopeView } from './views.ts';
 
 /** The requesting MCP server: logo, registered name, host. */
 export function asker(mcpServer: McpServerView, t: Translator): Html {
-  const mark =
-    mcpServer.logoPath === undefined
-      ? monogram(mcpServer.name)
-      : html`<img class="mark" src="${ownPath(mcpServer.logoPath)}" alt="" width="48" height="48">`;
-  return html`<div class="asker" role="group" aria-label="${t.plain('asker.label')}">${mark}<p class="asker-text"><strong class="asker-name" translate="no">${mcpServer.name}</strong> <span class="asker-host">${hostText(mcpServer.host)}</span></p></div>`;
-}
-
-/** Replaces a missing logo. */
-export function monogram(name: string): Html {
-  return html`<span class="mark monogram" aria-hidden="true">${firstGrapheme(name)}</span>`;
+  return html`<div class="asker" role="group" aria-label="${t.plain('asker.label')}">${appMark(mcpServer)}<p class="asker-text"><strong class="asker-name" translate="no">${mcpServer.name}</strong> <span class="asker-host">${hostText(mcpServer.host)}</span></p></div>`;
 }
 
 /** Several MCP servers, each with registered name and host. */
@@ -202,11 +194,4 @@ export function newTabLink(href: string, t: Translator): Html {
 
 export function paragraphs(texts: readonly Html[]): Html {
   return joinHtml(texts.map(text => html`<p>${text}</p>`));
-}
-
-const graphemes = new Intl.Segmenter('und', { granularity: 'grapheme' });
-
-function firstGrapheme(name: string): string {
-  const [first] = graphemes.segment(name.trim());
-  return first?.segment.toUpperCase() ?? '';
 }

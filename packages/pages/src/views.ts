@@ -14,6 +14,13 @@ export interface Branding {
   readonly supportUrl?: string;
 }
 
+/** An image on our own origin. */
+export interface LogoView {
+  readonly path: string;
+  /** The variant for dark pages. */
+  readonly darkPath?: string;
+}
+
 /** Data about the request that every page needs. */
 export interface PageContext {
   readonly locale: Locale;
@@ -34,8 +41,17 @@ export interface McpServerView {
   readonly name: string;
   /** In the form of `displayHost`. */
   readonly host: string;
-  /** Path of an image on our own origin. */
-  readonly logoPath?: string;
+  /** A square image. Default: letters of its name. */
+  readonly logo?: LogoView;
+}
+
+/** A provider as its users know it. */
+export interface ProviderView {
+  readonly providerName: string;
+  /** One or two letters on the provider's colour, `#rrggbb`. Default: letters of its name. */
+  readonly providerMark?: { readonly letters: string; readonly colour: string };
+  /** A square image, which replaces the letters. */
+  readonly providerLogo?: LogoView;
 }
 
 /** The user who is signed in in this browser. */
@@ -66,8 +82,7 @@ export interface RequestedScopeView extends ScopeView {
 }
 
 /** The typed facts of an elicitation of kind `authorization`. */
-export interface AuthorizationView {
-  readonly providerName: string;
+export interface AuthorizationView extends ProviderView {
   /** In the form of `displayHost`. */
   readonly destinationHost: string;
   /** Host of the resource that the access is for, if known; in the form of `displayHost`. */
@@ -81,8 +96,7 @@ export interface AuthorizationView {
 }
 
 /** A connected account as its user sees it. The user disconnects such an account as a whole. */
-export interface ConnectedAccountView {
-  readonly providerName: string;
+export interface ConnectedAccountView extends ProviderView {
   /** The account, as the provider names it. */
   readonly accountName?: string;
   /** All MCP servers that may use it; empty if none of them is registered. */

@@ -4,7 +4,7 @@ import { layout } from '../layout.ts';
 import { asker, facts, linkButton, newTabLink, personFact, postForm, submitButton } from '../parts.ts';
 import { type Deadline, deadline } from '../times.ts';
 import { type Translator, translatorFor } from '../translator.ts';
-import type { McpServerView, PageContext, PersonView } from '../views.ts';
+import type { McpServerView, PageContext, PersonView, ProviderView } from '../views.ts';
 
 /** The provider's response to the last poll. */
 export type DeviceNotice =
@@ -14,9 +14,8 @@ export type DeviceNotice =
   | 'wait';
 
 /** The code is valid until `expiresAt`. */
-export interface DeviceView extends Deadline {
+export interface DeviceView extends Deadline, ProviderView {
   readonly mcpServer: McpServerView;
-  readonly providerName: string;
   /** `user_code`, as the provider writes it. */
   readonly userCode: string;
   /** `verification_uri`; it opens in a new tab, and its host is shown. */

@@ -3,11 +3,10 @@ import { icons } from '../icons.ts';
 import { messagePage } from '../message-page.ts';
 import { fact, facts, linkButton, scopeList } from '../parts.ts';
 import { translatorFor } from '../translator.ts';
-import type { McpServerView, PageContext, ScopeView } from '../views.ts';
+import type { McpServerView, PageContext, ProviderView, ScopeView } from '../views.ts';
 
-export interface DoneView {
+export interface DoneView extends ProviderView {
   readonly mcpServer: McpServerView;
-  readonly providerName: string;
   /** The connected account, as the provider names it. */
   readonly accountName?: string;
   /** Granted scopes, possibly fewer than requested. */

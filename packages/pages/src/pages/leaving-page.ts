@@ -3,11 +3,10 @@ import { html } from '../html.ts';
 import { layout } from '../layout.ts';
 import { asker, destination, facts, hostText, linkButton, paragraphs } from '../parts.ts';
 import { translatorFor } from '../translator.ts';
-import type { McpServerView, PageContext } from '../views.ts';
+import type { McpServerView, PageContext, ProviderView } from '../views.ts';
 
-export interface LeavingView {
+export interface LeavingView extends ProviderView {
   readonly mcpServer: McpServerView;
-  readonly providerName: string;
   /** In the form of `displayHost`. */
   readonly destinationHost: string;
   /** The provider's address, or a path on our own origin that redirects to it. */

@@ -2,6 +2,7 @@
 import { type Html, html, webUrl } from '../html.ts';
 import { icons } from '../icons.ts';
 import { layout } from '../layout.ts';
+import { providerMark } from '../marks.ts';
 import {
   type CredentialItemView,
   credentialEntry,
@@ -13,7 +14,7 @@ import {
   type WaitingView,
   waitingEntry,
 } from '../me-entries.ts';
-import { fact, facts, knownScopeList, mcpServerList, monogram, paragraphs, personFact } from '../parts.ts';
+import { fact, facts, knownScopeList, mcpServerList, paragraphs, personFact } from '../parts.ts';
 import { timeText } from '../times.ts';
 import { type Translator, translatorFor } from '../translator.ts';
 import type { ConnectedAccountView, PageContext, PersonView, ScopeView } from '../views.ts';
@@ -128,7 +129,7 @@ function connectionEntry(connection: ConnectionView, index: number, t: Translato
   const works = connection.lost === undefined ? statusBadge(t) : undefined;
   const lost = connection.lost === undefined ? undefined : lostNotice(connection.lost, provider, t);
   return html`<li class="entry">
-<div class="entry-head">${monogram(provider)}<div class="entry-name"><h3 id="${heading}" translate="no">${provider}</h3>${account}</div>${works}</div>
+<div class="entry-head">${providerMark(connection)}<div class="entry-name"><h3 id="${heading}" translate="no">${provider}</h3>${account}</div>${works}</div>
 ${lost}
 ${facts([
   fact(t.html('connection.users'), users),

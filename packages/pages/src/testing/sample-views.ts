@@ -129,7 +129,7 @@ export const sampleDisconnected = { ...sampleConnection, provider: 'revoked' as 
 
 export const longWord = 'Donaudampfschifffahrtselektrizitaetenhauptbetriebswerkbauunterbeamtengesellschaft';
 export const longHost = `${'very-long-label-that-goes-on-and-on.'.repeat(5)}example.org:8443`;
-export const longMcpServer: McpServerView = { name: longWord, host: longHost, logoPath: '/assets/logo.svg' };
+export const longMcpServer: McpServerView = { name: longWord, host: longHost, logo: { path: '/assets/logo.svg' } };
 
 /** The most extreme input of an operator, an MCP server and a user. */
 export const extremeConnect = {

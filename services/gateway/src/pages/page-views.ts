@@ -166,6 +166,6 @@ function mcpServerView({ config }: RegisteredMcpServer): McpServerView {
   return {
     name: config.name,
     host: displayHost(new URL(config.url)),
-    ...definedOnly({ logoPath: config.logoPath }),
+    ...(config.logoPath !== undefined && { logo: { path: config.logoPath } }),
   };
 }
