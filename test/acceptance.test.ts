@@ -101,6 +101,8 @@ const covered = [
   'S98 the proof of a gateway needs the vault keys, and reveals nothing',
   'S99 postern check changes nothing and prints no secret',
   'S100 a refusal lists what the caller itself may ask, and nothing of others',
+  'S104 open elicitations are limited per person and MCP server, and all are listed',
+  'S105 a muted MCP server can ask nothing',
   'S110 a development key is read from private files of this user only, and goes to this machine only',
   'L6 fifty approvals at once on three processes, a thousand rounds',
 ];

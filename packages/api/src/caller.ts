@@ -54,6 +54,7 @@ export const callerSchema = z
     limits: z.object({
       requestsPerMinute: z.int().describe('Per gateway process.'),
       elicitationsPerSubject: z.int().describe('New elicitations per user within `subjectWindowSeconds`.'),
+      openElicitationsPerSubject: z.int().optional().describe('Open elicitations per user.'),
       subjectWindowSeconds: z.int(),
       maxTtlSeconds: z.int(),
     }),

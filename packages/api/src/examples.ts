@@ -133,7 +133,13 @@ const caller: CallerBody = {
   identity: { mode: 'login' },
   payment: { currencies: { EUR: { maxMinorUnits: 100_000 } }, processors: [{ name: 'none' }] },
   returnUrls: [],
-  limits: { requestsPerMinute: 600, elicitationsPerSubject: 10, subjectWindowSeconds: 600, maxTtlSeconds: 3600 },
+  limits: {
+    requestsPerMinute: 600,
+    elicitationsPerSubject: 10,
+    openElicitationsPerSubject: 20,
+    subjectWindowSeconds: 600,
+    maxTtlSeconds: 3600,
+  },
 };
 
 const byElicitation = { elicitationId };

@@ -11,6 +11,7 @@ export const problems = {
   processor_not_allowed: { status: 403, title: 'This MCP server may not use this payment processor.' },
   issuer_not_allowed: { status: 403, title: 'This MCP server may not name users of this issuer.' },
   return_url_not_registered: { status: 403, title: 'The return URL is not registered for this MCP server.' },
+  muted: { status: 403, title: 'The user muted this MCP server.' },
   wrong_person: { status: 403, title: 'The elicitation belongs to another user.' },
   not_found: { status: 404, title: 'Not found.' },
   method_not_allowed: { status: 405, title: 'The method is not allowed here.' },
@@ -48,6 +49,7 @@ export const problems = {
     title: 'Too many requests of this MCP server at once. Nothing was done.',
   },
   too_many_elicitations: { status: 429, title: 'Too many new elicitations for this subject.' },
+  too_many_open_elicitations: { status: 429, title: 'Too many open elicitations for this subject.' },
   quota_exceeded: { status: 429, title: 'The storage quota of this MCP server is used up.' },
   internal_error: { status: 500, title: 'Something went wrong.' },
   upstream_unavailable: { status: 502, title: 'A provider did not respond.' },
@@ -73,6 +75,7 @@ export const problemSchema = z
       .optional()
       .describe('For invalid_request: each fault by its path.'),
     provider: z.string().optional().describe('For provider_unavailable: the provider by its configured name.'),
+    undoUrl: z.string().optional().describe('For muted: the page on which the user can undo it.'),
   })
   .meta({ id: 'Problem' });
 

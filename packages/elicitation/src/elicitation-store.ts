@@ -49,6 +49,8 @@ export interface CreateElicitation {
   /** Records that the caller has read and found unusable. The store reports any other existing one instead of creating. */
   readonly seen: { readonly openId?: ElicitationId; readonly answer?: SeenAnswer };
   readonly subjectLimit: { readonly max: number; readonly windowMs: number };
+  /** Maximum number of open elicitations of the subject at this MCP server. */
+  readonly openMax: number;
   /** Quota of the MCP server. Records stored earlier count against it until they expire. */
   readonly quota: StorageQuota;
 }
@@ -71,8 +73,12 @@ export type CreateResult =
    * because the user may have paid), or completed with a result to redeem.
    */
   | { readonly result: 'open'; readonly elicitationId: ElicitationId }
+  /** The subject muted the MCP server; nothing was written. */
+  | { readonly result: 'muted' }
   /** The subject's limit is used up; nothing was written. */
   | { readonly result: 'limited'; readonly retryAfterMs: number }
+  /** The subject has `openMax` open elicitations of the MCP server; nothing was written. One expires after `retryAfterMs`. */
+  | { readonly result: 'crowded'; readonly retryAfterMs: number }
   | OverQuota;
 
 /** The shard has reached the limit of the MCP server; nothing was written. Some records expire after `retryAfterMs`. */
@@ -169,8 +175,11 @@ export interface ElicitationStore {
    * record.
    */
   postpone(elicitationId: ElicitationId, delayMs: number): Promise<void>;
-  /** Open, unexpired elicitations of a user at all MCP servers, oldest first. At most a hundred: those that expire last. */
-  listOpen(subject: Subject): Promise<readonly Elicitation[]>;
+  /**
+   * Open, unexpired elicitations of a user at these MCP servers, oldest first. All of them are listed: `openMax` limits their
+   * number per MCP server, so that no MCP server can hide those of another.
+   */
+  listOpen(subject: Subject, mcpServerIds: readonly string[]): Promise<readonly Elicitation[]>;
   /**
    * Elicitations that the user ended (completed, declined, failed), of all MCP servers, newest first, until their records expire. At
    * most the newest hundred.

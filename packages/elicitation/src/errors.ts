@@ -21,6 +21,8 @@ export const domainErrorCodes = [
   'not_redeemable',
   'already_redeemed',
   'too_many_elicitations',
+  'too_many_open_elicitations',
+  'muted',
   'quota_exceeded',
   'store_unavailable',
   'unknown_record_layout',
@@ -118,6 +120,16 @@ export class TooManyElicitationsError extends DomainError {
   readonly retryAfterMs: number;
   constructor(retryAfterMs: number) {
     super('too_many_elicitations', 'Too many new elicitations for this subject.');
+    this.retryAfterMs = retryAfterMs;
+  }
+}
+
+/** The subject has too many open elicitations of this MCP server. The first of them expires after `retryAfterMs`. */
+export class TooManyOpenElicitationsError extends DomainError {
+  override name = 'TooManyOpenElicitationsError';
+  readonly retryAfterMs: number;
+  constructor(retryAfterMs: number) {
+    super('too_many_open_elicitations', 'Too many open elicitations for this subject.');
     this.retryAfterMs = retryAfterMs;
   }
 }

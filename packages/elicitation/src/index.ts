@@ -13,6 +13,7 @@ export * from './event-carrier.ts';
 export * from './events.ts';
 export * from './ids.ts';
 export * from './mcp-server.ts';
+export * from './mute.ts';
 export * from './one-time.ts';
 export * from './passkey.ts';
 export * from './payment-store.ts';

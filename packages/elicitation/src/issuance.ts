@@ -12,7 +12,14 @@ import {
   type RequestedBy,
 } from './elicitation.ts';
 import type { CreateElicitation, IdempotencyKey } from './elicitation-store.ts';
-import { contention, DomainError, NotFoundError, QuotaExceededError, TooManyElicitationsError } from './errors.ts';
+import {
+  contention,
+  DomainError,
+  NotFoundError,
+  QuotaExceededError,
+  TooManyElicitationsError,
+  TooManyOpenElicitationsError,
+} from './errors.ts';
 import {
   connectionIdOf,
   credentialIdOf,
@@ -66,8 +73,8 @@ export function createIssuance({ elicitations, move, providers, audit, entropy, 
    *
    * Concurrent requests for one account share one elicitation. It is widened to the scopes of all of them until the user agrees.
    * Afterwards a second elicitation asks for the missing scopes. A repeat under an idempotency key is not audited again.
-   * @throws DomainError as `authorizeRequest`, `contention`, `idempotency_key_reused`; TooManyElicitationsError;
-   * QuotaExceededError; TypeError if the digest does not match the request
+   * @throws DomainError as `authorizeRequest`, `contention`, `idempotency_key_reused`, `muted`; TooManyElicitationsError;
+   * TooManyOpenElicitationsError; QuotaExceededError; TypeError if the digest does not match the request
    */
   async function issue(mcpServer: McpServer, input: IssueElicitation): Promise<Issued> {
     const request = authorizeRequest(mcpServer, input, providers);
@@ -104,6 +111,10 @@ export function createIssuance({ elicitations, move, providers, audit, entropy, 
         }
         case 'limited':
           throw new TooManyElicitationsError(created.retryAfterMs);
+        case 'crowded':
+          throw new TooManyOpenElicitationsError(created.retryAfterMs);
+        case 'muted':
+          throw new DomainError('muted', 'The user muted this MCP server.');
         case 'over_quota':
           throw new QuotaExceededError(mcpServer.mcpServerId, created.retryAfterMs);
       }
@@ -176,6 +187,7 @@ function asked(
     coalescingDigest: coalescingDigestOf(mcpServer, subject, request),
     ...definedOnly({ answeredBy }),
     subjectLimit: { max: limits.subjectMax, windowMs: limits.subjectWindowMs },
+    openMax: limits.openMax,
     quota: limits.quota,
   };
 }

@@ -23,6 +23,8 @@ export interface McpServer {
   readonly limits: {
     readonly subjectMax: number;
     readonly subjectWindowMs: number;
+    /** Maximum number of open elicitations per subject. */
+    readonly openMax: number;
     readonly maxTtlMs: number;
     readonly quota: StorageQuota;
   };

@@ -277,6 +277,7 @@ describe('S03 open', () => {
 });
 
 describe('listOpen', () => {
+  const everyone = ['issue-tracker', 'calendar', 'desktop'];
   const createBench = () => {
     const clock = createFakeClock();
     return createServiceBench(createMemoryStores({ now: clock.now }), clock);
@@ -288,11 +289,11 @@ describe('listOpen', () => {
     bench.clock.advance(1);
     const second = await bench.pending(mcpServer({ mcpServerId: 'calendar' }));
     await bench.pending(mcpServer(), { subject: bob });
-    expect(await bench.service.listOpen(signedIn(alice))).toEqual([first, second]);
+    expect(await bench.service.listOpen(signedIn(alice), everyone)).toEqual([first, second]);
     await bench.service.cancel(mcpServer(), first.elicitationId);
-    expect(await bench.service.listOpen(signedIn(alice))).toEqual([second]);
+    expect(await bench.service.listOpen(signedIn(alice), everyone)).toEqual([second]);
     bench.clock.set(second.expiresAt);
-    expect(await bench.service.listOpen(signedIn(alice))).toEqual([]);
+    expect(await bench.service.listOpen(signedIn(alice), everyone)).toEqual([]);
   });
 
   test('lists only what the visitor may open: an application vouches for its own elicitations, sign-in for the others', async () => {
@@ -302,9 +303,9 @@ describe('listOpen', () => {
     const vouched = await bench.pending(external);
     await bench.pending(mcpServer({ mcpServerId: 'desktop', identityMode: 'loopback' }));
     const audits = await bench.audited(async () => {
-      expect(await bench.service.listOpen(signedIn(alice))).toEqual([byLogin]);
-      expect(await bench.service.listOpen(signedIn(alice, 'calendar'))).toEqual([vouched]);
-      expect(await bench.service.listOpen(signedIn(alice, 'issue-tracker'))).toEqual([]);
+      expect(await bench.service.listOpen(signedIn(alice), everyone)).toEqual([byLogin]);
+      expect(await bench.service.listOpen(signedIn(alice, 'calendar'), everyone)).toEqual([vouched]);
+      expect(await bench.service.listOpen(signedIn(alice, 'issue-tracker'), everyone)).toEqual([]);
     });
     expect(audits).toEqual([]);
   });

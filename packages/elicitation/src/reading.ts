@@ -60,9 +60,12 @@ export function createReading({ elicitations, notifier, now }: ReadingDeps) {
     return elicitations.read(elicitationId);
   }
 
-  /** Elicitations that wait for the visitor's decision or verification, of every MCP server, oldest first. */
-  async function listOpen(visitor: Extract<Visitor, { kind: 'signed_in' }>): Promise<readonly Elicitation[]> {
-    const found = await elicitations.listOpen(visitor.subject);
+  /** Elicitations of these MCP servers that wait for the visitor's decision or verification, oldest first. */
+  async function listOpen(
+    visitor: Extract<Visitor, { kind: 'signed_in' }>,
+    mcpServerIds: readonly string[],
+  ): Promise<readonly Elicitation[]> {
+    const found = await elicitations.listOpen(visitor.subject, mcpServerIds);
     return found.filter(elicitation => isSamePerson(elicitation, visitor));
   }
 

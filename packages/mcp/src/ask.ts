@@ -1,7 +1,7 @@
 import { type ElicitationBody, type IssueElicitationInput, isInert, plainText, TTL_SECONDS } from '@postern/api';
 import { z } from 'zod/v4';
 import { digest } from './digest.ts';
-import { ElicitationTimeoutError } from './errors.ts';
+import { ElicitationTimeoutError, GatewayError } from './errors.ts';
 import { type MissingCapability, missingCapabilitySchema } from './options.ts';
 import { parseStrictly } from './parse-strictly.ts';
 import type { About } from './texts.ts';
@@ -145,7 +145,13 @@ export async function issue(run: ToolRun, spec: AskSpec, signal: AbortSignal): P
     subject: (await run.principal()).input,
     requestedBy: tool === undefined && mcpClient === undefined ? undefined : { tool, mcpClient },
   };
-  return await run.environment.client.issue(body, signal);
+  try {
+    return await run.environment.client.issue(body, signal);
+  } catch (error) {
+    // A handler may catch the error and continue without the answer.
+    if (error instanceof GatewayError && error.code === 'muted') run.progress.muted = aboutOf(spec);
+    throw error;
+  }
 }
 
 /** An elicitation that was open when last read, and whether this call is a retry for it. */

@@ -14,6 +14,8 @@ export class GatewayError extends Error {
   readonly httpStatus: number | undefined;
   /** The gateway's request id, for its log. */
   readonly requestId: string | undefined;
+  /** With code `muted`: the page on which the user can undo it. */
+  readonly undoUrl: string | undefined;
 
   constructor(
     code: ProblemCode | GatewayTransportCode,
@@ -21,6 +23,7 @@ export class GatewayError extends Error {
     details: {
       readonly httpStatus?: number | undefined;
       readonly requestId?: string | undefined;
+      readonly undoUrl?: string | undefined;
       cause?: unknown;
     } = {},
   ) {
@@ -28,6 +31,7 @@ export class GatewayError extends Error {
     this.code = code;
     this.httpStatus = details.httpStatus;
     this.requestId = details.requestId;
+    this.undoUrl = details.undoUrl;
   }
 }
 

@@ -78,6 +78,8 @@ describe('retries', () => {
     'unauthenticated',
     'invalid_request',
     'too_many_elicitations',
+    'too_many_open_elicitations',
+    'muted',
     'quota_exceeded',
     'internal_error',
   ] as const)('%s is not retried', async refused => {

@@ -255,6 +255,8 @@ class RefusalWithPause extends GatewayError {
     super(code, refusalText(problem) ?? `The gateway answered with HTTP status ${status}.`, {
       httpStatus: status,
       requestId: problem?.requestId,
+      // Users open it, so it must be http or https.
+      undoUrl: /^https?:\/\//i.test(problem?.undoUrl ?? '') ? problem?.undoUrl : undefined,
     });
     this.retryAfterMs = retryAfterMsOf(answer);
   }

@@ -2,6 +2,8 @@ import { expect, test } from 'vitest';
 import { CompletionWaiters } from './completion-waiters.ts';
 import { digest } from './digest.ts';
 import { createEnvironment, type Environment } from './environment.ts';
+import { GatewayError } from './errors.ts';
+import type { GateContext } from './gate-context.ts';
 import type { GatewayClient } from './gateway-client.ts';
 import type { RequestStateBinding } from './request-state.ts';
 import { runTool } from './run-tool.ts';
@@ -36,7 +38,11 @@ function world(client: Pick<GatewayClient, 'issue' | 'read'>) {
     waitingReads: new WaitingReads(pauses),
     ...{ ...pauses, now: () => 0, onError: () => {} },
   });
-  const outcome = (legacy: Environment['legacy'], elicitUrl: LegacySessionCall['elicitUrl']) => {
+  const outcome = (
+    legacy: Environment['legacy'],
+    elicitUrl: LegacySessionCall['elicitUrl'],
+    handler = async (gate: GateContext): Promise<string> => (await gate.authorize('github')).action,
+  ) => {
     const call: LegacySessionCall = {
       era: 'legacy-session',
       toolName: 'outcome',
@@ -55,7 +61,7 @@ function world(client: Pick<GatewayClient, 'issue' | 'read'>) {
       { ...environment, legacy, client: whole, waiters },
       call,
       async () => ({ ...alice, input: alice }),
-      async gate => (await gate.authorize('github')).action,
+      handler,
     );
   };
   return { waiters, session, notified, outcome };
@@ -125,4 +131,19 @@ test.each([
   await expect(run(p.change)).rejects.toMatchObject({ reason: p.reason });
   expect(runs).toBe(0);
   expect(await run({})).toEqual({ type: 'result', result: 1 });
+});
+
+test('a muted ask ends the call with a text that names the page for undoing it, unless the handler catches the error', async () => {
+  const undoUrl = 'https://postern.example.com/me';
+  const muted = new GatewayError('muted', 'The user muted this MCP server.', { httpStatus: 403, undoUrl });
+  const { outcome } = world({ issue: () => Promise.reject(muted), read: refuse });
+  const ended = await outcome('url-required-error', refuse);
+  expect(ended).toMatchObject({ type: 'plain', result: { content: [{ type: 'text' }] } });
+  expect(ended).not.toMatchObject({ result: { isError: true } });
+  expect(JSON.stringify(ended)).toContain(undoUrl);
+  const wentOn = await outcome('url-required-error', refuse, async gate => {
+    const failed = await gate.authorize('github').catch((error: unknown) => error);
+    return failed instanceof GatewayError ? failed.code : 'asked';
+  });
+  expect(wentOn).toEqual({ type: 'result', result: 'muted' });
 });

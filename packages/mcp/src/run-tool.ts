@@ -1,11 +1,17 @@
 import { digest } from './digest.ts';
 import type { Environment } from './environment.ts';
-import { asError, CapabilityMissingError, ElicitationTimeoutError, PosternUsageError } from './errors.ts';
+import { asError, CapabilityMissingError, ElicitationTimeoutError, GatewayError, PosternUsageError } from './errors.ts';
 import { createGateContext, type GateContext } from './gate-context.ts';
 import { assertBinding, type RequestState } from './request-state.ts';
 import type { Principal } from './subject.ts';
 import { findError, findSuspension } from './suspension.ts';
-import { type LegacySessionCall, plainToolResult, type ToolAnswer, type ToolCall } from './tool-call.ts';
+import {
+  declinedToolResult,
+  type LegacySessionCall,
+  plainToolResult,
+  type ToolAnswer,
+  type ToolCall,
+} from './tool-call.ts';
 import { endAsks, rememberAsks, startToolRun, type ToolRun } from './tool-run.ts';
 
 type UrlElicitationRequired = Extract<ToolAnswer, { type: 'url_elicitation_required' }>;
@@ -61,6 +67,16 @@ async function settle<Result>(
     await rememberInterrupted(run, error);
     const missing = findError(error, CapabilityMissingError);
     if (missing !== undefined) return refusalOf(run.call, missing);
+    const { muted } = run.progress;
+    const refused = findError(error, GatewayError);
+    if (muted !== undefined && refused?.code === 'muted')
+      return {
+        type: 'plain',
+        result: declinedToolResult(
+          run.environment.text({ kind: 'muted', about: muted, undoUrl: refused.undoUrl }),
+          run.call,
+        ),
+      };
     throw error;
   }
   const isUnawaited = run.progress.requiredOpen > 0;

@@ -59,6 +59,7 @@ test.each(abouts)('all texts differ: $kind', about => {
     'client_incapable',
   ] as const;
   const texts = [...kinds, 'waiting' as const].map(kind => englishTexts({ kind, about }));
+  texts.push(englishTexts({ kind: 'muted', about, undoUrl: undefined }));
   expect(new Set(texts).size).toBe(texts.length);
 });
 

@@ -43,6 +43,12 @@ export type TextContext = { readonly about: About } & (
   | {
       readonly kind: 'declined' | 'cancelled' | 'expired' | 'client_declined' | 'client_cancelled';
     }
+  | {
+      /** The user muted this MCP server, so the gateway refused the ask. */
+      readonly kind: 'muted';
+      /** The page on which the user can undo it. */
+      readonly undoUrl: string | undefined;
+    }
   /** The MCP client cannot open URLs and `missingCapability` is `error`. */
   | { readonly kind: 'client_incapable' }
   /** Progress, while a retry is held. */
@@ -86,6 +92,11 @@ export const englishTexts: TextFunction = context => {
       return `The request to ${todo} was cancelled. Nothing was done.`;
     case 'expired':
       return `The request to ${todo} expired before the user finished. Nothing was done.`;
+    case 'muted':
+      return (
+        `The user muted this MCP server, so it could not ask them to ${todo}. Nothing was done.` +
+        (context.undoUrl === undefined ? '' : ` The user can undo this at ${context.undoUrl}.`)
+      );
     case 'client_declined':
       return `The app declined to open the page on which to ${todo}. Nothing was done.`;
     case 'client_cancelled':

@@ -10,6 +10,7 @@ import {
 import type { RequestState } from './request-state.ts';
 import type { Principal } from './subject.ts';
 import { Suspension } from './suspension.ts';
+import type { About } from './texts.ts';
 import type { ToolCall } from './tool-call.ts';
 
 /** One run of a tool handler. A retried call is a new run. */
@@ -42,6 +43,8 @@ export interface Progress {
   requiredOpen: number;
   /** Key of the ask that reached its `answerWithinMs`. */
   overdue: string | undefined;
+  /** The subject of an ask that the gateway refused because the user muted this MCP server. */
+  muted: About | undefined;
   /** Settles when the previous ask has settled. */
   turn: Promise<unknown>;
   /** Aborts when the MCP client gives up on the call, or when the handler ends. */
@@ -70,6 +73,7 @@ export function startToolRun<Call extends ToolCall>(p: Omit<ToolRun<Call>, 'log'
       unsettled: new Set(),
       requiredOpen: 0,
       overdue: undefined,
+      muted: undefined,
       turn: Promise.resolve(),
       signal: asking.signal,
       end() {

@@ -4,12 +4,13 @@ import type { RedisFault } from './redis-fault.ts';
 
 /** Number of declared keys by script. The file name is the script name in kebab-case. */
 export const commandKeys = {
-  createElicitation: 10,
+  createElicitation: 11,
   transitionElicitation: 14,
   redeemElicitation: 4,
   postponeElicitation: 3,
   dueElicitations: 3,
   openElicitations: 1,
+  setMute: 1,
   notePayment: 1,
   checkCharge: 1,
   dueCharges: 1,

@@ -31,6 +31,8 @@ export const confirmedCommands: Record<CommandName, ConfirmationRule> = {
   dueElicitations: 'never',
   // Only open elicitations, which promise nothing.
   openElicitations: 'never',
+  // The page tells the user that the MCP server can ask nothing more.
+  setMute: 'always',
 
   // If Redis forgets the lease, two replicas refresh. With rotating refresh tokens, that ends the grant.
   beginRefresh: 'always',

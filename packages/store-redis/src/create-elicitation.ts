@@ -31,9 +31,6 @@ export interface ElicitationScripts {
   readonly committed: CommittedEvents;
 }
 
-/** Maximum number of open elicitations that are listed for one user. */
-const LISTED = 100;
-
 /** Calls `commands/create-elicitation.lua`. */
 export async function createElicitation(
   scripts: ElicitationScripts,
@@ -52,10 +49,11 @@ export async function createElicitation(
       answerKeyOf(keys, shard, request.answeredBy),
       keys.subjectLimit(shard, mcpServerId, elicitation.subject),
       keys.events(shard),
-      keys.openOf(shard, elicitation.subject),
+      keys.openOf(shard, mcpServerId, elicitation.subject),
       keys.held(shard),
       keys.ledger(shard, mcpServerId),
       idempotencyKey ? keys.idempotency(shard, idempotencyKey.digest) : keys.none(shard),
+      keys.mutedBy(shard, elicitation.subject),
     ],
     [
       link.clock(),
@@ -72,7 +70,7 @@ export async function createElicitation(
       elicitation.request.kind,
       scripts.eventsPerShard,
       keys.wake,
-      LISTED,
+      request.openMax,
       shareText(request.quota),
       idempotencyKey ? idempotencyKey.fingerprint : '',
       IDEMPOTENCY_RETENTION_MS,
@@ -97,7 +95,10 @@ export async function createElicitation(
       return { result, elicitationId: elicitationIdOf(rest[0]) };
     case 'existing':
       return answeredWith(request.answeredBy, rest);
+    case 'muted':
+      return { result };
     case 'limited':
+    case 'crowded':
     case 'over_quota':
       return { result, retryAfterMs: numberOf(rest[0]) };
     case 'taken':

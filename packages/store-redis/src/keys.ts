@@ -35,9 +35,12 @@ export function createKeys(prefix: string) {
     result: (id: ElicitationId) => key(shardIn(id), 'res', secretOf(id)),
     /** Ids of elicitations that have not ended, by expiry. */
     due: (shard: Shard) => key(shard, 'due'),
-    /** Ids of a subject's elicitations that have not ended, by expiry. */
-    openOf: (shard: Shard, subject: Subject) =>
-      key(shard, 'opens', shortDigestOf(JSON.stringify([subject.issuer, subject.subject]))),
+    /** Ids of a subject's elicitations at one MCP server that have not ended, by expiry. */
+    openOf: (shard: Shard, mcpServerId: string, subject: Subject) =>
+      key(shard, 'opens', shortDigestOf(JSON.stringify([mcpServerId, subject.issuer, subject.subject]))),
+    /** MCP servers that a subject muted, with the time. */
+    mutedBy: (shard: Shard, subject: Subject) =>
+      key(shard, 'muted', digestOf(JSON.stringify([subject.issuer, subject.subject]))),
     /** Ids of a subject's elicitations that the user ended, by the time of their end. */
     endedOf: (shard: Shard, subject: Subject) =>
       key(shard, 'ends', shortDigestOf(JSON.stringify([subject.issuer, subject.subject]))),

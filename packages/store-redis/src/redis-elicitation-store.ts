@@ -104,16 +104,20 @@ export class RedisElicitationStore implements ElicitationStore {
     );
   }
 
-  async listOpen(subject: Subject): Promise<readonly Elicitation[]> {
-    const index = this.#scripts.keys.openOf(shardOf(subject), subject);
+  async listOpen(subject: Subject, mcpServerIds: readonly string[]): Promise<readonly Elicitation[]> {
+    const found = await Promise.all(mcpServerIds.map(mcpServerId => this.#openAt(mcpServerId, subject)));
+    return found.flat().sort((a, b) => a.createdAt - b.createdAt || (a.elicitationId < b.elicitationId ? -1 : 1));
+  }
+
+  async #openAt(mcpServerId: string, subject: Subject): Promise<readonly Elicitation[]> {
+    const index = this.#scripts.keys.openOf(shardOf(subject), mcpServerId, subject);
     const reply = await this.#scripts.link.run('openElicitations', [index], [this.#scripts.link.clock()]);
     const [now, ...ids] = listOf(reply);
     const found = await Promise.all(ids.map(id => this.read(elicitationIdOf(id))));
     // The records filter out elicitations that ended between both reads, or that expired without the index knowing.
     return found
       .filter(elicitation => elicitation !== undefined)
-      .filter(elicitation => !isTerminal(elicitation) && elicitation.expiresAt > numberOf(now))
-      .sort((a, b) => a.createdAt - b.createdAt || (a.elicitationId < b.elicitationId ? -1 : 1));
+      .filter(elicitation => !isTerminal(elicitation) && elicitation.expiresAt > numberOf(now));
   }
 
   async listEnded(subject: Subject): Promise<readonly TerminalElicitation[]> {

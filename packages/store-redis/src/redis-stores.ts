@@ -6,6 +6,7 @@ import type {
   EventFeed,
   EventOutbox,
   IdempotencyStore,
+  MuteStore,
   Notifier,
   OneTimeStore,
   PasskeyAnnouncements,
@@ -26,6 +27,7 @@ import { RedisEventFeed } from './redis-event-feed.ts';
 import { RedisEventLog } from './redis-event-log.ts';
 import { type FeedRetention, RedisEventOutbox } from './redis-event-outbox.ts';
 import { RedisIdempotencyStore } from './redis-idempotency-store.ts';
+import { RedisMuteStore } from './redis-mute-store.ts';
 import { RedisOneTimeStore } from './redis-one-time-store.ts';
 import { RedisPasskeyAnnouncements, RedisPasskeyStore } from './redis-passkey-store.ts';
 import { RedisPaymentStore } from './redis-payment-store.ts';
@@ -58,6 +60,7 @@ export interface RedisStores extends AsyncDisposable, Pick<WatchedRedis, 'ping' 
   readonly oneTime: OneTimeStore;
   readonly browserSessions: BrowserSessionStore;
   readonly idempotency: IdempotencyStore;
+  readonly mutes: MuteStore;
   readonly clientRegistrations: RedisClientRegistrationStore;
   readonly notifier: Notifier;
   readonly events: RedisEventLog;
@@ -100,6 +103,7 @@ export async function createRedisStores(options: RedisStoresOptions): Promise<Re
     oneTime: new RedisOneTimeStore(link, keys),
     browserSessions: new RedisBrowserSessionStore(link, keys),
     idempotency: new RedisIdempotencyStore(link, keys),
+    mutes: new RedisMuteStore(link, keys),
     clientRegistrations: new RedisClientRegistrationStore(link, keys),
     notifier: waiters,
     events: new RedisEventLog(link, keys),

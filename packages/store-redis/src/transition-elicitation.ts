@@ -45,7 +45,7 @@ export async function transitionElicitation(
       putOneTime ? keys.oneTime(shard, putOneTime.record.digest) : none,
       answer?.key ?? none,
       answer?.index ?? none,
-      keys.openOf(shard, current.subject),
+      keys.openOf(shard, current.mcpServerId, current.subject),
       putResult ? keys.result(elicitationId) : none,
       keys.held(shard),
       paidBy === undefined ? none : keys.payments(elicitationId),

@@ -64,7 +64,7 @@ describe('a record of layout 2', () => {
       key,
       () => stores.elicitations.read(elicitationId),
       () => stores.elicitations.create(request),
-      () => stores.elicitations.listOpen(elicitation.subject),
+      () => stores.elicitations.listOpen(elicitation.subject, [elicitation.mcpServerId]),
       () =>
         stores.elicitations.transition({
           current: { ...elicitation, version: 7 },

@@ -95,8 +95,9 @@ export const samePersonFaults: readonly Fault[] = [
     name: 'the list of open elicitations shows those of other modes',
     breaks: 'S02',
     file: 'packages/elicitation/src/reading.ts',
-    original: 'return found.filter(elicitation => isSamePerson(elicitation, visitor));',
-    replacement: 'return found;',
+    original:
+      'listOpen(visitor.subject, mcpServerIds);\n    return found.filter(elicitation => isSamePerson(elicitation, visitor));',
+    replacement: 'listOpen(visitor.subject, mcpServerIds);\n    return found;',
     foundBy: ['packages/elicitation/src/reading.test.ts'],
   },
   {

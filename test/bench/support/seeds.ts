@@ -65,7 +65,13 @@ export async function connectAll(
     providers: [PROVIDER],
     issuers: [IDENTITY_ISSUER],
     returnUrls: [],
-    limits: { subjectMax: 10, subjectWindowMs: HOUR_MS, maxTtlMs: HOUR_MS, quota: { records: 1e9, bytes: 1e12 } },
+    limits: {
+      subjectMax: 10,
+      subjectWindowMs: HOUR_MS,
+      openMax: 10,
+      maxTtlMs: HOUR_MS,
+      quota: { records: 1e9, bytes: 1e12 },
+    },
   };
 
   async function connect(): Promise<string> {

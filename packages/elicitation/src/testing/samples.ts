@@ -31,7 +31,13 @@ export function mcpServer(change: Partial<McpServer> = {}): McpServer {
     payment: { processors: ['none', 'stripe'], maxMinorUnits: { EUR: 100_000, JPY: 500_000 } },
     issuers: [ISSUER],
     returnUrls: ['https://tracker.example.com/done'],
-    limits: { subjectMax: 1_000, subjectWindowMs: MINUTE, maxTtlMs: 60 * MINUTE, quota: { records: 1e9, bytes: 1e12 } },
+    limits: {
+      subjectMax: 1_000,
+      subjectWindowMs: MINUTE,
+      openMax: 1_000,
+      maxTtlMs: 60 * MINUTE,
+      quota: { records: 1e9, bytes: 1e12 },
+    },
     ...change,
   };
 }

@@ -9,7 +9,7 @@ export function storeWith(inner: ElicitationStore, change: Partial<ElicitationSt
     redeem: request => inner.redeem(request),
     due: (shard, limit) => inner.due(shard, limit),
     postpone: (id, delayMs) => inner.postpone(id, delayMs),
-    listOpen: subject => inner.listOpen(subject),
+    listOpen: (subject, mcpServerIds) => inner.listOpen(subject, mcpServerIds),
     listEnded: subject => inner.listEnded(subject),
     ...change,
   };

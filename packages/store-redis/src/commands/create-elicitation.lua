@@ -4,10 +4,12 @@ elicitation of the first call, in whatever status it is now; a repeat under the 
 first call.
 
 KEYS   1 elicitation   2 open requests   3 due index   4 connection or credential that may answer it   5 subject limit
-       6 events   7 open elicitations of the subject   8 held requests   9 ledger of the MCP server   10 idempotency record
+       6 events   7 open elicitations of the subject at the MCP server   8 held requests   9 ledger of the MCP server
+       10 idempotency record   11 MCP servers that the subject muted
 ARGV   1 clock   2 elicitation id   3 operation id   4 lifetime ms   5 retention ms   6 request digest
        7 seen open id   8 '<createdAt> <generation>' of the answer seen   9 limit   10 limit window ms
-       11 MCP server id   12 kind   13 events kept   14 wake-up channel   15 maximum number of entries listed per subject
+       11 MCP server id   12 kind   13 events kept   14 wake-up channel
+       15 maximum number of open elicitations of the subject at the MCP server
        16 '<records> <bytes>' that the shard may keep for the MCP server
        17 fingerprint of the request with the idempotency key   18 retention of idempotency records ms
        An absent 7, 8 or 17 is the empty string. Then the fields of the record, each with its value
@@ -18,7 +20,9 @@ returns {'created', createdAt, expiresAt, id of the event}
         {'taken'}                     the id belongs to another operation
         {'existing', generation, createdAt, updatedAt, record, lost, lastUse}
         {'open', elicitation id}
+        {'muted'}
         {'limited', retry after ms}
+        {'crowded', retry after ms}   too many open elicitations
         {'over_quota', retry after ms}
 emits  one event and one wake-up when created
 ]]
@@ -53,6 +57,9 @@ if open and open ~= ARGV[7] then
   if held and (held == 'inf' or tonumber(held) > now) then return { 'open', open } end
 end
 
+-- After the answers that need no attention of the user: a mute and both limits only refuse to create.
+if redis.call('HGET', KEYS[11], ARGV[11]) then return { 'muted' } end
+
 -- Fixed window, kept as "<end of window> <count>".
 local count, window_ends = 0, now + tonumber(ARGV[10])
 local window = redis.call('GET', KEYS[5])
@@ -61,6 +68,12 @@ if window then
   if tonumber(ends) > now then count, window_ends = tonumber(counted), tonumber(ends) end
 end
 if count >= tonumber(ARGV[9]) then return { 'limited', whole(window_ends - now) } end
+
+-- The open elicitation that expires as the nth of those that have not expired, with its time.
+local function open_at(nth)
+  return redis.call('ZRANGE', KEYS[7], '(' .. whole(now), '+inf', 'BYSCORE', 'LIMIT', whole(nth - 1), '1', 'WITHSCORES')
+end
+if open_at(tonumber(ARGV[15]))[1] then return { 'crowded', whole(tonumber(open_at(1)[2]) - now) } end
 
 local expires = now + tonumber(ARGV[4])
 local kept_until = expires + tonumber(ARGV[5])
@@ -82,11 +95,9 @@ if record then redis.call('SET', KEYS[10], record, 'PX', ARGV[18]) end
 redis.call('PEXPIRE', KEYS[1], whole(tonumber(ARGV[4]) + tonumber(ARGV[5])))
 redis.call('HSET', KEYS[2], ARGV[6], ARGV[2])
 redis.call('ZADD', KEYS[3], whole(expires), ARGV[2])
--- Keeps the index small: of too many entries, those that expire last stay. Readers skip expired entries, the next request drops
--- them, and otherwise they expire with the index.
+-- Readers skip expired entries, the next request drops them, and otherwise they expire with the index.
 redis.call('ZADD', KEYS[7], whole(expires), ARGV[2])
 redis.call('ZREMRANGEBYSCORE', KEYS[7], '-inf', whole(now))
-redis.call('ZREMRANGEBYRANK', KEYS[7], '0', whole(-1 - tonumber(ARGV[15])))
 redis.call('PEXPIRE', KEYS[7], whole(math.max(redis.call('PTTL', KEYS[7]), tonumber(ARGV[4]))))
 redis.call('SET', KEYS[5], whole(window_ends) .. ' ' .. (count + 1), 'PX', whole(window_ends - now))
 local event = redis.call('XADD', KEYS[6], 'MAXLEN', '~', ARGV[13], '*', 'elicitationId', ARGV[2], 'version', '1',

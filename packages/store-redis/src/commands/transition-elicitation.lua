@@ -4,7 +4,7 @@ last transition under its operation id changes nothing and succeeds again.
 
 KEYS   1 elicitation   2 open requests   3 due index   4 events
        5 one-time record   6 connection or credential   7 those of its subject    (5 to 7 unused unless put)
-       8 open elicitations of the subject   9 result (unused unless put)   10 held requests
+       8 open elicitations of the subject at the MCP server   9 result (unused unless put)   10 held requests
        11 payments of the elicitation (unused unless paid)   12 ledger of the MCP server
        13 payments of the person that count against daily limits (unused unless one is counted or released)
        14 ended elicitations of the subject

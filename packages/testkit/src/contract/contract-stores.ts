@@ -7,6 +7,7 @@ import type {
   EventFeed,
   EventOutbox,
   IdempotencyStore,
+  MuteStore,
   Notifier,
   OneTimeStore,
   PasskeyStore,
@@ -27,6 +28,7 @@ export interface ContractStores extends AsyncDisposable {
   readonly oneTime: OneTimeStore;
   readonly browserSessions: BrowserSessionStore;
   readonly idempotency: IdempotencyStore;
+  readonly mutes: MuteStore;
   readonly notifier: Notifier;
   readonly feeds: EventFeed;
   readonly outbox: EventOutbox;

@@ -8,6 +8,7 @@ import { describeDailyLimit } from './daily-limit-contract.ts';
 import { describeEventFeed } from './event-feed-contract.ts';
 import { describeIdempotencyStore } from './idempotency-store-contract.ts';
 import { describeListOpen } from './list-open-contract.ts';
+import { describeMuteStore } from './mute-store-contract.ts';
 import { describeNotifier } from './notifier-contract.ts';
 import { describeOneTimeStore } from './one-time-store-contract.ts';
 import { describePasskeyStore } from './passkey-store-contract.ts';
@@ -32,6 +33,7 @@ export function describeElicitationStore(name: string, makeStores: MakeStores): 
   describeRedeem(name, makeStores);
   describeListOpen(name, makeStores);
   describeQuota(name, makeStores);
+  describeMuteStore(name, makeStores);
 }
 
 /** The contract of every port. Each suite makes its own stores. */

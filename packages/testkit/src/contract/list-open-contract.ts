@@ -1,6 +1,6 @@
 import type { Subject } from '@postern/elicitation';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { ContractStores, MakeStores } from './contract-stores.ts';
+import { type ContractStores, crowd, type MakeStores } from './contract-stores.ts';
 import { answer, askFor } from './kind-samples.ts';
 import {
   ask,
@@ -12,6 +12,7 @@ import {
   expire,
   from,
   hold,
+  MINUTE,
   moved,
   operation,
   somebody,
@@ -30,7 +31,7 @@ export function describeListOpen(name: string, makeStores: MakeStores): void {
     /** A request that differs from all others of the user. */
     const another = (person: Subject, ttlMs = TTL_MS) => ask(person, { coalescingDigest: operation(), ttlMs });
     const make = (person: Subject, ttlMs?: number) => created(stores.elicitations, another(person, ttlMs));
-    const list = (person: Subject) => stores.elicitations.listOpen(person);
+    const list = (person: Subject) => stores.elicitations.listOpen(person, ['issue-tracker', 'calendar']);
 
     test('lists the elicitations of one person, of every MCP server, oldest first', async () => {
       const [person, other] = [somebody(), somebody()];
@@ -120,16 +121,24 @@ export function describeListOpen(name: string, makeStores: MakeStores): void {
       );
     });
 
-    test('lists only the hundred that expire last', async () => {
+    test('lists only the named MCP servers', async () => {
       const person = somebody();
-      const made = [];
-      for (let nth = 0; nth < 103; nth += 1) made.push(await make(person, TTL_MS + ((nth * 7) % 103)));
-      const lasting = made.filter(({ expiresAt }) => expiresAt > stores.clock.now() + TTL_MS + 2);
-      const listed = await list(person);
-      expect(listed).toHaveLength(100);
-      expect(new Set(listed.map(({ elicitationId }) => elicitationId))).toEqual(
-        new Set(lasting.map(({ elicitationId }) => elicitationId)),
+      const mine = await make(person);
+      await created(stores.elicitations, from('calendar', another(person)));
+      expect(await stores.elicitations.listOpen(person, ['issue-tracker'])).toEqual([mine]);
+      expect(await stores.elicitations.listOpen(person, [])).toEqual([]);
+    });
+
+    test('S104: lists the elicitation of an MCP server beside all that another one may have open, whenever they end', async () => {
+      const person = somebody();
+      const honest = await created(stores.elicitations, from('calendar', another(person, MINUTE)));
+      const outcomes = await crowd(nth =>
+        stores.elicitations.create({ ...another(person, 100 * TTL_MS + nth), openMax: 20 }),
       );
+      expect(outcomes.filter(({ result }) => result === 'created')).toHaveLength(20);
+      const listed = await list(person);
+      expect(listed).toHaveLength(21);
+      expect(listed).toContainEqual(honest);
     });
   });
 }

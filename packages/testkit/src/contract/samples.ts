@@ -55,6 +55,7 @@ export function ask(subject: Subject, change: Partial<CreateElicitation> = {}): 
     answeredBy: connectionIdFor(subject),
     seen: {},
     subjectLimit: { max: 1_000, windowMs: MINUTE },
+    openMax: 1_000,
     quota: AMPLE,
     ...change,
   };

@@ -35,6 +35,7 @@ import type { MemoryCredentialStore } from './memory-credential-store.ts';
 import type { MemoryEventOutbox } from './memory-event-outbox.ts';
 import type { MemoryIdempotencyStore } from './memory-idempotency-store.ts';
 import type { Charge, MemoryLedger } from './memory-ledger.ts';
+import type { MemoryMuteStore } from './memory-mute-store.ts';
 import type { MemoryNotifier } from './memory-notifier.ts';
 import { type MemoryOneTimeStore, SPENT_MS } from './memory-one-time-store.ts';
 import type { MemoryPaymentStore } from './memory-payment-store.ts';
@@ -63,13 +64,14 @@ export interface MemoryElicitationStoreDeps {
   readonly outbox: MemoryEventOutbox;
   readonly ledger: MemoryLedger;
   readonly idempotency: MemoryIdempotencyStore;
+  readonly mutes: MemoryMuteStore;
 }
 
 /** Charged in addition to the text of a record. The second value also covers growth that is never refused. */
 const RECORD_BYTES = 1_280;
 const RESERVED_BYTES = 2_048;
 
-/** Maximum number of open, and of ended, elicitations listed for one user. */
+/** Maximum number of ended elicitations listed for one user. */
 const LISTED = 100;
 
 /** The elicitation port in one process. Atomic, because no verb awaits anything. */
@@ -113,11 +115,16 @@ export class MemoryElicitationStore implements ElicitationStore {
     if (other && isMet(other, now) && other.elicitationId !== seen.openId)
       return { result: 'open', elicitationId: other.elicitationId };
 
+    if (this.#deps.mutes.isMuted(elicitation.subject, elicitation.mcpServerId)) return { result: 'muted' };
+
     const { issuer, subject } = elicitation.subject;
     const limitKey = JSON.stringify([elicitation.mcpServerId, issuer, subject]);
     const found = this.#limits.get(limitKey);
     const window = found && found.endsAt > now ? found : { count: 0, endsAt: now + subjectLimit.windowMs };
     if (window.count >= subjectLimit.max) return { result: 'limited', retryAfterMs: window.endsAt - now };
+
+    const openNow = this.#openOf(elicitation.subject, [elicitation.mcpServerId]).map(({ expiresAt }) => expiresAt);
+    if (openNow.length >= request.openMax) return { result: 'crowded', retryAfterMs: Math.min(...openNow) - now };
 
     const expiresAt = now + request.ttlMs;
     const shard = shardIn(elicitationId);
@@ -214,15 +221,19 @@ export class MemoryElicitationStore implements ElicitationStore {
     if (row && isCharging(row.elicitation)) row.dueAt = this.#deps.now() + delayMs;
   }
 
-  async listOpen(subject: Subject): Promise<readonly Elicitation[]> {
+  async listOpen(subject: Subject, mcpServerIds: readonly string[]): Promise<readonly Elicitation[]> {
+    return this.#openOf(subject, mcpServerIds).sort(
+      (a, b) => a.createdAt - b.createdAt || (a.elicitationId < b.elicitationId ? -1 : 1),
+    );
+  }
+
+  #openOf(subject: Subject, mcpServerIds: readonly string[]): Elicitation[] {
     const now = this.#deps.now();
     return [...this.#rows.values()]
       .map(row => row.elicitation)
       .filter(elicitation => isSameSubject(elicitation.subject, subject))
-      .filter(elicitation => !isTerminal(elicitation) && elicitation.expiresAt > now)
-      .sort((a, b) => b.expiresAt - a.expiresAt)
-      .slice(0, LISTED)
-      .sort((a, b) => a.createdAt - b.createdAt || (a.elicitationId < b.elicitationId ? -1 : 1));
+      .filter(elicitation => mcpServerIds.includes(elicitation.mcpServerId))
+      .filter(elicitation => !isTerminal(elicitation) && elicitation.expiresAt > now);
   }
 
   async listEnded(subject: Subject): Promise<readonly TerminalElicitation[]> {

@@ -7,6 +7,7 @@ import { MemoryEventFeed, type MemoryFeedRetention } from './memory-event-feed.t
 import { MemoryEventOutbox } from './memory-event-outbox.ts';
 import { MemoryIdempotencyStore } from './memory-idempotency-store.ts';
 import { MemoryLedger } from './memory-ledger.ts';
+import { MemoryMuteStore } from './memory-mute-store.ts';
 import { MemoryNotifier } from './memory-notifier.ts';
 import { MemoryOneTimeStore } from './memory-one-time-store.ts';
 import { MemoryPasskeyStore } from './memory-passkey-store.ts';
@@ -41,10 +42,11 @@ export function createMemoryStores({
   const payments = new MemoryPaymentStore(now, paymentRetentionMs);
   const ledger = new MemoryLedger(now);
   const idempotency = new MemoryIdempotencyStore(now, ledger);
+  const mutes = new MemoryMuteStore(now);
   const outbox = new MemoryEventOutbox({ now, feed: feeds });
   const elicitations = new MemoryElicitationStore({
     ...{ now, retentionMs, paymentRetentionMs, notifier, connections, credentials, oneTime, payments, outbox, ledger },
-    idempotency,
+    ...{ idempotency, mutes },
   });
   return {
     elicitations,
@@ -56,6 +58,7 @@ export function createMemoryStores({
     oneTime,
     browserSessions: new MemoryBrowserSessionStore(now),
     idempotency,
+    mutes,
     notifier,
     feeds,
     outbox,

@@ -86,7 +86,7 @@ export const meRoutes: FastifyPluginAsync<PageKit<MeRoutesDeps>> = async (app, p
       subject,
       ...('vouchedBy' in origin ? { vouchedBy: origin.vouchedBy } : {}),
     };
-    const open = await deps.service.listOpen(visitor);
+    const open = await deps.service.listOpen(visitor, [...deps.mcpServers.keys()]);
     return open
       .filter(elicitation => views.isStillAllowed(elicitation))
       .map(elicitation => ({

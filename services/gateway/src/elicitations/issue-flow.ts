@@ -96,17 +96,22 @@ export function createIssueFlow(p: {
     const subject = await subjectOf(mcpServer, request.subject);
     const key =
       idempotencyKey === undefined ? undefined : idempotencyKeyOf(mcpServer, { subject, request, idempotencyKey });
-    const issued = await p.service.issue(mcpServer, {
-      subject,
-      request: elicitationRequest,
-      ttlMs: (request.ttlSeconds ?? TTL_SECONDS.default) * 1000,
-      ...definedOnly({
-        message: request.message,
-        requestedBy: request.requestedBy && definedOnly(request.requestedBy),
-        returnUrl: request.returnUrl,
-        idempotencyKey: key,
-      }),
-    });
+    const issued = await p.service
+      .issue(mcpServer, {
+        subject,
+        request: elicitationRequest,
+        ttlMs: (request.ttlSeconds ?? TTL_SECONDS.default) * 1000,
+        ...definedOnly({
+          message: request.message,
+          requestedBy: request.requestedBy && definedOnly(request.requestedBy),
+          returnUrl: request.returnUrl,
+          idempotencyKey: key,
+        }),
+      })
+      .catch((error: unknown) => {
+        if (!(error instanceof DomainError) || error.code !== 'muted') throw error;
+        throw new ProblemError('muted', { undoUrl: `${p.config.publicUrl}/me` });
+      });
     // The commit that created it has stored the response under the key.
     if (issued.disposition === 'created' || issued.disposition === 'repeated')
       return { status: 201, body: present.elicitation(issued.elicitation) };
@@ -132,7 +137,7 @@ export function createIssueFlow(p: {
   }
 
   return {
-    /** @throws ProblemError `subject_token_invalid`, `upstream_unavailable`; DomainError as ElicitationService.issue. */
+    /** @throws ProblemError `muted`, `subject_token_invalid`, `upstream_unavailable`; DomainError as ElicitationService.issue. */
     issue,
   };
 }

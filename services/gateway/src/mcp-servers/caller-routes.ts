@@ -39,6 +39,7 @@ async function presentCaller(caller: RegisteredMcpServer, config: Config): Promi
     limits: {
       requestsPerMinute: limits.requestsPerMinute,
       elicitationsPerSubject: limits.elicitationsPerSubject,
+      openElicitationsPerSubject: limits.openElicitationsPerSubject,
       subjectWindowSeconds: limits.subjectWindowSeconds,
       maxTtlSeconds: limits.maxTtlSeconds,
     },

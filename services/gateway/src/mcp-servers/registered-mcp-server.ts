@@ -40,6 +40,7 @@ export function registerMcpServer(config: McpServerConfig, quota: StorageQuota):
     limits: {
       subjectMax: config.limits.elicitationsPerSubject,
       subjectWindowMs: config.limits.subjectWindowSeconds * 1000,
+      openMax: config.limits.openElicitationsPerSubject,
       maxTtlMs: config.limits.maxTtlSeconds * 1000,
       quota,
     },

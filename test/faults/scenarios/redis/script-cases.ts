@@ -111,11 +111,20 @@ export const scriptCases: Readonly<Record<CalledScript, ScriptCase>> = {
   },
   openElicitations: {
     async prepare(stores) {
-      const { subject, elicitationId } = await pending(stores);
-      return async again => (await again.elicitations.listOpen(subject)).map(it => it.elicitationId === elicitationId);
+      const { subject, elicitationId, mcpServerId } = await pending(stores);
+      return async again =>
+        (await again.elicitations.listOpen(subject, [mcpServerId])).map(it => it.elicitationId === elicitationId);
     },
     first: [true],
     onlyOnce: true,
+  },
+  setMute: {
+    async prepare() {
+      const subject = somebody();
+      return stores => stores.mutes.mute(subject, 'issue-tracker');
+    },
+    first: true,
+    again: false,
   },
   beginRefresh: {
     async prepare(stores) {

@@ -95,6 +95,14 @@ const limitsSchema = z.strictObject({
     .default(30)
     .describe('Maximum new elicitations per user within `subjectWindowSeconds`, over all gateway processes.'),
   subjectWindowSeconds: z.int().min(1).max(86_400).default(600),
+  openElicitationsPerSubject: z
+    .int()
+    .min(1)
+    .max(1000)
+    .default(20)
+    .describe(
+      'Maximum open elicitations per user, over all gateway processes. All of them are listed at `/me`, so that no MCP server hides those of another.',
+    ),
   storedRecords: storedRecords.optional(),
   storedMegabytes: storedMegabytes.optional(),
   maxTtlSeconds: z.int().min(10).max(86_400).default(86_400),

@@ -6,6 +6,7 @@ import {
   definedOnly,
   QuotaExceededError,
   TooManyElicitationsError,
+  TooManyOpenElicitationsError,
 } from '@postern/elicitation';
 import { VaultError } from '@postern/vault';
 import { errorCodes, type FastifyReply, type FastifyRequest } from 'fastify';
@@ -23,6 +24,8 @@ export interface Problem {
   readonly errors?: readonly { path: string; message: string }[];
   /** Configured name of the provider that the gateway did not call. */
   readonly provider?: string;
+  /** Page on which the user undoes a mute. */
+  readonly undoUrl?: string;
 }
 
 /** Thrown when the gateway itself refuses a request. */
@@ -33,14 +36,16 @@ export class ProblemError extends Error {
   readonly detail: Problem['detail'];
   readonly errors: Problem['errors'];
   readonly provider: Problem['provider'];
+  readonly undoUrl: Problem['undoUrl'];
 
-  constructor(code: ProblemCode, details: Pick<Problem, 'retryAfterMs' | 'detail' | 'errors' | 'provider'> = {}) {
+  constructor(code: ProblemCode, details: Omit<Problem, 'code' | 'status'> = {}) {
     super(problems[code].title);
     this.code = code;
     this.retryAfterMs = details.retryAfterMs;
     this.detail = details.detail;
     this.errors = details.errors;
     this.provider = details.provider;
+    this.undoUrl = details.undoUrl;
   }
 }
 
@@ -71,6 +76,8 @@ const byDomainCode: Record<DomainErrorCode, ProblemCode> = {
   already_redeemed: 'already_redeemed',
   idempotency_key_reused: 'idempotency_key_reused',
   too_many_elicitations: 'too_many_elicitations',
+  too_many_open_elicitations: 'too_many_open_elicitations',
+  muted: 'muted',
   quota_exceeded: 'quota_exceeded',
   store_unavailable: 'unavailable',
   unknown_record_layout: 'unavailable',
@@ -99,12 +106,16 @@ export const problemFor = (code: ProblemCode): Problem => ({ code, status: probl
 /** Maps an error to the response for it. Undefined for an unexpected error, whose response must reveal nothing. */
 export function problemOf(error: unknown): Problem | undefined {
   if (error instanceof ProblemError) {
-    const { code, retryAfterMs, detail, errors, provider } = error;
-    return { ...problemFor(code), ...definedOnly({ retryAfterMs, detail, errors, provider }) };
+    const { code, retryAfterMs, detail, errors, provider, undoUrl } = error;
+    return { ...problemFor(code), ...definedOnly({ retryAfterMs, detail, errors, provider, undoUrl }) };
   }
   if (error instanceof DomainError) {
     const problem = problemFor(byDomainCode[error.code]);
-    if (error instanceof TooManyElicitationsError || error instanceof QuotaExceededError)
+    if (
+      error instanceof TooManyElicitationsError ||
+      error instanceof TooManyOpenElicitationsError ||
+      error instanceof QuotaExceededError
+    )
       return { ...problem, retryAfterMs: error.retryAfterMs };
     return problem.code === 'unavailable' ? { ...problem, retryAfterMs: UNAVAILABLE_MS } : problem;
   }
@@ -129,10 +140,10 @@ function requestProblemOf(
 }
 
 function problemBody(problem: Problem, requestId: string): ProblemBody {
-  const { code, status, errors, provider, detail = summaryOf(errors) } = problem;
+  const { code, status, errors, provider, undoUrl, detail = summaryOf(errors) } = problem;
   return {
     ...{ type: `urn:postern:problem:${code}`, title: problems[code].title, status, code, requestId },
-    ...definedOnly({ detail, errors: errors && [...errors], provider }),
+    ...definedOnly({ detail, errors: errors && [...errors], provider, undoUrl }),
   };
 }
 
