@@ -1,40 +1,26 @@
 import { amountHtml } from './amounts.ts';
 import type { ConfirmationFactsView, FactView } from './approval-views.ts';
 import { type Html, html, ownText } from './html.ts';
-import { icons } from './icons.ts';
 import { fact, hostText } from './parts.ts';
 import { offsetTimeText } from './times.ts';
 import type { Translator } from './translator.ts';
 
 /**
- * Renders a confirmation: the risk level with words and an icon, then the MCP server's sentence and typed facts in a frame
- * that names their author.
+ * Renders a confirmation: the MCP server's sentence and typed facts in a frame that names their author.
  */
 export function confirmationFacts(
-  { title, facts, danger }: ConfirmationFactsView,
+  { title, facts }: ConfirmationFactsView,
   names: { label: Html; mcpServer: string },
   t: Translator,
 ): Html {
   const rows = facts.map(one => fact(html`${one.label}`, factValue(one, t)));
   const list = rows.length === 0 ? undefined : html`<dl class="facts">${rows}</dl>`;
-  return html`${dangerLine(danger, names.mcpServer, t)}
-<section class="statement" aria-labelledby="statement-heading">
+  return html`<section class="statement" aria-labelledby="statement-heading">
 <h2 id="statement-heading">${names.label}</h2>
 <p class="statement-title" dir="auto">${title}</p>
 ${list}
 <p class="claim">${t.html('confirmation.stated', { mcpServer: names.mcpServer })}</p>
 </section>`;
-}
-
-function dangerLine(danger: ConfirmationFactsView['danger'], mcpServer: string, t: Translator): Html | undefined {
-  switch (danger) {
-    case 'normal':
-      return undefined;
-    case 'caution':
-      return html`<p class="danger caution">${icons.alert}<span>${t.html('confirmation.caution', { mcpServer })}</span></p>`;
-    case 'destructive':
-      return html`<p class="danger final">${icons.warning}<span>${t.html('confirmation.destructive', { mcpServer })}</span></p>`;
-  }
 }
 
 function factValue(one: FactView, t: Translator): Html {

@@ -1,17 +1,7 @@
+import { actionBar, matchCode, pageHead, personRow, quotedWords, type StepView } from './decision-parts.ts';
 import { type Html, html } from './html.ts';
 import { layout } from './layout.ts';
-import {
-  asker,
-  destination,
-  facts,
-  linkButton,
-  matchCodeFact,
-  paragraphs,
-  personFact,
-  postForm,
-  quotedMessage,
-  submitButton,
-} from './parts.ts';
+import { facts, linkButton, paragraphs, postForm, submitButton } from './parts.ts';
 import { type Deadline, deadline } from './times.ts';
 import type { Translator } from './translator.ts';
 import type { McpServerView, PageContext, PersonView, RequestedByView } from './views.ts';
@@ -42,15 +32,26 @@ export interface DecisionView extends Deadline {
 export interface DecisionKind {
   readonly title: string;
   readonly heading: Html;
-  /** Details below the heading, in one or more paragraphs. */
-  readonly lead?: Html | readonly Html[] | undefined;
-  /** Result of the last attempt; block markup. */
+  /** The text of the heading. Default: the title. */
+  readonly headingText?: string;
+  /** Mark of the other party. */
+  readonly counterpart: Html;
+  readonly step?: StepView | undefined;
+  /** Result of the last attempt; block markup of few lines. */
   readonly notice?: Html | undefined;
+  /** The amount, directly below the heading. */
+  readonly amount?: Html | undefined;
+  /** The risk in few words, below the match code. Never needs scrolling. */
+  readonly glance?: Html | undefined;
+  /** Details, in one or more paragraphs. */
+  readonly lead?: Html | readonly Html[] | undefined;
   readonly facts: Html;
-  /** The fact that names the resource of the access; above the destination. */
+  /** The fact that names the resource of the access. */
   readonly resource?: Html | undefined;
-  readonly destinationHost?: string | undefined;
+  /** A line above the buttons. */
+  readonly aboveButtons?: Html | undefined;
   readonly acceptLabel: Html;
+  readonly tone?: 'danger' | 'caution' | undefined;
   /**
    * Link that replaces the accepting form, with the same size and weight, if the user must first do something else, such as
    * signing in again. `acceptLabel` is its label.
@@ -58,48 +59,53 @@ export interface DecisionKind {
   readonly acceptHref?: string;
   /** Set if `facts` contains input fields, which belong to the accepting form by its `id`. */
   readonly acceptForm?: { readonly id: string; readonly novalidate: boolean };
-  /** Note about the accepting button, just above both buttons. */
+  /** Note about the accepting button. */
   readonly aboutAccept?: Html;
   readonly reassurance: Html;
 }
 
 /**
- * Renders a decision page in the reading order of all decisions: MCP server, action, typed facts, the MCP server's message,
- * destination, match code, signed-in user, and the two buttons with the safe button first.
+ * Renders a decision page in the reading order of all decisions: MCP server, action, match code, typed facts, the MCP
+ * server's message, and in the bar that stays in view the user and the two buttons, the safe one first.
  */
 export function decisionPage(context: PageContext, t: Translator, view: DecisionView, kind: DecisionKind): string {
-  const { csrfToken, shown } = view;
+  const { csrfToken, shown, mcpServer, person, switchAccountAction } = view;
   const notice = kind.notice === undefined ? undefined : html`<div class="notice">${kind.notice}</div>`;
   const lead = kind.lead === undefined ? undefined : html`<div class="lead">${paragraphs([kind.lead].flat())}</div>`;
-  const switchAccount =
-    view.switchAccountAction === undefined
-      ? undefined
-      : { action: view.switchAccountAction, csrfToken, label: t.html('facts.switchAccount') };
+  const leave = switchAccountAction === undefined ? undefined : { action: switchAccountAction, csrfToken };
   const aboutAccept = kind.aboutAccept === undefined ? undefined : html`<p class="about">${kind.aboutAccept}</p>`;
   const accept =
     kind.acceptHref === undefined
       ? postForm(
           { action: view.acceptAction, csrfToken, shown, ...kind.acceptForm },
-          submitButton(kind.acceptLabel, 'accent'),
+          submitButton(kind.acceptLabel, kind.tone === 'danger' ? 'danger' : 'accent'),
         )
       : linkButton(kind.acceptHref, kind.acceptLabel, 'accent');
+  const decline = submitButton(t.html('decision.decline'), 'plain');
   const main = html`${notice}
-${asker(view.mcpServer, t)}
-<h1>${kind.heading}</h1>
+${pageHead(
+  {
+    ...{ mcpServer, counterpart: kind.counterpart, heading: kind.heading, title: kind.headingText ?? kind.title },
+    ...{ requestedBy: view.requestedBy, step: kind.step, tone: kind.tone },
+  },
+  t,
+)}
+${kind.amount}
+${matchCode(view.matchCode, t)}
+${kind.glance}
 ${lead}
 ${kind.facts}
-${quotedMessage({ ...view, mcpServerName: view.mcpServer.name, brandName: context.branding.name }, t)}
-${facts([
-  kind.resource,
-  kind.destinationHost === undefined ? undefined : destination(kind.destinationHost, t),
-  matchCodeFact(view.matchCode, t),
-  view.person === undefined ? undefined : personFact(view.person, t, switchAccount),
-])}
+${kind.resource && facts([kind.resource])}
+${quotedWords({ ...view, mcpServerName: mcpServer.name, brandName: context.branding.name }, t)}
 ${aboutAccept}
-<div class="actions decision" role="group" aria-label="${t.plain('decision.label')}">
-${postForm({ action: view.declineAction, csrfToken }, submitButton(t.html('decision.decline'), 'plain'))}
-${accept}
-</div>
+${actionBar(
+  {
+    person: person && personRow(person, t, leave),
+    above: kind.aboveButtons,
+    buttons: [postForm({ action: view.declineAction, csrfToken }, decline), accept],
+  },
+  t,
+)}
 <div class="fine"><p>${kind.reassurance}</p><p>${deadline(view, 'decision', t)}</p></div>`;
   return layout(context, t, { title: kind.title, main });
 }

@@ -1,7 +1,6 @@
 /** Input fields with their frame, notes and faults, linked for screen readers. */
 import { type Attributes, attributes, type Html, html, joinHtml, onPage } from './html.ts';
 import { icons } from './icons.ts';
-import { paragraphs } from './parts.ts';
 import type { Translator } from './translator.ts';
 
 /** Id of the accepting form. Fields are above the match code and refer to the form by id (HTML `form` attribute). */
@@ -91,7 +90,14 @@ export function notesBelow({ name, help, hint, fault }: FieldNotes): Html {
 
 /** Renders all fields under one heading that names the author of their texts. */
 export function fieldSection(
-  section: { heading: Html; fields: readonly Html[]; mcpServerName: string; brandName: string; safety?: Html },
+  section: {
+    readonly heading: Html;
+    readonly faults?: Html | false | undefined;
+    readonly fields: readonly Html[];
+    readonly mcpServerName: string;
+    readonly brandName: string;
+    readonly safety?: Html;
+  },
   t: Translator,
 ): Html {
   const safety =
@@ -100,20 +106,21 @@ export function fieldSection(
       : html`<p class="safety">${icons.shield}<span>${section.safety}</span></p>`;
   return html`<section class="fields" aria-labelledby="fields-heading">
 <h2 id="fields-heading">${section.heading}</h2>
+${section.faults || undefined}
 ${section.fields}
 <p class="claim">${t.html('fields.note', { mcpServer: section.mcpServerName, brand: section.brandName })}</p>
 ${safety}
 </section>`;
 }
 
-/** Renders the fault summary at the top of the page, with a link to each field. */
-export function faultSummary(notes: readonly FieldNotes[], more: readonly Html[], t: Translator): Html {
+/** Renders a link to each field with a fault. */
+export function faultLinks(notes: readonly FieldNotes[], t: Translator): Html | undefined {
   const links = notes
     .filter(({ fault }) => fault !== undefined)
     .map(
       ({ name, label, fault }) =>
         html`<li><a href="${onPage(fieldId(name))}"><span translate="no">${label}</span></a> <span class="more">${fault}</span></li>`,
     );
-  const list = links.length === 0 ? undefined : html`<ul>${links}</ul>`;
-  return html`<p><strong>${t.html('fields.invalid')}</strong></p>${list}<div class="more">${paragraphs(more)}</div>`;
+  if (links.length === 0) return undefined;
+  return html`<div class="faults"><p>${t.html('fields.lookAgain')}</p><ul>${links}</ul></div>`;
 }

@@ -26,5 +26,12 @@ export const icons = {
   ),
   alert: draw(html`<circle cx="12" cy="12" r="8.5"/><path d="M12 8v4.5M12 15.75v.01"/>`),
   warning: draw(html`<path d="M12 4 3 19.5h18z"/><path d="M12 10v4.5M12 17v.01"/>`),
+  eye: draw(
+    html`<path d="M2.75 12S6.25 6.25 12 6.25 21.25 12 21.25 12 17.75 17.75 12 17.75 2.75 12 2.75 12z"/><circle cx="12" cy="12" r="2.75"/>`,
+  ),
+  pencil: draw(html`<path d="m4.5 19.5.9-4.1L16.2 4.6l3.2 3.2L8.6 18.6z"/><path d="m13.9 6.9 3.2 3.2"/>`),
+  bin: draw(html`<path d="M4.75 7h14.5M9.5 7V4.5h5V7M6.5 7l.75 12.5h9.5L17.5 7M10.25 10.75v5M13.75 10.75v5"/>`),
+  key: draw(html`<circle cx="8" cy="15.5" r="3.75"/><path d="m10.75 12.75 8-8M15.5 8l2.75 2.75"/>`),
+  list: draw(html`<path d="M9 6.5h10.5M9 12h10.5M9 17.5h10.5M4.75 6.5v.01M4.75 12v.01M4.75 17.5v.01"/>`),
   quote: draw(html`<path d="M5 6.5h14v9.5h-7l-4 3.5V16H5z"/>`),
 } as const;

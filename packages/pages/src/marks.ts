@@ -22,7 +22,7 @@ export function providerMark(provider: ProviderView, size: MarkSize = 'large'): 
   return monogram(monogramOf(providerName), `provider tone-${toneOf(providerName)}`, size);
 }
 
-/** The mark of a signed-in user: initials in a circle. @internal */
+/** The mark of a signed-in user: initials in a circle. */
 export function personMark({ displayName, detail }: PersonView, size: MarkSize = 'small'): Html {
   return monogram(monogramOf(displayName, 'last'), `person tone-${toneOf(detail ?? displayName)}`, size);
 }

@@ -19,6 +19,7 @@ import {
   sampleMcpServer,
   samplePerson,
 } from './testing/sample-views.ts';
+import { widthOf } from './text-width.ts';
 import type { PageContext } from './views.ts';
 
 const contextFor = (locale: (typeof locales)[number]): PageContext => ({ ...sampleContext, locale });
@@ -90,20 +91,22 @@ describe('reading order', () => {
   test('of a decision', () => {
     const order = positions(connectPage(english, { ...sampleConnect, notice: 'provider_denied' }), [
       'class="notice"',
-      '<strong class="asker-name" translate="no"><bdi>Issue Tracker</bdi>',
-      '<bdi>issues.northwind.example</bdi>',
+      'class="marks"',
       '<h1><bdi>Issue Tracker</bdi>',
-      '<bdi>Read your profile</bdi>',
-      'id="message-heading"',
-      '<blockquote dir="auto"><bdi>I need this',
-      '<bdi>github.com</bdi>',
+      '<bdi>issues.northwind.example</bdi>',
       '<bdi>K7-42</bdi>',
+      'class="glance"',
+      '<bdi>Read and change your repositories, private ones too</bdi>',
+      '<bdi>Read your profile</bdi>',
+      '<blockquote dir="auto"><bdi>I need this',
+      'class="bar"',
       '<bdi>Ada Okafor</bdi>',
       '<bdi>ada@northwind.example</bdi>',
       '<bdi>login.northwind.example</bdi>',
       'action="/logout"',
       'action="/e/0a.sample/decline"',
       'action="/e/0a.sample/accept"',
+      'class="button accent" type="submit"><span>Continue to <span class="host" dir="ltr" translate="no"><bdi>github.com</bdi>',
       'datetime="2026-03-04T14:32:00.000Z"',
     ]);
     expect(order).not.toContain(-1);
@@ -113,9 +116,8 @@ describe('reading order', () => {
   test('of the leaving page: the link back comes first', () => {
     const markup = samplePages['leaving']?.(english) ?? '';
     const order = positions(markup, [
-      'Issue Tracker</bdi></strong>',
       '<h1>',
-      '<dl',
+      'Issue Tracker</bdi></strong>',
       'href="/e/0a.sample"',
       'href="https://github.com/',
     ]);
@@ -139,10 +141,13 @@ describe('the connect page', () => {
 
   test('has no quotation if the MCP server sent no message', () => {
     const { message: _message, requestedBy: _requestedBy, ...silent } = sampleConnect;
-    expect(connectPage(english, silent)).not.toContain('class="quoted"');
-    expect(connectPage(english, { ...silent, requestedBy: { tool: 'x' } })).toContain('class="quoted"');
-    expect(connectPage(english, { ...silent, requestedBy: { mcpClient: 'x' } })).toContain('class="quoted"');
-    expect(connectPage(english, { ...silent, requestedBy: {} })).not.toContain('class="quoted"');
+    expect(connectPage(english, silent)).not.toMatch(/class="(?:quoted|claim)"/);
+    expect(connectPage(english, { ...silent, requestedBy: {} })).not.toMatch(/class="(?:quoted|claim)"/);
+    for (const requestedBy of [{ tool: 'list-x' }, { mcpClient: 'list-x' }, { tool: 'x', mcpClient: 'list-x' }]) {
+      const markup = connectPage(english, { ...silent, requestedBy });
+      expect(markup).not.toContain('class="quoted"');
+      expect(markup).toMatch(/<span class="claim">[^/]*“<bdi>list-x<\/bdi>”/);
+    }
   });
 
   test('shows the expiry in the format of the locale and with a time zone', () => {
@@ -192,7 +197,8 @@ describe('hosts', () => {
 });
 
 describe.each(hostileStrings)('hostile text %j', hostile => {
-  const benign = 'benign';
+  // Of the same width, which decides on the size of headings and on what is cut.
+  const benign = 'b'.repeat(widthOf(hostile));
   const tagsOf = (markup: string) =>
     (markup.replace(/ tone-\d+/g, '').match(/<[^>]*>/g) ?? []).filter(tag => !tag.includes('value='));
   const connectionOf = (text: string): ConnectionView => ({

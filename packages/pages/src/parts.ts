@@ -5,11 +5,16 @@ import { attributes, type Html, html, joinHtml, ownPath, ownText, webUrl } from 
 import { icons } from './icons.ts';
 import { appMark } from './marks.ts';
 import type { Translator } from './translator.ts';
-import type { McpServerView, PageContext, PersonView, RequestedByView, ScopeView } from './views.ts';
+import type { McpServerView, PageContext, PersonView, ScopeView } from './views.ts';
 
 /** The requesting MCP server: logo, registered name, host. */
 export function asker(mcpServer: McpServerView, t: Translator): Html {
   return html`<div class="asker" role="group" aria-label="${t.plain('asker.label')}">${appMark(mcpServer)}<p class="asker-text"><strong class="asker-name" translate="no">${mcpServer.name}</strong> <span class="asker-host">${hostText(mcpServer.host)}</span></p></div>`;
+}
+
+/** A mark with an icon, in place of a second party. */
+export function iconMark(icon: Html, tone: 'danger' | 'caution' | 'neutral' = 'neutral'): Html {
+  return html`<span class="${`mark icon-mark tone-${tone}`}" aria-hidden="true">${icon}</span>`;
 }
 
 /** Several MCP servers, each with registered name and host. */
@@ -66,14 +71,6 @@ export function destination(host: string, t: Translator): Html {
   return factBeside(t.html('facts.destination'), html`<span class="value">${hostText(host)}</span>`);
 }
 
-export function matchCodeFact(matchCode: string, t: Translator): Html {
-  return factBeside(
-    t.html('facts.code'),
-    html`<strong class="code" dir="ltr" translate="no">${matchCode}</strong>`,
-    t.html('facts.codeHint'),
-  );
-}
-
 /** "Signed in as …, not you?" */
 export function personFact(
   person: PersonView,
@@ -97,11 +94,7 @@ export function personText({ displayName, detail, signInHost }: PersonView, t: T
 
 /** Permissions in plain words; the provider's identifier only if a description is missing. */
 export function scopeList(scopes: readonly ScopeView[], t: Translator): Html {
-  const items = scopes.map(({ scope, description, language }) =>
-    language === undefined
-      ? html`<li>${description ?? standardScope(scope, t)}</li>`
-      : html`<li lang="${language}"><span dir="auto">${description}</span></li>`,
-  );
+  const items = scopes.map(scope => html`<li>${scopeText(scope, t)}</li>`);
   return html`<ul class="scopes">${items}</ul>`;
 }
 
@@ -112,6 +105,14 @@ const foldAbove = 4;
 export function knownScopeList(scopes: readonly ScopeView[], t: Translator): Html {
   if (scopes.length <= foldAbove) return scopeList(scopes, t);
   return html`<details class="fold"><summary>${t.html('scope.count', { count: scopes.length })}</summary>${scopeList(scopes, t)}</details>`;
+}
+
+/** A permission in plain words; the provider's identifier only if a description is missing. */
+export function scopeText({ scope, description, language }: ScopeView, t: Translator): Html {
+  if (description === undefined) return standardScope(scope, t);
+  return language === undefined
+    ? html`${description}`
+    : html`<span lang="${language}" dir="auto">${description}</span>`;
 }
 
 /**
@@ -133,30 +134,6 @@ function standardScope(scope: string, t: Translator): Html {
   }
 }
 
-/** The MCP server's message and claims, labelled and framed so that they cannot be mistaken for the gateway's text. */
-export function quotedMessage(
-  from: { mcpServerName: string; brandName: string; message?: string; requestedBy?: RequestedByView },
-  t: Translator,
-): Html | undefined {
-  const claim = requestClaim(from.mcpServerName, from.requestedBy, t);
-  if (from.message === undefined && claim === undefined) return undefined;
-  const claimed = claim === undefined ? undefined : html`<p class="claim">${claim}</p>`;
-  const words = from.message === undefined ? undefined : html`<blockquote dir="auto">${from.message}</blockquote>`;
-  return html`<section class="quoted" aria-labelledby="message-heading">
-<h2 id="message-heading">${icons.quote}<span>${t.html('message.heading', { mcpServer: from.mcpServerName })}</span></h2>
-${words}${claimed}
-<p class="claim">${t.html('message.note', { mcpServer: from.mcpServerName, brand: from.brandName })}</p>
-</section>`;
-}
-
-function requestClaim(mcpServer: string, requestedBy: RequestedByView | undefined, t: Translator): Html | undefined {
-  const { mcpClient, tool } = requestedBy ?? {};
-  if (mcpClient !== undefined && tool !== undefined) return t.html('message.fromBoth', { mcpServer, mcpClient, tool });
-  if (mcpClient !== undefined) return t.html('message.fromClient', { mcpServer, mcpClient });
-  if (tool !== undefined) return t.html('message.fromTool', { mcpServer, tool });
-  return undefined;
-}
-
 /**
  * A form that changes something: a POST to our own origin with the synchronizer token, and with the digest of the page
  * if the content could have changed. `autocomplete="off"` keeps browsers from restoring an old token after a reload.
@@ -173,17 +150,18 @@ export function postForm(
   return html`<form method="post" action="${ownPath(target.action)}" autocomplete="off"${attributes({ id, novalidate })}><input type="hidden" name="csrf_token" value="${target.csrfToken}">${shown}${button}</form>`;
 }
 
-export function submitButton(label: Html, look: 'accent' | 'plain'): Html {
-  return look === 'accent'
-    ? html`<button class="button accent" type="submit"><span>${label}</span></button>`
-    : html`<button class="button" type="submit"><span>${label}</span></button>`;
+/** `accent` leads on; `danger` leads on to something that cannot be undone; `plain` is safe. */
+export type ButtonLook = 'accent' | 'danger' | 'plain';
+
+const buttonClasses = { accent: 'button accent', danger: 'button danger', plain: 'button' } as const;
+
+export function submitButton(label: Html, look: ButtonLook): Html {
+  return html`<button class="${buttonClasses[look]}" type="submit"><span>${label}</span></button>`;
 }
 
 /** A link that looks like a button. Sends no referrer to other origins. */
-export function linkButton(href: string, label: Html, look: 'accent' | 'plain'): Html {
-  return look === 'accent'
-    ? html`<a class="button accent" href="${webUrl(href)}" rel="noreferrer"><span>${label}</span></a>`
-    : html`<a class="button" href="${webUrl(href)}" rel="noreferrer"><span>${label}</span></a>`;
+export function linkButton(href: string, label: Html, look: ButtonLook): Html {
+  return html`<a class="${buttonClasses[look]}" href="${webUrl(href)}" rel="noreferrer"><span>${label}</span></a>`;
 }
 
 /** A link that opens another origin in a new tab, labelled with the host. */

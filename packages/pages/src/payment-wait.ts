@@ -1,7 +1,9 @@
 import type { PaymentFactsView } from './approval-views.ts';
-import { type Html, html, webUrl } from './html.ts';
-import { asker, paragraphs, personFact, postForm, submitButton } from './parts.ts';
-import { paymentFacts } from './payment-facts.ts';
+import { actionBar, pageHead, personRow } from './decision-parts.ts';
+import { type Html, html } from './html.ts';
+import { namedMark } from './marks.ts';
+import { linkButton, paragraphs, postForm, submitButton } from './parts.ts';
+import { paymentFacts, priceTag } from './payment-facts.ts';
 import type { Translator } from './translator.ts';
 import type { McpServerView, PersonView } from './views.ts';
 
@@ -19,16 +21,22 @@ export interface PaymentWaitView {
 /** Renders a payment that the user cannot approve now: the reason, the terms, and the decline button. */
 export function paymentWait(
   view: PaymentWaitView,
-  { heading, lead }: { readonly heading: Html; readonly lead: readonly Html[] },
+  { key, lead }: { readonly key: 'passkeyWait.heading' | 'dailyLimit.heading'; readonly lead: readonly Html[] },
   t: Translator,
 ): Html {
-  const person = view.person === undefined ? [] : [personFact(view.person, t)];
-  return html`${asker(view.mcpServer, t)}
-<h1>${heading}</h1>
+  const { mcpServer, payment, person, csrfToken } = view;
+  return html`${pageHead({ mcpServer, counterpart: namedMark(payment.payeeName), heading: t.html(key), title: t.plain(key), isNamed: false }, t)}
+${priceTag(payment, t)}
 <div class="lead">${paragraphs(lead)}</div>
-${paymentFacts(view.payment, t, person)}
-<div class="actions">
-${postForm({ action: view.declineAction, csrfToken: view.csrfToken }, submitButton(t.html('decision.decline'), 'plain'))}
-</div>
-<p><a class="link" href="${webUrl(view.backHref)}">${t.html('passkey.back')}</a></p>`;
+${paymentFacts(payment, t)}
+${actionBar(
+  {
+    person: person && personRow(person, t),
+    buttons: [
+      linkButton(view.backHref, t.html('passkey.back'), 'plain'),
+      postForm({ action: view.declineAction, csrfToken }, submitButton(t.html('decision.decline'), 'plain')),
+    ],
+  },
+  t,
+)}`;
 }

@@ -1,10 +1,13 @@
 import { amountText } from '../amounts.ts';
 import type { PaymentFactsView } from '../approval-views.ts';
+import { actionBar, pageHead, personRow, toward } from '../decision-parts.ts';
 import { displayHost } from '../display-host.ts';
 import { type Html, html, webUrl } from '../html.ts';
 import { layout } from '../layout.ts';
-import { asker, destination, facts, linkButton, operatorNotice, personFact, postForm, submitButton } from '../parts.ts';
-import { paymentFacts } from '../payment-facts.ts';
+import { namedMark } from '../marks.ts';
+import { linkButton, operatorNotice, postForm, submitButton } from '../parts.ts';
+import { paymentFacts, priceTag } from '../payment-facts.ts';
+import { maxButtonHost, shortName, widthOf } from '../text-width.ts';
 import { type Deadline, deadline } from '../times.ts';
 import { type Translator, translatorFor } from '../translator.ts';
 import type { McpServerView, PageContext, PersonView } from '../views.ts';
@@ -52,27 +55,18 @@ export function chargePage(context: PageContext, view: ChargeView): string {
   if (processor === undefined) throw new TypeError('a charge page needs a payment with a processor');
   const amount = amountText(payment.amount, t);
   const isProcessing = view.notice === 'processing';
+  const names = { processor: processor.name };
   const heading = isProcessing
-    ? {
-        title: t.plain('charge.headingProcessing', { processor: processor.name }),
-        html: t.html('charge.headingProcessing', { processor: processor.name }),
-      }
-    : {
-        title: t.plain('charge.heading', { amount, processor: processor.name }),
-        html: t.html('charge.heading', { amount, processor: processor.name }),
-      };
+    ? { title: t.plain('charge.headingProcessing', names), html: t.html('charge.headingProcessing', names) }
+    : { title: t.plain('charge.heading', { ...names, amount }), html: t.html('charge.ask', names) };
   const lead = isProcessing
     ? t.html('charge.textProcessing')
-    : t.html('charge.text', { processor: processor.name, payee: payment.payeeName });
-  const main = html`${noticeBlock(context, view.notice, processor.name, t)}
-${asker(view.mcpServer, t)}
-<h1>${heading.html}</h1>
+    : t.html('charge.text', { processor: shortName(processor.name), payee: shortName(payment.payeeName) });
+  const main = html`${noticeBlock(context, view.notice, shortName(processor.name), t)}
+${pageHead({ mcpServer: view.mcpServer, counterpart: namedMark(processor.name), heading: heading.html, title: heading.title, isNamed: false }, t)}
+${priceTag(payment, t)}
 <div class="lead"><p>${lead}</p></div>
 ${paymentFacts(payment, t)}
-${facts([
-  isProcessing ? undefined : destination(processor.host, t),
-  view.person === undefined ? undefined : personFact(view.person, t),
-])}
 ${actions(view, processor, t)}
 <div class="fine"><p>${t.html('charge.reassurance')}</p>${timeLeft(view, t)}</div>`;
   return layout(context, t, { title: heading.title, main });
@@ -91,21 +85,24 @@ function noticeBlock(
 
 /** Two buttons while the user can decide, and only the check of the result while the processor works. */
 function actions(view: ChargeView, processor: Processor, t: Translator): Html {
-  const { csrfToken } = view;
+  const { csrfToken, checkHref } = view;
+  const person = view.person && personRow(view.person, t);
   if (view.notice === 'processing') {
-    return view.checkHref === undefined
-      ? html``
-      : html`<div class="actions">${linkButton(view.checkHref, t.html('charge.checkProcessing'), 'plain')}</div>`;
+    if (checkHref === undefined) return html`${person}`;
+    return actionBar({ person, buttons: [linkButton(checkHref, t.html('charge.checkProcessing'), 'plain')] }, t);
   }
   const check =
-    view.checkHref === undefined
+    checkHref === undefined
       ? undefined
-      : html`<p><a class="link" href="${webUrl(view.checkHref)}">${t.html('charge.check')}</a></p>`;
-  return html`<div class="actions decision" role="group" aria-label="${t.plain('decision.label')}">
-${postForm({ action: view.declineAction, csrfToken }, submitButton(t.html('charge.stop'), 'plain'))}
-${onward(view, processor, t)}
-</div>
-${check}`;
+      : html`<p><a class="link" href="${webUrl(checkHref)}">${t.html('charge.check')}</a></p>`;
+  const stop = postForm({ action: view.declineAction, csrfToken }, submitButton(t.html('charge.stop'), 'plain'));
+  const go = onward(view, processor, t);
+  return html`${check}${actionBar({ person, above: toward(processor.host, t), buttons: go === undefined ? [stop] : [stop, go] }, t)}`;
+}
+
+/** A name that does not fit is left out: the page names the host above the buttons. */
+function continueLabel(processor: string, t: Translator): Html {
+  return widthOf(processor) <= maxButtonHost ? t.html('charge.continue', { processor }) : t.html('connect.accept');
 }
 
 function onward(
@@ -118,11 +115,10 @@ function onward(
     if (!isSafeTransport(target) || displayHost(target) !== host) {
       throw new TypeError('the link leads to another host than the page names');
     }
-    return linkButton(target.href, t.html('charge.continue', { processor: name }), 'accent');
+    return linkButton(target.href, continueLabel(name, t), 'accent');
   }
   if (continueAction === undefined) return undefined;
-  const label =
-    notice === 'processor_unavailable' ? t.html('charge.tryAgain') : t.html('charge.continue', { processor: name });
+  const label = notice === 'processor_unavailable' ? t.html('charge.tryAgain') : continueLabel(name, t);
   return postForm({ action: continueAction, csrfToken }, submitButton(label, 'accent'));
 }
 

@@ -24,13 +24,12 @@ describe('the confirmation page', () => {
   test('keeps the reading order and names the author of the statement', () => {
     expectOrder(confirmationPage(en, sampleConfirmationView), [
       '<h1><bdi>File Store</bdi>',
-      'class="danger final"',
+      '<bdi>K7-42</bdi>',
       'class="statement"',
       'class="statement-title" dir="auto"><bdi>Delete the folder',
       '<bdi>Folder</bdi>',
       'class="claim">As stated by',
-      'id="message-heading"',
-      '<bdi>K7-42</bdi>',
+      '<blockquote',
       'action="/e/0a.sample/decline"',
       'action="/e/0a.sample/accept"',
     ]);
@@ -78,15 +77,28 @@ describe('the confirmation page', () => {
     expect(() => withFact(fact)).toThrow(TypeError);
   });
 
-  test('shows the danger with words and an icon', () => {
-    const lineOf = (danger: ConfirmationFactsView['danger']) =>
-      /<p class="danger [^>]*>.*?<\/p>/.exec(
-        confirmationPage(en, { ...sampleConfirmationView, confirmation: { title: 'x', facts: [], danger } }),
-      )?.[0];
-    expect(lineOf('normal')).toBeUndefined();
-    const lines = [lineOf('caution'), lineOf('destructive')];
-    for (const line of lines) expect(line).toMatch(/<svg class="icon".*<span>.+<\/span>/);
-    expect(new Set(lines.map(line => line?.replace(/<bdi>.*?<\/bdi>|<p [^>]*>/g, '')))).toHaveProperty('size', 2);
+  test('shows the danger in the heading, with an icon, and on the button', () => {
+    const partsOf = (danger: ConfirmationFactsView['danger']) => {
+      const confirmation = { title: 'x', facts: [], danger };
+      const markup = confirmationPage(en, { ...sampleConfirmationView, confirmation });
+      return [
+        /<div class="head(.*?)"/.exec(markup)?.[1],
+        /<h1>(.*?)<\/h1>/.exec(markup)?.[1],
+        /<span class="mark icon-mark.*?<\/span>/.exec(markup)?.[0],
+        /<form [^>]*\/accept".*?<button class="(.*?)"/.exec(markup)?.[1],
+      ];
+    };
+    const all = (['normal', 'caution', 'destructive'] as const).map(partsOf);
+    for (const part of [1, 2]) expect(new Set(all.map(parts => parts[part]))).toHaveProperty('size', 3);
+    expect(all.map(([head]) => head?.trim().split(' ').at(-1))).toEqual(['', 'tone-caution', 'tone-danger']);
+    expect(all.map(parts => parts[3])).toEqual(['button accent', 'button accent', 'button danger']);
+  });
+
+  test('the words of the MCP server become neither heading nor button', () => {
+    const confirmation = { ...sampleConfirmationView.confirmation, title: 'Approved by your bank' };
+    const markup = confirmationPage(en, { ...sampleConfirmationView, confirmation });
+    expect(markup.match(/Approved by your bank/g)).toHaveLength(1);
+    expect(markup).toContain('class="statement-title" dir="auto"><bdi>Approved by your bank');
   });
 
   test('replaces the button with a link to a fresh sign-in', () => {
@@ -99,7 +111,7 @@ describe('the confirmation page', () => {
     const { mcpServer, confirmation } = sampleConfirmationView;
     const markup = confirmedPage(en, { mcpServer, confirmation, approvedAt: new Date('2026-03-04T14:24:00Z') });
     expect(facts(markup)).toHaveLength(5);
-    expect(markup).not.toContain('class="danger');
+    expect(markup).not.toContain('tone-danger');
     expect(markup).toContain('datetime="2026-03-04T14:24:00.000Z">');
   });
 });

@@ -20,15 +20,13 @@ export interface ConfirmedView {
 export function confirmedPage(context: PageContext, view: ConfirmedView): string {
   const t = translatorFor(context);
   const mcpServer = view.mcpServer.name;
-  // Omits the warning, which belongs to the decision.
-  const confirmation = { ...view.confirmation, danger: 'normal' as const };
   return messagePage(context, t, {
     title: t.plain('confirmed.heading'),
     icon: icons.check,
     tone: 'good',
     heading: t.html('confirmed.heading'),
     texts: [t.html('next.close', { mcpServer })],
-    body: html`${confirmationFacts(confirmation, { label: t.html('confirmed.label'), mcpServer }, t)}
+    body: html`${confirmationFacts(view.confirmation, { label: t.html('confirmed.label'), mcpServer }, t)}
 ${facts([factBeside(t.html('confirmed.at'), html`<span class="value">${timeText(view.approvedAt, 'moment', t)}</span>`)])}`,
     actions:
       view.returnHref === undefined

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { expectOrder } from '../testing/page-assertions.ts';
 import { sampleAuthorization, sampleConnect, sampleContext } from '../testing/sample-views.ts';
 import type { RequestedScopeView } from '../views.ts';
 import { connectPage } from './connect-page.ts';
@@ -14,8 +15,8 @@ const known = (count: number) => Array.from({ length: count }, (_, index) => ({ 
 describe('new permissions', () => {
   test('are shown before the granted ones, under a separate heading', () => {
     const markup = asking([...known(2), { scope: 'fresh-0', isNew: true }]);
-    const pieces = ['permissions-heading', 'fresh-0', 'known-heading', 'known-0', 'known-1', 'class="quoted"'];
-    const order = pieces.map(piece => markup.indexOf(`${piece}`));
+    const pieces = ['id="fresh-heading"', 'fresh-0', 'id="known-heading"', 'known-0', 'known-1', 'class="quoted"'];
+    const order = pieces.map(piece => markup.indexOf(piece));
     expect(order).not.toContain(-1);
     expect(order).toEqual(order.toSorted((a, b) => a - b));
   });
@@ -27,14 +28,53 @@ describe('new permissions', () => {
       expect(markup).not.toContain('known-heading');
     }
   });
+});
 
-  test('are never collapsed, however many; granted ones are', () => {
-    const fresh = known(9).map(({ scope }) => ({ scope: `fresh-${scope}`, isNew: true }));
-    const markup = asking([...known(5), ...fresh]);
-    const [, folded = ''] = /<details[^>]*>(.*?)<\/details>/s.exec(markup) ?? [];
-    expect(folded.match(/<li>/g)).toHaveLength(5);
-    expect(folded).not.toContain('fresh-');
-    expect(asking([...known(4), ...fresh])).not.toContain('<details');
+describe('permissions are grouped by risk', () => {
+  const folded = (markup: string) => /<details class="fold">(.*?)<\/details>/s.exec(markup)?.[1] ?? '';
+  const of = (access: 'see' | 'change' | 'delete', count: number) =>
+    Array.from({ length: count }, (_, index) => ({ scope: `${access}-${index}`, access }));
+
+  test('the worst first; an unknown one counts as one to change', () => {
+    const markup = asking([...of('see', 1), { scope: 'openid' }, { scope: 'unknown' }, ...of('delete', 1)]);
+    expectOrder(markup, [
+      'id="asked-delete"',
+      'delete-0',
+      'id="asked-change"',
+      'unknown',
+      'id="asked-see"',
+      'see-0',
+      'recognise your account',
+    ]);
+  });
+
+  test('the first view has the count of every risk, if the list may need scrolling', () => {
+    const glance = /<ul class="glance".*?<\/ul>/s.exec(
+      asking([...of('see', 4), ...of('change', 3), ...of('delete', 2)]),
+    )?.[0];
+    expect(
+      [...(glance ?? '').matchAll(/<li class="risk-(.*?)">.*?<span>(.*?)<\/span>/g)].map(match => match.slice(1)),
+    ).toEqual([
+      ['delete', 'Delete: 2'],
+      ['change', 'Change: 3'],
+      ['see', 'See: 4'],
+    ]);
+    const short = connectPage(sampleContext, {
+      ...sampleConnect,
+      authorization: { ...sampleAuthorization, scopes: of('see', 3) },
+    });
+    expect(short).not.toContain('class="glance"');
+  });
+
+  test('only permissions to see are folded: new ones after six, granted ones as soon as there are new ones', () => {
+    for (const access of ['change', 'delete'] as const) expect(folded(asking(of(access, 40)))).toBe('');
+    expect(folded(asking(of('see', 6)))).toBe('');
+    const markup = asking([...of('see', 9), ...of('change', 9), ...of('delete', 9)]);
+    expect(folded(markup).match(/<li /g)).toHaveLength(4);
+    expect(folded(markup)).not.toMatch(/(?:change|delete)-\d/);
+    const granted = asking([...of('see', 2), ...of('delete', 9), { scope: 'fresh', access: 'see', isNew: true }]);
+    expect(folded(granted).match(/<li /g)).toHaveLength(2);
+    expect(folded(granted)).not.toMatch(/delete-\d|fresh/);
   });
 });
 
@@ -61,9 +101,9 @@ test('S85: shows the host of the resource, and the host at which the user contin
 describe('permissions that were not granted', () => {
   const missing = [{ scope: 'write' }];
 
-  test('are named in the notice', () => {
+  test('are named above the others', () => {
     const markup = connectPage(sampleContext, { ...sampleConnect, notice: 'fewer_scopes', missing });
-    expect(/<div class="notice">.*?<\/div>/s.exec(markup)?.[0]).toContain('<bdi>write</bdi>');
+    expectOrder(markup, ['class="notice"', '<section class="missing"', '<bdi>write</bdi>', 'id="asked-change"']);
   });
 
   test('belong to no other notice', () => {
@@ -73,7 +113,8 @@ describe('permissions that were not granted', () => {
 
   test('need no list', () => {
     const markup = connectPage(sampleContext, { ...sampleConnect, notice: 'fewer_scopes' });
-    expect(/<div class="notice">.*?<\/div>/s.exec(markup)?.[0]).not.toContain('<ul');
+    expect(markup).toContain('class="notice"');
+    expect(markup).not.toContain('class="missing"');
   });
 });
 

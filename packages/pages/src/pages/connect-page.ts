@@ -1,6 +1,10 @@
 import { type DecisionView, decisionPage } from '../decision-page.ts';
+import { toward } from '../decision-parts.ts';
 import { type Html, html } from '../html.ts';
-import { factBeside, hostText, knownScopeList, operatorNotice, paragraphs, scopeList } from '../parts.ts';
+import { providerMark } from '../marks.ts';
+import { factBeside, hostText, operatorNotice, paragraphs } from '../parts.ts';
+import { missingPermissions, permissions, riskSummary } from '../permissions.ts';
+import { maxButtonHost, shortName, widthOf } from '../text-width.ts';
 import { timeText } from '../times.ts';
 import { type Translator, translatorFor } from '../translator.ts';
 import type { AuthorizationView, PageContext, ScopeView } from '../views.ts';
@@ -27,19 +31,26 @@ export interface ConnectView extends DecisionView {
 /** Asks the user whether an MCP server may use their account at a provider. */
 export function connectPage(context: PageContext, view: ConnectView): string {
   const t = translatorFor(context);
-  const mcpServer = view.mcpServer.name;
-  const provider = view.authorization.providerName;
-  const { reconnect } = view.authorization;
+  const { authorization, notice, missing = [] } = view;
+  const names = { mcpServer: view.mcpServer.name, provider: authorization.providerName };
+  const inSentences = { mcpServer: shortName(names.mcpServer), provider: shortName(names.provider) };
+  const { reconnect, destinationHost: host, scopes } = authorization;
+  const isShortHost = widthOf(host) <= maxButtonHost;
   return decisionPage(context, t, view, {
-    title: t.plain('connect.heading', { mcpServer, provider }),
-    heading: t.html('connect.heading', { mcpServer, provider }),
-    lead: reconnect && reconnectText(reconnect, { mcpServer, provider }, t),
-    notice: view.notice && noticeBlock(context, view.notice, view, t),
-    facts: permissions(view.authorization, t),
-    resource: resourceFact(view.authorization, t),
-    destinationHost: view.authorization.destinationHost,
-    acceptLabel: t.html('connect.accept'),
-    reassurance: t.html('connect.reassurance', { provider }),
+    title: t.plain('connect.heading', names),
+    heading: t.html('connect.heading', names),
+    counterpart: providerMark(authorization),
+    lead: reconnect && reconnectText(reconnect, inSentences, t),
+    notice: notice && noticeBlock(context, notice, inSentences, t),
+    glance:
+      scopes.length === 0
+        ? html`<p class="unnamed">${t.html('connect.scopesUnnamed', inSentences)}</p>`
+        : riskSummary(scopes, notice !== undefined || reconnect !== undefined, t),
+    facts: html`${notice === 'fewer_scopes' ? missingPermissions(missing, t) : undefined}${permissions(scopes, t)}`,
+    resource: resourceFact(authorization, t),
+    aboveButtons: isShortHost ? undefined : toward(host, t),
+    acceptLabel: isShortHost ? t.html('connect.continue', { host: hostText(host) }) : t.html('connect.accept'),
+    reassurance: t.html('connect.reassurance', inSentences),
   });
 }
 
@@ -57,39 +68,14 @@ function resourceFact({ resourceHost }: AuthorizationView, t: Translator): Html 
   return factBeside(t.html('connect.resource'), host);
 }
 
-/** New scopes come first and are never collapsed. */
-function permissions({ providerName, scopes }: AuthorizationView, t: Translator): Html {
-  if (scopes.length === 0) {
-    return html`<p class="unnamed">${t.html('connect.scopesUnnamed', { provider: providerName })}</p>`;
-  }
-  const { fresh = [], known = [] } = Object.groupBy(scopes, scope => (scope.isNew === true ? 'fresh' : 'known'));
-  if (fresh.length === 0 || known.length === 0) {
-    return html`<section class="permissions" aria-labelledby="permissions-heading">
-<h2 id="permissions-heading">${t.html('connect.scopes')}</h2>
-${scopeList(scopes, t)}
-</section>`;
-  }
-  return html`<section class="permissions fresh" aria-labelledby="permissions-heading">
-<h2 id="permissions-heading">${t.html('connect.newScopes')}</h2>
-${scopeList(fresh, t)}
-</section>
-<section class="permissions known" aria-labelledby="known-heading">
-<h2 id="known-heading">${t.html('connect.knownScopes')}</h2>
-${knownScopeList(known, t)}
-</section>`;
-}
-
 function noticeBlock(
   context: PageContext,
   notice: ConnectNotice,
-  { mcpServer, authorization, missing = [] }: ConnectView,
+  names: { mcpServer: string; provider: string },
   t: Translator,
 ): Html {
   const isFailure = notice === 'provider_unavailable' || notice === 'provider_refused';
-  const names = { mcpServer: mcpServer.name, provider: authorization.providerName };
-  const text = paragraphs([(isFailure ? operatorNotice(context, t) : undefined) ?? noticeText(notice, names, t)]);
-  if (notice !== 'fewer_scopes' || missing.length === 0) return text;
-  return html`${text}<p class="missing">${t.html('connect.missing')}</p>${scopeList(missing, t)}`;
+  return paragraphs([(isFailure ? operatorNotice(context, t) : undefined) ?? noticeText(notice, names, t)]);
 }
 
 function noticeText(notice: ConnectNotice, names: { mcpServer: string; provider: string }, t: Translator): Html {

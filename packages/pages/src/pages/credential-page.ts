@@ -2,16 +2,11 @@ import { type DecisionView, decisionPage } from '../decision-page.ts';
 import { asTyped, secretInput, secretText } from '../field-controls.ts';
 import { credentialFaultText } from '../field-texts.ts';
 import type { CredentialFieldView } from '../field-views.ts';
-import {
-  answerFormId,
-  type FieldNotes,
-  faultSummary,
-  fieldSection,
-  inputAttributes,
-  labelledField,
-} from '../fields.ts';
+import { answerFormId, type FieldNotes, faultLinks, fieldSection, inputAttributes, labelledField } from '../fields.ts';
 import { type Html, html } from '../html.ts';
-import { hostText, operatorNotice, paragraphs } from '../parts.ts';
+import { icons } from '../icons.ts';
+import { hostText, iconMark, operatorNotice, paragraphs } from '../parts.ts';
+import { shortName } from '../text-width.ts';
 import { type Translator, translatorFor } from '../translator.ts';
 import type { PageContext } from '../views.ts';
 
@@ -54,19 +49,19 @@ export function credentialPage(context: PageContext, view: CredentialView): stri
   return decisionPage(context, t, view, {
     title: notice === 'fields_invalid' ? t.plain('fields.check', { page: heading }) : heading,
     heading: t.html('credential.heading', names),
-    lead: lead(credential, names, t),
-    notice:
-      notice &&
-      noticeBlock(
-        context,
-        notice,
-        view,
-        fields.map(({ notes }) => notes),
-        t,
-      ),
+    headingText: heading,
+    counterpart: iconMark(icons.key),
+    lead: lead(credential, { ...names, mcpServer: shortName(names.mcpServer) }, t),
+    notice: notice && noticeBlock(context, notice, view, t),
     facts: fieldSection(
       {
         heading: html`<span translate="no">${credential.title}</span>`,
+        faults:
+          notice === 'fields_invalid' &&
+          faultLinks(
+            fields.map(({ notes }) => notes),
+            t,
+          ),
         fields: fields.map(({ field, notes }) => labelledField(notes, input(field, notes), t)),
         mcpServerName: names.mcpServer,
         brandName: names.brand,
@@ -124,13 +119,12 @@ function noticeBlock(
   context: PageContext,
   notice: CredentialNotice,
   { credential: { fields, checkedAt } }: CredentialView,
-  notes: readonly FieldNotes[],
   t: Translator,
 ): Html {
   const secretsGone = fields.some(({ secret }) => secret) ? [t.html('fields.secretsGone')] : [];
   switch (notice) {
     case 'fields_invalid':
-      return faultSummary(notes, secretsGone, t);
+      return paragraphs([t.html('fields.invalid'), ...secretsGone]);
     case 'terms_changed':
       return paragraphs([t.html('fields.termsChanged'), ...secretsGone]);
     case 'credential_rejected':

@@ -16,6 +16,6 @@ export function dailyLimitPage(context: PageContext, view: DailyLimitView): stri
   const why = t.html('dailyLimit.why', { brand: context.branding.name, mcpServer: view.mcpServer.name });
   const lead =
     view.from === undefined ? [why] : [why, t.html('dailyLimit.from', { time: timeText(view.from, 'moment', t) })];
-  const main = paymentWait(view, { heading: t.html('dailyLimit.heading'), lead }, t);
+  const main = paymentWait(view, { key: 'dailyLimit.heading', lead }, t);
   return layout(context, t, { title: t.plain('dailyLimit.heading'), main });
 }

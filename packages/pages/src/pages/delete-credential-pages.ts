@@ -1,4 +1,5 @@
 /** The pages for deleting a saved credential: the question and the result. */
+import { actionBar } from '../decision-parts.ts';
 import { html } from '../html.ts';
 import { icons } from '../icons.ts';
 import { layout } from '../layout.ts';
@@ -45,10 +46,18 @@ ${facts([
 <h2 id="consequences-heading">${t.html('disconnect.consequences')}</h2>
 <ul class="scopes">${consequences.map(text => html`<li>${text}</li>`)}</ul>
 </section>
-<div class="actions decision" role="group" aria-label="${t.plain('decision.label')}">
-${linkButton(view.keepHref, t.html('deleteCredential.keep'), 'plain')}
-${postForm({ action: view.deleteAction, csrfToken: view.csrfToken }, submitButton(t.html('deleteCredential.confirm'), 'accent'))}
-</div>`;
+${actionBar(
+  {
+    buttons: [
+      linkButton(view.keepHref, t.html('deleteCredential.keep'), 'plain'),
+      postForm(
+        { action: view.deleteAction, csrfToken: view.csrfToken },
+        submitButton(t.html('deleteCredential.confirm'), 'danger'),
+      ),
+    ],
+  },
+  t,
+)}`;
   return layout(context, t, { title: t.plain('deleteCredential.heading'), main });
 }
 

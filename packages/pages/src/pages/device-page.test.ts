@@ -6,8 +6,8 @@ test('has the reading order MCP server, explanation, warning, code, link, button
   const markup = devicePage(sampleContext, { ...sampleDevice, notice: 'not_yet' });
   const order = [
     'class="notice"',
-    'class="asker-name"',
     '<h1>',
+    'class="asker-name"',
     'class="safety"',
     '<bdi>WDJB-MJHT</bdi>',
     'href="https://music.fabrikam.example/device" target="_blank" rel="noopener noreferrer"',

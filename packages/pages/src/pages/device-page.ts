@@ -1,7 +1,10 @@
+import { actionBar, pageHead, personRow } from '../decision-parts.ts';
 import { type Html, html } from '../html.ts';
 import { icons } from '../icons.ts';
 import { layout } from '../layout.ts';
-import { asker, facts, linkButton, newTabLink, personFact, postForm, submitButton } from '../parts.ts';
+import { providerMark } from '../marks.ts';
+import { linkButton, newTabLink, postForm, submitButton } from '../parts.ts';
+import { shortName } from '../text-width.ts';
 import { type Deadline, deadline } from '../times.ts';
 import { type Translator, translatorFor } from '../translator.ts';
 import type { McpServerView, PageContext, PersonView, ProviderView } from '../views.ts';
@@ -41,27 +44,32 @@ export function devicePage(context: PageContext, view: DeviceView): string {
   const notice =
     view.notice === undefined
       ? undefined
-      : html`<div class="notice"><p>${t.html(`device.notice.${view.notice}`, { provider })}</p></div>`;
-  const person = view.person === undefined ? undefined : facts([personFact(view.person, t)]);
+      : html`<div class="notice"><p>${t.html(`device.notice.${view.notice}`, { provider: shortName(provider) })}</p></div>`;
+  const { mcpServer, person, csrfToken } = view;
+  const title = t.plain('device.heading', { provider });
   const main = html`${notice}
-${asker(view.mcpServer, t)}
-<h1>${t.html('device.heading', { provider })}</h1>
-<div class="lead"><p>${t.html('device.text', { provider, mcpServer: view.mcpServer.name })}</p></div>
+${pageHead({ mcpServer, counterpart: providerMark(view), heading: t.html('device.heading', { provider }), title, isNamed: false }, t)}
 <p class="safety">${icons.shield}<span>${t.html('device.safety')}</span></p>
 ${steps(view, t)}
-${person}
-<div class="actions decision">
-${linkButton(view.backHref, t.html('device.back'), 'plain')}
-${postForm({ action: view.checkAction, csrfToken: view.csrfToken }, submitButton(t.html('device.check'), 'accent'))}
-</div>
+<div class="lead"><p>${t.html('device.text', { provider: shortName(provider), mcpServer: shortName(mcpServer.name) })}</p></div>
+${actionBar(
+  {
+    person: person && personRow(person, t),
+    buttons: [
+      linkButton(view.backHref, t.html('device.back'), 'plain'),
+      postForm({ action: view.checkAction, csrfToken }, submitButton(t.html('device.check'), 'accent')),
+    ],
+  },
+  t,
+)}
 <div class="fine"><p>${deadline(view, 'device', t)}</p></div>`;
-  return layout(context, t, { title: t.plain('device.heading', { provider }), main });
+  return layout(context, t, { title, main });
 }
 
 function steps({ providerName: provider, userCode, verificationHref }: DeviceView, t: Translator): Html {
   return html`<ol class="steps">
 <li><p>${t.html('device.copy')}</p><p><code class="user-code" dir="ltr" translate="no">${userCode}</code></p></li>
-<li><p>${t.html('device.enter', { provider })}</p>${newTabLink(verificationHref, t)}</li>
-<li><p>${t.html('device.return', { provider })}</p></li>
+<li><p>${t.html('device.enter', { provider: shortName(provider) })}</p>${newTabLink(verificationHref, t)}</li>
+<li><p>${t.html('device.return', { provider: shortName(provider) })}</p></li>
 </ol>`;
 }

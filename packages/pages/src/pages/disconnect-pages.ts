@@ -1,4 +1,5 @@
 /** The pages for ending a connection: the question and the result. */
+import { actionBar } from '../decision-parts.ts';
 import { type Html, html } from '../html.ts';
 import { icons } from '../icons.ts';
 import { layout } from '../layout.ts';
@@ -42,10 +43,15 @@ ${accountFacts(view, t)}
 <h2 id="consequences-heading">${t.html('disconnect.consequences')}</h2>
 <ul class="scopes">${consequences(context, view, t).map(text => html`<li>${text}</li>`)}</ul>
 </section>
-<div class="actions decision" role="group" aria-label="${t.plain('decision.label')}">
-${linkButton(view.keepHref, t.html('disconnect.keep'), 'plain')}
-${postForm({ action: view.disconnectAction, csrfToken }, submitButton(t.html('disconnect.confirm'), 'accent'))}
-</div>`;
+${actionBar(
+  {
+    buttons: [
+      linkButton(view.keepHref, t.html('disconnect.keep'), 'plain'),
+      postForm({ action: view.disconnectAction, csrfToken }, submitButton(t.html('disconnect.confirm'), 'danger')),
+    ],
+  },
+  t,
+)}`;
   return layout(context, t, { title: t.plain('disconnect.heading', { provider }), main });
 }
 

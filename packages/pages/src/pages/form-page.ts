@@ -1,9 +1,11 @@
 import { type DecisionView, decisionPage } from '../decision-page.ts';
 import { formControl, formFieldNotes } from '../field-controls.ts';
 import type { FormFieldView } from '../field-views.ts';
-import { answerFormId, faultSummary, fieldSection } from '../fields.ts';
+import { answerFormId, faultLinks, fieldSection } from '../fields.ts';
 import { html } from '../html.ts';
-import { paragraphs } from '../parts.ts';
+import { icons } from '../icons.ts';
+import { iconMark, paragraphs } from '../parts.ts';
+import { shortName } from '../text-width.ts';
 import { translatorFor } from '../translator.ts';
 import type { PageContext } from '../views.ts';
 
@@ -42,18 +44,19 @@ export function formPage(context: PageContext, view: FormView): string {
   return decisionPage(context, t, view, {
     title: notice === 'fields_invalid' ? t.plain('fields.check', { page: heading }) : heading,
     heading: t.html(key, names),
-    lead: t.html(hasSecret ? 'form.leadSecret' : 'form.lead', names),
+    headingText: heading,
+    counterpart: iconMark(icons.list),
+    lead: t.html(hasSecret ? 'form.leadSecret' : 'form.lead', { ...names, mcpServer: shortName(names.mcpServer) }),
     notice:
       notice &&
-      (notice === 'fields_invalid'
-        ? faultSummary(notes, secretsGone, t)
-        : paragraphs([t.html('fields.termsChanged'), ...secretsGone])),
+      paragraphs([t.html(notice === 'fields_invalid' ? 'fields.invalid' : 'fields.termsChanged'), ...secretsGone]),
     facts: fieldSection(
       {
         heading:
           form.title === undefined
             ? t.html('form.questions', { count: form.fields.length })
             : html`<span translate="no">${form.title}</span>`,
+        faults: notice === 'fields_invalid' && faultLinks(notes, t),
         fields: fields.map(({ field, notes: itsNotes }) => formControl(field, itsNotes, t)),
         mcpServerName: names.mcpServer,
         brandName: names.brand,

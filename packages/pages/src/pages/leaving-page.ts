@@ -1,7 +1,10 @@
+import { actionBar, pageHead, toward } from '../decision-parts.ts';
 import { displayHost } from '../display-host.ts';
 import { html } from '../html.ts';
 import { layout } from '../layout.ts';
-import { asker, destination, facts, hostText, linkButton, paragraphs } from '../parts.ts';
+import { providerMark } from '../marks.ts';
+import { hostText, linkButton, paragraphs } from '../parts.ts';
+import { maxButtonHost, shortName, widthOf } from '../text-width.ts';
 import { translatorFor } from '../translator.ts';
 import type { McpServerView, PageContext, ProviderView } from '../views.ts';
 
@@ -28,13 +31,25 @@ export function leavingPage(context: PageContext, view: LeavingView): string {
   if (target !== null && displayHost(target) !== destinationHost) {
     throw new TypeError('the link leads to another host than the page names');
   }
-  const main = html`${asker(view.mcpServer, t)}
-<h1>${t.html('leaving.heading', { provider })}</h1>
-<div class="lead">${paragraphs([t.html('leaving.text', { provider, mcpServer: view.mcpServer.name })])}</div>
-${facts([destination(destinationHost, t)])}
-<div class="actions decision">
-${linkButton(view.backHref, t.html('leaving.back'), 'plain')}
-${linkButton(view.continueHref, t.html('leaving.continue', { host: hostText(destinationHost) }), 'accent')}
-</div>`;
-  return layout(context, t, { title: t.plain('leaving.heading', { provider }), main });
+  const { mcpServer } = view;
+  const inSentences = { provider: shortName(provider), mcpServer: shortName(mcpServer.name) };
+  const title = t.plain('leaving.heading', { provider });
+  const isShortHost = widthOf(destinationHost) <= maxButtonHost;
+  const main = html`${pageHead({ mcpServer, counterpart: providerMark(view), heading: t.html('leaving.heading', { provider }), title, isNamed: false }, t)}
+<div class="lead">${paragraphs([t.html('leaving.text', inSentences)])}</div>
+${actionBar(
+  {
+    above: isShortHost ? undefined : toward(destinationHost, t),
+    buttons: [
+      linkButton(view.backHref, t.html('leaving.back'), 'plain'),
+      linkButton(
+        view.continueHref,
+        isShortHost ? t.html('leaving.continue', { host: hostText(destinationHost) }) : t.html('connect.accept'),
+        'accent',
+      ),
+    ],
+  },
+  t,
+)}`;
+  return layout(context, t, { title, main });
 }

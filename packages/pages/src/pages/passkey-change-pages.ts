@@ -2,6 +2,7 @@
  * The pages for adding a further passkey and for removing one: the question and the result. Both need a registered
  * passkey and therefore JavaScript.
  */
+import { actionBar } from '../decision-parts.ts';
 import { type Html, html } from '../html.ts';
 import { icons } from '../icons.ts';
 import { layout } from '../layout.ts';
@@ -78,12 +79,17 @@ function ceremonyPart(
   labels: { readonly keep: Html; readonly go: Html },
   t: Translator,
 ): Html {
-  return html`<noscript><p class="danger caution">${icons.alert}<span>${t.html('passkeyChange.noScript', { technology: 'JavaScript' })}</span></p></noscript>
-<p class="announcement" role="status"></p>
-<div class="actions decision" role="group" aria-label="${t.plain('decision.label')}">
-${linkButton(view.keepHref, labels.keep, 'plain')}
-${ceremonyForm(view, { label: labels.go, texts: 'passkeyChange' }, t)}
-</div>
+  return html`<noscript><p class="alert caution">${icons.alert}<span>${t.html('passkeyChange.noScript', { technology: 'JavaScript' })}</span></p></noscript>
+${actionBar(
+  {
+    above: html`<p class="announcement" role="status"></p>`,
+    buttons: [
+      linkButton(view.keepHref, labels.keep, 'plain'),
+      ceremonyForm(view, { label: labels.go, texts: 'passkeyChange' }, t),
+    ],
+  },
+  t,
+)}
 <div class="fine"><p>${t.html('passkeyChange.lost', { brand: context.branding.name })}</p></div>`;
 }
 

@@ -1,9 +1,11 @@
 import { amountText } from '../amounts.ts';
 import type { PaymentFactsView } from '../approval-views.ts';
+import { actionBar, pageHead, personRow } from '../decision-parts.ts';
 import { html, webUrl } from '../html.ts';
 import { icons } from '../icons.ts';
 import { layout } from '../layout.ts';
-import { asker, paragraphs, personFact, postForm, submitButton } from '../parts.ts';
+import { namedMark } from '../marks.ts';
+import { paragraphs, postForm, submitButton } from '../parts.ts';
 import { type CeremonyView, ceremonyForm } from '../passkey-ceremony-form.ts';
 import { paymentFacts } from '../payment-facts.ts';
 import { translatorFor } from '../translator.ts';
@@ -44,19 +46,24 @@ export function passkeyPage(context: PageContext, view: PasskeyView): string {
     mode === 'register'
       ? [t.html('passkey.reassuranceRegister')]
       : [t.html('passkey.reassuranceAssert'), t.html('passkeyChange.lost', { brand: context.branding.name })];
-  const person = view.person === undefined ? [] : [personFact(view.person, t)];
+  const title = t.plain(heading, { amount });
   const main = html`${notice}
-${asker(view.mcpServer, t)}
-<h1>${t.html(heading, { amount })}</h1>
+${pageHead({ mcpServer: view.mcpServer, counterpart: namedMark(payment.payeeName), heading: t.html(heading, { amount }), title, isNamed: false }, t)}
 <div class="lead">${paragraphs(lead)}</div>
-${paymentFacts(payment, t, person)}
-<noscript><p class="danger caution">${icons.alert}<span>${t.html('passkey.noScript', { technology: 'JavaScript' })}</span></p></noscript>
-<p class="announcement" role="status"></p>
-<div class="actions decision" role="group" aria-label="${t.plain('decision.label')}">
-${postForm({ action: view.declineAction, csrfToken }, submitButton(t.html('decision.decline'), 'plain'))}
-${ceremonyForm(view, { label: t.html(mode === 'register' ? 'passkey.add' : 'passkey.start'), texts: 'passkey' }, t)}
-</div>
+${paymentFacts(payment, t)}
+<noscript><p class="alert caution">${icons.alert}<span>${t.html('passkey.noScript', { technology: 'JavaScript' })}</span></p></noscript>
+${actionBar(
+  {
+    above: html`<p class="announcement" role="status"></p>`,
+    person: view.person && personRow(view.person, t),
+    buttons: [
+      postForm({ action: view.declineAction, csrfToken }, submitButton(t.html('decision.decline'), 'plain')),
+      ceremonyForm(view, { label: t.html(mode === 'register' ? 'passkey.add' : 'passkey.start'), texts: 'passkey' }, t),
+    ],
+  },
+  t,
+)}
 <p><a class="link" href="${webUrl(view.backHref)}">${t.html('passkey.back')}</a></p>
 <div class="fine">${paragraphs(fine)}</div>`;
-  return layout(context, t, { title: t.plain(heading, { amount }), main });
+  return layout(context, t, { title, main });
 }

@@ -1,7 +1,9 @@
+import { actionBar, pageHead, personRow } from '../decision-parts.ts';
 import { html, webUrl } from '../html.ts';
 import { layout } from '../layout.ts';
-import { asker, linkButton, paragraphs, personFact, postForm, submitButton } from '../parts.ts';
-import { paymentFacts } from '../payment-facts.ts';
+import { namedMark } from '../marks.ts';
+import { linkButton, paragraphs, postForm, submitButton } from '../parts.ts';
+import { paymentFacts, priceTag } from '../payment-facts.ts';
 import { translatorFor } from '../translator.ts';
 import type { PageContext } from '../views.ts';
 import type { PasskeyWaitView } from './passkey-wait-page.ts';
@@ -16,15 +18,22 @@ export interface PasskeySignInView extends Omit<PasskeyWaitView, 'countsFrom'> {
  */
 export function passkeySignInPage(context: PageContext, view: PasskeySignInView): string {
   const t = translatorFor(context);
-  const person = view.person === undefined ? [] : [personFact(view.person, t)];
-  const main = html`${asker(view.mcpServer, t)}
-<h1>${t.html('passkeySignIn.heading')}</h1>
+  const title = t.plain('passkeySignIn.heading');
+  const { mcpServer, payment, person, csrfToken } = view;
+  const main = html`${pageHead({ mcpServer, counterpart: namedMark(payment.payeeName), heading: t.html('passkeySignIn.heading'), title, isNamed: false }, t)}
+${priceTag(payment, t)}
 <div class="lead">${paragraphs([t.html('passkeySignIn.text')])}</div>
-${paymentFacts(view.payment, t, person)}
-<div class="actions decision">
-${postForm({ action: view.declineAction, csrfToken: view.csrfToken }, submitButton(t.html('decision.decline'), 'plain'))}
-${linkButton(view.signInHref, t.html('signIn.continue'), 'accent')}
-</div>
+${paymentFacts(payment, t)}
+${actionBar(
+  {
+    person: person && personRow(person, t),
+    buttons: [
+      postForm({ action: view.declineAction, csrfToken }, submitButton(t.html('decision.decline'), 'plain')),
+      linkButton(view.signInHref, t.html('signIn.continue'), 'accent'),
+    ],
+  },
+  t,
+)}
 <p><a class="link" href="${webUrl(view.backHref)}">${t.html('passkey.back')}</a></p>`;
-  return layout(context, t, { title: t.plain('passkeySignIn.heading'), main });
+  return layout(context, t, { title, main });
 }

@@ -16,6 +16,6 @@ export function passkeyWaitPage(context: PageContext, view: PasskeyWaitView): st
     t.html('passkeyWait.from', { time: timeText(view.countsFrom, 'moment', t) }),
     t.html('passkeyWait.why', { brand: context.branding.name }),
   ];
-  const main = paymentWait(view, { heading: t.html('passkeyWait.heading'), lead }, t);
+  const main = paymentWait(view, { key: 'passkeyWait.heading', lead }, t);
   return layout(context, t, { title: t.plain('passkeyWait.heading'), main });
 }

@@ -4,7 +4,7 @@ import { html } from '../html.ts';
 import { icons } from '../icons.ts';
 import { messagePage } from '../message-page.ts';
 import { fact, factBeside, hostText, linkButton, personText } from '../parts.ts';
-import { paymentFacts } from '../payment-facts.ts';
+import { paymentFacts, priceTag } from '../payment-facts.ts';
 import { timeText } from '../times.ts';
 import { type Translator, translatorFor } from '../translator.ts';
 import type { McpServerView, PageContext, PersonView } from '../views.ts';
@@ -40,7 +40,7 @@ export function paymentDonePage(context: PageContext, view: PaymentDoneView): st
     body: html`<section class="receipt" aria-labelledby="receipt-heading">
 <h2 id="receipt-heading">${t.html('receipt.heading')}</h2>
 <p>${record}</p>
-${paymentFacts(view.payment, t, approvalFacts(view, t))}
+${priceTag(view.payment, t)}${paymentFacts(view.payment, t, { more: approvalFacts(view, t), payeeLabel: t.html('payment.payee') })}
 </section>
 <div class="fine"><p>${t.html('receipt.print')}</p></div>`,
     actions:

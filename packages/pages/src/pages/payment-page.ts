@@ -1,9 +1,12 @@
-import { amountText } from '../amounts.ts';
+import { amountHtml, amountText } from '../amounts.ts';
 import type { PaymentFactsView, SignInAgain } from '../approval-views.ts';
 import { type DecisionKind, type DecisionView, decisionPage } from '../decision-page.ts';
+import { toward } from '../decision-parts.ts';
 import { type Html, html } from '../html.ts';
+import { namedMark } from '../marks.ts';
 import { operatorNotice } from '../parts.ts';
-import { paymentFacts } from '../payment-facts.ts';
+import { paymentFacts, priceTag } from '../payment-facts.ts';
+import { shortName } from '../text-width.ts';
 import { type Translator, translatorFor } from '../translator.ts';
 import type { PageContext } from '../views.ts';
 
@@ -31,28 +34,40 @@ export function paymentPage(context: PageContext, view: PaymentView): string {
   const { payment } = view;
   const mcpServer = view.mcpServer.name;
   const { processor } = payment;
-  const values = { mcpServer, amount: amountText(payment.amount, t) };
+  const amount = amountText(payment.amount, t);
   return decisionPage(context, t, view, {
-    title: t.plain('payment.heading', values),
-    heading: t.html('payment.heading', values),
+    title: t.plain('payment.heading', { mcpServer, amount }),
+    heading: t.html('payment.ask', { mcpServer }),
+    headingText: t.plain('payment.ask', { mcpServer }),
+    counterpart: namedMark(payment.payeeName),
+    amount: priceTag(payment, t),
     notice: view.notice && html`<p>${noticeText(context, view.notice, payment, t)}</p>`,
     facts: paymentFacts(payment, t),
-    destinationHost: processor?.host,
-    ...acceptance(view.approval, t),
+    aboveButtons: processor && toward(processor.host, t),
+    ...acceptance(view.approval, payment, t),
     reassurance:
       processor === undefined
-        ? t.html('payment.reassuranceDirect', { mcpServer })
-        : t.html('payment.reassuranceProcessor', { processor: processor.name }),
+        ? t.html('payment.reassuranceDirect', { mcpServer: shortName(mcpServer) })
+        : t.html('payment.reassuranceProcessor', { processor: shortName(processor.name) }),
   });
 }
 
+/** Maximum length of an amount on the button. The page shows every amount large, below the heading. */
+const maxButtonAmount = 16;
+
 function acceptance(
   approval: PaymentView['approval'],
+  { amount }: PaymentFactsView,
   t: Translator,
 ): Pick<DecisionKind, 'acceptLabel' | 'acceptHref' | 'aboutAccept'> {
   switch (approval) {
     case 'button':
-      return { acceptLabel: t.html('payment.accept') };
+      return {
+        acceptLabel:
+          amountText(amount, t).length <= maxButtonAmount
+            ? t.html('payment.approve', { amount: amountHtml(amount, t) })
+            : t.html('payment.accept'),
+      };
     case 'passkey':
       return { acceptLabel: t.html('payment.acceptWithPasskey'), aboutAccept: t.html('payment.passkeyWhy') };
     default:
@@ -74,7 +89,7 @@ function noticeText(context: PageContext, notice: PaymentNotice, { processor }: 
         operatorNotice(context, t) ??
         (processor === undefined
           ? t.html('payment.notice.processor_unavailableUnnamed')
-          : t.html('payment.notice.processor_unavailable', { processor: processor.name }))
+          : t.html('payment.notice.processor_unavailable', { processor: shortName(processor.name) }))
       );
     case 'payment_not_finished':
     case 'passkey_failed':

@@ -12,6 +12,7 @@ import type { PageContext } from '../views.ts';
 import { sampleApprovalPages } from './sample-approval-pages.ts';
 import { sampleEntryPages } from './sample-entry-pages.ts';
 import {
+  everyRisk,
   extremeConnect,
   extremeConnection,
   longHost,
@@ -86,6 +87,8 @@ export const samplePages: Readonly<Record<string, (context: PageContext) => stri
     const scopes = [...manyScopes, { scope: 'workflow', description: 'Change your workflows', isNew: true }];
     return connectPage(context, { ...view, authorization: { ...view.authorization, scopes } });
   },
+  'connect-every-risk': context =>
+    connectPage(context, { ...sampleConnect, authorization: { ...sampleAuthorization, scopes: everyRisk } }),
   'connect-extreme': context => connectPage(context, extremeConnect),
   leaving: context =>
     leavingPage(context, {

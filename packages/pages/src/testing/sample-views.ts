@@ -1,6 +1,13 @@
 /** Sample views of pages, with ordinary and extreme content. */
 import type { ConnectionView } from '../pages/me-page.ts';
-import type { AuthorizationView, Branding, McpServerView, PageContext, PersonView } from '../views.ts';
+import type {
+  AuthorizationView,
+  Branding,
+  McpServerView,
+  PageContext,
+  PersonView,
+  RequestedScopeView,
+} from '../views.ts';
 
 export const sampleBranding: Branding = { name: 'Northwind', supportUrl: 'https://help.northwind.example/' };
 
@@ -22,8 +29,8 @@ export const sampleAuthorization: AuthorizationView = {
   providerName: 'GitHub',
   destinationHost: 'github.com',
   scopes: [
-    { scope: 'repo', description: 'Read and change your repositories, private ones too' },
-    { scope: 'read:user', description: 'Read your profile' },
+    { scope: 'repo', description: 'Read and change your repositories, private ones too', access: 'change' },
+    { scope: 'read:user', description: 'Read your profile', access: 'see' },
     { scope: 'workflow' },
   ],
 };
@@ -49,13 +56,29 @@ export const reconnecting = (reason: 'refused' | 'rejected' | 'expired' | 'more_
   authorization: { ...sampleAuthorization, reconnect: { reason, connectedAt: new Date('2026-01-07T09:05:00Z') } },
 });
 
-export const manyScopes = [
-  'Read your profile',
-  'Read your email addresses',
-  'Read and change your repositories, private ones too',
-  'Read and change your issues and pull requests',
-  'Read the members of your organisations',
-].map((description, index) => ({ scope: `scope-${index}`, description }));
+export const manyScopes: readonly RequestedScopeView[] = [
+  { scope: 'scope-0', description: 'Read your profile', access: 'see' },
+  { scope: 'scope-1', description: 'Read your email addresses', access: 'see' },
+  { scope: 'scope-2', description: 'Read and change your repositories, private ones too', access: 'change' },
+  { scope: 'scope-3', description: 'Read and change your issues and pull requests', access: 'change' },
+  { scope: 'scope-4', description: 'Read the members of your organisations', access: 'see' },
+];
+
+/** More permissions of every risk than fit the first view. */
+export const everyRisk: readonly RequestedScopeView[] = [
+  ...Array.from({ length: 9 }, (_, index) => ({
+    scope: `see-${index}`,
+    description: `See what is on list ${index + 1}`,
+    access: 'see' as const,
+  })),
+  { scope: 'openid' },
+  { scope: 'admin:unknown' },
+  ...Array.from({ length: 8 }, (_, index) => ({
+    scope: `delete-${index}`,
+    description: `Delete list ${index + 1} and everything on it`,
+    access: 'delete' as const,
+  })),
+];
 
 export const releaseNotes: McpServerView = { name: 'Release Notes', host: 'notes.northwind.example' };
 

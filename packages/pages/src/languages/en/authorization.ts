@@ -7,12 +7,6 @@ export const authorization = {
     '{mcpServer} is the name of an app, {provider} of a service: Issue Tracker wants to use your GitHub account.',
   ),
   'connect.resource': 'The access is for',
-  'connect.scopes': noted(
-    'It would be able to',
-    'Heading above a list of permissions, each of which is a text of its own.',
-  ),
-  'connect.newScopes': 'New: it would also be able to',
-  'connect.knownScopes': 'You already allowed it to',
   'connect.scopesUnnamed': '{provider} will show you what this allows before you agree.',
   'connect.accept': 'Continue',
   'connect.reassurance': 'Nothing is shared before you agree at {provider}.',
@@ -36,6 +30,19 @@ export const authorization = {
     'The connection to {provider} that you made on {date} was for a limited time. Connect again to continue.',
   'connect.again.more_scopes':
     'You connected your {provider} account on {date}. {mcpServer} now needs more than you agreed to then.',
+
+  'connect.continue': noted('Continue to {host}', 'A button. {host} is a host name such as github.com.'),
+
+  'risk.summary': noted('In short', 'Read by screen readers before the numbers of permissions by risk.'),
+  'risk.delete': noted('It could delete', 'Heading above permissions to delete something; “it” is the app.'),
+  'risk.change': noted('It could change', 'Heading above permissions to change something.'),
+  'risk.see': noted('It could see', 'Heading above permissions to read something.'),
+  'risk.deletes': noted('Delete: {count}', 'The number of permissions to delete something, in a small label.'),
+  'risk.changes': 'Change: {count}',
+  'risk.sees': 'See: {count}',
+  'risk.new': noted('New in this request', 'Heading above the permissions that the user has not allowed before.'),
+  'risk.known': noted('You already allowed', 'Heading above permissions, each of which is a text of its own.'),
+  'risk.more': noted('{count} more', 'Opens the rest of a list of permissions.'),
 
   'scope.count': { plural: 'count', one: '{count} permission', other: '{count} permissions' },
   'scope.openid': 'recognise your account',

@@ -13,23 +13,33 @@ export const common = {
   'asker.label': 'Who is asking',
 
   'facts.destination': noted('You will continue at', 'Label before a host name such as github.com.'),
-  'facts.code': noted(
-    'Check the code in your app',
-    'Label before the match code, a short code such as K7QX-2M. The same code may stand in the app that sent the link.',
-  ),
-  'facts.codeHint': 'If your app shows another code, or none, decline.',
   'facts.person': 'Signed in as',
   'facts.personHost': noted('with {host}', 'Follows the name of the account: Anna Berg, with login.example.com.'),
-  'facts.switchAccount': 'Not you? Use another account',
 
-  'message.heading': noted('Message from {mcpServer}', '{mcpServer} is the name of an app, such as Issue Tracker.'),
-  'message.note': 'Written by {mcpServer}, not by {brand}.',
-  'message.fromBoth': noted(
-    '{mcpServer} says this is for {tool}, used in {mcpClient}.',
-    '{tool} is a function of the app, {mcpClient} the program that the user types into. Both are claims of the app.',
+  'head.claimBoth': noted(
+    'says it was started in “{mcpClient}”, for “{tool}”',
+    'Follows the host of the app: issues.example.com · says it was started in “Editor”, for “create_issue”. Only a claim of the app.',
   ),
-  'message.fromClient': '{mcpServer} says this was started in {mcpClient}.',
-  'message.fromTool': '{mcpServer} says this is for {tool}.',
+  'head.claimClient': 'says it was started in “{mcpClient}”',
+  'head.claimTool': 'says it is for “{tool}”',
+  'head.step': noted('Step {step} of {steps}', 'Above the heading of a page in a series.'),
+
+  'match.text': noted(
+    'If your app shows a code, it must be this one.',
+    'Beside the match code, a short code such as K7-42. Not every app shows one.',
+  ),
+  'match.other': noted('Another code? Decline.', 'If the app shows another code. “Decline” is the button of the page.'),
+
+  'words.of': noted(
+    'The words of {mcpServer}, not of {brand}',
+    'Below a quotation. {brand} is the operator of this site.',
+  ),
+
+  'person.switch': noted(
+    'Switch',
+    'A short link beside the account of the user. Followed by person.switchWhat for screen readers.',
+  ),
+  'person.switchWhat': 'account',
 
   'decision.label': 'Your decision',
   'decision.decline': 'Decline',

@@ -11,7 +11,8 @@ export const entries = {
   'fields.offsetShort': 'Time zone',
   'fields.multilineSecret': 'Paste it whole, with its first and its last line. It is shown as dots.',
   'fields.check': noted('Please check: {page}', 'Title of the page after a mistake; {page} is its usual title.'),
-  'fields.invalid': 'Nothing was sent yet. Please look again at:',
+  'fields.invalid': 'Nothing was sent yet. Please look again at the marked fields.',
+  'fields.lookAgain': noted('Please look again at', 'Above links to fields.'),
   'fields.secretsGone': 'For your safety, the hidden fields are empty. Fill them in again.',
   'fields.termsChanged': 'Nothing was sent. The request has changed. Please look at it again, then decide.',
 

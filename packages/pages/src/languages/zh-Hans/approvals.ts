@@ -9,6 +9,9 @@ export const approvals: Texts<'approvals'> = {
   'approval.notice.terms_changed': '没有批准任何内容。请再次查看详细信息，然后再作决定。',
 
   'payment.heading': '{mcpServer} 请您批准一笔 {amount} 的付款',
+  'payment.ask': '{mcpServer} 请您同意一笔付款',
+  'payment.payeeBefore': '收款方',
+  'payment.approve': '同意付款 {amount}',
   'payment.payee': '收款方',
   'payment.amount': '金额',
   'payment.items': '付款内容',
@@ -63,6 +66,7 @@ export const approvals: Texts<'approvals'> = {
   'dailyLimit.from': '如果届时链接仍然有效，您从 {time} 起可以批准它。',
 
   'charge.heading': '您已批准，请在 {processor} 支付 {amount}',
+  'charge.ask': '您已同意，请通过 {processor} 付款',
   'charge.headingProcessing': '{processor} 正在处理您的付款',
   'charge.text': '{processor} 代 {payee} 收款。完成后，您将回到这里。',
   'charge.textProcessing': '这可能需要几分钟，您无需再次付款。',
@@ -93,10 +97,11 @@ export const approvals: Texts<'approvals'> = {
   'receipt.print': '您可以打印此页面留存。',
 
   'confirmation.heading': '{mcpServer} 请您确认一项操作',
+  'confirmation.headingCaution': '{mcpServer} 请您确认一个需要谨慎的步骤',
+  'confirmation.headingDestructive': '{mcpServer} 请您确认一个无法撤销的步骤',
+  'confirmation.acceptDestructive': '确认，不可撤销',
   'confirmation.label': '您将确认的内容',
   'confirmation.stated': '以上内容由 {mcpServer} 提供。',
-  'confirmation.caution': '请仔细查看后再确认。{mcpServer} 表示此操作需要谨慎。',
-  'confirmation.destructive': '此操作无法撤销。{mcpServer} 表示操作结果无法更改。',
   'confirmation.accept': '确认',
   'confirmation.reassurance': '只有在您确认之后，{mcpServer} 才会继续此操作。',
   'confirmation.notice.sign_in_again': '由于您登录的时间已久，没有确认任何内容。请重新登录后再作决定。',

@@ -3,9 +3,6 @@ import type { Texts } from '../texts.ts';
 export const authorization: Texts<'authorization'> = {
   'connect.heading': '{mcpServer} 想使用您的 {provider} 账户',
   'connect.resource': '此访问权限用于',
-  'connect.scopes': '同意后，它将可以',
-  'connect.newScopes': '新增：同意后，它还可以',
-  'connect.knownScopes': '您之前已同意它可以',
   'connect.scopesUnnamed': '在您同意之前，{provider} 会说明具体的使用范围。',
   'connect.accept': '继续',
   'connect.reassurance': '在您于 {provider} 同意之前，不会共享任何内容。',
@@ -21,6 +18,19 @@ export const authorization: Texts<'authorization'> = {
   'connect.again.rejected': '您曾于 {date}连接账户，但 {provider} 没有接受 {mcpServer} 的访问。如要继续，请重新连接。',
   'connect.again.expired': '您于 {date}与 {provider} 建立的连接有时间限制。如要继续，请重新连接。',
   'connect.again.more_scopes': '您于 {date}连接了 {provider} 账户。{mcpServer} 现在需要的权限超出了您当时同意的范围。',
+
+  'connect.continue': '前往 {host}',
+
+  'risk.summary': '概要',
+  'risk.delete': '它可以删除',
+  'risk.change': '它可以更改',
+  'risk.see': '它可以查看',
+  'risk.deletes': '删除：{count} 项',
+  'risk.changes': '更改：{count} 项',
+  'risk.sees': '查看：{count} 项',
+  'risk.new': '此次新增',
+  'risk.known': '您之前已同意',
+  'risk.more': '另外 {count} 项',
 
   'scope.count': '{count} 项权限',
   'scope.openid': '识别您的账户',

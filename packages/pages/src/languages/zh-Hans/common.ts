@@ -11,17 +11,21 @@ export const common: Texts<'common'> = {
   'asker.label': '请求方',
 
   'facts.destination': '接下来将前往',
-  'facts.code': '您的应用中会显示相同的代码',
-  'facts.codeHint': '如果应用中的代码不同，或没有显示代码，请拒绝。',
   'facts.person': '当前登录账户',
   'facts.personHost': '通过 {host} 登录',
-  'facts.switchAccount': '不是您？换一个账户',
 
-  'message.heading': '来自 {mcpServer} 的留言',
-  'message.note': '以上内容由 {mcpServer} 撰写，并非来自 {brand}。',
-  'message.fromBoth': '据 {mcpServer} 称，此请求来自 {mcpClient}，用途为 {tool}。',
-  'message.fromClient': '据 {mcpServer} 称，此请求来自 {mcpClient}。',
-  'message.fromTool': '据 {mcpServer} 称，此请求的用途为 {tool}。',
+  'head.claimBoth': '据称由“{mcpClient}”发起，用途为“{tool}”',
+  'head.claimClient': '据称由“{mcpClient}”发起',
+  'head.claimTool': '据称用途为“{tool}”',
+  'head.step': '第 {step} 步，共 {steps} 步',
+
+  'match.text': '如果您的应用显示了核对码，应与此一致。',
+  'match.other': '不一致？请拒绝。',
+
+  'words.of': '以上是 {mcpServer} 的话，并非来自 {brand}',
+
+  'person.switch': '切换',
+  'person.switchWhat': '账户',
 
   'decision.label': '您的决定',
   'decision.decline': '拒绝',

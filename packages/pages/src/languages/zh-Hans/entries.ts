@@ -10,7 +10,8 @@ export const entries: Texts<'entries'> = {
   'fields.offsetShort': '时区',
   'fields.multilineSecret': '请完整粘贴，包括第一行和最后一行。内容显示为圆点。',
   'fields.check': '请检查：{page}',
-  'fields.invalid': '尚未发送任何内容。请检查以下各项：',
+  'fields.invalid': '尚未发送任何内容。请检查有标记的项目。',
+  'fields.lookAgain': '请再次查看',
   'fields.secretsGone': '为了您的安全，隐藏的内容已清空，请重新填写。',
   'fields.termsChanged': '没有发送任何内容。请重新查看请求的内容，再作决定。',
 

@@ -1,0 +1,112 @@
+/** Every page with a decision shows what the decision needs without scrolling, with names of any length. */
+import { sharedBrowser } from '@postern/testkit/chromium';
+import { isShortRun } from '@postern/testkit/run-size';
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { locales } from './languages/languages.ts';
+import { type PageServer, servePages } from './testing/page-server.ts';
+import { samplePages } from './testing/sample-pages.ts';
+
+const windows = [
+  { width: 390, height: 844 },
+  { width: 1280, height: 800 },
+] as const;
+const shown = isShortRun ? locales.slice(0, 1) : locales;
+
+let pageServer: PageServer;
+
+const coveredPage = () => `<!doctype html><html lang="en"><title>x</title><link rel="stylesheet" href="/x.css">
+<body><main class="card"><div class="head"><h1>Above</h1></div><div class="match"><strong class="code">K7</strong></div>
+<div class="bar"><div class="decision"><button class="button">No</button><button class="button">Yes</button></div></div>
+<img src="/assets/logo.svg" width="2000" height="2000" alt=""><p class="price">Below</p></main></body></html>`;
+
+beforeAll(async () => {
+  pageServer = await servePages({ extraPages: { covered: coveredPage } });
+});
+
+afterAll(async () => {
+  await pageServer[Symbol.asyncDispose]();
+});
+
+/**
+ * The parts of a page that its user needs before deciding: who asks, for which account, the code, the amount or the risk with
+ * its counts, and the buttons. A list of permissions without counts must show its headings.
+ */
+const parts = ['h1', '.asker-host', '.person', '.code', '.user-code', '.price', '.glance', '.unnamed', '.toward'];
+
+/** Reports the needed parts that are outside of the window or below something else. */
+const hiddenSource = `(() => {
+  const selectors = ${JSON.stringify(parts)};
+  const headings = document.querySelector('.glance') === null ? ['.risk h2'] : [];
+  const buttons = [...document.querySelectorAll('.decision .button')].filter(button => button.checkVisibility());
+  const needed = [...[...selectors, ...headings].flatMap(s => [...document.querySelectorAll('main ' + s)]), ...buttons];
+  // An inline element has a rectangle for each line.
+  const isSeen = element => [...element.getClientRects()].every(rect => isShown(element, rect)) && element.checkVisibility();
+  const isShown = (element, { left, right, top, bottom }) => {
+    if (top < 0 || left < 0 || bottom > innerHeight || right > innerWidth || bottom - top < 1) return false;
+    const points = [left + 3, (left + right) / 2, right - 3].flatMap(x => [top + 3, (top + bottom) / 2, bottom - 3].map(y => [x, y]));
+    return points.every(([x, y]) => {
+      const shown = document.elementFromPoint(x, y);
+      return shown !== null && (element.contains(shown) || shown.contains(element));
+    });
+  };
+  return {
+    scrolled: scrollY,
+    buttons: buttons.length,
+    hidden: needed.filter(element => !isSeen(element)).map(element => element.className || element.localName),
+  };
+})()`;
+
+interface FirstView {
+  readonly scrolled: number;
+  readonly buttons: number;
+  readonly hidden: readonly string[];
+}
+
+async function firstViews(page: Page, url: string): Promise<readonly FirstView[]> {
+  const views: FirstView[] = [];
+  await page.goto(url);
+  for (const size of windows) {
+    await page.setViewportSize(size);
+    views.push(await page.evaluate<FirstView>(hiddenSource));
+  }
+  return views;
+}
+
+/** Pages with a decision: two buttons in an action bar. */
+const decisions = Object.entries(samplePages)
+  .filter(([, render]) => {
+    const markup = render({ locale: 'en', branding: { name: 'x' }, stylesheetPath: '/x.css' });
+    return markup.includes('class="actions decision"');
+  })
+  .map(([name]) => name);
+
+describe.each(shown)('in %s', locale => {
+  test('every page with a decision shows what it needs at 390×844 and 1280×800', { timeout: 300_000 }, async () => {
+    expect(decisions.length).toBeGreaterThan(60);
+    const context = await (await sharedBrowser()).newContext();
+    try {
+      const page = await context.newPage();
+      const faults: unknown[] = [];
+      for (const name of decisions) {
+        const views = await firstViews(page, pageServer.page(name, locale));
+        for (const [index, { scrolled, buttons, hidden }] of views.entries())
+          if (scrolled !== 0 || buttons === 0 || hidden.length > 0)
+            faults.push({ name, width: windows[index]?.width, scrolled, buttons, hidden });
+      }
+      expect(faults).toEqual([]);
+    } finally {
+      await context.close();
+    }
+  });
+});
+
+test('the check finds parts outside of the window', async () => {
+  const context = await (await sharedBrowser()).newContext();
+  try {
+    const views = await firstViews(await context.newPage(), pageServer.page('covered'));
+    for (const { hidden } of views) expect(hidden).toEqual(['price']);
+  } finally {
+    await context.close();
+  }
+});
