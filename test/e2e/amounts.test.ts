@@ -102,7 +102,7 @@ describe('S39: amounts on the real page', () => {
       expect(shown).toBe(expected);
       // The rest of the page shows the same text for the same amount.
       expect(text(/<tfoot>(.*?)<\/tfoot>/s.exec(page.body)?.[1] ?? '')).toContain(shown);
-      expect(text(/<h1>(.*?)<\/h1>/s.exec(page.body)?.[1] ?? '')).toContain(shown);
+      expect(text(/<title>(.*?)<\/title>/s.exec(page.body)?.[1] ?? '')).toContain(shown);
     }
     await world.api.cancel(elicitationId);
   });

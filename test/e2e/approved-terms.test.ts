@@ -216,8 +216,9 @@ describe('T29, T33: amounts come only from typed fields', () => {
     const { body } = await raw.get(`/e/${elicitationId}`);
     const quotation = /<blockquote[^>]*>.*?<\/blockquote>/s.exec(body)?.[0] ?? '';
     expect(quotation).toContain('0.01');
+    expect(/<strong class="sum">.*?<\/strong>/s.exec(body)?.[0]).toContain('24.90');
     const bill = /<dl class="facts bill">.*?<\/dl>/s.exec(body)?.[0] ?? '';
-    expect(bill).toContain('24.90');
+    expect(bill).toContain('Book Shop');
     expect(bill).not.toContain('0.01');
     expect(bill).not.toContain('Charity');
     // A token may contain the digits by chance.

@@ -24,9 +24,10 @@ const asking = (...scopes: string[]) => ({ authorization: { provider: 'forge', s
 const statusOf = async (elicitationId: string) => (await world.api.read(elicitationId)).body.status;
 const scopesIn = (url: URL): string[] => (url.searchParams.get('scope') ?? '').split(' ').sort();
 /** The entries of the list of scopes under this heading. */
-function listIn(page: RawAnswer, heading: string): string {
-  const [, list = ''] = new RegExp(`${heading}.*?<ul[^>]*>(.*?)</ul>`, 's').exec(page.body) ?? [];
-  return textOf({ ...page, body: list });
+function listIn(page: RawAnswer, part: 'fresh' | 'known'): string {
+  const [, fresh = '', known = ''] =
+    /<section class="fresh"(.*?)<section class="known"(.*?)<\/section>/s.exec(page.body) ?? [];
+  return textOf({ ...page, body: part === 'fresh' ? fresh : known });
 }
 
 /** Makes a connection unusable for this reason. */
@@ -88,9 +89,9 @@ describe('the page of a reconnect', () => {
     const { elicitationId } = await world.ask(user, asking('repo', 'issues'));
     const page = await raw.get(`/e/${elicitationId}`);
     onlySays(page, 'more_scopes');
-    expect(listIn(page, 'New: it would also be able to')).toContain('create issues in your name');
-    expect(listIn(page, 'New: it would also be able to')).not.toContain('read the list of your repositories');
-    expect(listIn(page, 'You already allowed it to')).toContain('read the list of your repositories');
+    expect(listIn(page, 'fresh')).toContain('create issues in your name');
+    expect(listIn(page, 'fresh')).not.toContain('read the list of your repositories');
+    expect(listIn(page, 'known')).toContain('read the list of your repositories');
   });
 });
 
@@ -231,8 +232,8 @@ describe('S19: the scopes requested at the provider', () => {
       const { elicitationId } = await incremental.ask(user, asking('issues', 'repo'));
       const page = await raw.get(`/e/${elicitationId}`);
       // The page shows all scopes of the new grant, and which of them are new.
-      expect(listIn(page, 'New: it would also be able to')).toContain('create issues in your name');
-      expect(listIn(page, 'You already allowed it to')).toContain('read the list of your repositories');
+      expect(listIn(page, 'fresh')).toContain('create issues in your name');
+      expect(listIn(page, 'known')).toContain('read the list of your repositories');
       const destination = await raw.accept(elicitationId);
       expect(scopesIn(destination)).not.toContain('repo');
       expect(scopesIn(destination)).toContain('issues');
@@ -265,7 +266,7 @@ describe('S19: a grant with fewer scopes than the tool needs', () => {
     expect(await statusOf(elicitationId)).toBe('pending');
     const page = await raw.get(`/e/${elicitationId}`);
     expect(textOf(page)).toContain('gave fewer permissions than Issue Tracker needs');
-    const missing = /<p class="missing">.*?<\/ul>/s.exec(page.body)?.[0];
+    const missing = /<section class="missing".*?<\/section>/s.exec(page.body)?.[0];
     expect(missing).toContain('create issues in your name');
     expect(missing).not.toContain('read the list of your repositories');
     const { issuer } = world.identityProvider;

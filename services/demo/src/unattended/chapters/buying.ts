@@ -2,7 +2,7 @@ import type { Actor } from '../actor.ts';
 import { check, checkEqual } from '../report.ts';
 import type { Cast, Stage } from '../stage.ts';
 
-const APPROVE = /Desk Helper asks you to approve a payment of €/;
+const APPROVE = /Desk Helper asks you to approve a payment/;
 const APPROVED = /You approved a payment of €/;
 
 export async function tellOfBuying(stage: Stage, { alice, bob }: Cast): Promise<void> {

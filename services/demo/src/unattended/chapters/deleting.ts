@@ -39,7 +39,7 @@ export async function tellOfDeleting({ report }: Stage, { alice, bob }: Cast): P
 async function confirm(actor: Actor, page: Parameters<Actor['open']>[0], repository: string): Promise<void> {
   await actor.open(page, CONFIRM);
   await actor.browser.read(repository);
-  await actor.browser.read(/This cannot be undone/);
+  await actor.browser.read(/cannot be undone/);
   await actor.browser.press('Confirm');
   await actor.browser.see('You confirmed');
 }
