@@ -1,6 +1,7 @@
 import { actionBar, matchCode, pageHead, personRow, quotedWords, type StepView } from './decision-parts.ts';
 import { type Html, html } from './html.ts';
 import { layout } from './layout.ts';
+import { type WatchView, watchPart } from './live-parts.ts';
 import { facts, linkButton, paragraphs, postForm, submitButton } from './parts.ts';
 import { type Deadline, deadline } from './times.ts';
 import type { Translator } from './translator.ts';
@@ -26,6 +27,7 @@ export interface DecisionView extends Deadline {
    * content that has changed since.
    */
   readonly shown?: string;
+  readonly watch?: WatchView;
 }
 
 /** Parts that differ by kind. */
@@ -106,6 +108,7 @@ ${actionBar(
   },
   t,
 )}
-<div class="fine"><p>${kind.reassurance}</p><p>${deadline(view, 'decision', t)}</p></div>`;
+<div class="fine"><p>${kind.reassurance}</p><p>${deadline(view, 'decision', t)}</p></div>
+${watchPart(view.watch, t)}`;
   return layout(context, t, { title: kind.title, main });
 }

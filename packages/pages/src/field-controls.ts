@@ -11,6 +11,7 @@ import {
   notesBelow,
 } from './fields.ts';
 import { attributes, type Html, html } from './html.ts';
+import { showable } from './live-parts.ts';
 import { isolate, type Translator } from './translator.ts';
 
 /** Maximum number of options shown as radio buttons; more become a list. */
@@ -51,24 +52,32 @@ export function formControl(field: FormFieldView, notes: FieldNotes, t: Translat
  * Renders a secret of one line. With `one-time-code`, browsers neither fill in a value that the user typed for another MCP
  * server on this origin, nor make one up, nor offer to keep it. Pasting works as usual.
  */
-export function secretInput(notes: FieldNotes): Html {
-  return html`<input class="secret"${inputAttributes(notes, { type: 'password', autocomplete: 'one-time-code', ...asTyped })}>`;
+export function secretInput(notes: FieldNotes, t: Translator): Html {
+  const look = { type: 'password', autocomplete: 'one-time-code', ...asTyped };
+  return showable(html`<input class="secret"${inputAttributes(notes, look)}>`, shownField(notes), t);
 }
 
 /**
  * Renders a secret of several lines, such as a private key, whose line breaks a one-line field would drop. The stylesheet masks
  * it, and `autocomplete` keeps browsers from saving it.
  */
-export function secretText(notes: FieldNotes): Html {
-  return html`<textarea class="secret masked"${inputAttributes(notes, { rows: 6, autocomplete: 'off', ...asTyped })}></textarea>`;
+export function secretText(notes: FieldNotes, t: Translator): Html {
+  const look = { rows: 6, autocomplete: 'off', ...asTyped };
+  return showable(
+    html`<textarea class="secret masked"${inputAttributes(notes, look)}></textarea>`,
+    shownField(notes),
+    t,
+  );
 }
+
+const shownField = ({ name, label }: FieldNotes) => ({ id: fieldId(name), label });
 
 /** Turns off browser features that change the input or send it elsewhere. */
 export const asTyped = { autocapitalize: 'none', autocorrect: 'off', spellcheck: 'false' };
 
 function text(field: Field<'text'>, notes: FieldNotes, t: Translator): Html {
   const isLong = isLongText(field);
-  if (field.secret === true) return labelledField(notes, isLong ? secretText(notes) : secretInput(notes), t);
+  if (field.secret === true) return labelledField(notes, isLong ? secretText(notes, t) : secretInput(notes, t), t);
   if (field.format === 'date-time') return moment(field, notes, t);
   const value = typeof field.value === 'string' ? field.value : undefined;
   if (isLong) return labelledField(notes, textArea(notes, value), t);

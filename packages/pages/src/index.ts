@@ -8,6 +8,7 @@ export type { DecisionView } from './decision-page.ts';
 export { displayHost } from './display-host.ts';
 export type { FieldFault, FormFieldView, OptionView } from './field-views.ts';
 export type { Locale } from './languages/languages.ts';
+export type { WatchView } from './live-parts.ts';
 export { negotiateLocale } from './locale.ts';
 export type {
   CredentialItemView,

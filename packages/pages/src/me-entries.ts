@@ -3,6 +3,7 @@
 import { amountHtml } from './amounts.ts';
 import type { AmountView } from './approval-views.ts';
 import { type Html, html, webUrl } from './html.ts';
+import { copyable } from './live-parts.ts';
 import { namedMark } from './marks.ts';
 import { asker, fact, facts, mcpServerList } from './parts.ts';
 import { type Deadline, deadline, timeText } from './times.ts';
@@ -109,7 +110,7 @@ ${entryAction({ href: credential.deleteHref, label: t.html('me.deleteCredential'
 export function fingerprintFact(fingerprint: string, t: Translator): Html {
   return fact(
     t.html('me.fingerprint'),
-    html`<code class="fingerprint" dir="ltr" translate="no">${fingerprint}</code><span class="detail">${t.html('me.fingerprintHint')}</span>`,
+    html`${copyable(html`<code class="fingerprint" dir="ltr" translate="no">${fingerprint}</code>`, t)}<span class="detail">${t.html('me.fingerprintHint')}</span>`,
   );
 }
 

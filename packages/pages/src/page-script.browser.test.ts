@@ -3,18 +3,28 @@ import { sharedBrowser } from '@postern/testkit/chromium';
 import type { BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { locales } from './languages/languages.ts';
+import { connectPage } from './pages/connect-page.ts';
+import { devicePage } from './pages/device-page.ts';
 import { formPage } from './pages/form-page.ts';
 import { type PageServer, servePages } from './testing/page-server.ts';
 import { sampleForm } from './testing/sample-entry-views.ts';
-import { sampleConnect } from './testing/sample-views.ts';
+import { sampleConnect, sampleDevice } from './testing/sample-views.ts';
 
 const moment = { name: 'when', label: 'When', required: true, control: 'text', format: 'date-time' } as const;
 
+const watch = { statusHref: '/en/status', pageHref: '/en/done', phase: 'decision' };
+/** Changed by a test, as if the request had ended elsewhere. */
+let phase = 'decision';
 let pageServer: PageServer;
 
 beforeAll(async () => {
   pageServer = await servePages({
     extraPages: {
+      status: () => JSON.stringify({ phase }),
+      watched: context => connectPage(context, { ...sampleConnect, watch }),
+      'watched-form': context => formPage(context, { ...sampleForm, watch }),
+      'watched-unknown': context =>
+        connectPage(context, { ...sampleConnect, watch: { ...watch, statusHref: '/en/no' } }),
       moment: context => formPage(context, { ...sampleForm, form: { fields: [moment] } }),
       'moment-answered': context =>
         formPage(context, {
@@ -150,4 +160,224 @@ describe('the time zone of a local time', () => {
       expect(await zone(page)).toBe('+05:45');
     }, options);
   });
+});
+
+const announced = (page: Page) => page.locator('[data-watch]').textContent();
+
+/** Requests of the script since the last call. */
+function requests(path: string): () => number {
+  const from = pageServer.received.length;
+  return () => pageServer.received.slice(from).filter(request => request.path === path).length;
+}
+
+/** Opens a page whose timers the test controls. */
+async function openStopped(page: Page, name: string): Promise<void> {
+  phase = 'decision';
+  await page.clock.install({ time: new Date('2026-03-04T14:00:00Z') });
+  await page.clock.pauseAt(new Date('2026-03-04T14:01:00Z'));
+  // The network is not stopped: a request must not time out because the test lets an hour pass.
+  await page.addInitScript('AbortSignal.timeout = () => new AbortController().signal');
+  await page.goto(pageServer.page(name));
+}
+
+/** Lets half a minute pass, again and again, until the script has asked that often. */
+async function untilAsked(page: Page, asked: () => number, times: number): Promise<void> {
+  const ask = async () => {
+    await page.clock.runFor(30_000);
+    return asked();
+  };
+  await expect.poll(ask, { interval: 5 }).toBe(times);
+}
+
+describe('S114: a page that is out of date', () => {
+  test('leads to the current one by itself', async () => {
+    await withPage(async page => {
+      await openStopped(page, 'watched');
+      await untilAsked(page, requests('/en/status'), 1);
+      expect(page.url()).toBe(pageServer.page('watched'));
+      phase = 'completed';
+      await expect
+        .poll(async () => {
+          await page.clock.runFor(30_000);
+          return page.url();
+        })
+        .toBe(pageServer.page('done'));
+    });
+  });
+
+  test('keeps what the user has typed, and says that the request has ended', async () => {
+    await withPage(async page => {
+      await openStopped(page, 'watched-form');
+      await page.locator('input[type=text]').first().fill('typed');
+      phase = 'declined';
+      await page.clock.runFor(2000);
+      await expect.poll(() => announced(page)).toContain('This request has ended.');
+      expect(await page.locator('input[type=text]').first().inputValue()).toBe('typed');
+      await page.locator('[data-watch] a').click();
+      await page.waitForURL(pageServer.page('done'));
+    });
+  });
+
+  test('asks less and less often, at most 120 times', async () => {
+    await withPage(async page => {
+      await openStopped(page, 'watched');
+      const asked = requests('/en/status');
+      await page.clock.runFor(1900);
+      expect(asked()).toBe(0);
+      await untilAsked(page, asked, 120);
+      await page.clock.runFor(3_600_000);
+      await page.evaluate("document.dispatchEvent(new Event('visibilitychange'))");
+      expect(asked()).toBe(120);
+    });
+  });
+
+  test('asks nothing while it is hidden, and at once when it is shown again', async () => {
+    await withPage(async page => {
+      await openStopped(page, 'watched');
+      const asked = requests('/en/status');
+      const setHidden = (isHidden: boolean) =>
+        page.evaluate(
+          `Object.defineProperty(document, 'hidden', { configurable: true, value: ${isHidden} });` +
+            "document.dispatchEvent(new Event('visibilitychange'))",
+        );
+      await setHidden(true);
+      await page.clock.runFor(600_000);
+      expect(asked()).toBe(0);
+      await setHidden(false);
+      await expect.poll(asked).toBe(1);
+    });
+  });
+
+  test('asks once if the gateway tells this browser nothing', async () => {
+    await withPage(async page => {
+      await openStopped(page, 'watched-unknown');
+      const asked = requests('/en/no');
+      await untilAsked(page, asked, 1);
+      await page.clock.runFor(600_000);
+      // This request would arrive after a second one of the script.
+      await page.evaluate("fetch('/en/done')");
+      expect(asked()).toBe(1);
+      expect(page.url()).toBe(pageServer.page('watched-unknown'));
+    });
+  });
+
+  test('announces the last minute and the end of the time', async () => {
+    await withPage(async page => {
+      await openStopped(page, 'watched-unknown');
+      await page.clock.runFor(9 * 60_000);
+      expect(await announced(page)).toBe('');
+      await page.clock.runFor(2000);
+      expect(await announced(page)).toMatch(/ends in 5\d seconds/);
+      await page.clock.runFor(60_000);
+      expect(await announced(page)).toBe('The time is up.');
+    });
+  });
+
+  test('a device code: the script presses the button until it leads to another page', async () => {
+    await using gateway = await servePages({
+      redirectTo: '/en/done',
+      extraPages: { code: context => devicePage(context, { ...sampleDevice, watch }) },
+    });
+    await withPage(async page => {
+      await page.goto(gateway.page('code'));
+      await page.waitForURL(gateway.page('done'));
+    });
+    expect(gateway.received.find(({ method }) => method === 'POST')).toMatchObject({
+      path: '/e/0a.sample/device',
+      body: 'csrf_token=csrf-value',
+      headers: { origin: gateway.origin, 'sec-fetch-site': 'same-origin' },
+    });
+  });
+});
+
+describe('a secret', () => {
+  const type = (page: Page) => page.locator('#field-key').getAttribute('type');
+  const masked = (page: Page) => page.locator('#field-privateKey.masked').isVisible();
+
+  test('is shown for ten seconds, and is a secret again before it is sent', async () => {
+    await withPage(async page => {
+      await page.clock.install();
+      await page.goto(pageServer.page('credential'));
+      await page.fill('#field-key', 'sk_1');
+      const button = page.getByRole('button', { name: 'Show API key' });
+      await button.click();
+      expect([await type(page), await button.getAttribute('aria-pressed')]).toEqual(['text', 'true']);
+      await page.clock.runFor(10_000);
+      expect([await type(page), await button.getAttribute('aria-pressed')]).toEqual(['password', 'false']);
+      await button.click();
+      await button.click();
+      expect(await type(page)).toBe('password');
+      await button.click();
+      const answered = page.waitForResponse(response => response.request().method() === 'POST');
+      await page.press('#field-key', 'Enter');
+      await answered;
+      expect(await type(page)).toBe('password');
+    });
+  });
+
+  test('of several lines too', async () => {
+    await withPage(async page => {
+      await page.goto(pageServer.page('credential-multiline'));
+      expect(await masked(page)).toBe(true);
+      await page.locator('[data-show=field-privateKey]').click();
+      expect(await masked(page)).toBe(false);
+      await page.evaluate("document.dispatchEvent(new Event('visibilitychange'))");
+      expect(await masked(page)).toBe(true);
+    });
+  });
+
+  test('has no button without the script', async () => {
+    await withPage(
+      async page => {
+        await page.goto(pageServer.page('credential'));
+        expect(await page.locator('[data-show]').isVisible()).toBe(false);
+      },
+      { javaScriptEnabled: false },
+    );
+  });
+});
+
+describe('a code', () => {
+  const button = 'button[data-copy]';
+
+  test('is copied, which the page announces', async () => {
+    await withPage(
+      async page => {
+        await page.goto(pageServer.page('device'));
+        await page.click(button);
+        await expect.poll(() => page.locator('.copyable [role=status]').textContent()).toBe('Copied');
+        expect(await page.evaluate<string>('navigator.clipboard.readText()')).toBe(sampleDevice.userCode);
+      },
+      { permissions: ['clipboard-read', 'clipboard-write'] },
+    );
+  });
+
+  test('is selected if the browser refuses', async () => {
+    await withPage(async page => {
+      await page.goto(pageServer.page('device'));
+      await page.evaluate("navigator.clipboard.writeText = async () => { throw new Error('refused'); }");
+      await page.click(button);
+      await expect.poll(() => page.evaluate<string>('getSelection().toString().trim()')).toBe(sampleDevice.userCode);
+    });
+  });
+
+  test('has no button without the script', async () => {
+    await withPage(
+      async page => {
+        await page.goto(pageServer.page('device'));
+        expect(await page.locator(button).isVisible()).toBe(false);
+      },
+      { javaScriptEnabled: false },
+    );
+  });
+});
+
+test.each([true, false])('the summary of faults has the focus, with script: %s', async javaScriptEnabled => {
+  await withPage(
+    async page => {
+      await page.goto(pageServer.page('form-faults'));
+      await expect.poll(() => page.evaluate<string>('document.activeElement.className')).toBe('faults');
+    },
+    { javaScriptEnabled },
+  );
 });

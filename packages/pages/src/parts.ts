@@ -138,16 +138,23 @@ function standardScope(scope: string, t: Translator): Html {
  * A form that changes something: a POST to our own origin with the synchronizer token, and with the digest of the page
  * if the content could have changed. `autocomplete="off"` keeps browsers from restoring an old token after a reload.
  * With an `id`, fields elsewhere on the page can belong to the form; `novalidate` leaves their validation to the
- * gateway.
+ * gateway. The script sends a form with `check` from time to time, until it leads to another page.
  */
 export function postForm(
-  target: { action: string; csrfToken: string; shown?: string | undefined; id?: string; novalidate?: boolean },
+  target: {
+    action: string;
+    csrfToken: string;
+    shown?: string | undefined;
+    id?: string;
+    novalidate?: boolean;
+    check?: boolean;
+  },
   button: Html,
 ): Html {
-  const { id, novalidate } = target;
+  const { id, novalidate, check } = target;
   const shown =
     target.shown === undefined ? undefined : html`<input type="hidden" name="shown" value="${target.shown}">`;
-  return html`<form method="post" action="${ownPath(target.action)}" autocomplete="off"${attributes({ id, novalidate })}><input type="hidden" name="csrf_token" value="${target.csrfToken}">${shown}${button}</form>`;
+  return html`<form method="post" action="${ownPath(target.action)}" autocomplete="off"${attributes({ id, novalidate, 'data-check': check })}><input type="hidden" name="csrf_token" value="${target.csrfToken}">${shown}${button}</form>`;
 }
 
 /** `accent` leads on; `danger` leads on to something that cannot be undone; `plain` is safe. */

@@ -26,7 +26,7 @@ for (const button of navigator.clipboard === undefined ? [] : document.querySele
   let timer;
 
   button.addEventListener('click', async () => {
-    const code = document.getElementById(button.dataset.copy);
+    const code = button.previousElementSibling;
     try {
       await navigator.clipboard.writeText(code.textContent.trim());
     } catch {

@@ -9,31 +9,29 @@
   for (const time of document.querySelectorAll('time[data-style]'))
     time.textContent = new Intl.DateTimeFormat(language, styles[time.dataset.style]).format(new Date(time.dateTime));
 
-  const countdown = document.querySelector('[data-left]');
-  if (countdown !== null) {
+  const announcement = document.querySelector('[data-watch]');
+  const format = new Intl.RelativeTimeFormat(language, { numeric: 'always' });
+
+  const textOf = seconds => {
+    if (seconds < 60) return format.format(seconds, 'second');
+    if (seconds < 7200) return format.format(Math.floor(seconds / 60), 'minute');
+    return format.format(Math.floor(seconds / 3600), 'hour');
+  };
+
+  for (const countdown of document.querySelectorAll('[data-left]')) {
     // The seconds left are of the gateway: the clock of this device may be wrong, but it measures durations.
     const end = Date.now() + Number(countdown.dataset.left) * 1000;
-    const format = new Intl.RelativeTimeFormat(language, { numeric: 'always' });
-    const announcement = document.querySelector('[data-watch]');
-    let isAnnounced = end - Date.now() < 60_000;
-
-    const textOf = seconds => {
-      if (seconds < 60) return format.format(seconds, 'second');
-      if (seconds < 7200) return format.format(Math.floor(seconds / 60), 'minute');
-      return format.format(Math.floor(seconds / 3600), 'hour');
-    };
+    let wasLong = Number(countdown.dataset.left) >= 60;
 
     const tick = setInterval(() => {
       const seconds = Math.max(0, Math.floor((end - Date.now()) / 1000));
       const text = textOf(seconds);
       if (countdown.textContent !== text) countdown.textContent = text;
-      if (seconds < 60 && !isAnnounced) {
-        isAnnounced = true;
-        if (announcement !== null) announcement.textContent = countdown.closest('p').textContent;
-      }
-      if (seconds > 0) return;
-      clearInterval(tick);
+      if (seconds === 0) clearInterval(tick);
       if (announcement === null) return;
+      if (seconds < 60 && wasLong) announcement.textContent = countdown.closest('p').textContent;
+      wasLong = seconds >= 60;
+      if (seconds > 0) return;
       announcement.textContent = announcement.dataset.timeUp;
       announcement.dispatchEvent(new Event('timeup'));
     }, 1000);

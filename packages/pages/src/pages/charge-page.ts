@@ -4,6 +4,7 @@ import { actionBar, pageHead, personRow, toward } from '../decision-parts.ts';
 import { displayHost } from '../display-host.ts';
 import { type Html, html, webUrl } from '../html.ts';
 import { layout } from '../layout.ts';
+import { type WatchView, watchPart } from '../live-parts.ts';
 import { namedMark } from '../marks.ts';
 import { linkButton, operatorNotice, postForm, submitButton } from '../parts.ts';
 import { paymentFacts, priceTag } from '../payment-facts.ts';
@@ -39,6 +40,7 @@ export interface ChargeView extends Deadline {
   readonly declineAction: string;
   readonly csrfToken: string;
   readonly notice?: ChargeNotice;
+  readonly watch?: WatchView;
 }
 
 /**
@@ -68,7 +70,8 @@ ${priceTag(payment, t)}
 <div class="lead"><p>${lead}</p></div>
 ${paymentFacts(payment, t)}
 ${actions(view, processor, t)}
-<div class="fine"><p>${t.html('charge.reassurance')}</p>${timeLeft(view, t)}</div>`;
+<div class="fine"><p>${t.html('charge.reassurance')}</p>${timeLeft(view, t)}</div>
+${watchPart(view.watch, t)}`;
   return layout(context, t, { title: heading.title, main });
 }
 

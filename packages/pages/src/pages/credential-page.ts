@@ -62,7 +62,7 @@ export function credentialPage(context: PageContext, view: CredentialView): stri
             fields.map(({ notes }) => notes),
             t,
           ),
-        fields: fields.map(({ field, notes }) => labelledField(notes, input(field, notes), t)),
+        fields: fields.map(({ field, notes }) => labelledField(notes, input(field, notes, t), t)),
         mcpServerName: names.mcpServer,
         brandName: names.brand,
         safety: t.html('credential.safety'),
@@ -109,8 +109,8 @@ function ownNotes(field: CredentialFieldView, t: Translator): Html | undefined {
   return example === undefined ? whole : html`${whole} ${example}`;
 }
 
-function input(field: CredentialFieldView, notes: FieldNotes): Html {
-  if (field.secret) return field.multiline === true ? secretText(notes) : secretInput(notes);
+function input(field: CredentialFieldView, notes: FieldNotes, t: Translator): Html {
+  if (field.secret) return field.multiline === true ? secretText(notes, t) : secretInput(notes, t);
   const look = { type: 'text', autocomplete: 'off', value: field.value, ...asTyped };
   return html`<input${inputAttributes(notes, look)}>`;
 }

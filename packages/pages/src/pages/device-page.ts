@@ -2,6 +2,7 @@ import { actionBar, pageHead, personRow } from '../decision-parts.ts';
 import { type Html, html } from '../html.ts';
 import { icons } from '../icons.ts';
 import { layout } from '../layout.ts';
+import { copyable, type WatchView, watchPart } from '../live-parts.ts';
 import { providerMark } from '../marks.ts';
 import { linkButton, newTabLink, postForm, submitButton } from '../parts.ts';
 import { shortName } from '../text-width.ts';
@@ -31,6 +32,8 @@ export interface DeviceView extends Deadline, ProviderView {
   /** Link back to the decision. */
   readonly backHref: string;
   readonly csrfToken: string;
+  /** The script asks by itself, as if the user had pressed the button. */
+  readonly watch?: WatchView;
 }
 
 /**
@@ -57,18 +60,19 @@ ${actionBar(
     person: person && personRow(person, t),
     buttons: [
       linkButton(view.backHref, t.html('device.back'), 'plain'),
-      postForm({ action: view.checkAction, csrfToken }, submitButton(t.html('device.check'), 'accent')),
+      postForm({ action: view.checkAction, csrfToken, check: true }, submitButton(t.html('device.check'), 'accent')),
     ],
   },
   t,
 )}
-<div class="fine"><p>${deadline(view, 'device', t)}</p></div>`;
+<div class="fine"><p>${deadline(view, 'device', t)}</p></div>
+${watchPart(view.watch, t)}`;
   return layout(context, t, { title, main });
 }
 
 function steps({ providerName: provider, userCode, verificationHref }: DeviceView, t: Translator): Html {
   return html`<ol class="steps">
-<li><p>${t.html('device.copy')}</p><p><code class="user-code" dir="ltr" translate="no">${userCode}</code></p></li>
+<li><p>${t.html('device.copy')}</p><p>${copyable(html`<code class="user-code" dir="ltr" translate="no">${userCode}</code>`, t)}</p></li>
 <li><p>${t.html('device.enter', { provider: shortName(provider) })}</p>${newTabLink(verificationHref, t)}</li>
 <li><p>${t.html('device.return', { provider: shortName(provider) })}</p></li>
 </ol>`;

@@ -1,5 +1,6 @@
 /** Pages of an elicitation that needs no decision. */
 import { icons } from '../icons.ts';
+import { type WatchView, watchPart } from '../live-parts.ts';
 import { messagePage } from '../message-page.ts';
 import { linkButton } from '../parts.ts';
 import { translatorFor } from '../translator.ts';
@@ -9,6 +10,7 @@ export interface WorkingView {
   readonly mcpServer: McpServerView;
   /** Path of this page. */
   readonly reloadHref: string;
+  readonly watch?: WatchView;
 }
 
 /** Another tab is finishing the decision, or the application is verifying the user. */
@@ -19,6 +21,7 @@ export function workingPage(context: PageContext, view: WorkingView): string {
     icon: icons.hourglass,
     heading: t.html('working.heading'),
     texts: [t.html('working.text'), t.html('next.close', { mcpServer: view.mcpServer.name })],
+    body: watchPart(view.watch, t),
     actions: [linkButton(view.reloadHref, t.html('working.reload'), 'plain')],
   });
 }

@@ -117,6 +117,7 @@ export const sampleCharge = {
   csrfToken: 'csrf-value',
   expiresAt: sampleConnect.expiresAt,
   now: sampleConnect.now,
+  watch: { statusHref: '/e/0a.sample/status', pageHref: '/e/0a.sample', phase: 'charge' },
 };
 
 export const samplePaymentDone = {

@@ -48,6 +48,7 @@ export const sampleConnect = {
   declineAction: '/e/0a.sample/decline',
   switchAccountAction: '/logout',
   csrfToken: 'csrf-value',
+  watch: { statusHref: '/e/0a.sample/status', pageHref: '/e/0a.sample', phase: 'decision' },
 };
 
 /** The same request to a user who connected the account in winter. */
@@ -93,6 +94,7 @@ export const sampleDevice = {
   checkAction: '/e/0a.sample/device',
   backHref: '/e/0a.sample',
   csrfToken: 'csrf-value',
+  watch: { statusHref: '/e/0a.sample/status', pageHref: '/e/0a.sample', phase: 'decision' },
 };
 
 export const sampleConnection: ConnectionView = {

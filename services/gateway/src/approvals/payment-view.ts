@@ -9,6 +9,7 @@ import {
 import { decimalsOf, type PaymentProcessor } from '@postern/payment';
 import type { VisitOf } from '../pages/kind-pages.ts';
 import type { PageKit } from '../pages/page-kit.ts';
+import { watchOf } from '../pages/page-phase.ts';
 import { elicitationPath } from '../platform/http/public-urls.ts';
 
 /** @throws TypeError for an unknown currency, which the API never accepts */
@@ -85,6 +86,7 @@ export function createPaymentView({ deps, browser, views }: PageKit<PaymentViewD
         csrfToken: browser.csrfToken(secret),
         expiresAt: new Date(elicitation.expiresAt),
         now: new Date(views.now()),
+        watch: watchOf(elicitation, views.now()),
         ...definedOnly({ notice, person: browserSession && views.person(browserSession) }),
       };
     },

@@ -4,6 +4,7 @@ import type { FastifyPluginAsync, FastifyReply } from 'fastify';
 import type { PageRequest, VisitOf } from '../pages/kind-pages.ts';
 import { type ById, createPageGuard, type PageGuardDeps, type PageVisit } from '../pages/page-guard.ts';
 import type { PageKit } from '../pages/page-kit.ts';
+import { watchOf } from '../pages/page-phase.ts';
 import { elicitationPath } from '../platform/http/public-urls.ts';
 import type { AuthorizationStart } from './authorization-start.ts';
 import type { DeviceFlow } from './device-flow.ts';
@@ -41,6 +42,7 @@ export const authorizationPageRoutes: FastifyPluginAsync<PageKit<AuthorizationPa
         checkAction: `${page}/device`,
         backHref: page,
         csrfToken: browser.csrfToken(secret),
+        watch: watchOf(elicitation, views.now()),
       }),
     );
   }

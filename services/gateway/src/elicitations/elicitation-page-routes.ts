@@ -23,6 +23,7 @@ import {
   type PageVisit,
 } from '../pages/page-guard.ts';
 import type { PageKit } from '../pages/page-kit.ts';
+import { pagePhase, watchOf } from '../pages/page-phase.ts';
 import { elicitationPath } from '../platform/http/public-urls.ts';
 
 export interface ElicitationPageRoutesDeps
@@ -40,7 +41,7 @@ export interface ElicitationPageRoutesDeps
 export const elicitationPageRoutes: FastifyPluginAsync<PageKit<ElicitationPageRoutesDeps>> = async (app, pages) => {
   const { deps, views } = pages;
   const { service, paymentFlow } = deps;
-  const { guardGet, guardPost } = createPageGuard(pages);
+  const { guardGet, guardPost, findOwn } = createPageGuard(pages);
   const byKind: { readonly [K in Kind]: KindPages<K> } = {
     authorization: createAuthorizationPages(pages),
     payment: createPaymentPages(pages),
@@ -69,6 +70,7 @@ export const elicitationPageRoutes: FastifyPluginAsync<PageKit<ElicitationPageRo
     const { kind } = elicitation.request;
     const context = views.context(request);
     const mcpServer = views.mcpServer(elicitation);
+    const watch = watchOf(elicitation, views.now());
     switch (elicitation.status) {
       case 'pending':
       case 'active':
@@ -77,7 +79,7 @@ export const elicitationPageRoutes: FastifyPluginAsync<PageKit<ElicitationPageRo
           return reply.send(endedPage(context, { reason: 'expired', mcpServer }));
         return showOpen(kind, request, reply, visit);
       case 'verifying':
-        return reply.send(workingPage(context, { mcpServer, reloadHref: elicitationPath(elicitation.elicitationId) }));
+        return reply.send(workingPage(context, { mcpServer, watch, reloadHref: watch.pageHref }));
       case 'completed':
         return showCompleted(kind, request, reply, { ...visit, elicitation });
       case 'declined':
@@ -109,6 +111,15 @@ export const elicitationPageRoutes: FastifyPluginAsync<PageKit<ElicitationPageRo
   app.get<ById>('/e/:elicitationId', (request, reply) =>
     guardGet(request, reply, visit => show(request, reply, visit)),
   );
+
+  // For the script of the page. Everyone else gets the same answer for every id.
+  app.get<ById>('/e/:elicitationId/status', async (request, reply) => {
+    const visit = await findOwn(request, reply);
+    reply.type('application/json; charset=utf-8');
+    return visit === undefined
+      ? reply.code(404).send('{}')
+      : reply.send({ phase: pagePhase(visit.elicitation, views.now()) });
+  });
 
   app.post<ById>('/e/:elicitationId/accept', (request, reply) =>
     guardPost(request, reply, (visit, form) => accept(visit.elicitation.request.kind, request, reply, visit, form)),

@@ -10,6 +10,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { elicitationPath } from '../platform/http/public-urls.ts';
 import { type ById, type DecisionForm, type PageVisit, switchAccountAction } from './page-guard.ts';
 import type { PageKit } from './page-kit.ts';
+import { watchOf } from './page-phase.ts';
 
 export type VisitOf<K extends Kind> = PageVisit & { readonly elicitation: ElicitationOf<K> };
 export type CompletedVisitOf<K extends Kind> = PageVisit & {
@@ -49,6 +50,7 @@ export function createDecisionView({ browser, views }: Pick<PageKit<unknown>, 'b
       acceptAction: `${path}/accept`,
       declineAction: `${path}/decline`,
       csrfToken: browser.csrfToken(secret),
+      watch: watchOf(elicitation, views.now()),
       shown,
     };
   };

@@ -127,6 +127,17 @@ export function createPageGuard({ deps, browser, views }: PageKit<PageGuardDeps>
   }
 
   return {
+    /** Returns undefined for everyone but the person that the elicitation was issued for, whether it exists or not. */
+    async findOwn(request: FastifyRequest<ById>, reply: FastifyReply): Promise<PageVisit | undefined> {
+      try {
+        const visit = await findVisit(request, reply);
+        return visit !== undefined && service.checkSamePerson(visit.elicitation, visit.visitor) ? visit : undefined;
+      } catch (error) {
+        if (error instanceof NotFoundError) return undefined;
+        throw error;
+      }
+    },
+
     /** Shows a page to the person it is for. Others get the sign-in page or the wrong-person page. */
     async guardGet(
       request: FastifyRequest<ById>,

@@ -56,4 +56,11 @@ export const common = {
     'This does not work until the people who run {brand} change something. Give them this number: {reference}',
     '{reference} is a long identifier at the end of the sentence.',
   ),
+
+  'live.show': 'Show',
+  'live.copy': 'Copy',
+  'live.copied': 'Copied',
+  'live.ended': 'This request has ended.',
+  'live.see': 'See how it ended',
+  'live.timeUp': 'The time is up.',
 } as const;

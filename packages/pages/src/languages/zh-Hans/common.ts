@@ -36,4 +36,11 @@ export const common: Texts<'common'> = {
   'next.return': '返回 {mcpServer}',
 
   'fault.operator': '在 {brand} 的运营方作出更改之前，这一步无法完成。请把此编号告诉他们：{reference}',
+
+  'live.show': '显示',
+  'live.copy': '复制',
+  'live.copied': '已复制',
+  'live.ended': '此请求已经结束。',
+  'live.see': '查看结果',
+  'live.timeUp': '时间已到。',
 };
