@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { locales } from './languages/languages.ts';
+import { languageOf, locales } from './languages/languages.ts';
 import { pageScript } from './page-script.ts';
 import { connectPage } from './pages/connect-page.ts';
 import { devicePage } from './pages/device-page.ts';
@@ -38,7 +38,7 @@ describe.each(cases)('$name in $locale', ({ locale, markup }) => {
   test('is a complete document in its language', () => {
     expect(markup.startsWith('<!doctype html>\n')).toBe(true);
     expect(count(markup, /<html /g)).toBe(1);
-    expect(markup).toContain(`<html lang="${locale}" dir="ltr">`);
+    expect(markup).toContain(`<html lang="${locale}" dir="${languageOf(locale).direction}">`);
     expect(markup).toContain('<meta charset="utf-8">');
     expect(markup).toMatch(/<title>[^<]+ · \u2068Northwind\u2069<\/title>/);
     expect(markup).not.toMatch(/undefined|\[object|NaN|Invalid Date/);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { moreScopes as moreEn } from './languages/en/more-scopes.ts';
 import { scopes as en } from './languages/en/scopes.ts';
-import { moreScopes as moreZhHans } from './languages/zh-Hans/more-scopes.ts';
+import { languageOf, locales } from './languages/languages.ts';
 import { scopes as zhHans } from './languages/zh-Hans/scopes.ts';
 import { scopeText } from './scope-texts.ts';
 
@@ -10,6 +10,17 @@ const jargon =
   /\b(api|app?lication programming|oauth2?|oidc|openid|tokens?|scopes?|endpoints?|refresh|metadata|payload|json|webhooks?|crud|grants?|resources?|entit(y|ies)|schemas?|ur[il]s?|https?|mcp|cli|sdk|impersonat\w+|authori[sz]\w+|authenticat\w+|claims?|objects?|read-only|offline|consent)\b/i;
 const verbs =
   /^(Accept|Act|Add|Answer|Attach|Ban|Change|Choose|Control|Create|Delete|Do|Download|Follow|Hide|Join|Like|Manage|Open|Play|Post|Present|Publish|Reach|Read|Recognise|Report|Save|Search|See|Send|Set up|Share|Start|Stay|Upload|Use|Vote|Write)[ ,]/;
+
+/** The word for deleting. */
+const deletion = {
+  de: /löschen/,
+  fr: /supprimer/i,
+  es: /eliminar/i,
+  ja: /削除/,
+  ar: /حذف/,
+  'zh-Hans': /删除/,
+  'zh-Hant': /刪除/,
+} as const;
 
 /** Every text of a language, after its preset and scope. */
 const textsOf = (...groups: readonly Readonly<Record<string, Readonly<Record<string, string>>>>[]) =>
@@ -24,14 +35,31 @@ describe('every text of a scope', () => {
     expect(text).toMatch(/[A-Za-z]$/);
   });
 
-  test.each(textsOf(zhHans, moreZhHans))('is in Chinese: %s %s', (_, __, text) => {
-    expect(text).toMatch(/^\p{Script=Han}/u);
+  test.each(locales)('is one short line without a full stop, in %s', locale => {
+    const faults = textsOf(languageOf(locale).scopes).filter(
+      ([, , text]) => text.length > 90 || /[!！\n\r\t]| {2}|^\s|\s$|[.。]$/.test(text),
+    );
+    expect(faults).toEqual([]);
   });
 
-  test.each(textsOf(en, moreEn, zhHans, moreZhHans))('is one short line: %s %s', (_, __, text) => {
-    expect(text.length).toBeLessThanOrEqual(80);
-    expect(text).not.toMatch(/[!！\n\r\t]| {2}|^\s|\s$|[.。]$/);
+  test.each([
+    ['zh-Hans', /^\p{Script=Han}/u],
+    ['zh-Hant', /^\p{Script=Han}/u],
+    ['ja', /[\p{Script=Han}\p{Script=Katakana}\p{Script=Hiragana}]/u],
+    ['ar', /^\p{Script=Arabic}/u],
+  ] as const)('is in the script of its language: %s', (locale, script) => {
+    expect(textsOf(languageOf(locale).scopes).filter(([, , text]) => !script.test(text))).toEqual([]);
   });
+
+  test.each(Object.entries(deletion))(
+    'says "delete" where the English text does, and only there, in %s',
+    (locale, word) => {
+      const faults = textsOf(languageOf(locale as keyof typeof deletion).scopes).filter(
+        ([preset, scope, text]) => word.test(text) !== /\bdelete\b/i.test(scopeText(preset, scope, 'en')?.text ?? ''),
+      );
+      expect(faults).toEqual([]);
+    },
+  );
 });
 
 describe('scopeText', () => {

@@ -1,14 +1,26 @@
+import { ar } from './ar/index.ts';
+import { de } from './de/index.ts';
 import { scopes, texts } from './en/index.ts';
+import { es } from './es/index.ts';
+import { fr } from './fr/index.ts';
+import { ja } from './ja/index.ts';
 import { pseudo } from './pseudo.ts';
 import type { Catalogue, Language } from './texts.ts';
 import { zhHans } from './zh-Hans/index.ts';
+import { zhHant } from './zh-Hant/index.ts';
 
 const en: Language = { name: 'English', direction: 'ltr', texts, scopes };
 
 /** The languages that readers can have, by BCP 47 tag. The first is the default. */
 const offered = {
   en,
+  de,
+  fr,
+  es,
+  ja,
+  ar,
   'zh-Hans': zhHans,
+  'zh-Hant': zhHant,
 } satisfies Readonly<Record<string, Language>>;
 
 /** `en-XA` is a pseudo-locale made from English, for tests and previews; no reader gets it. */

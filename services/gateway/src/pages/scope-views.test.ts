@@ -9,7 +9,7 @@ import { describe, expect, test } from 'vitest';
 import * as z from 'zod';
 import { createScopeViews } from './scope-views.ts';
 
-const locales: readonly Locale[] = ['en', 'zh-Hans'];
+const locales: readonly Locale[] = ['en', 'de', 'fr', 'es', 'ja', 'ar', 'zh-Hans', 'zh-Hant'];
 /** The presets that are used most. The texts of the others are English where a language has none. */
 const inEveryLanguage = new Set([
   'atlassian',

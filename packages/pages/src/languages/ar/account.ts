@@ -1,0 +1,110 @@
+import type { Texts } from '../texts.ts';
+
+export const account: Texts<'account'> = {
+  'connection.users': 'يستخدمه',
+  'connection.unused': 'لا يستخدمه أي تطبيق حاليًا',
+
+  'me.heading': 'حساباتك المرتبطة',
+  'me.text': 'الحسابات التي يمكن للتطبيقات استخدامها، والأسئلة التي توجّهها إليك.',
+  'me.signOut': 'تسجيل الخروج',
+  'me.waiting': 'في انتظارك',
+  'me.noneWaiting': 'لا يوجد ما ينتظر إجابتك.',
+  'me.open': 'عرض الطلب',
+  'me.connections': 'الحسابات المرتبطة',
+  'me.noConnections': 'ليس لديك حسابات مرتبطة. إذا احتاج تطبيق إلى حساب، فسيسألك أولًا.',
+  'me.works': 'يعمل',
+  'me.lost': 'يجب إعادة الربط',
+  'me.lost.refused': 'لم يعد {provider} يقبل هذا الربط.',
+  'me.lost.rejected': 'رفض {provider} هذا الربط.',
+  'me.lost.expired': 'كان هذا الربط لمدة محدودة.',
+  'me.lostNext': 'سيُطلب منك إعادة ربط الحساب عند الحاجة إليه.',
+  'me.scopes': 'الأذونات',
+  'me.scopesUnnamed': 'الأذونات التي عرضها لك {provider} عند موافقتك',
+  'me.connectedAt': 'تاريخ الربط',
+  'me.lastUse': 'آخر استخدام',
+  'me.neverUsed': 'لم يُستخدم بعد',
+  'me.usedBy': 'بواسطة {mcpServer}',
+  'me.usedFor': 'من أجل {tool}، حسب {mcpServer}',
+  'me.disconnect': 'إلغاء الربط',
+
+  'disconnect.heading': 'هل تريد إلغاء ربط حسابك على {provider}؟',
+  'disconnect.consequences': 'ماذا يحدث بعد ذلك',
+  'disconnect.access': 'لن يتمكّن {mcpServers} من استخدام هذا الحساب بعد ذلك.',
+  'disconnect.deleted': 'يحذف {brand} فورًا صلاحية الوصول المحفوظة لهذا الحساب.',
+  'disconnect.revoke': 'نطلب من {provider} إنهاء الوصول. إذا لم يستجب، نعيد المحاولة لاحقًا.',
+  'disconnect.listed': 'قد يستمر {provider} في عرض {brand} ضمن قائمة التطبيقات المرتبطة لديه. يمكنك إزالته من هناك.',
+  'disconnect.unsupported':
+    'لا يتيح {provider} إنهاء الوصول من هنا. لإنهائه هناك أيضًا، أزل {brand} من إعداداتك على {provider}.',
+  'disconnect.until': 'قد يظل بإمكان تطبيق حصل على الوصول سابقًا استخدام حسابك على {provider} حتى {time}.',
+  'disconnect.untilUnknown':
+    'قد يظل بإمكان تطبيق حصل على الوصول سابقًا استخدام حسابك على {provider}. لا يحدّد {provider} المدة.',
+  'disconnect.shared':
+    'تستخدم روابط أخرى لك صلاحية الوصول نفسها على {provider}، لذلك لن يتغيّر شيء هناك حتى تلغيها أيضًا.',
+  'disconnect.again': 'إذا احتاج تطبيق إلى الحساب مرة أخرى، فسيسألك أولًا.',
+  'disconnect.keep': 'الإبقاء على الربط',
+  'disconnect.confirm': 'إلغاء الربط',
+
+  'disconnected.heading': 'تم إلغاء ربط حسابك على {provider}',
+  'disconnected.revoked': 'أكّد {provider} انتهاء الوصول لديه أيضًا.',
+  'disconnected.refresh_token_revoked': 'أكّد {provider} أنه لا يمكن تجديد الوصول، لكنه لم يؤكّد انتهاء الوصول الحالي.',
+  'disconnected.access_token_revoked':
+    'أكّد {provider} انتهاء الوصول الحالي، لكنه لم يؤكّد أنه لا يمكن تجديده. حذف {brand} كل ما يلزم للتجديد. للاطمئنان، أزل {brand} من إعداداتك على {provider}.',
+  'disconnected.pending': 'لم يؤكّد {provider} بعد انتهاء الوصول. سنواصل الطلب لمدة ثلاثة أيام، ولا يلزمك فعل أي شيء.',
+  'disconnected.unsupported':
+    'لا يتيح {provider} إنهاء الوصول من هنا. لإنهائه هناك أيضًا، أزل {brand} من إعداداتك على {provider}.',
+  'disconnected.shared': 'ما زالت روابط أخرى لك تستخدم صلاحية الوصول نفسها على {provider}، لذلك أُزيلت من هنا فقط.',
+  'disconnected.back': 'العودة إلى حساباتك المرتبطة',
+
+  'me.credentials': 'بيانات الوصول المحفوظة',
+  'me.fingerprint': 'قيمة التحقق',
+  'me.fingerprintHint': 'تميّز ما أدخلته، ولا يُعرض المُدخَل نفسه أبدًا.',
+  'me.savedAt': 'تاريخ الحفظ',
+  'me.savedAgainAt': 'تاريخ إعادة الإدخال',
+  'me.deleteCredential': 'حذف',
+  'me.passkeys': 'مفاتيح المرور',
+  'me.passkeysText': 'تستخدمها للموافقة على المدفوعات الكبيرة.',
+  'me.addedAt': 'تاريخ الإضافة',
+  'me.removePasskey': 'إزالة',
+  'me.passkeyCountsFrom': 'صالح ابتداءً من',
+  'me.addPasskey': 'إضافة مفتاح مرور آخر',
+
+  'deleteCredential.heading': 'هل تريد حذف بيانات الوصول هذه؟',
+  'deleteCredential.named': 'الاسم',
+  'deleteCredential.access': 'لن يتمكّن {mcpServers} من استخدامها بعد ذلك.',
+  'deleteCredential.deleted': 'يحذفها {brand} فورًا.',
+  'deleteCredential.stillValid': 'تبقى صالحة لدى الخدمة التي أصدرتها. لإيقافها هناك أيضًا، غيّرها أو أبطلها هناك.',
+  'deleteCredential.again': 'إذا احتاج تطبيق إليها مرة أخرى، فسيسألك أولًا.',
+  'deleteCredential.keep': 'الاحتفاظ بها',
+  'deleteCredential.confirm': 'حذف',
+
+  'credentialDeleted.heading': 'تم حذف بيانات الوصول',
+
+  'removePasskey.heading': 'هل تريد إزالة مفتاح المرور هذا؟',
+  'removePasskey.name': 'مفتاح المرور',
+  'removePasskey.proof': 'للتأكد من هويتك، سيطلب منك جهازك استخدام أحد مفاتيح المرور الخاصة بك.',
+  'removePasskey.useless': 'لن تتمكّن من الموافقة على أي شيء باستخدامه.',
+  'removePasskey.last': 'هذا هو مفتاحك الوحيد. ستضيف مفتاحًا جديدًا قبل عملية الدفع الكبيرة التالية.',
+  'removePasskey.device': 'يبقى المفتاح على جهازك حتى تحذفه من إعدادات كلمات المرور ومفاتيح المرور.',
+  'removePasskey.keep': 'الاحتفاظ به',
+  'removePasskey.confirm': 'إزالة',
+
+  'passkeyRemoved.heading': 'تمت إزالة مفتاح المرور',
+
+  'addPasskey.heading': 'إضافة مفتاح مرور آخر',
+  'addPasskey.proof': 'للتأكد من هويتك، سيطلب منك جهازك أولًا استخدام مفتاح مرور لديك.',
+  'addPasskey.next': 'بعد ذلك تضيف المفتاح الجديد على هذا الجهاز أو على جهاز آخر.',
+  'addPasskey.permitted': 'استخدمت مفتاح المرور. أضف الآن المفتاح الجديد.',
+  'addPasskey.where': 'سيعرض عليك جهازك حفظه عليه أو على جهاز آخر أو على مفتاح أمان.',
+  'addPasskey.keep': 'رجوع',
+
+  'passkeyChange.noScript':
+    'تتطلّب هذه الخطوة {technology}، فبدونه لا يمكن للمتصفح استخدام مفتاح المرور. فعّله وأعد تحميل هذه الصفحة، أو ارجع.',
+  'passkeyChange.cancelled': 'لم يُستخدم مفتاح المرور ولم يتغيّر شيء. يمكنك إعادة المحاولة أو الرجوع.',
+  'passkeyChange.alreadyAdded': 'يوجد على هذا الجهاز مفتاح مرور خاص بك. اختر جهازًا آخر أو ارجع.',
+  'passkeyChange.failed': 'لم تنجح العملية ولم يتغيّر شيء. يمكنك إعادة المحاولة أو الرجوع.',
+  'passkeyChange.unsupported':
+    'لا يمكن لهذا المتصفح استخدام مفاتيح المرور في هذه الصفحة. افتح الصفحة في متصفح آخر أو ارجع.',
+  'passkeyChange.notice.failed': 'تعذّر التحقق من مفتاح المرور ولم يتغيّر شيء. يمكنك إعادة المحاولة أو الرجوع.',
+  'passkeyChange.notice.not_added': 'تعذّرت إضافة مفتاح المرور. يمكنك إعادة المحاولة أو الرجوع.',
+  'passkeyChange.lost': 'هل فقدت جميع مفاتيح المرور؟ اطلب من مشغّل {brand} إعادة تعيينها.',
+};

@@ -1,0 +1,73 @@
+import type { Texts } from '../texts.ts';
+
+export const authorization: Texts<'authorization'> = {
+  'connect.heading': 'يطلب {mcpServer} استخدام حسابك على {provider}',
+  'connect.resource': 'الوصول مخصّص لـ',
+  'connect.scopesUnnamed': 'سيعرض لك {provider} ما يسمح به ذلك قبل أن توافق.',
+  'connect.accept': 'متابعة',
+  'connect.reassurance': 'لن تتم مشاركة أي شيء قبل موافقتك على {provider}.',
+  'connect.providerDenied': 'أفاد {provider} بأنك لم توافق. يمكنك إعادة المحاولة أو الرفض.',
+  'connect.providerUnavailable': 'لم يستجب {provider}. انتظر لحظة ثم أعد المحاولة.',
+  'connect.providerRefused': 'رفض {provider} الطلب. يمكنك إعادة المحاولة أو الرفض.',
+  'connect.wrongAccount': 'هذا ليس حساب {provider} المطلوب هنا. اختر الحساب الصحيح أو ارفض.',
+  'connect.startAgain': 'انقطعت المحاولة الأخيرة. ابدأ من جديد من هنا.',
+  'connect.fewerScopes':
+    'منح {provider} أذونات أقل مما يحتاج إليه {mcpServer}. يمكنك إعادة المحاولة والسماح بها جميعًا، أو الرفض.',
+  'connect.missing': 'ما زال ينقص',
+  'connect.scopesChanged': 'تغيّر طلب {mcpServer} أثناء فتح هذه الصفحة. يُرجى مراجعته مرة أخرى.',
+  'connect.again.refused': 'لم يعد {provider} يقبل الربط الذي أجريته في {date}. أعد ربط حسابك للمتابعة.',
+  'connect.again.rejected': 'رفض {provider} طلبًا من {mcpServer}، مع أنك ربطت حسابك في {date}. أعد ربطه للمتابعة.',
+  'connect.again.expired': 'كان ربط حسابك بـ {provider} في {date} لمدة محدودة. أعد ربط حسابك للمتابعة.',
+  'connect.again.more_scopes':
+    'ربطت حسابك على {provider} في {date}. يحتاج {mcpServer} الآن إلى أكثر مما وافقت عليه حينها.',
+
+  'connect.continue': 'المتابعة إلى {host}',
+
+  'risk.summary': 'باختصار',
+  'risk.delete': 'قد يحذف',
+  'risk.change': 'قد يغيّر',
+  'risk.see': 'قد يطّلع على',
+  'risk.deletes': 'حذف: {count}',
+  'risk.changes': 'تغيير: {count}',
+  'risk.sees': 'اطّلاع: {count}',
+  'risk.new': 'جديد في هذا الطلب',
+  'risk.known': 'سبق أن سمحت بما يلي',
+  'risk.more': '{count} أخرى',
+
+  'scope.count': {
+    plural: 'count',
+    zero: 'لا أذونات',
+    one: 'إذن واحد',
+    two: 'إذنان',
+    few: '{count} أذونات',
+    many: '{count} إذنًا',
+    other: '{count} إذن',
+  },
+  'scope.openid': 'التعرّف على حسابك',
+  'scope.profile': 'الاطّلاع على اسمك',
+  'scope.email': 'الاطّلاع على عنوان بريدك الإلكتروني',
+  'scope.offlineAccess': 'البقاء مرتبطًا أثناء غيابك',
+
+  'leaving.heading': 'ستنتقل إلى {provider}',
+  'leaving.text': 'سيسألك {provider} عمّا إذا كان يُسمح لـ {mcpServer} باستخدام حسابك. ستعود بعد ذلك إلى هنا.',
+  'leaving.continue': 'المتابعة إلى {host}',
+  'leaving.back': 'رجوع',
+
+  'device.heading': 'أدخل رمزًا على {provider}',
+  'device.text': 'يطلب منك {provider} رمزًا قصيرًا قبل أن يتمكّن {mcpServer} من استخدام حسابك.',
+  'device.safety': 'تابع فقط إذا كنت أنت من بدأ هذه العملية. لا تُدخل أبدًا رمزًا أرسله إليك شخص آخر.',
+  'device.copy': 'انسخ هذا الرمز أو دوّنه.',
+  'device.enter': 'أدخله على {provider} ووافق هناك.',
+  'device.return': 'عندما يخبرك {provider} بأنك انتهيت، عُد إلى هنا.',
+  'device.back': 'رجوع',
+  'device.check': 'أدخلت الرمز',
+  'device.notice.not_yet': 'ما زال {provider} ينتظر إدخالك الرمز وموافقتك.',
+  'device.notice.wait': 'يحتاج {provider} إلى لحظة. انتظر بضع ثوانٍ ثم أعد المحاولة.',
+  'device.endsSoon': 'تنتهي صلاحية الرمز {relative}، عند {time}.',
+  'device.ends': 'تنتهي صلاحية الرمز في {time}.',
+
+  'done.heading': 'تم ربط حسابك على {provider}',
+  'done.account': 'الحساب',
+  'done.scopes': 'يمكن لـ {mcpServer} الآن',
+  'done.connections': 'يمكنك عرض حساباتك أو إلغاء ربطها في أي وقت',
+};

@@ -1,0 +1,16 @@
+import type { Language } from '../texts.ts';
+import { account } from './account.ts';
+import { approvals } from './approvals.ts';
+import { authorization } from './authorization.ts';
+import { common } from './common.ts';
+import { endings } from './endings.ts';
+import { entries } from './entries.ts';
+import { identity } from './identity.ts';
+import { scopes } from './scopes.ts';
+
+export const ar: Language = {
+  name: 'العربية',
+  direction: 'rtl',
+  texts: { account, approvals, authorization, common, endings, entries, identity },
+  scopes,
+};

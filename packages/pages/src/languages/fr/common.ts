@@ -1,0 +1,41 @@
+import type { Texts } from '../texts.ts';
+
+export const common: Texts<'common'> = {
+  'layout.help': 'Aide',
+  'layout.passkeysChanged':
+    'Vos clés d’accès ont changé le {time}\u00a0: l’une d’elles a été ajoutée ou supprimée. Si ce n’était pas vous, prévenez {brand} immédiatement.',
+  'layout.seePasskeys': 'Voir vos clés d’accès',
+
+  'link.open': 'Ouvrir {host}',
+  'link.newTab': '(dans un nouvel onglet)',
+
+  'asker.label': 'Qui fait la demande',
+
+  'facts.destination': 'Vous continuerez sur',
+  'facts.person': 'Connecté en tant que',
+  'facts.personHost': 'via {host}',
+
+  'head.claimBoth': 'indique que la demande vient de «\u00a0{mcpClient}\u00a0», pour «\u00a0{tool}\u00a0»',
+  'head.claimClient': 'indique que la demande vient de «\u00a0{mcpClient}\u00a0»',
+  'head.claimTool': 'indique que c’est pour «\u00a0{tool}\u00a0»',
+  'head.step': 'Étape {step} sur {steps}',
+
+  'match.text': 'Si votre application affiche un code, ce doit être celui-ci.',
+  'match.other': 'Un autre code\u202f? Refusez.',
+
+  'words.of': 'Les mots de {mcpServer}, et non de {brand}',
+
+  'person.switch': 'Changer',
+  'person.switchWhat': 'de compte',
+
+  'decision.label': 'Votre décision',
+  'decision.decline': 'Refuser',
+  'decision.endsSoon': 'Cette demande expire {relative}, à {time}.',
+  'decision.ends': 'Cette demande expire le {time}.',
+
+  'next.close': 'Vous pouvez fermer cette fenêtre et revenir à {mcpServer}.',
+  'next.return': 'Revenir à {mcpServer}',
+
+  'fault.operator':
+    'Cette étape restera impossible tant que l’exploitant de {brand} n’aura pas fait une modification. Communiquez-lui ce numéro\u00a0: {reference}',
+};

@@ -1,0 +1,29 @@
+import type { Texts } from '../texts.ts';
+
+export const identity: Texts<'identity'> = {
+  'signIn.heading': 'Connectez-vous pour continuer',
+  'signIn.text':
+    'Une application que vous utilisez a une question pour vous. Connectez-vous afin d’être la seule personne à la voir.',
+  'signIn.connections': 'Vous pourrez ensuite voir lesquels de vos comptes sont associés et les dissocier.',
+  'signIn.continue': 'Continuer vers la connexion',
+  'signIn.choose': 'Choisissez le compte que vous utilisez ici pour vos applications.',
+  'signIn.with': 'Se connecter avec {name}',
+
+  'signInFailed.heading': 'La connexion n’a pas abouti',
+  'signInFailed.text':
+    'Le service de connexion n’a pas répondu ou a refusé la connexion. Patientez un instant, puis réessayez.',
+  'signInFailed.retry': 'Réessayer',
+
+  'signedOut.heading': 'Vous êtes déconnecté',
+  'signedOut.text': 'Vous pouvez fermer cette fenêtre.',
+
+  'wrongPerson.heading': 'Cette demande concerne un autre compte',
+  'wrongPerson.text':
+    'Si vous avez un autre compte, utilisez-le pour vous connecter. Si quelqu’un d’autre vous a envoyé ce lien, fermez cette fenêtre. Rien n’a été communiqué.',
+  'wrongPerson.switchAccount': 'Utiliser un autre compte',
+
+  'wrongBrowser.heading': 'L’opération a commencé dans un autre navigateur',
+  'wrongBrowser.text': 'Pour vous protéger, elle a été arrêtée ici. Aucun compte n’a été associé.',
+  'wrongBrowser.next':
+    'Si vous l’avez commencée vous-même, revenez à votre application et recommencez. Si quelqu’un d’autre vous a envoyé un lien, fermez cette fenêtre.',
+};

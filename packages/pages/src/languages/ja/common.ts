@@ -1,0 +1,41 @@
+import type { Texts } from '../texts.ts';
+
+export const common: Texts<'common'> = {
+  'layout.help': 'ヘルプ',
+  'layout.passkeysChanged':
+    '{time}に、パスキーの追加または削除がありました。お心当たりがない場合は、すぐに {brand} へご連絡ください。',
+  'layout.seePasskeys': 'パスキーを確認する',
+
+  'link.open': '{host} を開く',
+  'link.newTab': '（新しいタブで開きます）',
+
+  'asker.label': 'リクエスト元',
+
+  'facts.destination': '次に移動するサイト',
+  'facts.person': 'ログイン中のアカウント',
+  'facts.personHost': '{host} でログイン',
+
+  'head.claimBoth': 'の申告: 「{mcpClient}」で開始、用途は「{tool}」',
+  'head.claimClient': 'の申告: 「{mcpClient}」で開始',
+  'head.claimTool': 'の申告: 用途は「{tool}」',
+  'head.step': 'ステップ {step}/{steps}',
+
+  'match.text': 'アプリにコードが表示されている場合は、このコードと一致するはずです。',
+  'match.other': 'コードが違う場合は拒否してください。',
+
+  'words.of': '{brand} ではなく、{mcpServer} の言葉です',
+
+  'person.switch': '切り替え',
+  'person.switchWhat': '（アカウント）',
+
+  'decision.label': '選択してください',
+  'decision.decline': '拒否',
+  'decision.endsSoon': 'このリクエストの有効期限は{relative}（{time}）です。',
+  'decision.ends': 'このリクエストの有効期限は{time}です。',
+
+  'next.close': 'このウィンドウを閉じて、{mcpServer} に戻ってください。',
+  'next.return': '{mcpServer} に戻る',
+
+  'fault.operator':
+    '{brand} の運営者が設定を変更するまで、この操作はできません。次の番号を運営者にお伝えください: {reference}',
+};

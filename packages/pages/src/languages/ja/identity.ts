@@ -1,0 +1,28 @@
+import type { Texts } from '../texts.ts';
+
+export const identity: Texts<'identity'> = {
+  'signIn.heading': '続けるにはログインしてください',
+  'signIn.text': 'お使いのアプリから質問が届いています。ご本人だけが見られるように、ログインしてください。',
+  'signIn.connections': 'ログインすると、連携中のアカウントの確認や連携の解除ができます。',
+  'signIn.continue': 'ログインに進む',
+  'signIn.choose': 'ここでアプリに使用しているアカウントを選択してください。',
+  'signIn.with': '{name} でログイン',
+
+  'signInFailed.heading': 'ログインできませんでした',
+  'signInFailed.text':
+    'ログインサービスが応答しないか、ログインが拒否されました。しばらく待ってから、もう一度お試しください。',
+  'signInFailed.retry': 'もう一度試す',
+
+  'signedOut.heading': 'ログアウトしました',
+  'signedOut.text': 'このウィンドウは閉じてかまいません。',
+
+  'wrongPerson.heading': 'これは別のアカウントへのリクエストです',
+  'wrongPerson.text':
+    '別のアカウントをお持ちの場合は、そのアカウントでログインしてください。他の人からこのリンクが送られてきた場合は、ウィンドウを閉じてください。情報は共有されていません。',
+  'wrongPerson.switchAccount': '別のアカウントを使用',
+
+  'wrongBrowser.heading': 'この操作は別のブラウザで開始されています',
+  'wrongBrowser.text': '安全のため、ここで停止しました。アカウントは連携されていません。',
+  'wrongBrowser.next':
+    'ご自身で開始した場合は、アプリに戻ってやり直してください。他の人からリンクが送られてきた場合は、ウィンドウを閉じてください。',
+};
