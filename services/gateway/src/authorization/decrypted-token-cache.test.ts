@@ -19,6 +19,31 @@ it('opens a token once and never returns its refresh token', async () => {
   expect(open).toHaveBeenCalledTimes(1);
 });
 
+it('opens a token once for concurrent callers, and again after a failure, which all of them get', async () => {
+  const { connect, opened, open } = setUp();
+  const connection = await connect();
+  open.mockRejectedValueOnce(new Error('no key service'));
+  const failed = await Promise.allSettled([opened(connection), opened(connection), opened({ ...connection })]);
+  expect(failed.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected']);
+  expect(open).toHaveBeenCalledTimes(1);
+  const tokens = await Promise.all([opened(connection), opened(connection), opened({ ...connection })]);
+  expect(tokens.map(({ accessToken }) => accessToken)).toEqual(Array(3).fill('access-token-1'));
+  expect(open).toHaveBeenCalledTimes(2);
+});
+
+it('a failed opening of an older value leaves a newer one in the cache', async () => {
+  const { connect, opened, open } = setUp();
+  const connection = await connect();
+  const { promise: later, reject } = Promise.withResolvers<never>();
+  open.mockReturnValueOnce(later);
+  const older = opened({ ...connection, sealedTokens: `${connection.sealedTokens}x` });
+  await opened(connection);
+  reject(new Error('no key service'));
+  await expect(older).rejects.toThrow('no key service');
+  await opened(connection);
+  expect(open).toHaveBeenCalledTimes(2);
+});
+
 it('opens a new sealed value of the same connection', async () => {
   const { connect, stores, opened } = setUp();
   const connection = await connect();

@@ -10,8 +10,9 @@ const MAX_ENTRIES = 10_000;
 
 /**
  * Opens the access tokens of connections and caches them for one to two minutes: a tool requests the same token many times, and
- * opening it costs more than the rest of the request. An entry is valid only for the sealed value that it came from, so the cache
- * never returns a token of a replaced token set or a removed connection.
+ * opening it costs more than the rest of the request. Concurrent callers share one opening, above all the callers that waited for the
+ * same refresh. An entry is valid only for the sealed value that it came from, so the cache never returns a token of a replaced token
+ * set or a removed connection.
  */
 export function createDecryptedTokenCache(p: { tokenSets: TokenSets; now: Clock }) {
   const entries = new Map<ConnectionId, Entry>();
@@ -27,17 +28,27 @@ export function createDecryptedTokenCache(p: { tokenSets: TokenSets; now: Clock 
     if (entries.size > 0) pruning = setTimeout(prune, LIFETIME_MS).unref();
   }
 
+  async function openAnew(connection: Connection): Promise<UsableToken> {
+    const { accessToken, tokenType, dpopKey } = await p.tokenSets.open(connection);
+    return { accessToken, tokenType, ...definedOnly({ dpopKey }) };
+  }
+
   return async function open(connection: Connection): Promise<UsableToken> {
     const { connectionId, sealedTokens: sealed } = connection;
-    const entry = entries.get(connectionId);
-    if (entry?.sealed === sealed && entry.until > p.now()) return entry.token;
+    const found = entries.get(connectionId);
+    if (found?.sealed === sealed && found.until > p.now()) return found.token;
     entries.delete(connectionId);
-    const { accessToken, tokenType, dpopKey } = await p.tokenSets.open(connection);
-    const token = { accessToken, tokenType, ...definedOnly({ dpopKey }) };
+    const entry: Entry = { sealed, until: p.now() + LIFETIME_MS, token: openAnew(connection) };
     if (entries.size >= MAX_ENTRIES) entries.delete(entries.keys().next().value ?? connectionId);
-    entries.set(connectionId, { sealed, until: p.now() + LIFETIME_MS, token });
+    entries.set(connectionId, entry);
     if (pruning === undefined) pruning = setTimeout(prune, LIFETIME_MS).unref();
-    return token;
+    try {
+      return await entry.token;
+    } catch (error) {
+      // A later call tries again. A newer entry stays.
+      if (entries.get(connectionId) === entry) entries.delete(connectionId);
+      throw error;
+    }
   };
 }
 
@@ -46,5 +57,6 @@ export type DecryptedTokenCache = ReturnType<typeof createDecryptedTokenCache>;
 interface Entry {
   readonly sealed: string;
   readonly until: number;
-  readonly token: UsableToken;
+  /** Pending while the token set is being opened. An entry whose opening failed is deleted. */
+  readonly token: Promise<UsableToken>;
 }
