@@ -3,8 +3,8 @@
  * README.md explains the rows.
  *
  * `--quick` runs everything twice, briefly; `--only=<group>` selects a group (repeatable); `--profile=<folder>` writes CPU profiles of the
- * gateways and of the MCP server; `--plot=<file>` only draws a result file again; `--report=<file>` only writes its tables into the
- * documents.
+ * gateways and of the MCP server; `--shares=<folder>` only shows where their time goes; `--plot=<file>` only draws a result file again;
+ * `--report=<file>` only writes its tables into the documents.
  */
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -12,6 +12,7 @@ import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { endOnSignals } from '../support/end-with-us.ts';
 import { plotResult } from './plot/plot-result.ts';
+import { renderShares } from './profile/shares.ts';
 import { writeReport } from './report.ts';
 import { accessTokenRows } from './rows/access-token.ts';
 import { cycleRows } from './rows/cycle.ts';
@@ -28,7 +29,7 @@ import { described, loadNow, shortName, thisMachine } from './support/machine.ts
 import { readResult, writeResult } from './support/result-file.ts';
 import type { Row } from './support/row.ts';
 import { isSweep, type Sweep } from './support/sweep.ts';
-import { renderTable } from './support/table.ts';
+import { renderLimits, renderTable } from './support/table.ts';
 
 const groups = {
   issue: issueRows,
@@ -47,10 +48,16 @@ const { values } = parseArgs({
     quick: { type: 'boolean', default: false },
     only: { type: 'string', multiple: true },
     profile: { type: 'string' },
+    shares: { type: 'string' },
     plot: { type: 'string' },
     report: { type: 'string' },
   },
 });
+
+if (values.shares !== undefined) {
+  console.log(renderShares(resolve(values.shares)));
+  process.exit();
+}
 
 if (values.plot !== undefined) {
   const path = resolve(values.plot);
@@ -99,6 +106,8 @@ try {
       `load average before ${before.toFixed(1)}; ${extent.runs} runs in turn, median (smallest–largest)\n`,
   );
   console.log(renderTable(rows));
+  const limits = renderLimits(rows, 'test/bench/profiles.md');
+  if (limits !== '') console.log(`\nNot met; what limits them:\n${limits}`);
 
   const results = join(root, 'test/bench/results');
   mkdirSync(results, { recursive: true });

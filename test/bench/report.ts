@@ -6,7 +6,7 @@ import { root } from './support/child.ts';
 import { figures } from './support/figures.ts';
 import { described } from './support/machine.ts';
 import { type BenchResult, readResult } from './support/result-file.ts';
-import { isMet, type Row } from './support/row.ts';
+import { isMet, type StoredRow } from './support/row.ts';
 import { median } from './support/statistics.ts';
 import { renderTable } from './support/table.ts';
 
@@ -33,10 +33,10 @@ export const documents: Readonly<Record<string, Render>> = {
     const targeted = result.rows.filter(row => row.target !== undefined);
     const met = targeted.filter(row => isMet(row) === true).length;
     const heading = `${measuredOn(result, path, 'README.md')} ${met} of ${targeted.length} targets are met.`;
-    return `${heading}\n\n${renderTable(targeted)}`;
+    return `${heading}\n\n${renderTable(targeted, 'test/bench/profiles.md')}`;
   },
   'test/bench/README.md': (result, path) =>
-    `${measuredOn(result, path, 'test/bench/README.md')}\n\n${renderTable(result.rows)}`,
+    `${measuredOn(result, path, 'test/bench/README.md')}\n\n${renderTable(result.rows, 'profiles.md')}`,
   'docs/sizing.md': (result, path) => `${measuredOn(result, path, 'docs/sizing.md')}\n\n${sizingTable(result.rows)}`,
 };
 
@@ -61,7 +61,7 @@ export function writeReport(path: string): readonly string[] {
 const UTILISATION = 0.6;
 
 /** Median of a figure. `under` is the row that an indented figure follows. Undefined if the result has no such row. */
-function figureOf(rows: readonly Row[], figure: string, under?: string): number | undefined {
+function figureOf(rows: readonly StoredRow[], figure: string, under?: string): number | undefined {
   const from = under === undefined ? 0 : rows.findIndex(row => row.figure === under);
   const found = from === -1 ? undefined : rows.slice(from).find(row => row.figure.startsWith(figure));
   return found && median(found.ours);
@@ -87,7 +87,7 @@ const carries = ({ unit, resource }: Cost, value: number): string => {
   return `${rounded(2 ** 30 / (value * (unit === 'KiB' ? 1024 : 1000)))} in 1 GiB`;
 };
 
-function sizingTable(rows: readonly Row[]): string {
+function sizingTable(rows: readonly StoredRow[]): string {
   const { cycle } = figures;
   const of = (figure: string, under?: string) => figureOf(rows, figure, under);
   const costs: readonly Cost[] = [

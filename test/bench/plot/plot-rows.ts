@@ -1,4 +1,4 @@
-import { isMet, type Row, ratiosOf, type Target } from '../support/row.ts';
+import { type Bound, isMet, ratiosOf, type StoredRow } from '../support/row.ts';
 import { median } from '../support/statistics.ts';
 import { logScale, short } from './scale.ts';
 import { drawing, element, line, type Svg, text, wrapped } from './svg.ts';
@@ -11,7 +11,7 @@ const TOP = 92;
 const BOTTOM = 16;
 const DOT = 6;
 
-type Aimed = Row & { readonly target: Target };
+type Aimed = StoredRow & { readonly target: Bound };
 
 /** Above one means better than the target, for both kinds of bounds. */
 function reached({ target: { bound, value } }: Aimed, sample: number): number {
@@ -19,7 +19,7 @@ function reached({ target: { bound, value } }: Aimed, sample: number): number {
 }
 
 /** Draws every row that has a target, relative to it: a dot per run, and a larger one for the median. */
-export function plotRows(rows: readonly Row[], caption: string): string {
+export function plotRows(rows: readonly StoredRow[], caption: string): string {
   const aimed = rows.filter((row): row is Aimed => row.target !== undefined);
   const factors = aimed.map(row => (ratiosOf(row) ?? row.ours).map(sample => reached(row, sample)));
   const height = TOP + aimed.length * ROW + BOTTOM;

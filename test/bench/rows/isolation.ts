@@ -88,13 +88,13 @@ export async function isolationRows(bench: Bench): Promise<Row[]> {
       'ms',
       'undisturbed',
       { ours: p99Of(ours), baseline: p99Of(baseline) },
-      { bound: 'at most', value: 2 },
+      { bound: 'at most', value: 2, profile: 'isolation' },
     ),
     {
       figure: '  of its requests refused',
       unit: 'requests',
       ours: ours.map(({ refused }) => refused),
-      target: { bound: 'at most', value: 0 },
+      target: { bound: 'at most', value: 0, profile: 'isolation' },
     },
   ];
 }

@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { z } from 'zod';
 import type { Machine } from './machine.ts';
-import { isMet, type Row, ratiosOf } from './row.ts';
+import { isMet, profileSections, ratiosOf, type StoredRow } from './row.ts';
 import { median } from './statistics.ts';
 import type { Sweep } from './sweep.ts';
 
@@ -14,13 +14,13 @@ export interface BenchResult {
   /** Load average before and after the run. */
   readonly load: { readonly before: number; readonly after: number };
   readonly runs: number;
-  readonly rows: readonly Row[];
+  readonly rows: readonly StoredRow[];
   readonly sweeps: readonly Sweep[];
 }
 
 const samples = z.array(z.number());
-const target = z.object({ bound: z.enum(['at least', 'at most']), value: z.number() });
-const optionalTarget = target.exactOptional();
+const bound = z.object({ bound: z.enum(['at least', 'at most']), value: z.number() });
+const target = bound.extend({ profile: z.enum(profileSections).exactOptional() });
 const resultSchema = z.object({
   layout: z.literal(LAYOUT),
   date: z.string(),
@@ -40,7 +40,7 @@ const resultSchema = z.object({
       unit: z.string(),
       ours: samples,
       baseline: z.object({ name: z.string(), values: samples }).exactOptional(),
-      target: optionalTarget,
+      target: target.exactOptional(),
     }),
   ),
   sweeps: z.array(
@@ -49,7 +49,7 @@ const resultSchema = z.object({
       title: z.string(),
       x: z.object({ label: z.string(), values: samples }),
       series: z.array(
-        z.object({ label: z.string(), unit: z.string(), samples: z.array(samples), target: optionalTarget }),
+        z.object({ label: z.string(), unit: z.string(), samples: z.array(samples), target: bound.exactOptional() }),
       ),
     }),
   ),

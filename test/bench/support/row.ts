@@ -1,6 +1,35 @@
 import { definedOnly } from '@postern/elicitation';
 import { median, type Pairs, ratios } from './statistics.ts';
 
+/** Headings of profiles.md. Each section says where the time or the memory of its rows goes, and what limits them. */
+export const profileSections = [
+  'issue',
+  'access-token',
+  'stampede',
+  'wake',
+  'cycle',
+  'start',
+  'idle-memory',
+  'sizes',
+  'growth',
+  'redis-memory',
+  'waiting-read',
+  'waiters',
+  'isolation',
+] as const;
+export type ProfileSection = (typeof profileSections)[number];
+
+/** A limit of the ratio if there is a baseline, else of our figure. */
+export interface Bound {
+  readonly bound: 'at least' | 'at most';
+  readonly value: number;
+}
+
+export interface Target extends Bound {
+  /** Explains the row if the target is not met. */
+  readonly profile: ProfileSection;
+}
+
 /** One line of the table: our figure, its baseline and its target. */
 export interface Row {
   readonly figure: string;
@@ -8,11 +37,12 @@ export interface Row {
   readonly ours: readonly number[];
   /** Absent if the target is an absolute number. */
   readonly baseline?: { readonly name: string; readonly values: readonly number[] };
-  /** Target of the ratio if there is a baseline, else of our figure. Absent: for information only. */
-  readonly target?: { readonly bound: 'at least' | 'at most'; readonly value: number };
+  /** Absent: for information only. */
+  readonly target?: Target;
 }
 
-export type Target = NonNullable<Row['target']>;
+/** A row as a result file has it. Files of earlier versions name no section. */
+export type StoredRow = Omit<Row, 'target'> & { readonly target?: Bound & Partial<Target> };
 
 export function compared(
   figure: string,
@@ -30,12 +60,12 @@ export function compared(
   };
 }
 
-export function ratiosOf(row: Row): readonly number[] | undefined {
+export function ratiosOf(row: StoredRow): readonly number[] | undefined {
   return row.baseline && ratios({ ours: row.ours, baseline: row.baseline.values });
 }
 
 /** Undefined without a target. */
-export function isMet(row: Row): boolean | undefined {
+export function isMet(row: StoredRow): boolean | undefined {
   if (row.target === undefined) return undefined;
   const value = median(ratiosOf(row) ?? row.ours);
   return row.target.bound === 'at least' ? value >= row.target.value : value <= row.target.value;

@@ -1,4 +1,4 @@
-import type { Target } from './row.ts';
+import type { Bound } from './row.ts';
 
 /** Measurements at several sizes: a curve, where a row is a number. */
 export interface Sweep {
@@ -16,7 +16,7 @@ export interface Series {
   /** All runs at all sizes, in the order of `x.values`. */
   readonly samples: readonly (readonly number[])[];
   /** Drawn as a line, in the unit of the series. The corresponding row decides about success. */
-  readonly target?: Target;
+  readonly target?: Bound;
 }
 
 export function isSweep(result: object): result is Sweep {

@@ -1,5 +1,5 @@
 import { markdownTable } from '../../support/markdown-table.ts';
-import { isMet, type Row, ratiosOf } from './row.ts';
+import { isMet, ratiosOf, type StoredRow } from './row.ts';
 import { median } from './statistics.ts';
 
 const HEADINGS = ['figure', 'ours', 'ceiling or baseline', 'ratio', 'target', 'ok?'];
@@ -14,7 +14,7 @@ const grouped = (value: number) =>
   value >= 100 ? Math.round(value).toLocaleString('en-GB') : value.toFixed(value >= 10 ? 1 : 2);
 const twoPlaces = (value: number) => value.toFixed(2);
 
-function cells(row: Row): string[] {
+function cells(row: StoredRow, profiles: string | undefined): string[] {
   const ratios = ratiosOf(row);
   const { target } = row;
   const met = isMet(row);
@@ -26,10 +26,25 @@ function cells(row: Row): string[] {
     target === undefined
       ? '–'
       : `${target.bound === 'at least' ? '≥' : '≤'} ${target.value}${ratios ? ' ×' : ` ${row.unit}`}`,
-    met === undefined ? '–' : met ? 'yes' : 'NO',
+    met === undefined ? '–' : met ? 'yes' : unmet(target?.profile, profiles),
   ];
 }
 
-export function renderTable(rows: readonly Row[]): string {
-  return markdownTable(HEADINGS, rows.map(cells));
+/** `profiles`: path of profiles.md from the document of the table. Without it, the table has no links. */
+export function renderTable(rows: readonly StoredRow[], profiles?: string): string {
+  return markdownTable(
+    HEADINGS,
+    rows.map(row => cells(row, profiles)),
+  );
+}
+
+const unmet = (section: string | undefined, profiles: string | undefined) =>
+  section === undefined || profiles === undefined ? 'NO' : `[NO](${profiles}#${section})`;
+
+/** One line for each row whose target is not met: the section of profiles.md that explains it. */
+export function renderLimits(rows: readonly StoredRow[], profiles: string): string {
+  return rows
+    .filter(row => isMet(row) === false)
+    .map(({ figure, target }) => `${figure.trim()}: ${profiles}#${target?.profile ?? ''}`)
+    .join('\n');
 }
