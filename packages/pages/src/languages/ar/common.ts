@@ -37,4 +37,11 @@ export const common: Texts<'common'> = {
   'next.return': 'العودة إلى {mcpServer}',
 
   'fault.operator': 'لن تنجح هذه الخطوة قبل أن يُجري مشغّل {brand} تعديلًا. زوّده بهذا الرقم: {reference}',
+
+  'live.show': 'إظهار',
+  'live.copy': 'نسخ',
+  'live.copied': 'تم النسخ',
+  'live.ended': 'انتهى هذا الطلب.',
+  'live.see': 'عرض النتيجة',
+  'live.timeUp': 'انتهى الوقت.',
 };

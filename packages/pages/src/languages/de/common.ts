@@ -38,4 +38,11 @@ export const common: Texts<'common'> = {
 
   'fault.operator':
     'Das funktioniert erst, wenn der Betreiber von {brand} etwas ändert. Nennen Sie ihm diese Nummer: {reference}',
+
+  'live.show': 'Anzeigen',
+  'live.copy': 'Kopieren',
+  'live.copied': 'Kopiert',
+  'live.ended': 'Diese Anfrage ist beendet.',
+  'live.see': 'Ergebnis ansehen',
+  'live.timeUp': 'Die Zeit ist abgelaufen.',
 };

@@ -38,4 +38,11 @@ export const common: Texts<'common'> = {
 
   'fault.operator':
     'Esto no funcionará hasta que el administrador de {brand} haga un cambio. Indícale este número: {reference}',
+
+  'live.show': 'Mostrar',
+  'live.copy': 'Copiar',
+  'live.copied': 'Copiado',
+  'live.ended': 'Esta solicitud ha terminado.',
+  'live.see': 'Ver el resultado',
+  'live.timeUp': 'Se ha acabado el tiempo.',
 };

@@ -38,4 +38,11 @@ export const common: Texts<'common'> = {
 
   'fault.operator':
     'Cette étape restera impossible tant que l’exploitant de {brand} n’aura pas fait une modification. Communiquez-lui ce numéro\u00a0: {reference}',
+
+  'live.show': 'Afficher',
+  'live.copy': 'Copier',
+  'live.copied': 'Copié',
+  'live.ended': 'Cette demande est terminée.',
+  'live.see': 'Voir le résultat',
+  'live.timeUp': 'Le temps est écoulé.',
 };

@@ -38,4 +38,11 @@ export const common: Texts<'common'> = {
 
   'fault.operator':
     '{brand} の運営者が設定を変更するまで、この操作はできません。次の番号を運営者にお伝えください: {reference}',
+
+  'live.show': '表示',
+  'live.copy': 'コピー',
+  'live.copied': 'コピーしました',
+  'live.ended': 'このリクエストは終了しました。',
+  'live.see': '結果を見る',
+  'live.timeUp': '期限が切れました。',
 };

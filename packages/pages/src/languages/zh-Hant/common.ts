@@ -36,4 +36,11 @@ export const common: Texts<'common'> = {
   'next.return': '返回 {mcpServer}',
 
   'fault.operator': '在 {brand} 的營運者作出變更之前，這個步驟無法完成。請提供這個編號給他們：{reference}',
+
+  'live.show': '顯示',
+  'live.copy': '複製',
+  'live.copied': '已複製',
+  'live.ended': '這項要求已結束。',
+  'live.see': '查看結果',
+  'live.timeUp': '時間到了。',
 };
