@@ -2,7 +2,7 @@ import { actionBar, matchCode, pageHead, personRow, quotedWords, type StepView }
 import { type Html, html } from './html.ts';
 import { layout } from './layout.ts';
 import { type WatchView, watchPart } from './live-parts.ts';
-import { facts, linkButton, paragraphs, postForm, submitButton } from './parts.ts';
+import { facts, linkButton, manageLink, paragraphs, postForm, submitButton } from './parts.ts';
 import { type Deadline, deadline } from './times.ts';
 import type { Translator } from './translator.ts';
 import type { McpServerView, PageContext, PersonView, RequestedByView } from './views.ts';
@@ -21,6 +21,8 @@ export interface DecisionView extends Deadline {
   readonly acceptAction: string;
   readonly declineAction: string;
   readonly switchAccountAction?: string;
+  /** Page on which the user mutes or reports the MCP server. */
+  readonly manageHref?: string;
   readonly csrfToken: string;
   /**
    * Digest of the page content, computed by the caller. The accepting form returns it as `shown`, so the user cannot approve
@@ -108,7 +110,7 @@ ${actionBar(
   },
   t,
 )}
-<div class="fine"><p>${kind.reassurance}</p><p>${deadline(view, 'decision', t)}</p></div>
+<div class="fine"><p>${kind.reassurance}</p><p>${deadline(view, 'decision', t)}</p>${manageLink(view.manageHref, t)}</div>
 ${watchPart(view.watch, t)}`;
   return layout(context, t, { title: kind.title, main });
 }

@@ -17,6 +17,7 @@ export type {
   WaitingAbout,
   WaitingView,
 } from './me-entries.ts';
+export type { MutedView } from './me-muted.ts';
 export { pageHeaders } from './page-headers.ts';
 export { pageScript } from './page-script.ts';
 export { type ChargeNotice, type ChargeView, chargePage } from './pages/charge-page.ts';
@@ -46,6 +47,7 @@ export {
 } from './pages/entered-pages.ts';
 export { type FormNotice, formPage } from './pages/form-page.ts';
 export { leavingPage } from './pages/leaving-page.ts';
+export { mcpServerPage, reportReasons } from './pages/mcp-server-page.ts';
 export { type ConnectionView, mePage } from './pages/me-page.ts';
 export {
   type AddPasskeyView,

@@ -5,7 +5,7 @@ import type { AmountView } from './approval-views.ts';
 import { type Html, html, webUrl } from './html.ts';
 import { copyable } from './live-parts.ts';
 import { namedMark } from './marks.ts';
-import { asker, fact, facts, mcpServerList } from './parts.ts';
+import { asker, fact, facts, manageLink, mcpServerList } from './parts.ts';
 import { type Deadline, deadline, timeText } from './times.ts';
 import type { Translator } from './translator.ts';
 import type { McpServerView } from './views.ts';
@@ -23,6 +23,8 @@ export interface WaitingView extends Deadline {
   readonly mcpServer: McpServerView;
   readonly about: WaitingAbout;
   readonly openHref: string;
+  /** Page on which the user mutes or reports the MCP server. */
+  readonly manageHref?: string;
 }
 
 /** The last use of an entry. */
@@ -64,7 +66,7 @@ export function waitingEntry(waiting: WaitingView, index: number, t: Translator)
   const what = `waiting-${index}`;
   return html`<li class="entry">${asker(waiting.mcpServer, t)}
 <div><p id="${what}">${sentence(waiting, t)}</p>
-<p class="detail">${deadline(waiting, 'decision', t)}</p></div>
+<p class="detail">${deadline(waiting, 'decision', t)}</p>${manageLink(waiting.manageHref, t)}</div>
 ${entryAction({ href: waiting.openHref, label: t.html('me.open'), id: `open-${index}`, describedBy: what })}</li>
 `;
 }

@@ -177,6 +177,13 @@ export function newTabLink(href: string, t: Translator): Html {
   return html`<a class="button small outside" href="${webUrl(href)}" target="_blank" rel="noopener noreferrer"><span>${t.html('link.open', { host })}</span>${icons.leaving}<span class="unseen"> ${t.html('link.newTab')}</span></a>`;
 }
 
+/** Leads to the page on which the user mutes or reports an MCP server. */
+export function manageLink(href: string | undefined, t: Translator): Html | undefined {
+  return href === undefined
+    ? undefined
+    : html`<p><a class="link small" href="${webUrl(href)}">${t.html('mute.link')}</a></p>`;
+}
+
 export function paragraphs(texts: readonly Html[]): Html {
   return joinHtml(texts.map(text => html`<p>${text}</p>`));
 }

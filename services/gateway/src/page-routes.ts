@@ -4,6 +4,7 @@ import { definedOnly } from '@postern/elicitation';
 import { errorPage, notFoundPage, pageHeaders, pageScript, stylesheet } from '@postern/pages';
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import { meCredentialRoutes } from './account/me-credential-routes.ts';
+import { meMcpServerRoutes } from './account/me-mcp-server-routes.ts';
 import { meRoutes } from './account/me-routes.ts';
 import { paymentPageRoutes } from './approvals/payment-page-routes.ts';
 import { authorizationPageRoutes } from './authorization/authorization-page-routes.ts';
@@ -108,6 +109,7 @@ export const pageRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = async (app,
     await scope.register(meRoutes, pages);
     await scope.register(meCredentialRoutes, pages);
     await scope.register(mePasskeyRoutes, pages);
+    await scope.register(meMcpServerRoutes, pages);
     registerRedirects();
   });
 };

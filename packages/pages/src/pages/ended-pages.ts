@@ -2,7 +2,7 @@
 import { icons } from '../icons.ts';
 import { type WatchView, watchPart } from '../live-parts.ts';
 import { messagePage } from '../message-page.ts';
-import { linkButton } from '../parts.ts';
+import { linkButton, manageLink } from '../parts.ts';
 import { translatorFor } from '../translator.ts';
 import type { McpServerView, PageContext } from '../views.ts';
 
@@ -28,6 +28,8 @@ export function workingPage(context: PageContext, view: WorkingView): string {
 
 export interface DeclinedView {
   readonly mcpServer: McpServerView;
+  /** Page on which the user mutes or reports the MCP server. */
+  readonly manageHref?: string;
   /** A registered return address of the MCP server. */
   readonly returnHref?: string;
 }
@@ -41,6 +43,7 @@ export function declinedPage(context: PageContext, view: DeclinedView): string {
     icon: icons.minus,
     heading: t.html('declined.heading'),
     texts: [t.html('declined.text', { mcpServer }), t.html('next.close', { mcpServer })],
+    body: manageLink(view.manageHref, t),
     actions:
       view.returnHref === undefined ? [] : [linkButton(view.returnHref, t.html('next.return', { mcpServer }), 'plain')],
   });
@@ -48,6 +51,8 @@ export function declinedPage(context: PageContext, view: DeclinedView): string {
 
 export interface EndedView {
   readonly mcpServer: McpServerView;
+  /** Page on which the user mutes or reports the MCP server. */
+  readonly manageHref?: string;
   readonly reason: 'expired' | 'cancelled' | 'failed';
 }
 
@@ -62,5 +67,6 @@ export function endedPage(context: PageContext, view: EndedView): string {
     tone: view.reason === 'failed' ? 'caution' : undefined,
     heading: t.html(`${view.reason}.heading`),
     texts: [t.html(`${view.reason}.text`, { mcpServer: view.mcpServer.name })],
+    body: manageLink(view.manageHref, t),
   });
 }

@@ -14,6 +14,7 @@ import {
   type WaitingView,
   waitingEntry,
 } from '../me-entries.ts';
+import { type MutedView, mutedEntry } from '../me-muted.ts';
 import { fact, facts, knownScopeList, mcpServerList, paragraphs, personFact } from '../parts.ts';
 import { timeText } from '../times.ts';
 import { type Translator, translatorFor } from '../translator.ts';
@@ -37,6 +38,7 @@ export interface MeView {
   /** In any order; the page groups accounts by provider. */
   readonly connections: readonly ConnectionView[];
   readonly credentials: readonly CredentialItemView[];
+  readonly muted?: readonly MutedView[];
   readonly passkeys: readonly PasskeyItemView[];
   /** Link to add another passkey; absent if no passkey can permit it, or if the maximum is reached. */
   readonly addPasskeyHref?: string;
@@ -75,6 +77,12 @@ ${group(
   t.html('me.credentials'),
   {},
   view.credentials.map((credential, index) => credentialEntry(credential, index, t)),
+)}
+${group(
+  'muted',
+  t.html('mute.list'),
+  {},
+  (view.muted ?? []).map((muted, index) => mutedEntry(muted, index, t)),
 )}
 ${group(
   'passkeys',

@@ -11,6 +11,7 @@ import { signedOutPage, signInFailedPage, signInPage } from '../pages/sign-in-pa
 import type { PageContext } from '../views.ts';
 import { sampleApprovalPages } from './sample-approval-pages.ts';
 import { sampleEntryPages } from './sample-entry-pages.ts';
+import { sampleProtectionPages } from './sample-protection-pages.ts';
 import {
   everyRisk,
   extremeConnect,
@@ -39,6 +40,7 @@ const returnHref = 'https://issues.northwind.example/back';
 export const samplePages: Readonly<Record<string, (context: PageContext) => string>> = {
   ...sampleApprovalPages,
   ...sampleEntryPages,
+  ...sampleProtectionPages,
   'sign-in': context => signInPage(context, { continueHref: '/login', destinationHost: 'login.northwind.example' }),
   'sign-in-connections': context => signInPage(context, { continueHref: '/login', purpose: 'connections' }),
   'sign-in-plain': context => signInPage(context, { continueHref: '/login' }),

@@ -47,6 +47,7 @@ export const sampleConnect = {
   acceptAction: '/e/0a.sample/accept',
   declineAction: '/e/0a.sample/decline',
   switchAccountAction: '/logout',
+  manageHref: '/me/mcp-servers/issues',
   csrfToken: 'csrf-value',
   watch: { statusHref: '/e/0a.sample/status', pageHref: '/e/0a.sample', phase: 'decision' },
 };
@@ -116,6 +117,14 @@ export const sampleMe = {
       expiresAt: new Date('2026-03-04T14:32:00Z'),
       now: new Date('2026-03-04T14:22:00Z'),
       openHref: '/e/0a.sample',
+      manageHref: '/me/mcp-servers/releases',
+    },
+  ],
+  muted: [
+    {
+      mcpServer: releaseNotes,
+      mutedAt: new Date('2026-03-03T09:00:00Z'),
+      manageHref: '/me/mcp-servers/releases',
     },
   ],
   connections: [

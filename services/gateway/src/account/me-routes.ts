@@ -26,13 +26,14 @@ import { mayUse } from '../mcp-servers/registered-mcp-server.ts';
 import type { PageKit } from '../pages/page-kit.ts';
 import { elicitationPath } from '../platform/http/public-urls.ts';
 import { createMeCredentials, type MeCredentialsDeps } from './me-credential-routes.ts';
+import { createMeMutes, type MeMutesDeps } from './me-mcp-server-routes.ts';
 
 interface ById {
   Params: { connectionId: string };
 }
 
-export interface MeRoutesDeps extends AccountGuardDeps, MeCredentialsDeps, MePasskeysDeps {
-  readonly stores: Pick<RedisStores, 'connections' | 'credentials' | 'passkeys'>;
+export interface MeRoutesDeps extends AccountGuardDeps, MeCredentialsDeps, MePasskeysDeps, MeMutesDeps {
+  readonly stores: Pick<RedisStores, 'connections' | 'credentials' | 'passkeys' | 'mutes'>;
   readonly service: Pick<ElicitationService, 'listOpen'>;
   readonly disconnection: Disconnection;
 }
@@ -43,6 +44,7 @@ export const meRoutes: FastifyPluginAsync<PageKit<MeRoutesDeps>> = async (app, p
   const { connections } = deps.stores;
   const { guardGet, guardPost } = createAccountGuard(pages);
   const { list: listCredentials } = createMeCredentials(pages);
+  const listMutes = createMeMutes(pages);
   const { list: listPasskeys } = createMePasskeys(pages);
 
   /** A browser session verified by an application sees only what the MCP server of that application may use. */
@@ -91,6 +93,7 @@ export const meRoutes: FastifyPluginAsync<PageKit<MeRoutesDeps>> = async (app, p
       .filter(elicitation => views.isStillAllowed(elicitation))
       .map(elicitation => ({
         mcpServer: views.mcpServer(elicitation),
+        ...views.manageHref(elicitation),
         about: waitingAbout(elicitation),
         openHref: elicitationPath(elicitation.elicitationId),
         expiresAt: new Date(elicitation.expiresAt),
@@ -110,11 +113,12 @@ export const meRoutes: FastifyPluginAsync<PageKit<MeRoutesDeps>> = async (app, p
   app.get('/me', (request, reply) =>
     guardGet(request, reply, async browserSession => {
       const { subject } = browserSession;
-      const [all, waiting, credentials, passkeys] = await Promise.all([
+      const [all, waiting, credentials, passkeys, muted] = await Promise.all([
         connections.list(subject),
         waitingFor(browserSession),
         listCredentials(browserSession),
         listPasskeys(browserSession),
+        listMutes(browserSession),
       ]);
       return reply.send(
         mePage(views.context(request), {
@@ -128,6 +132,7 @@ export const meRoutes: FastifyPluginAsync<PageKit<MeRoutesDeps>> = async (app, p
             .filter(connection => isVisible(browserSession, connection))
             .map(connection => connectionView(connection, request)),
           credentials,
+          muted,
           ...passkeys,
         }),
       );

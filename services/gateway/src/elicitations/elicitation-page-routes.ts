@@ -83,11 +83,15 @@ export const elicitationPageRoutes: FastifyPluginAsync<PageKit<ElicitationPageRo
       case 'completed':
         return showCompleted(kind, request, reply, { ...visit, elicitation });
       case 'declined':
-        return reply.send(declinedPage(context, { mcpServer, ...views.wayBack(elicitation) }));
+        return reply.send(
+          declinedPage(context, { mcpServer, ...views.wayBack(elicitation), ...views.manageHref(elicitation) }),
+        );
       case 'cancelled':
       case 'expired':
       case 'failed':
-        return reply.send(endedPage(context, { reason: elicitation.status, mcpServer }));
+        return reply.send(
+          endedPage(context, { reason: elicitation.status, mcpServer, ...views.manageHref(elicitation) }),
+        );
     }
   }
 

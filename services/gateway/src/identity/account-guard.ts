@@ -74,6 +74,17 @@ export function createAccountGuard({ deps, browser, views }: PageKit<AccountGuar
       return read === undefined ? sendSignIn(request, reply.code(401)) : act(read.browserSession);
     },
 
+    /** Handles a form post with fields of its own. @throws PageError */
+    async guardForm<Form extends { readonly csrf_token: string }>(
+      request: FastifyRequest,
+      reply: FastifyReply,
+      schema: z.ZodType<Form>,
+      act: (browserSession: BrowserSession, form: Form) => Promise<FastifyReply>,
+    ): Promise<FastifyReply> {
+      const read = await readForm(request, schema);
+      return read === undefined ? sendSignIn(request, reply.code(401)) : act(read.browserSession, read.form);
+    },
+
     /** Handles a form post with a passkey response, which the caller must verify. @throws PageError */
     async guardPasskeyPost(
       request: FastifyRequest,

@@ -38,6 +38,7 @@ export function createDecisionView({ browser, views }: Pick<PageKit<unknown>, 'b
     const path = elicitationPath(elicitationId);
     return {
       mcpServer: views.mcpServer(elicitation),
+      ...views.manageHref(elicitation),
       ...definedOnly({
         person: browserSession && views.person(browserSession),
         switchAccountAction: browserSession && switchAccountAction(elicitationId),

@@ -99,6 +99,12 @@ export function createPageViews(p: {
       return mcpServerView(mcpServer);
     },
 
+    registeredMcpServer: mcpServerView,
+
+    /** The page on which the signed-in user mutes or reports an MCP server. Without a sign-in there is none. */
+    manageHref: ({ mcpServerId, identityMode }: Elicitation): { readonly manageHref?: string } =>
+      identityMode === 'loopback' ? {} : { manageHref: mcpServerPath(mcpServerId) },
+
     /** A connection with the MCP servers that may use it now. */
     connectedAccount(connection: Connection): ConnectedAccountView {
       const { provider, account } = connection;
@@ -159,6 +165,8 @@ export function createPageViews(p: {
     scopes: createScopeViews(p.config.providers, p.providers),
   };
 }
+
+export const mcpServerPath = (mcpServerId: string): string => `/me/mcp-servers/${mcpServerId}`;
 
 export type PageViews = ReturnType<typeof createPageViews>;
 

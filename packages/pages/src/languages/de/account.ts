@@ -131,4 +131,22 @@ export const account: Texts<'account'> = {
     'Der Passkey ließ sich nicht hinzufügen. Sie können es noch einmal versuchen oder zurückgehen.',
   'passkeyChange.lost':
     'Haben Sie alle Ihre Passkeys verloren? Bitten Sie den Betreiber von {brand}, sie zurückzusetzen.',
+  'mute.link': 'Stummschalten oder melden',
+  'mute.heading': 'Anfragen von {mcpServer}',
+  'mute.text':
+    'Wenn Sie {mcpServer} stummschalten, kann die App Sie nichts mehr fragen. Offene Anfragen werden abgelehnt.',
+  'mute.connections': 'Verbundene Konten bleiben verbunden, bis Sie sie trennen.',
+  'mute.confirm': 'Stummschalten',
+  'mute.muted': 'Sie haben {mcpServer} stummgeschaltet. Die App kann Sie nichts fragen.',
+  'mute.undo': 'Anfragen wieder zulassen',
+  'mute.list': 'Stummgeschaltete Apps',
+  'report.heading': 'An {brand} melden',
+  'report.text': 'Das Team von {brand} sieht Ihren Grund. Die App erfährt nichts davon.',
+  'report.reason': 'Grund',
+  'report.not_started': 'Das habe ich nicht gestartet',
+  'report.too_often': 'Die App fragt zu oft',
+  'report.too_much': 'Die App verlangt mehr, als sie braucht',
+  'report.pretends': 'Die App gibt sich für jemand anderen aus',
+  'report.send': 'Melden',
+  'report.done': 'Vielen Dank. Ihre Meldung wurde gespeichert.',
 };

@@ -130,4 +130,22 @@ export const account: Texts<'account'> = {
     'No se ha podido añadir la llave de acceso. Puedes volver a intentarlo o volver atrás.',
   'passkeyChange.lost':
     '¿Has perdido todas tus llaves de acceso? Pide al administrador de {brand} que las restablezca.',
+  'mute.link': 'Silenciar o denunciar',
+  'mute.heading': 'Solicitudes de {mcpServer}',
+  'mute.text':
+    'Si silencias {mcpServer}, la aplicación ya no podrá pedirte nada. Sus solicitudes pendientes se rechazarán.',
+  'mute.connections': 'Las cuentas que conectaste siguen conectadas hasta que las desconectes.',
+  'mute.confirm': 'Silenciar',
+  'mute.muted': 'Has silenciado {mcpServer}. La aplicación no puede pedirte nada.',
+  'mute.undo': 'Volver a permitir solicitudes',
+  'mute.list': 'Aplicaciones silenciadas',
+  'report.heading': 'Denunciar ante {brand}',
+  'report.text': 'El equipo de {brand} verá el motivo. La aplicación no recibirá ningún aviso.',
+  'report.reason': 'Motivo',
+  'report.not_started': 'Yo no inicié esto',
+  'report.too_often': 'Envía demasiadas solicitudes',
+  'report.too_much': 'Pide más de lo que necesita',
+  'report.pretends': 'Se hace pasar por otra entidad',
+  'report.send': 'Denunciar',
+  'report.done': 'Gracias. Tu denuncia se ha registrado.',
 };

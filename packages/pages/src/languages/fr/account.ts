@@ -133,4 +133,22 @@ export const account: Texts<'account'> = {
     'La clé d’accès n’a pas pu être ajoutée. Vous pouvez réessayer ou revenir en arrière.',
   'passkeyChange.lost':
     'Vous avez perdu toutes vos clés d’accès\u202f? Demandez à l’exploitant de {brand} de les réinitialiser.',
+  'mute.link': 'Mettre en sourdine ou signaler',
+  'mute.heading': 'Demandes de {mcpServer}',
+  'mute.text':
+    'Si vous mettez {mcpServer} en sourdine, l’application ne pourra plus rien vous demander. Ses demandes en attente seront refusées.',
+  'mute.connections': 'Les comptes que vous avez connectés le restent jusqu’à ce que vous les déconnectiez.',
+  'mute.confirm': 'Mettre en sourdine',
+  'mute.muted': 'Vous avez mis {mcpServer} en sourdine. L’application ne peut rien vous demander.',
+  'mute.undo': 'Autoriser à nouveau les demandes',
+  'mute.list': 'Applications en sourdine',
+  'report.heading': 'Signaler à {brand}',
+  'report.text': 'L’équipe de {brand} verra votre motif. L’application n’en est pas informée.',
+  'report.reason': 'Motif',
+  'report.not_started': 'Je ne suis pas à l’origine de cette demande',
+  'report.too_often': 'Elle envoie trop de demandes',
+  'report.too_much': 'Elle demande plus que nécessaire',
+  'report.pretends': 'Elle se fait passer pour quelqu’un d’autre',
+  'report.send': 'Signaler',
+  'report.done': 'Merci. Votre signalement a été enregistré.',
 };

@@ -232,6 +232,25 @@ export function createAuditLog(logger: Logger, pseudonym: Pseudonyms, sinks: rea
     /** Acknowledged events are lost, together with what was committed at the same time. */
     rolledBack: (p: { shards: number; backMs: number; first: readonly string[] }) =>
       audit.error({ event: 'redis.rolled_back', ...p }, 'Redis rolled back to an earlier state'),
+    mcpServerMuted: (p: { mcpServerId: string; subject: Subject; muted: boolean }) =>
+      audit.info(
+        {
+          event: p.muted ? 'mcp_server.muted' : 'mcp_server.unmuted',
+          mcpServerId: p.mcpServerId,
+          subject: pseudonym(p.subject),
+        },
+        p.muted ? 'MCP server muted by a user' : 'mute undone',
+      ),
+    mcpServerReported: (p: { mcpServerId: string; subject: Subject; reason: string }) =>
+      audit.warn(
+        {
+          event: 'mcp_server.reported',
+          mcpServerId: p.mcpServerId,
+          subject: pseudonym(p.subject),
+          reason: p.reason,
+        },
+        'MCP server reported by a user',
+      ),
     callerRefused: () => audit.warn({ event: 'caller.refused' }, 'credential refused'),
   };
 }

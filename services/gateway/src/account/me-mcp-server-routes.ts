@@ -1,0 +1,144 @@
+import {
+  type BrowserSession,
+  DomainError,
+  type ElicitationService,
+  isSuperseded,
+  NotFoundError,
+} from '@postern/elicitation';
+import { type MutedView, mcpServerPage, reportReasons } from '@postern/pages';
+import type { RedisStores } from '@postern/store-redis';
+import type { FastifyPluginAsync } from 'fastify';
+import { z } from 'zod';
+import { type AccountGuardDeps, createAccountGuard } from '../identity/account-guard.ts';
+import type { RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
+import type { PageKit } from '../pages/page-kit.ts';
+import { mcpServerPath } from '../pages/page-views.ts';
+import type { AuditLog } from '../platform/audit/audit-log.ts';
+
+interface ById {
+  Params: { mcpServerId: string };
+  Querystring: { reported?: string };
+}
+
+const reportSchema = z.strictObject({ csrf_token: z.string().max(128), reason: z.enum(reportReasons) });
+
+export interface MeMutesDeps {
+  readonly stores: Pick<RedisStores, 'mutes'>;
+  readonly mcpServers: ReadonlyMap<string, RegisteredMcpServer>;
+}
+
+/** Lists the MCP servers that the user muted. One that is no longer registered can ask nothing anyway. */
+export function createMeMutes({ deps, views }: PageKit<MeMutesDeps>) {
+  return async ({ origin, subject }: BrowserSession): Promise<MutedView[]> => {
+    if ('vouchedBy' in origin) return [];
+    const mutes = await deps.stores.mutes.list(subject);
+    return mutes.flatMap(({ mcpServerId, mutedAt }) => {
+      const mcpServer = deps.mcpServers.get(mcpServerId);
+      return mcpServer === undefined
+        ? []
+        : [
+            {
+              mcpServer: views.registeredMcpServer(mcpServer),
+              mutedAt: new Date(mutedAt),
+              manageHref: mcpServerPath(mcpServerId),
+            },
+          ];
+    });
+  };
+}
+
+export interface MeMcpServerRoutesDeps extends AccountGuardDeps, MeMutesDeps {
+  readonly service: Pick<ElicitationService, 'listOpen' | 'decline'>;
+  readonly auditLog: Pick<AuditLog, 'mcpServerMuted' | 'mcpServerReported'>;
+}
+
+/** Muting and reporting an MCP server. */
+export const meMcpServerRoutes: FastifyPluginAsync<PageKit<MeMcpServerRoutesDeps>> = async (app, pages) => {
+  const { deps, browser, views } = pages;
+  const { mutes } = deps.stores;
+  const { guardGet, guardPost, guardForm } = createAccountGuard(pages);
+
+  /**
+   * Returns an MCP server that may ask this user. A user who is identified by an application knows only the MCP server of that
+   * application.
+   * @throws NotFoundError for unknown and for other MCP servers alike
+   */
+  function find({ origin, subject }: BrowserSession, mcpServerId: string): RegisteredMcpServer {
+    const mcpServer = deps.mcpServers.get(mcpServerId);
+    const isKnown = 'vouchedBy' in origin ? origin.vouchedBy === mcpServerId : mcpServer?.identityMode === 'login';
+    if (mcpServer === undefined || !isKnown || !mcpServer.issuers.includes(subject.issuer)) throw new NotFoundError();
+    return mcpServer;
+  }
+
+  /** Only with a sign-in: without one, a user could not come back to `/me` to undo it. @throws NotFoundError */
+  function findMutable(browserSession: BrowserSession, mcpServerId: string): RegisteredMcpServer {
+    if ('vouchedBy' in browserSession.origin) throw new NotFoundError();
+    return find(browserSession, mcpServerId);
+  }
+
+  /** After the mute, so that no elicitation is created meanwhile. A payment that the user may have made stays open. */
+  async function declineOpen({ subject }: BrowserSession, mcpServerId: string): Promise<void> {
+    const visitor = { kind: 'signed_in' as const, subject };
+    for (const elicitation of await deps.service.listOpen(visitor, [mcpServerId])) {
+      try {
+        await deps.service.decline(elicitation, visitor);
+      } catch (error) {
+        const isPaying = error instanceof DomainError && error.code === 'payment_in_progress';
+        if (!isPaying && !isSuperseded(error)) throw error;
+      }
+    }
+  }
+
+  app.get<ById>('/me/mcp-servers/:mcpServerId', (request, reply) =>
+    guardGet(request, reply, async browserSession => {
+      const mcpServer = find(browserSession, request.params.mcpServerId);
+      const path = mcpServerPath(mcpServer.mcpServerId);
+      const muted = await mutes.list(browserSession.subject);
+      return reply.send(
+        mcpServerPage(views.context(request), {
+          mcpServer: views.registeredMcpServer(mcpServer),
+          ...(!('vouchedBy' in browserSession.origin) && {
+            mute: {
+              isMuted: muted.some(({ mcpServerId }) => mcpServerId === mcpServer.mcpServerId),
+              muteAction: `${path}/mute`,
+              undoAction: `${path}/unmute`,
+            },
+          }),
+          reportAction: `${path}/report`,
+          isReported: request.query.reported !== undefined,
+          backHref: '/me',
+          csrfToken: browser.csrfToken(browserSession.id),
+        }),
+      );
+    }),
+  );
+
+  app.post<ById>('/me/mcp-servers/:mcpServerId/mute', (request, reply) =>
+    guardPost(request, reply, async browserSession => {
+      const { mcpServerId } = findMutable(browserSession, request.params.mcpServerId);
+      const { subject } = browserSession;
+      const isNew = await mutes.mute(subject, mcpServerId);
+      if (isNew) deps.auditLog.mcpServerMuted({ mcpServerId, subject, muted: true });
+      await declineOpen(browserSession, mcpServerId);
+      return reply.redirect(mcpServerPath(mcpServerId), 303);
+    }),
+  );
+
+  app.post<ById>('/me/mcp-servers/:mcpServerId/unmute', (request, reply) =>
+    guardPost(request, reply, async browserSession => {
+      const { mcpServerId } = findMutable(browserSession, request.params.mcpServerId);
+      const { subject } = browserSession;
+      if (await mutes.unmute(subject, mcpServerId))
+        deps.auditLog.mcpServerMuted({ mcpServerId, subject, muted: false });
+      return reply.redirect('/me', 303);
+    }),
+  );
+
+  app.post<ById>('/me/mcp-servers/:mcpServerId/report', (request, reply) =>
+    guardForm(request, reply, reportSchema, async (browserSession, { reason }) => {
+      const { mcpServerId } = find(browserSession, request.params.mcpServerId);
+      deps.auditLog.mcpServerReported({ mcpServerId, subject: browserSession.subject, reason });
+      return reply.redirect(`${mcpServerPath(mcpServerId)}?reported`, 303);
+    }),
+  );
+};
