@@ -101,7 +101,7 @@ describe('start-up with a risky configuration', () => {
     ]);
   });
 
-  it('does not warn if the proxy is trusted', async () => {
+  it('start-up with a risky configuration does not warn if the proxy is trusted', async () => {
     expect(await warningsOf({ trustProxy: ['127.0.0.1'] })).toEqual([]);
   });
 });
@@ -109,7 +109,7 @@ describe('start-up with a risky configuration', () => {
 describe('S79: the listen address', () => {
   const logger = createLogger({ level: 'silent' });
 
-  it('is reported as configured, not as this machine reaches it', async () => {
+  it('the listen address is reported as configured, not as this machine reaches it', async () => {
     await using gateway = await startGateway(configOf({ listen: { host: '0.0.0.0', port: 0 } }), { logger });
     expect(gateway.listening).toBe(`0.0.0.0:${new URL(gateway.address).port}`);
   });

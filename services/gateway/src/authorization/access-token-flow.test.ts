@@ -105,7 +105,7 @@ describe('a token that is due for a refresh', () => {
     return connection;
   }
 
-  it('is returned after two seconds while a slow refresh continues in the background', async () => {
+  it('a token that is due for a refresh is returned after two seconds while a slow refresh continues in the background', async () => {
     const stage = setUp({ isSlow: true });
     const { connectionId } = await due(stage);
     const taken = stage.getAccessToken(stage.caller(), connectionId, {}, never);
@@ -129,7 +129,7 @@ describe('a token that is due for a refresh', () => {
     expect(stage.asked).toEqual(['refresh-token-1']);
   });
 
-  it('is returned if the refresh fails', async () => {
+  it('a token that is due for a refresh is returned if the refresh fails', async () => {
     const stage = setUp({ isSlow: true });
     const { connectionId } = await due(stage);
     const taken = stage.getAccessToken(stage.caller(), connectionId, {}, never);
@@ -138,7 +138,7 @@ describe('a token that is due for a refresh', () => {
     expect(await taken).toMatchObject({ accessToken: 'access-token-1' });
   });
 
-  it('is not returned if it expires during a failing refresh', async () => {
+  it('a token that is due for a refresh is not returned if it expires during a failing refresh', async () => {
     const stage = setUp({ isSlow: true });
     const { connectionId } = await due(stage);
     const caller = new AbortController();
@@ -152,7 +152,7 @@ describe('a token that is due for a refresh', () => {
 });
 
 describe('a token that the caller reports as rejected', () => {
-  it('is refreshed once, even if the caller rejects its successors 200 times in a row', async () => {
+  it('a token that the caller reports as rejected is refreshed once, even if the caller rejects its successors 200 times in a row', async () => {
     const stage = setUp();
     const { connectionId } = await stage.connect();
     const getAccessToken = (rejectedGeneration?: number) =>
@@ -185,7 +185,7 @@ describe('a token that the caller reports as rejected', () => {
     expect(stage.asked).toEqual([]);
   });
 
-  it('does not end a new connection that has the same generation number', async () => {
+  it('a token that the caller reports as rejected does not end a new connection that has the same generation number', async () => {
     const stage = setUp();
     const { connectionId } = await stage.connect();
     const before = await stage.getAccessToken(stage.caller(), connectionId, {}, never);
@@ -214,7 +214,7 @@ describe('S72: a provider with an open circuit', () => {
     expect(stage.asked).toHaveLength(1);
   });
 
-  it('does not delay a token that is still valid, even if its queue is full', async () => {
+  it('a provider with an open circuit does not delay a token that is still valid, even if its queue is full', async () => {
     const stage = setUp({ upstream: { ask: async (_work, full) => full() } });
     const { connectionId } = await stage.connect({ accessTokenExpiresAt: stage.clock.now() + 60 * MINUTE });
     stage.clock.advance(56 * MINUTE);

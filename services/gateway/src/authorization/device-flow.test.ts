@@ -86,7 +86,7 @@ describe('polling', () => {
     expect(asked).toHaveLength(2);
   });
 
-  it('does not poll again while a poll hangs until its timeout', async () => {
+  it('the device flow does not poll again while a poll hangs until its timeout', async () => {
     const hanging = Promise.withResolvers<DevicePollResult>();
     const { poll, clock, asked, isAsked } = await setUp(hanging.promise);
     const first = poll();
@@ -156,7 +156,7 @@ describe('polling', () => {
 });
 
 describe('an expired code', () => {
-  it('is not shown, and the user starts again without a poll', async () => {
+  it('an expired code is not shown, and the user starts again without a poll', async () => {
     const { flow, poll, clock, current, asked } = await setUp();
     clock.advance(15 * MINUTE - 1);
     expect(await flow.currentAttempt(await current(), browser)).toMatchObject({ userCode: 'WDJB-MJHT' });
@@ -169,11 +169,14 @@ describe('an expired code', () => {
 });
 
 describe('a code in another browser than the one that began', () => {
-  it.each([undefined, digestOf('another browser')])('is neither shown nor polled (%s)', async by => {
-    const { flow, current, asked } = await setUp();
-    expect(await flow.currentAttempt(await current(), by)).toBeUndefined();
-    expect(await flow.poll(await current(), by)).toBe('settled');
-    expect(asked).toEqual([]);
-    expect(await current()).toMatchObject({ status: 'active' });
-  });
+  it.each([undefined, digestOf('another browser')])(
+    'a code in another browser than the one that began is neither shown nor polled (%s)',
+    async by => {
+      const { flow, current, asked } = await setUp();
+      expect(await flow.currentAttempt(await current(), by)).toBeUndefined();
+      expect(await flow.poll(await current(), by)).toBe('settled');
+      expect(asked).toEqual([]);
+      expect(await current()).toMatchObject({ status: 'active' });
+    },
+  );
 });

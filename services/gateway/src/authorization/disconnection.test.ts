@@ -93,7 +93,7 @@ describe('S81: the time until which access may outlive the connection', () => {
     },
   );
 
-  it('is absent for an expired access token, and unknown without an expiry', async () => {
+  it('the time until which access may outlive the connection is absent for an expired access token, and unknown without an expiry', async () => {
     const { connect, disconnect, outlook, clock } = setUp({ revoke: async () => 'unsupported' });
     const expired = await connect({ accessTokenExpiresAt: clock.now() });
     expect(await outlook(expired)).toEqual({ provider: 'revoke' });
@@ -101,7 +101,7 @@ describe('S81: the time until which access may outlive the connection', () => {
     expect(await disconnect(await connect(), 'person')).toEqual({ revocation: 'unsupported', accessUntil: 'unknown' });
   });
 
-  it('is the expiry of the removed token set, not of the one read before', async () => {
+  it('the time until which access may outlive the connection is the expiry of the removed token set, not of the one read before', async () => {
     const { connect, disconnect, stores, clock } = setUp({ revoke: async () => 'unsupported' });
     const before = await connect({ accessTokenExpiresAt: clock.now() + 1000 });
     const { sealedTokens, scopes, refreshable } = before;

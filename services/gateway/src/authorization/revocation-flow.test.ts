@@ -62,7 +62,7 @@ describe('a grant that another connection may share', () => {
     expect(await stage.due()).toBeUndefined();
   });
 
-  it('is revoked with its last connection', async () => {
+  it('a grant that another connection may share is revoked with its last connection', async () => {
     const stage = setUp();
     const first = await stage.connect();
     const last = await stage.connect({ owner: 'calendar' });
@@ -96,7 +96,7 @@ describe('a grant that another connection may share', () => {
     }
   });
 
-  it('is not searched for at a provider that revokes single tokens', async () => {
+  it('a grant that another connection may share is not searched for at a provider that revokes single tokens', async () => {
     const stage = setUp({ revocationReach: 'token' });
     await stage.connect({ owner: 'calendar' });
     const connection = await stage.connect();
@@ -105,7 +105,7 @@ describe('a grant that another connection may share', () => {
 });
 
 describe('a revocation that fails', () => {
-  it('is retried later if Redis fails at the first attempt', async () => {
+  it('a revocation that fails is retried later if Redis fails at the first attempt', async () => {
     const stage = setUp();
     const connection = await stage.connect();
     await stage.stores.connections.remove({ connectionId: connection.connectionId });
@@ -145,7 +145,7 @@ describe('a revocation that fails', () => {
     expect(await stage.due()).toBeUndefined();
   });
 
-  it('is retried with growing delays of at most an hour, and abandoned after three days', async () => {
+  it('a revocation that fails is retried with growing delays of at most an hour, and abandoned after three days', async () => {
     const stage = setUp();
     const connection = await stage.connect();
     await stage.stores.connections.remove({ connectionId: connection.connectionId });
@@ -246,7 +246,7 @@ describe('S81: a provider that revokes one of two tokens', () => {
 });
 
 describe('a grant that is not stored', () => {
-  it('is revoked immediately', async () => {
+  it('a grant that is not stored is revoked immediately', async () => {
     const stage = setUp();
     const elicitation = ofAuthorization(await samples.created(stage.stores.elicitations, samples.ask(stage.subject)));
     await stage.revocationFlow.discardGrant(elicitation, 'issue-tracker', sampleTokens);
@@ -254,7 +254,7 @@ describe('a grant that is not stored', () => {
     expect(stage.eventsNamed('grant.left')).toEqual([]);
   });
 
-  it('is not revoked but logged if the subject has a connection at the provider', async () => {
+  it('a grant that is not stored is not revoked but logged if the subject has a connection at the provider', async () => {
     const stage = setUp();
     await stage.connect({ owner: 'calendar' });
     const elicitation = ofAuthorization(await samples.created(stage.stores.elicitations, samples.ask(stage.subject)));

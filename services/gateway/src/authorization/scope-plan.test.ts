@@ -96,7 +96,7 @@ describe.each([{ incremental: false }, { incremental: true }])(
 );
 
 describe('the digest', () => {
-  it('is equal for equal scopes, in any order and from any mix of needed and held', async () => {
+  it('the digest is equal for equal scopes, in any order and from any mix of needed and held', async () => {
     const { connect, plan } = setUp();
     const { digest } = await plan(['repo', 'user']);
     expect((await plan(['user', 'repo'])).digest).toBe(digest);

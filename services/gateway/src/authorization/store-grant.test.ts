@@ -69,7 +69,7 @@ describe('a grant that matches the request', () => {
   it.each([
     { of: 'another account', account: { id: 'hubot' }, ended: ['access-token-1'] },
     { of: 'the same account', account: { id: 'octocat', name: 'renamed' }, ended: [] },
-  ])('that replaces a grant of $of revokes $ended', async ({ account, ended }) => {
+  ])('a matching grant that replaces a grant of $of revokes $ended', async ({ account, ended }) => {
     const { keep, connect, tokenSets, stored, connectionId, revoked } = await setUp();
     await connect();
     expect(await keep({ account })).toMatchObject({ result: 'completed' });
@@ -78,7 +78,7 @@ describe('a grant that matches the request', () => {
     expect(await tokenSets.open(await stored(connectionId))).toMatchObject({ accessToken: 'granted' });
   });
 
-  it('is stored if the provider is unavailable for the revocation of the replaced grant', async () => {
+  it('a grant that matches the request is stored if the provider is unavailable for the revocation of the replaced grant', async () => {
     const { keep, connect, fate, clock, due, revocationFlow, revoked } = await setUp();
     await connect();
     fate.isAway = true;
@@ -89,7 +89,7 @@ describe('a grant that matches the request', () => {
     expect(revoked).toEqual(['access-token-1']);
   });
 
-  it('is stored even if Redis becomes unavailable right after, with an audit event', async () => {
+  it('a grant that matches the request is stored even if Redis becomes unavailable right after, with an audit event', async () => {
     const { keep, connect, stored, connectionId, losesNext, stores, eventsNamed } = await setUp();
     await connect();
     losesNext(stores.revocations, 'add');
@@ -100,7 +100,7 @@ describe('a grant that matches the request', () => {
 });
 
 describe('the gateway revokes a grant and stores no connection', () => {
-  it('if the grant lacks a requested scope', async () => {
+  it('the gateway revokes a grant and stores no connection if the grant lacks a requested scope', async () => {
     const { keep, isStored, revoked, service, elicitation } = await setUp();
     expect(await keep({ scopes: ['user'] })).toEqual({ result: 'fewer_scopes', missing: ['repo'] });
     expect(revoked).toEqual(['granted']);
@@ -120,14 +120,14 @@ describe('the gateway revokes a grant and stores no connection', () => {
     },
   );
 
-  it('if a newer attempt has replaced this one', async () => {
+  it('the gateway revokes a grant and stores no connection if a newer attempt has replaced this one', async () => {
     const { keep, isStored, revoked } = await setUp();
     expect(await keep({}, 'attempt-0')).toMatchObject({ result: 'superseded', error: { code: 'illegal_transition' } });
     expect(revoked).toEqual(['granted']);
     expect(await isStored()).toBe(false);
   });
 
-  it('if the elicitation has ended', async () => {
+  it('the gateway revokes a grant and stores no connection if the elicitation has ended', async () => {
     const { keep, isStored, revoked, stores, elicitation } = await setUp();
     await samples.moved(stores.elicitations, elicitation, samples.cancel);
     expect(await keep()).toMatchObject({ result: 'superseded', error: { code: 'already_ended' } });
@@ -135,7 +135,7 @@ describe('the gateway revokes a grant and stores no connection', () => {
     expect(await isStored()).toBe(false);
   });
 
-  it('S73: if the storage quota has no room', async () => {
+  it('S73: the gateway revokes a grant and stores no connection if the storage quota has no room', async () => {
     const { keep, stores, subject, isStored, revoked } = await setUp();
     const quota = { records: 1e9, bytes: 256 * 65_536 };
     await samples.created(stores.elicitations, { ...samples.ask(subject), coalescingDigest: 'other', quota });

@@ -95,7 +95,7 @@ describe('postern elicitations show', () => {
     expect(out).toMatch(/Z +elicitation\.cancelled +ev_/);
   });
 
-  test('never prints user input, sealed values, messages or values of facts', async () => {
+  test('postern elicitations show never prints user input, sealed values, messages or values of facts', async () => {
     const requests: CreateElicitation['elicitation']['request'][] = [
       { kind: 'authorization', provider: 'github', scopes: ['repo'], expectedAccount: 'canary-account' },
       {

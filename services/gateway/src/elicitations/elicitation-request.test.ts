@@ -25,7 +25,7 @@ describe('a payment', () => {
     expect(named).not.toHaveProperty('terms.processor');
   });
 
-  test('is built even for an MCP server without payments, which the domain refuses', () => {
+  test('a payment is built even for an MCP server without payments, which the domain refuses', () => {
     const { payment: _, ...bare } = caller();
     expect(elicitationRequestOf(parsedInput({ payment: sampleTerms }), bare)).toMatchObject({ processor: 'none' });
   });
@@ -48,22 +48,22 @@ describe('a credential request', () => {
     elicitationRequestOf(parsedInput({ credential: { ...sampleCredential, name: 'other', ...change } }), caller());
   const field = (pattern: string) => ({ name: 'api_key', label: 'API key', pattern });
 
-  test('with an invalid or too costly pattern is refused with its path', () => {
+  test('a credential request with an invalid or too costly pattern is refused with its path', () => {
     expect(asked({ fields: [field('(')] })).toThrow(fault('body.credential.fields.0.pattern'));
     expect(asked({ fields: [field('.{0,999}'.repeat(25))] })).toThrow(fault('body.credential.fields.0.pattern'));
   });
 
-  test('without a field that its check needs is refused', () => {
+  test('a credential request without a field that its check needs is refused', () => {
     expect(asked({ name: 'acme-api' })).toThrow(fault('body.credential.fields'));
     const fields = ['user', 'word'].map(name => ({ name, label: name }));
     expect(asked({ name: 'acme-api', fields })()).toMatchObject({ name: 'acme-api' });
   });
 
-  test('may have the name of an Object.prototype member', () => {
+  test('a credential request may have the name of an Object.prototype member', () => {
     expect(asked({ name: 'constructor' })()).toMatchObject({ name: 'constructor' });
   });
 
-  test('has the same digest with and without a rejected generation', () => {
+  test('a credential request has the same digest with and without a rejected generation', () => {
     const again = asked({ retention: 'lasting', rejectedGeneration: 7 } as never)();
     const first = asked({ retention: 'lasting' } as never)();
     expect(again).toEqual({ ...first, rejectedGeneration: 7 });
@@ -85,7 +85,7 @@ describe('a form request', () => {
     );
   const where = 'body.form.requestedSchema.properties.name.pattern';
 
-  test('with an invalid or too costly pattern is refused with its path', () => {
+  test('a form request with an invalid or too costly pattern is refused with its path', () => {
     expect(asked('(?=look)')).toThrow(fault(where));
     expect(asked('[a-z]{0,900}')).toThrow(fault(where));
     expect(asked('[a-z]{0,900}', 40)()).toMatchObject({
@@ -107,7 +107,7 @@ describe('S70: issuing a payment that the processor would refuse', () => {
     assertPossiblePayment(request, caller(), processors);
   };
 
-  test('is refused with the name of the invalid member', () => {
+  test('issuing a payment that the processor would refuse is refused with the name of the invalid member', () => {
     expect(() => check()).toThrow(
       expect.objectContaining({
         code: 'payment_not_possible',
@@ -116,7 +116,7 @@ describe('S70: issuing a payment that the processor would refuse', () => {
     );
   });
 
-  test('is allowed without a processor', () => {
+  test('issuing a payment that the processor would refuse is allowed without a processor', () => {
     expect(() => check({ processor: 'none' })).not.toThrow();
   });
 

@@ -79,7 +79,7 @@ describe('expiry', () => {
 });
 
 describe('S86: a charge before its expiry, with the window closed and no webhook', () => {
-  test('is checked from 30 seconds after it was opened, with growing pauses', async () => {
+  test('a charge before its expiry, with the window closed and no webhook, is checked from 30 seconds after it was opened, with growing pauses', async () => {
     const { stage, checkCharge, due, charging } = createBench();
     const asked = await charging();
     await stage.paymentFlow.open(asked);
@@ -102,7 +102,7 @@ describe('S86: a charge before its expiry, with the window closed and no webhook
     expect(await due(asked)).toEqual([]);
   });
 
-  test('is closed instead of checked after its expiry', async () => {
+  test('a charge before its expiry, with the window closed and no webhook, is closed instead of checked after its expiry', async () => {
     const { stage, checkCharge, due, charging } = createBench();
     const asked = await charging();
     await stage.paymentFlow.open(asked);
@@ -113,7 +113,7 @@ describe('S86: a charge before its expiry, with the window closed and no webhook
     expect(stage.scripted.asked.map(({ verb }) => verb)).toEqual(['open']);
   });
 
-  test('is scheduled for a check before the request to the processor', async () => {
+  test('a charge before its expiry, with the window closed and no webhook, is scheduled for a check before the request to the processor', async () => {
     const { stage, due, charging } = createBench();
     const asked = await charging();
     stage.losesNext(stage.stores.payments, 'checkLater');
@@ -150,7 +150,7 @@ describe('a hanging processor', () => {
       expect(await stage.again(each, 'payment')).toMatchObject({ status: 'expired' });
   });
 
-  test('does not leave a rejection unhandled if the store is unavailable when it responds', async () => {
+  test('a hanging processor does not leave a rejection unhandled if the store is unavailable when it responds', async () => {
     const { stage, expire, charging, onError } = createBench();
     const asked = await charging();
     stage.clock.advance(TTL_MS);

@@ -38,7 +38,7 @@ async function createBench(stage: ElicitationStage = createElicitationStage()) {
 }
 
 describe('a typed result', () => {
-  test('is redeemed once, and again only with the same Idempotency-Key by the same MCP server', async () => {
+  test('a typed result is redeemed once, and again only with the same Idempotency-Key by the same MCP server', async () => {
     const { stage, flow, typed } = await createBench();
     const id = await typed();
     const first = await flow.redeem(stage.caller(), id, {}, 'key-1');
@@ -79,7 +79,7 @@ describe('a typed result', () => {
     },
   );
 
-  test('is sealed to the key of the MCP server, for this elicitation', async () => {
+  test('a typed result is sealed to the key of the MCP server, for this elicitation', async () => {
     const { stage, flow, typed } = await createBench(createElicitationStage(sealing));
     const id = await typed();
     const redeemed = await flow.redeem(stage.caller(), id, { sealed: true }, 'key-1');
@@ -90,7 +90,7 @@ describe('a typed result', () => {
     expect(protectedHeader).toMatchObject({ aud: 'issue-tracker', elicitationId: id });
   });
 
-  test('is not consumed if the caller requests sealing without a registered key', async () => {
+  test('a typed result is not consumed if the caller requests sealing without a registered key', async () => {
     const { stage, flow, typed } = await createBench();
     const id = await typed();
     const refusal = code('encryption_key_not_registered');
@@ -98,7 +98,7 @@ describe('a typed result', () => {
     expect(await flow.redeem(stage.caller(), id, {}, 'key-2')).toMatchObject({ values: { api_key: 'ak_1' } });
   });
 
-  test('can be redeemed with the same key after the vault was unavailable', async () => {
+  test('a typed result can be redeemed with the same key after the vault was unavailable', async () => {
     const { stage, flow, typed } = await createBench();
     const id = await typed();
     vi.spyOn(stage.vault, 'open').mockRejectedValueOnce(new Error('away'));
@@ -122,14 +122,14 @@ describe('a receipt', () => {
     expect(redeemed.receipt).toBe(((await flow.redeem(stage.caller(), id, {}, 'key-1')) as typeof redeemed).receipt);
   });
 
-  test('of a payment is redeemable after the MCP server has lost the permission for payments', async () => {
+  test('a receipt of a payment is redeemable after the MCP server has lost the permission for payments', async () => {
     const { stage, flow, paid } = await createBench();
     const id = await paid();
     const withdrawn = registerMcpServer({ ...stage.caller().config, kinds: ['form'] }, stage.caller().limits.quota);
     expect(await flow.redeem(withdrawn, id, {}, 'key-1')).toMatchObject({ kind: 'payment' });
   });
 
-  test('does not exist before the approval', async () => {
+  test('a receipt does not exist before the approval', async () => {
     const { stage, flow } = await createBench();
     const { elicitationId } = await stage.pay();
     await expect(flow.redeem(stage.caller(), elicitationId, {}, 'key-1')).rejects.toThrow(code('not_redeemable'));

@@ -60,13 +60,13 @@ describe('the request of a check', () => {
     },
   );
 
-  test('is not sent for a username with a colon', async () => {
+  test('the request of a check is not sent for a username with a colon', async () => {
     const basic = { username: 'user', password: 'word' };
     expect(await check(configured({ basic }), { user: 'ann:a', word: 'b' })).toBe('rejected');
     expect(seen).toEqual([]);
   });
 
-  test('is not sent if a field is missing', async () => {
+  test('the request of a check is not sent if a field is missing', async () => {
     const basic = { username: 'user', password: 'constructor' };
     expect(await check(configured({ basic }), { user: 'ann' })).toBe('unavailable');
     expect(await check(configured({ bearer: 'toString' }), { key: 'ak_1' })).toBe('unavailable');
@@ -83,18 +83,18 @@ describe('the result of a check', () => {
     [404, 'unavailable'],
     [429, 'unavailable'],
     [500, 'unavailable'],
-  ])('is for status %i: %s', async (status, result) => {
+  ])('the result of a check for status %i is %s', async (status, result) => {
     answer = { status };
     expect(await check(configured({ bearer: 'key' }), { key: 'ak_1' })).toBe(result);
   });
 
-  test('is unavailable after a redirect, which is not followed', async () => {
+  test('the result of a check is unavailable after a redirect, which is not followed', async () => {
     answer = { status: 302, location: url };
     expect(await check(configured({ bearer: 'key' }), { key: 'ak_1' })).toBe('unavailable');
     expect(seen).toHaveLength(1);
   });
 
-  test('is unavailable if the connection breaks or the address is forbidden', async () => {
+  test('the result of a check is unavailable if the connection breaks or the address is forbidden', async () => {
     answer = 'nothing';
     expect(await check(configured({ bearer: 'key' }), { key: 'ak_1' })).toBe('unavailable');
     const inside = { ...configured({ bearer: 'key' }), url: 'https://169.254.169.254/' };

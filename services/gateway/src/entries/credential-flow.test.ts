@@ -34,7 +34,7 @@ function createBench(stage: ElicitationStage = createElicitationStage()) {
 }
 
 describe('a lasting credential', () => {
-  test('can be read repeatedly by its MCP server, and records the last use once per minute', async () => {
+  test('a lasting credential can be read repeatedly by its MCP server, and records the last use once per minute', async () => {
     const { stage, flow, saved, stored } = createBench();
     const id = await saved();
     expect(await flow.read(stage.caller(), id, { tool: 'deploy' })).toMatchObject({ values: { api_key: 'ak_1' } });
@@ -55,7 +55,7 @@ describe('a lasting credential', () => {
       (stage: ElicitationStage) => changed(stage, { issuers: ['https://x.example'] }),
     ],
     ['one that has left its group', (stage: ElicitationStage) => changed(stage, { group: 'other' })],
-  ])('is not found for %s', async (_, callerIn) => {
+  ])('a lasting credential is not found for %s', async (_, callerIn) => {
     const { stage, flow, saved } = createBench();
     const id = await saved();
     await expect(flow.read(callerIn(stage), id, {})).rejects.toThrow(NotFoundError);
@@ -63,13 +63,13 @@ describe('a lasting credential', () => {
     expect(await flow.read(stage.caller(), id, {})).toMatchObject({ values: { api_key: 'ak_1' } });
   });
 
-  test('of a group can be read by every MCP server of the group', async () => {
+  test('a lasting credential of a group can be read by every MCP server of the group', async () => {
     const { stage, flow, saved } = createBench(createElicitationStage({ mcpServer: { group: 'acme' } }));
     const id = await saved();
     expect(await flow.read(stage.caller('calendar'), id, {})).toMatchObject({ values: { api_key: 'ak_1' } });
   });
 
-  test('that was rejected is replaced under a new generation', async () => {
+  test('a lasting credential that was rejected is replaced under a new generation', async () => {
     const { stage, flow, saved } = createBench();
     const id = await saved('old');
     const { generation } = await flow.read(stage.caller(), id, {});
@@ -79,7 +79,7 @@ describe('a lasting credential', () => {
     expect(read.generation).toBeGreaterThan(generation);
   });
 
-  test('is deleted once, by its user or its MCP server', async () => {
+  test('a lasting credential is deleted once, by its user or its MCP server', async () => {
     const { stage, flow, saved, stored } = createBench();
     const id = await saved();
     await flow.delete(await stored(id), 'person');
@@ -93,7 +93,7 @@ describe('a lasting credential', () => {
     ]);
   });
 
-  test('does not open in the record of another credential', async () => {
+  test('a lasting credential does not open in the record of another credential', async () => {
     const { stage, flow, saved, stored } = createBench();
     const { sealedValues } = await stored(await saved());
     const other = await stage.credential({ name: 'other-api', title: 'Other', retention: 'lasting' });
@@ -113,7 +113,7 @@ describe('the values of a credential', () => {
   test.each([
     [true, {}],
     [false, { sealed: true as const }],
-  ])('are sealed to the key of the MCP server (required: %s)', async (required, request) => {
+  ])('the values of a credential are sealed to the key of the MCP server (required: %s)', async (required, request) => {
     const { stage, flow, saved } = bench(required);
     const id = await saved();
     const read = await flow.read(stage.caller(), id, request);
@@ -124,7 +124,7 @@ describe('the values of a credential', () => {
     expect(protectedHeader).toMatchObject({ aud: 'issue-tracker', credentialId: id, generation: read.generation });
   });
 
-  test('are plain unless sealing is requested or required, which needs a registered key', async () => {
+  test('the values of a credential are plain unless sealing is requested or required, which needs a registered key', async () => {
     const { stage, flow, saved } = bench(false);
     expect(await flow.read(stage.caller(), await saved(), {})).toMatchObject({ values: { api_key: 'ak_1' } });
     const bare = createBench();

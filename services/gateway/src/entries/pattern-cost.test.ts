@@ -61,7 +61,7 @@ function programSizeOf(text: string): number | undefined {
 }
 
 describe('S66: the cost of compiling a pattern', () => {
-  test('is at least the number of instructions of its program', () => {
+  test('the cost of compiling a pattern is at least the number of instructions of its program', () => {
     let programs = 0;
     fc.assert(
       fc.property(pattern, text => {
@@ -85,7 +85,7 @@ describe('S66: the cost of compiling a pattern', () => {
     ['a{0,40}(?i){3}', 341],
     ['[0-9A-F]{2}', 43],
     ['\\pL{20}', 112],
-  ])('of %s is %i', (text, cost) => {
+  ])('the cost of compiling a pattern of %s is %i', (text, cost) => {
     expect(compileCostOf(text)).toBe(cost);
   });
 });

@@ -11,9 +11,12 @@ describe('a pattern of an MCP server', () => {
     },
   );
 
-  test.each(['(', '(?=look)', '(a)\\1', '((a{30}){30}){30}'])('is refused if it is not RE2 syntax: %s', pattern => {
-    expect(findPatternFault([field(), field({ pattern })])).toMatchObject({ at: 1 });
-  });
+  test.each(['(', '(?=look)', '(a)\\1', '((a{30}){30}){30}'])(
+    'a pattern of an MCP server is refused if it is not RE2 syntax: %s',
+    pattern => {
+      expect(findPatternFault([field(), field({ pattern })])).toMatchObject({ at: 1 });
+    },
+  );
 
   test.each(['.{0,999}'.repeat(25), `${'((.?){10}){100}'.repeat(10)}`, '\\Q[\\E.{0,999}.{0,999}'])(
     'is refused if it would block the event loop: %s',
@@ -22,7 +25,7 @@ describe('a pattern of an MCP server', () => {
     },
   );
 
-  test('S66: is refused before it is compiled if it exceeds the compile limit of the page', () => {
+  test('S66: a pattern of an MCP server is refused before it is compiled if it exceeds the compile limit of the page', () => {
     const fields = Array.from({ length: 20 }, () => field({ pattern: 'a{0,1000}'.repeat(22), maxLength: 1 }));
     expect(findPatternFault(fields)).toMatchObject({ at: 0, message: expect.stringContaining('compile') });
     const classes = Array.from({ length: 20 }, () => field({ pattern: `[${'\\pL\\PL'.repeat(30)}]`, maxLength: 1 }));

@@ -30,7 +30,7 @@ async function sealedIn(
 }
 
 describe('a submission', () => {
-  test('is sealed for its elicitation and does not open for another', async () => {
+  test('a submission is sealed for its elicitation and does not open for another', async () => {
     const stage = createElicitationStage();
     const { flow, submitter } = createBench(stage);
     const [one, two] = [await stage.credential(), await stage.credential({ title: 'Another' })];
@@ -46,7 +46,7 @@ describe('a submission', () => {
     await expect(stage.vault.open(sealed, context(two.elicitationId))).rejects.toThrow(VaultError);
   });
 
-  test('of a lasting credential is stored for its owner under the requested name', async () => {
+  test('a submission of a lasting credential is stored for its owner under the requested name', async () => {
     const stage = createElicitationStage({ mcpServer: { group: 'acme' } });
     const { flow, submitter } = createBench(stage);
     const asked = await stage.credential({ retention: 'lasting' });
@@ -57,7 +57,7 @@ describe('a submission', () => {
     expect(JSON.stringify(stored)).not.toContain('ak_1');
   });
 
-  test('of a form counts once; a second submission is dropped', async () => {
+  test('a submission of a form counts once; a second submission is dropped', async () => {
     const stage = createElicitationStage();
     const { flow, submitter } = createBench(stage);
     const requestedSchema = { type: 'object', properties: { name: { type: 'string' } } } as const;
@@ -70,7 +70,7 @@ describe('a submission', () => {
     expect(JSON.parse(json)).toEqual({ name: 'first' });
   });
 
-  test('for a changed request or by a wrong person is neither stored nor checked', async () => {
+  test('a submission for a changed request or by a wrong person is neither stored nor checked', async () => {
     const stage = createElicitationStage(checked);
     const { flow, submitter, credentialCheck } = createBench(stage);
     const asked = await stage.credential();
@@ -112,7 +112,7 @@ describe('a credential with a check', () => {
     expect(JSON.parse(json)).toEqual({ api_key: 'ak_2' });
   });
 
-  test('is checked at most ten times per user within ten minutes, over all elicitations', async () => {
+  test('a credential with a check is checked at most ten times per user within ten minutes, over all elicitations', async () => {
     const stage = createElicitationStage(checked);
     const { flow, submitter, credentialCheck } = createBench(stage, Array<CheckResult>(11).fill('rejected'));
     for (let n = 0; n < 10; n += 1) {
@@ -129,7 +129,7 @@ describe('a credential with a check', () => {
     expect(await flow.credential(later, submitter(later), values)).toMatchObject({ status: 'pending' });
   });
 
-  test('is not looked up on Object.prototype', async () => {
+  test('the check of a credential is not looked up on Object.prototype', async () => {
     const stage = createElicitationStage();
     const { flow, submitter, credentialCheck } = createBench(stage);
     const asked = await stage.credential({ name: 'constructor' });

@@ -177,7 +177,7 @@ describe('event streams', () => {
     expect(longest).toBeLessThanOrEqual(64 * 1024);
   });
 
-  it('free the slot of a client that disconnects before its response begins', async () => {
+  it('event streams free the slot of a client that disconnects before its response begins', async () => {
     const { streams } = setUp();
     const asked = { mcpServerId: MCP_SERVER, max: 1, after: undefined };
     const filter = { kinds: undefined, types: undefined };
@@ -237,7 +237,7 @@ describe('event streams', () => {
     expect(reader.ids).toEqual(await positions());
   });
 
-  it('free the slot of a refused request', async () => {
+  it('event streams free the slot of a refused request', async () => {
     let isAway = true;
     const { open, streams } = setUp(feeds => ({
       async newest(id) {

@@ -153,7 +153,7 @@ describe('S10: after the OAuth callback', () => {
     expect(finishVerified).toHaveBeenCalledOnce();
   });
 
-  it('for another person, never exchanges the code and fails the elicitation', async () => {
+  it('the OAuth callback for another person never exchanges the code and fails the elicitation', async () => {
     const { flow, caller, elicitation, held, finishVerified, service } = await setUp();
     const request = { verificationId: await held(), subject: samples.somebody() };
     const verified = flow.verify(caller(), elicitation.elicitationId, request);

@@ -110,14 +110,14 @@ describe('S67: a sign-in that an elicitation requires', () => {
   it.each([
     ['before its start', 90, 125],
     ['long before its start', 0, 3600],
-  ])('is refused if it happened %s', async (_, took, ago) => {
+  ])('a sign-in that an elicitation requires is refused if it happened %s', async (_, took, ago) => {
     expect(await signedIn({ took, authTime: secondsAgo(ago) })).toMatchObject({
       result: 'refused',
       error: { code: 'invalid_id_token', claim: 'auth_time' },
     });
   });
 
-  it('is refused if the identity provider does not say when it happened', async () => {
+  it('a sign-in that an elicitation requires is refused if the identity provider does not say when it happened', async () => {
     expect(await signedIn({})).toMatchObject({ result: 'refused', error: { code: 'invalid_id_token' } });
   });
 

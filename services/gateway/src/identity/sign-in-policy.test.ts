@@ -53,7 +53,7 @@ describe('the maximum age of a sign-in', () => {
     expect(stage.signInPolicy.maxAgeMs(await stage.confirm({ danger }))).toBe(seconds * 1000);
   });
 
-  test('is unlimited for a credential', async () => {
+  test('the maximum age of a sign-in is unlimited for a credential', async () => {
     const stage = createElicitationStage();
     expect(stage.signInPolicy.maxAgeMs(await stage.credential())).toBeUndefined();
   });
@@ -74,13 +74,13 @@ describe('the user must sign in again', () => {
     expect(stage.signInPolicy.mustSignInAgain(asked, browserSession)).toBe(must);
   });
 
-  test('not to confirm unless the operator has configured a limit', async () => {
+  test('the user need not sign in again to confirm unless the operator has configured a limit', async () => {
     const stage = createElicitationStage();
     const asked = await stage.confirm();
     expect(stage.signInPolicy.mustSignInAgain(asked, await stage.browserSession('unknown'))).toBe(false);
   });
 
-  test('not in loopback mode', async () => {
+  test('the user need not sign in again in loopback mode', async () => {
     const stage = createElicitationStage();
     const asked: Elicitation = { ...(await stage.pay()), identityMode: 'loopback' };
     expect(stage.signInPolicy.mustSignInAgain(asked, undefined)).toBe(false);

@@ -30,7 +30,7 @@ function directoryOf(...mcpServers: ServerInput[]) {
 const server = (overrides: Partial<ServerInput>): ServerInput => ({ ...sampleMcpServer, ...overrides });
 
 describe('S41: API keys', () => {
-  it('are stored only as hashes, and a hash is not a valid key', async () => {
+  it('API keys are stored only as hashes, and a hash is not a valid key', async () => {
     const { config, who } = directoryOf(server({ apiKeys: [{ hash: hashOf('pk_one') }] }));
     expect(await who('pk_one')).toBe('tracker');
     expect(JSON.stringify(config)).not.toContain('pk_one');
@@ -101,7 +101,7 @@ describe('S41: signed JWTs', () => {
     return new SignJWT(payload).setProtectedHeader({ alg, kid }).sign(key);
   }
 
-  it('are accepted with the registered keys', async () => {
+  it('signed JWTs are accepted with the registered keys', async () => {
     const { who } = world();
     expect(await who(await sign())).toBe('tracker');
     expect(await who(await sign({ claims: { aud: [AUDIENCE] } }))).toBe('tracker');
@@ -129,12 +129,12 @@ describe('S41: signed JWTs', () => {
     ['not valid yet', { claims: { nbf: seconds + 120 } }],
     ['with an unknown key id', { kid: 'k9' }],
     ['whose expiry is not a number', { claims: { exp: 'tomorrow' } }],
-  ])('are refused %s', async (_, shape) => {
+  ])('signed JWTs are refused %s', async (_, shape) => {
     const { who } = world();
     expect(await who(await sign(shape))).toBeUndefined();
   });
 
-  it('are refused if a public key was used as a shared secret', async () => {
+  it('signed JWTs are refused if a public key was used as a shared secret', async () => {
     const { who } = world();
     for (const format of ['pem', 'der'] as const) {
       const secret = rsa.publicKey.export({ type: 'spki', format });
@@ -143,7 +143,7 @@ describe('S41: signed JWTs', () => {
     }
   });
 
-  it('are refused unsigned, altered or truncated', async () => {
+  it('signed JWTs are refused unsigned, altered or truncated', async () => {
     const { who } = world();
     expect(await who(new UnsecuredJWT(good).encode())).toBeUndefined();
     const [header = '', payload = '', signature = ''] = (await sign()).split('.');

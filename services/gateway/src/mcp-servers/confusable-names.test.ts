@@ -137,11 +137,11 @@ describe('S74: a request that imitates a provider', () => {
     ['body.form.requestedSchema.properties.a.oneOf.0.title', form({ oneOf: [{ const: 'a', title: LIE }] })],
     ['body.form.requestedSchema.properties.a.default', form({ default: LIE })],
     [undefined, { ...confirmation, message: 'From GitHub' }],
-  ])('is refused at %s', async (path, ask) => {
+  ])('a request that imitates a provider is refused at %s', async (path, ask) => {
     expect(await pathOf(ask)).toBe(path);
   });
 
-  it('S66: is examined in several turns of the event loop if its texts are long', async () => {
+  it('S66: a request that imitates a provider is examined in several turns of the event loop if its texts are long', async () => {
     const long = 'слово '.repeat(390);
     const properties = Object.fromEntries(
       Array.from({ length: 7 }, (_, at) => [`a${at}`, { type: 'string', default: long }]),

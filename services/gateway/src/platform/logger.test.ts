@@ -47,7 +47,7 @@ function errorOfLibrary(): Error {
 }
 
 describe('S53: a logged error', () => {
-  it.each(['error', 'err'])('has only name, code and stack positions as member %s', member => {
+  it.each(['error', 'err'])('a logged error has only name, code and stack positions as member %s', member => {
     const { logger, lines, text } = recorder();
     logger.error({ event: 'x', [member]: errorOfLibrary() }, 'failed');
     expect(text()).not.toContain('SECRET');
@@ -67,11 +67,14 @@ describe('S53: a logged error', () => {
     expect(text()).not.toContain('SECRET');
   });
 
-  it.each(['SECRET', { SECRET: 1 }, undefined, null, 7])('has only a type if the thrown value is %j', thrown => {
-    const { logger, text } = recorder();
-    logger.error({ error: thrown }, 'failed');
-    expect(text()).not.toContain('SECRET');
-  });
+  it.each(['SECRET', { SECRET: 1 }, undefined, null, 7])(
+    'a logged error has only a type if the thrown value is %j',
+    thrown => {
+      const { logger, text } = recorder();
+      logger.error({ error: thrown }, 'failed');
+      expect(text()).not.toContain('SECRET');
+    },
+  );
 
   it('omits a code that is not a string', () => {
     const { logger, text } = recorder();

@@ -93,7 +93,7 @@ describe('rewrapAll', () => {
       expect(await onlyCurrent.open(record.sealed, sealContextOf(record))).toMatch(/^secret /);
   });
 
-  test('does not change values that are under the current key', async () => {
+  test('rewrapAll does not change values that are under the current key', async () => {
     const before = await many(current, 5);
     const records = createRecords(before);
     expect(await run(records)).toMatchObject({ result: 'done', rewrapped: 0 });
@@ -111,7 +111,7 @@ describe('rewrapAll', () => {
     expect(await run(records)).toMatchObject({ result: 'done', rewrapped: 10 - done });
   });
 
-  test('does not overwrite a value that was replaced during the re-wrap', async () => {
+  test('rewrapAll does not overwrite a value that was replaced during the re-wrap', async () => {
     const records = createRecords(await many(old, 3));
     const renewed = await recordUnder(current);
     records.beforeReplace = ({ id }) => {

@@ -81,7 +81,7 @@ describe('S87: an operator endpoint', () => {
     await webhooks.stop();
   });
 
-  test('that always fails gets dead deliveries and does not affect another endpoint', async () => {
+  test('an operator endpoint that always fails gets dead deliveries and does not affect another endpoint', async () => {
     await using down = await startReceiver(() => 500);
     await using up = await startReceiver();
     await using stage = await setUp('dead', [down.url, up.url]);
@@ -92,7 +92,7 @@ describe('S87: an operator endpoint', () => {
     await webhooks.stop();
   });
 
-  test('that was disabled receives webhooks after an operator has enabled it', async () => {
+  test('an operator endpoint that was disabled receives webhooks after an operator has enabled it', async () => {
     let status = 410;
     await using receiver = await startReceiver(() => status);
     await using stage = await setUp('enabled', [receiver.url]);

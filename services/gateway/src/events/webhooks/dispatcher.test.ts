@@ -92,7 +92,7 @@ describe('one step of a dispatcher', () => {
     expect(steps).toHaveLength(2);
   });
 
-  it('does not move the cursor if the queue is unavailable', async () => {
+  it('one step of a dispatcher does not move the cursor if the queue is unavailable', async () => {
     things.events = [eventAt(1)];
     things.addFails = true;
     await expect(run()).rejects.toThrow();

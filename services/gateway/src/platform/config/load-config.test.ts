@@ -66,7 +66,7 @@ describe('the file', () => {
   };
   const messageOf = (path: string, env = {}) => faultsOf(() => loadConfig(path, env)).map(fault => fault.message);
 
-  it('may be missing, which is a fault', () => {
+  it('the configuration file may be missing, which is a fault', () => {
     expect(messageOf(join(directory, 'none.yaml'))).toHaveLength(1);
   });
 
@@ -74,7 +74,7 @@ describe('the file', () => {
     ['a tab', 'publicUrl:\n\t- x'],
     ['a key twice', 'publicUrl: a\npublicUrl: b'],
     ['an open quote', 'publicUrl: "SECRET'],
-  ])('is refused with its line for %s', (_, text) => {
+  ])('the configuration file is refused with its line for %s', (_, text) => {
     const [message, ...more] = messageOf(write(text));
     expect(message).toMatch(/line \d/);
     expect(message).not.toContain('SECRET');

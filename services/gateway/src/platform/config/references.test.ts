@@ -9,7 +9,7 @@ const directory = mkdtempSync(join(tmpdir(), 'postern-interpolate-'));
 afterAll(() => rmSync(directory, { recursive: true }));
 
 describe('references', () => {
-  it('are replaced in every text, however deep, and more than once', () => {
+  it('references are replaced in every text, however deep, and more than once', () => {
     const env = { A: 'one', B: 'two' };
     expect(interpolate({ x: ['${env:A}', { y: '${env:A}-${env:B}' }], n: 1, t: true, z: null }, env)).toEqual({
       x: ['one', { y: 'one-two' }],
@@ -19,7 +19,7 @@ describe('references', () => {
     });
   });
 
-  it('are not looked for in what they lead to', () => {
+  it('references are not looked for in what they lead to', () => {
     expect(interpolate('${env:A}', { A: '${env:B}', B: 'secret' })).toBe('${env:B}');
   });
 
@@ -27,13 +27,13 @@ describe('references', () => {
     expect(interpolate('a ${env:A}', { A: "$& $1 $' $$" })).toBe("a $& $1 $' $$");
   });
 
-  it('to a file give its text without the white space around it', () => {
+  it('references to a file give its text without the white space around it', () => {
     const path = join(directory, 'secret');
     writeFileSync(path, '\n  s3cret \n');
     expect(interpolate(`\${file:${path}}`, {})).toBe('s3cret');
   });
 
-  it('that lead nowhere are all named by path and name, never by value', () => {
+  it('references that lead nowhere are all named by path and name, never by value', () => {
     const document = {
       a: '${env:MISSING}',
       b: [{ c: `\${file:${directory}/none}` }],

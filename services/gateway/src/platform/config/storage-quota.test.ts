@@ -16,7 +16,7 @@ function quotaWith(config: Parameters<typeof sampleConfig>[0] = {}, limits = {})
 }
 
 describe('the storage quota of an MCP server', () => {
-  it('is that of the gateway unless the MCP server has its own', () => {
+  it('the storage quota of an MCP server is that of the gateway unless the MCP server has its own', () => {
     const limits = { storedRecords: 30_000, storedMegabytes: 100 };
     expect(quotaWith({ limits })).toEqual(quotaWith({}, limits));
     expect(quotaWith({ limits }, { storedRecords: 40_000 })).toEqual({ ...quotaWith({ limits }), records: 40_000 });
@@ -29,7 +29,7 @@ describe('the storage quota of an MCP server', () => {
     expect(least.bytes - most.bytes).toBeGreaterThan(999_900 * 150);
   });
 
-  it('is refused where the feed leaves too little', () => {
+  it('the storage quota of an MCP server is refused where the feed leaves too little', () => {
     const config = { events: { retained: 1_000_000, retainedDays: 7 }, limits: { pageRequestsPerMinute: 1 } };
     const limits = { storedRecords: 30_000, storedMegabytes: 64 };
     const parsed = parseConfig(sampleConfig());

@@ -92,7 +92,7 @@ describe('S44: a JSON body', () => {
     },
   );
 
-  it('is refused under another content type', async () => {
+  it('a JSON body is refused under another content type', async () => {
     expect((await post('{"a":1}', 'text/plain')).json()).toEqual({ code: 'FST_ERR_CTP_INVALID_MEDIA_TYPE' });
   });
 
@@ -109,7 +109,7 @@ describe('S44: a JSON body', () => {
     );
   });
 
-  it('may be nested deeply', async () => {
+  it('a JSON body may be nested deeply', async () => {
     const depth = 20_000;
     expect((await post(`${'[{"a":'.repeat(depth / 2)}1${'}]'.repeat(depth / 2)}`)).statusCode).not.toBe(500);
   });

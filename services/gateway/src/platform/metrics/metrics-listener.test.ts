@@ -19,7 +19,7 @@ describe('the metrics listener', () => {
     expect(text).toMatch(/^nodejs_eventloop_lag_p99_seconds /m);
   });
 
-  it('is always live, and ready if the gateway can serve requests', async () => {
+  it('the metrics listener is always live, and ready if the gateway can serve requests', async () => {
     let isReady = false;
     const ready = async () => {
       if (!isReady) throw new Error('not yet');

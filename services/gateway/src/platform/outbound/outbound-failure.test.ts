@@ -60,13 +60,16 @@ describe('S78: the logged reason of an outbound failure', () => {
     ['PROXY_HTTP_407', 'proxy_refused'],
     ['PROXY_HTTP_502', 'proxy_failed'],
     ['PROXY_ECONNREFUSED', 'proxy_failed'],
-  ])('for %s is %s, also within an error of OAuth or of a processor', (cause, code) => {
-    const error = new OutboundError('outbound_unreachable', 'a.example', cause);
-    expect(outboundFailureOf(error)).toEqual({ code, cause });
-    const unavailable = new AuthorizationError('provider_unavailable', { outbound: error });
-    expect(outboundFailureOf(unavailable)).toEqual({ code, cause });
-    expect(outboundFailureOf(new ProcessorError('unavailable'), { error })).toEqual({ code, cause });
-  });
+  ])(
+    'the logged reason of an outbound failure for %s is %s, also within an error of OAuth or of a processor',
+    (cause, code) => {
+      const error = new OutboundError('outbound_unreachable', 'a.example', cause);
+      expect(outboundFailureOf(error)).toEqual({ code, cause });
+      const unavailable = new AuthorizationError('provider_unavailable', { outbound: error });
+      expect(outboundFailureOf(unavailable)).toEqual({ code, cause });
+      expect(outboundFailureOf(new ProcessorError('unavailable'), { error })).toEqual({ code, cause });
+    },
+  );
 
   it.each([
     [new AuthorizationError('provider_error', { providerError: 'invalid_client' }), 401, 'client_refused'],
@@ -86,7 +89,7 @@ describe('S78: the logged reason of an outbound failure', () => {
     [new AuthorizationError('invalid_id_token', { claim: 'aud' }), 200, 'invalid_claim'],
     [new ProcessorError('refused', { processorCode: 'api_key_expired', processorStatus: 401 }), 401, 'client_refused'],
     [new ProcessorError('unavailable', { processorStatus: 500 }), 500, 'unavailable'],
-  ])('for %o with status %i is %s', (error, status, code) => {
+  ])('the logged reason of an outbound failure for %o with status %i is %s', (error, status, code) => {
     expect(outboundFailureOf(error, { host: 'a.example', status })).toMatchObject({ code });
   });
 
@@ -101,12 +104,12 @@ describe('S78: the logged reason of an outbound failure', () => {
     expect(outboundFailureOf(error, { host: 'a.example', status: 200 })).toBeUndefined();
   });
 
-  it('is listed in docs/failures.md with the party that fixes it', () => {
+  it('the logged reason of an outbound failure is listed in docs/failures.md with the party that fixes it', () => {
     const rows = [...section('Codes').matchAll(/^\| `(\w+)` \| (\w+) \| .{10,} \|$/gm)];
     expect(Object.fromEntries(rows.map(([, code, mends]) => [code, mends]))).toEqual(outboundFailureCodes);
   });
 
-  it('has the causes that docs/failures.md lists as set by the gateway, and no others', () => {
+  it('the logged reason of an outbound failure has the causes that docs/failures.md lists as set by the gateway, and no others', () => {
     const errors = [
       ...authorizationErrorCodes.map(code => new AuthorizationError(code)),
       ...(['unavailable', 'refused', 'signature_invalid'] as const).map(code => new ProcessorError(code)),

@@ -42,7 +42,7 @@ describe('admission', () => {
       expect(admission.refusal(each)).toBe('event_loop');
   });
 
-  it('is decided for every request', () => {
+  it('admission is decided for every request', () => {
     const { admission, delay } = admissionWith({ inFlight: 100, delayMs: 500 });
     expect(admission.refusal('new')).toBe('in_flight');
     for (let n = 0; n < 31; n += 1) admission.leave();
@@ -86,7 +86,7 @@ function createLoop() {
 }
 
 describe('the event loop delay', () => {
-  it('is zero while timers run when they are due', () => {
+  it('the event loop delay is zero while timers run when they are due', () => {
     const { delay, late } = createLoop();
     expect(delay.ms).toBe(0);
     expect(late(0, 0, 0, 0)).toBe(0);
@@ -99,7 +99,7 @@ describe('the event loop delay', () => {
     expect(late(800, 900)).toBe(4);
   });
 
-  it('is the minimum of the last three samples', () => {
+  it('the event loop delay is the minimum of the last three samples', () => {
     const { late } = createLoop();
     expect(late(300, 200, 400)).toBe(200);
     expect(late(500)).toBe(200);

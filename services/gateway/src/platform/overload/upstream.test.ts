@@ -54,7 +54,7 @@ const unreachable = { name: 'OutboundError', code: 'outbound_unreachable', host:
 const ok = () => new Response(null, { status: 204 });
 
 describe('requests to one host', () => {
-  it('are limited; other hosts and ports have their own limits', async () => {
+  it('requests to one host are limited; other hosts and ports have their own limits', async () => {
     const { asked, upstream, stopped } = setUp({ perHost: 2 });
     const sent = [upstream.fetch(TOKEN_ENDPOINT), upstream.fetch('https://slow.example/other')];
     const tooMany = upstream.fetch(TOKEN_ENDPOINT);
@@ -67,7 +67,7 @@ describe('requests to one host', () => {
     for (const answer of sent) expect((await answer).status).toBe(204);
   });
 
-  it('are admitted again after each response, also after a failure', async () => {
+  it('requests to one host are admitted again after each response, also after a failure', async () => {
     const { asked, upstream } = setUp({ perHost: 1 });
     for (let at = 0; at < 3; at += 1) {
       const first = upstream.fetch(TOKEN_ENDPOINT);
@@ -108,14 +108,14 @@ describe('S72: the circuit of an upstream', () => {
     ['HTTP 400', async () => new Response(null, { status: 400 })],
     ['HTTP 503', async () => new Response(null, { status: 503 })],
     ['a refused TCP connection', () => Promise.reject(new OutboundError('outbound_unreachable', 'slow.example'))],
-  ])('is not opened by %s', async (_, answer) => {
+  ])('the circuit of an upstream is not opened by %s', async (_, answer) => {
     const { fetch } = createOutside();
     const { upstream, changes } = setUp({ fetch: Object.assign(answer, { ...fetch }) });
     for (let n = 0; n < 2 * TIMEOUTS; n += 1) await upstream.fetch(TOKEN_ENDPOINT).catch(() => undefined);
     expect(changes).toEqual([]);
   });
 
-  it('does not stop another upstream at the same host', async () => {
+  it('the circuit of an upstream does not stop another upstream at the same host', async () => {
     const { asked, parts, open } = setUp();
     await open();
     const sameHost = createUpstream(parts).fetch(TOKEN_ENDPOINT);

@@ -118,7 +118,7 @@ describe('the embedded Redis', () => {
     await using _stores = await createRedisStores({ url: redis.url });
   });
 
-  it('does not stop another process that has the process id of an earlier server', async () => {
+  it('the embedded Redis does not stop another process that has the process id of an earlier server', async () => {
     const reused = join(directory, 'reused');
     mkdirSync(reused);
     writeFileSync(join(reused, 'redis.pid'), String(process.pid));
