@@ -2,7 +2,7 @@ import type { Texts } from '../texts.ts';
 
 export const common: Texts<'common'> = {
   'layout.help': '帮助',
-  'layout.passkeysChanged': '您的通行密钥于{time}有变更：添加或移除了一个。如非您本人操作，请立即告知{brand}。',
+  'layout.passkeysChanged': '您的通行密钥于{time}有变更：添加或移除了一个。如非您本人操作，请立即告知 {brand}。',
   'layout.seePasskeys': '查看您的通行密钥',
 
   'link.open': '打开 {host}',
@@ -29,8 +29,8 @@ export const common: Texts<'common'> = {
 
   'decision.label': '您的决定',
   'decision.decline': '拒绝',
-  'decision.endsSoon': '此请求将在{relative}（{time}）结束。',
-  'decision.ends': '此请求将于 {time} 结束。',
+  'decision.endsSoon': '此请求将在{relative}（{time}）失效。',
+  'decision.ends': '此请求将于 {time} 失效。',
 
   'next.close': '您可以关闭此窗口，返回 {mcpServer}。',
   'next.return': '返回 {mcpServer}',

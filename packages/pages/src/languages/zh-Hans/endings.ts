@@ -6,9 +6,9 @@ export const endings: Texts<'endings'> = {
   'working.reload': '查看进展',
 
   'declined.heading': '您已拒绝',
-  'declined.text': '没有向 {mcpServer} 共享任何内容。',
+  'declined.text': '没有与 {mcpServer} 共享任何内容。',
 
-  'expired.heading': '此请求已结束',
+  'expired.heading': '此请求已失效',
   'expired.text': '此请求只在限定时间内有效。如果仍有需要，请返回 {mcpServer} 重新发起。',
 
   'cancelled.heading': '此请求已撤回',

@@ -1,7 +1,7 @@
 import type { Texts } from '../texts.ts';
 
 export const entries: Texts<'entries'> = {
-  'fields.note': '各项名称由 {mcpServer} 拟定，并非来自 {brand}。',
+  'fields.note': '各项名称由 {mcpServer} 设置，并非来自 {brand}。',
   'fields.optional': '（选填）',
   'fields.example': '例如',
   'fields.choose': '请选择',
@@ -42,15 +42,15 @@ export const entries: Texts<'entries'> = {
   'fault.too_few': '选择的项太少，请至少选择 {min} 项。',
   'fault.too_many': '选择的项太多，请最多选择 {max} 项。',
   'fault.pattern': '内容看起来不对。请检查是否完整，是否多复制了其他内容。',
-  'fault.otherForm': '内容的写法不符合要求。请检查是否有缺少或多余的字符。',
+  'fault.otherForm': '内容的格式不正确。请检查是否有缺少或多余的字符。',
   'fault.other': '此内容无法使用，请重新填写。',
 
   'credential.heading': '{mcpServer} 请您提供访问凭据',
-  'credential.once': '{brand} 只会将其交给 {mcpServer} 一次，不会交给任何其他方，包括您来自的应用及其人工智能。',
+  'credential.once': '{brand} 只会将其交给 {mcpServer} 一次，不会交给任何其他方，包括您刚才使用的应用及其人工智能。',
   'credential.lasting':
-    '{brand} 会加密保存，直到您将其删除，并在 {mcpServer} 需要时交给它。任何其他方都无法取得，包括您来自的应用及其人工智能。',
+    '{brand} 会加密保存，直到您将其删除，并在 {mcpServer} 需要时交给它。任何其他方都无法取得，包括您刚才使用的应用及其人工智能。',
   'credential.replaces': '新的凭据将取代您之前填写的凭据。',
-  'credential.checked': '{brand} 会先在 {host} 试用。',
+  'credential.checked': '{brand} 会先在 {host} 验证是否有效。',
   'credential.send': '发送',
   'credential.save': '保存',
   'credential.reassurance': '如果您拒绝，不会共享任何内容。',
@@ -58,8 +58,9 @@ export const entries: Texts<'entries'> = {
   'credential.notice.rejected': '{host} 没有接受您填写的内容，因此没有保存任何内容。请检查后重新填写，或者拒绝。',
   'credential.notice.rejectedUnnamed': '您填写的内容未被接受，因此没有保存任何内容。请检查后重新填写，或者拒绝。',
   'credential.notice.unavailable':
-    '{host} 没有响应，因此无法试用您填写的内容。没有保存任何内容。请稍等片刻，然后重新填写。',
-  'credential.notice.unavailableUnnamed': '刚才无法试用您填写的内容。没有保存任何内容。请稍等片刻，然后重新填写。',
+    '{host} 没有响应，因此无法验证您填写的内容是否有效。没有保存任何内容。请稍等片刻，然后重新填写。',
+  'credential.notice.unavailableUnnamed':
+    '刚才无法验证您填写的内容是否有效。没有保存任何内容。请稍等片刻，然后重新填写。',
 
   'credentialDone.headingOnce': '访问凭据已发送',
   'credentialDone.headingLasting': '访问凭据已保存',
@@ -71,8 +72,9 @@ export const entries: Texts<'entries'> = {
   'form.heading': '{mcpServer} 有几个问题想问您',
   'form.headingOne': '{mcpServer} 有一个问题想问您',
   'form.questions': '问题',
-  'form.lead': '您的回答将发送给 {mcpServer}，不会经过您来自的应用。',
-  'form.leadSecret': '{brand} 只会将您的回答交给 {mcpServer} 一次，不会交给任何其他方，包括您来自的应用及其人工智能。',
+  'form.lead': '您的回答将发送给 {mcpServer}，不会经过您刚才使用的应用。',
+  'form.leadSecret':
+    '{brand} 只会将您的回答交给 {mcpServer} 一次，不会交给任何其他方，包括您刚才使用的应用及其人工智能。',
   'form.send': '发送',
   'form.reassurance': '如果您拒绝，不会共享任何内容。',
   'form.safety': '请勿在此填写密码、密钥或银行卡号。',

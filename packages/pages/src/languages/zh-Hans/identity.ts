@@ -2,7 +2,7 @@ import type { Texts } from '../texts.ts';
 
 export const identity: Texts<'identity'> = {
   'signIn.heading': '请先登录',
-  'signIn.text': '您使用的一个应用有问题需要您来回答。请登录，以确保只有您本人能看到。',
+  'signIn.text': '您使用的某个应用需要您的答复。请登录，以确保只有您本人能看到。',
   'signIn.connections': '登录后，您可以查看已连接的账户，也可以断开连接。',
   'signIn.continue': '前往登录',
   'signIn.choose': '请选择您在此处使用应用时所用的账户。',
@@ -19,7 +19,7 @@ export const identity: Texts<'identity'> = {
   'wrongPerson.text': '如果您还有其他账户，请用它登录。如果链接是别人发给您的，请关闭此窗口。没有共享任何内容。',
   'wrongPerson.switchAccount': '换一个账户',
 
-  'wrongBrowser.heading': '操作始于另一个浏览器',
+  'wrongBrowser.heading': '此操作是在另一个浏览器中发起的',
   'wrongBrowser.text': '为了保护您，操作已在此停止。没有连接任何账户。',
-  'wrongBrowser.next': '如果是您本人开始的，请返回您的应用重新发起。如果链接是别人发给您的，请关闭此窗口。',
+  'wrongBrowser.next': '如果是您本人发起的，请返回您的应用重新开始。如果链接是别人发给您的，请关闭此窗口。',
 };
