@@ -128,7 +128,8 @@ describe('S86: a charge before its expiry, with the window closed and no webhook
 
 describe('a hanging processor', () => {
   test('delays no other expiry, and gets a bounded number of requests', async () => {
-    const { stage, expiry, charging, postponed } = createBench();
+    const limits = { openElicitationsPerSubject: 50 };
+    const { stage, expiry, charging, postponed } = createBench(createElicitationStage({ mcpServer: { limits } }));
     const approved = await Promise.all(Array.from({ length: 25 }, (_, n) => charging(`order-${n}`)));
     const other = await stage.confirm();
     let release = () => {};
