@@ -134,7 +134,7 @@ export const account: Texts<'account'> = {
   'mute.heading': 'Solicitudes de {mcpServer}',
   'mute.text':
     'Si silencias {mcpServer}, la aplicación ya no podrá pedirte nada. Sus solicitudes pendientes se rechazarán.',
-  'mute.connections': 'Las cuentas que conectaste siguen conectadas hasta que las desconectes.',
+  'mute.connections': 'Las cuentas que has vinculado siguen vinculadas hasta que las desvincules.',
   'mute.confirm': 'Silenciar',
   'mute.muted': 'Has silenciado {mcpServer}. La aplicación no puede pedirte nada.',
   'mute.undo': 'Volver a permitir solicitudes',

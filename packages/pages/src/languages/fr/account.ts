@@ -137,7 +137,7 @@ export const account: Texts<'account'> = {
   'mute.heading': 'Demandes de {mcpServer}',
   'mute.text':
     'Si vous mettez {mcpServer} en sourdine, l’application ne pourra plus rien vous demander. Ses demandes en attente seront refusées.',
-  'mute.connections': 'Les comptes que vous avez connectés le restent jusqu’à ce que vous les déconnectiez.',
+  'mute.connections': 'Les comptes que vous avez associés le restent jusqu’à ce que vous les dissociiez.',
   'mute.confirm': 'Mettre en sourdine',
   'mute.muted': 'Vous avez mis {mcpServer} en sourdine. L’application ne peut rien vous demander.',
   'mute.undo': 'Autoriser à nouveau les demandes',
