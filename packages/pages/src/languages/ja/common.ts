@@ -15,9 +15,9 @@ export const common: Texts<'common'> = {
   'facts.person': 'ログイン中のアカウント',
   'facts.personHost': '{host} でログイン',
 
-  'head.claimBoth': 'の申告: 「{mcpClient}」で開始、用途は「{tool}」',
-  'head.claimClient': 'の申告: 「{mcpClient}」で開始',
-  'head.claimTool': 'の申告: 用途は「{tool}」',
+  'head.claimBoth': '「{mcpClient}」で「{tool}」のために開始されたとの申告',
+  'head.claimClient': '「{mcpClient}」で開始されたとの申告',
+  'head.claimTool': '「{tool}」のためとの申告',
   'head.step': 'ステップ {step}/{steps}',
 
   'match.text': 'アプリにコードが表示されている場合は、このコードと一致するはずです。',
