@@ -103,6 +103,7 @@ const covered = [
   'S100 a refusal lists what the caller itself may ask, and nothing of others',
   'S104 open elicitations are limited per person and MCP server, and all are listed',
   'S105 a muted MCP server can ask nothing',
+  'S107 images of the operator are checked when they are read, and cannot run or lead out of their folder',
   'S110 a development key is read from private files of this user only, and goes to this machine only',
   'L6 fifty approvals at once on three processes, a thousand rounds',
 ];

@@ -1,8 +1,12 @@
 import { getEventListeners } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { type Gateway, type GatewayConfigInput, parseConfig } from '@postern/gateway';
+import { drawnIcon } from '@postern/pages';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { deliveryForm, issueFor, visitorFor } from '../support/asks.ts';
 import { listen } from '../support/event-listener.ts';
@@ -92,6 +96,70 @@ describe('a reload', () => {
     expect(after).toContain('Harbour');
     expect(stylesOf(after)).not.toBe(stylesOf(before));
     for (const page of [before, after]) expect((await world.raw().get(stylesOf(page))).status).toBe(200);
+  });
+
+  it('S107: serves images as they were when they were read, and refuses a faulty one', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'postern-images-'));
+    try {
+      const files = {
+        one: drawnIcon({ red: 170, green: 0, blue: 0 }, 32),
+        other: drawnIcon({ red: 0, green: 0, blue: 170 }, 32),
+      };
+      writeFileSync(join(folder, 'logo.png'), files.one);
+      const branding = { imagesFolder: folder, logo: { light: 'logo.png' }, icon: 'logo.png' };
+      const tracker = {
+        logo: { light: 'logo.png' },
+        branding: { accent: '#1a5f2b', privacyUrl: 'https://tracker.example/privacy' },
+      };
+      const config = { ...changing('tracker', tracker), branding };
+      expect(await reload(config)).toMatchObject({ result: 'reloaded' });
+      const imageOf = (html: string) => / src="(\/images\/[^"]+)"/.exec(html)?.[1] ?? '';
+      const me = (await world.raw().get('/me')).body;
+      const first = imageOf(me);
+      const served = () => fetch(new URL(first, gateway().address));
+      const image = await served();
+      expect(Buffer.from(await image.arrayBuffer())).toEqual(files.one);
+      expect(Object.fromEntries(image.headers)).toMatchObject({
+        'content-type': 'image/png',
+        'cache-control': 'public, max-age=31536000, immutable',
+        'content-security-policy': expect.stringMatching(/default-src 'none'; sandbox/),
+        'x-content-type-options': 'nosniff',
+      });
+      const favicon = await fetch(new URL('/favicon.ico', gateway().address));
+      expect(Buffer.from(await favicon.arrayBuffer())).toEqual(files.one);
+
+      // The pages of one MCP server, only for the person who may see them.
+      const user = world.subject();
+      const { elicitationId } = await issueFor(world, user, { kind: 'form', form: deliveryForm });
+      const stranger = (await world.raw().get(`/e/${elicitationId}`)).body;
+      const own = (await (await visitorFor(world, user, elicitationId)).get(`/e/${elicitationId}`)).body;
+      expect(stylesOf(stranger)).toBe(stylesOf(me));
+      expect(stylesOf(own)).not.toBe(stylesOf(me));
+      expect((await world.raw().get(stylesOf(own))).status).toBe(200);
+      expect([stranger, own].map(html => html.includes('https://tracker.example/privacy'))).toEqual([false, true]);
+
+      writeFileSync(join(folder, 'logo.png'), '<svg onload="alert(1)"/>');
+      expect(Buffer.from(await (await served()).arrayBuffer())).toEqual(files.one);
+      const refused = await reload(config).catch((error: unknown) => error);
+      expect(refused).toMatchObject({ result: 'refused' });
+      expect(Buffer.from(await (await served()).arrayBuffer())).toEqual(files.one);
+
+      writeFileSync(join(folder, 'logo.png'), files.other);
+      expect(await reload(config)).toMatchObject({ result: 'reloaded', sections: ['images'] });
+      expect(imageOf((await world.raw().get('/me')).body)).not.toBe(first);
+      // A page that was open during the reload still gets its image.
+      expect((await served()).status).toBe(200);
+      expect((await world.raw().get('/images/..%2f..%2fetc%2fpasswd')).status).toBe(404);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+
+  it('draws an icon in the accent where none is configured', async () => {
+    await reload({ ...world.config, branding: { accent: '#aa0000' } });
+    const favicon = await fetch(new URL('/favicon.ico', gateway().address));
+    expect(favicon.headers.get('content-type')).toBe('image/png');
+    expect(Buffer.from(await favicon.arrayBuffer())).toEqual(drawnIcon({ red: 170, green: 0, blue: 0 }, 180));
   });
 
   it('finishes a form that was opened before it', async () => {

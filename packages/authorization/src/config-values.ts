@@ -33,6 +33,22 @@ export const scopeTokenSchema = z
 
 export const nameSchema = z.string().regex(/^[a-z0-9-]{1,40}$/, 'must be 1 to 40 of a-z, 0-9 and -');
 
+/** Name of a file in the folder of images. One flat folder: a name cannot lead out of it. */
+export const imageNameSchema = z
+  .string()
+  .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/, 'must be the name of a file in branding.imagesFolder, without a path');
+
+export const logoSchema = z.strictObject({
+  light: imageNameSchema.describe('A file in `branding.imagesFolder`'),
+  dark: imageNameSchema.optional().describe('The variant for dark pages'),
+});
+
+/** Letters that stand for a provider, written by us: never a traced logo. */
+export const markSchema = z.strictObject({
+  letters: z.string().regex(/^[A-Za-z0-9]{1,2}$/, 'must be one or two letters or digits'),
+  colour: z.string().regex(/^#[0-9a-fA-F]{6}$/, 'must be #rrggbb'),
+});
+
 const apiHostPattern =
   /^(?:\*\.(?:[A-Za-z0-9_-]+\.)+[A-Za-z][A-Za-z0-9-]*|[A-Za-z0-9._-]+(?::[0-9]{1,5})?|\[[0-9A-Fa-f:]+\](?::[0-9]{1,5})?)$/;
 

@@ -9,6 +9,8 @@ import {
   apiHostSchema,
   endpointUrlSchema,
   issuerSchema,
+  logoSchema,
+  markSchema,
   mcpResourceSchema,
   nameSchema,
   protocolParameters,
@@ -49,6 +51,10 @@ const parametersSchema = (ours: ReadonlySet<string>) =>
 const members = z.strictObject({
   name: nameSchema.describe('Name in the redirect URI and in the API'),
   displayName: z.string().min(1).max(80),
+  mark: markSchema
+    .optional()
+    .describe('Letters and colour that stand for the provider on pages. Default: from its name'),
+  logo: logoSchema.optional().describe('A square image of the provider, instead of the letters'),
   preset: nameSchema.optional().describe('Well-known provider whose settings apply unless they are set here'),
   presetValues: z
     .record(z.string().min(1).max(40), z.string().min(1).max(500))

@@ -13,7 +13,7 @@ import { samplePages } from './testing/sample-pages.ts';
 import { sampleBranding } from './testing/sample-views.ts';
 
 const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-const branding = { ...sampleBranding, logoPath: '/assets/logo.svg' };
+const branding = { ...sampleBranding, logo: { path: '/assets/logo.svg', width: 48, height: 48 } };
 const approvals = Object.keys(sampleApprovalPages).filter(
   name => !/^(?:receipt|confirmed|charge-processing|passkey-wait|daily-limit)/.test(name),
 );

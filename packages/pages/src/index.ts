@@ -6,6 +6,7 @@ export type {
 } from './approval-views.ts';
 export type { DecisionView } from './decision-page.ts';
 export { displayHost } from './display-host.ts';
+export { drawnIcon } from './drawn-icon.ts';
 export type { FieldFault, FormFieldView, OptionView } from './field-views.ts';
 export type { Locale } from './languages/languages.ts';
 export type { WatchView } from './live-parts.ts';
@@ -71,13 +72,16 @@ export {
   signInFailedPage,
   signInPage,
 } from './pages/sign-in-pages.ts';
+export { iconColour } from './palette.ts';
 export { scopeText, type TextIn } from './scope-texts.ts';
 export { stylesheet } from './stylesheet.ts';
 export type {
   Branding,
   ConnectedAccountView,
+  LogoView,
   McpServerView,
   PageContext,
   PersonView,
+  ProviderView,
   ScopeView,
 } from './views.ts';

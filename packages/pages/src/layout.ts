@@ -1,5 +1,6 @@
-import { contactUrl, type Html, html, ownPath, pageScriptElement } from './html.ts';
-import { pageColours } from './palette.ts';
+import { attributes, contactUrl, type Html, html, ownPath, pageScriptElement } from './html.ts';
+import { darkSource } from './marks.ts';
+import { themeColour } from './palette.ts';
 import { timeText } from './times.ts';
 import { isolate, type Translator } from './translator.ts';
 import type { PageContext } from './views.ts';
@@ -8,7 +9,9 @@ import type { PageContext } from './views.ts';
 export function layout(context: PageContext, t: Translator, page: { title: string; main: Html }): string {
   const { branding } = context;
   const icon =
-    branding.logoPath === undefined ? undefined : html`<link rel="icon" href="${ownPath(branding.logoPath)}">`;
+    branding.iconPath === undefined
+      ? undefined
+      : html`<link rel="icon" href="${ownPath(branding.iconPath)}"><link rel="apple-touch-icon" href="${ownPath(branding.iconPath)}">`;
   return `${html`<!doctype html>
 <html lang="${t.locale}" dir="${t.direction}">
 <head>
@@ -16,8 +19,8 @@ export function layout(context: PageContext, t: Translator, page: { title: strin
 <title>${`${page.title} · ${isolate(branding.name)}`}</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
-<meta name="theme-color" content="${pageColours.light}" media="(prefers-color-scheme: light)">
-<meta name="theme-color" content="${pageColours.dark}" media="(prefers-color-scheme: dark)">
+<meta name="theme-color" content="${themeColour(branding, 'light')}" media="(prefers-color-scheme: light)">
+<meta name="theme-color" content="${themeColour(branding, 'dark')}" media="(prefers-color-scheme: dark)">
 <meta name="robots" content="noindex">
 <meta name="format-detection" content="telephone=no, date=no, email=no, address=no">
 <link rel="stylesheet" href="${ownPath(context.stylesheetPath)}">
@@ -36,12 +39,16 @@ ${foot(context, t)}
 `}`;
 }
 
-function brandMark({ branding }: PageContext): Html {
-  const logo =
-    branding.logoPath === undefined
-      ? undefined
-      : html`<img class="brand-logo" src="${ownPath(branding.logoPath)}" alt="" width="24" height="24">`;
-  return html`${logo}<span class="brand-name" translate="no">${branding.name}</span>`;
+function brandMark({ branding: { name, logo } }: PageContext): Html {
+  const text = html`<span class="brand-name" translate="no">${name}</span>`;
+  if (logo === undefined) return text;
+  const isWordmark = logo.width >= 2 * logo.height;
+  const { path, darkPath } = logo;
+  const size = { width: logo.width, height: logo.height };
+  const look = darkPath === undefined ? 'brand-logo plate' : 'brand-logo';
+  const image = html`<img class="${look}" src="${ownPath(path)}" alt="${isWordmark ? name : ''}"${attributes(size)}>`;
+  const drawn = darkPath === undefined ? image : html`<picture>${darkSource(darkPath)}${image}</picture>`;
+  return isWordmark ? drawn : html`${drawn}${text}`;
 }
 
 function passkeyNotice({ branding, passkeysChangedAt }: PageContext, t: Translator): Html | undefined {
@@ -53,7 +60,13 @@ function passkeyNotice({ branding, passkeysChangedAt }: PageContext, t: Translat
   return html`<div class="passkeys-changed notice"><p>${text} <a href="/me">${t.html('layout.seePasskeys')}</a></p></div>`;
 }
 
-function foot({ branding }: PageContext, t: Translator): Html | undefined {
-  if (branding.supportUrl === undefined) return undefined;
-  return html`<footer class="foot"><a href="${contactUrl(branding.supportUrl)}" rel="noreferrer">${t.html('layout.help')}</a></footer>`;
+function foot({ branding: { supportUrl, privacyUrl, termsUrl } }: PageContext, t: Translator): Html | undefined {
+  const link = (url: string | undefined, text: Html) =>
+    url === undefined ? [] : [html`<a href="${contactUrl(url)}" rel="noreferrer">${text}</a>`];
+  const links = [
+    ...link(supportUrl, t.html('layout.help')),
+    ...link(privacyUrl, t.html('layout.privacy')),
+    ...link(termsUrl, t.html('layout.terms')),
+  ];
+  return links.length === 0 ? undefined : html`<footer class="foot">${links}</footer>`;
 }

@@ -43,7 +43,7 @@ function image(logo: LogoView | undefined, size: MarkSize): Html | undefined {
 }
 
 /** The source of a `picture` for dark pages, which are never printed. */
-function darkSource(darkPath: string): Html {
+export function darkSource(darkPath: string): Html {
   return html`<source srcset="${ownPath(darkPath)}" media="screen and (prefers-color-scheme: dark)">`;
 }
 

@@ -9,6 +9,8 @@ test.each([
   ['GitHub', 'GH'],
   ['Slack', 'Sl'],
   ['monday.com', 'MC'],
+  ['Notes', 'N'],
+  ['Okta', 'O'],
   ['IBM', 'IB'],
   ['X', 'X'],
   ['Auth0', 'Au'],

@@ -24,7 +24,7 @@ export function monogramOf(name: string, second: 'second' | 'last' = 'second'): 
   if (initial === undefined) return firstEmoji(name);
   if (!isCased(initial)) return initial;
   const other = words.length > 1 ? words.at(second === 'last' ? -1 : 1)?.[0] : innerCapital(first);
-  if (other === undefined) return upper(initial) + (first[1] ?? '');
+  if (other === undefined) return short(upper(initial) + (first[1] ?? ''));
   return isCased(other) || /^\p{N}$/u.test(other) ? upper(initial) + upper(other) : upper(initial);
 }
 
@@ -34,6 +34,11 @@ export function toneOf(name: string): number {
   let hash = 0x811c9dc5;
   for (const byte of new TextEncoder().encode(name.normalize('NFC'))) hash = Math.imul(hash ^ byte, 0x01000193) >>> 0;
   return hash % toneCount;
+}
+
+/** One letter where two would read as an answer, next to buttons that ask for one. */
+function short(letters: string): string {
+  return /^(?:no|ok)$/i.test(letters) ? letters.slice(0, 1) : letters;
 }
 
 /** Letters and digits, each with few enough marks to fit its line. */

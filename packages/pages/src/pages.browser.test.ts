@@ -14,7 +14,7 @@ import { type PageServer, servePages } from './testing/page-server.ts';
 import { samplePages } from './testing/sample-pages.ts';
 import { sampleBranding, sampleConnect, sampleDevice, sampleMcpServer, sampleMe } from './testing/sample-views.ts';
 
-const branding = { ...sampleBranding, logoPath: '/assets/logo.svg' };
+const branding = { ...sampleBranding, logo: { path: '/assets/logo.svg', width: 48, height: 48 } };
 const hostilePages = Object.fromEntries(
   hostileStrings.map((message, index) => [
     `hostile-${index}`,

@@ -1,7 +1,7 @@
 import { type Colour, contrast, formatColour, mix, parseColour, readableOn, textOn, white } from './colour.ts';
 import type { Branding } from './views.ts';
 
-/** Backgrounds of `postern.css`, copied here to compute contrasts. A test compares the two. */
+/** Backgrounds of `postern.css`, copied here to compute contrasts. A test compares the two. @internal exported for tests */
 export const pageColours = { light: '#f3f4f4', dark: '#101413' } as const;
 const cardColours = { light: '#ffffff', dark: '#191e1d' } as const;
 
@@ -21,6 +21,16 @@ export function accentColours(branding: Branding, scheme: 'light' | 'dark'): Rea
     'on-accent': formatColour(textOn(accent)),
     'accent-text': formatColour(readableOn(accent, grounds)),
   };
+}
+
+/** The colour of the browser's own controls: the accent if the operator chose one, the ground of the page otherwise. */
+export function themeColour(branding: Branding, scheme: 'light' | 'dark'): string {
+  return branding.accent === undefined ? pageColours[scheme] : formatColour(schemeAccent(branding, scheme));
+}
+
+/** The colour of the drawn icon. */
+export function iconColour(branding: Branding): Colour {
+  return schemeAccent(branding, 'light');
 }
 
 function schemeAccent(branding: Branding, scheme: 'light' | 'dark'): Colour {

@@ -87,3 +87,21 @@ test('the stylesheet loads nothing and uses logical directions only', () => {
   expect(body).not.toMatch(/url\(|@import|@font-face|expression\(/);
   expect(source).not.toMatch(/(?:margin|padding|border)-(?:left|right|top|bottom)\b|text-align: (?:left|right)|float:/);
 });
+
+test('corners scale with the branding, and circles stay', () => {
+  const radii = (corners: 'square' | 'soft' | 'round') =>
+    [...stylesheet({ ...branding, corners }).body.matchAll(/border-radius: ([^;}]+)/g)].map(match => match[1] ?? '');
+  const soft = radii('soft');
+  expect(soft).toContain('50%');
+  expect(radii('square').every(radius => /^(?:0rem|0|50%| )+$/.test(radius))).toBe(true);
+  expect(radii('round').indexOf('50%')).toBe(soft.indexOf('50%'));
+  expect(radii('round')).toContain('1.6rem');
+});
+
+test('font families precede the fonts of the system, and only names are accepted', () => {
+  expect(stylesheet({ ...branding, fonts: ['Inter', 'Segoe UI'] }).body).toContain(
+    'html{font-family:"Inter","Segoe UI",system-ui,sans-serif}',
+  );
+  for (const font of ['a"}*{display:none', 'a;b', 'url(x)', 'a\\', '"', ' a', 'a</style>'])
+    expect(() => stylesheet({ ...branding, fonts: [font] })).toThrow(/branding\.fonts/);
+});

@@ -4,14 +4,22 @@ import type { Locale } from './languages/languages.ts';
 export interface Branding {
   /** The operator's name, as users know it. */
   readonly name: string;
-  /** Path of an image on our own origin. */
-  readonly logoPath?: string;
+  /** An image for the header, with its size in pixels. One at least twice as wide as high replaces the name. */
+  readonly logo?: LogoView & { readonly width: number; readonly height: number };
+  /** Path of a square image for tabs and bookmarks. */
+  readonly iconPath?: string;
   /** `#rrggbb`. Surfaces use it unchanged; as text it is adjusted until it is readable. */
   readonly accent?: string;
   /** `#rrggbb` for dark pages; derived from `accent` when absent. */
   readonly accentDark?: string;
   /** `https:`, `mailto:` or a path on our own origin. */
   readonly supportUrl?: string;
+  readonly privacyUrl?: string;
+  readonly termsUrl?: string;
+  /** Default: `soft`. */
+  readonly corners?: 'square' | 'soft' | 'round';
+  /** Font families of the users' devices: letters, digits and spaces only. */
+  readonly fonts?: readonly string[];
 }
 
 /** An image on our own origin. */

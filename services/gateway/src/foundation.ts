@@ -11,6 +11,7 @@ import {
   type WaitingRequests,
 } from './mcp-servers/callers-in-force.ts';
 import { createObservation, type Observation } from './observation.ts';
+import type { Asset } from './pages/looks.ts';
 import { type AuditLog, type AuditSink, createAuditLog } from './platform/audit/audit-log.ts';
 import { createAuditStream } from './platform/audit/audit-stream.ts';
 import { type Pseudonyms, pseudonymsOf } from './platform/audit/pseudonyms.ts';
@@ -55,8 +56,8 @@ export interface Foundation extends AsyncDisposable {
   readonly waitingRequests: WaitingRequests;
   readonly eventStreams: EventStreams;
   readonly refreshes: RefreshesInProgress;
-  /** Stylesheets of the pages by path, of this configuration and the ones before. */
-  readonly stylesheets: Map<string, string>;
+  /** Stylesheets and images of the pages by path, of this configuration and the ones before. */
+  readonly assets: Map<string, Asset>;
   readonly now: Clock;
   readonly entropy: Entropy;
 }
@@ -125,7 +126,7 @@ export async function createFoundation(config: GatewayConfig, options: Foundatio
       stopping,
     },
     ...{ stores, openQueueRedis, vault, hasKeyService, callersInForce, eventStreams, refreshes, now },
-    stylesheets: new Map(),
+    assets: new Map(),
     bulkheads: createBulkheads({ overload, logger, metrics, now }),
     waitingRequests: createWaitingRequests(stopping.closing, callersInForce),
     noteUnknownLayout: createUnknownLayoutLog({ logger, now: Date.now }),

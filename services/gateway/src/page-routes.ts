@@ -1,7 +1,6 @@
 import cookie from '@fastify/cookie';
 import rateLimit from '@fastify/rate-limit';
-import { definedOnly } from '@postern/elicitation';
-import { errorPage, notFoundPage, pageHeaders, pageScript, stylesheet } from '@postern/pages';
+import { errorPage, notFoundPage, pageHeaders, pageScript } from '@postern/pages';
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import { meCredentialRoutes } from './account/me-credential-routes.ts';
 import { meMcpServerRoutes } from './account/me-mcp-server-routes.ts';
@@ -16,6 +15,7 @@ import { mePasskeyRoutes } from './identity/passkeys/me-passkey-routes.ts';
 import { createPasskeyNotice } from './identity/passkeys/user-passkeys.ts';
 import { createBrowser } from './pages/browser.ts';
 import { deferFormParsing } from './pages/form-body.ts';
+import { createLooks, keepAssets } from './pages/looks.ts';
 import type { PageKit } from './pages/page-kit.ts';
 import { assertLoopbackHost, PageError } from './pages/page-request.ts';
 import { createPageViews, type PageViews } from './pages/page-views.ts';
@@ -33,15 +33,13 @@ import { requestContext } from './platform/http/request-context.ts';
 /** The hosted pages: requests are forms, responses are HTML or redirects, including errors. */
 export const pageRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = async (app, { deps }) => {
   const { publicUrl, limits } = deps.config;
-  const branding = definedOnly(deps.config.branding);
-  const style = stylesheet(branding);
+  const looks = createLooks(deps.config);
   const passkeyNotice = createPasskeyNotice(deps);
   const passkeysChanged = new WeakMap<FastifyRequest, Date>();
   const views = createPageViews({
     passkeysChangedAt: request => passkeysChanged.get(request),
     operatorReference: operatorReferenceFor,
-    branding,
-    stylesheetPath: style.path,
+    lookOf: looks.of,
     mcpServers: deps.mcpServers,
     providers: deps.providers,
     config: deps.config,
@@ -61,15 +59,19 @@ export const pageRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = async (app,
   // Pages only: the API does not read cookies.
   await app.register(cookie);
 
-  const serveForEver = (path: string, type: 'css' | 'javascript', body: string) =>
+  const script = { type: 'text/javascript; charset=utf-8', body: pageScript.body };
+  for (const [path, { type, body }] of [...keepAssets(deps.assets, looks.assets), [pageScript.path, script] as const]) {
     app.get(path, (_request, reply) =>
-      reply
-        .header('cache-control', 'public, max-age=31536000, immutable')
-        .type(`text/${type}; charset=utf-8`)
-        .send(body),
+      reply.headers(assetHeaders).header('cache-control', 'public, max-age=31536000, immutable').type(type).send(body),
     );
-  for (const [path, body] of keepStylesheet(deps.stylesheets, style)) serveForEver(path, 'css', body);
-  serveForEver(pageScript.path, 'javascript', pageScript.body);
+  }
+  app.get('/favicon.ico', (_request, reply) =>
+    reply
+      .headers(assetHeaders)
+      .header('cache-control', 'public, max-age=3600')
+      .type(looks.icon.type)
+      .send(looks.icon.body),
+  );
 
   // Unknown paths: an HTML page for browsers, a problem document for other clients.
   app.setNotFoundHandler((request, reply) => {
@@ -114,19 +116,11 @@ export const pageRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = async (app,
   });
 };
 
-const KEPT_STYLESHEETS = 8;
-
-/** Adds the stylesheet of this configuration. The earlier ones stay: a browser may have received a page just before the reload. */
-function keepStylesheet(
-  stylesheets: Map<string, string>,
-  { path, body }: { readonly path: string; readonly body: string },
-): ReadonlyMap<string, string> {
-  stylesheets.delete(path);
-  stylesheets.set(path, body);
-  const [oldest] = stylesheets.keys();
-  if (stylesheets.size > KEPT_STYLESHEETS && oldest !== undefined) stylesheets.delete(oldest);
-  return new Map(stylesheets);
-}
+/** An image opened as a page runs nothing. Authorization servers may show the logo of an MCP server. */
+const assetHeaders = {
+  'content-security-policy': "default-src 'none'; sandbox; frame-ancestors 'none'",
+  'cross-origin-resource-policy': 'cross-origin',
+};
 
 function pageErrorProblem(error: unknown): Problem | undefined {
   return error instanceof PageError

@@ -3,6 +3,7 @@ import { definePreset } from './preset.ts';
 export const discord = definePreset({
   name: 'discord',
   displayName: 'Discord',
+  mark: { letters: 'Dc', colour: '#5865f2' },
   documentation: 'https://discord.com/developers/docs/topics/oauth2',
   pkce: 'documented',
   scopes: {
@@ -41,6 +42,7 @@ const slackTokenErrors = ['token_revoked', 'token_expired', 'account_inactive'];
 export const slack = definePreset({
   name: 'slack',
   displayName: 'Slack',
+  mark: { letters: 'Sk', colour: '#4a154b' },
   documentation: 'https://docs.slack.dev/reference/methods/oauth.v2.user.access',
   pkce: 'unsupported',
   scopes: {
@@ -116,6 +118,7 @@ export const slack = definePreset({
 export const zoom = definePreset({
   name: 'zoom',
   displayName: 'Zoom',
+  mark: { letters: 'Zm', colour: '#0b5cff' },
   documentation: 'https://developers.zoom.us/docs/integrations/oauth/',
   pkce: 'documented',
   scopes: {

@@ -76,6 +76,7 @@ function githubMembers(web: string, api: string, apiHosts: string[]) {
 export const github = definePreset({
   name: 'github',
   displayName: 'GitHub',
+  mark: { letters: 'GH', colour: '#24292f' },
   documentation: githubDocumentation,
   pkce: 'documented',
   scopes: githubScopes,
@@ -95,6 +96,7 @@ export const github = definePreset({
 export const githubApp = definePreset({
   name: 'github-app',
   displayName: 'GitHub',
+  mark: { letters: 'GH', colour: '#24292f' },
   documentation:
     'https://docs.github.com/en/apps/creating-github-apps/authenticating-with-a-github-app/generating-a-user-access-token-for-a-github-app',
   pkce: 'documented',
@@ -110,6 +112,7 @@ export const githubApp = definePreset({
 export const githubEnterprise = definePreset({
   name: 'github-enterprise',
   displayName: 'GitHub Enterprise',
+  mark: { letters: 'GE', colour: '#24292f' },
   documentation: githubDocumentation,
   pkce: 'undocumented',
   placeholders: {
@@ -127,6 +130,7 @@ export const githubEnterprise = definePreset({
 export const gitlab = definePreset({
   name: 'gitlab',
   displayName: 'GitLab',
+  mark: { letters: 'GL', colour: '#fc6d26' },
   documentation: 'https://docs.gitlab.com/api/oauth2/',
   pkce: 'documented',
   placeholders: {
@@ -172,6 +176,7 @@ export const gitlab = definePreset({
 export const atlassian = definePreset({
   name: 'atlassian',
   displayName: 'Atlassian',
+  mark: { letters: 'Al', colour: '#0052cc' },
   documentation: 'https://developer.atlassian.com/cloud/jira/platform/oauth-2-3lo-apps/',
   pkce: 'undocumented',
   scopes: {
@@ -219,6 +224,7 @@ export const atlassian = definePreset({
 export const bitbucket = definePreset({
   name: 'bitbucket',
   displayName: 'Bitbucket',
+  mark: { letters: 'Bb', colour: '#2684ff' },
   documentation: 'https://support.atlassian.com/bitbucket-cloud/docs/use-oauth-on-bitbucket-cloud/',
   pkce: 'undocumented',
   scopes: {

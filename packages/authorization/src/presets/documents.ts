@@ -3,6 +3,7 @@ import { definePreset } from './preset.ts';
 export const box = definePreset({
   name: 'box',
   displayName: 'Box',
+  mark: { letters: 'Bx', colour: '#0061d5' },
   documentation: 'https://developer.box.com/guides/authentication/oauth2/',
   pkce: 'undocumented',
   scopes: {
@@ -32,6 +33,7 @@ export const box = definePreset({
 export const docusign = definePreset({
   name: 'docusign',
   displayName: 'Docusign',
+  mark: { letters: 'Ds', colour: '#4c00ff' },
   documentation: 'https://developers.docusign.com/platform/auth/authcode',
   pkce: 'documented',
   placeholders: {
@@ -71,6 +73,7 @@ export const docusign = definePreset({
 export const dropbox = definePreset({
   name: 'dropbox',
   displayName: 'Dropbox',
+  mark: { letters: 'Db', colour: '#0061ff' },
   documentation: 'https://developers.dropbox.com/oauth-guide',
   pkce: 'documented',
   scopes: {
@@ -121,6 +124,7 @@ export const dropbox = definePreset({
 export const notion = definePreset({
   name: 'notion',
   displayName: 'Notion',
+  mark: { letters: 'Nt', colour: '#191919' },
   documentation: 'https://developers.notion.com/docs/authorization',
   pkce: 'undocumented',
   scopes: {},

@@ -56,9 +56,10 @@ export function expandPreset(raw: unknown, faults: FaultSink): unknown {
 export const providerConfigSchema = z.preprocess(expandPreset, providerMembers);
 
 /** Returns a preset as members of a provider configuration, with placeholders. */
-function membersOf({ provider, displayName, documentation, scopes, pkce }: Preset): JsonObject {
+function membersOf({ provider, displayName, mark, documentation, scopes, pkce }: Preset): JsonObject {
   return {
     displayName,
+    mark,
     documentation,
     ...(Object.keys(scopes).length > 0 && { scopeDescriptions: mapValues(scopes, access => ({ access })) }),
     ...(pkce === 'unsupported' && { pkce }),

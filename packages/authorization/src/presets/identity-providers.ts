@@ -3,6 +3,7 @@ import { definePreset, standardScopes } from './preset.ts';
 export const auth0 = definePreset({
   name: 'auth0',
   displayName: 'Auth0',
+  mark: { letters: 'A0', colour: '#eb5424' },
   documentation: 'https://auth0.com/docs/get-started/authentication-and-authorization-flow/authorization-code-flow',
   pkce: 'documented',
   placeholders: {
@@ -25,6 +26,7 @@ export const auth0 = definePreset({
 export const keycloak = definePreset({
   name: 'keycloak',
   displayName: 'Keycloak',
+  mark: { letters: 'Kc', colour: '#4d4d4d' },
   documentation: 'https://www.keycloak.org/securing-apps/oidc-layers',
   pkce: 'documented',
   placeholders: {
@@ -54,6 +56,7 @@ const oktaAccount = { from: 'id_token', idClaim: 'sub', nameClaim: 'preferred_us
 export const okta = definePreset({
   name: 'okta',
   displayName: 'Okta',
+  mark: { letters: 'Ot', colour: '#007dc1' },
   documentation: oktaDocumentation,
   pkce: 'documented',
   placeholders: {
@@ -82,6 +85,7 @@ export const okta = definePreset({
 export const oktaOrg = definePreset({
   name: 'okta-org',
   displayName: 'Okta',
+  mark: { letters: 'Ot', colour: '#007dc1' },
   documentation: 'https://developer.okta.com/docs/guides/implement-oauth-for-okta/main/',
   pkce: 'documented',
   placeholders: { domain: oktaDomain },

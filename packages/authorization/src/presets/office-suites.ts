@@ -6,6 +6,7 @@ const googleStandardScopes = standardScopes('openid', 'profile', 'email');
 export const google = definePreset({
   name: 'google',
   displayName: 'Google',
+  mark: { letters: 'Go', colour: '#4285f4' },
   documentation: 'https://developers.google.com/identity/protocols/oauth2/web-server',
   pkce: 'documented',
   scopes: {
@@ -146,6 +147,7 @@ const microsoftNotes = [
 export const microsoftEntra = definePreset({
   name: 'microsoft-entra',
   displayName: 'Microsoft',
+  mark: { letters: 'Ms', colour: '#0078d4' },
   documentation: microsoftDocumentation,
   pkce: 'documented',
   placeholders: {
@@ -174,6 +176,7 @@ export const microsoftEntra = definePreset({
 export const microsoft = definePreset({
   name: 'microsoft',
   displayName: 'Microsoft',
+  mark: { letters: 'Ms', colour: '#0078d4' },
   documentation: microsoftDocumentation,
   pkce: 'documented',
   placeholders: {

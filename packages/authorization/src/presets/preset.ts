@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { isEndpointUrl, nameSchema, scopeAccessSchema, scopeTokenSchema } from '../config-values.ts';
+import { isEndpointUrl, markSchema, nameSchema, scopeAccessSchema, scopeTokenSchema } from '../config-values.ts';
 import type { ProviderConfigInput } from '../provider-config.ts';
 
 const sentenceSchema = z
@@ -45,6 +45,8 @@ export type Placeholder = z.output<typeof placeholderSchema>;
 type OperatorMember =
   | 'name'
   | 'displayName'
+  | 'mark'
+  | 'logo'
   | 'preset'
   | 'presetValues'
   | 'clientId'
@@ -62,6 +64,8 @@ export type PresetMembers = Omit<ProviderConfigInput, OperatorMember>;
 const operatorMembers: readonly OperatorMember[] = [
   'name',
   'displayName',
+  'mark',
+  'logo',
   'preset',
   'presetValues',
   'clientId',
@@ -80,6 +84,7 @@ const placeholderNameSchema = z.string().regex(/^[a-z][A-Za-z]{0,39}$/);
 export const presetSchema = z.strictObject({
   name: nameSchema,
   displayName: z.string().min(1).max(80),
+  mark: markSchema.describe("Own letters on the provider's colour. Never a traced logo: logos are trademarks"),
   documentation: z
     .string()
     .refine(value => isEndpointUrl(value), 'must be an https URL')

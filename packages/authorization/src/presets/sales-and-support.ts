@@ -3,6 +3,7 @@ import { definePreset, standardScopes } from './preset.ts';
 export const hubspot = definePreset({
   name: 'hubspot',
   displayName: 'HubSpot',
+  mark: { letters: 'HS', colour: '#ff7a59' },
   documentation: 'https://developers.hubspot.com/docs/api-reference/latest/authentication/manage-oauth-tokens',
   pkce: 'documented',
   scopes: {
@@ -50,6 +51,7 @@ function intercomIn(region: '' | 'eu' | 'au') {
   return definePreset({
     name: region === '' ? 'intercom' : `intercom-${region}`,
     displayName: 'Intercom',
+    mark: { letters: 'Ic', colour: '#1f8ded' },
     documentation:
       'https://developers.intercom.com/docs/build-an-integration/learn-more/authentication/setting-up-oauth',
     pkce: 'undocumented',
@@ -77,6 +79,7 @@ export const intercomAu = intercomIn('au');
 export const salesforce = definePreset({
   name: 'salesforce',
   displayName: 'Salesforce',
+  mark: { letters: 'Sf', colour: '#00a1e0' },
   documentation: 'https://help.salesforce.com/s/articleView?id=sf.remoteaccess_oauth_web_server_flow.htm&type=5',
   pkce: 'documented',
   placeholders: {
@@ -120,6 +123,7 @@ export const salesforce = definePreset({
 export const shopify = definePreset({
   name: 'shopify',
   displayName: 'Shopify',
+  mark: { letters: 'Sh', colour: '#95bf47' },
   documentation: 'https://shopify.dev/docs/apps/build/authentication-authorization/authenticate-standalone-apps',
   pkce: 'undocumented',
   placeholders: {
@@ -183,6 +187,7 @@ export const shopify = definePreset({
 export const stripe = definePreset({
   name: 'stripe',
   displayName: 'Stripe',
+  mark: { letters: 'St', colour: '#635bff' },
   documentation: 'https://docs.stripe.com/connect/oauth-reference',
   pkce: 'undocumented',
   scopes: {
@@ -208,6 +213,7 @@ export const stripe = definePreset({
 export const zendesk = definePreset({
   name: 'zendesk',
   displayName: 'Zendesk',
+  mark: { letters: 'Zd', colour: '#03363d' },
   documentation: 'https://developer.zendesk.com/api-reference/ticketing/oauth/grant_type_tokens/',
   pkce: 'documented',
   placeholders: {

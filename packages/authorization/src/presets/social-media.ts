@@ -3,6 +3,7 @@ import { definePreset, standardScopes } from './preset.ts';
 export const facebook = definePreset({
   name: 'facebook',
   displayName: 'Facebook',
+  mark: { letters: 'Fb', colour: '#1877f2' },
   documentation: 'https://developers.facebook.com/docs/facebook-login/guides/advanced/manual-flow',
   pkce: 'undocumented',
   scopes: {
@@ -50,6 +51,7 @@ export const facebook = definePreset({
 export const linkedin = definePreset({
   name: 'linkedin',
   displayName: 'LinkedIn',
+  mark: { letters: 'LI', colour: '#0a66c2' },
   documentation: 'https://learn.microsoft.com/en-us/linkedin/shared/authentication/authorization-code-flow',
   pkce: 'unsupported',
   scopes: {
@@ -84,6 +86,7 @@ export const linkedin = definePreset({
 export const reddit = definePreset({
   name: 'reddit',
   displayName: 'Reddit',
+  mark: { letters: 'Rd', colour: '#ff4500' },
   documentation: 'https://github.com/reddit-archive/reddit/wiki/OAuth2',
   pkce: 'undocumented',
   scopes: {
@@ -122,6 +125,7 @@ export const reddit = definePreset({
 export const spotify = definePreset({
   name: 'spotify',
   displayName: 'Spotify',
+  mark: { letters: 'Sp', colour: '#1db954' },
   documentation: 'https://developer.spotify.com/documentation/web-api/tutorials/code-flow',
   pkce: 'documented',
   scopes: {
@@ -160,6 +164,7 @@ export const spotify = definePreset({
 export const twitch = definePreset({
   name: 'twitch',
   displayName: 'Twitch',
+  mark: { letters: 'Tw', colour: '#9146ff' },
   documentation: 'https://dev.twitch.tv/docs/authentication/getting-tokens-oauth/',
   pkce: 'undocumented',
   scopes: {
@@ -201,6 +206,7 @@ export const twitch = definePreset({
 export const x = definePreset({
   name: 'x',
   displayName: 'X',
+  mark: { letters: 'X', colour: '#536471' },
   documentation: 'https://docs.x.com/resources/fundamentals/authentication/oauth-2-0/authorization-code',
   pkce: 'documented',
   scopes: {

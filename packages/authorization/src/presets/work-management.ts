@@ -3,6 +3,7 @@ import { definePreset, standardScopes } from './preset.ts';
 export const airtable = definePreset({
   name: 'airtable',
   displayName: 'Airtable',
+  mark: { letters: 'At', colour: '#2d7ff9' },
   documentation: 'https://airtable.com/developers/web/api/oauth-reference',
   pkce: 'documented',
   scopes: {
@@ -33,6 +34,7 @@ export const airtable = definePreset({
 export const asana = definePreset({
   name: 'asana',
   displayName: 'Asana',
+  mark: { letters: 'As', colour: '#f06a6a' },
   documentation: 'https://developers.asana.com/docs/oauth',
   pkce: 'documented',
   scopes: {
@@ -75,6 +77,7 @@ export const asana = definePreset({
 export const clickup = definePreset({
   name: 'clickup',
   displayName: 'ClickUp',
+  mark: { letters: 'CU', colour: '#7b68ee' },
   documentation: 'https://developer.clickup.com/docs/authentication',
   pkce: 'undocumented',
   scopes: {},
@@ -96,6 +99,7 @@ export const clickup = definePreset({
 export const figma = definePreset({
   name: 'figma',
   displayName: 'Figma',
+  mark: { letters: 'Fg', colour: '#a259ff' },
   documentation: 'https://developers.figma.com/docs/rest-api/authentication',
   pkce: 'undocumented',
   scopes: {
@@ -135,6 +139,7 @@ export const figma = definePreset({
 export const linear = definePreset({
   name: 'linear',
   displayName: 'Linear',
+  mark: { letters: 'Ln', colour: '#5e6ad2' },
   documentation: 'https://linear.app/developers/oauth-2-0-authentication',
   pkce: 'documented',
   scopes: {
@@ -174,6 +179,7 @@ export const linear = definePreset({
 export const monday = definePreset({
   name: 'monday',
   displayName: 'monday.com',
+  mark: { letters: 'Mo', colour: '#6161ff' },
   documentation: 'https://developer.monday.com/apps/docs/migrating-to-the-new-oauth-flow',
   pkce: 'documented',
   scopes: {

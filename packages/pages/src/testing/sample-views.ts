@@ -13,7 +13,7 @@ export const sampleBranding: Branding = { name: 'Northwind', supportUrl: 'https:
 
 export const sampleContext: PageContext = {
   locale: 'en',
-  branding: { ...sampleBranding, logoPath: '/assets/brand.svg' },
+  branding: { ...sampleBranding, logo: { path: '/assets/brand.svg', width: 48, height: 48 } },
   stylesheetPath: '/assets/postern-x.css',
 };
 

@@ -33,7 +33,7 @@ export const authorizationPageRoutes: FastifyPluginAsync<PageKit<AuthorizationPa
     return reply.send(
       devicePage(views.context(request), {
         mcpServer: views.mcpServer(elicitation),
-        providerName: views.providerName(elicitation.request.provider),
+        ...views.provider(elicitation.request.provider),
         userCode: attempt.userCode,
         verificationHref: attempt.verificationUri,
         ...definedOnly({ notice, person: browserSession && views.person(browserSession) }),
@@ -58,7 +58,7 @@ export const authorizationPageRoutes: FastifyPluginAsync<PageKit<AuthorizationPa
       return reply.send(
         leavingPage(views.context(request), {
           mcpServer: views.mcpServer(elicitation),
-          providerName: views.providerName(elicitation.request.provider),
+          ...views.provider(elicitation.request.provider),
           destinationHost: destination.host,
           continueHref: destination.url,
           backHref: page,

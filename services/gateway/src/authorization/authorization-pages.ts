@@ -52,7 +52,7 @@ export function createAuthorizationPages(pages: PageKit<AuthorizationPagesDeps>)
       return reply.send(
         donePage(context, {
           mcpServer: views.mcpServer(elicitation),
-          providerName: views.providerName(provider),
+          ...views.provider(provider),
           ...definedOnly({ accountName: account?.name ?? account?.id }),
           scopes: views.scopes(provider, scopes, context.locale),
           ...definedOnly({ connectionsHref: browserSession && '/me' }),
@@ -144,7 +144,7 @@ function createConnectView({ deps, browser, views }: PageKit<Pick<AuthorizationP
     return {
       ...decisionView(visit, plan.digest),
       authorization: {
-        providerName: views.providerName(asked.provider),
+        ...views.provider(asked.provider),
         destinationHost: await destinationHost(asked.provider),
         ...views.resourceHost(asked),
         scopes:

@@ -11,7 +11,7 @@ const CLIENT_PATHS = { document: '/oauth/clients', keySet: '/oauth/keys' } as co
 
 /** Describes the gateway for its registration as a client, in the name of the MCP server that needs the connection. */
 export function createClientPresentation(p: {
-  config: Pick<GatewayConfig, 'publicUrl' | 'branding'>;
+  config: Pick<GatewayConfig, 'publicUrl' | 'images'>;
   mcpServers: ReadonlyMap<string, RegisteredMcpServer>;
 }): ClientPresentation {
   const under = (folder: string, redirectUri: URL) =>
@@ -22,7 +22,8 @@ export function createClientPresentation(p: {
       const mcpServerId = redirectUri.pathname.split('/')[2] ?? '';
       const mcpServer = p.mcpServers.get(mcpServerId);
       if (mcpServer === undefined) throw new TypeError('the redirect URI is of no registered MCP server');
-      const { name, logoPath } = mcpServer.config;
+      const { name, logo } = mcpServer.config;
+      const logoPath = logo && p.config.images.get(logo.light)?.path;
       return {
         clientName: name,
         clientUri: p.config.publicUrl,

@@ -23,7 +23,7 @@ import { createTokenSets } from './token-set.ts';
 
 /** Creates the services of this room: providers, connecting, access tokens, refresh and revocation. */
 export function createAuthorization(p: {
-  config: Pick<GatewayConfig, 'publicUrl' | 'branding' | 'providers'>;
+  config: Pick<GatewayConfig, 'publicUrl' | 'images' | 'providers'>;
   mcpServers: ReadonlyMap<string, RegisteredMcpServer>;
   stores: RedisStores;
   service: ElicitationService;

@@ -148,6 +148,7 @@ export function createPageGuard({ deps, browser, views }: PageKit<PageGuardDeps>
       if (visit === undefined) return sendSignIn(request, reply);
       if (!service.checkSamePerson(visit.elicitation, visit.visitor))
         return sendWrongPerson(request, reply, visit.browserSession);
+      views.showAs(request, visit.elicitation);
       return show(visit);
     },
 

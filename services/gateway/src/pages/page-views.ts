@@ -11,7 +11,6 @@ import {
   type Kind,
 } from '@postern/elicitation';
 import {
-  type Branding,
   type ConnectedAccountView,
   displayHost,
   type LastUseView,
@@ -19,17 +18,19 @@ import {
   negotiateLocale,
   type PageContext,
   type PersonView,
+  type ProviderView,
 } from '@postern/pages';
 import type { FastifyRequest } from 'fastify';
 import { mayAsk, mayRead, mayUse, type RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
+import { type Look, logoView } from './looks.ts';
 import { createScopeViews } from './scope-views.ts';
 
 /** Converts records and configuration to the views of pages. */
 export function createPageViews(p: {
-  branding: Branding;
-  stylesheetPath: string;
-  config: Pick<GatewayConfig, 'providers' | 'identityProviders'>;
+  /** The appearance of the pages of an MCP server, or of all others. */
+  lookOf: (mcpServerId: string | undefined) => Look;
+  config: Pick<GatewayConfig, 'providers' | 'identityProviders' | 'images'>;
   mcpServers: ReadonlyMap<string, RegisteredMcpServer>;
   providers: ProviderRegistry;
   now: Clock;
@@ -39,16 +40,28 @@ export function createPageViews(p: {
 }) {
   const providers = new Map(p.config.providers.map(provider => [provider.name, provider]));
 
+  /** MCP servers whose appearance the responses to these requests have. */
+  const shownFor = new WeakMap<FastifyRequest, string>();
+  const mcpServerView = ({ config }: RegisteredMcpServer): McpServerView => ({
+    name: config.name,
+    host: displayHost(new URL(config.url)),
+    ...(config.logo !== undefined && { logo: logoView(config.logo, p.config.images) }),
+  });
+
   return {
     now: p.now,
+
+    /** Gives the page the appearance of the MCP server. Only for the person of the elicitation: others must not learn who asks. */
+    showAs(request: FastifyRequest, { mcpServerId }: Elicitation): void {
+      shownFor.set(request, mcpServerId);
+    },
 
     context(request: FastifyRequest): PageContext {
       const operatorReference = p.operatorReference(request);
       const passkeysChangedAt = p.passkeysChangedAt(request);
       return {
         locale: negotiateLocale(request.headers['accept-language']),
-        branding: p.branding,
-        stylesheetPath: p.stylesheetPath,
+        ...p.lookOf(shownFor.get(request)),
         ...definedOnly({ operatorReference, passkeysChangedAt }),
       };
     },
@@ -109,7 +122,7 @@ export function createPageViews(p: {
     connectedAccount(connection: Connection): ConnectedAccountView {
       const { provider, account } = connection;
       return {
-        providerName: providers.get(provider)?.displayName ?? provider,
+        ...this.provider(provider),
         ...definedOnly({ accountName: account?.name ?? account?.id }),
         mcpServers: [...p.mcpServers.values()].filter(caller => mayUse(caller, connection)).map(mcpServerView),
       };
@@ -162,6 +175,16 @@ export function createPageViews(p: {
 
     providerName: (name: string): string => providers.get(name)?.displayName ?? name,
 
+    /** A provider with its mark; by its name only, if it is no longer configured. */
+    provider(name: string): ProviderView {
+      const config = providers.get(name);
+      return {
+        providerName: config?.displayName ?? name,
+        ...definedOnly({ providerMark: config?.mark }),
+        ...(config?.logo !== undefined && { providerLogo: logoView(config.logo, p.config.images) }),
+      };
+    },
+
     scopes: createScopeViews(p.config.providers, p.providers),
   };
 }
@@ -169,11 +192,3 @@ export function createPageViews(p: {
 export const mcpServerPath = (mcpServerId: string): string => `/me/mcp-servers/${mcpServerId}`;
 
 export type PageViews = ReturnType<typeof createPageViews>;
-
-function mcpServerView({ config }: RegisteredMcpServer): McpServerView {
-  return {
-    name: config.name,
-    host: displayHost(new URL(config.url)),
-    ...(config.logoPath !== undefined && { logo: { path: config.logoPath } }),
-  };
-}

@@ -255,7 +255,11 @@ export const faultyConfigs: readonly (readonly [fault: string, document: unknown
   ['a webhook to this machine', withWebhooks({ url: 'https://localhost/' }), ['mcpServers[0].webhooks[0].url']],
   ['two webhooks with the same id', withWebhooks({}, {}), ['mcpServers[0].webhooks']],
   ['CSS as colour', sampleConfig({ branding: { accent: 'red;}' } }), ['branding.accent']],
-  ['a logo on another host', sampleConfig({ branding: { logoPath: '//evil.example/x.png' } }), ['branding.logoPath']],
+  [
+    'a logo on another host',
+    sampleConfig({ branding: { logo: { light: '//evil.example/x.png' } } }),
+    ['branding.logo.light'],
+  ],
   [
     'metrics on the port of the public listener',
     sampleConfig({ listen: { host: '0.0.0.0', port: 9000 }, metrics: { host: '127.0.0.1', port: 9000 } }),

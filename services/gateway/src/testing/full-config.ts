@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { fileURLToPath } from 'node:url';
 import { publicEcKey } from './faulty-configs.ts';
 import { hashOf } from './sample-config.ts';
 
@@ -24,10 +25,16 @@ export function fullConfig(): Record<string, unknown> {
     vault: { keys: [{ kid: 'first', key: key() }] },
     branding: {
       name: 'Gate',
-      logoPath: '/logo.svg',
+      imagesFolder: fileURLToPath(new URL('images', import.meta.url)),
+      logo: { light: 'logo.png', dark: 'logo.png' },
+      icon: 'logo.png',
+      corners: 'round',
+      fonts: ['Inter', 'Segoe UI'],
       accent: '#a1b2c3',
       accentDark: '#000000',
       supportUrl: 'mailto:help@example.com',
+      privacyUrl: 'https://example.com/privacy',
+      termsUrl: 'https://example.com/terms',
     },
     browserSession: { idleMinutes: 30, absoluteHours: 8 },
     identityProviders: [
@@ -140,7 +147,8 @@ const fullMcpServer = {
   id: 'tracker',
   name: 'Issue Tracker',
   url: 'https://tracker.example/mcp',
-  logoPath: '/tracker.png',
+  logo: { light: 'logo.png' },
+  branding: { accent: '#123456', termsUrl: 'https://tracker.example/terms' },
   apiKeys: [{ hash: hashOf('pk_tracker'), expires: '2027-01-01T00:00:00+01:00' }],
   jwks: { keys: [{ ...publicEcKey, kid: 'a' }] },
   kinds: ['authorization', 'payment', 'credential', 'confirmation', 'form'],

@@ -2,6 +2,8 @@ import type { Texts } from '../texts.ts';
 
 export const common: Texts<'common'> = {
   'layout.help': 'المساعدة',
+  'layout.privacy': 'الخصوصية',
+  'layout.terms': 'شروط الاستخدام',
   'layout.passkeysChanged':
     'تغيّرت مفاتيح المرور الخاصة بك في {time}: أُضيف مفتاح أو أُزيل. إذا لم تكن أنت من فعل ذلك، فأبلغ {brand} فورًا.',
   'layout.seePasskeys': 'عرض مفاتيح المرور',

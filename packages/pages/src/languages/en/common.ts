@@ -3,6 +3,8 @@ import { noted } from '../message.ts';
 /** The texts of what every page has. */
 export const common = {
   'layout.help': 'Help',
+  'layout.privacy': 'Privacy',
+  'layout.terms': 'Terms',
   'layout.passkeysChanged':
     'Your passkeys changed on {time}: one was added or removed. If that was not you, tell {brand} now.',
   'layout.seePasskeys': 'See your passkeys',

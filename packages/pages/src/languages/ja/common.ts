@@ -2,6 +2,8 @@ import type { Texts } from '../texts.ts';
 
 export const common: Texts<'common'> = {
   'layout.help': 'ヘルプ',
+  'layout.privacy': 'プライバシー',
+  'layout.terms': '利用規約',
   'layout.passkeysChanged':
     '{time}に、パスキーの追加または削除がありました。お心当たりがない場合は、すぐに {brand} へご連絡ください。',
   'layout.seePasskeys': 'パスキーを確認する',

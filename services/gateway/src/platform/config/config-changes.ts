@@ -29,7 +29,7 @@ export function configChanges(before: GatewayConfig, after: GatewayConfig): Conf
   const sections = [...names].filter(
     name => !isSameConfig(Reflect.get(before, name) as unknown, Reflect.get(after, name) as unknown),
   );
-  const reloadable: ReadonlySet<string> = new Set(reloadableSections);
+  const reloadable: ReadonlySet<string> = new Set([...reloadableSections, 'images']);
   return {
     sections,
     needRestart: sections.filter(name => !reloadable.has(name)),

@@ -40,6 +40,7 @@ const beyondJsonSchema = [
   /^is a currency that none of the processors accepts$/,
   /^is (below|above) \d+, the (minimum|maximum) of its processors$/,
   /^needs a rediss:\/\/ address$/,
+  /branding\.imagesFolder/,
 ];
 
 /** Titles in {@link faultyConfigs} of such faults. */

@@ -1,9 +1,10 @@
-import { identityProviderConfigSchema, providerConfigSchema } from '@postern/authorization';
+import { identityProviderConfigSchema, imageNameSchema, providerConfigSchema } from '@postern/authorization';
 import { processorConfigSchema } from '@postern/payment';
 import { z } from 'zod';
 import { addressRangePattern, isAddressRange, isLoopbackUrl, loopbackHostPattern } from './addresses.ts';
 import { receiptsConfigSchema } from './approval-config.ts';
-import { ownPath } from './config-values.ts';
+import { lookMembers } from './config-values.ts';
+import type { ServedImage } from './image-type.ts';
 import { mcpServerSchema, storedMegabytes, storedRecords } from './mcp-server-config.ts';
 import { overloadConfigSchema, stopConfigSchema } from './overload-config.ts';
 import { redisConfigSchema } from './redis-config.ts';
@@ -32,8 +33,6 @@ const key = z
   .transform(value => new Uint8Array(Buffer.from(value, 'base64')));
 
 const vaultKeySchema = z.strictObject({ kid: z.string().regex(/^[A-Za-z0-9._-]{1,64}$/), key });
-
-const colour = z.string().regex(/^#[0-9a-fA-F]{6}$/, { error: 'must be #rrggbb' });
 
 export const configSchema = z.strictObject({
   $schema: z.string().optional(),
@@ -115,13 +114,25 @@ export const configSchema = z.strictObject({
   branding: z
     .strictObject({
       name: z.string().min(1).max(60).default('Postern'),
-      logoPath: ownPath.optional(),
-      accent: colour.optional(),
-      accentDark: colour.optional(),
-      supportUrl: z
+      imagesFolder: z
         .string()
-        .regex(/^(https:\/\/|mailto:)[^\s]+$/, { error: 'must be an https or mailto URL' })
-        .optional(),
+        .min(1)
+        .optional()
+        .describe(
+          'Folder of all images that this file names. PNG, JPEG or WebP, at most 256 KiB and 2048 by 2048 pixels.',
+        ),
+      ...lookMembers,
+      icon: imageNameSchema.optional().describe('A square image for tabs and bookmarks. Default: drawn in the accent.'),
+      corners: z.enum(['square', 'soft', 'round']).default('soft').describe('Corners of cards, buttons and fields.'),
+      fonts: z
+        .array(
+          z.string().regex(/^[A-Za-z][A-Za-z0-9]*(?: [A-Za-z0-9]+){0,5}$/, {
+            error: 'must be the name of a font family: letters, digits and single spaces',
+          }),
+        )
+        .max(8)
+        .default([])
+        .describe('Font families of the devices of your users, the preferred one first. Pages load no fonts.'),
     })
     .prefault({}),
   browserSession: z
@@ -212,5 +223,12 @@ export const configSchema = z.strictObject({
     .prefault({}),
 });
 
-export type GatewayConfig = z.infer<typeof configSchema>;
+export type ParsedConfig = z.infer<typeof configSchema>;
+
+/** A valid configuration, with the images that it names. */
+export interface GatewayConfig extends ParsedConfig {
+  /** By file name. */
+  readonly images: ReadonlyMap<string, ServedImage>;
+}
+
 export type GatewayConfigInput = z.input<typeof configSchema>;

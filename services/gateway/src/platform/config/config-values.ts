@@ -1,3 +1,4 @@
+import { logoSchema } from '@postern/authorization';
 import { z } from 'zod';
 import { isLoopbackUrl, loopbackHostPattern } from './addresses.ts';
 
@@ -19,5 +20,24 @@ export const webUrl = z
   .refine(value => !value.includes('*'), { error: 'must not contain a wildcard' })
   .meta({ pattern: String.raw`^(?:https:\/\/[^\s@\/?#*]+|http:\/\/${loopbackHostPattern}(?::\d+)?)(?:[\/?#][^*]*)?$` });
 
-/** Path of a file on the public origin, which the reverse proxy serves. */
-export const ownPath = z.string().regex(/^\/(?!\/)[^\s?#]*$/, { error: 'must be a path on the public origin' });
+/** A colour as `#rrggbb`. */
+const colour = z.string().regex(/^#[0-9a-fA-F]{6}$/, { error: 'must be #rrggbb' });
+
+/** Where the footer of pages leads. */
+const link = z
+  .string()
+  .max(500)
+  .regex(/^(https:\/\/|mailto:)[^\s]+$/, { error: 'must be an https or mailto URL' })
+  .refine(value => URL.canParse(value) && new URL(value).username === '', { error: 'must be an https or mailto URL' });
+
+/** The members of the appearance that can differ by MCP server. */
+export const lookMembers = {
+  logo: logoSchema
+    .optional()
+    .describe('Image in the header. One that is at least twice as wide as high replaces the name.'),
+  accent: colour.optional().describe('Colour of buttons and links.'),
+  accentDark: colour.optional().describe('The accent on dark pages. Default: derived from `accent`.'),
+  supportUrl: link.optional().describe('Help, in the footer of pages.'),
+  privacyUrl: link.optional().describe('Privacy policy, in the footer of pages.'),
+  termsUrl: link.optional().describe('Terms of service, in the footer of pages.'),
+};

@@ -1,7 +1,7 @@
 import { chargeRangeOf, passkeyRpIdOf } from '@postern/payment';
 import { isLoopbackHost, isLoopbackUrl } from './addresses.ts';
 import type { ConfigFault } from './config-error.ts';
-import type { GatewayConfig } from './config-schema.ts';
+import type { ParsedConfig } from './config-schema.ts';
 import type { McpServerConfig } from './mcp-server-config.ts';
 import { redisFaults } from './redis-config.ts';
 import { leavesRoom } from './storage-quota.ts';
@@ -11,7 +11,7 @@ function repeated(names: readonly string[]): string[] {
 }
 
 /** Checks across fields: names must be unique and references must exist. */
-export function crossFaults(config: GatewayConfig): ConfigFault[] {
+export function crossFaults(config: ParsedConfig): ConfigFault[] {
   const faults: ConfigFault[] = [];
   const fault = (path: string, message: string) => faults.push({ path, message });
 
@@ -92,7 +92,7 @@ export function crossFaults(config: GatewayConfig): ConfigFault[] {
 }
 
 function webhookFaults(
-  { publicUrl }: GatewayConfig,
+  { publicUrl }: ParsedConfig,
   webhooks: readonly { readonly id: string; readonly url: string }[],
   path: string,
 ): ConfigFault[] {
@@ -106,7 +106,7 @@ function webhookFaults(
 
 /** Finds limits that no processor of the MCP server accepts: every such payment would be refused. */
 function limitFaults(
-  { processors: configured }: GatewayConfig,
+  { processors: configured }: ParsedConfig,
   { processors: names, maxAmount }: NonNullable<McpServerConfig['payment']>,
 ): ConfigFault[] {
   const processors = configured.filter(({ name }) => names.includes(name));
@@ -124,7 +124,7 @@ function limitFaults(
 }
 
 function paymentFaults(
-  config: GatewayConfig,
+  config: ParsedConfig,
   { kinds, payment }: McpServerConfig,
   processors: ReadonlySet<string>,
 ): ConfigFault[] {

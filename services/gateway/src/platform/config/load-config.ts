@@ -3,20 +3,26 @@ import { parse, YAMLParseError } from 'yaml';
 import { ConfigError } from './config-error.ts';
 import { configSchema, type GatewayConfig } from './config-schema.ts';
 import { crossFaults } from './cross-faults.ts';
+import { readImages } from './images.ts';
 import { interpolate, withNumbers } from './references.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * Validates a configuration document.
+ * Validates a configuration document, and reads the images that it names.
  * @param asWritten the document before interpolation: a reference that resolves to digits counts as a number where one is expected
+ * @param onFile called with the path of each image
  * @throws ConfigError naming every error by its path
  */
-export function parseConfig(document: unknown, asWritten?: unknown): GatewayConfig {
+export function parseConfig(
+  document: unknown,
+  asWritten?: unknown,
+  onFile: (path: string) => void = () => {},
+): GatewayConfig {
   const parsed = configSchema.safeParse(document);
   if (!parsed.success) {
     const numbered = withNumbers(document, asWritten, parsed.error.issues);
-    if (numbered !== undefined) return parseConfig(numbered, asWritten);
+    if (numbered !== undefined) return parseConfig(numbered, asWritten, onFile);
     throw new ConfigError(
       parsed.error.issues.map(issue => ({
         path: issue.path
@@ -26,9 +32,10 @@ export function parseConfig(document: unknown, asWritten?: unknown): GatewayConf
       })),
     );
   }
-  const faults = crossFaults(parsed.data);
-  if (faults.length > 0) throw new ConfigError(faults);
-  return parsed.data;
+  const { images, faults } = readImages(parsed.data, onFile);
+  const allFaults = [...crossFaults(parsed.data), ...faults];
+  if (allFaults.length > 0) throw new ConfigError(allFaults);
+  return { ...parsed.data, images };
 }
 
 /**
@@ -52,7 +59,7 @@ export function loadConfig(path: string, env: Environment, onFile: (path: string
       throw new ConfigError([{ path: '', message: `is not valid YAML at line ${error.linePos?.[0].line ?? '?'}` }]);
     throw error;
   }
-  return parseConfig(withRedisUrl(interpolate(document, env, onFile), env['REDIS_URL']), document);
+  return parseConfig(withRedisUrl(interpolate(document, env, onFile), env['REDIS_URL']), document, onFile);
 }
 
 /** Applied before validation, so that an invalid or second address is reported like any other error. */

@@ -1,8 +1,9 @@
+import { logoSchema } from '@postern/authorization';
 import { definedOnly, kinds } from '@postern/elicitation';
 import type { JWK } from 'jose';
 import { z } from 'zod';
 import { confirmationPolicySchema, credentialCheckSchema, paymentPolicySchema } from './approval-config.ts';
-import { ownPath, slug, webUrl } from './config-values.ts';
+import { lookMembers, slug, webUrl } from './config-values.ts';
 import { deliveryAlgorithm, publicKeyFault } from './json-web-keys.ts';
 import { webhookEndpointSchema } from './webhook-config.ts';
 
@@ -113,7 +114,11 @@ export const mcpServerSchema = z
     id: slug.describe('Part of redirect URIs. Never change it.'),
     name: z.string().min(1).max(80).describe('Name that users see.'),
     url: webUrl.describe('URL of the MCP endpoint. Users see its host.'),
-    logoPath: ownPath.optional(),
+    logo: logoSchema.optional().describe('A square image. Default: letters of its name.'),
+    branding: z
+      .strictObject(lookMembers)
+      .optional()
+      .describe('Appearance of its pages, where it differs from `branding`.'),
     apiKeys: z.array(apiKeySchema).default([]),
     jwks: jwksSchema.optional().describe('Public keys of the JWTs that this MCP server may use instead of an API key.'),
     kinds: z

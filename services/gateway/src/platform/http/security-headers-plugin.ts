@@ -6,6 +6,7 @@ const YEAR_SECONDS = 31_536_000;
 const defaults = {
   'content-security-policy': "default-src 'none'; base-uri 'none'; frame-ancestors 'none'; form-action 'none'",
   'cache-control': 'no-store',
+  'cross-origin-resource-policy': 'same-origin',
 };
 
 /**
@@ -18,7 +19,6 @@ export function securityHeaders(publicUrl: string): Readonly<Record<string, stri
     'x-content-type-options': 'nosniff',
     'referrer-policy': 'same-origin',
     'cross-origin-opener-policy': 'same-origin',
-    'cross-origin-resource-policy': 'same-origin',
     'x-frame-options': 'DENY',
     'permissions-policy': 'camera=(), geolocation=(), microphone=(), payment=(), usb=()',
     ...(publicUrl.startsWith('https:')

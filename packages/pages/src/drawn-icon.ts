@@ -1,0 +1,63 @@
+import { crc32, deflateSync } from 'node:zlib';
+import { type Colour, mix, textOn } from './colour.ts';
+
+/** Samples per pixel and direction, for smooth edges. */
+const SAMPLES = 4;
+
+/** Draws the icon of an operator without an own one: a gate in a rounded square of the given colour. Returns a square PNG. */
+export function drawnIcon(ground: Colour, size: number): Buffer {
+  const ink = textOn(ground);
+  const rows: Buffer[] = [];
+  for (let y = 0; y < size; y += 1) {
+    // Each row begins with its filter: none (PNG, section 9).
+    const row = Buffer.alloc(1 + size * 4);
+    for (let x = 0; x < size; x += 1) {
+      const covered = (shape: (x: number, y: number) => boolean) => coverage(shape, x, y, size);
+      const { red, green, blue } = mix(ground, ink, covered(isGate));
+      row.set([red, green, blue, covered(isSquare) * 255].map(Math.round), 1 + x * 4);
+    }
+    rows.push(row);
+  }
+  const header = Buffer.alloc(13);
+  header.writeUInt32BE(size, 0);
+  header.writeUInt32BE(size, 4);
+  // 8 bits per channel, red, green, blue and alpha.
+  header.set([8, 6], 8);
+  return Buffer.concat([
+    Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'),
+    chunk('IHDR', header),
+    chunk('IDAT', deflateSync(Buffer.concat(rows))),
+    chunk('IEND', Buffer.alloc(0)),
+  ]);
+}
+
+/** The share of a pixel that is inside of a shape, which is drawn in a square from -1 to 1. */
+function coverage(shape: (x: number, y: number) => boolean, x: number, y: number, size: number): number {
+  let inside = 0;
+  for (let sample = 0; sample < SAMPLES * SAMPLES; sample += 1) {
+    const at = (pixel: number, step: number) => (2 * (pixel + (step + 0.5) / SAMPLES)) / size - 1;
+    if (shape(at(x, sample % SAMPLES), at(y, Math.floor(sample / SAMPLES)))) inside += 1;
+  }
+  return inside / SAMPLES ** 2;
+}
+
+function isSquare(x: number, y: number): boolean {
+  const [beyondX, beyondY] = [Math.abs(x) - 0.55, Math.abs(y) - 0.55];
+  return beyondX <= 0 || beyondY <= 0 || Math.hypot(beyondX, beyondY) <= 0.45;
+}
+
+/** An arch with an open door. */
+function isGate(x: number, y: number): boolean {
+  const isArch = (radius: number, bottom: number) =>
+    y < -0.1 ? Math.hypot(x, y + 0.1) <= radius : Math.abs(x) <= radius && y <= bottom;
+  return isArch(0.52, 0.6) && !isArch(0.28, 0.6);
+}
+
+function chunk(type: string, data: Buffer): Buffer {
+  const named = Buffer.concat([Buffer.from(type, 'latin1'), data]);
+  const whole = Buffer.alloc(named.length + 8);
+  whole.writeUInt32BE(data.length, 0);
+  named.copy(whole, 4);
+  whole.writeUInt32BE(crc32(named), named.length + 4);
+  return whole;
+}

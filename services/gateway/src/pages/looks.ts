@@ -1,0 +1,106 @@
+import { definedOnly } from '@postern/elicitation';
+import { type Branding, drawnIcon, iconColour, type LogoView, stylesheet } from '@postern/pages';
+import { ConfigError } from '../platform/config/config-error.ts';
+import type { GatewayConfig } from '../platform/config/config-schema.ts';
+
+/** A response that never changes under its path. */
+export interface Asset {
+  readonly type: string;
+  readonly body: string | Buffer;
+}
+
+/** The appearance of a page. */
+export interface Look {
+  readonly branding: Branding;
+  readonly stylesheetPath: string;
+}
+
+type LookConfig = Omit<GatewayConfig['branding'], 'name'>;
+
+/** Pixels of the drawn icon: the size of an icon on a home screen. */
+const ICON_SIZE = 180;
+
+/**
+ * The appearance of all pages under one configuration, and of the pages of each MCP server.
+ * @throws ConfigError for colours that do not go together
+ */
+export function createLooks(config: Pick<GatewayConfig, 'branding' | 'mcpServers' | 'images'>) {
+  const assets = new Map<string, Asset>();
+  for (const { path, type, body } of config.images.values()) assets.set(path, { type, body });
+  const base = config.branding;
+  const icon = iconOf();
+
+  function iconOf(): Asset & { readonly path: string } {
+    const own = base.icon === undefined ? undefined : config.images.get(base.icon);
+    if (own !== undefined) return own;
+    return {
+      path: '/favicon.ico',
+      type: 'image/png',
+      body: drawnIcon(iconColour(definedOnly({ name: base.name, accent: base.accent })), ICON_SIZE),
+    };
+  }
+
+  function lookOf(own: Partial<LookConfig> | undefined, at: string): Look {
+    const { imagesFolder: _, icon: _icon, logo, ...rest } = { ...base, ...definedOnly(own ?? {}) };
+    const image = logo === undefined ? undefined : config.images.get(logo.light);
+    const branding: Branding = {
+      ...definedOnly(rest),
+      iconPath: icon.path,
+      ...(image !== undefined && {
+        logo: { ...logoView(logo, config.images), width: image.width, height: image.height },
+      }),
+    };
+    try {
+      const { path, body } = stylesheet(branding);
+      assets.set(path, { type: 'text/css; charset=utf-8', body });
+      return { branding, stylesheetPath: path };
+    } catch (error) {
+      throw error instanceof Error ? new ConfigError([{ path: at, message: error.message }]) : error;
+    }
+  }
+
+  const look = lookOf(undefined, 'branding');
+  const looks = new Map(
+    config.mcpServers.map(({ id, branding }, index) => [
+      id,
+      branding === undefined ? look : lookOf(branding, `mcpServers[${index}].branding`),
+    ]),
+  );
+
+  return {
+    /** By path. */
+    assets: assets as ReadonlyMap<string, Asset>,
+    /** What `/favicon.ico` returns. */
+    icon: icon as Asset,
+    of: (mcpServerId: string | undefined): Look =>
+      (mcpServerId === undefined ? undefined : looks.get(mcpServerId)) ?? look,
+  };
+}
+
+/** Returns the paths of a configured logo. */
+export function logoView(
+  logo: { readonly light: string; readonly dark?: string | undefined } | undefined,
+  images: GatewayConfig['images'],
+): LogoView {
+  const pathOf = (name: string | undefined) => (name === undefined ? undefined : images.get(name)?.path);
+  const path = pathOf(logo?.light);
+  if (path === undefined) throw new TypeError('the image was not read');
+  return { path, ...definedOnly({ darkPath: pathOf(logo?.dark) }) };
+}
+
+/** Assets of earlier configurations that stay: a browser may have received a page just before a reload. */
+const KEPT_ASSETS = 64;
+
+/** Adds the assets of this configuration to those that are served. */
+export function keepAssets(
+  served: Map<string, Asset>,
+  current: ReadonlyMap<string, Asset>,
+): ReadonlyMap<string, Asset> {
+  for (const [path, asset] of current) {
+    served.delete(path);
+    served.set(path, asset);
+  }
+  for (const path of [...served.keys()].slice(0, Math.max(0, served.size - current.size - KEPT_ASSETS)))
+    served.delete(path);
+  return new Map(served);
+}
