@@ -10,10 +10,20 @@ import { createLedger, type Ledger } from './mcp-server/ledger.ts';
 import { startMcpEndpoint } from './mcp-server/mcp-endpoint.ts';
 import { createPickupDesk, type PickupDesk } from './mcp-server/pickup-desk.ts';
 import { mcpUrlAt, type Ports } from './ports.ts';
-import { API_KEY_HEADER, startWeatherStation, type WeatherStation } from './weather-station/weather-station.ts';
+import { followEvents } from './try-it/follow-events.ts';
+import { TryItHost } from './try-it/try-it-host.ts';
+import { tryItPages } from './try-it/try-it-page.ts';
+import {
+  API_KEY_HEADER,
+  startWeatherStation,
+  WEATHER_STATION,
+  type WeatherStation,
+} from './weather-station/weather-station.ts';
 
 /** The running demo. All services are in this process, except Redis. */
 export interface Constellation extends AsyncDisposable {
+  /** The page to try everything. */
+  readonly tryItUrl: string;
   readonly posternUrl: string;
   readonly mcpUrl: string;
   readonly issuer: string;
@@ -108,6 +118,18 @@ export async function startConstellation(p: { ports: Ports; log: NodeJS.Writable
   } satisfies GatewayConfigInput);
   stack.use(await startGateway(config, { logger: createLogger({ level: 'info', destination: p.log }) }));
 
+  const events: string[] = [];
+  const feed = new AbortController();
+  stack.defer(() => feed.abort());
+  void followEvents({ url: posternUrl, apiKey, signal: feed.signal, events });
+  const tryIt = stack.use(
+    new TryItHost({
+      mcpUrl,
+      events,
+      secrets: () => [...codeForge.issuedSecrets(), ...weatherStation.issuedKeys()],
+    }),
+  );
+
   const ledger = createLedger();
   const pickupDesk = createPickupDesk();
   stack.use(
@@ -123,11 +145,22 @@ export async function startConstellation(p: { ports: Ports; log: NodeJS.Writable
       receipts: { issuer: posternUrl, mcpServerId: MCP_SERVER_ID, keys: receiptKey.published },
       ledger,
       pickupDesk,
+      pages: tryItPages({
+        host: tryIt,
+        port: ports.mcpServer,
+        addresses: [
+          ['Your account at Postern', `${posternUrl}/me`],
+          [EXAMPLE_ID, identityProvider.issuer],
+          [CODE_FORGE, codeForge.issuer],
+          [WEATHER_STATION, weatherStation.url],
+        ],
+      }),
     }),
   );
 
   const owned = stack.move();
   return {
+    tryItUrl: new URL('/', mcpUrl).href,
     posternUrl,
     mcpUrl,
     issuer: identityProvider.issuer,

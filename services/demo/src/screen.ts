@@ -6,7 +6,7 @@ import { WEATHER_STATION } from './weather-station/weather-station.ts';
 
 /** Returns the instructions of the demo: one screen of 80 columns. */
 export function screen(world: Constellation, logPath: string): string {
-  const { posternUrl, mcpUrl, issuer, codeForge, weatherStation } = world;
+  const { tryItUrl, posternUrl, mcpUrl, issuer, codeForge, weatherStation } = world;
   // From the checkout, Node.js runs main.ts itself.
   const host = process.argv[1]?.endsWith('main.ts') ? 'npx -y pnpm@12 demo:host' : 'npx @postern/demo host';
   const url = mcpUrl === MCP_URL ? '' : ` --url ${mcpUrl}`;
@@ -15,8 +15,10 @@ export function screen(world: Constellation, logPath: string): string {
 Postern demo: tools that need things which must not pass through MCP: an
 account, a payment, a confirmation, an API key.
 
+Open ${tryItUrl} in a browser to try it all.
+
 ${table([
-  ['Postern', posternUrl, 'the gateway'],
+  ['Postern', `${posternUrl}/me`, 'the gateway: your account'],
   ['MCP server', mcpUrl, 'seven tools'],
   [EXAMPLE_ID, issuer, `sign-in: ${names(employees)}`],
   [CODE_FORGE, codeForge.issuer, `accounts: ${names(developers)}`],
@@ -25,7 +27,7 @@ ${table([
 
 There are no passwords: at both providers you choose a user.
 
-Try it in a second terminal
+Or try it in a second terminal
   ${host}${url}
   1  Sign in as Alice. Open the link, connect alice-codes, and watch the waiting
      call complete. A second call does not ask you again.

@@ -36,8 +36,13 @@ async function main(): Promise<number> {
     const choice = await terminal.ask('> ');
     if (choice === undefined || choice === 'q') return 0;
     const entry = menu[Number(choice) - 1];
-    const args = entry && (await askArguments(entry, question => terminal.ask(question)));
-    if (entry !== undefined && args !== undefined) await callTool(terminal, host, entry.tool, args);
+    if (entry === undefined) {
+      terminal.tell('', `There is no ${inertLine(choice, 20)}. Type a number from 1 to ${menu.length}, or q.`);
+      continue;
+    }
+    const args = await askArguments(entry, question => terminal.ask(question));
+    if (args === undefined) terminal.tell('', 'This tool needs an answer. Nothing was called.');
+    else await callTool(terminal, host, entry.tool, args);
   }
 }
 

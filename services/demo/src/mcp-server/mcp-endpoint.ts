@@ -1,3 +1,4 @@
+import type { RequestListener } from 'node:http';
 import { createReceiptVerifier, postern, type ReceiptVerifierOptions } from '@postern/mcp';
 import { MCP_SCOPE } from '../identity-provider.ts';
 import { type HttpListener, listenHttp } from '../listen-http.ts';
@@ -21,6 +22,8 @@ export async function startMcpEndpoint(p: {
   receipts: ReceiptVerifierOptions;
   ledger: Ledger;
   pickupDesk: PickupDesk;
+  /** Serves everything that is not MCP. */
+  pages: RequestListener;
 }): Promise<HttpListener> {
   const gate = postern(p.gateway);
   const receiptVerifier = createReceiptVerifier(p.receipts);
@@ -36,7 +39,11 @@ export async function startMcpEndpoint(p: {
       },
     },
   );
-  const listener = await listenHttp(p.port, (request, response) => void mcp.node(request, response));
+  const listener = await listenHttp(p.port, (request, response) => {
+    const isMcp = /^\/(?:mcp|\.well-known)\b/.test(request.url ?? '');
+    if (isMcp) void mcp.node(request, response);
+    else p.pages(request, response);
+  });
   return {
     port: listener.port,
     async [Symbol.asyncDispose]() {

@@ -10,7 +10,7 @@ const issueSchema = z.object({ number: z.number(), repository: z.string(), title
 
 const repositoryName = z
   .string()
-  .regex(/^[\w-]{1,40}\/[\w-]{1,60}$/)
+  .regex(/^[\w-]{1,40}\/[\w-]{1,60}$/, 'Type a name like alice-codes/garden-planner.')
   .describe('As list_repositories names it');
 
 /** Tools that work with the user's account at Code Forge. */

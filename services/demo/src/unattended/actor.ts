@@ -1,7 +1,7 @@
 import type { Browser } from 'playwright-core';
 import type { Constellation } from '../constellation.ts';
+import type { FrameLog } from '../frame-log.ts';
 import { connectHost, type Era, type HostConnection } from '../host/connect-host.ts';
-import type { FrameLog } from './frame-log.ts';
 import { HeadlessPerson } from './headless-browser.ts';
 import { check, checkEqual, within } from './report.ts';
 import { type AskedPage, PATIENCE_MS, RunningCall } from './running-call.ts';

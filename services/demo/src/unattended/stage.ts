@@ -1,7 +1,7 @@
 import type { Browser } from 'playwright-core';
 import type { Constellation } from '../constellation.ts';
+import type { FrameLog } from '../frame-log.ts';
 import type { Actor, Role } from './actor.ts';
-import type { FrameLog } from './frame-log.ts';
 import type { GatewayLog } from './gateway-log.ts';
 import type { Report } from './report.ts';
 

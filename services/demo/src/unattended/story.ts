@@ -1,4 +1,5 @@
 import { startConstellation } from '../constellation.ts';
+import { FrameLog } from '../frame-log.ts';
 import { choosePorts } from '../ports.ts';
 import { tellOfBuying } from './chapters/buying.ts';
 import {
@@ -11,8 +12,8 @@ import {
 import { tellOfDeleting } from './chapters/deleting.ts';
 import { tellOfForms } from './chapters/forms.ts';
 import { tellOfLeaks } from './chapters/leaks.ts';
+import { tellOfTryIt } from './chapters/try-it.ts';
 import { tellOfWeather } from './chapters/weather.ts';
-import { FrameLog } from './frame-log.ts';
 import { createGatewayLog } from './gateway-log.ts';
 import { launchHeadlessBrowser } from './headless-browser.ts';
 import type { Report } from './report.ts';
@@ -39,6 +40,7 @@ export async function playStory(report: Report): Promise<void> {
   });
   const stage: Stage = { report, world, chromium, frames: new FrameLog(world.mcpUrl), log, typed: new Set() };
 
+  await tellOfTryIt(stage);
   const alice = stack.use(await aliceConnects(stage));
   const bob = stack.use(await bobConnects(stage));
   const cast = { alice, bob };

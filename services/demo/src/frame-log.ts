@@ -1,4 +1,4 @@
-import type { ConnectOptions } from '../host/connect-host.ts';
+import type { ConnectOptions } from './host/connect-host.ts';
 
 type Fetch = NonNullable<ConnectOptions['fetch']>;
 
