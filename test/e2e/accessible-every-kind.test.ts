@@ -244,6 +244,10 @@ describe('S34: axe finds nothing on any page of the real flows', () => {
 
     await page.goto(`${world.publicUrl}/me`);
     await inspect(page, '/me');
+    for (const path of ['/me/history', '/me/browsers', '/me/data', '/me/data/disconnect', '/me/data/erase']) {
+      await page.goto(`${world.publicUrl}${path}`);
+      await inspect(page, path);
+    }
     await page.goto(`${world.publicUrl}/me/passkeys/add`);
     await inspect(page, 'passkey: permit another');
     await page.locator('form[data-passkey="assert"] button').click();
@@ -251,7 +255,8 @@ describe('S34: axe finds nothing on any page of the real flows', () => {
     await inspect(page, 'passkey: add another');
     for (const link of ['/me/credentials/', '/me/passkeys/']) {
       await page.goto(`${world.publicUrl}/me`);
-      await page.locator(`a[href^="${link}"]:not([href$="/add"])`).first().click();
+      await page.locator(`.row:has(a[href^="${link}"]) > summary`).first().click();
+      await page.locator(`a[href^="${link}"]:is([href$="/delete"], [href$="/remove"])`).first().click();
       await inspect(page, link);
       await page.locator(`form[action^="${link}"] button`).click();
       // The confirmation page links back to /me as well.

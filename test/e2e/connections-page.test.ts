@@ -319,11 +319,13 @@ describe('/me and its forms', () => {
     await page.goto(`${world.publicUrl}/me`);
     await signIn(page, someone);
     await page.waitForURL(/\/me$/);
+    await page.locator('.row > summary').click();
     await page.locator('a[href$="/disconnect"]').click();
     // The safe button comes first.
     await page.keyboard.press('Tab');
     await page.getByRole('link', { name: 'Keep it connected' }).click();
     await page.waitForURL(/\/me$/);
+    await page.locator('.row > summary').click();
     await page.locator('a[href$="/disconnect"]').click();
     await page.getByRole('button', { name: 'Disconnect' }).click();
     expect(await page.locator('h1').textContent()).toContain('disconnected');

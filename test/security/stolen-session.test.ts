@@ -158,7 +158,7 @@ describe('S67: a user changes their passkeys', () => {
     expect((await answerCeremony(raw, adding, device.create(adding.options))).status).toBe(303);
     const { body } = await raw.get(`/e/${elicitationId}/passkey`);
     expect(body).not.toContain('data-passkey');
-    const [, from = ''] = /<h1>.*?<time datetime="([^"]+)"/s.exec(body) ?? [];
+    const [, from = ''] = /<h1>.*?<time [^>]*datetime="([^"]+)"/s.exec(body) ?? [];
     expect(Date.parse(from)).toBeGreaterThan(Date.now() + FIRST_DELAY_MS - 600_000);
     expect((await raw.get('/me')).body).toContain(from);
     // A passkey that it permits has to wait as long.

@@ -74,7 +74,7 @@ export function connectionEntriesIn(page: RawAnswer): string[] {
   const [, section = ''] =
     /<section class="group" aria-labelledby="connections-heading">(.*?)<\/section>/s.exec(page.body) ?? [];
   return section
-    .split('<li class="entry">')
+    .split('<li class="entry row-item">')
     .slice(1)
     .map(body => textOf({ ...page, body }));
 }

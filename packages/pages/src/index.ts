@@ -21,12 +21,21 @@ export type {
 export type { MutedView } from './me-muted.ts';
 export { pageHeaders } from './page-headers.ts';
 export { pageScript } from './page-script.ts';
+export { browsersPage, signedOutEverywherePage } from './pages/browsers-pages.ts';
 export { type ChargeNotice, type ChargeView, chargePage } from './pages/charge-page.ts';
 export { confirmationPage } from './pages/confirmation-page.ts';
 export { confirmedPage } from './pages/confirmed-page.ts';
 export { type ConnectNotice, type ConnectView, connectPage } from './pages/connect-page.ts';
 export { type CredentialNotice, credentialPage } from './pages/credential-page.ts';
 export { dailyLimitPage } from './pages/daily-limit-page.ts';
+export {
+  dataPage,
+  disconnectAllPage,
+  disconnectedAllPage,
+  erasedPage,
+  erasePage,
+  type RevokedView,
+} from './pages/data-pages.ts';
 export {
   credentialDeletedPage,
   deleteCredentialPage,
@@ -47,6 +56,7 @@ export {
   formDonePage,
 } from './pages/entered-pages.ts';
 export { type FormNotice, formPage } from './pages/form-page.ts';
+export { type AnsweredAbout, historyPage } from './pages/history-page.ts';
 export { leavingPage } from './pages/leaving-page.ts';
 export { mcpServerPage, reportReasons } from './pages/mcp-server-page.ts';
 export { type ConnectionView, mePage } from './pages/me-page.ts';
@@ -67,6 +77,7 @@ export {
   wrongBrowserPage,
   wrongPersonPage,
 } from './pages/refusal-pages.ts';
+export { renamePasskeyPage } from './pages/rename-passkey-page.ts';
 export {
   signedOutPage,
   signInFailedPage,

@@ -3,20 +3,26 @@
 import { amountHtml } from './amounts.ts';
 import type { AmountView } from './approval-views.ts';
 import { type Html, html, webUrl } from './html.ts';
+import { icons } from './icons.ts';
 import { copyable } from './live-parts.ts';
-import { namedMark } from './marks.ts';
-import { asker, fact, facts, manageLink, mcpServerList } from './parts.ts';
+import { appMark, namedMark } from './marks.ts';
+import { fact, facts, hostText, manageLink, mcpServerList } from './parts.ts';
 import { type Deadline, deadline, timeText } from './times.ts';
 import type { Translator } from './translator.ts';
 import type { McpServerView } from './views.ts';
 
-/** The subject of an open elicitation, by kind. */
+/** What an open elicitation asks for, by kind. Titles are texts of the MCP server. */
 export type WaitingAbout =
-  | { readonly kind: 'authorization'; readonly providerName: string }
-  | { readonly kind: 'payment'; readonly amount: AmountView }
-  | { readonly kind: 'confirmation' }
-  | { readonly kind: 'credential' }
-  | { readonly kind: 'form' };
+  | {
+      readonly kind: 'authorization';
+      readonly providerName: string;
+      /** Number of requested permissions; absent if the provider names them. */
+      readonly permissions?: number;
+    }
+  | { readonly kind: 'payment'; readonly amount: AmountView; readonly payeeName: string }
+  | { readonly kind: 'confirmation'; readonly title: string }
+  | { readonly kind: 'credential'; readonly title: string }
+  | { readonly kind: 'form'; readonly title?: string };
 
 /** An open elicitation. */
 export interface WaitingView extends Deadline {
@@ -58,17 +64,52 @@ export interface PasskeyItemView {
   readonly lastUsedAt?: Date;
   /** Time from which it can approve payments. */
   readonly countsFrom?: Date;
+  readonly renameHref: string;
   /** Confirmation page for the removal. */
   readonly removeHref: string;
 }
 
-export function waitingEntry(waiting: WaitingView, index: number, t: Translator): Html {
-  const what = `waiting-${index}`;
-  return html`<li class="entry">${asker(waiting.mcpServer, t)}
-<div><p id="${what}">${sentence(waiting, t)}</p>
-<p class="detail">${deadline(waiting, 'decision', t)}</p>${manageLink(waiting.manageHref, t)}</div>
-${entryAction({ href: waiting.openHref, label: t.html('me.open'), id: `open-${index}`, describedBy: what })}</li>
+/** A row that opens to its details. `name` and `notes` are phrasing content. */
+export interface AccountRow {
+  /** Id of the heading; the actions of the row refer to it. */
+  readonly heading: string;
+  readonly mark: Html;
+  readonly name: Html;
+  readonly notes: readonly (Html | undefined)[];
+  readonly details: Html;
+}
+
+export function accountRow({ heading, mark, name, notes, details }: AccountRow): Html {
+  return html`<li class="entry row-item"><details class="row"><summary>${mark}<span class="row-text"><span class="row-name"><h3 id="${heading}">${name}</h3></span>${notes.map(rowNote)}</span></summary>
+<div class="row-more">${details}</div></details></li>
 `;
+}
+
+/** A row that is one link. */
+export function linkRow(p: {
+  href: string;
+  mark: Html;
+  name: Html;
+  notes: readonly (Html | undefined)[];
+  /** A further link below the row. */
+  more?: Html | undefined;
+}): Html {
+  return html`<li class="entry row-item"><a class="row" href="${webUrl(p.href)}">${p.mark}<span class="row-text"><span class="row-name">${p.name}</span>${p.notes.map(rowNote)}</span></a>${p.more}</li>
+`;
+}
+
+export function rowNote(note: Html | undefined): Html {
+  return note === undefined ? html`` : html`<span class="row-note">${note}</span>`;
+}
+
+export function waitingEntry(waiting: WaitingView, t: Translator): Html {
+  return linkRow({
+    href: waiting.openHref,
+    mark: appMark(waiting.mcpServer, 'small'),
+    name: sentence(waiting, t),
+    notes: [asked(waiting, t), html`${hostText(waiting.mcpServer.host)}`, deadline(waiting, 'decision', t)],
+    more: manageLink(waiting.manageHref, t),
+  });
 }
 
 /** The heading of the decision page. */
@@ -87,25 +128,39 @@ function sentence({ mcpServer: { name: mcpServer }, about }: WaitingView, t: Tra
   }
 }
 
+function asked({ mcpServer: { name: mcpServer }, about }: WaitingView, t: Translator): Html | undefined {
+  switch (about.kind) {
+    case 'authorization':
+      return about.permissions === undefined ? undefined : t.html('scope.count', { count: about.permissions });
+    case 'payment':
+      return t.html('account.payee', { payee: about.payeeName });
+    default:
+      return about.title === undefined ? undefined : t.html('account.title', { mcpServer, title: about.title });
+  }
+}
+
 export function credentialEntry(credential: CredentialItemView, index: number, t: Translator): Html {
   const heading = `credential-${index}`;
   const users =
     credential.mcpServers.length === 0
       ? html`<p>${t.html('connection.unused')}</p>`
       : mcpServerList(credential.mcpServers);
-  return html`<li class="entry">
-<div class="entry-head">${namedMark(credential.title)}<div class="entry-name"><h3 id="${heading}" translate="no">${credential.title}</h3></div></div>
-${facts([
-  fact(t.html('connection.users'), users),
-  fingerprintFact(credential.fingerprint, t),
-  fact(
-    t.html(credential.replaced === true ? 'me.savedAgainAt' : 'me.savedAt'),
-    timeText(credential.savedAt, 'stamp', t),
-  ),
-  fact(t.html('me.lastUse'), lastUseText(credential.lastUse, t)),
-])}
-${entryAction({ href: credential.deleteHref, label: t.html('me.deleteCredential'), id: `delete-${index}`, describedBy: heading })}</li>
-`;
+  return accountRow({
+    heading,
+    mark: namedMark(credential.title, 'small'),
+    name: html`<span translate="no">${credential.title}</span>`,
+    notes: [usedNote(credential.lastUse, t)],
+    details: html`${facts([
+      fact(t.html('connection.users'), users),
+      fingerprintFact(credential.fingerprint, t),
+      fact(
+        t.html(credential.replaced === true ? 'me.savedAgainAt' : 'me.savedAt'),
+        timeText(credential.savedAt, 'stamp', t),
+      ),
+      fact(t.html('me.lastUse'), lastUseText(credential.lastUse, t)),
+    ])}
+${entryActions([{ href: credential.deleteHref, label: t.html('me.deleteCredential'), id: `delete-${index}` }], heading)}`,
+  });
 }
 
 /** Distinguishes two credentials with the same name, and says that the entered values are not shown. */
@@ -123,11 +178,31 @@ export function passkeyEntry(passkey: PasskeyItemView, index: number, t: Transla
     passkey.countsFrom === undefined
       ? undefined
       : fact(t.html('me.passkeyCountsFrom'), timeText(passkey.countsFrom, 'moment', t));
-  return html`<li class="entry">
-<h3 id="${heading}" translate="no">${passkey.label}</h3>
-${facts([fact(t.html('me.addedAt'), timeText(passkey.addedAt, 'stamp', t)), fact(t.html('me.lastUse'), lastUsed), countsFrom])}
-${entryAction({ href: passkey.removeHref, label: t.html('me.removePasskey'), id: `remove-${index}`, describedBy: heading })}</li>
-`;
+  return accountRow({
+    heading,
+    mark: icons.person,
+    name: html`<span translate="no">${passkey.label}</span>`,
+    notes: [html`${t.html('me.addedAt')} ${timeText(passkey.addedAt, 'date', t)}`],
+    details: html`${facts([
+      fact(t.html('me.addedAt'), timeText(passkey.addedAt, 'stamp', t)),
+      fact(t.html('me.lastUse'), lastUsed),
+      countsFrom,
+    ])}
+${entryActions(
+  [
+    { href: passkey.renameHref, label: t.html('renamePasskey.action'), id: `rename-${index}` },
+    { href: passkey.removeHref, label: t.html('me.removePasskey'), id: `remove-${index}` },
+  ],
+  heading,
+)}`,
+  });
+}
+
+/** Who used an entry last, and on which day. */
+export function usedNote(use: LastUseView | undefined, t: Translator): Html {
+  return use === undefined
+    ? t.html('account.unused')
+    : t.html('account.used', { mcpServer: use.mcpServerName, date: timeText(use.at, 'date', t) });
 }
 
 export function lastUseText(use: LastUseView | undefined, t: Translator): Html {
@@ -141,6 +216,13 @@ export function lastUseText(use: LastUseView | undefined, t: Translator): Html {
 }
 
 /** Many links on the page have the same label, so the accessible name of each also contains its entry. */
-export function entryAction(p: { href: string; label: Html; id: string; describedBy: string }): Html {
-  return html`<div class="actions"><a class="button small" id="${p.id}" href="${webUrl(p.href)}" aria-labelledby="${p.id} ${p.describedBy}"><span>${p.label}</span></a></div>`;
+export function entryActions(
+  actions: readonly { readonly href: string; readonly label: Html; readonly id: string }[],
+  describedBy: string,
+): Html {
+  const links = actions.map(
+    ({ href, label, id }) =>
+      html`<a class="button small" id="${id}" href="${webUrl(href)}" aria-labelledby="${id} ${describedBy}"><span>${label}</span></a>`,
+  );
+  return html`<div class="actions">${links}</div>`;
 }

@@ -1,6 +1,7 @@
 import { type Html, html } from './html.ts';
-import { entryAction } from './me-entries.ts';
-import { asker } from './parts.ts';
+import { appMark } from './marks.ts';
+import { linkRow } from './me-entries.ts';
+import { hostText } from './parts.ts';
 import { timeText } from './times.ts';
 import type { Translator } from './translator.ts';
 import type { McpServerView } from './views.ts';
@@ -13,10 +14,11 @@ export interface MutedView {
   readonly manageHref: string;
 }
 
-export function mutedEntry({ mcpServer, mutedAt, manageHref }: MutedView, index: number, t: Translator): Html {
-  const heading = `muted-${index}`;
-  return html`<li class="entry"><div id="${heading}">${asker(mcpServer, t)}</div>
-<p class="detail">${timeText(mutedAt, 'stamp', t)}</p>
-${entryAction({ href: manageHref, label: t.html('mute.undo'), id: `unmute-${index}`, describedBy: heading })}</li>
-`;
+export function mutedEntry({ mcpServer, mutedAt, manageHref }: MutedView, t: Translator): Html {
+  return linkRow({
+    href: manageHref,
+    mark: appMark(mcpServer, 'small'),
+    name: html`<span translate="no">${mcpServer.name}</span>`,
+    notes: [hostText(mcpServer.host), timeText(mutedAt, 'stamp', t), t.html('mute.undo')],
+  });
 }

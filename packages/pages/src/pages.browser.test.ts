@@ -160,6 +160,7 @@ describe('the list of connections', () => {
     await withPage({ javaScriptEnabled: false }, async page => {
       await page.goto(pageServer.page('me'));
       for (const { providerName } of sampleMe.connections) {
+        await page.locator('.row > summary', { hasText: providerName }).click();
         const link = page.getByRole('link', { name: `Disconnect ${providerName}`, exact: true });
         expect(await link.count()).toBe(1);
       }
@@ -174,7 +175,10 @@ describe('the list of connections', () => {
       await page.emulateMedia({ media: 'print' });
       expect(await folded.isVisible()).toBe(true);
       await page.emulateMedia({ media: 'screen' });
-      await page.focus('summary');
+      await page.focus('.row:has(.fold) > summary');
+      await page.keyboard.press('Enter');
+      expect(await folded.isVisible()).toBe(false);
+      await page.focus('.fold summary');
       await page.keyboard.press('Enter');
       expect(await folded.isVisible()).toBe(true);
     });

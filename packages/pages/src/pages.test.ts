@@ -1,13 +1,17 @@
 import { describe, expect, test } from 'vitest';
 import { languageOf, locales } from './languages/languages.ts';
 import { pageScript } from './page-script.ts';
+import { browsersPage } from './pages/browsers-pages.ts';
 import { connectPage } from './pages/connect-page.ts';
+import { disconnectedAllPage } from './pages/data-pages.ts';
 import { devicePage } from './pages/device-page.ts';
 import { disconnectedPage, disconnectPage } from './pages/disconnect-pages.ts';
 import { donePage } from './pages/done-page.ts';
+import { historyPage } from './pages/history-page.ts';
 import { leavingPage } from './pages/leaving-page.ts';
 import { type ConnectionView, mePage } from './pages/me-page.ts';
 import { errorPage, wrongPersonPage } from './pages/refusal-pages.ts';
+import { renamePasskeyPage } from './pages/rename-passkey-page.ts';
 import { signInPage } from './pages/sign-in-pages.ts';
 import { hostileStrings } from './testing/hostile-strings.ts';
 import { samplePages } from './testing/sample-pages.ts';
@@ -265,11 +269,46 @@ describe.each(hostileStrings)('hostile text %j', hostile => {
             expiresAt: new Date(0),
             openHref: '/e/1',
           },
+          {
+            mcpServer: { name: text, host: 'a.example' },
+            about: { kind: 'confirmation', title: text },
+            expiresAt: new Date(0),
+            openHref: '/e/1',
+          },
         ],
         connections: [connectionOf(text), { ...connectionOf(text), scopes: Array(5).fill({ scope: text }) }],
         credentials: [],
-        passkeys: [],
+        passkeys: [{ label: text, addedAt: new Date(0), renameHref: '/me/p/1', removeHref: '/me/p/2' }],
+        historyHref: '/me/history',
+        browsersHref: '/me/browsers',
+        dataHref: '/me/data',
       },
+    ),
+    historyPage(english, {
+      answered: [
+        {
+          mcpServerName: text,
+          about: { kind: 'form', title: text },
+          status: 'completed',
+          endedAt: new Date(0),
+          openHref: '/e/1',
+        },
+      ],
+      backHref: '/me',
+    }),
+    browsersPage(
+      { ...english, branding: { name: text } },
+      {
+        browsers: [{ name: text, throughName: text, signedInAt: new Date(0), isThis: true }],
+        endAllAction: '/me/browsers/end',
+        csrfToken: text,
+        backHref: '/me',
+      },
+    ),
+    renamePasskeyPage(english, { label: text, action: '/me/p/1', keepHref: '/me', csrfToken: text }),
+    disconnectedAllPage(
+      { ...english, branding: { name: text } },
+      { revoked: [text], pending: [text], unsupported: [text], backHref: '/me' },
     ),
     signInPage(english, { choices: [{ name: text, href: '/login' }] }),
     disconnectPage(

@@ -4,7 +4,7 @@ import { accentColours } from './palette.ts';
 import type { Branding } from './views.ts';
 
 /** In cascade order. */
-const styles = ['postern.css', 'marks.css', 'approvals.css', 'entries.css', 'live.css']
+const styles = ['postern.css', 'marks.css', 'approvals.css', 'entries.css', 'account.css', 'live.css']
   .map(file => readFileSync(new URL(file, import.meta.url), 'utf8'))
   .join('\n');
 

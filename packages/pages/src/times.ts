@@ -5,6 +5,7 @@ const date = { year: 'numeric', month: 'long', day: 'numeric' } as const;
 const clock = { hour: 'numeric', minute: '2-digit', timeZoneName: 'short' } as const;
 const styles = {
   day: date,
+  date: { ...date, month: 'short' },
   clock,
   moment: { ...date, ...clock },
   stamp: { ...date, month: 'short', ...clock },

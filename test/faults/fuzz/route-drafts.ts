@@ -290,6 +290,19 @@ const describedParts: Readonly<Record<string, (world: FuzzWorld) => Promise<read
   'GET /me/connections/:connectionId/disconnect': ofPerson,
   'GET /me/credentials/:credentialId/delete': ofPerson,
   'GET /me/passkeys/:name/remove': ofPerson,
+  'GET /me/passkeys/:name/rename': ofPerson,
+  'GET /me/history': ofPerson,
+  'GET /me/browsers': ofPerson,
+  'GET /me/data': ofPerson,
+  'GET /me/data/disconnect': ofPerson,
+  'GET /me/data/erase': ofPerson,
+  'POST /me/browsers/end': async world =>
+    (await plainForm(world, world.standing.person, '/me', [])).map(part => ({ ...part, isForAnyone: true })),
+  'POST /me/data/export': world => plainForm(world, world.standing.person, '/me', []),
+  'POST /me/data/disconnect': world => plainForm(world, world.standing.person, '/me', []),
+  'POST /me/data/erase': world => plainForm(world, world.standing.person, '/me', []),
+  'POST /me/passkeys/:name/rename': world =>
+    plainForm(world, world.standing.passkey.raw, '/me', [world.standing.passkey.name]),
   'POST /me/connections/:connectionId/disconnect': world =>
     plainForm(world, world.standing.person, '/me', [world.standing.connectionId]),
   'POST /me/credentials/:credentialId/delete': world =>

@@ -4,7 +4,13 @@
   // As in times.ts.
   const date = { year: 'numeric', month: 'long', day: 'numeric' };
   const clock = { hour: 'numeric', minute: '2-digit', timeZoneName: 'short' };
-  const styles = { day: date, clock, moment: { ...date, ...clock }, stamp: { ...date, month: 'short', ...clock } };
+  const styles = {
+    day: date,
+    date: { ...date, month: 'short' },
+    clock,
+    moment: { ...date, ...clock },
+    stamp: { ...date, month: 'short', ...clock },
+  };
 
   for (const time of document.querySelectorAll('time[data-style]'))
     time.textContent = new Intl.DateTimeFormat(language, styles[time.dataset.style]).format(new Date(time.dateTime));

@@ -1,11 +1,14 @@
 import { describe, expect, test } from 'vitest';
-import { sampleConnection, sampleContext, sampleMe } from '../testing/sample-views.ts';
+import type { WaitingAbout } from '../me-entries.ts';
+import { belowMe, sampleConnection, sampleContext, sampleMe } from '../testing/sample-views.ts';
 import { type ConnectionView, type MeView, mePage } from './me-page.ts';
 
-const nothing = { waiting: [], connections: [], credentials: [], passkeys: [] };
+const nothing = { waiting: [], connections: [], credentials: [], passkeys: [], ...belowMe };
 const entriesOf = (connections: readonly ConnectionView[], rest: Partial<MeView> = {}) => {
   const markup = mePage(sampleContext, { ...nothing, ...rest, connections });
-  return [...markup.matchAll(/<li class="entry">(.*?)<\/div><\/li>/gs)].map(([, entry = '']) => entry);
+  return [...markup.matchAll(/<li class="entry row-item"><details(.*?)<\/details><\/li>/gs)].map(
+    ([, entry = '']) => entry,
+  );
 };
 const { lastUse: _lastUse, accountName: _accountName, ...unused } = sampleConnection;
 
@@ -21,7 +24,7 @@ test('open elicitations are listed before connections', () => {
 test('an empty list is explained', () => {
   const markup = mePage(sampleContext, nothing);
   expect(markup.match(/<p class="empty">/g)).toHaveLength(2);
-  expect(markup).not.toMatch(/class="entry"|<form/);
+  expect(markup).not.toMatch(/<details|href="\/e\/|<form/);
   expect(mePage(sampleContext, sampleMe)).not.toContain('class="empty"');
 });
 
@@ -45,14 +48,18 @@ describe('an account', () => {
     expect(plain).toContain('<bdi>Somebody</bdi>');
     const [never = ''] = entriesOf([unused]);
     expect(never.match(/<time /g)).toHaveLength(1);
+    expect(claimed).toMatch(
+      /<summary>.*<time data-style="date" datetime="2026-03-04T14:20:00.000Z">Mar 4, 2026<\/time>.*<\/summary>/s,
+    );
   });
 
   test.each(['refused', 'rejected', 'expired'] as const)('that is %s is marked as not working', lost => {
     const [works = '', broken = ''] = [...entriesOf([unused]), ...entriesOf([{ ...unused, lost }])];
-    expect(works).toContain('class="badge good"');
-    expect(works).not.toContain('class="notice"');
-    expect(broken).not.toContain('class="badge good"');
+    expect(works).not.toMatch(/class="(?:notice|lost)"/);
     expect(broken).toContain('class="notice"');
+    expect(broken).toContain('class="lost"');
+    const markup = mePage(sampleContext, { ...nothing, connections: [unused, { ...unused, lost }] });
+    expect(markup.match(/href="\/me#connection-\d"/g)).toEqual(['href="/me#connection-1"']);
   });
 
   test('has a link to its disconnect page with a unique accessible name', () => {
@@ -88,6 +95,36 @@ test('accounts of a provider are grouped, sorted by name', () => {
     'GitHub',
     'Zoom',
   ]);
-  const accounts = entries.map(entry => /class="detail" translate="no"><bdi>(.*?)<\/bdi>/.exec(entry)?.[1]);
+  const accounts = entries.map(entry => /class="row-note"><span translate="no"><bdi>(.*?)<\/bdi>/.exec(entry)?.[1]);
   expect(accounts).toEqual([undefined, undefined, 'a', 'b', undefined]);
+});
+
+describe('what an open elicitation asks for', () => {
+  const noteOf = (about: WaitingAbout) => {
+    const [waiting] = sampleMe.waiting;
+    if (waiting === undefined) throw new Error('no sample');
+    const markup = mePage(sampleContext, { ...nothing, waiting: [{ ...waiting, about }] });
+    return /href="\/e\/0a.sample">(.*?)<\/a>/s.exec(markup)?.[1] ?? '';
+  };
+
+  test.each([
+    [{ kind: 'authorization', providerName: 'GitHub', permissions: 3 }, ['GitHub', '3']],
+    [
+      { kind: 'payment', amount: { currency: 'EUR', minorUnits: 4990, decimals: 2 }, payeeName: 'Coffee & Co' },
+      ['49.90', 'Coffee &#38; Co'],
+    ],
+    [{ kind: 'confirmation', title: 'Delete it' }, ['Delete it']],
+    [{ kind: 'credential', title: 'API key' }, ['API key']],
+    [{ kind: 'form', title: 'Address' }, ['Address']],
+  ] satisfies [WaitingAbout, string[]][])('%o', (about, values) => {
+    const note = noteOf(about);
+    for (const value of values) expect(note).toContain(value);
+  });
+
+  test('a title is marked as a text of the MCP server', () => {
+    expect(noteOf({ kind: 'form', title: 'Postern says: all is well' })).toMatch(
+      /<bdi>Release Notes<\/bdi> writes: “<bdi>Postern says: all is well<\/bdi>”/,
+    );
+    expect(noteOf({ kind: 'form' })).not.toContain('writes');
+  });
 });

@@ -1,21 +1,24 @@
-/** The connections and open elicitations of a signed-in user. */
+/** The account of a signed-in user: what needs attention, connections, saved credentials, passkeys. */
 import { type Html, html, webUrl } from '../html.ts';
 import { icons } from '../icons.ts';
 import { layout } from '../layout.ts';
-import { providerMark } from '../marks.ts';
+import { personMark, providerMark } from '../marks.ts';
 import {
+  accountRow,
   type CredentialItemView,
   credentialEntry,
-  entryAction,
+  entryActions,
   type LastUseView,
   lastUseText,
+  linkRow,
   type PasskeyItemView,
   passkeyEntry,
+  usedNote,
   type WaitingView,
   waitingEntry,
 } from '../me-entries.ts';
 import { type MutedView, mutedEntry } from '../me-muted.ts';
-import { fact, facts, knownScopeList, mcpServerList, paragraphs, personFact } from '../parts.ts';
+import { fact, facts, knownScopeList, mcpServerList, paragraphs, personText, postForm } from '../parts.ts';
 import { timeText } from '../times.ts';
 import { type Translator, translatorFor } from '../translator.ts';
 import type { ConnectedAccountView, PageContext, PersonView, ScopeView } from '../views.ts';
@@ -42,35 +45,30 @@ export interface MeView {
   readonly passkeys: readonly PasskeyItemView[];
   /** Link to add another passkey; absent if no passkey can permit it, or if the maximum is reached. */
   readonly addPasskeyHref?: string;
+  /** Links to the pages below this one. */
+  readonly historyHref: string;
+  readonly browsersHref: string;
+  readonly dataHref: string;
 }
 
 export function mePage(context: PageContext, view: MeView): string {
   const t = translatorFor(context);
   const { signedIn } = view;
-  const person =
-    signedIn === undefined
-      ? undefined
-      : facts([
-          personFact(signedIn.person, t, {
-            action: signedIn.signOutAction,
-            csrfToken: signedIn.csrfToken,
-            label: t.html('me.signOut'),
-          }),
-        ]);
-  const main = html`<h1>${t.html('me.heading')}</h1>
-<div class="lead"><p>${t.html('me.text')}</p></div>
+  const person = signedIn === undefined ? undefined : personHead(signedIn, t);
+  const connections = inOrder(view.connections, t);
+  const main = html`<h1>${t.html('account.heading')}</h1>
 ${person}
-${group(
-  'waiting',
-  t.html('me.waiting'),
-  { empty: t.html('me.noneWaiting') },
-  view.waiting.map((waiting, index) => waitingEntry(waiting, index, t)),
-)}
+${group('waiting', t.html('account.attention'), { empty: t.html('account.nothing') }, [
+  ...view.waiting.map(waiting => waitingEntry(waiting, t)),
+  ...connections.flatMap((connection, index) =>
+    connection.lost === undefined ? [] : [lostEntry(connection, index, t)],
+  ),
+])}
 ${group(
   'connections',
   t.html('me.connections'),
   { empty: t.html('me.noConnections') },
-  inOrder(view.connections, t).map((connection, index) => connectionEntry(connection, index, t)),
+  connections.map((connection, index) => connectionEntry(connection, index, t)),
 )}
 ${group(
   'credentials',
@@ -82,7 +80,7 @@ ${group(
   'muted',
   t.html('mute.list'),
   {},
-  (view.muted ?? []).map((muted, index) => mutedEntry(muted, index, t)),
+  (view.muted ?? []).map(muted => mutedEntry(muted, t)),
 )}
 ${group(
   'passkeys',
@@ -90,9 +88,25 @@ ${group(
   { about: t.html('me.passkeysText') },
   view.passkeys.map((passkey, index) => passkeyEntry(passkey, index, t)),
   view.addPasskeyHref === undefined ? undefined : { href: view.addPasskeyHref, label: t.html('me.addPasskey') },
-)}`;
-  return layout(context, t, { title: t.plain('me.heading'), main });
+)}
+${group('more', t.html('account.more'), {}, [
+  moreRow(view.historyHref, icons.clock, t.html('account.history'), t.html('account.historyText')),
+  moreRow(view.browsersHref, icons.person, t.html('account.browsers'), t.html('account.browsersText')),
+  moreRow(view.dataHref, icons.shield, t.html('account.data'), t.html('account.dataText')),
+])}`;
+  return layout(context, t, { title: t.plain('account.heading'), main });
 }
+
+/** Who is signed in, in one row with signing out. */
+function personHead({ person, signOutAction, csrfToken }: NonNullable<MeView['signedIn']>, t: Translator): Html {
+  const form = postForm(
+    { action: signOutAction, csrfToken },
+    html`<button class="link" type="submit">${t.html('me.signOut')}</button>`,
+  );
+  return html`<div class="signed-in">${personMark(person)}<p><span class="unseen">${t.html('facts.person')} </span>${personText(person, t)}</p>${form}</div>`;
+}
+
+const moreRow = (href: string, mark: Html, name: Html, note: Html) => linkRow({ href, mark, name, notes: [note] });
 
 /** Renders a list of entries of one kind. An empty list renders `empty`, or nothing if that is absent. */
 function group(
@@ -125,35 +139,45 @@ function inOrder(connections: readonly ConnectionView[], t: Translator): Connect
   });
 }
 
+const connectionHeading = (index: number) => `connection-${index}`;
+
+/** Leads to the entry of a connection that the user must renew. */
+function lostEntry({ providerName, accountName }: ConnectionView, index: number, t: Translator): Html {
+  return linkRow({
+    href: `/me#${connectionHeading(index)}`,
+    mark: icons.alert,
+    name: t.html('account.reconnect', { provider: providerName }),
+    notes: [accountName === undefined ? undefined : html`<span translate="no">${accountName}</span>`],
+  });
+}
+
 function connectionEntry(connection: ConnectionView, index: number, t: Translator): Html {
-  const { providerName: provider, accountName, mcpServers } = connection;
-  const heading = `connection-${index}`;
-  const account = accountName === undefined ? undefined : html`<p class="detail" translate="no">${accountName}</p>`;
+  const { providerName: provider, accountName, mcpServers, lost } = connection;
+  const heading = connectionHeading(index);
   const users = mcpServers.length === 0 ? html`<p>${t.html('connection.unused')}</p>` : mcpServerList(mcpServers);
   const scopes =
     connection.scopes.length === 0
       ? html`<p>${t.html('me.scopesUnnamed', { provider })}</p>`
       : knownScopeList(connection.scopes, t);
-  const works = connection.lost === undefined ? statusBadge(t) : undefined;
-  const lost = connection.lost === undefined ? undefined : lostNotice(connection.lost, provider, t);
-  return html`<li class="entry">
-<div class="entry-head">${providerMark(connection)}<div class="entry-name"><h3 id="${heading}" translate="no">${provider}</h3>${account}</div>${works}</div>
-${lost}
+  return accountRow({
+    heading,
+    mark: providerMark(connection, 'small'),
+    name: html`<span translate="no">${provider}</span>`,
+    notes: [
+      accountName === undefined ? undefined : html`<span translate="no">${accountName}</span>`,
+      lost === undefined ? usedNote(connection.lastUse, t) : html`<strong class="lost">${t.html('me.lost')}</strong>`,
+    ],
+    details: html`${lost === undefined ? undefined : lostNotice(lost, provider, t)}
 ${facts([
   fact(t.html('connection.users'), users),
   fact(t.html('me.scopes'), scopes),
   fact(t.html('me.connectedAt'), timeText(connection.connectedAt, 'stamp', t)),
   fact(t.html('me.lastUse'), lastUseText(connection.lastUse, t)),
 ])}
-${entryAction({ href: connection.disconnectHref, label: t.html('me.disconnect'), id: `disconnect-${index}`, describedBy: heading })}</li>
-`;
-}
-
-function statusBadge(t: Translator): Html {
-  return html`<p class="badge good">${icons.check}<span>${t.html('me.works')}</span></p>`;
+${entryActions([{ href: connection.disconnectHref, label: t.html('me.disconnect'), id: `disconnect-${index}` }], heading)}`,
+  });
 }
 
 function lostNotice(lost: NonNullable<ConnectionView['lost']>, provider: string, t: Translator): Html {
-  return html`<div class="notice"><p><strong>${t.html('me.lost')}</strong></p>
-<div class="more">${paragraphs([t.html(`me.lost.${lost}`, { provider }), t.html('me.lostNext')])}</div></div>`;
+  return html`<div class="notice">${paragraphs([t.html(`me.lost.${lost}`, { provider }), t.html('me.lostNext')])}</div>`;
 }

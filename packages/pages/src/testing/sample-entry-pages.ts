@@ -24,7 +24,7 @@ import {
   sampleWaiting,
   secretForm,
 } from './sample-entry-views.ts';
-import { longMcpServer, longWord, sampleMcpServer, sampleMe } from './sample-views.ts';
+import { belowMe, longMcpServer, longWord, sampleMcpServer, sampleMe } from './sample-views.ts';
 
 const mcpServer = sampleMcpServer;
 const returnHref = 'https://issues.northwind.example/back';
@@ -84,7 +84,15 @@ export const sampleEntryPages: Readonly<Record<string, (context: PageContext) =>
       waiting: [],
       connections: [],
       credentials: [extremeSaved],
-      passkeys: [{ label: longWord, addedAt: new Date('2026-03-04T14:20:00Z'), removeHref: '/me/passkeys/1' }],
+      passkeys: [
+        {
+          label: longWord,
+          addedAt: new Date('2026-03-04T14:20:00Z'),
+          renameHref: '/me/passkeys/1/rename',
+          removeHref: '/me/passkeys/1',
+        },
+      ],
+      ...belowMe,
     }),
   'delete-credential': context => deleteCredentialPage(context, deleteCredential),
   'delete-credential-extreme': context =>

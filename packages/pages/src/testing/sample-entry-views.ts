@@ -273,20 +273,22 @@ export const samplePasskeys: readonly PasskeyItemView[] = [
     label: 'Phone of Ada',
     addedAt: new Date('2025-12-01T18:00:00Z'),
     lastUsedAt: new Date('2026-02-27T12:11:00Z'),
+    renameHref: '/me/passkeys/1/rename',
     removeHref: '/me/passkeys/1',
   },
   {
     label: 'Security key',
     addedAt: new Date('2026-02-02T07:45:00Z'),
     countsFrom: new Date('2026-02-03T07:45:00Z'),
+    renameHref: '/me/passkeys/2/rename',
     removeHref: '/me/passkeys/2',
   },
 ];
 
 export const sampleWaiting = [
-  { kind: 'payment', amount: { currency: 'EUR', minorUnits: 4990, decimals: 2 } },
-  { kind: 'confirmation' },
-  { kind: 'credential' },
+  { kind: 'payment', amount: { currency: 'EUR', minorUnits: 4990, decimals: 2 }, payeeName: 'Coffee & Co' },
+  { kind: 'confirmation', title: 'Delete the repository northwind/website' },
+  { kind: 'credential', title: 'API key of Acme' },
   { kind: 'form' },
 ] as const;
 

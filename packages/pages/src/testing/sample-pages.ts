@@ -9,10 +9,12 @@ import { mePage } from '../pages/me-page.ts';
 import { errorPage, notFoundPage, wrongBrowserPage, wrongPersonPage } from '../pages/refusal-pages.ts';
 import { signedOutPage, signInFailedPage, signInPage } from '../pages/sign-in-pages.ts';
 import type { PageContext } from '../views.ts';
+import { sampleAccountPages } from './sample-account-pages.ts';
 import { sampleApprovalPages } from './sample-approval-pages.ts';
 import { sampleEntryPages } from './sample-entry-pages.ts';
 import { sampleProtectionPages } from './sample-protection-pages.ts';
 import {
+  belowMe,
   everyRisk,
   extremeConnect,
   extremeConnection,
@@ -41,6 +43,7 @@ export const samplePages: Readonly<Record<string, (context: PageContext) => stri
   ...sampleApprovalPages,
   ...sampleEntryPages,
   ...sampleProtectionPages,
+  ...sampleAccountPages,
   'sign-in': context => signInPage(context, { continueHref: '/login', destinationHost: 'login.northwind.example' }),
   'sign-in-connections': context => signInPage(context, { continueHref: '/login', purpose: 'connections' }),
   'sign-in-plain': context => signInPage(context, { continueHref: '/login' }),
@@ -125,7 +128,7 @@ export const samplePages: Readonly<Record<string, (context: PageContext) => stri
   me: context => mePage(context, sampleMe),
   'me-empty': context => mePage(context, { ...sampleMe, waiting: [], connections: [] }),
   'me-loopback': context =>
-    mePage(context, { waiting: [], connections: [sampleConnection], credentials: [], passkeys: [] }),
+    mePage(context, { waiting: [], connections: [sampleConnection], credentials: [], passkeys: [], ...belowMe }),
   'me-extreme': context =>
     mePage(context, {
       signedIn: {
@@ -143,6 +146,7 @@ export const samplePages: Readonly<Record<string, (context: PageContext) => stri
       connections: [extremeConnection, { ...extremeConnection, lost: 'expired' }],
       credentials: [],
       passkeys: [],
+      ...belowMe,
     }),
   'connect-remote-resource': context =>
     connectPage(context, {

@@ -108,12 +108,15 @@ export const sampleConnection: ConnectionView = {
   disconnectHref: '/me/connections/0a.github',
 };
 
+/** The pages below /me. */
+export const belowMe = { historyHref: '/me/history', browsersHref: '/me/browsers', dataHref: '/me/data' };
+
 export const sampleMe = {
   signedIn: { person: samplePerson, signOutAction: '/logout', csrfToken: 'csrf-value' },
   waiting: [
     {
       mcpServer: releaseNotes,
-      about: { kind: 'authorization' as const, providerName: 'Notion' },
+      about: { kind: 'authorization' as const, providerName: 'Notion', permissions: 3 },
       expiresAt: new Date('2026-03-04T14:32:00Z'),
       now: new Date('2026-03-04T14:22:00Z'),
       openHref: '/e/0a.sample',
@@ -149,6 +152,7 @@ export const sampleMe = {
   ],
   credentials: [],
   passkeys: [],
+  ...belowMe,
 };
 
 export const sampleDisconnect = {

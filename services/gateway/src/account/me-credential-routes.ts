@@ -1,12 +1,11 @@
 import { type BrowserSession, type Credential, NotFoundError, parseCredentialId } from '@postern/elicitation';
 import { type CredentialItemView, credentialDeletedPage, deleteCredentialPage } from '@postern/pages';
-import type { RedisStores } from '@postern/store-redis';
 import { VaultError } from '@postern/vault';
 import type { FastifyPluginAsync } from 'fastify';
 import type { CredentialFlow } from '../entries/credential-flow.ts';
 import { type AccountGuardDeps, createAccountGuard, ignoreMissing } from '../identity/account-guard.ts';
-import { mayRead, type RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
 import type { PageKit } from '../pages/page-kit.ts';
+import { type AccountScopeDeps, createAccountScope } from './account-scope.ts';
 
 const deleteCredentialPath = ({ credentialId }: Pick<Credential, 'credentialId'>) =>
   `/me/credentials/${credentialId}/delete`;
@@ -22,22 +21,13 @@ function unreadableFingerprint(error: unknown): string {
   throw error;
 }
 
-export interface MeCredentialsDeps {
-  readonly stores: Pick<RedisStores, 'credentials'>;
-  readonly mcpServers: ReadonlyMap<string, RegisteredMcpServer>;
+export interface MeCredentialsDeps extends AccountScopeDeps {
   readonly credentialFlow: Pick<CredentialFlow, 'fingerprint'>;
 }
 
 /** Creates views of the user's lasting credentials that this browser session may see. */
 export function createMeCredentials({ deps, views }: PageKit<MeCredentialsDeps>) {
-  const { credentials } = deps.stores;
-
-  /** A browser session verified by an application sees only what the MCP server of that application may use. */
-  function isVisible({ origin }: BrowserSession, credential: Credential): boolean {
-    if (!('vouchedBy' in origin)) return true;
-    const mcpServer = deps.mcpServers.get(origin.vouchedBy);
-    return mcpServer !== undefined && mayRead(mcpServer, credential);
-  }
+  const scope = createAccountScope({ deps });
 
   /** Title and readers, without opening the credential. */
   const saved = (credential: Credential) => ({
@@ -61,16 +51,15 @@ export function createMeCredentials({ deps, views }: PageKit<MeCredentialsDeps>)
     view,
 
     async list(browserSession: BrowserSession): Promise<CredentialItemView[]> {
-      const all = await credentials.list(browserSession.subject);
-      return Promise.all(all.filter(credential => isVisible(browserSession, credential)).map(view));
+      return Promise.all((await scope.credentials(browserSession)).map(view));
     },
 
     /** Returns a credential of this user. @throws NotFoundError also for a credential of another user */
     async findOwn(browserSession: BrowserSession, value: string): Promise<Credential> {
       const credentialId = parseCredentialId(value);
-      const all = credentialId === undefined ? [] : await credentials.list(browserSession.subject);
+      const all = credentialId === undefined ? [] : await scope.credentials(browserSession);
       const found = all.find(credential => credential.credentialId === credentialId);
-      if (found === undefined || !isVisible(browserSession, found)) throw new NotFoundError('credential');
+      if (found === undefined) throw new NotFoundError('credential');
       return found;
     },
   };

@@ -2,57 +2,48 @@ import {
   type BrowserSession,
   type Connection,
   definedOnly,
-  type Elicitation,
-  type ElicitationService,
   NotFoundError,
   parseConnectionId,
   serves,
 } from '@postern/elicitation';
-import {
-  type ConnectionView,
-  disconnectedPage,
-  disconnectPage,
-  mePage,
-  type WaitingAbout,
-  type WaitingView,
-} from '@postern/pages';
+import { type ConnectionView, disconnectedPage, disconnectPage, mePage, type WaitingView } from '@postern/pages';
 import type { RedisStores } from '@postern/store-redis';
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify';
-import { amountView } from '../approvals/payment-view.ts';
 import type { Disconnection } from '../authorization/disconnection.ts';
 import { type AccountGuardDeps, createAccountGuard, ignoreMissing } from '../identity/account-guard.ts';
 import { createMePasskeys, type MePasskeysDeps } from '../identity/passkeys/user-passkeys.ts';
-import { mayUse } from '../mcp-servers/registered-mcp-server.ts';
 import type { PageKit } from '../pages/page-kit.ts';
 import { elicitationPath } from '../platform/http/public-urls.ts';
+import { type AccountScopeDeps, createAccountScope } from './account-scope.ts';
+import { waitingAbout } from './asked-views.ts';
+import { BROWSERS_PATH } from './me-browser-routes.ts';
 import { createMeCredentials, type MeCredentialsDeps } from './me-credential-routes.ts';
+import { DATA_PATH } from './me-data-routes.ts';
+import { HISTORY_PATH } from './me-history-routes.ts';
 import { createMeMutes, type MeMutesDeps } from './me-mcp-server-routes.ts';
 
 interface ById {
   Params: { connectionId: string };
 }
 
-export interface MeRoutesDeps extends AccountGuardDeps, MeCredentialsDeps, MePasskeysDeps, MeMutesDeps {
-  readonly stores: Pick<RedisStores, 'connections' | 'credentials' | 'passkeys' | 'mutes'>;
-  readonly service: Pick<ElicitationService, 'listOpen'>;
+export interface MeRoutesDeps
+  extends AccountGuardDeps,
+    AccountScopeDeps,
+    MeCredentialsDeps,
+    MePasskeysDeps,
+    MeMutesDeps {
+  readonly stores: AccountScopeDeps['stores'] & Pick<RedisStores, 'passkeys'>;
   readonly disconnection: Disconnection;
 }
 
 /** `/me`: the user's connections, credentials, passkeys and open elicitations; disconnecting. */
 export const meRoutes: FastifyPluginAsync<PageKit<MeRoutesDeps>> = async (app, pages) => {
   const { deps, browser, views } = pages;
-  const { connections } = deps.stores;
+  const scope = createAccountScope(pages);
   const { guardGet, guardPost } = createAccountGuard(pages);
   const { list: listCredentials } = createMeCredentials(pages);
   const listMutes = createMeMutes(pages);
   const { list: listPasskeys } = createMePasskeys(pages);
-
-  /** A browser session verified by an application sees only what the MCP server of that application may use. */
-  function isVisible({ origin }: BrowserSession, connection: Connection): boolean {
-    if (!('vouchedBy' in origin)) return true;
-    const mcpServer = deps.mcpServers.get(origin.vouchedBy);
-    return mcpServer !== undefined && mayUse(mcpServer, connection);
-  }
 
   const disconnectPath = ({ connectionId }: Pick<Connection, 'connectionId'>) =>
     `/me/connections/${connectionId}/disconnect`;
@@ -70,31 +61,14 @@ export const meRoutes: FastifyPluginAsync<PageKit<MeRoutesDeps>> = async (app, p
     };
   }
 
-  function waitingAbout({ request }: Elicitation): WaitingAbout {
-    switch (request.kind) {
-      case 'authorization':
-        return { kind: request.kind, providerName: views.providerName(request.provider) };
-      case 'payment':
-        return { kind: request.kind, amount: amountView(request.terms.amount) };
-      default:
-        return { kind: request.kind };
-    }
-  }
-
   async function waitingFor(browserSession: BrowserSession): Promise<WaitingView[]> {
-    const { origin, subject } = browserSession;
-    const visitor = {
-      kind: 'signed_in' as const,
-      subject,
-      ...('vouchedBy' in origin ? { vouchedBy: origin.vouchedBy } : {}),
-    };
-    const open = await deps.service.listOpen(visitor, [...deps.mcpServers.keys()]);
+    const open = await scope.open(browserSession);
     return open
       .filter(elicitation => views.isStillAllowed(elicitation))
       .map(elicitation => ({
         mcpServer: views.mcpServer(elicitation),
         ...views.manageHref(elicitation),
-        about: waitingAbout(elicitation),
+        about: waitingAbout(elicitation, views),
         openHref: elicitationPath(elicitation.elicitationId),
         expiresAt: new Date(elicitation.expiresAt),
         now: new Date(deps.now()),
@@ -104,17 +78,16 @@ export const meRoutes: FastifyPluginAsync<PageKit<MeRoutesDeps>> = async (app, p
   /** Returns a connection of this user. @throws NotFoundError also for a connection of another user */
   async function findOwn(browserSession: BrowserSession, value: string): Promise<Connection> {
     const connectionId = parseConnectionId(value);
-    const all = connectionId === undefined ? [] : await connections.list(browserSession.subject);
+    const all = connectionId === undefined ? [] : await scope.connections(browserSession);
     const found = all.find(connection => connection.connectionId === connectionId);
-    if (found === undefined || !isVisible(browserSession, found)) throw new NotFoundError('connection');
+    if (found === undefined) throw new NotFoundError('connection');
     return found;
   }
 
   app.get('/me', (request, reply) =>
     guardGet(request, reply, async browserSession => {
-      const { subject } = browserSession;
-      const [all, waiting, credentials, passkeys, muted] = await Promise.all([
-        connections.list(subject),
+      const [connections, waiting, credentials, passkeys, muted] = await Promise.all([
+        scope.connections(browserSession),
         waitingFor(browserSession),
         listCredentials(browserSession),
         listPasskeys(browserSession),
@@ -128,12 +101,13 @@ export const meRoutes: FastifyPluginAsync<PageKit<MeRoutesDeps>> = async (app, p
             csrfToken: browser.csrfToken(browserSession.id),
           },
           waiting,
-          connections: all
-            .filter(connection => isVisible(browserSession, connection))
-            .map(connection => connectionView(connection, request)),
+          connections: connections.map(connection => connectionView(connection, request)),
           credentials,
           muted,
           ...passkeys,
+          historyHref: HISTORY_PATH,
+          browsersHref: BROWSERS_PATH,
+          dataHref: DATA_PATH,
         }),
       );
     }),

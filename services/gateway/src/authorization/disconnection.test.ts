@@ -17,10 +17,10 @@ function setUp(provider: Partial<Pick<Provider, 'revocationReach' | 'isRevocable
     },
     ...provider,
   } satisfies Partial<Provider>);
-  const { disconnect, outlook } = createDisconnection(stage);
+  const { disconnect, disconnectAll, outlook, outlookOfAll } = createDisconnection(stage);
   return {
     ...stage,
-    ...{ revoked, fate, disconnect, outlook },
+    ...{ revoked, fate, disconnect, disconnectAll, outlook, outlookOfAll },
     due: () => stage.revocationFlow.claimDue(shardOf(stage.subject)),
   };
 }
@@ -121,6 +121,18 @@ describe('two connections that share a grant', () => {
     ] as const;
     return { ...stage, pair };
   }
+
+  it('end together when all are disconnected, because none is left to need the grant', async () => {
+    const { pair, disconnectAll, outlookOfAll, revoked } = await siblings();
+    expect(await outlookOfAll(pair)).toEqual({ revoked: ['github'], unsupported: [] });
+    const ended = await disconnectAll(pair, 'person');
+    expect(ended).toMatchObject([
+      { provider: 'github', revocation: 'revoked' },
+      { provider: 'github', revocation: 'revoked' },
+    ]);
+    expect(revoked.sort()).toEqual(['access-token-1', 'access-token-2']);
+    expect(await disconnectAll(pair, 'person')).toEqual([]);
+  });
 
   it('keep it until the second one is disconnected', async () => {
     const { pair, disconnect, outlook, due, revoked } = await siblings();

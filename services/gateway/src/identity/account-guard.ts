@@ -6,7 +6,7 @@ import { BASE_FORM_LIMITS, readFormBody } from '../pages/form-body.ts';
 import type { PageKit } from '../pages/page-kit.ts';
 import { assertSameOrigin, PageError } from '../pages/page-request.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
-import type { IdentityProvider } from './sign-in-flow.ts';
+import type { AccountPage, IdentityProvider } from './sign-in-flow.ts';
 import { FRESH_SECONDS, isFresh } from './sign-in-policy.ts';
 
 const formSchema = z.strictObject({ csrf_token: z.string().max(128) });
@@ -97,13 +97,13 @@ export function createAccountGuard({ deps, browser, views }: PageKit<AccountGuar
       return act(read.browserSession, { ceremony, response });
     },
 
-    /** Whether the sign-in is recent enough to change passkeys. */
+    /** Whether the sign-in is recent enough to change passkeys, and for acts on all data of the user. */
     isFresh: ({ authTime }: BrowserSession): boolean => isFresh(authTime, FRESH_SECONDS * 1000, deps.now()),
 
-    /** Starts a fresh sign-in at the same identity provider. */
-    freshSignInHref({ origin }: BrowserSession): string {
+    /** Starts a fresh sign-in at the same identity provider, and returns to a page of the account. */
+    freshSignInHref({ origin }: BrowserSession, to: AccountPage = 'me'): string {
       const idp = 'identityProvider' in origin ? { idp: origin.identityProvider } : {};
-      return `/login?${new URLSearchParams({ to: 'me', fresh: '1', ...idp })}`;
+      return `/login?${new URLSearchParams({ to, fresh: '1', ...idp })}`;
     },
   };
 }

@@ -9,6 +9,11 @@ import type { RedisStores } from '@postern/store-redis';
 import type { AuditLog } from '../platform/audit/audit-log.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 
+/** The longest time that a browser session can last, in milliseconds. */
+export function longestSessionMs({ browserSession }: Pick<GatewayConfig, 'browserSession'>): number {
+  return browserSession.absoluteHours * 3_600_000;
+}
+
 /**
  * Creates a browser session under a new id and records the sign-in.
  * @param p.signedInAt name of the identity provider or application, for the audit log
@@ -23,10 +28,10 @@ export async function createBrowserSession(
   p: { readonly session: Omit<NewBrowserSession, 'id'>; readonly signedInAt: string },
 ): Promise<BrowserSession> {
   const { subject } = p.session;
-  const { idleMinutes, absoluteHours } = deps.config.browserSession;
+  const { idleMinutes } = deps.config.browserSession;
   const browserSession = await deps.stores.browserSessions.create(
     { id: newBrowserSessionId(shardOf(subject), deps.entropy), ...p.session },
-    { idleMs: idleMinutes * 60_000, absoluteMs: absoluteHours * 3_600_000 },
+    { idleMs: idleMinutes * 60_000, absoluteMs: longestSessionMs(deps.config) },
   );
   deps.auditLog.signedIn({ subject, origin: p.signedInAt });
   return browserSession;

@@ -191,8 +191,9 @@ export function createExternalVerification(p: {
     /**
      * Exchanges a ticket for a browser session, once and only in the browser that opened the link. Creates no session if the ticket does
      * not prove a fresh sign-in that the opening required.
+     * @param browser name of the browser and its system, for the list that its user sees
      */
-    async redeemTicket(sealed: string, browserBinding: string | undefined): Promise<RedeemedTicket> {
+    async redeemTicket(sealed: string, browserBinding: string | undefined, browser?: string): Promise<RedeemedTicket> {
       const ticket = await unsealTransaction(p, ticketSchema, sealed, ticketContext);
       const elicitationId = parseElicitationId(ticket?.elicitationId ?? '');
       if (ticket === undefined || elicitationId === undefined) return refused;
@@ -208,7 +209,7 @@ export function createExternalVerification(p: {
         subject,
         origin: { vouchedBy: elicitation.mcpServerId },
         displayName: ticket.subject,
-        ...definedOnly({ authTime: ticket.authTime }),
+        ...definedOnly({ authTime: ticket.authTime, browser }),
         ...(proves ? { provedFor: elicitationId } : {}),
       };
       const signedInAt = `application of ${elicitation.mcpServerId}`;

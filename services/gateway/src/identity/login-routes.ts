@@ -19,14 +19,22 @@ import { assertNoPrefetch, assertSameOrigin, PageError } from '../pages/page-req
 import type { AuditLog } from '../platform/audit/audit-log.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { elicitationPath } from '../platform/http/public-urls.ts';
+import { browserName } from './browser-name.ts';
 import type { ExternalVerification } from './external-verification.ts';
-import type { IdentityProvider, ReturnTo, SignInFlow } from './sign-in-flow.ts';
+import {
+  type AccountPage,
+  accountPages,
+  type IdentityProvider,
+  isAccountPage,
+  type ReturnTo,
+  type SignInFlow,
+} from './sign-in-flow.ts';
 import type { SignInMethods } from './sign-in-methods.ts';
 import { FRESH_SECONDS, type SignInPolicy } from './sign-in-policy.ts';
 
 const loginQuerySchema = z.object({
   e: z.string().max(128).optional(),
-  to: z.literal('me').optional(),
+  to: z.enum(['me', 'data'] satisfies AccountPage[]).optional(),
   idp: z.string().max(40).optional(),
   switch: z.literal('1').optional(),
   fresh: z.literal('1').optional(),
@@ -74,7 +82,7 @@ export const loginRoutes: FastifyPluginAsync<PageKit<LoginRoutesDeps>> = async (
     browserSession: BrowserSession,
     maxAge: number | undefined,
   ): Promise<string | undefined> {
-    const elicitation = returnTo === 'me' ? undefined : await findAllowed(returnTo);
+    const elicitation = isAccountPage(returnTo) ? undefined : await findAllowed(returnTo);
     if (elicitation === undefined || !isForVisitor(elicitation, browserSession)) return undefined;
     const needed = freshSecondsFor(elicitation);
     // The request already had this `max_age`, so repeating it would not help.
@@ -86,14 +94,14 @@ export const loginRoutes: FastifyPluginAsync<PageKit<LoginRoutesDeps>> = async (
   const retryOf = (returnTo: ReturnTo | undefined) =>
     returnTo === undefined
       ? {}
-      : { retryHref: returnTo === 'me' ? '/me' : `/login?${new URLSearchParams({ e: returnTo })}` };
+      : { retryHref: isAccountPage(returnTo) ? '/me' : `/login?${new URLSearchParams({ e: returnTo })}` };
 
   // Writes nothing to Redis: the transaction is kept in a sealed cookie.
   app.get('/login', async (request, reply) => {
     const query = loginQuerySchema.safeParse(request.query);
     if (!query.success) throw new PageError('bad_request');
     // With several identity providers, the user must choose one at `/me`.
-    if (query.data.to === 'me' && query.data.idp === undefined && deps.identityProviders.length > 1)
+    if (query.data.to !== undefined && query.data.idp === undefined && deps.identityProviders.length > 1)
       return reply.redirect('/me', 303);
     const elicitationId = query.data.to === undefined ? parseElicitationId(query.data.e ?? '') : undefined;
     const returnTo = query.data.to ?? elicitationId;
@@ -107,11 +115,11 @@ export const loginRoutes: FastifyPluginAsync<PageKit<LoginRoutesDeps>> = async (
     const isFresh = query.data.fresh === '1';
     // A first passkey requires a sign-in after this request, because the session cookie may be stolen.
     const provesFor = isKnown && isFresh ? elicitationId : undefined;
-    const ofMe = isFresh && returnTo === 'me' ? FRESH_SECONDS : undefined;
+    const ofMe = isFresh && isAccountPage(returnTo) ? FRESH_SECONDS : undefined;
     const maxAge = provesFor !== undefined ? 0 : isKnown ? freshSecondsFor(elicitation) : ofMe;
     let identityProvider: IdentityProvider | undefined;
     if (elicitationId === undefined) {
-      identityProvider = signInFlow.identityProviderNamed(query.data.to === 'me' ? query.data.idp : undefined);
+      identityProvider = signInFlow.identityProviderNamed(query.data.to === undefined ? undefined : query.data.idp);
     } else {
       const method = signInMethods.of(elicitationId, elicitation);
       if (method?.mode === 'external') {
@@ -146,7 +154,11 @@ export const loginRoutes: FastifyPluginAsync<PageKit<LoginRoutesDeps>> = async (
   app.get('/login/callback/:identityProvider', { exposeHeadRoute: false }, async (request, reply) => {
     assertNoPrefetch(request);
     const callbackUrl = new URL(request.url, deps.config.publicUrl);
-    const signedIn = await signInFlow.finish(callbackUrl, browser.loginCookies(request));
+    const signedIn = await signInFlow.finish(
+      callbackUrl,
+      browser.loginCookies(request),
+      browserName(request.headers['user-agent']),
+    );
     const context = views.context(request);
     switch (signedIn.result) {
       case 'unknown':
@@ -172,7 +184,11 @@ export const loginRoutes: FastifyPluginAsync<PageKit<LoginRoutesDeps>> = async (
     assertNoPrefetch(request);
     const query = ticketQuerySchema.safeParse(request.query);
     const redeemed = query.success
-      ? await externalVerification.redeemTicket(query.data.ticket, browser.bindingOf(request))
+      ? await externalVerification.redeemTicket(
+          query.data.ticket,
+          browser.bindingOf(request),
+          browserName(request.headers['user-agent']),
+        )
       : ({ result: 'refused', code: 'ticket_refused' } as const);
     if (redeemed.result === 'refused') {
       auditLog.signInFailed({ code: redeemed.code });
@@ -208,5 +224,5 @@ export const loginRoutes: FastifyPluginAsync<PageKit<LoginRoutesDeps>> = async (
 
 function pageOf(returnTo: ReturnTo | undefined): string | undefined {
   if (returnTo === undefined) return undefined;
-  return returnTo === 'me' ? '/me' : elicitationPath(returnTo);
+  return isAccountPage(returnTo) ? accountPages[returnTo] : elicitationPath(returnTo);
 }

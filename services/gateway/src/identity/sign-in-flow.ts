@@ -35,8 +35,15 @@ const loginTransactionSchema = z.object({
 });
 type LoginTransaction = z.infer<typeof loginTransactionSchema>;
 
-/** Where the browser goes after the sign-in: to an elicitation, by its id, or to `/me`. */
-export type ReturnTo = ElicitationId | 'me';
+/** Pages of the user's account to which a sign-in can return. */
+export const accountPages = { me: '/me', data: '/me/data' } as const;
+export type AccountPage = keyof typeof accountPages;
+
+/** Where the browser goes after the sign-in: to an elicitation, by its id, or to a page of the user's account. */
+export type ReturnTo = ElicitationId | AccountPage;
+
+export const isAccountPage = (returnTo: string | undefined): returnTo is AccountPage =>
+  returnTo !== undefined && Object.hasOwn(accountPages, returnTo);
 
 export type SignInResult =
   | {
@@ -124,8 +131,9 @@ export function createSignInFlow(p: {
      *
      * A response at the redirect URI of another identity provider is a mix-up (RFC 9700 section 4.4). The gateway never exchanges its
      * code, and the transaction cannot be used again.
+     * @param browser name of the browser and its system, for the list that its user sees
      */
-    async finish(callbackUrl: URL, cookies: readonly (string | undefined)[]): Promise<SignInResult> {
+    async finish(callbackUrl: URL, cookies: readonly (string | undefined)[], browser?: string): Promise<SignInResult> {
       const [state, ...more] = callbackUrl.searchParams.getAll('state');
       if (state === undefined || more.length > 0) return { result: 'unknown' };
       for (const [cookie, sealed] of cookies.entries()) {
@@ -165,6 +173,7 @@ export function createSignInFlow(p: {
               detail: signedIn.detail,
               authTime: signedIn.authTime,
               provedFor: provedForOf(transaction),
+              browser,
             }),
           },
           signedInAt: name,
@@ -182,7 +191,7 @@ export function createSignInFlow(p: {
 }
 
 function returnToOf({ returnTo }: LoginTransaction): ReturnTo | undefined {
-  return returnTo === 'me' ? returnTo : parseElicitationId(returnTo ?? '');
+  return isAccountPage(returnTo) ? returnTo : parseElicitationId(returnTo ?? '');
 }
 
 function provedForOf({ provesFor, maxAge }: LoginTransaction): ElicitationId | undefined {

@@ -6,11 +6,12 @@ import { common } from './common.ts';
 import { endings } from './endings.ts';
 import { entries } from './entries.ts';
 import { identity } from './identity.ts';
+import { me } from './me.ts';
 import { scopes } from './scopes.ts';
 
 export const fr: Language = {
   name: 'Français',
   direction: 'ltr',
-  texts: { account, approvals, authorization, common, endings, entries, identity },
+  texts: { account, approvals, authorization, common, endings, entries, identity, me },
   scopes,
 };

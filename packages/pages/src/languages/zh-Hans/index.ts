@@ -6,12 +6,13 @@ import { common } from './common.ts';
 import { endings } from './endings.ts';
 import { entries } from './entries.ts';
 import { identity } from './identity.ts';
+import { me } from './me.ts';
 import { moreScopes } from './more-scopes.ts';
 import { scopes } from './scopes.ts';
 
 export const zhHans: Language = {
   name: '简体中文',
   direction: 'ltr',
-  texts: { account, approvals, authorization, common, endings, entries, identity },
+  texts: { account, approvals, authorization, common, endings, entries, identity, me },
   scopes: { ...moreScopes, ...scopes },
 };

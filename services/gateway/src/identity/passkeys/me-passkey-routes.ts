@@ -1,17 +1,27 @@
 import { type BrowserSession, definedOnly, type Passkey } from '@postern/elicitation';
-import { type AddPasskeyView, addPasskeyPage, passkeyRemovedPage, removePasskeyPage } from '@postern/pages';
+import {
+  type AddPasskeyView,
+  addPasskeyPage,
+  passkeyRemovedPage,
+  removePasskeyPage,
+  renamePasskeyPage,
+} from '@postern/pages';
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
 import type { PageKit } from '../../pages/page-kit.ts';
 import { type AccountGuardDeps, createAccountGuard, ignoreMissing } from '../account-guard.ts';
 import type { CeremonyStart } from './passkey-ceremony.ts';
-import type { PasskeyChangeFlow } from './passkey-change-flow.ts';
+import { type PasskeyChangeFlow, parsePasskeyName } from './passkey-change-flow.ts';
 import {
   addPasskeyPath,
   createMePasskeys,
   type MePasskeysDeps,
   newPasskeyPath,
   removePasskeyPath,
+  renamePasskeyPath,
 } from './user-passkeys.ts';
+
+const renameFormSchema = z.strictObject({ csrf_token: z.string().max(128), label: z.string().max(1024) });
 
 interface PasskeyByName {
   Params: { name: string };
@@ -28,7 +38,7 @@ export interface MePasskeyRoutesDeps extends AccountGuardDeps, MePasskeysDeps {
 export const mePasskeyRoutes: FastifyPluginAsync<PageKit<MePasskeyRoutesDeps>> = async (app, pages) => {
   const { deps, browser, views } = pages;
   const { passkeyChangeFlow } = deps;
-  const { guardGet, guardPasskeyPost, isFresh, freshSignInHref } = createAccountGuard(pages);
+  const { guardGet, guardForm, guardPasskeyPost, isFresh, freshSignInHref } = createAccountGuard(pages);
   const passkeys = createMePasskeys(pages);
 
   /** Members of the form that runs the ceremony. */
@@ -101,6 +111,40 @@ export const mePasskeyRoutes: FastifyPluginAsync<PageKit<MePasskeyRoutesDeps>> =
       if (!(await passkeyChangeFlow.remove(browserSession, passkey, answer)))
         return sendRemoval(request, reply.code(422), { browserSession, passkey, notice: 'failed' });
       return reply.send(passkeyRemovedPage(views.context(request), { ...passkeys.view(passkey), backHref: '/me' }));
+    }),
+  );
+
+  const sendRename = (
+    request: FastifyRequest,
+    p: { readonly browserSession: BrowserSession; readonly passkey: Passkey; readonly notice?: 'invalid' },
+  ): string =>
+    renamePasskeyPage(views.context(request), {
+      label: p.passkey.label,
+      action: renamePasskeyPath(p.passkey),
+      keepHref: '/me',
+      csrfToken: browser.csrfToken(p.browserSession.id),
+      ...definedOnly({ notice: p.notice }),
+    });
+
+  app.get<PasskeyByName>('/me/passkeys/:name/rename', (request, reply) =>
+    guardGet(request, reply, async browserSession => {
+      const passkey = await passkeys.find(browserSession, request.params.name);
+      if (!isFresh(browserSession)) return reply.redirect(freshSignInHref(browserSession), 303);
+      return reply.send(sendRename(request, { browserSession, passkey }));
+    }),
+  );
+
+  // A thief of the session cookie must not be able to swap the names of two passkeys, so that the user removes the wrong one.
+  app.post<PasskeyByName>('/me/passkeys/:name/rename', (request, reply) =>
+    guardForm(request, reply, renameFormSchema, async (browserSession, { label: typed }) => {
+      const passkey = await passkeys.find(browserSession, request.params.name).catch(ignoreMissing);
+      if (passkey === undefined) return reply.redirect('/me', 303);
+      if (!isFresh(browserSession)) return reply.redirect(freshSignInHref(browserSession), 303);
+      const label = parsePasskeyName(typed);
+      if (label === undefined)
+        return reply.code(422).send(sendRename(request, { browserSession, passkey, notice: 'invalid' }));
+      await passkeyChangeFlow.rename(browserSession, passkey, label);
+      return reply.redirect('/me', 303);
     }),
   );
 

@@ -1,3 +1,4 @@
+import { plainText } from '@postern/api';
 import {
   type BrowserSession,
   type Clock,
@@ -22,6 +23,12 @@ import { MAX_PASSKEYS, passkeyOwnerIn } from './user-passkeys.ts';
 
 /** A change that needs an assertion of a passkey. */
 export type PasskeyChange = { readonly to: 'add' } | { readonly to: 'remove'; readonly passkeyId: string };
+
+/** As the API accepts texts: one line without control, bidirectional or invisible characters. */
+const passkeyNameSchema = plainText(60);
+
+/** Undefined if the typed text is no name for a passkey. */
+export const parsePasskeyName = (typed: string): string | undefined => passkeyNameSchema.safeParse(typed).data;
 
 type Answer = Omit<CeremonyForm, 'secret'>;
 
@@ -92,6 +99,18 @@ export function createPasskeyChangeFlow(p: {
       if (await p.stores.passkeys.remove(passkeyOwnerIn(browserSession), passkeyId, p.announcedAs(subject)))
         p.auditLog.passkeyRemoved({ subject, passkeyId });
       return true;
+    },
+
+    /** Names a passkey. Changes nothing that approvals depend on, so it needs no assertion. */
+    async rename(
+      browserSession: BrowserSession,
+      { passkeyId }: Pick<Passkey, 'passkeyId'>,
+      label: string,
+    ): Promise<void> {
+      const { subject } = browserSession;
+      // Another request may have removed it.
+      if (await p.stores.passkeys.rename(passkeyOwnerIn(browserSession), passkeyId, label))
+        p.auditLog.passkeyRenamed({ subject, passkeyId });
     },
 
     /** Permits one further passkey, and starts its registration. Undefined if the assertion is rejected. */

@@ -53,6 +53,7 @@ const nameOf = ({ passkeyId }: Passkey): string => digestOf(passkeyId).slice(0, 
 
 export const addPasskeyPath = '/me/passkeys/add';
 export const newPasskeyPath = '/me/passkeys/new';
+export const renamePasskeyPath = (passkey: Passkey): string => `/me/passkeys/${nameOf(passkey)}/rename`;
 export const removePasskeyPath = (passkey: Passkey): string => `/me/passkeys/${nameOf(passkey)}/remove`;
 
 export interface MePasskeysDeps {
@@ -71,6 +72,7 @@ export function createMePasskeys({ deps }: { readonly deps: MePasskeysDeps }) {
       addedAt: new Date(createdAt),
       ...definedOnly({ lastUsedAt: lastUsedAt === undefined ? undefined : new Date(lastUsedAt) }),
       ...(countsFrom !== undefined && countsFrom > deps.now() ? { countsFrom: new Date(countsFrom) } : {}),
+      renameHref: renamePasskeyPath(passkey),
       removeHref: removePasskeyPath(passkey),
     };
   }

@@ -67,6 +67,25 @@ export function createAuditLog(logger: Logger, pseudonym: Pseudonyms, sinks: rea
       audit.warn({ event: 'browser.sign_in_failed', code: p.code }, 'sign-in failed'),
     signedOut: (p: { subject: Subject }) =>
       audit.info({ event: 'browser.signed_out', subject: pseudonym(p.subject) }, 'signed out'),
+    signedOutEverywhere: (p: { subject: Subject }) =>
+      audit.info({ event: 'browser.signed_out_everywhere', subject: pseudonym(p.subject) }, 'signed out everywhere'),
+    exported: (p: { subject: Subject }) =>
+      audit.info({ event: 'account.exported', subject: pseudonym(p.subject) }, 'data exported'),
+    disconnectedAll: ({ subject, ...counts }: { subject: Subject; connections: number }) =>
+      audit.info(
+        { event: 'account.disconnected', subject: pseudonym(subject), ...counts },
+        'all accounts disconnected',
+      ),
+    /** Each part has an event of its own as well, so that an interrupted deletion is visible. */
+    erased: ({
+      subject,
+      ...counts
+    }: {
+      subject: Subject;
+      declined: number;
+      connections: number;
+      credentials: number;
+    }) => audit.info({ event: 'account.erased', subject: pseudonym(subject), ...counts }, 'data of a user deleted'),
     callbackRefused: (p: { reason: string; mcpServerId: string; provider: string; elicitationId?: string }) =>
       audit.warn({ event: 'callback.refused', ...p }, 'callback refused'),
     tokenRead: (p: { connectionId: string; mcpServerId: string; subject: Subject }) =>
@@ -194,6 +213,11 @@ export function createAuditLog(logger: Logger, pseudonym: Pseudonyms, sinks: rea
       audit.info(
         { event: 'passkey.removed', subject: pseudonym(p.subject), passkey: digestOf(p.passkeyId).slice(0, 16) },
         'passkey removed',
+      ),
+    passkeyRenamed: (p: { subject: Subject; passkeyId: string }) =>
+      audit.info(
+        { event: 'passkey.renamed', subject: pseudonym(p.subject), passkey: digestOf(p.passkeyId).slice(0, 16) },
+        'passkey renamed',
       ),
     passkeyRefused: ({ subject, ...p }: { subject: Subject; elicitationId?: string; code: string; reason?: string }) =>
       audit.warn({ event: 'passkey.refused', subject: pseudonym(subject), ...p }, 'passkey refused'),

@@ -1,0 +1,68 @@
+/** What the user answered lately, with links to the receipts. */
+import { amountHtml } from '../amounts.ts';
+import type { AmountView } from '../approval-views.ts';
+import { type Html, html } from '../html.ts';
+import { icons } from '../icons.ts';
+import { layout } from '../layout.ts';
+import { linkRow } from '../me-entries.ts';
+import { linkButton } from '../parts.ts';
+import { timeText } from '../times.ts';
+import { type Translator, translatorFor } from '../translator.ts';
+import type { PageContext } from '../views.ts';
+
+/** The subject of an ended elicitation. Titles are texts of the MCP server. */
+export type AnsweredAbout =
+  | { readonly kind: 'authorization'; readonly providerName: string }
+  | { readonly kind: 'payment'; readonly amount: AmountView; readonly payeeName: string }
+  | { readonly kind: 'confirmation' | 'credential' | 'form'; readonly title?: string };
+
+export interface AnsweredView {
+  readonly mcpServerName: string;
+  readonly about: AnsweredAbout;
+  readonly status: 'completed' | 'declined' | 'failed';
+  readonly endedAt: Date;
+  /** The page of the elicitation, or its receipt. */
+  readonly openHref: string;
+}
+
+export function historyPage(
+  context: PageContext,
+  view: { readonly answered: readonly AnsweredView[]; readonly backHref: string },
+): string {
+  const t = translatorFor(context);
+  const list =
+    view.answered.length === 0
+      ? html`<p class="empty">${t.html('history.none')}</p>`
+      : html`<ul class="entries">${view.answered.map(answered => answeredEntry(answered, t))}</ul>`;
+  const main = html`<h1>${t.html('history.heading')}</h1>
+<div class="lead"><p>${t.html('history.text')}</p></div>
+${list}
+<div class="actions">${linkButton(view.backHref, t.html('account.back'), 'plain')}</div>`;
+  return layout(context, t, { title: t.plain('history.heading'), main });
+}
+
+function answeredEntry({ mcpServerName, about, status, endedAt, openHref }: AnsweredView, t: Translator): Html {
+  const ended = status === 'completed' ? t.html(`history.status.${about.kind}`) : t.html(`history.status.${status}`);
+  return linkRow({
+    href: openHref,
+    mark: status === 'completed' ? icons.check : icons.minus,
+    name: html`${ended}: ${subjectOf(about, t)}`,
+    notes: [
+      'title' in about && about.title !== undefined
+        ? t.html('account.title', { mcpServer: mcpServerName, title: about.title })
+        : undefined,
+      t.html('history.when', { mcpServer: mcpServerName, time: timeText(endedAt, 'stamp', t) }),
+    ],
+  });
+}
+
+function subjectOf(about: AnsweredAbout, t: Translator): Html {
+  switch (about.kind) {
+    case 'authorization':
+      return t.html('history.authorization', { provider: about.providerName });
+    case 'payment':
+      return t.html('history.payment', { amount: amountHtml(about.amount, t), payee: about.payeeName });
+    default:
+      return t.html(`history.${about.kind}`);
+  }
+}

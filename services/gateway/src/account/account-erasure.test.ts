@@ -1,0 +1,85 @@
+import { type Elicitation, newBrowserSessionId, shardOf, systemEntropy } from '@postern/elicitation';
+import { kindSamples, samples } from '@postern/testkit/contract';
+import { describe, expect, it } from 'vitest';
+import { createDisconnection } from '../authorization/disconnection.ts';
+import { createCredentialFlow } from '../entries/credential-flow.ts';
+import { createFlowStage } from '../testing/flow-stage.ts';
+import { createErasure } from './account-erasure.ts';
+
+const lifetime = { idleMs: 60_000, absoluteMs: 60_000 };
+
+/** A signed-in user with two connections, a credential and open elicitations of this and of another kind of progress. */
+async function settled() {
+  const stage = createFlowStage({
+    revocationReach: 'token',
+    isRevocable: async () => true,
+    revoke: async () => 'revoked',
+  });
+  const { subject, stores } = stage;
+  const issue = (sample: Parameters<typeof kindSamples.askFor>[0]) =>
+    samples.created(stores.elicitations, {
+      ...kindSamples.askFor(sample, subject),
+      coalescingDigest: samples.operation(),
+    });
+  const connections = [await stage.connect(), await stage.connect({ owner: 'calendar' })];
+  const lasting = await issue('lasting');
+  await samples.moved(stores.elicitations, lasting, kindSamples.answer(lasting));
+  const open = await issue('confirmation');
+  const charging = await samples.moved(stores.elicitations, await issue('payment'), kindSamples.approve);
+  const browserSession = await stores.browserSessions.create(
+    {
+      id: newBrowserSessionId(shardOf(subject), systemEntropy),
+      subject,
+      origin: { identityProvider: 'example-id' },
+      displayName: 'Alice',
+      authTime: stage.clock.now(),
+    },
+    lifetime,
+  );
+  const { erase } = createErasure({
+    deps: { ...stage, disconnection: createDisconnection(stage), credentialFlow: createCredentialFlow(stage) },
+  });
+  const left = async () => ({
+    connections: (await stores.connections.list(subject)).length,
+    credentials: (await stores.credentials.list(subject)).length,
+    open: (await stores.elicitations.read(open.elicitationId))?.status,
+    isSignedIn: (await stores.browserSessions.read(browserSession.id)) !== undefined,
+  });
+  const statusOf = async ({ elicitationId }: Elicitation) => (await stores.elicitations.read(elicitationId))?.status;
+  return { ...stage, browserSession, charging, connections, erase: () => erase(browserSession), left, statusOf };
+}
+
+const NOTHING = { connections: 0, credentials: 0, open: 'declined', isSignedIn: false };
+
+describe('S103: deletion', () => {
+  it('removes everything, leaves a charging payment to its processor, and reports what the providers answered', async () => {
+    const { erase, left, statusOf, charging, eventsNamed } = await settled();
+    expect(await erase()).toMatchObject([{ revocation: 'revoked' }, { revocation: 'revoked' }]);
+    expect(await left()).toEqual(NOTHING);
+    expect(await statusOf(charging)).toBe('active');
+    expect(eventsNamed('account.erased')).toMatchObject([{ declined: 1, connections: 2, credentials: 1 }]);
+  });
+
+  it.each([
+    ['connections', 'remove'],
+    ['credentials', 'remove'],
+    ['browserSessions', 'endAll'],
+  ] as const)('a crash in %s.%s leaves the user signed in, and a repeat completes it', async (store, verb) => {
+    const { erase, left, stores, losesNext, eventsNamed } = await settled();
+    losesNext(stores[store] as unknown as Record<typeof verb, unknown>, verb);
+    await expect(erase()).rejects.toMatchObject({ code: 'store_unavailable' });
+    expect(await left()).toMatchObject({ open: 'declined', isSignedIn: true });
+    expect(eventsNamed('account.erased')).toEqual([]);
+    await erase();
+    expect(await left()).toEqual(NOTHING);
+    expect(eventsNamed('connection.disconnected')).toHaveLength(2);
+    expect(eventsNamed('account.erased')).toHaveLength(1);
+  });
+
+  it('repeating it changes nothing', async () => {
+    const { erase, left } = await settled();
+    await erase();
+    expect(await erase()).toEqual([]);
+    expect(await left()).toEqual(NOTHING);
+  });
+});

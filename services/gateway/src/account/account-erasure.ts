@@ -1,0 +1,83 @@
+import {
+  AlreadyEndedError,
+  type BrowserSession,
+  DomainError,
+  type Elicitation,
+  type ElicitationService,
+  IllegalTransitionError,
+  NotFoundError,
+} from '@postern/elicitation';
+import type { RedisStores } from '@postern/store-redis';
+import type { Disconnected, Disconnection } from '../authorization/disconnection.ts';
+import type { CredentialFlow } from '../entries/credential-flow.ts';
+import { longestSessionMs } from '../identity/create-browser-session.ts';
+import type { AuditLog } from '../platform/audit/audit-log.ts';
+import type { GatewayConfig } from '../platform/config/config-schema.ts';
+import { type AccountScopeDeps, createAccountScope, visitorIn } from './account-scope.ts';
+
+export interface ErasureDeps extends AccountScopeDeps {
+  readonly config: Pick<GatewayConfig, 'browserSession'>;
+  readonly stores: AccountScopeDeps['stores'] & Pick<RedisStores, 'browserSessions'>;
+  readonly service: AccountScopeDeps['service'] & Pick<ElicitationService, 'decline'>;
+  readonly credentialFlow: Pick<CredentialFlow, 'delete'>;
+  readonly disconnection: Pick<Disconnection, 'disconnectAll'>;
+  readonly auditLog: Pick<AuditLog, 'erased'>;
+}
+
+/**
+ * Deletes what is stored about a user. Passkeys stay: removing one needs an assertion, and a deletion that a fresh session alone can
+ * order must not be a way around that. docs/operators.md lists what else stays.
+ */
+export function createErasure({ deps }: { readonly deps: ErasureDeps }) {
+  const scope = createAccountScope({ deps });
+
+  /** False if it already ended, or if its end is decided elsewhere: by a payment processor, or by an application that verifies. */
+  async function decline(elicitation: Elicitation, browserSession: BrowserSession): Promise<boolean> {
+    try {
+      await deps.service.decline(elicitation.elicitationId, visitorIn(browserSession));
+      return true;
+    } catch (error) {
+      const isEnding = error instanceof DomainError && error.code === 'payment_in_progress';
+      if (isEnding || error instanceof AlreadyEndedError || error instanceof IllegalTransitionError) return false;
+      if (error instanceof NotFoundError) return false;
+      throw error;
+    }
+  }
+
+  async function deleteCredentials(browserSession: BrowserSession): Promise<number> {
+    const credentials = await scope.credentials(browserSession);
+    for (const credential of credentials) {
+      try {
+        await deps.credentialFlow.delete(credential, 'person');
+      } catch (error) {
+        // Another request has deleted it.
+        if (!(error instanceof NotFoundError)) throw error;
+      }
+    }
+    return credentials.length;
+  }
+
+  return {
+    /**
+     * Each step is one commit and may be repeated, and the browser sessions end last: after a crash in between, the user is still
+     * signed in, and a second deletion completes the first. Open elicitations end first, so that none creates a connection afterwards.
+     */
+    async erase(browserSession: BrowserSession): Promise<readonly (Disconnected & { readonly provider: string })[]> {
+      const open = await scope.open(browserSession);
+      const declined = await Promise.all(open.map(elicitation => decline(elicitation, browserSession)));
+      const ended = await deps.disconnection.disconnectAll(await scope.connections(browserSession), 'person');
+      const credentials = await deleteCredentials(browserSession);
+      const { subject } = browserSession;
+      for (const { mcpServerId } of await scope.mutes(browserSession))
+        await deps.stores.mutes.unmute(subject, mcpServerId);
+      await deps.stores.browserSessions.endAll(browserSession, longestSessionMs(deps.config));
+      deps.auditLog.erased({
+        subject,
+        declined: declined.filter(Boolean).length,
+        connections: ended.length,
+        credentials,
+      });
+      return ended;
+    },
+  };
+}

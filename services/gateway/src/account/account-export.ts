@@ -1,0 +1,117 @@
+import {
+  type BrowserSession,
+  type Clock,
+  type Connection,
+  type Credential,
+  definedOnly,
+  type Elicitation,
+  isTerminal,
+} from '@postern/elicitation';
+import type { RedisStores } from '@postern/store-redis';
+import { passkeyOwnerIn } from '../identity/passkeys/user-passkeys.ts';
+import type { PageKit } from '../pages/page-kit.ts';
+import { createAccountScope } from './account-scope.ts';
+import { createMeCredentials, type MeCredentialsDeps } from './me-credential-routes.ts';
+
+export interface AccountExportDeps extends MeCredentialsDeps {
+  readonly stores: MeCredentialsDeps['stores'] & Pick<RedisStores, 'passkeys' | 'browserSessions'>;
+  readonly now: Clock;
+}
+
+const time = (at: number) => new Date(at).toISOString();
+const timeOf = (at: number | undefined) => (at === undefined ? undefined : time(at));
+
+/**
+ * Everything stored about a user, for the user: no token, no typed value, no key, and no id that a browser presents. Bounded, because
+ * every list is: the lasting ones grow only by acts of the user.
+ */
+export function createAccountExport({ deps, views, ...kit }: PageKit<AccountExportDeps>) {
+  const scope = createAccountScope({ deps });
+  const saved = createMeCredentials({ deps, views, ...kit });
+
+  const lastUse = ({ lastUse }: Pick<Connection, 'lastUse'>) =>
+    lastUse === undefined ? undefined : { ...lastUse, at: time(lastUse.at) };
+
+  const connection = (of: Connection) => ({
+    connectionId: of.connectionId,
+    provider: of.provider,
+    ...definedOnly({ resource: of.resource, account: of.account }),
+    scopes: of.scopes,
+    usableBy: views.connectedAccount(of).mcpServers.map(({ name }) => name),
+    connectedAt: time(of.createdAt),
+    renewedAt: time(of.updatedAt),
+    ...definedOnly({
+      lastUse: lastUse(of),
+      unusable: of.lost === undefined ? undefined : { reason: of.lost.reason, since: time(of.lost.at) },
+    }),
+  });
+
+  const credential = async (of: Credential) => ({
+    credentialId: of.credentialId,
+    name: of.name,
+    title: of.title,
+    fields: of.fields,
+    fingerprint: (await saved.view(of)).fingerprint,
+    readableBy: views.credentialReaders(of).map(({ name }) => name),
+    firstSavedAt: time(of.createdAt),
+    savedAt: time(of.updatedAt),
+    ...definedOnly({ lastUse: lastUse(of) }),
+  });
+
+  /** The request as issued, and its end. Excludes what belongs to an attempt in progress. */
+  const elicitation = (of: Elicitation) => ({
+    elicitationId: of.elicitationId,
+    mcpServer: views.mcpServerName(of.mcpServerId),
+    request: of.request,
+    ...definedOnly({ message: of.message, requestedBy: of.requestedBy, returnUrl: of.returnUrl }),
+    status: of.status,
+    askedAt: time(of.createdAt),
+    expiresAt: time(of.expiresAt),
+    ...(isTerminal(of) ? { endedAt: time(of.endedAt) } : {}),
+    ...(of.status === 'completed'
+      ? { outcome: of.outcome, ...definedOnly({ collectedAt: timeOf(of.redeemedAt) }) }
+      : {}),
+    ...(of.status === 'failed' ? { failure: of.failure } : {}),
+  });
+
+  return {
+    async of(browserSession: BrowserSession) {
+      const { subject, displayName, detail } = browserSession;
+      const [connections, credentials, mutes, open, ended, passkeys, sessions] = await Promise.all([
+        scope.connections(browserSession),
+        scope.credentials(browserSession),
+        scope.mutes(browserSession),
+        scope.open(browserSession),
+        scope.ended(browserSession),
+        deps.stores.passkeys.list(passkeyOwnerIn(browserSession)),
+        deps.stores.browserSessions.list(browserSession),
+      ]);
+      return {
+        exportedAt: time(deps.now()),
+        person: { ...subject, displayName, ...definedOnly({ detail }) },
+        connections: connections.map(connection),
+        credentials: await Promise.all(credentials.map(credential)),
+        passkeys: passkeys.map(({ label, backedUp, transports, createdAt, lastUsedAt }) => ({
+          name: label,
+          backedUp,
+          transports,
+          addedAt: time(createdAt),
+          ...definedOnly({ lastUsedAt: timeOf(lastUsedAt) }),
+        })),
+        browsers: sessions.map(({ browser, origin, createdAt, endsAt, authTime, ...session }) => ({
+          signedInThrough: origin,
+          displayName: session.displayName,
+          ...definedOnly({ browser, authenticatedAt: timeOf(authTime) }),
+          signedInAt: time(createdAt),
+          endsAt: time(endsAt),
+        })),
+        mutedMcpServers: mutes.map(({ mcpServerId, mutedAt }) => ({
+          mcpServer: views.mcpServerName(mcpServerId),
+          mutedAt: time(mutedAt),
+        })),
+        openRequests: open.map(elicitation),
+        answers: ended.map(elicitation),
+      };
+    },
+  };
+}

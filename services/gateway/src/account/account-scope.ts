@@ -1,0 +1,62 @@
+import type {
+  BrowserSession,
+  Connection,
+  Credential,
+  Elicitation,
+  ElicitationService,
+  Mute,
+  TerminalElicitation,
+  Visitor,
+} from '@postern/elicitation';
+import type { RedisStores } from '@postern/store-redis';
+import { mayRead, mayUse, type RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
+
+export interface AccountScopeDeps {
+  readonly stores: Pick<RedisStores, 'connections' | 'credentials' | 'mutes'>;
+  readonly service: Pick<ElicitationService, 'listOpen' | 'listEnded'>;
+  readonly mcpServers: ReadonlyMap<string, RegisteredMcpServer>;
+}
+
+/** The person that a browser session proves. */
+export function visitorIn({ origin, subject }: BrowserSession): Extract<Visitor, { kind: 'signed_in' }> {
+  return { kind: 'signed_in', subject, ...('vouchedBy' in origin ? { vouchedBy: origin.vouchedBy } : {}) };
+}
+
+/**
+ * Lists what a browser session may see of its user. A session verified by an application sees only what the MCP server of that
+ * application may use.
+ */
+export function createAccountScope({ deps }: { readonly deps: AccountScopeDeps }) {
+  function isVisible<Item>(
+    { origin }: BrowserSession,
+    item: Item,
+    may: (mcpServer: RegisteredMcpServer, item: Item) => boolean,
+  ): boolean {
+    if (!('vouchedBy' in origin)) return true;
+    const mcpServer = deps.mcpServers.get(origin.vouchedBy);
+    return mcpServer !== undefined && may(mcpServer, item);
+  }
+
+  return {
+    async connections(browserSession: BrowserSession): Promise<readonly Connection[]> {
+      const all = await deps.stores.connections.list(browserSession.subject);
+      return all.filter(connection => isVisible(browserSession, connection, mayUse));
+    },
+
+    async credentials(browserSession: BrowserSession): Promise<readonly Credential[]> {
+      const all = await deps.stores.credentials.list(browserSession.subject);
+      return all.filter(credential => isVisible(browserSession, credential, mayRead));
+    },
+
+    async mutes({ origin, subject }: BrowserSession): Promise<readonly Mute[]> {
+      const all = await deps.stores.mutes.list(subject);
+      return all.filter(({ mcpServerId }) => !('vouchedBy' in origin) || origin.vouchedBy === mcpServerId);
+    },
+
+    open: (browserSession: BrowserSession): Promise<readonly Elicitation[]> =>
+      deps.service.listOpen(visitorIn(browserSession), [...deps.mcpServers.keys()]),
+
+    ended: (browserSession: BrowserSession): Promise<readonly TerminalElicitation[]> =>
+      deps.service.listEnded(visitorIn(browserSession)),
+  };
+}

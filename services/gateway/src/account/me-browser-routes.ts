@@ -1,0 +1,57 @@
+import { definedOnly, digestOf } from '@postern/elicitation';
+import { browsersPage, signedOutEverywherePage } from '@postern/pages';
+import type { RedisStores } from '@postern/store-redis';
+import type { FastifyPluginAsync } from 'fastify';
+import { type AccountGuardDeps, createAccountGuard } from '../identity/account-guard.ts';
+import { longestSessionMs } from '../identity/create-browser-session.ts';
+import type { PageKit } from '../pages/page-kit.ts';
+import type { AuditLog } from '../platform/audit/audit-log.ts';
+import type { GatewayConfig } from '../platform/config/config-schema.ts';
+
+export const BROWSERS_PATH = '/me/browsers';
+const END_ALL_PATH = `${BROWSERS_PATH}/end`;
+
+export interface MeBrowserRoutesDeps extends AccountGuardDeps {
+  readonly config: Pick<GatewayConfig, 'publicUrl' | 'browserSession'>;
+  readonly stores: Pick<RedisStores, 'browserSessions'>;
+  readonly auditLog: Pick<AuditLog, 'signedOutEverywhere'>;
+}
+
+/** The browsers in which the user is signed in; signing out of all of them. */
+export const meBrowserRoutes: FastifyPluginAsync<PageKit<MeBrowserRoutesDeps>> = async (app, pages) => {
+  const { deps, browser, views } = pages;
+  const { browserSessions } = deps.stores;
+  const { guardGet, guardPost } = createAccountGuard(pages);
+
+  app.get(BROWSERS_PATH, (request, reply) =>
+    guardGet(request, reply, async browserSession => {
+      const own = digestOf(browserSession.id);
+      const listed = await browserSessions.list(browserSession);
+      return reply.send(
+        browsersPage(views.context(request), {
+          browsers: listed.map(({ name, origin, browser: product, createdAt }) => ({
+            signedInAt: new Date(createdAt),
+            isThis: name === own,
+            ...definedOnly({
+              name: product,
+              throughName: 'vouchedBy' in origin ? views.mcpServerName(origin.vouchedBy) : undefined,
+            }),
+          })),
+          endAllAction: END_ALL_PATH,
+          csrfToken: browser.csrfToken(browserSession.id),
+          backHref: '/me',
+        }),
+      );
+    }),
+  );
+
+  // Needs no fresh sign-in: whoever suspects a stolen session must be able to end it at once.
+  app.post(END_ALL_PATH, (request, reply) =>
+    guardPost(request, reply, async browserSession => {
+      await browserSessions.endAll(browserSession, longestSessionMs(deps.config));
+      deps.auditLog.signedOutEverywhere({ subject: browserSession.subject });
+      await browser.endSession(request, reply);
+      return reply.send(signedOutEverywherePage(views.context(request)));
+    }),
+  );
+};

@@ -1,0 +1,35 @@
+import { historyPage } from '@postern/pages';
+import type { FastifyPluginAsync } from 'fastify';
+import { type AccountGuardDeps, createAccountGuard } from '../identity/account-guard.ts';
+import type { PageKit } from '../pages/page-kit.ts';
+import { elicitationPath } from '../platform/http/public-urls.ts';
+import { type AccountScopeDeps, createAccountScope } from './account-scope.ts';
+import { answeredAbout } from './asked-views.ts';
+
+export const HISTORY_PATH = '/me/history';
+
+/** The user's answers, while their records last. */
+export const meHistoryRoutes: FastifyPluginAsync<PageKit<AccountGuardDeps & AccountScopeDeps>> = async (app, pages) => {
+  const { views } = pages;
+  const { guardGet } = createAccountGuard(pages);
+  const scope = createAccountScope(pages);
+
+  app.get(HISTORY_PATH, (request, reply) =>
+    guardGet(request, reply, async browserSession => {
+      const ended = (await scope.ended(browserSession)).filter(elicitation => views.isStillAllowed(elicitation));
+      return reply.send(
+        historyPage(views.context(request), {
+          answered: ended.map(elicitation => ({
+            mcpServerName: views.mcpServerName(elicitation.mcpServerId),
+            about: answeredAbout(elicitation, views),
+            status:
+              elicitation.status === 'completed' || elicitation.status === 'declined' ? elicitation.status : 'failed',
+            endedAt: new Date(elicitation.endedAt),
+            openHref: elicitationPath(elicitation.elicitationId),
+          })),
+          backHref: '/me',
+        }),
+      );
+    }),
+  );
+};
