@@ -1,6 +1,6 @@
 /** For tests: serves the sample pages with real headers on loopback. */
 import { createServer, type IncomingMessage, type Server } from 'node:http';
-import type { Locale } from '../languages/languages.ts';
+import { type Locale, locales } from '../languages/languages.ts';
 import { pageHeaders } from '../page-headers.ts';
 import { pageScript } from '../page-script.ts';
 import { stylesheet } from '../stylesheet.ts';
@@ -48,7 +48,8 @@ export async function servePages(
     for await (const chunk of request) body += chunk;
     received.push({ method: request.method ?? '', path, headers: request.headers, body });
     const [, locale, name = ''] = path.split('/');
-    const render = locale === 'en' || locale === 'zh-Hans' ? pages[name] : undefined;
+    const known = [...locales, 'en-XA' as const].find(shown => shown === locale);
+    const render = known === undefined ? undefined : pages[name];
     if (request.method === 'POST') {
       if (options.redirectTo === undefined) response.writeHead(204).end();
       else response.writeHead(303, { ...pageHeaders, location: options.redirectTo }).end();
