@@ -107,6 +107,7 @@ const covered = [
   'S104 open elicitations are limited per person and MCP server, and all are listed',
   'S105 a muted MCP server can ask nothing',
   'S107 images of the operator are checked when they are read, and cannot run or lead out of their folder',
+  'S108 a reader chooses the language, from our own pages only, and others learn nothing from it',
   'S110 a development key is read from private files of this user only, and goes to this machine only',
   'L6 fifty approvals at once on three processes, a thousand rounds',
 ];

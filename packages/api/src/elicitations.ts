@@ -40,6 +40,14 @@ const everyKind = {
     .strictObject({ mcpClient: plainText(80).optional(), tool: plainText(80).optional() })
     .optional()
     .describe('Shown as claimed, never trusted.'),
+  locale: z
+    .string()
+    .regex(/^[A-Za-z]{2,8}(?:-[A-Za-z0-9]{1,8}){0,7}$/, { error: 'not a language tag (BCP 47)' })
+    .max(35)
+    .optional()
+    .describe(
+      'Language of the user as a BCP 47 tag, such as de or zh-Hant-TW. Used if the user has not chosen one on a page; passed on as ui_locales.',
+    ),
   ttlSeconds: z.int().min(TTL_SECONDS.min).max(TTL_SECONDS.max).optional(),
   returnUrl: z
     .url()

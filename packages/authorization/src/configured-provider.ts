@@ -120,7 +120,7 @@ export function createProvider(p: {
       return registrations.metadata().then(metadata => destinationOf(metadata).host);
     },
 
-    async start({ redirectUri, state, scopes: asked, resource, expectedAccount }) {
+    async start({ redirectUri, state, scopes: asked, resource, expectedAccount, locale }) {
       assertPlain(redirectUri);
       const requested = scopes.requested(asked);
       const at = await registrations.resolveForNewGrant(redirectUri);
@@ -132,6 +132,8 @@ export function createProvider(p: {
       const dpopKey = await dpopKeyFor(metadata);
 
       const parameters = {
+        // OpenID Connect Core 1.0 section 3.1.2.1. Before the operator's parameters, which may set it.
+        ...(locale !== undefined && requested.includes('openid') && { ui_locales: locale }),
         ...config.authorizationParameters,
         response_type: 'code',
         redirect_uri: redirectUri.href,

@@ -15,6 +15,8 @@ export interface StartRequest {
   readonly resource?: string;
   /** Account that the user is expected to choose, sent as `login_hint`. */
   readonly expectedAccount?: string;
+  /** The user's language (BCP 47), sent as `ui_locales` to providers that speak OpenID Connect. */
+  readonly locale?: string;
 }
 
 /** The URL for the browser, and the values to store until the callback. */

@@ -20,6 +20,8 @@ export interface SignInRequest {
   readonly prompt?: 'login';
   /** Maximum age of the authentication, in seconds. Default: as configured. */
   readonly maxAge?: number;
+  /** The user's language (BCP 47), sent as `ui_locales`. */
+  readonly locale?: string;
 }
 
 export interface SignInStart {
@@ -84,7 +86,7 @@ export function createSignIn(p: {
   const registered = (server: ServerMetadata): ResolvedClient => ({ registration: config, metadata: server });
 
   return {
-    async start({ redirectUri, state, nonce, codeVerifier = client.randomPKCECodeVerifier(), prompt, maxAge }) {
+    async start({ redirectUri, state, nonce, codeVerifier = client.randomPKCECodeVerifier(), prompt, maxAge, locale }) {
       const oldest = maxAge ?? config.maxAgeSeconds;
       const authorizationUrl = oauthClient.authorizationUrl(registered(await metadata()), {
         response_type: 'code',
@@ -95,6 +97,7 @@ export function createSignIn(p: {
         code_challenge: await client.calculatePKCECodeChallenge(codeVerifier),
         code_challenge_method: 'S256',
         ...(prompt !== undefined && { prompt }),
+        ...(locale !== undefined && { ui_locales: locale }),
         ...(oldest !== undefined && { max_age: String(oldest) }),
       });
       return { authorizationUrl, codeVerifier };

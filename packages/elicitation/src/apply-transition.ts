@@ -114,7 +114,7 @@ export function applyTransition(
   times: { readonly now: number; readonly expiresAt: number },
 ): Elicitation {
   const { elicitationId, mcpServerId, identityMode, subject, createdAt } = current;
-  const { message, returnUrl, traceparent } = current;
+  const { message, returnUrl, locale, traceparent } = current;
   const requestedBy = claimAfter(current, next);
   const base = {
     elicitationId,
@@ -123,7 +123,7 @@ export function applyTransition(
     identityMode,
     subject,
     request: requestAfter(current, next),
-    ...definedOnly({ message, requestedBy, returnUrl, traceparent }),
+    ...definedOnly({ message, requestedBy, returnUrl, locale, traceparent }),
     createdAt,
     expiresAt: times.expiresAt,
   };

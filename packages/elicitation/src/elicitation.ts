@@ -53,6 +53,8 @@ interface ElicitationBase {
   readonly message?: string;
   readonly requestedBy?: RequestedBy;
   readonly returnUrl?: string;
+  /** The user's language, as the MCP server knows it (BCP 47). */
+  readonly locale?: string;
   /** Trace context of the issue request (W3C Trace Context, version 00), if it was traced. Later spans link to it. */
   readonly traceparent?: string;
   /** Epoch milliseconds on the store's clock, like all times here. */

@@ -49,6 +49,7 @@ export interface IssueElicitation {
   /** Lifetime in milliseconds, limited by the MCP server's maximum. */
   readonly ttlMs: number;
   readonly returnUrl?: string;
+  readonly locale?: string;
   readonly traceparent?: string;
   readonly idempotencyKey?: IdempotencyKey;
 }
@@ -169,7 +170,7 @@ function asked(
   request: ElicitationRequest,
   entropy: Entropy,
 ): Omit<CreateElicitation, 'seen'> {
-  const { subject, message, requestedBy, returnUrl, traceparent, idempotencyKey } = input;
+  const { subject, message, requestedBy, returnUrl, locale, traceparent, idempotencyKey } = input;
   const { mcpServerId, identityMode, limits } = mcpServer;
   const answeredBy = answerIdOf(mcpServer, subject, request);
   return {
@@ -179,7 +180,7 @@ function asked(
       identityMode,
       subject,
       request,
-      ...definedOnly({ message, requestedBy, returnUrl, traceparent }),
+      ...definedOnly({ message, requestedBy, returnUrl, locale, traceparent }),
     },
     ttlMs: Math.min(input.ttlMs, limits.maxTtlMs),
     operationId: newOperationId(entropy),

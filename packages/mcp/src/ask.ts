@@ -15,6 +15,8 @@ export interface AskOptions {
   readonly ttlSeconds?: number;
   /** Link target on the last page; must be registered at the gateway. */
   readonly returnUrl?: string;
+  /** Language of the user as a BCP 47 tag, such as `de`. A choice that the user made on a page of the gateway comes first. */
+  readonly locale?: string;
   /** Stops waiting. The elicitation stays open. */
   readonly signal?: AbortSignal;
   /**
@@ -48,6 +50,11 @@ export const askOptionsSchema = z.strictObject({
   message: plainText(300).optional(),
   ttlSeconds: z.int().min(TTL_SECONDS.min).max(TTL_SECONDS.max).optional(),
   returnUrl: z.url().max(2048).optional(),
+  locale: z
+    .string()
+    .regex(/^[A-Za-z]{2,8}(?:-[A-Za-z0-9]{1,8}){0,7}$/)
+    .max(35)
+    .optional(),
   signal: z.instanceof(AbortSignal).optional(),
   answerWithinMs: z.int().min(0).optional(),
   missingCapability: missingCapabilitySchema.optional(),
@@ -64,8 +71,8 @@ export function bodyOptions(
   options: AskOptions,
   schema: z.ZodType<z.infer<typeof askOptionsSchema>> = askOptionsSchema,
 ) {
-  const { message, ttlSeconds, returnUrl } = parseTerms(verb, schema, options);
-  return { message, ttlSeconds, returnUrl };
+  const { message, ttlSeconds, returnUrl, locale } = parseTerms(verb, schema, options);
+  return { message, ttlSeconds, returnUrl, locale };
 }
 
 /** @throws {PosternUsageError} `invalid_ask` */

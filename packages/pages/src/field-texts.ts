@@ -1,6 +1,7 @@
 import type { CredentialFieldView, FieldFault, FormFieldView } from './field-views.ts';
 import { type Html, ownText } from './html.ts';
 import type { Translator } from './translator.ts';
+import { readTypedNumber, typedNumberText } from './typed-numbers.ts';
 
 /** Fields with a larger maximum length get several lines. */
 const oneLine = 200;
@@ -67,9 +68,10 @@ export function formFaultText(field: FormFieldView, fault: FieldFault, t: Transl
       if (fault === 'maximum' && field.maximum !== undefined)
         return t.html('fault.maximum', numbers({ max: field.maximum }, t));
       if (fault === 'missing') return t.html('fault.missing');
+      if (fault === 'ambiguous') return ambiguousFault(field.value ?? '', t);
       return field.control === 'integer'
-        ? t.html('fault.integer', { example: '12' })
-        : t.html('fault.number', { example: '1200.5' });
+        ? t.html('fault.integer', { example: typedNumberText('12', t.locale) })
+        : t.html('fault.number', { example: typedNumberText('1200.5', t.locale) });
     case 'multi-select':
       if (fault === 'too_few' && field.minItems !== undefined) return t.html('fault.too_few', { min: field.minItems });
       if (fault === 'too_many' && field.maxItems !== undefined)
@@ -80,6 +82,16 @@ export function formFaultText(field: FormFieldView, fault: FieldFault, t: Transl
     case 'boolean':
       return t.html('fault.other');
   }
+}
+
+function ambiguousFault(typed: string, t: Translator): Html {
+  const read = readTypedNumber(typed);
+  if ('plain' in read) return t.html('fault.other');
+  const { whole, decimal } = read.ambiguous;
+  return t.html('fault.ambiguous', {
+    whole: typedNumberText(whole, t.locale),
+    decimal: typedNumberText(decimal, t.locale),
+  });
 }
 
 function formatFault(format: 'email' | 'uri' | 'date' | 'date-time', t: Translator): Html {
@@ -112,17 +124,11 @@ function textFault(field: { minLength?: number; maxLength?: number }, fault: Fie
   return t.html('fault.other');
 }
 
-/** Formats numbers for typing: the shortest decimal, without grouping. */
+/** Formats numbers for typing. */
 function numbers<Name extends string>(values: Readonly<Record<Name, number>>, t: Translator): Record<Name, Html> {
-  const format = new Intl.NumberFormat(t.locale, { maximumFractionDigits: 20, useGrouping: false });
   const entries = Object.entries<number>(values).map(([name, value]) => [
     name,
-    ownText(isPlain(value) ? format.format(String(value) as Intl.StringNumericLiteral) : String(value)),
+    ownText(typedNumberText(String(value), t.locale)),
   ]);
   return Object.fromEntries(entries) as Record<Name, Html>;
-}
-
-/** Keeps the exponent of numbers with many zeros. */
-function isPlain(value: number): boolean {
-  return !String(value).includes('e');
 }

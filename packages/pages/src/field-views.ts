@@ -4,6 +4,8 @@
 export type FieldFault =
   | 'missing'
   | 'type'
+  /** A number with two readings, such as 1.500. */
+  | 'ambiguous'
   | 'too_short'
   | 'too_long'
   | 'format'

@@ -5,6 +5,9 @@ const draw = (paths: Html): Html =>
   html`<svg class="icon" viewBox="0 0 24 24" width="24" height="24" fill="none" stroke="currentColor" stroke-width="1.75" stroke-linecap="round" stroke-linejoin="round" aria-hidden="true" focusable="false">${paths}</svg>`;
 
 export const icons = {
+  globe: draw(
+    html`<circle cx="12" cy="12" r="8.5"/><path d="M3.5 12h17M12 3.5c2.3 2.4 3.4 5.2 3.4 8.5s-1.1 6.1-3.4 8.5c-2.3-2.4-3.4-5.2-3.4-8.5s1.1-6.1 3.4-8.5z"/>`,
+  ),
   check: draw(html`<path d="m5 12.5 4.5 4.5L19 7.5"/>`),
   minus: draw(html`<path d="M6 12h12"/>`),
   clock: draw(html`<circle cx="12" cy="12" r="8.5"/><path d="M12 7.5V12l3 2"/>`),

@@ -8,9 +8,10 @@ export type { DecisionView } from './decision-page.ts';
 export { displayHost } from './display-host.ts';
 export { drawnIcon } from './drawn-icon.ts';
 export type { FieldFault, FormFieldView, OptionView } from './field-views.ts';
-export type { Locale } from './languages/languages.ts';
+export { languagePath } from './language-switcher.ts';
+export { type Locale, locales } from './languages/languages.ts';
 export type { WatchView } from './live-parts.ts';
-export { negotiateLocale } from './locale.ts';
+export { chooseLocale } from './locale.ts';
 export type {
   CredentialItemView,
   LastUseView,
@@ -86,6 +87,7 @@ export {
 export { iconColour } from './palette.ts';
 export { scopeText, type TextIn } from './scope-texts.ts';
 export { stylesheet } from './stylesheet.ts';
+export { readTypedNumber, typedNumberText } from './typed-numbers.ts';
 export type {
   Branding,
   ConnectedAccountView,

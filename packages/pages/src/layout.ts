@@ -1,4 +1,5 @@
 import { attributes, contactUrl, type Html, html, ownPath, pageScriptElement } from './html.ts';
+import { languageSwitcher } from './language-switcher.ts';
 import { darkSource } from './marks.ts';
 import { themeColour } from './palette.ts';
 import { timeText } from './times.ts';
@@ -28,7 +29,7 @@ ${pageScriptElement}
 ${icon}
 </head>
 <body>
-<header class="brand">${brandMark(context)}</header>
+<header class="brand">${brandMark(context)}${languageSwitcher(context, t)}</header>
 <main class="card">
 ${passkeyNotice(context, t)}
 ${page.main}

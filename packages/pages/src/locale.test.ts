@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { negotiateLocale } from './locale.ts';
+import { chooseLocale, type LanguageWishes } from './locale.ts';
 
 test.each([
   [undefined, 'en'],
@@ -46,5 +46,24 @@ test.each([
   [`${'pt,'.repeat(60)}zh`, 'en'],
   ['zh,'.repeat(5000), 'zh-Hans'],
 ])('%j', (header, expected) => {
-  expect(negotiateLocale(header)).toBe(expected);
+  expect(chooseLocale({ acceptLanguage: header })).toBe(expected);
 });
+
+test.each([
+  [{ chosen: 'zh-Hans', asked: 'en', acceptLanguage: 'en' }, 'zh-Hans'],
+  [{ chosen: 'zh-CN', asked: 'en', acceptLanguage: 'zh' }, 'en'],
+  [{ chosen: 'en-XA' }, 'en'],
+  [{ chosen: 'constructor', acceptLanguage: 'zh' }, 'zh-Hans'],
+  [{ asked: 'zh-Hans-SG', acceptLanguage: 'en' }, 'zh-Hans'],
+  [{ asked: 'tlh', acceptLanguage: 'zh' }, 'zh-Hans'],
+  [{ asked: '-', acceptLanguage: 'zh' }, 'zh-Hans'],
+  [{ acceptLanguage: 'tlh', fallback: 'zh-Hans' }, 'zh-Hans'],
+  [{ acceptLanguage: '*', fallback: 'zh-Hans' }, 'zh-Hans'],
+  [{ acceptLanguage: 'en', fallback: 'zh-Hans' }, 'en'],
+  [{ fallback: 'zh-Hans' }, 'zh-Hans'],
+] satisfies [LanguageWishes, string][])(
+  'the reader decides, then the MCP server, the browser, the operator: %j',
+  (wishes, expected) => {
+    expect(chooseLocale(wishes)).toBe(expected);
+  },
+);

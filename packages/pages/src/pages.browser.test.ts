@@ -68,11 +68,13 @@ describe('the connect page by keyboard, without JavaScript', () => {
     await withPage(keyboard, async page => {
       await page.goto(pageServer.page('connect'));
       const stops: unknown[] = [];
-      for (let stop = 0; stop < 4; stop += 1) {
+      for (let stop = 0; stop < 5; stop += 1) {
         await page.keyboard.press('Tab');
         stops.push(await focused(page));
       }
       expect(stops).toEqual([
+        // The languages, which stay folded.
+        { target: null, outline: 'solid' },
         { target: '/logout', outline: 'solid' },
         { target: '/e/0a.sample/decline', outline: 'solid' },
         { target: '/e/0a.sample/accept', outline: 'solid' },
@@ -84,7 +86,7 @@ describe('the connect page by keyboard, without JavaScript', () => {
   test('sends the decision with its token and a full origin', async () => {
     await withPage(keyboard, async page => {
       await page.goto(pageServer.page('connect'));
-      for (let stop = 0; stop < 3; stop += 1) await page.keyboard.press('Tab');
+      for (let stop = 0; stop < 4; stop += 1) await page.keyboard.press('Tab');
       const answered = page.waitForResponse(response => response.request().method() === 'POST');
       await page.keyboard.press('Enter');
       await answered;

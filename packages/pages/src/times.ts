@@ -12,12 +12,12 @@ const styles = {
 } as const;
 
 /**
- * Formats a time for the locale: a day, a time of day, or both, in full for a sentence and short for a list. The
- * gateway does not know the reader's time zone, so a time of day always includes its zone. The script writes the same in
- * the zone of the browser.
+ * Formats a time for the locale: a day, a time of day, or both, in full for a sentence and short for a list. A
+ * time of day always includes its zone, because the gateway may not know the reader's. The script writes the same in the
+ * zone of the browser.
  */
 export function timeText(at: Date, style: keyof typeof styles, t: Translator): Html {
-  const format = new Intl.DateTimeFormat(t.locale, { ...styles[style], timeZone: 'UTC' });
+  const format = new Intl.DateTimeFormat(t.locale, { ...styles[style], timeZone: t.timeZone });
   return html`<time data-style="${style}" datetime="${at.toISOString()}">${ownText(format.format(at))}</time>`;
 }
 

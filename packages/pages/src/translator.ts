@@ -10,10 +10,18 @@ export interface Translator {
   /** Returns a text without markup, for titles and attributes; values are enclosed in Unicode isolates (UAX 9). */
   plain<Key extends MessageKey>(key: Key, ...values: Values<Key, string | number>): string;
   readonly locale: Locale;
+  /** IANA name of the reader's time zone, UTC if it is not known. */
+  readonly timeZone: string;
   readonly direction: 'ltr' | 'rtl';
 }
 
-export function translatorFor({ locale }: { readonly locale: Locale }): Translator {
+export function translatorFor({
+  locale,
+  timeZone = 'UTC',
+}: {
+  readonly locale: Locale;
+  readonly timeZone?: string;
+}): Translator {
   const catalogue = catalogueOf(locale);
   const rules = new Intl.PluralRules(locale);
   const numbers = new Intl.NumberFormat(locale);
@@ -37,6 +45,7 @@ export function translatorFor({ locale }: { readonly locale: Locale }): Translat
         })
         .join(''),
     locale,
+    timeZone,
     direction: languageOf(locale).direction,
   };
 }

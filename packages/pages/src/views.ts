@@ -32,6 +32,10 @@ export interface LogoView {
 /** Data about the request that every page needs. */
 export interface PageContext {
   readonly locale: Locale;
+  /** IANA name of the reader's time zone; without it, times are in UTC and say so. */
+  readonly timeZone?: string;
+  /** Path and query of this page, where choosing another language leads back to. Without it, there is no choice. */
+  readonly path?: string;
   readonly branding: Branding;
   /** From {@link stylesheet}. */
   readonly stylesheetPath: string;

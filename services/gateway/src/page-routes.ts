@@ -23,6 +23,7 @@ import type { PageKit } from './pages/page-kit.ts';
 import { assertLoopbackHost, PageError } from './pages/page-request.ts';
 import { createPageViews, type PageViews } from './pages/page-views.ts';
 import { redirectGetOfPosts } from './pages/post-only.ts';
+import { createViewChoices } from './pages/view-choices.ts';
 import {
   type Problem,
   ProblemError,
@@ -39,7 +40,9 @@ export const pageRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = async (app,
   const looks = createLooks(deps.config);
   const passkeyNotice = createPasskeyNotice(deps);
   const passkeysChanged = new WeakMap<FastifyRequest, Date>();
+  const viewChoices = createViewChoices(deps.config);
   const views = createPageViews({
+    viewChoices: viewChoices.read,
     passkeysChangedAt: request => passkeysChanged.get(request),
     operatorReference: operatorReferenceFor,
     lookOf: looks.of,
@@ -118,6 +121,7 @@ export const pageRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = async (app,
     await scope.register(meDataRoutes, pages);
     await scope.register(mePasskeyRoutes, pages);
     await scope.register(meMcpServerRoutes, pages);
+    viewChoices.register(scope);
     registerRedirects();
   });
 };

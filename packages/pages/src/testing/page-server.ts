@@ -62,7 +62,7 @@ export async function servePages(
     } else if (render === undefined) {
       response.writeHead(404, pageHeaders).end();
     } else {
-      const context = { locale: locale as Locale, branding, stylesheetPath: sheet.path };
+      const context = { locale: locale as Locale, branding, stylesheetPath: sheet.path, path };
       response.writeHead(200, pageHeaders).end(render(context));
     }
   });

@@ -25,6 +25,7 @@ const base = {
   message: text.exactOptional(),
   requestedBy: z.object({ mcpClient: text.exactOptional(), tool: text.exactOptional() }).exactOptional(),
   returnUrl: text.exactOptional(),
+  locale: text.exactOptional(),
   traceparent: text.exactOptional(),
   createdAt: time,
   expiresAt: time,
@@ -70,10 +71,10 @@ export function encodeElicitation(
   of: NewElicitation | Elicitation,
   next: NextElicitation | { status: 'pending' },
 ): string {
-  const { mcpServerId, identityMode, subject, request, message, returnUrl, traceparent } = of;
+  const { mcpServerId, identityMode, subject, request, message, returnUrl, locale, traceparent } = of;
   const requestedBy = claimAfter(of, next);
   const { status: _, ...decided } = next;
-  const common = { mcpServerId, identityMode, message, returnUrl, traceparent };
+  const common = { mcpServerId, identityMode, message, returnUrl, locale, traceparent };
   // Authorizations are flat, because there may be millions. Other requests are nested, because their members may have any name.
   const asked = request.kind === 'authorization' ? request : { request };
   return encode(shortened({ ...common, ...subject, ...asked, ...requestedBy, ...decided }));
@@ -88,6 +89,7 @@ const letters = {
   identityMode: 'm',
   message: 't',
   returnUrl: 'b',
+  locale: 'l',
   traceparent: 'c',
   issuer: 'i',
   subject: 'u',

@@ -71,8 +71,12 @@ export function createAuthorizationPages(pages: PageKit<AuthorizationPagesDeps>)
         return sendOpenPage(request, reply.code(409), visit, 'scopes_changed', plan);
       const binding = browser.digest(browser.ensureId(request, reply));
       const isDevice = views.isDevice(elicitation);
+      const { locale } = views.context(request);
       try {
-        await (isDevice ? deviceFlow : authorizationStart).begin(elicitation, visitor, binding, plan);
+        await (isDevice ? deviceFlow : authorizationStart).begin(elicitation, visitor, binding, {
+          ...plan,
+          locale,
+        });
       } catch (error) {
         if (error instanceof RequestChangedError)
           return sendOpenPage(request, reply.code(409), visit, 'scopes_changed');

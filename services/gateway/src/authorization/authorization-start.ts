@@ -48,7 +48,7 @@ export function createAuthorizationStart(p: {
       elicitation: ElicitationOf<'authorization'>,
       visitor: Visitor,
       browserBinding: string,
-      plan: ScopePlan,
+      plan: ScopePlan & { readonly locale?: string },
     ): Promise<void> {
       const { elicitationId, mcpServerId, request } = elicitation;
       const state = newAuthorizationState(shardIn(elicitationId), p.entropy);
@@ -57,7 +57,7 @@ export function createAuthorizationStart(p: {
         redirectUri: redirectUriOf(p.config.publicUrl, mcpServerId, request.provider),
         state,
         scopes,
-        ...definedOnly({ resource: request.resource, expectedAccount: request.expectedAccount }),
+        ...definedOnly({ resource: request.resource, expectedAccount: request.expectedAccount, locale: plan.locale }),
       });
       const secret: TransactionSecret = {
         ...start,

@@ -105,6 +105,7 @@ export function createIssueFlow(p: {
           message: request.message,
           requestedBy: request.requestedBy && definedOnly(request.requestedBy),
           returnUrl: request.returnUrl,
+          locale: request.locale,
           idempotencyKey: key,
         }),
       })

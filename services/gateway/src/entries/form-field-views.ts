@@ -7,12 +7,39 @@ import {
   type RequestedSchema,
 } from '@postern/api/form';
 import { definedOnly } from '@postern/elicitation';
-import type { FieldFault, FormFieldView, OptionView } from '@postern/pages';
+import {
+  type FieldFault,
+  type FormFieldView,
+  type Locale,
+  type OptionView,
+  readTypedNumber,
+  typedNumberText,
+} from '@postern/pages';
 
 /** The refused submission that the page shows again. */
 export interface FormTry {
   readonly fields: FormFields;
   readonly faults: readonly FormFault[];
+  /** Names of numbers with two readings. */
+  readonly ambiguous: readonly string[];
+}
+
+/** Numbers as JavaScript writes them, whatever the language of the reader; the names of those with two readings. */
+export function withPlainNumbers(
+  schema: RequestedSchema,
+  fields: FormFields,
+): { readonly plain: FormFields; readonly ambiguous: readonly string[] } {
+  const ambiguous: string[] = [];
+  const plain = Object.entries(fields).map(([name, value]): [string, string | readonly string[]] => {
+    const property = Object.hasOwn(schema.properties, name) ? schema.properties[name] : undefined;
+    if (typeof value !== 'string' || (property?.type !== 'number' && property?.type !== 'integer'))
+      return [name, value];
+    const read = readTypedNumber(value);
+    if ('plain' in read) return [name, read.plain];
+    ambiguous.push(name);
+    return [name, read.ambiguous.whole];
+  });
+  return { plain: Object.fromEntries(plain), ambiguous };
 }
 
 /** Converts the properties of a schema to fields, filled with defaults or the refused submission. Secret fields stay empty. */
@@ -20,10 +47,13 @@ export function formFieldViews(
   schema: RequestedSchema,
   secretFields: readonly string[],
   tried: FormTry | undefined,
+  locale: Locale,
 ): FormFieldView[] {
-  const filled = tried?.fields ?? fieldsFromContent(schema, defaultContent(schema));
+  const filled = tried?.fields ?? defaultFields(schema, locale);
   return Object.entries(schema.properties).map(([name, property]) => {
-    const fault = faultOf(tried?.faults.find(({ path }) => path === name));
+    const fault = tried?.ambiguous.includes(name)
+      ? 'ambiguous'
+      : faultOf(tried?.faults.find(({ path }) => path === name));
     const frame = {
       name,
       label: property.title ?? name,
@@ -34,6 +64,17 @@ export function formFieldViews(
     const value = Object.hasOwn(filled, name) ? filled[name] : undefined;
     return { ...frame, ...controlOf(property, value, secretFields.includes(name)) };
   });
+}
+
+/** Defaults as the reader would type them. */
+function defaultFields(schema: RequestedSchema, locale: Locale): FormFields {
+  const fields = fieldsFromContent(schema, defaultContent(schema));
+  const typed = Object.entries(fields).map(([name, value]): [string, string | readonly string[]] => {
+    const { type } = schema.properties[name] ?? {};
+    const isNumber = type === 'number' || type === 'integer';
+    return [name, isNumber && typeof value === 'string' ? typedNumberText(value, locale) : value];
+  });
+  return Object.fromEntries(typed);
 }
 
 type Control = FormFieldView extends infer View ? (View extends FormFieldView ? Omit<View, Frame> : never) : never;

@@ -5,7 +5,7 @@ import type { FastifyReply } from 'fastify';
 import { createDecisionView, type KindPages, type PageRequest, type VisitOf } from '../pages/kind-pages.ts';
 import type { PageKit } from '../pages/page-kit.ts';
 import { elicitationPath } from '../platform/http/public-urls.ts';
-import { type FormTry, formFieldViews } from './form-field-views.ts';
+import { type FormTry, formFieldViews, withPlainNumbers } from './form-field-views.ts';
 import { occursIn } from './patterns.ts';
 import type { SubmissionFlow } from './submission-flow.ts';
 
@@ -30,12 +30,13 @@ export function createFormPages(pages: PageKit<FormPagesDeps>): KindPages<'form'
   ): FastifyReply {
     const { elicitation } = visit;
     const { title, secretFields } = elicitation.request;
+    const context = views.context(request);
     return reply.send(
-      formPage(views.context(request), {
+      formPage(context, {
         ...decisionView(visit, views.shownDigest(elicitation)),
         form: {
           ...definedOnly({ title }),
-          fields: formFieldViews(schemaOf(elicitation), secretFields, tried),
+          fields: formFieldViews(schemaOf(elicitation), secretFields, tried, context.locale),
         },
         ...definedOnly({ notice }),
       }),
@@ -60,14 +61,16 @@ export function createFormPages(pages: PageKit<FormPagesDeps>): KindPages<'form'
       deps.service.assertSamePerson(elicitation, visitor);
       if (elicitation.status !== 'pending') return reply.redirect(elicitationPath(elicitationId), 303);
       const fields: FormFields = Object.fromEntries(typed);
-      const { content, faults } = contentFromFields(schemaOf(elicitation), fields, occursIn);
-      if (content === undefined)
-        return sendOpenPage(request, reply.code(422), visit, 'fields_invalid', { fields, faults });
+      const schema = schemaOf(elicitation);
+      const { plain, ambiguous } = withPlainNumbers(schema, fields);
+      const { content, faults = [] } = contentFromFields(schema, plain, occursIn);
+      if (content === undefined || ambiguous.length > 0)
+        return sendOpenPage(request, reply.code(422), visit, 'fields_invalid', { fields, faults, ambiguous });
       try {
         await deps.submissionFlow.form(elicitation, { visitor, shown }, content);
       } catch (error) {
         if (!(error instanceof RequestChangedError)) throw error;
-        return sendOpenPage(request, reply.code(409), visit, 'terms_changed', { fields, faults: [] });
+        return sendOpenPage(request, reply.code(409), visit, 'terms_changed', { fields, faults: [], ambiguous: [] });
       }
       return reply.redirect(elicitationPath(elicitationId), 303);
     },

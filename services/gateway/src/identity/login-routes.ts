@@ -113,6 +113,7 @@ export const loginRoutes: FastifyPluginAsync<PageKit<LoginRoutesDeps>> = async (
     const isKnown =
       elicitation !== undefined && query.data.switch === undefined && isForVisitor(elicitation, browserSession);
     const isFresh = query.data.fresh === '1';
+    if (isKnown) views.speakTo(request, elicitation);
     // A first passkey requires a sign-in after this request, because the session cookie may be stolen.
     const provesFor = isKnown && isFresh ? elicitationId : undefined;
     const ofMe = isFresh && isAccountPage(returnTo) ? FRESH_SECONDS : undefined;
@@ -134,6 +135,7 @@ export const loginRoutes: FastifyPluginAsync<PageKit<LoginRoutesDeps>> = async (
         identityProvider,
         returnTo,
         forceLogin: query.data.switch === '1',
+        locale: views.context(request).locale,
         ...definedOnly({ maxAge, provesFor }),
       });
       browser.setLoginCookie(request, reply, cookie);

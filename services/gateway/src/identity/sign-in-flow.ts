@@ -102,6 +102,8 @@ export function createSignInFlow(p: {
       maxAge?: number;
       /** The elicitation that requires this sign-in. Counts only with `maxAge` 0. */
       provesFor?: ElicitationId;
+      /** Language of the page that leads to the sign-in (BCP 47). */
+      locale?: string;
     }): Promise<{ authorizationUrl: URL; cookie: string }> {
       const state = random();
       const nonce = random();
@@ -113,7 +115,7 @@ export function createSignInFlow(p: {
         state,
         nonce,
         ...(request.forceLogin ? { prompt: 'login' as const } : {}),
-        ...definedOnly({ maxAge }),
+        ...definedOnly({ maxAge, locale: request.locale }),
       });
       const transaction: LoginTransaction = {
         state,

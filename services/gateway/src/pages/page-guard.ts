@@ -3,6 +3,7 @@ import {
   DomainError,
   type Elicitation,
   type ElicitationService,
+  isSamePerson,
   isSuperseded,
   NotFoundError,
   parseElicitationId,
@@ -149,6 +150,7 @@ export function createPageGuard({ deps, browser, views }: PageKit<PageGuardDeps>
       if (!service.checkSamePerson(visit.elicitation, visit.visitor))
         return sendWrongPerson(request, reply, visit.browserSession);
       views.showAs(request, visit.elicitation);
+      views.speakTo(request, visit.elicitation);
       return show(visit);
     },
 
@@ -167,6 +169,7 @@ export function createPageGuard({ deps, browser, views }: PageKit<PageGuardDeps>
       const form = readForm(await readFormBody(request, formLimitsOf(visit.elicitation)));
       if (form === undefined) throw new PageError('bad_request');
       if (!browser.isCsrfToken(form.csrf_token, visit.secret)) throw new PageError('forbidden');
+      if (isSamePerson(visit.elicitation, visit.visitor)) views.speakTo(request, visit.elicitation);
       try {
         // Both in one turn, so that their first commands leave for Redis together.
         const settled = await Promise.allSettled([act(visit, form), browser.keepAlive(request)]);

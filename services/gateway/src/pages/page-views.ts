@@ -12,10 +12,10 @@ import {
 } from '@postern/elicitation';
 import {
   type ConnectedAccountView,
+  chooseLocale,
   displayHost,
   type LastUseView,
   type McpServerView,
-  negotiateLocale,
   type PageContext,
   type PersonView,
   type ProviderView,
@@ -25,12 +25,14 @@ import { mayAsk, mayRead, mayUse, type RegisteredMcpServer } from '../mcp-server
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { type Look, logoView } from './looks.ts';
 import { createScopeViews } from './scope-views.ts';
+import { pagePathOf, type ViewChoices } from './view-choices.ts';
 
 /** Converts records and configuration to the views of pages. */
 export function createPageViews(p: {
   /** The appearance of the pages of an MCP server, or of all others. */
   lookOf: (mcpServerId: string | undefined) => Look;
-  config: Pick<GatewayConfig, 'providers' | 'identityProviders' | 'images'>;
+  config: Pick<GatewayConfig, 'providers' | 'identityProviders' | 'images' | 'pages'>;
+  viewChoices: (request: FastifyRequest) => ViewChoices;
   mcpServers: ReadonlyMap<string, RegisteredMcpServer>;
   providers: ProviderRegistry;
   now: Clock;
@@ -39,6 +41,7 @@ export function createPageViews(p: {
   operatorReference: (request: FastifyRequest) => string | undefined;
 }) {
   const providers = new Map(p.config.providers.map(provider => [provider.name, provider]));
+  const askedLocales = new WeakMap<FastifyRequest, string>();
 
   /** MCP servers whose appearance the responses to these requests have. */
   const shownFor = new WeakMap<FastifyRequest, string>();
@@ -59,11 +62,23 @@ export function createPageViews(p: {
     context(request: FastifyRequest): PageContext {
       const operatorReference = p.operatorReference(request);
       const passkeysChangedAt = p.passkeysChangedAt(request);
+      const { language, timeZone } = p.viewChoices(request);
       return {
-        locale: negotiateLocale(request.headers['accept-language']),
+        locale: chooseLocale({
+          chosen: language,
+          asked: askedLocales.get(request),
+          acceptLanguage: request.headers['accept-language'],
+          fallback: p.config.pages.defaultLanguage,
+        }),
+        path: pagePathOf(request),
         ...p.lookOf(shownFor.get(request)),
-        ...definedOnly({ operatorReference, passkeysChangedAt }),
+        ...definedOnly({ operatorReference, passkeysChangedAt, timeZone }),
       };
+    },
+
+    /** Uses the language of an elicitation for this response. Only after the same-person check: others learn nothing of it. */
+    speakTo(request: FastifyRequest, { locale }: Pick<Elicitation, 'locale'>): void {
+      if (locale !== undefined) askedLocales.set(request, locale);
     },
 
     /**

@@ -36,6 +36,7 @@ export function fullConfig(): Record<string, unknown> {
       privacyUrl: 'https://example.com/privacy',
       termsUrl: 'https://example.com/terms',
     },
+    pages: { defaultLanguage: 'zh-Hans' },
     browserSession: { idleMinutes: 30, absoluteHours: 8 },
     identityProviders: [
       {

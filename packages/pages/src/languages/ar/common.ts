@@ -4,6 +4,7 @@ export const common: Texts<'common'> = {
   'layout.help': 'المساعدة',
   'layout.privacy': 'الخصوصية',
   'layout.terms': 'شروط الاستخدام',
+  'layout.language': 'اللغة:',
   'layout.passkeysChanged':
     'تغيّرت مفاتيح المرور الخاصة بك في {time}: أُضيف مفتاح أو أُزيل. إذا لم تكن أنت من فعل ذلك، فأبلغ {brand} فورًا.',
   'layout.seePasskeys': 'عرض مفاتيح المرور',

@@ -28,7 +28,8 @@ export const entries: Texts<'entries'> = {
 
   'fault.missing': 'هذا الحقل ما زال فارغًا. يُرجى ملؤه.',
   'fault.missingChoice': 'يُرجى اختيار خيار واحد.',
-  'fault.number': 'هذا ليس رقمًا. استخدم الأرقام فقط، مثل {example}.',
+  'fault.number': 'هذا ليس رقمًا. يجب أن يشبه {example}.',
+  'fault.ambiguous': 'قد يعني هذا {whole} أو {decimal}. أدخل أحدهما بهذه الصيغة.',
   'fault.integer': 'هذا ليس عددًا صحيحًا. استخدم الأرقام فقط، مثل {example}.',
   'fault.too_short': 'النص قصير جدًا. الحد الأدنى لعدد الأحرف: {min}.',
   'fault.too_long': 'النص طويل جدًا. الحد الأقصى لعدد الأحرف: {max}.',

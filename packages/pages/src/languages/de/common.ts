@@ -4,6 +4,7 @@ export const common: Texts<'common'> = {
   'layout.help': 'Hilfe',
   'layout.privacy': 'Datenschutz',
   'layout.terms': 'Nutzungsbedingungen',
+  'layout.language': 'Sprache:',
   'layout.passkeysChanged':
     'Ihre Passkeys wurden am {time} geändert: Einer wurde hinzugefügt oder entfernt. Wenn Sie das nicht waren, geben Sie {brand} sofort Bescheid.',
   'layout.seePasskeys': 'Ihre Passkeys ansehen',

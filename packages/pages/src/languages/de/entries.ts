@@ -29,7 +29,8 @@ export const entries: Texts<'entries'> = {
 
   'fault.missing': 'Dieses Feld ist noch leer. Bitte füllen Sie es aus.',
   'fault.missingChoice': 'Bitte wählen Sie etwas aus.',
-  'fault.number': 'Das ist keine Zahl. Verwenden Sie nur Ziffern, zum Beispiel {example}.',
+  'fault.number': 'Das ist keine Zahl. Sie sollte aussehen wie {example}.',
+  'fault.ambiguous': 'Das kann {whole} oder {decimal} bedeuten. Geben Sie eine der beiden Zahlen genau so ein.',
   'fault.integer': 'Das ist keine ganze Zahl. Verwenden Sie nur Ziffern, zum Beispiel {example}.',
   'fault.too_short': 'Das ist zu kurz. Nötig sind mindestens {min} Zeichen.',
   'fault.too_long': 'Das ist zu lang. Erlaubt sind höchstens {max} Zeichen.',

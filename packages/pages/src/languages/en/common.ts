@@ -5,6 +5,7 @@ export const common = {
   'layout.help': 'Help',
   'layout.privacy': 'Privacy',
   'layout.terms': 'Terms',
+  'layout.language': noted('Language:', 'Read by screen readers before the name of the language of the page.'),
   'layout.passkeysChanged':
     'Your passkeys changed on {time}: one was added or removed. If that was not you, tell {brand} now.',
   'layout.seePasskeys': 'See your passkeys',

@@ -29,7 +29,11 @@ export const entries = {
 
   'fault.missing': 'This is still empty. Please fill it in.',
   'fault.missingChoice': 'Please choose one.',
-  'fault.number': 'This is not a number. Use digits and a point, such as {example}.',
+  'fault.number': 'This is not a number. It should look like {example}.',
+  'fault.ambiguous': noted(
+    'This could be {whole} or {decimal}. Please enter one of them in this form.',
+    'Both are numbers: 1500 and 1.5.',
+  ),
   'fault.integer': 'This is not a whole number. Use digits only, such as {example}.',
   'fault.too_short': {
     plural: 'min',

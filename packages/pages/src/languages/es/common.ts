@@ -4,6 +4,7 @@ export const common: Texts<'common'> = {
   'layout.help': 'Ayuda',
   'layout.privacy': 'Privacidad',
   'layout.terms': 'Condiciones de uso',
+  'layout.language': 'Idioma:',
   'layout.passkeysChanged':
     'Tus llaves de acceso cambiaron el {time}: se añadió o se quitó una. Si no fuiste tú, avisa a {brand} ahora mismo.',
   'layout.seePasskeys': 'Ver tus llaves de acceso',

@@ -28,7 +28,8 @@ export const entries: Texts<'entries'> = {
 
   'fault.missing': 'Este campo todavía está vacío. Rellénalo.',
   'fault.missingChoice': 'Elige una opción.',
-  'fault.number': 'Esto no es un número. Usa solo cifras, por ejemplo {example}.',
+  'fault.number': 'Esto no es un número. Debería ser como {example}.',
+  'fault.ambiguous': 'Puede ser {whole} o {decimal}. Escribe uno de los dos números con esta forma.',
   'fault.integer': 'Esto no es un número entero. Usa solo cifras, por ejemplo {example}.',
   'fault.too_short': {
     plural: 'min',

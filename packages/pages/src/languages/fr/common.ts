@@ -4,6 +4,7 @@ export const common: Texts<'common'> = {
   'layout.help': 'Aide',
   'layout.privacy': 'Confidentialité',
   'layout.terms': 'Conditions d’utilisation',
+  'layout.language': 'Langue\u00a0:',
   'layout.passkeysChanged':
     'Vos clés d’accès ont changé le {time}\u00a0: l’une d’elles a été ajoutée ou supprimée. Si ce n’était pas vous, prévenez {brand} immédiatement.',
   'layout.seePasskeys': 'Voir vos clés d’accès',

@@ -29,7 +29,8 @@ export const entries: Texts<'entries'> = {
 
   'fault.missing': 'Ce champ est encore vide. Veuillez le remplir.',
   'fault.missingChoice': 'Veuillez faire un choix.',
-  'fault.number': 'Ce n’est pas un nombre. Utilisez uniquement des chiffres, par exemple {example}.',
+  'fault.number': 'Ce n’est pas un nombre. Exemple de format\u00a0: {example}.',
+  'fault.ambiguous': 'Cela peut signifier {whole} ou {decimal}. Saisissez l’un de ces deux nombres sous cette forme.',
   'fault.integer': 'Ce n’est pas un nombre entier. Utilisez uniquement des chiffres, par exemple {example}.',
   'fault.too_short': {
     plural: 'min',

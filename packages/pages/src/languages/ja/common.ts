@@ -4,6 +4,7 @@ export const common: Texts<'common'> = {
   'layout.help': 'ヘルプ',
   'layout.privacy': 'プライバシー',
   'layout.terms': '利用規約',
+  'layout.language': '言語:',
   'layout.passkeysChanged':
     '{time}に、パスキーの追加または削除がありました。お心当たりがない場合は、すぐに {brand} へご連絡ください。',
   'layout.seePasskeys': 'パスキーを確認する',

@@ -28,7 +28,8 @@ export const entries: Texts<'entries'> = {
 
   'fault.missing': '未入力です。入力してください。',
   'fault.missingChoice': '1つ選択してください。',
-  'fault.number': '数値ではありません。{example} のように数字で入力してください。',
+  'fault.number': '数値ではありません。{example} のような形式で入力してください。',
+  'fault.ambiguous': '{whole} とも {decimal} とも読めます。どちらかをこのとおりに入力してください。',
   'fault.integer': '整数ではありません。{example} のように数字だけで入力してください。',
   'fault.too_short': '短すぎます。{min}文字以上で入力してください。',
   'fault.too_long': '長すぎます。{max}文字以内で入力してください。',

@@ -5,6 +5,7 @@ export const common: Texts<'common'> = {
   'layout.privacy': '隐私政策',
   'layout.terms': '服务条款',
   'layout.passkeysChanged': '您的通行密钥于{time}有变更：添加或移除了一个。如非您本人操作，请立即告知 {brand}。',
+  'layout.language': '语言：',
   'layout.seePasskeys': '查看您的通行密钥',
 
   'link.open': '打开 {host}',

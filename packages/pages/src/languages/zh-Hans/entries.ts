@@ -28,7 +28,8 @@ export const entries: Texts<'entries'> = {
 
   'fault.missing': '此项尚未填写，请填写。',
   'fault.missingChoice': '请选择一项。',
-  'fault.number': '这不是数字。请使用数字和小数点，例如 {example}。',
+  'fault.number': '这不是数字。格式应类似 {example}。',
+  'fault.ambiguous': '这可能是 {whole}，也可能是 {decimal}。请按其中一种写法重新填写。',
   'fault.integer': '这不是整数。请只使用数字，例如 {example}。',
   'fault.too_short': '内容太短，至少需要 {min} 个字符。',
   'fault.too_long': '内容太长，最多 {max} 个字符。',

@@ -4,6 +4,7 @@ export const common: Texts<'common'> = {
   'layout.help': '說明',
   'layout.privacy': '隱私權政策',
   'layout.terms': '服務條款',
+  'layout.language': '語言：',
   'layout.passkeysChanged': '您的密碼金鑰於{time}有變更：新增或移除了一個。如果不是您本人操作，請立即通知 {brand}。',
   'layout.seePasskeys': '查看您的密碼金鑰',
 

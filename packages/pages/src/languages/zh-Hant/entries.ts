@@ -28,7 +28,8 @@ export const entries: Texts<'entries'> = {
 
   'fault.missing': '這一欄尚未填寫，請填寫。',
   'fault.missingChoice': '請選擇一項。',
-  'fault.number': '這不是數字。請只使用數字，例如 {example}。',
+  'fault.number': '這不是數字。格式應類似 {example}。',
+  'fault.ambiguous': '這可能是 {whole}，也可能是 {decimal}。請按其中一種寫法重新填寫。',
   'fault.integer': '這不是整數。請只使用數字，例如 {example}。',
   'fault.too_short': '內容太短，至少需要 {min} 個字元。',
   'fault.too_long': '內容太長，最多 {max} 個字元。',

@@ -3,7 +3,14 @@ import type { GatewayConfig } from './config-schema.ts';
 import type { WebhookSigner } from './webhook-signer.ts';
 
 /** Sections that a running gateway can load anew. All others need a restart. @internal */
-export const reloadableSections = ['mcpServers', 'providers', 'limits', 'operatorWebhooks', 'branding'] as const;
+export const reloadableSections = [
+  'mcpServers',
+  'providers',
+  'limits',
+  'operatorWebhooks',
+  'branding',
+  'pages',
+] as const;
 
 /** Names of the elements of a list section that differ. */
 export interface NamedChanges {

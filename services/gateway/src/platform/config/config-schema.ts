@@ -1,4 +1,5 @@
 import { identityProviderConfigSchema, imageNameSchema, providerConfigSchema } from '@postern/authorization';
+import { locales } from '@postern/pages';
 import { processorConfigSchema } from '@postern/payment';
 import { z } from 'zod';
 import { addressRangePattern, isAddressRange, isLoopbackUrl, loopbackHostPattern } from './addresses.ts';
@@ -133,6 +134,14 @@ export const configSchema = z.strictObject({
         .max(8)
         .default([])
         .describe('Font families of the devices of your users, the preferred one first. Pages load no fonts.'),
+    })
+    .prefault({}),
+  pages: z
+    .strictObject({
+      defaultLanguage: z
+        .enum(locales)
+        .default('en')
+        .describe('Language of the pages for users whose browser asks for none that Postern has, as a BCP 47 tag.'),
     })
     .prefault({}),
   browserSession: z
