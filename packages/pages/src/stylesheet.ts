@@ -31,7 +31,10 @@ const cornerFactors = { square: 0, soft: 1, round: 1.6 } as const;
 function withCorners(css: string, corners: NonNullable<Branding['corners']>): string {
   const factor = cornerFactors[corners];
   return css.replace(/(?<=border-[a-z-]*radius:)[^;}]+/g, value =>
-    value.replace(/(\d{1,4}(?:\.\d{1,4})?)rem/g, (_match, rem: string) => `${Number((Number(rem) * factor).toFixed(4))}rem`),
+    value.replace(
+      /(\d{1,4}(?:\.\d{1,4})?)rem/g,
+      (_match, rem: string) => `${Number((Number(rem) * factor).toFixed(4))}rem`,
+    ),
   );
 }
 
