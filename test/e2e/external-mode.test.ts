@@ -1,7 +1,7 @@
 import { sharedBrowser } from '@postern/testkit/chromium';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { atProvider, newPerson } from '../support/browser.ts';
+import { acceptAndStay, atProvider, newPerson } from '../support/browser.ts';
 import { type ExternalApplication, startExternalApplication } from '../support/external-application.ts';
 import { csrfTokenIn, type RawBrowser } from '../support/raw-browser.ts';
 import { askFor, keyOf, startWorld, type World } from '../support/world.ts';
@@ -111,12 +111,12 @@ describe('identity mode external: an application with its own sign-in', () => {
     await signInAtApplication(page, aliceName);
     await page.goto(issued.url);
     await toApplication(page);
-    await page.locator('form[action$="/accept"] button').click();
-    await page.waitForURL(/\/leaving$/);
+    await acceptAndStay(page);
     // Meanwhile another user signs in at the application in this browser.
     const tab = await person.context.newPage();
     await signInAtApplication(tab, bobName);
     const refused = page.waitForResponse(response => response.url().startsWith(application.verifyUrl));
+    await page.locator('a.button.accent').click();
     await atProvider(page, 'alice');
     expect((await refused).status()).toBe(403);
     expect(tokenRequests()).toBe(0);

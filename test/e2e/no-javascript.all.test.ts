@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import { sharedBrowser } from '@postern/testkit/chromium';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { atProvider, newPerson, signIn } from '../support/browser.ts';
+import { acceptAndStay, atProvider, newPerson, signIn } from '../support/browser.ts';
 import { startWorld, type World } from '../support/world.ts';
 
 const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
@@ -40,9 +40,9 @@ describe('S34: without JavaScript, 320 pixels wide', () => {
     await signIn(page, user);
     await page.locator('form[action$="/accept"]').waitFor();
     await expectWellFormed(page);
-    await page.locator('form[action$="/accept"] button').click();
-    await page.waitForURL(/\/leaving$/);
+    await acceptAndStay(page);
     await expectWellFormed(page);
+    await page.locator('a.button.accent').click();
     await atProvider(page, 'alice');
     await page.waitForURL(issued.url);
     await expectWellFormed(page);
@@ -93,9 +93,9 @@ describe('S34: axe finds nothing on any page of the real flow', () => {
     await signIn(page, user);
     await page.locator('form[action$="/accept"]').waitFor();
     await inspect('question');
-    await page.locator('form[action$="/accept"] button').click();
-    await page.waitForURL(/\/leaving$/);
+    await acceptAndStay(page);
     await inspect('leaving');
+    await page.locator('a.button.accent').click();
     await atProvider(page, 'alice', 'deny');
     await page.waitForURL(issued.url);
     await inspect('question with a notice');

@@ -1,7 +1,7 @@
 import { sharedBrowser } from '@postern/testkit/chromium';
 import type { Browser } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { atProvider, newPerson, signIn } from '../support/browser.ts';
+import { acceptAndStay, atProvider, newPerson, signIn } from '../support/browser.ts';
 import { startWorld, type World } from '../support/world.ts';
 
 let browser: Browser;
@@ -67,8 +67,7 @@ describe('A1–A5: the person who authorizes is the person who was asked', () =>
     const [forAlice, forBob] = [await world.ask(aliceName), await world.ask(bobName)];
     await alice.page.goto(forAlice.url);
     await signIn(alice.page, aliceName);
-    await alice.page.locator('form[action$="/accept"] button').click();
-    await alice.page.waitForURL(/\/leaving$/);
+    await acceptAndStay(alice.page);
     const copied = await alice.page.locator('a.button.accent').getAttribute('href');
 
     await bob.page.goto(forBob.url);

@@ -54,10 +54,26 @@ export async function connect(page: Page, user: string, decision: 'allow' | 'den
   await atProvider(page, user, decision);
 }
 
+/** Accepts on the connect page, and stays on the leaving page, which otherwise goes on by itself. Its link still works. */
+export async function acceptAndStay(page: Page): Promise<void> {
+  const { origin } = new URL(page.url());
+  let isHeld = true;
+  // A navigation that gets status 204 leaves the page as it is.
+  await page.route(
+    url => isHeld && url.origin !== origin,
+    async route => {
+      isHeld = false;
+      await route.fulfill({ status: 204 });
+    },
+  );
+  const held = page.waitForResponse(response => response.status() === 204);
+  await page.locator('form[action$="/accept"] button').click();
+  await held;
+  if (!page.url().endsWith('/leaving')) throw new Error(`not the leaving page: ${page.url()}`);
+}
+
 /** Goes from the leaving page through the provider and back. */
 export async function atProvider(page: Page, user: string, decision: 'allow' | 'deny' = 'allow'): Promise<void> {
-  await page.waitForURL(/\/leaving$/);
-  await page.locator('a.button.accent').click();
   const signInButton = page.locator(`button[name=user][value=${user}]`);
   const decisionButton = page.locator(`button#${decision}`);
   await signInButton.or(decisionButton).first().waitFor();

@@ -84,7 +84,7 @@ export {
   signInFailedPage,
   signInPage,
 } from './pages/sign-in-pages.ts';
-export { iconColour } from './palette.ts';
+export { accentFault, iconColour } from './palette.ts';
 export { scopeText, type TextIn } from './scope-texts.ts';
 export { stylesheet } from './stylesheet.ts';
 export { readTypedNumber, typedNumberText } from './typed-numbers.ts';

@@ -1,4 +1,4 @@
-import { attributes, contactUrl, type Html, html, ownPath, pageScriptElement } from './html.ts';
+import { attributes, contactUrl, type Html, html, ownPath, pageScriptElement, webUrl } from './html.ts';
 import { languageSwitcher } from './language-switcher.ts';
 import { darkSource } from './marks.ts';
 import { themeColour } from './palette.ts';
@@ -6,9 +6,20 @@ import { timeText } from './times.ts';
 import { isolate, type Translator } from './translator.ts';
 import type { PageContext } from './views.ts';
 
+interface Page {
+  readonly title: string;
+  readonly main: Html;
+  /** Address to which the page goes on by itself, at once. It links to the address as well. */
+  readonly refreshTo?: string;
+}
+
 /** Renders the complete document: head, operator's name, main part, footer. */
-export function layout(context: PageContext, t: Translator, page: { title: string; main: Html }): string {
+export function layout(context: PageContext, t: Translator, page: Page): string {
   const { branding } = context;
+  const refresh =
+    page.refreshTo === undefined
+      ? undefined
+      : html`<meta http-equiv="refresh" content="${`0;url=${webUrl(page.refreshTo)}`}">`;
   const icon =
     branding.iconPath === undefined
       ? undefined
@@ -17,6 +28,7 @@ export function layout(context: PageContext, t: Translator, page: { title: strin
 <html lang="${t.locale}" dir="${t.direction}">
 <head>
 <meta charset="utf-8">
+${refresh}
 <title>${`${page.title} · ${isolate(branding.name)}`}</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">

@@ -1,3 +1,4 @@
+import { createServer } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import { sharedBrowser } from '@postern/testkit/chromium';
 import { isShortRun } from '@postern/testkit/run-size';
@@ -97,35 +98,73 @@ describe('the connect page by keyboard, without JavaScript', () => {
   });
 });
 
-test('T25: the form and the link of the leaving page lead from the decision to the provider', async () => {
-  await using provider = await servePages({
-    extraPages: { authorize: () => '<!doctype html><title>provider</title>' },
+describe('T25: from the decision to the provider, without JavaScript', () => {
+  /** A provider whose sign-in is at another origin, as of a company: it redirects there. */
+  async function startFederation() {
+    const stack = new AsyncDisposableStack();
+    const pages = { extraPages: { signin: () => '<!doctype html><title>sign-in</title>' } };
+    const signIn = stack.use(await servePages(pages));
+    const provider = createServer((_request, response) => {
+      response.writeHead(302, { location: signIn.page('signin') }).end();
+    });
+    stack.defer(() => new Promise<void>(resolve => provider.close(() => resolve())));
+    await new Promise<void>(resolve => provider.listen(0, '127.0.0.1', resolve));
+    const address = provider.address();
+    if (address === null || typeof address === 'string') throw new Error('no port');
+    const providerUrl = new URL(`http://localhost:${address.port}/authorize?state=a&b='c'`);
+    const gateway = stack.use(
+      await servePages({
+        redirectTo: '/en/to-provider',
+        extraPages: {
+          'to-provider': context =>
+            leavingPage(context, {
+              mcpServer: sampleMcpServer,
+              providerName: 'Provider',
+              destinationHost: providerUrl.host,
+              continueHref: providerUrl.href,
+              backHref: '/en/connect',
+            }),
+        },
+      }),
+    );
+    return { gateway, signIn, providerUrl, [Symbol.asyncDispose]: () => stack.disposeAsync() };
+  }
+
+  test('one click leads through redirects across origins; going back shows the decision again', async () => {
+    await using federation = await startFederation();
+    const { gateway, signIn } = federation;
+    await withPage({ javaScriptEnabled: false }, async page => {
+      const violations = watchViolations(page);
+      await page.goto(gateway.page('connect'));
+      await page.click('form[action$="/accept"] button');
+      await page.waitForURL(signIn.page('signin'));
+      expect(violations).toEqual([]);
+      await page.goBack();
+      await page.waitForURL(gateway.page('connect'));
+    });
+    expect(gateway.received.map(({ method, path }) => `${method} ${path}`)).toContain('GET /en/to-provider');
+    expect(signIn.received.find(({ path }) => path === '/en/signin')?.headers.referer).toBeUndefined();
   });
-  const providerUrl = new URL(provider.page('authorize').replace('127.0.0.1', 'localhost'));
-  await using gateway = await servePages({
-    redirectTo: '/en/to-provider',
-    extraPages: {
-      'to-provider': context =>
-        leavingPage(context, {
-          mcpServer: sampleMcpServer,
-          providerName: 'Provider',
-          destinationHost: providerUrl.host,
-          continueHref: providerUrl.href,
-          backHref: '/en/connect',
-        }),
-    },
+
+  test('the link leads there if the browser does not go on by itself', async () => {
+    await using federation = await startFederation();
+    const { gateway, signIn, providerUrl } = federation;
+    await withPage({ javaScriptEnabled: false }, async page => {
+      let isHeld = true;
+      await page.route(
+        url => isHeld && url.host === providerUrl.host,
+        async route => {
+          isHeld = false;
+          await route.fulfill({ status: 204 });
+        },
+      );
+      const held = page.waitForResponse(response => response.status() === 204);
+      await page.goto(gateway.page('to-provider'));
+      await held;
+      await page.click('a.accent');
+      await page.waitForURL(signIn.page('signin'));
+    });
   });
-  await withPage({ javaScriptEnabled: false }, async page => {
-    const violations = watchViolations(page);
-    await page.goto(gateway.page('connect'));
-    await page.click('form[action$="/accept"] button');
-    await page.waitForURL(gateway.page('to-provider'));
-    await page.click('a.accent');
-    await page.waitForURL(providerUrl.href);
-    expect(violations).toEqual([]);
-  });
-  expect(provider.received[0]?.path).toBe('/en/authorize');
-  expect(provider.received[0]?.headers.referer).toBeUndefined();
 });
 
 describe('a code to enter elsewhere, without JavaScript', () => {

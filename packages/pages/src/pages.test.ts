@@ -38,7 +38,7 @@ const cases = locales.flatMap(locale =>
   Object.entries(samplePages).map(([name, render]) => ({ locale, name, markup: render(contextFor(locale)) })),
 );
 
-describe.each(cases)('$name in $locale', ({ locale, markup }) => {
+describe.each(cases)('$name in $locale', ({ name, locale, markup }) => {
   test('is a complete document in its language', () => {
     expect(markup.startsWith('<!doctype html>\n')).toBe(true);
     expect(count(markup, /<html /g)).toBe(1);
@@ -59,8 +59,11 @@ describe.each(cases)('$name in $locale', ({ locale, markup }) => {
   test('contains nothing that the content security policy would block', () => {
     expect(markup.split(`<script src="${pageScript.path}" defer></script>`)).toHaveLength(2);
     expect(markup.replace(/<script src="[^"]*" defer><\/script>/, '')).not.toMatch(
-      /<script|<style|<iframe|<object|<base|http-equiv/,
+      /<script|<style|<iframe|<object|<base/,
     );
+    const refresh = markup.match(/<meta http-equiv[^>]*>/g) ?? [];
+    expect(refresh).toHaveLength(name.startsWith('leaving') ? 1 : 0);
+    for (const meta of refresh) expect(meta).toMatch(/^<meta http-equiv="refresh" content="0;url=https:[^"]+">$/);
     expect(markup).not.toMatch(/<[^>]+\s(?:style|on[a-z]+|ping|formaction)=/);
     expect(count(markup, /<link rel="stylesheet" /g)).toBe(1);
     for (const [, address] of markup.matchAll(/(?:\s(?:src|srcset|action)|<link [^>]*href)="([^"]*)"/g)) {

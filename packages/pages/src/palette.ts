@@ -1,21 +1,39 @@
-import { type Colour, contrast, formatColour, mix, parseColour, readableOn, textOn, white } from './colour.ts';
+import {
+  type Colour,
+  contrast,
+  formatColour,
+  isSameHue,
+  mix,
+  parseColour,
+  readableOn,
+  textOn,
+  visibleOn,
+  white,
+} from './colour.ts';
 import type { Branding } from './views.ts';
 
 /** Backgrounds of `postern.css`, copied here to compute contrasts. A test compares the two. @internal exported for tests */
 export const pageColours = { light: '#f3f4f4', dark: '#101413' } as const;
 const cardColours = { light: '#ffffff', dark: '#191e1d' } as const;
 
+/** The colour of acts that cannot be undone. A copy, like the backgrounds. */
+const dangerColours = { light: '#a11d1d', dark: '#f5a097' } as const;
+
 const defaultAccents = { light: '#0b655c', dark: '#52b9a9' } as const;
 
 /**
- * The colours derived from the operator's accent, per scheme. `accent` fills surfaces, `on-accent` is text on them, and
- * `accent-text` is for accented text and outlines. Both text colours reach WCAG AA for any accent.
+ * The colours derived from the operator's accent, per scheme. `accent` fills surfaces and differs from the card, which fills
+ * the plain button, by a contrast of 3:1 at least. `on-accent` is text on such surfaces, and `accent-text` is for accented
+ * text and outlines. Both text colours reach WCAG AA for any accent.
  *
  * @throws Error that names the setting and its fault.
  */
 export function accentColours(branding: Branding, scheme: 'light' | 'dark'): Readonly<Record<string, string>> {
-  const accent = schemeAccent(branding, scheme);
-  const grounds: [Colour, Colour] = [parseColour(cardColours[scheme]), parseColour(pageColours[scheme])];
+  const fault = accentFault(branding);
+  if (fault !== undefined) throw new Error(`branding.${fault.setting}: ${fault.message}`);
+  const card = parseColour(cardColours[scheme]);
+  const grounds: [Colour, Colour] = [card, parseColour(pageColours[scheme])];
+  const accent = visibleOn(schemeAccent(branding, scheme), [card]);
   return {
     accent: formatColour(accent),
     'on-accent': formatColour(textOn(accent)),
@@ -33,11 +51,38 @@ export function iconColour(branding: Branding): Colour {
   return schemeAccent(branding, 'light');
 }
 
+export interface AccentFault {
+  readonly setting: 'accent' | 'accentDark';
+  readonly message: string;
+}
+
+/** Checks the operator's colours. Nothing but danger may look like danger. */
+export function accentFault(branding: {
+  readonly accent?: string | undefined;
+  readonly accentDark?: string | undefined;
+}): AccentFault | undefined {
+  for (const [setting, scheme] of [
+    ['accent', 'light'],
+    ['accentDark', 'dark'],
+  ] as const) {
+    const text = branding[setting];
+    if (text === undefined) continue;
+    try {
+      if (isSameHue(parseColour(text), parseColour(dangerColours[scheme]))) {
+        return { setting, message: `is as red as ${dangerColours[scheme]}, the colour of acts that cannot be undone` };
+      }
+    } catch (error) {
+      return { setting, message: error instanceof Error ? error.message : 'unreadable' };
+    }
+  }
+  return undefined;
+}
+
 function schemeAccent(branding: Branding, scheme: 'light' | 'dark'): Colour {
   const { accent = defaultAccents.light, accentDark } = branding;
-  if (scheme === 'light') return parseSetting('accent', accent);
-  if (accentDark !== undefined) return parseSetting('accentDark', accentDark);
-  return branding.accent === undefined ? parseColour(defaultAccents.dark) : brightened(parseSetting('accent', accent));
+  if (scheme === 'light') return parseColour(accent);
+  if (accentDark !== undefined) return parseColour(accentDark);
+  return branding.accent === undefined ? parseColour(defaultAccents.dark) : brightened(parseColour(accent));
 }
 
 /** The contrast with a dark card at which a filled button is as visible as on a light card. */
@@ -63,12 +108,4 @@ function brightened(colour: Colour): Colour {
 
 function scale({ red, green, blue }: Colour, factor: number): Colour {
   return { red: red * factor, green: green * factor, blue: blue * factor };
-}
-
-function parseSetting(setting: 'accent' | 'accentDark', text: string): Colour {
-  try {
-    return parseColour(text);
-  } catch (cause) {
-    throw new Error(`branding.${setting}: ${cause instanceof Error ? cause.message : 'unreadable'}`, { cause });
-  }
 }

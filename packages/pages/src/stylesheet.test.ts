@@ -1,12 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { contrast, parseColour } from './colour.ts';
-import { accentColours, pageColours } from './palette.ts';
+import { accentColours, accentFault, pageColours } from './palette.ts';
 import { stylesheet } from './stylesheet.ts';
 
 const cardColours = { light: '#ffffff', dark: '#191e1d' };
 /** WCAG 2.2, 1.4.3 level AA. */
 const readableContrast = 4.5;
+/** WCAG 2.2, 1.4.11 level AA. */
+const visibleContrast = 3;
 
 const source = ['postern.css', 'approvals.css']
   .map(file => readFileSync(new URL(file, import.meta.url), 'utf8'))
@@ -46,17 +48,21 @@ describe.each([
   });
 });
 
-describe('any accent is readable', () => {
+describe('any accent that is not red is readable', () => {
   const channels = ['00', '33', '66', '99', 'cc', 'ff'];
   const accents = channels.flatMap(r => channels.flatMap(g => channels.map(b => `#${r}${g}${b}`)));
 
   test.each(schemes)('%s', scheme => {
+    let checked = 0;
     for (const accent of accents) {
       const settings = [
         { ...branding, accent },
         { ...branding, accent, accentDark: accent },
       ];
-      for (const colours of settings.map(setting => accentColours(setting, scheme))) {
+      for (const setting of settings) {
+        if (accentFault(setting) !== undefined) continue;
+        checked += 1;
+        const colours = accentColours(setting, scheme);
         const colour = (name: string) => parseColour(colours[name] ?? '');
         expect(contrast(colour('on-accent'), colour('accent'))).toBeGreaterThanOrEqual(readableContrast);
         expect(contrast(colour('accent-text'), parseColour(cardColours[scheme]))).toBeGreaterThanOrEqual(
@@ -65,8 +71,35 @@ describe('any accent is readable', () => {
         expect(contrast(colour('accent-text'), parseColour(pageColours[scheme]))).toBeGreaterThanOrEqual(
           readableContrast,
         );
+        // The plain button has the colour of the card.
+        expect(contrast(colour('accent'), parseColour(cardColours[scheme]))).toBeGreaterThanOrEqual(visibleContrast);
       }
     }
+    expect(checked).toBeGreaterThan(350);
+  });
+});
+
+describe('danger has a colour of its own', () => {
+  test.each(['#a11d1d', '#d32f2f', '#ff0000', '#7a1c14', '#f5a097', '#ff8a80'])('%s is refused', colour => {
+    expect(() => stylesheet({ ...branding, accent: colour })).toThrow(/branding\.accent: .*#a11d1d/);
+    expect(() => stylesheet({ ...branding, accentDark: colour })).toThrow(/branding\.accentDark: .*#f5a097/);
+  });
+
+  test.each(['#0b655c', '#1d4ed8', '#ef6c00', '#c2185b', '#7b1fa2', '#5d5552', '#000000', '#ffffff'])(
+    '%s is accepted',
+    colour => {
+      expect(accentFault({ accent: colour, accentDark: colour })).toBeUndefined();
+    },
+  );
+
+  test.each([0, 1])('its button is as visible as the accepting one, scheme %i', index => {
+    const [danger, card, onDanger] = ['danger', 'card', 'on-danger'].map(name =>
+      parseColour(valuesOf(name)[index] ?? ''),
+    );
+    if (danger === undefined || card === undefined || onDanger === undefined) throw new Error('three colours expected');
+    expect(contrast(danger, card)).toBeGreaterThanOrEqual(visibleContrast);
+    expect(contrast(onDanger, danger)).toBeGreaterThanOrEqual(readableContrast);
+    expect(valuesOf('danger')).toEqual(['#a11d1d', '#f5a097']);
   });
 });
 

@@ -8,7 +8,7 @@ export interface Branding {
   readonly logo?: LogoView & { readonly width: number; readonly height: number };
   /** Path of a square image for tabs and bookmarks. */
   readonly iconPath?: string;
-  /** `#rrggbb`. Surfaces use it unchanged; as text it is adjusted until it is readable. */
+  /** `#rrggbb`, not red. Adjusted where it is too close to the ground, and as text until it is readable. */
   readonly accent?: string;
   /** `#rrggbb` for dark pages; derived from `accent` when absent. */
   readonly accentDark?: string;

@@ -19,8 +19,9 @@ export interface LeavingView extends ProviderView {
 }
 
 /**
- * The page between our form and the provider. It contains a link, because `form-action 'self'` blocks a redirect after
- * a form post (security.md T25).
+ * The page between our form and the provider. `form-action 'self'` blocks a redirect after a form post, to every origin on
+ * the way of a federated sign-in (security.md T25). This page goes on by itself, which is no form post; the link is for
+ * browsers that do not.
  *
  * @throws TypeError when the link leads to another host than the page names.
  */
@@ -51,5 +52,5 @@ ${actionBar(
   },
   t,
 )}`;
-  return layout(context, t, { title, main });
+  return layout(context, t, { title, main, refreshTo: view.continueHref });
 }

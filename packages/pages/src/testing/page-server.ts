@@ -63,7 +63,7 @@ export async function servePages(
       response.writeHead(404, pageHeaders).end();
     } else {
       const context = { locale: locale as Locale, branding, stylesheetPath: sheet.path, path };
-      response.writeHead(200, pageHeaders).end(render(context));
+      response.writeHead(200, pageHeaders).end(name in samplePages ? staying(render(context)) : render(context));
     }
   });
   const origin = await listen(httpServer);
@@ -74,6 +74,9 @@ export async function servePages(
     [Symbol.asyncDispose]: () => close(httpServer),
   };
 }
+
+/** A sample page is looked at: it does not go on by itself to its provider on the Internet. */
+const staying = (page: string) => page.replace(/<meta http-equiv="refresh"[^>]*>/, '');
 
 function listen(httpServer: Server): Promise<string> {
   return new Promise((resolve, reject) => {

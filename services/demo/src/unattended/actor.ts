@@ -107,9 +107,8 @@ export class Actor implements AsyncDisposable {
   async connectForge(p: { isKnownThere: boolean }): Promise<void> {
     const { browser } = this;
     const forgeHost = new URL(this.#world.codeForge.issuer).host;
-    await browser.press('Continue');
     await browser.read(forgeHost);
-    await browser.follow(forgeHost);
+    await browser.press('Continue');
     if (!p.isKnownThere) await browser.press(`Continue as ${this.role.forgeAccount}`);
     await browser.see('Desk Helper asks for access');
     checkEqual(browser.host, forgeHost, 'host of the consent page');

@@ -1,3 +1,4 @@
+import { accentFault } from '@postern/pages';
 import { chargeRangeOf, passkeyRpIdOf } from '@postern/payment';
 import { isLoopbackHost, isLoopbackUrl } from './addresses.ts';
 import type { ConfigFault } from './config-error.ts';
@@ -34,6 +35,8 @@ export function crossFaults(config: ParsedConfig): ConfigFault[] {
   // Even with different hosts: one of them may be all addresses of the machine.
   if (config.metrics !== undefined && config.metrics.port === config.listen.port && config.metrics.port !== 0)
     fault('metrics.port', 'must differ from listen.port');
+  const accent = accentFault(config.branding);
+  if (accent !== undefined) fault(`branding.${accent.setting}`, accent.message);
   faults.push(...redisFaults(config.redis));
 
   config.processors.forEach(({ secretKey, testMode }, at) => {
