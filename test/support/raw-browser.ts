@@ -174,9 +174,13 @@ export function createRawBrowser(p: RawBrowserOptions): RawBrowser {
   return raw;
 }
 
-/** @throws if the page has no decision */
+/** Without the ceremony of a passkey, if the page has one. @throws if the page has no decision */
 export function acceptFormIn(page: RawAnswer): Record<string, string> {
-  const form = /<form method="post" action="[^"]*\/accept"[^>]*>(.*?)<\/form>/s.exec(page.body)?.[1];
+  const form =
+    /<form method="post" action="[^"]*\/accept"[^>]*>(.*?)<\/form>/s.exec(page.body)?.[1] ??
+    /<form class="needs-script" method="post" action="[^"]*\/passkey"[^>]*>(.*?)<input type="hidden" name="ceremony"/s.exec(
+      page.body,
+    )?.[1];
   if (form === undefined) throw new Error(`the page has no decision: ${page.status}`);
   return Object.fromEntries(
     [...form.matchAll(/name="([^"]+)" value="([^"]*)"/g)].map(([, name, value]) => [name, value]),

@@ -3,6 +3,7 @@ import { type Html, html } from './html.ts';
 import { layout } from './layout.ts';
 import { type WatchView, watchPart } from './live-parts.ts';
 import { facts, linkButton, manageLink, paragraphs, postForm, submitButton } from './parts.ts';
+import { ceremonyNotes } from './passkey-ceremony-form.ts';
 import { type Deadline, deadline } from './times.ts';
 import type { Translator } from './translator.ts';
 import type { McpServerView, PageContext, PersonView, RequestedByView } from './views.ts';
@@ -61,6 +62,8 @@ export interface DecisionKind {
    * signing in again. `acceptLabel` is its label.
    */
   readonly acceptHref?: string;
+  /** Form that replaces the accepting form and needs the script of the page. */
+  readonly acceptCeremony?: Html;
   /** Set if `facts` contains input fields, which belong to the accepting form by its `id`. */
   readonly acceptForm?: { readonly id: string; readonly novalidate: boolean };
   /** Note about the accepting button. */
@@ -79,12 +82,14 @@ export function decisionPage(context: PageContext, t: Translator, view: Decision
   const leave = switchAccountAction === undefined ? undefined : { action: switchAccountAction, csrfToken };
   const aboutAccept = kind.aboutAccept === undefined ? undefined : html`<p class="about">${kind.aboutAccept}</p>`;
   const accept =
-    kind.acceptHref === undefined
+    kind.acceptCeremony ??
+    (kind.acceptHref === undefined
       ? postForm(
           { action: view.acceptAction, csrfToken, shown, ...kind.acceptForm },
           submitButton(kind.acceptLabel, kind.tone === 'danger' ? 'danger' : 'accent'),
         )
-      : linkButton(kind.acceptHref, kind.acceptLabel, 'accent');
+      : linkButton(kind.acceptHref, kind.acceptLabel, 'accent'));
+  const announcement = kind.acceptCeremony && ceremonyNotes('passkey', t);
   const decline = submitButton(t.html('decision.decline'), 'plain');
   const main = html`${notice}
 ${pageHead(
@@ -105,7 +110,7 @@ ${aboutAccept}
 ${actionBar(
   {
     person: person && personRow(person, t, leave),
-    above: kind.aboveButtons,
+    above: html`${announcement}${kind.aboveButtons}`,
     buttons: [postForm({ action: view.declineAction, csrfToken }, decline), accept],
   },
   t,

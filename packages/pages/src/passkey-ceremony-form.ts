@@ -1,4 +1,5 @@
 import { type Html, html, ownPath } from './html.ts';
+import { icons } from './icons.ts';
 import { submitButton } from './parts.ts';
 import type { Translator } from './translator.ts';
 
@@ -17,6 +18,12 @@ export interface CeremonyView {
 
 /** Texts for the alternatives: a payment can be declined, a change of passkeys can be left. */
 export type CeremonyTexts = 'passkey' | 'passkeyChange';
+
+/** Says that a browser without JavaScript cannot go on here; and the place in which the script says how it goes. */
+export function ceremonyNotes(texts: CeremonyTexts, t: Translator): Html {
+  const noScript = t.html(`${texts}.noScript`, { technology: 'JavaScript' });
+  return html`<noscript><p class="alert caution">${icons.alert}<span>${noScript}</span></p></noscript><p class="announcement" role="status"></p>`;
+}
 
 /** The script finds its options and its texts in the data attributes, and fills in `response`. */
 export function ceremonyForm(

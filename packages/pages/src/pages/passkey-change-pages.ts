@@ -8,7 +8,7 @@ import { icons } from '../icons.ts';
 import { layout } from '../layout.ts';
 import { messagePage } from '../message-page.ts';
 import { fact, facts, linkButton, paragraphs } from '../parts.ts';
-import { type CeremonyView, ceremonyForm } from '../passkey-ceremony-form.ts';
+import { type CeremonyView, ceremonyForm, ceremonyNotes } from '../passkey-ceremony-form.ts';
 import { timeText } from '../times.ts';
 import { type Translator, translatorFor } from '../translator.ts';
 import type { PageContext } from '../views.ts';
@@ -79,17 +79,16 @@ function ceremonyPart(
   labels: { readonly keep: Html; readonly go: Html },
   t: Translator,
 ): Html {
-  return html`<noscript><p class="alert caution">${icons.alert}<span>${t.html('passkeyChange.noScript', { technology: 'JavaScript' })}</span></p></noscript>
-${actionBar(
-  {
-    above: html`<p class="announcement" role="status"></p>`,
-    buttons: [
-      linkButton(view.keepHref, labels.keep, 'plain'),
-      ceremonyForm(view, { label: labels.go, texts: 'passkeyChange' }, t),
-    ],
-  },
-  t,
-)}
+  return html`${actionBar(
+    {
+      above: ceremonyNotes('passkeyChange', t),
+      buttons: [
+        linkButton(view.keepHref, labels.keep, 'plain'),
+        ceremonyForm(view, { label: labels.go, texts: 'passkeyChange' }, t),
+      ],
+    },
+    t,
+  )}
 <div class="fine"><p>${t.html('passkeyChange.lost', { brand: context.branding.name })}</p></div>`;
 }
 

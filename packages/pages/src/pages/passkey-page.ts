@@ -2,11 +2,10 @@ import { amountText } from '../amounts.ts';
 import type { PaymentFactsView } from '../approval-views.ts';
 import { actionBar, pageHead, personRow } from '../decision-parts.ts';
 import { html, webUrl } from '../html.ts';
-import { icons } from '../icons.ts';
 import { layout } from '../layout.ts';
 import { namedMark } from '../marks.ts';
 import { paragraphs, postForm, submitButton } from '../parts.ts';
-import { type CeremonyView, ceremonyForm } from '../passkey-ceremony-form.ts';
+import { type CeremonyView, ceremonyForm, ceremonyNotes } from '../passkey-ceremony-form.ts';
 import { paymentFacts } from '../payment-facts.ts';
 import { translatorFor } from '../translator.ts';
 import type { McpServerView, PageContext, PersonView } from '../views.ts';
@@ -51,10 +50,9 @@ export function passkeyPage(context: PageContext, view: PasskeyView): string {
 ${pageHead({ mcpServer: view.mcpServer, counterpart: namedMark(payment.payeeName), heading: t.html(heading, { amount }), title, isNamed: false }, t)}
 <div class="lead">${paragraphs(lead)}</div>
 ${paymentFacts(payment, t)}
-<noscript><p class="alert caution">${icons.alert}<span>${t.html('passkey.noScript', { technology: 'JavaScript' })}</span></p></noscript>
 ${actionBar(
   {
-    above: html`<p class="announcement" role="status"></p>`,
+    above: ceremonyNotes('passkey', t),
     person: view.person && personRow(view.person, t),
     buttons: [
       postForm({ action: view.declineAction, csrfToken }, submitButton(t.html('decision.decline'), 'plain')),

@@ -5,6 +5,7 @@ import { toward } from '../decision-parts.ts';
 import { type Html, html } from '../html.ts';
 import { namedMark } from '../marks.ts';
 import { operatorNotice } from '../parts.ts';
+import { type CeremonyView, ceremonyForm } from '../passkey-ceremony-form.ts';
 import { paymentFacts, priceTag } from '../payment-facts.ts';
 import { shortName } from '../text-width.ts';
 import { type Translator, translatorFor } from '../translator.ts';
@@ -19,10 +20,18 @@ export type PaymentNotice =
   | 'processor_unavailable'
   | 'passkey_failed';
 
+/** The ceremony with which the user's passkey approves the payment on this page. */
+export interface PasskeyApproval {
+  readonly ceremony: Pick<CeremonyView, 'optionsJson' | 'action' | 'ceremony'>;
+}
+
 export interface PaymentView extends DecisionView {
   readonly payment: PaymentFactsView;
-  /** What an approval requires: only the button, a passkey after it, or a fresh sign-in before it. */
-  readonly approval: 'button' | 'passkey' | SignInAgain;
+  /**
+   * What an approval requires: only the button; a first passkey, on pages after it; the user's passkey, at once; or a fresh
+   * sign-in before it.
+   */
+  readonly approval: 'button' | 'passkey' | PasskeyApproval | SignInAgain;
   /** The digest of the terms on this page. */
   readonly shown: string;
   readonly notice?: PaymentNotice;
@@ -44,7 +53,7 @@ export function paymentPage(context: PageContext, view: PaymentView): string {
     notice: view.notice && html`<p>${noticeText(context, view.notice, payment, t)}</p>`,
     facts: paymentFacts(payment, t),
     aboveButtons: processor && toward(processor.host, t),
-    ...acceptance(view.approval, payment, t),
+    ...acceptance(view, t),
     reassurance:
       processor === undefined
         ? t.html('payment.reassuranceDirect', { mcpServer: shortName(mcpServer) })
@@ -56,10 +65,9 @@ export function paymentPage(context: PageContext, view: PaymentView): string {
 const maxButtonAmount = 16;
 
 function acceptance(
-  approval: PaymentView['approval'],
-  { amount }: PaymentFactsView,
+  { approval, payment: { amount }, csrfToken, shown }: PaymentView,
   t: Translator,
-): Pick<DecisionKind, 'acceptLabel' | 'acceptHref' | 'aboutAccept'> {
+): Pick<DecisionKind, 'acceptLabel' | 'acceptHref' | 'acceptCeremony' | 'aboutAccept'> {
   switch (approval) {
     case 'button':
       return {
@@ -70,13 +78,21 @@ function acceptance(
       };
     case 'passkey':
       return { acceptLabel: t.html('payment.acceptWithPasskey'), aboutAccept: t.html('payment.passkeyWhy') };
-    default:
-      return {
-        acceptLabel: t.html('approval.signInAgain'),
-        acceptHref: approval.signInAgainHref,
-        aboutAccept: t.html('approval.signInAgainWhy'),
-      };
+    default: {
+      if (!('ceremony' in approval)) return signingInAgain(approval, t);
+      const acceptLabel = t.html('payment.acceptWithPasskey');
+      const ceremony = { ...approval.ceremony, mode: 'assert', csrfToken, shown } as const;
+      return { acceptLabel, acceptCeremony: ceremonyForm(ceremony, { label: acceptLabel, texts: 'passkey' }, t) };
+    }
   }
+}
+
+function signingInAgain(approval: SignInAgain, t: Translator) {
+  return {
+    acceptLabel: t.html('approval.signInAgain'),
+    acceptHref: approval.signInAgainHref,
+    aboutAccept: t.html('approval.signInAgainWhy'),
+  };
 }
 
 function noticeText(context: PageContext, notice: PaymentNotice, { processor }: PaymentFactsView, t: Translator): Html {

@@ -44,6 +44,7 @@ export const sampleApprovalPages: Readonly<Record<string, (context: PageContext)
     return paymentPage(context, { ...view, payment: { ...plainPayment, amount: yen } });
   },
   'payment-passkey': context => paymentPage(context, { ...atStripe, approval: 'passkey' }),
+  'payment-with-passkey': context => paymentPage(context, { ...atStripe, approval: { ceremony: samplePasskeyView } }),
   'payment-passkey-failed': context =>
     paymentPage(context, { ...atStripe, approval: 'passkey', notice: 'passkey_failed' }),
   'payment-sign-in-again': context =>

@@ -14,6 +14,7 @@ import type { PageKit } from '../pages/page-kit.ts';
 import { elicitationPath } from '../platform/http/public-urls.ts';
 import type { ApprovalFlow } from './approval-flow.ts';
 import type { DailyLimits } from './daily-limits.ts';
+import type { PasskeyFlow } from './passkey-flow.ts';
 import type { PasskeyPolicy } from './passkey-policy.ts';
 import type { PaymentFlow } from './payment-flow.ts';
 import { createPaymentView, type PaymentViewDeps } from './payment-view.ts';
@@ -23,13 +24,14 @@ export interface PaymentPagesDeps extends PaymentViewDeps {
   readonly signInPolicy: SignInPolicy;
   readonly passkeyPolicy: PasskeyPolicy;
   readonly dailyLimits: DailyLimits;
+  readonly passkeyFlow: Pick<PasskeyFlow, 'begin' | 'countsFrom'>;
   readonly paymentFlow: Pick<PaymentFlow, 'open'>;
 }
 
 /** Pages of a payment: the request for approval, the charge, the result. */
 export function createPaymentPages(pages: PageKit<PaymentPagesDeps>): KindPages<'payment'> {
   const { deps, views } = pages;
-  const { approvalFlow, signInPolicy, passkeyPolicy, dailyLimits } = deps;
+  const { approvalFlow, signInPolicy, passkeyPolicy, dailyLimits, passkeyFlow } = deps;
   const decisionView = createDecisionView(pages);
   const { factsOf, stepOf, chargeView } = createPaymentView(pages);
 
@@ -46,6 +48,7 @@ export function createPaymentPages(pages: PageKit<PaymentPagesDeps>): KindPages<
       return reply.send(dailyLimitPage(views.context(request), { ...stepOf(visit), ...from }));
     }
     const mustSignInAgain = signInPolicy.mustSignInAgain(elicitation, browserSession);
+    const needsPasskey = passkeyPolicy.needsPasskey(elicitation) || daily.result === 'passkey_needed';
     return reply.send(
       paymentPage(views.context(request), {
         // The form posts back the digest of the terms that this page shows.
@@ -53,12 +56,20 @@ export function createPaymentPages(pages: PageKit<PaymentPagesDeps>): KindPages<
         payment: factsOf(elicitation),
         approval: mustSignInAgain
           ? { signInAgainHref: views.signInHref(elicitation) }
-          : passkeyPolicy.needsPasskey(elicitation) || daily.result === 'passkey_needed'
-            ? 'passkey'
+          : needsPasskey
+            ? await passkeyApproval(visit)
             : 'button',
         ...definedOnly({ notice }),
       }),
     );
+  }
+
+  /** The ceremony, if the user has a passkey that counts. The other cases have pages of their own, behind the button. */
+  async function passkeyApproval({ elicitation, browserSession, secret }: VisitOf<'payment'>) {
+    const { mode, optionsJson, ceremony } = await passkeyFlow.begin(elicitation, { browserSession, secret });
+    if (mode === 'register' || (await passkeyFlow.countsFrom(elicitation)) !== undefined) return 'passkey';
+    const action = `${elicitationPath(elicitation.elicitationId)}/passkey`;
+    return { ceremony: { optionsJson, ceremony, action } };
   }
 
   function sendCharge(
