@@ -1,7 +1,7 @@
 import { sharedBrowser } from '@postern/testkit/chromium';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { askInBrowser, atProvider, connect, newPerson } from '../support/browser.ts';
+import { acceptAndStay, askInBrowser, atProvider, connect, newPerson } from '../support/browser.ts';
 import { startWorld, type World } from '../support/world.ts';
 
 let browser: Browser;
@@ -15,10 +15,6 @@ afterAll(async () => {
 });
 
 const statusOf = async (elicitationId: string) => (await world.api.read(elicitationId)).body.status;
-const accept = async (page: Page) => {
-  await page.locator('form[action$="/accept"] button').click();
-  await page.waitForURL(/\/leaving$/);
-};
 const tokenRequests = () => world.provider.requests('token').length;
 
 describe('tabs and reloads', () => {
@@ -42,10 +38,11 @@ describe('tabs and reloads', () => {
     const { issued } = person;
     const second = await person.context.newPage();
     await second.goto(issued.url);
-    await accept(person.page);
-    await accept(second);
+    await acceptAndStay(person.page);
+    await acceptAndStay(second);
 
     const before = tokenRequests();
+    await person.page.locator('a.button.accent').click();
     await atProvider(person.page, 'alice');
     await person.page.waitForURL(issued.url);
     expect(tokenRequests()).toBe(before);
@@ -91,9 +88,9 @@ describe('tabs and reloads', () => {
     await page.locator(`button[name=user][value=${user}]`).click();
     await page.waitForURL(issued.url);
     await page.reload();
-    await accept(page);
+    await acceptAndStay(page);
+    // The leaving page goes on by itself.
     await page.reload();
-    await page.locator('a.button.accent').click();
     await page.locator('button[name=user][value=alice]').waitFor();
     await page.reload();
     await page.locator('button[name=user][value=alice]').click();
@@ -119,7 +116,7 @@ describe('tabs and reloads', () => {
   it('the back button leads to pages with the current status', async () => {
     await using person = await askInBrowser(browser, world);
     const { page, issued } = person;
-    await accept(page);
+    await acceptAndStay(page);
     await page.goBack();
     expect(page.url()).toBe(issued.url);
     expect(await statusOf(issued.elicitationId)).toBe('active');
