@@ -70,7 +70,7 @@ it('S67: a first passkey approves up to the limit immediately, and more after 24
   const { status, body } = await raw.get(`/e/${early.elicitationId}/passkey`);
   expect(status).toBe(200);
   expect(body).not.toContain('data-passkey');
-  expect(body).toMatch(/<h1>.*?<time datetime="/s);
+  expect(body).toMatch(/<h1>.*?<time [^>]*datetime="/s);
 
   await signInAhead(world, raw, FIRST_DELAY_MS + 60_000);
   const late = await issueFor(world, user, dear());

@@ -1,5 +1,5 @@
 import { actionBar, matchCode, pageHead, personRow, quotedWords, type StepView } from './decision-parts.ts';
-import { type Html, html } from './html.ts';
+import { attributes, type Html, html } from './html.ts';
 import { layout } from './layout.ts';
 import { type WatchView, watchPart } from './live-parts.ts';
 import { facts, linkButton, manageLink, paragraphs, postForm, submitButton } from './parts.ts';
@@ -44,6 +44,8 @@ export interface DecisionKind {
   readonly step?: StepView | undefined;
   /** Result of the last attempt; block markup of few lines. */
   readonly notice?: Html | undefined;
+  /** Whether the notice is about what the user typed. It then has the focus, so that screen readers begin there. */
+  readonly hasFaults?: boolean;
   /** The amount, directly below the heading. */
   readonly amount?: Html | undefined;
   /** The risk in few words, below the match code. Never needs scrolling. */
@@ -77,7 +79,10 @@ export interface DecisionKind {
  */
 export function decisionPage(context: PageContext, t: Translator, view: DecisionView, kind: DecisionKind): string {
   const { csrfToken, shown, mcpServer, person, switchAccountAction } = view;
-  const notice = kind.notice === undefined ? undefined : html`<div class="notice">${kind.notice}</div>`;
+  const notice =
+    kind.notice === undefined
+      ? undefined
+      : html`<div class="notice"${attributes(kind.hasFaults ? { tabindex: -1, autofocus: true } : {})}>${kind.notice}</div>`;
   const lead = kind.lead === undefined ? undefined : html`<div class="lead">${paragraphs([kind.lead].flat())}</div>`;
   const leave = switchAccountAction === undefined ? undefined : { action: switchAccountAction, csrfToken };
   const aboutAccept = kind.aboutAccept === undefined ? undefined : html`<p class="about">${kind.aboutAccept}</p>`;

@@ -122,5 +122,5 @@ export function faultLinks(notes: readonly FieldNotes[], t: Translator): Html | 
         html`<li><a href="${onPage(fieldId(name))}"><span translate="no">${label}</span></a> <span class="more">${fault}</span></li>`,
     );
   if (links.length === 0) return undefined;
-  return html`<div class="faults" tabindex="-1" autofocus><p>${t.html('fields.lookAgain')}</p><ul>${links}</ul></div>`;
+  return html`<div class="faults"><p>${t.html('fields.lookAgain')}</p><ul>${links}</ul></div>`;
 }

@@ -376,7 +376,7 @@ test.each([true, false])('the summary of faults has the focus, with script: %s',
   await withPage(
     async page => {
       await page.goto(pageServer.page('form-faults'));
-      await expect.poll(() => page.evaluate<string>('document.activeElement.className')).toBe('faults');
+      await expect.poll(() => page.evaluate<string>('document.activeElement.className')).toBe('notice');
     },
     { javaScriptEnabled },
   );

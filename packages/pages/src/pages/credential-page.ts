@@ -52,6 +52,7 @@ export function credentialPage(context: PageContext, view: CredentialView): stri
     headingText: heading,
     counterpart: iconMark(icons.key),
     lead: lead(credential, { ...names, mcpServer: shortName(names.mcpServer) }, t),
+    hasFaults: notice === 'fields_invalid',
     notice: notice && noticeBlock(context, notice, view, t),
     facts: fieldSection(
       {

@@ -47,6 +47,7 @@ export function formPage(context: PageContext, view: FormView): string {
     headingText: heading,
     counterpart: iconMark(icons.list),
     lead: t.html(hasSecret ? 'form.leadSecret' : 'form.lead', { ...names, mcpServer: shortName(names.mcpServer) }),
+    hasFaults: notice === 'fields_invalid',
     notice:
       notice &&
       paragraphs([t.html(notice === 'fields_invalid' ? 'fields.invalid' : 'fields.termsChanged'), ...secretsGone]),
