@@ -255,6 +255,11 @@ export const faultyConfigs: readonly (readonly [fault: string, document: unknown
   ['a webhook to this machine', withWebhooks({ url: 'https://localhost/' }), ['mcpServers[0].webhooks[0].url']],
   ['two webhooks with the same id', withWebhooks({}, {}), ['mcpServers[0].webhooks']],
   ['CSS as colour', sampleConfig({ branding: { accent: 'red;}' } }), ['branding.accent']],
+  [
+    'an accent of one MCP server in the colour of danger',
+    withServer({ branding: { accent: '#d32f2f' } }),
+    ['mcpServers[0].branding.accent'],
+  ],
   ['an accent in the colour of danger', sampleConfig({ branding: { accent: '#d32f2f' } }), ['branding.accent']],
   [
     'a logo on another host',

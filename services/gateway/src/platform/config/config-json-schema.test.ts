@@ -79,6 +79,7 @@ const onlyTheGatewayRefuses = [
   'two webhooks with the same id',
   'metrics on the port of the public listener',
   'an accent in the colour of danger',
+  'an accent of one MCP server in the colour of danger',
 ];
 
 it('the published schema is the generated one (node services/gateway/src/platform/config/write-json-schema.ts)', () => {

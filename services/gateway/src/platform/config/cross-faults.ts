@@ -57,6 +57,8 @@ export function crossFaults(config: ParsedConfig): ConfigFault[] {
   const issuers = new Set(config.identityProviders.map(provider => provider.issuer));
   config.mcpServers.forEach((server, at) => {
     const path = `mcpServers[${at}]`;
+    const ownAccent = accentFault(server.branding ?? {});
+    if (ownAccent !== undefined) fault(`${path}.branding.${ownAccent.setting}`, ownAccent.message);
     if (!leavesRoom(server, config))
       fault(`${path}.limits.storedMegabytes`, 'is too small: the events of events.retained need most of it');
     for (const name of server.providers)
