@@ -51,7 +51,7 @@ export function iconColour(branding: Branding): Colour {
   return schemeAccent(branding, 'light');
 }
 
-export interface AccentFault {
+interface AccentFault {
   readonly setting: 'accent' | 'accentDark';
   readonly message: string;
 }

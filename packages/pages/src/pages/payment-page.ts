@@ -21,7 +21,7 @@ export type PaymentNotice =
   | 'passkey_failed';
 
 /** The ceremony with which the user's passkey approves the payment on this page. */
-export interface PasskeyApproval {
+interface PasskeyApproval {
   readonly ceremony: Pick<CeremonyView, 'optionsJson' | 'action' | 'ceremony'>;
 }
 
