@@ -33,7 +33,7 @@ describe('declining', () => {
     expect(world.provider.requests('authorization')).toHaveLength(0);
     expect(world.provider.requests('token')).toHaveLength(0);
     // S32: the page links to the registered return URL and offers no decision.
-    expect(await person.page.locator('main a.button').getAttribute('href')).toBe(RETURN_URL);
+    expect(await person.page.locator('main a.button').first().getAttribute('href')).toBe(RETURN_URL);
     expect(await person.page.locator('form[action$="/accept"]').count()).toBe(0);
   });
 

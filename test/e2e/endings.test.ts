@@ -138,6 +138,20 @@ describe('S40: the last page', () => {
       ).toMatchObject({ status: 403, body: { code: 'return_url_not_registered' } });
   });
 
+  it.each(askedKinds)('%s: goes back by itself for a minute, unless the user stays', async kind => {
+    const ask = await asked(kind);
+    await decline(ask);
+    const page = `/e/${ask.elicitationId}`;
+    const ended = await ask.raw.get(page);
+    expect(ended.headers['refresh']).toBe(`3; url=${RETURN_URL}`);
+    expect(ended.body).toContain(`${page}?stay`);
+    const staying = await ask.raw.get(`${page}?stay`);
+    expect(staying.headers['refresh']).toBeUndefined();
+    expect(staying.body).toContain('https://tracker.example/done');
+    world.clock.pass(61);
+    expect((await ask.raw.get(page)).headers['refresh']).toBeUndefined();
+  });
+
   it.each(askedKinds)('%s: has no link without a return URL', async kind => {
     const user = world.subject();
     const { elicitationId } = await askKind(world, user, kind);

@@ -98,3 +98,4 @@ export type {
   ProviderView,
   ScopeView,
 } from './views.ts';
+export type { WayBackView } from './way-back.ts';

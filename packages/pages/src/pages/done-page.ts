@@ -1,18 +1,17 @@
 import { html, webUrl } from '../html.ts';
 import { icons } from '../icons.ts';
 import { messagePage } from '../message-page.ts';
-import { fact, facts, linkButton, scopeList } from '../parts.ts';
+import { fact, facts, scopeList } from '../parts.ts';
 import { translatorFor } from '../translator.ts';
 import type { McpServerView, PageContext, ProviderView, ScopeView } from '../views.ts';
+import { type WayBackView, wayBack } from '../way-back.ts';
 
-export interface DoneView extends ProviderView {
+export interface DoneView extends ProviderView, WayBackView {
   readonly mcpServer: McpServerView;
   /** The connected account, as the provider names it. */
   readonly accountName?: string;
   /** Granted scopes, possibly fewer than requested. */
   readonly scopes: readonly ScopeView[];
-  /** A registered return address of the MCP server. */
-  readonly returnHref?: string;
   /** Page on which the user can see and end their connections. */
   readonly connectionsHref?: string;
 }
@@ -20,6 +19,7 @@ export interface DoneView extends ProviderView {
 /** Shows that the account is connected. */
 export function donePage(context: PageContext, view: DoneView): string {
   const t = translatorFor(context);
+  const back = wayBack(view, t);
   const mcpServer = view.mcpServer.name;
   const provider = view.providerName;
   const account =
@@ -42,11 +42,8 @@ ${scopeList(view.scopes, t)}
     icon: icons.check,
     tone: 'good',
     heading: t.html('done.heading', { provider }),
-    texts: [t.html('next.close', { mcpServer })],
+    texts: [back.text],
     body: html`${account}${granted}${later}`,
-    actions:
-      view.returnHref === undefined
-        ? []
-        : [linkButton(view.returnHref, t.html('next.return', { mcpServer }), 'accent')],
+    actions: back.actions,
   });
 }

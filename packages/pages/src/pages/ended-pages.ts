@@ -5,6 +5,7 @@ import { messagePage } from '../message-page.ts';
 import { linkButton, manageLink } from '../parts.ts';
 import { translatorFor } from '../translator.ts';
 import type { McpServerView, PageContext } from '../views.ts';
+import { type WayBackView, wayBack } from '../way-back.ts';
 
 export interface WorkingView {
   readonly mcpServer: McpServerView;
@@ -20,32 +21,30 @@ export function workingPage(context: PageContext, view: WorkingView): string {
     title: t.plain('working.heading'),
     icon: icons.hourglass,
     heading: t.html('working.heading'),
-    texts: [t.html('working.text'), t.html('next.close', { mcpServer: view.mcpServer.name })],
+    texts: [t.html('working.text'), t.html('next.close')],
     body: watchPart(view.watch, t),
     actions: [linkButton(view.reloadHref, t.html('working.reload'), 'plain')],
   });
 }
 
-export interface DeclinedView {
+export interface DeclinedView extends WayBackView {
   readonly mcpServer: McpServerView;
   /** Page on which the user mutes or reports the MCP server. */
   readonly manageHref?: string;
-  /** A registered return address of the MCP server. */
-  readonly returnHref?: string;
 }
 
 /** The user has declined. */
 export function declinedPage(context: PageContext, view: DeclinedView): string {
   const t = translatorFor(context);
+  const back = wayBack(view, t);
   const mcpServer = view.mcpServer.name;
   return messagePage(context, t, {
     title: t.plain('declined.heading'),
     icon: icons.minus,
     heading: t.html('declined.heading'),
-    texts: [t.html('declined.text', { mcpServer }), t.html('next.close', { mcpServer })],
+    texts: [t.html('declined.text', { mcpServer }), back.text],
     body: manageLink(view.manageHref, t),
-    actions:
-      view.returnHref === undefined ? [] : [linkButton(view.returnHref, t.html('next.return', { mcpServer }), 'plain')],
+    actions: back.actions,
   });
 }
 

@@ -2,24 +2,24 @@
 import { html, webUrl } from '../html.ts';
 import { icons } from '../icons.ts';
 import { messagePage } from '../message-page.ts';
-import { fact, facts, linkButton } from '../parts.ts';
-import { type Translator, translatorFor } from '../translator.ts';
+import { fact, facts } from '../parts.ts';
+import { translatorFor } from '../translator.ts';
 import type { McpServerView, PageContext } from '../views.ts';
+import { type WayBackView, wayBack } from '../way-back.ts';
 
-export interface CredentialDoneView {
+export interface CredentialDoneView extends WayBackView {
   readonly mcpServer: McpServerView;
   /** Description by the MCP server. */
   readonly title: string;
   /** Stored until the user deletes it. */
   readonly lasting: boolean;
-  /** A registered return address of the MCP server. */
-  readonly returnHref?: string;
   /** Page on which the user can see and delete their saved credentials. */
   readonly connectionsHref?: string;
 }
 
 export function credentialDonePage(context: PageContext, view: CredentialDoneView): string {
   const t = translatorFor(context);
+  const back = wayBack(view, t);
   const mcpServer = view.mcpServer.name;
   const key = view.lasting ? 'credentialDone.headingLasting' : 'credentialDone.headingOnce';
   const manage =
@@ -32,35 +32,26 @@ export function credentialDonePage(context: PageContext, view: CredentialDoneVie
     icon: icons.check,
     tone: 'good',
     heading: t.html(key),
-    texts: [
-      t.html(view.lasting ? 'credentialDone.lasting' : 'credentialDone.once', { mcpServer }),
-      t.html('next.close', { mcpServer }),
-    ],
+    texts: [t.html(view.lasting ? 'credentialDone.lasting' : 'credentialDone.once', { mcpServer }), back.text],
     body: html`${facts([fact(t.html('credentialDone.asked'), named)])}${manage}`,
-    ...wayBack(view, t),
+    actions: back.actions,
   });
 }
 
-export interface FormDoneView {
+export interface FormDoneView extends WayBackView {
   readonly mcpServer: McpServerView;
-  /** A registered return address of the MCP server. */
-  readonly returnHref?: string;
 }
 
 export function formDonePage(context: PageContext, view: FormDoneView): string {
   const t = translatorFor(context);
+  const back = wayBack(view, t);
   const mcpServer = view.mcpServer.name;
   return messagePage(context, t, {
     title: t.plain('formDone.heading'),
     icon: icons.check,
     tone: 'good',
     heading: t.html('formDone.heading'),
-    texts: [t.html('formDone.text', { mcpServer }), t.html('next.close', { mcpServer })],
-    ...wayBack(view, t),
+    texts: [t.html('formDone.text', { mcpServer }), back.text],
+    actions: back.actions,
   });
-}
-
-function wayBack({ mcpServer, returnHref }: FormDoneView, t: Translator) {
-  if (returnHref === undefined) return {};
-  return { actions: [linkButton(returnHref, t.html('next.return', { mcpServer: mcpServer.name }), 'accent')] };
 }

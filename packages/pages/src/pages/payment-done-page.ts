@@ -3,13 +3,14 @@ import type { PaymentFactsView } from '../approval-views.ts';
 import { html } from '../html.ts';
 import { icons } from '../icons.ts';
 import { messagePage } from '../message-page.ts';
-import { fact, factBeside, hostText, linkButton, personText } from '../parts.ts';
+import { fact, factBeside, hostText, personText } from '../parts.ts';
 import { paymentFacts, priceTag } from '../payment-facts.ts';
 import { timeText } from '../times.ts';
 import { type Translator, translatorFor } from '../translator.ts';
 import type { McpServerView, PageContext, PersonView } from '../views.ts';
+import { type WayBackView, wayBack } from '../way-back.ts';
 
-export interface PaymentDoneView {
+export interface PaymentDoneView extends WayBackView {
   readonly mcpServer: McpServerView;
   readonly payment: PaymentFactsView;
   readonly approvedAt: Date;
@@ -18,8 +19,6 @@ export interface PaymentDoneView {
   /** Method of the approval. */
   readonly method: 'button' | 'passkey';
   readonly receiptNumber: string;
-  /** A registered return address of the MCP server. */
-  readonly returnHref?: string;
   /** Absent in single-user mode, which has no sign-in. */
   readonly person?: PersonView;
 }
@@ -27,7 +26,7 @@ export interface PaymentDoneView {
 /** Shows after an approval what to do next, and a printable receipt. */
 export function paymentDonePage(context: PageContext, view: PaymentDoneView): string {
   const t = translatorFor(context);
-  const mcpServer = view.mcpServer.name;
+  const back = wayBack(view, t);
   const heading = view.paid ? 'receipt.headingPaid' : 'receipt.headingApproved';
   const amount = amountText(view.payment.amount, t);
   const record = t.html(view.paid ? 'receipt.recordPaid' : 'receipt.record');
@@ -36,17 +35,14 @@ export function paymentDonePage(context: PageContext, view: PaymentDoneView): st
     icon: icons.check,
     tone: 'good',
     heading: t.html(heading, { amount }),
-    texts: [t.html('next.close', { mcpServer })],
+    texts: [back.text],
     body: html`<section class="receipt" aria-labelledby="receipt-heading">
 <h2 id="receipt-heading">${t.html('receipt.heading')}</h2>
 <p>${record}</p>
 ${priceTag(view.payment, t)}${paymentFacts(view.payment, t, { more: approvalFacts(view, t), payeeLabel: t.html('payment.payee') })}
 </section>
 <div class="fine"><p>${t.html('receipt.print')}</p></div>`,
-    actions:
-      view.returnHref === undefined
-        ? []
-        : [linkButton(view.returnHref, t.html('next.return', { mcpServer }), 'accent')],
+    actions: back.actions,
   });
 }
 

@@ -48,7 +48,7 @@ export function createConfirmationPages(pages: PageKit<ConfirmationPagesDeps>): 
           mcpServer: views.mcpServer(elicitation),
           confirmation: factsOf(elicitation),
           approvedAt: new Date(outcome.approval.at),
-          ...views.wayBack(elicitation),
+          ...views.wayBack(elicitation, request),
         }),
       );
     },

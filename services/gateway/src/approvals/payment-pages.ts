@@ -107,7 +107,7 @@ export function createPaymentPages(pages: PageKit<PaymentPagesDeps>): KindPages<
           method: outcome.approval.method,
           receiptNumber: views.receiptNumber(elicitation),
           ...definedOnly({ person: browserSession && views.person(browserSession) }),
-          ...views.wayBack(elicitation),
+          ...views.wayBack(elicitation, request),
         }),
       );
     },

@@ -56,7 +56,7 @@ export function createAuthorizationPages(pages: PageKit<AuthorizationPagesDeps>)
           ...definedOnly({ accountName: account?.name ?? account?.id }),
           scopes: views.scopes(provider, scopes, context.locale),
           ...definedOnly({ connectionsHref: browserSession && '/me' }),
-          ...views.wayBack(elicitation),
+          ...views.wayBack(elicitation, request),
         }),
       );
     },

@@ -65,6 +65,12 @@ export const elicitationPageRoutes: FastifyPluginAsync<PageKit<ElicitationPageRo
     form: DecisionForm,
   ) => byKind[kind].accept(request, reply, visit, form);
 
+  /** The page says where the browser goes, and has a link that stops it: both work without a script. */
+  function returnSoon(request: PageRequest, reply: FastifyReply, elicitation: Elicitation): void {
+    const { returnHref, stayHref } = views.wayBack(elicitation, request);
+    if (returnHref !== undefined && stayHref !== undefined) reply.header('refresh', `3; url=${returnHref}`);
+  }
+
   async function show(request: PageRequest, reply: FastifyReply, visit: PageVisit): Promise<FastifyReply> {
     const { elicitation } = visit;
     const { kind } = elicitation.request;
@@ -81,10 +87,16 @@ export const elicitationPageRoutes: FastifyPluginAsync<PageKit<ElicitationPageRo
       case 'verifying':
         return reply.send(workingPage(context, { mcpServer, watch, reloadHref: watch.pageHref }));
       case 'completed':
+        returnSoon(request, reply, elicitation);
         return showCompleted(kind, request, reply, { ...visit, elicitation });
       case 'declined':
+        returnSoon(request, reply, elicitation);
         return reply.send(
-          declinedPage(context, { mcpServer, ...views.wayBack(elicitation), ...views.manageHref(elicitation) }),
+          declinedPage(context, {
+            mcpServer,
+            ...views.wayBack(elicitation, request),
+            ...views.manageHref(elicitation),
+          }),
         );
       case 'cancelled':
       case 'expired':

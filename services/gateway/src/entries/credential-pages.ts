@@ -80,7 +80,7 @@ export function createCredentialPages(pages: PageKit<CredentialPagesDeps>): Kind
           title: elicitation.request.title,
           lasting: isLasting,
           ...(isLasting && browserSession !== undefined ? { connectionsHref: '/me' } : {}),
-          ...views.wayBack(elicitation),
+          ...views.wayBack(elicitation, request),
         }),
       );
     },

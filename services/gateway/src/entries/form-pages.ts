@@ -50,7 +50,7 @@ export function createFormPages(pages: PageKit<FormPagesDeps>): KindPages<'form'
       return reply.send(
         formDonePage(views.context(request), {
           mcpServer: views.mcpServer(elicitation),
-          ...views.wayBack(elicitation),
+          ...views.wayBack(elicitation, request),
         }),
       );
     },

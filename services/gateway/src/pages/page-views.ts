@@ -8,6 +8,7 @@ import {
   definedOnly,
   type Elicitation,
   type ElicitationOf,
+  isTerminal,
   type Kind,
 } from '@postern/elicitation';
 import {
@@ -19,13 +20,18 @@ import {
   type PageContext,
   type PersonView,
   type ProviderView,
+  type WayBackView,
 } from '@postern/pages';
 import type { FastifyRequest } from 'fastify';
 import { mayAsk, mayRead, mayUse, type RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
+import { elicitationPath } from '../platform/http/public-urls.ts';
 import { type Look, logoView } from './looks.ts';
 import { createScopeViews } from './scope-views.ts';
 import { pagePathOf, type ViewChoices } from './view-choices.ts';
+
+/** A page that is opened again later does not leave by itself. */
+const JUST_ENDED_MS = 60_000;
 
 /** Converts records and configuration to the views of pages. */
 export function createPageViews(p: {
@@ -95,10 +101,19 @@ export function createPageViews(p: {
       );
     },
 
-    /** The return URL of the last page, if it is still registered. */
-    wayBack({ mcpServerId, returnUrl }: Elicitation): { readonly returnHref?: string } {
-      const returnHref = p.mcpServers.get(mcpServerId)?.returnUrls.find(registered => registered === returnUrl);
-      return definedOnly({ returnHref });
+    /**
+     * The return URL of the last page, if it is still registered. Soon after the end, the browser goes there by itself, unless the
+     * user stays.
+     */
+    wayBack(elicitation: Elicitation, { query }: FastifyRequest): WayBackView {
+      const { elicitationId, mcpServerId, returnUrl, requestedBy } = elicitation;
+      const registered = p.mcpServers.get(mcpServerId)?.returnUrls.find(url => url === returnUrl);
+      const returnHref = registered === undefined ? undefined : new URL(registered).href;
+      const isStaying = typeof query === 'object' && query !== null && 'stay' in query;
+      const hasJustEnded = isTerminal(elicitation) && p.now() < elicitation.endedAt + JUST_ENDED_MS;
+      const stayHref =
+        returnHref !== undefined && hasJustEnded && !isStaying ? `${elicitationPath(elicitationId)}?stay` : undefined;
+      return definedOnly({ returnHref, stayHref, mcpClient: requestedBy?.mcpClient });
     },
 
     /** Starts another sign-in for this elicitation. */

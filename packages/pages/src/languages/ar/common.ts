@@ -36,7 +36,10 @@ export const common: Texts<'common'> = {
   'decision.endsSoon': 'تنتهي صلاحية هذا الطلب {relative}، عند {time}.',
   'decision.ends': 'تنتهي صلاحية هذا الطلب في {time}.',
 
-  'next.close': 'يمكنك إغلاق هذه النافذة والعودة إلى {mcpServer}.',
+  'next.close': 'أغلق علامة التبويب هذه وعُد إلى التطبيق الذي أتيت منه.',
+  'next.closeNamed': 'أغلق علامة التبويب هذه وعُد إلى التطبيق الذي أتيت منه (يسمّي نفسه «{mcpClient}»).',
+  'next.returning': 'ستعود إلى {host} خلال ثلاث ثوانٍ.',
+  'next.stay': 'البقاء هنا',
   'next.return': 'العودة إلى {mcpServer}',
 
   'fault.operator': 'لن تنجح هذه الخطوة قبل أن يُجري مشغّل {brand} تعديلًا. زوّده بهذا الرقم: {reference}',

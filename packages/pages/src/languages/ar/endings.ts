@@ -9,13 +9,13 @@ export const endings: Texts<'endings'> = {
   'declined.text': 'لم تتم مشاركة أي شيء مع {mcpServer}.',
 
   'expired.heading': 'انتهت صلاحية هذا الطلب',
-  'expired.text': 'كان متاحًا لمدة محدودة فقط. إذا كنت ما زلت بحاجة إليه، فعُد إلى {mcpServer} وابدأ من جديد.',
+  'expired.text': 'كان متاحًا لمدة محدودة فقط. إذا كنت ما زلت بحاجة إليه، فعُد إلى التطبيق الذي أتيت منه وابدأ من جديد.',
 
   'cancelled.heading': 'سُحب هذا الطلب',
   'cancelled.text': 'لم يعد {mcpServer} بحاجة إلى إجابة. يمكنك إغلاق هذه النافذة.',
 
   'failed.heading': 'تعذّر إكمال هذا الطلب',
-  'failed.text': 'حدثت مشكلة أثناء المعالجة. عُد إلى {mcpServer} وابدأ من جديد.',
+  'failed.text': 'حدثت مشكلة أثناء المعالجة. عُد إلى التطبيق الذي أتيت منه وابدأ من جديد.',
 
   'notFound.heading': 'لا يوجد شيء هنا',
   'notFound.text':

@@ -36,7 +36,11 @@ export const common: Texts<'common'> = {
   'decision.endsSoon': 'Diese Anfrage endet {relative}, um {time}.',
   'decision.ends': 'Diese Anfrage endet am {time}.',
 
-  'next.close': 'Sie können dieses Fenster schließen und zu {mcpServer} zurückkehren.',
+  'next.close': 'Schließen Sie diesen Tab und kehren Sie zur App zurück, aus der Sie gekommen sind.',
+  'next.closeNamed':
+    'Schließen Sie diesen Tab und kehren Sie zur App zurück, aus der Sie gekommen sind (sie nennt sich „{mcpClient}“).',
+  'next.returning': 'In drei Sekunden kehren Sie zu {host} zurück.',
+  'next.stay': 'Hier bleiben',
   'next.return': 'Zurück zu {mcpServer}',
 
   'fault.operator':

@@ -10,13 +10,14 @@ export const endings: Texts<'endings'> = {
 
   'expired.heading': 'Diese Anfrage ist abgelaufen',
   'expired.text':
-    'Sie war nur für begrenzte Zeit offen. Wenn Sie sie noch brauchen, kehren Sie zu {mcpServer} zurück und starten Sie neu.',
+    'Sie war nur für begrenzte Zeit offen. Wenn Sie sie noch brauchen, kehren Sie zur App zurück, aus der Sie gekommen sind, und starten Sie neu.',
 
   'cancelled.heading': 'Diese Anfrage wurde zurückgezogen',
   'cancelled.text': '{mcpServer} braucht keine Antwort mehr. Sie können dieses Fenster schließen.',
 
   'failed.heading': 'Diese Anfrage konnte nicht abgeschlossen werden',
-  'failed.text': 'Unterwegs ist etwas schiefgegangen. Kehren Sie zu {mcpServer} zurück und starten Sie neu.',
+  'failed.text':
+    'Unterwegs ist etwas schiefgegangen. Kehren Sie zur App zurück, aus der Sie gekommen sind, und starten Sie neu.',
 
   'notFound.heading': 'Hier ist nichts',
   'notFound.text':

@@ -52,7 +52,10 @@ export const common = {
   ),
   'decision.ends': noted('This request ends on {time}.', '{time} is a date with a time of day.'),
 
-  'next.close': 'You can close this window and go back to {mcpServer}.',
+  'next.close': 'Close this tab and return to the app you came from.',
+  'next.closeNamed': 'Close this tab and return to the app you came from (it calls itself “{mcpClient}”).',
+  'next.returning': 'You return to {host} in three seconds.',
+  'next.stay': noted('Stay here', 'A button. It stops the automatic return to another site.'),
   'next.return': noted('Go back to {mcpServer}', 'A button.'),
 
   'fault.operator': noted(

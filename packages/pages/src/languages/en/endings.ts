@@ -10,13 +10,14 @@ export const endings = {
   'declined.text': 'Nothing was shared with {mcpServer}.',
 
   'expired.heading': 'This request has ended',
-  'expired.text': 'It was open for a limited time only. If you still need it, go back to {mcpServer} and ask again.',
+  'expired.text':
+    'It was open for a limited time only. If you still need it, go back to the app you came from and ask again.',
 
   'cancelled.heading': 'This request was withdrawn',
   'cancelled.text': '{mcpServer} no longer needs an answer. You can close this window.',
 
   'failed.heading': 'This request could not be finished',
-  'failed.text': 'Something stopped it on the way. Go back to {mcpServer} and ask again.',
+  'failed.text': 'Something stopped it on the way. Go back to the app you came from and ask again.',
 
   'notFound.heading': 'There is nothing here',
   'notFound.text':

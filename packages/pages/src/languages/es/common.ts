@@ -36,7 +36,11 @@ export const common: Texts<'common'> = {
   'decision.endsSoon': 'Esta solicitud caduca {relative}, a las {time}.',
   'decision.ends': 'Esta solicitud caduca el {time}.',
 
-  'next.close': 'Puedes cerrar esta ventana y volver a {mcpServer}.',
+  'next.close': 'Cierra esta pestaña y vuelve a la aplicación desde la que llegaste.',
+  'next.closeNamed':
+    'Cierra esta pestaña y vuelve a la aplicación desde la que llegaste (dice llamarse «{mcpClient}»).',
+  'next.returning': 'Volverás a {host} en tres segundos.',
+  'next.stay': 'Quedarme aquí',
   'next.return': 'Volver a {mcpServer}',
 
   'fault.operator':

@@ -10,13 +10,14 @@ export const endings: Texts<'endings'> = {
 
   'expired.heading': 'Esta solicitud ha caducado',
   'expired.text':
-    'Solo estaba abierta por un tiempo limitado. Si todavía la necesitas, vuelve a {mcpServer} y empieza de nuevo.',
+    'Solo estaba abierta por un tiempo limitado. Si todavía la necesitas, vuelve a la aplicación desde la que llegaste y empieza de nuevo.',
 
   'cancelled.heading': 'Esta solicitud se ha retirado',
   'cancelled.text': '{mcpServer} ya no necesita una respuesta. Puedes cerrar esta ventana.',
 
   'failed.heading': 'No se ha podido completar esta solicitud',
-  'failed.text': 'Ha surgido un problema por el camino. Vuelve a {mcpServer} y empieza de nuevo.',
+  'failed.text':
+    'Ha surgido un problema por el camino. Vuelve a la aplicación desde la que llegaste y empieza de nuevo.',
 
   'notFound.heading': 'Aquí no hay nada',
   'notFound.text':

@@ -36,7 +36,11 @@ export const common: Texts<'common'> = {
   'decision.endsSoon': 'Cette demande expire {relative}, à {time}.',
   'decision.ends': 'Cette demande expire le {time}.',
 
-  'next.close': 'Vous pouvez fermer cette fenêtre et revenir à {mcpServer}.',
+  'next.close': 'Fermez cet onglet et revenez à l’application d’où vous venez.',
+  'next.closeNamed':
+    'Fermez cet onglet et revenez à l’application d’où vous venez (elle se nomme «\u00a0{mcpClient}\u00a0»).',
+  'next.returning': 'Vous revenez à {host} dans trois secondes.',
+  'next.stay': 'Rester ici',
   'next.return': 'Revenir à {mcpServer}',
 
   'fault.operator':

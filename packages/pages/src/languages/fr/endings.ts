@@ -10,13 +10,13 @@ export const endings: Texts<'endings'> = {
 
   'expired.heading': 'Cette demande a expiré',
   'expired.text':
-    'Elle n’était ouverte que pour une durée limitée. Si vous en avez encore besoin, revenez à {mcpServer} et recommencez.',
+    'Elle n’était ouverte que pour une durée limitée. Si vous en avez encore besoin, revenez à l’application d’où vous venez et recommencez.',
 
   'cancelled.heading': 'Cette demande a été retirée',
   'cancelled.text': '{mcpServer} n’a plus besoin de réponse. Vous pouvez fermer cette fenêtre.',
 
   'failed.heading': 'Cette demande n’a pas pu aboutir',
-  'failed.text': 'Un problème est survenu en cours de route. Revenez à {mcpServer} et recommencez.',
+  'failed.text': 'Un problème est survenu en cours de route. Revenez à l’application d’où vous venez et recommencez.',
 
   'notFound.heading': 'Il n’y a rien ici',
   'notFound.text':

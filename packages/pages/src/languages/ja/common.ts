@@ -36,7 +36,10 @@ export const common: Texts<'common'> = {
   'decision.endsSoon': 'このリクエストの有効期限は{relative}（{time}）です。',
   'decision.ends': 'このリクエストの有効期限は{time}です。',
 
-  'next.close': 'このウィンドウを閉じて、{mcpServer} に戻ってください。',
+  'next.close': 'このタブを閉じて、元のアプリに戻ってください。',
+  'next.closeNamed': 'このタブを閉じて、元のアプリ（「{mcpClient}」と名乗っています）に戻ってください。',
+  'next.returning': '3 秒後に {host} に戻ります。',
+  'next.stay': 'ここにとどまる',
   'next.return': '{mcpServer} に戻る',
 
   'fault.operator':

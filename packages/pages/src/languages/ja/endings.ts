@@ -9,13 +9,13 @@ export const endings: Texts<'endings'> = {
   'declined.text': '{mcpServer} に情報は共有されていません。',
 
   'expired.heading': 'このリクエストは期限切れです',
-  'expired.text': 'リクエストには有効期限があります。まだ必要な場合は、{mcpServer} に戻ってやり直してください。',
+  'expired.text': 'リクエストには有効期限があります。まだ必要な場合は、元のアプリに戻ってやり直してください。',
 
   'cancelled.heading': 'このリクエストは取り消されました',
   'cancelled.text': '{mcpServer} への回答は不要になりました。このウィンドウは閉じてかまいません。',
 
   'failed.heading': 'このリクエストを完了できませんでした',
-  'failed.text': '処理中に問題が発生しました。{mcpServer} に戻ってやり直してください。',
+  'failed.text': '処理中に問題が発生しました。元のアプリに戻ってやり直してください。',
 
   'notFound.heading': 'ページが見つかりません',
   'notFound.text':

@@ -35,7 +35,10 @@ export const common: Texts<'common'> = {
   'decision.endsSoon': '此请求将在{relative}（{time}）失效。',
   'decision.ends': '此请求将于 {time} 失效。',
 
-  'next.close': '您可以关闭此窗口，返回 {mcpServer}。',
+  'next.close': '请关闭此标签页，返回您刚才使用的应用。',
+  'next.closeNamed': '请关闭此标签页，返回您刚才使用的应用（该应用自称“{mcpClient}”）。',
+  'next.returning': '3 秒后返回 {host}。',
+  'next.stay': '留在此页',
   'next.return': '返回 {mcpServer}',
 
   'fault.operator': '在 {brand} 的运营方作出更改之前，这一步无法完成。请把此编号告诉他们：{reference}',

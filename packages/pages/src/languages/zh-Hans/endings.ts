@@ -9,13 +9,13 @@ export const endings: Texts<'endings'> = {
   'declined.text': '没有与 {mcpServer} 共享任何内容。',
 
   'expired.heading': '此请求已失效',
-  'expired.text': '此请求只在限定时间内有效。如果仍有需要，请返回 {mcpServer} 重新发起。',
+  'expired.text': '此请求只在限定时间内有效。如果仍有需要，请返回您刚才使用的应用重新发起。',
 
   'cancelled.heading': '此请求已撤回',
   'cancelled.text': '{mcpServer} 不再需要您的答复。您可以关闭此窗口。',
 
   'failed.heading': '此请求未能完成',
-  'failed.text': '处理过程中遇到了问题。请返回 {mcpServer} 重新发起。',
+  'failed.text': '处理过程中遇到了问题。请返回您刚才使用的应用重新发起。',
 
   'notFound.heading': '这里没有内容',
   'notFound.text': '链接可能不完整，或已失效。请返回提供链接的应用，重新获取一个。',

@@ -35,7 +35,10 @@ export const common: Texts<'common'> = {
   'decision.endsSoon': '這項要求將在{relative}（{time}）失效。',
   'decision.ends': '這項要求將於{time}失效。',
 
-  'next.close': '您可以關閉這個視窗，返回 {mcpServer}。',
+  'next.close': '請關閉這個分頁，返回您剛才使用的應用程式。',
+  'next.closeNamed': '請關閉這個分頁，返回您剛才使用的應用程式（該應用程式自稱「{mcpClient}」）。',
+  'next.returning': '3 秒後返回 {host}。',
+  'next.stay': '留在此頁',
   'next.return': '返回 {mcpServer}',
 
   'fault.operator': '在 {brand} 的營運者作出變更之前，這個步驟無法完成。請提供這個編號給他們：{reference}',

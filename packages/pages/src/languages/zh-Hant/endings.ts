@@ -9,13 +9,13 @@ export const endings: Texts<'endings'> = {
   'declined.text': '沒有與 {mcpServer} 分享任何內容。',
 
   'expired.heading': '這項要求已失效',
-  'expired.text': '這項要求只在限定時間內有效。如果仍有需要，請返回 {mcpServer} 重新發起。',
+  'expired.text': '這項要求只在限定時間內有效。如果仍有需要，請返回您剛才使用的應用程式重新發起。',
 
   'cancelled.heading': '這項要求已撤回',
   'cancelled.text': '{mcpServer} 不再需要您的答覆。您可以關閉這個視窗。',
 
   'failed.heading': '這項要求未能完成',
-  'failed.text': '處理過程中發生問題。請返回 {mcpServer} 重新發起。',
+  'failed.text': '處理過程中發生問題。請返回您剛才使用的應用程式重新發起。',
 
   'notFound.heading': '這裡沒有內容',
   'notFound.text': '連結可能不完整，或已失效。請返回提供連結的應用程式，重新取得一個。',
