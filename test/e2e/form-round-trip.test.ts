@@ -165,7 +165,7 @@ describe('S34: a form that a user fills in', () => {
       .locator('.field-fault')
       .evaluateAll(elements => elements.map(element => element.id.replace('fault-', '')));
     expect(faults).toEqual(['text', 'email', 'link', 'number', 'integer', 'several']);
-    expect(await page.locator('.notice a').count()).toBe(faults.length);
+    expect(await page.locator('.faults a').count()).toBe(faults.length);
     for (const [name, value] of [
       ['text', 'x'],
       ['email', 'not an address'],

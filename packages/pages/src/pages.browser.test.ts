@@ -69,7 +69,7 @@ describe('the connect page by keyboard, without JavaScript', () => {
     await withPage(keyboard, async page => {
       await page.goto(pageServer.page('connect'));
       const stops: unknown[] = [];
-      for (let stop = 0; stop < 5; stop += 1) {
+      for (let stop = 0; stop < 6; stop += 1) {
         await page.keyboard.press('Tab');
         stops.push(await focused(page));
       }
@@ -79,6 +79,7 @@ describe('the connect page by keyboard, without JavaScript', () => {
         { target: '/logout', outline: 'solid' },
         { target: '/e/0a.sample/decline', outline: 'solid' },
         { target: '/e/0a.sample/accept', outline: 'solid' },
+        { target: '/me/mcp-servers/issues', outline: 'solid' },
         { target: 'https://help.northwind.example/', outline: 'solid' },
       ]);
     });
