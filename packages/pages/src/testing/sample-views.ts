@@ -27,6 +27,7 @@ export const samplePerson: PersonView = {
 
 export const sampleAuthorization: AuthorizationView = {
   providerName: 'GitHub',
+  providerMark: { letters: 'GH', colour: '#24292f' },
   destinationHost: 'github.com',
   scopes: [
     { scope: 'repo', description: 'Read and change your repositories, private ones too', access: 'change' },
