@@ -130,6 +130,30 @@ describe('a form', () => {
   });
 });
 
+describe('the time zone of the pages', () => {
+  const written = async (cookie: string | undefined) => {
+    const context = await (await sharedBrowser()).newContext({ timezoneId: 'Asia/Tokyo' });
+    try {
+      if (cookie !== undefined)
+        await context.addCookies([{ name: 'postern_view', value: cookie, url: pageServer.origin }]);
+      await (await context.newPage()).goto(pageServer.page('connect'));
+      const cookies = await context.cookies();
+      return cookies.map(({ name, value, path, sameSite }) => ({ name, value, path, sameSite }));
+    } finally {
+      await context.close();
+    }
+  };
+
+  test.each([
+    ['no cookie', undefined, 'tz=Asia%2FTokyo'],
+    ['a language', 'lang=de', 'lang=de&tz=Asia%2FTokyo'],
+    ['another zone', 'lang=de&tz=Europe%2FBerlin', 'lang=de&tz=Asia%2FTokyo'],
+    ['anything else', 'x&tz=1', 'tz=Asia%2FTokyo'],
+  ])('is kept for the next page: %s', async (_case, before, after) => {
+    expect(await written(before)).toEqual([{ name: 'postern_view', value: after, path: '/', sameSite: 'Lax' }]);
+  });
+});
+
 describe('the time zone of a local time', () => {
   const zone = (page: Page) => page.locator('select').inputValue();
   const options = { timezoneId: 'Europe/Berlin' };

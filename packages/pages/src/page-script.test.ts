@@ -13,8 +13,11 @@ test('the script is valid, has no comments, and is less than 6 KB compressed', (
   expect(gzipSync(pageScript.body).length).toBeLessThan(6 * 1024);
 });
 
-test('S113: the script turns no text into markup or code, and stores nothing', () => {
+test('S113: the script turns no text into markup or code, and stores only the time zone', () => {
   expect(pageScript.body).not.toMatch(
-    /innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval|Function\(|import|localStorage|sessionStorage|indexedDB|cookie/,
+    /innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval|Function\(|import|localStorage|sessionStorage|indexedDB|cookieStore/,
   );
+  expect(pageScript.body.match(/document\.cookie = .*/g)).toEqual([
+    'document.cookie = `${name}=${choices}; ${flags}`;',
+  ]);
 });

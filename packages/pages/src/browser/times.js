@@ -42,4 +42,13 @@
       announcement.dispatchEvent(new Event('timeup'));
     }, 1000);
   }
+
+  // The next page then comes in this time zone. The gateway writes the language of the same cookie.
+  const name = location.protocol === 'https:' ? '__Host-postern_view' : 'postern_view';
+  const [, written = ''] = document.cookie.match(new RegExp(`(?:^|; )${name}=([^;]*)`)) ?? [];
+  const zone = encodeURIComponent(Intl.DateTimeFormat().resolvedOptions().timeZone);
+  const choices = [...written.split('&').filter(part => part.startsWith('lang=')), `tz=${zone}`].join('&');
+  const flags = `path=/; max-age=31536000; samesite=lax${name === 'postern_view' ? '' : '; secure'}`;
+  // biome-ignore lint/suspicious/noDocumentCookie: older browsers have no Cookie Store
+  if (choices !== written) document.cookie = `${name}=${choices}; ${flags}`;
 }
