@@ -45,7 +45,7 @@ export function connectPage(context: PageContext, view: ConnectView): string {
     glance:
       scopes.length === 0
         ? html`<p class="unnamed">${t.html('connect.scopesUnnamed', inSentences)}</p>`
-        : riskSummary(scopes, notice !== undefined || reconnect !== undefined, t),
+        : riskSummary(scopes, (notice ?? reconnect ?? context.passkeysChangedAt) !== undefined, t),
     facts: html`${notice === 'fewer_scopes' ? missingPermissions(missing, t) : undefined}${permissions(scopes, t)}`,
     resource: resourceFact(authorization, t),
     aboveButtons: isShortHost ? undefined : toward(host, t),
