@@ -29,7 +29,7 @@ export function readTypedNumber(text: string): TypedNumber {
   if (fullReading === undefined) return { plain: text };
   if (typeof fullReading === 'string') return { plain: `${sign}${fullReading}${exponent ?? ''}` };
   const [integer, fraction] = fullReading;
-  const [signOfReading, shortest] = [sign === '-' ? '-' : '', fraction.replace(/0+$/, '')];
+  const [signOfReading, shortest] = [sign === '-' ? '-' : '', fraction.replace(/0{1,3}$/, '')];
   const decimal = shortest === '' ? `${integer}.0` : `${integer}.${shortest.length === 3 ? `${shortest}0` : shortest}`;
   return { ambiguous: { whole: `${signOfReading}${integer}${fraction}`, decimal: `${signOfReading}${decimal}` } };
 }
