@@ -91,7 +91,7 @@ describe('a reload', () => {
 
   it('changes the branding of pages, and still serves the stylesheet of open pages', async () => {
     const before = (await world.raw().get('/me')).body;
-    await reload({ ...world.config, branding: { name: 'Harbour', accent: '#aa0000' } });
+    await reload({ ...world.config, branding: { name: 'Harbour', accent: '#0000aa' } });
     const after = (await world.raw().get('/me')).body;
     expect(after).toContain('Harbour');
     expect(stylesOf(after)).not.toBe(stylesOf(before));
@@ -156,10 +156,10 @@ describe('a reload', () => {
   });
 
   it('draws an icon in the accent where none is configured', async () => {
-    await reload({ ...world.config, branding: { accent: '#aa0000' } });
+    await reload({ ...world.config, branding: { accent: '#0000aa' } });
     const favicon = await fetch(new URL('/favicon.ico', gateway().address));
     expect(favicon.headers.get('content-type')).toBe('image/png');
-    expect(Buffer.from(await favicon.arrayBuffer())).toEqual(drawnIcon({ red: 170, green: 0, blue: 0 }, 180));
+    expect(Buffer.from(await favicon.arrayBuffer())).toEqual(drawnIcon({ red: 0, green: 0, blue: 170 }, 180));
   });
 
   it('finishes a form that was opened before it', async () => {

@@ -102,8 +102,8 @@ test.each([
 
 test.each([
   ['/e/abc', '/e/abc'],
-  ['/e/abc?fault=rq_1', '/e/abc?fault=rq_1'],
-  ['/me?before=2', '/me?before=2'],
+  ['/e/abc?fault=rq_1', '/e/abc'],
+  ['/me?field.password=secret', '/me'],
   ['/callback/tracker/github?code=secret&state=secret', '/callback/tracker/github'],
   ['/login?e=abc', '/login'],
   ['/menu?code=secret', '/menu'],

@@ -58,11 +58,10 @@ export function createViewChoices({ publicUrl }: { readonly publicUrl: string })
   };
 }
 
-/** The page of a GET request, or the page above the form that was posted. A query of another page may contain one-time values. */
+/** The page of a GET request, or the page above the form that was posted. Without its query, whose values no page repeats (S35). */
 export function pagePathOf(request: FastifyRequest): string {
-  const [path = '', query] = request.url.split('?', 2);
-  const page = query !== undefined && /^\/(?:e|me)(?:\/|$)/.test(path) ? `${path}?${query}` : path;
-  return OWN_PATH.test(page) ? page : '/me';
+  const [path = ''] = request.url.split('?', 1);
+  return OWN_PATH.test(path) ? path : '/me';
 }
 
 function partOf(part: string): [name: string, value: string] {

@@ -40,7 +40,7 @@ export const urlAndCredentials: readonly Scenario[] = [
       for (const browser of [stranger, person]) {
         for (const method of ['GET', 'HEAD']) assert.equal((await browser.request(method, page)).status, 200);
         for (const action of ['accept', 'decline'])
-          assert.equal((await browser.get(`${page.pathname}/${action}`)).status, 404);
+          assert.equal((await browser.get(`${page.pathname}/${action}`)).status, 303);
       }
       assert.deepEqual(await writes.take(), []);
       assert.equal((await world.api.read(elicitationId)).body.status, 'pending');
