@@ -27,7 +27,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 
 {{- /* Sections that need a restart. A running gateway loads the others anew when the kubelet updates its file. */ -}}
 {{- define "postern.restartConfig" -}}
-{{- toYaml (omit .Values.config "mcpServers" "providers" "limits" "operatorWebhooks" "branding") -}}
+{{- toYaml (omit .Values.config "mcpServers" "providers" "limits" "operatorWebhooks" "branding" "pages") -}}
 {{- end }}
 
 {{- /* Longer than draining and finishing take, so that the kubelet never kills a request. The gateway's defaults are 5 and 5 s. */ -}}
