@@ -1,6 +1,8 @@
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { drawnIcon } from '@postern/pages';
+import { z } from 'zod';
 
 type Members = Readonly<Record<string, unknown>>;
 
@@ -27,7 +29,32 @@ export interface FilledConfig {
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** Provides a value for every reference of a configuration; files go into `folder`. */
+const imagesFolderSchema = z.looseObject({ branding: z.looseObject({ imagesFolder: z.string() }) });
+const namedImagesSchema = z.object({
+  icon: z.string().optional().catch(undefined),
+  logo: z.object({ light: z.string(), dark: z.string().optional() }).optional().catch(undefined),
+});
+
+/** Names of the images in a configuration, wherever they are. */
+function imageNamesIn(part: unknown): readonly string[] {
+  if (typeof part !== 'object' || part === null) return [];
+  const { icon, logo } = namedImagesSchema.safeParse(part).data ?? {};
+  const names = [icon, logo?.light, logo?.dark].filter(name => name !== undefined);
+  return [...names, ...Object.values(part).flatMap(imageNamesIn)];
+}
+
+/** Writes the PNG files that a configuration names into its folder of images, which it moves into `folder`. */
+function withImages(document: unknown, folder: string): unknown {
+  const { data } = imagesFolderSchema.safeParse(document);
+  if (data === undefined) return document;
+  const imagesFolder = join(folder, data.branding.imagesFolder);
+  mkdirSync(imagesFolder, { recursive: true });
+  for (const name of imageNamesIn(data).filter(each => each.endsWith('.png')))
+    writeFileSync(join(imagesFolder, name), drawnIcon({ red: 29, green: 78, blue: 216 }, 48));
+  return { ...data, branding: { ...data.branding, imagesFolder } };
+}
+
+/** Provides a value for every reference of a configuration, and every image that it names; files go into `folder`. */
 export function filledConfig(document: Members, folder: string): FilledConfig {
   const env: Record<string, string> = {};
   const text = JSON.stringify(document).replace(
@@ -43,5 +70,5 @@ export function filledConfig(document: Members, folder: string): FilledConfig {
       return `\${file:${path}}`;
     },
   );
-  return { document: JSON.parse(text), env };
+  return { document: withImages(JSON.parse(text), folder), env };
 }
