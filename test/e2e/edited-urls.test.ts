@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
 import { type EvilProvider, startEvilProvider } from '@postern/testkit/providers';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { RawBrowser } from '../support/raw-browser.ts';
@@ -84,6 +86,12 @@ describe('edited URLs', () => {
       expect((await raw.get(path)).status).toBe(404);
     for (const path of ['/e/%', '/e/%zz', '/e/%ff', '/login/%', '/callback/%/%'])
       expect([400, 404]).toContain((await raw.get(path)).status);
+    // A request target in absolute form chooses no host of the redirect.
+    const { hostname, port } = new URL(world.gateways[0]?.address ?? '');
+    const absolute = request({ hostname, port, path: `http://evil.example/e/${elicitationId}/accept` }).end();
+    const [answer]: IncomingMessage[] = await once(absolute, 'response');
+    answer?.resume();
+    expect(answer?.headers.location ?? '').not.toContain('evil.example');
     // Another user's elicitation is refused, not shown.
     const refused = await raw.get(`/e/${foreign}`);
     expect(refused.status).toBe(403);

@@ -65,6 +65,11 @@ test.each([
   expect(readTypedNumber(text)).toEqual({ plain: text });
 });
 
+test('digits of two scripts whose runs touch are read as what they are', () => {
+  expect(readTypedNumber('\u{116db}\u{116dc}\u{116da}')).toEqual({ plain: '120' });
+  expect(readTypedNumber('\u{116d1}\u{116d2}\u{116d0}')).toEqual({ plain: '120' });
+});
+
 test('what a page writes is read as the same number, in every language', () => {
   fc.assert(
     fc.property(

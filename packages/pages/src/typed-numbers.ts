@@ -60,13 +60,13 @@ function ungrouped(text: string): string | undefined {
   return GROUPED.test(text.replaceAll(GROUPING, ',').replaceAll('.', ',')) ? text.replaceAll(/\D/g, '') : undefined;
 }
 
-/** Digits of every script come in runs of ten, zero first (The Unicode Standard, section 4.6). */
+/** Digits of every script come in runs of ten, zero first (The Unicode Standard, section 4.6). Runs may touch. */
 function digitsOf(text: string): string {
   return text.replaceAll(/\p{Nd}/gu, digit => {
-    let zero = digit.codePointAt(0) ?? 0;
-    const value = zero;
-    while (value - zero < 9 && /^\p{Nd}$/u.test(String.fromCodePoint(zero - 1))) zero -= 1;
-    return String(value - zero);
+    const value = digit.codePointAt(0) ?? 0;
+    let first = value;
+    while (/^\p{Nd}$/u.test(String.fromCodePoint(first - 1))) first -= 1;
+    return String((value - first) % 10);
   });
 }
 

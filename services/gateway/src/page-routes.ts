@@ -68,12 +68,16 @@ export const pageRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = async (app,
   const script = { type: 'text/javascript; charset=utf-8', body: pageScript.body };
   for (const [path, { type, body }] of [...keepAssets(deps.assets, looks.assets), [pageScript.path, script] as const]) {
     app.get(path, (_request, reply) =>
-      reply.headers(assetHeaders).header('cache-control', 'public, max-age=31536000, immutable').type(type).send(body),
+      reply
+        .headers(type.startsWith('image/') ? imageHeaders : assetHeaders)
+        .header('cache-control', 'public, max-age=31536000, immutable')
+        .type(type)
+        .send(body),
     );
   }
   app.get('/favicon.ico', (_request, reply) =>
     reply
-      .headers(assetHeaders)
+      .headers(imageHeaders)
       .header('cache-control', 'public, max-age=3600')
       .type(looks.icon.type)
       .send(looks.icon.body),
@@ -126,11 +130,13 @@ export const pageRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = async (app,
   });
 };
 
-/** An image opened as a page runs nothing. Authorization servers may show the logo of an MCP server. */
+/** Opened as a page, they run nothing. */
 const assetHeaders = {
-  'content-security-policy': "default-src 'none'; sandbox; frame-ancestors 'none'",
-  'cross-origin-resource-policy': 'cross-origin',
+  'content-security-policy': "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; sandbox",
 };
+
+/** Authorization servers may show the logo of an MCP server. */
+const imageHeaders = { ...assetHeaders, 'cross-origin-resource-policy': 'cross-origin' };
 
 function pageErrorProblem(error: unknown): Problem | undefined {
   return error instanceof PageError

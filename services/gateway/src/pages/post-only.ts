@@ -23,7 +23,9 @@ export function redirectGetOfPosts(scope: FastifyInstance): () => void {
       scope.get(url, (request, reply) => {
         // As the browser sent it, so that a decoded slash cannot change the path.
         const [path = ''] = request.url.split('?');
-        return reply.redirect(kept === -1 ? FALLBACK : path.split('/').slice(0, kept).join('/'), 303);
+        // A request target in absolute form (RFC 9112 section 3.2.2) matches the route as well, and may name another host.
+        const isOwn = kept !== -1 && path.startsWith('/') && !path.startsWith('//');
+        return reply.redirect(isOwn ? path.split('/').slice(0, kept).join('/') : FALLBACK, 303);
       });
     }
   };
