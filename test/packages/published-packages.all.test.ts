@@ -238,10 +238,18 @@ test('@postern/demo starts all its parts from its tarball', async () => {
   const folder = join(home, 'quick-start');
   await using demo = startTerminalProcess([nodeOf(24), 'node_modules/.bin/postern-demo'], folder);
   await demo.waitFor('Ctrl-C stops the demo');
-  const urls = demo.printed().match(/http:\/\/localhost:\d+(?:\/mcp)?(?=\s)/g) ?? [];
-  const answers = await Promise.all(urls.map(url => fetch(url)));
-  expect(urls.length).toBeGreaterThanOrEqual(5);
+  const urls = new Set(demo.printed().match(/http:\/\/localhost:\d+[/\w]*(?=\s)/g));
+  // Five parts, and the page to try them all, which the MCP server has at its root.
+  expect(urls.size).toBe(6);
+  expect(new Set([...urls].map(url => new URL(url).origin)).size).toBe(5);
+  const answers = await Promise.all([...urls].map(url => fetch(url)));
   expect(answers.filter(({ status }) => status >= 500)).toEqual([]);
+  const tryItUrl = /^Open (\S+) in a browser/m.exec(demo.printed())?.[1] ?? '';
+  const page = await (await fetch(tryItUrl)).text();
+  expect(page).toContain('<title>Try Postern</title>');
+  const script = /<script src="([^"]+)"/.exec(page)?.[1] ?? '';
+  const answer = await fetch(new URL(script, tryItUrl));
+  expect([answer.status, answer.headers.get('content-type')]).toEqual([200, expect.stringContaining('javascript')]);
 });
 
 describe('attach()', () => {
