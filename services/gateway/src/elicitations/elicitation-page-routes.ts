@@ -128,13 +128,11 @@ export const elicitationPageRoutes: FastifyPluginAsync<PageKit<ElicitationPageRo
     guardGet(request, reply, visit => show(request, reply, visit)),
   );
 
-  // For the script of the page. Everyone else gets the same answer for every id.
+  // For the script of the page. Everyone else gets the same answer for every id, and it says nothing.
   app.get<ById>('/e/:elicitationId/status', async (request, reply) => {
     const visit = await findOwn(request, reply);
-    reply.type('application/json; charset=utf-8');
-    return visit === undefined
-      ? reply.code(404).send('{}')
-      : reply.send({ phase: pagePhase(visit.elicitation, views.now()) });
+    if (visit === undefined) return reply.code(404).removeHeader('content-type').send();
+    return reply.type('application/json; charset=utf-8').send({ phase: pagePhase(visit.elicitation, views.now()) });
   });
 
   app.post<ById>('/e/:elicitationId/accept', (request, reply) =>
