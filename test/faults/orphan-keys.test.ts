@@ -19,6 +19,11 @@ beforeEach(async () => {
   await redis.ask('ZADD', 'postern:{7f}:held', '+inf', 'ask2 el_7fPa1d');
   await redis.ask('HSET', 'postern:{7f}:cn:Qx0', 'generation', '1');
   await redis.ask('SADD', 'postern:{7f}:cns:digest', 'cn_7fQx0');
+  await redis.ask('HSET', 'postern:{7f}:muted:digest', 'issue-tracker', '1');
+  await redis.ask('ZADD', 'postern:{7f}:ends:digest', '1', 'el_7fGone');
+  await redis.ask('PEXPIRE', 'postern:{7f}:ends:digest', '60000');
+  await redis.ask('HSET', 'postern:{7f}:bss:digest', 'since', '1');
+  await redis.ask('PEXPIRE', 'postern:{7f}:bss:digest', '60000');
   await redis.ask('HSET', 'postern:{wh.tracker.main}:endpoint', 'cursor', '0-0');
   await redis.ask('HSET', 'postern:{wh.tracker.main}:deliveries:meta', 'version', '1');
 });
@@ -39,6 +44,16 @@ it.each([
     left: 'an elicitation without a lifetime',
     command: ['PERSIST', 'postern:{7f}:el:Vn3'],
     key: 'postern:{7f}:el:Vn3',
+  },
+  {
+    left: 'a history of ended elicitations without a lifetime',
+    command: ['PERSIST', 'postern:{7f}:ends:digest'],
+    key: 'postern:{7f}:ends:digest',
+  },
+  {
+    left: 'a list of browser sessions without a lifetime',
+    command: ['PERSIST', 'postern:{7f}:bss:digest'],
+    key: 'postern:{7f}:bss:digest',
   },
   {
     left: 'the record of an ended charge',

@@ -4,6 +4,7 @@ import { createRedisStores, type RedisStores } from '@postern/store-redis';
 import { type FaultProxy, startFaultProxy } from '@postern/testkit/fault-proxy';
 import { type RedisServer, startRedis } from '@postern/testkit/redis';
 import { dumpRedisNow } from '../../../support/redis-dump.ts';
+import { runsScript } from '../../crash-points.ts';
 import { HANG_MS } from '../../hang.ts';
 import type { FaultRun, Scenario } from '../../scenario.ts';
 import { type CalledScript, calledScripts } from './called-scripts.ts';
@@ -54,10 +55,12 @@ async function rehearsed(direct: RedisStores, { prepare, first }: ScriptCase) {
   return prepare(direct);
 }
 
-function loseAnswer(proxy: FaultProxy, afterwards: () => void): Promise<void> {
+/** Only of this script: a call may read by another script first. */
+function loseAnswer(proxy: FaultProxy, name: CalledScript, afterwards: () => void): Promise<void> {
+  const isScript = runsScript(name);
   return proxy.watch({
     moment: 'answer_arrives',
-    matches: ({ words }) => /^eval/i.test(words[0] ?? ''),
+    matches: ({ words }) => isScript(words),
     act: () => {
       afterwards();
       return 'cut';
@@ -82,7 +85,7 @@ async function withoutStoreRetry(trial: Trial, name: CalledScript): Promise<void
   const { direct, proxy, behindProxy, failed } = trial;
   const each = scriptCases[name];
   const call = await rehearsed(direct, each);
-  const lost = loseAnswer(proxy, () => proxy.down());
+  const lost = loseAnswer(proxy, name, () => proxy.down());
   assert.equal(await outcomeOf(call(behindProxy)), unavailable, 'the caller gets store_unavailable');
   await lost;
   assert.deepEqual(failed, [name], 'the lost response is that of the script');
@@ -95,7 +98,7 @@ async function withoutStoreRetry(trial: Trial, name: CalledScript): Promise<void
 async function withStoreRetry({ direct, proxy, behindProxy }: Trial, name: CalledScript): Promise<void> {
   const each = scriptCases[name];
   const call = await rehearsed(direct, each);
-  const lost = loseAnswer(proxy, () => undefined);
+  const lost = loseAnswer(proxy, name, () => undefined);
   const outcome = await outcomeOf(call(behindProxy));
   await lost;
   if (each.onlyOnce) assert.equal(outcome, unavailable);

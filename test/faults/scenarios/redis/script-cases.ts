@@ -51,10 +51,11 @@ async function refreshing(stores: RedisStores) {
 }
 
 const lifetime = { idleMs: 30 * MINUTE, absoluteMs: 60 * MINUTE };
-const signIn = () => ({
-  ...{ id: newBrowserSessionId(shard(), systemEntropy), subject: somebody(), displayName: 'Alice' },
-  origin: { identityProvider: 'example' },
-});
+function signIn() {
+  const subject = somebody();
+  const id = newBrowserSessionId(shardOf(subject), systemEntropy);
+  return { id, subject, displayName: 'Alice', origin: { identityProvider: 'example' } };
+}
 
 /** Outbox entries of the elicitation that was just created. */
 async function committed(stores: RedisStores): Promise<readonly OutboxEntry[]> {
@@ -125,6 +126,7 @@ export const scriptCases: Readonly<Record<CalledScript, ScriptCase>> = {
     },
     first: true,
     again: false,
+    resent: false,
   },
   beginRefresh: {
     async prepare(stores) {
