@@ -48,7 +48,11 @@ export async function startFuzzWorld(): Promise<FuzzWorld> {
   await using stack = new AsyncDisposableStack();
   const application = stack.use(await startExternalApplication());
   const payment = paymentPolicy({ processors: ['stripe-main', 'none'], passkeyAbove: { EUR: 100 } });
-  const limits = { requestsPerMinute: 1_000_000_000, elicitationsPerSubject: 1_000_000 };
+  const limits = {
+    requestsPerMinute: 1_000_000_000,
+    elicitationsPerSubject: 1_000_000,
+    openElicitationsPerSubject: 1000,
+  };
   const providers = ['forge', 'panel'];
   const world = stack.use(
     await startWorld({
