@@ -64,7 +64,7 @@ test('a receipt is printed black on white, with its facts and without buttons', 
       "['html', 'body', '.card'].map(s => getComputedStyle(document.querySelector(s)).backgroundColor)",
     );
     expect(grounds).toEqual(['rgb(255, 255, 255)', 'rgba(0, 0, 0, 0)', 'rgb(255, 255, 255)']);
-    for (const hidden of ['.actions', '.foot', '.sign', '.fine']) {
+    for (const hidden of ['.actions', '.foot', '.sign', '.fine', '.languages']) {
       expect(await page.locator(hidden).isVisible()).toBe(false);
     }
     for (const shown of ['h1', '.sum', '.items', '.receipt-number', 'time']) {
