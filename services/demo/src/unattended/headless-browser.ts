@@ -83,6 +83,11 @@ export class HeadlessPerson implements AsyncDisposable {
     await this.#page.getByRole('link', { name }).click();
   }
 
+  /** Opens the details of an entry of /me. */
+  async unfold(text: string): Promise<void> {
+    await this.#page.locator('summary', { hasText: text }).first().click();
+  }
+
   /** Waits for a link with this name, or for a further one, and returns its address. */
   async linkTo(name: string, at = 0): Promise<string> {
     return (await this.#page.getByRole('link', { name }).nth(at).getAttribute('href')) ?? '';

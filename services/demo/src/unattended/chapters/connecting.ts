@@ -135,7 +135,7 @@ export async function aliceDisconnects({ report, world, log }: Stage, { alice }:
     'At /me she sees her account at Code Forge, who may use it, and the tool that used it last',
     async () => {
       checkEqual(await browser.open(`${world.posternUrl}/me`), 200, 'status');
-      await browser.see('Your connections');
+      await browser.see('Your account');
       const document = await browser.everything();
       for (const trace of [ALICE.forgeAccount, MCP_SERVER_NAME, forgeScopes.repo, 'list_repositories'])
         check(document.includes(trace), `the page does not say “${trace}”`);
@@ -144,7 +144,8 @@ export async function aliceDisconnects({ report, world, log }: Stage, { alice }:
   );
   await report.step('She disconnects it; Code Forge then rejects all her tokens and still accepts Bob’s', async () => {
     check((await codeForge.liveTokens(ALICE.forgeAccount)) > 0, 'Code Forge had no tokens of Alice');
-    await browser.follow('Disconnect');
+    await browser.unfold('Code Forge');
+    await browser.follow(/^Disconnect /);
     await browser.see(/Disconnect your .*Code Forge/);
     await browser.press('Disconnect');
     await browser.see(/Your .*Code Forge.* account is disconnected/);

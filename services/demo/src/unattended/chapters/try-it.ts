@@ -23,7 +23,6 @@ export async function tellOfTryIt({ report, chromium, log }: Stage): Promise<voi
     await tab.open(await visitor.linkTo('Open the page'));
     await tab.follow('Continue to sign-in');
     await tab.press('Continue');
-    await tab.follow(new URL(world.codeForge.issuer).host);
     await tab.press(`Continue as ${ALICE.forgeAccount}`);
     await tab.press('Allow');
     await tab.see(/Your .*Code Forge.* account is connected/);

@@ -73,7 +73,7 @@ async function aliceDeletesKey({ report, world, typed }: Stage, alice: Actor): P
   const { browser } = alice;
   await report.step('At /me Alice sees its fingerprint, who may use it, and the tool that used it last', async () => {
     await browser.open(`${world.posternUrl}/me`);
-    await browser.see('Your connections');
+    await browser.see('Your account');
     check((await browser.textOf('code.fingerprint')).length > 3, 'the page has no fingerprint');
     const document = await browser.everything();
     for (const trace of [TITLE, MCP_SERVER_NAME, 'get_forecast', 'Passkeys'])
@@ -81,6 +81,7 @@ async function aliceDeletesKey({ report, world, typed }: Stage, alice: Actor): P
     check(![...typed].some(key => document.includes(key)), 'the page shows a key');
   });
   const { call, page } = await report.step('She deletes it there; her next call gets a URL', async () => {
+    await browser.unfold(TITLE);
     await browser.follow(`Delete ${TITLE}`);
     await browser.see('Delete these access details?');
     await browser.press('Delete');
