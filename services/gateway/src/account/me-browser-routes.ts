@@ -45,7 +45,7 @@ export const meBrowserRoutes: FastifyPluginAsync<PageKit<MeBrowserRoutesDeps>> =
     }),
   );
 
-  // Needs no fresh sign-in: whoever suspects a stolen session must be able to end it at once.
+  // Needs no fresh sign-in: a person who suspects a stolen session must be able to end it at once.
   app.post(END_ALL_PATH, (request, reply) =>
     guardPost(request, reply, async browserSession => {
       await browserSessions.endAll(browserSession, longestSessionMs(deps.config));
