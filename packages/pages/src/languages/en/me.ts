@@ -86,7 +86,7 @@ export const me = {
 
   'erase.heading': 'Delete your data?',
   'erase.deleted': 'Deleted now',
-  'erase.connections': 'Your connected accounts. Their providers are told to end the access.',
+  'erase.connections': 'Your connected accounts. Each provider is asked to end the access.',
   'erase.credentials': 'Your saved access details.',
   'erase.waiting': 'The requests that wait for you. They are declined.',
   'erase.mutes': 'Your list of muted apps. They may ask you again.',
@@ -96,7 +96,7 @@ export const me = {
   'erase.charging': 'What is under way, such as a payment, until its end is known.',
   'erase.payments': 'The reference numbers of your payments, without your name: a refund must find its payment.',
   'erase.passkeys':
-    'Your passkeys: only a passkey can remove one, so that nobody who is signed in as you can. Remove them first.',
+    'Your passkeys. Only a passkey can remove a passkey, so a stolen session cannot. Remove them first.',
   'erase.audit': noted(
     'The security log, which names you by a code only.',
     'The operator keeps a security log. In it, a code stands for the user.',
