@@ -133,6 +133,19 @@ test('R1: deliveries continue after a restart of Redis, and a stop without Redis
   await webhooks.stop();
 });
 
+test('R1: a stop ends while a dispatcher waits for the Redis of its queue', async () => {
+  await using own = await startRedis();
+  await using stage = await webhookStage({ address: { url: redis.url }, prefix: 'waiting' });
+  await using receiver = await startReceiver();
+  // The start reads this record, and then the first round does, before it asks the queue.
+  const read = vi.spyOn(stage.stores.webhookEndpoints, 'read');
+  const queueRedis = openQueueRedis({ address: { url: own.url }, prefix: 'waiting' });
+  await own.kill();
+  const webhooks = await stage.start([{ id: 'hook', url: receiver.url, secrets: [secret] }], { redis: queueRedis });
+  await until(() => expect(read.mock.calls.length).toBeGreaterThan(1));
+  await webhooks.stop();
+});
+
 test('R12: on Redis Cluster, each script of a queue stays within its slot', async () => {
   await using cluster = await startRedisCluster();
   await using stage = await webhookStage({ address: { nodes: cluster.urls }, prefix: 'slots' });

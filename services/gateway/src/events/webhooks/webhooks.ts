@@ -7,6 +7,7 @@ import { isSameConfig } from '../../platform/config/config-changes.ts';
 import type { GatewayConfig } from '../../platform/config/config-schema.ts';
 import type { Logger } from '../../platform/logger.ts';
 import { configuredHosts, outboundPolicyOf } from '../../platform/outbound/outbound-policy-of.ts';
+import { withTimeout } from '../../platform/with-timeout.ts';
 import { startAnnouncer } from './announcer.ts';
 import { type Attempt, createClockWatch, DELIVERY_TIMEOUT_MS, DISCARDED_BYTES, deliver } from './deliver.ts';
 import { type DeliveryQueue, openDeliveryQueue, type QueueCounts } from './delivery-queue.ts';
@@ -63,6 +64,8 @@ export interface Webhooks {
 
 /** Grace period of attempts to an endpoint that a reload changed or removed, in ms: the timeout of an attempt and a margin. */
 const RELOAD_GRACE_MS = DELIVERY_TIMEOUT_MS + 1_000;
+/** How long a stop waits for a round in progress, which waits for Redis. Another replica repeats it. */
+const ROUND_MS = 2_000;
 
 /**
  * Starts the webhooks of MCP servers and of the operator. Each endpoint has its own queue, rate and concurrency, so a slow receiver
@@ -190,8 +193,14 @@ export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks>
       ),
     async stop() {
       const ended = [...retiring].map(({ part, ended }) => Promise.all([part.worker.stop(), ended]));
-      const stopped = [...parts.values()].flatMap(({ worker, dispatcher }) => [worker.stop(), dispatcher?.stop()]);
-      await Promise.all([...ended, ...stopped, announcer?.stop()]);
+      const all = [...parts.values()];
+      const rounds = Promise.all([announcer?.stop(), ...all.map(({ dispatcher }) => dispatcher?.stop())]);
+      await Promise.all([
+        ...ended,
+        ...all.map(({ worker }) => worker.stop()),
+        withTimeout(rounds, ROUND_MS, undefined),
+      ]);
+      // A command that waits for a reconnect never ends after this, and writes nothing.
       redis.close();
       await connections.close();
     },
