@@ -1,7 +1,7 @@
 /** The order of the test files: no worker may begin a long file when the others are about to finish. */
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-/** The short files of `unit` fill the gaps at the end. */
+/** The order of the short files. Those of `unit` fill the gaps at the end. */
 const PROJECTS = ['system', 'integration', 'unit'];
 
 /** Files that take more than about 20 seconds on two idle processors, the longest first. The others follow by size. */
@@ -11,11 +11,13 @@ export const LONG_FILES: readonly string[] = [
   'test/balancers/rolling-restarts.all.test.ts',
   'test/replicas/kept-over-failovers.all.test.ts',
   'test/outbound/outbound-clients.all.test.ts',
+  'packages/pages/src/first-view.browser.test.ts',
   'test/faults/redis.all.test.ts',
   'test/faults/process.all.test.ts',
   'test/faults/load.all.test.ts',
   'test/faults/network.all.test.ts',
   'test/faults/fuzz/browser-routes.test.ts',
+  'packages/pages/src/every-page.browser.test.ts',
   'test/conformance/url-mode/url-mode.all.test.ts',
   'test/replicas/payment-crash-points.all.test.ts',
   'test/e2e/accessible-every-kind.test.ts',
@@ -24,7 +26,6 @@ export const LONG_FILES: readonly string[] = [
   'test/e2e/secret-fields.test.ts',
   'packages/store-redis/src/redis-topologies.all.integration.test.ts',
   'services/gateway/src/events/webhooks/webhooks-killed.all.integration.test.ts',
-  'packages/pages/src/every-page.browser.test.ts',
 ];
 
 interface TestFile {
@@ -37,10 +38,10 @@ function rankOf({ moduleId }: TestFile): number {
   return at === -1 ? LONG_FILES.length : at;
 }
 
-/** Sorts by project, then puts the long files first. Keeps the order of the other files. */
+/** Puts the long files of all projects first. Sorts the others by project, and keeps their order otherwise. */
 export function inOrder<File extends TestFile>(files: readonly File[]): File[] {
   return files.toSorted(
-    (a, b) => PROJECTS.indexOf(a.project.name) - PROJECTS.indexOf(b.project.name) || rankOf(a) - rankOf(b),
+    (a, b) => rankOf(a) - rankOf(b) || PROJECTS.indexOf(a.project.name) - PROJECTS.indexOf(b.project.name),
   );
 }
 
