@@ -4,9 +4,9 @@ import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { confirmationPage } from './pages/confirmation-page.ts';
 import { paymentPage } from './pages/payment-page.ts';
+import { sampleConfirmationView, samplePayment, samplePaymentView } from './samples/sample-approval-views.ts';
 import { hostileStrings } from './testing/hostile-strings.ts';
 import { type PageServer, servePages } from './testing/page-server.ts';
-import { sampleConfirmationView, samplePayment, samplePaymentView } from './testing/sample-approval-views.ts';
 import type { PageContext } from './views.ts';
 
 const hostilePages = Object.fromEntries(

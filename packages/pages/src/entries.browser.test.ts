@@ -3,8 +3,8 @@ import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { FormFieldView } from './field-views.ts';
 import { formPage } from './pages/form-page.ts';
+import { sampleForm } from './samples/sample-entry-views.ts';
 import { type PageServer, servePages } from './testing/page-server.ts';
-import { sampleForm } from './testing/sample-entry-views.ts';
 
 const options = ['a', 'b ', ' c', 'd"<&>\u00e9', '\u{1f469}\u200d\u{1f469}', '日本語'].map((value, index) => ({
   value,

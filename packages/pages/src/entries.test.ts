@@ -7,8 +7,7 @@ import { credentialDonePage } from './pages/entered-pages.ts';
 import { formPage } from './pages/form-page.ts';
 import { mePage } from './pages/me-page.ts';
 import { passkeyRemovedPage, removePasskeyPage } from './pages/passkey-change-pages.ts';
-import { hostileStrings } from './testing/hostile-strings.ts';
-import { sampleEntryPages } from './testing/sample-entry-pages.ts';
+import { sampleEntryPages } from './samples/sample-entry-pages.ts';
 import {
   basicCredential,
   deleteCredential,
@@ -21,8 +20,9 @@ import {
   samplePasskeys,
   sampleSaved,
   secretForm,
-} from './testing/sample-entry-views.ts';
-import { sampleContext, sampleMe } from './testing/sample-views.ts';
+} from './samples/sample-entry-views.ts';
+import { sampleContext, sampleMe } from './samples/sample-views.ts';
+import { hostileStrings } from './testing/hostile-strings.ts';
 import { widthOf } from './text-width.ts';
 
 const english = sampleContext;

@@ -4,8 +4,8 @@ import { isShortRun } from '@postern/testkit/run-size';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { locales } from './languages/languages.ts';
+import { samplePages } from './samples/sample-pages.ts';
 import { type PageServer, servePages } from './testing/page-server.ts';
-import { samplePages } from './testing/sample-pages.ts';
 
 const windows = [
   { width: 390, height: 844 },

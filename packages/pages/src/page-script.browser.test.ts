@@ -6,9 +6,9 @@ import { locales } from './languages/languages.ts';
 import { connectPage } from './pages/connect-page.ts';
 import { devicePage } from './pages/device-page.ts';
 import { formPage } from './pages/form-page.ts';
+import { sampleForm } from './samples/sample-entry-views.ts';
+import { sampleConnect, sampleDevice } from './samples/sample-views.ts';
 import { type PageServer, servePages } from './testing/page-server.ts';
-import { sampleForm } from './testing/sample-entry-views.ts';
-import { sampleConnect, sampleDevice } from './testing/sample-views.ts';
 
 const moment = { name: 'when', label: 'When', required: true, control: 'text', format: 'date-time' } as const;
 

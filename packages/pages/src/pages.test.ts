@@ -13,8 +13,7 @@ import { type ConnectionView, mePage } from './pages/me-page.ts';
 import { errorPage, wrongPersonPage } from './pages/refusal-pages.ts';
 import { renamePasskeyPage } from './pages/rename-passkey-page.ts';
 import { signInPage } from './pages/sign-in-pages.ts';
-import { hostileStrings } from './testing/hostile-strings.ts';
-import { samplePages } from './testing/sample-pages.ts';
+import { samplePages } from './samples/sample-pages.ts';
 import {
   sampleConnect,
   sampleConnection,
@@ -22,7 +21,8 @@ import {
   sampleDevice,
   sampleMcpServer,
   samplePerson,
-} from './testing/sample-views.ts';
+} from './samples/sample-views.ts';
+import { hostileStrings } from './testing/hostile-strings.ts';
 import { widthOf } from './text-width.ts';
 import type { PageContext } from './views.ts';
 

@@ -2,8 +2,8 @@ import { sharedBrowser } from '@postern/testkit/chromium';
 import type { Browser, BrowserContextOptions, CDPSession, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type PasskeyView, passkeyPage } from './pages/passkey-page.ts';
+import { samplePasskeyView } from './samples/sample-approval-views.ts';
 import { type PageServer, servePages } from './testing/page-server.ts';
-import { samplePasskeyView } from './testing/sample-approval-views.ts';
 import type { PageContext } from './views.ts';
 
 const base64url = (text: string) => Buffer.from(text).toString('base64url');

@@ -1,14 +1,14 @@
 import { describe, expect, test } from 'vitest';
 import type { ConfirmationFactsView, PaymentFactsView } from '../approval-views.ts';
-import { hostileStrings } from '../testing/hostile-strings.ts';
 import {
   sampleCharge,
   sampleConfirmationView,
   samplePasskeyView,
   samplePayment,
   samplePaymentView,
-} from '../testing/sample-approval-views.ts';
-import { sampleContext as en } from '../testing/sample-views.ts';
+} from '../samples/sample-approval-views.ts';
+import { sampleContext as en } from '../samples/sample-views.ts';
+import { hostileStrings } from '../testing/hostile-strings.ts';
 import { widthOf } from '../text-width.ts';
 import { chargePage } from './charge-page.ts';
 import { confirmationPage } from './confirmation-page.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import { sampleAuthorization, sampleConnect, sampleContext } from '../samples/sample-views.ts';
 import { expectOrder } from '../testing/page-assertions.ts';
-import { sampleAuthorization, sampleConnect, sampleContext } from '../testing/sample-views.ts';
 import type { RequestedScopeView } from '../views.ts';
 import { connectPage } from './connect-page.ts';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { sampleContext, sampleDevice } from '../testing/sample-views.ts';
+import { sampleContext, sampleDevice } from '../samples/sample-views.ts';
 import { devicePage } from './device-page.ts';
 
 test('has the reading order MCP server, explanation, warning, code, link, buttons', () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { locales } from '../languages/languages.ts';
-import { sampleConnection, sampleContext, sampleDisconnect, sampleDisconnected } from '../testing/sample-views.ts';
+import { sampleConnection, sampleContext, sampleDisconnect, sampleDisconnected } from '../samples/sample-views.ts';
 import { disconnectedPage, disconnectPage } from './disconnect-pages.ts';
 
 const providerHref = 'https://github.com/settings/applications';

@@ -1,14 +1,14 @@
 import { describe, expect, test } from 'vitest';
 import { locales } from '../languages/languages.ts';
-import { actionsWith, expectOrder, textOf } from '../testing/page-assertions.ts';
 import {
   sampleCharge,
   samplePayment,
   samplePaymentDone,
   samplePaymentView,
   stripe,
-} from '../testing/sample-approval-views.ts';
-import { sampleContext as en } from '../testing/sample-views.ts';
+} from '../samples/sample-approval-views.ts';
+import { sampleContext as en } from '../samples/sample-views.ts';
+import { actionsWith, expectOrder, textOf } from '../testing/page-assertions.ts';
 import { chargePage } from './charge-page.ts';
 import { paymentDonePage } from './payment-done-page.ts';
 import { paymentPage } from './payment-page.ts';

@@ -1,4 +1,4 @@
-/** For tests: all variants of the payment and confirmation pages. */
+/** All variants of the payment and confirmation pages. */
 import { chargePage } from '../pages/charge-page.ts';
 import { confirmationPage } from '../pages/confirmation-page.ts';
 import { confirmedPage } from '../pages/confirmed-page.ts';

@@ -1,4 +1,4 @@
-/** For tests: /me with twelve entries, and the pages below it, with ordinary and with extreme content. */
+/** /me with twelve entries, and the pages below it, with ordinary and with extreme content. */
 import { browsersPage, signedOutEverywherePage } from '../pages/browsers-pages.ts';
 import { dataPage, disconnectAllPage, disconnectedAllPage, erasedPage, erasePage } from '../pages/data-pages.ts';
 import { type AnsweredView, historyPage } from '../pages/history-page.ts';

@@ -1,4 +1,4 @@
-/** For tests: every page, with ordinary and with extreme content. */
+/** Every page, with ordinary and with extreme content. */
 import { connectPage } from '../pages/connect-page.ts';
 import { devicePage } from '../pages/device-page.ts';
 import { disconnectedPage, disconnectPage } from '../pages/disconnect-pages.ts';

@@ -1,4 +1,4 @@
-/** For tests: muting and reporting. */
+/** The page of an MCP server at /me: muting and reporting. */
 import { type McpServerPageView, mcpServerPage } from '../pages/mcp-server-page.ts';
 import type { PageContext } from '../views.ts';
 import { longMcpServer, sampleMcpServer } from './sample-views.ts';

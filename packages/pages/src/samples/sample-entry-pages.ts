@@ -1,4 +1,4 @@
-/** For tests: all variants of the pages for forms, credentials and passkeys. */
+/** All variants of the pages for forms, credentials and passkeys. */
 import { credentialPage } from '../pages/credential-page.ts';
 import { credentialDeletedPage, deleteCredentialPage } from '../pages/delete-credential-pages.ts';
 import { credentialDonePage, formDonePage } from '../pages/entered-pages.ts';
