@@ -280,9 +280,9 @@ describe('a preset', () => {
     await raw.signIn(elicitationId, user);
     const page = textOf(await raw.get(`/e/${elicitationId}`));
     expect(page).toContain('Issue Tracker wants to use your GitHub account');
-    expect(page).toContain('Read and change your repositories, private ones too');
+    expect(page).toContain('Read, change and delete content of your repositories, private ones too');
     const chinese = await raw.get(`/e/${elicitationId}`, { headers: { 'accept-language': 'zh-Hans' } });
-    expect(chinese.body).toContain('读取和修改您的代码仓库，包括私有仓库');
+    expect(chinese.body).toContain('读取、修改和删除您代码仓库的内容，包括私有仓库');
     await raw.get(await raw.decideAtProvider(await raw.accept(elicitationId), 'octo'));
     const connectionId = await connectionIdOf(world.api, elicitationId);
 

@@ -76,7 +76,11 @@ export const localizedTextSchema = z.union([
 ]);
 export type LocalizedText = z.infer<typeof localizedTextSchema>;
 
-/** The most that a scope allows. `delete`: to delete things that the user made or keeps, such as files, messages and records. */
+/**
+ * The most that a scope allows, by all of the provider's documentation: a scope to write allows deletion wherever the API
+ * reference lists a deletion under it. `delete`: to delete things that the user or an organisation made or keeps, such as files,
+ * messages, records, bookmarks and accounts, also by moving them to a bin. Following, liking and voting only change something.
+ */
 export const scopeAccessSchema = z.enum(['see', 'change', 'delete']);
 type ScopeAccess = z.infer<typeof scopeAccessSchema>;
 

@@ -11,17 +11,6 @@ const jargon =
 const verbs =
   /^(Accept|Act|Add|Answer|Attach|Ban|Change|Choose|Control|Create|Delete|Do|Download|Follow|Hide|Join|Like|Manage|Open|Play|Post|Present|Publish|Reach|Read|Recognise|Report|Save|Search|See|Send|Set up|Share|Start|Stay|Upload|Use|Vote|Write)[ ,]/;
 
-/** The word for deleting. */
-const deletion = {
-  de: /löschen/,
-  fr: /supprimer/i,
-  es: /eliminar/i,
-  ja: /削除/,
-  ar: /حذف/,
-  'zh-Hans': /删除/,
-  'zh-Hant': /刪除/,
-} as const;
-
 /** Every text of a language, after its preset and scope. */
 const textsOf = (...groups: readonly Readonly<Record<string, Readonly<Record<string, string>>>>[]) =>
   groups
@@ -50,16 +39,6 @@ describe('every text of a scope', () => {
   ] as const)('is in the script of its language: %s', (locale, script) => {
     expect(textsOf(languageOf(locale).scopes).filter(([, , text]) => !script.test(text))).toEqual([]);
   });
-
-  test.each(Object.entries(deletion))(
-    'says "delete" where the English text does, and only there, in %s',
-    (locale, word) => {
-      const faults = textsOf(languageOf(locale as keyof typeof deletion).scopes).filter(
-        ([preset, scope, text]) => word.test(text) !== /\bdelete\b/i.test(scopeText(preset, scope, 'en')?.text ?? ''),
-      );
-      expect(faults).toEqual([]);
-    },
-  );
 });
 
 describe('scopeText', () => {

@@ -6,6 +6,7 @@ export const discord = definePreset({
   mark: { letters: 'Dc', colour: '#5865f2' },
   documentation: 'https://discord.com/developers/docs/topics/oauth2',
   pkce: 'documented',
+  scopeDocumentation: 'https://discord.com/developers/docs/topics/oauth2',
   scopes: {
     identify: 'see',
     email: 'see',
@@ -45,6 +46,7 @@ export const slack = definePreset({
   mark: { letters: 'Sk', colour: '#4a154b' },
   documentation: 'https://docs.slack.dev/reference/methods/oauth.v2.user.access',
   pkce: 'unsupported',
+  scopeDocumentation: 'https://docs.slack.dev/reference/scopes',
   scopes: {
     'channels:read': 'see',
     'channels:history': 'see',
@@ -56,7 +58,7 @@ export const slack = definePreset({
     'im:write': 'change',
     'mpim:read': 'see',
     'mpim:history': 'see',
-    'chat:write': 'change',
+    'chat:write': 'delete',
     'search:read': 'see',
     'search:read.public': 'see',
     'search:read.private': 'see',
@@ -121,6 +123,7 @@ export const zoom = definePreset({
   mark: { letters: 'Zm', colour: '#0b5cff' },
   documentation: 'https://developers.zoom.us/docs/integrations/oauth/',
   pkce: 'documented',
+  scopeDocumentation: 'https://developers.zoom.us/docs/integrations/oauth-scopes-granular/',
   scopes: {
     'user:read:user': 'see',
     'user:read:email': 'see',

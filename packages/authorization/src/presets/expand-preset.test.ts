@@ -78,7 +78,7 @@ describe('scopes', () => {
   test('are described by a preset, but not restricted', () => {
     const expanded = expand({ preset: 'github' });
     expect(expanded).not.toHaveProperty('scopes');
-    expect(expanded['scopeDescriptions']).toMatchObject({ repo: { access: 'change' } });
+    expect(expanded['scopeDescriptions']).toMatchObject({ repo: { access: 'delete' } });
   });
 
   test('as a list are the only allowed scopes, with the access of the preset', () => {
@@ -87,13 +87,13 @@ describe('scopes', () => {
   });
 
   test.each([
-    ['Repositories', { text: 'Repositories', access: 'change' }],
+    ['Repositories', { text: 'Repositories', access: 'delete' }],
     [
       { en: 'Repositories', de: 'Repositorys' },
-      { text: { en: 'Repositories', de: 'Repositorys' }, access: 'change' },
+      { text: { en: 'Repositories', de: 'Repositorys' }, access: 'delete' },
     ],
-    [{ text: 'Repositories' }, { text: 'Repositories', access: 'change' }],
-    [{ access: 'delete' }, { access: 'delete' }],
+    [{ text: 'Repositories' }, { text: 'Repositories', access: 'delete' }],
+    [{ access: 'change' }, { access: 'change' }],
     [4, 4],
     [null, null],
   ])('keep the access of the preset unless the operator sets it: %j', (own, described) => {

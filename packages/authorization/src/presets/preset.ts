@@ -98,6 +98,11 @@ export const presetSchema = z.strictObject({
   scopes: z
     .record(scopeTokenSchema, scopeAccessSchema)
     .describe('The most that each scope allows. Never a closed list. The texts are in packages/pages/src/languages'),
+  scopeDocumentation: z
+    .string()
+    .refine(value => isEndpointUrl(value), 'must be an https URL')
+    .optional()
+    .describe("The provider's own list of its scopes, from which `scopes` comes, together with its API reference"),
   provider: z.custom<PresetMembers>(
     value =>
       typeof value === 'object' && value !== null && !Object.keys(value).some(name => isOneOf(name, operatorMembers)),

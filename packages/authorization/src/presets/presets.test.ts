@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import * as z from 'zod';
 import { expandPreset, placeholderValueFault, providerConfigSchema } from './expand-preset.ts';
 import { presets } from './index.ts';
-import { type Preset, presetSchema } from './preset.ts';
+import { type Preset, presetSchema, standardScopes } from './preset.ts';
 
 /** The domains that a preset may use, with examples for its placeholders. */
 const domains: Readonly<Record<string, readonly string[]>> = {
@@ -130,7 +130,17 @@ describe.each(presets.map(preset => [preset.name, preset] as const))('%s', (name
     const url = new URL(expanded(preset).documentation ?? '');
     expect(url.protocol).toBe('https:');
     const documented = documentationDomains[name];
-    expect(isWithin(url, documented === undefined ? (domains[name] ?? []) : [documented])).toBe(true);
+    const within = documented === undefined ? (domains[name] ?? []) : [documented];
+    expect(isWithin(url, within)).toBe(true);
+    if (preset.scopeDocumentation !== undefined) {
+      expect(isWithin(new URL(preset.scopeDocumentation), within)).toBe(true);
+    }
+  });
+
+  test('names the list of scopes that its own scopes come from', () => {
+    const standard = Object.keys(standardScopes('openid', 'profile', 'email', 'offline_access'));
+    const own = Object.keys(preset.scopes).filter(scope => !standard.includes(scope));
+    expect(preset.scopeDocumentation !== undefined).toBe(own.length > 0);
   });
 
   test('has endpoints without query or trailing slash', () => {

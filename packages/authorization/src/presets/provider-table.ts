@@ -4,8 +4,8 @@ import type { Preset } from './preset.ts';
 /** Returns the table of presets in docs/providers.md, as Markdown. */
 export function providerTable(): string {
   return [
-    '| `preset` | provider | `presetValues` | PKCE | account | revocation | new scopes | API hosts |',
-    '|---|---|---|---|---|---|---|---|',
+    '| `preset` | provider | `presetValues` | PKCE | account | revocation | scopes | new scopes | API hosts |',
+    '|---|---|---|---|---|---|---|---|---|',
     ...presets.map(row),
   ].join('\n');
 }
@@ -18,7 +18,7 @@ export function providerNotes(): string {
     .join('\n');
 }
 
-function row({ name, displayName, documentation, pkce, placeholders, provider }: Preset): string {
+function row({ name, displayName, documentation, scopeDocumentation, pkce, placeholders, provider }: Preset): string {
   const values = Object.entries(placeholders).map(([value, placeholder]) => {
     const fallback = 'fallback' in placeholder ? placeholder.fallback : undefined;
     return `\`${value}: ${fallback ?? placeholder.example}\`${fallback === undefined ? '' : ' (default)'}`;
@@ -30,6 +30,7 @@ function row({ name, displayName, documentation, pkce, placeholders, provider }:
     pkce,
     provider.account === undefined ? 'unknown' : provider.account.from.replace('_', ' '),
     revocation(provider),
+    scopeDocumentation === undefined ? '' : `[list](${scopeDocumentation})`,
     provider.incrementalScopes === true ? 'alone' : 'with granted scopes',
     provider.apiHosts?.map(host => `\`${host}\``).join(', ') ?? 'any',
   ].join(' | ')} |`;

@@ -9,7 +9,8 @@ import { describe, expect, test } from 'vitest';
 import * as z from 'zod';
 import { createScopeViews } from './scope-views.ts';
 
-const locales: readonly Locale[] = ['en', 'de', 'fr', 'es', 'ja', 'ar', 'zh-Hans', 'zh-Hant'];
+type Language = Exclude<Locale, 'en-XA'>;
+const locales: readonly Language[] = ['en', 'de', 'fr', 'es', 'ja', 'ar', 'zh-Hans', 'zh-Hant'];
 /** The presets that are used most. The texts of the others are English where a language has none. */
 const inEveryLanguage = new Set([
   'atlassian',
@@ -26,6 +27,21 @@ const inEveryLanguage = new Set([
   'salesforce',
   'slack',
 ]);
+
+/**
+ * How each language says that something can be lost, and that something is changed. A text and its access are reviewed together:
+ * where a new text needs another word, add it here.
+ */
+const words: Readonly<Record<Language, { readonly deletes: RegExp; readonly changes: RegExp }>> = {
+  en: { deletes: /\bdelete\b/i, changes: /\b(change|create|write|upload|publish)\b/i },
+  de: { deletes: /löschen/i, changes: /ändern|erstellen|schreiben|hochladen|veröffentlichen/i },
+  fr: { deletes: /supprimer/i, changes: /modifier|créer|écrire|importer|publier/i },
+  es: { deletes: /eliminar/i, changes: /cambiar|crear|escribir|subir|publicar/i },
+  ja: { deletes: /削除/, changes: /変更|作成|投稿|アップロード/ },
+  ar: { deletes: /حذف/, changes: /تغيير|إنشاء|كتابة|تحميل|نشر/ },
+  'zh-Hans': { deletes: /删除/, changes: /修改|创建|上传/ },
+  'zh-Hant': { deletes: /刪除/, changes: /變更|建立|上傳/ },
+};
 
 const presetValues: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   auth0: { domain: 'acme.eu.auth0.com' },
@@ -68,11 +84,19 @@ test('there are at least 40 presets', () => {
 describe.each(presets)('the scopes of preset %s', preset => {
   const { scopes, views } = scopeViewsOf({ preset, presetValues: presetValues[preset] ?? {} });
 
-  test('have an English text, which says "delete" if the access is to delete, and only then', () => {
+  test('have an access and an English text', () => {
     for (const { scope, description, language, access } of views(scopes)) {
       expect(description, scope).toBeTypeOf('string');
+      expect(access, scope).toBeDefined();
       expect(language).toBeUndefined();
-      expect(access === 'delete', scope).toBe(/\bdelete\b/i.test(description ?? ''));
+    }
+  });
+
+  test.each(locales)('say the worst that their access allows, and no more, in %s', locale => {
+    for (const { scope, description = '', language, access } of views(scopes, locale)) {
+      const { deletes, changes } = words[language === 'en' ? 'en' : locale];
+      expect(deletes.test(description), scope).toBe(access === 'delete');
+      if (access === 'see') expect(description, scope).not.toMatch(changes);
     }
   });
 
@@ -99,12 +123,12 @@ describe('a scope that the operator describes', () => {
   });
 
   test('has a single text in every language, of unknown language, and the access of the preset', () => {
-    const expected = { scope: 'repo', description: 'Our repositories', access: 'change' };
+    const expected = { scope: 'repo', description: 'Our repositories', access: 'delete' };
     for (const locale of locales) expect(views(['repo'], locale)).toEqual([expected]);
   });
 
   test('has its text in the language of the page, otherwise in English', () => {
-    const gist = { scope: 'gist', access: 'change' };
+    const gist = { scope: 'gist', access: 'delete' };
     expect(views(['gist'], 'en')).toEqual([{ ...gist, description: 'Our snippets' }]);
     expect(views(['gist'], 'zh-Hans')).toEqual([{ ...gist, description: '我们的代码片段' }]);
     const user = { scope: 'user', description: 'Your life', access: 'delete' };
