@@ -33,7 +33,7 @@ export const account: Texts<'account'> = {
   'disconnect.untilUnknown':
     'قد يظل بإمكان تطبيق حصل على الوصول سابقًا استخدام حسابك على {provider}. لا يحدّد {provider} المدة.',
   'disconnect.shared':
-    'تستخدم روابط أخرى لك صلاحية الوصول نفسها على {provider}، لذلك لن يتغيّر شيء هناك حتى تلغيها أيضًا.',
+    'تستخدم عمليات ربط أخرى لك صلاحية الوصول نفسها على {provider}، لذلك لن يتغيّر شيء هناك حتى تلغيها أيضًا.',
   'disconnect.again': 'إذا احتاج تطبيق إلى الحساب مرة أخرى، فسيسألك أولًا.',
   'disconnect.keep': 'الإبقاء على الربط',
   'disconnect.confirm': 'إلغاء الربط',
@@ -46,7 +46,7 @@ export const account: Texts<'account'> = {
   'disconnected.pending': 'لم يؤكّد {provider} بعد انتهاء الوصول. سنواصل الطلب لمدة ثلاثة أيام، ولا يلزمك فعل أي شيء.',
   'disconnected.unsupported':
     'لا يتيح {provider} إنهاء الوصول من هنا. لإنهائه هناك أيضًا، أزل {brand} من إعداداتك على {provider}.',
-  'disconnected.shared': 'ما زالت روابط أخرى لك تستخدم صلاحية الوصول نفسها على {provider}، لذلك أُزيلت من هنا فقط.',
+  'disconnected.shared': 'ما زالت عمليات ربط أخرى لك تستخدم صلاحية الوصول نفسها على {provider}، لذلك أُزيلت من هنا فقط.',
   'disconnected.back': 'العودة إلى حساباتك المرتبطة',
 
   'me.credentials': 'بيانات الوصول المحفوظة',

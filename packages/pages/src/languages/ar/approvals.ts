@@ -2,10 +2,9 @@ import type { Texts } from '../texts.ts';
 
 export const approvals: Texts<'approvals'> = {
   'approval.signInAgain': 'تسجيل الدخول مجددًا للموافقة',
-  'approval.signInAgainWhy': 'مضى وقت على تسجيل دخولك. يُرجى تسجيل الدخول مجددًا قبل الموافقة، لنتأكد من أنك ما زلت أنت.',
+  'approval.signInAgainWhy': 'مضى وقت على تسجيل دخولك. يُرجى تسجيل الدخول مجددًا قبل الموافقة، لنتأكد من هويتك.',
   'approval.signInAgainConfirm': 'تسجيل الدخول مجددًا للتأكيد',
-  'approval.signInAgainConfirmWhy':
-    'مضى وقت على تسجيل دخولك. يُرجى تسجيل الدخول مجددًا قبل التأكيد، لنتأكد من أنك ما زلت أنت.',
+  'approval.signInAgainConfirmWhy': 'مضى وقت على تسجيل دخولك. يُرجى تسجيل الدخول مجددًا قبل التأكيد، لنتأكد من هويتك.',
   'approval.notice.sign_in_again':
     'لم تتم الموافقة على أي شيء، لأنك سجّلت الدخول منذ وقت طويل. سجّل الدخول مجددًا ثم قرّر.',
   'approval.notice.terms_changed': 'لم تتم الموافقة على أي شيء. يُرجى مراجعة التفاصيل مرة أخرى ثم اتخاذ القرار.',

@@ -46,7 +46,7 @@ export const authorization: Texts<'authorization'> = {
   'scope.openid': 'التعرّف على حسابك',
   'scope.profile': 'الاطّلاع على اسمك',
   'scope.email': 'الاطّلاع على عنوان بريدك الإلكتروني',
-  'scope.offlineAccess': 'البقاء مرتبطًا أثناء غيابك',
+  'scope.offlineAccess': 'الاحتفاظ بإمكانية الوصول أثناء غيابك',
 
   'leaving.heading': 'ستنتقل إلى {provider}',
   'leaving.text': 'سيسألك {provider} عمّا إذا كان يُسمح لـ {mcpServer} باستخدام حسابك. ستعود بعد ذلك إلى هنا.',

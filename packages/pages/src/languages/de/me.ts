@@ -97,8 +97,8 @@ export const me: Texts<'me'> = {
   'erase.charging': 'Was gerade läuft, etwa eine Zahlung, bis das Ergebnis feststeht.',
   'erase.payments': 'Die Referenznummern Ihrer Zahlungen, ohne Ihren Namen: Eine Rückzahlung muss ihre Zahlung finden.',
   'erase.passkeys':
-    'Ihre Passkeys: Nur mit einem Passkey lässt sich einer entfernen, damit niemand sonst, der unter Ihrem Namen angemeldet ist, das kann. Entfernen Sie sie vorher.',
-  'erase.audit': 'Das Sicherheitsprotokoll, in dem Sie nur mit einem Kürzel stehen.',
+    'Ihre Passkeys: Nur ein Passkey kann einen Passkey entfernen, eine gestohlene Anmeldung kann es nicht. Entfernen Sie sie vorher.',
+  'erase.audit': 'Das Sicherheitsprotokoll, in dem statt Ihres Namens nur ein Code steht.',
   'erase.apps': 'Was Apps erhalten haben, zum Beispiel Belege. Fragen Sie dazu die Apps.',
   'erase.keep': 'Meine Daten behalten',
   'erase.confirm': 'Meine Daten löschen',

@@ -1,8 +1,8 @@
 import type { Texts } from '../texts.ts';
 
 export const account: Texts<'account'> = {
-  'connection.users': 'La usa',
-  'connection.unused': 'Ya ninguna aplicación',
+  'connection.users': 'Usada por',
+  'connection.unused': 'Ninguna aplicación',
 
   'me.signOut': 'Cerrar sesión',
   'me.connections': 'Cuentas vinculadas',

@@ -93,8 +93,7 @@ export const approvals: Texts<'approvals'> = {
   'charge.check': 'Ya he pagado: comprobar de nuevo',
   'charge.checkProcessing': 'Comprobar de nuevo',
   'charge.reassurance': 'Pagas una sola vez, aunque abras esta página varias veces.',
-  'charge.notice.processor_unavailable':
-    '{processor} no ha respondido ahora mismo. Espera un momento y vuelve a intentarlo.',
+  'charge.notice.processor_unavailable': '{processor} no ha respondido. Espera un momento y vuelve a intentarlo.',
   'charge.notice.not_paid_yet': '{processor} todavía no ha recibido el pago.',
 
   'receipt.headingPaid': 'Has pagado {amount}',

@@ -41,9 +41,9 @@ export const authorization: Texts<'authorization'> = {
   'scope.openid': 'Reconocer tu cuenta',
   'scope.profile': 'Ver tu nombre',
   'scope.email': 'Ver tu dirección de correo electrónico',
-  'scope.offlineAccess': 'Seguir vinculada en tu ausencia',
+  'scope.offlineAccess': 'Mantener el acceso en tu ausencia',
 
-  'leaving.heading': 'Vas a salir hacia {provider}',
+  'leaving.heading': 'Vas a continuar en {provider}',
   'leaving.text': '{provider} te preguntará si {mcpServer} puede usar tu cuenta. Después volverás aquí.',
   'leaving.continue': 'Ir a {host}',
   'leaving.back': 'Volver',
@@ -59,7 +59,7 @@ export const authorization: Texts<'authorization'> = {
   'device.check': 'Ya he introducido el código',
   'device.notice.not_yet': '{provider} sigue esperando a que introduzcas el código y aceptes.',
   'device.notice.wait': '{provider} necesita un momento. Espera unos segundos y vuelve a intentarlo.',
-  'device.endsSoon': 'El código caduca {relative}, a las {time}.',
+  'device.endsSoon': 'El código caduca {relative} ({time}).',
   'device.ends': 'El código caduca el {time}.',
 
   'done.heading': 'Tu cuenta de {provider} está vinculada',

@@ -33,7 +33,7 @@ export const common: Texts<'common'> = {
 
   'decision.label': 'Tu decisión',
   'decision.decline': 'Rechazar',
-  'decision.endsSoon': 'Esta solicitud caduca {relative}, a las {time}.',
+  'decision.endsSoon': 'Esta solicitud caduca {relative} ({time}).',
   'decision.ends': 'Esta solicitud caduca el {time}.',
 
   'next.close': 'Cierra esta pestaña y vuelve a la aplicación desde la que llegaste.',

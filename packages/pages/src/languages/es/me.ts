@@ -89,7 +89,7 @@ export const me: Texts<'me'> = {
   'erase.deleted': 'Se elimina ahora',
   'erase.connections': 'Tus cuentas vinculadas. Pedimos a sus proveedores que pongan fin al acceso.',
   'erase.credentials': 'Tus datos de acceso guardados.',
-  'erase.waiting': 'Las solicitudes pendientes de ti. Se rechazan.',
+  'erase.waiting': 'Las solicitudes que esperan tu respuesta. Se rechazarán.',
   'erase.mutes': 'Tu lista de aplicaciones silenciadas. Podrán volver a enviarte solicitudes.',
   'erase.browsers': 'Tus inicios de sesión en {brand}, en todos los navegadores.',
   'erase.stays': 'Qué se conserva y por qué',
@@ -98,7 +98,7 @@ export const me: Texts<'me'> = {
   'erase.charging': 'Lo que está en curso, como un pago, hasta que se conozca el resultado.',
   'erase.payments': 'Los números de referencia de tus pagos, sin tu nombre: un reembolso tiene que encontrar su pago.',
   'erase.passkeys':
-    'Tus llaves de acceso: solo se puede quitar una con una llave de acceso, para que no pueda hacerlo otra persona con tu sesión. Quítalas antes.',
+    'Tus llaves de acceso: para quitar una hace falta una llave de acceso, una sesión robada no basta. Quítalas antes.',
   'erase.audit': 'El registro de seguridad, en el que solo figuras con un código.',
   'erase.apps': 'Lo que han recibido las aplicaciones, como los recibos. Pregunta a las aplicaciones.',
   'erase.keep': 'Conservar mis datos',

@@ -5,7 +5,7 @@ export const scopes: CommonScopes = {
     openid: 'Reconocer tu cuenta',
     profile: 'Ver tu nombre',
     email: 'Ver tu dirección de correo electrónico',
-    offline_access: 'Seguir vinculada en tu ausencia',
+    offline_access: 'Mantener el acceso en tu ausencia',
   },
   github: {
     repo: 'Leer, cambiar y eliminar el contenido de tus repositorios, también los privados',
@@ -192,7 +192,7 @@ export const scopes: CommonScopes = {
   },
   salesforce: {
     api: 'Leer, cambiar y eliminar tus datos de Salesforce',
-    refresh_token: 'Seguir vinculada en tu ausencia',
+    refresh_token: 'Mantener el acceso en tu ausencia',
     full: 'Leer, cambiar y eliminar todo aquello a lo que tienes acceso en Salesforce',
     web: 'Usar Salesforce en tu nombre y leer, cambiar y eliminar datos',
     chatter_api: 'Leer, escribir y eliminar publicaciones en Chatter',

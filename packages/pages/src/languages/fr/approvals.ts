@@ -50,8 +50,8 @@ export const approvals: Texts<'approvals'> = {
   'passkey.start': 'Utiliser la clé d’accès',
   'passkey.add': 'Ajouter une clé d’accès',
   'passkey.back': 'Retour',
-  'passkey.reassuranceAssert': 'Utiliser votre clé d’accès approuve ce paiement.',
-  'passkey.reassuranceRegister': 'Ajouter une clé d’accès n’approuve encore rien.',
+  'passkey.reassuranceAssert': 'En utilisant votre clé d’accès, vous approuvez ce paiement.',
+  'passkey.reassuranceRegister': 'En ajoutant une clé d’accès, vous n’approuvez encore rien.',
   'passkey.noScript':
     'Cette étape nécessite {technology}, seul moyen pour un navigateur d’utiliser une clé d’accès. Activez-le et rechargez cette page, revenez en arrière ou refusez.',
   'passkey.waiting': 'Suivez les étapes indiquées par votre appareil.',

@@ -43,7 +43,7 @@ export const authorization: Texts<'authorization'> = {
   'scope.openid': 'Reconnaître votre compte',
   'scope.profile': 'Voir votre nom',
   'scope.email': 'Voir votre adresse e-mail',
-  'scope.offlineAccess': 'Rester associé en votre absence',
+  'scope.offlineAccess': 'Conserver l’accès en votre absence',
 
   'leaving.heading': 'Vous allez être redirigé vers {provider}',
   'leaving.text': '{provider} vous demandera si {mcpServer} peut utiliser votre compte. Vous reviendrez ensuite ici.',

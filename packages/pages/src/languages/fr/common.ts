@@ -23,7 +23,7 @@ export const common: Texts<'common'> = {
   'head.claimTool': 'indique que c’est pour «\u00a0{tool}\u00a0»',
   'head.step': 'Étape {step} sur {steps}',
 
-  'match.text': 'Si votre application affiche un code, ce doit être celui-ci.',
+  'match.text': 'Si votre application affiche un code, il doit être identique à celui-ci.',
   'match.other': 'Un autre code\u202f? Refusez.',
 
   'words.of': 'Les mots de {mcpServer}, et non de {brand}',

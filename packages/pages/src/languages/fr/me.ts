@@ -15,7 +15,7 @@ export const me: Texts<'me'> = {
   'account.browsers': 'Navigateurs',
   'account.browsersText': 'Où vous êtes connecté, et comment vous déconnecter partout',
   'account.data': 'Vos données',
-  'account.dataText': 'Les télécharger, dissocier tous les comptes ou les supprimer',
+  'account.dataText': 'Les télécharger ou les supprimer, et dissocier tous les comptes',
   'account.back': 'Revenir à votre compte',
 
   'history.heading': 'Historique',
@@ -99,7 +99,7 @@ export const me: Texts<'me'> = {
   'erase.payments':
     'Les numéros de référence de vos paiements, sans votre nom\u00a0: un remboursement doit retrouver son paiement.',
   'erase.passkeys':
-    'Vos clés d’accès\u00a0: seule une clé d’accès permet d’en supprimer une, afin que personne d’autre connecté en votre nom ne puisse le faire. Supprimez-les d’abord.',
+    'Vos clés d’accès\u00a0: seule une clé d’accès permet d’en supprimer une, une session volée n’y suffit pas. Supprimez-les d’abord.',
   'erase.audit': 'Le journal de sécurité, où vous ne figurez que sous un code.',
   'erase.apps': 'Ce que les applications ont reçu, comme les reçus. Adressez-vous à elles.',
   'erase.keep': 'Conserver mes données',

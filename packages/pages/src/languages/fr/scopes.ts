@@ -5,7 +5,7 @@ export const scopes: CommonScopes = {
     openid: 'Reconnaître votre compte',
     profile: 'Voir votre nom',
     email: 'Voir votre adresse e-mail',
-    offline_access: 'Rester associé en votre absence',
+    offline_access: 'Conserver l’accès en votre absence',
   },
   github: {
     repo: 'Lire, modifier et supprimer le contenu de vos dépôts, y compris privés',
@@ -194,7 +194,7 @@ export const scopes: CommonScopes = {
   },
   salesforce: {
     api: 'Lire, modifier et supprimer vos données Salesforce',
-    refresh_token: 'Rester associé en votre absence',
+    refresh_token: 'Conserver l’accès en votre absence',
     full: 'Lire, modifier et supprimer tout ce à quoi vous avez accès dans Salesforce',
     web: 'Utiliser Salesforce en votre nom, et lire, modifier et supprimer des données',
     chatter_api: 'Lire, écrire et supprimer des publications dans Chatter',

@@ -42,7 +42,7 @@ export const authorization: Texts<'authorization'> = {
   'scope.openid': 'アカウントの識別',
   'scope.profile': '名前の表示',
   'scope.email': 'メールアドレスの表示',
-  'scope.offlineAccess': '不在時の接続の維持',
+  'scope.offlineAccess': '不在時のアクセスの維持',
 
   'leaving.heading': '{provider} に移動します',
   'leaving.text':

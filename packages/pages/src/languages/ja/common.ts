@@ -23,7 +23,7 @@ export const common: Texts<'common'> = {
   'head.claimTool': '「{tool}」のためとの申告',
   'head.step': 'ステップ {step}/{steps}',
 
-  'match.text': 'アプリにコードが表示されている場合は、このコードと一致するはずです。',
+  'match.text': 'アプリにコードが表示されている場合は、このコードと一致している必要があります。',
   'match.other': 'コードが違う場合は拒否してください。',
 
   'words.of': '{brand} ではなく、{mcpServer} の言葉です',
@@ -39,7 +39,7 @@ export const common: Texts<'common'> = {
   'next.close': 'このタブを閉じて、元のアプリに戻ってください。',
   'next.closeNamed': 'このタブを閉じて、元のアプリ（「{mcpClient}」と名乗っています）に戻ってください。',
   'next.returning': '3 秒後に {host} に戻ります。',
-  'next.stay': 'ここにとどまる',
+  'next.stay': 'このページにとどまる',
   'next.return': '{mcpServer} に戻る',
 
   'fault.operator':

@@ -5,7 +5,7 @@ export const scopes: CommonScopes = {
     openid: 'アカウントの識別',
     profile: '名前の表示',
     email: 'メールアドレスの表示',
-    offline_access: '不在時の接続の維持',
+    offline_access: '不在時のアクセスの維持',
   },
   github: {
     repo: 'リポジトリの内容の閲覧、変更、削除（非公開を含む）',
@@ -191,7 +191,7 @@ export const scopes: CommonScopes = {
   },
   salesforce: {
     api: 'Salesforce のデータの閲覧、変更、削除',
-    refresh_token: '不在時の接続の維持',
+    refresh_token: '不在時のアクセスの維持',
     full: 'Salesforce でアクセスできるすべての内容の閲覧、変更、削除',
     web: '本人としての Salesforce の利用（データの閲覧、変更、削除）',
     chatter_api: 'Chatter の投稿の閲覧、作成、削除',

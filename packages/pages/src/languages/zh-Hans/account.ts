@@ -104,7 +104,7 @@ export const account: Texts<'account'> = {
   'mute.connections': '已连接的账户会保持连接，直到您断开连接。',
   'mute.confirm': '屏蔽',
   'mute.muted': '您已屏蔽 {mcpServer}，它无法向您提出请求。',
-  'mute.undo': '恢复请求',
+  'mute.undo': '重新允许请求',
   'mute.list': '已屏蔽的应用',
   'report.heading': '向 {brand} 举报',
   'report.text': '{brand} 的运营人员会看到您的举报原因，不会告知该应用。',

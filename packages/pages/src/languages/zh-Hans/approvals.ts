@@ -55,7 +55,7 @@ export const approvals: Texts<'approvals'> = {
   'passkeySignIn.heading': '请重新登录后添加通行密钥',
   'passkeySignIn.text': '此付款需要通行密钥，而您还没有。请先重新登录，以确保没有他人以您的名义添加。',
 
-  'passkeyWait.heading': '您的通行密钥尚未生效',
+  'passkeyWait.heading': '您的通行密钥太新，尚不能用于此付款',
   'passkeyWait.from': '您的通行密钥是不久前添加的。从 {time} 起，您可以用它同意此金额的付款。',
   'passkeyWait.why':
     '这样您就有时间察觉他人添加的通行密钥，或并非由您要求的重置。如果发生了这种情况，请告知 {brand} 的运营方。',
@@ -97,8 +97,8 @@ export const approvals: Texts<'approvals'> = {
   'receipt.print': '您可以打印此页面留存。',
 
   'confirmation.heading': '{mcpServer} 请您确认一项操作',
-  'confirmation.headingCaution': '{mcpServer} 请您确认一个需要谨慎的步骤',
-  'confirmation.headingDestructive': '{mcpServer} 请您确认一个无法撤销的步骤',
+  'confirmation.headingCaution': '{mcpServer} 请您确认一项需要谨慎的操作',
+  'confirmation.headingDestructive': '{mcpServer} 请您确认一项无法撤销的操作',
   'confirmation.acceptDestructive': '确认，不可撤销',
   'confirmation.label': '您将确认的内容',
   'confirmation.stated': '以上内容由 {mcpServer} 提供。',

@@ -23,10 +23,10 @@ export const authorization: Texts<'authorization'> = {
 
   'risk.summary': '概要',
   'risk.delete': '它可以删除',
-  'risk.change': '它可以更改',
+  'risk.change': '它可以修改',
   'risk.see': '它可以查看',
   'risk.deletes': '删除：{count} 项',
-  'risk.changes': '更改：{count} 项',
+  'risk.changes': '修改：{count} 项',
   'risk.sees': '查看：{count} 项',
   'risk.new': '此次新增',
   'risk.known': '您之前已同意',

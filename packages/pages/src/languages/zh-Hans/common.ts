@@ -4,7 +4,7 @@ export const common: Texts<'common'> = {
   'layout.help': '帮助',
   'layout.privacy': '隐私政策',
   'layout.terms': '服务条款',
-  'layout.passkeysChanged': '您的通行密钥于{time}有变更：添加或移除了一个。如非您本人操作，请立即告知 {brand}。',
+  'layout.passkeysChanged': '您的通行密钥于 {time} 有变更：添加或移除了一个。如非您本人操作，请立即告知 {brand}。',
   'layout.language': '语言：',
   'layout.seePasskeys': '查看您的通行密钥',
 
@@ -22,7 +22,7 @@ export const common: Texts<'common'> = {
   'head.claimTool': '据称用途为“{tool}”',
   'head.step': '第 {step} 步，共 {steps} 步',
 
-  'match.text': '如果您的应用显示了核对码，应与此一致。',
+  'match.text': '如果您的应用显示了核对码，必须与此一致。',
   'match.other': '不一致？请拒绝。',
 
   'words.of': '以上是 {mcpServer} 的话，并非来自 {brand}',

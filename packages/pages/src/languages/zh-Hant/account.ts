@@ -29,7 +29,7 @@ export const account: Texts<'account'> = {
   'disconnect.listed': '{provider} 的已連結應用程式清單中可能仍會顯示 {brand}。您可以在那裡將其移除。',
   'disconnect.unsupported':
     '{provider} 不支援從這裡終止存取權。如要同時終止那裡的存取權，請在 {provider} 的設定中移除 {brand}。',
-  'disconnect.until': '先前已取得存取權的應用程式可能仍能使用您的 {provider} 帳戶，直到{time}。',
+  'disconnect.until': '先前已取得存取權的應用程式可能仍能使用您的 {provider} 帳戶，直到 {time}。',
   'disconnect.untilUnknown':
     '先前已取得存取權的應用程式可能仍能使用您的 {provider} 帳戶。{provider} 未說明會持續多久。',
   'disconnect.shared': '您的其他連結也在使用 {provider} 的同一個存取權，因此在您將它們也解除之前，那裡不會有任何變化。',
@@ -105,7 +105,7 @@ export const account: Texts<'account'> = {
   'mute.connections': '已連結的帳戶會維持連結，直到您解除連結。',
   'mute.confirm': '封鎖',
   'mute.muted': '您已封鎖 {mcpServer}，它無法向您提出要求。',
-  'mute.undo': '恢復要求',
+  'mute.undo': '重新允許要求',
   'mute.list': '已封鎖的應用程式',
   'report.heading': '向 {brand} 檢舉',
   'report.text': '{brand} 的營運人員會看到您的檢舉原因，不會告知該應用程式。',

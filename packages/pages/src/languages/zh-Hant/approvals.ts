@@ -56,15 +56,15 @@ export const approvals: Texts<'approvals'> = {
   'passkeySignIn.heading': '請重新登入以新增密碼金鑰',
   'passkeySignIn.text': '這筆付款需要密碼金鑰，而您還沒有。請先重新登入，以確保沒有他人以您的名義新增。',
 
-  'passkeyWait.heading': '您的密碼金鑰尚未生效',
-  'passkeyWait.from': '您的密碼金鑰是不久前新增的。從{time}起，您可以用它核准這個金額的付款。',
+  'passkeyWait.heading': '您的密碼金鑰太新，尚無法用於這筆付款',
+  'passkeyWait.from': '您的密碼金鑰是不久前新增的。從 {time} 起，您可以用它核准這個金額的付款。',
   'passkeyWait.why':
     '這樣您就有時間察覺他人新增的密碼金鑰，或並非由您要求的重設。如果發生這種情況，請通知 {brand} 的營運者。',
 
   'dailyLimit.heading': '您已達到 24 小時的限額',
   'dailyLimit.why':
     '{brand} 的營運者限制了您在 24 小時內可以為 {mcpServer} 核准的金額。這筆付款會超出限額，沒有核准任何內容。',
-  'dailyLimit.from': '如果屆時連結仍然有效，您從{time}起可以核准它。',
+  'dailyLimit.from': '如果屆時連結仍然有效，您從 {time} 起可以核准它。',
 
   'charge.heading': '您已核准，請透過 {processor} 支付 {amount}',
   'charge.ask': '您已核准，請透過 {processor} 付款',

@@ -54,7 +54,7 @@ export const authorization: Texts<'authorization'> = {
   'device.notice.not_yet': '{provider} 仍在等您輸入代碼並同意。',
   'device.notice.wait': '{provider} 需要一點時間。請等待幾秒鐘再試一次。',
   'device.endsSoon': '這組代碼將在{relative}（{time}）失效。',
-  'device.ends': '這組代碼將於{time}失效。',
+  'device.ends': '這組代碼將於 {time} 失效。',
 
   'done.heading': '您的 {provider} 帳戶已連結',
   'done.account': '帳戶',

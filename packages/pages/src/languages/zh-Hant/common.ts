@@ -5,7 +5,7 @@ export const common: Texts<'common'> = {
   'layout.privacy': '隱私權政策',
   'layout.terms': '服務條款',
   'layout.language': '語言：',
-  'layout.passkeysChanged': '您的密碼金鑰於{time}有變更：新增或移除了一個。如果不是您本人操作，請立即通知 {brand}。',
+  'layout.passkeysChanged': '您的密碼金鑰於 {time} 有變更：新增或移除了一個。如果不是您本人操作，請立即通知 {brand}。',
   'layout.seePasskeys': '查看您的密碼金鑰',
 
   'link.open': '開啟 {host}',
@@ -33,7 +33,7 @@ export const common: Texts<'common'> = {
   'decision.label': '您的決定',
   'decision.decline': '拒絕',
   'decision.endsSoon': '這項要求將在{relative}（{time}）失效。',
-  'decision.ends': '這項要求將於{time}失效。',
+  'decision.ends': '這項要求將於 {time} 失效。',
 
   'next.close': '請關閉這個分頁，返回您剛才使用的應用程式。',
   'next.closeNamed': '請關閉這個分頁，返回您剛才使用的應用程式（該應用程式自稱「{mcpClient}」）。',
