@@ -128,7 +128,7 @@ const gatewayRooms: Readonly<Record<string, readonly string[]>> = {
     ...['authorization', 'identity', 'entries', 'approvals'],
   ],
   account: ['platform', 'mcp-servers', 'pages', 'authorization', 'identity', 'entries', 'approvals'],
-  cli: ['platform', 'mcp-servers', 'sealing', 'events', 'identity'],
+  cli: ['platform', 'mcp-servers', 'sealing', 'events', 'identity', 'pages'],
 };
 const GATEWAY = 'services/gateway/src/';
 const roomOf = (path: string) =>

@@ -40,6 +40,7 @@ const provenElsewhere: readonly (readonly [command: RegExp, because: string])[] 
     'published-packages.all.test.ts starts the demo, and runs the host with the MCP server of the quick start',
   ],
   [/^npx postern check( --token-file token\.txt)?$/, 'test/check runs it'],
+  [/^npx postern pages preview( --out preview)?$/, 'test/preview runs it'],
   [
     /^npx @postern\/conformance (http|client --command )/,
     'test/conformance/any-server runs the program, packages/conformance its options, and test/packages the tarball',

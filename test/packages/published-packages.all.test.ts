@@ -191,6 +191,22 @@ describe('an installed package', () => {
   });
 });
 
+test('the installed gateway previews its pages', async () => {
+  await using preview = startTerminalProcess(
+    [nodeOf(24), 'node_modules/.bin/postern', 'pages', 'preview'],
+    join(home, 'gateway'),
+  );
+  await preview.waitFor('Ctrl-C');
+  const origin = /http:\/\/127\.0\.0\.1:\d+/.exec(preview.printed())?.[0] ?? '';
+  const page = await (await fetch(`${origin}/general/light/en/connect.html`)).text();
+  const assets = [...page.matchAll(/ (?:href|src)="((?:\.\.\/)+[^"]+)"/g)].map(([, path]) => path ?? '');
+  expect(assets.length).toBeGreaterThan(1);
+  for (const path of assets) {
+    const answer = await fetch(new URL(path, `${origin}/general/light/en/connect.html`));
+    expect([path, answer.status]).toEqual([path, 200]);
+  }
+});
+
 test('the README tests a tool with an installed gateway', async ({ expect }) => {
   const readme = readFileSync(join(root, 'packages/mcp/README.md'), 'utf8');
   const code = /```ts\n\/\/ example: integration test\n(.+?)```\n/s.exec(readme)?.[1] ?? '';

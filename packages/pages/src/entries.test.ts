@@ -21,8 +21,9 @@ import {
   sampleSaved,
   secretForm,
 } from './samples/sample-entry-views.ts';
-import { sampleContext, sampleMe } from './samples/sample-views.ts';
+import { sampleMe } from './samples/sample-views.ts';
 import { hostileStrings } from './testing/hostile-strings.ts';
+import { sampleContext } from './testing/sample-context.ts';
 import { widthOf } from './text-width.ts';
 
 const english = sampleContext;

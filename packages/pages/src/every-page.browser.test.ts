@@ -9,8 +9,8 @@ import type { Locale } from './languages/languages.ts';
 import { accentColours } from './palette.ts';
 import { sampleApprovalPages } from './samples/sample-approval-pages.ts';
 import { samplePages } from './samples/sample-pages.ts';
-import { sampleBranding } from './samples/sample-views.ts';
 import { type PageServer, servePages } from './testing/page-server.ts';
+import { sampleBranding } from './testing/sample-context.ts';
 
 const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const branding = { ...sampleBranding, logo: { path: '/assets/logo.svg', width: 48, height: 48 } };

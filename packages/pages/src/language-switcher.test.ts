@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { languagePath, languageSwitcher } from './language-switcher.ts';
 import { locales } from './languages/languages.ts';
-import { sampleContext } from './samples/sample-views.ts';
 import { hostileStrings } from './testing/hostile-strings.ts';
+import { sampleContext } from './testing/sample-context.ts';
 import { translatorFor } from './translator.ts';
 
 const t = translatorFor({ locale: 'zh-Hans' });

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { notFoundPage } from './pages/refusal-pages.ts';
-import { sampleContext } from './samples/sample-views.ts';
+import { sampleContext } from './testing/sample-context.ts';
 import type { Branding } from './views.ts';
 
 const pageOf = (branding: Omit<Branding, 'name'>) =>

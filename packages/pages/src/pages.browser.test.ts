@@ -10,10 +10,11 @@ import { connectPage } from './pages/connect-page.ts';
 import { devicePage } from './pages/device-page.ts';
 import { leavingPage } from './pages/leaving-page.ts';
 import { samplePages } from './samples/sample-pages.ts';
-import { sampleBranding, sampleConnect, sampleDevice, sampleMcpServer, sampleMe } from './samples/sample-views.ts';
+import { sampleConnect, sampleDevice, sampleMcpServer, sampleMe } from './samples/sample-views.ts';
 import { stylesheet } from './stylesheet.ts';
 import { hostileStrings } from './testing/hostile-strings.ts';
 import { type PageServer, servePages } from './testing/page-server.ts';
+import { sampleBranding } from './testing/sample-context.ts';
 
 const branding = { ...sampleBranding, logo: { path: '/assets/logo.svg', width: 48, height: 48 } };
 const hostilePages = Object.fromEntries(

@@ -17,12 +17,12 @@ import { samplePages } from './samples/sample-pages.ts';
 import {
   sampleConnect,
   sampleConnection,
-  sampleContext,
   sampleDevice,
   sampleMcpServer,
   samplePerson,
 } from './samples/sample-views.ts';
 import { hostileStrings } from './testing/hostile-strings.ts';
+import { sampleContext } from './testing/sample-context.ts';
 import { widthOf } from './text-width.ts';
 import type { PageContext } from './views.ts';
 

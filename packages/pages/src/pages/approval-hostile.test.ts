@@ -7,8 +7,8 @@ import {
   samplePayment,
   samplePaymentView,
 } from '../samples/sample-approval-views.ts';
-import { sampleContext as en } from '../samples/sample-views.ts';
 import { hostileStrings } from '../testing/hostile-strings.ts';
+import { sampleContext as en } from '../testing/sample-context.ts';
 import { widthOf } from '../text-width.ts';
 import { chargePage } from './charge-page.ts';
 import { confirmationPage } from './confirmation-page.ts';

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { ConfirmationFactsView, FactView } from '../approval-views.ts';
 import { sampleConfirmationView } from '../samples/sample-approval-views.ts';
-import { sampleContext as en } from '../samples/sample-views.ts';
 import { expectOrder, textOf } from '../testing/page-assertions.ts';
+import { sampleContext as en } from '../testing/sample-context.ts';
 import { confirmationPage } from './confirmation-page.ts';
 import { confirmedPage } from './confirmed-page.ts';
 

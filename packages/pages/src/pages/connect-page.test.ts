@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { sampleAuthorization, sampleConnect, sampleContext } from '../samples/sample-views.ts';
+import { sampleAuthorization, sampleConnect } from '../samples/sample-views.ts';
 import { expectOrder } from '../testing/page-assertions.ts';
+import { sampleContext } from '../testing/sample-context.ts';
 import type { RequestedScopeView } from '../views.ts';
 import { connectPage } from './connect-page.ts';
 

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { sampleContext, sampleDevice } from '../samples/sample-views.ts';
+import { sampleDevice } from '../samples/sample-views.ts';
+import { sampleContext } from '../testing/sample-context.ts';
 import { devicePage } from './device-page.ts';
 
 test('has the reading order MCP server, explanation, warning, code, link, buttons', () => {

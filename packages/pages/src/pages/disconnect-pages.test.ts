@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { locales } from '../languages/languages.ts';
-import { sampleConnection, sampleContext, sampleDisconnect, sampleDisconnected } from '../samples/sample-views.ts';
+import { sampleConnection, sampleDisconnect, sampleDisconnected } from '../samples/sample-views.ts';
+import { sampleContext } from '../testing/sample-context.ts';
 import { disconnectedPage, disconnectPage } from './disconnect-pages.ts';
 
 const providerHref = 'https://github.com/settings/applications';

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { WaitingAbout } from '../me-entries.ts';
-import { belowMe, sampleConnection, sampleContext, sampleMe } from '../samples/sample-views.ts';
+import { belowMe, sampleConnection, sampleMe } from '../samples/sample-views.ts';
+import { sampleContext } from '../testing/sample-context.ts';
 import { type ConnectionView, type MeView, mePage } from './me-page.ts';
 
 const nothing = { waiting: [], connections: [], credentials: [], passkeys: [], ...belowMe };

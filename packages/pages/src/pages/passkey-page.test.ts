@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { samplePasskeyView } from '../samples/sample-approval-views.ts';
-import { sampleContext as en } from '../samples/sample-views.ts';
 import { actionsWith, expectOrder } from '../testing/page-assertions.ts';
+import { sampleContext as en } from '../testing/sample-context.ts';
 import { passkeyPage } from './passkey-page.ts';
 
 describe('the passkey page', () => {

@@ -7,8 +7,8 @@ import {
   samplePaymentView,
   stripe,
 } from '../samples/sample-approval-views.ts';
-import { sampleContext as en } from '../samples/sample-views.ts';
 import { actionsWith, expectOrder, textOf } from '../testing/page-assertions.ts';
+import { sampleContext as en } from '../testing/sample-context.ts';
 import { chargePage } from './charge-page.ts';
 import { paymentDonePage } from './payment-done-page.ts';
 import { paymentPage } from './payment-page.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { locales } from '../languages/languages.ts';
-import { sampleContext } from '../samples/sample-views.ts';
+import { sampleContext } from '../testing/sample-context.ts';
 import { signInPage } from './sign-in-pages.ts';
 
 const hrefsOf = (page: string) => [...page.matchAll(/<a class="button[^"]*" href="([^"]*)"/g)].map(([, href]) => href);

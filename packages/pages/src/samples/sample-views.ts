@@ -1,21 +1,6 @@
 /** Sample views of pages, with ordinary and extreme content. */
 import type { ConnectionView } from '../pages/me-page.ts';
-import type {
-  AuthorizationView,
-  Branding,
-  McpServerView,
-  PageContext,
-  PersonView,
-  RequestedScopeView,
-} from '../views.ts';
-
-export const sampleBranding: Branding = { name: 'Northwind', supportUrl: 'https://help.northwind.example/' };
-
-export const sampleContext: PageContext = {
-  locale: 'en',
-  branding: { ...sampleBranding, logo: { path: '/assets/brand.svg', width: 48, height: 48 } },
-  stylesheetPath: '/assets/postern-x.css',
-};
+import type { AuthorizationView, McpServerView, PersonView, RequestedScopeView } from '../views.ts';
 
 export const sampleMcpServer: McpServerView = { name: 'Issue Tracker', host: 'issues.northwind.example' };
 

@@ -4,9 +4,9 @@ import { type Locale, locales } from '../languages/languages.ts';
 import { pageHeaders } from '../page-headers.ts';
 import { pageScript } from '../page-script.ts';
 import { samplePages } from '../samples/sample-pages.ts';
-import { sampleBranding } from '../samples/sample-views.ts';
 import { stylesheet } from '../stylesheet.ts';
 import type { Branding, PageContext } from '../views.ts';
+import { sampleBranding } from './sample-context.ts';
 
 export interface ReceivedRequest {
   readonly method: string;

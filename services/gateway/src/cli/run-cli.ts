@@ -19,6 +19,7 @@ const HELP = `postern: start and operate the gateway
   postern dev                     start a gateway for one MCP server on this machine, without a configuration file
   postern init                    ask, or take flags, and write a configuration with new keys
   postern check [file]            look for faults before users do: configuration, Redis, providers, keys, clock, publicUrl
+  postern pages preview           show every page with the branding of the configuration, in a browser; needs no Redis
   postern vault status            list the keys in use and the number of stored values under each
   postern vault rewrap            re-wrap every stored value under the current key
   postern vault new-key           write a new key to a file and explain how to configure it
@@ -48,6 +49,7 @@ Options
       --json            check, status, rewrap, show, list, dead: one JSON document instead of text
       --kid <name>      new-key: name of the key; default key- and the date, for receipts its thumbprint
       --out <file>      new-key: output file; default <kid>.key or <kid>.jwk
+      --out <folder>    pages preview: write the pages to a new folder instead
   -h, --help            also of dev and init, which have options of their own
 
 REDIS_URL overrides redis.url, as it does for the gateway.
@@ -111,6 +113,11 @@ export async function runCli(args: readonly string[], io: CliIo): Promise<ExitCo
         return await vaultRewrap({ configPath, json }, io);
       case 'vault new-key':
         return vaultNewKey({ kid: values.kid, out: values.out }, io);
+      case 'pages preview': {
+        // Loads the pages, which no other command needs.
+        const { pagesPreview } = await import('./pages-preview.ts');
+        return await pagesPreview({ configPath, out: values.out }, io);
+      }
       case 'redis status':
         return await redisStatus({ configPath, json }, io);
       case 'redis accept-loss':

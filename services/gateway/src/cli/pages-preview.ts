@@ -1,0 +1,96 @@
+import { once } from 'node:events';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { dirname, join } from 'node:path';
+import { pageHeaders } from '@postern/pages';
+import { createPreview } from '@postern/pages/samples';
+import { createLooks } from '../pages/looks.ts';
+import { ConfigError } from '../platform/config/config-error.ts';
+import { loadConfig } from '../platform/config/load-config.ts';
+import { CliError, type CliIo, type ExitCode, exitCodes } from './cli-io.ts';
+
+/**
+ * `postern pages preview`: shows every page with the branding of a configuration, on a free loopback port until interrupted, or as files in
+ * a new folder. Needs no Redis. The server reads the configuration again for each page.
+ * @throws ConfigError, CliError
+ */
+export async function pagesPreview(
+  { configPath, out }: { readonly configPath: string; readonly out: string | undefined },
+  io: CliIo,
+): Promise<ExitCode> {
+  let preview = previewOf(configPath, io);
+  if (out !== undefined) {
+    writeFiles(preview, out);
+    io.out(`${join(out, 'index.html')}\n`);
+    return exitCodes.ok;
+  }
+  const httpServer = createServer((request, response) => {
+    const { pathname } = new URL(request.url ?? '/', 'http://localhost');
+    const path = pathname === '/' ? '/index.html' : pathname;
+    if (path.endsWith('.html')) preview = previewAfterEdit(preview);
+    const file = preview.read(decoded(path));
+    if (file === undefined) response.writeHead(404, pageHeaders).end();
+    // The reload of a page then sends no form again.
+    else if (request.method === 'POST') response.writeHead(303, { ...pageHeaders, location: path }).end();
+    else response.writeHead(200, { ...pageHeaders, 'content-type': file.type }).end(file.body);
+  });
+
+  /** A fault in a configuration that is being edited leaves the last valid one. */
+  function previewAfterEdit(last: Preview): Preview {
+    try {
+      return previewOf(configPath, io);
+    } catch (error) {
+      if (!(error instanceof ConfigError)) throw error;
+      io.err(`${error.message}\n`);
+      return last;
+    }
+  }
+
+  httpServer.listen(0, '127.0.0.1');
+  await once(httpServer, 'listening');
+  const address = httpServer.address();
+  if (address === null || typeof address === 'string') throw new TypeError('no port');
+  io.out(`http://127.0.0.1:${address.port}/\n`);
+  io.err('Every page with your branding. Edit the configuration and reload a page; Ctrl-C ends the preview.\n');
+  if (!io.signal.aborted) await once(io.signal, 'abort');
+  httpServer.close();
+  httpServer.closeAllConnections();
+  return exitCodes.ok;
+}
+
+type Preview = ReturnType<typeof createPreview>;
+
+function previewOf(configPath: string, io: CliIo): Preview {
+  const config = loadConfig(configPath, io.env);
+  const looks = createLooks(config);
+  const general = { id: 'general', name: config.branding.name, isOfMcpServer: false, ...looks.of(undefined) };
+  const ofMcpServers = config.mcpServers
+    .filter(({ branding }) => branding !== undefined)
+    .map(({ id, name }) => ({ id: `mcp-server-${id}`, name, isOfMcpServer: true, ...looks.of(id) }));
+  return createPreview([general, ...ofMcpServers], new Map([...looks.assets, ['/favicon.ico', looks.icon]]));
+}
+
+function decoded(path: string): string {
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    return '';
+  }
+}
+
+/** @throws CliError if the folder exists: files of another preview would stay in it */
+function writeFiles(preview: Preview, out: string): void {
+  try {
+    mkdirSync(out);
+  } catch (error) {
+    throw new CliError(
+      `${out}: cannot create this folder (${error instanceof Error && 'code' in error ? error.code : 'unknown'}).`,
+    );
+  }
+  for (const path of preview.paths) {
+    const file = preview.read(path);
+    if (file === undefined) continue;
+    mkdirSync(dirname(join(out, path)), { recursive: true });
+    writeFileSync(join(out, path), file.body);
+  }
+}
