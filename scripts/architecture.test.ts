@@ -116,7 +116,7 @@ const owners: readonly { readonly library: RegExp; readonly places: RegExp; read
 const gatewayRooms: Readonly<Record<string, readonly string[]>> = {
   platform: [],
   sealing: ['platform'],
-  'mcp-servers': ['platform'],
+  'mcp-servers': ['platform', 'sealing'],
   events: ['platform', 'mcp-servers'],
   pages: ['platform', 'mcp-servers'],
   authorization: ['platform', 'mcp-servers', 'sealing', 'pages'],

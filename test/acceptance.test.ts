@@ -109,6 +109,9 @@ const covered = [
   'S107 images of the operator are checked when they are read, and cannot run or lead out of their folder',
   'S108 a reader chooses the language, from our own pages only, and others learn nothing from it',
   'S110 a development key is read from private files of this user only, and goes to this machine only',
+  'S130 a revoked API key is refused on every replica, and its waits and streams end',
+  'S131 keys of the store are refused while their list is too old',
+  'S132 write access to Redis adds no API key',
   'L6 fifty approvals at once on three processes, a thousand rounds',
 ];
 

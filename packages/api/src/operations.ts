@@ -271,6 +271,7 @@ export const commonProblems: readonly ProblemCode[] = [
   'internal_error',
   'unavailable',
   'overloaded',
+  'api_keys_unavailable',
 ];
 
 /** Additional problems of operations with a body. */

@@ -55,6 +55,10 @@ export const problems = {
   upstream_unavailable: { status: 502, title: 'A provider did not respond.' },
   provider_unavailable: { status: 503, title: 'A provider keeps timing out, so no request was sent to it.' },
   unavailable: { status: 503, title: 'Temporarily unavailable.' },
+  api_keys_unavailable: {
+    status: 503,
+    title: 'The gateway cannot read its list of API keys. The API key may be valid.',
+  },
   overloaded: { status: 503, title: 'The gateway is overloaded. Nothing was done.' },
 } as const satisfies Record<string, { status: number; title: string }>;
 

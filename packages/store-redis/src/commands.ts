@@ -46,6 +46,9 @@ export const commandKeys = {
   putRegistration: 1,
   removeRegistration: 1,
   putIdempotency: 2,
+  addApiKey: 2,
+  revokeApiKey: 2,
+  readApiKeys: 1,
   moveWebhookCursor: 1,
   inspectShard: 2,
 } as const;

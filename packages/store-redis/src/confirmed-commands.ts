@@ -96,6 +96,13 @@ export const confirmedCommands: Record<CommandName, ConfirmationRule> = {
   // Signing out everywhere must be permanent, also for a copied cookie.
   endBrowserSessions: 'always',
 
+  // The operator hands out the key.
+  addApiKey: 'always',
+  // A revoked key must stay revoked.
+  revokeApiKey: 'always',
+  // Read again within half a second.
+  readApiKeys: 'never',
+
   // The sent response promises that every repeat gets the same response.
   putIdempotency: 'always',
 

@@ -43,6 +43,8 @@ test('key names', () => {
     keys.feed('issue-tracker'),
     keys.feedFacts('issue-tracker'),
     keys.audit,
+    keys.apiKey('ak_Vn3'),
+    keys.apiKeys,
     keys.probe(shard),
     keys.none(shard),
   ]).toMatchInlineSnapshot(`
@@ -78,6 +80,8 @@ test('key names', () => {
       "postern:{82}:feed:issue-tracker",
       "postern:{82}:fed:issue-tracker",
       "postern:{3d}:audit",
+      "postern:{f7}:ak:ak_Vn3",
+      "postern:{f7}:aks",
       "postern:{7f}:probe",
       "postern:{7f}:none",
     ]
@@ -142,6 +146,7 @@ test('recognizes the keys of sealed records, and no others', () => {
     credential: `cr_7f${'B'.repeat(43)}`,
     result: `el_7f${'_'.repeat(43)}`,
     registration: 'digest',
+    apiKey: 'ak_Vn3',
   } as const;
   for (const kind of sealedKinds) {
     expect(keys.parseSealedRecord(keys.sealedRecord(kind, ids[kind]))).toEqual({ kind, id: ids[kind] });
@@ -151,8 +156,10 @@ test('recognizes the keys of sealed records, and no others', () => {
   expect(keys.sealedRecord('credential', ids.credential)).toBe(keys.credential(ids.credential));
   expect(keys.sealedRecord('result', ids.result)).toBe(keys.result(ids.result));
   expect(keys.sealedRecord('registration', ids.registration)).toBe(keys.clientRegistration(ids.registration));
+  expect(keys.sealedRecord('apiKey', ids.apiKey)).toBe(keys.apiKey(ids.apiKey));
   for (const name of [
     'postern:{7f}:cv:A',
+    'postern:{7f}:aks',
     'postern:{7f}:rvs',
     'postern:{7f}:cns:A',
     'postern:{7f}:crs:A',

@@ -101,24 +101,30 @@ export function createKeys(prefix: string) {
     browserSessionNamed: (shard: Shard, name: string) => key(shard, 'bs', name),
     idempotency: (shard: Shard, digest: string) => key(shard, 'idem', digest.slice(0, SHORT)),
     /** Matches keys of records with lasting sealed values. A match may be another key: `parseSealedRecord` decides. */
-    sealedRecords: `${prefix}:{[0-9a-f][0-9a-f]}:[cr][nrve]*:*`,
+    sealedRecords: `${prefix}:{[0-9a-f][0-9a-f]}:[acr][knrve]*:*`,
     sealedRecord: (kind: SealedKind, id: string) =>
       kind === 'registration'
         ? key(shardOfDigest(id), sealedNouns[kind], id)
-        : key(id.slice(3, 5) as Shard, sealedNouns[kind], id.slice(5)),
+        : kind === 'apiKey'
+          ? key(API_KEYS_SHARD, sealedNouns[kind], apiKeyNamed(id))
+          : key(id.slice(3, 5) as Shard, sealedNouns[kind], id.slice(5)),
     parseSealedRecord(name: string): { readonly kind: SealedKind; readonly id: string } | undefined {
       const [shard = '', noun = '', secret = ''] = name.startsWith(`${prefix}:`)
         ? (/^\{([0-9a-f]{2})\}:([a-z]+):(.+)$/.exec(name.slice(prefix.length + 1))?.slice(1) ?? [])
         : [];
       const kind = sealedKinds.find(kind => sealedNouns[kind] === noun);
       if (kind === undefined) return undefined;
-      if (kind === 'registration') return { kind, id: secret };
+      if (kind === 'registration' || kind === 'apiKey') return { kind, id: secret };
       // A result has the id of its elicitation.
       return { kind, id: `${kind === 'result' ? 'el' : noun}_${shard}${secret}` };
     },
     clientRegistration: (digest: string) => key(shardOfDigest(digest), 'reg', digest),
     /** The audit trail, if it is kept in Redis. */
     audit: key(shardOfDigest(digestOf('audit')), 'audit'),
+    /** An API key of an MCP server, or the revocation of one of the configuration. All are in one slot, with their index. */
+    apiKey: (apiKeyId: string) => key(API_KEYS_SHARD, 'ak', apiKeyNamed(apiKeyId)),
+    /** Ids of all API keys, and the version of the list. */
+    apiKeys: key(API_KEYS_SHARD, 'aks'),
     lease: (name: string) => key(shardOfDigest(name), 'lease', name),
     /** Webhook endpoint by name, `<mcpServerId>.<endpointId>` or `operator/<endpointId>`. Its queue has the same hash tag. */
     webhookEndpoint: (endpoint: string) => `${prefix}:{wh.${endpointName(endpoint)}}:endpoint`,
@@ -136,6 +142,7 @@ const sealedNouns = {
   credential: 'cr',
   result: 'res',
   registration: 'reg',
+  apiKey: 'ak',
 } as const;
 export type SealedKind = keyof typeof sealedNouns;
 export const sealedKinds = Object.keys(sealedNouns) as SealedKind[];
@@ -149,6 +156,15 @@ function endpointName(endpoint: string): string {
   if (!/^(?:[a-z0-9-]{1,40}\.|operator\/)[a-z0-9-]{1,40}$/.test(endpoint))
     throw new TypeError('Not a webhook endpoint.');
   return endpoint;
+}
+
+/** The list is read as a whole, so its keys share a slot. */
+const API_KEYS_SHARD = shardOfDigest(digestOf('api-keys'));
+
+/** @throws TypeError */
+function apiKeyNamed(apiKeyId: string): string {
+  if (!/^ak_[A-Za-z0-9_-]{1,64}$/.test(apiKeyId)) throw new TypeError('Not the id of an API key.');
+  return apiKeyId;
 }
 
 const shards: ReadonlySet<string> = new Set(SHARDS);

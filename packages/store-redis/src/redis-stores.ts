@@ -16,6 +16,7 @@ import type {
 } from '@postern/elicitation';
 import { createKeys } from './keys.ts';
 import { LeaseStore } from './lease-store.ts';
+import { RedisApiKeyStore } from './redis-api-key-store.ts';
 import { RedisAuditLog } from './redis-audit-log.ts';
 import { RedisBrowserSessionStore } from './redis-browser-session-store.ts';
 import { RedisClientRegistrationStore } from './redis-client-registration-store.ts';
@@ -70,6 +71,7 @@ export interface RedisStores extends AsyncDisposable, Pick<WatchedRedis, 'ping' 
   readonly outbox: EventOutbox;
   readonly sealedRecords: SealedRecords;
   readonly leases: LeaseStore;
+  readonly apiKeys: RedisApiKeyStore;
   readonly webhookEndpoints: RedisWebhookEndpointStore;
   readonly epochs: RedisEpochs;
 }
@@ -112,6 +114,7 @@ export async function createRedisStores(options: RedisStoresOptions): Promise<Re
     outbox: new RedisEventOutbox(link, keys, { waiters, retention }),
     sealedRecords: new SealedRecords(redis, link, keys),
     leases: new LeaseStore(link, keys),
+    apiKeys: new RedisApiKeyStore(link, keys),
     webhookEndpoints: new RedisWebhookEndpointStore(link, keys),
     epochs,
     ping,

@@ -17,7 +17,7 @@ import type { RedisLink } from './redis-link.ts';
 import { isAbsent, listOf, textOf } from './reply.ts';
 
 /** A lasting value that the vault has sealed, with the owner it is bound to. */
-export type SealedRecord = SealedTokens | SealedCredential | SealedResult | SealedRegistration;
+export type SealedRecord = SealedTokens | SealedCredential | SealedResult | SealedRegistration | SealedApiKey;
 
 interface SealedTokens extends Pick<Connection, 'owner' | 'subject' | 'provider' | 'resource' | 'elicitationId'> {
   readonly kind: 'connection' | 'revocation';
@@ -54,6 +54,14 @@ interface SealedRegistration {
   readonly sealed: string;
 }
 
+/** The digest of an API key that an operator added. */
+interface SealedApiKey {
+  readonly kind: 'apiKey';
+  readonly id: string;
+  readonly mcpServerId: string;
+  readonly sealed: string;
+}
+
 /** The records of one step of a walk; often none. */
 export interface SealedRecordsStep {
   readonly records: readonly SealedRecord[];
@@ -72,6 +80,7 @@ const schemas = {
   credential: boundSchema.extend({ name: text, sealedValues: text }),
   result: z.object({ mcpServerId: text, subject, kind: z.enum(kinds), sealedResult: text }),
   registration: z.object({ sealedRegistration: text }),
+  apiKey: z.object({ mcpServerId: text, sealedDigest: text }),
 };
 
 /** The characters of a sealed value. None of them needs escaping in JSON. */
@@ -161,6 +170,7 @@ const members: Record<SealedKind, string> = {
   credential: 'sealedValues',
   result: 'sealedResult',
   registration: 'sealedRegistration',
+  apiKey: 'sealedDigest',
 };
 
 /** The member as it occurs in a record. No text within the record can look like it, because its quotes would be escaped. */
@@ -194,5 +204,9 @@ function sealedRecordOf({ kind, id }: SealedRecordName, json: string): SealedRec
     }
     case 'registration':
       return { kind, id, sealed: decode(schemas.registration, json).sealedRegistration };
+    case 'apiKey': {
+      const { mcpServerId, sealedDigest: sealed } = decode(schemas.apiKey, json);
+      return { kind, id, mcpServerId, sealed };
+    }
   }
 }

@@ -107,6 +107,6 @@ export async function createDeps(
     redemptionFlow: createRedemptionFlow({ ...shared, ...approvals }),
     registeredNames,
     gatewayProof: createGatewayProof(sharedSecret),
-    callers: createCallerDirectory({ mcpServers, audience: config.publicUrl, now }),
+    callers: createCallerDirectory({ mcpServers, audience: config.publicUrl, now, apiKeys: foundation.apiKeys }),
   };
 }

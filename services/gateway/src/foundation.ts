@@ -4,6 +4,7 @@ import type { QueueRedis, RedisStores } from '@postern/store-redis';
 import { createKeyRing, createVault, type KeyRing, type Vault } from '@postern/vault';
 import type { RefreshesInProgress } from './authorization/token-refresh.ts';
 import { createEventStreams, type EventStreams } from './events/event-streams.ts';
+import { type ApiKeyWatch, startApiKeyWatch } from './mcp-servers/api-key-list.ts';
 import {
   type CallersInForce,
   createCallersInForce,
@@ -52,6 +53,8 @@ export interface Foundation extends AsyncDisposable {
   readonly vault: Vault;
   /** A key service holds the vault keys, so no key can be derived from them. */
   readonly hasKeyService: boolean;
+  /** The API keys that operators added or revoked. */
+  readonly apiKeys: ApiKeyWatch;
   readonly callersInForce: CallersInForce;
   readonly waitingRequests: WaitingRequests;
   readonly eventStreams: EventStreams;
@@ -80,7 +83,6 @@ export async function createFoundation(config: GatewayConfig, options: Foundatio
   const vault = createVault(options.keyRing ?? createKeyRing(config.vault.keys));
   const { metrics, telemetry, ...observe } = await createObservation(config, logger);
 
-  const callersInForce = createCallersInForce();
   const overload = createOverload({
     limits: config.overload,
     mcpServers: () => callersInForce.count,
@@ -111,6 +113,15 @@ export async function createFoundation(config: GatewayConfig, options: Foundatio
     onError: error => logger.warn({ event: 'events.unread', error }, 'reading events failed; retrying'),
   });
   stopping.closing.addEventListener('abort', () => void eventStreams.close(), { once: true });
+  const apiKeys = await startApiKeyWatch({
+    ...{ apiKeys: stores.apiKeys, vault, logger },
+    onWithdrawn() {
+      waitingRequests.endOutdated();
+      eventStreams.endOutdated();
+    },
+  });
+  const callersInForce = createCallersInForce(apiKeys);
+  const waitingRequests = createWaitingRequests(stopping.closing, callersInForce);
 
   return {
     ...{
@@ -125,15 +136,16 @@ export async function createFoundation(config: GatewayConfig, options: Foundatio
       outboundConnections,
       stopping,
     },
-    ...{ stores, openQueueRedis, vault, hasKeyService, callersInForce, eventStreams, refreshes, now },
+    ...{ stores, openQueueRedis, vault, hasKeyService, apiKeys, callersInForce, eventStreams, refreshes, now },
     assets: new Map(),
     bulkheads: createBulkheads({ overload, logger, metrics, now }),
-    waitingRequests: createWaitingRequests(stopping.closing, callersInForce),
+    waitingRequests,
     noteUnknownLayout: createUnknownLayoutLog({ logger, now: Date.now }),
     noteQuota: createQuotaReports({ logger, metrics, now: Date.now }),
     entropy: options.entropy ?? systemEntropy,
     async [Symbol.asyncDispose]() {
       stopping.close();
+      await apiKeys.stop();
       await eventStreams.close();
       overload[Symbol.dispose]();
       // The process must not stop before their token sets are stored.

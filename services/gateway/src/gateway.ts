@@ -174,7 +174,12 @@ function warnOfRiskyConfig(
   { redis, publicUrl, trustProxy, mcpServers }: GatewayConfig,
   { logger }: GatewayOptions,
 ): void {
-  for (const { id: mcpServerId, payment } of mcpServers) {
+  for (const { id: mcpServerId, payment, apiKeys, jwks } of mcpServers) {
+    if (apiKeys.length === 0 && jwks === undefined)
+      logger.warn(
+        { event: 'mcp_server.no_credential', mcpServerId },
+        'this MCP server has no credential in the configuration; only keys of postern api-keys work',
+      );
     if (payment === undefined) continue;
     // An MCP server could avoid the passkey or the daily limit by charging in one of these currencies.
     const withoutPasskey = currenciesBeside(payment.passkeyAbove, payment);

@@ -2,7 +2,7 @@
 Replaces a sealed value within a record, if the record still has it. The rest of the record, its times and its lifetime do
 not change. Repeating it changes nothing and succeeds again.
 
-KEYS   1 connection, revocation, credential, result or registration
+KEYS   1 connection, revocation, credential, result, registration or API key
 ARGV   1 member with the expected sealed value   2 member to store, both as JSON
 returns {'replaced'} or {'other'}
 emits  nothing

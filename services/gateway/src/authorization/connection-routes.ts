@@ -17,7 +17,7 @@ import {
 } from '@postern/elicitation';
 import type { RedisStores } from '@postern/store-redis';
 import type { FastifyPluginAsync } from 'fastify';
-import { callerOf } from '../mcp-servers/caller-auth.ts';
+import { authenticatedCallerOf, callerOf } from '../mcp-servers/caller-auth.ts';
 import type { WaitingRequests } from '../mcp-servers/callers-in-force.ts';
 import { assertHonestName, type RegisteredNames } from '../mcp-servers/confusable-names.ts';
 import { mayUse } from '../mcp-servers/registered-mcp-server.ts';
@@ -63,7 +63,7 @@ export const connectionRoutes: FastifyPluginAsync<{ deps: ConnectionRoutesDeps }
     if (body.tool !== undefined) assertHonestName(deps.registeredNames, caller.mcpServerId, 'body.tool', body.tool);
     const connectionId = connectionIdOf(request.params.connectionId);
     return deps.accessTokenFlow.getAccessToken(caller, connectionId, body, () =>
-      deps.waitingRequests.signalOf(reply, caller),
+      deps.waitingRequests.signalOf(reply, authenticatedCallerOf(request)),
     );
   });
 

@@ -50,8 +50,8 @@ export async function auditByOperator(
     instance,
     time: new Date().toISOString(),
     audit: true,
-    ...record,
     by: 'operator',
+    ...record,
     message,
   };
   await store.stores.audits.append(JSON.stringify(line));

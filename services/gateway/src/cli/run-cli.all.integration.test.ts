@@ -36,7 +36,7 @@ const statusSchema = z.object({
 });
 const rewrapSchema = statusSchema.extend({ result: z.string(), rewrapped: z.int() });
 
-const none = { connection: 0, revocation: 0, registration: 0, credential: 0, result: 0 };
+const none = { connection: 0, revocation: 0, registration: 0, credential: 0, result: 0, apiKey: 0 };
 
 describe('postern vault', () => {
   let redis: RedisServer;
@@ -113,8 +113,8 @@ describe('postern vault', () => {
       unreadable: [],
     });
     const table = (await run(['vault', 'status', '--config', config])).out.split('\n');
-    expect(table[1]?.split(/\s+/)).toEqual(['new', 'current', '2', '0', '0', '0', '0', '2']);
-    expect(table[2]?.split(/\s+/)).toEqual(['old', 'old', '3', '0', '0', '0', '0', '3']);
+    expect(table[1]?.split(/\s+/)).toEqual(['new', 'current', '2', '0', '0', '0', '0', '0', '2']);
+    expect(table[2]?.split(/\s+/)).toEqual(['old', 'old', '3', '0', '0', '0', '0', '0', '3']);
   });
 
   test('status names a lost key and exits with 1', async () => {

@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util';
 import { VaultError } from '@postern/vault';
 import { explanationOf } from '../platform/start-error.ts';
+import { apiKeysAdd, apiKeysList, apiKeysRevoke } from './api-keys-commands.ts';
 import { audit, auditPseudonym } from './audit-commands.ts';
 import { CliError, type CliIo, type ExitCode, exitCodes, UsageError } from './cli-io.ts';
 import { elicitationsShow } from './elicitations-show.ts';
@@ -12,6 +13,7 @@ import { redisStatus } from './redis-status.ts';
 import { vaultRewrap } from './vault-rewrap.ts';
 import { vaultStatus } from './vault-status.ts';
 import { webhooksDead, webhooksEnable, webhooksList, webhooksRedeliver } from './webhooks-commands.ts';
+import { changeOf } from './who-and-why.ts';
 
 const HELP = `postern: start and operate the gateway
 
@@ -26,6 +28,11 @@ const HELP = `postern: start and operate the gateway
   postern receipts new-key        write a new key that signs receipts
   postern redis status            check that Redis has the data of this deployment
   postern redis accept-loss       resume with a Redis that has lost data which cannot be restored
+  postern api-keys list           list the API keys of the configuration and of Redis
+  postern api-keys add <MCP server> <name>
+                                  add an API key without a reload, and print it once
+  postern api-keys revoke <id> | --key-file <file>
+                                  refuse an API key on all replicas
   postern audit                   print the audit trail (needs audit.stream), one JSON object per line
   postern audit pseudonym <issuer> <subject>
                                   print the pseudonym of a user in the audit trail
@@ -42,13 +49,17 @@ const HELP = `postern: start and operate the gateway
 Options
   -c, --config <file>   the gateway's configuration; default $POSTERN_CONFIG or postern.config.yaml
   -f, --follow          audit: keep printing new events
+      --reason <text>   api-keys add, revoke: why, for the audit trail; required
+      --by <name>       who; default the name of the user of the system
+      --dry-run         show what the command would do
+      --key-file <file> revoke: the key itself; - reads standard input
       --yes             accept-loss: apply; without it, a dry run
       --all             accept-loss: in every shard, also of another deployment or after a restored backup
       --deployment <id> accept-loss: id of the deployment, if neither redis.deployment nor Redis has it
       --token-file <file>  check: show which user an access token stands for; - reads standard input
-      --json            check, status, rewrap, show, list, dead: one JSON document instead of text
+      --json            api-keys, check, status, rewrap, show, list, dead: one JSON document instead of text
       --kid <name>      new-key: name of the key; default key- and the date, for receipts its thumbprint
-      --out <file>      new-key: output file; default <kid>.key or <kid>.jwk
+      --out <file>      new-key: output file, default <kid>.key or <kid>.jwk; api-keys add: instead of standard output
       --out <folder>    pages preview: write the pages to a new folder instead
   -h, --help            also of dev and init, which have options of their own
 
@@ -66,6 +77,10 @@ const options = {
   'token-file': { type: 'string' },
   follow: { type: 'boolean', short: 'f', default: false },
   kid: { type: 'string' },
+  reason: { type: 'string' },
+  by: { type: 'string' },
+  'dry-run': { type: 'boolean', default: false },
+  'key-file': { type: 'string' },
   out: { type: 'string' },
   all: { type: 'boolean', default: false },
   yes: { type: 'boolean', default: false },
@@ -91,6 +106,7 @@ export async function runCli(args: readonly string[], io: CliIo): Promise<ExitCo
       const { check } = await import('./check/check.ts');
       return await check({ configPath: verb ?? configPath, json, tokenFile: values['token-file'] }, io);
     }
+    if (noun === 'api-keys') return await apiKeys(verb, [id, ...more], { ...values, configPath }, io);
     const [sub, ...rest] = more;
     if (id !== undefined && sub !== undefined && rest.length === 0) {
       const subject = { issuer: id, subject: sub };
@@ -142,6 +158,23 @@ export async function runCli(args: readonly string[], io: CliIo): Promise<ExitCo
     io.err(`${textOf(error)}\n`);
     return exitCodes.failure;
   }
+}
+
+async function apiKeys(
+  verb: string | undefined,
+  names: readonly (string | undefined)[],
+  values: ReturnType<typeof parse>['values'] & { readonly configPath: string },
+  io: CliIo,
+): Promise<ExitCode> {
+  const [first, second, ...more] = names;
+  const { configPath, json, 'dry-run': dryRun, 'key-file': keyFile, out } = values;
+  if (verb === 'list' && first === undefined) return apiKeysList({ configPath, json }, io);
+  const change = changeOf(values);
+  if (verb === 'add' && first !== undefined && second !== undefined && more.length === 0)
+    return apiKeysAdd({ configPath, json, dryRun, change, mcpServerId: first, name: second, out }, io);
+  if (verb === 'revoke' && second === undefined && (first === undefined) !== (keyFile === undefined))
+    return apiKeysRevoke({ configPath, json, dryRun, change, apiKeyId: first, keyFile }, io);
+  throw new UsageError('The commands are api-keys list, add <MCP server> <name> and revoke <id> | --key-file <file>.');
 }
 
 function parse(args: readonly string[]) {

@@ -36,7 +36,10 @@ function textOf(census: SealedCensus): string {
       .filter(({ role, counts }) => role === 'old' && totalOf(counts) > 0)
       .map(({ kid, counts }) => `Old key "${kid}": ${totalOf(counts)} values to re-wrap. Keep it configured.`),
   ];
-  const table = tableOf(['kid', 'role', ...sealedKinds.map(kind => `${kind}s`), 'total'], rows);
+  const table = tableOf(
+    ['kid', 'role', ...sealedKinds.map(kind => (kind === 'apiKey' ? 'API keys' : `${kind}s`)), 'total'],
+    rows,
+  );
   return [table, ...(notes.length === 0 ? [] : ['', ...notes]), ''].join('\n');
 }
 

@@ -12,7 +12,7 @@ import type { FastifyPluginAsync, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { PaymentFlow } from '../approvals/payment-flow.ts';
 import type { ExternalVerification } from '../identity/external-verification.ts';
-import { callerOf } from '../mcp-servers/caller-auth.ts';
+import { authenticatedCallerOf, callerOf } from '../mcp-servers/caller-auth.ts';
 import type { WaitingRequests } from '../mcp-servers/callers-in-force.ts';
 import type { RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
@@ -80,7 +80,7 @@ export const elicitationRoutes: FastifyPluginAsync<{ deps: ElicitationRoutesDeps
     const { wait = 0 } = parse(waitQuerySchema, request.query, 'query');
     if (wait === 0) return present.elicitation(await deps.service.read(caller, elicitationId));
     using _place = takeWaitingPlace(caller);
-    const signal = deps.waitingRequests.signalOf(reply, caller);
+    const signal = deps.waitingRequests.signalOf(reply, authenticatedCallerOf(request));
     return present.elicitation(await deps.service.wait(caller, elicitationId, wait * 1000, signal));
   });
 

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { eventPositionSchema, eventsQuerySchema } from '@postern/api';
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
-import { callerOf } from '../mcp-servers/caller-auth.ts';
+import { authenticatedCallerOf, callerOf } from '../mcp-servers/caller-auth.ts';
 import type { CallersInForce } from '../mcp-servers/callers-in-force.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { parse } from '../platform/http/parse.ts';
@@ -42,7 +42,7 @@ export const eventRoutes: FastifyPluginAsync<{ deps: EventRoutesDeps }> = async 
   }
 
   app.get('/events', { exposeHeadRoute: false, config: { endsByItself: true } }, async (request, reply) => {
-    const caller = callerOf(request);
+    const caller = authenticatedCallerOf(request);
     const isCurrent = () => callersInForce.includes(caller);
     await eventStreams.open({ ...streamRequest(request), isCurrent }, () => begin(reply));
   });

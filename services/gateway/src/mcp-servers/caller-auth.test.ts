@@ -21,11 +21,12 @@ function directoryOf(...mcpServers: ServerInput[]) {
     ),
     audience: AUDIENCE,
     now: () => time,
+    apiKeys: { find: () => undefined, isRevoked: () => false },
   });
   const setTime = (epochMs: number) => {
     time = epochMs;
   };
-  return { setTime, config, who: async (bearer: string) => (await directory.identify(bearer))?.mcpServerId };
+  return { setTime, config, who: async (bearer: string) => (await directory.identify(bearer))?.mcpServer.mcpServerId };
 }
 const server = (overrides: Partial<ServerInput>): ServerInput => ({ ...sampleMcpServer, ...overrides });
 

@@ -2,22 +2,27 @@ import { hash, timingSafeEqual } from 'node:crypto';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { createLocalJWKSet, decodeJwt, errors, type JWTVerifyGetKey, jwtVerify } from 'jose';
 import type { AuditLog } from '../platform/audit/audit-log.ts';
-import { becomeProblem, ProblemError, problemFor } from '../platform/http/problems.ts';
-import type { CallerDirectory, CallersInForce } from './callers-in-force.ts';
+import { becomeProblem, ProblemError, problemFor, problemOf } from '../platform/http/problems.ts';
+import type { ApiKeyList } from './api-key-list.ts';
+import { isNewApiKey } from './api-keys.ts';
+import type { Caller, CallerDirectory, CallersInForce } from './callers-in-force.ts';
 import type { RegisteredMcpServer } from './registered-mcp-server.ts';
 
 /** RFC 6750 section 2.1. */
 const BEARER = /^Bearer ([A-Za-z0-9._~+/-]+=*)$/i;
 const MAX_CREDENTIAL = 4096;
 
-const callers = new WeakMap<FastifyRequest, RegisteredMcpServer>();
+const callers = new WeakMap<FastifyRequest, Caller>();
 
-/** Returns the authenticated caller. Works only in the scope of the API, where every request is authenticated first. */
-export function callerOf(request: FastifyRequest): RegisteredMcpServer {
+/** Returns the MCP server of the caller, and its API key. Works only where `callerOf` does. */
+export function authenticatedCallerOf(request: FastifyRequest): Caller {
   const caller = callers.get(request);
   if (caller === undefined) throw new TypeError('the route is not behind caller authentication');
   return caller;
 }
+
+/** Returns the authenticated caller. Works only in the scope of the API, where every request is authenticated first. */
+export const callerOf = (request: FastifyRequest): RegisteredMcpServer => authenticatedCallerOf(request).mcpServer;
 
 export interface CallerAuthDeps {
   readonly callers: Pick<CallerDirectory, 'identify'>;
@@ -29,7 +34,7 @@ function bearerOf({ headers: { authorization = '' } }: FastifyRequest): string |
   return authorization.length <= MAX_CREDENTIAL ? BEARER.exec(authorization)?.[1] : undefined;
 }
 
-/** Authenticates a request. @throws ProblemError `unauthenticated`, the same for every reason */
+/** Authenticates a request. @throws ProblemError `unauthenticated`, the same for every reason; `api_keys_unavailable` */
 export function createCallerAuth({ callers: directory, auditLog }: CallerAuthDeps) {
   return async (request: FastifyRequest): Promise<void> => {
     const bearer = bearerOf(request);
@@ -43,11 +48,11 @@ export function createCallerAuth({ callers: directory, auditLog }: CallerAuthDep
 }
 
 /**
- * Withholds responses from callers whose MCP server or credential a reload removed while their request was under way, for example
- * while they sent the body slowly or waited.
+ * Withholds responses from callers whose MCP server or credential was removed while their request was under way, for example while
+ * they sent the body slowly or waited.
  */
 export function addCallerChecks(api: FastifyInstance, { callersInForce, auditLog }: CallerAuthDeps): void {
-  async function isAdmitted(request: FastifyRequest, caller: RegisteredMcpServer): Promise<boolean> {
+  async function isAdmitted(request: FastifyRequest, caller: Caller): Promise<boolean> {
     const isAdmitted = await callersInForce.admits(caller, bearerOf(request) ?? '');
     if (!isAdmitted) auditLog.callerRefused();
     return isAdmitted;
@@ -62,7 +67,11 @@ export function addCallerChecks(api: FastifyInstance, { callersInForce, auditLog
     if (caller === undefined || callersInForce.includes(caller)) return done(null, payload);
     isAdmitted(request, caller).then(
       isIt => done(null, isIt ? payload : becomeProblem(request, reply, problemFor('unauthenticated'))),
-      done,
+      (error: unknown) => {
+        const problem = problemOf(error);
+        if (problem === undefined) done(error as Error);
+        else done(null, becomeProblem(request, reply, problem));
+      },
     );
   });
 }
@@ -82,6 +91,8 @@ export function createCallerDirectory(p: {
   /** `aud` of a caller's JWT. */
   audience: string;
   now: () => number;
+  /** The keys that operators added or revoked. Keys of the configuration are found first. */
+  apiKeys: Pick<ApiKeyList, 'find' | 'isRevoked'>;
 }): CallerDirectory {
   const byPrefix = new Map<string, KeyEntry[]>();
   const keySets = new Map<string, { mcpServer: RegisteredMcpServer; getKey: JWTVerifyGetKey }>();
@@ -99,13 +110,21 @@ export function createCallerDirectory(p: {
   }
 
   // Finds the digest by its first bytes and compares it in constant time: neither step reveals how much of a guessed key is right.
-  function byApiKey(bearer: string): RegisteredMcpServer | undefined {
-    const digest = hash('sha256', bearer, 'buffer');
-    const entry = byPrefix.get(prefixOf(digest))?.find(candidate => timingSafeEqual(candidate.digest, digest));
-    return entry !== undefined && entry.expiresAt > p.now() ? entry.mcpServer : undefined;
+  function byConfig(digest: Buffer): KeyEntry | undefined {
+    return byPrefix.get(prefixOf(digest))?.find(candidate => timingSafeEqual(candidate.digest, digest));
   }
 
-  async function byJwt(bearer: string): Promise<RegisteredMcpServer | undefined> {
+  function byFileKey({ expiresAt, mcpServer }: KeyEntry, digest: string): Caller | undefined {
+    const isValid = expiresAt > p.now() && !p.apiKeys.isRevoked(digest);
+    return isValid ? { mcpServer, apiKey: { source: 'file', digest } } : undefined;
+  }
+
+  function byStoredKey(digest: string): Caller | undefined {
+    const mcpServer = p.mcpServers.get(p.apiKeys.find(digest) ?? '');
+    return mcpServer && { mcpServer, apiKey: { source: 'store', digest } };
+  }
+
+  async function byJwt(bearer: string): Promise<Caller | undefined> {
     try {
       const keySet = keySets.get(decodeJwt(bearer).iss ?? '');
       if (keySet === undefined) return undefined;
@@ -123,7 +142,7 @@ export function createCallerDirectory(p: {
       // Another audience of the same JWT could replay it here.
       if ([payload.aud].flat().length !== 1) return undefined;
       const lifetime = (payload.exp ?? 0) - (payload.iat ?? 0);
-      return lifetime <= MAX_JWT_LIFETIME_SECONDS ? keySet.mcpServer : undefined;
+      return lifetime <= MAX_JWT_LIFETIME_SECONDS ? { mcpServer: keySet.mcpServer, apiKey: undefined } : undefined;
     } catch (error) {
       // Every invalid JWT gets the same response. Other errors are our own and are rethrown.
       if (error instanceof errors.JOSEError || error instanceof TypeError) return undefined;
@@ -134,7 +153,12 @@ export function createCallerDirectory(p: {
   return {
     mcpServers: p.mcpServers,
     async identify(bearer) {
-      return byApiKey(bearer) ?? (keySets.size > 0 && bearer.split('.').length === 3 ? await byJwt(bearer) : undefined);
+      const digest = hash('sha256', bearer, 'buffer');
+      const ofFile = byConfig(digest);
+      if (ofFile !== undefined) return byFileKey(ofFile, digest.toString('hex'));
+      // Only a bearer that may be a key of the store depends on the list.
+      if (isNewApiKey(bearer)) return byStoredKey(digest.toString('hex'));
+      return keySets.size > 0 && bearer.split('.').length === 3 ? byJwt(bearer) : undefined;
     },
   };
 }

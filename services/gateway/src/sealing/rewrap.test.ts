@@ -57,7 +57,7 @@ function createRecords(initial: readonly SealedRecord[]) {
 const run = (records: RewrapOptions['records'], change: Partial<RewrapOptions> = {}) =>
   rewrapAll({ records, vault, batch: 3, shouldContinue: () => true, ...change });
 
-const none = { connection: 0, revocation: 0, registration: 0, credential: 0, result: 0 };
+const none = { connection: 0, revocation: 0, registration: 0, credential: 0, result: 0, apiKey: 0 };
 
 describe('takeCensus', () => {
   test('counts by key and kind, and lists unknown keys', async () => {

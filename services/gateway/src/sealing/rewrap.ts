@@ -1,6 +1,12 @@
 import { type SealedKind, type SealedRecord, type SealedRecords, sealedKinds } from '@postern/store-redis';
 import { kidOf, type SealContext, type Vault, VaultError } from '@postern/vault';
-import { connectionContext, credentialContext, registrationContext, resultContext } from './seal-contexts.ts';
+import {
+  apiKeyContext,
+  connectionContext,
+  credentialContext,
+  registrationContext,
+  resultContext,
+} from './seal-contexts.ts';
 
 /** Number of sealed values under one key, by kind. */
 export type CountsByKind = Readonly<Record<SealedKind, number>>;
@@ -139,6 +145,8 @@ export function sealContextOf(record: SealedRecord): SealContext {
   switch (record.kind) {
     case 'registration':
       return registrationContext(record.id);
+    case 'apiKey':
+      return apiKeyContext(record);
     case 'credential':
       return credentialContext(record);
     case 'result':
@@ -164,4 +172,5 @@ const noCounts = (): Record<SealedKind, number> => ({
   registration: 0,
   credential: 0,
   result: 0,
+  apiKey: 0,
 });

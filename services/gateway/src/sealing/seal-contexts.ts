@@ -79,6 +79,13 @@ export function credentialContext({
   };
 }
 
+/** The digest of an API key in the store. */
+export const apiKeyContext = (p: { readonly id: string; readonly mcpServerId: string }): SealContext => ({
+  purpose: 'api-key',
+  mcpServer: p.mcpServerId,
+  apiKey: p.id,
+});
+
 /** The registration of this gateway as a client of a provider. */
 export const registrationContext = (key: string): SealContext => ({
   purpose: 'client-registration',

@@ -93,7 +93,6 @@ export const faultyConfigs: readonly (readonly [fault: string, document: unknown
   ['a vault key of a few letters', withKey(Buffer.from('abcd'.repeat(8)).toString('base64')), ['vault.keys[0].key']],
   ['a password as vault key', withKey('correct horse battery staple'), ['vault.keys[0].key']],
   ['no MCP server', sampleConfig({ mcpServers: [] }), ['mcpServers']],
-  ['an MCP server without credential', withServer({ apiKeys: [] }), ['mcpServers[0].apiKeys']],
   ['an API key in plain text', withServer({ apiKeys: [{ hash: 'pk_clear' }] }), ['mcpServers[0].apiKeys[0].hash']],
   [
     'an expiry without zone',

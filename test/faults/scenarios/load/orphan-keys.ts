@@ -36,6 +36,8 @@ const LASTING = [
   'cursor',
   'audit',
   'epoch',
+  'ak',
+  'aks',
 ];
 const PASSING = [
   'el',

@@ -57,6 +57,12 @@ function signIn() {
   return { id, subject, displayName: 'Alice', origin: { identityProvider: 'example' } };
 }
 
+const newKey = () => ({
+  apiKeyId: `ak_${secretDigest()}`,
+  ...{ mcpServerId: 'issue-tracker', name: 'production', lastFour: 'abcd' },
+  ...{ by: 'olga', reason: 'first key', sealedDigest: 'sealed' },
+});
+
 /** Outbox entries of the elicitation that was just created. */
 async function committed(stores: RedisStores): Promise<readonly OutboxEntry[]> {
   const elicitation = await pending(stores);
@@ -351,6 +357,29 @@ export const scriptCases: Readonly<Record<CalledScript, ScriptCase>> = {
     first: undefined,
     onlyOnce: true,
     renews: ['bs'],
+  },
+  addApiKey: {
+    async prepare() {
+      const apiKey = newKey();
+      return stores => stores.apiKeys.add(apiKey);
+    },
+    first: 'added',
+  },
+  revokeApiKey: {
+    async prepare(stores) {
+      const apiKey = newKey();
+      await stores.apiKeys.add(apiKey);
+      return again => again.apiKeys.revoke(apiKey.apiKeyId, { by: 'olga', reason: 'leaked' });
+    },
+    first: 'revoked',
+  },
+  readApiKeys: {
+    async prepare(stores) {
+      const { apiKeyId, ...apiKey } = newKey();
+      await stores.apiKeys.add({ apiKeyId, ...apiKey });
+      return async again => (await again.apiKeys.read())?.apiKeys.some(each => each.apiKeyId === apiKeyId);
+    },
+    first: true,
   },
   putRegistration: {
     async prepare() {

@@ -109,74 +109,69 @@ const limitsSchema = z.strictObject({
   maxTtlSeconds: z.int().min(10).max(86_400).default(86_400),
 });
 
-export const mcpServerSchema = z
-  .strictObject({
-    id: slug.describe('Part of redirect URIs. Never change it.'),
-    name: z.string().min(1).max(80).describe('Name that users see.'),
-    url: webUrl.describe('URL of the MCP endpoint. Users see its host.'),
-    logo: logoSchema.optional().describe('A square image. Default: letters of its name.'),
-    branding: z
-      .strictObject(lookMembers)
-      .optional()
-      .describe('Appearance of its pages, where it differs from `branding`.'),
-    apiKeys: z.array(apiKeySchema).default([]),
-    jwks: jwksSchema.optional().describe('Public keys of the JWTs that this MCP server may use instead of an API key.'),
-    kinds: z
-      .array(z.enum(kinds))
-      .min(1)
-      .optional()
-      .describe('Kinds that it may request. Default: all kinds, payments only if `payment` is set.'),
-    payment: paymentPolicySchema.optional(),
-    confirmation: confirmationPolicySchema.prefault({}),
-    credentialChecks: z
-      .record(slug, credentialCheckSchema)
-      .default({})
-      .describe('By credential name: how to check that a typed credential works.'),
-    providers: z.array(slug).default([]),
-    issuers: z.array(z.string().min(1)).min(1).describe('Issuers of the users for whom it may request elicitations.'),
-    identity: z
-      .discriminatedUnion('mode', [
-        z.strictObject({ mode: z.literal('login') }),
-        z.strictObject({
-          mode: z.literal('external'),
-          verifyUrl: webUrl.describe(
-            'Page of your application that calls verify. If the query has max_age=0, it must sign the user in again; otherwise users cannot add a first passkey.',
-          ),
-        }),
-        z.strictObject({ mode: z.literal('loopback') }),
-      ])
-      .default({ mode: 'login' }),
-    audiences: z
-      .array(z.string().min(1))
-      .default([])
-      .describe('Accepted `aud` of the MCP access tokens that it sends to the gateway. Default: its `url`.'),
-    group: slug
-      .optional()
-      .describe('MCP servers of one group share connections. Group only MCP servers whose users expect this.'),
-    returnUrls: z.array(webUrl).default([]),
-    webhooks: z
-      .array(webhookEndpointSchema)
-      .max(20)
-      .default([])
-      .describe('Webhook endpoints for status changes of elicitations.'),
-    encryption: z
-      .strictObject({
-        key: encryptionKeySchema,
-        required: z
-          .boolean()
-          .default(false)
-          .describe('Always seals access tokens to this key. By default, only if the request asks for it.'),
-      })
-      .optional()
-      .describe('Public key of this MCP server, to seal access tokens to (JWE).'),
-    limits: limitsSchema.prefault({}),
-  })
-  .refine(server => server.apiKeys.length > 0 || server.jwks !== undefined, {
-    error: 'needs apiKeys or jwks',
-    path: ['apiKeys'],
-  })
-  .meta({
-    anyOf: [{ required: ['jwks'] }, { required: ['apiKeys'], properties: { apiKeys: { type: 'array', minItems: 1 } } }],
-  });
+export const mcpServerSchema = z.strictObject({
+  id: slug.describe('Part of redirect URIs. Never change it.'),
+  name: z.string().min(1).max(80).describe('Name that users see.'),
+  url: webUrl.describe('URL of the MCP endpoint. Users see its host.'),
+  logo: logoSchema.optional().describe('A square image. Default: letters of its name.'),
+  branding: z
+    .strictObject(lookMembers)
+    .optional()
+    .describe('Appearance of its pages, where it differs from `branding`.'),
+  apiKeys: z
+    .array(apiKeySchema)
+    .default([])
+    .describe('Hashes of its API keys. `postern api-keys` adds further keys without a reload.'),
+  jwks: jwksSchema.optional().describe('Public keys of the JWTs that this MCP server may use instead of an API key.'),
+  kinds: z
+    .array(z.enum(kinds))
+    .min(1)
+    .optional()
+    .describe('Kinds that it may request. Default: all kinds, payments only if `payment` is set.'),
+  payment: paymentPolicySchema.optional(),
+  confirmation: confirmationPolicySchema.prefault({}),
+  credentialChecks: z
+    .record(slug, credentialCheckSchema)
+    .default({})
+    .describe('By credential name: how to check that a typed credential works.'),
+  providers: z.array(slug).default([]),
+  issuers: z.array(z.string().min(1)).min(1).describe('Issuers of the users for whom it may request elicitations.'),
+  identity: z
+    .discriminatedUnion('mode', [
+      z.strictObject({ mode: z.literal('login') }),
+      z.strictObject({
+        mode: z.literal('external'),
+        verifyUrl: webUrl.describe(
+          'Page of your application that calls verify. If the query has max_age=0, it must sign the user in again; otherwise users cannot add a first passkey.',
+        ),
+      }),
+      z.strictObject({ mode: z.literal('loopback') }),
+    ])
+    .default({ mode: 'login' }),
+  audiences: z
+    .array(z.string().min(1))
+    .default([])
+    .describe('Accepted `aud` of the MCP access tokens that it sends to the gateway. Default: its `url`.'),
+  group: slug
+    .optional()
+    .describe('MCP servers of one group share connections. Group only MCP servers whose users expect this.'),
+  returnUrls: z.array(webUrl).default([]),
+  webhooks: z
+    .array(webhookEndpointSchema)
+    .max(20)
+    .default([])
+    .describe('Webhook endpoints for status changes of elicitations.'),
+  encryption: z
+    .strictObject({
+      key: encryptionKeySchema,
+      required: z
+        .boolean()
+        .default(false)
+        .describe('Always seals access tokens to this key. By default, only if the request asks for it.'),
+    })
+    .optional()
+    .describe('Public key of this MCP server, to seal access tokens to (JWE).'),
+  limits: limitsSchema.prefault({}),
+});
 
 export type McpServerConfig = z.infer<typeof mcpServerSchema>;

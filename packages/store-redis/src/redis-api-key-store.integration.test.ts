@@ -1,0 +1,92 @@
+import { type RedisServer, startRedis } from '@postern/testkit/redis';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { createKeys } from './keys.ts';
+import { createRedisStores, type RedisStores } from './redis-stores.ts';
+
+let server: RedisServer;
+let stores: RedisStores;
+let round = 0;
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(async () => {
+  await stores.close();
+  await server[Symbol.asyncDispose]();
+});
+beforeEach(async () => {
+  await stores?.close();
+  round += 1;
+  stores = await createRedisStores({ url: server.url, prefix: `keys-${round}` });
+});
+
+const newKey = (apiKeyId: string) => ({
+  ...{ apiKeyId, mcpServerId: 'tracker', name: 'production', lastFour: 'abcd' },
+  ...{ by: 'olga', reason: 'first key', sealedDigest: `sealed-${apiKeyId}` },
+});
+const change = { by: 'olga', reason: 'leaked' };
+
+test('lists added keys, and returns nothing for a known version', async () => {
+  const empty = await stores.apiKeys.read();
+  expect(empty).toEqual({ version: '', apiKeys: [] });
+  expect(await stores.apiKeys.read(empty?.version)).toEqual(empty);
+  expect(await stores.apiKeys.add(newKey('ak_1'))).toBe('added');
+  const page = await stores.apiKeys.read('');
+  expect(page?.apiKeys).toEqual([
+    {
+      ...{ apiKeyId: 'ak_1', mcpServerId: 'tracker', createdAt: expect.any(Number), sealedDigest: 'sealed-ak_1' },
+      added: { name: 'production', lastFour: 'abcd', by: 'olga', reason: 'first key' },
+    },
+  ]);
+  expect(await stores.apiKeys.read(page?.version)).toBeUndefined();
+});
+
+test('repeats of an addition change nothing, and another key cannot take its id', async () => {
+  expect(await stores.apiKeys.add(newKey('ak_1'))).toBe('added');
+  const before = await stores.apiKeys.read();
+  expect(await stores.apiKeys.add(newKey('ak_1'))).toBe('added');
+  expect(await stores.apiKeys.add({ ...newKey('ak_1'), sealedDigest: 'other' })).toBe('exists');
+  expect(await stores.apiKeys.read()).toEqual(before);
+});
+
+test('a revocation deletes the sealed digest, and the first one stays', async () => {
+  await stores.apiKeys.add(newKey('ak_1'));
+  const results = await Promise.all(
+    ['a', 'b', 'c', 'd'].map(by => stores.apiKeys.revoke('ak_1', { by, reason: 'leaked' })),
+  );
+  expect(results.sort()).toEqual(['already', 'already', 'already', 'revoked']);
+  const [apiKey] = (await stores.apiKeys.read())?.apiKeys ?? [];
+  expect(apiKey).toMatchObject({ apiKeyId: 'ak_1', revoked: { reason: 'leaked', at: expect.any(Number) } });
+  expect(apiKey).not.toHaveProperty('sealedDigest');
+  expect(await stores.apiKeys.add(newKey('ak_1'))).toBe('exists');
+});
+
+test('revokes a key of the configuration, and does not know others', async () => {
+  expect(await stores.apiKeys.revoke('ak_unknown', change)).toBe('unknown');
+  const ofFile = { apiKeyId: 'ak_file_1', mcpServerId: 'tracker', digest: 'd1' };
+  expect(await stores.apiKeys.revoke(ofFile, change)).toBe('revoked');
+  const page = await stores.apiKeys.read();
+  expect(page?.apiKeys).toMatchObject([{ ...ofFile, revoked: change }]);
+});
+
+test('refuses more keys than replicas can read, and still revokes', async () => {
+  const list = createKeys(`keys-${round}`).apiKeys;
+  await stores.apiKeys.add(newKey('ak_1'));
+  const fields = Array.from({ length: 9_999 }, (_, n) => [`ak_x${n}`, 'valid']).flat();
+  await server.ask('HSET', list, ...fields);
+  expect(await stores.apiKeys.add(newKey('ak_2'))).toBe('full');
+  expect(await stores.apiKeys.revoke('ak_1', change)).toBe('revoked');
+});
+
+test('the walk over sealed records returns valid keys only, and re-wraps them', async () => {
+  await stores.apiKeys.add(newKey('ak_1'));
+  await stores.apiKeys.add(newKey('ak_2'));
+  await stores.apiKeys.revoke('ak_2', change);
+  const records = [];
+  for await (const step of stores.sealedRecords.walk()) {
+    expect(step.unreadable).toEqual([]);
+    records.push(...step.records);
+  }
+  expect(records).toEqual([{ kind: 'apiKey', id: 'ak_1', mcpServerId: 'tracker', sealed: 'sealed-ak_1' }]);
+  expect(await stores.sealedRecords.replace({ kind: 'apiKey', id: 'ak_1', sealed: 'sealed-ak_1' }, 'new')).toBe(true);
+  expect((await stores.apiKeys.read())?.apiKeys[0]?.sealedDigest).toBe('new');
+});

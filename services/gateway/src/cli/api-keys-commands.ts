@@ -1,0 +1,163 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { isatty } from 'node:tty';
+import { type ApiKeyView, createApiKeyAdmin } from '../mcp-servers/api-key-admin.ts';
+import { auditByOperator } from './audit-commands.ts';
+import { CliError, type CliIo, type ExitCode, exitCodes, printable, tableOf } from './cli-io.ts';
+import { type OpenStore, openStore } from './open-store.ts';
+import type { Change } from './who-and-why.ts';
+
+interface Command {
+  readonly configPath: string;
+  readonly json: boolean;
+}
+
+interface ChangingCommand extends Command {
+  readonly change: Change;
+  readonly dryRun: boolean;
+}
+
+const adminOf = ({ config, vault, stores }: OpenStore) => createApiKeyAdmin({ config, vault, stores });
+/** The name of the key is shown in tables. */
+const NAME = /^[^\p{C}\s](?:[^\p{C}]{0,58}[^\p{C}\s])?$/u;
+
+/** `postern api-keys list`: the keys of the configuration and of the store, never the keys themselves. */
+export async function apiKeysList(p: Command, io: CliIo): Promise<ExitCode> {
+  await using store = await openStore(p.configPath, io);
+  const apiKeys = await adminOf(store).list();
+  io.out(p.json ? `${JSON.stringify({ apiKeys: apiKeys.map(jsonOf) })}\n` : printable(`${tableOfKeys(apiKeys)}\n`));
+  return exitCodes.ok;
+}
+
+/** `postern api-keys add`: prints the key once, to standard output or to a file that only its owner can read. */
+export async function apiKeysAdd(
+  p: ChangingCommand & { readonly mcpServerId: string; readonly name: string; readonly out: string | undefined },
+  io: CliIo,
+): Promise<ExitCode> {
+  if (!NAME.test(p.name)) throw new CliError('A name has 1 to 60 characters, and no control characters.');
+  await using store = await openStore(p.configPath, io);
+  if (!store.config.mcpServers.some(({ id }) => id === p.mcpServerId))
+    throw new CliError(`The configuration has no MCP server "${p.mcpServerId}".`);
+  const described = `an API key of ${p.mcpServerId}, named "${p.name}"`;
+  if (p.dryRun) {
+    io.out(p.json ? `${JSON.stringify({ dryRun: true, mcpServerId: p.mcpServerId })}\n` : `Would add ${described}.\n`);
+    return exitCodes.ok;
+  }
+  // Before the key exists: a key that cannot be written would be lost.
+  const write = p.out === undefined ? undefined : newPrivateFile(p.out);
+  const added = await adminOf(store).add({ ...p.change, mcpServerId: p.mcpServerId, name: p.name });
+  if (added.result === 'full') throw new CliError('There are 10,000 API keys. No key was added.');
+  const { apiKeyId, key } = added;
+  write?.(`${key}\n`);
+  await auditByOperator(
+    store,
+    { event: 'api_key.added', apiKeyId, mcpServerId: p.mcpServerId, ...p.change },
+    'API key added',
+  );
+  if (p.json) io.out(`${JSON.stringify({ apiKeyId, mcpServerId: p.mcpServerId, ...(write ? {} : { key }) })}\n`);
+  else if (write === undefined) io.out(`${key}\n`);
+  io.err(
+    `Added ${described}: ${apiKeyId}. ${write === undefined ? 'The key is not shown again.' : `The key is in ${p.out}.`}` +
+      '\nAll replicas accept it within half a second.\n',
+  );
+  return exitCodes.ok;
+}
+
+/** `postern api-keys revoke`: a key of the store or of the configuration, by its id or by the key itself. */
+export async function apiKeysRevoke(
+  p: ChangingCommand & { readonly apiKeyId: string | undefined; readonly keyFile: string | undefined },
+  io: CliIo,
+): Promise<ExitCode> {
+  await using store = await openStore(p.configPath, io);
+  const admin = adminOf(store);
+  const apiKeyId = p.apiKeyId ?? (await admin.idOf(keyIn(p.keyFile ?? '-')));
+  if (apiKeyId === undefined) throw new CliError('This is not a valid API key of any MCP server.');
+  if (p.dryRun) {
+    const found = (await admin.list()).find(each => each.apiKeyId === apiKeyId);
+    if (found === undefined) throw unknownKey();
+    io.out(
+      p.json ? `${JSON.stringify({ dryRun: true, apiKey: jsonOf(found) })}\n` : `Would revoke ${nameOf(found)}.\n`,
+    );
+    return exitCodes.ok;
+  }
+  const revoked = await admin.revoke(apiKeyId, p.change);
+  if (revoked.result === 'unknown') throw unknownKey();
+  const { result, apiKey } = revoked;
+  if (result === 'revoked')
+    await auditByOperator(
+      store,
+      { event: 'api_key.revoked', apiKeyId, mcpServerId: apiKey.mcpServerId, source: apiKey.source, ...p.change },
+      'API key revoked',
+    );
+  if (p.json) io.out(`${JSON.stringify({ result, apiKey: jsonOf(apiKey) })}\n`);
+  else
+    io.out(
+      result === 'already'
+        ? `${nameOf(apiKey)} was revoked before.\n`
+        : `Revoked ${nameOf(apiKey)}. Every replica that reaches Redis refuses it within half a second.\n`,
+    );
+  if (apiKey.source === 'file')
+    io.err(
+      'This key is still in the configuration file. Remove it there first of all, on every replica: if Redis loses its data, a key ' +
+        'that is still in the file is valid again.\n',
+    );
+  return exitCodes.ok;
+}
+
+const unknownKey = () => new CliError('There is no API key with this id. See postern api-keys list.');
+
+/** Reads a key, which must not be an argument: the system shows arguments to other users. */
+function keyIn(file: string): string {
+  if (file === '-' && isatty(0)) throw new CliError('Pipe the key into the command: a terminal would keep it.');
+  try {
+    return readFileSync(file === '-' ? 0 : file, 'utf8').trim();
+  } catch {
+    throw new CliError(`--key-file: ${file} cannot be read.`);
+  }
+}
+
+/** Creates the file, and returns how to write to it. */
+function newPrivateFile(out: string): (text: string) => void {
+  const path = resolve(out);
+  try {
+    writeFileSync(path, '', { mode: 0o600, flag: 'wx' });
+  } catch (error) {
+    const isThere = error instanceof Error && 'code' in error && error.code === 'EEXIST';
+    throw new CliError(
+      isThere ? `${path} already exists; no key was added.` : `Cannot write ${path}; no key was added.`,
+    );
+  }
+  return text => writeFileSync(path, text);
+}
+
+const nameOf = ({ apiKeyId, mcpServerId, source, name }: ApiKeyView): string =>
+  `${apiKeyId} of ${mcpServerId}${source === 'file' ? ' (in the configuration file)' : name === undefined ? '' : ` ("${name}")`}`;
+
+const isoOf = (at: number): string => new Date(at).toISOString();
+
+function jsonOf({ added, revoked, ...apiKey }: ApiKeyView) {
+  return {
+    ...apiKey,
+    ...(added && { added: { ...added, at: isoOf(added.at) } }),
+    ...(revoked && { revoked: { ...revoked, at: isoOf(revoked.at) } }),
+  };
+}
+
+function statusOf({ revoked, expires, isConfigured }: ApiKeyView): string {
+  if (revoked !== undefined) return `revoked ${isoOf(revoked.at)} by ${revoked.by}: ${revoked.reason}`;
+  if (expires !== undefined && Date.parse(expires) <= Date.now()) return 'expired';
+  return isConfigured ? 'valid' : 'refused: no such MCP server';
+}
+
+function tableOfKeys(apiKeys: readonly ApiKeyView[]): string {
+  const rows = apiKeys.map(apiKey => [
+    apiKey.apiKeyId,
+    apiKey.mcpServerId,
+    apiKey.source,
+    apiKey.name ?? apiKey.hash ?? '-',
+    apiKey.lastFour === undefined ? '-' : `…${apiKey.lastFour}`,
+    apiKey.added === undefined ? '-' : `${isoOf(apiKey.added.at)} by ${apiKey.added.by}`,
+    statusOf(apiKey),
+  ]);
+  return tableOf(['id', 'MCP server', 'from', 'name or hash', 'ends in', 'added', 'status'], rows);
+}

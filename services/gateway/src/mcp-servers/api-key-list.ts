@@ -1,0 +1,156 @@
+import type { RedisApiKeyStore, StoredApiKey } from '@postern/store-redis';
+import { type Vault, VaultError } from '@postern/vault';
+import { ProblemError } from '../platform/http/problems.ts';
+import type { Logger } from '../platform/logger.ts';
+import { apiKeyContext } from '../sealing/seal-contexts.ts';
+
+/** The API keys of the store, and the revoked ones of the configuration, as this replica last read them. */
+export interface ApiKeyList {
+  /**
+   * Returns the MCP server of a valid key of the store.
+   * @param digest SHA-256 of the key, in hex
+   * @throws ProblemError `api_keys_unavailable` if the list is too old or incomplete: the key may have been added or revoked
+   */
+  find(digest: string): string | undefined;
+  /** Whether a key of the configuration is revoked. An old list still counts. */
+  isRevoked(digest: string): boolean;
+  /** Whether a key of the store is valid according to a list that is not too old. */
+  isValid(digest: string): boolean;
+}
+
+export interface ApiKeyWatch extends ApiKeyList {
+  stop(): Promise<void>;
+}
+
+/** Interval of the reads, in ms. With the duration of a read, a change arrives within 500 ms. */
+const READ_EVERY_MS = 300;
+/** Maximum age of the list, in ms, counted from when its last successful read was sent. */
+const MAX_AGE_MS = 1_000;
+/** Retry delay for callers, in ms. */
+const RETRY_MS = 1_000;
+
+interface ApiKeyWatchOptions {
+  readonly apiKeys: Pick<RedisApiKeyStore, 'read'>;
+  readonly vault: Pick<Vault, 'open'>;
+  readonly logger: Pick<Logger, 'info' | 'warn' | 'error'>;
+  /** Called after keys were revoked, and when the list becomes too old. */
+  readonly onWithdrawn: () => void;
+  /** Milliseconds of a clock that is never set. */
+  readonly monotonic?: () => number;
+}
+
+/**
+ * Reads the list of API keys and keeps reading it, so a request needs no Redis. Resolves after the first read, even a failed one:
+ * without a list, every key of the store is refused.
+ */
+export async function startApiKeyWatch(options: ApiKeyWatchOptions): Promise<ApiKeyWatch> {
+  const { apiKeys, vault, logger, onWithdrawn, monotonic = () => performance.now() } = options;
+  let version: string | undefined;
+  let readAt = Number.NEGATIVE_INFINITY;
+  let isFailing = false;
+  /** By digest. */
+  let valid: ReadonlyMap<string, { readonly apiKeyId: string; readonly mcpServerId: string }> = new Map();
+  let revoked: ReadonlySet<string> = new Set();
+  /** Digests by id. A key keeps its digest, so each is opened once. Undefined for a key that does not open. */
+  const digests = new Map<string, string | undefined>();
+  /** Keys that are not open yet. */
+  let sealed: readonly StoredApiKey[] = [];
+  let opening: Promise<void> | undefined;
+  let listed: readonly StoredApiKey[] = [];
+
+  const isFresh = () => monotonic() - readAt <= MAX_AGE_MS;
+  const overAge = setTimeout(onWithdrawn, MAX_AGE_MS).unref();
+
+  /** Serves the keys that are open. */
+  function publish(): void {
+    const before = valid;
+    valid = new Map(
+      listed.flatMap(({ apiKeyId, mcpServerId, sealedDigest }) => {
+        const digest = sealedDigest === undefined ? undefined : digests.get(apiKeyId);
+        return digest === undefined ? [] : [[digest, { apiKeyId, mcpServerId }] as const];
+      }),
+    );
+    const revokedBefore = revoked;
+    revoked = new Set(listed.flatMap(({ digest, revoked }) => (revoked === undefined ? [] : (digest ?? []))));
+    const withdrawn = [...before].filter(([digest]) => !valid.has(digest)).map(([, { apiKeyId }]) => apiKeyId);
+    const isRevokedNow = [...revoked].some(digest => !revokedBefore.has(digest));
+    if (withdrawn.length > 0 || isRevokedNow) onWithdrawn();
+  }
+
+  async function openOne({ apiKeyId, mcpServerId, sealedDigest = '' }: StoredApiKey): Promise<void> {
+    try {
+      digests.set(apiKeyId, await vault.open(sealedDigest, apiKeyContext({ id: apiKeyId, mcpServerId })));
+    } catch (error) {
+      if (!(error instanceof VaultError)) throw error;
+      // A key service that does not respond may respond later. Every other fault lasts, and makes the key invalid.
+      if (error.code === 'key_service_unavailable') return;
+      digests.set(apiKeyId, undefined);
+      logger.error({ event: 'api_keys.damaged', apiKeyId, code: error.code }, 'an API key of the store does not open');
+    }
+  }
+
+  /** Opens in the background, because a slow key service must delay no revocation. */
+  function openSealed(): Promise<void> {
+    sealed = listed.filter(({ apiKeyId, sealedDigest }) => sealedDigest !== undefined && !digests.has(apiKeyId));
+    if (sealed.length > 0)
+      opening ??= Promise.allSettled(sealed.map(openOne)).then(() => {
+        opening = undefined;
+        sealed = listed.filter(({ apiKeyId, sealedDigest }) => sealedDigest !== undefined && !digests.has(apiKeyId));
+        publish();
+      });
+    return opening ?? Promise.resolve();
+  }
+
+  async function readOnce(): Promise<void> {
+    const began = monotonic();
+    const page = await apiKeys.read(version);
+    if (page !== undefined) {
+      version = page.version;
+      listed = page.apiKeys;
+      const ids = new Set(listed.map(({ apiKeyId }) => apiKeyId));
+      for (const apiKeyId of digests.keys()) if (!ids.has(apiKeyId)) digests.delete(apiKeyId);
+      publish();
+    }
+    readAt = began;
+    overAge.refresh();
+  }
+
+  async function round(): Promise<void> {
+    try {
+      await readOnce();
+      if (isFailing) logger.info({ event: 'api_keys.read' }, 'list of API keys read again');
+      isFailing = false;
+    } catch (error) {
+      if (!isFailing) logger.warn({ event: 'api_keys.unread', error }, 'reading the list of API keys failed; retrying');
+      isFailing = true;
+    }
+  }
+
+  await round();
+  await openSealed();
+  let reading: Promise<unknown> | undefined;
+  const timer = setInterval(() => {
+    // A slow Redis delays the next read, and makes the list too old.
+    reading ??= round()
+      .then(() => void openSealed())
+      .finally(() => {
+        reading = undefined;
+      });
+  }, READ_EVERY_MS).unref();
+
+  return {
+    find(digest) {
+      const found = valid.get(digest);
+      if (!isFresh() || (found === undefined && sealed.length > 0))
+        throw new ProblemError('api_keys_unavailable', { retryAfterMs: RETRY_MS });
+      return found?.mcpServerId;
+    },
+    isRevoked: digest => revoked.has(digest),
+    isValid: digest => isFresh() && valid.has(digest),
+    async stop() {
+      clearInterval(timer);
+      clearTimeout(overAge);
+      await reading;
+    },
+  };
+}
