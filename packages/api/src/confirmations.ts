@@ -1,12 +1,12 @@
 import { z } from 'zod/v4';
+import { localText } from './local-text.ts';
 import { amountSchema, approvalSchema } from './payments.ts';
-import { plainText } from './plain-text.ts';
 
-const label = plainText(60);
+const label = localText(60);
 
 export const factSchema = z
   .discriminatedUnion('type', [
-    z.strictObject({ type: z.literal('text'), label, value: plainText(300) }).meta({ id: 'TextFact' }),
+    z.strictObject({ type: z.literal('text'), label, value: localText(300) }).meta({ id: 'TextFact' }),
     z.strictObject({ type: z.literal('number'), label, value: z.number() }).meta({ id: 'NumberFact' }),
     z.strictObject({ type: z.literal('amount'), label, value: amountSchema }).meta({ id: 'AmountFact' }),
     z
@@ -29,7 +29,7 @@ export const factSchema = z
 
 export const confirmationRequestSchema = z
   .strictObject({
-    title: plainText(120).describe('What the user says yes to, as a short sentence.'),
+    title: localText(120).describe('What the user says yes to, as a short sentence.'),
     facts: z.array(factSchema).max(20).default([]).describe('Each is rendered by its type.'),
     danger: z
       .enum(['normal', 'caution', 'destructive'])

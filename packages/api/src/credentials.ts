@@ -1,5 +1,6 @@
 import { z } from 'zod/v4';
 import { issuerSchema, subjectIdentifierSchema } from './identifiers.ts';
+import { localText } from './local-text.ts';
 import { patternSchema } from './patterns.ts';
 import { plainText } from './plain-text.ts';
 
@@ -20,11 +21,11 @@ export const credentialFieldSchema = z
       .string()
       .regex(/^[A-Za-z][A-Za-z0-9_]{0,39}$/, { error: 'letters, digits and underscores' })
       .describe('Names the value for you.'),
-    label: plainText(60),
+    label: localText(60),
     secret: z.boolean().default(true).describe('Masked on the page.'),
     pattern: patternSchema.optional().describe('Regular expression in RE2 syntax that the whole value must match.'),
-    help: plainText(200).optional(),
-    example: plainText(100).optional().describe('Shown as an example, never filled in.'),
+    help: localText(200).optional(),
+    example: localText(100).optional().describe('Shown as an example, never filled in.'),
     multiline: z.boolean().optional().describe('Line breaks belong to the value, as in a private key.'),
     maxLength: z.int().min(1).max(MAX_CREDENTIAL_LENGTH).default(MAX_CREDENTIAL_LENGTH),
   })
@@ -33,7 +34,7 @@ export const credentialFieldSchema = z
 export const credentialRequestSchema = z
   .strictObject({
     name: credentialNameSchema.describe('Your name for the credential; one per user.'),
-    title: plainText(80).describe('Title for users: "API key of Acme".'),
+    title: localText(80).describe('Title for users: "API key of Acme".'),
     fields: z
       .array(credentialFieldSchema)
       .min(1)

@@ -10,6 +10,7 @@ import {
   subjectInputSchema,
   subjectSchema,
 } from './identifiers.ts';
+import { localizedTextSchema, localText } from './local-text.ts';
 import { paymentOutcomeSchema, paymentRequestSchema } from './payments.ts';
 import { plainText } from './plain-text.ts';
 
@@ -33,7 +34,7 @@ export const authorizationRequestSchema = z
 
 const everyKind = {
   subject: subjectInputSchema,
-  message: plainText(300)
+  message: localText(300)
     .optional()
     .describe('Plain text shown to the user, quoted and labelled as coming from the MCP server.'),
   requestedBy: z
@@ -123,7 +124,7 @@ export const elicitationSchema = z
     status: statusSchema,
     url: z.url().describe('The URL that the user opens. Contains only the id.'),
     matchCode: z.string().describe('Show it to the user next to the URL; the page shows the same code.'),
-    message: z.string().optional(),
+    message: localizedTextSchema.optional(),
     authorization: z
       .object({ provider: z.string(), providerName: z.string() })
       .optional()

@@ -37,7 +37,10 @@ const pending = {
 const authorizationPending: ElicitationBody = {
   ...pending,
   kind: 'authorization',
-  message: 'Connect your Code Forge account to list your repositories',
+  message: {
+    en: 'Connect your Code Forge account to list your repositories',
+    de: 'Verbinden Sie Ihr Code-Forge-Konto, um Ihre Repositorys aufzulisten',
+  },
   authorization: { provider: 'forge', providerName: 'Code Forge' },
 };
 const authorizationCompleted: ElicitationBody = {
@@ -62,7 +65,10 @@ const issue: Record<string, IssueElicitationInput> = {
   authorization: {
     kind: 'authorization',
     subject,
-    message: 'Connect your Code Forge account to list your repositories',
+    message: {
+      en: 'Connect your Code Forge account to list your repositories',
+      de: 'Verbinden Sie Ihr Code-Forge-Konto, um Ihre Repositorys aufzulisten',
+    },
     requestedBy: { mcpClient: 'Example Editor', tool: 'list_repositories' },
     authorization: { provider: 'forge', scopes: ['repo'] },
   },
@@ -86,7 +92,7 @@ const issue: Record<string, IssueElicitationInput> = {
     subject,
     ttlSeconds: 300,
     confirmation: {
-      title: 'Delete the repository "attic"',
+      title: { en: 'Delete the repository “attic”', de: 'Das Repository „attic“ löschen' },
       facts: [{ type: 'text', label: 'Repository', value: 'example/attic' }],
       danger: 'destructive',
     },
@@ -100,6 +106,7 @@ const issue: Record<string, IssueElicitationInput> = {
         properties: { branch: { type: 'string', title: 'Branch' }, squash: { type: 'boolean', default: true } },
         required: ['branch'],
       },
+      texts: { branch: { title: { en: 'Branch', fr: 'Branche' } } },
     },
   },
 };

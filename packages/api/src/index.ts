@@ -8,6 +8,7 @@ export { operationExamples } from './examples.ts';
 export * from './form/index.ts';
 export * from './identifiers.ts';
 export { inertText, isInert } from './inert-text.ts';
+export * from './local-text.ts';
 export * from './openapi.ts';
 export * from './operations.ts';
 export * from './patterns.ts';

@@ -1,4 +1,5 @@
 import { z } from 'zod/v4';
+import { localText } from './local-text.ts';
 import { plainName, plainText } from './plain-text.ts';
 
 /** Far above any payment approved with a button, and far below the precision of a double. */
@@ -24,7 +25,7 @@ export const paymentRequestSchema = z
     items: z
       .array(
         z.strictObject({
-          label: plainText(120),
+          label: localText(120),
           quantity: z.int().min(1).max(1_000_000).default(1),
           unitMinorUnits: z
             .int()
@@ -65,6 +66,12 @@ export const approvalSchema = z
     at: z.iso.datetime(),
     authTime: z.iso.datetime().optional().describe('When the user last signed in.'),
     passkeyAddedAt: z.iso.datetime().optional().describe('When the passkey was added, with method `passkey`.'),
+    language: z
+      .string()
+      .optional()
+      .describe(
+        'Language of the page on which the user approved (BCP 47). Of texts that the terms have in several languages, the user saw the one in this language, else in English, else in the first of de, fr, es, ja, ar, zh-Hans, zh-Hant.',
+      ),
   })
   .meta({ id: 'Approval' });
 

@@ -1,5 +1,6 @@
 import { generationNumber } from './connection.ts';
 import type { CredentialId, ElicitationId } from './ids.ts';
+import type { LocalText } from './local-text.ts';
 import type { Subject } from './subject.ts';
 
 /** A secret that a user typed and an MCP server may read repeatedly, owned like a connection. One per owner, subject and name. */
@@ -10,8 +11,8 @@ export interface Credential {
   readonly owner: string;
   readonly subject: Subject;
   readonly name: string;
-  /** As the user saw it. */
-  readonly title: string;
+  /** As the MCP server wrote it; the user saw one of its languages. */
+  readonly title: LocalText;
   /** Names of its values, in the order of the form. */
   readonly fields: readonly string[];
   /** JSON of the values by name, sealed by the vault before it reaches the store. */

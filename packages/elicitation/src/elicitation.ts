@@ -1,4 +1,5 @@
 import type { ElicitationId } from './ids.ts';
+import type { LocalText } from './local-text.ts';
 import type { Approval, Charge, ElicitationRequest, Kind, Outcome, RequestOf } from './requests.ts';
 import type { Subject } from './subject.ts';
 
@@ -50,7 +51,7 @@ interface ElicitationBase {
   readonly identityMode: IdentityMode;
   readonly subject: Subject;
   readonly request: ElicitationRequest;
-  readonly message?: string;
+  readonly message?: LocalText;
   readonly requestedBy?: RequestedBy;
   readonly returnUrl?: string;
   /** The user's language, as the MCP server knows it (BCP 47). */

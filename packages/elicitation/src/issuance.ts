@@ -30,6 +30,7 @@ import {
   newOperationId,
   shardOf,
 } from './ids.ts';
+import type { LocalText } from './local-text.ts';
 import type { McpServer, ProviderFacts } from './mcp-server.ts';
 import { MAX_TRIES, type Moves, type MovesDeps } from './moves.ts';
 import type { Clock } from './ports.ts';
@@ -44,7 +45,7 @@ export interface IssuanceDeps extends MovesDeps, Pick<Moves, 'move'> {
 export interface IssueElicitation {
   readonly subject: Subject;
   readonly request: RequestInput;
-  readonly message?: string;
+  readonly message?: LocalText;
   readonly requestedBy?: RequestedBy;
   /** Lifetime in milliseconds, limited by the MCP server's maximum. */
   readonly ttlMs: number;

@@ -1,4 +1,5 @@
 import type { ConnectionId, CredentialId } from './ids.ts';
+import type { LocalText } from './local-text.ts';
 
 /** The kinds of requests. Each has one request shape and one outcome shape. */
 export const kinds = ['authorization', 'payment', 'credential', 'confirmation', 'form'] as const;
@@ -31,7 +32,7 @@ export interface Amount {
 }
 
 export interface PaymentItem {
-  readonly label: string;
+  readonly label: LocalText;
   readonly quantity: number;
   /** Price per piece, in the currency of the payment. Negative for a discount. */
   readonly unitMinorUnits: number;
@@ -58,8 +59,8 @@ export const dangers = ['normal', 'caution', 'destructive'] as const;
 export type Danger = (typeof dangers)[number];
 
 /** A fact of a confirmation, rendered according to its type. */
-export type Fact = { readonly label: string } & (
-  | { readonly type: 'text'; readonly value: string }
+export type Fact = { readonly label: LocalText } & (
+  | { readonly type: 'text'; readonly value: LocalText }
   | { readonly type: 'number'; readonly value: number }
   | { readonly type: 'amount'; readonly value: Amount }
   /** RFC 3339. */
@@ -68,7 +69,7 @@ export type Fact = { readonly label: string } & (
 );
 
 export interface ConfirmationTerms {
-  readonly title: string;
+  readonly title: LocalText;
   readonly facts: readonly Fact[];
   readonly danger: Danger;
 }
@@ -81,12 +82,12 @@ export interface ConfirmationRequest extends AskedOnce {
 export interface CredentialField {
   /** Name of the value for the MCP server. */
   readonly name: string;
-  readonly label: string;
+  readonly label: LocalText;
   readonly secret: boolean;
   /** An ECMAScript regular expression that the whole value must match. */
   readonly pattern?: string;
-  readonly help?: string;
-  readonly example?: string;
+  readonly help?: LocalText;
+  readonly example?: LocalText;
   /** Line breaks belong to the value, as in a private key. */
   readonly multiline?: boolean;
   readonly maxLength: number;
@@ -96,7 +97,7 @@ export interface CredentialRequest extends AskedOnce {
   readonly kind: 'credential';
   /** Name of the credential for the MCP server, such as `acme-api`. */
   readonly name: string;
-  readonly title: string;
+  readonly title: LocalText;
   readonly fields: readonly CredentialField[];
   /** `lasting`: kept for its owner until it is deleted. `once`: redeemed once, then deleted. */
   readonly retention: 'once' | 'lasting';
@@ -110,8 +111,10 @@ export type JsonValue = string | number | boolean | null | readonly JsonValue[] 
 
 export interface FormRequest extends AskedOnce {
   readonly kind: 'form';
-  readonly title?: string;
+  readonly title?: LocalText;
   readonly requestedSchema: JsonObject;
+  /** Texts of its properties in several languages, checked before they arrive here. */
+  readonly texts?: JsonObject;
   /** Properties that the page masks. */
   readonly secretFields: readonly string[];
 }
@@ -139,6 +142,8 @@ export interface Approval {
   readonly passkey?: string;
   /** When that passkey was added; epoch milliseconds. */
   readonly passkeyAddedAt?: number;
+  /** Language of the page on which the user approved (BCP 47). Absent for approvals of earlier releases. */
+  readonly language?: string;
 }
 
 export interface AuthorizationOutcome {

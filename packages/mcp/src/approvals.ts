@@ -4,6 +4,7 @@ import {
   confirmationRequestSchema,
   type PaymentRequestInput,
   paymentRequestSchema,
+  textFor,
 } from '@postern/api';
 import { type Answer, type AnswerTo, answer, idempotencyKey, outcomeOf, type TakenOnce, toRefusal } from './answer.ts';
 import { type AskOptions, type AskSpec, bodyOptions, openAsk, parseTerms, specDigest } from './ask.ts';
@@ -67,7 +68,7 @@ export function confirmationSpec(terms: ConfirmationTerms, options: AskOptions):
   return {
     digest: digestOf('confirmation', confirmation),
     spec: {
-      about: { kind: 'confirmation', title, danger },
+      about: { kind: 'confirmation', title: textFor(title, options.locale), danger },
       digest: specDigest('confirmation', confirmation),
       body: { kind: 'confirmation', confirmation, ...bodyOptions('confirm', options) },
       needsRedemption: true,

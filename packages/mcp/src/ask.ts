@@ -1,4 +1,12 @@
-import { type ElicitationBody, type IssueElicitationInput, isInert, plainText, TTL_SECONDS } from '@postern/api';
+import {
+  type ElicitationBody,
+  type IssueElicitationInput,
+  isInert,
+  type LocalText,
+  localText,
+  plainText,
+  TTL_SECONDS,
+} from '@postern/api';
 import { z } from 'zod/v4';
 import { digest } from './digest.ts';
 import { ElicitationTimeoutError, GatewayError } from './errors.ts';
@@ -9,8 +17,8 @@ import type { ToolRun } from './tool-run.ts';
 
 /** Options of every verb. */
 export interface AskOptions {
-  /** One line of plain text (300 characters), quoted on the page as coming from this MCP server. */
-  readonly message?: string;
+  /** One line of plain text (300 characters), or one per language, quoted on the page as coming from this MCP server. */
+  readonly message?: LocalText;
   /** Time limit for the user in seconds, 10 to 86,400. Default: the gateway's. */
   readonly ttlSeconds?: number;
   /** Link target on the last page; must be registered at the gateway. */
@@ -47,7 +55,7 @@ export interface AskSpec {
 }
 
 export const askOptionsSchema = z.strictObject({
-  message: plainText(300).optional(),
+  message: localText(300).optional(),
   ttlSeconds: z.int().min(TTL_SECONDS.min).max(TTL_SECONDS.max).optional(),
   returnUrl: z.url().max(2048).optional(),
   locale: z

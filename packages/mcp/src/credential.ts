@@ -1,4 +1,4 @@
-import { type CredentialRequestInput, credentialRequestSchema } from '@postern/api';
+import { type CredentialRequestInput, credentialRequestSchema, textFor } from '@postern/api';
 import { z } from 'zod/v4';
 import {
   type Answer,
@@ -101,7 +101,7 @@ export function credentialSpec(request: CredentialRequestInput | CredentialReque
   const credential = parseTerms('credential', credentialRequestSchema, request);
   const { name, title, retention, rejectedGeneration: _, ...what } = credential;
   return {
-    about: { kind: 'credential', name, title },
+    about: { kind: 'credential', name, title: textFor(title, options.locale) },
     digest: specDigest('credential', { name, title, retention, ...what }),
     body: { kind: 'credential', credential, ...bodyOptions('credential', options) },
     needsRedemption: retention === 'once',

@@ -1,4 +1,14 @@
-import { type FormRequestInput, formRequestSchema, parseFormContent, type RequestedSchema } from '@postern/api';
+import {
+  defaultText,
+  type FormRequestInput,
+  formRequestSchema,
+  type LocalText,
+  type PropertyTexts,
+  parseFormContent,
+  type RequestedSchema,
+  schemaWithTexts,
+  textFor,
+} from '@postern/api';
 import { z } from 'zod/v4';
 import {
   type AnswerIn,
@@ -33,8 +43,13 @@ import { typedOf } from './sealed-delivery.ts';
 import { runSerially, type ToolRun, withHandledRejection } from './tool-run.ts';
 
 export interface FormOptions<Name extends string = string> extends AskOptions {
-  /** Title of the form, above its fields (120 characters). */
-  readonly title?: string;
+  /** Title of the form, above its fields (120 characters), or one per language. */
+  readonly title?: LocalText;
+  /**
+   * Titles, descriptions and options of fields in several languages, by the name of the field. They replace those of the schema, which
+   * has one language.
+   */
+  readonly texts?: { readonly [Field in Name]?: PropertyTexts };
   /**
    * Masked fields. A form with secret fields always opens as a page of the gateway, so the MCP client does not see the input. Use
    * `credential` for keys and passwords that should be kept.
@@ -73,10 +88,10 @@ export interface FormVerb<Mode extends RefusalMode = 'returned'> {
     options?: FormOptions<Extract<keyof FormInput<Schema>, string>>,
   ): Promise<AnswerIn<Mode, FormAccepted<FormOutput<Schema>>>>;
   /** Asks for one non-empty line of text. */
-  text(question: string, options?: AskOptions): Promise<AnswerIn<Mode, OneValueAccepted<string>>>;
+  text(question: LocalText, options?: AskOptions): Promise<AnswerIn<Mode, OneValueAccepted<string>>>;
   /** Asks for one option of a list. */
   choice<const Option extends string>(
-    question: string,
+    question: LocalText,
     options: readonly Option[],
     askOptions?: AskOptions,
   ): Promise<AnswerIn<Mode, OneValueAccepted<Option>>>;
@@ -84,17 +99,18 @@ export interface FormVerb<Mode extends RefusalMode = 'returned'> {
 
 export interface YesNoVerb {
   /** Asks for yes or no; both are accepted answers. For an approval with a receipt use `confirm`. */
-  yesNo(question: string, options?: AskOptions): Promise<OneValue<boolean>>;
+  yesNo(question: LocalText, options?: AskOptions): Promise<OneValue<boolean>>;
 }
 
 export function createFormVerb(run: ToolRun): FormVerb & YesNoVerb {
   async function one<Value>(
-    question: string,
+    question: LocalText,
     field: z.ZodType<Value>,
     options: AskOptions = {},
   ): Promise<OneValue<Value>> {
-    const schema = z.object({ value: field.meta({ title: question }) });
-    const answered = await form(run, schema, { ...options, title: question });
+    const schema = z.object({ value: field.meta({ title: defaultText(question) }) });
+    const texts = typeof question === 'string' ? {} : { texts: { value: { title: question } } };
+    const answered = await form(run, schema, { ...options, title: question, ...texts });
     if (answered.action !== 'accept') return answered;
     const { content, ...rest } = answered;
     // TypeScript does not derive the output type from the type parameter.
@@ -104,10 +120,11 @@ export function createFormVerb(run: ToolRun): FormVerb & YesNoVerb {
   const verb = <Schema extends FormSchema>(schema: Schema, options?: FormOptions) =>
     withHandledRejection(form(run, schema, options));
   return Object.assign(verb, {
-    text: (question: string, options?: AskOptions) => withHandledRejection(one(question, z.string().min(1), options)),
-    yesNo: (question: string, options?: AskOptions) => withHandledRejection(one(question, z.boolean(), options)),
+    text: (question: LocalText, options?: AskOptions) =>
+      withHandledRejection(one(question, z.string().min(1), options)),
+    yesNo: (question: LocalText, options?: AskOptions) => withHandledRejection(one(question, z.boolean(), options)),
     choice: <const Option extends string>(
-      question: string,
+      question: LocalText,
       options: readonly Option[],
       askOptions?: AskOptions,
     ): Promise<OneValue<Option>> => withHandledRejection(one(question, z.enum(options), askOptions)),
@@ -125,7 +142,15 @@ async function form<Schema extends FormSchema>(
     const ask = await openAsk(run, spec, options);
     const inBand =
       spec.body.kind === 'form' && spec.body.form.secretFields?.length === 0
-        ? await askInBand(run, ask, { requestedSchema, message: options.message }, withinState(check))
+        ? await askInBand(
+            run,
+            ask,
+            {
+              requestedSchema,
+              message: options.message === undefined ? undefined : textFor(options.message, options.locale),
+            },
+            withinState(check),
+          )
         : undefined;
     if (inBand === undefined) return await fromPage(run, ask, check);
     if (inBand.action !== 'accept') return refusal(run, spec, inBand);
@@ -142,21 +167,21 @@ async function form<Schema extends FormSchema>(
 
 /** `formRequestSchema` parses the members of this verb. */
 const own = z.unknown().optional();
-const optionsSchema = askOptionsSchema.extend({ title: own, secretFields: own });
+const optionsSchema = askOptionsSchema.extend({ title: own, texts: own, secretFields: own });
 
 /** @throws {PosternUsageError} `invalid_ask`, before anything is sent @internal */
 export function formSpec(
   schema: FormSchema,
   options: FormOptions,
 ): { spec: AskSpec; requestedSchema: RequestedSchema } {
-  const { title, secretFields = [] } = options;
+  const { title, texts, secretFields = [] } = options;
   const requestedSchema = toRequestedSchema(schema);
-  const request = { title, requestedSchema, secretFields: [...secretFields] };
+  const request = { title, requestedSchema, texts, secretFields: [...secretFields] };
   const form = parseTerms('form', formRequestSchema, request);
   return {
-    requestedSchema,
+    requestedSchema: schemaWithTexts(requestedSchema, form.texts ?? {}, options.locale),
     spec: {
-      about: { kind: 'form', title: form.title },
+      about: { kind: 'form', title: form.title === undefined ? undefined : textFor(form.title, options.locale) },
       digest: specDigest('form', form),
       // The types differ only in `readonly`.
       body: { kind: 'form', form: form as FormRequestInput, ...bodyOptions('form', options, optionsSchema) },

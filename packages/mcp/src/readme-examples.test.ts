@@ -104,6 +104,18 @@ test('form', async () => {
   expect(forms[0]).toMatchObject({ required: ['branch'], properties: { branch: { title: 'Branch' } } });
 });
 
+test('languages', async () => {
+  await using world = await accountWorld();
+  expect(await play(world, example('languages', {}), { repository: 'attic' })).toMatch(/^Archived attic: /);
+  const bodies = world.gateway.requests.map(({ body }) => body);
+  const isOf = (kind: string) => (body: unknown) => body !== null && typeof body === 'object' && kind in body;
+  expect(bodies.find(isOf('confirmation'))).toMatchObject({
+    message: { de: 'Sie haben mich gebeten aufzuräumen' },
+    confirmation: { title: { en: 'Archive attic', de: 'attic archivieren' } },
+  });
+  expect(bodies.find(isOf('form'))).toMatchObject({ form: { texts: { reason: { title: { de: 'Grund' } } } } });
+});
+
 /** Runs one example behind the real SDK. An expression is a tool; a statement registers itself. */
 function served(name: string, scope: Record<string, unknown>, stdio: Partial<Parameters<typeof stdioWorld>[0]> = {}) {
   return stdioWorld({

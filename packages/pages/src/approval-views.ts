@@ -1,5 +1,7 @@
 /** View data of the payment and confirmation pages. */
 
+import type { ForeignText } from './foreign-text.ts';
+
 /** An amount of money. */
 export interface AmountView {
   /** ISO 4217. */
@@ -11,7 +13,7 @@ export interface AmountView {
 }
 
 export interface PaymentItemView {
-  readonly label: string;
+  readonly label: ForeignText;
   readonly quantity: number;
   /** Price of one item. */
   readonly unit: AmountView;
@@ -37,8 +39,8 @@ export interface PaymentFactsView {
 }
 
 /** A fact of a confirmation, rendered by its type. */
-export type FactView = { readonly label: string } & (
-  | { readonly type: 'text'; readonly value: string }
+export type FactView = { readonly label: ForeignText } & (
+  | { readonly type: 'text'; readonly value: ForeignText }
   | { readonly type: 'number'; readonly value: number }
   | { readonly type: 'amount'; readonly value: AmountView }
   /** RFC 3339. Shown in its own offset. */
@@ -50,7 +52,7 @@ export type FactView = { readonly label: string } & (
 /** The terms of a confirmation. */
 export interface ConfirmationFactsView {
   /** The action that the user confirms, in the MCP server's words. */
-  readonly title: string;
+  readonly title: ForeignText;
   readonly facts: readonly FactView[];
   readonly danger: 'normal' | 'caution' | 'destructive';
 }

@@ -1,5 +1,6 @@
 import { amountHtml } from './amounts.ts';
 import type { ConfirmationFactsView, FactView } from './approval-views.ts';
+import { type ForeignText, foreign } from './foreign-text.ts';
 import { type Html, html, ownText } from './html.ts';
 import { fact, hostText } from './parts.ts';
 import { offsetTimeText } from './times.ts';
@@ -10,14 +11,14 @@ import type { Translator } from './translator.ts';
  */
 export function confirmationFacts(
   { title, facts }: ConfirmationFactsView,
-  names: { label: Html; mcpServer: string },
+  names: { label: Html; mcpServer: ForeignText },
   t: Translator,
 ): Html {
-  const rows = facts.map(one => fact(html`${one.label}`, factValue(one, t)));
+  const rows = facts.map(one => fact(foreign(one.label, t), factValue(one, t)));
   const list = rows.length === 0 ? undefined : html`<dl class="facts">${rows}</dl>`;
   return html`<section class="statement" aria-labelledby="statement-heading">
 <h2 id="statement-heading">${names.label}</h2>
-<p class="statement-title" dir="auto">${title}</p>
+<p class="statement-title" dir="auto">${foreign(title, t)}</p>
 ${list}
 <p class="claim">${t.html('confirmation.stated', { mcpServer: names.mcpServer })}</p>
 </section>`;
@@ -26,7 +27,7 @@ ${list}
 function factValue(one: FactView, t: Translator): Html {
   switch (one.type) {
     case 'text':
-      return html`<span class="value">${one.value}</span>`;
+      return html`<span class="value">${foreign(one.value, t)}</span>`;
     case 'number':
       return html`<span class="value">${ownText(numberText(one.value, t))}</span>`;
     case 'amount':

@@ -1,4 +1,5 @@
 import { actionBar, matchCode, pageHead, personRow, quotedWords, type StepView } from './decision-parts.ts';
+import type { ForeignText } from './foreign-text.ts';
 import { attributes, type Html, html } from './html.ts';
 import { layout } from './layout.ts';
 import { type WatchView, watchPart } from './live-parts.ts';
@@ -14,7 +15,7 @@ export interface DecisionView extends Deadline {
   /** Absent in single-user mode, which has no sign-in. */
   readonly person?: PersonView;
   /** The message of the MCP server. */
-  readonly message?: string;
+  readonly message?: ForeignText;
   readonly requestedBy?: RequestedByView;
   /** Short code that the MCP client also shows. */
   readonly matchCode: string;

@@ -1,4 +1,5 @@
 /** The parts that pages with a decision share, in the order of the eye: who asks, the match code, the person, the action bar. */
+import { type ForeignText, foreign, foreignPlain } from './foreign-text.ts';
 import { type Html, html } from './html.ts';
 import { appMark, personMark } from './marks.ts';
 import { hostText, postForm } from './parts.ts';
@@ -44,7 +45,7 @@ ${mcpServer && party(mcpServer, head, t)}
 }
 
 function party({ name, host }: McpServerView, { isNamed = true, requestedBy }: PageHead, t: Translator): Html {
-  const named = isNamed ? undefined : html`<strong class="asker-name" translate="no">${name}</strong> `;
+  const named = isNamed ? undefined : html`<strong class="asker-name" translate="no">${foreign(name, t)}</strong> `;
   const claim = claimOf(requestedBy, t);
   const isLong = widthOf(`${requestedBy?.mcpClient ?? ''}${requestedBy?.tool ?? ''}`) > 48;
   const claimed = claim && (isLong ? unfoldable(claim, 1) : html` <span class="claim">${claim}</span>`);
@@ -65,15 +66,19 @@ export function matchCode(code: string, t: Translator): Html {
 }
 
 /** The words of the MCP server, marked as such. Long ones show two lines until the user opens them. */
-export function quotedWords(from: { mcpServerName: string; brandName: string; message?: string }, t: Translator) {
+export function quotedWords(
+  from: { mcpServerName: ForeignText; brandName: string; message?: ForeignText },
+  t: Translator,
+) {
   if (from.message === undefined) return undefined;
+  const message = foreign(from.message, t);
   const caption = t.html('words.of', { mcpServer: from.mcpServerName, brand: from.brandName });
-  return html`<figure class="quoted"><blockquote dir="auto">${fitsOneLine(from.message, 96) ? html`${from.message}` : unfoldable(from.message, 2)}</blockquote>
+  return html`<figure class="quoted"><blockquote dir="auto">${fitsOneLine(foreignPlain(from.message, t), 96) ? message : unfoldable(message, 2)}</blockquote>
 <figcaption class="claim">${caption}</figcaption></figure>`;
 }
 
 /** Text of which the first lines are visible until the user opens it. */
-function unfoldable(text: string | Html, lines: 1 | 2): Html {
+function unfoldable(text: Html, lines: 1 | 2): Html {
   return html`<details class="whole"><summary><span class="${`clamp lines-${lines}`}">${text}</span></summary></details>`;
 }
 

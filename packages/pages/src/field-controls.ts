@@ -10,6 +10,7 @@ import {
   labelledField,
   notesBelow,
 } from './fields.ts';
+import { foreign, foreignIn } from './foreign-text.ts';
 import { attributes, type Html, html } from './html.ts';
 import { showable } from './live-parts.ts';
 import { isolate, type Translator } from './translator.ts';
@@ -26,7 +27,7 @@ export function formFieldNotes(field: FormFieldView, t: Translator): FieldNotes 
     label: field.label,
     // An unticked box is a valid value too.
     optional: !field.required && field.control !== 'boolean',
-    help: field.description,
+    help: field.description === undefined ? undefined : foreign(field.description, t),
     hint,
     fault: field.fault && formFaultText(field, field.fault, t),
   };
@@ -40,7 +41,7 @@ export function formControl(field: FormFieldView, notes: FieldNotes, t: Translat
     case 'integer':
       return number(field, notes, t);
     case 'boolean':
-      return box(field, notes);
+      return box(field, notes, t);
     case 'select':
       return field.options.length > openOptions ? list(field, notes, t) : radios(field, notes, t);
     case 'multi-select':
@@ -54,7 +55,7 @@ export function formControl(field: FormFieldView, notes: FieldNotes, t: Translat
  */
 export function secretInput(notes: FieldNotes, t: Translator): Html {
   const look = { type: 'password', autocomplete: 'one-time-code', ...asTyped };
-  return showable(html`<input class="secret"${inputAttributes(notes, look)}>`, shownField(notes), t);
+  return showable(html`<input class="secret"${inputAttributes(notes, look)}>`, shownField(notes, t), t);
 }
 
 /**
@@ -65,12 +66,12 @@ export function secretText(notes: FieldNotes, t: Translator): Html {
   const look = { rows: 6, autocomplete: 'off', ...asTyped };
   return showable(
     html`<textarea class="secret masked"${inputAttributes(notes, look)}></textarea>`,
-    shownField(notes),
+    shownField(notes, t),
     t,
   );
 }
 
-const shownField = ({ name, label }: FieldNotes) => ({ id: fieldId(name), label });
+const shownField = ({ name, label }: FieldNotes, t: Translator) => ({ id: fieldId(name), label: foreign(label, t) });
 
 /** Turns off browser features that change the input or send it elsewhere. */
 export const asTyped = { autocapitalize: 'none', autocorrect: 'off', spellcheck: 'false' };
@@ -113,20 +114,23 @@ function number(field: Field<'number' | 'integer'>, notes: FieldNotes, t: Transl
   return labelledField(notes, html`<input${inputAttributes(notes, look)}>`, t);
 }
 
-function box(field: Field<'boolean'>, notes: FieldNotes): Html {
+function box(field: Field<'boolean'>, notes: FieldNotes, t: Translator): Html {
   const input = inputAttributes(notes, {
     type: 'checkbox',
     value: 'true',
     required: false,
     checked: field.value === true,
   });
-  return html`<div class="field alone"><label class="choice"><input${input}><span translate="no">${notes.label}</span></label>
+  return html`<div class="field alone"><label class="choice"><input${input}><span translate="no">${foreign(notes.label, t)}</span></label>
 ${notesBelow(notes)}</div>
 `;
 }
 
 function radios(field: Field<'select'>, notes: FieldNotes, t: Translator): Html {
-  const open = field.options.map(option => ({ ...option, title: html`<span translate="no">${option.title}</span>` }));
+  const open = field.options.map(option => ({
+    ...option,
+    title: html`<span translate="no">${foreign(option.title, t)}</span>`,
+  }));
   const none = { value: '', title: t.html('fields.noAnswer') };
   // A radio button cannot be unselected, so an optional choice needs an option for no value.
   const options = notes.optional ? [...open, none] : open;
@@ -147,7 +151,7 @@ function radios(field: Field<'select'>, notes: FieldNotes, t: Translator): Html 
 function boxes(field: Field<'multi-select'>, notes: FieldNotes, t: Translator): Html {
   const chosen = new Set(field.values);
   const inputs = field.options.map(({ value, title }, index) =>
-    choice(html`<span translate="no">${title}</span>`, notes, index, {
+    choice(html`<span translate="no">${foreign(title, t)}</span>`, notes, index, {
       type: 'checkbox',
       value,
       checked: chosen.has(value),
@@ -174,13 +178,14 @@ function list(field: Field<'select'>, notes: FieldNotes, t: Translator): Html {
   const none = html`<option value="">${t.plain(notes.optional ? 'fields.noAnswer' : 'fields.choose')}</option>`;
   return labelledField(
     notes,
-    html`<select${inputAttributes(notes, {})}>${none}${field.options.map(option => optionOf(option, chosen))}</select>`,
+    html`<select${inputAttributes(notes, {})}>${none}${field.options.map(option => optionOf(option, chosen, t))}</select>`,
     t,
   );
 }
 
-function optionOf({ value, title }: OptionView, chosen: string): Html {
-  return html`<option${attributes({ value, selected: value === chosen })}>${isolate(title)}</option>`;
+function optionOf({ value, title }: OptionView, chosen: string, t: Translator): Html {
+  const { text, language } = foreignIn(title, t);
+  return html`<option${attributes({ value, selected: value === chosen, lang: language, dir: 'auto' })}>${isolate(text)}</option>`;
 }
 
 /** Renders a local time and an offset. RFC 3339 needs both, and without a script browsers have no input with an offset. */
@@ -194,7 +199,7 @@ function moment(field: Field<'text'>, notes: FieldNotes, t: Translator): Html {
     'aria-label': t.plain('fields.offset', { field: notes.label }),
     // The script knows the time zone.
     'data-zone': field.value === undefined,
-  })}>${known.map(value => optionOf({ value, title: value === 'Z' ? 'UTC' : `UTC${value}` }, offset))}</select>`;
+  })}>${known.map(value => optionOf({ value, title: value === 'Z' ? 'UTC' : `UTC${value}` }, offset, t))}</select>`;
   return labelledField(notes, html`<div class="at">${time}${zone}</div>`, t);
 }
 

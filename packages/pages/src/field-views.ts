@@ -1,5 +1,7 @@
 /** View data of the fields that the user fills in. */
 
+import type { ForeignText } from './foreign-text.ts';
+
 /** Why the value of a field is invalid. */
 export type FieldFault =
   | 'missing'
@@ -19,9 +21,9 @@ export type FieldFault =
 interface CredentialFieldFrame {
   /** Letters, digits, `_`, `.` and `-`, a letter or `_` first. The input is named `field.<name>`. */
   readonly name: string;
-  readonly label: string;
-  readonly help?: string;
-  readonly example?: string;
+  readonly label: ForeignText;
+  readonly help?: ForeignText;
+  readonly example?: ForeignText;
   /** In Unicode code points. */
   readonly maxLength: number;
   readonly fault?: Extract<FieldFault, 'missing' | 'pattern' | 'too_long'>;
@@ -42,14 +44,14 @@ export type CredentialFieldView = CredentialFieldFrame &
 export interface OptionView {
   readonly value: string;
   /** The text that users read. Falls back to the value. */
-  readonly title: string;
+  readonly title: ForeignText;
 }
 
 interface FormFieldFrame {
   /** Letters, digits, `_`, `.` and `-`, a letter or `_` first. The input is named `field.<name>`. */
   readonly name: string;
-  readonly label: string;
-  readonly description?: string;
+  readonly label: ForeignText;
+  readonly description?: ForeignText;
   readonly required: boolean;
   readonly fault?: FieldFault;
 }

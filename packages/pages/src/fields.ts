@@ -1,4 +1,5 @@
 /** Input fields with their frame, notes and faults, linked for screen readers. */
+import { type ForeignText, foreign } from './foreign-text.ts';
 import { type Attributes, attributes, type Html, html, joinHtml, onPage } from './html.ts';
 import { icons } from './icons.ts';
 import type { Translator } from './translator.ts';
@@ -9,10 +10,10 @@ export const answerFormId = 'answer';
 /** The notes of one field, as translated text. */
 export interface FieldNotes {
   readonly name: string;
-  readonly label: string;
+  readonly label: ForeignText;
   readonly optional: boolean;
   /** Text of the MCP server. */
-  readonly help?: string | undefined;
+  readonly help?: Html | undefined;
   /** Text of the gateway. */
   readonly hint?: Html | undefined;
   readonly fault?: Html | undefined;
@@ -75,7 +76,7 @@ ${inputs}</fieldset>
 
 function labelText({ label, optional }: FieldNotes, t: Translator): Html {
   const mark = optional ? html` <span class="optional">${t.html('fields.optional')}</span>` : undefined;
-  return html`<span translate="no">${label}</span>${mark}`;
+  return html`<span translate="no">${foreign(label, t)}</span>${mark}`;
 }
 
 export function notesBelow({ name, help, hint, fault }: FieldNotes): Html {
@@ -94,7 +95,7 @@ export function fieldSection(
     readonly heading: Html;
     readonly faults?: Html | false | undefined;
     readonly fields: readonly Html[];
-    readonly mcpServerName: string;
+    readonly mcpServerName: ForeignText;
     readonly brandName: string;
     readonly safety?: Html;
   },
@@ -119,7 +120,7 @@ export function faultLinks(notes: readonly FieldNotes[], t: Translator): Html | 
     .filter(({ fault }) => fault !== undefined)
     .map(
       ({ name, label, fault }) =>
-        html`<li><a href="${onPage(fieldId(name))}"><span translate="no">${label}</span></a> <span class="more">${fault}</span></li>`,
+        html`<li><a href="${onPage(fieldId(name))}"><span translate="no">${foreign(label, t)}</span></a> <span class="more">${fault}</span></li>`,
     );
   if (links.length === 0) return undefined;
   return html`<div class="faults"><p>${t.html('fields.lookAgain')}</p><ul>${links}</ul></div>`;

@@ -31,6 +31,10 @@ class CheckedUrl {
 /** Finished markup. Its class is not exported, so only {@link html} creates markup. */
 export type Html = TrustedHtml;
 
+export function isHtml(value: unknown): value is Html {
+  return value instanceof TrustedHtml;
+}
+
 /** A URL for `href`, `src`, `srcset` or `action`, created by {@link ownPath}, {@link webUrl} or {@link contactUrl}. */
 export type Url = CheckedUrl;
 

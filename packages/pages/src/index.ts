@@ -8,6 +8,7 @@ export type { DecisionView } from './decision-page.ts';
 export { displayHost } from './display-host.ts';
 export { drawnIcon } from './drawn-icon.ts';
 export type { FieldFault, FormFieldView, OptionView } from './field-views.ts';
+export type { ForeignText, TextIn } from './foreign-text.ts';
 export { languagePath } from './language-switcher.ts';
 export { type Locale, locales } from './languages/languages.ts';
 export type { WatchView } from './live-parts.ts';
@@ -85,7 +86,7 @@ export {
   signInPage,
 } from './pages/sign-in-pages.ts';
 export { accentFault, iconColour } from './palette.ts';
-export { scopeText, type TextIn } from './scope-texts.ts';
+export { scopeText } from './scope-texts.ts';
 export { stylesheet } from './stylesheet.ts';
 export { readTypedNumber, typedNumberText } from './typed-numbers.ts';
 export type {

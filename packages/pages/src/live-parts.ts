@@ -20,7 +20,7 @@ export function watchPart(view: WatchView | undefined, t: Translator): Html | un
 }
 
 /** A secret input with a button that shows it for a moment. `id` is that of the input. */
-export function showable(input: Html, field: { readonly id: string; readonly label: string }, t: Translator): Html {
+export function showable(input: Html, field: { readonly id: string; readonly label: Html }, t: Translator): Html {
   return html`<div class="showable">${input}<button class="button small" type="button" hidden aria-pressed="false" data-show="${field.id}"><span>${t.html('live.show')}</span><span class="unseen"> ${field.label}</span></button></div>`;
 }
 

@@ -1,6 +1,7 @@
 /** The marks of apps, providers and people: an image if there is one, letters otherwise. The name always follows in text. */
 
 import { parseColour, textOn, white } from './colour.ts';
+import { foreignPlain } from './foreign-text.ts';
 import { type Html, html, ownPath, ownText } from './html.ts';
 import { monogramOf, toneOf } from './monograms.ts';
 import type { LogoView, McpServerView, PersonView, ProviderView } from './views.ts';
@@ -9,7 +10,9 @@ import type { LogoView, McpServerView, PersonView, ProviderView } from './views.
 export type MarkSize = 'large' | 'small';
 
 /** The mark of a registered MCP server. */
-export function appMark({ name, host, logo }: McpServerView, size: MarkSize = 'large'): Html {
+export function appMark({ name: names, host, logo }: McpServerView, size: MarkSize = 'large'): Html {
+  // The mark is the same in every language.
+  const name = foreignPlain(names, { locale: 'en' });
   return image(logo, size) ?? monogram(monogramOf(name), `app tone-${toneOf(`${host} ${name}`)}`, size);
 }
 

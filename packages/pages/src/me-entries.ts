@@ -2,6 +2,7 @@
 
 import { amountHtml } from './amounts.ts';
 import type { AmountView } from './approval-views.ts';
+import { type ForeignText, foreign, foreignPlain } from './foreign-text.ts';
 import { type Html, html, webUrl } from './html.ts';
 import { icons } from './icons.ts';
 import { copyable } from './live-parts.ts';
@@ -20,9 +21,9 @@ export type WaitingAbout =
       readonly permissions?: number;
     }
   | { readonly kind: 'payment'; readonly amount: AmountView; readonly payeeName: string }
-  | { readonly kind: 'confirmation'; readonly title: string }
-  | { readonly kind: 'credential'; readonly title: string }
-  | { readonly kind: 'form'; readonly title?: string };
+  | { readonly kind: 'confirmation'; readonly title: ForeignText }
+  | { readonly kind: 'credential'; readonly title: ForeignText }
+  | { readonly kind: 'form'; readonly title?: ForeignText };
 
 /** An open elicitation. */
 export interface WaitingView extends Deadline {
@@ -36,7 +37,7 @@ export interface WaitingView extends Deadline {
 /** The last use of an entry. */
 export interface LastUseView {
   readonly at: Date;
-  readonly mcpServerName: string;
+  readonly mcpServerName: ForeignText;
   /** Tool name claimed by the MCP server; shown as a claim. */
   readonly tool?: string;
 }
@@ -44,7 +45,7 @@ export interface LastUseView {
 /** A saved credential. Contains only the fingerprint of its values. */
 export interface CredentialItemView {
   /** Description by the MCP server that requested it. */
-  readonly title: string;
+  readonly title: ForeignText;
   /** All MCP servers that may read it; empty if none of them is registered. */
   readonly mcpServers: readonly McpServerView[];
   /** A short stand-in for the values, in ASCII. */
@@ -144,11 +145,11 @@ export function credentialEntry(credential: CredentialItemView, index: number, t
   const users =
     credential.mcpServers.length === 0
       ? html`<p>${t.html('connection.unused')}</p>`
-      : mcpServerList(credential.mcpServers);
+      : mcpServerList(credential.mcpServers, t);
   return accountRow({
     heading,
-    mark: namedMark(credential.title, 'small'),
-    name: html`<span translate="no">${credential.title}</span>`,
+    mark: namedMark(foreignPlain(credential.title, t), 'small'),
+    name: html`<span translate="no">${foreign(credential.title, t)}</span>`,
     notes: [usedNote(credential.lastUse, t)],
     details: html`${facts([
       fact(t.html('connection.users'), users),

@@ -1,3 +1,4 @@
+import { foreign } from './foreign-text.ts';
 import { type Html, html } from './html.ts';
 import { appMark } from './marks.ts';
 import { linkRow } from './me-entries.ts';
@@ -18,7 +19,7 @@ export function mutedEntry({ mcpServer, mutedAt, manageHref }: MutedView, t: Tra
   return linkRow({
     href: manageHref,
     mark: appMark(mcpServer, 'small'),
-    name: html`<span translate="no">${mcpServer.name}</span>`,
+    name: html`<span translate="no">${foreign(mcpServer.name, t)}</span>`,
     notes: [hostText(mcpServer.host), timeText(mutedAt, 'stamp', t), t.html('mute.undo')],
   });
 }

@@ -1,6 +1,7 @@
 /** The parts of pages. */
 
 import { displayHost, isDisplayHost } from './display-host.ts';
+import { type ForeignText, foreign, foreignPlain } from './foreign-text.ts';
 import { attributes, type Html, html, joinHtml, ownPath, ownText, webUrl } from './html.ts';
 import { icons } from './icons.ts';
 import { appMark } from './marks.ts';
@@ -9,7 +10,7 @@ import type { McpServerView, PageContext, PersonView, ScopeView } from './views.
 
 /** The requesting MCP server: logo, registered name, host. */
 export function asker(mcpServer: McpServerView, t: Translator): Html {
-  return html`<div class="asker" role="group" aria-label="${t.plain('asker.label')}">${appMark(mcpServer)}<p class="asker-text"><strong class="asker-name" translate="no">${mcpServer.name}</strong> <span class="asker-host">${hostText(mcpServer.host)}</span></p></div>`;
+  return html`<div class="asker" role="group" aria-label="${t.plain('asker.label')}">${appMark(mcpServer)}<p class="asker-text"><strong class="asker-name" translate="no">${foreign(mcpServer.name, t)}</strong> <span class="asker-host">${hostText(mcpServer.host)}</span></p></div>`;
 }
 
 /** A mark with an icon, in place of a second party. */
@@ -18,18 +19,21 @@ export function iconMark(icon: Html, tone: 'danger' | 'caution' | 'neutral' = 'n
 }
 
 /** Several MCP servers, each with registered name and host. */
-export function mcpServerList(mcpServers: readonly McpServerView[]): Html {
+export function mcpServerList(mcpServers: readonly McpServerView[], t: Translator): Html {
   const items = mcpServers.map(
     ({ name, host }) =>
-      html`<li><span class="value" translate="no">${name}</span> <span class="detail">${hostText(host)}</span></li>`,
+      html`<li><span class="value" translate="no">${foreign(name, t)}</span> <span class="detail">${hostText(host)}</span></li>`,
   );
   return html`<ul class="apps">${items}</ul>`;
 }
 
 /** A list of names for a sentence, joined by the rules of the locale. */
-export function nameList(names: readonly string[], t: Translator): Html {
-  const parts = new Intl.ListFormat(t.locale).formatToParts(names);
-  return joinHtml(parts.map(({ type, value }) => (type === 'element' ? html`${value}` : ownText(value))));
+export function nameList(names: readonly ForeignText[], t: Translator): Html {
+  const inOrder = names.values();
+  const parts = new Intl.ListFormat(t.locale).formatToParts(names.map(name => foreignPlain(name, t)));
+  return joinHtml(
+    parts.map(({ type, value }) => (type === 'element' ? foreign(inOrder.next().value ?? value, t) : ownText(value))),
+  );
 }
 
 /**

@@ -1,5 +1,6 @@
 import { amountHtml, amountText } from './amounts.ts';
 import type { PaymentFactsView, PaymentItemView } from './approval-views.ts';
+import { foreign } from './foreign-text.ts';
 import { type Html, html, joinHtml, ownText } from './html.ts';
 import { fact, factBeside } from './parts.ts';
 import type { Translator } from './translator.ts';
@@ -37,7 +38,7 @@ function testNotice(t: Translator): Html {
 function itemTable(items: readonly PaymentItemView[], { amount }: PaymentFactsView, t: Translator): Html {
   const rows = items.map(
     item =>
-      html`<tr><th scope="row" translate="no">${item.label}</th><td>${amountHtml(item.total, t)}</td></tr>${pieces(item, t)}`,
+      html`<tr><th scope="row" translate="no">${foreign(item.label, t)}</th><td>${amountHtml(item.total, t)}</td></tr>${pieces(item, t)}`,
   );
   return html`<table class="items"><thead class="unseen"><tr><th scope="col">${t.html('payment.item')}</th><th scope="col">${t.html('payment.itemTotal')}</th></tr></thead>
 <tbody>${rows}</tbody>

@@ -1,3 +1,4 @@
+import type { TextIn } from './foreign-text.ts';
 import { type Locale, languageOf } from './languages/languages.ts';
 
 /** Presets with the scopes of another one. */
@@ -5,12 +6,6 @@ const sameScopes = new Map([
   ['github-enterprise', 'github'],
   ['microsoft-entra', 'microsoft'],
 ]);
-
-/** A text, and its language as a BCP 47 tag. */
-export interface TextIn {
-  readonly text: string;
-  readonly language: string;
-}
 
 /**
  * Returns what a scope allows, in English where the locale has no text. `preset` is the name of a preset of the authorization

@@ -1,3 +1,5 @@
+import type { ForeignText } from './foreign-text.ts';
+
 /** Scripts whose letters are about twice as wide as Latin ones. */
 const wide = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\u3000-\u303f\uff00-\uff60]/u;
 
@@ -17,8 +19,14 @@ const graphemes = new Intl.Segmenter('und', { granularity: 'grapheme' });
 /** Maximum width of a name within a sentence. */
 const maxNameWidth = 32;
 
-/** Shortens a name for a sentence. Only for names that the same page shows in full. */
-export function shortName(name: string): string {
+/** Shortens a name for a sentence, in each of its languages. Only for names that the same page shows in full. */
+export function shortName<Name extends ForeignText>(name: Name): Name extends string ? string : ForeignText;
+export function shortName(name: ForeignText): ForeignText {
+  if (typeof name === 'string') return shortened(name);
+  return Object.fromEntries(Object.entries(name).map(([language, text]) => [language, shortened(text)]));
+}
+
+function shortened(name: string): string {
   if (widthOf(name) <= maxNameWidth) return name;
   let short = '';
   for (const { segment } of graphemes.segment(name)) {

@@ -1,4 +1,5 @@
-import { type Html, html, joinHtml, ownText } from './html.ts';
+import { type ForeignText, foreign, foreignPlain } from './foreign-text.ts';
+import { type Html, isHtml, joinHtml, ownText } from './html.ts';
 import { catalogueOf, type Locale, languageOf } from './languages/languages.ts';
 import { wordingOf } from './languages/message.ts';
 import type { MessageKey, Values } from './languages/texts.ts';
@@ -6,9 +7,9 @@ import type { MessageKey, Values } from './languages/texts.ts';
 /** The texts of one locale. Numbers among the values are written as the locale writes them. */
 export interface Translator {
   /** Returns a text as markup; string values are untrusted and isolated in `<bdi>`. */
-  html<Key extends MessageKey>(key: Key, ...values: Values<Key, string | number | Html>): Html;
+  html<Key extends MessageKey>(key: Key, ...values: Values<Key, ForeignText | number | Html>): Html;
   /** Returns a text without markup, for titles and attributes; values are enclosed in Unicode isolates (UAX 9). */
-  plain<Key extends MessageKey>(key: Key, ...values: Values<Key, string | number>): string;
+  plain<Key extends MessageKey>(key: Key, ...values: Values<Key, ForeignText | number>): string;
   readonly locale: Locale;
   /** IANA name of the reader's time zone, UTC if it is not known. */
   readonly timeZone: string;
@@ -32,16 +33,17 @@ export function translatorFor({
       joinHtml(
         parts(key, values).map(part => {
           if (!part.isPlaceholder) return ownText(part.text);
-          const value = valueFor<string | number | Html>(values, part.text);
-          return typeof value === 'number' ? ownText(numbers.format(value)) : html`${value}`;
+          const value = valueFor<ForeignText | number | Html>(values, part.text);
+          if (typeof value === 'number') return ownText(numbers.format(value));
+          return isHtml(value) ? value : foreign(value, { locale });
         }),
       ),
     plain: (key, ...[values]) =>
       parts(key, values)
         .map(part => {
           if (!part.isPlaceholder) return part.text;
-          const value = valueFor<string | number>(values, part.text);
-          return typeof value === 'number' ? numbers.format(value) : isolate(value);
+          const value = valueFor<ForeignText | number>(values, part.text);
+          return typeof value === 'number' ? numbers.format(value) : isolate(foreignPlain(value, { locale }));
         })
         .join(''),
     locale,

@@ -1,3 +1,4 @@
+import type { ForeignText } from './foreign-text.ts';
 import type { Locale } from './languages/languages.ts';
 
 /** The operator's configuration of the look of the pages. */
@@ -50,7 +51,7 @@ export interface PageContext {
 
 /** The registered identity of the requesting MCP server. */
 export interface McpServerView {
-  readonly name: string;
+  readonly name: ForeignText;
   /** In the form of `displayHost`. */
   readonly host: string;
   /** A square image. Default: letters of its name. */

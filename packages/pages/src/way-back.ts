@@ -1,4 +1,5 @@
 import { displayHost } from './display-host.ts';
+import type { ForeignText } from './foreign-text.ts';
 import type { Html } from './html.ts';
 import { hostText, linkButton } from './parts.ts';
 import type { Translator } from './translator.ts';
@@ -14,7 +15,7 @@ export interface WayBackView {
 }
 
 export function wayBack(
-  { mcpServer, returnHref, stayHref, mcpClient }: WayBackView & { readonly mcpServer: { readonly name: string } },
+  { mcpServer, returnHref, stayHref, mcpClient }: WayBackView & { readonly mcpServer: { readonly name: ForeignText } },
   t: Translator,
 ): { readonly text: Html; readonly actions: readonly Html[] } {
   const close = mcpClient === undefined ? t.html('next.close') : t.html('next.closeNamed', { mcpClient });

@@ -26,6 +26,8 @@ export interface OpenCharge {
   readonly mcpServerId: string;
   /** Display name. It may change between two requests with the same key. */
   readonly mcpServerName: string;
+  /** Language in which the user approved (BCP 47), for the labels of items. */
+  readonly language?: string;
   /** Where the browser goes after the payment. */
   readonly returnUrl: string;
   /** Where the browser goes if the user cancels. */

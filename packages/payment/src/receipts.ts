@@ -33,6 +33,7 @@ export type ReceiptClaims = {
     readonly at: string;
     readonly authTime?: string;
     readonly passkeyAddedAt?: string;
+    readonly language?: string;
   };
 } & (
   | {
@@ -114,7 +115,7 @@ function approvedOf(elicitation: CompletedElicitation): Approved {
   throw unsuitable(elicitation);
 }
 
-function approvalOf({ method, identity, at, authTime, passkeyAddedAt }: Approval): ReceiptClaims['approval'] {
+function approvalOf({ method, identity, at, authTime, passkeyAddedAt, language }: Approval): ReceiptClaims['approval'] {
   return {
     method,
     identity,
@@ -122,6 +123,7 @@ function approvalOf({ method, identity, at, authTime, passkeyAddedAt }: Approval
     ...definedOnly({
       authTime: authTime === undefined ? undefined : iso(authTime),
       passkeyAddedAt: passkeyAddedAt === undefined ? undefined : iso(passkeyAddedAt),
+      language,
     }),
   };
 }

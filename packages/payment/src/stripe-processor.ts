@@ -1,4 +1,4 @@
-import type { Charge, PaymentTerms } from '@postern/elicitation';
+import { type Charge, type PaymentTerms, textIn } from '@postern/elicitation';
 import { Stripe } from 'stripe';
 import {
   type ChargeStatus,
@@ -148,7 +148,7 @@ export function checkoutParamsOf(
   { paymentMethodTypes, gateway }: { readonly paymentMethodTypes: readonly string[]; readonly gateway: string },
 ): CreateParams | undefined {
   const { terms, digest, elicitationId, mcpServerId } = charge;
-  const lineItems = lineItemsOf(terms);
+  const lineItems = lineItemsOf(terms, charge.language);
   if (lineItems === undefined) return undefined;
   const metadata = { gateway, elicitationId, digest, mcpServerId };
   return {
@@ -169,7 +169,10 @@ export function checkoutParamsOf(
   };
 }
 
-function lineItemsOf({ amount, items = [], reference, payee }: PaymentTerms): LineItem[] | undefined {
+function lineItemsOf(
+  { amount, items = [], reference, payee }: PaymentTerms,
+  language: string | undefined,
+): LineItem[] | undefined {
   const currency = amount.currency.toLowerCase();
   const total = toStripeAmount(amount);
   if (total === undefined) return undefined;
@@ -182,7 +185,8 @@ function lineItemsOf({ amount, items = [], reference, payee }: PaymentTerms): Li
     const unitAmount = toStripeAmount({ currency: amount.currency, minorUnits: unitMinorUnits });
     // Stripe has no negative lines and no fractions of its unit. Then the total is the only line.
     if (unitAmount === undefined || unitAmount < 0) return [totalLine];
-    lineItems.push({ quantity, price_data: { currency, unit_amount: unitAmount, product_data: { name: label } } });
+    const name = textIn(label, language);
+    lineItems.push({ quantity, price_data: { currency, unit_amount: unitAmount, product_data: { name } } });
   }
   return lineItems.length === 0 ? [totalLine] : lineItems;
 }

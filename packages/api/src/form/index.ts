@@ -6,6 +6,7 @@ export {
 } from './form-content.ts';
 export { contentFromFields, defaultContent, type FormFields, fieldsFromContent } from './form-fields.ts';
 export * from './form-request.ts';
+export { type FormTexts, formTextsSchema, type PropertyTexts, schemaWithTexts } from './form-texts.ts';
 export * from './property-schema.ts';
 export * from './requested-schema.ts';
 export {

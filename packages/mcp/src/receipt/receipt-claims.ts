@@ -4,25 +4,27 @@ import canonicalize from 'canonicalize';
 import { z } from 'zod/v4';
 
 const text = z.string();
+/** In one language that is not named, or in several by language tag. */
+const localText = z.union([text, z.record(text, text)]);
 const amount = z.strictObject({ currency: z.string().regex(/^[A-Z]{3}$/), minorUnits: z.int() });
 
 // Strict, unlike the other claims: an unknown member may change the meaning of the terms.
 const paymentTerms = z.strictObject({
   payee: z.strictObject({ name: text }),
   amount,
-  items: z.array(z.strictObject({ label: text, quantity: z.int(), unitMinorUnits: z.int() })).optional(),
+  items: z.array(z.strictObject({ label: localText, quantity: z.int(), unitMinorUnits: z.int() })).optional(),
   reference: text,
 });
 
 const confirmationTerms = z.strictObject({
-  title: text,
+  title: localText,
   facts: z.array(
     z.discriminatedUnion('type', [
-      z.strictObject({ type: z.literal('text'), label: text, value: text }),
-      z.strictObject({ type: z.literal('number'), label: text, value: z.number() }),
-      z.strictObject({ type: z.literal('amount'), label: text, value: amount }),
-      z.strictObject({ type: z.literal('time'), label: text, value: z.iso.datetime({ offset: true }) }),
-      z.strictObject({ type: z.literal('host'), label: text, value: text }),
+      z.strictObject({ type: z.literal('text'), label: localText, value: localText }),
+      z.strictObject({ type: z.literal('number'), label: localText, value: z.number() }),
+      z.strictObject({ type: z.literal('amount'), label: localText, value: amount }),
+      z.strictObject({ type: z.literal('time'), label: localText, value: z.iso.datetime({ offset: true }) }),
+      z.strictObject({ type: z.literal('host'), label: localText, value: text }),
     ]),
   ),
   danger: z.enum(['normal', 'caution', 'destructive']),
@@ -41,6 +43,7 @@ const common = {
     at: z.iso.datetime(),
     authTime: z.iso.datetime().optional(),
     passkeyAddedAt: z.iso.datetime().optional(),
+    language: text.optional(),
   }),
 };
 

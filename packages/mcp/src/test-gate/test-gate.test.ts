@@ -168,7 +168,7 @@ test('stands in for the gate of either SDK', async () => {
   const server = new McpServer({ name: 'issues', version: '1.0.0' });
   const gate = testGate({
     authorize: { github: accept({ token: 't' }) },
-    confirm: ({ title }) => accept({ receipt: title }),
+    confirm: ({ title }) => accept({ receipt: String(title) }),
   });
   registerTools(server, gate);
   const [near, far] = InMemoryTransport.createLinkedPair();

@@ -1,4 +1,5 @@
 /** The browsers in which the user is signed in, and signing out of all of them. */
+import type { ForeignText } from '../foreign-text.ts';
 import { type Html, html } from '../html.ts';
 import { icons } from '../icons.ts';
 import { layout } from '../layout.ts';
@@ -14,7 +15,7 @@ export interface BrowserView {
   readonly name?: string;
   readonly signedInAt: Date;
   /** Name of the MCP server whose application vouched for the user. */
-  readonly throughName?: string;
+  readonly throughName?: ForeignText;
   readonly isThis: boolean;
 }
 

@@ -1,5 +1,6 @@
 import { type DecisionView, decisionPage } from '../decision-page.ts';
 import { toward } from '../decision-parts.ts';
+import type { ForeignText } from '../foreign-text.ts';
 import { type Html, html } from '../html.ts';
 import { providerMark } from '../marks.ts';
 import { factBeside, hostText, operatorNotice, paragraphs } from '../parts.ts';
@@ -56,7 +57,7 @@ export function connectPage(context: PageContext, view: ConnectView): string {
 
 function reconnectText(
   { reason, connectedAt }: NonNullable<AuthorizationView['reconnect']>,
-  names: { mcpServer: string; provider: string },
+  names: { mcpServer: ForeignText; provider: string },
   t: Translator,
 ): Html {
   return t.html(`connect.again.${reason}`, { ...names, date: timeText(connectedAt, 'day', t) });
@@ -71,14 +72,14 @@ function resourceFact({ resourceHost }: AuthorizationView, t: Translator): Html 
 function noticeBlock(
   context: PageContext,
   notice: ConnectNotice,
-  names: { mcpServer: string; provider: string },
+  names: { mcpServer: ForeignText; provider: string },
   t: Translator,
 ): Html {
   const isFailure = notice === 'provider_unavailable' || notice === 'provider_refused';
   return paragraphs([(isFailure ? operatorNotice(context, t) : undefined) ?? noticeText(notice, names, t)]);
 }
 
-function noticeText(notice: ConnectNotice, names: { mcpServer: string; provider: string }, t: Translator): Html {
+function noticeText(notice: ConnectNotice, names: { mcpServer: ForeignText; provider: string }, t: Translator): Html {
   switch (notice) {
     case 'provider_denied':
       return t.html('connect.providerDenied', names);

@@ -3,6 +3,7 @@ import { asTyped, secretInput, secretText } from '../field-controls.ts';
 import { credentialFaultText } from '../field-texts.ts';
 import type { CredentialFieldView } from '../field-views.ts';
 import { answerFormId, type FieldNotes, faultLinks, fieldSection, inputAttributes, labelledField } from '../fields.ts';
+import { type ForeignText, foreign } from '../foreign-text.ts';
 import { type Html, html } from '../html.ts';
 import { icons } from '../icons.ts';
 import { hostText, iconMark, operatorNotice, paragraphs } from '../parts.ts';
@@ -24,7 +25,7 @@ export type CredentialNotice =
 export interface CredentialView extends DecisionView {
   readonly credential: {
     /** Description by the MCP server. */
-    readonly title: string;
+    readonly title: ForeignText;
     readonly fields: readonly CredentialFieldView[];
     /** Stored until the user deletes it. */
     readonly lasting: boolean;
@@ -56,7 +57,7 @@ export function credentialPage(context: PageContext, view: CredentialView): stri
     notice: notice && noticeBlock(context, notice, view, t),
     facts: fieldSection(
       {
-        heading: html`<span translate="no">${credential.title}</span>`,
+        heading: html`<span translate="no">${foreign(credential.title, t)}</span>`,
         faults:
           notice === 'fields_invalid' &&
           faultLinks(
@@ -78,7 +79,7 @@ export function credentialPage(context: PageContext, view: CredentialView): stri
 
 function lead(
   { lasting, replaces, checkedAt }: CredentialView['credential'],
-  names: { mcpServer: string; brand: string },
+  names: { mcpServer: ForeignText; brand: string },
   t: Translator,
 ): Html[] {
   return [
@@ -94,7 +95,7 @@ function notesOf(field: CredentialFieldView, t: Translator): FieldNotes {
     name: field.name,
     label: field.label,
     optional: false,
-    help: field.help,
+    help: field.help === undefined ? undefined : foreign(field.help, t),
     hint,
     fault: field.fault && credentialFaultText(field, field.fault, t),
   };
@@ -104,7 +105,7 @@ function ownNotes(field: CredentialFieldView, t: Translator): Html | undefined {
   const example =
     field.example === undefined
       ? undefined
-      : html`${t.html('fields.example')} <code dir="ltr" translate="no">${field.example}</code>`;
+      : html`${t.html('fields.example')} <code dir="ltr" translate="no">${foreign(field.example, t)}</code>`;
   if (!field.secret || field.multiline !== true) return example;
   const whole = t.html('fields.multilineSecret');
   return example === undefined ? whole : html`${whole} ${example}`;

@@ -1,5 +1,7 @@
 /** The pages for deleting a saved credential: the question and the result. */
+
 import { actionBar } from '../decision-parts.ts';
+import { type ForeignText, foreign } from '../foreign-text.ts';
 import { html } from '../html.ts';
 import { icons } from '../icons.ts';
 import { layout } from '../layout.ts';
@@ -11,7 +13,7 @@ import type { McpServerView, PageContext } from '../views.ts';
 
 export interface SavedCredentialView {
   /** Description by the MCP server that requested it. */
-  readonly title: string;
+  readonly title: ForeignText;
   /** All MCP servers that may read it; empty if none of them is registered. */
   readonly mcpServers: readonly McpServerView[];
 }
@@ -29,7 +31,7 @@ export interface DeleteCredentialView extends SavedCredentialView {
 export function deleteCredentialPage(context: PageContext, view: DeleteCredentialView): string {
   const t = translatorFor(context);
   const users =
-    view.mcpServers.length === 0 ? html`<p>${t.html('connection.unused')}</p>` : mcpServerList(view.mcpServers);
+    view.mcpServers.length === 0 ? html`<p>${t.html('connection.unused')}</p>` : mcpServerList(view.mcpServers, t);
   const consequences = [
     ...withoutThem(view, t),
     t.html('deleteCredential.deleted', { brand: context.branding.name }),
@@ -38,7 +40,7 @@ export function deleteCredentialPage(context: PageContext, view: DeleteCredentia
   ];
   const main = html`<h1>${t.html('deleteCredential.heading')}</h1>
 ${facts([
-  fact(t.html('deleteCredential.named'), html`<span class="value" translate="no">${view.title}</span>`),
+  fact(t.html('deleteCredential.named'), html`<span class="value" translate="no">${foreign(view.title, t)}</span>`),
   fact(t.html('connection.users'), users),
   fingerprintFact(view.fingerprint, t),
 ])}
@@ -74,7 +76,7 @@ export function credentialDeletedPage(context: PageContext, view: CredentialDele
     heading: t.html('credentialDeleted.heading'),
     texts: [...withoutThem(view, t), t.html('deleteCredential.stillValid')],
     body: facts([
-      fact(t.html('deleteCredential.named'), html`<span class="value" translate="no">${view.title}</span>`),
+      fact(t.html('deleteCredential.named'), html`<span class="value" translate="no">${foreign(view.title, t)}</span>`),
     ]),
     actions: [linkButton(view.backHref, t.html('disconnected.back'), 'plain')],
   });

@@ -110,7 +110,7 @@ function accountFacts({ accountName, mcpServers }: ConnectedAccountView, t: Tran
       : fact(t.html('done.account'), html`<span class="value" translate="no">${accountName}</span>`),
     fact(
       t.html('connection.users'),
-      mcpServers.length === 0 ? html`<p>${t.html('connection.unused')}</p>` : mcpServerList(mcpServers),
+      mcpServers.length === 0 ? html`<p>${t.html('connection.unused')}</p>` : mcpServerList(mcpServers, t),
     ),
   ]);
 }

@@ -1,4 +1,5 @@
 /** Pages that confirm the receipt of typed values. */
+import { type ForeignText, foreign } from '../foreign-text.ts';
 import { html, webUrl } from '../html.ts';
 import { icons } from '../icons.ts';
 import { messagePage } from '../message-page.ts';
@@ -10,7 +11,7 @@ import { type WayBackView, wayBack } from '../way-back.ts';
 export interface CredentialDoneView extends WayBackView {
   readonly mcpServer: McpServerView;
   /** Description by the MCP server. */
-  readonly title: string;
+  readonly title: ForeignText;
   /** Stored until the user deletes it. */
   readonly lasting: boolean;
   /** Page on which the user can see and delete their saved credentials. */
@@ -26,7 +27,7 @@ export function credentialDonePage(context: PageContext, view: CredentialDoneVie
     view.connectionsHref === undefined || !view.lasting
       ? undefined
       : html`<p><a class="link" href="${webUrl(view.connectionsHref)}">${t.html('credentialDone.manage')}</a></p>`;
-  const named = html`<span class="value" translate="no">${view.title}</span>`;
+  const named = html`<span class="value" translate="no">${foreign(view.title, t)}</span>`;
   return messagePage(context, t, {
     title: t.plain(key),
     icon: icons.check,

@@ -2,6 +2,7 @@ import { type DecisionView, decisionPage } from '../decision-page.ts';
 import { formControl, formFieldNotes } from '../field-controls.ts';
 import type { FormFieldView } from '../field-views.ts';
 import { answerFormId, faultLinks, fieldSection } from '../fields.ts';
+import { type ForeignText, foreign } from '../foreign-text.ts';
 import { html } from '../html.ts';
 import { icons } from '../icons.ts';
 import { iconMark, paragraphs } from '../parts.ts';
@@ -19,7 +20,7 @@ export type FormNotice =
 export interface FormView extends DecisionView {
   readonly form: {
     /** Description by the MCP server. */
-    readonly title?: string;
+    readonly title?: ForeignText;
     readonly fields: readonly FormFieldView[];
   };
   readonly notice?: FormNotice;
@@ -56,7 +57,7 @@ export function formPage(context: PageContext, view: FormView): string {
         heading:
           form.title === undefined
             ? t.html('form.questions', { count: form.fields.length })
-            : html`<span translate="no">${form.title}</span>`,
+            : html`<span translate="no">${foreign(form.title, t)}</span>`,
         faults: notice === 'fields_invalid' && faultLinks(notes, t),
         fields: fields.map(({ field, notes: itsNotes }) => formControl(field, itsNotes, t)),
         mcpServerName: names.mcpServer,

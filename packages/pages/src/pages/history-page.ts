@@ -1,6 +1,8 @@
 /** What the user answered lately, with links to the receipts. */
+
 import { amountHtml } from '../amounts.ts';
 import type { AmountView } from '../approval-views.ts';
+import type { ForeignText } from '../foreign-text.ts';
 import { type Html, html } from '../html.ts';
 import { icons } from '../icons.ts';
 import { layout } from '../layout.ts';
@@ -14,10 +16,10 @@ import type { PageContext } from '../views.ts';
 export type AnsweredAbout =
   | { readonly kind: 'authorization'; readonly providerName: string }
   | { readonly kind: 'payment'; readonly amount: AmountView; readonly payeeName: string }
-  | { readonly kind: 'confirmation' | 'credential' | 'form'; readonly title?: string };
+  | { readonly kind: 'confirmation' | 'credential' | 'form'; readonly title?: ForeignText };
 
 export interface AnsweredView {
-  readonly mcpServerName: string;
+  readonly mcpServerName: ForeignText;
   readonly about: AnsweredAbout;
   readonly status: 'completed' | 'declined' | 'failed';
   readonly endedAt: Date;

@@ -1,4 +1,5 @@
 /** The account of a signed-in user: what needs attention, connections, saved credentials, passkeys. */
+import { foreignPlain } from '../foreign-text.ts';
 import { type Html, html, webUrl } from '../html.ts';
 import { icons } from '../icons.ts';
 import { layout } from '../layout.ts';
@@ -132,7 +133,7 @@ ${action === undefined ? undefined : html`<p><a class="link" href="${webUrl(acti
 function inOrder(connections: readonly ConnectionView[], t: Translator): ConnectionView[] {
   const { compare } = new Intl.Collator(t.locale);
   const namesOf = ({ providerName, accountName = '', mcpServers }: ConnectionView) =>
-    [providerName, accountName, ...mcpServers.map(({ name }) => name)] as const;
+    [providerName, accountName, ...mcpServers.map(({ name }) => foreignPlain(name, t))] as const;
   return connections.toSorted((a, b) => {
     const [ours, theirs] = [namesOf(a), namesOf(b)];
     return ours.map((name, at) => compare(name, theirs[at] ?? '')).find(order => order !== 0) ?? 0;
@@ -154,7 +155,7 @@ function lostEntry({ providerName, accountName }: ConnectionView, index: number,
 function connectionEntry(connection: ConnectionView, index: number, t: Translator): Html {
   const { providerName: provider, accountName, mcpServers, lost } = connection;
   const heading = connectionHeading(index);
-  const users = mcpServers.length === 0 ? html`<p>${t.html('connection.unused')}</p>` : mcpServerList(mcpServers);
+  const users = mcpServers.length === 0 ? html`<p>${t.html('connection.unused')}</p>` : mcpServerList(mcpServers, t);
   const scopes =
     connection.scopes.length === 0
       ? html`<p>${t.html('me.scopesUnnamed', { provider })}</p>`

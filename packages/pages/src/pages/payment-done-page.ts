@@ -1,5 +1,6 @@
 import { amountText } from '../amounts.ts';
 import type { PaymentFactsView } from '../approval-views.ts';
+import { foreign } from '../foreign-text.ts';
 import { html } from '../html.ts';
 import { icons } from '../icons.ts';
 import { messagePage } from '../message-page.ts';
@@ -57,7 +58,7 @@ function approvalFacts(
     factBeside(t.html('receipt.status'), html`<span class="value">${paid ? taken : payable}</span>`),
     fact(
       t.html('receipt.askedBy'),
-      html`<span class="value" translate="no">${mcpServer.name}</span><span class="detail">${hostText(mcpServer.host)}</span>`,
+      html`<span class="value" translate="no">${foreign(mcpServer.name, t)}</span><span class="detail">${hostText(mcpServer.host)}</span>`,
     ),
     ...(person === undefined ? [] : [fact(t.html('receipt.by'), personText(person, t))]),
     factBeside(t.html('receipt.approvedAt'), html`<span class="value">${timeText(approvedAt, 'moment', t)}</span>`),

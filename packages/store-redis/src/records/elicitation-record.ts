@@ -12,7 +12,7 @@ import {
 } from '@postern/elicitation';
 import { z } from 'zod';
 import { isAbsent, numberOf, textOf } from '../reply.ts';
-import { decode, elicitationId, encode, subject, text, time, unreadable } from './record-layout.ts';
+import { decode, elicitationId, encode, localText, subject, text, time, unreadable } from './record-layout.ts';
 import { approvalSchema, chargeSchema, outcomeSchema, requestSchema } from './request-schemas.ts';
 
 const base = {
@@ -22,7 +22,7 @@ const base = {
   identityMode: z.enum(identityModes),
   subject,
   request: requestSchema,
-  message: text.exactOptional(),
+  message: localText.exactOptional(),
   requestedBy: z.object({ mcpClient: text.exactOptional(), tool: text.exactOptional() }).exactOptional(),
   returnUrl: text.exactOptional(),
   locale: text.exactOptional(),

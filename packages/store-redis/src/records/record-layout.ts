@@ -16,6 +16,8 @@ import { z } from 'zod';
 const RECORD_LAYOUT = 1;
 
 export const text = z.string();
+/** In one language that is not named, or in several. */
+export const localText = z.union([text, z.record(text, text)]);
 /** Epoch milliseconds. */
 export const time = z.int();
 export const subject = z.object({ issuer: text, subject: text });

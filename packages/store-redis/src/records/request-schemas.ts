@@ -1,6 +1,6 @@
 import { dangers, type ElicitationRequest, type JsonObject, type Outcome } from '@postern/elicitation';
 import { z } from 'zod';
-import { connectionId, credentialId, text, time } from './record-layout.ts';
+import { connectionId, credentialId, localText, text, time } from './record-layout.ts';
 
 /** One schema per kind, for the request and for its outcome. */
 
@@ -21,39 +21,39 @@ const paymentRequest = z.object({
   terms: z.object({
     payee: z.object({ name: text }),
     amount,
-    items: z.array(z.object({ label: text, quantity: z.int(), unitMinorUnits: z.int() })).exactOptional(),
+    items: z.array(z.object({ label: localText, quantity: z.int(), unitMinorUnits: z.int() })).exactOptional(),
     reference: text,
   }),
   processor: text,
 });
 
 const fact = z.discriminatedUnion('type', [
-  z.object({ label: text, type: z.literal('text'), value: text }),
-  z.object({ label: text, type: z.literal('number'), value: z.number() }),
-  z.object({ label: text, type: z.literal('amount'), value: amount }),
-  z.object({ label: text, type: z.literal('time'), value: text }),
-  z.object({ label: text, type: z.literal('host'), value: text }),
+  z.object({ label: localText, type: z.literal('text'), value: localText }),
+  z.object({ label: localText, type: z.literal('number'), value: z.number() }),
+  z.object({ label: localText, type: z.literal('amount'), value: amount }),
+  z.object({ label: localText, type: z.literal('time'), value: text }),
+  z.object({ label: localText, type: z.literal('host'), value: text }),
 ]);
 
 const confirmationRequest = z.object({
   kind: z.literal('confirmation'),
   digest,
-  terms: z.object({ title: text, facts: z.array(fact), danger: z.enum(dangers) }),
+  terms: z.object({ title: localText, facts: z.array(fact), danger: z.enum(dangers) }),
 });
 
 const credentialRequest = z.object({
   kind: z.literal('credential'),
   digest,
   name: text,
-  title: text,
+  title: localText,
   fields: z.array(
     z.object({
       name: text,
-      label: text,
+      label: localText,
       secret: z.boolean(),
       pattern: text.exactOptional(),
-      help: text.exactOptional(),
-      example: text.exactOptional(),
+      help: localText.exactOptional(),
+      example: localText.exactOptional(),
       multiline: z.boolean().exactOptional(),
       maxLength: z.int(),
     }),
@@ -68,8 +68,9 @@ const jsonObject = z.custom<JsonObject>(value => typeof value === 'object' && va
 const formRequest = z.object({
   kind: z.literal('form'),
   digest,
-  title: text.exactOptional(),
+  title: localText.exactOptional(),
   requestedSchema: jsonObject,
+  texts: jsonObject.exactOptional(),
   secretFields: z.array(text),
 });
 
@@ -88,6 +89,7 @@ export const approvalSchema = z.object({
   authTime: time.exactOptional(),
   passkey: text.exactOptional(),
   passkeyAddedAt: time.exactOptional(),
+  language: text.exactOptional(),
 });
 
 const mode = z.enum(['live', 'test']).exactOptional();

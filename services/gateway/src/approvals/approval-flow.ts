@@ -15,13 +15,14 @@ import type { AuditLog } from '../platform/audit/audit-log.ts';
 import type { DailyLimits } from './daily-limits.ts';
 import type { VerifiedPasskey } from './passkey-flow.ts';
 import type { PasskeyPolicy } from './passkey-policy.ts';
+import { readShownTerms } from './shown-terms.ts';
 
 type Approvable = ElicitationOf<'payment'> | ElicitationOf<'confirmation'>;
 
 export interface Approver {
   readonly visitor: Visitor;
   readonly browserSession: BrowserSession | undefined;
-  /** Digest of the terms that the page has shown. */
+  /** What the page has shown, from `shownTerms`. */
   readonly shown: string;
 }
 
@@ -55,6 +56,7 @@ export function createApprovalFlow(p: {
     if (p.signInPolicy.mustSignInAgain(elicitation, browserSession)) return { result: 'sign_in_again' };
     const needsPasskey = p.passkeyPolicy.needsPasskey(elicitation);
     if (needsPasskey && passkey === undefined) return { result: 'passkey_needed' };
+    const { digest, language } = readShownTerms(shown);
     const approval: Approval = {
       method: passkey === undefined ? 'button' : 'passkey',
       identity: elicitation.identityMode,
@@ -63,6 +65,7 @@ export function createApprovalFlow(p: {
         authTime: browserSession?.authTime,
         passkey: passkey?.passkeyId,
         passkeyAddedAt: passkey?.addedAt,
+        language,
       }),
     };
     const payment = isOfKind(elicitation, 'payment') ? elicitation : undefined;
@@ -71,7 +74,7 @@ export function createApprovalFlow(p: {
     const countWithin = within(passkey !== undefined);
     try {
       const approved = await p.service.approve(elicitation.elicitationId, visitor, {
-        ...{ shown, approval },
+        ...{ shown: digest, approval },
         ...definedOnly({ countWithin }),
       });
       return { result: 'approved', elicitation: approved };

@@ -7,6 +7,7 @@ import type { PageKit } from '../pages/page-kit.ts';
 import { elicitationPath } from '../platform/http/public-urls.ts';
 import type { ApprovalFlow } from './approval-flow.ts';
 import { amountView } from './payment-view.ts';
+import { shownTerms } from './shown-terms.ts';
 
 export interface ConfirmationPagesDeps {
   readonly approvalFlow: ApprovalFlow;
@@ -25,9 +26,10 @@ export function createConfirmationPages(pages: PageKit<ConfirmationPagesDeps>): 
     notice?: 'sign_in_again' | 'terms_changed',
   ): FastifyReply {
     const { elicitation, browserSession } = visit;
+    const context = views.context(request);
     return reply.send(
-      confirmationPage(views.context(request), {
-        ...decisionView(visit, views.shownDigest(elicitation)),
+      confirmationPage(context, {
+        ...decisionView(visit, shownTerms(views.shownDigest(elicitation), context.locale)),
         confirmation: factsOf(elicitation),
         approval: deps.signInPolicy.mustSignInAgain(elicitation, browserSession)
           ? { signInAgainHref: views.signInHref(elicitation) }

@@ -3,6 +3,7 @@ import {
   AlreadyEndedError,
   type Charge,
   DomainError,
+  definedOnly,
   type Elicitation,
   type ElicitationId,
   type ElicitationOf,
@@ -11,6 +12,7 @@ import {
   isPaidBy,
   isShownBy,
   isSuperseded,
+  textIn,
 } from '@postern/elicitation';
 import { type ChargeStatus, chargeKeyOf, type PaymentProcessor, ProcessorError } from '@postern/payment';
 import type { RedisStores } from '@postern/store-redis';
@@ -62,6 +64,8 @@ export function createPaymentFlow(p: {
     // The user has not approved terms that were altered in the store. The operator must investigate, so this settles nothing.
     if (!isShownBy(request.digest, request)) throw new TypeError('The terms are not those that were approved.');
     const page = elicitationUrl(p.config.publicUrl, elicitationId);
+    // Stored, like all that the processor gets: repeated calls under one key are equal.
+    const language = elicitation.approval?.language;
     // Scheduled before the user can pay: this check replaces a webhook that never arrives.
     await p.stores.payments.checkLater(elicitationId, FIRST_CHECK_MS);
     let charge: Charge;
@@ -72,7 +76,8 @@ export function createPaymentFlow(p: {
         digest: request.digest,
         elicitationId,
         mcpServerId,
-        mcpServerName: p.mcpServers.get(mcpServerId)?.config.name ?? mcpServerId,
+        mcpServerName: textIn(p.mcpServers.get(mcpServerId)?.config.name ?? mcpServerId, language),
+        ...definedOnly({ language }),
         returnUrl: `${page}/charge`,
         cancelUrl: `${page}/charge`,
       });

@@ -26,6 +26,7 @@ import type { PasskeyFlow } from './passkey-flow.ts';
 import type { PasskeyPolicy } from './passkey-policy.ts';
 import type { ChargeState, PaymentFlow } from './payment-flow.ts';
 import { createPaymentView, type PaymentViewDeps } from './payment-view.ts';
+import { shownTerms } from './shown-terms.ts';
 
 export interface PaymentPageRoutesDeps extends PageGuardDeps, PaymentViewDeps {
   readonly service: Pick<ElicitationService, 'find' | 'checkSamePerson' | 'assertSamePerson'>;
@@ -70,13 +71,14 @@ export const paymentPageRoutes: FastifyPluginAsync<PageKit<PaymentPageRoutesDeps
       );
     const countsFrom = mode === 'assert' ? await passkeyFlow.countsFrom(elicitation) : undefined;
     if (countsFrom !== undefined) return sendPasskeyWait(request, reply, visit, countsFrom);
+    const context = views.context(request);
     return reply.send(
-      passkeyPage(views.context(request), {
+      passkeyPage(context, {
         ...stepOf(visit),
         mode,
         optionsJson,
         action: mode === 'register' ? `${page}/passkey/new` : `${page}/passkey`,
-        shown: views.shownDigest(elicitation),
+        shown: shownTerms(views.shownDigest(elicitation), context.locale),
         ceremony,
         ...definedOnly({ notice }),
       }),

@@ -18,6 +18,7 @@ import type { PasskeyFlow } from './passkey-flow.ts';
 import type { PasskeyPolicy } from './passkey-policy.ts';
 import type { PaymentFlow } from './payment-flow.ts';
 import { createPaymentView, type PaymentViewDeps } from './payment-view.ts';
+import { shownTerms } from './shown-terms.ts';
 
 export interface PaymentPagesDeps extends PaymentViewDeps {
   readonly approvalFlow: ApprovalFlow;
@@ -42,17 +43,18 @@ export function createPaymentPages(pages: PageKit<PaymentPagesDeps>): KindPages<
     notice: PaymentNotice | undefined,
   ): Promise<FastifyReply> {
     const { elicitation, browserSession } = visit;
+    const context = views.context(request);
     const daily = await dailyLimits.standingOf(elicitation);
     if (daily.result === 'reached') {
       const from = daily.from === undefined ? {} : { from: new Date(daily.from) };
-      return reply.send(dailyLimitPage(views.context(request), { ...stepOf(visit), ...from }));
+      return reply.send(dailyLimitPage(context, { ...stepOf(visit), ...from }));
     }
     const mustSignInAgain = signInPolicy.mustSignInAgain(elicitation, browserSession);
     const needsPasskey = passkeyPolicy.needsPasskey(elicitation) || daily.result === 'passkey_needed';
     return reply.send(
-      paymentPage(views.context(request), {
+      paymentPage(context, {
         // The form posts back the digest of the terms that this page shows.
-        ...decisionView(visit, views.shownDigest(elicitation)),
+        ...decisionView(visit, shownTerms(views.shownDigest(elicitation), context.locale)),
         payment: factsOf(elicitation),
         approval: mustSignInAgain
           ? { signInAgainHref: views.signInHref(elicitation) }

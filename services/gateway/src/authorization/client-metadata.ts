@@ -1,3 +1,4 @@
+import { defaultText } from '@postern/api';
 import { type ClientPresentation, clientDocument, clientKeySet } from '@postern/authorization';
 import { definedOnly } from '@postern/elicitation';
 import type { FastifyPluginAsync, FastifyReply } from 'fastify';
@@ -25,7 +26,7 @@ export function createClientPresentation(p: {
       const { name, logo } = mcpServer.config;
       const logoPath = logo && p.config.images.get(logo.light)?.path;
       return {
-        clientName: name,
+        clientName: defaultText(name),
         clientUri: p.config.publicUrl,
         ...definedOnly({ logoUri: logoPath === undefined ? undefined : new URL(logoPath, p.config.publicUrl).href }),
       };

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { dirname, join } from 'node:path';
+import { defaultText } from '@postern/api';
 import { pageHeaders } from '@postern/pages';
 import { createPreview } from '@postern/pages/samples';
 import { createLooks } from '../pages/looks.ts';
@@ -66,7 +67,7 @@ function previewOf(configPath: string, io: CliIo): Preview {
   const general = { id: 'general', name: config.branding.name, isOfMcpServer: false, ...looks.of(undefined) };
   const ofMcpServers = config.mcpServers
     .filter(({ branding }) => branding !== undefined)
-    .map(({ id, name }) => ({ id: `mcp-server-${id}`, name, isOfMcpServer: true, ...looks.of(id) }));
+    .map(({ id, name }) => ({ id: `mcp-server-${id}`, name: defaultText(name), isOfMcpServer: true, ...looks.of(id) }));
   return createPreview([general, ...ofMcpServers], new Map([...looks.assets, ['/favicon.ico', looks.icon]]));
 }
 

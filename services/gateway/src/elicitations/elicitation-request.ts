@@ -50,7 +50,7 @@ export function elicitationRequestOf(
       };
     }
     case 'form': {
-      const { title, requestedSchema, secretFields } = input.form;
+      const { title, requestedSchema, texts, secretFields } = input.form;
       assertMatchablePatterns(requestedSchema);
       // Validated JSON: every member is stored as sent.
       const schema = JSON.parse(JSON.stringify(requestedSchema)) as JsonObject;
@@ -58,6 +58,7 @@ export function elicitationRequestOf(
         kind: input.kind,
         ...definedOnly({ title }),
         requestedSchema: schema,
+        ...definedOnly({ texts: texts && (JSON.parse(JSON.stringify(texts)) as JsonObject) }),
         secretFields,
       };
       return { ...request, digest: askDigest(request) };

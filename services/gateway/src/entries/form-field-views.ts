@@ -2,6 +2,7 @@ import {
   defaultContent,
   type FormFault,
   type FormFields,
+  type FormTexts,
   fieldsFromContent,
   type PropertySchema,
   type RequestedSchema,
@@ -47,22 +48,27 @@ export function formFieldViews(
   schema: RequestedSchema,
   secretFields: readonly string[],
   tried: FormTry | undefined,
-  locale: Locale,
+  { locale, texts }: { readonly locale: Locale; readonly texts: FormTexts },
 ): FormFieldView[] {
   const filled = tried?.fields ?? defaultFields(schema, locale);
   return Object.entries(schema.properties).map(([name, property]) => {
     const fault = tried?.ambiguous.includes(name)
       ? 'ambiguous'
       : faultOf(tried?.faults.find(({ path }) => path === name));
+    const own = Object.hasOwn(texts, name) ? texts[name] : undefined;
     const frame = {
       name,
-      label: property.title ?? name,
-      ...definedOnly({ description: property.description }),
+      label: own?.title ?? property.title ?? name,
+      ...definedOnly({ description: own?.description ?? property.description }),
       required: schema.required?.includes(name) === true,
       ...definedOnly({ fault }),
     };
     const value = Object.hasOwn(filled, name) ? filled[name] : undefined;
-    return { ...frame, ...controlOf(property, value, secretFields.includes(name)) };
+    const titles = new Map(Object.entries(own?.options ?? {}));
+    const control = controlOf(property, value, secretFields.includes(name));
+    const options = 'options' in control ? control.options : [];
+    const titled = options.map(option => ({ ...option, title: titles.get(option.value) ?? option.title }));
+    return { ...frame, ...control, ...('options' in control && { options: titled }) };
   });
 }
 

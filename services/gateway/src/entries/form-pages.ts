@@ -1,4 +1,4 @@
-import { contentFromFields, type FormFields, requestedSchemaSchema } from '@postern/api/form';
+import { contentFromFields, type FormFields, formTextsSchema, requestedSchemaSchema } from '@postern/api/form';
 import { definedOnly, type ElicitationOf, type ElicitationService, RequestChangedError } from '@postern/elicitation';
 import { type FormNotice, formDonePage, formPage } from '@postern/pages';
 import type { FastifyReply } from 'fastify';
@@ -29,14 +29,17 @@ export function createFormPages(pages: PageKit<FormPagesDeps>): KindPages<'form'
     tried?: FormTry,
   ): FastifyReply {
     const { elicitation } = visit;
-    const { title, secretFields } = elicitation.request;
+    const { title, secretFields, texts } = elicitation.request;
     const context = views.context(request);
     return reply.send(
       formPage(context, {
         ...decisionView(visit, views.shownDigest(elicitation)),
         form: {
           ...definedOnly({ title }),
-          fields: formFieldViews(schemaOf(elicitation), secretFields, tried, context.locale),
+          fields: formFieldViews(schemaOf(elicitation), secretFields, tried, {
+            locale: context.locale,
+            texts: formTextsSchema.parse(texts ?? {}),
+          }),
         },
         ...definedOnly({ notice }),
       }),

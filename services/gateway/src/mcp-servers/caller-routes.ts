@@ -1,4 +1,4 @@
-import { type CallerBody, CONTRACT_REVISION } from '@postern/api';
+import { type CallerBody, CONTRACT_REVISION, defaultText } from '@postern/api';
 import { definedOnly } from '@postern/elicitation';
 import type { FastifyPluginAsync } from 'fastify';
 import { calculateJwkThumbprint } from 'jose';
@@ -24,7 +24,7 @@ async function presentCaller(caller: RegisteredMcpServer, config: Config): Promi
   const { id, name, url, identity, returnUrls, limits, encryption } = caller.config;
   return {
     mcpServerId: id,
-    name,
+    name: defaultText(name),
     url,
     gateway: { version: packageVersion, contract: CONTRACT_REVISION, publicUrl: config.publicUrl },
     kinds: [...caller.kinds],

@@ -81,7 +81,7 @@ export function namesIn(config: GatewayConfig): RegisteredName[] {
     ...config.providers.map(({ displayName }, at) => ({ path: `providers[${at}].displayName`, text: displayName })),
     ...config.processors.map(({ displayName }, at) => ({ path: `processors[${at}].displayName`, text: displayName })),
     ...config.mcpServers.flatMap(({ id: mcpServerId, name, payment }, at) => [
-      { path: `mcpServers[${at}].name`, text: name, mcpServerId },
+      ...[...textsIn(name, `mcpServers[${at}].name`)].map(found => ({ ...found, mcpServerId })),
       ...(payment?.payees ?? []).map((text, payee) => ({
         ...{ path: `mcpServers[${at}].payment.payees[${payee}]`, text, mcpServerId },
       })),
@@ -177,7 +177,7 @@ export async function assertHonestNames(
 ): Promise<void> {
   let examined = 0;
   for (const { path, text } of textsIn(request, 'body')) {
-    if (NAMES.has(path)) assertHonestName(names, mcpServerId, path, text);
+    if (isName(path)) assertHonestName(names, mcpServerId, path, text);
     else if (names.isMisleadingProse(text, mcpServerId)) throw confusable(path);
     examined += text.length;
     if (examined < PER_TURN) continue;
@@ -185,6 +185,9 @@ export async function assertHonestNames(
     await nextTurn();
   }
 }
+
+/** A name may be an object of names by language. */
+const isName = (path: string): boolean => NAMES.has(path) || NAMES.has(path.slice(0, path.lastIndexOf('.')));
 
 function* textsIn(value: unknown, path: string): Generator<{ path: string; text: string }> {
   if (typeof value === 'string') yield { path, text: value };

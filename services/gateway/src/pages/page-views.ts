@@ -15,6 +15,7 @@ import {
   type ConnectedAccountView,
   chooseLocale,
   displayHost,
+  type ForeignText,
   type LastUseView,
   type McpServerView,
   type PageContext,
@@ -170,7 +171,7 @@ export function createPageViews(p: {
       return { lastUse: { at: new Date(at), mcpServerName, ...definedOnly({ tool }) } };
     },
 
-    mcpServerName: (mcpServerId: string): string => p.mcpServers.get(mcpServerId)?.config.name ?? mcpServerId,
+    mcpServerName: (mcpServerId: string): ForeignText => p.mcpServers.get(mcpServerId)?.config.name ?? mcpServerId,
 
     /** Configured host of the provider; host of the remote MCP server if only that is configured. */
     issuerHost(name: string): string {

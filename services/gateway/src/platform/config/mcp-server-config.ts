@@ -3,7 +3,7 @@ import { definedOnly, kinds } from '@postern/elicitation';
 import type { JWK } from 'jose';
 import { z } from 'zod';
 import { confirmationPolicySchema, credentialCheckSchema, paymentPolicySchema } from './approval-config.ts';
-import { lookMembers, slug, webUrl } from './config-values.ts';
+import { localName, lookMembers, slug, webUrl } from './config-values.ts';
 import { deliveryAlgorithm, publicKeyFault } from './json-web-keys.ts';
 import { webhookEndpointSchema } from './webhook-config.ts';
 
@@ -111,7 +111,9 @@ const limitsSchema = z.strictObject({
 
 export const mcpServerSchema = z.strictObject({
   id: slug.describe('Part of redirect URIs. Never change it.'),
-  name: z.string().min(1).max(80).describe('Name that users see.'),
+  name: localName.describe(
+    'Name that users see, or an object with a name per language: a page shows the one in the language of its reader, else English, else the first in the order en, de, fr, es, ja, ar, zh-Hans, zh-Hant.',
+  ),
   url: webUrl.describe('URL of the MCP endpoint. Users see its host.'),
   logo: logoSchema.optional().describe('A square image. Default: letters of its name.'),
   branding: z
