@@ -128,7 +128,8 @@ const gatewayRooms: Readonly<Record<string, readonly string[]>> = {
     ...['authorization', 'identity', 'entries', 'approvals'],
   ],
   account: ['platform', 'mcp-servers', 'pages', 'authorization', 'identity', 'entries', 'approvals'],
-  cli: ['platform', 'mcp-servers', 'sealing', 'events', 'identity', 'pages'],
+  admin: ['platform', 'mcp-servers', 'events', 'identity', 'authorization', 'entries', 'account'],
+  cli: ['platform', 'mcp-servers', 'sealing', 'events', 'identity', 'pages', 'admin'],
 };
 const GATEWAY = 'services/gateway/src/';
 const roomOf = (path: string) =>

@@ -111,6 +111,8 @@ const covered = [
   'S109 a text in several languages is checked and digested in each of them, and shown in one',
   'S110 a development key is read from private files of this user only, and goes to this machine only',
   'S111 the record of an approval names the language in which the user saw the terms',
+  'S123 lists and counts of operators are complete, count each step once and name no person',
+  'S124 an operator sees the data of a person only after the audit trail has recorded who looked and why',
   'S130 a revoked API key is refused on every replica, and its waits and streams end',
   'S131 keys of the store are refused while their list is too old',
   'S132 write access to Redis adds no API key',

@@ -19,6 +19,9 @@ beforeEach(async () => {
   await redis.ask('ZADD', 'postern:{7f}:held', '+inf', 'ask2 el_7fPa1d');
   await redis.ask('HSET', 'postern:{7f}:cn:Qx0', 'generation', '1');
   await redis.ask('SADD', 'postern:{7f}:cns:digest', 'cn_7fQx0');
+  await redis.ask('ZADD', 'postern:{7f}:connected', '1', 'cn_7fQx0');
+  await redis.ask('HSET', 'postern:{82}:counts:tracker:2026-11-23', '00 issued form ', '1');
+  await redis.ask('PEXPIRE', 'postern:{82}:counts:tracker:2026-11-23', '60000');
   await redis.ask('HSET', 'postern:{7f}:muted:digest', 'issue-tracker', '1');
   await redis.ask('ZADD', 'postern:{7f}:ends:digest', '1', 'el_7fGone');
   await redis.ask('PEXPIRE', 'postern:{7f}:ends:digest', '60000');
@@ -75,7 +78,21 @@ it.each([
     command: ['ZADD', 'postern:{7f}:held', '1', 'ask3 el_7fGone'],
     key: 'el_7fGone',
   },
-  { left: 'an index entry of a deleted connection', command: ['DEL', 'postern:{7f}:cn:Qx0'], key: 'cn_7fQx0' },
+  {
+    left: 'a list entry of a deleted connection',
+    command: ['ZADD', 'postern:{7f}:connected', '1', 'cn_7fGone'],
+    key: 'cn_7fGone',
+  },
+  {
+    left: 'a list of ended elicitations without a lifetime',
+    command: ['ZADD', 'postern:{7f}:ended', '1', 'el_7fVn3'],
+    key: 'postern:{7f}:ended',
+  },
+  {
+    left: 'an index entry of a deleted connection',
+    command: ['SADD', 'postern:{7f}:cns:digest', 'cn_7fGone'],
+    key: 'cn_7fGone',
+  },
 ])('reports $left', async ({ command, key }) => {
   await redis.ask(...command);
   const [orphan, ...others] = await orphanKeys(redis.url);

@@ -71,6 +71,10 @@ export interface OutboxEntry {
   readonly position: string;
   readonly event: ElicitationEvent;
   readonly occurredAt: number;
+  /** The provider or processor that is asked. */
+  readonly provider?: string;
+  /** Time since the elicitation was issued, in milliseconds. Absent at its issue. */
+  readonly tookMs?: number;
 }
 
 /** The port of the relay. Every call may be repeated, at any time and by any number of concurrent relays. */

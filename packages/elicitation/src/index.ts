@@ -12,6 +12,7 @@ export * from './errors.ts';
 export * from './event-carrier.ts';
 export * from './events.ts';
 export * from './ids.ts';
+export * from './listing.ts';
 export * from './local-text.ts';
 export * from './mcp-server.ts';
 export * from './mute.ts';

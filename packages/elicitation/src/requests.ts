@@ -128,6 +128,12 @@ export type ElicitationRequest =
 
 export type RequestOf<K extends Kind> = Extract<ElicitationRequest, { kind: K }>;
 
+/** Returns the provider, or the processor that takes the money, if the request needs one. */
+export function providerAsked(request: ElicitationRequest): string | undefined {
+  if (request.kind === 'authorization') return request.provider;
+  return request.kind === 'payment' && request.processor !== 'none' ? request.processor : undefined;
+}
+
 /** How a person approved. */
 export interface Approval {
   /** `button`: signed in, and pressed the button. `passkey`: also proved presence and verification with a passkey (WebAuthn). */

@@ -5,7 +5,7 @@ import type { RedisFault } from './redis-fault.ts';
 /** Number of declared keys by script. The file name is the script name in kebab-case. */
 export const commandKeys = {
   createElicitation: 11,
-  transitionElicitation: 14,
+  transitionElicitation: 16,
   redeemElicitation: 4,
   postponeElicitation: 3,
   dueElicitations: 3,
@@ -19,8 +19,8 @@ export const commandKeys = {
   postponeRefresh: 1,
   markLost: 1,
   recordUse: 1,
-  removeConnection: 4,
-  removeCredential: 2,
+  removeConnection: 5,
+  removeCredential: 3,
   addPasskey: 3,
   usePasskey: 1,
   renamePasskey: 1,
@@ -32,7 +32,7 @@ export const commandKeys = {
   finishRevocation: 2,
   postponeRevocation: 2,
   replaceSealed: 1,
-  carryEvents: 2,
+  carryEvents: 3,
   readFeed: 2,
   moveCursor: 2,
   takeLease: 1,

@@ -44,6 +44,12 @@ export function createKeys(prefix: string) {
     /** Ids of a subject's elicitations that the user ended, by the time of their end. */
     endedOf: (shard: Shard, subject: Subject) =>
       key(shard, 'ends', shortDigestOf(JSON.stringify([subject.issuer, subject.subject]))),
+    /** Ids of all ended elicitations, by the time of their end. */
+    ended: (shard: Shard) => key(shard, 'ended'),
+    /** Ids of all connections, by the time at which their user connected last. */
+    connected: (shard: Shard) => key(shard, 'connected'),
+    /** Ids of all credentials, by the time at which their user saved them last. */
+    saved: (shard: Shard) => key(shard, 'saved'),
     events: (shard: Shard) => key(shard, 'events'),
     /** The deployment of the shard's data, and its epoch. */
     epoch: (shard: Shard) => key(shard, 'epoch'),
@@ -53,6 +59,9 @@ export function createKeys(prefix: string) {
     feed: (mcpServerId: string) => key(shardOfDigest(digestOf(mcpServerId)), 'feed', plain(mcpServerId)),
     /** The carried position of each shard, the last position in the feed and the last dropped one. */
     feedFacts: (mcpServerId: string) => key(shardOfDigest(digestOf(mcpServerId)), 'fed', plain(mcpServerId)),
+    /** How many elicitations of an MCP server took each step on a day (UTC, `2026-11-23`), by hour, kind and provider. */
+    counts: (mcpServerId: string, day: string) =>
+      key(shardOfDigest(digestOf(mcpServerId)), 'counts', plain(mcpServerId), day),
     /** Wake-up for readers of the feed; not a key. */
     feedWakeUp: (mcpServerId: string) => `feed:${mcpServerId}`,
     /** Payments of an elicitation, by the processor's reference. */

@@ -164,6 +164,7 @@ export class RedisConnectionStore implements ConnectionStore {
         this.#keys.connectionsOf(shard, stored.subject),
         revocationId === undefined ? none : this.#keys.revocation(revocationId),
         revocationId === undefined ? none : this.#keys.dueRevocations(shard),
+        this.#keys.connected(shard),
       ],
       [this.#link.clock(), connectionId, revocationId ?? '', REVOCATION_LIFETIME_MS, this.#keys.wake],
     );

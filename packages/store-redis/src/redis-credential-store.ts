@@ -60,7 +60,11 @@ export class RedisCredentialStore implements CredentialStore {
     if (stored === undefined) return undefined;
     const reply = await this.#link.run(
       'removeCredential',
-      [this.#keys.credential(credentialId), this.#keys.credentialsOf(shardIn(credentialId), stored.subject)],
+      [
+        this.#keys.credential(credentialId),
+        this.#keys.credentialsOf(shardIn(credentialId), stored.subject),
+        this.#keys.saved(shardIn(credentialId)),
+      ],
       [credentialId],
     );
     const found = listOf(reply);

@@ -8,12 +8,16 @@ import {
 } from '@postern/elicitation';
 import type { Keys } from './keys.ts';
 import type { RedisLink } from './redis-link.ts';
-import { listOf, numberOf, textOf } from './reply.ts';
+import { isAbsent, listOf, numberOf, textOf } from './reply.ts';
 
 export interface LoggedEvent {
   /** Position in the shard's log; pass it as `after` to continue from here. */
   readonly position: string;
   readonly event: ElicitationEvent;
+  /** The provider or processor that is asked. */
+  readonly provider?: string;
+  /** Time since the elicitation was issued, in milliseconds. */
+  readonly tookMs?: number;
 }
 
 /** The events of a shard in commit order. Redis drops old ones by count, so the log is not an archive. */
@@ -38,13 +42,20 @@ export function loggedIn(reply: unknown): readonly LoggedEvent[] {
   return listOf(reply).map(entry => {
     const [position, fields] = listOf(entry);
     const field = fieldReader(listOf(fields));
-    return { position: textOf(position), event: eventIn(field, textOf(field('mcpServerId'))) };
+    const [provider, tookMs] = [field('provider'), field('tookMs')];
+    return {
+      position: textOf(position),
+      event: eventIn(field, textOf(field('mcpServerId'))),
+      ...(isAbsent(provider) || provider === '' ? {} : { provider: textOf(provider) }),
+      ...(isAbsent(tookMs) ? {} : { tookMs: numberOf(tookMs) }),
+    };
   });
 }
 
 /** Reads the fields of a stream entry by name. */
 export function fieldReader(fields: readonly unknown[]): (name: string) => unknown {
-  return name => fields[fields.indexOf(name) + 1];
+  // Names are at even places: a value may equal a name.
+  return name => fields[fields.findIndex((field, at) => at % 2 === 0 && field === name) + 1 || fields.length];
 }
 
 /** Reads the stream entry that a script wrote for a committed transition. */

@@ -1,5 +1,6 @@
 import { type EventOutbox, type OutboxEntry, type Shard, shardIn } from '@postern/elicitation';
 import type { Keys } from './keys.ts';
+import { dayOf } from './redis-counts.ts';
 import { loggedIn } from './redis-event-log.ts';
 import type { RedisLink } from './redis-link.ts';
 import { isAbsent, listOf, textOf } from './reply.ts';
@@ -26,12 +27,18 @@ export class RedisEventOutbox implements EventOutbox {
   readonly #keys: Keys;
   readonly #waiters: Waiters;
   readonly #retention: FeedRetention;
+  readonly #countRetentionMs: number;
 
-  constructor(link: RedisLink, keys: Keys, options: { waiters: Waiters; retention: FeedRetention }) {
+  constructor(
+    link: RedisLink,
+    keys: Keys,
+    options: { waiters: Waiters; retention: FeedRetention; countRetentionMs: number },
+  ) {
     this.#link = link;
     this.#keys = keys;
     this.#waiters = options.waiters;
     this.#retention = options.retention;
+    this.#countRetentionMs = options.countRetentionMs;
   }
 
   async cursor(shard: Shard): Promise<string | undefined> {
@@ -52,23 +59,30 @@ export class RedisEventOutbox implements EventOutbox {
     );
     const isContinued = logged[0]?.position === after;
     return {
-      entries: logged.slice(isContinued ? 1 : 0, isContinued ? limit + 1 : limit).map(({ position, event }) => ({
-        position,
-        event,
-        occurredAt: Number(position.split('-', 1)[0]),
+      entries: logged.slice(isContinued ? 1 : 0, isContinued ? limit + 1 : limit).map(entry => ({
+        ...entry,
+        occurredAt: Number(entry.position.split('-', 1)[0]),
       })),
       hasGap: after !== undefined && !isContinued,
     };
   }
 
   async carry(mcpServerId: string, entries: readonly OutboxEntry[]): Promise<number> {
+    // The counts of a day are one key, which a script must declare. Within a shard, a later day is always a later entry.
+    const days = [...Map.groupBy(entries, ({ occurredAt }) => dayOf(occurredAt))].sort(([a], [b]) => (a < b ? -1 : 1));
+    let added = 0;
+    for (const [day, own] of days) added += await this.#carry(mcpServerId, day, own);
+    return added;
+  }
+
+  async #carry(mcpServerId: string, day: string, entries: readonly OutboxEntry[]): Promise<number> {
     const { events, maxAgeMs } = this.#retention;
     const reply = await this.#link.run(
       'carryEvents',
-      [this.#keys.feed(mcpServerId), this.#keys.feedFacts(mcpServerId)],
+      [this.#keys.feed(mcpServerId), this.#keys.feedFacts(mcpServerId), this.#keys.counts(mcpServerId, day)],
       [
         ...[this.#link.clock(), events, maxAgeMs, maxAgeMs * KNOWN_AGES],
-        ...[this.#keys.wake, this.#keys.feedWakeUp(mcpServerId)],
+        ...[this.#keys.wake, this.#keys.feedWakeUp(mcpServerId), this.#countRetentionMs],
         ...entries.flatMap(entryValues),
       ],
       { repeatable: true },
@@ -81,9 +95,10 @@ export class RedisEventOutbox implements EventOutbox {
   }
 }
 
-function entryValues({ position, event, occurredAt }: OutboxEntry): readonly (string | number)[] {
+function entryValues({ position, event, occurredAt, provider, tookMs }: OutboxEntry): readonly (string | number)[] {
   const { eventId, elicitationId, type, kind } = event;
   const version = eventId.slice(eventId.lastIndexOf('.') + 1);
   const status = type.slice(type.indexOf('.') + 1);
-  return [shardIn(elicitationId), position, elicitationId, version, status, kind, occurredAt];
+  const counted = [provider ?? '', tookMs ?? ''];
+  return [shardIn(elicitationId), position, elicitationId, version, status, kind, occurredAt, ...counted];
 }

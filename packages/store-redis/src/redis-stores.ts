@@ -1,6 +1,7 @@
 import type {
   BrowserSessionStore,
   ConnectionStore,
+  CountReader,
   CredentialStore,
   ElicitationStore,
   EventFeed,
@@ -12,15 +13,17 @@ import type {
   PasskeyAnnouncements,
   PasskeyStore,
   PaymentStore,
+  RecordLists,
   RevocationStore,
 } from '@postern/elicitation';
 import { createKeys } from './keys.ts';
 import { LeaseStore } from './lease-store.ts';
 import { RedisApiKeyStore } from './redis-api-key-store.ts';
-import { RedisAuditLog } from './redis-audit-log.ts';
+import { type AuditRetention, RedisAuditLog } from './redis-audit-log.ts';
 import { RedisBrowserSessionStore } from './redis-browser-session-store.ts';
 import { RedisClientRegistrationStore } from './redis-client-registration-store.ts';
 import { RedisConnectionStore } from './redis-connection-store.ts';
+import { RedisCounts } from './redis-counts.ts';
 import { RedisCredentialStore } from './redis-credential-store.ts';
 import { RedisElicitationStore } from './redis-elicitation-store.ts';
 import type { RedisEpochs } from './redis-epochs.ts';
@@ -32,6 +35,7 @@ import { RedisMuteStore } from './redis-mute-store.ts';
 import { RedisOneTimeStore } from './redis-one-time-store.ts';
 import { RedisPasskeyAnnouncements, RedisPasskeyStore } from './redis-passkey-store.ts';
 import { RedisPaymentStore } from './redis-payment-store.ts';
+import { RedisRecordLists } from './redis-record-lists.ts';
 import { RedisRevocationStore } from './redis-revocation-store.ts';
 import { RedisWebhookEndpointStore } from './redis-webhook-endpoint-store.ts';
 import { SealedRecords } from './sealed-records.ts';
@@ -46,8 +50,10 @@ export type RedisStoresOptions = WatchedRedisOptions & {
   readonly eventsPerShard?: number;
   /** Retention of each MCP server's feed. Default about 10,000 events, and 7 days. */
   readonly feed?: Partial<FeedRetention>;
-  /** Approximate number of lines kept in the audit trail. Default 100,000. */
-  readonly auditRetained?: number;
+  /** Retention of counts, in ms. Default 90 days. */
+  readonly countRetentionMs?: number;
+  /** Retention of the audit trail. Default about 100,000 lines, and 90 days. */
+  readonly audit?: Partial<AuditRetention>;
 };
 
 export interface RedisStores extends AsyncDisposable, Pick<WatchedRedis, 'ping' | 'refusals' | 'close'> {
@@ -69,6 +75,8 @@ export interface RedisStores extends AsyncDisposable, Pick<WatchedRedis, 'ping' 
   readonly feeds: EventFeed;
   /** The source of the relay, which carries events into the feeds. */
   readonly outbox: EventOutbox;
+  readonly lists: RecordLists;
+  readonly counts: CountReader;
   readonly sealedRecords: SealedRecords;
   readonly leases: LeaseStore;
   readonly apiKeys: RedisApiKeyStore;
@@ -109,9 +117,14 @@ export async function createRedisStores(options: RedisStoresOptions): Promise<Re
     clientRegistrations: new RedisClientRegistrationStore(link, keys),
     notifier: waiters,
     events: new RedisEventLog(link, keys),
-    audits: new RedisAuditLog(link, keys, options.auditRetained ?? 100_000),
+    audits: new RedisAuditLog(link, keys, { lines: 100_000, maxAgeMs: 90 * DAY_MS, ...options.audit }),
     feeds: new RedisEventFeed(link, keys, { waiters, maxAgeMs: retention.maxAgeMs }),
-    outbox: new RedisEventOutbox(link, keys, { waiters, retention }),
+    outbox: new RedisEventOutbox(link, keys, {
+      ...{ waiters, retention },
+      countRetentionMs: options.countRetentionMs ?? 90 * DAY_MS,
+    }),
+    lists: new RedisRecordLists(link, keys),
+    counts: new RedisCounts(link, keys),
     sealedRecords: new SealedRecords(redis, link, keys),
     leases: new LeaseStore(link, keys),
     apiKeys: new RedisApiKeyStore(link, keys),

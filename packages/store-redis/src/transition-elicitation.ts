@@ -4,6 +4,7 @@ import {
   isCharging,
   isRedeemable,
   paymentIn,
+  providerAsked,
   type Shard,
   shardIn,
   type TransitionElicitation,
@@ -52,6 +53,8 @@ export async function transitionElicitation(
       keys.ledger(shard, current.mcpServerId),
       counted === undefined ? none : keys.countedPayments(shard, counted.of),
       keys.endedOf(shard, current.subject),
+      keys.ended(shard),
+      answer?.list ?? none,
     ],
     [
       link.clock(),
@@ -77,6 +80,7 @@ export async function transitionElicitation(
       scripts.paymentRetentionMs,
       counted?.minorUnits ?? '',
       counted?.countWithin ?? '',
+      providerAsked(current.request) ?? '',
       ...recordFields(encodeElicitation(current, next)),
     ],
     { repeatable: true },
@@ -116,12 +120,14 @@ function answerPutBy(keys: Keys, shard: Shard, { putConnection, putCredential }:
   if (putConnection !== undefined) {
     const { connectionId: id, subject } = putConnection;
     const index = keys.connectionsOf(shard, subject);
-    return { id, key: keys.connection(id), index, record: encodeConnection(putConnection) };
+    const list = keys.connected(shard);
+    return { id, key: keys.connection(id), index, list, record: encodeConnection(putConnection) };
   }
   if (putCredential === undefined) return undefined;
   const { credentialId: id, subject } = putCredential;
   const index = keys.credentialsOf(shard, subject);
-  return { id, key: keys.credential(id), index, record: encodeCredential(putCredential) };
+  const list = keys.saved(shard);
+  return { id, key: keys.credential(id), index, list, record: encodeCredential(putCredential) };
 }
 
 /** The payment that a transition adds to the daily limit, or removes from it. */

@@ -12,6 +12,7 @@ ARGV   1 clock   2 elicitation id   3 operation id   4 lifetime ms   5 retention
        15 maximum number of open elicitations of the subject at the MCP server
        16 '<records> <bytes>' that the shard may keep for the MCP server
        17 fingerprint of the request with the idempotency key   18 retention of idempotency records ms
+       19 provider or processor that is asked, or ''
        An absent 7, 8 or 17 is the empty string. Then the fields of the record, each with its value
 returns {'created', createdAt, expiresAt, id of the event}
         {'repeated', <elicitation>}
@@ -80,7 +81,7 @@ local kept_until = expires + tonumber(ARGV[5])
 local ledger = open_ledger(KEYS[9], now, kept_until)
 ledger.share = ARGV[16]
 local reserve = ARGV[12] == 'payment' and COST.reserve_payment or COST.reserve
-local charged = charge(ledger, kept_until, weight(ARGV, 19, #ARGV) + reserve)
+local charged = charge(ledger, kept_until, weight(ARGV, 20, #ARGV) + reserve)
 local record
 if ARGV[17] ~= '' then
   local answer = ARGV[2] .. ' ' .. whole(now) .. ' ' .. whole(expires)
@@ -89,7 +90,7 @@ end
 if not is_within(ledger, 7) then return { 'over_quota', retry_after(ledger) } end
 
 redis.call('HSET', KEYS[1], 'status', 'pending', 'version', '1', 'createdAt', whole(now), 'expiresAt', whole(expires),
-  'origin', origin, 'q', charged, unpack(ARGV, 19))
+  'origin', origin, 'q', charged, unpack(ARGV, 20))
 close_ledger(ledger)
 if record then redis.call('SET', KEYS[10], record, 'PX', ARGV[18]) end
 redis.call('PEXPIRE', KEYS[1], whole(tonumber(ARGV[4]) + tonumber(ARGV[5])))
@@ -101,6 +102,6 @@ redis.call('ZREMRANGEBYSCORE', KEYS[7], '-inf', whole(now))
 redis.call('PEXPIRE', KEYS[7], whole(math.max(redis.call('PTTL', KEYS[7]), tonumber(ARGV[4]))))
 redis.call('SET', KEYS[5], whole(window_ends) .. ' ' .. (count + 1), 'PX', whole(window_ends - now))
 local event = redis.call('XADD', KEYS[6], 'MAXLEN', '~', ARGV[13], '*', 'elicitationId', ARGV[2], 'version', '1',
-  'status', 'pending', 'mcpServerId', ARGV[11], 'kind', ARGV[12])
+  'status', 'pending', 'mcpServerId', ARGV[11], 'kind', ARGV[12], 'provider', ARGV[19])
 redis.call('PUBLISH', ARGV[14], ARGV[2])
 return { 'created', whole(now), whole(expires), event }

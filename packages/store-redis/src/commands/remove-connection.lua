@@ -3,6 +3,7 @@ Deletes a connection and adds its grant to the pending revocations in the same c
 before is the one that is revoked.
 
 KEYS   1 connection   2 connections of its subject   3 revocation   4 due revocations    (3 and 4 unused unless revoked)
+       5 connections of the shard
 ARGV   1 clock   2 connection id   3 revocation id, or ''   4 lifetime of the revocation in ms   5 wake-up channel
 returns {generation, createdAt, updatedAt, record, lost, lastUse}, or {} if there was none
 emits  one wake-up if removed
@@ -14,6 +15,7 @@ if not found[1] then return {} end
 
 redis.call('DEL', KEYS[1])
 redis.call('SREM', KEYS[2], ARGV[2])
+redis.call('ZREM', KEYS[5], ARGV[2])
 if ARGV[3] ~= '' then
   redis.call('HSET', KEYS[3], 'record', found[4], 'createdAt', whole(now), 'attempts', '0')
   redis.call('PEXPIRE', KEYS[3], ARGV[4])

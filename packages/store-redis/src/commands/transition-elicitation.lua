@@ -7,7 +7,8 @@ KEYS   1 elicitation   2 open requests   3 due index   4 events
        8 open elicitations of the subject at the MCP server   9 result (unused unless put)   10 held requests
        11 payments of the elicitation (unused unless paid)   12 ledger of the MCP server
        13 payments of the person that count against daily limits (unused unless one is counted or released)
-       14 ended elicitations of the subject
+       14 ended elicitations of the subject   15 ended elicitations of the shard
+       16 connections or credentials of the shard (unused unless put)
 ARGV   1 clock   2 elicitation id   3 operation id   4 version decided on   5 'early' (before expiresAt only),
        'late' (from expiresAt on only) or 'any'   6 new status
        7 what the transition leaves: 'open', 'charging' (the user may have paid), 'reopened' (it was charging), 'ended' or
@@ -18,6 +19,7 @@ ARGV   1 clock   2 elicitation id   3 operation id   4 version decided on   5 'e
        18 remaining lifetime in ms, or ''   19 record of the result, or ''
        20 name of the payment that counts, or ''   21 retention of payments in ms
        22 minor units to be counted against daily limits, 'release', or ''   23 daily limit
+       24 provider or processor that is asked, or ''
        then the fields of the new record, each with its value
 returns {'applied', now, expiresAt, id of the event}
         {'repeated' | 'conflict' | 'untimely', <elicitation>}
@@ -32,8 +34,8 @@ local LISTED_ENDS = 100
 
 local now = store_clock(ARGV[1])
 
-local status, known_version, expires, moved_by, origin, charged_before =
-  unpack(redis.call('HMGET', KEYS[1], 'status', 'version', 'expiresAt', 'movedBy', 'origin', 'q'), 1, 6)
+local status, known_version, expires, moved_by, origin, charged_before, created =
+  unpack(redis.call('HMGET', KEYS[1], 'status', 'version', 'expiresAt', 'movedBy', 'origin', 'q', 'createdAt'), 1, 7)
 if not status then return { 'missing' } end
 local function as_it_is(result)
   return { result, unpack(redis.call('HMGET', KEYS[1], unpack(ELICITATION)), 1, #ELICITATION) }
@@ -57,7 +59,7 @@ if ARGV[18] ~= '' and now + tonumber(ARGV[18]) < tonumber(expires) then expires 
 -- The user may have paid: until the processor reports the status, the record counts for the retention of payments.
 local ends = now + tonumber(ARGV[7] == 'charging' and ARGV[21] or ARGV[8])
 if ARGV[7] == 'open' or ARGV[7] == 'reopened' then ends = math.max(tonumber(expires), now) + tonumber(ARGV[8]) end
-local bytes = weight(ARGV, 24, #ARGV) + weight(ARGV, 19, 19) + COST.elicitation
+local bytes = weight(ARGV, 25, #ARGV) + weight(ARGV, 19, 19) + COST.elicitation
 if ARGV[16] ~= '' then bytes = bytes + weight(ARGV, 17, 17) + COST.answer end
 local ledger = open_ledger(KEYS[12], now, ends)
 discharge(ledger, charged_before)
@@ -73,10 +75,10 @@ if is_adding and not is_within(ledger, 8) then return { 'over_quota', retry_afte
 
 local version = whole(tonumber(known_version) + 1)
 -- The first write allocates memory: Redis refuses a script for lack of memory only before its first write.
-redis.call('HSET', KEYS[1], 'status', ARGV[6], 'version', version, 'movedBy', ARGV[3], 'q', charged, unpack(ARGV, 24))
+redis.call('HSET', KEYS[1], 'status', ARGV[6], 'version', version, 'movedBy', ARGV[3], 'q', charged, unpack(ARGV, 25))
 close_ledger(ledger)
 -- The earlier record may have used more fields; this one uses the first of them.
-local beyond = RECORD + (#ARGV - 23) / 2
+local beyond = RECORD + (#ARGV - 24) / 2
 if beyond <= #ELICITATION then redis.call('HDEL', KEYS[1], unpack(ELICITATION, beyond)) end
 
 if expires ~= expires_before then
@@ -103,6 +105,9 @@ elseif ARGV[7] ~= 'open' then
   redis.call('PEXPIRE', KEYS[1], ARGV[8])
   redis.call('ZREM', KEYS[3], ARGV[2])
   redis.call('ZREM', KEYS[8], ARGV[2])
+  redis.call('ZADD', KEYS[15], whole(now), ARGV[2])
+  redis.call('ZREMRANGEBYSCORE', KEYS[15], '-inf', whole(now - tonumber(ARGV[8])))
+  redis.call('PEXPIRE', KEYS[15], ARGV[8])
   -- An MCP server alone can cancel and let expire any number of elicitations: those would push out the user's own decisions.
   if ARGV[6] ~= 'cancelled' and ARGV[6] ~= 'expired' then
     redis.call('ZADD', KEYS[14], whole(now), ARGV[2])
@@ -148,10 +153,11 @@ if ARGV[16] ~= '' then
   redis.call('HSET', KEYS[6], 'generation', whole(tonumber(generation) + 1), 'updatedAt', whole(now), 'record', ARGV[17])
   redis.call('HDEL', KEYS[6], 'lease', 'backOff', 'lost', 'refreshedBy')
   redis.call('SADD', KEYS[7], ARGV[16])
+  redis.call('ZADD', KEYS[16], whole(now), ARGV[16])
   redis.call('PUBLISH', ARGV[12], ARGV[16])
 end
 
 local event = redis.call('XADD', KEYS[4], 'MAXLEN', '~', ARGV[11], '*', 'elicitationId', ARGV[2], 'version', version,
-  'status', ARGV[6], 'mcpServerId', ARGV[9], 'kind', ARGV[10])
+  'status', ARGV[6], 'mcpServerId', ARGV[9], 'kind', ARGV[10], 'provider', ARGV[24], 'tookMs', whole(now - tonumber(created)))
 redis.call('PUBLISH', ARGV[12], ARGV[2])
 return { 'applied', whole(now), expires, event }

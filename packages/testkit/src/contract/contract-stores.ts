@@ -1,6 +1,7 @@
 import type {
   BrowserSessionStore,
   ConnectionStore,
+  CountReader,
   CredentialStore,
   ElicitationEvent,
   ElicitationStore,
@@ -12,6 +13,7 @@ import type {
   OneTimeStore,
   PasskeyStore,
   PaymentStore,
+  RecordLists,
   RevocationStore,
   Shard,
 } from '@postern/elicitation';
@@ -32,6 +34,8 @@ export interface ContractStores extends AsyncDisposable {
   readonly notifier: Notifier;
   readonly feeds: EventFeed;
   readonly outbox: EventOutbox;
+  readonly lists: RecordLists;
+  readonly counts: CountReader;
   /** The clock of the stores. */
   readonly clock: FakeClock;
   /** The events of a shard, oldest first. */

@@ -8,6 +8,7 @@ import { describeDailyLimit } from './daily-limit-contract.ts';
 import { describeEventFeed } from './event-feed-contract.ts';
 import { describeIdempotencyStore } from './idempotency-store-contract.ts';
 import { describeListOpen } from './list-open-contract.ts';
+import { describeListing } from './listing-contract.ts';
 import { describeMuteStore } from './mute-store-contract.ts';
 import { describeNotifier } from './notifier-contract.ts';
 import { describeOneTimeStore } from './one-time-store-contract.ts';
@@ -50,4 +51,5 @@ export function describeStores(name: string, makeStores: MakeStores): void {
   describeIdempotencyStore(name, makeStores);
   describeNotifier(name, makeStores);
   describeEventFeed(name, makeStores);
+  describeListing(name, makeStores);
 }

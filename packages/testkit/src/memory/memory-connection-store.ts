@@ -8,6 +8,7 @@ import {
   definedOnly,
   isSameSubject,
   isUseNoted,
+  type ListEntry,
   type LossReason,
   type NewConnection,
   type RefreshedTokens,
@@ -22,6 +23,8 @@ import type { MemoryRevocationStore } from './memory-revocation-store.ts';
 
 interface Row {
   connection: Connection;
+  /** When the user connected last. */
+  connectedAt: number;
   lease?: { readonly holder: string; readonly endsAt: number };
   backOff?: { readonly count: number; readonly endsAt: number };
   refreshedBy?: string;
@@ -49,13 +52,20 @@ export class MemoryConnectionStore implements ConnectionStore {
   /** Called by the transition that completes an elicitation. */
   put(connection: NewConnection, now: number): void {
     const earlier = this.get(connection.connectionId);
-    this.#store({
+    const connected: Connection = {
       ...connection,
       generation: (earlier?.generation ?? 0) + 1,
       ...(earlier?.lastUse === undefined ? {} : { lastUse: earlier.lastUse }),
       createdAt: earlier?.createdAt ?? now,
       updatedAt: now,
-    });
+    };
+    this.#rows.set(connection.connectionId, { connection: connected, connectedAt: now });
+    this.#deps.notifier.wake(connection.connectionId);
+  }
+
+  /** All connections, for the lists of operators. */
+  entries(): readonly ListEntry[] {
+    return [...this.#rows].map(([id, { connectedAt }]) => ({ id, at: connectedAt }));
   }
 
   async read(connectionId: ConnectionId): Promise<Connection | undefined> {
@@ -160,7 +170,8 @@ export class MemoryConnectionStore implements ConnectionStore {
   /** Stores a token set, or its loss, and drops the lease and the back-off of the previous one. */
   #store(connection: Connection, refreshedBy?: string | undefined): void {
     const { connectionId } = connection;
-    this.#rows.set(connectionId, { connection, ...definedOnly({ refreshedBy }) });
+    const connectedAt = this.#rows.get(connectionId)?.connectedAt ?? connection.updatedAt;
+    this.#rows.set(connectionId, { connection, connectedAt, ...definedOnly({ refreshedBy }) });
     this.#deps.notifier.wake(connectionId);
   }
 

@@ -5,6 +5,7 @@ import {
   type CredentialStore,
   isSameSubject,
   isUseNoted,
+  type ListEntry,
   type NewCredential,
   type Subject,
 } from '@postern/elicitation';
@@ -32,6 +33,11 @@ export class MemoryCredentialStore implements CredentialStore {
       createdAt: earlier?.createdAt ?? now,
       updatedAt: now,
     });
+  }
+
+  /** All credentials, for the lists of operators. */
+  entries(): readonly ListEntry[] {
+    return [...this.#rows].map(([id, { updatedAt }]) => ({ id, at: updatedAt }));
   }
 
   async read(credentialId: CredentialId): Promise<Credential | undefined> {

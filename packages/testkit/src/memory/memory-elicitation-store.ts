@@ -7,6 +7,7 @@ import {
   type CreateResult,
   type CredentialId,
   DomainError,
+  definedOnly,
   type Elicitation,
   type ElicitationEvent,
   type ElicitationId,
@@ -17,8 +18,10 @@ import {
   isSameSubject,
   isTerminal,
   isUnredeemed,
+  type ListEntry,
   type OverQuota,
   paymentIn,
+  providerAsked,
   type RedeemElicitation,
   type RedeemResult,
   type SeenAnswer,
@@ -248,6 +251,14 @@ export class MemoryElicitationStore implements ElicitationStore {
       .slice(0, LISTED);
   }
 
+  /** The open or the ended elicitations, for the lists of operators. */
+  entries(list: 'open' | 'ended'): readonly ListEntry[] {
+    const now = this.#deps.now();
+    return [...this.#rows]
+      .filter(([, { elicitation, keepUntil }]) => keepUntil > now && isTerminal(elicitation) === (list === 'ended'))
+      .map(([id, row]) => ({ id, at: isTerminal(row.elicitation) ? row.elicitation.endedAt : dueAt(row) }));
+  }
+
   #row(elicitationId: ElicitationId): Row | undefined {
     const row = this.#rows.get(elicitationId);
     return row && row.keepUntil > this.#deps.now() ? row : undefined;
@@ -310,7 +321,11 @@ export class MemoryElicitationStore implements ElicitationStore {
   #announce(elicitation: Elicitation): void {
     const event = eventOf(elicitation);
     this.events.push(event);
-    this.#deps.outbox.append(event);
+    const { request, version, createdAt } = elicitation;
+    this.#deps.outbox.append(event, {
+      ...definedOnly({ provider: providerAsked(request) }),
+      ...(version === 1 ? {} : { tookMs: this.#deps.now() - createdAt }),
+    });
     this.#deps.notifier.wake(elicitation.elicitationId);
   }
 }

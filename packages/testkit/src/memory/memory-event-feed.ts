@@ -10,6 +10,7 @@ import {
   shardIn,
   type Watch,
 } from '@postern/elicitation';
+import type { MemoryCounts } from './memory-listing.ts';
 import type { MemoryNotifier } from './memory-notifier.ts';
 
 export interface MemoryFeedRetention {
@@ -29,12 +30,14 @@ export class MemoryEventFeed implements EventFeed {
   readonly #now: Clock;
   readonly #notifier: MemoryNotifier;
   readonly #retention: MemoryFeedRetention;
+  readonly #counts: MemoryCounts;
   readonly #feeds = new Map<string, Feed>();
 
-  constructor(p: { now: Clock; notifier: MemoryNotifier; retention: MemoryFeedRetention }) {
+  constructor(p: { now: Clock; notifier: MemoryNotifier; retention: MemoryFeedRetention; counts: MemoryCounts }) {
     this.#now = p.now;
     this.#notifier = p.notifier;
     this.#retention = p.retention;
+    this.#counts = p.counts;
   }
 
   async read(
@@ -63,13 +66,15 @@ export class MemoryEventFeed implements EventFeed {
     const feed = this.#feed(mcpServerId);
     const now = this.#now();
     let added = 0;
-    for (const { position, event, occurredAt } of entries) {
+    for (const entry of entries) {
+      const { position, event, occurredAt } = entry;
       const shard = shardIn(event.elicitationId);
       if (compareFeedPositions(position, feed.carried.get(shard) ?? FEED_START) <= 0) continue;
       const [time = 0, count = 0] = feed.last.split('-').map(Number);
       feed.last = now > time ? `${now}-0` : `${time}-${count + 1}`;
       feed.events.push({ ...event, position: feed.last, occurredAt });
       feed.carried.set(shard, position);
+      this.#counts.note(mcpServerId, entry);
       added += 1;
     }
     this.#drop(feed);

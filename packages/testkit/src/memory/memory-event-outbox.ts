@@ -25,11 +25,11 @@ export class MemoryEventOutbox implements EventOutbox {
   }
 
   /** Called within the commit. */
-  append(event: ElicitationEvent): void {
+  append(event: ElicitationEvent, asked: Pick<OutboxEntry, 'provider' | 'tookMs'>): void {
     const shard = shardIn(event.elicitationId);
     const occurredAt = this.#now();
     this.#appended += 1;
-    const entry = { position: `${occurredAt}-${this.#appended}`, event, occurredAt };
+    const entry = { position: `${occurredAt}-${this.#appended}`, event, occurredAt, ...asked };
     const entries = this.#entries.get(shard);
     if (entries === undefined) this.#entries.set(shard, [entry]);
     else entries.push(entry);

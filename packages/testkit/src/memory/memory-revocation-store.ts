@@ -1,6 +1,7 @@
 import {
   type Clock,
   definedOnly,
+  type ListEntry,
   type NewRevocation,
   type Revocation,
   type RevocationId,
@@ -33,6 +34,11 @@ export class MemoryRevocationStore implements RevocationStore {
       ...definedOnly({ resource, account }),
     };
     this.#rows.set(revocationId, { revocation, dueAt: createdAt, leaseEndsAt: 0 });
+  }
+
+  /** All revocations, for the lists of operators. */
+  entries(): readonly ListEntry[] {
+    return [...this.#rows].map(([id, { dueAt }]) => ({ id, at: dueAt }));
   }
 
   async add(revocation: NewRevocation): Promise<void> {

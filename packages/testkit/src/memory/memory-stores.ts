@@ -7,6 +7,7 @@ import { MemoryEventFeed, type MemoryFeedRetention } from './memory-event-feed.t
 import { MemoryEventOutbox } from './memory-event-outbox.ts';
 import { MemoryIdempotencyStore } from './memory-idempotency-store.ts';
 import { MemoryLedger } from './memory-ledger.ts';
+import { MemoryCounts, MemoryRecordLists } from './memory-listing.ts';
 import { MemoryMuteStore } from './memory-mute-store.ts';
 import { MemoryNotifier } from './memory-notifier.ts';
 import { MemoryOneTimeStore } from './memory-one-time-store.ts';
@@ -38,7 +39,9 @@ export function createMemoryStores({
   const revocations = new MemoryRevocationStore(now);
   const connections = new MemoryConnectionStore({ now, notifier, revocations });
   const credentials = new MemoryCredentialStore(now);
-  const feeds = new MemoryEventFeed({ now, notifier, retention: { events: 10_000, maxAgeMs: 7 * DAY_MS, ...feed } });
+  const counts = new MemoryCounts();
+  const retention = { events: 10_000, maxAgeMs: 7 * DAY_MS, ...feed };
+  const feeds = new MemoryEventFeed({ now, notifier, retention, counts });
   const payments = new MemoryPaymentStore(now, paymentRetentionMs);
   const ledger = new MemoryLedger(now);
   const idempotency = new MemoryIdempotencyStore(now, ledger);
@@ -62,6 +65,11 @@ export function createMemoryStores({
     notifier,
     feeds,
     outbox,
+    counts,
+    lists: new MemoryRecordLists(list => {
+      if (list === 'open' || list === 'ended') return elicitations.entries(list);
+      return { connections, credentials, revocations }[list].entries();
+    }),
     /** Events announced so far, oldest first. */
     events: elicitations.events as readonly ElicitationEvent[],
     ping: async (): Promise<void> => {},

@@ -12,7 +12,7 @@ let stores: RedisStores;
 let folder: string;
 beforeAll(async () => {
   redis = await startRedis();
-  stores = await createRedisStores({ url: redis.url, prefix: 'audit', auditRetained: 1000 });
+  stores = await createRedisStores({ url: redis.url, prefix: 'audit', audit: { lines: 1000 } });
   folder = await mkdtemp(join(tmpdir(), 'postern-audit-'));
   const configured = { redis: { url: redis.url, prefix: 'audit' } };
   await writeFile(join(folder, 'on.yaml'), JSON.stringify(sampleConfig({ ...configured, audit: { stream: true } })));

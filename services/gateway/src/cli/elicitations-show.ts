@@ -1,10 +1,8 @@
-import { definedOnly, type ElicitationId, parseElicitationId, shardIn } from '@postern/elicitation';
-import type { LoggedEvent, RedisStores } from '@postern/store-redis';
+import { parseElicitationId } from '@postern/elicitation';
+import { type ElicitationReport, reportOf } from '../admin/elicitation-report.ts';
+import { eventsOf } from '../admin/record-listing.ts';
 import { CliError, type CliIo, type ExitCode, exitCodes, printable, tableOf } from './cli-io.ts';
-import { type ElicitationReport, reportOf } from './elicitation-report.ts';
 import { openStore } from './open-store.ts';
-
-const BATCH = 1000;
 
 /** `postern elicitations show`: reads only. Exits with 1 if the elicitation does not exist. */
 export async function elicitationsShow(
@@ -20,23 +18,11 @@ export async function elicitationsShow(
   const elicitation = await store.stores.elicitations.read(elicitationId);
   if (elicitation === undefined)
     throw new CliError(
-      'Elicitation not found. Ended elicitations are deleted after a day; search the log for older ones.',
+      'Elicitation not found. Ended elicitations are deleted after retention.endedHours; search the log for older ones.',
     );
   const report = reportOf(elicitation, await eventsOf(store.stores, elicitationId), store.pseudonym);
   io.out(printable(p.json ? `${JSON.stringify(report)}\n` : textOf(report)));
   return exitCodes.ok;
-}
-
-/** Reads the events that the shard still retains. */
-async function eventsOf({ events }: RedisStores, elicitationId: ElicitationId): Promise<readonly LoggedEvent[]> {
-  const found: LoggedEvent[] = [];
-  let after: string | undefined;
-  while (true) {
-    const read = await events.read(shardIn(elicitationId), { limit: BATCH, ...definedOnly({ after }) });
-    found.push(...read.filter(({ event }) => event.elicitationId === elicitationId));
-    after = read.at(-1)?.position;
-    if (after === undefined || read.length < BATCH) return found;
-  }
 }
 
 function textOf({ events, ...facts }: ElicitationReport): string {

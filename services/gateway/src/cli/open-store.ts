@@ -4,7 +4,7 @@ import { type Pseudonyms, pseudonymsOf } from '../platform/audit/pseudonyms.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { loadConfig } from '../platform/config/load-config.ts';
 import { startEmbeddedRedis } from '../platform/redis/embedded-redis.ts';
-import { hasOwnRedis, redisTarget } from '../platform/redis/redis-target.ts';
+import { hasOwnRedis, redisTarget, retentionOf } from '../platform/redis/redis-target.ts';
 import { StartError } from '../platform/start-error.ts';
 import { CliError, type CliIo } from './cli-io.ts';
 
@@ -31,6 +31,7 @@ export async function openStore(configPath: string, io: CliIo): Promise<OpenStor
   const stores = stack.use(
     await createRedisStores({
       ...options,
+      ...retentionOf(config),
       connectionName: 'postern-cli',
       startTimeoutMs: 3_000,
     }),

@@ -7,7 +7,9 @@ import { CliError, type CliIo, type ExitCode, exitCodes, UsageError } from './cl
 import { elicitationsShow } from './elicitations-show.ts';
 import { init } from './init/init.ts';
 import { receiptsNewKey, vaultNewKey } from './new-key-commands.ts';
+import { actorOf } from './open-admin.ts';
 import { passkeysReset } from './passkeys-reset.ts';
+import { peopleShow } from './people-commands.ts';
 import { redisAcceptLoss } from './redis-accept-loss.ts';
 import { redisStatus } from './redis-status.ts';
 import { vaultRewrap } from './vault-rewrap.ts';
@@ -37,6 +39,8 @@ const HELP = `postern: start and operate the gateway
   postern audit pseudonym <issuer> <subject>
                                   print the pseudonym of a user in the audit trail
   postern elicitations show <id>  print the status and history of an elicitation, without secrets or user input
+  postern people show <issuer> <subject>
+                                  list what is stored about a user, without secrets; the audit trail records it
   postern passkeys reset <issuer> <subject>
                                   remove all passkeys of a user; the next one approves payments after 24 hours
   postern webhooks list           list the endpoints with their status and pending deliveries
@@ -49,7 +53,7 @@ const HELP = `postern: start and operate the gateway
 Options
   -c, --config <file>   the gateway's configuration; default $POSTERN_CONFIG or postern.config.yaml
   -f, --follow          audit: keep printing new events
-      --reason <text>   api-keys add, revoke: why, for the audit trail; required
+      --reason <text>   api-keys add, revoke, people: why, for the audit trail; required for changes
       --by <name>       who; default the name of the user of the system
       --dry-run         show what the command would do
       --key-file <file> revoke: the key itself; - reads standard input
@@ -111,6 +115,8 @@ export async function runCli(args: readonly string[], io: CliIo): Promise<ExitCo
     if (id !== undefined && sub !== undefined && rest.length === 0) {
       const subject = { issuer: id, subject: sub };
       if (noun === 'passkeys' && verb === 'reset') return await passkeysReset({ configPath, subject }, io);
+      const person = { configPath, json, subject, actor: actorOf({ by: values.by, reason: values.reason }) };
+      if (noun === 'people' && verb === 'show') return await peopleShow(person, io);
       if (noun === 'audit' && verb === 'pseudonym') return auditPseudonym({ configPath, subject }, io);
     }
     if (id !== undefined && more.length === 0) {

@@ -1,16 +1,12 @@
 import type { RedisStores } from '@postern/store-redis';
 import type { DeliveryQueue } from '../events/webhooks/delivery-queue.ts';
-import {
-  mcpServerEndpointsOf,
-  operatorEndpointsOf,
-  type WebhookEndpoint,
-} from '../events/webhooks/webhook-endpoint.ts';
+import { openWebhookQueues, type WebhookQueues } from '../events/webhooks/webhook-queues.ts';
 import { typeOf } from '../events/webhooks/webhook-request.ts';
 import { CliError, type CliIo, type ExitCode, exitCodes, tableOf } from './cli-io.ts';
 import { openStore } from './open-store.ts';
 
 interface OpenWebhooks extends AsyncDisposable {
-  readonly endpoints: readonly { readonly endpoint: WebhookEndpoint; readonly queue: DeliveryQueue }[];
+  readonly endpoints: WebhookQueues['all'];
   readonly records: RedisStores['webhookEndpoints'];
 }
 
@@ -18,24 +14,15 @@ interface OpenWebhooks extends AsyncDisposable {
 async function openWebhooks(configPath: string, io: CliIo): Promise<OpenWebhooks> {
   await using stack = new AsyncDisposableStack();
   const store = stack.use(await openStore(configPath, io));
-  const configured = [...mcpServerEndpointsOf(store.config), ...operatorEndpointsOf(store.config)];
-  if (configured.length === 0)
+  const queues = stack.use(await openWebhookQueues({ ...store, onError: () => io.err('Redis does not respond.\n') }));
+  if (queues.all.length === 0)
     throw new CliError('No webhooks are configured in mcpServers[].webhooks or operatorWebhooks.');
-  // Loaded on demand: no other command needs BullMQ.
-  const { openDeliveryQueue } = await import('../events/webhooks/delivery-queue.ts');
-  const redis = store.openQueueRedis();
-  stack.defer(() => redis.close());
-  const endpoints = configured.map(endpoint => {
-    const queue = openDeliveryQueue({
-      endpoint: endpoint.name,
-      redis,
-      onError: () => io.err('Redis does not respond.\n'),
-    });
-    stack.defer(() => queue.close());
-    return { endpoint, queue };
-  });
   const held = stack.move();
-  return { endpoints, records: store.stores.webhookEndpoints, [Symbol.asyncDispose]: () => held.disposeAsync() };
+  return {
+    endpoints: queues.all,
+    records: store.stores.webhookEndpoints,
+    [Symbol.asyncDispose]: () => held.disposeAsync(),
+  };
 }
 
 /** `postern webhooks list`: exits with 1 if an endpoint is disabled or has dead deliveries. */

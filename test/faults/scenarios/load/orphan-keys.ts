@@ -35,6 +35,8 @@ const LASTING = [
   'events',
   'cursor',
   'audit',
+  'connected',
+  'saved',
   'epoch',
   'ak',
   'aks',
@@ -44,6 +46,8 @@ const PASSING = [
   'res',
   'opens',
   'ends',
+  'ended',
+  'counts',
   'feed',
   'fed',
   'limit',
@@ -99,6 +103,9 @@ async function idsIn(redis: Redis, key: string, noun: string): Promise<string[]>
     case 'due':
     case 'opens':
     case 'rvs':
+    case 'ended':
+    case 'connected':
+    case 'saved':
       return redis.zrange(key, '0', '-1');
     case 'held':
       return (await redis.zrange(key, '0', '-1')).map(member => member.split(' ')[1] ?? '');

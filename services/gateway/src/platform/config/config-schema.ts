@@ -70,6 +70,35 @@ export const configSchema = z.strictObject({
         ),
     })
     .prefault({}),
+  retention: z
+    .strictObject({
+      endedHours: z
+        .int()
+        .min(1)
+        .max(24 * 90)
+        .default(24)
+        .describe(
+          'How long an ended elicitation stays: its status, its result and its entry in lists. About 1.4 KB of Redis memory each.',
+        ),
+      countDays: z
+        .int()
+        .min(1)
+        .max(800)
+        .default(90)
+        .describe(
+          'How long the counts of each MCP server stay. At most about 60 KB of Redis memory for each of them and day.',
+        ),
+      auditDays: z
+        .int()
+        .min(1)
+        .max(4000)
+        .default(90)
+        .describe(
+          'Maximum age of audit lines in Redis, in addition to audit.retained. About 0.5 KB of Redis memory each.',
+        ),
+    })
+    .prefault({})
+    .describe('How long Redis keeps what operators look at.'),
   operatorWebhooks: z
     .array(operatorWebhookSchema)
     .max(5)

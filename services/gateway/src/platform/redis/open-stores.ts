@@ -5,9 +5,7 @@ import type { GatewayConfig } from '../config/config-schema.ts';
 import type { Logger } from '../logger.ts';
 import type { Metrics } from '../metrics/create-metrics.ts';
 import { capacityReports, createRedisFaultLog, durabilityReports, lossReports } from './redis-reports.ts';
-import { redisTarget } from './redis-target.ts';
-
-const DAY_MS = 24 * 3_600_000;
+import { redisTarget, retentionOf } from './redis-target.ts';
 
 export interface StoreOptions {
   /** Address of the embedded Redis. */
@@ -40,11 +38,9 @@ export async function openStores(
   const target = redisTarget(config.redis, options.redisUrl);
   const stores = await createRedisStores({
     ...target.stores,
-    paymentRetentionMs: config.payment.retentionDays * DAY_MS,
-    feed: { events: config.events.retained, maxAgeMs: config.events.retainedDays * DAY_MS },
+    ...retentionOf(config),
     ...definedOnly({ now: options.now, commandTimeoutMs: options.redisTimeoutMs, watchMs: options.redisWatchMs }),
     onCommand: p.observe.onCommand(createRedisFaultLog(logger)),
-    auditRetained: config.audit.retained,
     maxPendingCommands: config.overload.redisCommands,
     ...durabilityReports(logger, metrics),
     ...capacityReports(logger, metrics),

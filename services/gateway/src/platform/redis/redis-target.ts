@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { definedOnly } from '@postern/elicitation';
 import type { QueueRedisOptions, RedisAddress, RedisStoresOptions, RedisTlsOptions } from '@postern/store-redis';
 import { ConfigError } from '../config/config-error.ts';
+import type { GatewayConfig } from '../config/config-schema.ts';
 import type { RedisConfig } from '../config/redis-config.ts';
 
 export interface RedisTarget {
@@ -33,6 +34,23 @@ export function redisTarget(redis: RedisConfig, ownUrl?: string): RedisTarget {
       assumeDurable: redis.assumeDurable,
       durability: redis.durability,
     },
+  };
+}
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+
+/** Returns how long records stay in Redis, for the gateway and every command. */
+export function retentionOf(
+  config: Pick<GatewayConfig, 'retention' | 'audit' | 'events' | 'payment'>,
+): Partial<RedisStoresOptions> {
+  const { retention, audit, events, payment } = config;
+  return {
+    retentionMs: retention.endedHours * HOUR_MS,
+    countRetentionMs: retention.countDays * DAY_MS,
+    audit: { lines: audit.retained, maxAgeMs: retention.auditDays * DAY_MS },
+    paymentRetentionMs: payment.retentionDays * DAY_MS,
+    feed: { events: events.retained, maxAgeMs: events.retainedDays * DAY_MS },
   };
 }
 

@@ -1,0 +1,45 @@
+import {
+  type CountReader,
+  countedSteps,
+  type DecisionCount,
+  definedOnly,
+  kinds,
+  type StepCount,
+} from '@postern/elicitation';
+import type { Keys } from './keys.ts';
+import type { RedisLink } from './redis-link.ts';
+import { fieldsOf, numberOf } from './reply.ts';
+
+/** Returns the UTC day of a time, as key names have it. */
+export const dayOf = (at: number): string => new Date(at).toISOString().slice(0, 10);
+
+const HOUR_MS = 3_600_000;
+
+/** Reads what `commands/carry-events.lua` counts. */
+export class RedisCounts implements CountReader {
+  readonly #link: RedisLink;
+  readonly #keys: Keys;
+
+  constructor(link: RedisLink, keys: Keys) {
+    this.#link = link;
+    this.#keys = keys;
+  }
+
+  async read(mcpServerId: string, day: string) {
+    const start = Date.parse(`${day}T00:00:00Z`);
+    const steps: StepCount[] = [];
+    const decisions: DecisionCount[] = [];
+    for (const [field, value] of fieldsOf(await this.#link.call('hgetall', this.#keys.counts(mcpServerId, day)))) {
+      const [hour = '', step = '', kindName = '', rest = ''] = field.split(' ');
+      const kind = kinds.find(known => known === kindName);
+      // A newer release may count more.
+      if (kind === undefined) continue;
+      const counted = { at: start + Number(hour) * HOUR_MS, kind, count: numberOf(value) };
+      const known = countedSteps.find(name => name === step);
+      if (step === 'within') decisions.push({ ...counted, withinSeconds: Number(rest) });
+      else if (known !== undefined)
+        steps.push({ ...counted, step: known, ...definedOnly({ provider: rest || undefined }) });
+    }
+    return { steps, decisions };
+  }
+}

@@ -1,0 +1,54 @@
+import { definedOnly, type Subject } from '@postern/elicitation';
+import type { RedisStores } from '@postern/store-redis';
+import type { Pseudonyms } from '../platform/audit/pseudonyms.ts';
+import { requestFields } from '../platform/http/request-context.ts';
+import { instance, type Logger } from '../platform/logger.ts';
+
+/** Who acts as an operator, and through which door. */
+export interface Actor {
+  /** Name of the operator or of the credential, as that door identified it. */
+  readonly who: string;
+  readonly door: 'console' | 'admin_api' | 'command_line';
+  readonly reason?: string;
+}
+
+/** Something that an operator did or looked at. */
+export interface OperatorAct {
+  readonly event: `admin.${string}`;
+  /** The person whose data it concerns; recorded under the pseudonym. */
+  readonly subject?: Subject;
+  readonly [field: string]: unknown;
+}
+
+/**
+ * Records an act before it takes effect, and before any data is returned.
+ * @throws StoreUnavailableError if the line was not stored; the act must not happen then
+ */
+export type RecordAct = (actor: Actor, act: OperatorAct) => Promise<void>;
+
+/**
+ * Unlike the events of users, the acts of operators are in the audit trail in Redis whether `audit.stream` is on or off, and a verb waits
+ * for them.
+ * @param p.logger the log of the gateway; a command has none
+ */
+export function createAdminAudit(p: {
+  readonly audits: Pick<RedisStores['audits'], 'append'>;
+  readonly pseudonym: Pseudonyms;
+  readonly logger?: Logger;
+  readonly now: () => number;
+}): RecordAct {
+  const log = p.logger?.child({ audit: true });
+  return async ({ who, door, reason }, { subject, ...act }) => {
+    const record = {
+      ...act,
+      ...definedOnly({ subject: subject && p.pseudonym(subject), reason }),
+      by: 'operator',
+      operator: who,
+      door,
+    };
+    const message = 'operator act';
+    const line = { level: 'info', instance, time: new Date(p.now()).toISOString(), audit: true, ...requestFields() };
+    await p.audits.append(JSON.stringify({ ...line, ...record, message }));
+    log?.info(record, message);
+  };
+}

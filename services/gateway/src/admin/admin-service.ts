@@ -1,0 +1,54 @@
+import type { QueueRedis, RedisStores } from '@postern/store-redis';
+import type { Vault } from '@postern/vault';
+import { openWebhookQueues, type WebhookQueues } from '../events/webhooks/webhook-queues.ts';
+import { type RegisteredMcpServer, registerMcpServers } from '../mcp-servers/registered-mcp-server.ts';
+import type { Pseudonyms } from '../platform/audit/pseudonyms.ts';
+import type { GatewayConfig } from '../platform/config/config-schema.ts';
+import type { Logger } from '../platform/logger.ts';
+import { createAdminAudit } from './admin-audit.ts';
+import { createAuditSearch, createAuditVerb } from './audit-search.ts';
+import { createOverview } from './overview.ts';
+import { createPeople } from './people.ts';
+import { createRecordListing } from './record-listing.ts';
+
+export interface AdminServiceDeps {
+  readonly config: GatewayConfig;
+  readonly stores: RedisStores;
+  readonly vault: Vault;
+  readonly pseudonym: Pseudonyms;
+  /** The log of the gateway. A command has none: its acts are in the audit trail only. */
+  readonly logger?: Logger;
+  readonly openQueueRedis: () => QueueRedis;
+  readonly now: () => number;
+  readonly mcpServers?: ReadonlyMap<string, RegisteredMcpServer>;
+}
+
+/**
+ * What operators can do, for every door: the console, `/admin/v1` and the commands. Verbs take typed values, return values that are ready
+ * for JSON, and know nothing of HTTP. A verb that shows a person's data, or changes anything, first records who does it, through which
+ * door and why: without a stored audit line it throws StoreUnavailableError and does nothing.
+ */
+export function createAdminService(deps: AdminServiceDeps) {
+  const { config, stores, vault, pseudonym } = deps;
+  const mcpServers = deps.mcpServers ?? registerMcpServers(config);
+  const record = createAdminAudit({ ...deps, audits: stores.audits });
+  const auditSearch = createAuditSearch({ audits: stores.audits, pseudonym });
+  let opened: Promise<WebhookQueues> | undefined;
+  const queues = async () => {
+    // Redis faults show in the verbs that need the queues, and the queues reconnect by themselves.
+    opened ??= openWebhookQueues({ config, openQueueRedis: deps.openQueueRedis, onError: () => {} });
+    return (await opened).all;
+  };
+  const shared = { stores, mcpServers, pseudonym, record, vault, queues, auditSearch };
+  return {
+    ...createRecordListing(shared),
+    ...createPeople(shared),
+    ...createOverview(shared),
+    audit: createAuditVerb({ search: auditSearch, record }),
+    async [Symbol.asyncDispose]() {
+      await (await opened)?.[Symbol.asyncDispose]();
+    },
+  };
+}
+
+export type AdminService = ReturnType<typeof createAdminService>;

@@ -1,0 +1,99 @@
+import { definedOnly, type Subject } from '@postern/elicitation';
+import type { RedisStores } from '@postern/store-redis';
+import type { Pseudonyms } from '../platform/audit/pseudonyms.ts';
+import type { Actor, RecordAct } from './admin-audit.ts';
+import { InvalidCursorError, type Page, type PageRequest } from './shard-lists.ts';
+
+/** A line of the audit trail. */
+export interface AuditItem {
+  /** Place in the audit trail. */
+  readonly position: string;
+  readonly time: string;
+  readonly event: string;
+  /** The whole line, as it was logged. */
+  readonly line: Readonly<Record<string, unknown>>;
+}
+
+export interface AuditQuery extends PageRequest {
+  readonly subject?: Subject;
+  readonly mcpServerId?: string;
+  readonly elicitationId?: string;
+  readonly event?: string;
+  readonly since?: Date;
+  readonly until?: Date;
+}
+
+/** Lines that a page reads at most. */
+const READ_PER_PAGE = 10_000;
+const READ_AT_ONCE = 500;
+/** Lines of one elicitation that its timeline shows at most. */
+const TIMELINE = 200;
+
+/** Parses a stored line. A line of another release is returned as far as it is known; text that is no JSON never gets here. */
+function auditItem(position: string, text: string): AuditItem {
+  const line: unknown = JSON.parse(text);
+  if (typeof line !== 'object' || line === null) throw new TypeError('Not a line of the audit trail.');
+  const fields = Object.fromEntries(Object.entries(line));
+  const { time, event } = fields;
+  return { position, time: String(time), event: String(event), line: fields };
+}
+
+/** Whether a line is about what the query names. The pseudonym stands for the subject. */
+function matchesAudit(
+  { event, line }: AuditItem,
+  q: Pick<AuditQuery, 'mcpServerId' | 'elicitationId' | 'event'> & { readonly pseudonym?: string | undefined },
+): boolean {
+  return (
+    (q.pseudonym === undefined || line['subject'] === q.pseudonym || line['visitor'] === q.pseudonym) &&
+    (q.mcpServerId === undefined || line['mcpServerId'] === q.mcpServerId) &&
+    (q.elicitationId === undefined || line['elicitationId'] === q.elicitationId) &&
+    (q.event === undefined || event === q.event || event.startsWith(`${q.event}.`))
+  );
+}
+
+/** Searches the audit trail in Redis, newest first. */
+export function createAuditSearch({ audits, pseudonym }: { audits: RedisStores['audits']; pseudonym: Pseudonyms }) {
+  return async (q: AuditQuery): Promise<Page<AuditItem>> => {
+    if (q.cursor !== undefined && !/^\d{1,15}-\d{1,15}$/.test(q.cursor))
+      throw new InvalidCursorError('The cursor is not one that a page returned.');
+    const of = { ...q, pseudonym: q.subject && pseudonym(q.subject) };
+    const items: AuditItem[] = [];
+    let before = q.cursor;
+    for (let read = 0; read < READ_PER_PAGE; read += READ_AT_ONCE) {
+      const lines = await audits.readBack({
+        limit: READ_AT_ONCE,
+        ...definedOnly({ before, since: q.since, until: q.until }),
+      });
+      for (const { position, line } of lines) {
+        const item = auditItem(position, line);
+        before = position;
+        if (!matchesAudit(item, of)) continue;
+        items.push(item);
+        if (items.length === q.limit) return { items, next: position };
+      }
+      if (lines.length < READ_AT_ONCE) return { items };
+    }
+    return { items, ...definedOnly({ next: before }) };
+  };
+}
+
+export type AuditSearch = ReturnType<typeof createAuditSearch>;
+
+/** The search as a verb: looking for a person is a view of that person's data. */
+export function createAuditVerb({ search, record }: { readonly search: AuditSearch; readonly record: RecordAct }) {
+  return async (actor: Actor, q: AuditQuery): Promise<Page<AuditItem>> => {
+    if (q.subject !== undefined)
+      await record(actor, { event: 'admin.person_viewed', subject: q.subject, what: 'audit' });
+    return search(q);
+  };
+}
+
+/** The lines about one elicitation, for its timeline. */
+export async function linesAbout(search: AuditSearch, q: { readonly elicitationId: string; readonly since: Date }) {
+  const { items } = await search({ ...q, limit: TIMELINE });
+  return items.map(({ time, event, line }) => {
+    const { requestId, level: _l, instance: _i, audit: _a, time: _t, event: _e, message: _m, ...detail } = line;
+    const found = typeof requestId === 'string' ? requestId : undefined;
+    return { at: time, source: 'audit' as const, name: event, ...definedOnly({ requestId: found }), detail };
+  });
+}

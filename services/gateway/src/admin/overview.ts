@@ -1,0 +1,140 @@
+import { countedSteps, definedOnly, type RecordList, SHARDS } from '@postern/elicitation';
+import type { RedisStores } from '@postern/store-redis';
+import type { Vault } from '@postern/vault';
+import type { WebhookQueues } from '../events/webhooks/webhook-queues.ts';
+import { typeOf } from '../events/webhooks/webhook-request.ts';
+import type { RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
+import { packageVersion } from '../platform/package-version.ts';
+
+export interface CountsQuery {
+  readonly since: Date;
+  readonly until: Date;
+  readonly by: 'hour' | 'day';
+}
+
+export interface OverviewDeps {
+  readonly stores: Pick<RedisStores, 'lists' | 'counts' | 'webhookEndpoints' | 'ping' | 'refusals'>;
+  readonly vault: Pick<Vault, 'kids'>;
+  readonly mcpServers: ReadonlyMap<string, RegisteredMcpServer>;
+  readonly queues: () => Promise<WebhookQueues['all']>;
+}
+
+const DAY_MS = 24 * 3_600_000;
+const dayOf = (at: number) => new Date(at).toISOString().slice(0, 10);
+
+/** The days (UTC) that a period touches. */
+function daysIn({ since, until }: CountsQuery): readonly string[] {
+  const days: string[] = [];
+  for (let at = Date.parse(dayOf(since.getTime())); at < until.getTime(); at += DAY_MS) days.push(dayOf(at));
+  return days;
+}
+
+/** Adds up counts that have the same other members. */
+function summed<Row extends { readonly count: number }>(rows: readonly Row[]): Row[] {
+  const sums = new Map<string, Row>();
+  for (const row of rows) {
+    const { count, ...of } = row;
+    const key = JSON.stringify(of);
+    sums.set(key, { ...row, count: count + (sums.get(key)?.count ?? 0) });
+  }
+  return [...sums.values()];
+}
+
+/** Numbers without persons: counts, health, webhooks. */
+export function createOverview({ stores, vault, mcpServers, queues }: OverviewDeps) {
+  async function sizeOf(list: RecordList): Promise<number> {
+    const sizes = await Promise.all(SHARDS.map(shard => stores.lists.size(list, shard)));
+    return sizes.reduce((sum, size) => sum + size, 0);
+  }
+
+  async function webhookEndpoints() {
+    return Promise.all(
+      (await queues()).map(async ({ endpoint, queue }) => {
+        const [{ disabled, failingSince }, counts] = await Promise.all([
+          stores.webhookEndpoints.read(endpoint.name),
+          queue.counts(),
+        ]);
+        return {
+          endpoint: endpoint.name,
+          // The host only: the path may contain a secret.
+          host: new URL(endpoint.url).host,
+          status: disabled === undefined ? ('enabled' as const) : ('disabled' as const),
+          ...definedOnly({
+            reason: disabled?.reason,
+            disabledAt: disabled && new Date(disabled.at).toISOString(),
+            failingSince: failingSince === undefined ? undefined : new Date(failingSince).toISOString(),
+          }),
+          ...counts,
+        };
+      }),
+    );
+  }
+
+  return {
+    webhookEndpoints,
+
+    /** Newest first, of one endpoint or of each. */
+    async deadDeliveries({ endpoint, limit }: { readonly endpoint?: string; readonly limit: number }) {
+      const wanted = (await queues()).filter(each => endpoint === undefined || each.endpoint.name === endpoint);
+      const dead = await Promise.all(wanted.map(({ queue }) => queue.dead({ start: 0, limit })));
+      return dead
+        .flat()
+        .sort((a, b) => b.failedAt - a.failedAt)
+        .slice(0, limit)
+        .map(({ event, failedAt, ...delivery }) => ({
+          ...delivery,
+          eventId: event.eventId,
+          type: typeOf(event),
+          failedAt: new Date(failedAt).toISOString(),
+          ...('elicitationId' in event ? { elicitationId: event.elicitationId, mcpServerId: event.mcpServerId } : {}),
+        }));
+    },
+
+    /** The configured MCP servers only. A removed one keeps its counts, and shows them again once it is configured again. */
+    async counts(q: CountsQuery) {
+      const start = (at: number) => new Date(q.by === 'day' ? Date.parse(dayOf(at)) : at).toISOString();
+      const isWithin = ({ at }: { readonly at: number }) => at >= q.since.getTime() && at < q.until.getTime();
+      const found = await Promise.all(
+        [...mcpServers.keys()].flatMap(mcpServerId =>
+          daysIn(q).map(async day => ({ mcpServerId, ...(await stores.counts.read(mcpServerId, day)) })),
+        ),
+      );
+      const byTime = (a: { readonly at: string }, b: { readonly at: string }) => a.at.localeCompare(b.at);
+      const steps = found.flatMap(({ mcpServerId, steps }) =>
+        steps.filter(isWithin).map(({ at, ...row }) => ({ at: start(at), mcpServerId, ...row })),
+      );
+      const decisions = found.flatMap(({ mcpServerId, decisions }) =>
+        decisions.filter(isWithin).map(({ at, ...row }) => ({ at: start(at), mcpServerId, ...row })),
+      );
+      return {
+        by: q.by,
+        order: countedSteps,
+        steps: summed(steps).sort(byTime),
+        decisions: summed(decisions).sort(byTime),
+      };
+    },
+
+    async health() {
+      const isReachable = await stores.ping().then(
+        () => true,
+        () => false,
+      );
+      if (!isReachable) return { version: packageVersion, redis: { isReachable, refusals: [] } };
+      const [open, ended, connections, credentials, revocations, webhooks] = await Promise.all([
+        sizeOf('open'),
+        sizeOf('ended'),
+        sizeOf('connections'),
+        sizeOf('credentials'),
+        sizeOf('revocations'),
+        webhookEndpoints(),
+      ]);
+      return {
+        version: packageVersion,
+        redis: { isReachable, refusals: stores.refusals() },
+        records: { open, ended, connections, credentials, revocations },
+        webhooks,
+        vaultKeys: vault.kids.map((kid, at) => ({ kid, seals: at === 0 })),
+      };
+    },
+  };
+}

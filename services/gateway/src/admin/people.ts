@@ -1,0 +1,65 @@
+import { type BrowserSession, definedOnly, type Subject } from '@postern/elicitation';
+import type { RedisStores } from '@postern/store-redis';
+import { passkeyOwnerOf } from '../identity/passkeys/user-passkeys.ts';
+import type { RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
+import type { Pseudonyms } from '../platform/audit/pseudonyms.ts';
+import type { Actor, RecordAct } from './admin-audit.ts';
+import { connectionItem, credentialItem, elicitationItem } from './record-items.ts';
+
+export interface PeopleDeps {
+  readonly stores: Pick<
+    RedisStores,
+    'connections' | 'credentials' | 'elicitations' | 'passkeys' | 'browserSessions' | 'mutes'
+  >;
+  readonly mcpServers: ReadonlyMap<string, RegisteredMcpServer>;
+  readonly pseudonym: Pseudonyms;
+  readonly record: RecordAct;
+}
+
+const iso = (at: number): string => new Date(at).toISOString();
+
+/** An operator sees all sessions of a person, also those that an application vouched for. */
+const allSessionsOf = (subject: Subject): Pick<BrowserSession, 'subject' | 'origin'> => ({
+  subject,
+  origin: { identityProvider: '' },
+});
+
+/** What operators see of one person. */
+export function createPeople({ stores, mcpServers, pseudonym, record }: PeopleDeps) {
+  return {
+    /** Everything that exists of a person now, without secrets. A person without records is an empty report. */
+    async person(actor: Actor, subject: Subject) {
+      await record(actor, { event: 'admin.person_viewed', subject, what: 'person' });
+      const [connections, credentials, open, ended, passkeys, sessions, mutes] = await Promise.all([
+        stores.connections.list(subject),
+        stores.credentials.list(subject),
+        stores.elicitations.listOpen(subject, [...mcpServers.keys()]),
+        stores.elicitations.listEnded(subject),
+        stores.passkeys.list(passkeyOwnerOf({ identityMode: 'login', mcpServerId: '', subject })),
+        stores.browserSessions.list(allSessionsOf(subject)),
+        stores.mutes.list(subject),
+      ]);
+      return {
+        person: { ...subject, pseudonym: pseudonym(subject) },
+        connections: connections.map(of => connectionItem(of, pseudonym)),
+        credentials: credentials.map(of => credentialItem(of, pseudonym)),
+        open: open.map(of => elicitationItem(of, pseudonym)),
+        ended: ended.map(of => elicitationItem(of, pseudonym)),
+        passkeys: passkeys.map(({ label, createdAt, lastUsedAt }) => ({
+          name: label,
+          addedAt: iso(createdAt),
+          ...definedOnly({ lastUsedAt: lastUsedAt === undefined ? undefined : iso(lastUsedAt) }),
+        })),
+        browserSessions: sessions.map(({ browser, origin, createdAt, endsAt }) => ({
+          signedInThrough: origin,
+          signedInAt: iso(createdAt),
+          endsAt: iso(endsAt),
+          ...definedOnly({ browser }),
+        })),
+        mutedMcpServers: mutes.map(({ mcpServerId, mutedAt }) => ({ mcpServerId, mutedAt: iso(mutedAt) })),
+      };
+    },
+  };
+}
+
+export type PersonReport = Awaited<ReturnType<ReturnType<typeof createPeople>['person']>>;

@@ -1,0 +1,25 @@
+import { userInfo } from 'node:os';
+import { definedOnly } from '@postern/elicitation';
+import type { Actor } from '../admin/admin-audit.ts';
+import { type AdminService, createAdminService } from '../admin/admin-service.ts';
+import type { CliIo } from './cli-io.ts';
+import { type OpenStore, openStore } from './open-store.ts';
+
+export interface OpenAdmin extends AsyncDisposable {
+  readonly admin: AdminService;
+  readonly store: OpenStore;
+}
+
+/** Opens the admin service over the stores of a configuration. @throws as openStore */
+export async function openAdmin(configPath: string, io: CliIo): Promise<OpenAdmin> {
+  await using stack = new AsyncDisposableStack();
+  const store = stack.use(await openStore(configPath, io));
+  const admin = stack.use(createAdminService({ ...store, now: Date.now }));
+  const held = stack.move();
+  return { admin, store, [Symbol.asyncDispose]: () => held.disposeAsync() };
+}
+
+/** The operator of a command: as named, or the user of this machine. */
+export function actorOf(p: { readonly by: string | undefined; readonly reason: string | undefined }): Actor {
+  return { who: p.by ?? userInfo().username, door: 'command_line', ...definedOnly({ reason: p.reason }) };
+}
