@@ -12,6 +12,7 @@ import { blocksIn, type DocBlock, docBlocks, readDocument, titleOf } from './sup
 const texts: readonly (readonly [document: string, firstLine: RegExp, what: string])[] = [
   ['CONTRIBUTING.md', /^ *services\/demo, test /, 'a diagram; scripts/architecture.test.ts holds it'],
   ['docs/events.md', /^retry: 2000$/, 'a stream of events; checked below'],
+  ['docs/key-services.md', /^path "transit/, 'a policy of Vault, which no test runs'],
   ['docs/providers.md', /^\{publicUrl\}\/callback\/\{mcpServerId\}\/\{name\}$/, 'a pattern of URLs'],
   ['docs/receipts.md', /^eyJ/, 'a receipt; verified below'],
 ];
@@ -19,6 +20,7 @@ const exercised = [
   'ts',
   'typescript',
   'js',
+  'mjs',
   'javascript',
   'sh',
   'bash',

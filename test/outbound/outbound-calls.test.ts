@@ -26,6 +26,7 @@ const wrappers = [
 /** Calls with a separate fuzz test instead of a row in the table. The second call of a file is `file.ts 2`. */
 const elsewhere: Readonly<Record<string, readonly string[]>> = {
   'packages/authorization/src/registration/registration-endpoint.test.ts': ['registration-endpoint.ts'],
+  'services/gateway/src/sealing/key-services/vault-transit.test.ts': ['vault-transit.ts'],
   'test/check/any-answers.all.test.ts': ['inspect-server.ts', 'inspect-server.ts 2', 'public-url-check.ts'],
   'test/outbound/mcp-server.test.ts': [
     ...['gateway-transport.ts', 'gateway-transport.ts 2', 'gateway-transport.ts 3', 'api-fetch.ts', 'receipt-keys.ts'],
@@ -42,7 +43,7 @@ const waysOut = [
 ];
 /** These create a `fetch` or read the header `Sec-Fetch-Site`; neither sends a request. */
 const others =
-  /\b(createOutboundFetch|createApiFetch|wrapFetch|stripeFetch|tracedFetch|measuredFetch|boundedFetch|is\w*Fetch|observe\.fetch)\(/g;
+  /\b(createOutboundFetch|createApiFetch|transitFetch|wrapFetch|stripeFetch|tracedFetch|measuredFetch|boundedFetch|is\w*Fetch|observe\.fetch)\(/g;
 
 /** Names the calls of a file: `file.ts`, `file.ts 2`, … */
 function callsIn(file: string): readonly string[] {

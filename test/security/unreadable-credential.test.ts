@@ -25,7 +25,7 @@ it('a credential whose key is lost cannot be read, but its user still sees it an
   const keys = [{ kid: 'another', key: new Uint8Array(randomBytes(32)) }];
   const listen = { host: '127.0.0.1', port: 0 };
   const logger = createLogger({ level: 'silent' });
-  const gateway = stack.use(await startGateway({ ...config, listen, vault: { keys } }, { logger }));
+  const gateway = stack.use(await startGateway({ ...config, listen, vault: { ...config.vault, keys } }, { logger }));
   expect((await createApi(gateway.address, keyOf('tracker')).credential(id)).status).toBe(500);
 
   const later = createRawBrowser({ address: gateway.address, publicUrl: world.publicUrl });

@@ -1,5 +1,5 @@
 export * from './key-encryption-service.ts';
-export { createKeyRing, type KeyRing, type VaultKey } from './key-ring.ts';
+export { createKeyRing, type VaultKey } from './key-ring.ts';
 export { kidOf } from './sealed-value.ts';
 export { createVault, type SealContext, type Vault } from './vault.ts';
 export { VaultError, type VaultErrorCode } from './vault-error.ts';

@@ -1,4 +1,9 @@
-import type { KeyEncryptionService, KeyServiceOptions } from './key-encryption-service.ts';
+import {
+  type KeyEncryptionService,
+  KeyServiceError,
+  type KeyServiceOptions,
+  keyServiceFaultOf,
+} from './key-encryption-service.ts';
 import { notAuthentic, unknownKey, VaultError } from './vault-error.ts';
 
 export const CONTENT_KEY_BYTES = 32;
@@ -12,15 +17,16 @@ interface ServiceCall {
   readonly timeoutMs: number;
 }
 
-const unavailable = (kid: string) =>
-  new VaultError('key_service_unavailable', `The key service failed or returned an invalid response for key "${kid}".`);
+const unavailable = (kid: string, { fault, message }: KeyServiceError) =>
+  new VaultError('key_service_unavailable', `Key "${kid}": ${message}`, { kid, fault });
+const invalid = (kid: string) => unavailable(kid, new KeyServiceError('unusable_response'));
 
 /** @throws VaultError `unknown_key`, `key_service_unavailable` */
 export async function wrapByService(call: ServiceCall, contentKey: Uint8Array<ArrayBuffer>): Promise<Uint8Array> {
   const answer = await inTime(call, options => call.service.wrap(call.kid, contentKey, call.context, options));
   if (answer.result === 'unknown_key') throw unknownKey(call.kid);
   const { byteLength } = answer.wrapped;
-  if (byteLength === 0 || byteLength > MAX_WRAPPED_BYTES) throw unavailable(call.kid);
+  if (byteLength === 0 || byteLength > MAX_WRAPPED_BYTES) throw invalid(call.kid);
   return answer.wrapped;
 }
 
@@ -29,7 +35,7 @@ export async function unwrapByService(call: ServiceCall, wrapped: Uint8Array<Arr
   const answer = await inTime(call, options => call.service.unwrap(call.kid, wrapped, call.context, options));
   if (answer.result === 'unknown_key') throw unknownKey(call.kid);
   if (answer.result === 'not_authentic') throw notAuthentic();
-  if (answer.contentKey.byteLength !== CONTENT_KEY_BYTES) throw unavailable(call.kid);
+  if (answer.contentKey.byteLength !== CONTENT_KEY_BYTES) throw invalid(call.kid);
   return answer.contentKey;
 }
 
@@ -39,13 +45,13 @@ async function inTime<T>(call: ServiceCall, ask: (options: KeyServiceOptions) =>
   const { promise: timedOut, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(() => {
     controller.abort();
-    reject(unavailable(call.kid));
+    reject(new KeyServiceError('timeout'));
   }, call.timeoutMs);
   try {
     return await Promise.race([ask({ signal: controller.signal }), timedOut]);
-  } catch {
-    // Drop the service's own error: it may quote the request.
-    throw unavailable(call.kid);
+  } catch (error) {
+    // Drop an error of the service's own: it may quote the request.
+    throw unavailable(call.kid, new KeyServiceError(keyServiceFaultOf(error)));
   } finally {
     clearTimeout(timer);
   }

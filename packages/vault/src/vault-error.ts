@@ -1,3 +1,5 @@
+import type { KeyServiceFault } from './key-encryption-service.ts';
+
 export type VaultErrorCode =
   /** Sealed under a key-encryption key that neither the ring nor its key service holds. The message names it. */
   | 'unknown_key'
@@ -12,16 +14,20 @@ export type VaultErrorCode =
 export class VaultError extends Error {
   override name = 'VaultError';
   readonly code: VaultErrorCode;
-  /** Name of the lost key; only with `unknown_key`. */
+  /** Name of the key; only with `unknown_key` and `key_service_unavailable`. */
   readonly kid: string | undefined;
+  /** Why the key service failed; only with `key_service_unavailable`. */
+  readonly fault: KeyServiceFault | undefined;
 
-  constructor(code: VaultErrorCode, message: string, kid?: string) {
+  constructor(code: VaultErrorCode, message: string, about: { kid?: string; fault?: KeyServiceFault } = {}) {
     super(message);
     this.code = code;
-    this.kid = kid;
+    this.kid = about.kid;
+    this.fault = about.fault;
   }
 }
 
-export const unknownKey = (kid: string) => new VaultError('unknown_key', `No key named "${kid}" is configured.`, kid);
+export const unknownKey = (kid: string) =>
+  new VaultError('unknown_key', `No key named "${kid}" is configured.`, { kid });
 export const notAuthentic = () =>
   new VaultError('not_authentic', 'The sealed value was altered or belongs to another context.');

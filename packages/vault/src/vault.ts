@@ -1,5 +1,6 @@
 import { createHash, type KeyObject, randomBytes } from 'node:crypto';
 import { FlattenedEncrypt, type FlattenedJWE, flattenedDecrypt } from 'jose';
+import { type ContentKeyLimits, createContentKeys } from './content-keys.ts';
 import type { KeyRing, RingKey } from './key-ring.ts';
 import { kidOf, parseSealed } from './sealed-value.ts';
 import { CONTENT_KEY_BYTES, unwrapByService, wrapByService } from './service-calls.ts';
@@ -31,6 +32,10 @@ export interface Vault {
 export interface VaultOptions {
   /** Timeout of one request to a key service, in milliseconds. Default 2000. */
   readonly keyServiceTimeoutMs?: number;
+  /** Content keys that key services have unwrapped. Default: none is kept. */
+  readonly contentKeys?: ContentKeyLimits;
+  /** Monotonic time in milliseconds. Default `performance.now`. */
+  readonly now?: () => number;
 }
 
 const LAYOUT = '1';
@@ -46,7 +51,10 @@ function additionalData(context: SealContext): Uint8Array {
  * the content key is wrapped with the ring's current key, here or by a key service. A256GCM inside, A256GCMKW outside
  * (RFC 7518 sections 4.7, 5.3).
  */
-export function createVault(ring: KeyRing, { keyServiceTimeoutMs: timeoutMs = 2_000 }: VaultOptions = {}): Vault {
+export function createVault(ring: KeyRing, options: VaultOptions = {}): Vault {
+  const { keyServiceTimeoutMs: timeoutMs = 2_000, now = () => performance.now() } = options;
+  const contentKeys = createContentKeys(options.contentKeys ?? { count: 0, ms: 0 }, now);
+
   async function encrypt(
     plaintext: string,
     aad: Uint8Array,
@@ -67,7 +75,9 @@ export function createVault(ring: KeyRing, { keyServiceTimeoutMs: timeoutMs = 2_
       return [jwe.protected, jwe.encrypted_key, jwe.iv, jwe.ciphertext, jwe.tag].join('.');
     }
     const contentKey = new Uint8Array(randomBytes(CONTENT_KEY_BYTES));
-    const wrapped = await wrapByService(callOf(current, aad), contentKey);
+    const call = callOf(current, aad);
+    const wrapped = await wrapByService(call, contentKey);
+    contentKeys.put({ ...call, wrapped }, contentKey);
     const jwe = await encrypt(plaintext, aad, 'dir', contentKey);
     return [jwe.protected, Buffer.from(wrapped).toString('base64url'), jwe.iv, jwe.ciphertext, jwe.tag].join('.');
   }
@@ -83,12 +93,14 @@ export function createVault(ring: KeyRing, { keyServiceTimeoutMs: timeoutMs = 2_
     const plaintext =
       'local' in key
         ? await decryptContent({ ...jwe, encrypted_key: encryptedKey }, key.local, algorithm)
-        : await decryptContent(
-            jwe,
-            await unwrapByService(callOf(key, aad), new Uint8Array(Buffer.from(encryptedKey, 'base64url'))),
-            algorithm,
-          );
+        : await decryptContent(jwe, await unwrapped(callOf(key, aad), encryptedKey), algorithm);
     return new TextDecoder().decode(plaintext);
+  }
+
+  /** The context is part of the identity of a kept key, so a moved value finds none and the service refuses it. */
+  function unwrapped(call: ReturnType<typeof callOf>, encryptedKey: string): Promise<KeyObject> {
+    const wrapped = new Uint8Array(Buffer.from(encryptedKey, 'base64url'));
+    return contentKeys.get({ ...call, wrapped }, () => unwrapByService(call, wrapped));
   }
 
   const callOf = ({ kid, service }: Extract<RingKey, { service: unknown }>, aad: Uint8Array) => ({

@@ -48,7 +48,7 @@ export async function createDeps(
   config: GatewayConfig,
   previous?: GatewayDeps['mcpServers'],
 ): Promise<GatewayDeps> {
-  const { stores, observe, auditLog, pseudonym, hasKeyService, entropy, now } = foundation;
+  const { stores, observe, auditLog, pseudonym, entropy, now } = foundation;
   const requestLimitMs = config.outbound.timeoutSeconds * 1000;
   const policy = {
     ...outboundPolicyOf(config),
@@ -79,7 +79,7 @@ export async function createDeps(
   const { [Symbol.asyncDispose]: _, ...lasting } = foundation;
   const shared = { ...lasting, config, service, mcpServers };
   const outbound = { upstreamOf, outboundLog: observe.outboundLog, requestLimitMs };
-  const sharedSecret = sharedSecretOf(config, hasKeyService);
+  const sharedSecret = sharedSecretOf(config);
   const authorization = createAuthorization({ ...shared, ...outbound });
   const identity = createIdentity({
     ...shared,

@@ -1,7 +1,7 @@
 import { createOutboundConnections, type OutboundConnections } from '@postern/authorization';
 import { type Clock, type Entropy, systemEntropy } from '@postern/elicitation';
 import type { QueueRedis, RedisStores } from '@postern/store-redis';
-import { createKeyRing, createVault, type KeyRing, type Vault } from '@postern/vault';
+import type { Vault } from '@postern/vault';
 import type { RefreshesInProgress } from './authorization/token-refresh.ts';
 import { createEventStreams, type EventStreams } from './events/event-streams.ts';
 import { type ApiKeyWatch, startApiKeyWatch } from './mcp-servers/api-key-list.ts';
@@ -17,6 +17,7 @@ import { type AuditLog, type AuditSink, createAuditLog } from './platform/audit/
 import { createAuditStream } from './platform/audit/audit-stream.ts';
 import { type Pseudonyms, pseudonymsOf } from './platform/audit/pseudonyms.ts';
 import type { GatewayConfig } from './platform/config/config-schema.ts';
+import { hasKeyService } from './platform/config/vault-config.ts';
 import type { Logger } from './platform/logger.ts';
 import type { Metrics } from './platform/metrics/create-metrics.ts';
 import { outboundPolicyOf } from './platform/outbound/outbound-policy-of.ts';
@@ -26,6 +27,8 @@ import { openStores, type StoreOptions } from './platform/redis/open-stores.ts';
 import { createQuotaReports, createUnknownLayoutLog } from './platform/redis/redis-reports.ts';
 import { createStopping, type Stopping } from './platform/stopping.ts';
 import type { Telemetry } from './platform/telemetry/telemetry.ts';
+import type { OpenedVault } from './sealing/open-vault.ts';
+import { openWatchedVault } from './sealing/watched-vault.ts';
 
 /** The parts of the process. They depend only on sections of the configuration that need a restart, so a reload keeps them. */
 export interface Foundation extends AsyncDisposable {
@@ -51,8 +54,8 @@ export interface Foundation extends AsyncDisposable {
   /** Opens a separate connection for job queues. The caller closes it. */
   readonly openQueueRedis: () => QueueRedis;
   readonly vault: Vault;
-  /** A key service holds the vault keys, so no key can be derived from them. */
-  readonly hasKeyService: boolean;
+  /** See `OpenedVault`. Undefined without a key service. */
+  readonly keyFaults: OpenedVault['keyFaults'] | undefined;
   /** The API keys that operators added or revoked. */
   readonly apiKeys: ApiKeyWatch;
   readonly callersInForce: CallersInForce;
@@ -68,20 +71,18 @@ export interface Foundation extends AsyncDisposable {
 export interface FoundationOptions extends StoreOptions {
   readonly logger: Logger;
   readonly entropy?: Entropy;
-  /** Replaces the keys of the configuration, for keys that stay in a key service. */
-  readonly keyRing?: KeyRing;
 }
 
 /**
- * Creates the parts of the process. Connects to Redis only, and refuses an unsafe one.
- * @throws UnsafeRedisError, StoreUnavailableError, VaultError, StartError
+ * Creates the parts of the process. Connects to Redis, and refuses an unsafe one. Tries the keys of key services in the background.
+ * @throws UnsafeRedisError, StoreUnavailableError, VaultError, ConfigError, StartError
  */
 export async function createFoundation(config: GatewayConfig, options: FoundationOptions): Promise<Foundation> {
   const { logger } = options;
   const now = options.now ?? Date.now;
-  const hasKeyService = options.keyRing !== undefined;
-  const vault = createVault(options.keyRing ?? createKeyRing(config.vault.keys));
   const { metrics, telemetry, ...observe } = await createObservation(config, logger);
+  const opened = await openWatchedVault(config, { logger, metrics });
+  const { vault } = opened;
 
   const overload = createOverload({
     limits: config.overload,
@@ -102,7 +103,7 @@ export async function createFoundation(config: GatewayConfig, options: Foundatio
     ? createAuditStream({ audits: stores.audits, logger, now: Date.now, onLost: () => metrics?.auditLineLost() })
     : undefined;
   const auditSinks = [metrics?.audit ?? [], auditStream?.sink ?? []].flat();
-  const pseudonym = pseudonymsOf(config, hasKeyService);
+  const pseudonym = pseudonymsOf(config);
   const auditLog = createAuditLog(logger, pseudonym, auditSinks);
   const stopping = createStopping();
   const refreshes: RefreshesInProgress = new Map();
@@ -136,7 +137,8 @@ export async function createFoundation(config: GatewayConfig, options: Foundatio
       outboundConnections,
       stopping,
     },
-    ...{ stores, openQueueRedis, vault, hasKeyService, apiKeys, callersInForce, eventStreams, refreshes, now },
+    ...{ stores, openQueueRedis, vault, apiKeys, callersInForce, eventStreams, refreshes, now },
+    keyFaults: hasKeyService(config.vault) ? opened.keyFaults : undefined,
     assets: new Map(),
     bulkheads: createBulkheads({ overload, logger, metrics, now }),
     waitingRequests,
@@ -153,6 +155,7 @@ export async function createFoundation(config: GatewayConfig, options: Foundatio
       await auditStream?.[Symbol.asyncDispose]();
       await stores.close();
       await outboundConnections.close();
+      await opened[Symbol.asyncDispose]();
       await telemetry?.[Symbol.asyncDispose]();
     },
   };

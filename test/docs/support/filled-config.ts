@@ -1,8 +1,9 @@
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { drawnIcon } from '@postern/pages';
 import { z } from 'zod';
+import { blocksIn } from './doc-blocks.ts';
 
 type Members = Readonly<Record<string, unknown>>;
 
@@ -13,6 +14,7 @@ const jwk = () =>
 /** Example values for references, by the suffix of the variable or file name. */
 const values: readonly (readonly [name: RegExp, value: () => string])[] = [
   [/VAULT_KEY$|^POSTERN_KEY_|\.key$/, key],
+  [/receipts\.jwk$/, receiptKey],
   [/\.jwk$/, jwk],
   [/KEY_HASH$/, () => `sha256:${randomBytes(32).toString('hex')}`],
   [/PUBLIC_URL$/, () => 'http://localhost:8080'],
@@ -20,6 +22,11 @@ const values: readonly (readonly [name: RegExp, value: () => string])[] = [
   [/STRIPE_SECRET_KEY$/, () => 'rk_live_51abc'],
   [/WEBHOOK_SECRET$/, () => `whsec_${key()}`],
 ];
+
+/** Receipts are signed with Ed25519. */
+function receiptKey(): string {
+  return JSON.stringify(generateKeyPairSync('ed25519').privateKey.export({ format: 'jwk' }));
+}
 
 const exampleOf = (name: string) => values.find(([pattern]) => pattern.test(name))?.[1]() ?? `value-of-${name}`;
 
@@ -54,7 +61,18 @@ function withImages(document: unknown, folder: string): unknown {
   return { ...data, branding: { ...data.branding, imagesFolder } };
 }
 
-/** Provides a value for every reference of a configuration, and every image that it names; files go into `folder`. */
+/** Writes the adapters of key services that a configuration names, from the document that shows them. */
+function withModules(text: string, folder: string): string {
+  return text.replace(/"module":"([^"]+)"/g, (_, named: string) => {
+    const path = join(folder, basename(named));
+    const code = blocksIn('mjs').find(({ body }) => body.startsWith(`// ${basename(named)}:`))?.body;
+    if (code === undefined) throw new Error(`no document shows ${named}`);
+    writeFileSync(path, code);
+    return `"module":${JSON.stringify(path)}`;
+  });
+}
+
+/** Provides a value for every reference of a configuration, and every file that it names; files go into `folder`. */
 export function filledConfig(document: Members, folder: string): FilledConfig {
   const env: Record<string, string> = {};
   const text = JSON.stringify(document).replace(
@@ -70,5 +88,5 @@ export function filledConfig(document: Members, folder: string): FilledConfig {
       return `\${file:${path}}`;
     },
   );
-  return { document: withImages(JSON.parse(text), folder), env };
+  return { document: withImages(JSON.parse(withModules(text, folder)), folder), env };
 }

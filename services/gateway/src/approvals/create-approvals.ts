@@ -31,7 +31,6 @@ export async function createApprovals(p: {
   upstreamOf: UpstreamOf;
   outboundLog: OutboundLog;
   /** A key service holds the vault keys, so receipt keys cannot be derived from them. */
-  hasKeyService: boolean;
   now: Clock;
   entropy: Entropy;
   /** Timeout of one request to a processor, in milliseconds. */
@@ -58,7 +57,7 @@ export async function createApprovals(p: {
   const dailyLimits = createDailyLimits(p);
   return {
     processors,
-    receipts: createReceipts({ issuer: config.publicUrl, keys: receiptKeysOf(config, p.hasKeyService) }),
+    receipts: createReceipts({ issuer: config.publicUrl, keys: receiptKeysOf(config) }),
     passkeyPolicy,
     dailyLimits,
     approvalFlow: createApprovalFlow({ ...p, passkeyPolicy, dailyLimits }),

@@ -1,24 +1,25 @@
 import { createReceiptKeys, deriveReceiptKey, ReceiptError, type ReceiptKeys, type Receipts } from '@postern/payment';
 import type { FastifyPluginAsync } from 'fastify';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
+import { isLocalKey } from '../platform/config/vault-config.ts';
 import { StartError } from '../platform/start-error.ts';
 
 /** Maximum time that a verifier may cache the keys, in seconds. Operators publish a new key this long before it signs. */
 const MAX_AGE_SECONDS = 300;
 
 /**
- * Returns the keys that sign receipts: the configured ones, or one derived from each vault key. Derived keys are equal on all replicas, and
- * receipts of a retired vault key stay verifiable while it is configured.
- * @throws StartError for an invalid key, and if a key service holds the vault keys, because receipt keys cannot be derived from them
+ * Returns the keys that sign receipts: the configured ones, or one derived from each local vault key. Derived keys are equal on all
+ * replicas, and receipts of a retired vault key stay verifiable while it is configured.
+ * @throws StartError for an invalid key, and if key services hold all vault keys, because receipt keys cannot be derived from them
  */
-export function receiptKeysOf(
-  { receipts, vault }: Pick<GatewayConfig, 'receipts' | 'vault'>,
-  hasKeyService: boolean,
-): ReceiptKeys {
+export function receiptKeysOf({ receipts, vault }: Pick<GatewayConfig, 'receipts' | 'vault'>): ReceiptKeys {
   if (receipts.keys !== undefined) return configured(receipts.keys);
-  if (hasKeyService)
-    throw new StartError('receipts.keys is required with a key service: receipt keys cannot be derived from its keys.');
-  return createReceiptKeys(vault.keys.map(({ kid, key }) => deriveReceiptKey(kid, key)));
+  const local = vault.keys.filter(isLocalKey);
+  if (local.length === 0)
+    throw new StartError(
+      'receipts.keys is required if all vault keys are in a key service: receipt keys cannot be derived from them.',
+    );
+  return createReceiptKeys(local.map(({ kid, key }) => deriveReceiptKey(kid, key)));
 }
 
 function configured(keys: Parameters<typeof createReceiptKeys>[0]): ReceiptKeys {

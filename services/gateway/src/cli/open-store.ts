@@ -1,11 +1,12 @@
 import { createRedisStores, openQueueRedis, type QueueRedis, type RedisStores } from '@postern/store-redis';
-import { createKeyRing, createVault, type Vault } from '@postern/vault';
+import type { Vault } from '@postern/vault';
 import { type Pseudonyms, pseudonymsOf } from '../platform/audit/pseudonyms.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { loadConfig } from '../platform/config/load-config.ts';
 import { startEmbeddedRedis } from '../platform/redis/embedded-redis.ts';
 import { hasOwnRedis, redisTarget, retentionOf } from '../platform/redis/redis-target.ts';
 import { StartError } from '../platform/start-error.ts';
+import { openVault } from '../sealing/open-vault.ts';
 import { CliError, type CliIo } from './cli-io.ts';
 
 export interface OpenStore extends AsyncDisposable {
@@ -24,8 +25,8 @@ export interface OpenStore extends AsyncDisposable {
  */
 export async function openStore(configPath: string, io: CliIo): Promise<OpenStore> {
   const config = loadConfig(configPath, io.env);
-  const vault = createVault(createKeyRing(config.vault.keys));
   await using stack = new AsyncDisposableStack();
+  const { vault } = stack.use(await openVault(config));
   const own = hasOwnRedis(config.redis) ? stack.use(await startOwnRedis(config.redis.directory)) : undefined;
   const { stores: options, queue } = redisTarget(config.redis, own?.url);
   const stores = stack.use(

@@ -44,16 +44,15 @@ it('S76: no method is available if every MCP server is in loopback mode', () => 
   expect(methods.of(newId(), undefined)).toBeUndefined();
 });
 
-it('takes the secret from the last vault key, or from the pseudonym key if a key service holds the vault keys', () => {
-  const [first, last, pseudonymKey] = [randomBytes(32), randomBytes(32), randomBytes(32)];
-  const vault = {
-    keys: [
-      { kid: 'new', key: first },
-      { kid: 'old', key: last },
-    ],
-  };
-  const audit = { stream: false, retained: 100 };
-  expect(sharedSecretOf({ vault, audit }, false)).toBe(last);
-  expect(sharedSecretOf({ vault, audit: { ...audit, pseudonymKey } }, true)).toBe(pseudonymKey);
-  expect(() => sharedSecretOf({ vault, audit }, true)).toThrow('audit.pseudonymKey');
+it('takes the secret from the last local vault key, or from the transaction key', () => {
+  const [first, last, transactionKey] = [randomBytes(32), randomBytes(32), randomBytes(32)];
+  const keys = [
+    { kid: 'new', key: first },
+    { kid: 'old', key: last },
+  ];
+  const inModule = { kid: 'kms', service: 'module' as const, key: 'a', module: 'a.mjs' };
+  const keyServices = { cachedKeys: 1, cacheSeconds: 1, timeoutSeconds: 1 };
+  expect(sharedSecretOf({ vault: { keys, keyServices } })).toBe(last);
+  expect(sharedSecretOf({ vault: { keys: [...keys, inModule], keyServices, transactionKey } })).toBe(transactionKey);
+  expect(() => sharedSecretOf({ vault: { keys: [inModule], keyServices } })).toThrow(TypeError);
 });

@@ -1,7 +1,9 @@
 import { randomBytes } from 'node:crypto';
+import { type SealedRecord, sealedKinds } from '@postern/store-redis';
 import { createKeyRing, createVault, type SealContext } from '@postern/vault';
 import { expect, test } from 'vitest';
-import { connectionContext, credentialContext, resultContext } from './seal-contexts.ts';
+import { sealContextOf } from './rewrap.ts';
+import { connectionContext, credentialContext, lastingPurposes, resultContext } from './seal-contexts.ts';
 
 const elicitationId = `el_00${'A'.repeat(43)}` as const;
 const subject = { issuer: 'https://id.example', subject: 'alice' };
@@ -85,3 +87,8 @@ test.each(cases)(
     await expect(vault.open(sealed, openedFor)).rejects.toMatchObject({ code: 'not_authentic' });
   },
 );
+
+test.each(sealedKinds)('S121: a stored %s is sealed by the first key, not as something under way', kind => {
+  const record = { ...connection, ...result, name: 'a', id: 'x', kind, sealed: '' };
+  expect(lastingPurposes).toContain(sealContextOf(record as unknown as SealedRecord).purpose);
+});

@@ -91,3 +91,15 @@ export const registrationContext = (key: string): SealContext => ({
   purpose: 'client-registration',
   registration: key,
 });
+
+/**
+ * Purposes of values that are stored for longer than one transaction. Only these are sealed by a key service: everything else is under
+ * way for minutes, and strangers can cause it.
+ */
+export const lastingPurposes: ReadonlySet<string> = new Set([
+  'connection',
+  'result',
+  'credential',
+  'client-registration',
+  'api-key',
+]);

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { createOutboundFetch, type OutboundFetch } from '@postern/authorization';
 import { ConfigError } from '../../platform/config/config-error.ts';
 import type { GatewayConfig } from '../../platform/config/config-schema.ts';
@@ -6,6 +7,7 @@ import { configuredHosts, outboundPolicyOf } from '../../platform/outbound/outbo
 import { wrapFetch } from '../../platform/outbound/wrap-fetch.ts';
 import { type CliIo, type ExitCode, exitCodes } from '../cli-io.ts';
 import { checked, type Finding, failed, ok, reportOf } from './findings.ts';
+import { checkKeyServices } from './key-service-check.ts';
 import { checkClock, checkKeyFiles, checkKeys } from './local-checks.ts';
 import { checkProcessor } from './processor-check.ts';
 import { checkPublicUrl } from './public-url-check.ts';
@@ -53,7 +55,8 @@ async function findingsOf(configPath: string, token: string | undefined, io: Cli
   const about = { config, fetch: clocked, now };
   const { timeoutMs } = policy;
   const checks = [
-    checked('files', limitMs, async () => checkKeyFiles([...files], now)),
+    checked('files', limitMs, async () => checkKeyFiles([...files, ...tokenFilesOf(config)], now)),
+    checked('vault.keyServices', limitMs, () => checkKeyServices(config)),
     checked('redis', REDIS_MS, () => checkRedis(config, leadMs => leads.set('Redis', leadMs))),
     ...config.identityProviders.map(each =>
       checked(`identityProvider.${each.name}`, limitMs, () => checkIdentityProvider(each, about)),
@@ -69,6 +72,12 @@ async function findingsOf(configPath: string, token: string | undefined, io: Cli
   ];
   const found = (await Promise.all(checks)).flat();
   return [ok('configuration', `${configPath} is valid.`), ...checkKeys(config), ...found, ...checkClock(leads)];
+}
+
+/** Files that the gateway reads while it runs. A missing one is a fault of its key service. */
+function tokenFilesOf({ vault }: GatewayConfig): readonly string[] {
+  const paths = vault.keys.flatMap(key => ('tokenFile' in key ? (key.tokenFile ?? []) : []));
+  return [...new Set(paths)].filter(path => existsSync(path));
 }
 
 /** The policy of the gateway for third parties. */

@@ -22,7 +22,7 @@ type Reached =
 export async function checkPublicUrl(config: GatewayConfig, fetch: OutboundFetch): Promise<readonly Finding[]> {
   const { publicUrl, listen } = config;
   const check = 'publicUrl';
-  const proof = createGatewayProof(sharedSecretOf(config, false));
+  const proof = createGatewayProof(sharedSecretOf(config));
   const outside = await reached(publicUrl, proof, fetch);
   if (outside.is === 'this') return [ok(check, `${publicUrl} reaches this gateway.`)];
   if (outside.is === 'other gateway')

@@ -26,13 +26,12 @@ export function createPseudonyms(key: Uint8Array): Pseudonyms {
 }
 
 /**
- * Uses the configured key, or a key derived from the last vault key: all replicas derive the same key, and adding a vault key in front
+ * Uses the configured key, or a key derived from the shared secret: all replicas derive the same key, and adding a vault key in front
  * does not change it.
- * @throws StartError if the vault keys are in a key service, from which nothing can be derived
  */
-export function pseudonymsOf(config: Pick<GatewayConfig, 'audit' | 'vault'>, hasKeyService = false): Pseudonyms {
+export function pseudonymsOf(config: Pick<GatewayConfig, 'audit' | 'vault'>): Pseudonyms {
   if (config.audit.pseudonymKey !== undefined) return createPseudonyms(config.audit.pseudonymKey);
-  const secret = sharedSecretOf(config, hasKeyService);
+  const secret = sharedSecretOf(config);
   return createPseudonyms(new Uint8Array(hkdfSync('sha256', secret, '', 'postern audit pseudonyms, 1', KEY_BYTES)));
 }
 

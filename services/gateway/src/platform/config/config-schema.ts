@@ -9,6 +9,7 @@ import type { ServedImage } from './image-type.ts';
 import { mcpServerSchema, storedMegabytes, storedRecords } from './mcp-server-config.ts';
 import { overloadConfigSchema, stopConfigSchema } from './overload-config.ts';
 import { redisConfigSchema } from './redis-config.ts';
+import { symmetricKey, vaultConfigSchema } from './vault-config.ts';
 import { operatorWebhookSchema } from './webhook-config.ts';
 
 /** URL under which users and MCP servers reach the gateway. https, or http on a loopback address for development. */
@@ -23,17 +24,6 @@ const publicUrlSchema = z
   })
   .meta({ pattern: String.raw`^(?:https:\/\/[^\s\/?#]+|http:\/\/${loopbackHostPattern}(?::\d+)?)\/?$` })
   .transform(value => new URL(value).origin);
-
-const key = z
-  .string()
-  .refine(value => Buffer.from(value, 'base64').byteLength === 32 && /^[A-Za-z0-9+/_-]{43}=?$/.test(value), {
-    error: 'must be 32 bytes in base64 (openssl rand -base64 32)',
-  })
-  .refine(value => new Set(Buffer.from(value, 'base64')).size > 8, { error: 'is not random' })
-  .meta({ pattern: '^[A-Za-z0-9+/_-]{43}=?$' })
-  .transform(value => new Uint8Array(Buffer.from(value, 'base64')));
-
-const vaultKeySchema = z.strictObject({ kid: z.string().regex(/^[A-Za-z0-9._-]{1,64}$/), key });
 
 export const configSchema = z.strictObject({
   $schema: z.string().optional(),
@@ -62,11 +52,11 @@ export const configSchema = z.strictObject({
         .max(10_000_000)
         .default(100_000)
         .describe('Approximate number of audit lines to keep in Redis.'),
-      pseudonymKey: key
+      pseudonymKey: symmetricKey
         .optional()
         .describe(
-          'Key for the pseudonyms of users in the audit trail. Default: derived from the last vault key, so pseudonyms change when you ' +
-            'remove that key.',
+          'Key for the pseudonyms of users in the audit trail. Default: derived from vault.transactionKey, or from the last vault key, so ' +
+            'pseudonyms change when you remove that key.',
         ),
     })
     .prefault({}),
@@ -138,9 +128,7 @@ export const configSchema = z.strictObject({
     .default([])
     .describe('Addresses or CIDR ranges of your reverse proxies. The gateway trusts X-Forwarded-For from them.'),
   redis: redisConfigSchema.prefault({}),
-  vault: z.strictObject({
-    keys: z.array(vaultKeySchema).min(1).describe('The gateway seals with the first key and opens with all of them.'),
-  }),
+  vault: vaultConfigSchema,
   branding: z
     .strictObject({
       name: z.string().min(1).max(60).default('Postern'),

@@ -6,6 +6,7 @@ import type { ParsedConfig } from './config-schema.ts';
 import type { McpServerConfig } from './mcp-server-config.ts';
 import { redisFaults } from './redis-config.ts';
 import { leavesRoom } from './storage-quota.ts';
+import { vaultFaults } from './vault-config.ts';
 
 function repeated(names: readonly string[]): string[] {
   return [...new Set(names.filter((name, at) => names.indexOf(name) !== at))];
@@ -29,6 +30,7 @@ export function crossFaults(config: ParsedConfig): ConfigFault[] {
   for (const name of repeated(config.identityProviders.map(provider => provider.issuer)))
     fault('identityProviders', `issuer ${name} occurs twice`);
   for (const name of repeated(config.vault.keys.map(key => key.kid))) fault('vault.keys', `"${name}" occurs twice`);
+  faults.push(...vaultFaults(config.vault));
   // With an API key of two MCP servers, one of them could act as the other.
   for (const hash of repeated(config.mcpServers.flatMap(server => server.apiKeys.map(key => key.hash))))
     fault('mcpServers', `an API key occurs twice (${hash.slice(0, 15)}…)`);

@@ -24,7 +24,7 @@ const pathsOf = (document: unknown): string[] => [
 it('accepts the sample, so that every refusal below has its own reason', () => {
   const config = parseConfig(sampleConfig());
   expect(config.publicUrl).toBe('https://gate.example');
-  expect(config.vault.keys[0]?.key.byteLength).toBe(32);
+  expect(config.vault.keys[0]?.key).toHaveLength(32);
   expect(config.listen).toEqual({ host: '127.0.0.1', port: 8080 });
 });
 

@@ -1,17 +1,12 @@
-import { StartError } from '../start-error.ts';
 import type { GatewayConfig } from './config-schema.ts';
+import { isLocalKey } from './vault-config.ts';
 
 /**
- * Returns the secret that all replicas share: the last vault key, which stays last when a new key is put first. With a key service,
- * from whose keys nothing can be derived, it is the key of pseudonyms.
- * @throws StartError if the vault keys are in a key service and `audit.pseudonymKey` is missing
+ * Returns the secret that all replicas share: `vault.transactionKey`, or the last local key, which stays last when a new key is put first.
+ * A valid configuration has one of them.
  */
-export function sharedSecretOf(
-  { audit, vault }: Pick<GatewayConfig, 'audit' | 'vault'>,
-  hasKeyService: boolean,
-): Uint8Array {
-  const secret = hasKeyService ? audit.pseudonymKey : vault.keys.at(-1)?.key;
-  if (secret === undefined)
-    throw new StartError('audit.pseudonymKey is required with a key service: no key can be derived from its keys.');
+export function sharedSecretOf({ vault }: Pick<GatewayConfig, 'vault'>): Uint8Array {
+  const secret = vault.transactionKey ?? vault.keys.findLast(isLocalKey)?.key;
+  if (secret === undefined) throw new TypeError('the configuration requires vault.transactionKey with a key service');
   return secret;
 }

@@ -5,7 +5,11 @@ import { createStopping } from '../stopping.ts';
 import { healthPlugin } from './health-plugin.ts';
 
 /** Creates an application with a store that responds when the test tells it to. */
-async function createApp({ readyNeedsWrites = false, refusals = [] as readonly string[] } = {}) {
+async function createApp({
+  readyNeedsWrites = false,
+  refusals = [] as readonly string[],
+  faulty = undefined as readonly string[] | undefined,
+} = {}) {
   const asked: PromiseWithResolvers<void>[] = [];
   const ping = () => {
     const answer = Promise.withResolvers<void>();
@@ -17,6 +21,7 @@ async function createApp({ readyNeedsWrites = false, refusals = [] as readonly s
   await app.register(healthPlugin, {
     deps: {
       ...{ config: { redis: { readyNeedsWrites } }, stores: { ping, refusals: () => refusals }, stopping },
+      keyFaults: faulty && new Map(faulty.map(kid => [kid, 'timeout'])),
       logger: createLogger({ level: 'silent' }),
     },
   });
@@ -66,6 +71,20 @@ describe('readyz', () => {
     await turn();
     asked[0]?.resolve();
     expect([(await answer).statusCode, (await answer).json()]).toEqual([status, body]);
+  });
+
+  it.each([
+    { faulty: [], keyServices: true },
+    { faulty: ['kms'], keyServices: false },
+  ])('S122: is ready without its key service, and reports it: $keyServices', async ({ faulty, keyServices }) => {
+    const { app, asked } = await createApp({ faulty });
+    const answer = app.inject('/readyz');
+    await turn();
+    asked[0]?.resolve();
+    expect([(await answer).statusCode, (await answer).json()]).toEqual([
+      200,
+      { status: 'ready', writes: true, keyServices },
+    ]);
   });
 
   it('livez sends no PING', async () => {

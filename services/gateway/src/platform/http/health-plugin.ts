@@ -12,10 +12,17 @@ class WritesRefusedError extends Error {
 export interface Readiness {
   /** Whether Redis accepts writes. All replicas share it, so by default a gateway that can only read is ready. */
   readonly writes: boolean;
+  /**
+   * Whether the key services of all vault keys work. Present only with a key service. All replicas share it, and what needs no key
+   * service still works, so a gateway without it is ready.
+   */
+  readonly keyServices?: boolean;
 }
 
 export interface ReadinessDeps {
   readonly config: { readonly redis: Pick<RedisConfig, 'readyNeedsWrites'> };
+  /** Undefined without a key service. Only read: the endpoint needs no credential, so it sends no request to a key service. */
+  readonly keyFaults: ReadonlyMap<string, unknown> | undefined;
   readonly stores: Pick<RedisStores, 'ping' | 'refusals'>;
   readonly stopping: Pick<Stopping, 'draining'>;
 }
@@ -24,7 +31,7 @@ export interface ReadinessDeps {
  * Checks whether the gateway can serve requests. The endpoint needs no credential, so concurrent checks share one `PING`.
  * @throws StoppingError, StoreUnavailableError, UnsafeRedisError, WritesRefusedError
  */
-export function createReadiness({ config, stores, stopping }: ReadinessDeps): () => Promise<Readiness> {
+export function createReadiness({ config, stores, stopping, keyFaults }: ReadinessDeps): () => Promise<Readiness> {
   let checking: Promise<void> | undefined;
   return async () => {
     if (stopping.draining.aborted) throw new StoppingError();
@@ -34,7 +41,7 @@ export function createReadiness({ config, stores, stopping }: ReadinessDeps): ()
     await checking;
     const writes = stores.refusals().length === 0;
     if (!writes && config.redis.readyNeedsWrites) throw new WritesRefusedError();
-    return { writes };
+    return keyFaults === undefined ? { writes } : { writes, keyServices: keyFaults.size === 0 };
   };
 }
 

@@ -35,6 +35,8 @@ export interface Metrics {
   readonly redisCapacity: (capacity: RedisCapacity) => void;
   /** Number of shards that have lost their data. */
   readonly lostShards: (count: number) => void;
+  /** Whether the key service of a vault key works. */
+  readonly keyService: (kid: string, works: boolean) => void;
   /** Events of a shard were dropped before the relay added them to feeds. */
   readonly relayGap: () => void;
   /** A line is missing in the audit stream. */
@@ -72,6 +74,7 @@ export function createMetrics(): Metrics {
       else instruments.redisMemoryUsed.set(memoryUsed);
     },
     lostShards: count => instruments.redisLostShards.set(count),
+    keyService: (kid, works) => instruments.keyServiceUp.set({ kid }, works ? 1 : 0),
     relayGap: () => instruments.relayGaps.inc(),
     auditLineLost: () => instruments.auditLinesLost.inc(),
     quotaExceeded: () => instruments.quotaExceeded.inc(),

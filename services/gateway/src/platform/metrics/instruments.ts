@@ -81,6 +81,7 @@ export function createInstruments(registry: Registry) {
       'Memory of the fullest master as a share of its maxmemory',
     ),
     redisLostShards: gauge('postern_redis_lost_shards', 'Shards of Redis that have lost their data'),
+    keyServiceUp: gauge('postern_key_service_up', 'Whether the key service of a vault key works', ['kid']),
     redisRolledBack: counter('postern_redis_rolled_back_total', 'Rollbacks of Redis to an earlier state'),
     relayGaps: counter('postern_relay_gaps_total', 'Gaps of events dropped before the relay read them'),
     auditLinesLost: counter('postern_audit_lines_lost_total', 'Audit lines missing in the audit stream'),

@@ -18,12 +18,17 @@ export function outboundPolicyOf({
   return {
     allowLoopback: isLoopbackUrl(publicUrl),
     privateHosts,
-    ...definedOnly({ proxy, ca: caFile === undefined ? undefined : certificatesIn(caFile) }),
+    ...definedOnly({ proxy, ca: caFile === undefined ? undefined : certificatesIn(caFile, 'outbound.caFile') }),
   };
 }
 
-function certificatesIn(path: string): string {
-  const fault = (message: string) => new ConfigError([{ path: 'outbound.caFile', message }]);
+/**
+ * Reads the certificates of additional authorities.
+ * @param member the setting that names the file
+ * @throws ConfigError if the file cannot be read or contains no certificate
+ */
+export function certificatesIn(path: string, member: string): string {
+  const fault = (message: string) => new ConfigError([{ path: member, message }]);
   let pem: string;
   try {
     pem = readFileSync(path, 'utf8');

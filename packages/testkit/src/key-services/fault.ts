@@ -1,0 +1,48 @@
+import type { ServerResponse } from 'node:http';
+
+/**
+ * How an imitation of a key service misbehaves. `silent` never responds, `trickle` never ends its response, `failing` and `throttled`
+ * respond with errors, the others respond with something else than the API.
+ */
+export type KeyServiceMood =
+  | 'well'
+  | 'silent'
+  | 'trickle'
+  | 'failing'
+  | 'throttled'
+  | 'html'
+  | 'huge'
+  | 'redirect'
+  | 'empty';
+
+/** In every response of a misbehaving service, so that tests can search logs for it. */
+export const KEY_SERVICE_CANARY = 'canary-of-the-key-service';
+
+/** Responds in a mood that does not depend on the API. Returns false for the others. */
+export function respondInMood(mood: KeyServiceMood, response: ServerResponse): boolean {
+  switch (mood) {
+    case 'silent':
+      return true;
+    case 'trickle':
+      response.writeHead(200, { 'content-type': 'application/json' }).write(`{"data":{"${KEY_SERVICE_CANARY}":`);
+      return true;
+    case 'html':
+      response.writeHead(200, { 'content-type': 'text/html' }).end(`<h1>${KEY_SERVICE_CANARY}</h1>`);
+      return true;
+    case 'huge':
+      response
+        .writeHead(200, { 'content-type': 'application/json' })
+        .end(JSON.stringify({ data: { plaintext: KEY_SERVICE_CANARY.repeat(100_000) } }));
+      return true;
+    case 'redirect':
+      response.writeHead(307, { location: `https://elsewhere.example/${KEY_SERVICE_CANARY}` }).end();
+      return true;
+    case 'empty':
+      response.writeHead(200, { 'content-type': 'application/json' }).end('{}');
+      return true;
+    case 'well':
+    case 'failing':
+    case 'throttled':
+      return false;
+  }
+}

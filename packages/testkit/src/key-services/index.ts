@@ -1,0 +1,2 @@
+export { startFakeTransit } from './fake-transit.ts';
+export { KEY_SERVICE_CANARY } from './fault.ts';
