@@ -52,6 +52,11 @@ afterAll(async () => {
 const apiOf = (mcpServerId: string) => world.apiOf({ apiKey: keyOf(mcpServerId) });
 
 describe('/me without a session', () => {
+  it('is where the bare address of the site leads', async () => {
+    const root = await world.raw().get('/');
+    expect([root.status, root.headers.location]).toEqual([303, '/me']);
+  });
+
   it('redirects to sign-in and back', async () => {
     const user = world.subject();
     const raw = world.raw();

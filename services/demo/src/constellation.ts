@@ -10,8 +10,9 @@ import { createLedger, type Ledger } from './mcp-server/ledger.ts';
 import { startMcpEndpoint } from './mcp-server/mcp-endpoint.ts';
 import { createPickupDesk, type PickupDesk } from './mcp-server/pickup-desk.ts';
 import { mcpUrlAt, type Ports } from './ports.ts';
+import { Ring } from './ring.ts';
 import { followEvents } from './try-it/follow-events.ts';
-import { TryItHost } from './try-it/try-it-host.ts';
+import { MOST_LINES, TryItHost } from './try-it/try-it-host.ts';
 import { tryItPages } from './try-it/try-it-page.ts';
 import {
   API_KEY_HEADER,
@@ -118,7 +119,7 @@ export async function startConstellation(p: { ports: Ports; log: NodeJS.Writable
   } satisfies GatewayConfigInput);
   stack.use(await startGateway(config, { logger: createLogger({ level: 'info', destination: p.log }) }));
 
-  const events: string[] = [];
+  const events = new Ring<string>(MOST_LINES);
   const feed = new AbortController();
   stack.defer(() => feed.abort());
   void followEvents({ url: posternUrl, apiKey, signal: feed.signal, events });

@@ -1,26 +1,34 @@
 import type { ConnectOptions } from './host/connect-host.ts';
+import { Ring } from './ring.ts';
 
 type Fetch = NonNullable<ConnectOptions['fetch']>;
 
-/** Records all MCP messages of both directions as sent, in memory. */
+/** Records MCP messages of both directions as sent, in memory. */
 export class FrameLog {
-  readonly #frames: string[] = [];
+  readonly #frames: Ring<{ text: string }>;
   readonly #mcpUrl: string;
   #lastCall: Parameters<Fetch> | undefined;
 
-  constructor(mcpUrl: string) {
+  /** @param most how many messages it keeps, the newest ones. Default: all */
+  constructor(mcpUrl: string, most = Number.POSITIVE_INFINITY) {
     this.#mcpUrl = mcpUrl;
+    this.#frames = new Ring(most);
   }
 
   get frames(): readonly string[] {
-    return this.#frames;
+    return this.#frames.items.map(({ text }) => text);
+  }
+
+  /** Number of messages so far, dropped ones included. */
+  get total(): number {
+    return this.#frames.total;
   }
 
   /** Wraps `fetch` to record each request to the MCP server and its response, streams included. */
   readonly fetch: Fetch = async (url, init) => {
     const isMcp = String(url) === this.#mcpUrl;
     if (isMcp && typeof init?.body === 'string') {
-      this.#frames.push(init.body);
+      this.#frames.push({ text: init.body });
       if (init.body.includes('"method":"tools/call"')) this.#lastCall = [url, init];
     }
     const response = await fetch(url, init);
@@ -37,9 +45,10 @@ export class FrameLog {
 
   async #keep(copy: Response): Promise<void> {
     const decoder = new TextDecoder();
-    const at = this.#frames.push('') - 1;
+    const frame = { text: '' };
+    this.#frames.push(frame);
     const append = (text: string) => {
-      this.#frames[at] += text;
+      frame.text += text;
     };
     try {
       for await (const chunk of copy.body ?? []) append(decoder.decode(chunk, { stream: true }));

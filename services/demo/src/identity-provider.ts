@@ -28,14 +28,23 @@ export async function startIdentityProvider(p: {
     port: p.port,
     brand: {
       name: EXAMPLE_ID,
-      tagline: 'The identity provider of Example Inc.',
+      tagline: 'Accounts of Example Inc.',
       accent: '#1f4f8f',
+      mark: '<circle cx="12" cy="8.5" r="3.5"/><path d="M5 20c.6-4 3.4-6 7-6s6.4 2 7 6"/>',
       scopeTexts: {
-        openid: 'know that it is you',
-        profile: 'see your name',
-        email: 'see your e-mail address',
-        [MCP_SCOPE]: 'use the tools of the MCP server in your name',
+        openid: 'Know that it is you',
+        profile: 'See your name',
+        email: 'See your email address',
+        [MCP_SCOPE]: 'Use the tools of Desk Helper in your name',
       },
+    },
+    front: {
+      title: 'One sign-in for everyone at Example Inc.',
+      body: `<p>Your colleagues use this account for all tools of the company.</p>
+<ul class="rows">
+${employees.map(({ name, email }) => `<li><b>${name}</b><span>${email}</span></li>`).join('\n')}
+</ul>
+<p class="muted">An application that needs to know you sends you here. In this demo there are no passwords: you choose who you are.</p>`,
     },
     users: employees,
     skipsConsent: clientId => clientId === p.postern.clientId,

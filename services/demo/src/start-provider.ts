@@ -8,16 +8,15 @@ export interface DemoProvider extends HttpListener {
 }
 
 export async function startProvider(
-  options: { readonly port: number } & Omit<Parameters<typeof createOpenIdServer>[0], 'issuer'>,
+  options: {
+    readonly port: number;
+    /** The page at the root: its heading, and its contents as HTML. */
+    readonly front: { readonly title: string; readonly body: string };
+  } & Omit<Parameters<typeof createOpenIdServer>[0], 'issuer'>,
 ): Promise<DemoProvider> {
   const issuer = `http://localhost:${options.port}`;
-  const { brand, users } = options;
-  const front = brandedPage(
-    brand,
-    `Welcome to ${brand.name}`,
-    `<p>${brand.tagline}.</p><p>Accounts here: ${users.map(({ name }) => name).join(', ')}.</p>
-<p class="muted">An application that needs this provider sends you here to sign in. There are no passwords.</p>`,
-  );
+  const { brand } = options;
+  const front = brandedPage(brand, options.front.title, options.front.body, 'wide');
   const around = (provider: Provider): Middleware => {
     const inner = options.around?.(provider);
     return async (context, next) => {

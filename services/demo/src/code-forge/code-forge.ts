@@ -1,14 +1,14 @@
 import type { OpenIdUser, Provider } from '@postern/openid-server';
 import { type DemoProvider, startProvider } from '../start-provider.ts';
-import { createForgeApi } from './forge-api.ts';
+import { createForgeApi, publicRepositories } from './forge-api.ts';
 
 export const CODE_FORGE = 'Code Forge';
 
-/** Texts of the scopes, which Code Forge and Postern show. */
+/** What the scopes allow, in texts that Code Forge and Postern show. */
 export const forgeScopes = {
-  repo: 'read the list of your repositories',
-  issues: 'create issues in your name',
-  delete_repo: 'delete your repositories',
+  repo: { text: 'Read the list of your repositories', access: 'see' },
+  issues: { text: 'Create issues in your name', access: 'change' },
+  delete_repo: { text: 'Delete your repositories', access: 'delete' },
 } as const;
 
 /** The accounts differ from those at Example ID, so users must connect them. */
@@ -46,9 +46,23 @@ export async function startCodeForge(p: {
     port: p.port,
     brand: {
       name: CODE_FORGE,
-      tagline: 'Where the code lives',
-      accent: '#7a3412',
-      scopeTexts: { openid: 'know which account is yours', profile: 'see your account name', ...forgeScopes },
+      tagline: 'Repositories, issues, builds',
+      accent: '#8a3b12',
+      mark: '<path d="M8.5 7.5 4 12l4.5 4.5M15.5 7.5 20 12l-4.5 4.5M13.5 5l-3 14"/>',
+      headingFont: 'ui-monospace, SFMono-Regular, Menlo, monospace',
+      scopeTexts: {
+        openid: 'Know which account is yours',
+        profile: 'See your account name',
+        ...Object.fromEntries(Object.entries(forgeScopes).map(([scope, { text }]) => [scope, text])),
+      },
+    },
+    front: {
+      title: 'Where the code lives',
+      body: `<p>Public repositories of everyone here.</p>
+<ul class="rows">
+${publicRepositories.map(({ name, description }) => `<li><b>${name}</b><span>${description}</span></li>`).join('\n')}
+</ul>
+<p class="muted">Accounts: ${developers.map(({ name }) => name).join(', ')}. An application that needs your repositories sends you here, and you decide.</p>`,
     },
     users: developers,
     configuration: {

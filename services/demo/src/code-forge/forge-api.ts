@@ -20,6 +20,11 @@ const repositories: Readonly<Record<string, readonly Repository[]>> = {
   ],
 };
 
+/** The repositories that Code Forge shows to everyone. */
+export const publicRepositories: readonly Repository[] = Object.values(repositories)
+  .flat()
+  .filter(({ isPrivate }) => !isPrivate);
+
 const issueSchema = z.strictObject({ repository: z.string(), title: z.string().min(1).max(200) });
 
 const MAX_BODY_BYTES = 4096;

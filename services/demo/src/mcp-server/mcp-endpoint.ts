@@ -5,6 +5,7 @@ import { type HttpListener, listenHttp } from '../listen-http.ts';
 import { createDeskHelper } from './desk-helper.ts';
 import type { Ledger } from './ledger.ts';
 import type { PickupDesk } from './pickup-desk.ts';
+import { textsForPeople } from './texts-for-people.ts';
 import { createAccessTokenVerifier } from './verify-access-token.ts';
 
 /**
@@ -25,7 +26,7 @@ export async function startMcpEndpoint(p: {
   /** Serves everything that is not MCP. */
   pages: RequestListener;
 }): Promise<HttpListener> {
-  const gate = postern(p.gateway);
+  const gate = postern({ ...p.gateway, text: textsForPeople });
   const receiptVerifier = createReceiptVerifier(p.receipts);
   const { forgeUrl, weatherUrl, ledger, pickupDesk } = p;
   const mcp = gate.endpoint(

@@ -10,8 +10,10 @@ const issueSchema = z.object({ number: z.number(), repository: z.string(), title
 
 const repositoryName = z
   .string()
-  .regex(/^[\w-]{1,40}\/[\w-]{1,60}$/, 'Type a name like alice-codes/garden-planner.')
+  .regex(/^[\w-]{1,40}\/[\w-]{1,60}$/, 'must be a name like alice-codes/garden-planner')
   .describe('As list_repositories names it');
+
+const issueTitle = z.string().min(1, 'must not be empty').max(200, 'must have 200 characters at most');
 
 /** Tools that work with the user's account at Code Forge. */
 export function registerRepositories(mcpServer: McpServer, p: { gate: Gate; forgeUrl: string }): void {
@@ -41,7 +43,7 @@ export function registerRepositories(mcpServer: McpServer, p: { gate: Gate; forg
     {
       title: 'Create an issue',
       description: 'Creates an issue in a repository of the user at Code Forge.',
-      inputSchema: z.object({ repository: repositoryName, title: z.string().min(1).max(200) }),
+      inputSchema: z.object({ repository: repositoryName, title: issueTitle }),
     },
     p.gate.tool(async (issue, ctx) => {
       const forge = await ctx.gate.authorize('forge', { scopes: ['repo', 'issues'], message: 'To create an issue' });

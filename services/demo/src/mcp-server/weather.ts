@@ -18,7 +18,9 @@ export function registerWeather(mcpServer: McpServer, p: { gate: Gate; weatherUr
     {
       title: 'Weather forecast',
       description: 'Tells the weather of tomorrow at a place, from Weather Station.',
-      inputSchema: z.object({ place: z.string().min(1).max(60) }),
+      inputSchema: z.object({
+        place: z.string().min(1, 'must not be empty').max(60, 'must have 60 characters at most'),
+      }),
       annotations: { readOnlyHint: true, openWorldHint: true },
     },
     p.gate.tool(async ({ place }, ctx) => {

@@ -1,9 +1,11 @@
+import type { Ring } from '../ring.ts';
+
 /** Collects the events that Postern sends to the MCP server (server-sent events), until aborted. */
 export async function followEvents(p: {
   url: string;
   apiKey: string;
   signal: AbortSignal;
-  events: string[];
+  events: Ring<string>;
 }): Promise<void> {
   try {
     const headers = { authorization: `Bearer ${p.apiKey}`, accept: 'text/event-stream' };

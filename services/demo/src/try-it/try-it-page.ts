@@ -34,7 +34,7 @@ const page = (addresses: readonly (readonly [name: string, url: string])[]) => `
 <p>Tools that need what must never pass through MCP. You play Alice. The chat in the middle is what you would see in your app; on the right is what travels behind it.</p></header>
 <main>
 <section aria-labelledby="stories"><h2 id="stories">Try it</h2><ul class="cards">${tryItStories.map(card).join('')}</ul></section>
-<section aria-labelledby="chat"><h2 id="chat">Your app</h2><ol id="conversation" aria-live="polite"></ol></section>
+<section aria-labelledby="chat"><h2 id="chat">Your app</h2><ol id="conversation" aria-live="polite"></ol><p id="waiting" role="status" hidden></p></section>
 <section aria-labelledby="log"><h2 id="log">Behind it</h2>
 <p id="secrets" role="status"></p>
 <h3 id="messages-heading">MCP messages</h3><ol id="messages" class="log" tabindex="0" aria-labelledby="messages-heading"></ol>

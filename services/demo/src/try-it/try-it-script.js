@@ -18,27 +18,49 @@ const entryOf = ({ kind, title, lines, href }) => {
   return item;
 };
 
-const fill = (selector, lines) => {
-  const list = document.querySelector(selector);
-  const shown = list.childElementCount;
-  if (lines.length === shown) return;
+/** How many lines of each log there were. Their number in the page stops growing: old lines are dropped. */
+const totals = new Map();
+const hasGone = (name, total) => {
+  const goesOn = totals.get(name) !== total;
+  totals.set(name, total);
+  return goesOn;
+};
+
+const fill = (name, { total, lines }) => {
+  if (!hasGone(name, total)) return;
+  const list = document.querySelector(`#${name}`);
   list.replaceChildren(...lines.map(line => make('li', '', line)));
   list.scrollTop = list.scrollHeight;
 };
 
+const waitingTexts = {
+  'sign-in': 'Waiting for your sign-in in the other tab',
+  page: 'Waiting for you to finish on the page in the other tab',
+  tool: 'Desk Helper is working',
+};
+const waiting = document.querySelector('#waiting');
+const showWaiting = what => {
+  const text = waitingTexts[what] ?? '';
+  if (waiting.textContent !== text) waiting.textContent = text;
+  waiting.hidden = text === '';
+};
+
 const refresh = async () => {
   try {
-    const { entries, messages, events, secrets } = await (await fetch('/try-it/state', { cache: 'no-store' })).json();
-    if (conversation.childElementCount !== entries.length) {
-      conversation.replaceChildren(...entries.map(entryOf));
+    const response = await fetch('/try-it/state', { cache: 'no-store' });
+    const { conversation: said, waitingFor, messages, events, secrets } = await response.json();
+    if (hasGone('conversation', said.total)) {
+      conversation.replaceChildren(...said.lines.map(entryOf));
       conversation.lastElementChild?.scrollIntoView({ block: 'nearest' });
     }
-    fill('#messages', messages);
-    fill('#events', events);
+    showWaiting(waitingFor);
+    fill('messages', messages);
+    fill('events', events);
     document.querySelector('#secrets').textContent =
-      `${secrets.known} codes, tokens and keys exist by now. ${secrets.leaked} of them are in the ${messages.length} MCP messages and ${events.length} events below.`;
+      `${secrets.known} codes, tokens and keys exist by now. ${secrets.leaked} of them are in the ${messages.total} MCP messages and ${events.total} events so far.`;
   } catch {
     document.querySelector('#secrets').textContent = 'The demo has stopped.';
+    showWaiting(undefined);
   }
   setTimeout(refresh, 700);
 };

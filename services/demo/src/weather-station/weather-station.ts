@@ -10,10 +10,26 @@ export const API_KEY_HEADER = 'X-Api-Key';
 
 const brand: Brand = {
   name: WEATHER_STATION,
-  tagline: 'Tomorrow’s weather, by API key',
+  tagline: 'Forecasts by API key',
   accent: '#1d5f63',
+  mark: '<circle cx="9" cy="8.5" r="3"/><path d="M9 2.5v1M3.5 8.5h-1M4.9 4.4l.7.7M13.1 4.4l-.7.7M8 19.5h9a3.5 3.5 0 0 0 .4-7 5 5 0 0 0-9.4 1.2A3 3 0 0 0 8 19.5z"/>',
+  headingFont: 'ui-rounded, "Hiragino Maru Gothic ProN", system-ui, sans-serif',
   scopeTexts: {},
 };
+
+const stroke = 'fill="none" stroke="currentColor" stroke-width="1.5" stroke-linecap="round" aria-hidden="true"';
+const cloud = '<path d="M7 16.5h10a3.5 3.5 0 0 0 .4-7 5.5 5.5 0 0 0-10.7 1A3 3 0 0 0 7 16.5z"/>';
+
+/** Weather of a place that does not exist. */
+const outlook = [
+  { day: 'Today', sky: `${cloud}<path d="M8 19.5h8M6 22h9"/>`, text: 'Fog, 9 °C' },
+  {
+    day: 'Tomorrow',
+    sky: '<circle cx="12" cy="12" r="4.5"/><path d="M12 3v1.5M12 19.5V21M3 12h1.5M19.5 12H21M5.6 5.6l1 1M17.4 17.4l1 1M5.6 18.4l1-1M17.4 6.6l1-1"/>',
+    text: 'Sun, 14 °C',
+  },
+  { day: 'Then', sky: `${cloud}<path d="M9 19l-1 2.5M13 19l-1 2.5M17 19l-1 2.5"/>`, text: 'Rain, 11 °C' },
+];
 
 export interface WeatherStation extends HttpListener {
   readonly url: string;
@@ -65,10 +81,17 @@ export async function startWeatherStation(p: {
         `<h2>${name}</h2>\n<p><code id="key-${sub}">${keys.get(sub)}</code></p>\n` +
         `<form method="post" action="/keys/${sub}"><button>Replace the key of ${name}</button></form>`,
     );
+    const days = outlook.map(
+      ({ day, sky, text }) =>
+        `<li><b>${day}</b><svg viewBox="0 0 24 24" ${stroke}>${sky}</svg><span>${text}</span></li>`,
+    );
     return brandedPage(
       brand,
-      'API keys',
-      `${people.join('\n')}\n<p class="muted">In this demo, everyone sees all keys.</p>`,
+      'Tomorrow’s weather, for programs',
+      `<ul class="days">${days.join('')}</ul>
+<p>Forecasts for every place, at <code>/api/forecast</code>. Each request carries an API key.</p>
+${people.join('\n')}\n<p class="muted">In this demo, everyone sees all keys.</p>`,
+      'wide',
     );
   }
 

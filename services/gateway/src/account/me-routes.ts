@@ -84,6 +84,9 @@ export const meRoutes: FastifyPluginAsync<PageKit<MeRoutesDeps>> = async (app, p
     return found;
   }
 
+  // People type the address of the site alone.
+  app.get('/', (_, reply) => reply.redirect('/me', 303));
+
   app.get('/me', (request, reply) =>
     guardGet(request, reply, async browserSession => {
       const [connections, waiting, credentials, passkeys, muted] = await Promise.all([

@@ -137,7 +137,7 @@ export async function aliceDisconnects({ report, world, log }: Stage, { alice }:
       checkEqual(await browser.open(`${world.posternUrl}/me`), 200, 'status');
       await browser.see('Your account');
       const document = await browser.everything();
-      for (const trace of [ALICE.forgeAccount, MCP_SERVER_NAME, forgeScopes.repo, 'list_repositories'])
+      for (const trace of [ALICE.forgeAccount, MCP_SERVER_NAME, forgeScopes.repo.text, 'list_repositories'])
         check(document.includes(trace), `the page does not say “${trace}”`);
       check(!document.includes(BOB.forgeAccount), 'the page mentions Bob');
     },

@@ -15,7 +15,7 @@ export async function tellOfDeleting({ report }: Stage, { alice, bob }: Cast): P
   );
   await report.step('A second URL arrives; she connects Code Forge with the permission to delete', async () => {
     await alice.open(await asked.call.page(), CONNECT);
-    await alice.browser.read('delete your repositories');
+    await alice.browser.read('Delete your repositories');
     await alice.connectForge({ isKnownThere: true });
   });
   await report.step('The repository is deleted, and only this one', async () => {
