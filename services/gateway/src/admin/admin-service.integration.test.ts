@@ -10,6 +10,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { runCli } from '../cli/run-cli.ts';
 import { pseudonymsOf } from '../platform/audit/pseudonyms.ts';
 import { loadConfig } from '../platform/config/load-config.ts';
+import { isLocalKey } from '../platform/config/vault-config.ts';
 import { hashOf, sampleConfig, sampleMcpServer } from '../testing/sample-config.ts';
 import type { Actor } from './admin-audit.ts';
 import { type AdminService, createAdminService } from './admin-service.ts';
@@ -38,7 +39,7 @@ beforeAll(async () => {
   await writeFile(configPath, JSON.stringify(input));
   const config = loadConfig(configPath, {});
   pseudonym = pseudonymsOf(config);
-  const vault = createVault(createKeyRing(config.vault.keys));
+  const vault = createVault(createKeyRing(config.vault.keys.filter(isLocalKey)));
   const openQueueRedis = () => {
     throw new Error('no webhooks are configured');
   };
@@ -165,7 +166,7 @@ describe('views of a person', () => {
     });
     const config = loadConfig(configPath, {});
     const deaf = createAdminService({
-      ...{ config, pseudonym, now: Date.now, vault: createVault(createKeyRing(config.vault.keys)) },
+      ...{ config, pseudonym, now: Date.now, vault: createVault(createKeyRing(config.vault.keys.filter(isLocalKey))) },
       stores: { ...stores, audits },
       openQueueRedis: () => {
         throw new Error('not used');
