@@ -18,6 +18,7 @@ export const LONG_FILES: readonly string[] = [
   'test/faults/network.all.test.ts',
   'test/faults/fuzz/browser-routes.test.ts',
   'packages/pages/src/every-page.browser.test.ts',
+  'packages/pages/src/narrow-pages.all.test.ts',
   'test/conformance/url-mode/url-mode.all.test.ts',
   'test/replicas/payment-crash-points.all.test.ts',
   'test/e2e/accessible-every-kind.test.ts',
