@@ -106,6 +106,7 @@ const covered = [
   'S103 deletion needs a fresh sign-in, survives a crash and removes no passkey',
   'S104 open elicitations are limited per person and MCP server, and all are listed',
   'S105 a muted MCP server can ask nothing',
+  'S106 a receipt is shown to its person only, and reading it changes nothing',
   'S107 images of the operator are checked when they are read, and cannot run or lead out of their folder',
   'S108 a reader chooses the language, from our own pages only, and others learn nothing from it',
   'S109 a text in several languages is checked and digested in each of them, and shown in one',

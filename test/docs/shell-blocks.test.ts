@@ -39,6 +39,10 @@ const provenElsewhere: readonly (readonly [command: RegExp, because: string])[] 
     /^npx @postern\/demo( host( --url \S+)?)?$/,
     'published-packages.all.test.ts starts the demo, and runs the host with the MCP server of the quick start',
   ],
+  [
+    /^node verify-receipt\.mjs receipt\.json https:\/\/\S+ bookshop$/,
+    'test/e2e/receipts.test.ts runs it with a downloaded file',
+  ],
   [/^npx postern check( --token-file token\.txt)?$/, 'test/check runs it'],
   [/^npx postern pages preview( --out preview)?$/, 'test/preview runs it'],
   [

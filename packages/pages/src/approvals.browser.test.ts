@@ -2,6 +2,7 @@ import { sharedBrowser } from '@postern/testkit/chromium';
 import { isShortRun } from '@postern/testkit/run-size';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { locales } from './languages/languages.ts';
 import { confirmationPage } from './pages/confirmation-page.ts';
 import { paymentPage } from './pages/payment-page.ts';
 import { sampleConfirmationView, samplePayment, samplePaymentView } from './samples/sample-approval-views.ts';
@@ -50,6 +51,30 @@ async function withPage(options: BrowserContextOptions, use: (page: Page) => Pro
     await context.close();
   }
 }
+
+test('the receipt of an ordinary payment or confirmation fits one sheet of paper, in every language', async () => {
+  await withPage({ colorScheme: 'dark' }, async page => {
+    for (const locale of isShortRun ? (['de'] as const) : locales)
+      for (const name of ['receipt-of-payment', 'receipt-of-confirmation', 'receipt-paid'])
+        for (const format of ['A4', 'Letter']) {
+          await page.goto(pageServer.page(name, locale));
+          const pdf = (await page.pdf({ format })).toString('latin1');
+          expect(pdf.match(/\/Type \/Page\b/g), `${name} in ${locale} on ${format}`).toHaveLength(1);
+        }
+  });
+});
+
+test('a printed receipt has neither links nor buttons', async () => {
+  await withPage({}, async page => {
+    for (const name of ['receipt-of-payment', 'receipt-of-confirmation', 'receipt-paid', 'confirmed']) {
+      await page.goto(pageServer.page(name));
+      await page.emulateMedia({ media: 'print' });
+      const shown = page.locator('a, button').filter({ visible: true });
+      expect(await shown.count(), name).toBe(0);
+      expect(await page.locator('.facts').first().isVisible()).toBe(true);
+    }
+  });
+});
 
 test('a receipt is printed black on white, with its facts and without buttons', async () => {
   await withPage({ colorScheme: 'dark' }, async page => {

@@ -73,6 +73,7 @@ export { passkeySignInPage } from './pages/passkey-sign-in-page.ts';
 export { passkeyWaitPage } from './pages/passkey-wait-page.ts';
 export { paymentDonePage } from './pages/payment-done-page.ts';
 export { type PaymentNotice, paymentPage } from './pages/payment-page.ts';
+export { receiptPage } from './pages/receipt-page.ts';
 export {
   errorPage,
   notFoundPage,

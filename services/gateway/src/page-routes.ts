@@ -9,6 +9,7 @@ import { meHistoryRoutes } from './account/me-history-routes.ts';
 import { meMcpServerRoutes } from './account/me-mcp-server-routes.ts';
 import { meRoutes } from './account/me-routes.ts';
 import { paymentPageRoutes } from './approvals/payment-page-routes.ts';
+import { receiptPageRoutes } from './approvals/receipt-page-routes.ts';
 import { authorizationPageRoutes } from './authorization/authorization-page-routes.ts';
 import { callbackRoutes } from './authorization/oauth-callback.ts';
 import type { GatewayDeps } from './deps.ts';
@@ -116,6 +117,7 @@ export const pageRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = async (app,
     await scope.register(elicitationPageRoutes, pages);
     await scope.register(authorizationPageRoutes, pages);
     await scope.register(paymentPageRoutes, pages);
+    await scope.register(receiptPageRoutes, pages);
     await scope.register(loginRoutes, pages);
     await scope.register(callbackRoutes, pages);
     await scope.register(meRoutes, pages);

@@ -277,6 +277,8 @@ const describedParts: Readonly<Record<string, (world: FuzzWorld) => Promise<read
     { params: [world.standing.passkey.elicitationId], ...asBrowser(world, world.standing.passkey.raw) },
   ],
   'GET /e/:elicitationId/charge': pages,
+  'GET /e/:elicitationId/receipt': pages,
+  'GET /e/:elicitationId/receipt.json': pages,
   'POST /e/:elicitationId/accept': forms,
   'POST /e/:elicitationId/decline': forms,
   'POST /e/:elicitationId/charge': forms,

@@ -16,6 +16,7 @@ import { confirmedPage } from './confirmed-page.ts';
 import { passkeyPage } from './passkey-page.ts';
 import { paymentDonePage } from './payment-done-page.ts';
 import { paymentPage } from './payment-page.ts';
+import { receiptPage } from './receipt-page.ts';
 
 describe.each(hostileStrings)('hostile text %j', hostile => {
   /** Tags without the values of their attributes, some of which are hostile text themselves. */
@@ -44,10 +45,17 @@ describe.each(hostileStrings)('hostile text %j', hostile => {
       ...{ matchCode: text, csrfToken: text, shown: text },
     };
     const at = new Date(0);
+    const onReceipt = { downloadHref: '/e/0a.sample/receipt.json', historyHref: '/me/history' };
     return [
       paymentPage(context, { ...samplePaymentView, ...decision, payment, notice: 'processor_unavailable' }),
       confirmationPage(context, { ...sampleConfirmationView, ...decision, confirmation }),
-      confirmedPage(context, { mcpServer, confirmation, approvedAt: at }),
+      confirmedPage(context, { mcpServer, confirmation, approvedAt: at, receiptHref: '/e/0a.sample/receipt' }),
+      receiptPage(context, {
+        ...{ mcpServer, person, approvedAt: at, receiptNumber: text, method: 'button' },
+        ...onReceipt,
+        kind: 'confirmation',
+        confirmation,
+      }),
       chargePage(context, {
         ...sampleCharge,
         ...{ mcpServer, person, payment, csrfToken: text },
@@ -55,7 +63,7 @@ describe.each(hostileStrings)('hostile text %j', hostile => {
         notice: 'not_paid_yet',
       }),
       paymentDonePage(context, {
-        ...{ mcpServer, person, payment, approvedAt: at, receiptNumber: text },
+        ...{ mcpServer, person, payment, approvedAt: at, receiptNumber: text, receiptHref: '/e/0a.sample/receipt' },
         ...{ paid: true, method: 'passkey' },
       }),
       passkeyPage(context, {

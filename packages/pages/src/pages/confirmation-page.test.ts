@@ -109,7 +109,12 @@ describe('the confirmation page', () => {
 
   test('the page after the confirmation repeats the facts, without the warning', () => {
     const { mcpServer, confirmation } = sampleConfirmationView;
-    const markup = confirmedPage(en, { mcpServer, confirmation, approvedAt: new Date('2026-03-04T14:24:00Z') });
+    const markup = confirmedPage(en, {
+      mcpServer,
+      confirmation,
+      receiptHref: '/e/0a.sample/receipt',
+      approvedAt: new Date('2026-03-04T14:24:00Z'),
+    });
     expect(facts(markup)).toHaveLength(5);
     expect(markup).not.toContain('tone-danger');
     expect(markup).toContain('datetime="2026-03-04T14:24:00.000Z">');

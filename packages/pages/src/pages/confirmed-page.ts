@@ -4,6 +4,7 @@ import { html } from '../html.ts';
 import { icons } from '../icons.ts';
 import { messagePage } from '../message-page.ts';
 import { factBeside, facts } from '../parts.ts';
+import { receiptLink } from '../receipt-parts.ts';
 import { timeText } from '../times.ts';
 import { translatorFor } from '../translator.ts';
 import type { McpServerView, PageContext } from '../views.ts';
@@ -13,6 +14,7 @@ export interface ConfirmedView extends WayBackView {
   readonly mcpServer: McpServerView;
   readonly confirmation: ConfirmationFactsView;
   readonly approvedAt: Date;
+  readonly receiptHref: string;
 }
 
 /** The user has confirmed. */
@@ -27,7 +29,8 @@ export function confirmedPage(context: PageContext, view: ConfirmedView): string
     heading: t.html('confirmed.heading'),
     texts: [back.text],
     body: html`${confirmationFacts(view.confirmation, { label: t.html('confirmed.label'), mcpServer }, t)}
-${facts([factBeside(t.html('confirmed.at'), html`<span class="value">${timeText(view.approvedAt, 'moment', t)}</span>`)])}`,
+${facts([factBeside(t.html('confirmed.at'), html`<span class="value">${timeText(view.approvedAt, 'moment', t)}</span>`)])}
+<div class="fine"><p>${receiptLink(view.receiptHref, t)}</p></div>`,
     actions: back.actions,
   });
 }

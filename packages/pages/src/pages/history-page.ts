@@ -8,6 +8,7 @@ import { icons } from '../icons.ts';
 import { layout } from '../layout.ts';
 import { linkRow } from '../me-entries.ts';
 import { linkButton } from '../parts.ts';
+import { receiptLink } from '../receipt-parts.ts';
 import { timeText } from '../times.ts';
 import { type Translator, translatorFor } from '../translator.ts';
 import type { PageContext } from '../views.ts';
@@ -23,8 +24,10 @@ export interface AnsweredView {
   readonly about: AnsweredAbout;
   readonly status: 'completed' | 'declined' | 'failed';
   readonly endedAt: Date;
-  /** The page of the elicitation, or its receipt. */
+  /** The page of the elicitation. */
   readonly openHref: string;
+  /** Present after an approval. */
+  readonly receiptHref?: string;
 }
 
 export function historyPage(
@@ -43,7 +46,10 @@ ${list}
   return layout(context, t, { title: t.plain('history.heading'), main });
 }
 
-function answeredEntry({ mcpServerName, about, status, endedAt, openHref }: AnsweredView, t: Translator): Html {
+function answeredEntry(
+  { mcpServerName, about, status, endedAt, openHref, receiptHref }: AnsweredView,
+  t: Translator,
+): Html {
   const ended = status === 'completed' ? t.html(`history.status.${about.kind}`) : t.html(`history.status.${status}`);
   return linkRow({
     href: openHref,
@@ -55,6 +61,7 @@ function answeredEntry({ mcpServerName, about, status, endedAt, openHref }: Answ
         : undefined,
       t.html('history.when', { mcpServer: mcpServerName, time: timeText(endedAt, 'stamp', t) }),
     ],
+    more: receiptHref === undefined ? undefined : receiptLink(receiptHref, t),
   });
 }
 

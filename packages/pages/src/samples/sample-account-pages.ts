@@ -37,6 +37,7 @@ const answered: readonly AnsweredView[] = [
     status: 'completed',
     endedAt: at,
     openHref: '/e/0a.sample',
+    receiptHref: '/e/0a.sample/receipt',
   },
   {
     mcpServerName: 'Issue Tracker',

@@ -8,6 +8,7 @@ import { passkeySignInPage } from '../pages/passkey-sign-in-page.ts';
 import { passkeyWaitPage } from '../pages/passkey-wait-page.ts';
 import { paymentDonePage } from '../pages/payment-done-page.ts';
 import { paymentPage } from '../pages/payment-page.ts';
+import { receiptPage } from '../pages/receipt-page.ts';
 import type { PageContext } from '../views.ts';
 import {
   extremeConfirmation,
@@ -33,7 +34,9 @@ const confirmed = {
   mcpServer: fileStore,
   confirmation: sampleConfirmation,
   approvedAt: new Date('2026-03-04T14:24:00Z'),
+  receiptHref: '/e/0a.sample/receipt',
 };
+const onReceipt = { downloadHref: '/e/0a.sample/receipt.json', historyHref: '/me/history' };
 
 export const sampleApprovalPages: Readonly<Record<string, (context: PageContext) => string>> = {
   payment: context => paymentPage(context, atStripe),
@@ -111,6 +114,17 @@ export const sampleApprovalPages: Readonly<Record<string, (context: PageContext)
     return paymentDonePage(context, { ...view, payment, paid: false, method: 'passkey' });
   },
   'receipt-extreme': context => paymentDonePage(context, extremePaymentDone),
+  'receipt-of-payment': context => receiptPage(context, { ...samplePaymentDone, ...onReceipt, kind: 'payment' }),
+  'receipt-of-confirmation': context =>
+    receiptPage(context, {
+      ...confirmed,
+      ...onReceipt,
+      kind: 'confirmation',
+      method: 'button',
+      receiptNumber: samplePaymentDone.receiptNumber,
+      person: samplePaymentDone.person,
+    }),
+  'receipt-of-extreme': context => receiptPage(context, { ...extremePaymentDone, ...onReceipt, kind: 'payment' }),
   confirmation: context => confirmationPage(context, sampleConfirmationView),
   'confirmation-caution': context =>
     confirmationPage(context, {

@@ -127,6 +127,7 @@ export const samplePaymentDone = {
   paid: true,
   method: 'button' as const,
   receiptNumber: '0a.Zm9yIHRlc3RzIG9ubHksIG5vdCBhIHJlYWwgb25l',
+  receiptHref: '/e/0a.sample/receipt',
   returnHref: 'https://books.fabrikam.example/back',
   person: samplePerson,
 };

@@ -1,8 +1,9 @@
+import type { Elicitation } from '@postern/elicitation';
 import { historyPage } from '@postern/pages';
 import type { FastifyPluginAsync } from 'fastify';
 import { type AccountGuardDeps, createAccountGuard } from '../identity/account-guard.ts';
 import type { PageKit } from '../pages/page-kit.ts';
-import { elicitationPath } from '../platform/http/public-urls.ts';
+import { elicitationPath, receiptPath } from '../platform/http/public-urls.ts';
 import { type AccountScopeDeps, createAccountScope } from './account-scope.ts';
 import { answeredAbout } from './asked-views.ts';
 
@@ -26,6 +27,7 @@ export const meHistoryRoutes: FastifyPluginAsync<PageKit<AccountGuardDeps & Acco
               elicitation.status === 'completed' || elicitation.status === 'declined' ? elicitation.status : 'failed',
             endedAt: new Date(elicitation.endedAt),
             openHref: elicitationPath(elicitation.elicitationId),
+            ...(hasReceipt(elicitation) ? { receiptHref: receiptPath(elicitation.elicitationId) } : {}),
           })),
           backHref: '/me',
         }),
@@ -33,3 +35,6 @@ export const meHistoryRoutes: FastifyPluginAsync<PageKit<AccountGuardDeps & Acco
     }),
   );
 };
+
+const hasReceipt = ({ status, request }: Elicitation) =>
+  status === 'completed' && (request.kind === 'payment' || request.kind === 'confirmation');

@@ -4,7 +4,7 @@ import type { FastifyReply } from 'fastify';
 import type { SignInPolicy } from '../identity/sign-in-policy.ts';
 import { createDecisionView, type KindPages, type PageRequest, type VisitOf } from '../pages/kind-pages.ts';
 import type { PageKit } from '../pages/page-kit.ts';
-import { elicitationPath } from '../platform/http/public-urls.ts';
+import { elicitationPath, receiptPath } from '../platform/http/public-urls.ts';
 import type { ApprovalFlow } from './approval-flow.ts';
 import { amountView } from './payment-view.ts';
 import { shownTerms } from './shown-terms.ts';
@@ -30,7 +30,7 @@ export function createConfirmationPages(pages: PageKit<ConfirmationPagesDeps>): 
     return reply.send(
       confirmationPage(context, {
         ...decisionView(visit, shownTerms(views.shownDigest(elicitation), context.locale)),
-        confirmation: factsOf(elicitation),
+        confirmation: confirmationFactsOf(elicitation),
         approval: deps.signInPolicy.mustSignInAgain(elicitation, browserSession)
           ? { signInAgainHref: views.signInHref(elicitation) }
           : 'button',
@@ -48,8 +48,9 @@ export function createConfirmationPages(pages: PageKit<ConfirmationPagesDeps>): 
       return reply.send(
         confirmedPage(views.context(request), {
           mcpServer: views.mcpServer(elicitation),
-          confirmation: factsOf(elicitation),
+          confirmation: confirmationFactsOf(elicitation),
           approvedAt: new Date(outcome.approval.at),
+          receiptHref: receiptPath(elicitation.elicitationId),
           ...views.wayBack(elicitation, request),
         }),
       );
@@ -69,7 +70,7 @@ export function createConfirmationPages(pages: PageKit<ConfirmationPagesDeps>): 
   };
 }
 
-function factsOf({ request }: ElicitationOf<'confirmation'>): ConfirmationFactsView {
+export function confirmationFactsOf({ request }: ElicitationOf<'confirmation'>): ConfirmationFactsView {
   const { title, facts, danger } = request.terms;
   return { title, danger, facts: facts.map(factView) };
 }

@@ -11,7 +11,7 @@ import type { FastifyReply } from 'fastify';
 import type { SignInPolicy } from '../identity/sign-in-policy.ts';
 import { createDecisionView, type KindPages, type PageRequest, type VisitOf } from '../pages/kind-pages.ts';
 import type { PageKit } from '../pages/page-kit.ts';
-import { elicitationPath } from '../platform/http/public-urls.ts';
+import { elicitationPath, receiptPath } from '../platform/http/public-urls.ts';
 import type { ApprovalFlow } from './approval-flow.ts';
 import type { DailyLimits } from './daily-limits.ts';
 import type { PasskeyFlow } from './passkey-flow.ts';
@@ -108,6 +108,7 @@ export function createPaymentPages(pages: PageKit<PaymentPagesDeps>): KindPages<
           paid: outcome.processorReference !== undefined,
           method: outcome.approval.method,
           receiptNumber: views.receiptNumber(elicitation),
+          receiptHref: receiptPath(elicitation.elicitationId),
           ...definedOnly({ person: browserSession && views.person(browserSession) }),
           ...views.wayBack(elicitation, request),
         }),

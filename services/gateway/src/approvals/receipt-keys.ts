@@ -4,6 +4,8 @@ import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { isLocalKey } from '../platform/config/vault-config.ts';
 import { StartError } from '../platform/start-error.ts';
 
+export const JWKS_PATH = '/.well-known/jwks.json';
+
 /** Maximum time that a verifier may cache the keys, in seconds. Operators publish a new key this long before it signs. */
 const MAX_AGE_SECONDS = 300;
 
@@ -36,7 +38,7 @@ export const receiptRoutes: FastifyPluginAsync<{ deps: { readonly receipts: Pick
   app,
   { deps },
 ) => {
-  app.get('/.well-known/jwks.json', (_request, reply) =>
+  app.get(JWKS_PATH, (_request, reply) =>
     reply
       .header('cache-control', `public, max-age=${MAX_AGE_SECONDS}`)
       .type('application/jwk-set+json')

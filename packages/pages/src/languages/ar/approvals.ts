@@ -102,7 +102,9 @@ export const approvals: Texts<'approvals'> = {
   'receipt.paid': 'مدفوع',
   'receipt.paidAt': 'مدفوع على {processor}',
   'receipt.collect': 'يمكن لـ {mcpServer} الآن تحصيله منك مرة واحدة',
-  'receipt.print': 'يمكنك طباعة هذه الصفحة والاحتفاظ بها.',
+  'receipt.open': 'إيصال للطباعة أو الحفظ',
+  'receipt.signed': 'وقّعت {brand} هذا الملف رقميًا. يمكن لأي شخص التحقق من أنه أصلي ولم يتغيّر.',
+  'receipt.download': 'تنزيل الملف الموقّع',
 
   'confirmation.heading': 'يطلب منك {mcpServer} تأكيد إجراء',
   'confirmation.headingCaution': 'يطلب منك {mcpServer} تأكيد إجراء يتطلّب الحذر',

@@ -113,7 +113,9 @@ export const approvals: Texts<'approvals'> = {
   'receipt.paid': 'Gezahlt',
   'receipt.paidAt': 'Bei {processor} gezahlt',
   'receipt.collect': '{mcpServer} darf den Betrag jetzt einmal bei Ihnen einziehen',
-  'receipt.print': 'Sie können diese Seite drucken und aufbewahren.',
+  'receipt.open': 'Beleg zum Drucken oder Speichern',
+  'receipt.signed': '{brand} hat die Datei signiert. Jeder kann prüfen, dass sie echt und unverändert ist.',
+  'receipt.download': 'Signierte Datei herunterladen',
 
   'confirmation.heading': '{mcpServer} bittet Sie, einen Schritt zu bestätigen',
   'confirmation.headingCaution': '{mcpServer} bittet Sie, einen Schritt zu bestätigen, der Vorsicht erfordert',

@@ -124,7 +124,9 @@ export const approvals = {
   'receipt.paid': 'Paid',
   'receipt.paidAt': 'Paid at {processor}',
   'receipt.collect': '{mcpServer} may now collect it from you, once',
-  'receipt.print': 'You can print this page and keep it.',
+  'receipt.open': noted('Receipt to print or save', 'A link.'),
+  'receipt.signed': '{brand} has signed the file. Anyone can check that it is genuine and unchanged.',
+  'receipt.download': 'Download the signed file',
 
   'confirmation.heading': noted(
     '{mcpServer} asks you to confirm a step',

@@ -111,7 +111,9 @@ export const approvals: Texts<'approvals'> = {
   'receipt.paid': 'Pagado',
   'receipt.paidAt': 'Pagado en {processor}',
   'receipt.collect': '{mcpServer} puede cobrártelo ahora, una sola vez',
-  'receipt.print': 'Puedes imprimir esta página y guardarla.',
+  'receipt.open': 'Recibo para imprimir o guardar',
+  'receipt.signed': '{brand} ha firmado el archivo. Cualquiera puede comprobar que es auténtico y no se ha modificado.',
+  'receipt.download': 'Descargar el archivo firmado',
 
   'confirmation.heading': '{mcpServer} te pide que confirmes una acción',
   'confirmation.headingCaution': '{mcpServer} te pide que confirmes una acción que requiere cuidado',

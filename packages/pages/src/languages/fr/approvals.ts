@@ -111,7 +111,9 @@ export const approvals: Texts<'approvals'> = {
   'receipt.paid': 'Payé',
   'receipt.paidAt': 'Payé sur {processor}',
   'receipt.collect': '{mcpServer} peut maintenant le prélever, une seule fois',
-  'receipt.print': 'Vous pouvez imprimer cette page et la conserver.',
+  'receipt.open': 'Reçu à imprimer ou à enregistrer',
+  'receipt.signed': '{brand} a signé le fichier. Chacun peut vérifier qu’il est authentique et inchangé.',
+  'receipt.download': 'Télécharger le fichier signé',
 
   'confirmation.heading': '{mcpServer} vous demande de confirmer une action',
   'confirmation.headingCaution': '{mcpServer} vous demande de confirmer une action qui demande de la prudence',

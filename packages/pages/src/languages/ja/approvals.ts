@@ -108,7 +108,9 @@ export const approvals: Texts<'approvals'> = {
   'receipt.paid': '支払い済み',
   'receipt.paidAt': '{processor} で支払い済み',
   'receipt.collect': '{mcpServer} は1回だけ請求できます',
-  'receipt.print': 'このページを印刷して保管できます。',
+  'receipt.open': '控えを印刷または保存',
+  'receipt.signed': 'ファイルには {brand} の電子署名があります。本物で変更されていないことを誰でも確認できます。',
+  'receipt.download': '署名付きファイルをダウンロード',
 
   'confirmation.heading': '{mcpServer} が操作の許可を求めています',
   'confirmation.headingCaution': '{mcpServer} が、注意を要する操作の許可を求めています',

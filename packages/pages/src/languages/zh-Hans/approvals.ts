@@ -94,7 +94,9 @@ export const approvals: Texts<'approvals'> = {
   'receipt.paid': '已支付',
   'receipt.paidAt': '已通过 {processor} 支付',
   'receipt.collect': '{mcpServer} 现在可以向您收取此金额，仅限一次',
-  'receipt.print': '您可以打印此页面留存。',
+  'receipt.open': '可打印或保存的收据',
+  'receipt.signed': '{brand} 已对此文件进行数字签名。任何人都可以验证它真实且未被更改。',
+  'receipt.download': '下载已签名的文件',
 
   'confirmation.heading': '{mcpServer} 请您确认一项操作',
   'confirmation.headingCaution': '{mcpServer} 请您确认一项需要谨慎的操作',

@@ -95,7 +95,9 @@ export const approvals: Texts<'approvals'> = {
   'receipt.paid': '已支付',
   'receipt.paidAt': '已透過 {processor} 支付',
   'receipt.collect': '{mcpServer} 現在可以向您收取這筆金額，僅限一次',
-  'receipt.print': '您可以列印這個頁面留存。',
+  'receipt.open': '可列印或儲存的收據',
+  'receipt.signed': '{brand} 已對這個檔案進行數位簽章。任何人都可以驗證它真實且未經更改。',
+  'receipt.download': '下載已簽章的檔案',
 
   'confirmation.heading': '{mcpServer} 請您確認一項操作',
   'confirmation.headingCaution': '{mcpServer} 請您確認一項需要謹慎的操作',

@@ -1,6 +1,9 @@
 /** The page of an elicitation, as a path on this gateway. */
 export const elicitationPath = (elicitationId: string): string => `/e/${elicitationId}`;
 
+/** Path of the receipt of an approved payment or confirmation. */
+export const receiptPath = (elicitationId: string): string => `${elicitationPath(elicitationId)}/receipt`;
+
 /** The link that the user opens. */
 export const elicitationUrl = (publicUrl: string, elicitationId: string): string =>
   `${publicUrl}${elicitationPath(elicitationId)}`;

@@ -1,0 +1,62 @@
+import type { PaymentFactsView } from './approval-views.ts';
+import { foreign } from './foreign-text.ts';
+import { type Html, html, webUrl } from './html.ts';
+import { fact, factBeside, hostText, personText } from './parts.ts';
+import { paymentFacts, priceTag } from './payment-facts.ts';
+import { timeText } from './times.ts';
+import type { Translator } from './translator.ts';
+import type { McpServerView, PersonView } from './views.ts';
+
+/** An approval: who approved for whom, when and how. */
+export interface ApprovedView {
+  readonly mcpServer: McpServerView;
+  readonly approvedAt: Date;
+  /** Method of the approval. */
+  readonly method: 'button' | 'passkey';
+  readonly receiptNumber: string;
+  /** Absent in single-user mode, which has no sign-in. */
+  readonly person?: PersonView;
+}
+
+export interface PaymentReceiptView extends ApprovedView {
+  readonly payment: PaymentFactsView;
+  /** A processor has charged the user. */
+  readonly paid: boolean;
+}
+
+/** The receipt of a payment below its heading. */
+export function paymentReceipt(view: PaymentReceiptView, t: Translator): Html {
+  const { payment, paid, mcpServer } = view;
+  const processor = payment.processor?.name;
+  const taken = processor === undefined ? t.html('receipt.paid') : t.html('receipt.paidAt', { processor });
+  const payable = t.html('receipt.collect', { mcpServer: mcpServer.name });
+  const more = [
+    factBeside(t.html('receipt.status'), html`<span class="value">${paid ? taken : payable}</span>`),
+    ...approvalFacts(view, t.html('receipt.approvedAt'), t),
+  ];
+  return html`<p>${t.html(paid ? 'receipt.recordPaid' : 'receipt.record')}</p>
+${priceTag(payment, t)}${paymentFacts(payment, t, { more, payeeLabel: t.html('payment.payee') })}`;
+}
+
+/** @param at label of the time */
+export function approvalFacts(
+  { approvedAt, method, person, receiptNumber, mcpServer }: ApprovedView,
+  at: Html,
+  t: Translator,
+): readonly Html[] {
+  return [
+    fact(
+      t.html('receipt.askedBy'),
+      html`<span class="value" translate="no">${foreign(mcpServer.name, t)}</span><span class="detail">${hostText(mcpServer.host)}</span>`,
+    ),
+    ...(person === undefined ? [] : [fact(t.html('receipt.by'), personText(person, t))]),
+    factBeside(at, html`<span class="value">${timeText(approvedAt, 'moment', t)}</span>`),
+    factBeside(t.html('receipt.how'), html`<span class="value">${t.html('receipt.method', { method })}</span>`),
+    fact(t.html('receipt.number'), html`<code class="receipt-number" dir="ltr" translate="no">${receiptNumber}</code>`),
+  ];
+}
+
+/** Leads to the receipt to print or save. */
+export function receiptLink(receiptHref: string, t: Translator): Html {
+  return html`<a class="link" href="${webUrl(receiptHref)}">${t.html('receipt.open')}</a>`;
+}
