@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createLogger, type GatewayConfigInput, parseConfig, startGateway } from '@postern/gateway';
 import { exportJWK, generateKeyPair } from 'jose';
-import { CODE_FORGE, type CodeForge, forgeScopes, startCodeForge } from './code-forge/code-forge.ts';
+import { CODE_FORGE, type CodeForge, FORGE_COLOUR, forgeScopes, startCodeForge } from './code-forge/code-forge.ts';
 import { EXAMPLE_ID, employees, startIdentityProvider } from './identity-provider.ts';
 import { createLedger, type Ledger } from './mcp-server/ledger.ts';
 import { startMcpEndpoint } from './mcp-server/mcp-endpoint.ts';
@@ -81,6 +81,7 @@ export async function startConstellation(p: { ports: Ports; log: NodeJS.Writable
       {
         name: 'forge',
         displayName: CODE_FORGE,
+        mark: { letters: 'CF', colour: FORGE_COLOUR },
         issuer: codeForge.issuer,
         clientId: application.clientId,
         clientSecret: application.clientSecret,

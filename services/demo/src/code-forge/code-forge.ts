@@ -3,6 +3,8 @@ import { type DemoProvider, startProvider } from '../start-provider.ts';
 import { createForgeApi, publicRepositories } from './forge-api.ts';
 
 export const CODE_FORGE = 'Code Forge';
+/** Its colour on its own pages, and of its mark at Postern. */
+export const FORGE_COLOUR = '#8a3b12';
 
 /** What the scopes allow, in texts that Code Forge and Postern show. */
 export const forgeScopes = {
@@ -47,7 +49,7 @@ export async function startCodeForge(p: {
     brand: {
       name: CODE_FORGE,
       tagline: 'Repositories, issues, builds',
-      accent: '#8a3b12',
+      accent: FORGE_COLOUR,
       mark: '<path d="M8.5 7.5 4 12l4.5 4.5M15.5 7.5 20 12l-4.5 4.5M13.5 5l-3 14"/>',
       headingFont: 'ui-monospace, SFMono-Regular, Menlo, monospace',
       scopeTexts: {
