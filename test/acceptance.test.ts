@@ -117,6 +117,7 @@ const covered = [
   'S130 a revoked API key is refused on every replica, and its waits and streams end',
   'S131 keys of the store are refused while their list is too old',
   'S132 write access to Redis adds no API key',
+  'S133 a back-channel logout ends browser sessions on every replica, once',
   'L6 fifty approvals at once on three processes, a thousand rounds',
 ];
 

@@ -297,7 +297,7 @@ export const outboundClients: Readonly<Record<string, OutboundClient>> = {
   'key set of the issuer of an access token': {
     isKept: true,
     ...{ machine: 'others', matches: at('GET', '/jwks'), prepare: verifyingToken },
-    calls: ['access-token-verifier.ts', 'access-token-verifier.ts 2'],
+    calls: ['issuer-keys.ts', 'issuer-keys.ts 2'],
   },
   'metadata of a provider': {
     isKept: 'with next',

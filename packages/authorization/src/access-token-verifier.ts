@@ -1,8 +1,8 @@
-import { createRemoteJWKSet, customFetch, decodeJwt, errors, type JWTVerifyGetKey, jwtVerify } from 'jose';
+import { type JWTVerifyGetKey, jwtVerify } from 'jose';
 import { AuthorizationError, fromLibraryError } from './authorization-error.ts';
 import type { IdentityProviderConfig } from './identity-provider-config.ts';
+import { algorithms, claimedIssuer, isAboutToken, keysOf } from './issuer-keys.ts';
 import type { OutboundFetch } from './outbound/outbound-fetch.ts';
-import { createMetadataCache } from './server-metadata.ts';
 import { subjectFromClaims } from './user-claims.ts';
 
 export interface AccessTokenVerifier {
@@ -24,25 +24,9 @@ export interface AccessTokenVerifier {
   ): Promise<{ issuer: string; subject: string }>;
 }
 
-/** Asymmetric signatures only. Never `none`, and never HMAC, which would take a public key as secret. */
-const algorithms = [
-  'RS256',
-  'RS384',
-  'RS512',
-  'PS256',
-  'PS384',
-  'PS512',
-  'ES256',
-  'ES384',
-  'ES512',
-  'EdDSA',
-  'Ed25519',
-];
-
 /** `typ` of access tokens; other kinds of JWT from the same keys (logout tokens, DPoP proofs …) name another. */
 const types = new Set(['at+jwt', 'application/at+jwt', 'jwt']);
 
-const maxTokenLength = 16_384;
 const clockToleranceSeconds = 30;
 
 export function createAccessTokenVerifier(p: {
@@ -58,14 +42,21 @@ export function createAccessTokenVerifier(p: {
   const known = new Map<string, () => Promise<JWTVerifyGetKey>>();
 
   function keys(config: IdentityProviderConfig): Promise<JWTVerifyGetKey> {
-    const keysAt = known.get(config.issuer) ?? keysOf(config, { fetch: p.fetchFor(config), now: p.now });
+    const keysAt =
+      known.get(config.issuer) ??
+      keysOf({
+        issuer: config.issuer,
+        jwksUri: config.accessTokens?.jwksUri,
+        fetch: p.fetchFor(config),
+        now: p.now,
+      });
     known.set(config.issuer, keysAt);
     return keysAt();
   }
 
   return {
     async verify(token, { allowedIssuers, audience = [] }) {
-      const issuer = claimedIssuer(token);
+      const issuer = claimedIssuer(token, 'invalid_access_token');
       const config = p.identityProviders.find(candidate => candidate.issuer === issuer);
       if (config?.accessTokens === undefined || !allowedIssuers.includes(config.issuer)) {
         throw new AuthorizationError('issuer_not_allowed');
@@ -95,39 +86,4 @@ export function createAccessTokenVerifier(p: {
       return { issuer: config.issuer, subject };
     },
   };
-}
-
-/** Returns the unverified `iss` of the token, only to look up the configuration. It is verified afterwards. */
-function claimedIssuer(token: string): string | undefined {
-  if (token.length > maxTokenLength) throw new AuthorizationError('invalid_access_token');
-  try {
-    return decodeJwt(token).iss;
-  } catch {
-    throw new AuthorizationError('invalid_access_token');
-  }
-}
-
-/** Returns the keys of an identity provider, from its latest `jwks_uri`. */
-function keysOf(config: IdentityProviderConfig, p: { fetch: OutboundFetch; now: () => number }) {
-  const metadata = createMetadataCache(p);
-  let last: { readonly uri: string; readonly keys: JWTVerifyGetKey } | undefined;
-
-  return async (): Promise<JWTVerifyGetKey> => {
-    const uri = config.accessTokens?.jwksUri ?? (await metadata.get(config.issuer, 'oidc')).jwks_uri;
-    if (uri === undefined) throw new AuthorizationError('invalid_metadata');
-    if (last?.uri !== uri) last = { uri, keys: remoteKeys(uri, p.fetch) };
-    return last.keys;
-  };
-}
-
-function remoteKeys(uri: string, fetch: OutboundFetch): JWTVerifyGetKey {
-  return createRemoteJWKSet(new URL(uri), {
-    [customFetch]: (url, { headers, method, signal }) => fetch(url, { headers, method, signal }),
-  });
-}
-
-/** jose reports an unavailable key set as a bare `JOSEError`, and faults of the token as a subclass. */
-function isAboutToken(error: unknown): boolean {
-  if (!(error instanceof errors.JOSEError)) return error instanceof TypeError;
-  return error.code !== 'ERR_JOSE_GENERIC' && error.code !== 'ERR_JWKS_TIMEOUT' && error.code !== 'ERR_JWKS_INVALID';
 }

@@ -22,6 +22,7 @@ import { OutboundError } from './outbound/outbound-error.ts';
  *   registration, refused to register a client, or registered a client that differs from the request (RFC 7591).
  * - `invalid_device_authorization`: the response of the device authorization endpoint is invalid (RFC 8628).
  * - `scope_not_allowed`, `resource_not_allowed`: the configuration does not allow this scope or resource.
+ * - `invalid_logout_token`: a back-channel logout was refused.
  * - `invalid_access_token`, `issuer_not_allowed`: an MCP access token was refused.
  * - `outbound_…`: the outbound policy stopped the request.
  */
@@ -33,6 +34,7 @@ export type AuthorizationErrorCode =
   | 'invalid_callback'
   | 'invalid_device_authorization'
   | 'invalid_id_token'
+  | 'invalid_logout_token'
   | 'invalid_metadata'
   | 'invalid_pushed_authorization'
   | 'invalid_registration'
@@ -67,6 +69,7 @@ const meanings: Record<AuthorizationErrorCode, Meaning> = {
   access_denied: { message: 'Access was denied at the provider', retryable: false },
   dpop_unsupported: { message: 'The authorization server does not offer DPoP with ES256', retryable: false },
   grant_refused: { message: 'The provider no longer accepts the refresh token', retryable: false },
+  invalid_logout_token: { message: 'The logout token is not valid', retryable: false },
   invalid_access_token: { message: 'The access token is not valid', retryable: false },
   invalid_callback: { message: 'The callback is not a valid authorization response', retryable: false },
   invalid_device_authorization: {

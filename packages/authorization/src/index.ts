@@ -11,6 +11,7 @@ export {
   identityProviderConfigSchema,
 } from './identity-provider-config.ts';
 export { inspectIdentityProvider, inspectProvider, type ServerInspection } from './inspect-server.ts';
+export { createLogoutTokenVerifier, type LogoutTokenVerifier, MAX_LOGOUT_TOKEN_AGE_SECONDS } from './logout-token.ts';
 export { OutboundError, type OutboundErrorCode } from './outbound/outbound-error.ts';
 export {
   createOutboundConnections,

@@ -16,6 +16,8 @@ export interface BrowserSession {
   readonly provedFor?: ElicitationId;
   /** Product names of the browser and its system, for display to the user. Absent if unknown. */
   readonly browser?: string;
+  /** Names the session at the identity provider (`sid`), so that its end ends this one. A digest of issuer and `sid`. */
+  readonly logoutName?: string;
   readonly createdAt: number;
   /** Absolute end of the session, epoch milliseconds. */
   readonly endsAt: number;
@@ -28,6 +30,11 @@ export type BrowserSessionOwner = Pick<BrowserSession, 'subject' | 'origin'>;
 
 /** A browser session in the list of its user. `name` is the digest of its id, which is a bearer value. */
 export type ListedBrowserSession = Omit<BrowserSession, 'id'> & { readonly name: string };
+
+/** The sessions that an identity provider reported as ended: those of one session there, or all that it signed in for a user. */
+export type LogoutTarget =
+  | { readonly logoutName: string }
+  | { readonly subject: Subject; readonly identityProvider: string };
 
 export interface BrowserSessionStore {
   create(
@@ -49,4 +56,14 @@ export interface BrowserSessionStore {
    * @param absoluteMs the longest time that a session can last
    */
   endAll(owner: BrowserSessionOwner, absoluteMs: number): Promise<void>;
+  /**
+   * Ends the sessions that an identity provider reported as ended, in one step. A session that is created later is not affected.
+   * @param p.token digest that identifies the report
+   * @param p.rememberMs how long the report is remembered
+   * @returns false if this report was handled before: nothing is ended
+   */
+  logOut(
+    target: LogoutTarget,
+    p: { readonly token: string; readonly rememberMs: number; readonly absoluteMs: number },
+  ): Promise<boolean>;
 }

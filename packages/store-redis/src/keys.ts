@@ -108,6 +108,8 @@ export function createKeys(prefix: string) {
       key(shard, 'bss', shortDigestOf(JSON.stringify([subject.issuer, subject.subject]))),
     /** A browser session by the digest of its id, for its listed entry. */
     browserSessionNamed: (shard: Shard, name: string) => key(shard, 'bs', name),
+    /** The time up to which a session at an identity provider was ended, by the digest that names it. */
+    loggedOut: (logoutName: string) => key(shardOfDigest(logoutName), 'slo', logoutName),
     idempotency: (shard: Shard, digest: string) => key(shard, 'idem', digest.slice(0, SHORT)),
     /** Matches keys of records with lasting sealed values. A match may be another key: `parseSealedRecord` decides. */
     sealedRecords: `${prefix}:{[0-9a-f][0-9a-f]}:[acr][knrve]*:*`,

@@ -5,10 +5,13 @@ import {
   type BrowserSessionStore,
   digestOf,
   type ListedBrowserSession,
+  type LogoutTarget,
   type NewBrowserSession,
+  newOperationId,
   type Shard,
   shardIn,
   shardOf,
+  systemEntropy,
 } from '@postern/elicitation';
 import { z } from 'zod';
 import type { Keys } from './keys.ts';
@@ -24,6 +27,7 @@ const browserSessionSchema = z.object({
   authTime: time.exactOptional(),
   provedFor: elicitationId.exactOptional(),
   browser: text.exactOptional(),
+  logoutName: text.exactOptional(),
 });
 
 /** Maximum number of browser sessions that are listed for one user. */
@@ -35,6 +39,9 @@ const SESSION_NAME = /^[\w-]{43}$/;
 const SINCE_ALL = 'since';
 const sinceOf = ({ origin }: Pick<BrowserSession, 'origin'>) =>
   'vouchedBy' in origin ? `since ${origin.vouchedBy}` : SINCE_ALL;
+
+/** Ends the sessions that one identity provider signed in. No id of an MCP server contains `@`. */
+const sinceAt = (identityProvider: string) => `since @${identityProvider}`;
 
 /** A user who signed in at an identity provider sees all their sessions; an application sees those that it vouched for. */
 function isVisible({ origin }: BrowserSessionOwner, other: Pick<BrowserSession, 'origin'>): boolean {
@@ -104,12 +111,29 @@ export class RedisBrowserSessionStore implements BrowserSessionStore {
     await this.#link.run(
       'endBrowserSessions',
       [this.#listOf(owner)],
-      [this.#link.clock(), sinceOf(owner), absoluteMs],
+      [this.#link.clock(), sinceOf(owner), absoluteMs, '', '', 0],
       { repeatable: true },
     );
     // They are over already; their records name the user.
     const shard = shardOf(owner.subject);
     await Promise.all(listed.map(({ name }) => this.#link.call('del', this.#keys.browserSessionNamed(shard, name))));
+  }
+
+  async logOut(
+    target: LogoutTarget,
+    p: { readonly token: string; readonly rememberMs: number; readonly absoluteMs: number },
+  ): Promise<boolean> {
+    const [key, field] =
+      'logoutName' in target
+        ? [this.#keys.loggedOut(target.logoutName), SINCE_ALL]
+        : [this.#listOf(target), sinceAt(target.identityProvider)];
+    const reply = await this.#link.run(
+      'endBrowserSessions',
+      [key],
+      [this.#link.clock(), field, p.absoluteMs, p.token, newOperationId(systemEntropy), p.rememberMs],
+      { repeatable: true },
+    );
+    return listOf(reply)[0] !== 'replayed';
   }
 
   async touch(id: BrowserSessionId): Promise<void> {
@@ -120,16 +144,23 @@ export class RedisBrowserSessionStore implements BrowserSessionStore {
     await this.#link.callFor('endBrowserSession', 'del', this.#keys.browserSession(id));
   }
 
-  /** Two reads, because the session names its user. Ending all sessions is one write, and later reads see it. */
+  /** Two rounds, because the session names its user. Ending all sessions is one write, and later reads see it. */
   async #read(shard: Shard, name: string): Promise<Omit<BrowserSession, 'id'> | undefined> {
     const key = this.#keys.browserSessionNamed(shard, name);
     const [record, created, ends] = listOf(await this.#link.run('readBrowserSession', [key], [this.#link.clock()]));
     if (record === undefined) return undefined;
     const times = { createdAt: numberOf(created), endsAt: numberOf(ends) };
     const browserSession = { ...decodeBrowserSession(textOf(record)), ...times };
-    const ended = listOf(
-      await this.#link.call('hmget', this.#listOf(browserSession), SINCE_ALL, sinceOf(browserSession)),
-    );
+    const { origin, logoutName } = browserSession;
+    const fields = [
+      ...[SINCE_ALL, sinceOf(browserSession)],
+      ...('identityProvider' in origin ? [sinceAt(origin.identityProvider)] : []),
+    ];
+    const [ofUser, ofProvider] = await Promise.all([
+      this.#link.call('hmget', this.#listOf(browserSession), ...fields),
+      logoutName === undefined ? [] : this.#link.call('hmget', this.#keys.loggedOut(logoutName), SINCE_ALL),
+    ]);
+    const ended = [...listOf(ofUser), ...listOf(ofProvider)];
     return ended.some(at => !isAbsent(at) && times.createdAt <= numberOf(at)) ? undefined : browserSession;
   }
 

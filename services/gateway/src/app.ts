@@ -4,6 +4,7 @@ import { processorWebhookRoutes } from './approvals/processor-webhooks.ts';
 import { receiptRoutes } from './approvals/receipt-keys.ts';
 import { clientRoutes } from './authorization/client-metadata.ts';
 import type { GatewayDeps } from './deps.ts';
+import { backChannelLogoutRoutes } from './identity/back-channel-logout.ts';
 import { pageRoutes } from './page-routes.ts';
 import { gatewayProofRoutes } from './platform/http/gateway-proof.ts';
 import { handlerTimeoutPlugin } from './platform/http/handler-timeout-plugin.ts';
@@ -59,6 +60,7 @@ export async function buildApp(deps: GatewayDeps): Promise<FastifyInstance> {
   await app.register(clientRoutes, { deps });
   await app.register(receiptRoutes, { deps });
   await app.register(processorWebhookRoutes, { deps });
+  await app.register(backChannelLogoutRoutes, { deps });
   await app.register(apiRoutes, { deps });
   await app.register(pageRoutes, { deps });
   await app.ready();

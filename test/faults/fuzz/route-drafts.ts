@@ -221,6 +221,9 @@ const describedParts: Readonly<Record<string, (world: FuzzWorld) => Promise<read
     },
     { query: [['e', standing.external.elicitationId]], cookies: cookiesOf(standing.external.raw) },
   ],
+  'POST /login/back-channel-logout/:identityProvider': () => [
+    { params: ['example-id'], body: { type: 'form', fields: [['logout_token', 'a.b.c']] } },
+  ],
   'GET /login/callback': () => [{ query: [['state', 'a-state']] }],
   'GET /login/callback/:identityProvider': ({ standing: { signIn }, identityProvider }) => [
     {

@@ -137,6 +137,41 @@ export function describeBrowserSessionStore(name: string, makeStores: MakeStores
       expect((await namesFor(own)).sort()).toEqual([own, desk].map(({ id }) => digestOf(id)).sort());
     });
 
+    const report = { rememberMs: 5 * MINUTE, absoluteMs: LIFETIME.absoluteMs };
+    test('S133: a logout ends the sessions of one session at the identity provider, and a repeat nothing', async () => {
+      const subject = somebody();
+      const logoutName = digestOf(`sid of ${subject.subject}`);
+      const [first, second] = [
+        await start({ ...signIn(subject), logoutName }),
+        await start({ ...signIn(), logoutName }),
+      ];
+      const others = [await start(signIn(subject)), await start({ ...signIn(subject), logoutName: digestOf('other') })];
+      const token = digestOf(`token of ${subject.subject}`);
+      expect(await stores.browserSessions.logOut({ logoutName }, { ...report, token })).toBe(true);
+      for (const { id } of [first, second]) expect(await stores.browserSessions.read(id)).toBeUndefined();
+      for (const { id } of others) expect(await stores.browserSessions.read(id)).toBeDefined();
+      stores.clock.advance(1);
+      const next = await start({ ...signIn(subject), logoutName });
+      expect(await stores.browserSessions.logOut({ logoutName }, { ...report, token })).toBe(false);
+      expect(await stores.browserSessions.read(next.id)).toEqual(next);
+    });
+
+    test('S133: a logout of a user ends what this identity provider signed in, and nothing else', async () => {
+      const subject = somebody();
+      const meant = [await start(signIn(subject)), await start(signIn(subject))];
+      const others = [
+        await start({ ...signIn(subject), origin: { identityProvider: 'other' } }),
+        await start(vouchedBy('embedded', subject)),
+        await start(signIn()),
+      ];
+      const target = { subject, identityProvider: 'example' };
+      const token = digestOf(`report of ${subject.subject}`);
+      expect(await stores.browserSessions.logOut(target, { ...report, token })).toBe(true);
+      for (const { id } of meant) expect(await stores.browserSessions.read(id)).toBeUndefined();
+      for (const { id } of others) expect(await stores.browserSessions.read(id)).toBeDefined();
+      expect(await stores.browserSessions.logOut(target, { ...report, token })).toBe(false);
+    });
+
     test('returns undefined for an unknown id', async () => {
       expect(await stores.browserSessions.read(browserSessionIdOf(somebody()))).toBeUndefined();
     });

@@ -7,6 +7,7 @@ import {
   digestOf,
   isSameSubject,
   type ListedBrowserSession,
+  type LogoutTarget,
   type NewBrowserSession,
 } from '@postern/elicitation';
 
@@ -16,6 +17,8 @@ const LISTED = 20;
 export class MemoryBrowserSessionStore implements BrowserSessionStore {
   readonly #now: Clock;
   readonly #rows = new Map<BrowserSessionId, { session: BrowserSession; readonly idleMs: number; idleUntil: number }>();
+
+  readonly #reports = new Set<string>();
 
   constructor(now: Clock) {
     this.#now = now;
@@ -53,6 +56,21 @@ export class MemoryBrowserSessionStore implements BrowserSessionStore {
 
   async endAll(owner: BrowserSessionOwner): Promise<void> {
     for (const { id } of this.#of(owner)) this.#rows.delete(id);
+  }
+
+  async logOut(target: LogoutTarget, { token }: { readonly token: string }): Promise<boolean> {
+    if (this.#reports.has(token)) return false;
+    this.#reports.add(token);
+    for (const { session } of [...this.#rows.values()]) {
+      const isMeant =
+        'logoutName' in target
+          ? session.logoutName === target.logoutName
+          : isSameSubject(session.subject, target.subject) &&
+            'identityProvider' in session.origin &&
+            session.origin.identityProvider === target.identityProvider;
+      if (isMeant) this.#rows.delete(session.id);
+    }
+    return true;
   }
 
   #of({ subject, origin }: BrowserSessionOwner): readonly BrowserSession[] {

@@ -48,6 +48,7 @@ export function configurationOf(p: {
     }),
     features: {
       introspection: { enabled: true, allowedPolicy: () => true },
+      backchannelLogout: { enabled: true },
       ...(options.revocation === 'off' && { revocation: { enabled: false } }),
       pushedAuthorizationRequests: {
         enabled: options.pushedAuthorization === 'offered' || options.pushedAuthorization === 'required',

@@ -1,4 +1,4 @@
-import { createAccessTokenVerifier, createSignIn } from '@postern/authorization';
+import { createAccessTokenVerifier, createLogoutTokenVerifier, createSignIn } from '@postern/authorization';
 import type { Clock, ElicitationService, Entropy, Subject } from '@postern/elicitation';
 import { createPasskeys } from '@postern/payment';
 import type { RedisStores } from '@postern/store-redis';
@@ -39,7 +39,15 @@ export function createIdentity(p: {
     const upstream = upstreamOf(identityProvider.name);
     const signIn = createSignIn({ identityProvider, fetch: upstream.fetch, now });
     const watched = outboundLog.watched(identityProviderAt(identityProvider), signIn);
-    return { config: identityProvider, signIn: signInThrough(upstream, watched) };
+    const logoutTokens = createLogoutTokenVerifier({ identityProvider, fetch: upstream.fetch, now });
+    return {
+      config: identityProvider,
+      signIn: signInThrough(upstream, watched),
+      verifyLogout: (token: string) =>
+        verifyThrough(upstream, identityProvider.name, () =>
+          outboundLog.run(identityProviderAt(identityProvider), () => logoutTokens.verify(token)),
+        ),
+    };
   });
   const passkeys = createPasskeys({
     rpId: new URL(config.publicUrl).hostname,

@@ -16,6 +16,7 @@ import type { AuditLog } from '../platform/audit/audit-log.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { signInRedirectUriOf } from '../platform/http/public-urls.ts';
 import { unsealTransaction } from '../sealing/unseal-transaction.ts';
+import { logoutNameOf } from './back-channel-logout.ts';
 import { createBrowserSession } from './create-browser-session.ts';
 
 export interface IdentityProvider {
@@ -176,6 +177,7 @@ export function createSignInFlow(p: {
               authTime: signedIn.authTime,
               provedFor: provedForOf(transaction),
               browser,
+              logoutName: signedIn.sessionId && logoutNameOf(signedIn.issuer, signedIn.sessionId),
             }),
           },
           signedInAt: name,

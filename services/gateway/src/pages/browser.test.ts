@@ -18,6 +18,7 @@ async function visit(handler: Handler, p: { publicUrl?: string; cookie?: string 
       end: async id => void ended.push(id),
       list: async () => [],
       endAll: () => Promise.reject(new Error('not here')),
+      logOut: () => Promise.reject(new Error('not here')),
     },
     entropy: systemEntropy,
     onSession: async () => {},

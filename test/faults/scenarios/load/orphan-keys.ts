@@ -58,6 +58,7 @@ const PASSING = [
   'claim',
   'bs',
   'bss',
+  'slo',
   'idem',
   'lease',
   'fence',

@@ -69,6 +69,19 @@ export function createAuditLog(logger: Logger, pseudonym: Pseudonyms, sinks: rea
       audit.info({ event: 'browser.signed_out', subject: pseudonym(p.subject) }, 'signed out'),
     signedOutEverywhere: (p: { subject: Subject }) =>
       audit.info({ event: 'browser.signed_out_everywhere', subject: pseudonym(p.subject) }, 'signed out everywhere'),
+    /** An identity provider ended a session, or all sessions of a user. */
+    loggedOut: (p: { identityProvider: string; subject?: Subject | undefined; of: 'session' | 'user' }) =>
+      audit.info(
+        {
+          event: 'browser.logged_out',
+          identityProvider: p.identityProvider,
+          of: p.of,
+          ...(p.subject && { subject: pseudonym(p.subject) }),
+        },
+        'signed out by the identity provider',
+      ),
+    logoutRefused: (p: { identityProvider: string; code: string; claim?: string | undefined }) =>
+      audit.warn({ event: 'browser.logout_refused', ...definedOnly(p) }, 'back-channel logout refused'),
     exported: (p: { subject: Subject }) =>
       audit.info({ event: 'account.exported', subject: pseudonym(p.subject) }, 'data exported'),
     disconnectedAll: ({ subject, ...counts }: { subject: Subject; connections: number }) =>

@@ -10,6 +10,7 @@ const authorizationErrorCodes = Object.keys({
   dpop_unsupported: true,
   grant_refused: true,
   invalid_access_token: true,
+  invalid_logout_token: true,
   invalid_callback: true,
   invalid_device_authorization: true,
   invalid_id_token: true,

@@ -125,6 +125,7 @@ const byAuthorizationCode: Record<AuthorizationErrorCode, Judge> = {
   dpop_unsupported: metadata,
   grant_refused: () => 'attempt_refused',
   invalid_access_token: notOutside,
+  invalid_logout_token: notOutside,
   invalid_callback: notOutside,
   invalid_device_authorization: answer,
   invalid_id_token: answer,
