@@ -4,9 +4,12 @@ import { join } from 'node:path';
 const root = join(import.meta.dirname, '../../..');
 
 /** Paths of the documents with tested code blocks, from the root of the repository. */
-export const documents: readonly string[] = globSync(['*.md', 'docs/*.md', '{packages,services,test}/*/README.md'], {
-  cwd: root,
-}).sort();
+export const documents: readonly string[] = globSync(
+  ['*.md', 'docs/*.md', 'docs/runbooks/*.md', '{packages,services,test}/*/README.md'],
+  {
+    cwd: root,
+  },
+).sort();
 
 export interface DocBlock {
   /** Path of its document, from the root of the repository. */
