@@ -13,17 +13,22 @@ const repeatable = <T extends z.ZodType>(schema: T) =>
 
 export const eventsQuerySchema = z.strictObject({
   kind: repeatable(kindSchema).describe('Only these kinds. Default: all.'),
-  status: repeatable(statusSchema).describe('Only transitions to these statuses. Default: all.'),
+  status: repeatable(statusSchema).describe(
+    'Only transitions to these statuses, and no events of payments. Default: all.',
+  ),
   after: eventPositionSchema
     .optional()
     .describe('Resume after this event. `Last-Event-ID`, which clients send automatically, takes precedence.'),
 });
 
+/** Changes of a payment that its processor has taken. */
+export const paymentEventTypes = ['payment.refunded', 'payment.refund_failed', 'payment.disputed'] as const;
+
 const eventTypeSchema = z
-  .enum(statusSchema.options.map(status => `elicitation.${status}` as const))
+  .enum([...statusSchema.options.map(status => `elicitation.${status}` as const), ...paymentEventTypes])
   .meta({ id: 'EventType' });
 
-/** A thin event: it reports a change, and callers read the elicitation for the details. */
+/** A thin event: it reports a change, and callers read the elicitation or the payment for the details. */
 export const eventSchema = z
   .object({
     eventId: z.string().describe('Stable: repeats of an event have the same id.'),
@@ -43,7 +48,9 @@ export const webhookEventSchema = z
       eventId: z.string().describe('Stable: repeats of an event have the same id. Equals the header `webhook-id`.'),
       elicitationId: elicitationIdSchema,
       kind: kindSchema,
-      status: statusSchema,
+      status: statusSchema
+        .optional()
+        .describe('Absent from events of payments: the status of an elicitation never changes after its end.'),
       mcpServerId: z.string().describe('The MCP server that issued the elicitation, as registered at the gateway.'),
     }),
   })

@@ -8,6 +8,7 @@ import type { EventBody, WebhookEventBody } from './events.ts';
 import type { operations } from './operations.ts';
 import type { ProblemBody } from './problems.ts';
 import type { RedeemedElicitationBody, receiptKeySetSchema } from './redemption.ts';
+import type { PaymentBody, RefundBody } from './refunds.ts';
 
 type Operations = typeof operations;
 
@@ -149,6 +150,30 @@ const caller: CallerBody = {
   },
 };
 
+const refund: RefundBody = {
+  refundId: 'rf_0Gm3mXxJm1kqJ7f2kS6cVb8yT4wZ5nQhRr1uLpEo9Ds',
+  minorUnits: 1245,
+  status: 'succeeded',
+  requestedBy: 'mcp_server',
+  createdAt: '2026-11-22T09:15:00.000Z',
+  reason: 'One copy was damaged',
+  processorReference: 're_3PqXample0001',
+};
+const payment: PaymentBody = {
+  elicitationId,
+  status: 'partially_refunded',
+  processor: 'stripe-main',
+  amount: { currency: 'EUR', minorUnits: 2490 },
+  processorReference: 'pi_3PqXample0001',
+  completesElicitation: true,
+  mode: 'live',
+  paidAt: endedAt,
+  refundedMinorUnits: 1245,
+  refundableMinorUnits: 1245,
+  refunds: [refund],
+  disputes: [],
+};
+
 const byElicitation = { elicitationId };
 const tokenFacts = { tokenType: 'Bearer', expiresAt: '2026-11-21T13:00:00.000Z', scopes: ['repo'], generation: 3 };
 const credentialFacts = { credentialId, name: 'acme-api', fields: ['api_key'], generation: 1 };
@@ -183,6 +208,15 @@ export const operationExamples: { readonly [Id in keyof Operations]: OperationEx
         continueUrl: 'https://gate.example.com/login/continue?ticket=eyJhbGciOiJkaXIifQ..c2Vh.bGVk.dGFn',
       } satisfies VerifiedElicitationBody,
     },
+  },
+  readPayment: { parameters: byElicitation, response: { partiallyRefunded: payment } },
+  refundPayment: {
+    parameters: byElicitation,
+    request: {
+      partial: { minorUnits: 1245, reason: 'One copy was damaged' },
+      full: { reason: 'Order cancelled' },
+    },
+    response: { succeeded: refund },
   },
   listenToEvents: {
     response: {

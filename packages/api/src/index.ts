@@ -16,3 +16,4 @@ export * from './payments.ts';
 export * from './plain-text.ts';
 export * from './problems.ts';
 export * from './redemption.ts';
+export * from './refunds.ts';

@@ -110,7 +110,14 @@ function operationObject(schemaOf: SchemaOf, operationId: string, operation: Ope
     ...parametersOf(schemaOf, operation.query, 'query', examples.parameters),
     ...(idempotencyKey === undefined
       ? []
-      : [header('Idempotency-Key', idempotencyKey, { minLength: 1, maxLength: 255, pattern: '^[\\x21-\\x7e]+$' })]),
+      : [
+          header(
+            'Idempotency-Key',
+            idempotencyKey,
+            { minLength: 1, maxLength: 255, pattern: '^[\\x21-\\x7e]+$' },
+            operation.requiresIdempotencyKey === true,
+          ),
+        ]),
     ...(streams === true ? [lastEventId] : []),
   ];
   const responseType = streams === true ? 'text/event-stream' : 'application/json';

@@ -26,11 +26,13 @@ import { eventSchema, eventsQuerySchema } from './events.ts';
 import { connectionIdSchema, elicitationIdSchema } from './identifiers.ts';
 import type { ProblemCode } from './problems.ts';
 import { redeemedElicitationSchema, redeemRequestSchema } from './redemption.ts';
+import { paymentSchema, refundRequestSchema, refundSchema } from './refunds.ts';
 
 /** Groups of operations, with their descriptions. */
 export const tags = {
   Caller: 'Who the caller is, and what it may request.',
   Elicitations: 'Ask a user, and take the result.',
+  Payments: 'Payments that processors have taken, and their refunds.',
   Connections: 'Accounts that users have connected, and their access tokens.',
   Credentials: 'Lasting credentials that users have typed.',
   Events: 'Changes of elicitations, as a stream or as webhooks.',
@@ -52,6 +54,8 @@ export interface Operation {
   readonly optionalBody?: true;
   /** Accepts an `Idempotency-Key`, described here. */
   readonly idempotencyKey?: string;
+  /** The `Idempotency-Key` is required. */
+  readonly requiresIdempotencyKey?: true;
   /**
    * Responds with an endless stream of server-sent events (HTML, section 9.2), which resumes after `Last-Event-ID`. The schema
    * of the response describes the JSON `data` of each event.
@@ -171,6 +175,44 @@ export const operations = {
       'already_ended',
       'quota_exceeded',
       'upstream_unavailable',
+    ],
+  },
+  readPayment: {
+    method: 'GET',
+    path: '/v1/payments/{elicitationId}',
+    tag: 'Payments',
+    summary: 'Read how a payment stands: its refunds and disputes. Its record is kept longer than its elicitation.',
+    parameters: byElicitation,
+    responses: { 200: { description: 'As the processor has last reported it.', schema: paymentSchema } },
+    problems: ['not_found'],
+  },
+  refundPayment: {
+    method: 'POST',
+    path: '/v1/payments/{elicitationId}/refunds',
+    tag: 'Payments',
+    summary: 'Pay back a part of a payment, or all of it.',
+    parameters: byElicitation,
+    body: refundRequestSchema,
+    requiresIdempotencyKey: true,
+    idempotencyKey:
+      'Required. As long as the payment is kept, the same key with the same body is the same refund, and gets it as it now stands. ' +
+      'Another body gets `idempotency_key_reused`.',
+    responses: {
+      201: {
+        description:
+          'Reserved. `pending` if the processor has not confirmed it yet: the gateway goes on, and announces `payment.refunded` or ' +
+          '`payment.refund_failed`.',
+        schema: refundSchema,
+      },
+    },
+    problems: [
+      'not_found',
+      'payment_not_paid',
+      'payment_disputed',
+      'too_many_refunds',
+      'refund_exceeds_payment',
+      'refund_not_possible',
+      'idempotency_key_reused',
     ],
   },
   listenToEvents: {

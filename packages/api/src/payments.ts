@@ -3,7 +3,7 @@ import { localText } from './local-text.ts';
 import { plainName, plainText } from './plain-text.ts';
 
 /** Far above any payment approved with a button, and far below the precision of a double. */
-const MAX_MINOR_UNITS = 999_999_999_999;
+export const MAX_MINOR_UNITS = 999_999_999_999;
 
 export const currencySchema = z.string().regex(/^[A-Z]{3}$/, { error: 'an ISO 4217 code in capitals' });
 

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { covers } from './connection.ts';
 import { definedOnly } from './defined-only.ts';
 import { type Elicitation, isCharging, type RequestedBy } from './elicitation.ts';
-import type { NextElicitation, TransitionElicitation } from './elicitation-store.ts';
+import type { TransitionElicitation } from './elicitation-store.ts';
 import { IllegalTransitionError } from './errors.ts';
 import type { ElicitationRequest } from './requests.ts';
 import { assertMove } from './transitions.ts';
@@ -158,9 +158,4 @@ export function claimAfter(
 function requestAfter({ request }: Elicitation, next: TransitionElicitation['next']): ElicitationRequest {
   if (next.status !== 'pending' || next.scopes === undefined || request.kind !== 'authorization') return request;
   return { ...request, scopes: next.scopes };
-}
-
-/** The processor's reference of the payment that completes an elicitation, if it does. */
-export function paymentIn(next: NextElicitation): string | undefined {
-  return next.status === 'completed' && next.outcome.kind === 'payment' ? next.outcome.processorReference : undefined;
 }

@@ -17,6 +17,10 @@ export const domainErrorCodes = [
   'currency_not_allowed',
   'amount_over_limit',
   'payment_in_progress',
+  'payment_not_paid',
+  'payment_disputed',
+  'refund_exceeds_payment',
+  'too_many_refunds',
   'daily_limit_reached',
   'not_redeemable',
   'already_redeemed',
@@ -59,7 +63,7 @@ export class UnknownRecordLayoutError extends DomainError {
 /** Unknown ids and ids of other owners get the same response, which does not reveal whether an id exists. */
 export class NotFoundError extends DomainError {
   override name = 'NotFoundError';
-  constructor(noun: 'elicitation' | 'connection' | 'credential' = 'elicitation') {
+  constructor(noun: 'elicitation' | 'connection' | 'credential' | 'payment' = 'elicitation') {
     super('not_found', `No such ${noun}.`);
   }
 }

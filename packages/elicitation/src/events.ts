@@ -1,5 +1,6 @@
 import type { Elicitation, ElicitationStatus } from './elicitation.ts';
 import type { ElicitationId, Shard } from './ids.ts';
+import type { Payment, PaymentEventType } from './payment.ts';
 import type { Watch } from './ports.ts';
 import type { Kind } from './requests.ts';
 
@@ -7,7 +8,7 @@ import type { Kind } from './requests.ts';
 export interface ElicitationEvent {
   /** Stable: a repeat of the same event has the same id. */
   readonly eventId: string;
-  readonly type: `elicitation.${ElicitationStatus}`;
+  readonly type: `elicitation.${ElicitationStatus}` | PaymentEventType;
   readonly elicitationId: ElicitationId;
   readonly mcpServerId: string;
   readonly kind: Kind;
@@ -24,6 +25,18 @@ export function eventOf(
     mcpServerId: elicitation.mcpServerId,
     kind: elicitation.request.kind,
   };
+}
+
+/** Versions of payments count from here in ids of events, beyond those of elicitations: one number names one event. */
+export const PAYMENT_VERSIONS = 1_000_000;
+
+/** Returns the event of a committed change of a payment. */
+export function paymentEventOf(
+  { elicitationId, mcpServerId }: Pick<Payment, 'elicitationId' | 'mcpServerId'>,
+  p: { readonly type: PaymentEventType; readonly version: number },
+): ElicitationEvent {
+  const eventId = `ev_${elicitationId.slice(3)}.${PAYMENT_VERSIONS + p.version}`;
+  return { eventId, type: p.type, elicitationId, mcpServerId, kind: 'payment' };
 }
 
 /**

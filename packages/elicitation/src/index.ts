@@ -18,6 +18,7 @@ export * from './mcp-server.ts';
 export * from './mute.ts';
 export * from './one-time.ts';
 export * from './passkey.ts';
+export * from './payment.ts';
 export * from './payment-store.ts';
 export * from './ports.ts';
 export * from './requests.ts';

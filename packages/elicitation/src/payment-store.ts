@@ -1,4 +1,5 @@
 import type { ElicitationId, Shard } from './ids.ts';
+import type { Payment, PaymentChange } from './payment.ts';
 import type { Subject } from './subject.ts';
 
 /** How long an approved payment counts against daily limits, in milliseconds. */
@@ -19,13 +20,35 @@ export interface PaymentStore {
     readonly mcpServerId: string;
     readonly currency: string;
   }): Promise<readonly CountedPayment[]>;
+  /**
+   * Payments of an elicitation that processors have taken, in no particular order. The commit that completes an elicitation with a
+   * payment adds it.
+   * @throws DomainError `unknown_record_layout`
+   */
+  list(elicitationId: ElicitationId): Promise<readonly Payment[]>;
+  /**
+   * Commits a change decided on the version that the payment names, with its event, and schedules a check while a refund is
+   * pending. `conflict`: another change was committed first, and nothing is changed. A payment of version 0 is added.
+   */
+  put(change: PaymentChange): Promise<'committed' | 'conflict'>;
   /** Schedules a status check: `dueChecks` returns the payment after this delay. */
-  checkLater(elicitationId: ElicitationId, delayMs: number): Promise<void>;
-  /** Payments of a shard whose status check is due, oldest first. They stay due until rescheduled or dropped. */
-  dueChecks(shard: Shard, limit: number): Promise<readonly ElicitationId[]>;
-  /** Cancels the status check. */
-  dropCheck(elicitationId: ElicitationId): Promise<void>;
+  checkLater(elicitationId: ElicitationId, of: CheckOf, delayMs: number): Promise<void>;
+  /** Payments of a shard whose check is due, oldest first. They stay due until rescheduled or dropped. */
+  dueChecks(shard: Shard, limit: number): Promise<readonly DueCheck[]>;
+  /** Cancels the check. */
+  dropCheck(elicitationId: ElicitationId, of: CheckOf): Promise<void>;
 }
+
+/** The status of the charge, or of the refunds of its payment. */
+export type CheckOf = 'charge' | 'refunds';
+
+export interface DueCheck {
+  readonly elicitationId: ElicitationId;
+  readonly of: CheckOf;
+}
+
+/** Delay after which the refunds of a changed payment are first checked, in milliseconds. */
+export const FIRST_REFUND_CHECK_MS = 30_000;
 
 export type PaymentNote = 'counted' | 'reported';
 

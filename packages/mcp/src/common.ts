@@ -79,6 +79,7 @@ export {
   type ReceiptVerifier,
   type ReceiptVerifierOptions,
 } from './receipt/receipt-verifier.ts';
+export type { Refund, RefundOptions } from './refund.ts';
 export type { StateKey } from './request-state.ts';
 export type { SharedSessions } from './shared-sessions.ts';
 export type { Subject, SubjectOption } from './subject.ts';

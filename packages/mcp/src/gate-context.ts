@@ -11,6 +11,7 @@ import type { AskOptions } from './ask.ts';
 import { type AuthorizationAccepted, type AuthorizeOptions, authorize } from './authorize.ts';
 import { type CredentialRequest, type CredentialVerb, credential } from './credential.ts';
 import { createFormVerb, type FormVerb, type YesNoVerb } from './form.ts';
+import { type Refund, type RefundOptions, refund } from './refund.ts';
 import { type ToolRun, withHandledRejection } from './tool-run.ts';
 
 /**
@@ -52,6 +53,14 @@ export interface GateContext extends Verbs<'returned'> {
    * answer: use `confirm`.
    */
   readonly require: Verbs<'ends-call'>;
+  /**
+   * Pays back a part of a payment, or all of it, through its processor. Asks nobody, and returns at once: `pending` refunds are settled
+   * later. The same amount and reason for the same payment is the same refund, so a repeated tool call pays nothing back twice.
+   *
+   * @throws {GatewayError} such as `payment_not_paid`, `refund_exceeds_payment` or `payment_disputed`
+   * @throws {PosternUsageError} `invalid_ask`
+   */
+  refund(elicitationId: string, options: RefundOptions): Promise<Refund>;
   /** What the connected MCP client declared. */
   readonly client: ClientModes;
 }
@@ -72,6 +81,7 @@ export function createGateContext(run: ToolRun): GateContext {
       // `toRefusal` throws in this run, so every answer is an accepted one.
       return createVerbs({ ...run, isRequired: true }) as unknown as Verbs<'ends-call'>;
     },
+    refund: (elicitationId, options) => withHandledRejection(refund(run, elicitationId, options)),
     client:
       call.era === 'legacy-stateless'
         ? { form: false, url: environment.assumeUrlCapability }

@@ -19,7 +19,10 @@ import {
   type ReadCredentialRequest,
   type RedeemedElicitationBody,
   type RedeemRequest,
+  type RefundBody,
+  type RefundRequestBody,
   redeemedElicitationSchema,
+  refundSchema,
   removedCredentialSchema,
   terminalStatuses,
 } from '@postern/api';
@@ -80,6 +83,8 @@ export interface GatewayClient {
     signal?: AbortSignal,
   ): Promise<CredentialValuesBody>;
   removeCredential(credentialId: string, signal?: AbortSignal): Promise<void>;
+  /** @param key names the refund: a repeat under the same key is the same refund */
+  refund(elicitationId: string, key: string, request: RefundRequestBody, signal?: AbortSignal): Promise<RefundBody>;
 }
 
 const terminal: ReadonlySet<string> = new Set(terminalStatuses);
@@ -105,6 +110,8 @@ interface Call<T> {
 const FIRST_PAUSE_MS = 100;
 /** Maximum time that the gateway waits for a token refresh. */
 const RENEWAL_MS = 30_000;
+/** Maximum time that the gateway waits for a payment processor. */
+const PROCESSOR_MS = 30_000;
 /** Longest `Retry-After` that is honoured. A longer one is reported as an error, because a user is waiting for the tool. */
 const MAX_PAUSE_MS = 5_000;
 
@@ -232,6 +239,17 @@ export function createGatewayClient(options: GatewayClientOptions): GatewayClien
         path: `/v1/credentials/${encodeURIComponent(credentialId)}/values`,
         schema: credentialValuesSchema,
         body: request,
+        signal,
+      }),
+
+    refund: (elicitationId, key, request, signal) =>
+      send({
+        method: 'POST',
+        path: `/v1/payments/${encodeURIComponent(elicitationId)}/refunds`,
+        schema: refundSchema,
+        body: request,
+        headers: { 'idempotency-key': key },
+        extraMs: PROCESSOR_MS,
         signal,
       }),
 

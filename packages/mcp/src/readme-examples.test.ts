@@ -54,6 +54,22 @@ test('authorize', async () => {
   expect(world.api.requests[0]).toMatchObject({ method: 'POST', body: '{"title":"Broken"}' });
 });
 
+test('S115: refund, under the same key for a repeated call, and under another one for another refund', async () => {
+  await using world = await accountWorld();
+  const handler = example('refund', {});
+  for (let n = 0; n < 2; n += 1)
+    expect(await play(world, handler, { elicitationId: 'el-1' })).toBe('Refund of 490: succeeded');
+  expect(world.gateway.refunds.size).toBe(1);
+  const own = { minorUnits: 490, reason: 'One copy was damaged', idempotencyKey: 'second' };
+  await world.run(async gate => ({ content: [], ...(await gate.refund('el-1', own)) }));
+  expect([...world.gateway.refunds.values()].map(({ minorUnits }) => minorUnits)).toEqual([490, 490]);
+  const invalid = world.run(async gate => ({
+    content: [],
+    ...(await gate.refund('el-1', { minorUnits: -1, reason: 'r' })),
+  }));
+  await expect(invalid).rejects.toMatchObject({ code: 'invalid_ask' });
+});
+
 test('pay', async () => {
   await using world = await accountWorld();
   const fulfilled: unknown[] = [];

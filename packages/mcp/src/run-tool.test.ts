@@ -26,6 +26,7 @@ function world(client: Pick<GatewayClient, 'issue' | 'read'>) {
     credentials: refuse,
     readCredential: refuse,
     removeCredential: refuse,
+    refund: refuse,
   };
   const session = {
     sessionId: undefined,

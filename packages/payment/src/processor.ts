@@ -3,9 +3,11 @@ import {
   type Amount,
   type Charge,
   type Clock,
+  type Dispute,
   definedOnly,
   type PaymentMode,
   type PaymentTerms,
+  type ReportedRefund,
 } from '@postern/elicitation';
 
 /**
@@ -77,12 +79,38 @@ export interface ChargeRange {
   readonly max: number;
 }
 
-/** The charge that a webhook is about. {@link PaymentProcessor.status} returns its status. */
-export interface ChargeEvent {
-  readonly reference: string;
+interface EventOwner {
   readonly elicitationId: string;
   /** False if the charge names no gateway. Only the elicitation id then shows whether it belongs to this gateway. */
   readonly namesGateway: boolean;
+}
+
+/** The charge that a webhook is about. {@link PaymentProcessor.status} returns its status. */
+export interface ChargeEvent extends EventOwner {
+  readonly reference: string;
+}
+
+/** The paid payment that a webhook is about: its refunds or its disputes have changed. */
+export interface PaymentEvent extends EventOwner {
+  readonly about: 'refunds' | 'disputes';
+  /** As in {@link ChargeStatus}. */
+  readonly processorReference: string;
+}
+
+/** A refund to be made. All members of a refund with the same id are equal. */
+export interface RefundOrder {
+  readonly refundId: string;
+  /** The processor's reference of the payment. */
+  readonly processorReference: string;
+  readonly amount: Amount;
+  readonly elicitationId: string;
+  readonly mcpServerId: string;
+}
+
+/** The owner of a payment, in the metadata at the processor. */
+export interface PaymentOwner {
+  readonly elicitationId?: string;
+  readonly gateway?: string;
 }
 
 /**
@@ -122,16 +150,32 @@ export interface PaymentProcessor {
    * @throws ProcessorError `unavailable`: the status is unknown; retry
    */
   close(reference: string): Promise<ChargeStatus>;
+  /** Whether the processor can pay back exactly this amount. Sends no request. */
+  canRefund(amount: Amount): boolean;
   /**
-   * Verifies the signature over the received bytes, and returns the charge that the webhook is about. Undefined for events that do not
-   * concern this gateway, such as a charge of another gateway on the same account.
+   * Pays back a part of a payment, or all of it. The same refund is made once, however often it is ordered.
+   * @throws ProcessorError `refused`: the refund is not made, and will not be · `unavailable`: it is unknown whether the refund exists;
+   * order it again
+   */
+  refund(order: RefundOrder): Promise<ReportedRefund>;
+  /**
+   * Returns all refunds of a payment, also those that this gateway has not made.
+   * @throws ProcessorError `unavailable`
+   */
+  refunds(processorReference: string): Promise<readonly ReportedRefund[]>;
+  /** @throws ProcessorError `unavailable` */
+  disputes(processorReference: string): Promise<readonly Dispute[]>;
+  /**
+   * Verifies the signature over the received bytes, and returns the charge or the payment that the webhook is about. Undefined for events
+   * that do not concern this gateway, such as a charge of another gateway on the same account. Asks the processor for the owner of a
+   * payment that the event does not name.
    * @param webhook header names in lower case
-   * @throws ProcessorError `signature_invalid`
+   * @throws ProcessorError `signature_invalid`, `unavailable`
    */
   webhook(webhook: {
     readonly body: Uint8Array;
     readonly headers: Readonly<Record<string, string | undefined>>;
-  }): Promise<ChargeEvent | undefined>;
+  }): Promise<ChargeEvent | PaymentEvent | undefined>;
 }
 
 /** What a payment processor shows about its key. Permissions are those that the configuration needs. */

@@ -19,6 +19,16 @@ export function processorErrorOf(error: unknown): ProcessorError {
   return new ProcessorError(isRefusal ? 'refused' : 'unavailable', detailsOf(error));
 }
 
+/** Statuses after which a refund will never be made. A wrong or restricted key says nothing about the refund. */
+const refusedRefunds: ReadonlySet<number | undefined> = new Set([400, 402]);
+
+/** Converts an error of the library while making a refund. */
+export function refundErrorOf(error: unknown): ProcessorError {
+  const converted = processorErrorOf(error);
+  if (converted.code !== 'refused' || refusedRefunds.has(converted.processorStatus)) return converted;
+  return new ProcessorError('unavailable', converted.details);
+}
+
 /** Finds our own error. The library wraps errors of `fetch` in a connection error. */
 function ownErrorIn(error: unknown): ProcessorError | undefined {
   const detail = error instanceof Stripe.errors.StripeConnectionError ? error.detail : error;

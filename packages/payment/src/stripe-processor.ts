@@ -11,6 +11,7 @@ import {
 import type { StripeConfig } from './processor-config.ts';
 import { checkStripeLimits, toStripeAmount } from './stripe-amounts.ts';
 import { detailsOf, isReplayedFailure, processorErrorOf, unavailableOf } from './stripe-errors.ts';
+import { createStripeRefunds } from './stripe-refunds.ts';
 import {
   type CheckoutSession,
   chargeStatusOf,
@@ -45,6 +46,7 @@ export function createStripeProcessor(config: StripeConfig, options: ProcessorOp
   const stripe = createStripe(config, options);
   const { sessions } = stripe.checkout;
   const gateway = config.gateway ?? options.gateway;
+  const refunds = createStripeRefunds(stripe, gateway);
   const apiHost = config.apiUrl === undefined ? undefined : new URL(config.apiUrl).host;
   const destinationHost = config.checkoutHost ?? apiHost ?? 'checkout.stripe.com';
 
@@ -80,7 +82,16 @@ export function createStripeProcessor(config: StripeConfig, options: ProcessorOp
       }
     },
 
-    webhook: webhook => readWebhook(webhook, { secrets: config.webhookSecrets, gateway, now: options.now }),
+    canRefund: amount => toStripeAmount(amount) !== undefined,
+    refund: refunds.refund,
+    refunds: refunds.refunds,
+    disputes: refunds.disputes,
+
+    webhook: webhook =>
+      readWebhook(webhook, {
+        ...{ secrets: config.webhookSecrets, gateway, now: options.now },
+        ownerOf: refunds.ownerOf,
+      }),
   };
 
   /**

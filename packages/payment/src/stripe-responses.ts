@@ -4,7 +4,7 @@ import { type ChargeStatus, ProcessorError, type ProcessorFetch } from './proces
 import { fromStripeAmount } from './stripe-amounts.ts';
 
 /** Identifiers are stored, logged and used in paths, so length and characters are restricted. */
-const stripeId = z.string().regex(/^[A-Za-z0-9_]{1,255}$/);
+export const stripeId = z.string().regex(/^[A-Za-z0-9_]{1,255}$/);
 
 /** The members of a Checkout Session that the gateway reads. Strings instead of enums, because Stripe adds values. */
 const sessionSchema = z.object({

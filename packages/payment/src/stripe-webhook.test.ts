@@ -1,8 +1,13 @@
 import { createHmac } from 'node:crypto';
 import { expect, test } from 'vitest';
+import type { PaymentOwner } from './processor.ts';
 import { readWebhook } from './stripe-webhook.ts';
 
 const SECRET = 'whsec_dGVzdA==';
+const owners: Readonly<Record<string, PaymentOwner>> = {
+  pi_1: { elicitationId: 'el_1', gateway: 'gateway.example' },
+  pi_2: { elicitationId: 'el_2', gateway: 'staging.example' },
+};
 const NOW = Date.UTC(2026, 0, 1);
 
 function read(payload: string | Uint8Array, signature?: string, at = NOW) {
@@ -12,7 +17,10 @@ function read(payload: string | Uint8Array, signature?: string, at = NOW) {
   const headers = { 'stripe-signature': signature ?? `t=${time},v1=${v1}` };
   return readWebhook(
     { body, headers },
-    { secrets: ['whsec_b3RoZXI=', SECRET], gateway: 'gateway.example', now: () => at },
+    {
+      ...{ secrets: ['whsec_b3RoZXI=', SECRET], gateway: 'gateway.example', now: () => at },
+      ownerOf: async reference => owners[reference] ?? {},
+    },
   );
 }
 
@@ -31,6 +39,24 @@ test('returns the charge of a signed event', async () => {
   });
   expect(await read(event(named('gateway.example')))).toEqual({ ...about, namesGateway: true });
   expect(await read(event(named('staging.example')))).toBeUndefined();
+});
+
+test.each([
+  ['charge.refunded', 'charge', 'refunds'],
+  ['refund.created', 'refund', 'refunds'],
+  ['refund.updated', 'refund', 'refunds'],
+  ['refund.failed', 'refund', 'refunds'],
+  ['charge.dispute.created', 'dispute', 'disputes'],
+  ['charge.dispute.closed', 'dispute', 'disputes'],
+])('names the payment of %s, whose owner only the PaymentIntent shows', async (type, object, about) => {
+  const of = (payment_intent: string | null) =>
+    event({ type, data: { object: { id: 'xy_1', object, payment_intent } } });
+  expect(await read(of('pi_1'))).toEqual({
+    ...{ about, processorReference: 'pi_1', elicitationId: 'el_1', namesGateway: true },
+  });
+  expect(await read(of('pi_2'))).toBeUndefined();
+  expect(await read(of('pi_3'))).toBeUndefined();
+  expect(await read(of(null))).toBeUndefined();
 });
 
 // The library throws errors of various classes for some of these headers.

@@ -56,6 +56,8 @@ export const confirmedCommands: Record<CommandName, ConfirmationRule> = {
 
   // If the note is lost, the gateway reports the payment again.
   notePayment: 'never',
+  // A refund is reserved before the processor is asked: after a loss, more than was paid could be paid back.
+  putPayment: 'always',
   // If the check is lost, the gateway asks the processor when the elicitation expires.
   checkCharge: 'never',
   dueCharges: 'never',

@@ -64,7 +64,7 @@ export function createKeys(prefix: string) {
       key(shardOfDigest(digestOf(mcpServerId)), 'counts', plain(mcpServerId), day),
     /** Wake-up for readers of the feed; not a key. */
     feedWakeUp: (mcpServerId: string) => `feed:${mcpServerId}`,
-    /** Payments of an elicitation, by the processor's reference. */
+    /** Payments of an elicitation, by the processor's reference, with their refunds and disputes. */
     payments: (id: ElicitationId) => key(shardIn(id), 'paid', secretOf(id)),
     /** A user's payments to an MCP server in one currency that count against daily limits, by elicitation. */
     countedPayments: (shard: Shard, p: { mcpServerId: string; subject: Subject; currency: string }) =>
@@ -75,6 +75,8 @@ export function createKeys(prefix: string) {
       ),
     /** Ids of elicitations with a pending charge, by the time of the next request to the processor. */
     chargeChecks: (shard: Shard) => key(shard, 'charges'),
+    /** Ids of elicitations with pending refunds, by the time of the next request to the processor. */
+    refundChecks: (shard: Shard) => key(shard, 'refunds'),
     connection: (id: ConnectionId) => key(shardIn(id), 'cn', secretOf(id)),
     /** Ids of a subject's connections, of all owners. */
     connectionsOf: (shard: Shard, subject: Subject) =>

@@ -3,7 +3,10 @@ import {
   type ElicitationEvent,
   type ElicitationStatus,
   eventOf,
+  PAYMENT_VERSIONS,
   parseElicitationId,
+  paymentEventOf,
+  paymentEventTypes,
   type Shard,
 } from '@postern/elicitation';
 import type { Keys } from './keys.ts';
@@ -62,11 +65,16 @@ export function fieldReader(fields: readonly unknown[]): (name: string) => unkno
 export function eventIn(field: (name: string) => unknown, mcpServerId: string): ElicitationEvent {
   const elicitationId = parseElicitationId(textOf(field('elicitationId')));
   if (elicitationId === undefined) throw new TypeError('Redis answered with something other than an event.');
+  const version = numberOf(field('version'));
+  const status = textOf(field('status'));
+  const paymentEvent = paymentEventTypes.find(type => type === status);
+  if (paymentEvent !== undefined)
+    return paymentEventOf({ elicitationId, mcpServerId }, { type: paymentEvent, version: version - PAYMENT_VERSIONS });
   return eventOf({
     elicitationId,
-    version: numberOf(field('version')),
+    version,
     // The scripts that write these fields also check the record; status and kind are from closed sets.
-    status: textOf(field('status')) as ElicitationStatus,
+    status: status as ElicitationStatus,
     mcpServerId,
     request: { kind: textOf(field('kind')) } as Elicitation['request'],
   });

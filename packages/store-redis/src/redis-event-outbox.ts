@@ -98,7 +98,8 @@ export class RedisEventOutbox implements EventOutbox {
 function entryValues({ position, event, occurredAt, provider, tookMs }: OutboxEntry): readonly (string | number)[] {
   const { eventId, elicitationId, type, kind } = event;
   const version = eventId.slice(eventId.lastIndexOf('.') + 1);
-  const status = type.slice(type.indexOf('.') + 1);
+  // The type of an event of a payment takes the place of the status.
+  const status = type.startsWith('elicitation.') ? type.slice(type.indexOf('.') + 1) : type;
   const counted = [provider ?? '', tookMs ?? ''];
   return [shardIn(elicitationId), position, elicitationId, version, status, kind, occurredAt, ...counted];
 }

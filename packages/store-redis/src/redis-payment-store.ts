@@ -1,6 +1,13 @@
 import {
+  type CheckOf,
   type CountedPayment,
+  type DueCheck,
   type ElicitationId,
+  FIRST_REFUND_CHECK_MS,
+  isAwaitingRefund,
+  PAYMENT_VERSIONS,
+  type Payment,
+  type PaymentChange,
   type PaymentNote,
   type PaymentStore,
   parseElicitationId,
@@ -8,20 +15,28 @@ import {
   shardIn,
   shardOf,
 } from '@postern/elicitation';
+import type { CommittedEvents } from './committed-events.ts';
 import type { Keys } from './keys.ts';
+import { decodePayment, encodePayment } from './records/payment-record.ts';
 import type { RedisLink } from './redis-link.ts';
-import { fieldsOf, isAbsent, listOf, textOf } from './reply.ts';
+import { fieldsOf, isAbsent, listOf, numberOf, textOf, unknownResult } from './reply.ts';
 
-/** Payments, in the shard of their subject. The commit that completes the elicitation writes them. */
+export interface PaymentStoreOptions {
+  readonly retentionMs: number;
+  readonly eventsPerShard: number;
+  readonly committed: CommittedEvents;
+}
+
+/** Payments, in the shard of their subject. The commit that completes the elicitation adds them. */
 export class RedisPaymentStore implements PaymentStore {
   readonly #link: RedisLink;
   readonly #keys: Keys;
-  readonly #retentionMs: number;
+  readonly #options: PaymentStoreOptions;
 
-  constructor(link: RedisLink, keys: Keys, retentionMs: number) {
+  constructor(link: RedisLink, keys: Keys, options: PaymentStoreOptions) {
     this.#link = link;
     this.#keys = keys;
-    this.#retentionMs = retentionMs;
+    this.#options = options;
   }
 
   async read(elicitationId: ElicitationId, processorReference: string): Promise<PaymentNote | undefined> {
@@ -33,7 +48,45 @@ export class RedisPaymentStore implements PaymentStore {
 
   async recordReported(elicitationId: ElicitationId, processorReference: string): Promise<void> {
     const key = this.#keys.payments(elicitationId);
-    await this.#link.run('notePayment', [key], [processorReference, this.#retentionMs], { repeatable: true });
+    await this.#link.run('notePayment', [key], [processorReference, this.#options.retentionMs], { repeatable: true });
+  }
+
+  async list(elicitationId: ElicitationId): Promise<readonly Payment[]> {
+    const found = new Map(fieldsOf(await this.#link.call('hgetall', this.#keys.payments(elicitationId))));
+    const version = found.get(':version');
+    if (isAbsent(version)) return [];
+    found.delete(':version');
+    return [...found]
+      .filter(([name]) => name.startsWith(':'))
+      .map(([, stored]) => decodePayment(elicitationId, numberOf(version), textOf(stored)));
+  }
+
+  async put({ payment, announces }: PaymentChange): Promise<'committed' | 'conflict'> {
+    const { elicitationId, version, mcpServerId, paidAt } = payment;
+    const shard = shardIn(elicitationId);
+    const reply = await this.#link.run(
+      'putPayment',
+      [
+        this.#keys.payments(elicitationId),
+        this.#keys.refundChecks(shard),
+        this.#keys.events(shard),
+        this.#keys.ledger(shard, mcpServerId),
+      ],
+      [
+        ...[this.#link.clock(), elicitationId, payment.processorReference, version, encodePayment(payment)],
+        ...[paidAt === 0 ? '' : paidAt, this.#options.retentionMs],
+        isAwaitingRefund(payment) ? FIRST_REFUND_CHECK_MS : '',
+        ...[announces ?? '', PAYMENT_VERSIONS + version + 1, mcpServerId],
+        ...[this.#options.eventsPerShard, this.#keys.wake],
+      ],
+      // The repeat of a commit conflicts with it. The caller decides again, and finds the change committed.
+      { repeatable: true },
+    );
+    const [result, event] = listOf(reply);
+    if (result === 'conflict') return result;
+    if (result !== 'committed') throw unknownResult();
+    if (event !== '') this.#options.committed.note(shard, textOf(event));
+    return result;
   }
 
   async counted(p: Parameters<PaymentStore['counted']>[0]): Promise<readonly CountedPayment[]> {
@@ -45,18 +98,24 @@ export class RedisPaymentStore implements PaymentStore {
     });
   }
 
-  async checkLater(elicitationId: ElicitationId, delayMs: number): Promise<void> {
-    const key = this.#keys.chargeChecks(shardIn(elicitationId));
+  async checkLater(elicitationId: ElicitationId, of: CheckOf, delayMs: number): Promise<void> {
+    const key = this.#checks(shardIn(elicitationId), of);
     await this.#link.run('checkCharge', [key], [this.#link.clock(), elicitationId, delayMs], { repeatable: true });
   }
 
-  async dueChecks(shard: Shard, limit: number): Promise<readonly ElicitationId[]> {
-    const key = this.#keys.chargeChecks(shard);
-    return listOf(await this.#link.run('dueCharges', [key], [this.#link.clock(), limit])).map(idOf);
+  async dueChecks(shard: Shard, limit: number): Promise<readonly DueCheck[]> {
+    const keys = [this.#checks(shard, 'charge'), this.#checks(shard, 'refunds')];
+    const [charges, refunds] = listOf(await this.#link.run('dueCharges', keys, [this.#link.clock(), limit]));
+    const dueIn = (ids: unknown, of: CheckOf) => listOf(ids).map(id => ({ elicitationId: idOf(id), of }));
+    return [...dueIn(charges, 'charge'), ...dueIn(refunds, 'refunds')];
   }
 
-  async dropCheck(elicitationId: ElicitationId): Promise<void> {
-    await this.#link.call('zrem', this.#keys.chargeChecks(shardIn(elicitationId)), elicitationId);
+  async dropCheck(elicitationId: ElicitationId, of: CheckOf): Promise<void> {
+    await this.#link.call('zrem', this.#checks(shardIn(elicitationId), of), elicitationId);
+  }
+
+  #checks(shard: Shard, of: CheckOf): string {
+    return of === 'charge' ? this.#keys.chargeChecks(shard) : this.#keys.refundChecks(shard);
   }
 }
 

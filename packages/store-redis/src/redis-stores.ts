@@ -94,6 +94,7 @@ export async function createRedisStores(options: RedisStoresOptions): Promise<Re
   const keys = createKeys(options.prefix ?? 'postern');
   const { redis, link, waiters, epochs, committed, ping, refusals, close } = await openWatchedRedis(keys, options);
   const paymentRetentionMs = options.paymentRetentionMs ?? 400 * DAY_MS;
+  const eventsPerShard = options.eventsPerShard ?? 4_096;
   const retention = { events: 10_000, maxAgeMs: 7 * DAY_MS, ...options.feed };
   return {
     elicitations: new RedisElicitationStore({
@@ -101,14 +102,14 @@ export async function createRedisStores(options: RedisStoresOptions): Promise<Re
       keys,
       retentionMs: options.retentionMs ?? DAY_MS,
       paymentRetentionMs,
-      eventsPerShard: options.eventsPerShard ?? 4_096,
+      eventsPerShard,
       committed,
     }),
     connections: new RedisConnectionStore(link, keys),
     credentials: new RedisCredentialStore(link, keys),
     passkeys: new RedisPasskeyStore(link, keys),
     passkeyAnnouncements: new RedisPasskeyAnnouncements(link, keys),
-    payments: new RedisPaymentStore(link, keys, paymentRetentionMs),
+    payments: new RedisPaymentStore(link, keys, { retentionMs: paymentRetentionMs, eventsPerShard, committed }),
     revocations: new RedisRevocationStore(link, keys),
     oneTime: new RedisOneTimeStore(link, keys),
     browserSessions: new RedisBrowserSessionStore(link, keys),

@@ -3,7 +3,7 @@ import {
   assertTransition,
   isCharging,
   isRedeemable,
-  paymentIn,
+  paymentPutBy,
   providerAsked,
   type Shard,
   shardIn,
@@ -16,6 +16,7 @@ import type { Keys } from './keys.ts';
 import { encodeConnection } from './records/connection-record.ts';
 import { encodeCredential } from './records/credential-record.ts';
 import { elicitationOf, encodeElicitation, recordFields } from './records/elicitation-record.ts';
+import { encodePayment } from './records/payment-record.ts';
 import { layoutNamedIn, unreadable } from './records/record-layout.ts';
 import { encodeResult } from './records/result-record.ts';
 import { encodeOneTime } from './redis-one-time-store.ts';
@@ -34,7 +35,7 @@ export async function transitionElicitation(
   const shard = shardIn(elicitationId);
   const none = keys.none(shard);
   const answer = answerPutBy(keys, shard, request);
-  const paidBy = paymentIn(next);
+  const paid = paymentPutBy(request);
   const counted = countedBy(request);
   const reply = await link.run(
     'transitionElicitation',
@@ -49,7 +50,7 @@ export async function transitionElicitation(
       keys.openOf(shard, current.mcpServerId, current.subject),
       putResult ? keys.result(elicitationId) : none,
       keys.held(shard),
-      paidBy === undefined ? none : keys.payments(elicitationId),
+      paid === undefined ? none : keys.payments(elicitationId),
       keys.ledger(shard, current.mcpServerId),
       counted === undefined ? none : keys.countedPayments(shard, counted.of),
       keys.endedOf(shard, current.subject),
@@ -76,11 +77,12 @@ export async function transitionElicitation(
       answer?.record ?? '',
       expiresWithinMs ?? '',
       putResult ? encodeResult(current, putResult.sealed) : '',
-      paidBy ?? '',
+      paid?.processorReference ?? '',
       scripts.paymentRetentionMs,
       counted?.minorUnits ?? '',
       counted?.countWithin ?? '',
       providerAsked(current.request) ?? '',
+      paid === undefined ? '' : encodePayment(paid),
       ...recordFields(encodeElicitation(current, next)),
     ],
     { repeatable: true },

@@ -1,6 +1,7 @@
 import rateLimit from '@fastify/rate-limit';
 import { openApiDocument, operations } from '@postern/api';
 import type { FastifyPluginAsync } from 'fastify';
+import { paymentRoutes } from './approvals/payment-routes.ts';
 import { connectionRoutes } from './authorization/connection-routes.ts';
 import type { GatewayDeps } from './deps.ts';
 import { elicitationRoutes } from './elicitations/elicitation-routes.ts';
@@ -53,6 +54,7 @@ export const apiRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = async (app, 
       });
       await api.register(callerRoutes, { deps });
       await api.register(elicitationRoutes, { deps });
+      await api.register(paymentRoutes, { deps });
       await api.register(eventRoutes, { deps });
       await api.register(connectionRoutes, { deps });
       await api.register(credentialRoutes, { deps });

@@ -18,7 +18,7 @@ const CHARGE_MS = 2000;
  */
 export function startSweepers(
   foundation: Pick<Foundation, 'stores' | 'logger' | 'noteUnknownLayout' | 'metrics' | 'now'>,
-  inForce: () => Pick<GatewayDeps, 'service' | 'revocationFlow' | 'paymentFlow'>,
+  inForce: () => Pick<GatewayDeps, 'service' | 'revocationFlow' | 'paymentFlow' | 'refundFlow'>,
   pauseMs?: number,
 ): readonly Pick<Sweeper, 'stop'>[] {
   const { stores, logger, noteUnknownLayout, metrics } = foundation;
@@ -32,6 +32,7 @@ export function startSweepers(
       close: (...args) => inForce().paymentFlow.close(...args),
       check: (...args) => inForce().paymentFlow.check(...args),
     },
+    refundFlow: { check: elicitationId => inForce().refundFlow.check(elicitationId) },
     onError,
   });
   const sweep = <T>(
@@ -55,7 +56,8 @@ export function startSweepers(
   });
   const charges = sweep('charge', CHARGE_MS, {
     due: (shard, limit) => stores.payments.dueChecks(shard, limit),
-    handle: elicitationId => expiry.checkCharge(elicitationId),
+    handle: ({ elicitationId, of }) =>
+      of === 'charge' ? expiry.checkCharge(elicitationId) : expiry.checkRefunds(elicitationId),
   });
   return [
     {

@@ -4,6 +4,8 @@ import {
   issueElicitationSchema,
   type OutcomeBody,
   type RedeemedElicitationBody,
+  type RefundBody,
+  type RefundRequestBody,
 } from '@postern/api';
 import type { z } from 'zod/v4';
 import { GatewayError, PosternUsageError } from '../errors.ts';
@@ -36,6 +38,7 @@ export class ScriptedClient implements GatewayClient {
   readonly #redemptions = new Map<string, string>();
   readonly #connections = new Map<string, Connection>();
   readonly #credentials = new Map<string, Kept>();
+  readonly #payments = new Map<string, { readonly minorUnits: number; readonly refunds: Map<string, RefundBody> }>();
 
   constructor(script: TestScript) {
     this.#script = script;
@@ -84,6 +87,8 @@ export class ScriptedClient implements GatewayClient {
         const { receipt, processor, processorReference, mode } = answered(answerSchemas.payment, request, given);
         const { processor: _, ...terms } = request.payment;
         keep(redeemedAt => ({ elicitationId, redeemedAt, kind: 'payment', receipt }));
+        if (processor !== 'none')
+          this.#payments.set(elicitationId, { minorUnits: terms.amount.minorUnits, refunds: new Map() });
         return {
           ...{ kind: 'payment', digest: digestOf('payment', terms), approval, processor },
           ...(processorReference === undefined ? {} : { processorReference }),
@@ -142,6 +147,21 @@ export class ScriptedClient implements GatewayClient {
 
   async readCredential(credentialId: string) {
     return found(this.#credentials.get(credentialId));
+  }
+
+  /** Pays back any payment that the script has answered, once per key. */
+  async refund(elicitationId: string, key: string, { minorUnits, reason }: RefundRequestBody): Promise<RefundBody> {
+    const payment = found(this.#payments.get(elicitationId));
+    const known = payment.refunds.get(key);
+    if (known !== undefined) return known;
+    const left = [...payment.refunds.values()].reduce((sum, made) => sum - made.minorUnits, payment.minorUnits);
+    if (left < (minorUnits ?? 1)) throw new GatewayError('refund_exceeds_payment', 'Less than this can be paid back.');
+    const refund: RefundBody = {
+      ...{ refundId: `refund-${elicitationId}-${payment.refunds.size + 1}`, minorUnits: minorUnits ?? left },
+      ...{ status: 'succeeded', requestedBy: 'mcp_server', createdAt: new Date().toISOString(), reason },
+    };
+    payment.refunds.set(key, refund);
+    return refund;
   }
 
   async removeCredential(credentialId: string): Promise<void> {

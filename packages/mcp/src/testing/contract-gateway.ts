@@ -12,8 +12,11 @@ import {
   type OutcomeBody,
   type ProblemCode,
   problems,
+  type RefundBody,
+  type RefundRequestBody,
   readCredentialRequestSchema,
   redeemRequestSchema,
+  refundRequestSchema,
   waitQuerySchema,
 } from '@postern/api';
 import { digest } from '../digest.ts';
@@ -57,6 +60,8 @@ export class ContractGateway implements AsyncDisposable {
   #failures: ((response: ServerResponse) => void)[] = [];
   #count = 0;
   #ticks = 0;
+  /** By their keys. */
+  readonly refunds = new Map<string, RefundBody>();
   /** If set, waiting reads answer immediately, as if their wait had passed. */
   answersAtOnce = false;
 
@@ -161,6 +166,8 @@ export class ContractGateway implements AsyncDisposable {
     if (request.method === 'GET' && collection === 'elicitations' && id !== undefined) {
       return await this.#read(id, url.searchParams, request, response);
     }
+    if (request.method === 'POST' && collection === 'payments' && id !== undefined && verb === 'refunds')
+      return json(response, 201, this.#refund(String(idempotencyKey), refundRequestSchema.parse(body)));
     if (request.method === 'POST' && collection === 'elicitations' && id !== undefined && verb === 'redeem') {
       return await this.#redeem(id, body, typeof idempotencyKey === 'string' ? idempotencyKey : randomUUID(), response);
     }
@@ -272,6 +279,18 @@ export class ContractGateway implements AsyncDisposable {
     const answer = await this.connections.take(connectionId, parsed.data);
     if (typeof answer === 'string') return problem(response, answer);
     json(response, 200, answer);
+  }
+
+  /** Makes the refund that its key names, once. */
+  #refund(key: string, { minorUnits = 1050, reason }: RefundRequestBody): RefundBody {
+    const known = this.refunds.get(key);
+    if (known !== undefined) return known;
+    const refund: RefundBody = {
+      ...{ refundId: `rf_${this.refunds.size + 1}`, minorUnits, status: 'succeeded', requestedBy: 'mcp_server' },
+      ...{ createdAt: this.#timestamp(), reason },
+    };
+    this.refunds.set(key, refund);
+    return refund;
   }
 
   async #redeem(id: string, raw: unknown, key: string, response: ServerResponse) {

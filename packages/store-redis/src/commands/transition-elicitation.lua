@@ -19,7 +19,7 @@ ARGV   1 clock   2 elicitation id   3 operation id   4 version decided on   5 'e
        18 remaining lifetime in ms, or ''   19 record of the result, or ''
        20 name of the payment that counts, or ''   21 retention of payments in ms
        22 minor units to be counted against daily limits, 'release', or ''   23 daily limit
-       24 provider or processor that is asked, or ''
+       24 provider or processor that is asked, or ''   25 record of the payment that counts, or ''
        then the fields of the new record, each with its value
 returns {'applied', now, expiresAt, id of the event}
         {'repeated' | 'conflict' | 'untimely', <elicitation>}
@@ -59,14 +59,14 @@ if ARGV[18] ~= '' and now + tonumber(ARGV[18]) < tonumber(expires) then expires 
 -- The user may have paid: until the processor reports the status, the record counts for the retention of payments.
 local ends = now + tonumber(ARGV[7] == 'charging' and ARGV[21] or ARGV[8])
 if ARGV[7] == 'open' or ARGV[7] == 'reopened' then ends = math.max(tonumber(expires), now) + tonumber(ARGV[8]) end
-local bytes = weight(ARGV, 25, #ARGV) + weight(ARGV, 19, 19) + COST.elicitation
+local bytes = weight(ARGV, 26, #ARGV) + weight(ARGV, 19, 19) + COST.elicitation
 if ARGV[16] ~= '' then bytes = bytes + weight(ARGV, 17, 17) + COST.answer end
 local ledger = open_ledger(KEYS[12], now, ends)
 discharge(ledger, charged_before)
 local charged = charge(ledger, ends, math.max(bytes, bytes_of(charged_before)))
 -- The rest of a taken one-time record stays for at least ten minutes.
 if ARGV[13] ~= '' then charge(ledger, now + tonumber(ARGV[13]) + SPENT_MS, weight(ARGV, 14, 15) + COST.one_time) end
-if ARGV[20] ~= '' then charge(ledger, now + tonumber(ARGV[21]), COST.payment) end
+if ARGV[20] ~= '' then charge(ledger, now + tonumber(ARGV[21]), COST.payment + weight(ARGV, 25, 25)) end
 if counting then charge(ledger, now + COUNTED_MS, COST.payment) end
 -- Growth up to the reserve is already charged, and transitions about money are committed however full the quota is.
 local is_growing = ARGV[10] ~= 'payment' and charged_before and bytes > bytes_of(charged_before)
@@ -75,10 +75,10 @@ if is_adding and not is_within(ledger, 8) then return { 'over_quota', retry_afte
 
 local version = whole(tonumber(known_version) + 1)
 -- The first write allocates memory: Redis refuses a script for lack of memory only before its first write.
-redis.call('HSET', KEYS[1], 'status', ARGV[6], 'version', version, 'movedBy', ARGV[3], 'q', charged, unpack(ARGV, 25))
+redis.call('HSET', KEYS[1], 'status', ARGV[6], 'version', version, 'movedBy', ARGV[3], 'q', charged, unpack(ARGV, 26))
 close_ledger(ledger)
 -- The earlier record may have used more fields; this one uses the first of them.
-local beyond = RECORD + (#ARGV - 24) / 2
+local beyond = RECORD + (#ARGV - 25) / 2
 if beyond <= #ELICITATION then redis.call('HDEL', KEYS[1], unpack(ELICITATION, beyond)) end
 
 if expires ~= expires_before then
@@ -130,7 +130,8 @@ if ARGV[19] ~= '' then
 end
 
 if ARGV[20] ~= '' then
-  redis.call('HSET', KEYS[11], ARGV[20], 'counted')
+  redis.call('HSET', KEYS[11], ARGV[20], 'counted', ':' .. ARGV[20], whole(now) .. ' ' .. ARGV[25])
+  redis.call('HINCRBY', KEYS[11], ':version', '1')
   redis.call('PEXPIRE', KEYS[11], ARGV[21])
 end
 

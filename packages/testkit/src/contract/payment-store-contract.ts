@@ -1,4 +1,4 @@
-import { type Elicitation, shardOf } from '@postern/elicitation';
+import { type Elicitation, type Refund, shardIn, shardOf } from '@postern/elicitation';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type ContractStores, crowd, type MakeStores } from './contract-stores.ts';
 import { answer, approve, askFor, charge } from './kind-samples.ts';
@@ -15,7 +15,7 @@ export function describePaymentStore(name: string, makeStores: MakeStores): void
 
     const charging = async () =>
       moved(stores.elicitations, await created(stores.elicitations, askFor('payment', somebody())), approve, charge);
-    const noted = ({ elicitationId }: Elicitation, reference = 'pi_1') =>
+    const noted = ({ elicitationId }: Pick<Elicitation, 'elicitationId'>, reference = 'pi_1') =>
       stores.payments.read(elicitationId, reference);
 
     test('stores a completed payment in the commit that completes its elicitation', async () => {
@@ -34,6 +34,89 @@ export function describePaymentStore(name: string, makeStores: MakeStores): void
       expect(await noted(current)).toBeUndefined();
     });
 
+    const paid = async () => {
+      const current = await charging();
+      await moved(stores.elicitations, current, answer(current));
+      const [payment] = await stores.payments.list(current.elicitationId);
+      if (payment === undefined) throw new Error('the payment is not stored');
+      return payment;
+    };
+    const refund: Refund = {
+      ...{ refundId: 'rf_1', minorUnits: 50, status: 'pending', requestedBy: 'mcp_server', createdAt: 1_000 },
+      ...{ reason: 'damaged "box" 👩‍👩‍👧', fingerprint: 'print' },
+    };
+
+    test('stores the facts of a payment in the commit that completes its elicitation', async () => {
+      const payment = await paid();
+      expect(payment).toMatchObject({
+        ...{ version: 1, mcpServerId: 'issue-tracker', processor: 'stripe', processorReference: 'pi_1' },
+        ...{ amount: { currency: 'EUR', minorUnits: 1_050 }, completes: true, refunds: [], disputes: [] },
+      });
+      expect(payment.paidAt).toBe(stores.clock.now());
+    });
+
+    test('S116: commits one of many changes that were decided on the same version', async () => {
+      const payment = await paid();
+      const results = await crowd(nth =>
+        stores.payments.put({ payment: { ...payment, refunds: [{ ...refund, refundId: `rf_${nth}` }] } }),
+      );
+      expect(results.filter(result => result === 'committed')).toHaveLength(1);
+      const [after] = await stores.payments.list(payment.elicitationId);
+      expect(after).toMatchObject({ version: 2, paidAt: payment.paidAt, refunds: [{ minorUnits: 50 }] });
+    });
+
+    test('stores every member of refunds and disputes, and announces the change once, after the events before it', async () => {
+      const payment = await paid();
+      const refunds: Refund[] = [
+        refund,
+        { ...refund, refundId: 'rf_2', status: 'failed', processorReference: 're_2', failure: 'lost_or_stolen_card' },
+      ];
+      const disputes = [{ processorReference: 'du_1', minorUnits: 1_050, status: 'open' as const, createdAt: 2_000 }];
+      const change = { payment: { ...payment, refunds, disputes }, announces: 'payment.disputed' as const };
+      expect(await stores.payments.put(change)).toBe('committed');
+      expect(await stores.payments.put(change)).toBe('conflict');
+      expect(await stores.payments.list(payment.elicitationId)).toEqual([
+        { ...payment, version: 2, refunds, disputes },
+      ]);
+      const events = await stores.events(shardIn(payment.elicitationId));
+      const own = events.filter(({ elicitationId }) => elicitationId === payment.elicitationId);
+      expect(own.at(-1)).toEqual({
+        eventId: `ev_${payment.elicitationId.slice(3)}.1000002`,
+        ...{ type: 'payment.disputed', elicitationId: payment.elicitationId, mcpServerId: 'issue-tracker' },
+        kind: 'payment',
+      });
+      expect(own.filter(({ type }) => type === 'payment.disputed')).toHaveLength(1);
+      expect(await noted({ elicitationId: payment.elicitationId })).toBe('counted');
+    });
+
+    test('adds an unexpected payment once, beside the one that completed the elicitation', async () => {
+      const payment = await paid();
+      const added = { ...payment, processorReference: 'pi_2', completes: false, paidAt: 0 };
+      expect(await stores.payments.put({ payment: added })).toBe('committed');
+      expect(await stores.payments.put({ payment: { ...added, version: 2 } })).toBe('conflict');
+      const stored = await stores.payments.list(payment.elicitationId);
+      expect(stored.map(({ processorReference, completes }) => [processorReference, completes]).sort()).toEqual([
+        ['pi_1', true],
+        ['pi_2', false],
+      ]);
+      expect(stored.map(({ paidAt }) => paidAt)).toEqual([stores.clock.now(), stores.clock.now()]);
+    });
+
+    test('a pending refund is checked after its delay, until it is settled', async () => {
+      const payment = await paid();
+      const { elicitationId } = payment;
+      const isDue = async () =>
+        (await stores.payments.dueChecks(shardIn(elicitationId), 1_000)).some(
+          check => check.elicitationId === elicitationId && check.of === 'refunds',
+        );
+      await stores.payments.put({ payment: { ...payment, refunds: [refund] } });
+      expect(await isDue()).toBe(false);
+      stores.clock.advance(MINUTE);
+      expect(await isDue()).toBe(true);
+      await stores.payments.put({ payment: { ...payment, version: 2, refunds: [{ ...refund, status: 'succeeded' }] } });
+      expect(await isDue()).toBe(false);
+    });
+
     test('stores no payment of a confirmation', async () => {
       const current = await created(stores.elicitations, askFor('confirmation', somebody()));
       await moved(stores.elicitations, current, answer(current));
@@ -46,20 +129,22 @@ export function describePaymentStore(name: string, makeStores: MakeStores): void
       const due = async () => {
         const ours: readonly string[] = [first.elicitationId, second.elicitationId];
         const found = await stores.payments.dueChecks(shardOf(person), 1_000);
-        return found.filter(elicitationId => ours.includes(elicitationId));
+        return found
+          .filter(check => ours.includes(check.elicitationId) && check.of === 'charge')
+          .map(check => check.elicitationId);
       };
-      await stores.payments.checkLater(second.elicitationId, 2 * MINUTE);
-      await stores.payments.checkLater(first.elicitationId, MINUTE);
+      await stores.payments.checkLater(second.elicitationId, 'charge', 2 * MINUTE);
+      await stores.payments.checkLater(first.elicitationId, 'charge', MINUTE);
       expect(await due()).toEqual([]);
       stores.clock.advance(MINUTE);
       expect(await due()).toEqual([first.elicitationId]);
       stores.clock.advance(MINUTE);
       expect(await due()).toEqual([first.elicitationId, second.elicitationId]);
       expect(await stores.payments.dueChecks(shardOf(person), 1)).toHaveLength(1);
-      await stores.payments.checkLater(first.elicitationId, MINUTE);
+      await stores.payments.checkLater(first.elicitationId, 'charge', MINUTE);
       expect(await due()).toEqual([second.elicitationId]);
-      await stores.payments.dropCheck(second.elicitationId);
-      await stores.payments.dropCheck(second.elicitationId);
+      await stores.payments.dropCheck(second.elicitationId, 'charge');
+      await stores.payments.dropCheck(second.elicitationId, 'charge');
       stores.clock.advance(MINUTE);
       expect(await due()).toEqual([first.elicitationId]);
     });

@@ -20,7 +20,7 @@ import {
   isUnredeemed,
   type ListEntry,
   type OverQuota,
-  paymentIn,
+  paymentPutBy,
   providerAsked,
   type RedeemElicitation,
   type RedeemResult,
@@ -187,8 +187,8 @@ export class MemoryElicitationStore implements ElicitationStore {
     if (putResult) row.sealedResult = putResult.sealed;
     if (putOneTime) this.#deps.oneTime.put(shardIn(moved.elicitationId), putOneTime.record, putOneTime.ttlMs);
     if (putConnection) this.#deps.connections.put(putConnection, now);
-    const paidBy = paymentIn(request.next);
-    if (paidBy !== undefined) this.#deps.payments.putCounted(moved.elicitationId, paidBy);
+    const paid = paymentPutBy(request);
+    if (paid !== undefined) this.#deps.payments.putCompleting(moved.elicitationId, paid);
     if (putCredential) this.#deps.credentials.put(putCredential, now);
     this.#announce(moved);
     return { result: 'applied', elicitation: moved };
@@ -295,9 +295,13 @@ export class MemoryElicitationStore implements ElicitationStore {
       const { digest } = putOneTime.record;
       charges.push({ id: digest, endsAt: now + putOneTime.ttlMs + SPENT_MS, bytes: sizeOf(putOneTime.record) });
     }
-    const paidBy = paymentIn(request.next);
-    if (paidBy !== undefined)
-      charges.push({ id: `${elicitationId} ${paidBy}`, endsAt: now + paymentRetentionMs, bytes: 512 });
+    const paid = paymentPutBy(request);
+    if (paid !== undefined)
+      charges.push({
+        id: `${elicitationId} ${paid.processorReference}`,
+        endsAt: now + paymentRetentionMs,
+        bytes: 512 + sizeOf(paid),
+      });
     const isGrowing = moved.request.kind !== 'payment' && before > 0 && bytes > before;
     const isAdding = putOneTime ?? putConnection ?? putCredential ?? putResult ?? isGrowing;
     return ledger.charge(shard, mcpServerId, charges, Boolean(isAdding));

@@ -1,10 +1,19 @@
 import {
+  type CheckOf,
   type Clock,
   type CountedPayment,
   DAILY_LIMIT_MS,
+  type DueCheck,
+  type ElicitationEvent,
   type ElicitationId,
+  FIRST_REFUND_CHECK_MS,
+  isAwaitingRefund,
+  type Payment,
+  type PaymentChange,
+  type PaymentFacts,
   type PaymentNote,
   type PaymentStore,
+  paymentEventOf,
   type Shard,
   shardIn,
 } from '@postern/elicitation';
@@ -13,22 +22,56 @@ type CountedOf = Parameters<PaymentStore['counted']>[0];
 const keyOf = ({ subject, mcpServerId, currency }: CountedOf) =>
   JSON.stringify([subject.issuer, subject.subject, mcpServerId, currency]);
 
+interface Row {
+  readonly notes: Map<string, PaymentNote>;
+  readonly payments: Map<string, Payment>;
+  version: number;
+  keepUntil: number;
+}
+
 export class MemoryPaymentStore implements PaymentStore {
   readonly #now: Clock;
   readonly #retentionMs: number;
-  readonly #notes = new Map<ElicitationId, { readonly notes: Map<string, PaymentNote>; keepUntil: number }>();
+  readonly #announce: (event: ElicitationEvent) => void;
+  readonly #rows = new Map<ElicitationId, Row>();
 
-  readonly #checks = new Map<ElicitationId, number>();
+  readonly #checks = { charge: new Map<ElicitationId, number>(), refunds: new Map<ElicitationId, number>() };
   readonly #counted = new Map<string, readonly CountedPayment[]>();
 
-  constructor(now: Clock, retentionMs: number) {
-    this.#now = now;
-    this.#retentionMs = retentionMs;
+  constructor(p: { now: Clock; retentionMs: number; announce: (event: ElicitationEvent) => void }) {
+    this.#now = p.now;
+    this.#retentionMs = p.retentionMs;
+    this.#announce = p.announce;
   }
 
   /** Called within the commit that completes the elicitation. */
-  putCounted(elicitationId: ElicitationId, processorReference: string): void {
-    this.#written(elicitationId).set(processorReference, 'counted');
+  putCompleting(elicitationId: ElicitationId, facts: PaymentFacts): void {
+    const row = this.#written(elicitationId);
+    row.notes.set(facts.processorReference, 'counted');
+    row.version += 1;
+    const added = { ...facts, elicitationId, version: 0, paidAt: this.#now(), refunds: [], disputes: [] };
+    row.payments.set(facts.processorReference, added);
+  }
+
+  async list(elicitationId: ElicitationId): Promise<readonly Payment[]> {
+    const row = this.#kept(elicitationId);
+    return row === undefined
+      ? []
+      : [...row.payments.values()].map(payment => structuredClone({ ...payment, version: row.version }));
+  }
+
+  async put({ payment, announces }: PaymentChange): Promise<'committed' | 'conflict'> {
+    const { elicitationId, processorReference, version } = payment;
+    const known = this.#kept(elicitationId);
+    const isAdded = payment.paidAt === 0;
+    if ((known?.version ?? 0) !== version || (isAdded && known?.payments.has(processorReference))) return 'conflict';
+    const row = this.#written(elicitationId);
+    row.version += 1;
+    row.payments.set(processorReference, structuredClone({ ...payment, ...(isAdded && { paidAt: this.#now() }) }));
+    if (isAwaitingRefund(payment)) await this.checkLater(elicitationId, 'refunds', FIRST_REFUND_CHECK_MS);
+    else await this.dropCheck(elicitationId, 'refunds');
+    if (announces !== undefined) this.#announce(paymentEventOf(payment, { type: announces, version: row.version }));
+    return 'committed';
   }
 
   /**
@@ -56,28 +99,30 @@ export class MemoryPaymentStore implements PaymentStore {
   }
 
   async read(elicitationId: ElicitationId, processorReference: string): Promise<PaymentNote | undefined> {
-    return this.#kept(elicitationId)?.get(processorReference);
+    return this.#kept(elicitationId)?.notes.get(processorReference);
   }
 
   async recordReported(elicitationId: ElicitationId, processorReference: string): Promise<void> {
-    const notes = this.#written(elicitationId);
+    const { notes } = this.#written(elicitationId);
     if (!notes.has(processorReference)) notes.set(processorReference, 'reported');
   }
 
-  async checkLater(elicitationId: ElicitationId, delayMs: number): Promise<void> {
-    this.#checks.set(elicitationId, this.#now() + delayMs);
+  async checkLater(elicitationId: ElicitationId, of: CheckOf, delayMs: number): Promise<void> {
+    this.#checks[of].set(elicitationId, this.#now() + delayMs);
   }
 
-  async dueChecks(shard: Shard, limit: number): Promise<readonly ElicitationId[]> {
-    return [...this.#checks]
-      .filter(([elicitationId, at]) => shardIn(elicitationId) === shard && at <= this.#now())
-      .sort(([, a], [, b]) => a - b)
-      .slice(0, limit)
-      .map(([elicitationId]) => elicitationId);
+  async dueChecks(shard: Shard, limit: number): Promise<readonly DueCheck[]> {
+    const dueOf = (of: CheckOf) =>
+      [...this.#checks[of]]
+        .filter(([elicitationId, at]) => shardIn(elicitationId) === shard && at <= this.#now())
+        .sort(([, a], [, b]) => a - b)
+        .slice(0, limit)
+        .map(([elicitationId]) => ({ elicitationId, of }));
+    return [...dueOf('charge'), ...dueOf('refunds')];
   }
 
-  async dropCheck(elicitationId: ElicitationId): Promise<void> {
-    this.#checks.delete(elicitationId);
+  async dropCheck(elicitationId: ElicitationId, of: CheckOf): Promise<void> {
+    this.#checks[of].delete(elicitationId);
   }
 
   #countedOf(of: CountedOf): readonly CountedPayment[] {
@@ -85,14 +130,15 @@ export class MemoryPaymentStore implements PaymentStore {
     return counted.filter(({ approvedAt }) => approvedAt + DAILY_LIMIT_MS > this.#now());
   }
 
-  #kept(elicitationId: ElicitationId): Map<string, PaymentNote> | undefined {
-    const row = this.#notes.get(elicitationId);
-    return row && row.keepUntil > this.#now() ? row.notes : undefined;
+  #kept(elicitationId: ElicitationId): Row | undefined {
+    const row = this.#rows.get(elicitationId);
+    return row && row.keepUntil > this.#now() ? row : undefined;
   }
 
-  #written(elicitationId: ElicitationId): Map<string, PaymentNote> {
-    const notes = this.#kept(elicitationId) ?? new Map<string, PaymentNote>();
-    this.#notes.set(elicitationId, { notes, keepUntil: this.#now() + this.#retentionMs });
-    return notes;
+  #written(elicitationId: ElicitationId): Row {
+    const row = this.#kept(elicitationId) ?? { notes: new Map(), payments: new Map(), version: 0, keepUntil: 0 };
+    row.keepUntil = this.#now() + this.#retentionMs;
+    this.#rows.set(elicitationId, row);
+    return row;
   }
 }

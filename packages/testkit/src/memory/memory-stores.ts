@@ -42,11 +42,18 @@ export function createMemoryStores({
   const counts = new MemoryCounts();
   const retention = { events: 10_000, maxAgeMs: 7 * DAY_MS, ...feed };
   const feeds = new MemoryEventFeed({ now, notifier, retention, counts });
-  const payments = new MemoryPaymentStore(now, paymentRetentionMs);
   const ledger = new MemoryLedger(now);
   const idempotency = new MemoryIdempotencyStore(now, ledger);
   const mutes = new MemoryMuteStore(now);
   const outbox = new MemoryEventOutbox({ now, feed: feeds });
+  const payments = new MemoryPaymentStore({
+    now,
+    retentionMs: paymentRetentionMs,
+    announce(event) {
+      elicitations.events.push(event);
+      outbox.append(event, {});
+    },
+  });
   const elicitations = new MemoryElicitationStore({
     ...{ now, retentionMs, paymentRetentionMs, notifier, connections, credentials, oneTime, payments, outbox, ledger },
     ...{ idempotency, mutes },

@@ -146,7 +146,7 @@ export class CheckoutSessions {
   }
 
   /** Emits an event about an unrelated object. */
-  happenElsewhere(type: StripeEventType, object: Readonly<Record<string, unknown>>): StripeEvent {
+  happenElsewhere(type: StripeEventType, object: object): StripeEvent {
     return this.#happen(type, object);
   }
 

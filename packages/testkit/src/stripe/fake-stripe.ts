@@ -7,7 +7,8 @@ import { IdempotencyLedger } from './idempotency-ledger.ts';
 import { answerPayPage } from './pay-page.ts';
 import { StripeApi, type StripeApiRequest, type StripeWebhookEndpoint } from './stripe-api.ts';
 import { type StripeFault, StripeFaults, type StripeRequestKind } from './stripe-faults.ts';
-import type { StripeEvent, StripeEventType, StripeSession } from './stripe-objects.ts';
+import type { StripeDispute, StripeEvent, StripeEventType, StripeRefund, StripeSession } from './stripe-objects.ts';
+import { StripeRefunds } from './stripe-refunds.ts';
 import { type SignedWebhook, signWebhook } from './stripe-signature.ts';
 
 export interface FakeStripeOptions {
@@ -67,6 +68,17 @@ export interface FakeStripe extends AsyncDisposable {
   /** The user pays, as on the page. */
   pay(id: string, options?: PayOptions): 'paid' | 'processing' | 'not_open';
   settleLater(id: string, result: 'succeeded' | 'failed'): void;
+  /** All refunds and disputes. */
+  readonly refunds: readonly StripeRefund[];
+  readonly disputes: readonly StripeDispute[];
+  /** Status of the refunds that are made from now on. Default `succeeded`. */
+  refundsBeginAs(status: StripeRefund['status']): void;
+  /** Somebody makes a refund in the dashboard. In Stripe's units. @throws StripeApiError */
+  refundInDashboard(paymentIntentId: string, amount: number): StripeRefund;
+  /** A pending refund succeeds or fails, or a bank sends a refund back. */
+  settleRefund(id: string, result: 'succeeded' | 'failed'): void;
+  /** The payer disputes a payment, or the dispute gets this status of Stripe. */
+  dispute(paymentIntentId: string, status: string): void;
   /** Expires an open session. @throws StripeApiError if it is not open, or a payment is in progress */
   expire(id: string): void;
   fault(fault: StripeFault): void;
@@ -98,9 +110,10 @@ export async function startFakeStripe(options: FakeStripeOptions = {}): Promise<
     origin: () => (options.checkoutHost === undefined ? origin : `https://${options.checkoutHost}`),
     onEvent: event => options.onEvent?.(event),
   });
+  const refunds = new StripeRefunds(checkout, () => Math.floor(now() / 1000));
   const api = new StripeApi({
     ...{ secretKey, restrictedKey: options.restrictedKey, powerlessKey: options.powerlessKey },
-    ...{ now, checkout, keys, faults, webhookEndpoints: options.webhookEndpoints ?? [] },
+    ...{ now, checkout, refunds, keys, faults, webhookEndpoints: options.webhookEndpoints ?? [] },
   });
   const listener = await listenHttp(
     (request, response) => {
@@ -126,6 +139,15 @@ export async function startFakeStripe(options: FakeStripeOptions = {}): Promise<
     attempt: (id, result) => checkout.attempt(id, result),
     pay: (id, payOptions) => checkout.pay(id, payOptions),
     settleLater: (id, result) => checkout.settleLater(id, result),
+    refunds: refunds.refunds,
+    disputes: refunds.disputes,
+    refundsBeginAs(status) {
+      refunds.newStatus = status;
+    },
+    refundInDashboard: (paymentIntentId, amount) =>
+      refunds.create({ payment_intent: paymentIntentId, amount: String(amount) }),
+    settleRefund: (id, result) => refunds.settle(id, result),
+    dispute: (paymentIntentId, status) => refunds.dispute(paymentIntentId, status),
     expire: id => {
       checkout.expire(id);
     },

@@ -8,6 +8,7 @@ import type { StripeFault, StripeFaults, StripeRequestKind } from './stripe-faul
 import { type FormObject, isFormList, parseForm } from './stripe-form.ts';
 import type { StripeSession } from './stripe-objects.ts';
 import { refuseUnknown } from './stripe-parameters.ts';
+import type { StripeRefunds } from './stripe-refunds.ts';
 import { readSessionRequest } from './stripe-session-request.ts';
 
 export interface StripeApiRequest {
@@ -27,7 +28,7 @@ export interface StripeApiAnswer {
 
 interface Effect {
   readonly kind: StripeRequestKind;
-  /** Whether it reads a PaymentIntent or a webhook endpoint, which the restricted key may not do. */
+  /** Whether it is about PaymentIntents, refunds, disputes or webhook endpoints, for which the restricted key has no right. */
   readonly isWithheld?: boolean;
   readonly run: (idempotencyKey: string | undefined) => object;
 }
@@ -48,6 +49,7 @@ interface StripeApiParts {
   readonly webhookEndpoints: readonly StripeWebhookEndpoint[];
   readonly now: Clock;
   readonly checkout: CheckoutSessions;
+  readonly refunds: StripeRefunds;
   readonly keys: IdempotencyLedger;
   readonly faults: StripeFaults;
 }
@@ -161,6 +163,15 @@ export class StripeApi {
         isWithheld: true,
         run: () => ({ object: 'list', url: '/v1/webhook_endpoints', has_more: false, data }),
       };
+    }
+    if (url.pathname === '/v1/refunds' || url.pathname === '/v1/disputes') {
+      const query = parseForm(url.search.slice(1));
+      const { refunds } = this.#parts;
+      if (method === 'GET' && url.pathname === '/v1/refunds')
+        return { kind: 'refunds', isWithheld: true, run: () => refunds.listRefunds(query) };
+      if (method === 'GET') return { kind: 'disputes', isWithheld: true, run: () => refunds.listDisputes(query) };
+      if (method === 'POST' && url.pathname === '/v1/refunds')
+        return { kind: 'refund', isWithheld: true, run: () => refunds.create(parseForm(body)) };
     }
     const intentId = /^\/v1\/payment_intents\/(\w+)$/.exec(url.pathname)?.[1];
     if (method === 'GET' && intentId !== undefined) {

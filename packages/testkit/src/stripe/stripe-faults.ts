@@ -1,4 +1,4 @@
-export type StripeRequestKind = 'create' | 'retrieve' | 'expire' | 'list';
+export type StripeRequestKind = 'create' | 'retrieve' | 'expire' | 'list' | 'refund' | 'refunds' | 'disputes';
 
 /** A fault in the response to requests of one kind. */
 export interface StripeFault {

@@ -37,6 +37,29 @@ export interface StripePaymentIntent {
   readonly metadata: Readonly<Record<string, string>>;
 }
 
+export interface StripeRefund {
+  readonly id: string;
+  readonly object: 'refund';
+  readonly amount: number;
+  readonly currency: string;
+  readonly created: number;
+  readonly payment_intent: string;
+  status: 'pending' | 'requires_action' | 'succeeded' | 'failed' | 'canceled';
+  failure_reason: string | null;
+  readonly metadata: Readonly<Record<string, string>>;
+}
+
+export interface StripeDispute {
+  readonly id: string;
+  readonly object: 'dispute';
+  readonly amount: number;
+  readonly currency: string;
+  readonly created: number;
+  readonly payment_intent: string;
+  status: string;
+  readonly metadata: Readonly<Record<string, string>>;
+}
+
 export type StripeEventType =
   | 'checkout.session.completed'
   | 'checkout.session.async_payment_succeeded'

@@ -15,6 +15,7 @@ import { createPasskeyFlow } from './passkey-flow.ts';
 import { createPasskeyPolicy } from './passkey-policy.ts';
 import { createPaymentFlow } from './payment-flow.ts';
 import { receiptKeysOf } from './receipt-keys.ts';
+import { createRefundFlow } from './refund-flow.ts';
 
 /** Creates the services of this folder: payments, confirmations, their passkey step and receipts. */
 export async function createApprovals(p: {
@@ -63,6 +64,7 @@ export async function createApprovals(p: {
     approvalFlow: createApprovalFlow({ ...p, passkeyPolicy, dailyLimits }),
     passkeyFlow: createPasskeyFlow({ ...p, passkeyPolicy, dailyLimits }),
     paymentFlow: createPaymentFlow({ ...p, processors }),
+    refundFlow: createRefundFlow({ ...p, processors }),
   };
 }
 

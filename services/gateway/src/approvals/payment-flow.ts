@@ -67,7 +67,7 @@ export function createPaymentFlow(p: {
     // Stored, like all that the processor gets: repeated calls under one key are equal.
     const language = elicitation.approval?.language;
     // Scheduled before the user can pay: this check replaces a webhook that never arrives.
-    await p.stores.payments.checkLater(elicitationId, FIRST_CHECK_MS);
+    await p.stores.payments.checkLater(elicitationId, 'charge', FIRST_CHECK_MS);
     let charge: Charge;
     try {
       charge = await processor.open({

@@ -5,18 +5,26 @@ import {
   isPaidBy,
   parseElicitationId,
 } from '@postern/elicitation';
-import { type ChargeEvent, type ChargeStatus, type PaymentProcessor, ProcessorError } from '@postern/payment';
+import {
+  type ChargeEvent,
+  type ChargeStatus,
+  type PaymentEvent,
+  type PaymentProcessor,
+  ProcessorError,
+} from '@postern/payment';
 import type { RedisStores } from '@postern/store-redis';
 import type { FastifyPluginAsync } from 'fastify';
 import type { AuditLog } from '../platform/audit/audit-log.ts';
 import { ProblemError } from '../platform/http/problems.ts';
 import type { Telemetry } from '../platform/telemetry/telemetry.ts';
 import { type PaymentFlow, reportRefund } from './payment-flow.ts';
+import type { RefundFlow } from './refund-flow.ts';
 
 interface WebhookHandlerDeps {
   readonly service: Pick<ElicitationService, 'find'>;
   readonly stores: Pick<RedisStores, 'payments'>;
   readonly paymentFlow: Pick<PaymentFlow, 'check'>;
+  readonly refundFlow: Pick<RefundFlow, 'find' | 'sync'>;
   readonly auditLog: Pick<AuditLog, 'processorUnavailable' | 'refundNeeded'>;
 }
 
@@ -35,8 +43,10 @@ export function createWebhookHandler(p: WebhookHandlerDeps) {
     processor: PaymentProcessor,
     webhook: { readonly body: Uint8Array; readonly headers: Record<string, string | undefined> },
   ): Promise<boolean> {
-    const event = await processor.webhook(webhook);
+    const event = await eventOf(processor, webhook);
+    if (event === 'unavailable') return false;
     if (event === undefined) return true;
+    if ('about' in event) return followPayment(event);
     const elicitationId = parseElicitationId(event.elicitationId);
     const elicitation = elicitationId === undefined ? undefined : await p.service.find(elicitationId);
     if (elicitation === undefined || !isCharging(elicitation))
@@ -46,6 +56,25 @@ export function createWebhookHandler(p: WebhookHandlerDeps) {
     const [reference, current] =
       checked.state === 'settled' ? [checked.settledBy, checked.elicitation] : [checked.charge.reference, elicitation];
     return reference === event.reference || reportUnexpectedPayment(processor, event, current);
+  }
+
+  /** Commits what the processor now reports. Other payments, for example of another gateway, are ignored. */
+  async function followPayment({ elicitationId: named, processorReference, about }: PaymentEvent): Promise<boolean> {
+    const elicitationId = parseElicitationId(named);
+    if (elicitationId === undefined) return true;
+    const payment = await p.refundFlow.find(elicitationId, processorReference);
+    return payment === undefined || (await p.refundFlow.sync(payment, about)) !== undefined;
+  }
+
+  /** @throws ProcessorError `signature_invalid` */
+  async function eventOf(processor: PaymentProcessor, webhook: Parameters<PaymentProcessor['webhook']>[0]) {
+    try {
+      return await processor.webhook(webhook);
+    } catch (error) {
+      if (!(error instanceof ProcessorError) || error.code !== 'unavailable') throw error;
+      p.auditLog.processorUnavailable({}, processor.name, error.code, error.details);
+      return 'unavailable';
+    }
   }
 
   /** Reports a paid charge that completes no elicitation, once: its elicitation has ended, is unknown, or has another charge. */

@@ -8,15 +8,14 @@ import {
   NotFoundError,
   parseElicitationId,
 } from '@postern/elicitation';
-import type { FastifyPluginAsync, FastifyRequest } from 'fastify';
-import { z } from 'zod';
+import type { FastifyPluginAsync } from 'fastify';
 import type { PaymentFlow } from '../approvals/payment-flow.ts';
 import type { ExternalVerification } from '../identity/external-verification.ts';
 import { authenticatedCallerOf, callerOf } from '../mcp-servers/caller-auth.ts';
 import type { WaitingRequests } from '../mcp-servers/callers-in-force.ts';
 import type { RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
-import { noBodySchema, parse } from '../platform/http/parse.ts';
+import { idempotencyKeyOf, noBodySchema, parse } from '../platform/http/parse.ts';
 import { ProblemError } from '../platform/http/problems.ts';
 import type { Overload } from '../platform/overload/admission.ts';
 import type { IssueFlow } from './issue-flow.ts';
@@ -26,8 +25,6 @@ import type { RedemptionFlow } from './redemption-flow.ts';
 interface ById {
   Params: { elicitationId: string };
 }
-
-const idempotencyKeySchema = z.string().regex(/^[\x21-\x7e]{1,255}$/, { error: '1 to 255 visible ASCII characters' });
 
 export interface ElicitationRoutesDeps {
   readonly config: Pick<GatewayConfig, 'publicUrl' | 'providers'>;
@@ -107,11 +104,6 @@ export const elicitationRoutes: FastifyPluginAsync<{ deps: ElicitationRoutesDeps
     return { ...present.elicitation(elicitation), continueUrl };
   });
 };
-
-function idempotencyKeyOf(request: FastifyRequest): string | undefined {
-  const key = request.headers['idempotency-key'];
-  return key === undefined ? undefined : parse(idempotencyKeySchema, key, 'header');
-}
 
 function elicitationIdOf(value: string): ElicitationId {
   const elicitationId = parseElicitationId(value);

@@ -20,8 +20,8 @@ function createBench(stage: ElicitationStage = createElicitationStage()) {
       await expiry.checkCharge(elicitationId);
       await expiry.idle();
     },
-    due: ({ elicitationId }: { readonly elicitationId: ElicitationId }) =>
-      stage.stores.payments.dueChecks(shardIn(elicitationId), 10),
+    due: async ({ elicitationId }: { readonly elicitationId: ElicitationId }) =>
+      (await stage.stores.payments.dueChecks(shardIn(elicitationId), 10)).map(due => due.elicitationId),
     async charging(reference?: string) {
       const asked = await stage.pay(reference === undefined ? {} : { reference });
       const browserSession = await stage.browserSession();

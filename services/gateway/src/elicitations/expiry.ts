@@ -1,6 +1,7 @@
 import { type Clock, type ElicitationId, type ElicitationService, isCharging } from '@postern/elicitation';
 import type { RedisStores } from '@postern/store-redis';
 import { FIRST_CHECK_MS, type PaymentFlow } from '../approvals/payment-flow.ts';
+import type { RefundFlow } from '../approvals/refund-flow.ts';
 
 /** Bounds of the pause before the next status request to a processor. */
 const PAUSE_MS = { least: FIRST_CHECK_MS, most: 3_600_000 };
@@ -18,6 +19,8 @@ export interface Expiry {
    * lost. Does not wait for the response.
    */
   checkCharge(elicitationId: ElicitationId): Promise<void>;
+  /** Asks the processor about refunds that are not settled. Does not wait for the response. */
+  checkRefunds(elicitationId: ElicitationId): Promise<void>;
   /** Resolves when no request to a processor is in flight. */
   idle(): Promise<void>;
 }
@@ -36,6 +39,7 @@ export function createExpiry(p: {
     readonly payments: Pick<RedisStores['payments'], 'checkLater' | 'dropCheck'>;
   };
   paymentFlow: Pick<PaymentFlow, 'close' | 'check'>;
+  refundFlow: Pick<RefundFlow, 'check'>;
   now: Clock;
   onError: (error: unknown) => void;
 }): Expiry {
@@ -65,11 +69,15 @@ export function createExpiry(p: {
       const elicitation = await p.service.find(elicitationId);
       // Settled, returned to the user, or expired: `expire` closes an expired charge.
       if (elicitation === undefined || !isCharging(elicitation) || p.now() >= elicitation.expiresAt) {
-        await p.stores.payments.dropCheck(elicitationId);
+        await p.stores.payments.dropCheck(elicitationId, 'charge');
         return;
       }
-      await p.stores.payments.checkLater(elicitationId, pauseMs(p.now() - elicitation.approval.at));
+      await p.stores.payments.checkLater(elicitationId, 'charge', pauseMs(p.now() - elicitation.approval.at));
       start(() => p.paymentFlow.check(elicitation));
+    },
+
+    async checkRefunds(elicitationId) {
+      start(() => p.refundFlow.check(elicitationId));
     },
 
     async idle() {

@@ -14,6 +14,7 @@ import { createApprovalFlow } from '../approvals/approval-flow.ts';
 import { createDailyLimits } from '../approvals/daily-limits.ts';
 import { createPasskeyPolicy } from '../approvals/passkey-policy.ts';
 import { createPaymentFlow } from '../approvals/payment-flow.ts';
+import { createRefundFlow } from '../approvals/refund-flow.ts';
 import { elicitationRequestOf } from '../elicitations/elicitation-request.ts';
 import { createSignInPolicy } from '../identity/sign-in-policy.ts';
 import type { GatewayConfigInput } from '../platform/config/config-schema.ts';
@@ -98,6 +99,7 @@ export function createElicitationStage(
     dailyLimits,
     approvalFlow: createApprovalFlow({ ...stage, signInPolicy, passkeyPolicy, dailyLimits }),
     paymentFlow: createPaymentFlow({ ...stage, processors }),
+    refundFlow: createRefundFlow({ ...stage, processors, now: stage.clock.now }),
 
     pay: async (terms: Partial<PaymentInput> = {}) =>
       ofKind(await issued({ payment: { ...sampleTerms, ...terms } }), 'payment'),

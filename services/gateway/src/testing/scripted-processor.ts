@@ -1,14 +1,22 @@
-import type { Amount, Charge } from '@postern/elicitation';
+import type { Amount, Charge, Dispute, ReportedRefund } from '@postern/elicitation';
 import {
   type ChargeEvent,
   type ChargeStatus,
   type OpenCharge,
+  type PaymentEvent,
   type PaymentProcessor,
   ProcessorError,
   type TermsCheck,
 } from '@postern/payment';
 
-type Verb = 'open' | 'status' | 'close';
+type Verb = 'open' | 'status' | 'close' | 'refund' | 'refunds' | 'disputes';
+/** An amount that the processor cannot pay back exactly. */
+export const IMPOSSIBLE_REFUND = 13;
+
+type CalledAbout =
+  | (Omit<ChargeEvent, 'namesGateway'> & Partial<ChargeEvent>)
+  | (Omit<PaymentEvent, 'namesGateway'> & Partial<PaymentEvent>);
+
 type Fault = 'refused' | 'unavailable';
 
 /** A payment processor in memory, with scripted results and a record of its calls. */
@@ -17,8 +25,11 @@ export function createScriptedProcessor(name = 'stripe-main') {
   const byKey = new Map<string, string>();
   const faults: { readonly verb: Verb; readonly fault: Fault; readonly isAfterwards: boolean }[] = [];
   const asked: { readonly verb: Verb; readonly of: string }[] = [];
-  const heard: ChargeEvent[] = [];
+  const heard: (ChargeEvent | PaymentEvent)[] = [];
+  const refunds: (ReportedRefund & { readonly of: string })[] = [];
+  const disputes: (Dispute & { readonly of: string })[] = [];
   let impossible: TermsCheck | undefined;
+  let refundsBegin: ReportedRefund['status'] = 'succeeded';
   let before: ((verb: Verb) => Promise<void> | void) | undefined;
 
   const chargeAt = (reference: string) => {
@@ -68,6 +79,20 @@ export function createScriptedProcessor(name = 'stripe-main') {
         if (found.status.state === 'open') found.status = { state: 'closed' };
         return found.status;
       }),
+    canRefund: ({ minorUnits }) => minorUnits !== IMPOSSIBLE_REFUND,
+    refund: ({ refundId, processorReference, amount }) =>
+      step('refund', refundId, () => {
+        const made = refunds.find(refund => refund.refundId === refundId);
+        if (made !== undefined) return plain(made);
+        const { minorUnits } = amount;
+        const given = { of: processorReference, processorReference: `re_${refunds.length + 1}`, createdAt: 1 };
+        refunds.push({ ...given, refundId, minorUnits, status: refundsBegin });
+        return plain(refunds.at(-1));
+      }),
+    refunds: reference =>
+      step('refunds', reference, () => refunds.filter(refund => refund.of === reference).map(plain)),
+    disputes: reference =>
+      step('disputes', reference, () => disputes.filter(dispute => dispute.of === reference).map(plain)),
     webhook: async () => heard.shift(),
   };
 
@@ -88,6 +113,28 @@ export function createScriptedProcessor(name = 'stripe-main') {
     takesNothing(answer: TermsCheck): void {
       impossible = answer;
     },
+    /** Refunds at the processor. */
+    refundsOf: (reference: string): readonly ReportedRefund[] =>
+      refunds.filter(({ of }) => of === reference).map(plain),
+    /** Status of new refunds. */
+    refundsBeginAs(status: ReportedRefund['status']): void {
+      refundsBegin = status;
+    },
+    refundBecomes(processorReference: string, status: ReportedRefund['status'], failure?: string): void {
+      const at = refunds.findIndex(refund => refund.processorReference === processorReference);
+      const [found] = refunds.slice(at);
+      if (found === undefined) throw new Error('no such refund');
+      refunds[at] = { ...found, status, ...(failure !== undefined && { failure }) };
+    },
+    /** Somebody makes a refund in the dashboard. */
+    refundsThere(of: string, minorUnits: number): void {
+      const processorReference = `re_${refunds.length + 1}`;
+      refunds.push({ of, processorReference, minorUnits, status: 'succeeded', createdAt: 1 });
+    },
+    disputes(of: string, dispute: Dispute): void {
+      const at = disputes.findIndex(({ processorReference }) => processorReference === dispute.processorReference);
+      disputes.splice(at === -1 ? disputes.length : at, at === -1 ? 0 : 1, { ...dispute, of });
+    },
     /** The next call of this verb fails before it has an effect. */
     failsNext: (verb: Verb, fault: Fault = 'unavailable') => void faults.push({ verb, fault, isAfterwards: false }),
     /** The next call of this verb has its effect, but its response is lost. */
@@ -97,7 +144,13 @@ export function createScriptedProcessor(name = 'stripe-main') {
       before = with_;
     },
     /** Queues the event of the next webhook. */
-    calls: (about: Omit<ChargeEvent, 'namesGateway'> & Partial<ChargeEvent>) =>
-      void heard.push({ namesGateway: true, ...about }),
+    calls: (about: CalledAbout) => void heard.push({ namesGateway: true, ...about }),
   };
+}
+
+/** What the processor reports. @throws TypeError if there is nothing */
+function plain<T extends { readonly of: string }>(entry: T | undefined): Omit<T, 'of'> {
+  if (entry === undefined) throw new TypeError('nothing was made');
+  const { of: _, ...rest } = entry;
+  return rest;
 }

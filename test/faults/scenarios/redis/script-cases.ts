@@ -5,6 +5,7 @@ import {
   newBrowserSessionId,
   newRevocationId,
   type OutboxEntry,
+  type Payment,
   shardIn,
   shardOf,
   systemEntropy,
@@ -61,6 +62,13 @@ const newKey = () => ({
   apiKeyId: `ak_${secretDigest()}`,
   ...{ mcpServerId: 'issue-tracker', name: 'production', lastFour: 'abcd' },
   ...{ by: 'olga', reason: 'first key', sealedDigest: 'sealed' },
+});
+
+/** A payment that is not stored yet. */
+const paymentOf = (elicitationId: Payment['elicitationId']): Payment => ({
+  ...{ elicitationId, version: 0, paidAt: 0, mcpServerId: 'issue-tracker', processor: 'stripe' },
+  ...{ processorReference: 'pi_1', amount: { currency: 'EUR', minorUnits: 1_050 }, completes: true },
+  ...{ refunds: [], disputes: [] },
 });
 
 /** Outbox entries of the elicitation that was just created. */
@@ -198,10 +206,20 @@ export const scriptCases: Readonly<Record<CalledScript, ScriptCase>> = {
     },
     first: undefined,
   },
+  putPayment: {
+    async prepare(stores) {
+      const { elicitationId } = await pending(stores);
+      const payment = paymentOf(elicitationId);
+      return again => again.payments.put({ payment, announces: 'payment.refunded' });
+    },
+    first: 'committed',
+    again: 'conflict',
+    resent: 'conflict',
+  },
   checkCharge: {
     async prepare(stores) {
       const { elicitationId } = await pending(stores);
-      return again => again.payments.checkLater(elicitationId, MINUTE);
+      return again => again.payments.checkLater(elicitationId, 'charge', MINUTE);
     },
     first: undefined,
     renews: ['charges'],

@@ -27,7 +27,7 @@ export function mcpServerEndpointsOf(config: Pick<GatewayConfig, 'mcpServers'>):
       ...endpointOf(`${mcpServerId}.${webhook.id}`, webhook),
       mcpServerId,
       wants: ({ kind, status }: ElicitationWebhookEvent) =>
-        (webhook.kinds?.includes(kind) ?? true) && webhook.statuses.includes(status),
+        (webhook.kinds?.includes(kind) ?? true) && [...webhook.statuses, ...webhook.payments].includes(status),
     })),
   );
 }
@@ -56,7 +56,9 @@ export function webhookEventOf({
     elicitationId,
     mcpServerId,
     kind,
-    status: type.slice('elicitation.'.length) as ElicitationWebhookEvent['status'],
+    status: (type.startsWith('elicitation.')
+      ? type.slice('elicitation.'.length)
+      : type) as ElicitationWebhookEvent['status'],
     occurredAt,
   };
 }

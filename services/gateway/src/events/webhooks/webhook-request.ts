@@ -1,5 +1,11 @@
 import type { WebhookEventBody } from '@postern/api';
-import type { ElicitationStatus, Kind, PasskeyAnnouncement } from '@postern/elicitation';
+import type {
+  ElicitationEvent,
+  ElicitationStatus,
+  Kind,
+  PasskeyAnnouncement,
+  PaymentEventType,
+} from '@postern/elicitation';
 import type { WebhookSigner } from '../../platform/config/webhook-signer.ts';
 
 /** The payload for the receiver of an MCP server. Contains no user, message or outcome, so nothing here is secret. */
@@ -9,7 +15,8 @@ export interface ElicitationWebhookEvent {
   readonly elicitationId: string;
   readonly mcpServerId: string;
   readonly kind: Kind;
-  readonly status: ElicitationStatus;
+  /** The new status of the elicitation, or what has happened to its payment. */
+  readonly status: ElicitationStatus | PaymentEventType;
   /** Commit time, in milliseconds since the epoch. */
   readonly occurredAt: number;
 }
@@ -19,8 +26,14 @@ export type WebhookEvent = ElicitationWebhookEvent | PasskeyAnnouncement;
 
 /** Returns the public event type. */
 export function typeOf(event: WebhookEvent): string {
-  return 'pseudonym' in event ? event.type : `elicitation.${event.status}`;
+  return 'pseudonym' in event ? event.type : typeNamed(event.status);
 }
+
+const isOfPayment = (status: ElicitationWebhookEvent['status']): status is PaymentEventType =>
+  status.startsWith('payment.');
+
+const typeNamed = (status: ElicitationWebhookEvent['status']): ElicitationEvent['type'] =>
+  isOfPayment(status) ? status : `elicitation.${status}`;
 
 /** One attempt of a delivery, ready to POST. */
 export interface WebhookRequest {
@@ -61,9 +74,9 @@ function webhookBody(event: WebhookEvent): string {
     });
   const { eventId, elicitationId, mcpServerId, kind, status } = event;
   const body: WebhookEventBody = {
-    type: `elicitation.${status}`,
+    type: typeNamed(status),
     timestamp,
-    data: { eventId, elicitationId, kind, status, mcpServerId },
+    data: { eventId, elicitationId, kind, ...(isOfPayment(status) ? {} : { status }), mcpServerId },
   };
   return JSON.stringify(body);
 }

@@ -8,7 +8,11 @@ import {
   type ElicitationOf,
   isTerminal,
   type LossReason,
+  type Payment,
+  type PaymentEventType,
+  type Refund,
   type Revocation,
+  refundedOf,
   type Subject,
 } from '@postern/elicitation';
 import type { ProcessorErrorDetails } from '@postern/payment';
@@ -25,6 +29,11 @@ export interface AuditRecord {
 
 /** Receives every audit event in addition to the log. Must neither throw nor block. */
 export type AuditSink = (record: AuditRecord, as: { readonly level: string; readonly text: string }) => void;
+
+const paymentFields = ({ elicitationId, mcpServerId, processor, processorReference, amount }: Payment) => ({
+  ...{ elicitationId, mcpServerId, processor, processorReference },
+  currency: amount.currency,
+});
 
 /** Creates the audit log: one function per business event, so that one file decides which fields are logged. */
 export function createAuditLog(logger: Logger, pseudonym: Pseudonyms, sinks: readonly AuditSink[] = []) {
@@ -178,6 +187,22 @@ export function createAuditLog(logger: Logger, pseudonym: Pseudonyms, sinks: rea
         },
         'payment needs a refund',
       ),
+    refundRequested: (payment: Payment, { refundId, minorUnits, requestedBy }: Refund) =>
+      audit.info(
+        { event: 'payment.refund_requested', ...paymentFields(payment), refundId, minorUnits, requestedBy },
+        'refund requested',
+      ),
+    /** The processor has reported a change: `payment.refunded`, `payment.refund_failed`, `payment.disputed`. */
+    paymentChanged: (payment: Payment, event: PaymentEventType) =>
+      audit.info(
+        {
+          event,
+          ...paymentFields(payment),
+          refundedMinorUnits: refundedOf(payment),
+          ...(event === 'payment.disputed' && { dispute: payment.disputes.at(-1)?.status }),
+        },
+        'payment changed at the processor',
+      ),
     chargeRefused: ({ elicitationId, mcpServerId }: Elicitation, processor: string, details: ProcessorErrorDetails) =>
       audit.warn(
         { event: 'payment.refused', elicitationId, mcpServerId, processor, ...details },
@@ -194,7 +219,7 @@ export function createAuditLog(logger: Logger, pseudonym: Pseudonyms, sinks: rea
         'payment not closed by the processor; retrying',
       ),
     processorUnavailable: (
-      { elicitationId, mcpServerId }: { readonly elicitationId: string; readonly mcpServerId?: string },
+      { elicitationId, mcpServerId }: { readonly elicitationId?: string; readonly mcpServerId?: string },
       processor: string,
       code: string,
       details: ProcessorErrorDetails = {},
@@ -202,8 +227,7 @@ export function createAuditLog(logger: Logger, pseudonym: Pseudonyms, sinks: rea
       audit.warn(
         {
           event: 'payment.processor_unavailable',
-          elicitationId,
-          ...definedOnly({ mcpServerId }),
+          ...definedOnly({ elicitationId, mcpServerId }),
           processor,
           code,
           ...details,

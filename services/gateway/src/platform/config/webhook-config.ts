@@ -1,4 +1,4 @@
-import { type ElicitationStatus, kinds } from '@postern/elicitation';
+import { type ElicitationStatus, kinds, paymentEventTypes } from '@postern/elicitation';
 import { z } from 'zod';
 import { slug, webUrl } from './config-values.ts';
 import { ed25519Signer, hmacSigner, WebhookKeyError, type WebhookSigner } from './webhook-signer.ts';
@@ -68,6 +68,10 @@ export const webhookEndpointSchema = signed(
       .min(1)
       .default([...ends])
       .describe('Statuses to send. Default: all final statuses.'),
+    payments: z
+      .array(z.enum(paymentEventTypes))
+      .default([...paymentEventTypes])
+      .describe('Events of payments after their elicitation has ended to send. Default: all.'),
   }),
 );
 

@@ -1,4 +1,4 @@
-import type { FastifyBodyParser, FastifyInstance } from 'fastify';
+import type { FastifyBodyParser, FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { ProblemError } from './problems.ts';
 
@@ -63,4 +63,12 @@ function memberCount(value: unknown): number {
     for (const child of children) open.push(child);
   }
   return count;
+}
+
+const idempotencyKeySchema = z.string().regex(/^[\x21-\x7e]{1,255}$/, { error: '1 to 255 visible ASCII characters' });
+
+/** @throws ProblemError `invalid_request` */
+export function idempotencyKeyOf(request: Pick<FastifyRequest, 'headers'>): string | undefined {
+  const key = request.headers['idempotency-key'];
+  return key === undefined ? undefined : parse(idempotencyKeySchema, key, 'header');
 }

@@ -266,5 +266,8 @@ export function processorThrough({ ask, insist }: Upstream, processor: PaymentPr
     open: charge => ask(() => processor.open(charge), processorUnavailable),
     close: reference => ask(() => processor.close(reference), processorUnavailable),
     status: reference => insist(() => processor.status(reference)),
+    refund: order => ask(() => processor.refund(order), processorUnavailable),
+    refunds: reference => ask(() => processor.refunds(reference), processorUnavailable),
+    disputes: reference => ask(() => processor.disputes(reference), processorUnavailable),
   };
 }

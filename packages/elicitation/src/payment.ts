@@ -1,0 +1,220 @@
+import { definedOnly } from './defined-only.ts';
+import type { TransitionElicitation } from './elicitation-store.ts';
+import { DomainError } from './errors.ts';
+import { digestOf, type ElicitationId } from './ids.ts';
+import type { Amount, PaymentMode } from './requests.ts';
+
+/** `pending`: reserved here or under way at the processor; it may still fail. */
+export const refundStatuses = ['pending', 'succeeded', 'failed'] as const;
+export type RefundStatus = (typeof refundStatuses)[number];
+
+/** `processor`: somebody made it at the processor, for example in its dashboard. `gateway`: the payment was unexpected. */
+export const refundOrigins = ['mcp_server', 'processor', 'gateway'] as const;
+
+export interface Refund {
+  /** Name of the refund, here and in the metadata at the processor. */
+  readonly refundId: string;
+  readonly minorUnits: number;
+  readonly status: RefundStatus;
+  readonly requestedBy: (typeof refundOrigins)[number];
+  /** Epoch milliseconds. */
+  readonly createdAt: number;
+  /** As given by the MCP server. */
+  readonly reason?: string;
+  /** Digest of the request, to recognize another request under the same key. */
+  readonly fingerprint?: string;
+  /** The processor's reference. Absent while it is unknown whether the processor has the refund. */
+  readonly processorReference?: string;
+  /** The processor's code of a failed refund, if it names one. */
+  readonly failure?: string;
+}
+
+/** `inquiry`: the bank asks, and has taken nothing back. `open`: the bank has taken the amount back until a decision. */
+export const disputeStatuses = ['inquiry', 'open', 'won', 'lost'] as const;
+export type DisputeStatus = (typeof disputeStatuses)[number];
+
+export interface Dispute {
+  /** The processor's reference. */
+  readonly processorReference: string;
+  readonly minorUnits: number;
+  /** `won` and `lost` from the view of the payee. */
+  readonly status: DisputeStatus;
+  /** Epoch milliseconds. */
+  readonly createdAt: number;
+}
+
+/** The facts of a payment that never change. */
+export interface PaymentFacts {
+  readonly mcpServerId: string;
+  readonly processor: string;
+  /** The processor's reference of the payment. */
+  readonly processorReference: string;
+  /** The paid amount. */
+  readonly amount: Amount;
+  readonly mode?: PaymentMode;
+  /** Whether it completed its elicitation. Any other payment is unexpected: of another amount, or made after the end. */
+  readonly completes: boolean;
+}
+
+/** A payment that a processor has taken. Its record outlives its elicitation. */
+export interface Payment extends PaymentFacts {
+  readonly elicitationId: ElicitationId;
+  /** Number of commits to the payments of this elicitation; 0 if nothing is stored. */
+  readonly version: number;
+  /** Time of the commit that recorded it, epoch milliseconds; 0 if nothing is stored. */
+  readonly paidAt: number;
+  readonly refunds: readonly Refund[];
+  readonly disputes: readonly Dispute[];
+}
+
+export const paymentEventTypes = ['payment.refunded', 'payment.refund_failed', 'payment.disputed'] as const;
+export type PaymentEventType = (typeof paymentEventTypes)[number];
+
+/** A decided change of a payment, and the event that announces it. */
+export interface PaymentChange {
+  readonly payment: Payment;
+  readonly announces?: PaymentEventType;
+}
+
+/** Maximum number of refunds that are not the processor's, per payment. */
+const MAX_REFUNDS = 20;
+
+/** Returns the payment at a processor that a transition completes its elicitation with. */
+export function paymentPutBy({
+  current: { request, mcpServerId },
+  next,
+}: Pick<TransitionElicitation, 'current' | 'next'>): PaymentFacts | undefined {
+  if (next.status !== 'completed' || next.outcome.kind !== 'payment' || request.kind !== 'payment') return undefined;
+  const { outcome } = next;
+  if (outcome.processorReference === undefined) return undefined;
+  const { processor, processorReference, mode } = outcome;
+  const { currency, minorUnits } = request.terms.amount;
+  return {
+    ...{ mcpServerId, processor, processorReference, amount: { currency, minorUnits }, completes: true },
+    ...definedOnly({ mode }),
+  };
+}
+
+/** Returns the id of a refund. The same key of the same payment always has the same id. */
+export function refundIdOf(of: Pick<Payment, 'elicitationId' | 'processorReference'>, key: string): string {
+  return `rf_${digestOf(JSON.stringify(['refund', of.elicitationId, of.processorReference, key]))}`;
+}
+
+const sumOf = (refunds: readonly Refund[]) => refunds.reduce((sum, { minorUnits }) => sum + minorUnits, 0);
+
+/** Returns what has been paid back, in minor units. */
+export const refundedOf = ({ refunds }: Pick<Payment, 'refunds'>): number =>
+  sumOf(refunds.filter(({ status }) => status === 'succeeded'));
+
+/** Returns what can still be paid back, in minor units. A pending refund counts as paid back. */
+export function refundableOf({ amount, refunds }: Pick<Payment, 'amount' | 'refunds'>): number {
+  return Math.max(amount.minorUnits - sumOf(refunds.filter(({ status }) => status !== 'failed')), 0);
+}
+
+/** Whether the processor must still report the end of a refund. */
+export const isAwaitingRefund = ({ refunds }: Pick<Payment, 'refunds'>): boolean =>
+  refunds.some(({ status }) => status === 'pending');
+
+export interface RefundRequest extends Pick<Refund, 'refundId' | 'requestedBy' | 'createdAt'> {
+  /** Default: everything that can still be paid back. */
+  readonly minorUnits?: number;
+  readonly reason?: string;
+  readonly fingerprint: string;
+}
+
+/**
+ * Decides on a refund. The caller commits a reserved refund against the version of the payment before it asks the processor.
+ * @returns `known`: this refund was reserved before
+ * @throws DomainError `idempotency_key_reused`, `payment_disputed`, `refund_exceeds_payment`, `too_many_refunds`
+ */
+export function reserveRefund(
+  payment: Payment,
+  { minorUnits = refundableOf(payment), ...request }: RefundRequest,
+): { readonly result: 'known' | 'reserved'; readonly payment: Payment; readonly refund: Refund } {
+  const known = payment.refunds.find(({ refundId }) => refundId === request.refundId);
+  if (known !== undefined) {
+    if (known.fingerprint !== request.fingerprint)
+      throw new DomainError('idempotency_key_reused', 'The key was used for another refund.');
+    return { result: 'known', payment, refund: known };
+  }
+  // The bank has taken the amount back: a refund would pay it twice.
+  if (payment.disputes.some(({ status }) => status === 'open' || status === 'lost'))
+    throw new DomainError('payment_disputed', 'The payment is disputed.');
+  if (!Number.isSafeInteger(minorUnits) || minorUnits < 1 || minorUnits > refundableOf(payment))
+    throw new DomainError('refund_exceeds_payment', 'Less than this can be paid back.');
+  if (payment.refunds.filter(({ requestedBy }) => requestedBy !== 'processor').length >= MAX_REFUNDS)
+    throw new DomainError('too_many_refunds', 'The payment has too many refunds.');
+  const refund: Refund = { ...definedOnly(request), minorUnits, status: 'pending' };
+  return { result: 'reserved', payment: { ...payment, refunds: [...payment.refunds, refund] }, refund };
+}
+
+/** The processor's view of a refund. `refundId`: from its metadata, if this gateway made it. */
+export interface ReportedRefund extends Pick<Refund, 'minorUnits' | 'status' | 'createdAt' | 'failure'> {
+  readonly processorReference: string;
+  readonly refundId?: string;
+}
+
+/**
+ * Returns the first change of a payment according to the processor; undefined if there is none. The caller reads the payment before it asks
+ * the processor, and asks again after a conflict: so an older report never replaces a newer one.
+ */
+export function reportedChange(
+  payment: Payment,
+  {
+    refunds = [],
+    disputes = [],
+  }: { readonly refunds?: readonly ReportedRefund[]; readonly disputes?: readonly Dispute[] },
+): PaymentChange | undefined {
+  for (const report of refunds) {
+    const change = refundChange(payment, report);
+    if (change !== undefined) return change;
+  }
+  for (const report of disputes) {
+    const known = payment.disputes.find(({ processorReference }) => processorReference === report.processorReference);
+    if (known?.status === report.status && known.minorUnits === report.minorUnits) continue;
+    const others = payment.disputes.filter(dispute => dispute !== known);
+    return { payment: { ...payment, disputes: [...others, { ...report }] }, announces: 'payment.disputed' };
+  }
+  return undefined;
+}
+
+function refundChange(payment: Payment, report: ReportedRefund): PaymentChange | undefined {
+  const known = payment.refunds.find(
+    ({ refundId, processorReference }) =>
+      processorReference === report.processorReference ||
+      (processorReference === undefined && refundId === report.refundId),
+  );
+  const { refundId = refundIdOf(payment, report.processorReference), ...rest } = report;
+  const next: Refund =
+    known === undefined
+      ? { ...rest, refundId, requestedBy: 'processor' }
+      : {
+          ...known,
+          status: report.status,
+          processorReference: report.processorReference,
+          ...definedOnly({ failure: report.failure }),
+        };
+  const isKnown = known?.status === next.status && known.processorReference === next.processorReference;
+  return isKnown ? undefined : refundCommitted(payment, known, next);
+}
+
+/** Commits that the processor has refused a reserved refund for good. */
+export function refusedRefund(
+  payment: Payment,
+  refundId: string,
+  failure: string | undefined,
+): PaymentChange | undefined {
+  const known = payment.refunds.find(refund => refund.refundId === refundId);
+  if (known?.status !== 'pending' || known.processorReference !== undefined) return undefined;
+  return refundCommitted(payment, known, { ...known, status: 'failed', ...definedOnly({ failure }) });
+}
+
+function refundCommitted(payment: Payment, known: Refund | undefined, next: Refund): PaymentChange {
+  const refunds =
+    known === undefined
+      ? [...payment.refunds, next]
+      : payment.refunds.map(refund => (refund === known ? next : refund));
+  const type = { pending: undefined, succeeded: 'payment.refunded', failed: 'payment.refund_failed' } as const;
+  const announces = next.status === known?.status ? undefined : type[next.status];
+  return { payment: { ...payment, refunds }, ...definedOnly({ announces }) };
+}

@@ -1,0 +1,162 @@
+import type { Dispute, DisputeStatus, RefundStatus, ReportedRefund } from '@postern/elicitation';
+import { definedOnly } from '@postern/elicitation';
+import type { Stripe } from 'stripe';
+import { z } from 'zod';
+import { type PaymentOwner, ProcessorError, type RefundOrder } from './processor.ts';
+import { fromStripeAmount, toStripeAmount } from './stripe-amounts.ts';
+import { isReplayedFailure, refundErrorOf, unavailableOf } from './stripe-errors.ts';
+import { stripeId, unreadableResponse } from './stripe-responses.ts';
+
+/** Maximum number of keys tried for one refund: its own, and one more for each failure that Stripe has stored. */
+const MAX_KEYS = 4;
+/** Far more than a payment ever has. Stripe returns 100 per page. */
+const MAX_LISTED = 1_000;
+
+const refundSchema = z.object({
+  id: stripeId,
+  object: z.literal('refund'),
+  amount: z.int().min(0),
+  currency: z.string(),
+  created: z.int(),
+  status: z.string().nullable(),
+  failure_reason: z.string().nullish(),
+  payment_intent: stripeId.nullish(),
+  metadata: z.record(z.string(), z.string()).nullish(),
+});
+
+const disputeSchema = z.object({
+  id: stripeId,
+  object: z.literal('dispute'),
+  amount: z.int().min(0),
+  currency: z.string(),
+  created: z.int(),
+  status: z.string(),
+  payment_intent: stripeId.nullish(),
+});
+
+const intentSchema = z.object({
+  id: stripeId,
+  object: z.literal('payment_intent'),
+  metadata: z.record(z.string(), z.string()),
+});
+
+const refundStatuses: Readonly<Record<string, RefundStatus>> = {
+  pending: 'pending',
+  requires_action: 'pending',
+  succeeded: 'succeeded',
+  failed: 'failed',
+  canceled: 'failed',
+};
+
+/** The bank keeps the amount during an appeal, and where the network has paid it back before a dispute (`prevented`). */
+const disputeStatuses: Readonly<Record<string, DisputeStatus>> = {
+  warning_needs_response: 'inquiry',
+  warning_under_review: 'inquiry',
+  warning_closed: 'won',
+  won: 'won',
+  lost: 'lost',
+  prevented: 'lost',
+};
+
+/** Refunds and disputes of payments. The reference of a payment is its PaymentIntent. */
+export function createStripeRefunds(stripe: Stripe, gateway: string) {
+  /** @throws ProcessorError `unavailable` */
+  async function refunds(processorReference: string): Promise<readonly ReportedRefund[]> {
+    const listed = await all(stripe.refunds.list({ payment_intent: processorReference, limit: 100 }));
+    return listed.map(refund => reportOf(parse(refundSchema, refund, processorReference), gateway));
+  }
+
+  async function create(order: RefundOrder, amount: number): Promise<ReportedRefund> {
+    const { refundId, processorReference, elicitationId, mcpServerId } = order;
+    const params: Stripe.RefundCreateParams = {
+      payment_intent: processorReference,
+      amount,
+      metadata: { gateway, elicitationId, mcpServerId, refundId },
+    };
+    for (let n = 1; ; n += 1) {
+      const idempotencyKey = `postern-refund-${refundId}${n === 1 ? '' : `-${n}`}`;
+      try {
+        const refund = await stripe.refunds.create(params, { idempotencyKey });
+        return reportOf(parse(refundSchema, refund, processorReference), gateway);
+      } catch (error) {
+        // Stripe repeats a stored failure of its own. The list showed that the failed request has made no refund.
+        if (n === MAX_KEYS || !isReplayedFailure(error)) throw refundErrorOf(error);
+      }
+    }
+  }
+
+  return {
+    refunds,
+
+    /**
+     * Looks for the refund first: Stripe forgets idempotency keys after a day, and a request that seemed to fail may have made it.
+     * @throws ProcessorError `refused`, `unavailable`
+     */
+    async refund(order: RefundOrder): Promise<ReportedRefund> {
+      const amount = toStripeAmount(order.amount);
+      if (amount === undefined) throw new ProcessorError('refused', { processorCode: 'amount_not_representable' });
+      const made = (await refunds(order.processorReference)).find(({ refundId }) => refundId === order.refundId);
+      return made ?? (await create(order, amount));
+    },
+
+    /** @throws ProcessorError `unavailable` */
+    async disputes(processorReference: string): Promise<readonly Dispute[]> {
+      const listed = await all(stripe.disputes.list({ payment_intent: processorReference, limit: 100 }));
+      return listed.map(dispute => {
+        const { id, amount, currency, created, status } = parse(disputeSchema, dispute, processorReference);
+        const { minorUnits } = amountOf(amount, currency);
+        return {
+          ...{ processorReference: id, minorUnits, createdAt: created * 1000 },
+          status: disputeStatuses[status] ?? 'open',
+        };
+      });
+    },
+
+    /** @throws ProcessorError `unavailable` */
+    async ownerOf(processorReference: string): Promise<PaymentOwner> {
+      const intent = await stripe.paymentIntents.retrieve(processorReference).catch((error: unknown) => {
+        throw unavailableOf(error);
+      });
+      const parsed = intentSchema.safeParse(intent);
+      if (!parsed.success || parsed.data.id !== processorReference) throw unreadableResponse();
+      const { elicitationId, gateway: named } = parsed.data.metadata;
+      return definedOnly({ elicitationId, gateway: named });
+    },
+  };
+}
+
+async function all<T>(list: { autoPagingToArray(options: { limit: number }): Promise<T[]> }): Promise<T[]> {
+  try {
+    return await list.autoPagingToArray({ limit: MAX_LISTED });
+  } catch (error) {
+    throw unavailableOf(error);
+  }
+}
+
+/** @throws ProcessorError `unavailable` for anything else than an object of this payment */
+function parse<T extends { readonly payment_intent?: string | null | undefined }>(
+  schema: z.ZodType<T>,
+  response: unknown,
+  processorReference: string,
+): T {
+  const parsed = schema.safeParse(response);
+  if (!parsed.success || parsed.data.payment_intent !== processorReference) throw unreadableResponse();
+  return parsed.data;
+}
+
+function reportOf(refund: z.output<typeof refundSchema>, gateway: string): ReportedRefund {
+  const { id, amount, currency, created, status, failure_reason, metadata } = refund;
+  const { minorUnits } = amountOf(amount, currency);
+  const failure = /^[a-z][a-z0-9_]{0,63}$/.test(failure_reason ?? '') ? (failure_reason ?? undefined) : undefined;
+  return {
+    ...{ processorReference: id, minorUnits, createdAt: created * 1000 },
+    status: refundStatuses[status ?? ''] ?? 'pending',
+    ...definedOnly({ failure, refundId: metadata?.['gateway'] === gateway ? metadata['refundId'] : undefined }),
+  };
+}
+
+function amountOf(amount: number, currency: string) {
+  const known = fromStripeAmount(amount, currency);
+  if (known === undefined) throw new ProcessorError('unavailable', { processorCode: 'unreadable_amount' });
+  return known;
+}

@@ -1,0 +1,217 @@
+import type { Refund } from '@postern/elicitation';
+import { describe, expect, test } from 'vitest';
+import { createPaymentBench } from '../testing/payment-bench.ts';
+import { IMPOSSIBLE_REFUND } from '../testing/scripted-processor.ts';
+import { createWebhookHandler } from './processor-webhooks.ts';
+
+const PAYMENT = 'pi_cs_1';
+
+/** A payment of 24.90 euro that the processor has taken. */
+async function createRefundBench() {
+  const bench = await createPaymentBench();
+  const { stage, scripted, flow } = bench;
+  scripted.pay(await bench.opened());
+  await flow.check(await bench.current());
+  const { elicitationId } = bench.approved;
+  const { refundFlow, stores } = stage;
+  const handleWebhook = createWebhookHandler({ ...stage, paymentFlow: flow });
+  return {
+    ...bench,
+    elicitationId,
+    refund: (key: string, minorUnits?: number, reason = 'damaged'): Promise<Refund> =>
+      refundFlow.refund(stage.caller(), elicitationId, {
+        key,
+        reason,
+        ...(minorUnits === undefined ? {} : { minorUnits }),
+      }),
+    payment: async () => {
+      const [payment] = await stores.payments.list(elicitationId);
+      if (payment === undefined) throw new Error('there is no payment');
+      return payment;
+    },
+    /** The background check, after its delay. */
+    async sweep(): Promise<void> {
+      stage.clock.advance(3_600_000);
+      await refundFlow.check(elicitationId);
+    },
+    receive(about: 'refunds' | 'disputes'): Promise<boolean> {
+      scripted.calls({ about, processorReference: PAYMENT, elicitationId });
+      return handleWebhook(scripted.processor, { body: new Uint8Array(), headers: {} });
+    },
+    atProcessor: () => scripted.refundsOf(PAYMENT),
+    eventsOf: (type: string) => stores.events.filter(event => event.type === type),
+  };
+}
+
+const failureOf = (promise: Promise<unknown>) =>
+  promise.then(
+    () => 'succeeded',
+    (error: { code: string }) => error.code,
+  );
+
+describe('S115: a refund is made once per key', () => {
+  test('for many concurrent and repeated requests', async () => {
+    const bench = await createRefundBench();
+    const refunds = await Promise.all(Array.from({ length: 20 }, () => bench.refund('key', 500)));
+    expect(new Set(refunds.map(({ refundId }) => refundId)).size).toBe(1);
+    expect(await bench.refund('key', 500)).toMatchObject({ status: 'succeeded', minorUnits: 500 });
+    expect(bench.atProcessor()).toHaveLength(1);
+    expect(bench.eventsOf('payment.refunded')).toHaveLength(1);
+    expect(bench.stage.eventsNamed('payment.refund_requested')).toHaveLength(1);
+  });
+
+  test.each([
+    ['no response of the processor, before the effect', 'processor', 'failsNext'],
+    ['no response of the processor, after the effect', 'processor', 'losesNext'],
+    ['a reservation that is not stored', 'store', 'failsNext', 1],
+    ['a reservation whose reply is lost', 'store', 'losesNext', 1],
+    ['a result that is not stored', 'store', 'failsNext', 2],
+    ['a result whose reply is lost', 'store', 'losesNext', 2],
+  ] as const)('after %s', async (_, where, fault, nth = 1) => {
+    const bench = await createRefundBench();
+    const { stage, scripted } = bench;
+    if (where === 'processor') scripted[fault]('refund');
+    else {
+      const put = stage.stores.payments.put.bind(stage.stores.payments);
+      let calls = 0;
+      stage.stores.payments.put = async change => {
+        calls += 1;
+        if (calls !== nth) return put(change);
+        if (fault === 'losesNext') await put(change);
+        throw new Error('killed');
+      };
+    }
+    await bench.refund('key', 500).catch(() => undefined);
+    await bench.sweep();
+    expect(await bench.refund('key', 500)).toMatchObject({ status: 'succeeded' });
+    await bench.sweep();
+    expect(bench.atProcessor()).toHaveLength(1);
+    expect((await bench.payment()).refunds).toMatchObject([{ minorUnits: 500, status: 'succeeded' }]);
+    expect(bench.eventsOf('payment.refunded')).toHaveLength(1);
+  });
+
+  test('by the background check alone, which stops when nothing is pending', async () => {
+    const bench = await createRefundBench();
+    bench.scripted.failsNext('refund');
+    expect(await bench.refund('key')).toMatchObject({ status: 'pending', minorUnits: 2490 });
+    await bench.sweep();
+    expect((await bench.payment()).refunds).toMatchObject([{ status: 'succeeded', processorReference: 're_1' }]);
+    const asked = bench.scripted.asked.length;
+    await bench.sweep();
+    expect(bench.scripted.asked).toHaveLength(asked);
+  });
+
+  test('and another request under its key is refused', async () => {
+    const bench = await createRefundBench();
+    await bench.refund('key', 500);
+    expect(await failureOf(bench.refund('key', 501))).toBe('idempotency_key_reused');
+    expect(await failureOf(bench.refund('key', 500, 'another reason'))).toBe('idempotency_key_reused');
+    expect(await failureOf(bench.refund('key'))).toBe('idempotency_key_reused');
+    expect(bench.atProcessor()).toHaveLength(1);
+  });
+});
+
+describe('S116: never more than was paid is paid back', () => {
+  test('by concurrent refunds under different keys', async () => {
+    const bench = await createRefundBench();
+    const results = await Promise.all(
+      Array.from({ length: 12 }, (_, nth) => failureOf(bench.refund(`key-${nth}`, 500))),
+    );
+    expect(results.filter(result => result === 'succeeded')).toHaveLength(4);
+    expect(new Set(results)).toEqual(new Set(['succeeded', 'refund_exceeds_payment']));
+    expect(bench.atProcessor().map(({ minorUnits }) => minorUnits)).toEqual([500, 500, 500, 500]);
+  });
+
+  test.each([2491, 0, -1, 0.5, Number.NaN, 999_999_999_999])('by an amount of %d', async minorUnits => {
+    const bench = await createRefundBench();
+    expect(await failureOf(bench.refund('key', minorUnits))).toBe('refund_exceeds_payment');
+    expect(bench.scripted.asked.filter(({ verb }) => verb === 'refund')).toEqual([]);
+  });
+
+  test('a pending refund counts, a failed one does not', async () => {
+    const bench = await createRefundBench();
+    bench.scripted.refundsBeginAs('pending');
+    expect(await bench.refund('first', 2000)).toMatchObject({ status: 'pending', processorReference: 're_1' });
+    expect(await failureOf(bench.refund('second', 491))).toBe('refund_exceeds_payment');
+    bench.scripted.refundBecomes('re_1', 'failed', 'expired_or_canceled_card');
+    await bench.sweep();
+    expect((await bench.payment()).refunds).toMatchObject([{ status: 'failed', failure: 'expired_or_canceled_card' }]);
+    expect(bench.eventsOf('payment.refund_failed')).toHaveLength(1);
+    expect(await bench.refund('second')).toMatchObject({ minorUnits: 2490 });
+  });
+
+  test('a refund that the processor refuses has failed, and can be requested again', async () => {
+    const bench = await createRefundBench();
+    bench.scripted.failsNext('refund', 'refused');
+    expect(await bench.refund('key', 500)).toMatchObject({ status: 'failed', failure: 'told_to' });
+    expect(await bench.refund('key', 500)).toMatchObject({ status: 'failed' });
+    expect(await bench.refund('another', 2490)).toMatchObject({ status: 'succeeded' });
+  });
+
+  test('before the payment is paid, of another MCP server, or in an amount that the processor cannot make', async () => {
+    const unpaid = await createPaymentBench();
+    const ask = { key: 'key', reason: 'r' };
+    const { refundFlow } = unpaid.stage;
+    const { elicitationId } = unpaid.approved;
+    expect(await failureOf(refundFlow.refund(unpaid.stage.caller(), elicitationId, ask))).toBe('payment_not_paid');
+    const bench = await createRefundBench();
+    const stranger = { ...bench.stage.caller(), mcpServerId: 'another' };
+    expect(await failureOf(bench.stage.refundFlow.refund(stranger, bench.elicitationId, ask))).toBe('not_found');
+    expect(await failureOf(bench.stage.refundFlow.read(stranger, bench.elicitationId))).toBe('not_found');
+    expect(await failureOf(bench.refund('key', IMPOSSIBLE_REFUND))).toBe('refund_not_possible');
+    expect((await bench.payment()).refunds).toEqual([]);
+  });
+});
+
+describe('S117: what happens at the processor', () => {
+  test('a refund in its dashboard is recorded and announced once, and counts', async () => {
+    const bench = await createRefundBench();
+    bench.scripted.refundsThere(PAYMENT, 2000);
+    for (let n = 0; n < 3; n += 1) expect(await bench.receive('refunds')).toBe(true);
+    await Promise.all(Array.from({ length: 10 }, () => bench.receive('refunds')));
+    expect((await bench.payment()).refunds).toMatchObject([{ requestedBy: 'processor', minorUnits: 2000 }]);
+    expect(bench.eventsOf('payment.refunded')).toHaveLength(1);
+    expect(await failureOf(bench.refund('key', 491))).toBe('refund_exceeds_payment');
+    expect(await bench.status()).toBe('completed');
+  });
+
+  test('a dispute is recorded and announced at each step, and forbids refunds while it is open or lost', async () => {
+    const bench = await createRefundBench();
+    const dispute = { processorReference: 'du_1', minorUnits: 2490, createdAt: 1 };
+    const becomes = async (status: 'inquiry' | 'open' | 'won' | 'lost') => {
+      bench.scripted.disputes(PAYMENT, { ...dispute, status });
+      expect(await bench.receive('disputes')).toBe(true);
+      expect(await bench.receive('disputes')).toBe(true);
+    };
+    await becomes('inquiry');
+    expect(await failureOf(bench.refund('small', 100))).toBe('succeeded');
+    await becomes('open');
+    expect(await failureOf(bench.refund('key', 100))).toBe('payment_disputed');
+    await becomes('lost');
+    expect(await failureOf(bench.refund('key', 100))).toBe('payment_disputed');
+    await becomes('won');
+    expect(await failureOf(bench.refund('key', 100))).toBe('succeeded');
+    expect(bench.eventsOf('payment.disputed')).toHaveLength(4);
+    expect((await bench.payment()).disputes).toEqual([{ ...dispute, status: 'won' }]);
+    expect(await bench.status()).toBe('completed');
+  });
+
+  test('is asked for again if the processor does not respond', async () => {
+    const bench = await createRefundBench();
+    bench.scripted.refundsThere(PAYMENT, 2490);
+    bench.scripted.failsNext('refunds');
+    expect(await bench.receive('refunds')).toBe(false);
+    expect(await bench.receive('refunds')).toBe(true);
+    expect((await bench.payment()).refunds).toHaveLength(1);
+  });
+
+  test('an unknown payment, and one of another gateway, are ignored', async () => {
+    const bench = await createRefundBench();
+    bench.scripted.calls({ about: 'refunds', processorReference: 'pi_other', elicitationId: bench.elicitationId });
+    bench.scripted.calls({ about: 'disputes', processorReference: PAYMENT, elicitationId: 'el_no' });
+    const handle = createWebhookHandler({ ...bench.stage, paymentFlow: bench.flow });
+    for (let n = 0; n < 2; n += 1)
+      expect(await handle(bench.scripted.processor, { body: new Uint8Array(), headers: {} })).toBe(true);
+    expect((await bench.payment()).version).toBe(1);
+  });
+});

@@ -1,0 +1,240 @@
+import {
+  type Clock,
+  DomainError,
+  definedOnly,
+  digestOf,
+  type Elicitation,
+  type ElicitationId,
+  type ElicitationOf,
+  type ElicitationService,
+  isAwaitingRefund,
+  isOfKind,
+  type McpServer,
+  NotFoundError,
+  type Payment,
+  type PaymentChange,
+  paymentPutBy,
+  type Refund,
+  refundIdOf,
+  refusedRefund,
+  reportedChange,
+  reserveRefund,
+} from '@postern/elicitation';
+import { type PaymentProcessor, ProcessorError } from '@postern/payment';
+import type { RedisStores } from '@postern/store-redis';
+import type { AuditLog } from '../platform/audit/audit-log.ts';
+import { ProblemError } from '../platform/http/problems.ts';
+
+/** Bounds of the pause before the refunds of a payment are checked again. */
+const PAUSE_MS = { least: 30_000, most: 3_600_000 };
+/** The pause is this fraction of the age of the oldest pending refund. */
+const PAUSE_DIVISOR = 4;
+/** Another replica commits a change of the same payment between any two reads at most this often. */
+const MAX_CONFLICTS = 20;
+
+/** A payment at a processor, or an elicitation of a payment without one so far. */
+export type PaymentStanding = { readonly payment: Payment } | { readonly elicitation: ElicitationOf<'payment'> };
+
+/**
+ * Pays back what processors have taken. A refund is reserved in the commit that checks it against the amount, before any request to
+ * the processor. It has one name at the processor, so a user, a recovery after a crash, or another replica that repeats a step
+ * makes the same refund. Only the processor's report says what was paid back or disputed.
+ */
+export function createRefundFlow(p: {
+  stores: Pick<RedisStores, 'payments'>;
+  service: Pick<ElicitationService, 'read' | 'find'>;
+  processors: ReadonlyMap<string, PaymentProcessor>;
+  auditLog: Pick<AuditLog, 'processorUnavailable' | 'refundRequested' | 'paymentChanged'>;
+  now: Clock;
+}) {
+  const { payments } = p.stores;
+
+  /** @throws NotFoundError for unknown elicitations, those of other MCP servers, and those of other kinds */
+  async function read(mcpServer: McpServer, elicitationId: ElicitationId): Promise<PaymentStanding> {
+    const own = (await payments.list(elicitationId)).filter(({ mcpServerId }) => mcpServerId === mcpServer.mcpServerId);
+    const payment = own.find(({ completes }) => completes) ?? own[0];
+    if (payment !== undefined) return { payment };
+    const elicitation = await p.service.read(mcpServer, elicitationId).catch((error: unknown) => {
+      throw error instanceof NotFoundError ? new NotFoundError('payment') : error;
+    });
+    if (!isOfKind(elicitation, 'payment')) throw new NotFoundError('payment');
+    const unrecorded = unrecordedPayment(elicitation);
+    return unrecorded === undefined ? { elicitation } : { payment: unrecorded };
+  }
+
+  /** Returns a stored payment, also one that a replica of an earlier release has completed. */
+  async function find(elicitationId: ElicitationId, processorReference: string): Promise<Payment | undefined> {
+    const isIt = (payment: Payment) => payment.processorReference === processorReference;
+    const stored = (await payments.list(elicitationId)).find(isIt);
+    if (stored !== undefined) return stored;
+    const elicitation = await p.service.find(elicitationId);
+    const unrecorded = elicitation && unrecordedPayment(elicitation);
+    return unrecorded !== undefined && isIt(unrecorded) ? unrecorded : undefined;
+  }
+
+  /** @returns the payment as committed; undefined after a conflict */
+  async function commit(change: PaymentChange): Promise<Payment | undefined> {
+    if ((await payments.put(change)) === 'conflict') return undefined;
+    if (change.announces !== undefined) p.auditLog.paymentChanged(change.payment, change.announces);
+    return { ...change.payment, version: change.payment.version + 1, paidAt: change.payment.paidAt || p.now() };
+  }
+
+  /**
+   * Pays back a part of a payment, or all of it.
+   * @param ask.key names the refund: the same key is the same refund
+   * @returns the refund as it now stands
+   * @throws NotFoundError, DomainError as `reserveRefund` and `payment_not_paid`, ProblemError `refund_not_possible`
+   */
+  async function refund(
+    mcpServer: McpServer,
+    elicitationId: ElicitationId,
+    ask: { readonly key: string; readonly minorUnits?: number; readonly reason: string },
+  ): Promise<Refund> {
+    const { key, ...body } = ask;
+    const fingerprint = digestOf(JSON.stringify([body.minorUnits ?? 'all', body.reason])).slice(0, 22);
+    for (let conflicts = 0; conflicts < MAX_CONFLICTS; conflicts += 1) {
+      const standing = await read(mcpServer, elicitationId);
+      if (!('payment' in standing)) throw new DomainError('payment_not_paid', 'The payment was not made.');
+      const { payment } = standing;
+      const refundId = refundIdOf(payment, key);
+      const request = { refundId, fingerprint, ...definedOnly(body), createdAt: p.now() };
+      const reserved = reserveRefund(payment, { ...request, requestedBy: 'mcp_server' });
+      if (reserved.result === 'known') return settled(payment, reserved.refund);
+      assertPossible(payment, reserved.refund);
+      const committed = await commit({ payment: reserved.payment });
+      if (committed === undefined) continue;
+      p.auditLog.refundRequested(payment, reserved.refund);
+      return settled(committed, reserved.refund);
+    }
+    throw new DomainError('contention', 'The payment keeps changing.');
+  }
+
+  /** @throws ProblemError `refund_not_possible` */
+  function assertPossible({ processor: name, amount: { currency } }: Payment, { minorUnits }: Refund): void {
+    const processor = p.processors.get(name);
+    if (processor === undefined)
+      throw new ProblemError('refund_not_possible', { detail: 'The payment processor is no longer configured.' });
+    if (!processor.canRefund({ currency, minorUnits }))
+      throw new ProblemError('refund_not_possible', {
+        errors: [{ path: 'body.minorUnits', message: 'the processor cannot represent this amount' }],
+      });
+  }
+
+  /** Asks the processor to make a refund that it may not have yet. Returns the refund as it then stands. */
+  async function settled(payment: Payment, refund: Refund): Promise<Refund> {
+    if (refund.status !== 'pending' || refund.processorReference !== undefined) return refund;
+    const { elicitationId, mcpServerId, processorReference } = payment;
+    const { refundId, minorUnits } = refund;
+    const amount = { currency: payment.amount.currency, minorUnits };
+    const known = await asked(payment, processor =>
+      processor.refund({ refundId, processorReference, amount, elicitationId, mcpServerId }),
+    );
+    const after =
+      known === undefined
+        ? payment
+        : await committed(payment, current =>
+            'refused' in known
+              ? refusedRefund(current, refundId, known.refused)
+              : reportedChange(current, { refunds: [{ ...known.answer, refundId }] }),
+          );
+    return after.refunds.find(found => found.refundId === refundId) ?? refund;
+  }
+
+  /** Asks the processor. Undefined if it gives no usable response, so that a later check asks again. */
+  async function asked<T>(
+    payment: Payment,
+    ask: (processor: PaymentProcessor) => Promise<T>,
+  ): Promise<{ readonly answer: T } | { readonly refused: string | undefined } | undefined> {
+    const processor = p.processors.get(payment.processor);
+    if (processor === undefined) {
+      p.auditLog.processorUnavailable(payment, payment.processor, 'not_configured');
+      return undefined;
+    }
+    try {
+      return { answer: await ask(processor) };
+    } catch (error) {
+      if (!(error instanceof ProcessorError)) throw error;
+      if (error.code === 'refused') return { refused: error.processorCode };
+      p.auditLog.processorUnavailable(payment, payment.processor, error.code, error.details);
+      return undefined;
+    }
+  }
+
+  /** Commits the changes that `next` returns, one after another. After a conflict it decides on the payment as it then is. */
+  async function committed(payment: Payment, next: (current: Payment) => PaymentChange | undefined): Promise<Payment> {
+    let current = payment;
+    for (let conflicts = 0; conflicts < MAX_CONFLICTS; ) {
+      const change = next(current);
+      if (change === undefined) return current;
+      const after = await commit(change);
+      if (after === undefined) conflicts += 1;
+      current = after ?? (await again(current));
+    }
+    throw new DomainError('contention', 'The payment keeps changing.');
+  }
+
+  async function again(payment: Payment): Promise<Payment> {
+    const found = (await payments.list(payment.elicitationId)).find(
+      ({ processorReference }) => processorReference === payment.processorReference,
+    );
+    return found ?? payment;
+  }
+
+  /**
+   * Commits what the processor reports about a payment.
+   * @returns the payment; undefined if the processor gave no usable response
+   */
+  async function sync(payment: Payment, about: 'refunds' | 'disputes'): Promise<Payment | undefined> {
+    let current = payment;
+    for (let conflicts = 0; conflicts < MAX_CONFLICTS; conflicts += 1) {
+      const report = await asked(current, async processor => ({
+        [about]: await processor[about](current.processorReference),
+      }));
+      if (report === undefined || !('answer' in report)) return undefined;
+      let isConflicting = false;
+      while (!isConflicting) {
+        const change = reportedChange(current, report.answer);
+        if (change === undefined) return current;
+        const after = await commit(change);
+        isConflicting = after === undefined;
+        // An older report must not replace a newer one: after a conflict, the processor is asked again.
+        current = after ?? (await again(current));
+      }
+    }
+    throw new DomainError('contention', 'The payment keeps changing.');
+  }
+
+  return {
+    read,
+    find,
+    refund,
+    sync,
+
+    /** Finds out how the pending refunds of an elicitation's payments stand, and makes those that the processor lacks. */
+    async check(elicitationId: ElicitationId): Promise<void> {
+      const awaiting = (await payments.list(elicitationId)).filter(isAwaitingRefund);
+      const since = awaiting.flatMap(({ refunds }) =>
+        refunds.filter(({ status }) => status === 'pending').map(({ createdAt }) => createdAt),
+      );
+      if (since.length === 0) return payments.dropCheck(elicitationId, 'refunds');
+      // Before the requests, so that replicas take turns, and another one takes over if this one dies.
+      const pause = (p.now() - Math.min(...since)) / PAUSE_DIVISOR;
+      const delay = Math.round(Math.min(Math.max(pause, PAUSE_MS.least), PAUSE_MS.most));
+      await payments.checkLater(elicitationId, 'refunds', delay);
+      for (const payment of awaiting) {
+        const synced = await sync(payment, 'refunds');
+        for (const refund of synced?.refunds ?? []) await settled(synced ?? payment, refund);
+      }
+    },
+  };
+}
+
+/** The payment of an elicitation that a release without records of payments has completed. */
+function unrecordedPayment(elicitation: Elicitation): Payment | undefined {
+  if (elicitation.status !== 'completed') return undefined;
+  const facts = paymentPutBy({ current: elicitation, next: elicitation });
+  const { elicitationId } = elicitation;
+  return facts && { ...facts, elicitationId, version: 0, paidAt: 0, refunds: [], disputes: [] };
+}
+
+export type RefundFlow = ReturnType<typeof createRefundFlow>;
