@@ -33,11 +33,20 @@ export function readSourceManifest(folder: string): SourceManifest {
   return sourceManifestSchema.parse(JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8')));
 }
 
-const dependenciesSchema = z.object({ dependencies: namesSchema.default({}) });
+const dependenciesSchema = z.object({
+  dependencies: namesSchema.default({}),
+  peerDependencies: namesSchema.default({}),
+});
 
 /** The dependencies of a package that is not published, and so has no version. */
 export function readDependencies(folder: string): Readonly<Record<string, string>> {
   return dependenciesSchema.parse(JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8'))).dependencies;
+}
+
+/** The packages that its user installs beside it. */
+export function readPeers(folder: string): Readonly<Record<string, string>> {
+  return dependenciesSchema.parse(JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8')))
+    .peerDependencies;
 }
 
 /** Members that depend on how a package is built. */

@@ -2,7 +2,7 @@ import { cpSync, globSync, mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { type Plugin, rolldown } from 'rolldown';
 import { root } from '../child.ts';
-import { packedManifest, readDependencies, readSourceManifest, resolveVersions } from './manifest.ts';
+import { packedManifest, readDependencies, readPeers, readSourceManifest, resolveVersions } from './manifest.ts';
 import { gateway, type PublishedProgram } from './published.ts';
 
 /**
@@ -37,7 +37,9 @@ export async function compileProgram({ folder, program }: PublishedProgram, stag
     folders.flatMap(each => Object.entries(readDependencies(each))).filter(([, range]) => !isInternal(range)),
   );
   const dist = join(stage, 'dist');
-  await bundle({ folder, program }, Object.keys(dependencies), dist);
+  // A peer may be missing where the program runs, so it is never part of the bundle.
+  const peers = folders.flatMap(each => Object.keys(readPeers(each)));
+  await bundle({ folder, program }, [...Object.keys(dependencies), ...peers], dist);
   copyFiles(folders, source.version, join(dist, FILES));
   const schemas = globSync('*.schema.json', { cwd: join(root, folder) });
   for (const name of schemas) cpSync(join(root, folder, name), join(stage, name));

@@ -1,2 +1,3 @@
+export { startFakeKms } from './fake-kms.ts';
 export { startFakeTransit } from './fake-transit.ts';
 export { KEY_SERVICE_CANARY } from './fault.ts';

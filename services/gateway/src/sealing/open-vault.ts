@@ -20,6 +20,7 @@ import {
   type VaultKeyConfig,
 } from '../platform/config/vault-config.ts';
 import { certificatesIn, configuredHosts, outboundPolicyOf } from '../platform/outbound/outbound-policy-of.ts';
+import { createAwsKms } from './key-services/aws-kms.ts';
 import { guardKeyService } from './key-services/guarded-key-service.ts';
 import { loadKeyService } from './key-services/module-key-service.ts';
 import { createVaultTransit } from './key-services/vault-transit.ts';
@@ -107,17 +108,19 @@ async function probeOf(vault: Vault): Promise<ProbeFault | undefined> {
   }
 }
 
-function serviceOf(
+async function serviceOf(
   key: Exclude<VaultKeyConfig, { readonly key: Uint8Array }>,
   config: Config,
   at: number,
   connections: AsyncDisposableStack,
-): Promise<KeyEncryptionService> | KeyEncryptionService {
+): Promise<KeyEncryptionService> {
   switch (key.service) {
     case 'vault-transit':
       return createVaultTransit({ ...definedOnly(key), fetch: connections.use(transitFetch(key, config, at)) });
+    case 'aws-kms':
+      return connections.use(await createAwsKms(key)).service;
     case 'module':
-      return loadKeyService(key);
+      return await loadKeyService(key);
   }
 }
 

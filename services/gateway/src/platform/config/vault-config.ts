@@ -59,6 +59,17 @@ const transitKeySchema = z
   })
   .meta({ oneOf: [{ required: ['token'] }, { required: ['tokenFile'] }] });
 
+const awsKeySchema = z.strictObject({
+  kid,
+  service: z.literal('aws-kms').describe('The key stays in AWS KMS. Needs the package @aws-sdk/client-kms.'),
+  key: z
+    .string()
+    .regex(/^arn:aws[a-z-]{0,20}:kms:[a-z0-9-]{1,40}:\d{12}:key\/[A-Za-z0-9-]{1,64}$/, {
+      error: 'must be the ARN of a key',
+    })
+    .describe('ARN of the symmetric key. It names the region.'),
+});
+
 const moduleKeySchema = z.strictObject({
   kid,
   service: z.literal('module').describe('The key stays in a service for which you wrote the adapter.'),
@@ -71,7 +82,7 @@ const moduleKeySchema = z.strictObject({
 
 export const vaultConfigSchema = z.strictObject({
   keys: z
-    .array(z.discriminatedUnion('service', [localKeySchema, transitKeySchema, moduleKeySchema]))
+    .array(z.discriminatedUnion('service', [localKeySchema, transitKeySchema, awsKeySchema, moduleKeySchema]))
     .min(1)
     .describe('The gateway seals with the first key and opens with all of them.'),
   transactionKey: symmetricKey
