@@ -42,43 +42,60 @@ const accessTokensSchema = z.strictObject({
   jwksUri: endpointUrlSchema.optional().describe('Default: jwks_uri of the discovered metadata'),
 });
 
+/** How the gateway signs people in at an OpenID provider. */
+const signInMembers = {
+  issuer: issuerSchema,
+  clientId: z.string().min(1).max(500),
+  clientSecret: z.string().min(1).max(2000).optional(),
+  clientKey: clientKeySchema.optional().describe('Private JWK as JSON, for private_key_jwt'),
+  clientAuthentication: clientAuthenticationSchema
+    .optional()
+    .describe('Default: client_secret_basic with a clientSecret, private_key_jwt with a clientKey, otherwise none'),
+  subjectClaim: subjectClaimSchema.default('sub').describe('Immutable claim of the ID token that identifies the user'),
+  scopes: z
+    .array(scopeTokenSchema)
+    .max(50)
+    .refine(scopes => scopes.includes('openid'), 'must contain openid')
+    .meta({ contains: { type: 'string', const: 'openid' } })
+    .default(['openid', 'profile', 'email']),
+  displayNameClaims: z.array(claimNameSchema).min(1).max(10).default(['name', 'preferred_username', 'email']),
+  maxAgeSeconds: z.int().min(0).max(31_536_000).optional().describe('Maximum age of the authentication at sign-in'),
+  allowMissingPkceMetadata: z
+    .boolean()
+    .default(false)
+    .describe('Accept metadata without code_challenge_methods_supported; PKCE is sent anyway'),
+};
+
+type Fault = (path: string[], message: string) => void;
+const faultOf =
+  (context: z.core.$RefinementCtx): Fault =>
+  (path, message) =>
+    context.addIssue({ code: 'custom', path, message });
+
 /** An OpenID provider at which users sign in, and whose JWT access tokens MCP servers may present. */
 export const identityProviderConfigSchema = z
   .strictObject({
     name: nameSchema,
     displayName: z.string().min(1).max(80).optional(),
-    issuer: issuerSchema,
-    clientId: z.string().min(1).max(500),
-    clientSecret: z.string().min(1).max(2000).optional(),
-    clientKey: clientKeySchema.optional().describe('Private JWK as JSON, for private_key_jwt'),
-    clientAuthentication: clientAuthenticationSchema
-      .optional()
-      .describe('Default: client_secret_basic with a clientSecret, private_key_jwt with a clientKey, otherwise none'),
-    subjectClaim: subjectClaimSchema
-      .default('sub')
-      .describe('Immutable claim of the ID token that identifies the user'),
-    scopes: z
-      .array(scopeTokenSchema)
-      .max(50)
-      .refine(scopes => scopes.includes('openid'), 'must contain openid')
-      .meta({ contains: { type: 'string', const: 'openid' } })
-      .default(['openid', 'profile', 'email']),
-    displayNameClaims: z.array(claimNameSchema).min(1).max(10).default(['name', 'preferred_username', 'email']),
+    ...signInMembers,
     accessTokens: accessTokensSchema.optional().describe('If absent, access tokens of this issuer are refused'),
-    maxAgeSeconds: z.int().min(0).max(31_536_000).optional().describe('Maximum age of the authentication at sign-in'),
-    allowMissingPkceMetadata: z
-      .boolean()
-      .default(false)
-      .describe('Accept metadata without code_challenge_methods_supported; PKCE is sent anyway'),
   })
   .superRefine((config, context) => {
-    const fault = (path: string[], message: string) => context.addIssue({ code: 'custom', path, message });
+    const fault = faultOf(context);
     for (const { member, message } of clientCredentialFaults(config)) fault([member], message);
     // An ID token has the client id as audience. If access tokens could have it too, an ID token could
     // pass as an access token.
     if ([config.accessTokens?.audience ?? []].flat().includes(config.clientId)) {
       fault(['accessTokens', 'audience'], 'must not be the clientId, which is the audience of ID tokens');
     }
+  })
+  .meta({ allOf: clientCredentialRules });
+
+/** An OpenID provider at which operators sign in: no MCP server presents its access tokens, and no user sees its name. */
+export const operatorSignInConfigSchema = z
+  .strictObject(signInMembers)
+  .superRefine((config, context) => {
+    for (const { member, message } of clientCredentialFaults(config)) faultOf(context)([member], message);
   })
   .meta({ allOf: clientCredentialRules });
 

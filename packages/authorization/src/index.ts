@@ -9,6 +9,7 @@ export type { DpopKey } from './dpop.ts';
 export {
   type IdentityProviderConfig,
   identityProviderConfigSchema,
+  operatorSignInConfigSchema,
 } from './identity-provider-config.ts';
 export { inspectIdentityProvider, inspectProvider, type ServerInspection } from './inspect-server.ts';
 export { createLogoutTokenVerifier, type LogoutTokenVerifier, MAX_LOGOUT_TOKEN_AGE_SECONDS } from './logout-token.ts';

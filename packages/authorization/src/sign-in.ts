@@ -8,7 +8,7 @@ import type { OutboundFetch } from './outbound/outbound-fetch.ts';
 import { assertPkceSupport, createMetadataCache, type MetadataCache, type ServerMetadata } from './server-metadata.ts';
 import { exchangeCode } from './token-request.ts';
 import { clockToleranceSeconds } from './token-response.ts';
-import { displayText, subjectFromClaims, userinfo } from './user-claims.ts';
+import { displayText, subjectFromClaims, textsOfClaim, userinfo } from './user-claims.ts';
 
 export interface SignInRequest {
   readonly redirectUri: URL;
@@ -48,6 +48,8 @@ export interface SignedIn {
   readonly authTime?: number;
   /** `sid` of the ID token, for OpenID Connect logout. */
   readonly sessionId?: string;
+  /** Values of the `groupsClaim` in the ID token. Absent without a `groupsClaim`. */
+  readonly groups?: readonly string[];
 }
 
 /** OpenID Connect sign-in at one identity provider: code, PKCE, state, nonce, `iss`, verified ID token signature. */
@@ -76,6 +78,8 @@ export function createSignIn(p: {
   fetch: OutboundFetch;
   /** Milliseconds since the epoch. */
   now: () => number;
+  /** Name or path of a claim of the ID token. Its signature vouches for the values; userinfo is not read. */
+  groupsClaim?: string;
 }): SignIn {
   const config = p.identityProvider;
   const cache = createMetadataCache(p);
@@ -131,6 +135,7 @@ export function createSignIn(p: {
         // Some identity providers send 0 for an unknown time.
         ...(claims.auth_time !== undefined && claims.auth_time > 0 && { authTime: claims.auth_time * 1000 }),
         ...(typeof claims['sid'] === 'string' && { sessionId: claims['sid'] }),
+        ...(p.groupsClaim !== undefined && { groups: textsOfClaim(claims, p.groupsClaim) }),
       };
     },
   };

@@ -94,6 +94,17 @@ const faultOf = {
   token_response: 'invalid_token_response',
 } as const satisfies Record<NonNullable<ProviderConfig['account']>['from'], AuthorizationErrorCode>;
 
+/**
+ * Returns the texts of a claim that holds one text or a list of them, such as the roles or groups of a user. Members that are no text,
+ * and texts longer than any that an operator can configure, are left out.
+ */
+export function textsOfClaim(claims: Readonly<Record<string, unknown>>, name: string): readonly string[] {
+  return [claimOf(claims, name)]
+    .flat()
+    .filter(value => typeof value === 'string' && value !== '' && value.length <= maxClaimLength)
+    .map(String);
+}
+
 /** Reads a claim by name or path. Names may contain dots, for example URLs. */
 function claimOf(members: Readonly<Record<string, unknown>>, name: string): unknown {
   return Object.hasOwn(members, name) ? members[name] : memberAt(members, name);

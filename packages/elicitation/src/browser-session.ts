@@ -18,6 +18,8 @@ export interface BrowserSession {
   readonly browser?: string;
   /** Names the session at the identity provider (`sid`), so that its end ends this one. A digest of issuer and `sid`. */
   readonly logoutName?: string;
+  /** Of an operator only: the values of the configured claim that name a role. */
+  readonly groups?: readonly string[];
   readonly createdAt: number;
   /** Absolute end of the session, epoch milliseconds. */
   readonly endsAt: number;

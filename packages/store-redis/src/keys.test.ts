@@ -42,6 +42,8 @@ test('key names', () => {
     keys.idempotency(shard, 'digest'),
     keys.browserSession(`bs_${shard}${secret}`),
     keys.browserSessionsOf(shard, subject),
+    keys.ofOperators.browserSession(`bs_${shard}${secret}`),
+    keys.ofOperators.browserSessionsOf(shard, subject),
     keys.ledger(shard, 'issue-tracker'),
     keys.cursor(shard),
     keys.feed('issue-tracker'),
@@ -83,6 +85,8 @@ test('key names', () => {
       "postern:{7f}:idem:digest",
       "postern:{7f}:bs:NwXMGzUdDw5AKu04lrHBkupJowFfjCZcz5yr8UBSHaI",
       "postern:{7f}:bss:CyZuEIazKSAWnoj0t_pVAh",
+      "postern:{7f}:os:NwXMGzUdDw5AKu04lrHBkupJowFfjCZcz5yr8UBSHaI",
+      "postern:{7f}:oss:CyZuEIazKSAWnoj0t_pVAh",
       "postern:{7f}:quota:issue-tracker",
       "postern:{7f}:cursor",
       "postern:{82}:feed:issue-tracker",
@@ -127,6 +131,9 @@ describe('everything about one user', () => {
       keys.browserSession(browserSessionIdOf(subject)),
       keys.browserSessionsOf(shard, subject),
       keys.browserSessionNamed(shard, 'digest'),
+      keys.ofOperators.browserSession(browserSessionIdOf(subject)),
+      keys.ofOperators.browserSessionsOf(shard, subject),
+      keys.ofOperators.browserSessionNamed(shard, 'digest'),
       keys.none(shard),
     ];
     for (const name of names) expect(name.startsWith(`postern:{${shard}}:`)).toBe(true);

@@ -23,6 +23,8 @@ export function createKeys(prefix: string) {
   const key = (shard: Shard, noun: string, ...rest: string[]) =>
     [`${prefix}:{${known(shard)}}:${noun}`, ...rest].join(':');
 
+  const loggedOut = (logoutName: string) => key(shardOfDigest(logoutName), 'slo', logoutName);
+
   return {
     /** Channel of the wake-ups; not a key. */
     wake: `${prefix}:wake`,
@@ -111,7 +113,15 @@ export function createKeys(prefix: string) {
     /** A browser session by the digest of its id, for its listed entry. */
     browserSessionNamed: (shard: Shard, name: string) => key(shard, 'bs', name),
     /** The time up to which a session at an identity provider was ended, by the digest that names it. */
-    loggedOut: (logoutName: string) => key(shardOfDigest(logoutName), 'slo', logoutName),
+    loggedOut,
+    /** Sessions of operators at the console. */
+    ofOperators: {
+      browserSession: (id: BrowserSessionId) => key(shardIn(id), 'os', digestOf(id)),
+      browserSessionsOf: (shard: Shard, subject: Subject) =>
+        key(shard, 'oss', shortDigestOf(JSON.stringify([subject.issuer, subject.subject]))),
+      browserSessionNamed: (shard: Shard, name: string) => key(shard, 'os', name),
+      loggedOut,
+    },
     idempotency: (shard: Shard, digest: string) => key(shard, 'idem', digest.slice(0, SHORT)),
     /** Matches keys of records with lasting sealed values. A match may be another key: `parseSealedRecord` decides. */
     sealedRecords: `${prefix}:{[0-9a-f][0-9a-f]}:[acr][knrve]*:*`,

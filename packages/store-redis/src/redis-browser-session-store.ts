@@ -28,6 +28,7 @@ const browserSessionSchema = z.object({
   provedFor: elicitationId.exactOptional(),
   browser: text.exactOptional(),
   logoutName: text.exactOptional(),
+  groups: z.array(text).exactOptional(),
 });
 
 /** Maximum number of browser sessions that are listed for one user. */
@@ -58,11 +59,13 @@ function decodeBrowserSession(json: string) {
   return decode(browserSessionSchema, json);
 }
 
+type SessionKeys = Pick<Keys, 'browserSession' | 'browserSessionsOf' | 'browserSessionNamed' | 'loggedOut'>;
+
 export class RedisBrowserSessionStore implements BrowserSessionStore {
   readonly #link: RedisLink;
-  readonly #keys: Keys;
+  readonly #keys: SessionKeys;
 
-  constructor(link: RedisLink, keys: Keys) {
+  constructor(link: RedisLink, keys: SessionKeys) {
     this.#link = link;
     this.#keys = keys;
   }

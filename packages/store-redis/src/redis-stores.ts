@@ -66,6 +66,8 @@ export interface RedisStores extends AsyncDisposable, Pick<WatchedRedis, 'ping' 
   readonly revocations: RevocationStore;
   readonly oneTime: OneTimeStore;
   readonly browserSessions: BrowserSessionStore;
+  /** Of the operators' console. Under keys of their own, so that no session of a user counts as one of an operator. */
+  readonly operatorSessions: BrowserSessionStore;
   readonly idempotency: IdempotencyStore;
   readonly mutes: MuteStore;
   readonly clientRegistrations: RedisClientRegistrationStore;
@@ -113,6 +115,7 @@ export async function createRedisStores(options: RedisStoresOptions): Promise<Re
     revocations: new RedisRevocationStore(link, keys),
     oneTime: new RedisOneTimeStore(link, keys),
     browserSessions: new RedisBrowserSessionStore(link, keys),
+    operatorSessions: new RedisBrowserSessionStore(link, keys.ofOperators),
     idempotency: new RedisIdempotencyStore(link, keys),
     mutes: new RedisMuteStore(link, keys),
     clientRegistrations: new RedisClientRegistrationStore(link, keys),

@@ -1,5 +1,10 @@
-import { createAccessTokenVerifier, createLogoutTokenVerifier, createSignIn } from '@postern/authorization';
-import type { Clock, ElicitationService, Entropy, Subject } from '@postern/elicitation';
+import {
+  createAccessTokenVerifier,
+  createLogoutTokenVerifier,
+  createSignIn,
+  type IdentityProviderConfig,
+} from '@postern/authorization';
+import { type Clock, definedOnly, type ElicitationService, type Entropy, type Subject } from '@postern/elicitation';
 import { createPasskeys } from '@postern/payment';
 import type { RedisStores } from '@postern/store-redis';
 import type { Vault } from '@postern/vault';
@@ -11,7 +16,7 @@ import { identityProviderAt, type OutboundLog } from '../platform/outbound/outbo
 import { signInThrough, type UpstreamOf, verifyThrough } from '../platform/overload/upstream.ts';
 import { createExternalVerification } from './external-verification.ts';
 import { createPasskeyChangeFlow } from './passkeys/passkey-change-flow.ts';
-import { createSignInFlow } from './sign-in-flow.ts';
+import { createSignInFlow, type IdentityProvider, parseReturnTo } from './sign-in-flow.ts';
 import { createSignInMethods } from './sign-in-methods.ts';
 import { createSignInPolicy } from './sign-in-policy.ts';
 
@@ -37,12 +42,9 @@ export function createIdentity(p: {
   const upstreamOf = (name: string) => p.upstreamOf('identity_provider', name);
   const identityProviders = config.identityProviders.map(identityProvider => {
     const upstream = upstreamOf(identityProvider.name);
-    const signIn = createSignIn({ identityProvider, fetch: upstream.fetch, now });
-    const watched = outboundLog.watched(identityProviderAt(identityProvider), signIn);
     const logoutTokens = createLogoutTokenVerifier({ identityProvider, fetch: upstream.fetch, now });
     return {
-      config: identityProvider,
-      signIn: signInThrough(upstream, watched),
+      ...createIdentityProvider(p, identityProvider),
       verifyLogout: (token: string) =>
         verifyThrough(upstream, identityProvider.name, () =>
           outboundLog.run(identityProviderAt(identityProvider), () => logoutTokens.verify(token)),
@@ -66,12 +68,27 @@ export function createIdentity(p: {
           outboundLog.run(identityProviderAt(identityProvider), work),
         ),
     }),
-    signInFlow: createSignInFlow({ ...p, identityProviders }),
+    signInFlow: createSignInFlow({ ...p, identityProviders, parseReturnTo }),
     signInMethods: createSignInMethods({ ...p, identityProviders, secret: p.sharedSecret }),
     signInPolicy: createSignInPolicy(p),
     externalVerification: createExternalVerification(p),
     passkeyChangeFlow: createPasskeyChangeFlow({ ...p, passkeys }),
   };
+}
+
+/**
+ * Creates the sign-in at one identity provider, behind its bulkhead.
+ * @param groupsClaim claim of the ID token whose values the sign-in returns
+ */
+export function createIdentityProvider(
+  p: { upstreamOf: UpstreamOf; outboundLog: OutboundLog; now: Clock },
+  config: IdentityProviderConfig,
+  groupsClaim?: string,
+): IdentityProvider {
+  const upstream = p.upstreamOf('identity_provider', config.name);
+  const { fetch } = upstream;
+  const signIn = createSignIn({ identityProvider: config, fetch, now: p.now, ...definedOnly({ groupsClaim }) });
+  return { config, signIn: signInThrough(upstream, p.outboundLog.watched(identityProviderAt(config), signIn)) };
 }
 
 export type Identity = ReturnType<typeof createIdentity>;

@@ -4,7 +4,7 @@ import { driveAuthorization, type EvilProvider, startEvilProvider } from '@poste
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { LOGIN_TRANSACTION_SECONDS } from '../pages/browser.ts';
 import { createFlowStage } from '../testing/flow-stage.ts';
-import { createSignInFlow } from './sign-in-flow.ts';
+import { createSignInFlow, parseReturnTo } from './sign-in-flow.ts';
 
 // The identity provider accepts a code twice, so only the gateway prevents a second sign-in with the same response.
 
@@ -28,11 +28,12 @@ async function setUp() {
   });
   const signIn = createSignIn({ identityProvider: config, fetch, now: Date.now });
   const identityProvider = { config, signIn };
-  const flow = createSignInFlow({ ...stage, identityProviders: [identityProvider] });
+  const flow = createSignInFlow({ ...stage, identityProviders: [identityProvider], parseReturnTo });
   const elsewhere = createSignInFlow({
     ...stage,
     config: { ...stage.config, publicUrl: 'https://other.example' },
     identityProviders: [identityProvider],
+    parseReturnTo,
   });
   const start = () => flow.start({ identityProvider, returnTo: 'me', forceLogin: false });
   const { authorizationUrl, cookie } = await start();

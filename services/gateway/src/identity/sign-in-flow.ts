@@ -46,11 +46,12 @@ export type ReturnTo = ElicitationId | AccountPage;
 export const isAccountPage = (returnTo: string | undefined): returnTo is AccountPage =>
   returnTo !== undefined && Object.hasOwn(accountPages, returnTo);
 
-export type SignInResult =
+/** @typeParam To where the browser goes after the sign-in */
+export type SignInResult<To extends string = ReturnTo> =
   | {
       readonly result: 'signed_in';
       readonly browserSession: BrowserSession;
-      readonly returnTo: ReturnTo | undefined;
+      readonly returnTo: To | undefined;
       readonly cookie: number;
       /** Requested maximum age of the sign-in, in seconds. */
       readonly maxAge: number | undefined;
@@ -59,7 +60,7 @@ export type SignInResult =
   | {
       readonly result: 'refused';
       readonly error: AuthorizationError;
-      readonly returnTo: ReturnTo | undefined;
+      readonly returnTo: To | undefined;
       readonly cookie: number;
     }
   /** This browser has no matching transaction, or the transaction was already used. */
@@ -69,12 +70,14 @@ export type SignInResult =
  * Sign-in at an identity provider. The login transaction is kept in a sealed cookie, so starting one writes nothing to Redis. The
  * callback claims it once.
  */
-export function createSignInFlow(p: {
+export function createSignInFlow<To extends string>(p: {
   config: Pick<GatewayConfig, 'publicUrl' | 'browserSession'>;
-  auditLog: AuditLog;
+  auditLog: Pick<AuditLog, 'signedIn'>;
   stores: Pick<RedisStores, 'oneTime' | 'browserSessions'>;
   vault: Vault;
   identityProviders: readonly IdentityProvider[];
+  /** Parses where the browser goes after the sign-in, as kept in the transaction. */
+  parseReturnTo: (returnTo: string) => To | undefined;
   now: Clock;
   entropy: Entropy;
 }) {
@@ -96,7 +99,7 @@ export function createSignInFlow(p: {
     /** @throws AuthorizationError if the identity provider is unavailable or misconfigured */
     async start(request: {
       identityProvider: IdentityProvider;
-      returnTo: ReturnTo | undefined;
+      returnTo: To | undefined;
       /** Makes the identity provider ask for credentials even if the user has a session there. */
       forceLogin: boolean;
       /** Maximum age of the sign-in, in seconds. With 0, only a sign-in after this start is accepted. */
@@ -136,7 +139,11 @@ export function createSignInFlow(p: {
      * code, and the transaction cannot be used again.
      * @param browser name of the browser and its system, for the list that its user sees
      */
-    async finish(callbackUrl: URL, cookies: readonly (string | undefined)[], browser?: string): Promise<SignInResult> {
+    async finish(
+      callbackUrl: URL,
+      cookies: readonly (string | undefined)[],
+      browser?: string,
+    ): Promise<SignInResult<To>> {
       const [state, ...more] = callbackUrl.searchParams.getAll('state');
       if (state === undefined || more.length > 0) return { result: 'unknown' };
       for (const [cookie, sealed] of cookies.entries()) {
@@ -148,7 +155,7 @@ export function createSignInFlow(p: {
         if (!(await p.stores.oneTime.claim(digestOf(`login ${state}`), LOGIN_TRANSACTION_SECONDS * 1000)))
           return { result: 'unknown' };
         const { nonce, codeVerifier, maxAge } = transaction;
-        const returnTo = returnToOf(transaction);
+        const returnTo = p.parseReturnTo(transaction.returnTo ?? '');
         const redirectUri = redirectUriOf(identityProvider);
         if (callbackUrl.pathname !== redirectUri.pathname)
           return { result: 'refused', error: new AuthorizationError('issuer_mismatch'), returnTo, cookie };
@@ -178,6 +185,7 @@ export function createSignInFlow(p: {
               provedFor: provedForOf(transaction),
               browser,
               logoutName: signedIn.sessionId && logoutNameOf(signedIn.issuer, signedIn.sessionId),
+              groups: signedIn.groups,
             }),
           },
           signedInAt: name,
@@ -194,12 +202,11 @@ export function createSignInFlow(p: {
   }
 }
 
-function returnToOf({ returnTo }: LoginTransaction): ReturnTo | undefined {
-  return isAccountPage(returnTo) ? returnTo : parseElicitationId(returnTo ?? '');
-}
+export const parseReturnTo = (returnTo: string): ReturnTo | undefined =>
+  isAccountPage(returnTo) ? returnTo : parseElicitationId(returnTo);
 
 function provedForOf({ provesFor, maxAge }: LoginTransaction): ElicitationId | undefined {
   return maxAge === 0 ? parseElicitationId(provesFor ?? '') : undefined;
 }
 
-export type SignInFlow = ReturnType<typeof createSignInFlow>;
+export type SignInFlow = ReturnType<typeof createSignInFlow<ReturnTo>>;

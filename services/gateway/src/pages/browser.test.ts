@@ -12,13 +12,9 @@ async function visit(handler: Handler, p: { publicUrl?: string; cookie?: string 
   const browser = createBrowser({
     publicUrl: p.publicUrl ?? 'https://gate.example',
     browserSessions: {
-      create: () => Promise.reject(new Error('not here')),
       read: async id => (id === session.id ? session : undefined),
       touch: async () => {},
       end: async id => void ended.push(id),
-      list: async () => [],
-      endAll: () => Promise.reject(new Error('not here')),
-      logOut: () => Promise.reject(new Error('not here')),
     },
     entropy: systemEntropy,
     onSession: async () => {},

@@ -17,27 +17,34 @@ export const LOGIN_TRANSACTION_SECONDS = 600;
 const LOGIN_COOKIES = 4;
 const BROWSER_ID = /^[A-Za-z0-9_-]{43}$/;
 
+/** Names of cookies, without their common prefix. */
+interface CookieNames {
+  readonly session: string;
+  readonly browser: string;
+  readonly login: string;
+}
+
+const userCookies: CookieNames = { session: 'session', browser: 'browser', login: 'login' };
+
 /**
- * The cookies of the gateway: the browser session's id, an id of the browser itself (which ties a provider's callback to the
- * browser
- * that started it), and the sign-ins in progress.
+ * The cookies of the gateway: the browser session's id, an id of the browser itself (which ties a provider's callback to the browser that
+ * started it), and the sign-ins in progress.
  */
 export function createBrowser(p: {
   publicUrl: string;
-  browserSessions: RedisStores['browserSessions'];
+  browserSessions: Pick<RedisStores['browserSessions'], 'read' | 'touch' | 'end'>;
+  /** Default: those of the hosted pages. */
+  cookies?: CookieNames;
   entropy: Entropy;
   /** Called with each browser session that is read, before any page is shown. */
-  onSession: (request: FastifyRequest, browserSession: BrowserSession) => Promise<void>;
+  onSession?: (request: FastifyRequest, browserSession: BrowserSession) => Promise<void>;
 }) {
   // `__Host-` (RFC 6265bis section 4.1.3.2) needs https. Plain http is only ever a loopback address.
   const secure = p.publicUrl.startsWith('https:');
   const named = (name: string) => (secure ? `__Host-postern_${name}` : `postern_${name}`);
   const options: CookieSerializeOptions = { path: '/', httpOnly: true, sameSite: 'lax', secure };
-  const names = {
-    session: named('session'),
-    browser: named('browser'),
-    login: (slot: number) => named(`login${slot}`),
-  };
+  const { session, browser, login } = p.cookies ?? userCookies;
+  const names = { session: named(session), browser: named(browser), login: (slot: number) => named(`${login}${slot}`) };
 
   const browserIdOf = (request: FastifyRequest): string | undefined => {
     const value = request.cookies[names.browser];
@@ -52,7 +59,7 @@ export function createBrowser(p: {
     async readSession(request: FastifyRequest): Promise<BrowserSession | undefined> {
       const id = sessionIdOf(request);
       const browserSession = id === undefined ? undefined : await p.browserSessions.read(id);
-      if (browserSession !== undefined) await p.onSession(request, browserSession);
+      if (browserSession !== undefined) await p.onSession?.(request, browserSession);
       return browserSession;
     },
 

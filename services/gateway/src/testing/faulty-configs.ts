@@ -1,5 +1,5 @@
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
-import { hashOf, sampleConfig, sampleMcpServer } from './sample-config.ts';
+import { hashOf, sampleConfig, sampleConsole, sampleMcpServer } from './sample-config.ts';
 
 export const withServer = (server: object) => ({ ...sampleConfig(), mcpServers: [{ ...sampleMcpServer, ...server }] });
 
@@ -36,6 +36,8 @@ const withStripe = (maxAmount: Readonly<Record<string, number>>) => ({
   ...withServer({ payment: { processors: [stripe.name], maxAmount } }),
   processors: [stripe],
 });
+
+const withConsole = (changes: object) => ({ ...sampleConfig(), console: { ...sampleConsole, ...changes } });
 
 /** Configurations with one fault each: its name, the document, and the paths in the error. */
 export const faultyConfigs: readonly (readonly [fault: string, document: unknown, paths: readonly string[]])[] = [
@@ -264,6 +266,26 @@ export const faultyConfigs: readonly (readonly [fault: string, document: unknown
     'a logo on another host',
     sampleConfig({ branding: { logo: { light: '//evil.example/x.png' } } }),
     ['branding.logo.light'],
+  ],
+  [
+    'a console on the host name of the pages',
+    withConsole({ publicUrl: 'https://gate.example:8443' }),
+    ['console.publicUrl'],
+  ],
+  ['a console over http', withConsole({ publicUrl: 'http://console.example' }), ['console.publicUrl']],
+  [
+    'a console on this machine beside public pages',
+    withConsole({ publicUrl: 'http://127.0.0.1:9000' }),
+    ['console.publicUrl'],
+  ],
+  ['a console on the port of the pages', withConsole({ listen: { port: 8080 } }), ['console.listen.port']],
+  ['a console without a role', withConsole({ roles: { claim: 'groups' } }), ['console.roles']],
+  [
+    'a console with both a secret and a key',
+    withConsole({
+      identityProvider: { issuer: 'https://id.example', clientId: 'c', clientSecret: 's', clientKey: '{}' },
+    }),
+    ['console.identityProvider.clientKey'],
   ],
   [
     'metrics on the port of the public listener',

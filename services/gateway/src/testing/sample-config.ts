@@ -15,6 +15,13 @@ export const sampleMcpServer = {
   issuers: ['https://id.example'],
 } satisfies GatewayConfigInput['mcpServers'][number];
 
+export const sampleConsole = {
+  publicUrl: 'https://console.example',
+  listen: { port: 8090 },
+  identityProvider: { issuer: 'https://id.example', clientId: 'postern-console', clientSecret: 's' },
+  roles: { claim: 'groups', operator: ['postern-operators'] },
+} satisfies GatewayConfigInput['console'];
+
 /** A minimal valid configuration. */
 export function sampleConfig(overrides: Partial<GatewayConfigInput> = {}): GatewayConfigInput {
   return {

@@ -59,6 +59,8 @@ const PASSING = [
   'bs',
   'bss',
   'slo',
+  'os',
+  'oss',
   'idem',
   'lease',
   'fence',

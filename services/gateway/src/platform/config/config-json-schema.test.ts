@@ -78,6 +78,10 @@ const onlyTheGatewayRefuses = [
   'a webhook to this machine',
   'two webhooks with the same id',
   'metrics on the port of the public listener',
+  'a console on the host name of the pages',
+  'a console on this machine beside public pages',
+  'a console on the port of the pages',
+  'a console without a role',
   'an accent in the colour of danger',
   'an accent of one MCP server in the colour of danger',
 ];

@@ -2,28 +2,17 @@ import { identityProviderConfigSchema, imageNameSchema, providerConfigSchema } f
 import { locales } from '@postern/pages';
 import { processorConfigSchema } from '@postern/payment';
 import { z } from 'zod';
-import { addressRangePattern, isAddressRange, isLoopbackUrl, loopbackHostPattern } from './addresses.ts';
+import { addressRangePattern, isAddressRange } from './addresses.ts';
 import { receiptsConfigSchema } from './approval-config.ts';
 import { lookMembers } from './config-values.ts';
+import { consoleConfigSchema } from './console-config.ts';
 import type { ServedImage } from './image-type.ts';
 import { mcpServerSchema, storedMegabytes, storedRecords } from './mcp-server-config.ts';
 import { overloadConfigSchema, stopConfigSchema } from './overload-config.ts';
+import { publicUrlSchema } from './public-url-config.ts';
 import { redisConfigSchema } from './redis-config.ts';
 import { symmetricKey, vaultConfigSchema } from './vault-config.ts';
 import { operatorWebhookSchema } from './webhook-config.ts';
-
-/** URL under which users and MCP servers reach the gateway. https, or http on a loopback address for development. */
-const publicUrlSchema = z
-  .url({ error: 'must be a URL', abort: true })
-  .refine(value => ['https:', 'http:'].includes(new URL(value).protocol), { error: 'must be an http(s) URL' })
-  .refine(value => new URL(value).protocol === 'https:' || isLoopbackUrl(value), {
-    error: 'must be https, except on a loopback address',
-  })
-  .refine(value => new URL(value).pathname === '/' && !/[?#]/.test(value), {
-    error: 'must be an origin without path, query or fragment',
-  })
-  .meta({ pattern: String.raw`^(?:https:\/\/[^\s\/?#]+|http:\/\/${loopbackHostPattern}(?::\d+)?)\/?$` })
-  .transform(value => new URL(value).origin);
 
 export const configSchema = z.strictObject({
   $schema: z.string().optional(),
@@ -118,6 +107,9 @@ export const configSchema = z.strictObject({
     })
     .optional()
     .describe('Exports traces. If absent, the gateway records none.'),
+  console: consoleConfigSchema
+    .optional()
+    .describe('The web console for operators, on a host name of its own. If absent, the gateway serves none.'),
   trustProxy: z
     .array(
       z

@@ -37,6 +37,7 @@ export function crossFaults(config: ParsedConfig): ConfigFault[] {
   // Even with different hosts: one of them may be all addresses of the machine.
   if (config.metrics !== undefined && config.metrics.port === config.listen.port && config.metrics.port !== 0)
     fault('metrics.port', 'must differ from listen.port');
+  faults.push(...consoleFaults(config));
   const accent = accentFault(config.branding);
   if (accent !== undefined) fault(`branding.${accent.setting}`, accent.message);
   faults.push(...redisFaults(config.redis));
@@ -95,6 +96,22 @@ export function crossFaults(config: ParsedConfig): ConfigFault[] {
       fault(`${path}.identity`, 'mode loopback needs a loopback address as listen.host');
     }
   });
+  return faults;
+}
+
+function consoleFaults({ console, publicUrl, listen, metrics }: ParsedConfig): ConfigFault[] {
+  if (console === undefined) return [];
+  const faults: ConfigFault[] = [];
+  // Cookies ignore ports (RFC 6265 section 8.5): each page on this host name would get the sessions of the operators.
+  if (new URL(console.publicUrl).hostname === new URL(publicUrl).hostname)
+    faults.push({ path: 'console.publicUrl', message: 'must have another host name than publicUrl' });
+  if (isLoopbackUrl(console.publicUrl) && !isLoopbackUrl(publicUrl))
+    faults.push({ path: 'console.publicUrl', message: 'may be on a loopback address only if publicUrl is' });
+  if (console.listen.port !== 0 && [listen.port, metrics?.port].includes(console.listen.port))
+    faults.push({ path: 'console.listen.port', message: 'must differ from listen.port and metrics.port' });
+  const { viewer, support, operator } = console.roles;
+  if ([...viewer, ...support, ...operator].length === 0)
+    faults.push({ path: 'console.roles', message: 'needs at least one value of the claim that gives a role' });
   return faults;
 }
 
