@@ -130,6 +130,7 @@ const gatewayRooms: Readonly<Record<string, readonly string[]>> = {
   account: ['platform', 'mcp-servers', 'pages', 'authorization', 'identity', 'entries', 'approvals'],
   admin: ['platform', 'mcp-servers', 'events', 'identity', 'authorization', 'entries', 'account'],
   cli: ['platform', 'mcp-servers', 'sealing', 'events', 'identity', 'pages', 'admin'],
+  console: ['platform', 'mcp-servers', 'pages', 'identity', 'admin'],
 };
 const GATEWAY = 'services/gateway/src/';
 const roomOf = (path: string) =>

@@ -121,6 +121,12 @@ const covered = [
   'S131 keys of the store are refused while their list is too old',
   'S132 write access to Redis adds no API key',
   'S133 a back-channel logout ends browser sessions on every replica, once',
+  'S135 operators sign in at a client of their own, and without a role get no session',
+  'S136 sessions of users and of operators never count for each other',
+  'S137 each route of the console admits its roles only',
+  'S138 operators find elicitations and their timelines, and looking at a person is recorded',
+  'S139 pages of the console run nothing and contain no markup of others',
+  'S140 an operator revokes an API key with a fresh sign-in and a reason',
   'L6 fifty approvals at once on three processes, a thousand rounds',
 ];
 

@@ -1,5 +1,6 @@
 import type { Fault } from './fault.ts';
 import { completionFaults } from './faults/completion.ts';
+import { consoleFaults } from './faults/console.ts';
 import { dailyLimitsFaults } from './faults/daily-limits.ts';
 import { dataLossFaults } from './faults/data-loss.ts';
 import { endpointFaults } from './faults/endpoint.ts';
@@ -30,6 +31,7 @@ export const faults: readonly Fault[] = [
   ...signInFaults,
   ...grantsFaults,
   ...outboundFaults,
+  ...consoleFaults,
   ...dailyLimitsFaults,
   ...paymentsFaults,
   ...passkeysFaults,

@@ -50,6 +50,7 @@ describe.each(configs.map(({ title, document }) => [title, document] as const))(
       // Replaces names and addresses of the example's network; everything else stays as written.
       listen: { host: '127.0.0.1', port: 0 },
       metrics: config.metrics === undefined ? undefined : { host: '127.0.0.1', port: 0 },
+      console: config.console && { ...config.console, listen: { host: '127.0.0.1', port: 0 } },
       redis: {
         ...config.redis,
         ...{ url: redis.url, cluster: undefined, sentinel: undefined, tls: undefined },

@@ -15,8 +15,9 @@ import { announcementsOf } from './platform/audit/pseudonyms.ts';
 import type { GatewayConfig } from './platform/config/config-schema.ts';
 import { sharedSecretOf } from './platform/config/shared-secret.ts';
 import { createGatewayProof } from './platform/http/gateway-proof.ts';
+import type { OutboundLog } from './platform/outbound/outbound-log.ts';
 import { configuredHosts, outboundPolicyOf } from './platform/outbound/outbound-policy-of.ts';
-import { createUpstreams } from './platform/overload/upstream.ts';
+import { createUpstreams, type UpstreamOf } from './platform/overload/upstream.ts';
 
 /**
  * The parts of the gateway under one configuration, by room, and the foundation below them. Each route and worker declares the members
@@ -36,6 +37,8 @@ export interface GatewayDeps
   readonly issueFlow: IssueFlow;
   readonly redemptionFlow: RedemptionFlow;
   readonly gatewayProof: ReturnType<typeof createGatewayProof>;
+  readonly upstreamOf: UpstreamOf;
+  readonly outboundLog: OutboundLog;
 }
 
 /**
@@ -108,5 +111,7 @@ export async function createDeps(
     registeredNames,
     gatewayProof: createGatewayProof(sharedSecret),
     callers: createCallerDirectory({ mcpServers, audience: config.publicUrl, now, apiKeys: foundation.apiKeys }),
+    upstreamOf,
+    outboundLog: outbound.outboundLog,
   };
 }

@@ -1,8 +1,9 @@
-import type { Server } from 'node:http';
+import type { RequestListener, Server } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { plainName } from '@postern/api';
 import type { FastifyInstance } from 'fastify';
 import { buildApp, HANDLER_MS, MAX_HEADER_BYTES } from './app.ts';
+import type { ConsoleListener } from './console/start-console.ts';
 import { createDeps, type GatewayDeps } from './deps.ts';
 import { type Relay, relayReports, startRelay } from './events/relay.ts';
 import { startDeliveries } from './events/webhooks/start-deliveries.ts';
@@ -35,6 +36,8 @@ export interface Gateway extends AsyncDisposable {
   readonly listening: string;
   /** Address of the metrics listener, if configured. */
   readonly metricsAddress: string | undefined;
+  /** The application of the console under the configuration in force, and its local URL. Undefined unless configured. */
+  readonly console: { readonly app: FastifyInstance; readonly address: string } | undefined;
   readonly relay: Relay;
   /**
    * Loads a configuration and serves it from now on. Requests under way end under the one that they began under. A faulty
@@ -63,6 +66,8 @@ const LINGER_MS = 1_000;
 interface Generation {
   readonly deps: GatewayDeps;
   readonly app: FastifyInstance;
+  /** Undefined unless configured. */
+  readonly console: FastifyInstance | undefined;
 }
 
 /** Starts the gateway: Redis if embedded, workers, the HTTP application. A failed start leaves nothing running. */
@@ -76,7 +81,7 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
   const { stopping, callersInForce, waitingRequests, eventStreams, bulkheads } = foundation;
   const generate = async (next: GatewayConfig, previous?: GatewayDeps): Promise<Generation> => {
     const deps = await createDeps(foundation, next, previous?.mcpServers);
-    return { deps, app: await buildApp(deps) };
+    return { deps, app: await buildApp(deps), console: await buildConsoleIfConfigured(deps) };
   };
   let inForce = await generate(config);
   callersInForce.replace(inForce.deps.callers);
@@ -98,6 +103,7 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
     },
     async commit(next, { providers, mcpServers }) {
       // In one turn of the event loop: no request sees a mixture, and no waiter of a removed MCP server learns anything more.
+      const before = inForce;
       inForce = next;
       callersInForce.replace(next.deps.callers);
       waitingRequests.endOutdated();
@@ -107,6 +113,7 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
       warnOfRiskyConfig(next.deps.config, options);
       warnOfConfusableNames(next.deps);
       await deliveries.apply(next.deps.config);
+      await before.console?.close();
     },
   });
   opened.defer(() => reloader.idle());
@@ -123,6 +130,11 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
   opened.defer(() => void httpServer.close());
   const metricsListener = await startMetrics(inForce.deps);
   if (metricsListener !== undefined) opened.use(metricsListener);
+  opened.defer(async () => inForce.console?.close());
+  const consoleListener = await startConsole(config, (request, response) =>
+    inForce.console?.routing(request, response),
+  );
+  if (consoleListener !== undefined) opened.use(consoleListener);
   const owned = opened.move();
   let closing: Promise<void> | undefined;
   const drain = async () => {
@@ -158,6 +170,10 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
     listening,
     relay,
     metricsAddress: metricsListener?.address,
+    get console() {
+      const { console: app } = inForce;
+      return app === undefined || consoleListener === undefined ? undefined : { app, address: consoleListener.address };
+    },
     reload: reloader.reload,
     drain,
     close,
@@ -234,6 +250,26 @@ async function startMetrics(deps: GatewayDeps): Promise<MetricsListener | undefi
   if (metrics === undefined || config.metrics === undefined) return undefined;
   const { startMetricsListener } = await import('./platform/metrics/metrics-listener.ts');
   return startMetricsListener({ ...config.metrics, registry: metrics.registry, ready: createReadiness(deps) });
+}
+
+/** Loads the console only if it is configured. */
+async function buildConsoleIfConfigured(deps: GatewayDeps): Promise<FastifyInstance | undefined> {
+  const { console } = deps.config;
+  if (console === undefined) return undefined;
+  const [{ buildConsole }, { createAdminService }] = await Promise.all([
+    import('./console/console-app.ts'),
+    import('./admin/admin-service.ts'),
+  ]);
+  return buildConsole({ ...deps, admin: createAdminService(deps) }, console);
+}
+
+async function startConsole(
+  { console, stop }: GatewayConfig,
+  onRequest: RequestListener,
+): Promise<ConsoleListener | undefined> {
+  if (console === undefined) return undefined;
+  const { openConsoleListener } = await import('./console/start-console.ts');
+  return openConsoleListener(console, { onRequest, finishMs: stop.finishSeconds * 1000 });
 }
 
 async function startEmbeddedRedisIfNeeded(

@@ -19,9 +19,9 @@ export const consoleConfigSchema = z.strictObject({
         .min(1)
         .max(200)
         .describe('Claim of the ID token with the groups or roles of the operator: a name, or a path with dots.'),
-      viewer: roleValues.describe('Values of the claim whose holders may look at everything.'),
-      support: roleValues.describe('Values whose holders may also act for one person.'),
-      operator: roleValues.describe('Values whose holders may also act for many people, and on webhooks and keys.'),
+      viewer: roleValues.describe('Values of the claim whose holders may look at lists, without persons.'),
+      support: roleValues.describe('Values whose holders may also look at one person.'),
+      operator: roleValues.describe('Values whose holders may also revoke API keys.'),
     })
     .describe('Who may use the console. The highest role of an operator counts. Others are refused.'),
   session: z

@@ -1,0 +1,170 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import cookie from '@fastify/cookie';
+import rateLimit from '@fastify/rate-limit';
+import type { IdentityProviderConfig } from '@postern/authorization';
+import type { Clock, Entropy } from '@postern/elicitation';
+import { pageHeaders } from '@postern/pages';
+import type { RedisStores } from '@postern/store-redis';
+import type { Vault } from '@postern/vault';
+import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import { createAdminAudit } from '../admin/admin-audit.ts';
+import type { AdminService } from '../admin/admin-service.ts';
+import { InvalidCursorError } from '../admin/shard-lists.ts';
+import { createIdentityProvider } from '../identity/create-identity.ts';
+import { createSignInFlow } from '../identity/sign-in-flow.ts';
+import { createApiKeyAdmin } from '../mcp-servers/api-key-admin.ts';
+import { createBrowser } from '../pages/browser.ts';
+import { deferFormParsing } from '../pages/form-body.ts';
+import { PageError } from '../pages/page-request.ts';
+import { type AuditSink, auditTrail } from '../platform/audit/audit-log.ts';
+import type { Pseudonyms } from '../platform/audit/pseudonyms.ts';
+import type { GatewayConfig } from '../platform/config/config-schema.ts';
+import type { ConsoleConfig } from '../platform/config/console-config.ts';
+import { handlerTimeoutPlugin } from '../platform/http/handler-timeout-plugin.ts';
+import { type ErrorsPluginDeps, ProblemError, problemFor, reportedProblem } from '../platform/http/problems.ts';
+import { newRequestId, requestContextPlugin, requestLogPlugin } from '../platform/http/request-context.ts';
+import { securityHeadersPlugin } from '../platform/http/security-headers-plugin.ts';
+import type { Logger } from '../platform/logger.ts';
+import type { OutboundLog } from '../platform/outbound/outbound-log.ts';
+import type { UpstreamOf } from '../platform/overload/upstream.ts';
+import { gracefulClosePlugin, type Stopping } from '../platform/stopping.ts';
+import { apiKeyRoutes } from './api-key-routes.ts';
+import { createConsoleAudit } from './console-audit.ts';
+import { createConsoleGuard, isConsolePath } from './console-guard.ts';
+import { consoleRoutes } from './console-routes.ts';
+import { consoleSignInRoutes } from './console-sign-in.ts';
+import { errorPage } from './pages/sign-in-pages.ts';
+
+export interface ConsoleDeps extends ErrorsPluginDeps {
+  readonly config: GatewayConfig;
+  readonly admin: AdminService;
+  readonly stores: Pick<RedisStores, 'oneTime' | 'operatorSessions' | 'apiKeys' | 'audits'>;
+  readonly vault: Vault;
+  readonly pseudonym: Pseudonyms;
+  readonly logger: Logger;
+  readonly auditSinks: readonly AuditSink[];
+  readonly upstreamOf: UpstreamOf;
+  readonly outboundLog: OutboundLog;
+  readonly stopping: Stopping;
+  readonly now: Clock;
+  readonly entropy: Entropy;
+}
+
+const HANDLER_MS = 60_000;
+/** Per address, so that a program cannot search people by guessing. */
+const REQUESTS_PER_MINUTE = 300;
+
+/** The hosted pages allow their script. The console has none, and an image only of its own. */
+const headers = {
+  ...pageHeaders,
+  'content-security-policy':
+    "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
+};
+
+/** Read when the console starts: without one, nothing of it is loaded. */
+const stylesheet = readFileSync(new URL('console.css', import.meta.url), 'utf8');
+const stylesheetPath = `/assets/console-${createHash('sha256').update(stylesheet).digest('base64url').slice(0, 16)}.css`;
+
+/**
+ * Builds the application of the console, without a listener. It shares nothing with the hosted pages but code: its host name, cookies,
+ * OpenID client and browser sessions are its own.
+ */
+export async function buildConsole(deps: ConsoleDeps, config: ConsoleConfig): Promise<FastifyInstance> {
+  const { admin, stores, now, entropy, logger } = deps;
+  const app = Fastify({
+    logger: false,
+    genReqId: newRequestId,
+    trustProxy: deps.config.trustProxy.length > 0 ? deps.config.trustProxy : false,
+    bodyLimit: 16 * 1024,
+    routerOptions: { caseSensitive: true, ignoreTrailingSlash: false },
+    return503OnClosing: false,
+  });
+  const browser = createBrowser({
+    publicUrl: config.publicUrl,
+    browserSessions: stores.operatorSessions,
+    cookies: { session: 'console', browser: 'console_browser', login: 'console_login' },
+    entropy,
+  });
+  const record = createAdminAudit({ ...deps, audits: stores.audits });
+  const audit = createConsoleAudit(auditTrail(logger, deps.auditSinks));
+  const guard = createConsoleGuard({ config, browser, stylesheetPath, now });
+  const provider: IdentityProviderConfig = { ...config.identityProvider, name: 'console' };
+  const identityProvider = createIdentityProvider(deps, provider, config.roles.claim);
+  const signInFlow = createSignInFlow<string>({
+    config: { publicUrl: config.publicUrl, browserSession: config.session },
+    // The console records a sign-in once it knows the role.
+    auditLog: { signedIn: () => {} },
+    stores: { oneTime: stores.oneTime, browserSessions: stores.operatorSessions },
+    vault: deps.vault,
+    identityProviders: [identityProvider],
+    parseReturnTo: path => (isConsolePath(path) ? path : undefined),
+    now,
+    entropy,
+  });
+
+  await app.register(requestContextPlugin);
+  await app.register(handlerTimeoutPlugin, { timeoutMs: HANDLER_MS });
+  await app.register(gracefulClosePlugin, { stopping: deps.stopping });
+  await app.register(requestLogPlugin, { logger });
+  await app.register(securityHeadersPlugin, { publicUrl: config.publicUrl });
+  await app.register(cookie);
+  app.removeAllContentTypeParsers();
+  deferFormParsing(app);
+  await app.register(rateLimit, {
+    timeWindow: 60_000,
+    max: REQUESTS_PER_MINUTE,
+    errorResponseBuilder: (_request, context) => new ProblemError('rate_limited', { retryAfterMs: context.ttl }),
+  });
+  app.addHook('onRequest', async (_request, reply) => {
+    reply.headers(headers);
+  });
+
+  app.setErrorHandler((error, request, reply) => sendError(deps, request, reply, error));
+  app.setNotFoundHandler((request, reply) => sendError(deps, request, reply, new ProblemError('not_found')));
+  app.get(stylesheetPath, { config: { consoleRole: 'anyone' } }, (_request, reply) =>
+    reply
+      .header('content-security-policy', "default-src 'none'; sandbox")
+      .header('cache-control', 'public, max-age=31536000, immutable')
+      .type('text/css; charset=utf-8')
+      .send(stylesheet),
+  );
+  guard.register(app);
+  const endSession = (id: Parameters<typeof stores.operatorSessions.end>[0]) => stores.operatorSessions.end(id);
+  const shared = { browser, guard, audit, identityProvider, signInFlow, endSession, stylesheetPath };
+  await app.register(consoleSignInRoutes, { ...shared, config });
+  const pageFor = (request: FastifyRequest) => {
+    const { browserSession, role, csrfToken } = guard.visitOf(request);
+    return { stylesheetPath, name: browserSession.displayName, role, csrfToken };
+  };
+  await app.register(consoleRoutes, { admin, guard, pageFor, config: deps.config, now });
+  await app.register(apiKeyRoutes, { apiKeys: createApiKeyAdmin(deps), record, guard, pageFor });
+  // Closes the queues that it opened.
+  app.addHook('onClose', () => admin[Symbol.asyncDispose]());
+  await app.ready();
+  return app;
+}
+
+const texts: Readonly<Record<number, readonly [title: string, text: string]>> = {
+  400: ['Invalid request', 'The link or the form is not one that this console made.'],
+  403: ['Refused', 'The form does not belong to your session. Open the page again.'],
+  404: ['Not found', 'There is no such page, or the record has expired.'],
+  429: ['Too many requests', 'Wait a minute, then try again.'],
+  503: ['Not available', 'Redis or the key service does not respond. Try again soon.'],
+};
+
+function sendError(deps: ErrorsPluginDeps, request: FastifyRequest, reply: FastifyReply, error: unknown): FastifyReply {
+  const status =
+    error instanceof InvalidCursorError
+      ? 400
+      : error instanceof PageError
+        ? error.kind === 'forbidden'
+          ? 403
+          : 400
+        : (reportedProblem(deps, request, error) ?? problemFor('internal_error')).status;
+  const [title, text] = texts[status] ?? ['Something went wrong', 'The log of the gateway has the reason.'];
+  return reply
+    .code(status)
+    .headers(headers)
+    .send(errorPage({ stylesheetPath }, { title, text, requestId: request.id }));
+}

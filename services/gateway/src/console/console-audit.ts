@@ -1,0 +1,19 @@
+import type { auditTrail } from '../platform/audit/audit-log.ts';
+import type { Role } from './roles.ts';
+
+/**
+ * Audit events of the console itself. The admin service records what an operator looks at and changes. Operators are named by their subject
+ * at the identity provider, not by a pseudonym: they answer for what they do.
+ */
+export function createConsoleAudit(trail: ReturnType<typeof auditTrail>) {
+  return {
+    signedIn: (p: { operator: string; role: Role }) =>
+      trail.info({ event: 'console.signed_in', ...p }, 'operator signed in'),
+    /** Signed in at the identity provider, but without a role. */
+    refused: (p: { operator: string }) => trail.warn({ event: 'console.refused', ...p }, 'operator without a role'),
+    signInFailed: (p: { code: string }) => trail.warn({ event: 'console.sign_in_failed', ...p }, 'sign-in failed'),
+    signedOut: (p: { operator: string }) => trail.info({ event: 'console.signed_out', ...p }, 'operator signed out'),
+  };
+}
+
+export type ConsoleAudit = ReturnType<typeof createConsoleAudit>;

@@ -1,0 +1,118 @@
+import type { BrowserSession, Clock } from '@postern/elicitation';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import type { Actor } from '../admin/admin-audit.ts';
+import { FRESH_SECONDS, isFresh } from '../identity/sign-in-policy.ts';
+import type { Browser } from '../pages/browser.ts';
+import { BASE_FORM_LIMITS, readFormBody } from '../pages/form-body.ts';
+import { assertNoPrefetch, assertSameOrigin, PageError } from '../pages/page-request.ts';
+import type { ConsoleConfig } from '../platform/config/console-config.ts';
+import { noRolePage, signInPage } from './pages/sign-in-pages.ts';
+import { mayActAs, type Role, roleOf } from './roles.ts';
+import { signInHref } from './sign-in-href.ts';
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Who may use a route of the console. A route without it needs the highest role. */
+    consoleRole?: Role | 'anyone';
+  }
+}
+
+/** A request by a signed-in operator whose role suffices for the route. */
+export interface ConsoleVisit {
+  readonly browserSession: BrowserSession;
+  readonly role: Role;
+  /** For the audit trail. The acting verb adds the reason. */
+  readonly actor: Actor;
+  readonly csrfToken: string;
+  /** Whether the sign-in is recent enough for an act. */
+  readonly isFresh: boolean;
+}
+
+export interface ConsoleGuardDeps {
+  readonly config: ConsoleConfig;
+  readonly browser: Browser;
+  readonly stylesheetPath: string;
+  readonly now: Clock;
+}
+
+/** The path and query of this request, for the way back from a sign-in. */
+const hereOf = ({ url }: FastifyRequest): string => (isConsolePath(url) ? url : '/');
+
+/** A path of the console: an own path of printable ASCII, without a host or a backslash. */
+export const isConsolePath = (path: string): boolean =>
+  path.length <= 1000 && /^\/(?![/\\])[\x21-\x5b\x5d-\x7e]*$/.test(path) && !path.startsWith('/login');
+
+/** Admits operators by their role. Every route of the console goes through it, before its handler. */
+export function createConsoleGuard({ config, browser, stylesheetPath, now }: ConsoleGuardDeps) {
+  const visits = new WeakMap<FastifyRequest, ConsoleVisit>();
+
+  async function admit(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply | undefined> {
+    const needed = request.routeOptions.config.consoleRole ?? 'operator';
+    if (needed === 'anyone' || request.is404) return undefined;
+    const browserSession = await browser.readSession(request);
+    if (browserSession === undefined) {
+      const href = signInHref(request.method === 'POST' ? '/' : hereOf(request), false);
+      return reply.code(401).send(signInPage({ stylesheetPath }, { href }));
+    }
+    const role = roleOf(browserSession, config.roles);
+    const csrfToken = browser.csrfToken(browserSession.id);
+    const { displayName, subject, authTime } = browserSession;
+    if (role === undefined || !mayActAs(role, needed)) {
+      const name = role === undefined ? displayName : undefined;
+      return reply.code(403).send(noRolePage({ stylesheetPath }, { name, needed, csrfToken }));
+    }
+    visits.set(request, {
+      browserSession,
+      role,
+      csrfToken,
+      // The subject, because operators choose their display names.
+      actor: { who: subject.subject, door: 'console' },
+      isFresh: isFresh(authTime, FRESH_SECONDS * 1000, now()),
+    });
+    return undefined;
+  }
+
+  return {
+    /** Guards every route that is registered in this scope. */
+    register(scope: FastifyInstance): void {
+      scope.addHook('onRequest', admit);
+    },
+
+    /** @throws TypeError for a route that anyone may use */
+    visitOf(request: FastifyRequest): ConsoleVisit {
+      const visit = visits.get(request);
+      if (visit === undefined) throw new TypeError('This route is not guarded.');
+      return visit;
+    },
+
+    /** Like {@link visitOf}, for a page that shows the data of one person: looking at it is recorded. @throws PageError */
+    visitToPerson(request: FastifyRequest): ConsoleVisit {
+      assertNoPrefetch(request);
+      return this.visitOf(request);
+    },
+
+    /** Reads a form post from a page of the console by the same browser session. @throws PageError */
+    async readForm<Form extends { readonly csrf_token: string }>(
+      request: FastifyRequest,
+      schema: z.ZodType<Form>,
+    ): Promise<Form> {
+      const { browserSession } = this.visitOf(request);
+      assertSameOrigin(request, config.publicUrl);
+      const form = schema.safeParse(await readFormBody(request, BASE_FORM_LIMITS));
+      if (!form.success) throw new PageError('bad_request');
+      if (!browser.isCsrfToken(form.data.csrf_token, browserSession.id)) throw new PageError('forbidden');
+      await browser.keepAlive(request);
+      return form.data;
+    },
+  };
+}
+
+export type ConsoleGuard = ReturnType<typeof createConsoleGuard>;
+
+export const csrfField = z.string().max(128);
+/** Why an operator acts, for the audit trail: one line. */
+export const reasonField = z
+  .string()
+  .trim()
+  .regex(/^[^\p{C}\u2028\u2029]{1,200}$/u);

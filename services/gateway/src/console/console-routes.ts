@@ -1,0 +1,187 @@
+import type { Clock } from '@postern/elicitation';
+import { definedOnly, NotFoundError, parseElicitationId } from '@postern/elicitation';
+import type { FastifyPluginAsync, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import type { AdminService } from '../admin/admin-service.ts';
+import { PageError } from '../pages/page-request.ts';
+import type { GatewayConfig } from '../platform/config/config-schema.ts';
+import { type ConsoleGuard, csrfField, reasonField } from './console-guard.ts';
+import { elicitationPage, elicitationsPage, kinds, statuses } from './pages/elicitation-pages.ts';
+import type { SignedInPage } from './pages/layout.ts';
+import { auditPage, peoplePage, webhooksPage } from './pages/operations-pages.ts';
+import { overviewPage, ranges } from './pages/overview-page.ts';
+import { connectionsPage, credentialsPage, paymentsPage } from './pages/record-pages.ts';
+
+/** Rows of a page of a list. */
+const PAGE = 50;
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+
+/** An empty field of a filter counts as no filter. */
+const given = <Schema extends z.ZodType>(schema: Schema) =>
+  z.union([z.literal('').transform(() => undefined), schema]).optional();
+const name = given(z.string().max(80));
+const date = given(z.iso.date());
+const cursor = z.string().max(200).optional();
+
+const overviewQuery = z.object({ range: z.enum(['day', 'week', 'month']).default('day') });
+const elicitationsQuery = z.object({
+  phase: z.enum(['open', 'ended']).default('open'),
+  status: given(z.enum([...statuses.open, ...statuses.ended])),
+  kind: given(z.enum(kinds)),
+  mcpServer: name,
+  provider: name,
+  cursor,
+});
+const connectionsQuery = z.object({
+  mcpServer: name,
+  provider: name,
+  lost: given(z.enum(['yes', 'no'])),
+  since: date,
+  cursor,
+});
+const credentialsQuery = z.object({ mcpServer: name, cursor });
+const paymentsQuery = z.object({ phase: z.enum(['open', 'ended']).default('ended'), mcpServer: name, cursor });
+const webhooksQuery = z.object({ endpoint: name });
+const auditQuery = z.object({ event: name, mcpServer: name, since: date, until: date, cursor });
+const personForm = z.strictObject({
+  csrf_token: csrfField,
+  issuer: z.string().max(2000),
+  subject: z.string().min(1).max(500),
+  reason: reasonField,
+});
+
+export interface ConsoleRoutesDeps {
+  readonly admin: AdminService;
+  readonly guard: ConsoleGuard;
+  readonly pageFor: (request: FastifyRequest) => SignedInPage;
+  readonly config: Pick<GatewayConfig, 'mcpServers' | 'providers' | 'identityProviders'>;
+  readonly now: Clock;
+}
+
+const viewer = { config: { consoleRole: 'viewer' as const } };
+const support = { config: { consoleRole: 'support' as const } };
+
+/** @throws PageError for a query that no link of the console has */
+function queryOf<Query>(request: FastifyRequest, schema: z.ZodType<Query>): Query {
+  const query = schema.safeParse(request.query);
+  if (!query.success) throw new PageError('bad_request');
+  return query.data;
+}
+
+const dateOf = (day: string | undefined) => (day === undefined ? undefined : new Date(`${day}T00:00:00Z`));
+
+/** The pages of the console. They ask the admin service only. */
+export const consoleRoutes: FastifyPluginAsync<ConsoleRoutesDeps> = async (app, deps) => {
+  const { admin, guard, pageFor, config, now } = deps;
+  const configured = {
+    mcpServers: config.mcpServers.map(({ id }) => id),
+    providers: config.providers.map(({ name }) => name),
+  };
+  const issuers = [
+    ...new Set([
+      ...config.identityProviders.map(({ issuer }) => issuer),
+      ...config.mcpServers.flatMap(({ issuers }) => issuers),
+    ]),
+  ];
+
+  const actorOf = (request: FastifyRequest) => guard.visitOf(request).actor;
+
+  app.get('/', viewer, async (request, reply) => {
+    const { range } = queryOf(request, overviewQuery);
+    const { hours, by } = ranges[range];
+    const stepMs = by === 'hour' ? HOUR_MS : DAY_MS;
+    // The current hour or day is the last place.
+    const until = Math.ceil((now() + 1) / stepMs) * stepMs;
+    const since = until - hours * HOUR_MS;
+    const [counts, health] = await Promise.all([
+      admin.counts({ since: new Date(since), until: new Date(until), by }),
+      admin.health(),
+    ]);
+    const places = Array.from({ length: (until - since) / stepMs }, (_, at) =>
+      new Date(since + at * stepMs).toISOString(),
+    );
+    return reply.send(overviewPage(pageFor(request), { range, places, counts, health }));
+  });
+
+  app.get('/elicitations', viewer, async (request, reply) => {
+    const query = queryOf(request, elicitationsQuery);
+    const { mcpServer, ...rest } = query;
+    const page = await admin.elicitations(actorOf(request), {
+      ...definedOnly({ ...rest, mcpServerId: mcpServer }),
+      phase: query.phase,
+      limit: PAGE,
+    });
+    return reply.send(elicitationsPage(pageFor(request), { query, ...page }, configured));
+  });
+
+  app.get<{ Params: { elicitationId: string } }>('/elicitations/:elicitationId', support, async (request, reply) => {
+    const { actor } = guard.visitToPerson(request);
+    const elicitationId = parseElicitationId(request.params.elicitationId);
+    const found = elicitationId === undefined ? undefined : await admin.elicitation(actor, elicitationId);
+    if (found === undefined) throw new NotFoundError('elicitation');
+    return reply.send(elicitationPage(pageFor(request), found, undefined));
+  });
+
+  app.get('/connections', viewer, async (request, reply) => {
+    const query = queryOf(request, connectionsQuery);
+    const { mcpServer, provider, lost, since, cursor } = query;
+    const page = await admin.connections(actorOf(request), {
+      ...definedOnly({
+        mcpServerId: mcpServer,
+        provider,
+        since: dateOf(since),
+        isLost: lost === undefined ? undefined : lost === 'yes',
+        cursor,
+      }),
+      limit: PAGE,
+    });
+    return reply.send(connectionsPage(pageFor(request), { query, ...page }, configured));
+  });
+
+  app.get('/credentials', viewer, async (request, reply) => {
+    const query = queryOf(request, credentialsQuery);
+    const page = await admin.credentials(actorOf(request), {
+      ...definedOnly({ mcpServerId: query.mcpServer, cursor: query.cursor }),
+      limit: PAGE,
+    });
+    return reply.send(credentialsPage(pageFor(request), { query, ...page }, configured));
+  });
+
+  app.get('/payments', viewer, async (request, reply) => {
+    const query = queryOf(request, paymentsQuery);
+    const page = await admin.payments(actorOf(request), {
+      ...definedOnly({ mcpServerId: query.mcpServer, cursor: query.cursor }),
+      phase: query.phase,
+      limit: PAGE,
+    });
+    return reply.send(paymentsPage(pageFor(request), { query, ...page }, configured));
+  });
+
+  app.get('/webhooks', viewer, async (request, reply) => {
+    const { endpoint } = queryOf(request, webhooksQuery);
+    const [endpoints, dead] = await Promise.all([
+      admin.webhookEndpoints(),
+      admin.deadDeliveries({ ...definedOnly({ endpoint }), limit: PAGE }),
+    ]);
+    return reply.send(webhooksPage(pageFor(request), { endpoint, endpoints, dead }));
+  });
+
+  app.get('/audit', viewer, async (request, reply) => {
+    const query = queryOf(request, auditQuery);
+    const { mcpServer, since, until, ...rest } = query;
+    const page = await admin.audit(actorOf(request), {
+      ...definedOnly({ ...rest, mcpServerId: mcpServer, since: dateOf(since), until: dateOf(until) }),
+      limit: PAGE,
+    });
+    return reply.send(auditPage(pageFor(request), { query, ...page }, configured));
+  });
+
+  app.get('/people', support, async (request, reply) => reply.send(peoplePage(pageFor(request), { issuers })));
+
+  app.post('/people', support, async (request, reply) => {
+    const { issuer, subject, reason } = await guard.readForm(request, personForm);
+    const report = await admin.person({ ...actorOf(request), reason }, { issuer, subject });
+    return reply.send(peoplePage(pageFor(request), { issuers, report }));
+  });
+};

@@ -1,0 +1,84 @@
+import { attributes, type Html, html, onPage, ownPath } from '@postern/pages/html';
+import type { Role } from '../roles.ts';
+
+/** What every page of the console needs. */
+export interface ConsolePage {
+  readonly stylesheetPath: string;
+}
+
+/** The signed-in operator, and the place in the navigation. */
+export interface SignedInPage extends ConsolePage {
+  readonly name: string;
+  readonly role: Role;
+  readonly csrfToken: string;
+}
+
+export const sections = [
+  { path: '/', name: 'Overview' },
+  { path: '/elicitations', name: 'Elicitations' },
+  { path: '/connections', name: 'Connections' },
+  { path: '/credentials', name: 'Credentials' },
+  { path: '/payments', name: 'Payments' },
+  { path: '/webhooks', name: 'Webhooks' },
+  { path: '/api-keys', name: 'API keys' },
+  { path: '/people', name: 'People' },
+  { path: '/audit', name: 'Audit' },
+] as const;
+export type SectionPath = (typeof sections)[number]['path'];
+
+function documentOf({ stylesheetPath }: ConsolePage, p: { title: string; body: Html }): string {
+  return `${html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<title>${`${p.title} · Postern console`}</title>
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="robots" content="noindex">
+<meta name="format-detection" content="telephone=no, date=no, email=no, address=no">
+<link rel="stylesheet" href="${ownPath(stylesheetPath)}">
+</head>
+<body>
+${p.body}
+</body>
+</html>
+`}`;
+}
+
+/** A page before the sign-in, or instead of a page: a title and a few sentences. */
+export function plainPage(page: ConsolePage, p: { title: string; main: Html }): string {
+  return documentOf(page, {
+    title: p.title,
+    body: html`<main class="plain" id="main"><p class="mark">Postern <span>Console</span></p><h1>${p.title}</h1>${p.main}</main>`,
+  });
+}
+
+/** A page of the console with its navigation. */
+export function consolePage(
+  page: SignedInPage,
+  p: { readonly title: string; readonly at: SectionPath; readonly main: Html; readonly above?: Html },
+): string {
+  const links = sections.map(({ path, name }) => {
+    const current = path === p.at && { 'aria-current': 'page' };
+    return html`<li><a href="${ownPath(path)}"${attributes({ ...current })}>${name}</a></li>`;
+  });
+  return documentOf(page, {
+    title: p.title,
+    body: html`<a class="skip" href="${onPage('main')}">Skip to content</a>
+<div class="frame">
+<header class="side">
+<p class="mark">Postern <span>Console</span></p>
+<nav aria-label="Sections"><ul>${links}</ul></nav>
+<div class="who">
+<p><b>${page.name}</b> <span class="role">${page.role}</span></p>
+<form method="post" action="${ownPath('/logout')}"><input type="hidden" name="csrf_token" value="${page.csrfToken}"><button class="quiet">Sign out</button></form>
+</div>
+</header>
+<main id="main">
+${p.above}
+<h1>${p.title}</h1>
+${p.main}
+</main>
+</div>`,
+  });
+}

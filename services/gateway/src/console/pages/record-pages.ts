@@ -1,0 +1,180 @@
+import { html } from '@postern/pages/html';
+import { decimalsOf } from '@postern/payment';
+import type { ConnectionItem, CredentialItem, PaymentItem } from '../admin-views.ts';
+import type { Configured, ListView } from './elicitation-pages.ts';
+import { consolePage, type SignedInPage } from './layout.ts';
+import { anyOf, code, filters, linkTo, optional, pager, status, table, time } from './parts.ts';
+
+const noMatch = (next: string | undefined) =>
+  next === undefined ? 'Nothing matches.' : 'Nothing on this page matches. There are more pages.';
+
+export function connectionsPage(
+  page: SignedInPage,
+  { query, items, next }: ListView<ConnectionItem>,
+  configured: Configured,
+): string {
+  return consolePage(page, {
+    title: 'Connections',
+    at: '/connections',
+    main: html`${filters('/connections', [
+      {
+        name: 'mcpServer',
+        label: 'MCP server',
+        value: query['mcpServer'] ?? '',
+        choices: anyOf('any MCP server', configured.mcpServers),
+      },
+      {
+        name: 'provider',
+        label: 'Provider',
+        value: query['provider'] ?? '',
+        choices: anyOf('any provider', configured.providers),
+      },
+      {
+        name: 'lost',
+        label: 'Status',
+        value: query['lost'] ?? '',
+        choices: [
+          { value: '', text: 'any status' },
+          { value: 'no', text: 'connected' },
+          { value: 'yes', text: 'lost' },
+        ],
+      },
+      { name: 'since', label: 'Renewed since (UTC)', value: query['since'] ?? '', type: 'date' },
+    ])}
+${table({
+  caption: 'Connections, newest first',
+  columns: [
+    { name: 'Connection' },
+    { name: 'Status' },
+    { name: 'Provider' },
+    { name: 'Owner' },
+    { name: 'Scopes' },
+    { name: 'Person (pseudonym)' },
+    { name: 'Connected (UTC)' },
+    { name: 'Last use (UTC)' },
+  ],
+  rows: items.map(item => [
+    html`<a href="${linkTo(`/elicitations/${item.elicitationId}`)}">${code(item.connectionId)}</a>`,
+    html`${status(item.lost === undefined ? 'connected' : 'lost')}${item.lost === undefined ? undefined : html` <span class="soft">${item.lost.reason}</span>`}`,
+    html`${item.provider}`,
+    html`${item.owner}`,
+    html`${item.scopes.join(' ') || '–'}`,
+    code(item.subject),
+    time(item.connectedAt),
+    item.lastUse === undefined ? optional(undefined) : time(item.lastUse.at),
+  ]),
+  empty: noMatch(next),
+})}
+${pager('/connections', query, next)}`,
+  });
+}
+
+export function credentialsPage(
+  page: SignedInPage,
+  { query, items, next }: ListView<CredentialItem>,
+  configured: Configured,
+): string {
+  return consolePage(page, {
+    title: 'Credentials',
+    at: '/credentials',
+    main: html`<p class="soft">What people typed is sealed. The console never has a value.</p>${filters(
+      '/credentials',
+      [
+        {
+          name: 'mcpServer',
+          label: 'MCP server',
+          value: query['mcpServer'] ?? '',
+          choices: anyOf('any MCP server', configured.mcpServers),
+        },
+      ],
+    )}
+${table({
+  caption: 'Credentials, newest first',
+  columns: [
+    { name: 'Credential' },
+    { name: 'Name' },
+    { name: 'Fields' },
+    { name: 'Owner' },
+    { name: 'Person (pseudonym)' },
+    { name: 'Saved (UTC)' },
+    { name: 'Last use (UTC)' },
+  ],
+  rows: items.map(item => [
+    html`<a href="${linkTo(`/elicitations/${item.elicitationId}`)}">${code(item.credentialId)}</a>`,
+    html`${item.name}`,
+    html`${item.fields.map(String).join(', ')}`,
+    html`${item.owner}`,
+    code(item.subject),
+    time(item.savedAt),
+    item.lastUse === undefined ? optional(undefined) : time(item.lastUse.at),
+  ]),
+  empty: noMatch(next),
+})}
+${pager('/credentials', query, next)}`,
+  });
+}
+
+/** An amount with the decimals of its currency, such as `12.50 EUR`. A currency that this release does not know stays in minor units. */
+function amountOf({ currency, minorUnits }: Pick<PaymentItem, 'currency' | 'minorUnits'>): string {
+  const decimals = decimalsOf(currency);
+  if (decimals === undefined) return `${minorUnits} minor units of ${currency}`;
+  const digits = String(minorUnits).padStart(decimals + 1, '0');
+  const whole = digits.slice(0, digits.length - decimals);
+  return `${decimals === 0 ? whole : `${whole}.${digits.slice(-decimals)}`} ${currency}`;
+}
+
+export function paymentsPage(
+  page: SignedInPage,
+  { query, items, next }: ListView<PaymentItem>,
+  configured: Configured,
+): string {
+  const phase = query['phase'] === 'open' ? 'open' : 'ended';
+  return consolePage(page, {
+    title: 'Payments',
+    at: '/payments',
+    main: html`${filters('/payments', [
+      {
+        name: 'phase',
+        label: 'Phase',
+        value: phase,
+        choices: [
+          { value: 'ended', text: 'ended' },
+          { value: 'open', text: 'open' },
+        ],
+      },
+      {
+        name: 'mcpServer',
+        label: 'MCP server',
+        value: query['mcpServer'] ?? '',
+        choices: anyOf('any MCP server', configured.mcpServers),
+      },
+    ])}
+${table({
+  caption: 'Payments, newest first',
+  columns: [
+    { name: 'Elicitation' },
+    { name: 'Status' },
+    { name: 'Amount', isNumber: true },
+    { name: 'Mode' },
+    { name: 'Payee' },
+    { name: 'MCP server' },
+    { name: 'Processor' },
+    { name: 'Reference' },
+    { name: 'Approved (UTC)' },
+  ],
+  rows: items.map(item => [
+    html`<a href="${linkTo(`/elicitations/${item.elicitationId}`)}">${code(item.elicitationId)}</a>`,
+    status(item.status),
+    html`${amountOf(item)}`,
+    optional(item.mode),
+    html`${item.payee}`,
+    html`${item.mcpServerId}`,
+    html`${item.processor}`,
+    optional(item.processorReference),
+    item.approvedAt === undefined ? optional(undefined) : time(item.approvedAt),
+  ]),
+  empty: noMatch(next),
+})}
+${pager('/payments', query, next)}`,
+  });
+}

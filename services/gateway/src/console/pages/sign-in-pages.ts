@@ -1,0 +1,50 @@
+import { html, ownPath } from '@postern/pages/html';
+import type { Role } from '../roles.ts';
+import { type ConsolePage, plainPage } from './layout.ts';
+
+export const signInPage = (page: ConsolePage, { href }: { readonly href: string }): string =>
+  plainPage(page, {
+    title: 'Sign in',
+    main: html`<p>This console is for the operators of this gateway.</p><p><a class="button" href="${ownPath(href)}">Sign in</a></p>`,
+  });
+
+export const signedOutPage = (page: ConsolePage, { href }: { readonly href: string }): string =>
+  plainPage(page, {
+    title: 'You are signed out',
+    main: html`<p>Your session at the identity provider may still be active.</p><p><a class="button" href="${ownPath(href)}">Sign in again</a></p>`,
+  });
+
+export const signInFailedPage = (page: ConsolePage, { href }: { readonly href: string }): string =>
+  plainPage(page, {
+    title: 'Sign-in failed',
+    main: html`<p>The identity provider did not complete the sign-in. The log of the gateway has the reason.</p><p><a class="button" href="${ownPath(href)}">Try again</a></p>`,
+  });
+
+/** @param p.name of an operator without any role. Absent if the role does not suffice for a page. */
+export function noRolePage(
+  page: ConsolePage,
+  p: { readonly name?: string | undefined; readonly needed: Role; readonly csrfToken?: string },
+): string {
+  const signOut =
+    p.csrfToken === undefined
+      ? undefined
+      : html`<form method="post" action="${ownPath('/logout')}"><input type="hidden" name="csrf_token" value="${p.csrfToken}"><button class="quiet">Sign out</button></form>`;
+  return p.name === undefined
+    ? plainPage(page, {
+        title: 'Your role does not allow this',
+        main: html`<p>This page needs the role <b>${p.needed}</b>.</p><p><a class="button" href="${ownPath('/')}">Overview</a></p>`,
+      })
+    : plainPage(page, {
+        title: 'You have no role here',
+        main: html`<p>You are signed in as <b>${p.name}</b>. Ask the people who run this gateway to give your account a role.</p>${signOut}`,
+      });
+}
+
+export const errorPage = (
+  page: ConsolePage,
+  p: { readonly title: string; readonly text: string; readonly requestId?: string },
+): string =>
+  plainPage(page, {
+    title: p.title,
+    main: html`<p>${p.text}</p>${p.requestId === undefined ? undefined : html`<p class="soft">Request <code>${p.requestId}</code></p>`}<p><a class="button" href="${ownPath('/')}">Overview</a></p>`,
+  });

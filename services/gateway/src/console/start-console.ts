@@ -1,0 +1,38 @@
+import type { RequestListener } from 'node:http';
+import type { ConsoleConfig } from '../platform/config/console-config.ts';
+import { openListener } from '../platform/http/listener.ts';
+import { createClientErrorHandler } from '../platform/http/problems.ts';
+import { securityHeaders } from '../platform/http/security-headers-plugin.ts';
+import { closeListener } from '../platform/stopping.ts';
+
+export interface ConsoleListener extends AsyncDisposable {
+  /** Local URL of the listener, behind any proxy. */
+  readonly address: string;
+}
+
+/** Enough for the operators. Others can block them only until the timeouts. */
+const MAX_CONNECTIONS = 256;
+const MAX_HEADER_BYTES = 16 * 1024;
+const HANDLER_MS = 60_000;
+
+/** Opens the listener of the console. @throws StartError if the address is in use */
+export async function openConsoleListener(
+  config: ConsoleConfig,
+  p: { readonly onRequest: RequestListener; readonly finishMs: number },
+): Promise<ConsoleListener> {
+  const { httpServer, address } = await openListener({
+    ...config.listen,
+    maxConnections: MAX_CONNECTIONS,
+    maxHeaderBytes: MAX_HEADER_BYTES,
+    handlerMs: HANDLER_MS,
+    onRequest: p.onRequest,
+    onClientError: createClientErrorHandler(securityHeaders(config.publicUrl)),
+    onDrop: () => {},
+  });
+  return {
+    address,
+    async [Symbol.asyncDispose]() {
+      await closeListener(httpServer, { lingerMs: 0, finishMs: p.finishMs, onDeaf: () => {} });
+    },
+  };
+}

@@ -1,0 +1,96 @@
+import { driveAuthorization } from '@postern/testkit/providers';
+import { createRawBrowser, type RawAnswer, type RawBrowser } from '../support/raw-browser.ts';
+import { startWorld } from '../support/world.ts';
+import type { World, WorldOptions } from '../support/world-parts.ts';
+
+/** Not listened on: browsers of these tests know the address of each listener. The host names differ. */
+const GATE = 'http://localhost:7';
+export const CONSOLE = 'http://127.0.0.1:7';
+
+/** Operators by their role; Norman has none. */
+export const operators = { viewer: 'vera', support: 'sam', operator: 'oscar', none: 'norman' } as const;
+
+const hostileName = '<img src=x onerror=alert(1)>';
+const user = (sub: string, name = `${sub} Example`) => ({ sub, name, email: `${sub}@example.com` });
+
+/** A gateway with a console. The claim of the roles is `sub`: each operator is a group of one. */
+export function startConsoleWorld(options: WorldOptions = {}): Promise<World> {
+  return startWorld({
+    ...options,
+    publicUrl: GATE,
+    identityProvider: {
+      clients: [
+        {
+          clientId: 'postern',
+          clientSecret: 'postern-login-secret',
+          redirectUris: [`${GATE}/login/callback/example-id`],
+        },
+        {
+          clientId: 'postern-console',
+          clientSecret: 'console-secret',
+          redirectUris: [`${CONSOLE}/login/callback/console`],
+        },
+      ],
+      users: [
+        ...Object.values(operators).map(sub => user(sub)),
+        user('mallory', hostileName),
+        ...['alice', 'bob'].map(sub => user(sub)),
+      ],
+    },
+    config: ({ identityProvider }) => ({
+      audit: { stream: true },
+      console: {
+        publicUrl: CONSOLE,
+        listen: { port: 0 },
+        identityProvider: {
+          issuer: identityProvider.issuer,
+          clientId: 'postern-console',
+          clientSecret: 'console-secret',
+        },
+        roles: {
+          claim: 'sub',
+          viewer: [operators.viewer],
+          support: [operators.support],
+          operator: [operators.operator, 'mallory'],
+        },
+      },
+    }),
+  });
+}
+
+/** Local URL of the console. @throws if the first gateway has none */
+export function consoleAddress(world: World): string {
+  const address = world.gateways[0]?.console?.address;
+  if (address === undefined) throw new Error('the gateway has no console');
+  return address;
+}
+
+export const consoleBrowser = (world: World): RawBrowser =>
+  createRawBrowser({ address: consoleAddress(world), publicUrl: CONSOLE });
+
+/** Starts a sign-in and signs in at the identity provider. @returns the callback URL, not yet requested */
+export async function signInAnswer(browser: RawBrowser, sub: string, path = '/login'): Promise<URL> {
+  const { location } = await browser.get(path);
+  if (location === undefined) throw new Error('no sign-in was started');
+  return driveAuthorization(new URL(location), sub);
+}
+
+/** Signs in completely. */
+export async function signIn(browser: RawBrowser, sub: string, path?: string): Promise<RawAnswer> {
+  return browser.get(await signInAnswer(browser, sub, path));
+}
+
+/** A browser of an operator with this role. */
+export async function signedIn(world: World, sub: string): Promise<RawBrowser> {
+  const browser = consoleBrowser(world);
+  const answer = await signIn(browser, sub);
+  if (answer.status !== 303) throw new Error(`not signed in: ${answer.status}`);
+  return browser;
+}
+
+/** The synchronizer token on a page. */
+export function csrfTokenIn({ body }: RawAnswer): string {
+  const token = /name="csrf_token" value="([^"]+)"/.exec(body)?.[1];
+  if (token === undefined) throw new Error('the page has no form');
+  return token;
+}

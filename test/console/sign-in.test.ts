@@ -1,0 +1,112 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { World } from '../support/world.ts';
+import {
+  CONSOLE,
+  consoleBrowser,
+  csrfTokenIn,
+  operators,
+  signedIn,
+  signIn,
+  signInAnswer,
+  startConsoleWorld,
+} from './console-world.ts';
+
+let world: World;
+beforeAll(async () => {
+  world = await startConsoleWorld();
+});
+afterAll(() => world[Symbol.asyncDispose]());
+
+const SESSION = 'postern_console';
+
+describe('S135: sign-in of operators', () => {
+  it('shows nothing but a sign-in before it', async () => {
+    const page = await consoleBrowser(world).get('/elicitations');
+    expect(page.status).toBe(401);
+    expect(page.body).toContain('/login?to=%2Felicitations');
+    expect(page.body).not.toContain('<nav');
+  });
+
+  it('uses code, PKCE, state and nonce with a client of its own, and returns to the page', async () => {
+    const browser = consoleBrowser(world);
+    const start = await browser.get('/login?to=%2Felicitations%3Fphase%3Dended');
+    const authorization = new URL(start.location ?? '');
+    expect(start.status).toBe(303);
+    expect(Object.fromEntries(authorization.searchParams)).toMatchObject({
+      client_id: 'postern-console',
+      redirect_uri: `${CONSOLE}/login/callback/console`,
+      code_challenge_method: 'S256',
+      state: expect.any(String),
+      nonce: expect.any(String),
+    });
+    const answer = await signIn(browser, operators.viewer, '/login?to=%2Felicitations%3Fphase%3Dended');
+    expect(answer.status).toBe(303);
+    expect(answer.location).toBe('/elicitations?phase=ended');
+    expect([...browser.cookies.keys()]).toContain(SESSION);
+    expect(answer.setCookies.find(line => line.startsWith(`${SESSION}=`))).toMatch(/; Path=\/; HttpOnly; SameSite=Lax/);
+  });
+
+  it.each(['//evil.example', '/\\evil.example', 'https://evil.example', '/login?to=/', '/a b'])(
+    'returns to the overview instead of %j',
+    async to => {
+      const browser = consoleBrowser(world);
+      const answer = await signIn(browser, operators.viewer, `/login?to=${encodeURIComponent(to)}`);
+      expect(answer.location).toBe('/');
+    },
+  );
+
+  it('refuses a callback in another browser, and one that was used', async () => {
+    const mine = consoleBrowser(world);
+    const callback = await signInAnswer(mine, operators.operator);
+    expect((await consoleBrowser(world).get(callback)).status).toBe(400);
+    expect((await mine.get(callback)).status).toBe(303);
+    expect((await mine.get(callback)).status).toBe(400);
+  });
+
+  it('gives a browser without a role no session', async () => {
+    const browser = consoleBrowser(world);
+    const answer = await signIn(browser, operators.none);
+    expect(answer.status).toBe(403);
+    expect([...browser.cookies.keys()]).not.toContain(SESSION);
+    expect(world.log()).toContain('"console.refused"');
+  });
+
+  it('ends the session on sign-out, which needs the token of the page and the origin of the console', async () => {
+    const browser = await signedIn(world, operators.viewer);
+    const form = { csrf_token: csrfTokenIn(await browser.get('/')) };
+    expect((await browser.post('/logout', { form: { csrf_token: 'x' } })).status).toBe(403);
+    const crossSite = { origin: 'https://evil.example', 'sec-fetch-site': 'cross-site' };
+    expect((await browser.post('/logout', { form, headers: crossSite })).status).toBe(403);
+    const session = browser.cookies.get(SESSION) ?? '';
+    expect(await browser.post('/logout', { form })).toMatchObject({ status: 303, location: '/signed-out' });
+    browser.cookies.set(SESSION, session);
+    expect((await browser.get('/')).status).toBe(401);
+  });
+
+  it('ends sessions after the idle time, which pages that are only looked at do not extend', async () => {
+    const browser = await signedIn(world, operators.viewer);
+    world.clock.pass(59 * 60);
+    expect((await browser.get('/people')).status).toBe(403);
+    world.clock.pass(2 * 60);
+    expect((await browser.get('/people')).status).toBe(401);
+    world.clock.backToNow();
+  });
+});
+
+it('S136: a session of a user opens no page of the console, and one of an operator none of the hosted pages', async () => {
+  const { elicitationId } = await world.ask('alice');
+  const user = world.raw();
+  await user.signIn(elicitationId, 'alice');
+  const userSession = user.cookies.get('postern_session') ?? '';
+  expect(userSession).toMatch(/^bs_/);
+  const forged = consoleBrowser(world);
+  forged.cookies.set(SESSION, userSession);
+  expect((await forged.get('/')).status).toBe(401);
+
+  const operator = await signedIn(world, operators.operator);
+  const other = world.raw();
+  other.cookies.set('postern_session', operator.cookies.get(SESSION) ?? '');
+  const page = await other.get('/me');
+  expect(page.body).not.toContain(operators.operator);
+  expect(page.body).toContain('/login');
+});
