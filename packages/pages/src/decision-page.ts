@@ -1,4 +1,4 @@
-import { actionBar, matchCode, pageHead, personRow, quotedWords, type StepView } from './decision-parts.ts';
+import { actionBar, matchCode, pageHead, personRow, quotedWords } from './decision-parts.ts';
 import type { ForeignText } from './foreign-text.ts';
 import { attributes, type Html, html } from './html.ts';
 import { layout } from './layout.ts';
@@ -42,7 +42,6 @@ export interface DecisionKind {
   readonly headingText?: string;
   /** Mark of the other party. */
   readonly counterpart: Html;
-  readonly step?: StepView | undefined;
   /** Result of the last attempt; block markup of few lines. */
   readonly notice?: Html | undefined;
   /** Whether the notice is about what the user typed. It then has the focus, so that screen readers begin there. */
@@ -101,7 +100,7 @@ export function decisionPage(context: PageContext, t: Translator, view: Decision
 ${pageHead(
   {
     ...{ mcpServer, counterpart: kind.counterpart, heading: kind.heading, title: kind.headingText ?? kind.title },
-    ...{ requestedBy: view.requestedBy, step: kind.step, tone: kind.tone },
+    ...{ requestedBy: view.requestedBy, tone: kind.tone },
   },
   t,
 )}

@@ -115,8 +115,8 @@ export function knownScopeList(scopes: readonly ScopeView[], t: Translator): Htm
 export function scopeText({ scope, description, language }: ScopeView, t: Translator): Html {
   if (description === undefined) return standardScope(scope, t);
   return language === undefined
-    ? html`${description}`
-    : html`<span lang="${language}" dir="auto">${description}</span>`;
+    ? foreign(description, t)
+    : html`<span lang="${language}" dir="auto">${foreign(description, t)}</span>`;
 }
 
 /**

@@ -1,4 +1,5 @@
 /** The permissions that a connection would have, grouped by risk. */
+import { foreignPlain } from './foreign-text.ts';
 import { type Html, html, joinHtml } from './html.ts';
 import { icons } from './icons.ts';
 import { scopeText } from './parts.ts';
@@ -29,7 +30,7 @@ export function riskSummary(scopes: readonly ScopeView[], hasNotice: boolean, t:
   const isLong =
     hasNotice ||
     scopes.length > 3 ||
-    widthOf(scopes.map(({ description, scope }) => description ?? scope).join('')) > 160;
+    widthOf(scopes.map(({ description, scope }) => foreignPlain(description ?? scope, t)).join('')) > 160;
   if (!isLong) return undefined;
   const items = risks.flatMap(risk => {
     const count = scopes.filter(scope => riskOf(scope) === risk).length;

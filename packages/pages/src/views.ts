@@ -81,7 +81,7 @@ export interface ScopeView {
   /** The provider's identifier; shown only without a description. */
   readonly scope: string;
   /** Stands alone: "See your name". */
-  readonly description?: string;
+  readonly description?: ForeignText;
   /** Language of the description (BCP 47), if it is known and not that of the page. */
   readonly language?: string;
   /** The most that it allows. Absent if unknown: shown with those that change something. */

@@ -30,4 +30,11 @@ describe('the passkey page', () => {
     expect(markup).toMatch(/<noscript>.*JavaScript.*<\/noscript>/);
     expectOrder(markup, ['<noscript>', 'role="status"', 'action="/e/0a.sample/decline"', 'href="/e/0a.sample"']);
   });
+
+  test('says which of two steps it is, unless it is a further attempt', () => {
+    const isStep = (view: object) => passkeyPage(en, { ...samplePasskeyView, ...view }).includes('class="step"');
+    expect(isStep({ mode: 'register' })).toBe(true);
+    expect(isStep({ mode: 'assert' })).toBe(true);
+    expect(isStep({ mode: 'assert', notice: 'failed' })).toBe(false);
+  });
 });

@@ -1,6 +1,6 @@
 import { amountText } from '../amounts.ts';
 import type { PaymentFactsView } from '../approval-views.ts';
-import { actionBar, pageHead, personRow } from '../decision-parts.ts';
+import { actionBar, pageHead, personRow, type StepView } from '../decision-parts.ts';
 import { html, webUrl } from '../html.ts';
 import { layout } from '../layout.ts';
 import { namedMark } from '../marks.ts';
@@ -47,7 +47,7 @@ export function passkeyPage(context: PageContext, view: PasskeyView): string {
       : [t.html('passkey.reassuranceAssert'), t.html('passkeyChange.lost', { brand: context.branding.name })];
   const title = t.plain(heading, { amount });
   const main = html`${notice}
-${pageHead({ mcpServer: view.mcpServer, counterpart: namedMark(payment.payeeName), heading: t.html(heading, { amount }), title, isNamed: false }, t)}
+${pageHead({ mcpServer: view.mcpServer, counterpart: namedMark(payment.payeeName), heading: t.html(heading, { amount }), title, isNamed: false, step: stepOf(view) }, t)}
 <div class="lead">${paragraphs(lead)}</div>
 ${paymentFacts(payment, t)}
 ${actionBar(
@@ -64,4 +64,13 @@ ${actionBar(
 <p><a class="link" href="${webUrl(view.backHref)}">${t.html('passkey.back')}</a></p>
 <div class="fine">${paragraphs(fine)}</div>`;
   return layout(context, t, { title, main });
+}
+
+/**
+ * A first passkey is added in one step and used in the next. A user who has a passkey uses it on the page of the payment, and gets
+ * here only after a failure, which is no further step.
+ */
+function stepOf({ mode, notice }: PasskeyView): StepView | undefined {
+  if (mode === 'register') return { step: 1, steps: 2 };
+  return notice === undefined ? { step: 2, steps: 2 } : undefined;
 }

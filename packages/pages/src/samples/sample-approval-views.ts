@@ -3,8 +3,11 @@ import type { AmountView, ConfirmationFactsView, PaymentFactsView } from '../app
 import type { McpServerView } from '../views.ts';
 import { extremeConnect, longHost, longMcpServer, longWord, sampleConnect, samplePerson } from './sample-views.ts';
 
-const bookShop: McpServerView = { name: 'Book Shop', host: 'books.fabrikam.example' };
-export const fileStore: McpServerView = { name: 'File Store', host: 'files.northwind.example' };
+const bookShop: McpServerView = { name: { en: 'Book Shop', de: 'Buchladen' }, host: 'books.fabrikam.example' };
+export const fileStore: McpServerView = {
+  name: { en: 'File Store', de: 'Dateiablage' },
+  host: 'files.northwind.example',
+};
 
 const euro = (minorUnits: number): AmountView => ({ currency: 'EUR', minorUnits, decimals: 2 });
 
@@ -12,9 +15,14 @@ export const samplePayment: PaymentFactsView = {
   payeeName: 'Fabrikam Books Ltd',
   amount: euro(2490),
   items: [
-    { label: 'The Left Hand of Darkness, paperback', quantity: 2, unit: euro(1195), total: euro(2390) },
-    { label: 'Postage', quantity: 1, unit: euro(350), total: euro(350) },
-    { label: 'Voucher SPRING', quantity: 1, unit: euro(-250), total: euro(-250) },
+    {
+      label: { en: 'The Left Hand of Darkness, paperback', de: 'Die linke Hand der Dunkelheit, Taschenbuch' },
+      quantity: 2,
+      unit: euro(1195),
+      total: euro(2390),
+    },
+    { label: { en: 'Postage', de: 'Versand' }, quantity: 1, unit: euro(350), total: euro(350) },
+    { label: { en: 'Voucher SPRING', de: 'Gutschein SPRING' }, quantity: 1, unit: euro(-250), total: euro(-250) },
   ],
   reference: 'Order 2026-0417',
 };
@@ -27,7 +35,10 @@ export const samplePaymentView = {
   ...sampleDecision,
   mcpServer: bookShop,
   payment: samplePayment,
-  message: 'These are the two copies that you wanted for your reading group.',
+  message: {
+    en: 'These are the two copies that you wanted for your reading group.',
+    de: 'Das sind die zwei Exemplare, die Sie für Ihren Lesekreis wollten.',
+  },
   requestedBy: { mcpClient: 'Desk Assistant', tool: 'buy_books' },
   approval: 'button' as const,
   shown: 'shown-value',
@@ -60,13 +71,24 @@ export const extremePaymentView = {
 };
 
 export const sampleConfirmation: ConfirmationFactsView = {
-  title: 'Delete the folder "Invoices 2019" and everything in it',
+  title: {
+    en: 'Delete the folder "Invoices 2019" and everything in it',
+    de: 'Den Ordner „Rechnungen 2019“ mit seinem ganzen Inhalt löschen',
+  },
   facts: [
-    { label: 'Folder', type: 'text', value: 'Finance / Archive / Invoices 2019' },
-    { label: 'Files', type: 'number', value: 1284 },
-    { label: 'Storage fee saved per year', type: 'amount', value: euro(1875) },
-    { label: 'Last change', type: 'time', value: '2020-01-03T17:05:00+01:00' },
-    { label: 'Kept on', type: 'host', value: 'files.northwind.example' },
+    {
+      label: { en: 'Folder', de: 'Ordner' },
+      type: 'text',
+      value: { en: 'Finance / Archive / Invoices 2019', de: 'Finanzen / Archiv / Rechnungen 2019' },
+    },
+    { label: { en: 'Files', de: 'Dateien' }, type: 'number', value: 1284 },
+    {
+      label: { en: 'Storage fee saved per year', de: 'Ersparte Speichergebühr pro Jahr' },
+      type: 'amount',
+      value: euro(1875),
+    },
+    { label: { en: 'Last change', de: 'Letzte Änderung' }, type: 'time', value: '2020-01-03T17:05:00+01:00' },
+    { label: { en: 'Kept on', de: 'Liegt auf' }, type: 'host', value: 'files.northwind.example' },
   ],
   danger: 'destructive',
 };
@@ -75,7 +97,7 @@ export const sampleConfirmationView = {
   ...sampleDecision,
   mcpServer: fileStore,
   confirmation: sampleConfirmation,
-  message: 'You asked me to tidy up the archive.',
+  message: { en: 'You asked me to tidy up the archive.', de: 'Sie haben mich gebeten, das Archiv aufzuräumen.' },
   requestedBy: { mcpClient: 'Desk Assistant', tool: 'delete_folder' },
   approval: 'button' as const,
   shown: 'shown-value',

@@ -7,9 +7,12 @@ const { authorization: _authorization, ...decision } = sampleConnect;
 
 const apiKey: CredentialFieldView = {
   name: 'key',
-  label: 'API key',
+  label: { en: 'API key', de: 'API-Schlüssel' },
   secret: true,
-  help: 'Create one at acme.example under Settings, Developer.',
+  help: {
+    en: 'Create one at acme.example under Settings, Developer.',
+    de: 'Legen Sie ihn auf acme.example unter Einstellungen, Entwickler an.',
+  },
   example: 'acme_live_4f9c…',
   maxLength: 100,
 };
@@ -17,21 +20,35 @@ const apiKey: CredentialFieldView = {
 export const sampleCredential = {
   ...decision,
   shown: 'shown-value',
-  message: 'I need this to read the orders that you asked about.',
-  credential: { title: 'API key of Acme', fields: [apiKey], lasting: false, replaces: false },
+  message: {
+    en: 'I need this to read the orders that you asked about.',
+    de: 'Ich brauche ihn, um die Bestellungen zu lesen, nach denen Sie gefragt haben.',
+  },
+  credential: {
+    title: { en: 'API key of Acme', de: 'API-Schlüssel von Acme' },
+    fields: [apiKey],
+    lasting: false,
+    replaces: false,
+  },
 };
 
 export const basicCredential = {
   ...sampleCredential,
   credential: {
-    title: 'Sign-in of Fabrikam Mail',
+    title: { en: 'Sign-in of Fabrikam Mail', de: 'Anmeldung bei Fabrikam Mail' },
     fields: [
-      { name: 'username', label: 'User name', secret: false, maxLength: 100, value: 'ada.okafor' },
+      {
+        name: 'username',
+        label: { en: 'User name', de: 'Benutzername' },
+        secret: false,
+        maxLength: 100,
+        value: 'ada.okafor',
+      },
       {
         name: 'password',
-        label: 'App password',
+        label: { en: 'App password', de: 'App-Passwort' },
         secret: true,
-        help: 'Not the one you read mail with.',
+        help: { en: 'Not the one you read mail with.', de: 'Nicht das, mit dem Sie Ihre E-Mails lesen.' },
         maxLength: 100,
       },
     ] satisfies CredentialFieldView[],
@@ -47,8 +64,21 @@ export const faultyCredential = {
   credential: {
     ...basicCredential.credential,
     fields: [
-      { name: 'username', label: 'User name', secret: false, maxLength: 100, value: '', fault: 'missing' },
-      { name: 'password', label: 'App password', secret: true, maxLength: 100, fault: 'pattern' },
+      {
+        name: 'username',
+        label: { en: 'User name', de: 'Benutzername' },
+        secret: false,
+        maxLength: 100,
+        value: '',
+        fault: 'missing',
+      },
+      {
+        name: 'password',
+        label: { en: 'App password', de: 'App-Passwort' },
+        secret: true,
+        maxLength: 100,
+        fault: 'pattern',
+      },
     ] satisfies CredentialFieldView[],
   },
 };
@@ -89,65 +119,127 @@ export const extremeCredential = {
   },
 };
 
-const colours = ['Red', 'Green', 'Blue'].map(title => ({ value: title.toLowerCase(), title }));
+const colours = [
+  { value: 'red', title: { en: 'Red', de: 'Rot' } },
+  { value: 'green', title: { en: 'Green', de: 'Grün' } },
+  { value: 'blue', title: { en: 'Blue', de: 'Blau' } },
+];
 const cities = ['Accra', 'Bergen', 'Cusco', 'Da Nang', 'Esbjerg', 'Fukuoka', 'Galway'].map(title => ({
   value: title,
   title,
 }));
 
 const travelFields = [
-  { control: 'text', name: 'name', label: 'Full name', required: true, minLength: 2, maxLength: 80 },
+  {
+    control: 'text',
+    name: 'name',
+    label: { en: 'Full name', de: 'Vor- und Nachname' },
+    required: true,
+    minLength: 2,
+    maxLength: 80,
+  },
   {
     control: 'text',
     name: 'email',
-    label: 'Email',
-    description: 'The tickets are sent to this address.',
+    label: { en: 'Email', de: 'E-Mail' },
+    description: {
+      en: 'The tickets are sent to this address.',
+      de: 'Die Fahrkarten gehen an diese Adresse.',
+    },
     required: true,
     format: 'email',
     value: 'ada@northwind.example',
   },
-  { control: 'integer', name: 'travellers', label: 'Travellers', required: true, minimum: 1, maximum: 8, value: '2' },
-  { control: 'text', name: 'leaving', label: 'Day of departure', required: true, format: 'date' },
+  {
+    control: 'integer',
+    name: 'travellers',
+    label: { en: 'Travellers', de: 'Reisende' },
+    required: true,
+    minimum: 1,
+    maximum: 8,
+    value: '2',
+  },
+  {
+    control: 'text',
+    name: 'leaving',
+    label: { en: 'Day of departure', de: 'Tag der Abreise' },
+    required: true,
+    format: 'date',
+  },
   {
     control: 'text',
     name: 'arrival',
-    label: 'Latest arrival',
+    label: { en: 'Latest arrival', de: 'Späteste Ankunft' },
     required: false,
     format: 'date-time',
     value: ['2026-03-14T18:30', '+01:00'],
   },
-  { control: 'select', name: 'class', label: 'Seat', required: true, options: colours, value: 'green' },
-  { control: 'select', name: 'city', label: 'City', required: true, options: cities },
-  { control: 'select', name: 'meal', label: 'Meal', required: false, options: colours.slice(0, 2) },
+  {
+    control: 'select',
+    name: 'class',
+    label: { en: 'Seat', de: 'Sitzplatz' },
+    required: true,
+    options: colours,
+    value: 'green',
+  },
+  { control: 'select', name: 'city', label: { en: 'City', de: 'Stadt' }, required: true, options: cities },
+  {
+    control: 'select',
+    name: 'meal',
+    label: { en: 'Meal', de: 'Mahlzeit' },
+    required: false,
+    options: colours.slice(0, 2),
+  },
   {
     control: 'multi-select',
     name: 'extras',
-    label: 'Extras',
-    description: 'Each costs a little more.',
+    label: { en: 'Extras', de: 'Extras' },
+    description: { en: 'Each costs a little more.', de: 'Jedes kostet etwas mehr.' },
     required: true,
     options: colours,
     minItems: 1,
     maxItems: 2,
     values: ['red'],
   },
-  { control: 'number', name: 'budget', label: 'Budget in euro', required: false, minimum: 0.5 },
-  { control: 'text', name: 'page', label: 'Web page of the hotel', required: false, format: 'uri' },
+  {
+    control: 'number',
+    name: 'budget',
+    label: { en: 'Budget in euro', de: 'Budget in Euro' },
+    required: false,
+    minimum: 0.5,
+  },
+  {
+    control: 'text',
+    name: 'page',
+    label: { en: 'Web page of the hotel', de: 'Website des Hotels' },
+    required: false,
+    format: 'uri',
+  },
   {
     control: 'text',
     name: 'notes',
-    label: 'Notes',
+    label: { en: 'Notes', de: 'Anmerkungen' },
     required: false,
     maxLength: 1000,
     value: 'First line\nSecond line',
   },
-  { control: 'boolean', name: 'window', label: 'I want to sit at the window', required: true, value: true },
+  {
+    control: 'boolean',
+    name: 'window',
+    label: { en: 'I want to sit at the window', de: 'Ich möchte am Fenster sitzen' },
+    required: true,
+    value: true,
+  },
 ] satisfies FormFieldView[];
 
 export const sampleForm = {
   ...decision,
   shown: 'shown-value',
-  message: 'I need a few details before I can look for a train.',
-  form: { title: 'Your journey', fields: travelFields as readonly FormFieldView[] },
+  message: {
+    en: 'I need a few details before I can look for a train.',
+    de: 'Ich brauche ein paar Angaben, bevor ich einen Zug suchen kann.',
+  },
+  form: { title: { en: 'Your journey', de: 'Ihre Reise' }, fields: travelFields as readonly FormFieldView[] },
 };
 
 export const faultyForm = {
@@ -156,11 +248,18 @@ export const faultyForm = {
   form: {
     ...sampleForm.form,
     fields: [
-      { control: 'text', name: 'name', label: 'Full name', required: true, minLength: 2, fault: 'missing' },
+      {
+        control: 'text',
+        name: 'name',
+        label: { en: 'Full name', de: 'Vor- und Nachname' },
+        required: true,
+        minLength: 2,
+        fault: 'missing',
+      },
       {
         control: 'text',
         name: 'email',
-        label: 'Email',
+        label: { en: 'Email', de: 'E-Mail' },
         required: true,
         format: 'email',
         value: 'ada at northwind',
@@ -169,36 +268,63 @@ export const faultyForm = {
       {
         control: 'integer',
         name: 'travellers',
-        label: 'Travellers',
+        label: { en: 'Travellers', de: 'Reisende' },
         required: true,
         minimum: 1,
         maximum: 8,
         value: '12',
         fault: 'maximum',
       },
-      { control: 'number', name: 'budget', label: 'Budget in euro', required: false, value: '1,500', fault: 'type' },
+      {
+        control: 'number',
+        name: 'budget',
+        label: { en: 'Budget in euro', de: 'Budget in Euro' },
+        required: false,
+        value: '1,500',
+        fault: 'type',
+      },
       {
         control: 'text',
         name: 'arrival',
-        label: 'Latest arrival',
+        label: { en: 'Latest arrival', de: 'Späteste Ankunft' },
         required: false,
         format: 'date-time',
         value: ['', 'Z'],
         fault: 'format',
       },
-      { control: 'select', name: 'class', label: 'Seat', required: true, options: colours, fault: 'missing' },
-      { control: 'select', name: 'city', label: 'City', required: true, options: cities, fault: 'missing' },
+      {
+        control: 'select',
+        name: 'class',
+        label: { en: 'Seat', de: 'Sitzplatz' },
+        required: true,
+        options: colours,
+        fault: 'missing',
+      },
+      {
+        control: 'select',
+        name: 'city',
+        label: { en: 'City', de: 'Stadt' },
+        required: true,
+        options: cities,
+        fault: 'missing',
+      },
       {
         control: 'multi-select',
         name: 'extras',
-        label: 'Extras',
+        label: { en: 'Extras', de: 'Extras' },
         required: true,
         options: colours,
         maxItems: 2,
         values: ['red', 'green', 'blue'],
         fault: 'too_many',
       },
-      { control: 'boolean', name: 'window', label: 'I want to sit at the window', required: true, fault: 'type' },
+      {
+        control: 'boolean',
+        name: 'window',
+        label: { en: 'I want to sit at the window', de: 'Ich möchte am Fenster sitzen' },
+        required: true,
+        fault: 'type',
+      },
     ] satisfies FormFieldView[],
   },
 };
@@ -250,12 +376,16 @@ export const extremeForm = {
 };
 
 export const sampleSaved: CredentialItemView = {
-  title: 'API key of Acme',
+  title: { en: 'API key of Acme', de: 'API-Schlüssel von Acme' },
   mcpServers: [sampleMcpServer, releaseNotes],
   fingerprint: '7F3A-91C2',
   savedAt: new Date('2026-01-07T09:05:00Z'),
   replaced: true,
-  lastUse: { at: new Date('2026-03-04T14:20:00Z'), mcpServerName: 'Issue Tracker', tool: 'list_orders' },
+  lastUse: {
+    at: new Date('2026-03-04T14:20:00Z'),
+    mcpServerName: { en: 'Issue Tracker', de: 'Aufgabenverwaltung' },
+    tool: 'list_orders',
+  },
   deleteHref: '/me/credentials/0a.acme',
 };
 
@@ -287,8 +417,11 @@ export const samplePasskeys: readonly PasskeyItemView[] = [
 
 export const sampleWaiting = [
   { kind: 'payment', amount: { currency: 'EUR', minorUnits: 4990, decimals: 2 }, payeeName: 'Coffee & Co' },
-  { kind: 'confirmation', title: 'Delete the repository northwind/website' },
-  { kind: 'credential', title: 'API key of Acme' },
+  {
+    kind: 'confirmation',
+    title: { en: 'Delete the repository northwind/website', de: 'Das Repository northwind/website löschen' },
+  },
+  { kind: 'credential', title: { en: 'API key of Acme', de: 'API-Schlüssel von Acme' } },
   { kind: 'form' },
 ] as const;
 

@@ -2,7 +2,10 @@
 import type { ConnectionView } from '../pages/me-page.ts';
 import type { AuthorizationView, McpServerView, PersonView, RequestedScopeView } from '../views.ts';
 
-export const sampleMcpServer: McpServerView = { name: 'Issue Tracker', host: 'issues.northwind.example' };
+export const sampleMcpServer: McpServerView = {
+  name: { en: 'Issue Tracker', de: 'Aufgabenverwaltung' },
+  host: 'issues.northwind.example',
+};
 
 export const samplePerson: PersonView = {
   displayName: 'Ada Okafor',
@@ -15,8 +18,15 @@ export const sampleAuthorization: AuthorizationView = {
   providerMark: { letters: 'GH', colour: '#24292f' },
   destinationHost: 'github.com',
   scopes: [
-    { scope: 'repo', description: 'Read and change your repositories, private ones too', access: 'change' },
-    { scope: 'read:user', description: 'Read your profile', access: 'see' },
+    {
+      scope: 'repo',
+      description: {
+        en: 'Read and change your repositories, private ones too',
+        de: 'Ihre Repositorys lesen und ändern, auch private',
+      },
+      access: 'change',
+    },
+    { scope: 'read:user', description: { en: 'Read your profile', de: 'Ihr Profil lesen' }, access: 'see' },
     { scope: 'workflow' },
   ],
 };
@@ -25,7 +35,10 @@ export const sampleConnect = {
   mcpServer: sampleMcpServer,
   person: samplePerson,
   authorization: sampleAuthorization,
-  message: 'I need this to open the issue you asked for in northwind/website.',
+  message: {
+    en: 'I need this to open the issue you asked for in northwind/website.',
+    de: 'Ich brauche das, um den gewünschten Eintrag in northwind/website anzulegen.',
+  },
   requestedBy: { mcpClient: 'Desk Assistant', tool: 'create_issue' },
   matchCode: 'K7-42',
   expiresAt: new Date('2026-03-04T14:32:00Z'),
@@ -45,9 +58,16 @@ export const reconnecting = (reason: 'refused' | 'rejected' | 'expired' | 'more_
 });
 
 export const manyScopes: readonly RequestedScopeView[] = [
-  { scope: 'scope-0', description: 'Read your profile', access: 'see' },
+  { scope: 'scope-0', description: { en: 'Read your profile', de: 'Ihr Profil lesen' }, access: 'see' },
   { scope: 'scope-1', description: 'Read your email addresses', access: 'see' },
-  { scope: 'scope-2', description: 'Read and change your repositories, private ones too', access: 'change' },
+  {
+    scope: 'scope-2',
+    description: {
+      en: 'Read and change your repositories, private ones too',
+      de: 'Ihre Repositorys lesen und ändern, auch private',
+    },
+    access: 'change',
+  },
   { scope: 'scope-3', description: 'Read and change your issues and pull requests', access: 'change' },
   { scope: 'scope-4', description: 'Read the members of your organisations', access: 'see' },
 ];
@@ -68,7 +88,10 @@ export const everyRisk: readonly RequestedScopeView[] = [
   })),
 ];
 
-export const releaseNotes: McpServerView = { name: 'Release Notes', host: 'notes.northwind.example' };
+export const releaseNotes: McpServerView = {
+  name: { en: 'Release Notes', de: 'Versionshinweise' },
+  host: 'notes.northwind.example',
+};
 
 export const sampleDevice = {
   mcpServer: sampleMcpServer,
@@ -90,7 +113,11 @@ export const sampleConnection: ConnectionView = {
   mcpServers: [sampleMcpServer],
   scopes: sampleAuthorization.scopes,
   connectedAt: new Date('2026-01-07T09:05:00Z'),
-  lastUse: { at: new Date('2026-03-04T14:20:00Z'), mcpServerName: 'Issue Tracker', tool: 'create_issue' },
+  lastUse: {
+    at: new Date('2026-03-04T14:20:00Z'),
+    mcpServerName: { en: 'Issue Tracker', de: 'Aufgabenverwaltung' },
+    tool: 'create_issue',
+  },
   disconnectHref: '/me/connections/0a.github',
 };
 
