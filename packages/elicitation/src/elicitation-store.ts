@@ -181,10 +181,11 @@ export interface ElicitationStore {
    */
   listOpen(subject: Subject, mcpServerIds: readonly string[]): Promise<readonly Elicitation[]>;
   /**
-   * Elicitations that the user ended (completed, declined, failed), of all MCP servers, newest first, until their records expire. At
-   * most the newest hundred.
+   * Elicitations that the user ended (completed, declined, failed), newest first, until their records expire. At most the newest hundred.
+   * @param voucher the MCP server whose application vouched for the user. Absent: all elicitations of users who sign in at the gateway.
+   * An application could otherwise push out the decisions of a user that it merely names.
    */
-  listEnded(subject: Subject): Promise<readonly TerminalElicitation[]>;
+  listEnded(subject: Subject, voucher?: string): Promise<readonly TerminalElicitation[]>;
 }
 
 /** Responses to requests that created nothing; `ElicitationStore.create` stores and reports the others. */

@@ -69,9 +69,9 @@ export function createReading({ elicitations, notifier, now }: ReadingDeps) {
     return found.filter(elicitation => isSamePerson(elicitation, visitor));
   }
 
-  /** Elicitations that the visitor has ended, of every MCP server, newest first, until their records expire. */
+  /** Elicitations that the visitor has ended, of every MCP server that the visitor's identity counts for, newest first, until their records expire. */
   async function listEnded(visitor: Extract<Visitor, { kind: 'signed_in' }>): Promise<readonly TerminalElicitation[]> {
-    const found = await elicitations.listEnded(visitor.subject);
+    const found = await elicitations.listEnded(visitor.subject, visitor.vouchedBy);
     return found.filter(elicitation => isSamePerson(elicitation, visitor));
   }
 

@@ -21,7 +21,7 @@ export function isSamePerson(elicitation: Elicitation, visitor: Visitor): boolea
   if (elicitation.identityMode === 'loopback') return visitor.kind === 'loopback';
   if (visitor.kind !== 'signed_in') return false;
   // An application may vouch only where the operator allows it, and only for its own requests.
-  const voucher = elicitation.identityMode === 'external' ? elicitation.mcpServerId : undefined;
+  const voucher = voucherOf(elicitation);
   return visitor.vouchedBy === voucher && isSameSubject(visitor.subject, elicitation.subject);
 }
 
@@ -50,3 +50,8 @@ export function createSamePersonCheck(audit: Audit) {
 }
 
 export type SamePersonCheck = ReturnType<typeof createSamePersonCheck>['assertSamePerson'];
+
+/** The MCP server whose application says which subject the user of this elicitation is. Undefined if a sign-in at the gateway does. */
+export function voucherOf({ identityMode, mcpServerId }: Pick<Elicitation, 'identityMode' | 'mcpServerId'>) {
+  return identityMode === 'external' ? mcpServerId : undefined;
+}

@@ -43,9 +43,12 @@ export function createKeys(prefix: string) {
     /** MCP servers that a subject muted, with the time. */
     mutedBy: (shard: Shard, subject: Subject) =>
       key(shard, 'muted', digestOf(JSON.stringify([subject.issuer, subject.subject]))),
-    /** Ids of a subject's elicitations that the user ended, by the time of their end. */
-    endedOf: (shard: Shard, subject: Subject) =>
-      key(shard, 'ends', shortDigestOf(JSON.stringify([subject.issuer, subject.subject]))),
+    /**
+     * Ids of a subject's elicitations that the user ended, by the time of their end. Those of an application that vouches for its users
+     * have a key of their own: it says who a subject is, so it could fill the list of any.
+     */
+    endedOf: (shard: Shard, { issuer, subject }: Subject, voucher: string | undefined) =>
+      key(shard, 'ends', shortDigestOf(JSON.stringify([issuer, subject, ...(voucher === undefined ? [] : [voucher])]))),
     /** Ids of all ended elicitations, by the time of their end. */
     ended: (shard: Shard) => key(shard, 'ended'),
     /** Ids of all connections, by the time at which their user connected last. */

@@ -120,9 +120,9 @@ export class RedisElicitationStore implements ElicitationStore {
       .filter(elicitation => !isTerminal(elicitation) && elicitation.expiresAt > numberOf(now));
   }
 
-  async listEnded(subject: Subject): Promise<readonly TerminalElicitation[]> {
+  async listEnded(subject: Subject, voucher?: string): Promise<readonly TerminalElicitation[]> {
     const { keys, link } = this.#scripts;
-    const ids = listOf(await link.call('zrange', keys.endedOf(shardOf(subject), subject), 0, -1, 'REV'));
+    const ids = listOf(await link.call('zrange', keys.endedOf(shardOf(subject), subject, voucher), 0, -1, 'REV'));
     const found = await Promise.all(ids.map(id => this.read(elicitationIdOf(id))));
     // The record of an entry may have expired meanwhile.
     return found.filter(elicitation => elicitation !== undefined && isTerminal(elicitation));

@@ -10,6 +10,7 @@ import {
   type TransitionElicitation,
   type TransitionResult,
   timingOf,
+  voucherOf,
 } from '@postern/elicitation';
 import type { ElicitationScripts } from './create-elicitation.ts';
 import type { Keys } from './keys.ts';
@@ -53,7 +54,7 @@ export async function transitionElicitation(
       paid === undefined ? none : keys.payments(elicitationId),
       keys.ledger(shard, current.mcpServerId),
       counted === undefined ? none : keys.countedPayments(shard, counted.of),
-      keys.endedOf(shard, current.subject),
+      keys.endedOf(shard, current.subject, voucherOf(current)),
       keys.ended(shard),
       answer?.list ?? none,
     ],

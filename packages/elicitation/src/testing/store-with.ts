@@ -10,7 +10,7 @@ export function storeWith(inner: ElicitationStore, change: Partial<ElicitationSt
     due: (shard, limit) => inner.due(shard, limit),
     postpone: (id, delayMs) => inner.postpone(id, delayMs),
     listOpen: (subject, mcpServerIds) => inner.listOpen(subject, mcpServerIds),
-    listEnded: subject => inner.listEnded(subject),
+    listEnded: (subject, voucher) => inner.listEnded(subject, voucher),
     ...change,
   };
 }

@@ -106,6 +106,24 @@ export function describeListOpen(name: string, makeStores: MakeStores): void {
       expect(await ended(person)).toEqual([own.elicitationId]);
     });
 
+    test('S102: an application that vouches for its users does not push out what a person decided elsewhere', async () => {
+      const person = somebody();
+      const own = await completed(person);
+      const vouched = async () => {
+        const asked = { ...askFor('confirmation', person), coalescingDigest: operation() };
+        const external = { ...asked, elicitation: { ...asked.elicitation, identityMode: 'external' as const } };
+        const pending = await created(stores.elicitations, external);
+        return moved(stores.elicitations, pending, answer(pending));
+      };
+      const others = [];
+      for (let nth = 0; nth < 101; nth += 1) others.push(await vouched());
+      expect(await ended(person)).toEqual([own.elicitationId]);
+      const listed = await stores.elicitations.listEnded(person, own.mcpServerId);
+      expect(listed).toHaveLength(100);
+      expect(listed.map(({ elicitationId }) => elicitationId)).not.toContain(own.elicitationId);
+      expect(await stores.elicitations.listEnded(person, 'calendar')).toEqual([]);
+    });
+
     test('S102: lists the hundred that ended last', async () => {
       const person = somebody();
       const made = [];

@@ -32,6 +32,7 @@ import {
   type TransitionElicitation,
   type TransitionResult,
   timingOf,
+  voucherOf,
 } from '@postern/elicitation';
 import type { MemoryConnectionStore } from './memory-connection-store.ts';
 import type { MemoryCredentialStore } from './memory-credential-store.ts';
@@ -239,12 +240,12 @@ export class MemoryElicitationStore implements ElicitationStore {
       .filter(elicitation => !isTerminal(elicitation) && elicitation.expiresAt > now);
   }
 
-  async listEnded(subject: Subject): Promise<readonly TerminalElicitation[]> {
+  async listEnded(subject: Subject, voucher?: string): Promise<readonly TerminalElicitation[]> {
     const now = this.#deps.now();
     return [...this.#rows.values()]
       .filter(row => row.keepUntil > now)
       .map(row => row.elicitation)
-      .filter(elicitation => isSameSubject(elicitation.subject, subject))
+      .filter(elicitation => isSameSubject(elicitation.subject, subject) && voucherOf(elicitation) === voucher)
       .filter(elicitation => isTerminal(elicitation))
       .filter(({ status }) => status !== 'cancelled' && status !== 'expired')
       .sort((a, b) => b.endedAt - a.endedAt || (a.elicitationId < b.elicitationId ? 1 : -1))

@@ -34,7 +34,7 @@ export function createPeople({ stores, mcpServers, pseudonym, record }: PeopleDe
         stores.connections.list(subject),
         stores.credentials.list(subject),
         stores.elicitations.listOpen(subject, [...mcpServers.keys()]),
-        stores.elicitations.listEnded(subject),
+        Promise.all([undefined, ...mcpServers.keys()].map(voucher => stores.elicitations.listEnded(subject, voucher))),
         stores.passkeys.list(passkeyOwnerOf({ identityMode: 'login', mcpServerId: '', subject })),
         stores.browserSessions.list(allSessionsOf(subject)),
         stores.mutes.list(subject),
@@ -44,7 +44,10 @@ export function createPeople({ stores, mcpServers, pseudonym, record }: PeopleDe
         connections: connections.map(of => connectionItem(of, pseudonym)),
         credentials: credentials.map(of => credentialItem(of, pseudonym)),
         open: open.map(of => elicitationItem(of, pseudonym)),
-        ended: ended.map(of => elicitationItem(of, pseudonym)),
+        ended: ended
+          .flat()
+          .sort((a, b) => b.endedAt - a.endedAt)
+          .map(of => elicitationItem(of, pseudonym)),
         passkeys: passkeys.map(({ label, createdAt, lastUsedAt }) => ({
           name: label,
           addedAt: iso(createdAt),

@@ -1,6 +1,7 @@
 import cookie from '@fastify/cookie';
 import { fastify } from 'fastify';
 import { expect, onTestFinished, test } from 'vitest';
+import { ProblemError } from '../platform/http/problems.ts';
 import { deferFormParsing } from './form-body.ts';
 import { PageError } from './page-request.ts';
 import { createViewChoices, pagePathOf } from './view-choices.ts';
@@ -15,6 +16,7 @@ async function pages() {
   await app.register(cookie);
   deferFormParsing(app);
   app.setErrorHandler((error, _request, reply) => {
+    if (error instanceof ProblemError) return reply.code(error.code === 'payload_too_large' ? 413 : 500).send();
     if (!(error instanceof PageError)) throw error;
     return reply.code(error.kind === 'forbidden' ? 403 : 400).send();
   });
@@ -111,4 +113,12 @@ test.each([
 ])('a page at %s is left as %s', async (url, expected) => {
   const { pathOf } = await pages();
   expect(await pathOf(url)).toBe(expected);
+});
+
+test('S75: reads no more than a language and a path', async () => {
+  const { post } = await pages();
+  const back = `/${'%'.repeat(2046)}`;
+  expect((await post({ language: 'de', back })).statusCode).toBe(303);
+  expect((await post({ language: 'de', back, more: '' })).statusCode).toBe(400);
+  expect((await post({ language: 'de', back: `${back}${'%'.repeat(200)}` })).statusCode).toBe(413);
 });

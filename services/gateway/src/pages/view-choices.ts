@@ -1,7 +1,7 @@
 import { type Locale, languagePath, locales } from '@postern/pages';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { BASE_FORM_LIMITS, readFormBody } from './form-body.ts';
+import { readFormBody } from './form-body.ts';
 import { assertSameOrigin, PageError } from './page-request.ts';
 
 /** The choices of a browser for its pages. Not secret, and anyone can send any value. */
@@ -15,6 +15,8 @@ const MAX_AGE_SECONDS = 365 * 24 * 3600;
 const TIME_ZONE = /^[A-Za-z][A-Za-z0-9_+/-]{0,63}$/;
 /** On our own origin: exactly one leading slash, no backslash, nothing that browsers ignore. */
 const OWN_PATH = /^\/(?![/\\])[\x21-\x5b\x5d-\x7e]{0,2047}$/;
+/** Of a language, and a path whose characters may each be escaped as three. */
+const LANGUAGE_FORM_LIMITS = { controls: 2, bytes: 6_400 };
 const languageFormSchema = z.strictObject({ language: z.enum(locales), back: z.string().regex(OWN_PATH) });
 
 /**
@@ -44,7 +46,7 @@ export function createViewChoices({ publicUrl }: { readonly publicUrl: string })
     register(app: FastifyInstance): void {
       app.post(languagePath, async (request, reply) => {
         assertSameOrigin(request, publicUrl);
-        const form = languageFormSchema.safeParse(await readFormBody(request, BASE_FORM_LIMITS));
+        const form = languageFormSchema.safeParse(await readFormBody(request, LANGUAGE_FORM_LIMITS));
         if (!form.success) throw new PageError('bad_request');
         const { timeZone } = read(request);
         const zone = timeZone === undefined ? '' : `&tz=${encodeURIComponent(timeZone)}`;
