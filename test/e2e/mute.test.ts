@@ -65,6 +65,20 @@ describe('S105: a user mutes an MCP server', () => {
     expect((await world.api.issue(askFor(world, user))).status).toBe(201);
   });
 
+  it('that has another identity mode now, and can still undo it', async () => {
+    const { raw, user } = await signedIn();
+    const page = '/me/mcp-servers/embedded';
+    expect((await raw.get(page)).status).toBe(404);
+    const subject = { issuer: world.identityProvider.issuer, subject: user };
+    await world.gateways[0]?.deps.stores.mutes.mute(subject, 'embedded');
+    const shown = await raw.get(page);
+    expect([shown.status, ownLinksIn(await raw.get('/me'))]).toEqual([200, expect.arrayContaining([page])]);
+    const form = { csrf_token: csrfTokenIn(shown) };
+    expect((await raw.post(`${page}/unmute`, { form })).status).toBe(303);
+    for (const verb of ['unmute', 'mute']) expect((await raw.post(`${page}/${verb}`, { form })).status).toBe(404);
+    expect((await raw.get(page)).status).toBe(404);
+  });
+
   it('leaves a request of the other MCP servers open', async () => {
     const { raw, user } = await signedIn();
     const wiki = world.apiOf({ apiKey: keyOf('wiki') });

@@ -76,6 +76,18 @@ export const meMcpServerRoutes: FastifyPluginAsync<PageKit<MeMcpServerRoutesDeps
     return find(browserSession, mcpServerId);
   }
 
+  async function hasMuted({ origin, subject }: BrowserSession, mcpServerId: string): Promise<boolean> {
+    if ('vouchedBy' in origin) return false;
+    return (await mutes.list(subject)).some(mute => mute.mcpServerId === mcpServerId);
+  }
+
+  /** A mute can be undone also after the MCP server got another identity mode or other issuers. @throws NotFoundError */
+  function findMuted(mcpServerId: string): RegisteredMcpServer {
+    const mcpServer = deps.mcpServers.get(mcpServerId);
+    if (mcpServer === undefined) throw new NotFoundError();
+    return mcpServer;
+  }
+
   /** After the mute, so that no elicitation is created meanwhile. A payment that the user may have made stays open. */
   async function declineOpen({ subject }: BrowserSession, mcpServerId: string): Promise<void> {
     const visitor = { kind: 'signed_in' as const, subject };
@@ -91,15 +103,16 @@ export const meMcpServerRoutes: FastifyPluginAsync<PageKit<MeMcpServerRoutesDeps
 
   app.get<ById>('/me/mcp-servers/:mcpServerId', (request, reply) =>
     guardGet(request, reply, async browserSession => {
-      const mcpServer = find(browserSession, request.params.mcpServerId);
-      const path = mcpServerPath(mcpServer.mcpServerId);
-      const muted = await mutes.list(browserSession.subject);
+      const { mcpServerId } = request.params;
+      const isMuted = await hasMuted(browserSession, mcpServerId);
+      const mcpServer = isMuted ? findMuted(mcpServerId) : find(browserSession, mcpServerId);
+      const path = mcpServerPath(mcpServerId);
       return reply.send(
         mcpServerPage(views.context(request), {
           mcpServer: views.registeredMcpServer(mcpServer),
           ...(!('vouchedBy' in browserSession.origin) && {
             mute: {
-              isMuted: muted.some(({ mcpServerId }) => mcpServerId === mcpServer.mcpServerId),
+              isMuted,
               muteAction: `${path}/mute`,
               undoAction: `${path}/unmute`,
             },
@@ -126,8 +139,9 @@ export const meMcpServerRoutes: FastifyPluginAsync<PageKit<MeMcpServerRoutesDeps
 
   app.post<ById>('/me/mcp-servers/:mcpServerId/unmute', (request, reply) =>
     guardPost(request, reply, async browserSession => {
-      const { mcpServerId } = findMutable(browserSession, request.params.mcpServerId);
+      const { mcpServerId } = request.params;
       const { subject } = browserSession;
+      if (!(await hasMuted(browserSession, mcpServerId))) findMutable(browserSession, mcpServerId);
       if (await mutes.unmute(subject, mcpServerId))
         deps.auditLog.mcpServerMuted({ mcpServerId, subject, muted: false });
       return reply.redirect('/me', 303);
