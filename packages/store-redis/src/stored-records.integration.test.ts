@@ -56,7 +56,7 @@ describe('stored records', () => {
     const charging = await moved(stores.elicitations, asked, kindSamples.approve, kindSamples.charge);
     await moved(stores.elicitations, charging, kindSamples.answer(charging));
     const key = keys.payments(asked.elicitationId);
-    expect(await operator.hgetall(key)).toEqual({ pi_1: 'counted' });
+    expect(await operator.hgetall(key)).toMatchObject({ pi_1: 'counted', ':version': '1' });
     await expectLifetime(key, PAYMENT_RETENTION);
     await operator.pexpire(key, MINUTE);
     await stores.payments.recordReported(asked.elicitationId, 'pi_2');
