@@ -42,7 +42,7 @@ export const storeFaults: readonly Fault[] = [
     breaks: 'S48',
     file: 'packages/store-redis/src/commands/transition-elicitation.lua',
     original:
-      "local event = redis.call('XADD', KEYS[4], 'MAXLEN', '~', ARGV[11], '*', 'elicitationId', ARGV[2], 'version', version,\n  'status', ARGV[6], 'mcpServerId', ARGV[9], 'kind', ARGV[10])\n",
+      "local event = redis.call('XADD', KEYS[4], 'MAXLEN', '~', ARGV[11], '*', 'elicitationId', ARGV[2], 'version', version,\n  'status', ARGV[6], 'mcpServerId', ARGV[9], 'kind', ARGV[10], 'provider', ARGV[24], 'tookMs', whole(now - tonumber(created)))\n",
     replacement: "local event = '0-0'\n",
     foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
     only: 'Redis: transition',
