@@ -1,4 +1,3 @@
-export { decimalsOf } from './currencies.ts';
 export * from './create-passkeys.ts';
 export * from './create-processor.ts';
 export * from './currencies.ts';
