@@ -9,25 +9,34 @@ import {
 } from '@postern/elicitation';
 import type { RedisStores } from '@postern/store-redis';
 import { passkeyOwnerIn } from '../identity/passkeys/user-passkeys.ts';
-import type { PageKit } from '../pages/page-kit.ts';
-import { createAccountScope } from './account-scope.ts';
-import { createMeCredentials, type MeCredentialsDeps } from './me-credential-routes.ts';
+import { type AccountScopeDeps, createAccountScope } from './account-scope.ts';
 
-export interface AccountExportDeps extends MeCredentialsDeps {
-  readonly stores: MeCredentialsDeps['stores'] & Pick<RedisStores, 'passkeys' | 'browserSessions'>;
+export interface AccountExportDeps extends AccountScopeDeps {
+  readonly stores: AccountScopeDeps['stores'] & Pick<RedisStores, 'passkeys' | 'browserSessions'>;
   readonly now: Clock;
+}
+
+interface ExportKit {
+  readonly deps: AccountExportDeps;
+  /** The names of MCP servers. */
+  readonly views: {
+    connectedAccount(of: Connection): { readonly mcpServers: readonly { readonly name: unknown }[] };
+    credentialReaders(of: Credential): readonly { readonly name: unknown }[];
+    mcpServerName(mcpServerId: string): unknown;
+  };
+  /** By which the user tells credentials apart. Without it, the export has none. */
+  readonly fingerprint?: (of: Credential) => Promise<string>;
 }
 
 const time = (at: number) => new Date(at).toISOString();
 const timeOf = (at: number | undefined) => (at === undefined ? undefined : time(at));
 
 /**
- * Everything stored about a user, for the user: no token, no typed value, no key, and no id that a browser presents. Bounded, because
+ * Everything stored about a user, for the user, or for an operator who answers a request for it: no token, no typed value, no key, and no id that a browser presents. Bounded, because
  * every list is: the lasting ones grow only by acts of the user.
  */
-export function createAccountExport({ deps, views, ...kit }: PageKit<AccountExportDeps>) {
+export function createAccountExport({ deps, views, fingerprint }: ExportKit) {
   const scope = createAccountScope({ deps });
-  const saved = createMeCredentials({ deps, views, ...kit });
 
   const lastUse = ({ lastUse }: Pick<Connection, 'lastUse'>) =>
     lastUse === undefined ? undefined : { ...lastUse, at: time(lastUse.at) };
@@ -51,7 +60,7 @@ export function createAccountExport({ deps, views, ...kit }: PageKit<AccountExpo
     name: of.name,
     title: of.title,
     fields: of.fields,
-    fingerprint: (await saved.view(of)).fingerprint,
+    ...definedOnly({ fingerprint: await fingerprint?.(of) }),
     readableBy: views.credentialReaders(of).map(({ name }) => name),
     firstSavedAt: time(of.createdAt),
     savedAt: time(of.updatedAt),
@@ -75,7 +84,7 @@ export function createAccountExport({ deps, views, ...kit }: PageKit<AccountExpo
   });
 
   return {
-    async of(browserSession: BrowserSession) {
+    async of(browserSession: Pick<BrowserSession, 'subject' | 'origin' | 'displayName' | 'detail'>) {
       const { subject, displayName, detail } = browserSession;
       const [connections, credentials, mutes, open, ended, passkeys, sessions] = await Promise.all([
         scope.connections(browserSession),

@@ -1,5 +1,5 @@
 import type {
-  BrowserSession,
+  BrowserSessionOwner,
   Connection,
   Credential,
   Elicitation,
@@ -18,7 +18,7 @@ export interface AccountScopeDeps {
 }
 
 /** The person that a browser session proves. */
-export function visitorIn({ origin, subject }: BrowserSession): Extract<Visitor, { kind: 'signed_in' }> {
+export function visitorIn({ origin, subject }: BrowserSessionOwner): Extract<Visitor, { kind: 'signed_in' }> {
   return { kind: 'signed_in', subject, ...('vouchedBy' in origin ? { vouchedBy: origin.vouchedBy } : {}) };
 }
 
@@ -28,7 +28,7 @@ export function visitorIn({ origin, subject }: BrowserSession): Extract<Visitor,
  */
 export function createAccountScope({ deps }: { readonly deps: AccountScopeDeps }) {
   function isVisible<Item>(
-    { origin }: BrowserSession,
+    { origin }: BrowserSessionOwner,
     item: Item,
     may: (mcpServer: RegisteredMcpServer, item: Item) => boolean,
   ): boolean {
@@ -38,25 +38,25 @@ export function createAccountScope({ deps }: { readonly deps: AccountScopeDeps }
   }
 
   return {
-    async connections(browserSession: BrowserSession): Promise<readonly Connection[]> {
+    async connections(browserSession: BrowserSessionOwner): Promise<readonly Connection[]> {
       const all = await deps.stores.connections.list(browserSession.subject);
       return all.filter(connection => isVisible(browserSession, connection, mayUse));
     },
 
-    async credentials(browserSession: BrowserSession): Promise<readonly Credential[]> {
+    async credentials(browserSession: BrowserSessionOwner): Promise<readonly Credential[]> {
       const all = await deps.stores.credentials.list(browserSession.subject);
       return all.filter(credential => isVisible(browserSession, credential, mayRead));
     },
 
-    async mutes({ origin, subject }: BrowserSession): Promise<readonly Mute[]> {
+    async mutes({ origin, subject }: BrowserSessionOwner): Promise<readonly Mute[]> {
       const all = await deps.stores.mutes.list(subject);
       return all.filter(({ mcpServerId }) => !('vouchedBy' in origin) || origin.vouchedBy === mcpServerId);
     },
 
-    open: (browserSession: BrowserSession): Promise<readonly Elicitation[]> =>
+    open: (browserSession: BrowserSessionOwner): Promise<readonly Elicitation[]> =>
       deps.service.listOpen(visitorIn(browserSession), [...deps.mcpServers.keys()]),
 
-    ended: (browserSession: BrowserSession): Promise<readonly TerminalElicitation[]> =>
+    ended: (browserSession: BrowserSessionOwner): Promise<readonly TerminalElicitation[]> =>
       deps.service.listEnded(visitorIn(browserSession)),
   };
 }

@@ -1,4 +1,4 @@
-import type { BrowserSession } from '@postern/elicitation';
+import type { BrowserSession, Credential } from '@postern/elicitation';
 import {
   dataPage,
   disconnectAllPage,
@@ -17,6 +17,7 @@ import type { AuditLog } from '../platform/audit/audit-log.ts';
 import { createErasure, type ErasureDeps } from './account-erasure.ts';
 import { type AccountExportDeps, createAccountExport } from './account-export.ts';
 import { createAccountScope } from './account-scope.ts';
+import { createMeCredentials } from './me-credential-routes.ts';
 
 export const DATA_PATH = '/me/data';
 const EXPORT_PATH = `${DATA_PATH}/export`;
@@ -37,7 +38,9 @@ export const meDataRoutes: FastifyPluginAsync<PageKit<MeDataRoutesDeps>> = async
   const { deps, browser, views } = pages;
   const { guardGet, guardPost, isFresh, freshSignInHref } = createAccountGuard(pages);
   const scope = createAccountScope(pages);
-  const accountExport = createAccountExport(pages);
+  const saved = createMeCredentials(pages);
+  const fingerprint = async (of: Credential) => (await saved.view(of)).fingerprint;
+  const accountExport = createAccountExport({ deps: pages.deps, views, fingerprint });
   const erasure = createErasure(pages);
 
   /** Acts only within minutes of a sign-in: a copied cookie must not be able to destroy anything. */

@@ -6,7 +6,8 @@ import type { Pseudonyms } from '../platform/audit/pseudonyms.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import type { Logger } from '../platform/logger.ts';
 import { createAdminAudit } from './admin-audit.ts';
-import { createAuditSearch, createAuditVerb } from './audit-search.ts';
+import { createAuditSearch, createAuditVerbs } from './audit-search.ts';
+import { createChanges } from './changes.ts';
 import { createOverview } from './overview.ts';
 import { createPeople } from './people.ts';
 import { createRecordListing } from './record-listing.ts';
@@ -44,7 +45,8 @@ export function createAdminService(deps: AdminServiceDeps) {
     ...createRecordListing(shared),
     ...createPeople(shared),
     ...createOverview(shared),
-    audit: createAuditVerb({ search: auditSearch, record }),
+    ...createAuditVerbs({ search: auditSearch, record, audits: stores.audits, pseudonym }),
+    ...createChanges({ ...shared, config, now: deps.now }),
     async [Symbol.asyncDispose]() {
       await (await opened)?.[Symbol.asyncDispose]();
     },

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { definedOnly, type Subject } from '@postern/elicitation';
 import type { RedisStores } from '@postern/store-redis';
 import type { Pseudonyms } from '../platform/audit/pseudonyms.ts';
@@ -79,12 +80,44 @@ export function createAuditSearch({ audits, pseudonym }: { audits: RedisStores['
 
 export type AuditSearch = ReturnType<typeof createAuditSearch>;
 
-/** The search as a verb: looking for a person is a view of that person's data. */
-export function createAuditVerb({ search, record }: { readonly search: AuditSearch; readonly record: RecordAct }) {
-  return async (actor: Actor, q: AuditQuery): Promise<Page<AuditItem>> => {
-    if (q.subject !== undefined)
-      await record(actor, { event: 'admin.person_viewed', subject: q.subject, what: 'audit' });
-    return search(q);
+/** Pause before the end of the audit trail is read again. */
+const FOLLOW_MS = 500;
+
+/** The search as verbs: looking for a person is a view of that person's data. */
+export function createAuditVerbs(p: {
+  readonly search: AuditSearch;
+  readonly record: RecordAct;
+  readonly audits: RedisStores['audits'];
+  readonly pseudonym: Pseudonyms;
+}) {
+  async function recordSearch(actor: Actor, subject: Subject | undefined): Promise<void> {
+    if (subject !== undefined) await p.record(actor, { event: 'admin.person_viewed', subject, what: 'audit' });
+  }
+
+  return {
+    /** A page, newest first. */
+    async audit(actor: Actor, q: AuditQuery): Promise<Page<AuditItem>> {
+      await recordSearch(actor, q.subject);
+      return p.search(q);
+    },
+
+    /** All matching lines as they were logged, oldest first. With `follow`, waits for further lines until it is aborted. */
+    async *auditLines(
+      actor: Actor,
+      q: Pick<AuditQuery, 'subject' | 'mcpServerId' | 'since'> & { readonly follow: boolean; readonly signal: AbortSignal },
+    ): AsyncGenerator<string, void, undefined> {
+      await recordSearch(actor, q.subject);
+      const of = { ...definedOnly({ mcpServerId: q.mcpServerId }), pseudonym: q.subject && p.pseudonym(q.subject) };
+      let after: string | undefined;
+      while (!q.signal.aborted) {
+        const lines = await p.audits.read({ limit: READ_AT_ONCE, ...definedOnly({ after, since: q.since }) });
+        for (const { position, line } of lines) if (matchesAudit(auditItem(position, line), of)) yield line;
+        after = lines.at(-1)?.position ?? after;
+        if (lines.length === READ_AT_ONCE) continue;
+        if (!q.follow) return;
+        await delay(FOLLOW_MS, undefined, { signal: q.signal }).catch(() => undefined);
+      }
+    },
   };
 }
 

@@ -19,7 +19,7 @@ export interface PeopleDeps {
 const iso = (at: number): string => new Date(at).toISOString();
 
 /** An operator sees all sessions of a person, also those that an application vouched for. */
-const allSessionsOf = (subject: Subject): Pick<BrowserSession, 'subject' | 'origin'> => ({
+export const allSessionsOf = (subject: Subject): Pick<BrowserSession, 'subject' | 'origin'> => ({
   subject,
   origin: { identityProvider: '' },
 });

@@ -1,35 +1,37 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import type { Actor } from '../admin/admin-audit.ts';
 import { definedOnly, type Subject } from '@postern/elicitation';
 import { pseudonymsOf } from '../platform/audit/pseudonyms.ts';
 import { loadConfig } from '../platform/config/load-config.ts';
 import { instance } from '../platform/logger.ts';
-import { CliError, type CliIo, type ExitCode, exitCodes, printable } from './cli-io.ts';
-import { type OpenStore, openStore } from './open-store.ts';
-
-const BATCH = 500;
-const PAUSE_MS = 500;
+import { type CliIo, type ExitCode, exitCodes, printable } from './cli-io.ts';
+import { openAdmin } from './open-admin.ts';
+import type { OpenStore } from './open-store.ts';
 
 /**
  * `postern audit`: prints the audit trail of all replicas from Redis, one JSON object per line, oldest first. With `follow` it keeps
  * printing new events until it is interrupted.
  */
 export async function audit(
-  p: { readonly configPath: string; readonly follow: boolean },
+  p: {
+    readonly configPath: string;
+    readonly follow: boolean;
+    readonly subject: Subject | undefined;
+    readonly mcpServerId: string | undefined;
+    readonly since: Date | undefined;
+    readonly actor: Actor;
+  },
   io: CliIo,
 ): Promise<ExitCode> {
-  if (!loadConfig(p.configPath, io.env).audit.stream)
-    throw new CliError('audit.stream is not configured: the audit trail is only in the log.');
-  await using store = await openStore(p.configPath, io);
-  let after: string | undefined;
-  while (!io.signal.aborted) {
-    const lines = await store.stores.audits.read({ limit: BATCH, ...definedOnly({ after }) });
-    for (const { line } of lines) io.out(`${printable(line)}\n`);
-    after = lines.at(-1)?.position ?? after;
-    if (lines.length === BATCH) continue;
-    if (!p.follow) return exitCodes.ok;
-    await delay(PAUSE_MS, undefined, { signal: io.signal }).catch(() => undefined);
-  }
-  return exitCodes.interrupted;
+  const { follow, subject, mcpServerId, since } = p;
+  await using opened = await openAdmin(p.configPath, io);
+  if (!opened.store.config.audit.stream)
+    io.err('audit.stream is off: Redis has the acts of operators only. All other events are in the log.\n');
+  const lines = opened.admin.auditLines(p.actor, {
+    ...{ follow, signal: io.signal },
+    ...definedOnly({ subject, mcpServerId, since }),
+  });
+  for await (const line of lines) io.out(`${printable(line)}\n`);
+  return io.signal.aborted ? exitCodes.interrupted : exitCodes.ok;
 }
 
 /** `postern audit pseudonym`: prints the pseudonym of a user in the audit trail. Needs neither Redis nor the gateway. */

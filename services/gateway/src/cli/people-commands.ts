@@ -11,6 +11,83 @@ export interface PeopleCommand {
   readonly actor: Actor;
 }
 
+export interface ChangePeopleCommand extends PeopleCommand {
+  readonly dryRun: boolean;
+}
+
+const counted = (count: number, noun: string) => `${count} ${noun}${count === 1 ? '' : 's'}`;
+
+/** `postern people disconnect`: the gateway asks the providers to revoke the grants within seconds. */
+export async function peopleDisconnect(p: ChangePeopleCommand, io: CliIo): Promise<ExitCode> {
+  await using opened = await openAdmin(p.configPath, io);
+  const done = await opened.admin.disconnectPerson(p.actor, p.subject, p);
+  if (p.json) io.out(`${JSON.stringify({ dryRun: p.dryRun, ...done })}\n`);
+  else if (p.dryRun) io.out(`Would remove ${counted(done.found, 'connection')}.\n`);
+  else io.out(`Removed ${counted(done.removed, 'connection')}.\n`);
+  return exitCodes.ok;
+}
+
+/** `postern people sign-out` */
+export async function peopleSignOut(p: ChangePeopleCommand, io: CliIo): Promise<ExitCode> {
+  await using opened = await openAdmin(p.configPath, io);
+  const { found } = await opened.admin.signOutPerson(p.actor, p.subject, p);
+  if (p.json) io.out(`${JSON.stringify({ dryRun: p.dryRun, browserSessions: found })}\n`);
+  else io.out(`${p.dryRun ? 'Would end' : 'Ended'} all browser sessions; ${found} were listed.\n`);
+  return exitCodes.ok;
+}
+
+/** `postern people export`: one JSON document, the same as the user's own download. */
+export async function peopleExport(p: PeopleCommand, io: CliIo): Promise<ExitCode> {
+  await using opened = await openAdmin(p.configPath, io);
+  io.out(`${JSON.stringify(await opened.admin.exportPerson(p.actor, p.subject), null, 2)}\n`);
+  return exitCodes.ok;
+}
+
+/** `postern people erase`: exits with 1 while an open elicitation could not be cancelled. */
+export async function peopleErase(p: ChangePeopleCommand, io: CliIo): Promise<ExitCode> {
+  await using opened = await openAdmin(p.configPath, io);
+  const done = await opened.admin.erasePerson(p.actor, p.subject, p);
+  const { left, stillDeciding = 0 } = done;
+  if (p.json) io.out(`${JSON.stringify({ dryRun: p.dryRun, ...done })}\n`);
+  else
+    io.out(
+      [
+        `${p.dryRun ? 'Would delete' : 'Deleted'}: ${counted(done.open, 'open elicitation')}, ` +
+          `${counted(done.connections, 'connection')}, ${counted(done.credentials, 'credential')}, ` +
+          `${counted(done.mutedMcpServers, 'mute')}, passkeys and browser sessions.`,
+        `Left: ${counted(left.endedElicitations, 'ended elicitation')} for retention.endedHours, ` +
+          `${counted(left.payments, 'payment')} among them. Payment records stay for payment.retentionDays, ` +
+          'grants until they are revoked, and the audit trail under the pseudonym.',
+        ...(stillDeciding === 0
+          ? []
+          : [`${counted(stillDeciding, 'elicitation')} being paid or verified. Repeat the command when they have ended.`]),
+        '',
+      ].join('\n'),
+    );
+  return stillDeciding === 0 ? exitCodes.ok : exitCodes.failure;
+}
+
+/** `postern providers disconnect`: walks all connections, with progress. Repeating it completes an interrupted run. */
+export async function providersDisconnect(
+  p: Omit<ChangePeopleCommand, 'subject'> & { readonly provider: string; readonly since: Date | undefined },
+  io: CliIo,
+): Promise<ExitCode> {
+  await using opened = await openAdmin(p.configPath, io);
+  const { provider, since, dryRun } = p;
+  const { found, removed, isComplete } = await opened.admin.disconnectProvider(p.actor, {
+    ...{ provider, since, dryRun, signal: io.signal },
+    onProgress: done => {
+      if (io.isTerminal) io.err(`\r${done.found} found, ${done.removed} removed`);
+    },
+  });
+  if (io.isTerminal) io.err('\n');
+  if (p.json) io.out(`${JSON.stringify({ dryRun, found, removed, isComplete })}\n`);
+  else io.out(dryRun ? `Would remove ${counted(found, 'connection')}.\n` : `Removed ${counted(removed, 'connection')}.\n`);
+  if (isComplete) return exitCodes.ok;
+  io.err('Interrupted: repeat the command to complete it.\n');
+  return exitCodes.interrupted;
+}
+
 /** `postern people show`: exits with 1 if nothing is stored about the person. */
 export async function peopleShow({ configPath, json, subject, actor }: PeopleCommand, io: CliIo): Promise<ExitCode> {
   await using opened = await openAdmin(configPath, io);

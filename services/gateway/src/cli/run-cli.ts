@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import type { Subject } from '@postern/elicitation';
 import { VaultError } from '@postern/vault';
 import { explanationOf } from '../platform/start-error.ts';
 import { apiKeysAdd, apiKeysList, apiKeysRevoke } from './api-keys-commands.ts';
@@ -9,7 +10,14 @@ import { init } from './init/init.ts';
 import { receiptsNewKey, vaultNewKey } from './new-key-commands.ts';
 import { actorOf } from './open-admin.ts';
 import { passkeysReset } from './passkeys-reset.ts';
-import { peopleShow } from './people-commands.ts';
+import {
+  peopleDisconnect,
+  peopleErase,
+  peopleExport,
+  peopleShow,
+  peopleSignOut,
+  providersDisconnect,
+} from './people-commands.ts';
 import { redisAcceptLoss } from './redis-accept-loss.ts';
 import { redisStatus } from './redis-status.ts';
 import { vaultRewrap } from './vault-rewrap.ts';
@@ -35,12 +43,22 @@ const HELP = `postern: start and operate the gateway
                                   add an API key without a reload, and print it once
   postern api-keys revoke <id> | --key-file <file>
                                   refuse an API key on all replicas
-  postern audit                   print the audit trail (needs audit.stream), one JSON object per line
+  postern audit                   print the audit trail in Redis, one JSON object per line
   postern audit pseudonym <issuer> <subject>
                                   print the pseudonym of a user in the audit trail
   postern elicitations show <id>  print the status and history of an elicitation, without secrets or user input
   postern people show <issuer> <subject>
                                   list what is stored about a user, without secrets; the audit trail records it
+  postern people disconnect <issuer> <subject>
+                                  remove all connections of a user; the gateway revokes their grants
+  postern people sign-out <issuer> <subject>
+                                  end all browser sessions of a user
+  postern people export <issuer> <subject>
+                                  print everything stored about a user as JSON, without secrets
+  postern people erase <issuer> <subject>
+                                  delete what is stored about a user, and say what stays
+  postern providers disconnect <name>
+                                  remove the connections of all users at a provider
   postern passkeys reset <issuer> <subject>
                                   remove all passkeys of a user; the next one approves payments after 24 hours
   postern webhooks list           list the endpoints with their status and pending deliveries
@@ -53,7 +71,10 @@ const HELP = `postern: start and operate the gateway
 Options
   -c, --config <file>   the gateway's configuration; default $POSTERN_CONFIG or postern.config.yaml
   -f, --follow          audit: keep printing new events
-      --reason <text>   api-keys add, revoke, people: why, for the audit trail; required for changes
+      --issuer <url> --subject <text>  audit: only events of this user
+      --mcp-server <id> audit: only events of this MCP server
+      --since <time>    audit: only events from then on; providers disconnect: only tokens stored from then on
+      --reason <text>   api-keys add, revoke, people, providers: why, for the audit trail; required but for show
       --by <name>       who; default the name of the user of the system
       --dry-run         show what the command would do
       --key-file <file> revoke: the key itself; - reads standard input
@@ -85,6 +106,10 @@ const options = {
   by: { type: 'string' },
   'dry-run': { type: 'boolean', default: false },
   'key-file': { type: 'string' },
+  since: { type: 'string' },
+  issuer: { type: 'string' },
+  subject: { type: 'string' },
+  'mcp-server': { type: 'string' },
   out: { type: 'string' },
   all: { type: 'boolean', default: false },
   yes: { type: 'boolean', default: false },
@@ -103,7 +128,14 @@ export async function runCli(args: readonly string[], io: CliIo): Promise<ExitCo
     }
     const configPath = values.config ?? io.env['POSTERN_CONFIG'] ?? 'postern.config.yaml';
     const { json } = values;
-    if (positionals.join(' ') === 'audit') return await audit({ configPath, follow: values.follow }, io);
+    if (positionals.join(' ') === 'audit')
+      return await audit(
+        {
+          ...{ configPath, follow: values.follow, mcpServerId: values['mcp-server'], since: timeOf(values.since) },
+          ...{ subject: subjectOf(values), actor: actorOf(values) },
+        },
+        io,
+      );
     const [noun, verb, id, ...more] = positionals;
     if (noun === 'check' && id === undefined) {
       // Loads libraries that no other command needs.
@@ -115,11 +147,18 @@ export async function runCli(args: readonly string[], io: CliIo): Promise<ExitCo
     if (id !== undefined && sub !== undefined && rest.length === 0) {
       const subject = { issuer: id, subject: sub };
       if (noun === 'passkeys' && verb === 'reset') return await passkeysReset({ configPath, subject }, io);
-      const person = { configPath, json, subject, actor: actorOf({ by: values.by, reason: values.reason }) };
-      if (noun === 'people' && verb === 'show') return await peopleShow(person, io);
+      if (noun === 'people') return await people(verb, { ...values, configPath, subject }, io);
       if (noun === 'audit' && verb === 'pseudonym') return auditPseudonym({ configPath, subject }, io);
     }
     if (id !== undefined && more.length === 0) {
+      if (noun === 'providers' && verb === 'disconnect')
+        return await providersDisconnect(
+          {
+            ...{ configPath, json, dryRun: values['dry-run'], provider: id, since: timeOf(values.since) },
+            actor: actorOf(changeOf(values)),
+          },
+          io,
+        );
       if (noun === 'elicitations' && verb === 'show')
         return await elicitationsShow({ configPath, json, elicitationId: id }, io);
       if (noun === 'webhooks' && verb === 'enable') return await webhooksEnable({ configPath, endpoint: id }, io);
@@ -164,6 +203,37 @@ export async function runCli(args: readonly string[], io: CliIo): Promise<ExitCo
     io.err(`${textOf(error)}\n`);
     return exitCodes.failure;
   }
+}
+
+async function people(
+  verb: string | undefined,
+  values: ReturnType<typeof parse>['values'] & { readonly configPath: string; readonly subject: Subject },
+  io: CliIo,
+): Promise<ExitCode> {
+  const { configPath, json, subject, 'dry-run': dryRun } = values;
+  const read = { configPath, json, subject };
+  if (verb === 'show') return peopleShow({ ...read, actor: actorOf(values) }, io);
+  if (verb === 'export') return peopleExport({ ...read, actor: actorOf(changeOf(values)) }, io);
+  const verbs = { disconnect: peopleDisconnect, 'sign-out': peopleSignOut, erase: peopleErase };
+  if (verb !== 'disconnect' && verb !== 'sign-out' && verb !== 'erase')
+    throw new UsageError(`There is no command "people ${verb ?? ''}".`);
+  return verbs[verb]({ ...read, dryRun, actor: actorOf(changeOf(values)) }, io);
+}
+
+/** Reads `--since`. @throws UsageError */
+function timeOf(text: string | undefined): Date | undefined {
+  if (text === undefined) return undefined;
+  const time = new Date(text);
+  if (Number.isNaN(time.getTime()) || !/^\d{4}-\d\d-\d\d/.test(text))
+    throw new UsageError('--since must be a time such as 2026-11-23 or 2026-11-23T09:00:00Z.');
+  return time;
+}
+
+/** Reads `--issuer` and `--subject`. @throws UsageError */
+function subjectOf({ issuer, subject }: { readonly issuer?: string; readonly subject?: string }): Subject | undefined {
+  if (issuer === undefined && subject === undefined) return undefined;
+  if (issuer === undefined || subject === undefined) throw new UsageError('--subject needs --issuer, and the reverse.');
+  return { issuer, subject };
 }
 
 async function apiKeys(

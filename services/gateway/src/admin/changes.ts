@@ -1,0 +1,214 @@
+import {
+  AlreadyEndedError,
+  type Connection,
+  type Credential,
+  createElicitationService,
+  DomainError,
+  type Elicitation,
+  IllegalTransitionError,
+  NotFoundError,
+  newRevocationId,
+  parseConnectionId,
+  type Subject,
+  shardIn,
+  UnknownRecordLayoutError,
+  systemEntropy,
+} from '@postern/elicitation';
+import type { RedisStores } from '@postern/store-redis';
+import { createAccountExport } from '../account/account-export.ts';
+import { longestSessionMs } from '../identity/create-browser-session.ts';
+import { passkeyOwnerOf } from '../identity/passkeys/user-passkeys.ts';
+import { mayRead, mayUse, type RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
+import { announcementsOf, type Pseudonyms } from '../platform/audit/pseudonyms.ts';
+import type { GatewayConfig } from '../platform/config/config-schema.ts';
+import type { Actor, RecordAct } from './admin-audit.ts';
+import { allSessionsOf } from './people.ts';
+
+export interface ChangesDeps {
+  readonly config: Pick<GatewayConfig, 'providers' | 'browserSession' | 'operatorWebhooks'>;
+  readonly stores: RedisStores;
+  readonly mcpServers: ReadonlyMap<string, RegisteredMcpServer>;
+  readonly pseudonym: Pseudonyms;
+  readonly record: RecordAct;
+  readonly now: () => number;
+}
+
+/** Returns what the verb would do, and changes nothing. */
+export interface DryRun {
+  readonly dryRun: boolean;
+}
+
+export interface ProviderDisconnect extends DryRun {
+  readonly provider: string;
+  /** Connections whose tokens were stored at this time or later. */
+  readonly since: Date | undefined;
+  readonly signal: AbortSignal;
+  readonly onProgress: (done: { readonly found: number; readonly removed: number }) => void;
+}
+
+/**
+ * What operators change. Each verb is a sequence of single commits: after a crash, repeating it does the rest. A removed connection leaves
+ * a revocation in the same commit, and the running gateway asks the provider within seconds.
+ */
+export function createChanges({ config, stores, mcpServers, pseudonym, record, now }: ChangesDeps) {
+  const providers = new Set(config.providers.map(({ name }) => name));
+  const service = createElicitationService({
+    elicitations: stores.elicitations,
+    connections: stores.connections,
+    notifier: stores.notifier,
+    providers: () => undefined,
+    // The act of the operator is the audit event.
+    audit: () => {},
+    entropy: systemEntropy,
+    now,
+  });
+
+  /** Returns false if it was removed before. */
+  async function disconnect({ connectionId, provider }: Connection): Promise<boolean> {
+    const revocationId = newRevocationId(shardIn(connectionId), systemEntropy);
+    const removed = await stores.connections.remove({
+      connectionId,
+      // Nobody can be asked to revoke the grant of a provider that is not configured any more.
+      ...(providers.has(provider) ? { revocationId } : {}),
+    });
+    return removed !== undefined;
+  }
+
+  async function disconnectEach(connections: readonly Connection[]): Promise<number> {
+    let removed = 0;
+    for (const connection of connections) if (await disconnect(connection)) removed += 1;
+    return removed;
+  }
+
+  /** Returns false if its end is decided elsewhere: by a payment processor, or by an application that verifies. */
+  async function cancel({ elicitationId, mcpServerId }: Elicitation): Promise<boolean> {
+    try {
+      await service.cancel({ mcpServerId }, elicitationId);
+      return true;
+    } catch (error) {
+      const isPaying = error instanceof DomainError && error.code === 'payment_in_progress';
+      if (isPaying || error instanceof IllegalTransitionError) return false;
+      if (error instanceof AlreadyEndedError || error instanceof NotFoundError) return true;
+      throw error;
+    }
+  }
+
+  const openOf = (subject: Subject) => stores.elicitations.listOpen(subject, [...mcpServers.keys()]);
+
+  /** Whoever identified the person: each keeps passkeys of its own. */
+  const passkeyOwners = (subject: Subject): readonly Subject[] => [
+    passkeyOwnerOf({ identityMode: 'login', mcpServerId: '', subject }),
+    ...[...mcpServers.values()]
+      .filter(({ identityMode }) => identityMode !== 'login')
+      .map(({ identityMode, mcpServerId }) => passkeyOwnerOf({ identityMode, mcpServerId, subject })),
+  ];
+
+  const nameOf = ({ config: { name } }: RegisteredMcpServer) => ({ name });
+  const all = [...mcpServers.values()];
+  const accountExport = createAccountExport({
+    deps: {
+      stores,
+      mcpServers,
+      now,
+      // An operator answers for all applications, so nothing is left out for the one that identified the person.
+      service: {
+        listOpen: (visitor, ids) => stores.elicitations.listOpen(visitor.subject, ids),
+        listEnded: visitor => stores.elicitations.listEnded(visitor.subject),
+      },
+    },
+    views: {
+      connectedAccount: of => ({ mcpServers: all.filter(server => mayUse(server, of)).map(nameOf) }),
+      credentialReaders: (of: Credential) => all.filter(server => mayRead(server, of)).map(nameOf),
+      mcpServerName: id => mcpServers.get(id)?.config.name ?? id,
+    },
+  });
+
+  return {
+    /** Removes all connections of a person. */
+    async disconnectPerson(actor: Actor, subject: Subject, { dryRun }: DryRun) {
+      const connections = await stores.connections.list(subject);
+      const found = connections.length;
+      if (dryRun) return { found, removed: 0 };
+      const connectionIds = connections.map(({ connectionId }) => connectionId);
+      await record(actor, { event: 'admin.person_disconnected', subject, connectionIds });
+      return { found, removed: await disconnectEach(connections) };
+    },
+
+    /** Ends all browser sessions of a person on every replica, listed or not. */
+    async signOutPerson(actor: Actor, subject: Subject, { dryRun }: DryRun) {
+      const owner = allSessionsOf(subject);
+      const found = (await stores.browserSessions.list(owner)).length;
+      if (dryRun) return { found };
+      await record(actor, { event: 'admin.person_signed_out', subject, browserSessions: found });
+      await stores.browserSessions.endAll(owner, longestSessionMs(config));
+      return { found };
+    },
+
+    /** Everything stored about a person, without secrets, to answer a request for it. */
+    async exportPerson(actor: Actor, subject: Subject) {
+      await record(actor, { event: 'admin.person_exported', subject });
+      const session = { ...allSessionsOf(subject), displayName: subject.subject };
+      return accountExport.of(session);
+    },
+
+    /**
+     * Deletes what is stored about a person, open elicitations first, so that none creates a connection afterwards, and browser sessions
+     * last. `left` is what must stay, and how long.
+     */
+    async erasePerson(actor: Actor, subject: Subject, { dryRun }: DryRun) {
+      const [open, connections, credentials, mutes, ended] = await Promise.all([
+        openOf(subject),
+        stores.connections.list(subject),
+        stores.credentials.list(subject),
+        stores.mutes.list(subject),
+        stores.elicitations.listEnded(subject),
+      ]);
+      const counts = {
+        ...{ open: open.length, connections: connections.length, credentials: credentials.length },
+        ...{ mutedMcpServers: mutes.length },
+      };
+      const left = {
+        endedElicitations: ended.length,
+        payments: ended.filter(({ request }) => request.kind === 'payment').length,
+      };
+      if (dryRun) return { ...counts, passkeys: undefined, stillDeciding: undefined, left };
+      await record(actor, { event: 'admin.person_erased', subject, ...counts });
+      const cancelled = await Promise.all(open.map(cancel));
+      await disconnectEach(await stores.connections.list(subject));
+      for (const { credentialId } of await stores.credentials.list(subject)) await stores.credentials.remove(credentialId);
+      for (const { mcpServerId } of mutes) await stores.mutes.unmute(subject, mcpServerId);
+      const announcedAs = announcementsOf(config, pseudonym)(subject);
+      let passkeys = 0;
+      for (const owner of passkeyOwners(subject)) passkeys += await stores.passkeys.reset(owner, announcedAs);
+      await stores.browserSessions.endAll(allSessionsOf(subject), longestSessionMs(config));
+      return { ...counts, passkeys, stillDeciding: cancelled.filter(isOver => !isOver).length, left };
+    },
+
+    /**
+     * Removes the connections of all people at a provider. Walks all connections, not a list: none is missed, also of an older release.
+     * An interrupted run is completed by repeating it.
+     */
+    async disconnectProvider(actor: Actor, { provider, since, dryRun, signal, onProgress }: ProviderDisconnect) {
+      if (!dryRun)
+        await record(actor, { event: 'admin.provider_disconnected', provider, since: since?.toISOString() });
+      const seen = new Set<string>();
+      let removed = 0;
+      for await (const { records, unreadable } of stores.sealedRecords.walk()) {
+        if (signal.aborted) break;
+        for (const found of records) {
+          const connectionId = found.kind === 'connection' ? parseConnectionId(found.id) : undefined;
+          // The walk may return a record twice.
+          if (connectionId === undefined || seen.has(connectionId)) continue;
+          const connection = await stores.connections.read(connectionId);
+          if (connection?.provider !== provider || connection.updatedAt < (since?.getTime() ?? 0)) continue;
+          seen.add(connectionId);
+          if (!dryRun && (await disconnect(connection))) removed += 1;
+        }
+        if (unreadable.some(({ kind }) => kind === 'connection'))
+          throw new UnknownRecordLayoutError();
+        onProgress({ found: seen.size, removed });
+      }
+      return { found: seen.size, removed, isComplete: !signal.aborted };
+    },
+  };
+}
