@@ -17,7 +17,7 @@ import type { AuditLog } from '../platform/audit/audit-log.ts';
 import { createErasure, type ErasureDeps } from './account-erasure.ts';
 import { type AccountExportDeps, createAccountExport } from './account-export.ts';
 import { createAccountScope } from './account-scope.ts';
-import { createMeCredentials } from './me-credential-routes.ts';
+import { createMeCredentials, type MeCredentialsDeps } from './me-credential-routes.ts';
 
 export const DATA_PATH = '/me/data';
 const EXPORT_PATH = `${DATA_PATH}/export`;
@@ -28,7 +28,7 @@ export interface MeDataRoutesDeps extends AccountGuardDeps, AccountExportDeps, E
   readonly config: AccountGuardDeps['config'] & ErasureDeps['config'];
   readonly stores: AccountExportDeps['stores'] & ErasureDeps['stores'] & Pick<RedisStores, 'passkeys'>;
   readonly service: AccountExportDeps['service'] & ErasureDeps['service'];
-  readonly credentialFlow: AccountExportDeps['credentialFlow'] & ErasureDeps['credentialFlow'];
+  readonly credentialFlow: MeCredentialsDeps['credentialFlow'] & ErasureDeps['credentialFlow'];
   readonly auditLog: ErasureDeps['auditLog'] & Pick<AuditLog, 'exported' | 'disconnectedAll'>;
   readonly disconnection: Disconnection;
 }

@@ -5,19 +5,18 @@ import { type Elicitation, EventCarrier, SHARDS, StoreUnavailableError, type Sub
 import { createRedisStores, type RedisStores } from '@postern/store-redis';
 import { kindSamples, samples } from '@postern/testkit/contract';
 import { type RedisServer, startRedis } from '@postern/testkit/redis';
-import { createKeyRing, createVault } from '@postern/vault';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { runCli } from '../cli/run-cli.ts';
 import { pseudonymsOf } from '../platform/audit/pseudonyms.ts';
 import { loadConfig } from '../platform/config/load-config.ts';
-import { isLocalKey } from '../platform/config/vault-config.ts';
+import { openVault } from '../sealing/open-vault.ts';
 import { hashOf, sampleConfig, sampleMcpServer } from '../testing/sample-config.ts';
 import type { Actor } from './admin-audit.ts';
 import { type AdminService, createAdminService } from './admin-service.ts';
 import type { Page } from './shard-lists.ts';
 
 const { ask, cancel, complete, created, engage, from, moved, operation, somebody } = samples;
-const { answer, askFor } = kindSamples;
+const { answer, approve, askFor } = kindSamples;
 
 const actor: Actor = { who: 'olga', door: 'console', reason: 'ticket 7' };
 let redis: RedisServer;
@@ -39,7 +38,7 @@ beforeAll(async () => {
   await writeFile(configPath, JSON.stringify(input));
   const config = loadConfig(configPath, {});
   pseudonym = pseudonymsOf(config);
-  const vault = createVault(createKeyRing(config.vault.keys.filter(isLocalKey)));
+  const { vault } = await openVault(config);
   const openQueueRedis = () => {
     throw new Error('no webhooks are configured');
   };
@@ -166,7 +165,7 @@ describe('views of a person', () => {
     });
     const config = loadConfig(configPath, {});
     const deaf = createAdminService({
-      ...{ config, pseudonym, now: Date.now, vault: createVault(createKeyRing(config.vault.keys.filter(isLocalKey))) },
+      ...{ config, pseudonym, now: Date.now, vault: (await openVault(config)).vault },
       stores: { ...stores, audits },
       openQueueRedis: () => {
         throw new Error('not used');
@@ -261,4 +260,147 @@ describe('postern people show', () => {
     expect(code).toBe(1);
     expect(err).toContain('issuer');
   });
+});
+
+const asOlga = ['--by', 'olga', '--reason', 'ticket 9'];
+const nameOf = ({ issuer, subject }: Subject) => [issuer, subject];
+
+describe('commands that change what is stored about a person', () => {
+  test.each(['disconnect', 'sign-out', 'export', 'erase'])('postern people %s needs a reason', async verb => {
+    expect((await cli('people', verb, ...nameOf(somebody()))).code).toBe(2);
+  });
+
+  test('S125: disconnect removes the connections of one person, and leaves their revocation to the gateway', async () => {
+    const [person, other] = [somebody(), somebody()];
+    await connect(person);
+    await connect(other);
+    const command = ['people', 'disconnect', ...nameOf(person), ...asOlga];
+    expect((await cli(...command, '--dry-run', '--json')).out).toBe('{"dryRun":true,"found":1,"removed":0}\n');
+    expect(await stores.connections.list(person)).toHaveLength(1);
+    expect((await cli(...command, '--json')).out).toBe('{"dryRun":false,"found":1,"removed":1}\n');
+    expect(await stores.connections.list(person)).toEqual([]);
+    expect(await stores.connections.list(other)).toHaveLength(1);
+    expect(await lastLine()).toMatchObject({
+      event: 'admin.person_disconnected',
+      operator: 'olga',
+      reason: 'ticket 9',
+    });
+  });
+
+  test('S125: sign-out ends every browser session of the person', async () => {
+    const person = somebody();
+    const session = { subject: person, displayName: 'Alice' };
+    const lifetime = { idleMs: 60_000, absoluteMs: 60_000 };
+    const origins = [{ identityProvider: 'example-id' }, { vouchedBy: 'tracker' }];
+    const ids = await Promise.all(
+      origins.map(async origin => {
+        const id = samples.browserSessionIdOf(person);
+        await stores.browserSessions.create({ ...session, id, origin }, lifetime);
+        return id;
+      }),
+    );
+    expect((await cli('people', 'sign-out', ...nameOf(person), ...asOlga, '--dry-run')).code).toBe(0);
+    for (const id of ids) expect(await stores.browserSessions.read(id)).toBeDefined();
+    expect((await cli('people', 'sign-out', ...nameOf(person), ...asOlga)).code).toBe(0);
+    for (const id of ids) expect(await stores.browserSessions.read(id)).toBeUndefined();
+  });
+
+  test('S126: export prints what is stored about the person, without secrets', async () => {
+    const person = somebody();
+    await connect(person);
+    const form = await created(stores.elicitations, askFor('lasting', person));
+    await moved(stores.elicitations, form, answer(form));
+    const { code, out } = await cli('people', 'export', ...nameOf(person), ...asOlga);
+    expect(code).toBe(0);
+    const document = JSON.parse(out);
+    expect(document).toMatchObject({ person, connections: [{ provider: 'github' }], credentials: [{}] });
+    expect(document.answers).toHaveLength(2);
+    expect(out).not.toMatch(/sealed/i);
+    expect(await lastLine()).toMatchObject({ event: 'admin.person_exported' });
+  });
+
+  test('S126: erase deletes everything but what it names, and repeating it changes nothing', async () => {
+    const person = somebody();
+    await connect(person);
+    const form = await created(stores.elicitations, askFor('lasting', person));
+    await moved(stores.elicitations, form, answer(form));
+    const open = await created(stores.elicitations, from('tracker', askFor('confirmation', person)));
+    await stores.mutes.mute(person, 'tracker');
+    const command = ['people', 'erase', ...nameOf(person), ...asOlga, '--json'];
+    const planned = JSON.parse((await cli(...command, '--dry-run')).out);
+    expect(planned).toMatchObject({ dryRun: true, open: 1, connections: 1, credentials: 1, mutedMcpServers: 1 });
+    expect(await stores.elicitations.read(open.elicitationId)).toMatchObject({ status: 'pending' });
+    const done = JSON.parse((await cli(...command)).out);
+    expect(done).toMatchObject({
+      open: 1,
+      connections: 1,
+      stillDeciding: 0,
+      left: { endedElicitations: 2, payments: 0 },
+    });
+    expect(await stores.elicitations.read(open.elicitationId)).toMatchObject({ status: 'cancelled' });
+    const report = await admin.person(actor, person);
+    expect(report).toMatchObject({
+      connections: [],
+      credentials: [],
+      open: [],
+      mutedMcpServers: [],
+      browserSessions: [],
+    });
+    expect(JSON.parse((await cli(...command)).out)).toMatchObject({ open: 0, connections: 0, credentials: 0 });
+  });
+
+  test('S126: erase exits with 1 while a payment is being decided', async () => {
+    const person = somebody();
+    await moved(
+      stores.elicitations,
+      await created(stores.elicitations, from('tracker', askFor('payment', person))),
+      approve,
+    );
+    const { code, out } = await cli('people', 'erase', ...nameOf(person), ...asOlga);
+    expect(code).toBe(1);
+    expect(out).toContain('Repeat');
+  });
+});
+
+test('S127: providers disconnect removes the connections of all people since a time, also those in no list, and no others', async () => {
+  const people = Array.from({ length: 5 }, somebody);
+  const connections = await Promise.all(people.map(connect));
+  // Of a release without lists.
+  await redis.ask('DEL', ...SHARDS.map(shard => `admin:{${shard}}:connected`));
+  const command = ['providers', 'disconnect', 'github', ...asOlga, '--json'];
+  expect(JSON.parse((await cli(...command, '--since', '2999-01-01')).out)).toMatchObject({ found: 0, removed: 0 });
+  expect(JSON.parse((await cli('providers', 'disconnect', 'other', ...asOlga, '--json')).out)).toMatchObject({
+    found: 0,
+  });
+  const planned = JSON.parse((await cli(...command, '--dry-run')).out);
+  expect(planned).toMatchObject({ dryRun: true, removed: 0, isComplete: true });
+  expect(planned.found).toBeGreaterThanOrEqual(connections.length);
+  const done = JSON.parse((await cli(...command)).out);
+  expect(done).toEqual({ dryRun: false, found: planned.found, removed: planned.found, isComplete: true });
+  for (const person of people) expect(await stores.connections.list(person)).toEqual([]);
+  expect(await lastLine()).toMatchObject({
+    event: 'admin.provider_disconnected',
+    provider: 'github',
+    operator: 'olga',
+  });
+  expect((await cli('providers', 'disconnect', 'github', '--since', 'tomorrow', ...asOlga)).code).toBe(2);
+});
+
+test('postern audit filters by user, MCP server and time, and names the user only by the pseudonym', async () => {
+  const person = somebody();
+  await admin.person(actor, person);
+  const filter = ['--issuer', person.issuer, '--subject', person.subject];
+  const { code, out, err } = await cli('audit', ...filter);
+  expect(code).toBe(0);
+  const lines = out
+    .trim()
+    .split('\n')
+    .map(line => JSON.parse(line));
+  expect(lines.length).toBeGreaterThanOrEqual(2);
+  expect(lines.every(({ subject }) => subject === pseudonym(person))).toBe(true);
+  expect(out).not.toContain(person.subject);
+  expect(err).toContain('audit.stream');
+  expect((await cli('audit', '--since', '2999-01-01')).out).toBe('');
+  expect((await cli('audit', '--mcp-server', 'nobody')).out).toBe('');
+  expect((await cli('audit', '--subject', 'alice')).code).toBe(2);
 });

@@ -104,7 +104,10 @@ export function createAuditVerbs(p: {
     /** All matching lines as they were logged, oldest first. With `follow`, waits for further lines until it is aborted. */
     async *auditLines(
       actor: Actor,
-      q: Pick<AuditQuery, 'subject' | 'mcpServerId' | 'since'> & { readonly follow: boolean; readonly signal: AbortSignal },
+      q: Pick<AuditQuery, 'subject' | 'mcpServerId' | 'since'> & {
+        readonly follow: boolean;
+        readonly signal: AbortSignal;
+      },
     ): AsyncGenerator<string, void, undefined> {
       await recordSearch(actor, q.subject);
       const of = { ...definedOnly({ mcpServerId: q.mcpServerId }), pseudonym: q.subject && p.pseudonym(q.subject) };

@@ -11,8 +11,8 @@ import {
   parseConnectionId,
   type Subject,
   shardIn,
-  UnknownRecordLayoutError,
   systemEntropy,
+  UnknownRecordLayoutError,
 } from '@postern/elicitation';
 import type { RedisStores } from '@postern/store-redis';
 import { createAccountExport } from '../account/account-export.ts';
@@ -175,7 +175,8 @@ export function createChanges({ config, stores, mcpServers, pseudonym, record, n
       await record(actor, { event: 'admin.person_erased', subject, ...counts });
       const cancelled = await Promise.all(open.map(cancel));
       await disconnectEach(await stores.connections.list(subject));
-      for (const { credentialId } of await stores.credentials.list(subject)) await stores.credentials.remove(credentialId);
+      for (const { credentialId } of await stores.credentials.list(subject))
+        await stores.credentials.remove(credentialId);
       for (const { mcpServerId } of mutes) await stores.mutes.unmute(subject, mcpServerId);
       const announcedAs = announcementsOf(config, pseudonym)(subject);
       let passkeys = 0;
@@ -189,8 +190,7 @@ export function createChanges({ config, stores, mcpServers, pseudonym, record, n
      * An interrupted run is completed by repeating it.
      */
     async disconnectProvider(actor: Actor, { provider, since, dryRun, signal, onProgress }: ProviderDisconnect) {
-      if (!dryRun)
-        await record(actor, { event: 'admin.provider_disconnected', provider, since: since?.toISOString() });
+      if (!dryRun) await record(actor, { event: 'admin.provider_disconnected', provider, since: since?.toISOString() });
       const seen = new Set<string>();
       let removed = 0;
       for await (const { records, unreadable } of stores.sealedRecords.walk()) {
@@ -204,8 +204,7 @@ export function createChanges({ config, stores, mcpServers, pseudonym, record, n
           seen.add(connectionId);
           if (!dryRun && (await disconnect(connection))) removed += 1;
         }
-        if (unreadable.some(({ kind }) => kind === 'connection'))
-          throw new UnknownRecordLayoutError();
+        if (unreadable.some(({ kind }) => kind === 'connection')) throw new UnknownRecordLayoutError();
         onProgress({ found: seen.size, removed });
       }
       return { found: seen.size, removed, isComplete: !signal.aborted };

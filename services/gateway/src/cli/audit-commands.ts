@@ -1,5 +1,5 @@
-import type { Actor } from '../admin/admin-audit.ts';
 import { definedOnly, type Subject } from '@postern/elicitation';
+import type { Actor } from '../admin/admin-audit.ts';
 import { pseudonymsOf } from '../platform/audit/pseudonyms.ts';
 import { loadConfig } from '../platform/config/load-config.ts';
 import { instance } from '../platform/logger.ts';

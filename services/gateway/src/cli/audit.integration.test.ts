@@ -59,9 +59,10 @@ describe('postern audit', () => {
     expect(await code).toBe(130);
   });
 
-  test('fails with an explanation if audit.stream is off', async () => {
+  test('says that Redis has only the acts of operators if audit.stream is off', async () => {
     const { code, out, err } = run(['-c', join(folder, 'off.yaml')]);
-    expect([await code, out]).toEqual([1, []]);
+    expect(await code).toBe(0);
+    expect(out.every(line => JSON.parse(line))).toBe(true);
     expect(err.join('')).toContain('audit.stream');
   });
 });

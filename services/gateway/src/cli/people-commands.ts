@@ -60,7 +60,9 @@ export async function peopleErase(p: ChangePeopleCommand, io: CliIo): Promise<Ex
           'grants until they are revoked, and the audit trail under the pseudonym.',
         ...(stillDeciding === 0
           ? []
-          : [`${counted(stillDeciding, 'elicitation')} being paid or verified. Repeat the command when they have ended.`]),
+          : [
+              `${counted(stillDeciding, 'elicitation')} being paid or verified. Repeat the command when they have ended.`,
+            ]),
         '',
       ].join('\n'),
     );
@@ -82,7 +84,8 @@ export async function providersDisconnect(
   });
   if (io.isTerminal) io.err('\n');
   if (p.json) io.out(`${JSON.stringify({ dryRun, found, removed, isComplete })}\n`);
-  else io.out(dryRun ? `Would remove ${counted(found, 'connection')}.\n` : `Removed ${counted(removed, 'connection')}.\n`);
+  else
+    io.out(dryRun ? `Would remove ${counted(found, 'connection')}.\n` : `Removed ${counted(removed, 'connection')}.\n`);
   if (isComplete) return exitCodes.ok;
   io.err('Interrupted: repeat the command to complete it.\n');
   return exitCodes.interrupted;

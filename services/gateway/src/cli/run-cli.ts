@@ -147,7 +147,7 @@ export async function runCli(args: readonly string[], io: CliIo): Promise<ExitCo
     if (id !== undefined && sub !== undefined && rest.length === 0) {
       const subject = { issuer: id, subject: sub };
       if (noun === 'passkeys' && verb === 'reset') return await passkeysReset({ configPath, subject }, io);
-      if (noun === 'people') return await people(verb, { ...values, configPath, subject }, io);
+      if (noun === 'people') return await people(verb, { ...values, configPath }, subject, io);
       if (noun === 'audit' && verb === 'pseudonym') return auditPseudonym({ configPath, subject }, io);
     }
     if (id !== undefined && more.length === 0) {
@@ -207,10 +207,11 @@ export async function runCli(args: readonly string[], io: CliIo): Promise<ExitCo
 
 async function people(
   verb: string | undefined,
-  values: ReturnType<typeof parse>['values'] & { readonly configPath: string; readonly subject: Subject },
+  values: ReturnType<typeof parse>['values'] & { readonly configPath: string },
+  subject: Subject,
   io: CliIo,
 ): Promise<ExitCode> {
-  const { configPath, json, subject, 'dry-run': dryRun } = values;
+  const { configPath, json, 'dry-run': dryRun } = values;
   const read = { configPath, json, subject };
   if (verb === 'show') return peopleShow({ ...read, actor: actorOf(values) }, io);
   if (verb === 'export') return peopleExport({ ...read, actor: actorOf(changeOf(values)) }, io);
