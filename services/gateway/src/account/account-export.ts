@@ -32,8 +32,8 @@ const time = (at: number) => new Date(at).toISOString();
 const timeOf = (at: number | undefined) => (at === undefined ? undefined : time(at));
 
 /**
- * Everything stored about a user, for the user, or for an operator who answers a request for it: no token, no typed value, no key, and no id that a browser presents. Bounded, because
- * every list is: the lasting ones grow only by acts of the user.
+ * Everything stored about a user, for the user, or for an operator who answers a request for it: no token, no typed value, no key, and no
+ * id that a browser presents. Bounded, because every list is: the lasting ones grow only by acts of the user.
  */
 export function createAccountExport({ deps, views, fingerprint }: ExportKit) {
   const scope = createAccountScope({ deps });

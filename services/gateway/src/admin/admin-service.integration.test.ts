@@ -310,11 +310,14 @@ describe('commands that change what is stored about a person', () => {
     await connect(person);
     const form = await created(stores.elicitations, askFor('lasting', person));
     await moved(stores.elicitations, form, answer(form));
+    // An application that vouches for its users has a list of its own.
+    const vouched = { ...from('tracker', askFor('confirmation', person)), identityMode: 'external' as const };
+    await moved(stores.elicitations, await created(stores.elicitations, vouched), samples.declineAtOnce);
     const { code, out } = await cli('people', 'export', ...nameOf(person), ...asOlga);
     expect(code).toBe(0);
     const document = JSON.parse(out);
     expect(document).toMatchObject({ person, connections: [{ provider: 'github' }], credentials: [{}] });
-    expect(document.answers).toHaveLength(2);
+    expect(document.answers).toHaveLength(3);
     expect(out).not.toMatch(/sealed/i);
     expect(await lastLine()).toMatchObject({ event: 'admin.person_exported' });
   });

@@ -22,7 +22,7 @@ import { mayRead, mayUse, type RegisteredMcpServer } from '../mcp-servers/regist
 import { announcementsOf, type Pseudonyms } from '../platform/audit/pseudonyms.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import type { Actor, RecordAct } from './admin-audit.ts';
-import { allSessionsOf } from './people.ts';
+import { allSessionsOf, listAllEnded } from './people.ts';
 
 export interface ChangesDeps {
   readonly config: Pick<GatewayConfig, 'providers' | 'browserSession' | 'operatorWebhooks'>;
@@ -68,7 +68,7 @@ export function createChanges({ config, stores, mcpServers, pseudonym, record, n
     const revocationId = newRevocationId(shardIn(connectionId), systemEntropy);
     const removed = await stores.connections.remove({
       connectionId,
-      // Nobody can be asked to revoke the grant of a provider that is not configured any more.
+      // Without its configuration, a provider cannot be asked to revoke the grant.
       ...(providers.has(provider) ? { revocationId } : {}),
     });
     return removed !== undefined;
@@ -95,7 +95,7 @@ export function createChanges({ config, stores, mcpServers, pseudonym, record, n
 
   const openOf = (subject: Subject) => stores.elicitations.listOpen(subject, [...mcpServers.keys()]);
 
-  /** Whoever identified the person: each keeps passkeys of its own. */
+  /** The gateway's sign-in and each application that vouches keep passkeys of their own. */
   const passkeyOwners = (subject: Subject): readonly Subject[] => [
     passkeyOwnerOf({ identityMode: 'login', mcpServerId: '', subject }),
     ...[...mcpServers.values()]
@@ -113,7 +113,7 @@ export function createChanges({ config, stores, mcpServers, pseudonym, record, n
       // An operator answers for all applications, so nothing is left out for the one that identified the person.
       service: {
         listOpen: (visitor, ids) => stores.elicitations.listOpen(visitor.subject, ids),
-        listEnded: visitor => stores.elicitations.listEnded(visitor.subject),
+        listEnded: visitor => listAllEnded({ stores, mcpServers }, visitor.subject),
       },
     },
     views: {
@@ -161,7 +161,7 @@ export function createChanges({ config, stores, mcpServers, pseudonym, record, n
         stores.connections.list(subject),
         stores.credentials.list(subject),
         stores.mutes.list(subject),
-        stores.elicitations.listEnded(subject),
+        listAllEnded({ stores, mcpServers }, subject),
       ]);
       const counts = {
         ...{ open: open.length, connections: connections.length, credentials: credentials.length },

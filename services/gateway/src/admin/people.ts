@@ -24,6 +24,13 @@ export const allSessionsOf = (subject: Subject): Pick<BrowserSession, 'subject' 
   origin: { identityProvider: '' },
 });
 
+/** What a person decided, newest first, in whichever application vouched for them. */
+export async function listAllEnded(p: Pick<PeopleDeps, 'stores' | 'mcpServers'>, subject: Subject) {
+  const vouchers = [undefined, ...p.mcpServers.keys()];
+  const ended = await Promise.all(vouchers.map(voucher => p.stores.elicitations.listEnded(subject, voucher)));
+  return ended.flat().sort((a, b) => b.endedAt - a.endedAt);
+}
+
 /** What operators see of one person. */
 export function createPeople({ stores, mcpServers, pseudonym, record }: PeopleDeps) {
   return {
@@ -34,7 +41,7 @@ export function createPeople({ stores, mcpServers, pseudonym, record }: PeopleDe
         stores.connections.list(subject),
         stores.credentials.list(subject),
         stores.elicitations.listOpen(subject, [...mcpServers.keys()]),
-        Promise.all([undefined, ...mcpServers.keys()].map(voucher => stores.elicitations.listEnded(subject, voucher))),
+        listAllEnded({ stores, mcpServers }, subject),
         stores.passkeys.list(passkeyOwnerOf({ identityMode: 'login', mcpServerId: '', subject })),
         stores.browserSessions.list(allSessionsOf(subject)),
         stores.mutes.list(subject),
@@ -44,10 +51,7 @@ export function createPeople({ stores, mcpServers, pseudonym, record }: PeopleDe
         connections: connections.map(of => connectionItem(of, pseudonym)),
         credentials: credentials.map(of => credentialItem(of, pseudonym)),
         open: open.map(of => elicitationItem(of, pseudonym)),
-        ended: ended
-          .flat()
-          .sort((a, b) => b.endedAt - a.endedAt)
-          .map(of => elicitationItem(of, pseudonym)),
+        ended: ended.map(of => elicitationItem(of, pseudonym)),
         passkeys: passkeys.map(({ label, createdAt, lastUsedAt }) => ({
           name: label,
           addedAt: iso(createdAt),
