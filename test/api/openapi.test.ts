@@ -51,7 +51,7 @@ const misunderstood: readonly ProblemCode[] = [
 ];
 
 describe('examples', () => {
-  it.each(cases)('%s accepts the example %s', async (operationId, _, operation, parameters, body) => {
+  it.each(cases)('%s accepts the example %s', async (operationId, example, operation, parameters, body) => {
     const values = { ...parameters, ...('elicitationId' in parameters && { elicitationId }) };
     const path = operation.path.replace(/\{(\w+)\}/g, (__, name: string) => String(values[name as 'elicitationId']));
     const inQuery = Object.entries(values).filter(
@@ -66,7 +66,8 @@ describe('examples', () => {
       expect(stream.status).toBe(200);
       return;
     }
-    const answer = await world.api.call(operation.method, url, body);
+    const headers = operation.idempotencyKey === undefined ? {} : { 'idempotency-key': `${operationId}-${example}` };
+    const answer = await world.api.call(operation.method, url, body, headers);
     expectInContract(operationId, answer);
     if (operationId === 'issueElicitation') expect(answer.status).toBe(201);
     if (answer.status >= 400) expect(misunderstood).not.toContain((answer.body as ProblemBody).code);

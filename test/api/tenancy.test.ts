@@ -1,17 +1,19 @@
 import { type Operation, operations } from '@postern/api';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { acceptWith, apiKeyRequest, issueFor, visitorFor } from '../support/asks.ts';
+import { acceptWith, apiKeyRequest, issueFor, paymentOf, visitorFor } from '../support/asks.ts';
+import { askPerson, sessionOf } from '../support/payment-person.ts';
 import { connectAccount } from '../support/person-at-gateway.ts';
 import { dumpRedis } from '../support/redis-dump.ts';
-import { type Answer, askFor, keyOf, startWorld, type World } from '../support/world.ts';
+import { type Answer, askFor, keyOf, type PayingWorld, startWorld } from '../support/world.ts';
 
-let world: World;
+let world: PayingWorld;
 let subject = '';
 /** Records of the MCP server `tracker`. */
-let own = { elicitationId: '', connectionId: '', credentialId: '' };
+let own = { elicitationId: '', paymentId: '', connectionId: '', credentialId: '' };
 
 beforeAll(async () => {
   world = await startWorld({
+    payment: {},
     otherMcpServers: [
       { id: 'other' },
       { id: 'friend', group: 'family' },
@@ -21,7 +23,7 @@ beforeAll(async () => {
     ],
   });
   subject = world.subject();
-  own = { ...(await connected('tracker')), credentialId: await saved() };
+  own = { ...(await connected('tracker')), paymentId: await paid(), credentialId: await saved() };
 });
 afterAll(() => world?.[Symbol.asyncDispose]());
 
@@ -32,6 +34,15 @@ async function connected(mcpServerId: string) {
   await connectAccount(world.raw(), body.elicitationId, subject);
   const { body: read } = await apiOf(mcpServerId).read(body.elicitationId);
   return { elicitationId: body.elicitationId, connectionId: read.outcome?.connectionId ?? '' };
+}
+
+/** A payment of the subject that Stripe has taken, for `tracker`. */
+async function paid(): Promise<string> {
+  const person = await askPerson(world, paymentOf());
+  await person.approve();
+  world.stripe.pay(sessionOf(world.stripe, person.elicitationId).id);
+  await person.comeBack();
+  return person.elicitationId;
 }
 
 /** A lasting credential of the subject, for `tracker`. */
@@ -54,8 +65,12 @@ function visible(answer: Answer<unknown>) {
 const byId = Object.entries(operations as Record<string, Operation>).filter(([, { path }]) => path.includes('{'));
 const bodies: Record<string, unknown> = {
   verifyElicitation: { verificationId: 'x', subject: { issuer: 'https://id.example', subject: 'alice' } },
+  refundPayment: { reason: 'Damaged' },
 };
+const headersOf = (operation: Operation) =>
+  operation.requiresIdempotencyKey === true ? { 'idempotency-key': 'tenancy' } : {};
 function idIn(path: string): string {
+  if (path.startsWith('/v1/payments/')) return own.paymentId;
   if (path.includes('{elicitationId}')) return own.elicitationId;
   return path.includes('{credentialId}') ? own.credentialId : own.connectionId;
 }
@@ -77,7 +92,7 @@ describe('S42: MCP servers are isolated from each other', () => {
       // For `verify`, an MCP server that may call it.
       const api = apiOf(name === 'verifyElicitation' ? 'application' : 'other');
       const call = (id: string, query = '') =>
-        api.call(operation.method, operation.path.replace(/\{[^}]+\}/, id) + query, bodies[name]);
+        api.call(operation.method, operation.path.replace(/\{[^}]+\}/, id) + query, bodies[name], headersOf(operation));
       const before = await dumpRedis(world.redis.url);
       const foreign = await call(idIn(operation.path));
       expect(foreign.status).toBe(404);
@@ -90,10 +105,12 @@ describe('S42: MCP servers are isolated from each other', () => {
 
   it.each(byId.filter(([name]) => name !== 'verifyElicitation'))(
     '%s: the owner gets a response',
-    async (_, operation) => {
+    async (name, operation) => {
       const answer = await apiOf('tracker').call(
         operation.method,
         operation.path.replace(/\{[^}]+\}/, idIn(operation.path)),
+        bodies[name],
+        headersOf(operation),
       );
       expect(answer.status).not.toBe(404);
     },

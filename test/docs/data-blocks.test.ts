@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import { promisify } from 'node:util';
-import { verifyElicitationSchema, webhookEventSchema } from '@postern/api';
+import { refundRequestSchema, verifyElicitationSchema, webhookEventSchema } from '@postern/api';
 import { createReceiptVerifier } from '@postern/mcp';
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, test } from 'vitest';
@@ -163,6 +163,12 @@ test('the API accepts the request in docs/identity-modes.md', () => {
   expect(verifyElicitationSchema.safeParse(example).error?.issues).toBeUndefined();
 });
 
+test('the API accepts the request in docs/payments.md', () => {
+  const [head = '', body = ''] = blockOf('docs/payments.md', 'http').body.split('\n\n');
+  expect(head).toMatch(/^POST \/v1\/payments\/el_\S+\/refunds HTTP\/1\.1\nauthorization: Bearer .+\nidempotency-key: /);
+  expect(refundRequestSchema.safeParse(JSON.parse(body)).error?.issues).toBeUndefined();
+});
+
 test('every acl block is in the shipped users file', () => {
   const shipped = readDocument('infra/redis/users.acl').split('\n');
   const lines = blocksIn('acl').flatMap(({ body }) => body.split('\n'));
@@ -174,5 +180,9 @@ test('every json block is JSON, and every http block is tested above or only has
   const others = blocksIn('http').filter(({ body }) => !/^POST /.test(body));
   expect(others.flatMap(({ body }) => body.split('\n')).filter(line => !/^[A-Za-z-]+: \S/.test(line))).toEqual([]);
   const requests = blocksIn('http').filter(({ body }) => /^POST /.test(body));
-  expect(requests.map(({ document }) => document)).toEqual(['docs/identity-modes.md', 'docs/webhooks.md']);
+  expect(requests.map(({ document }) => document)).toEqual([
+    'docs/identity-modes.md',
+    'docs/payments.md',
+    'docs/webhooks.md',
+  ]);
 });

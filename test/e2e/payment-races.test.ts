@@ -186,7 +186,7 @@ describe('T31, S40: one of concurrent accept and decline is final', () => {
 });
 
 describe('T31, S40: accept and concurrent expiry never both take effect', () => {
-  it.each(answered)('$kind: at every reading of the clock', async ({ ask, typed }) => {
+  it.each(answered)('$kind: at every reading of the clock', async ({ kind, ask, typed }) => {
     const outcomes = new Set<string>();
     const person = { current: await askPerson(world, ask(), { ttlSeconds: TTL_SECONDS }) };
     for (let looks = 0; looks < 12; looks += 1) {
@@ -200,7 +200,9 @@ describe('T31, S40: accept and concurrent expiry never both take effect', () => 
       world.clock.backToNow();
       outcomes.add(end.status);
       const said = ends(person.current);
-      if (end.status === 'expired') expect(said).toEqual(['elicitation.expired']);
+      // The sweep may end an approved payment whose charge was not paid in time.
+      const unpaid = kind === 'payment by Stripe' ? said.filter(event => event !== 'elicitation.approved') : said;
+      if (end.status === 'expired') expect(unpaid).toEqual(['elicitation.expired']);
       else expect(said).not.toContain('elicitation.expired');
       expect(await person.current.read()).toEqual(end);
       const redeemed = await world.api.redeem(person.current.elicitationId);
@@ -268,10 +270,11 @@ describe('T30, S36: only the terms that were shown can be approved', () => {
     const person = await askPerson(world, ask());
     const { form, accept } = await atTheButton(person);
     const before = await person.read();
+    const [digest = '', language] = (form['shown'] ?? '').split('.');
     const forged = {
       ...form,
       ...typed(1),
-      shown: `${form['shown']?.slice(0, -1)}${form['shown']?.endsWith('A') ? 'B' : 'A'}`,
+      shown: `${digest.startsWith('A') ? 'B' : 'A'}${digest.slice(1)}.${language}`,
     };
     const forge = () => person.raw.post(`${person.page}/accept`, { form: forged });
     expect((await forge()).status).toBe(409);

@@ -205,5 +205,5 @@ test('unit test', async () => {
 
 test('every verb has an example', () => {
   const verbs = [...readme.matchAll(/^### `(\w+)`/gm)].map(([, verb]) => verb);
-  expect(verbs).toEqual(['authorize', 'pay', 'confirm', 'credential', 'form']);
+  expect(verbs).toEqual(['authorize', 'pay', 'refund', 'confirm', 'credential', 'form']);
 });

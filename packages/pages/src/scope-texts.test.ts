@@ -9,7 +9,7 @@ import { scopeText } from './scope-texts.ts';
 const jargon =
   /\b(api|app?lication programming|oauth2?|oidc|openid|tokens?|scopes?|endpoints?|refresh|metadata|payload|json|webhooks?|crud|grants?|resources?|entit(y|ies)|schemas?|ur[il]s?|https?|mcp|cli|sdk|impersonat\w+|authori[sz]\w+|authenticat\w+|claims?|objects?|read-only|offline|consent)\b/i;
 const verbs =
-  /^(Accept|Act|Add|Answer|Attach|Ban|Change|Choose|Control|Create|Delete|Do|Download|Follow|Hide|Join|Like|Manage|Open|Play|Post|Present|Publish|Reach|Read|Recognise|Report|Save|Search|See|Send|Set up|Share|Start|Stay|Upload|Use|Vote|Write)[ ,]/;
+  /^(Accept|Act|Add|Answer|Attach|Ban|Change|Choose|Control|Create|Delete|Do|Download|Follow|Hide|Join|Like|Manage|Merge|Open|Play|Post|Present|Publish|Reach|Read|Recognise|Report|Save|Search|See|Send|Set up|Share|Start|Stay|Upload|Use|Vote|Write)[ ,]/;
 
 /** Every text of a language, after its preset and scope. */
 const textsOf = (...groups: readonly Readonly<Record<string, Readonly<Record<string, string>>>>[]) =>

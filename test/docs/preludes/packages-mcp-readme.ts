@@ -37,7 +37,7 @@ export declare function createIssue(
   fetch: ApiFetch,
 ): Promise<{ content: { type: 'text'; text: string }[] }>;
 
-type Texts = { readonly title: string; readonly isbn: string; readonly repository: string };
+type Texts = Readonly<Record<'title' | 'isbn' | 'repository' | 'elicitationId', string>>;
 
 /** A gate whose tools take texts. */
 export declare const gate: Pick<SharedGate, 'endpoint' | 'prompt'> & {

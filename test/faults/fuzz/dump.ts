@@ -25,7 +25,8 @@ export function closeDumps(): void {
  * feed (an event always comes with a changed record), and expired keys.
  */
 export function changesBetween(before: Dump, after: Dump, now: number): string[] {
-  const goesByItself = (key: string) => /:(lease|idem|limit|quota|claim|feed|fed):|:(cursor|events|probe)$/.test(key);
+  const goesByItself = (key: string) =>
+    /:(lease|idem|limit|quota|claim|feed|fed|counts):|:(cursor|events|probe)$/.test(key);
   const changed = [...before].filter(([key, { value, expiresAt }]) => {
     const later = after.get(key);
     if (later === undefined) return expiresAt < 0 || expiresAt > now;
