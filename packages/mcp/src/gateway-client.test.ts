@@ -3,7 +3,8 @@ import { generateKeyPair, jwtVerify } from 'jose';
 import { describe, expect, test } from 'vitest';
 import { GatewayError } from './errors.ts';
 import { apiKeyAuthorizer, privateKeyAuthorizer } from './gateway-auth.ts';
-import { createGatewayClient, type GatewayClientOptions } from './gateway-client.ts';
+import { createGatewayClient } from './gateway-client.ts';
+import type { GatewayRequestOptions } from './gateway-request.ts';
 import { API_KEY, ContractGateway, problem } from './testing/contract-gateway.ts';
 
 const ask = {
@@ -12,7 +13,7 @@ const ask = {
   authorization: { provider: 'github' },
 } as const;
 
-async function world(options: Partial<GatewayClientOptions> = {}) {
+async function world(options: Partial<GatewayRequestOptions> = {}) {
   const gateway = await ContractGateway.start();
   const pauses: number[] = [];
   const client = createGatewayClient({

@@ -1,5 +1,4 @@
-import { randomInt, randomUUID } from 'node:crypto';
-import { setTimeout as delay } from 'node:timers/promises';
+import { randomUUID } from 'node:crypto';
 import {
   type AccessTokenBody,
   type AccessTokenRequest,
@@ -14,8 +13,6 @@ import {
   elicitationSchema,
   type IssueElicitationInput,
   MAX_WAIT_SECONDS,
-  type ProblemBody,
-  problemSchema,
   type ReadCredentialRequest,
   type RedeemedElicitationBody,
   type RedeemRequest,
@@ -26,37 +23,8 @@ import {
   removedCredentialSchema,
   terminalStatuses,
 } from '@postern/api';
-import type { z } from 'zod/v4';
-import { GatewayError, refusalText } from './errors.ts';
-import type { Authorizer } from './gateway-auth.ts';
-import {
-  createGatewayTransport,
-  type GatewayTransport,
-  retryAfterMsOf,
-  type TransportAnswer,
-  TransportError,
-} from './gateway-transport.ts';
+import { createGatewayRequest, type GatewayRequestOptions } from './gateway-request.ts';
 import type { Subject } from './subject.ts';
-import type { TraceContext } from './tool-call.ts';
-
-export interface GatewayClientOptions {
-  /** Base URL of the gateway's API, without a trailing slash. */
-  readonly url: string;
-  readonly authorize: Authorizer;
-  /** Timeout of one request in milliseconds, plus the wait of a waiting read. Default 10,000. */
-  readonly timeoutMs?: number | undefined;
-  /** Attempts per call, the first included. Default 3. */
-  readonly maxAttempts?: number | undefined;
-  /** Default: requests of `node:http`. */
-  readonly fetch?: typeof fetch | undefined;
-  /** Transport shared with other clients. Default: a new one. */
-  readonly transport?: GatewayTransport | undefined;
-  /** Sent with every call. */
-  readonly trace?: TraceContext | undefined;
-  /** Pause between attempts; rejects when the signal aborts. */
-  readonly sleep?: ((ms: number, signal: AbortSignal | undefined) => Promise<unknown>) | undefined;
-  readonly random?: (() => number) | undefined;
-}
 
 /** The calls of `/v1` that an MCP server needs. Every method throws {@link GatewayError}, or the signal's reason. */
 export interface GatewayClient {
@@ -95,81 +63,12 @@ export const isTerminal = ({ status }: ElicitationBody): boolean => terminal.has
 /** Users open the URL, so it must be http or https. */
 const webElicitationSchema = elicitationSchema.refine(body => /^https?:\/\//i.test(body.url));
 
-interface Call<T> {
-  readonly method: 'GET' | 'POST' | 'DELETE';
-  readonly path: string;
-  readonly schema: z.ZodType<T>;
-  readonly body?: unknown;
-  readonly headers?: Record<string, string>;
-  readonly extraMs?: number;
-  /** Problem codes that are not retried, because the caller handles them. */
-  readonly final?: readonly GatewayError['code'][];
-  readonly signal: AbortSignal | undefined;
-}
-
-const FIRST_PAUSE_MS = 100;
 /** Maximum time that the gateway waits for a token refresh. */
 const RENEWAL_MS = 30_000;
 /** Maximum time that the gateway waits for a payment processor. */
 const PROCESSOR_MS = 30_000;
-/** Longest `Retry-After` that is honoured. A longer one is reported as an error, because a user is waiting for the tool. */
-const MAX_PAUSE_MS = 5_000;
-
-export function createGatewayClient(options: GatewayClientOptions): GatewayClient {
-  const { url, authorize, timeoutMs = 10_000, maxAttempts = 3, random = spread } = options;
-  const transport = options.transport ?? createGatewayTransport(url, options.fetch);
-  const sleep = options.sleep ?? ((ms, signal) => delay(ms, undefined, { signal }));
-
-  async function attempt<T>(call: Call<T>): Promise<T> {
-    let answer: TransportAnswer;
-    try {
-      answer = await transport.send({
-        method: call.method,
-        path: call.path,
-        headers: {
-          accept: 'application/json, application/problem+json',
-          authorization: await authorize(),
-          ...options.trace,
-          ...(call.body !== undefined && { 'content-type': 'application/json' }),
-          ...call.headers,
-        },
-        body: call.body === undefined ? undefined : JSON.stringify(call.body),
-        timeoutMs: timeoutMs + (call.extraMs ?? 0),
-        signal: call.signal,
-      });
-    } catch (error) {
-      throw error instanceof TransportError ? asGatewayError(error) : error;
-    }
-    if (answer.status >= 300 && answer.status < 400)
-      throw new GatewayError('network_error', 'Cannot connect to the gateway.', { httpStatus: answer.status });
-    if (answer.status < 200 || answer.status >= 300) throw refusal(answer);
-    const parsed = call.schema.safeParse(parseJson(answer.text));
-    if (!parsed.success) {
-      throw new GatewayError('invalid_response', 'The gateway returned an invalid response.', {
-        httpStatus: answer.status,
-      });
-    }
-    return parsed.data;
-  }
-
-  async function send<T>(call: Call<T>): Promise<T> {
-    for (let failed = 1; ; failed += 1) {
-      call.signal?.throwIfAborted();
-      try {
-        return await attempt(call);
-      } catch (error) {
-        const isFinal =
-          failed >= maxAttempts || (error instanceof GatewayError && call.final?.includes(error.code) === true);
-        const pause = isFinal ? undefined : pauseBeforeRetry(error, failed, random);
-        if (pause === undefined) throw error;
-        await sleep(pause, call.signal).catch((broken: unknown) => {
-          call.signal?.throwIfAborted();
-          throw broken;
-        });
-      }
-    }
-  }
-
+export function createGatewayClient(options: GatewayRequestOptions): GatewayClient {
+  const send = createGatewayRequest(options);
   return {
     issue: (body, signal) =>
       send({
@@ -262,55 +161,4 @@ export function createGatewayClient(options: GatewayClientOptions): GatewayClien
       });
     },
   };
-}
-
-class RefusalWithPause extends GatewayError {
-  readonly retryAfterMs: number | undefined;
-
-  constructor(problem: ProblemBody | undefined, answer: TransportAnswer) {
-    const { status } = answer;
-    const code = problem?.code ?? (status === 503 ? 'unavailable' : 'invalid_response');
-    super(code, refusalText(problem) ?? `The gateway answered with HTTP status ${status}.`, {
-      httpStatus: status,
-      requestId: problem?.requestId,
-      // Users open it, so it must be http or https.
-      undoUrl: /^https?:\/\//i.test(problem?.undoUrl ?? '') ? problem?.undoUrl : undefined,
-    });
-    this.retryAfterMs = retryAfterMsOf(answer);
-  }
-}
-
-function refusal(answer: TransportAnswer): GatewayError {
-  const problem = problemSchema.safeParse(parseJson(answer.text));
-  return new RefusalWithPause(problem.success ? problem.data : undefined, answer);
-}
-
-function asGatewayError({ kind, cause }: TransportError): GatewayError {
-  if (kind === 'timeout') return new GatewayError('timeout', 'The gateway did not respond in time.');
-  if (kind === 'oversized') return new GatewayError('invalid_response', 'The gateway returned an invalid response.');
-  return new GatewayError('network_error', 'Cannot connect to the gateway.', { cause });
-}
-
-/** A random number in [0, 1). */
-export const spread = (): number => randomInt(2 ** 32) / 2 ** 32;
-
-/** Pause in milliseconds, or undefined if a retry cannot help. Full jitter, so replicas do not retry in lockstep. */
-function pauseBeforeRetry(error: unknown, failed: number, random: () => number): number | undefined {
-  if (!(error instanceof GatewayError)) return undefined;
-  const backoff = random() * FIRST_PAUSE_MS * 2 ** failed;
-  if (error.code === 'network_error') return backoff;
-  const isBusy = error.httpStatus === 502 || error.httpStatus === 503 || error.httpStatus === 504;
-  const isLimited = error.code === 'rate_limited' || error.code === 'too_many_concurrent_requests';
-  if (!isBusy && !isLimited) return undefined;
-  const asked = error instanceof RefusalWithPause ? error.retryAfterMs : undefined;
-  if (asked === undefined) return isLimited ? undefined : backoff;
-  return asked <= MAX_PAUSE_MS ? asked + backoff : undefined;
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
