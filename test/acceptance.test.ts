@@ -104,6 +104,7 @@ const covered = [
   'S101 signing out everywhere ends every session at once, listed or not',
   'S102 history and download show one person what is stored about them, and no secret',
   'S103 deletion needs a fresh sign-in, survives a crash and removes no passkey',
+  'S112 an application that vouches for its users hides no browser session of theirs, and signs them in again for their data',
   'S104 open elicitations are limited per person and MCP server, and all are listed',
   'S105 a muted MCP server can ask nothing',
   'S106 a receipt is shown to its person only, and reading it changes nothing',

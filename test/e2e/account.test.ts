@@ -148,16 +148,18 @@ describe('disconnecting all accounts', () => {
 describe('S103: deletion', () => {
   const erase = async (raw: RawBrowser): Promise<RawAnswer> => raw.post('/me/data/erase', { form: await formOf(raw) });
 
-  it.each(['erase', 'disconnect'])('an old sign-in cannot %s, and is sent to a new one', async act => {
+  it.each(['erase', 'disconnect', 'export'])('an old sign-in cannot %s, and is sent to a new one', async act => {
     const user = world.subject();
     const { raw, connectionId } = await connected(world, { user });
     await ageSignIn(world, raw, 301);
-    expect(await raw.get(`/me/data/${act}`)).toMatchObject({ status: 303, location: expect.stringContaining(FRESH) });
+    if (act !== 'export')
+      expect(await raw.get(`/me/data/${act}`)).toMatchObject({ status: 303, location: expect.stringContaining(FRESH) });
     const refused = await raw.post(`/me/data/${act}`, { form: await formOf(raw) });
     expect(refused).toMatchObject({ status: 303, location: expect.stringContaining(FRESH) });
     expect((await world.api.accessToken(connectionId)).status).toBe(200);
     expect(await signInForMe(raw, user, FRESH)).toMatchObject({ status: 303, location: '/me/data' });
-    expect((await raw.get(`/me/data/${act}`)).status).toBe(200);
+    if (act === 'export') expect((await raw.post('/me/data/export', { form: await formOf(raw) })).status).toBe(200);
+    else expect((await raw.get(`/me/data/${act}`)).status).toBe(200);
   });
 
   it('removes connections, credentials, open elicitations and sign-ins of one person, and nothing of another', async () => {

@@ -4,6 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { acceptAndStay, atProvider, newPerson } from '../support/browser.ts';
 import { type ExternalApplication, startExternalApplication } from '../support/external-application.ts';
 import { csrfTokenIn, type RawBrowser } from '../support/raw-browser.ts';
+import { ageSignIn } from '../support/sign-in-age.ts';
 import { askFor, keyOf, startWorld, type World } from '../support/world.ts';
 
 let browser: Browser;
@@ -306,6 +307,68 @@ describe('identity mode external: an application with its own sign-in', () => {
         )
       ).body,
     ).toEqual({ connections: [] });
+  });
+
+  const exported = async (raw: RawBrowser) => {
+    const form = { csrf_token: csrfTokenIn(await raw.get('/me')) };
+    return raw.post('/me/data/export', { form });
+  };
+
+  it('S112: a vouched user signs in again at the application to take or delete data, with an ended elicitation too', async () => {
+    const user = world.subject();
+    const { elicitationId } = await world.ask(user);
+    const raw = world.raw();
+    await vouchFor(raw, elicitationId, user);
+    await raw.post(`/e/${elicitationId}/decline`, { form: { csrf_token: await raw.csrfToken(elicitationId) } });
+    expect((await exported(raw)).status).toBe(200);
+    for (const act of ['export', 'erase', 'disconnect']) {
+      await ageSignIn(world, raw, 301);
+      const form = { csrf_token: csrfTokenIn(await raw.get('/me')) };
+      const refused = await raw.post(`/me/data/${act}`, { form });
+      expect(refused).toMatchObject({ status: 303, location: expect.stringContaining('/login?to=data&fresh=1') });
+      const { location } = await raw.get(refused.location ?? '');
+      expect(location).toMatch(application.verifyUrl);
+      expect(new URL(location ?? '').searchParams.get('max_age')).toBe('300');
+      const stale = Math.floor(Date.now() / 1000) - 400;
+      const old = await application.verify({ ...questionIn(location), subject: user, authTime: stale });
+      expect((await raw.get(new URL(old.body.continueUrl ?? ''))).status).toBe(400);
+      const again = await raw.get('/login?to=data&fresh=1');
+      const stranger = await application.verify({ ...questionIn(again.location), subject: world.subject() });
+      expect(stranger.status).toBe(403);
+      const { body } = await application.verify({ ...questionIn(again.location), subject: user });
+      expect(await raw.get(new URL(body.continueUrl ?? ''))).toMatchObject({ status: 303, location: '/me/data' });
+      expect((await exported(raw)).status).toBe(200);
+    }
+    // The identity provider of this gateway does not know this user.
+    expect(world.identityProvider.requests('authorization')).toHaveLength(0);
+  });
+
+  it('S112: a verification for the account opens no elicitation as a fresh sign-in, and an ended one signs nobody in', async () => {
+    const user = world.subject();
+    const { elicitationId } = await world.ask(user);
+    const raw = world.raw();
+    await vouchFor(raw, elicitationId, user);
+    const open = await openingIn(raw, elicitationId);
+    await world.api.cancel(elicitationId);
+    expect(await application.verify({ ...open, subject: user })).toMatchObject({ status: 409 });
+    // Nothing tells the application whose account it is.
+    const page = await raw.get('/login?to=data&fresh=1');
+    expect([page.status, page.location]).toEqual([200, undefined]);
+    expect(page.body).toContain('href="/me"');
+  });
+
+  it('S103: a deletion fails what an application verifies, and a later verification connects nothing', async () => {
+    const user = world.subject();
+    const { elicitationId } = await world.ask(user);
+    const raw = world.raw();
+    await vouchFor(raw, elicitationId, user);
+    const { question } = await heldAnswer(raw, elicitationId);
+    expect(await statusOf(elicitationId)).toBe('verifying');
+    const form = { csrf_token: csrfTokenIn(await raw.get('/me')) };
+    expect((await raw.post('/me/data/erase', { form })).status).toBe(200);
+    expect(await statusOf(elicitationId)).toBe('failed');
+    expect((await application.verify({ ...question, subject: user })).status).toBe(409);
+    expect(tokenRequests()).toBe(0);
   });
 
   it('the elicitation fails with a reason if the provider rejects the code after verification', async () => {

@@ -1,3 +1,4 @@
+import { StoreUnavailableError } from '@postern/elicitation';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { expectProblem } from '../support/contract.ts';
 import { csrfTokenIn, ownLinksIn, type RawBrowser } from '../support/raw-browser.ts';
@@ -77,6 +78,43 @@ describe('S105: a user mutes an MCP server', () => {
     expect((await raw.post(`${page}/unmute`, { form })).status).toBe(303);
     for (const verb of ['unmute', 'mute']) expect((await raw.post(`${page}/${verb}`, { form })).status).toBe(404);
     expect((await raw.get(page)).status).toBe(404);
+  });
+
+  it('from the page of a request that has expired, swept or not', async () => {
+    const { raw, elicitationId } = await signedIn();
+    const { expiresAt } = (await world.api.read(elicitationId)).body;
+    try {
+      world.clock.ahead = Date.parse(expiresAt) - Date.now() + 1_000;
+      expect(ownLinksIn(await raw.get(`/e/${elicitationId}`))).toContain(PAGE);
+    } finally {
+      world.clock.backToNow();
+    }
+  });
+
+  it.each([
+    ['mute', 'muted'],
+    ['unmute', 'unmuted'],
+  ] as const)('S112: %s without an answer of Redis is in the audit log as unknown', async (verb, event) => {
+    const { raw, user } = await signedIn();
+    const { mutes } = world.gateways[0]?.deps.stores ?? {};
+    if (mutes === undefined) throw new Error('there is no gateway');
+    const subject = { issuer: world.identityProvider.issuer, subject: user };
+    if (verb === 'unmute') await press(raw, 'mute');
+    const change = mutes[verb].bind(mutes);
+    mutes[verb] = async (...values) => {
+      await change(...values);
+      throw new StoreUnavailableError();
+    };
+    const before = world.log().length;
+    try {
+      expect((await press(raw, verb)).status).toBe(503);
+    } finally {
+      mutes[verb] = change;
+    }
+    expect(await mutes.list(subject)).toHaveLength(verb === 'mute' ? 1 : 0);
+    const lines = world.log().slice(before).split('\n');
+    const line = lines.find(text => text.includes(`"event":"mcp_server.${event}"`));
+    expect(JSON.parse(line ?? '{}')).toMatchObject({ outcome: 'unknown', mcpServerId: 'tracker' });
   });
 
   it('leaves a request of the other MCP servers open', async () => {

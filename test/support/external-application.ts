@@ -7,6 +7,14 @@ import { keyOf, type World } from './world.ts';
 
 type VerifyAnswer = Partial<VerifiedElicitationBody> & { readonly code?: string };
 
+/** What the application reports to the gateway. `authTime` in epoch seconds, by default now. */
+interface VerifiedUser {
+  readonly elicitationId: string;
+  readonly verificationId: string;
+  readonly subject: string;
+  readonly authTime?: number;
+}
+
 /** A request of the application to the gateway, with the response. */
 interface Verification {
   readonly subject: string;
@@ -27,7 +35,7 @@ export interface ExternalApplication extends AsyncDisposable {
   /** Connects the application to the gateway of this world, as the application of this MCP server. */
   connect(world: World, mcpServerId: string): void;
   /** Sends the verification request of the application, for any subject. */
-  verify(p: { elicitationId: string; verificationId: string; subject: string }): Promise<Verification>;
+  verify(p: VerifiedUser): Promise<Verification>;
 }
 
 export async function startExternalApplication(): Promise<ExternalApplication> {
@@ -35,7 +43,7 @@ export async function startExternalApplication(): Promise<ExternalApplication> {
   const verifications: Verification[] = [];
   let gateway: { readonly address: string; readonly apiKey: string; readonly issuer: string } | undefined;
 
-  async function verify(p: { elicitationId: string; verificationId: string; subject: string }): Promise<Verification> {
+  async function verify({ authTime = Math.floor(Date.now() / 1000), ...p }: VerifiedUser): Promise<Verification> {
     if (gateway === undefined) throw new Error('the application is not connected to a gateway');
     const answer = await fetch(`${gateway.address}/v1/elicitations/${p.elicitationId}/verify`, {
       method: 'POST',
@@ -43,7 +51,7 @@ export async function startExternalApplication(): Promise<ExternalApplication> {
       body: JSON.stringify({
         verificationId: p.verificationId,
         subject: { issuer: gateway.issuer, subject: p.subject },
-        authTime: Math.floor(Date.now() / 1000),
+        authTime,
       }),
     });
     const verification = { ...p, status: answer.status, body: (await answer.json()) as VerifyAnswer };

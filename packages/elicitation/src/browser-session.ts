@@ -49,15 +49,16 @@ export interface BrowserSessionStore {
   touch(id: BrowserSessionId): Promise<void>;
   end(id: BrowserSessionId): Promise<void>;
   /**
-   * Browser sessions of a user that have not ended, newest first; at most the newest 20. For a user whom an application vouched for,
-   * only sessions that the same application vouched for.
+   * Browser sessions of a user that have not ended, newest first: at most the newest 20 that identity providers signed in, and the newest
+   * 20 that each application vouched for. For a user whom an application vouched for, only those that the same application vouched for.
    */
   list(owner: BrowserSessionOwner): Promise<readonly ListedBrowserSession[]>;
   /**
-   * Ends all sessions that `list` could show, listed or not, in one step. A session that is created later is not affected.
+   * Ends all sessions that `list` could show, listed or not, in one step. A session that is created later is not affected. After a
+   * failure, the session `owner.id` is either alive, or over with its record.
    * @param absoluteMs the longest time that a session can last
    */
-  endAll(owner: BrowserSessionOwner, absoluteMs: number): Promise<void>;
+  endAll(owner: BrowserSessionOwner & Partial<Pick<BrowserSession, 'id'>>, absoluteMs: number): Promise<void>;
   /**
    * Ends the sessions that an identity provider reported as ended, in one step. A session that is created later is not affected.
    * @param p.token digest that identifies the report

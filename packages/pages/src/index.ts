@@ -83,6 +83,7 @@ export {
 export { renamePasskeyPage } from './pages/rename-passkey-page.ts';
 export {
   signedOutPage,
+  signInAgainPage,
   signInFailedPage,
   signInPage,
 } from './pages/sign-in-pages.ts';

@@ -43,7 +43,7 @@ export const commandKeys = {
   createBrowserSession: 2,
   readBrowserSession: 1,
   touchBrowserSession: 1,
-  endBrowserSessions: 1,
+  endBrowserSessions: 2,
   putRegistration: 1,
   removeRegistration: 1,
   putIdempotency: 2,

@@ -23,6 +23,8 @@ export function createKeys(prefix: string) {
   const key = (shard: Shard, noun: string, ...rest: string[]) =>
     [`${prefix}:{${known(shard)}}:${noun}`, ...rest].join(':');
 
+  /** Placeholder for a declared key that a call does not use. It never exists. */
+  const none = (shard: Shard) => key(shard, 'none');
   const loggedOut = (logoutName: string) => key(shardOfDigest(logoutName), 'slo', logoutName);
 
   return {
@@ -124,6 +126,7 @@ export function createKeys(prefix: string) {
         key(shard, 'oss', shortDigestOf(JSON.stringify([subject.issuer, subject.subject]))),
       browserSessionNamed: (shard: Shard, name: string) => key(shard, 'os', name),
       loggedOut,
+      none,
     },
     idempotency: (shard: Shard, digest: string) => key(shard, 'idem', digest.slice(0, SHORT)),
     /** Matches keys of records with lasting sealed values. A match may be another key: `parseSealedRecord` decides. */
@@ -156,8 +159,7 @@ export function createKeys(prefix: string) {
     webhookEndpoint: (endpoint: string) => `${prefix}:{wh.${endpointName(endpoint)}}:endpoint`,
     /** Probe that tests whether Redis accepts writes. The value has no meaning. */
     probe: (shard: Shard) => key(shard, 'probe'),
-    /** Placeholder for a declared key that a call does not use. It never exists. */
-    none: (shard: Shard) => key(shard, 'none'),
+    none,
   };
 }
 

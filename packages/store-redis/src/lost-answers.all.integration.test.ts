@@ -2,8 +2,10 @@ import { newRevocationId, shardIn, shardOf, systemEntropy } from '@postern/elici
 import { kindSamples, samples } from '@postern/testkit/contract';
 import { type Loss, startFaultProxy } from '@postern/testkit/fault-proxy';
 import { type RedisServer, startRedis } from '@postern/testkit/redis';
+import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createRedisStores, type RedisStores } from './index.ts';
+import { createKeys } from './keys.ts';
 
 const { AMPLE, ask, connectionIdFor, created, engage, moved, oneTimeFor, operation, renewed, secretDigest, somebody } =
   samples;
@@ -14,11 +16,14 @@ const COMMAND_TIMEOUT_MS = 4_000;
 
 let redis: RedisServer;
 let direct: RedisStores;
+let operator: Redis;
 beforeAll(async () => {
   redis = await startRedis();
   direct = await createRedisStores({ url: redis.url });
+  operator = new Redis(redis.url);
 });
 afterAll(async () => {
+  operator.disconnect();
   await direct.close();
   await redis[Symbol.asyncDispose]();
 });
@@ -70,6 +75,30 @@ describe.concurrent.each<Loss>(['disconnect', 'stall'])('a reply lost by %s', lo
     expect(await announced(current.elicitationId)).toHaveLength(3);
     const connectionId = connectionIdFor(current.subject);
     expect(await stores.connections.read(connectionId)).toMatchObject({ generation: 1 });
+  });
+
+  test('S112: signing out everywhere leaves no record, also if its answer and that of its repeat are lost', async () => {
+    await using lossy = await openLossy();
+    const { proxy, stores } = lossy;
+    const subject = somebody();
+    const signIn = () => ({
+      id: samples.browserSessionIdOf(subject),
+      subject,
+      origin: { identityProvider: 'example' },
+      displayName: 'Alice',
+    });
+    const lifetime = { idleMs: samples.MINUTE, absoluteMs: samples.MINUTE };
+    const [own] = await Promise.all([1, 2, 3].map(() => direct.browserSessions.create(signIn(), lifetime)));
+    if (own === undefined) throw new Error('Expected a browser session.');
+    const absoluteMs = 61_234;
+    const list = createKeys('postern').browserSessionsOf(shardOf(subject), subject);
+    const lost = Promise.all([1, 2].map(() => proxy.loseAnswerTo(`${absoluteMs}`, loss)));
+    await expect(stores.browserSessions.endAll(own, absoluteMs)).rejects.toThrow();
+    await lost;
+    const names = Object.keys(await operator.hgetall(list)).filter(name => name !== 'since');
+    expect(names).toHaveLength(3);
+    for (const name of names)
+      expect(await operator.exists(createKeys('postern').browserSessionNamed(shardOf(subject), name))).toBe(0);
   });
 
   async function connected() {

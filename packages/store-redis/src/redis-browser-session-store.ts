@@ -11,6 +11,7 @@ import {
   type Shard,
   shardIn,
   shardOf,
+  shardOfDigest,
   systemEntropy,
 } from '@postern/elicitation';
 import { z } from 'zod';
@@ -31,7 +32,7 @@ const browserSessionSchema = z.object({
   groups: z.array(text).exactOptional(),
 });
 
-/** Maximum number of browser sessions that are listed for one user. */
+/** Maximum number of browser sessions that are listed for one user, and of those that one application vouched for. */
 const LISTED = 20;
 /** The digest of a session id. The other fields of the list are the times up to which sessions are over. */
 const SESSION_NAME = /^[\w-]{43}$/;
@@ -59,7 +60,7 @@ function decodeBrowserSession(json: string) {
   return decode(browserSessionSchema, json);
 }
 
-type SessionKeys = Pick<Keys, 'browserSession' | 'browserSessionsOf' | 'browserSessionNamed' | 'loggedOut'>;
+type SessionKeys = Pick<Keys, 'browserSession' | 'browserSessionsOf' | 'browserSessionNamed' | 'loggedOut' | 'none'>;
 
 export class RedisBrowserSessionStore implements BrowserSessionStore {
   readonly #link: RedisLink;
@@ -79,7 +80,7 @@ export class RedisBrowserSessionStore implements BrowserSessionStore {
       [this.#keys.browserSession(session.id), this.#listOf(session)],
       [
         ...[this.#link.clock(), encodeBrowserSession(session), lifetime.idleMs, lifetime.absoluteMs],
-        ...[digestOf(session.id), LISTED],
+        ...[digestOf(session.id), LISTED, 'vouchedBy' in session.origin ? session.origin.vouchedBy : ''],
       ],
       { repeatable: true },
     );
@@ -109,30 +110,31 @@ export class RedisBrowserSessionStore implements BrowserSessionStore {
       .sort((a, b) => b.createdAt - a.createdAt || (a.name < b.name ? -1 : 1));
   }
 
-  async endAll(owner: BrowserSessionOwner, absoluteMs: number): Promise<void> {
-    const listed = await this.list(owner);
+  async endAll(owner: BrowserSessionOwner & Partial<Pick<BrowserSession, 'id'>>, absoluteMs: number): Promise<void> {
+    const shard = shardOf(owner.subject);
+    const own = owner.id === undefined ? undefined : digestOf(owner.id);
+    const others = (await this.list(owner)).filter(({ name }) => name !== own);
+    // Records name the user, so they go first: after a failure, the user is still signed in to repeat it.
+    await Promise.all(others.map(({ name }) => this.#link.call('del', this.#keys.browserSessionNamed(shard, name))));
     await this.#link.run(
       'endBrowserSessions',
-      [this.#listOf(owner)],
+      [this.#listOf(owner), own === undefined ? this.#keys.none(shard) : this.#keys.browserSessionNamed(shard, own)],
       [this.#link.clock(), sinceOf(owner), absoluteMs, '', '', 0],
       { repeatable: true },
     );
-    // They are over already; their records name the user.
-    const shard = shardOf(owner.subject);
-    await Promise.all(listed.map(({ name }) => this.#link.call('del', this.#keys.browserSessionNamed(shard, name))));
   }
 
   async logOut(
     target: LogoutTarget,
     p: { readonly token: string; readonly rememberMs: number; readonly absoluteMs: number },
   ): Promise<boolean> {
-    const [key, field] =
+    const [shard, key, field] =
       'logoutName' in target
-        ? [this.#keys.loggedOut(target.logoutName), SINCE_ALL]
-        : [this.#listOf(target), sinceAt(target.identityProvider)];
+        ? [shardOfDigest(target.logoutName), this.#keys.loggedOut(target.logoutName), SINCE_ALL]
+        : [shardOf(target.subject), this.#listOf(target), sinceAt(target.identityProvider)];
     const reply = await this.#link.run(
       'endBrowserSessions',
-      [key],
+      [key, this.#keys.none(shard)],
       [this.#link.clock(), field, p.absoluteMs, p.token, newOperationId(systemEntropy), p.rememberMs],
       { repeatable: true },
     );

@@ -230,4 +230,28 @@ export const samePersonFaults: readonly Fault[] = [
     replacement: 'if (url === null) throw',
     foundBy: ['services/gateway/src/pages/page-request.test.ts'],
   },
+  {
+    name: 'a copied cookie downloads all data',
+    breaks: 'S112',
+    file: 'services/gateway/src/account/me-data-routes.ts',
+    original: 'app.post(EXPORT_PATH, (request, reply) =>\n    guardFreshPost(',
+    replacement: 'app.post(EXPORT_PATH, (request, reply) =>\n    guardPost(',
+    foundBy: ['test/e2e/account.test.ts'],
+  },
+  {
+    name: 'an old sign-in at an application counts as fresh for the account',
+    breaks: 'S112',
+    file: 'services/gateway/src/identity/external-verification.ts',
+    original: 'if (ticket.provesFrom !== undefined && !proves)',
+    replacement: 'if (ticket.to === undefined && ticket.provesFrom !== undefined && !proves)',
+    foundBy: ['test/e2e/external-mode.test.ts'],
+  },
+  {
+    name: 'a deletion leaves what an application verifies',
+    breaks: 'S103',
+    file: 'services/gateway/src/account/account-erasure.ts',
+    original: "if (elicitation.status === 'verifying')",
+    replacement: "if (elicitation.status === 'verifying' && Date.now() < 0)",
+    foundBy: ['test/e2e/external-mode.test.ts'],
+  },
 ];

@@ -1,4 +1,5 @@
 /** Pages for signing in. None of them depends on an elicitation, so real and invented links give the same page. */
+import type { ForeignText } from '../foreign-text.ts';
 import { html } from '../html.ts';
 import { icons } from '../icons.ts';
 import { messagePage } from '../message-page.ts';
@@ -61,6 +62,18 @@ export function signInFailedPage(context: PageContext, view: SignInFailedView): 
     heading: t.html('signInFailed.heading'),
     texts: [operatorNotice(context, t) ?? t.html('signInFailed.text')],
     actions: view.retryHref === undefined ? [] : [linkButton(view.retryHref, t.html('signInFailed.retry'), 'accent')],
+  });
+}
+
+/** Only the application that vouched for the user can sign them in again. */
+export function signInAgainPage(context: PageContext, view: { readonly appName: ForeignText }): string {
+  const t = translatorFor(context);
+  return messagePage(context, t, {
+    title: t.plain('signInAgain.title'),
+    icon: icons.person,
+    heading: t.html('signInAgain.heading', { app: view.appName }),
+    texts: [t.html('signInAgain.text', { app: view.appName })],
+    actions: [linkButton('/me', t.html('account.back'), 'plain')],
   });
 }
 

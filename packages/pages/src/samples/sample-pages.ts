@@ -7,7 +7,7 @@ import { declinedPage, endedPage, workingPage } from '../pages/ended-pages.ts';
 import { leavingPage } from '../pages/leaving-page.ts';
 import { mePage } from '../pages/me-page.ts';
 import { errorPage, notFoundPage, wrongBrowserPage, wrongPersonPage } from '../pages/refusal-pages.ts';
-import { signedOutPage, signInFailedPage, signInPage } from '../pages/sign-in-pages.ts';
+import { signedOutPage, signInAgainPage, signInFailedPage, signInPage } from '../pages/sign-in-pages.ts';
 import type { PageContext } from '../views.ts';
 import { sampleAccountPages } from './sample-account-pages.ts';
 import { sampleApprovalPages } from './sample-approval-pages.ts';
@@ -217,6 +217,7 @@ export const samplePages: Readonly<Record<string, (context: PageContext) => stri
   'wrong-browser': wrongBrowserPage,
   'signed-out': signedOutPage,
   'not-found': notFoundPage,
+  'sign-in-again': context => signInAgainPage(context, { appName: longMcpServer.name }),
   'sign-in-failed': context => signInFailedPage(context, { retryHref: '/login' }),
   'sign-in-misconfigured': context =>
     signInFailedPage({ ...context, operatorReference: 'rq_8f2c1d00aa11bb22' }, { retryHref: '/login' }),

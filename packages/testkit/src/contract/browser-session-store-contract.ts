@@ -109,6 +109,19 @@ export function describeBrowserSessionStore(name: string, makeStores: MakeStores
       );
     });
 
+    test('S112: an application cannot push other sessions out of the list', async () => {
+      const subject = somebody();
+      const own = await start(signIn(subject));
+      const desk = await start(vouchedBy('desk', subject));
+      for (let nth = 0; nth < 25; nth += 1) {
+        stores.clock.advance(1);
+        await start(vouchedBy('embedded', subject));
+      }
+      expect(await namesFor(own)).toEqual(expect.arrayContaining([own, desk].map(({ id }) => digestOf(id))));
+      expect(await namesFor(own)).toHaveLength(22);
+      expect(await namesFor(desk)).toEqual([digestOf(desk.id)]);
+    });
+
     test('S101: ends all sessions of a user in one step, those that are not listed too, and none that follows', async () => {
       const subject = somebody();
       const made = await crowd(() => start(signIn(subject)));

@@ -11,7 +11,7 @@ import {
   type NewBrowserSession,
 } from '@postern/elicitation';
 
-/** Maximum number of browser sessions listed for one user. */
+/** Maximum number of browser sessions listed for one user, and of those that one application vouched for. */
 const LISTED = 20;
 
 export class MemoryBrowserSessionStore implements BrowserSessionStore {
@@ -48,10 +48,16 @@ export class MemoryBrowserSessionStore implements BrowserSessionStore {
   }
 
   async list(owner: BrowserSessionOwner): Promise<readonly ListedBrowserSession[]> {
+    const listed = new Map<string, number>();
     return this.#of(owner)
       .map(({ id, ...session }) => ({ ...session, name: digestOf(id) }))
       .sort((a, b) => b.createdAt - a.createdAt || (a.name < b.name ? -1 : 1))
-      .slice(0, LISTED);
+      .filter(({ origin }) => {
+        const voucher = 'vouchedBy' in origin ? origin.vouchedBy : '';
+        const nth = (listed.get(voucher) ?? 0) + 1;
+        listed.set(voucher, nth);
+        return nth <= LISTED;
+      });
   }
 
   async endAll(owner: BrowserSessionOwner): Promise<void> {

@@ -18,7 +18,7 @@ import { type AccountScopeDeps, createAccountScope, visitorIn } from './account-
 export interface ErasureDeps extends AccountScopeDeps {
   readonly config: Pick<GatewayConfig, 'browserSession'>;
   readonly stores: AccountScopeDeps['stores'] & Pick<RedisStores, 'browserSessions'>;
-  readonly service: AccountScopeDeps['service'] & Pick<ElicitationService, 'decline'>;
+  readonly service: AccountScopeDeps['service'] & Pick<ElicitationService, 'decline' | 'fail'>;
   readonly credentialFlow: Pick<CredentialFlow, 'delete'>;
   readonly disconnection: Pick<Disconnection, 'disconnectAll'>;
   readonly auditLog: Pick<AuditLog, 'erased'>;
@@ -31,10 +31,16 @@ export interface ErasureDeps extends AccountScopeDeps {
 export function createErasure({ deps }: { readonly deps: ErasureDeps }) {
   const scope = createAccountScope({ deps });
 
-  /** False if it already ended, or if its end is decided elsewhere: by a payment processor, or by an application that verifies. */
-  async function decline(elicitation: Elicitation, browserSession: BrowserSession): Promise<boolean> {
+  /**
+   * An application that verifies holds the answer of a provider: it fails, so that no verification creates a connection afterwards.
+   * @returns false if it already ended, or if a payment processor decides its end
+   */
+  async function end(elicitation: Elicitation, browserSession: BrowserSession): Promise<boolean> {
+    const { elicitationId } = elicitation;
     try {
-      await deps.service.decline(elicitation.elicitationId, visitorIn(browserSession));
+      if (elicitation.status === 'verifying')
+        await deps.service.fail(elicitationId, elicitation.attempt, 'verification_expired');
+      else await deps.service.decline(elicitationId, visitorIn(browserSession));
       return true;
     } catch (error) {
       const isEnding = error instanceof DomainError && error.code === 'payment_in_progress';
@@ -64,8 +70,8 @@ export function createErasure({ deps }: { readonly deps: ErasureDeps }) {
      */
     async erase(browserSession: BrowserSession): Promise<readonly (Disconnected & { readonly provider: string })[]> {
       const open = await scope.open(browserSession);
-      const declined = await Promise.all(open.map(elicitation => decline(elicitation, browserSession)));
-      const ended = await deps.disconnection.disconnectAll(await scope.connections(browserSession), 'person');
+      const ended = await Promise.all(open.map(elicitation => end(elicitation, browserSession)));
+      const disconnected = await deps.disconnection.disconnectAll(await scope.connections(browserSession), 'person');
       const credentials = await deleteCredentials(browserSession);
       const { subject } = browserSession;
       for (const { mcpServerId } of await scope.mutes(browserSession))
@@ -73,11 +79,11 @@ export function createErasure({ deps }: { readonly deps: ErasureDeps }) {
       await deps.stores.browserSessions.endAll(browserSession, longestSessionMs(deps.config));
       deps.auditLog.erased({
         subject,
-        declined: declined.filter(Boolean).length,
-        connections: ended.length,
+        declined: ended.filter(Boolean).length,
+        connections: disconnected.length,
         credentials,
       });
-      return ended;
+      return disconnected;
     },
   };
 }

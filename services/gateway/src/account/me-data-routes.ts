@@ -43,7 +43,7 @@ export const meDataRoutes: FastifyPluginAsync<PageKit<MeDataRoutesDeps>> = async
   const accountExport = createAccountExport({ deps: pages.deps, views, fingerprint });
   const erasure = createErasure(pages);
 
-  /** Acts only within minutes of a sign-in: a copied cookie must not be able to destroy anything. */
+  /** Acts only within minutes of a sign-in: a copied cookie must be able neither to destroy nor to take everything. */
   const guardFresh =
     (guard: typeof guardGet) =>
     (request: FastifyRequest, reply: FastifyReply, act: (browserSession: BrowserSession) => Promise<FastifyReply>) =>
@@ -83,7 +83,7 @@ export const meDataRoutes: FastifyPluginAsync<PageKit<MeDataRoutesDeps>> = async
 
   // A POST, because an audit event records it.
   app.post(EXPORT_PATH, (request, reply) =>
-    guardPost(request, reply, async browserSession => {
+    guardFreshPost(request, reply, async browserSession => {
       const file = await accountExport.of(browserSession);
       deps.auditLog.exported({ subject: browserSession.subject });
       return reply

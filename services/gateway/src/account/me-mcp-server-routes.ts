@@ -4,6 +4,7 @@ import {
   type ElicitationService,
   isSuperseded,
   NotFoundError,
+  type Subject,
 } from '@postern/elicitation';
 import { type MutedView, mcpServerPage, reportReasons } from '@postern/pages';
 import type { RedisStores } from '@postern/store-redis';
@@ -101,6 +102,18 @@ export const meMcpServerRoutes: FastifyPluginAsync<PageKit<MeMcpServerRoutesDeps
     }
   }
 
+  /** Without an answer of the store, the change may be in force: the audit event says so, because a repeat finds nothing to change. */
+  async function setMute(subject: Subject, mcpServerId: string, muted: boolean): Promise<void> {
+    let isNew: boolean;
+    try {
+      isNew = await (muted ? mutes.mute(subject, mcpServerId) : mutes.unmute(subject, mcpServerId));
+    } catch (error) {
+      deps.auditLog.mcpServerMuted({ mcpServerId, subject, muted, outcome: 'unknown' });
+      throw error;
+    }
+    if (isNew) deps.auditLog.mcpServerMuted({ mcpServerId, subject, muted });
+  }
+
   app.get<ById>('/me/mcp-servers/:mcpServerId', (request, reply) =>
     guardGet(request, reply, async browserSession => {
       const { mcpServerId } = request.params;
@@ -130,8 +143,7 @@ export const meMcpServerRoutes: FastifyPluginAsync<PageKit<MeMcpServerRoutesDeps
     guardPost(request, reply, async browserSession => {
       const { mcpServerId } = findMutable(browserSession, request.params.mcpServerId);
       const { subject } = browserSession;
-      const isNew = await mutes.mute(subject, mcpServerId);
-      if (isNew) deps.auditLog.mcpServerMuted({ mcpServerId, subject, muted: true });
+      await setMute(subject, mcpServerId, true);
       await declineOpen(browserSession, mcpServerId);
       return reply.redirect(mcpServerPath(mcpServerId), 303);
     }),
@@ -142,8 +154,7 @@ export const meMcpServerRoutes: FastifyPluginAsync<PageKit<MeMcpServerRoutesDeps
       const { mcpServerId } = request.params;
       const { subject } = browserSession;
       if (!(await hasMuted(browserSession, mcpServerId))) findMutable(browserSession, mcpServerId);
-      if (await mutes.unmute(subject, mcpServerId))
-        deps.auditLog.mcpServerMuted({ mcpServerId, subject, muted: false });
+      await setMute(subject, mcpServerId, false);
       return reply.redirect('/me', 303);
     }),
   );

@@ -82,7 +82,7 @@ export const elicitationPageRoutes: FastifyPluginAsync<PageKit<ElicitationPageRo
       case 'active':
         // Does not expire a payment that the user may have made.
         if (elicitation.expiresAt <= views.now() && !isCharging(elicitation))
-          return reply.send(endedPage(context, { reason: 'expired', mcpServer }));
+          return reply.send(endedPage(context, { reason: 'expired', mcpServer, ...views.manageHref(elicitation) }));
         return showOpen(kind, request, reply, visit);
       case 'verifying':
         return reply.send(workingPage(context, { mcpServer, watch, reloadHref: watch.pageHref }));

@@ -28,7 +28,8 @@ import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { elicitationUrl } from '../platform/http/public-urls.ts';
 import { unsealTransaction } from '../sealing/unseal-transaction.ts';
 import { createBrowserSession } from './create-browser-session.ts';
-import { isFresh } from './sign-in-policy.ts';
+import { type AccountPage, accountPageSchema, type ReturnTo } from './sign-in-flow.ts';
+import { FRESH_SECONDS, isFresh } from './sign-in-policy.ts';
 
 /** Maximum time from opening the link to the application's verification. */
 const OPEN_MS = 10 * 60 * 1000;
@@ -42,8 +43,10 @@ const openSchema = z.object({
   browserBinding: z.string(),
   id: z.string(),
   maxAge: z.number().optional(),
-  /** Epoch milliseconds of the opening, if only a sign-in after it is accepted. */
+  /** Epoch milliseconds. Only a sign-in since then is accepted. */
   provesFrom: z.number().optional(),
+  /** The page of the account to which the user returns. Absent: the elicitation. */
+  to: accountPageSchema.optional(),
   expiresAt: z.number(),
 });
 const ticketSchema = z.object({
@@ -57,7 +60,7 @@ export type RedeemedTicket =
   | {
       readonly result: 'signed_in';
       readonly browserSession: BrowserSession;
-      readonly elicitationId: ElicitationId;
+      readonly returnTo: ReturnTo;
       /** Requested maximum age of the sign-in, in seconds. */
       readonly maxAge: number | undefined;
     }
@@ -65,7 +68,7 @@ export type RedeemedTicket =
       readonly result: 'refused';
       readonly code: 'ticket_refused' | 'auth_time_too_old';
       /** Where the user may retry. */
-      readonly elicitationId?: ElicitationId;
+      readonly returnTo?: ReturnTo;
     };
 
 const refused = { result: 'refused', code: 'ticket_refused' } as const;
@@ -106,6 +109,8 @@ export function createExternalVerification(p: {
     request: VerifyRequest,
   ): Promise<Verified> {
     const opening = await unsealTransaction(p, openSchema, request.verificationId, openContext(mcpServer.mcpServerId));
+    // An ended elicitation still says whose account it is.
+    if (isTerminal(elicitation) && opening?.to === undefined) throw new AlreadyEndedError(elicitation.status);
     if (opening?.elicitationId !== elicitation.elicitationId) throw unknown();
     p.service.assertSamePerson(elicitation, {
       kind: 'signed_in',
@@ -129,6 +134,7 @@ export function createExternalVerification(p: {
     elicitation: Elicitation,
     request: VerifyRequest,
   ): Promise<Verified> {
+    if (isTerminal(elicitation)) throw new AlreadyEndedError(elicitation.status);
     const digest = digestOf(request.verificationId);
     if (!isOfKind(elicitation, 'authorization')) throw unknown();
     if (elicitation.status !== 'verifying' || elicitation.attempt !== digest) throw unknown();
@@ -152,14 +158,17 @@ export function createExternalVerification(p: {
       browserBinding: string,
       /** Maximum age of the sign-in, in seconds. With 0, only a sign-in after this call is accepted. */
       maxAge: number | undefined,
+      /** A page of the account for which the user signs in again. Only a sign-in of the last minutes is accepted. */
+      to?: AccountPage,
     ): Promise<URL> {
       const opening: z.infer<typeof openSchema> = {
         elicitationId,
         browserBinding,
         id: Buffer.from(p.entropy(32)).toString('base64url'),
         expiresAt: p.now() + OPEN_MS,
-        ...definedOnly({ maxAge }),
+        ...definedOnly({ maxAge, to }),
         ...(maxAge === 0 ? { provesFrom: p.now() } : {}),
+        ...(to === undefined ? {} : { provesFrom: p.now() - FRESH_SECONDS * 1000 }),
       };
       const url = new URL(verifyUrl);
       url.searchParams.set('elicitationId', elicitationId);
@@ -182,7 +191,6 @@ export function createExternalVerification(p: {
       // The operator has withdrawn the permission since: respond as for an unknown id, like the page.
       if (!mayAsk(mcpServer, elicitation.request) || !mcpServer.issuers.includes(elicitation.subject.issuer))
         throw new NotFoundError();
-      if (isTerminal(elicitation)) throw new AlreadyEndedError(elicitation.status);
       return parseVerificationId(request.verificationId) === undefined
         ? verifyOpening(mcpServer, elicitation, request)
         : verifyAnswer(mcpServer, elicitation, request);
@@ -203,23 +211,23 @@ export function createExternalVerification(p: {
       if (elicitation === undefined || ticket.browserBinding !== browserBinding) return refused;
       const proves = provesPerson(ticket, p.now());
       if (ticket.provesFrom !== undefined && !proves)
-        return { result: 'refused', code: 'auth_time_too_old', elicitationId };
+        return { result: 'refused', code: 'auth_time_too_old', returnTo: ticket.to ?? elicitationId };
       const subject: Subject = { issuer: ticket.issuer, subject: ticket.subject };
       const session = {
         subject,
         origin: { vouchedBy: elicitation.mcpServerId },
         displayName: ticket.subject,
         ...definedOnly({ authTime: ticket.authTime, browser }),
-        ...(proves ? { provedFor: elicitationId } : {}),
+        ...(proves && ticket.to === undefined ? { provedFor: elicitationId } : {}),
       };
       const signedInAt = `application of ${elicitation.mcpServerId}`;
       const browserSession = await createBrowserSession(p, { session, signedInAt });
-      return { result: 'signed_in', browserSession, elicitationId, maxAge: ticket.maxAge };
+      return { result: 'signed_in', browserSession, returnTo: ticket.to ?? elicitationId, maxAge: ticket.maxAge };
     },
   };
 }
 
-/** Whether the opening required a sign-in after it, and the application reports one. */
+/** Whether the opening required a recent sign-in, and the application reports one. */
 function provesPerson({ provesFrom, authTime }: z.infer<typeof ticketSchema>, now: number): boolean {
   return provesFrom !== undefined && isFresh(authTime, now - provesFrom + BEHIND_MS, now);
 }

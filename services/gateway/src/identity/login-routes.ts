@@ -8,9 +8,10 @@ import {
   isSamePerson,
   isTerminal,
   parseElicitationId,
+  type Subject,
 } from '@postern/elicitation';
-import { notFoundPage, signedOutPage, signInFailedPage } from '@postern/pages';
-import type { FastifyPluginAsync } from 'fastify';
+import { notFoundPage, signedOutPage, signInAgainPage, signInFailedPage } from '@postern/pages';
+import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { BASE_FORM_LIMITS, readFormBody } from '../pages/form-body.ts';
 import { visitorOf } from '../pages/page-guard.ts';
@@ -23,6 +24,7 @@ import { browserName } from './browser-name.ts';
 import type { ExternalVerification } from './external-verification.ts';
 import {
   type AccountPage,
+  accountPageSchema,
   accountPages,
   type IdentityProvider,
   isAccountPage,
@@ -34,7 +36,7 @@ import { FRESH_SECONDS, type SignInPolicy } from './sign-in-policy.ts';
 
 const loginQuerySchema = z.object({
   e: z.string().max(128).optional(),
-  to: z.enum(['me', 'data'] satisfies AccountPage[]).optional(),
+  to: accountPageSchema.optional(),
   idp: z.string().max(40).optional(),
   switch: z.literal('1').optional(),
   fresh: z.literal('1').optional(),
@@ -45,7 +47,7 @@ const logoutFormSchema = z.strictObject({ csrf_token: z.string().max(128) });
 export interface LoginRoutesDeps {
   readonly config: Pick<GatewayConfig, 'publicUrl'>;
   readonly identityProviders: readonly IdentityProvider[];
-  readonly service: Pick<ElicitationService, 'find'>;
+  readonly service: Pick<ElicitationService, 'find' | 'listOpen' | 'listEnded'>;
   readonly auditLog: Pick<AuditLog, 'signInFailed' | 'signedOut'>;
   readonly signInFlow: SignInFlow;
   readonly signInMethods: SignInMethods;
@@ -90,6 +92,31 @@ export const loginRoutes: FastifyPluginAsync<PageKit<LoginRoutesDeps>> = async (
     return signInPolicy.mustSignInAgain(elicitation, browserSession) ? views.signInHref(elicitation) : undefined;
   }
 
+  /**
+   * Sends a person whom an application vouched for to that application, for a page of the account. An elicitation, open or ended, tells the
+   * application whose account it is.
+   */
+  async function signInAtApplication(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { subject, mcpServerId, to }: { readonly subject: Subject; readonly mcpServerId: string; readonly to: AccountPage },
+  ): Promise<FastifyReply> {
+    const visitor = { kind: 'signed_in', subject, vouchedBy: mcpServerId } as const;
+    const [open, ended] = await Promise.all([
+      deps.service.listOpen(visitor, [mcpServerId]),
+      deps.service.listEnded(visitor),
+    ]);
+    const known = [...open, ...ended].find(
+      elicitation => elicitation.mcpServerId === mcpServerId && views.isStillAllowed(elicitation),
+    );
+    const method = known && signInMethods.of(known.elicitationId, known);
+    if (known === undefined || method?.mode !== 'external')
+      return reply.send(signInAgainPage(views.context(request), { appName: views.mcpServerName(mcpServerId) }));
+    const binding = browser.digest(browser.ensureId(request, reply));
+    const url = await externalVerification.opening(method, known.elicitationId, binding, FRESH_SECONDS, to);
+    return reply.redirect(url.href, 303);
+  }
+
   // With several identity providers, `/me` lets the user choose. An elicitation determines its own.
   const retryOf = (returnTo: ReturnTo | undefined) =>
     returnTo === undefined
@@ -100,12 +127,18 @@ export const loginRoutes: FastifyPluginAsync<PageKit<LoginRoutesDeps>> = async (
   app.get('/login', async (request, reply) => {
     const query = loginQuerySchema.safeParse(request.query);
     if (!query.success) throw new PageError('bad_request');
-    // With several identity providers, the user must choose one at `/me`.
-    if (query.data.to !== undefined && query.data.idp === undefined && deps.identityProviders.length > 1)
-      return reply.redirect('/me', 303);
     const elicitationId = query.data.to === undefined ? parseElicitationId(query.data.e ?? '') : undefined;
     const returnTo = query.data.to ?? elicitationId;
     const [elicitation, browserSession] = await Promise.all([findAllowed(elicitationId), browser.readSession(request)]);
+    const vouchedBy =
+      browserSession && 'vouchedBy' in browserSession.origin ? browserSession.origin.vouchedBy : undefined;
+    if (browserSession && vouchedBy !== undefined && query.data.fresh === '1' && query.data.to !== undefined) {
+      const { subject } = browserSession;
+      return signInAtApplication(request, reply, { subject, mcpServerId: vouchedBy, to: query.data.to });
+    }
+    // With several identity providers, the user must choose one at `/me`.
+    if (query.data.to !== undefined && query.data.idp === undefined && deps.identityProviders.length > 1)
+      return reply.redirect('/me', 303);
     if (elicitation?.identityMode === 'loopback')
       return reply.redirect(elicitationPath(elicitation.elicitationId), 303);
 
@@ -194,14 +227,11 @@ export const loginRoutes: FastifyPluginAsync<PageKit<LoginRoutesDeps>> = async (
       : ({ result: 'refused', code: 'ticket_refused' } as const);
     if (redeemed.result === 'refused') {
       auditLog.signInFailed({ code: redeemed.code });
-      return reply.code(400).send(signInFailedPage(views.context(request), retryOf(redeemed.elicitationId)));
+      return reply.code(400).send(signInFailedPage(views.context(request), retryOf(redeemed.returnTo)));
     }
     await browser.startSession(request, reply, redeemed.browserSession);
-    const { elicitationId, browserSession, maxAge } = redeemed;
-    return reply.redirect(
-      (await stepUpHref(elicitationId, browserSession, maxAge)) ?? elicitationPath(elicitationId),
-      303,
-    );
+    const { returnTo, browserSession, maxAge } = redeemed;
+    return reply.redirect((await stepUpHref(returnTo, browserSession, maxAge)) ?? pageOf(returnTo), 303);
   });
 
   // With `e`, the user wants to switch accounts and return to the elicitation.
@@ -224,6 +254,8 @@ export const loginRoutes: FastifyPluginAsync<PageKit<LoginRoutesDeps>> = async (
   });
 };
 
+function pageOf(returnTo: ReturnTo): string;
+function pageOf(returnTo: ReturnTo | undefined): string | undefined;
 function pageOf(returnTo: ReturnTo | undefined): string | undefined {
   if (returnTo === undefined) return undefined;
   return isAccountPage(returnTo) ? accountPages[returnTo] : elicitationPath(returnTo);

@@ -38,6 +38,7 @@ type LoginTransaction = z.infer<typeof loginTransactionSchema>;
 
 /** Pages of the user's account to which a sign-in can return. */
 export const accountPages = { me: '/me', data: '/me/data' } as const;
+export const accountPageSchema = z.enum(['me', 'data'] satisfies (keyof typeof accountPages)[]);
 export type AccountPage = keyof typeof accountPages;
 
 /** Where the browser goes after the sign-in: to an elicitation, by its id, or to a page of the user's account. */

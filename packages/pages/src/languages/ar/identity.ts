@@ -12,6 +12,11 @@ export const identity: Texts<'identity'> = {
   'signInFailed.text': 'لم تستجب خدمة تسجيل الدخول أو رفضت تسجيل الدخول. انتظر لحظة ثم أعد المحاولة.',
   'signInFailed.retry': 'إعادة المحاولة',
 
+  'signInAgain.title': 'تسجيل الدخول من جديد',
+  'signInAgain.heading': 'سجّل الدخول من جديد في {app}',
+  'signInAgain.text':
+    'تتطلب هذه الخطوة تسجيل دخول حديثًا. سجّل الدخول من جديد في {app}، وافتح رابطًا من هناك، ثم عُد إلى هذه الصفحة خلال خمس دقائق.',
+
   'signedOut.heading': 'تم تسجيل خروجك',
   'signedOut.text': 'يمكنك إغلاق هذه النافذة.',
 

@@ -13,6 +13,11 @@ export const identity: Texts<'identity'> = {
     'Der Anmeldedienst hat nicht geantwortet oder die Anmeldung abgelehnt. Warten Sie einen Moment und versuchen Sie es dann noch einmal.',
   'signInFailed.retry': 'Noch einmal versuchen',
 
+  'signInAgain.title': 'Erneut anmelden',
+  'signInAgain.heading': 'Melden Sie sich noch einmal bei {app} an',
+  'signInAgain.text':
+    'Für diesen Schritt muss Ihre Anmeldung frisch sein. Melden Sie sich noch einmal bei {app} an, öffnen Sie von dort einen Link, und kommen Sie innerhalb von fünf Minuten auf diese Seite zurück.',
+
   'signedOut.heading': 'Sie sind abgemeldet',
   'signedOut.text': 'Sie können dieses Fenster schließen.',
 

@@ -13,6 +13,13 @@ export const identity = {
   'signInFailed.text': 'The sign-in service did not answer, or it rejected the sign-in. Wait a moment, then try again.',
   'signInFailed.retry': 'Try again',
 
+  'signInAgain.title': 'Sign in again',
+  'signInAgain.heading': 'Sign in again in {app}',
+  'signInAgain.text': noted(
+    'This step needs a recent sign-in. Sign in again in {app}, open a link from there, and come back to this page within five minutes.',
+    '{app} is the name of the app that signed the user in.',
+  ),
+
   'signedOut.heading': 'You are signed out',
   'signedOut.text': 'You can close this window.',
 

@@ -13,6 +13,11 @@ export const identity: Texts<'identity'> = {
     'El servicio de inicio de sesión no ha respondido o ha rechazado el inicio de sesión. Espera un momento y vuelve a intentarlo.',
   'signInFailed.retry': 'Reintentar',
 
+  'signInAgain.title': 'Iniciar sesión de nuevo',
+  'signInAgain.heading': 'Vuelve a iniciar sesión en {app}',
+  'signInAgain.text':
+    'Este paso requiere un inicio de sesión reciente. Vuelve a iniciar sesión en {app}, abre un enlace desde allí y regresa a esta página en menos de cinco minutos.',
+
   'signedOut.heading': 'Has cerrado sesión',
   'signedOut.text': 'Puedes cerrar esta ventana.',
 

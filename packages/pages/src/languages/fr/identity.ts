@@ -14,6 +14,11 @@ export const identity: Texts<'identity'> = {
     'Le service de connexion n’a pas répondu ou a refusé la connexion. Patientez un instant, puis réessayez.',
   'signInFailed.retry': 'Réessayer',
 
+  'signInAgain.title': 'Se reconnecter',
+  'signInAgain.heading': 'Reconnectez-vous dans {app}',
+  'signInAgain.text':
+    'Cette étape demande une connexion récente. Reconnectez-vous dans {app}, ouvrez un lien depuis cette application, puis revenez sur cette page dans les cinq minutes.',
+
   'signedOut.heading': 'Vous êtes déconnecté',
   'signedOut.text': 'Vous pouvez fermer cette fenêtre.',
 

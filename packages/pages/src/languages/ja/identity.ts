@@ -13,6 +13,11 @@ export const identity: Texts<'identity'> = {
     'ログインサービスが応答しないか、ログインが拒否されました。しばらく待ってから、もう一度お試しください。',
   'signInFailed.retry': 'もう一度試す',
 
+  'signInAgain.title': '再ログイン',
+  'signInAgain.heading': '{app} にもう一度ログインしてください',
+  'signInAgain.text':
+    'この操作には最近のログインが必要です。{app} にもう一度ログインし、そこからリンクを開いて、5分以内にこのページに戻ってください。',
+
   'signedOut.heading': 'ログアウトしました',
   'signedOut.text': 'このウィンドウは閉じてかまいません。',
 

@@ -12,6 +12,10 @@ export const identity: Texts<'identity'> = {
   'signInFailed.text': '登录服务没有响应，或拒绝了此次登录。请稍等片刻再试。',
   'signInFailed.retry': '重试',
 
+  'signInAgain.title': '重新登录',
+  'signInAgain.heading': '请在 {app} 中重新登录',
+  'signInAgain.text': '此步骤需要您最近登录过。请在 {app} 中重新登录，从那里打开一个链接，并在五分钟内返回此页面。',
+
   'signedOut.heading': '您已退出登录',
   'signedOut.text': '您可以关闭此窗口。',
 

@@ -12,6 +12,10 @@ export const identity: Texts<'identity'> = {
   'signInFailed.text': '登入服務沒有回應，或拒絕了這次登入。請稍候片刻再試一次。',
   'signInFailed.retry': '再試一次',
 
+  'signInAgain.title': '重新登入',
+  'signInAgain.heading': '請在 {app} 重新登入',
+  'signInAgain.text': '這個步驟需要您最近登入過。請在 {app} 重新登入，從那裡開啟連結，並在五分鐘內返回這個頁面。',
+
   'signedOut.heading': '您已登出',
   'signedOut.text': '您可以關閉這個視窗。',
 

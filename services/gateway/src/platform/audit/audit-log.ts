@@ -293,12 +293,13 @@ export function createAuditLog(logger: Logger, pseudonym: Pseudonyms, sinks: rea
     /** Acknowledged events are lost, together with what was committed at the same time. */
     rolledBack: (p: { shards: number; backMs: number; first: readonly string[] }) =>
       audit.error({ event: 'redis.rolled_back', ...p }, 'Redis rolled back to an earlier state'),
-    mcpServerMuted: (p: { mcpServerId: string; subject: Subject; muted: boolean }) =>
+    mcpServerMuted: (p: { mcpServerId: string; subject: Subject; muted: boolean; outcome?: 'unknown' }) =>
       audit.info(
         {
           event: p.muted ? 'mcp_server.muted' : 'mcp_server.unmuted',
           mcpServerId: p.mcpServerId,
           subject: pseudonym(p.subject),
+          ...definedOnly({ outcome: p.outcome }),
         },
         p.muted ? 'MCP server muted by a user' : 'mute undone',
       ),
