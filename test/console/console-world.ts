@@ -1,3 +1,4 @@
+import type { GatewayConfigInput } from '@postern/gateway';
 import { driveAuthorization } from '@postern/testkit/providers';
 import { createRawBrowser, type RawAnswer, type RawBrowser } from '../support/raw-browser.ts';
 import { startWorld } from '../support/world.ts';
@@ -10,11 +11,30 @@ export const CONSOLE = 'http://127.0.0.1:7';
 /** Operators by their role; Norman has none. */
 export const operators = { viewer: 'vera', support: 'sam', operator: 'oscar', none: 'norman' } as const;
 
+/** The groups of docs/console.md. */
+const groupOf: Readonly<Record<string, string>> = { viewer: 'staff', support: 'support', operator: 'platform' };
+
 const hostileName = '<img src=x onerror=alert(1)>';
 const user = (sub: string, name = `${sub} Example`) => ({ sub, name, email: `${sub}@example.com` });
 
-/** A gateway with a console. The claim of the roles is `sub`: each operator is a group of one. */
-export function startConsoleWorld(options: WorldOptions = {}): Promise<World> {
+/** The client of the console at the identity provider of the tests. */
+export const consoleClient = { clientId: 'postern-console', clientSecret: 'console-secret' };
+
+type ConsoleRoles = NonNullable<GatewayConfigInput['console']>['roles'];
+
+/** The claim of the roles is `sub`: each operator is a group of one. */
+const ownRoles = {
+  claim: 'sub',
+  viewer: [operators.viewer],
+  support: [operators.support],
+  operator: [operators.operator, 'mallory'],
+};
+
+/**
+ * A gateway with a console.
+ * @param roles replaces the roles of {@link operators}; each of them has a group of docs/console.md
+ */
+export function startConsoleWorld(options: WorldOptions = {}, roles: ConsoleRoles = ownRoles): Promise<World> {
   return startWorld({
     ...options,
     publicUrl: GATE,
@@ -26,13 +46,12 @@ export function startConsoleWorld(options: WorldOptions = {}): Promise<World> {
           redirectUris: [`${GATE}/login/callback/example-id`],
         },
         {
-          clientId: 'postern-console',
-          clientSecret: 'console-secret',
+          ...consoleClient,
           redirectUris: [`${CONSOLE}/login/callback/console`],
         },
       ],
       users: [
-        ...Object.values(operators).map(sub => user(sub)),
+        ...Object.entries(operators).map(([role, sub]) => ({ ...user(sub), groups: [groupOf[role] ?? role] })),
         user('mallory', hostileName),
         ...['alice', 'bob'].map(sub => user(sub)),
       ],
@@ -42,17 +61,8 @@ export function startConsoleWorld(options: WorldOptions = {}): Promise<World> {
       console: {
         publicUrl: CONSOLE,
         listen: { port: 0 },
-        identityProvider: {
-          issuer: identityProvider.issuer,
-          clientId: 'postern-console',
-          clientSecret: 'console-secret',
-        },
-        roles: {
-          claim: 'sub',
-          viewer: [operators.viewer],
-          support: [operators.support],
-          operator: [operators.operator, 'mallory'],
-        },
+        identityProvider: { issuer: identityProvider.issuer, ...consoleClient },
+        roles,
       },
     }),
   });

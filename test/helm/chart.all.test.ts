@@ -108,6 +108,29 @@ test('a gateway starts with the rendered configuration, and its probes pass', as
   }
 });
 
+test('the console has a Service and an Ingress of its own, which never publish the gateway, and is absent unless configured', async () => {
+  const manifests = await template(...everything);
+  const named = (kind: string, name: string) =>
+    manifests.find(manifest => manifest.kind === kind && manifest.metadata.name === name);
+  const { console } = z
+    .object({ console: z.object({ publicUrl: z.string(), listen: z.unknown() }) })
+    .parse(parse(configMapSchema.parse(one(manifests, 'ConfigMap')).data['postern.config.yaml']));
+  expect(console.listen).toEqual({ host: '0.0.0.0', port: 8090 });
+  const [container] = deploymentSchema.parse(one(manifests, 'Deployment')).spec.template.spec.containers;
+  expect(container.ports).toContainEqual({ name: 'console', containerPort: 8090 });
+  expect(named('Service', 'postern-console')).toMatchObject({
+    spec: { ports: [{ name: 'console', port: 80, targetPort: 'console' }] },
+  });
+  const backend = { service: { name: 'postern-console', port: { name: 'console' } } };
+  expect(named('Ingress', 'postern-console')).toMatchObject({
+    spec: { rules: [{ host: new URL(console.publicUrl).host, http: { paths: [{ path: '/', backend }] } }] },
+  });
+  expect(JSON.stringify(named('Ingress', 'postern'))).not.toContain('console');
+  const without = await template(...company);
+  expect(without.map(({ metadata }) => metadata.name)).not.toContain('postern-console');
+  expect(JSON.stringify(without)).not.toContain('8090');
+});
+
 test('the kubelet waits longer than the gateway drains and finishes', async () => {
   const { spec } = deploymentSchema.parse(one(await template(...everything), 'Deployment')).spec.template;
   expect(spec.terminationGracePeriodSeconds).toBe(12 + 8 + 5);
@@ -134,6 +157,12 @@ test.each([
   ['no image', ['--set', 'image.repository=']],
   ['a public URL without TLS', ['--set', 'config.publicUrl=http://postern.example.com']],
   ['a port of the configuration that the chart decides', ['--set', 'config.listen.port=9090']],
+  ['a port of the console, which the chart decides', ['--set', 'config.console.listen.port=9090']],
+  ['an Ingress for a console that is not configured', ['--set', 'console.ingress.enabled=true']],
+  [
+    'a console that every pod may reach',
+    ['--set', 'config.console.publicUrl=https://console.example.com,networkPolicy.consoleFrom=null'],
+  ],
   ['a network policy that does not say where Redis is', ['--set', 'networkPolicy.redis.to=null']],
 ])('refuses %s', async (_name, args) => {
   await expect(template(...company, ...args)).rejects.toThrow();

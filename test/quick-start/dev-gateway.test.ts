@@ -75,6 +75,21 @@ describe('postern dev', () => {
     expect(await notesWith(connectionId)).toBe(200);
   });
 
+  test('S154: has a console on another host name, where the operator of this machine signs in by one click', async () => {
+    const port = await freePort();
+    await using dev = await start(['--port', String(port)]);
+    const console = `http://localhost:${port + 2}`;
+    expect(dev.printed()).toContain(console);
+    await call('/v1/elicitations', request);
+    await using person = await newPerson(await sharedBrowser(), 'me');
+    await person.page.goto(`${console}/elicitations`);
+    await person.page.getByRole('link', { name: 'Sign in' }).click();
+    await person.page.getByRole('button', { name: 'Sign in as operator' }).click();
+    await person.page.getByRole('heading', { level: 1, name: 'Elicitations' }).waitFor();
+    expect(await person.page.locator('tbody').textContent()).toContain('dev');
+    expect((await fetch(`http://127.0.0.1:${port}/elicitations`)).status).toBe(404);
+  });
+
   test('takes a preset with its client secret from a file, and never writes the secret', async () => {
     const port = String(await freePort());
     writeFileSync(join(folder, 'github'), 'canary-secret\n');

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { createLogger, type GatewayConfigInput, parseConfig, startGateway } from '@postern/gateway';
 import { exportJWK, generateKeyPair } from 'jose';
 import { CODE_FORGE, type CodeForge, FORGE_COLOUR, forgeScopes, startCodeForge } from './code-forge/code-forge.ts';
-import { EXAMPLE_ID, employees, startIdentityProvider } from './identity-provider.ts';
+import { consoleRoles, EXAMPLE_ID, employees, startIdentityProvider } from './identity-provider.ts';
 import { createLedger, type Ledger } from './mcp-server/ledger.ts';
 import { startMcpEndpoint } from './mcp-server/mcp-endpoint.ts';
 import { createPickupDesk, type PickupDesk } from './mcp-server/pickup-desk.ts';
@@ -26,6 +26,8 @@ export interface Constellation extends AsyncDisposable {
   /** The page to try everything. */
   readonly tryItUrl: string;
   readonly posternUrl: string;
+  /** Where the operator signs in. */
+  readonly consoleUrl: string;
   readonly mcpUrl: string;
   readonly issuer: string;
   readonly codeForge: CodeForge;
@@ -41,9 +43,16 @@ export const MCP_SERVER_NAME = 'Desk Helper';
 export async function startConstellation(p: { ports: Ports; log: NodeJS.WritableStream }): Promise<Constellation> {
   const { ports } = p;
   const posternUrl = `http://localhost:${ports.postern}`;
+  // Cookies ignore ports, so the console needs another host name than the pages.
+  const consoleUrl = `http://127.0.0.1:${ports.console}`;
   const mcpUrl = mcpUrlAt(ports.mcpServer);
   const secret = () => randomBytes(32).toString('base64url');
   const login = { clientId: 'postern', clientSecret: secret(), redirectUri: `${posternUrl}/login/callback/example-id` };
+  const operatorLogin = {
+    clientId: 'postern-console',
+    clientSecret: secret(),
+    redirectUri: `${consoleUrl}/login/callback/console`,
+  };
   const application = {
     clientId: 'desk-helper-at-postern',
     clientSecret: secret(),
@@ -56,7 +65,7 @@ export async function startConstellation(p: { ports: Ports; log: NodeJS.Writable
   const directory = await mkdtemp(join(tmpdir(), 'postern-demo-'));
   stack.defer(() => rm(directory, { recursive: true, force: true }));
   const identityProvider = stack.use(
-    await startIdentityProvider({ port: ports.identityProvider, mcpUrl, postern: login }),
+    await startIdentityProvider({ port: ports.identityProvider, mcpUrl, postern: login, console: operatorLogin }),
   );
   const codeForge = stack.use(await startCodeForge({ port: ports.codeForge, postern: application }));
   const weatherStation = stack.use(await startWeatherStation({ port: ports.weatherStation, people: employees }));
@@ -64,6 +73,16 @@ export async function startConstellation(p: { ports: Ports; log: NodeJS.Writable
   const config = parseConfig({
     publicUrl: posternUrl,
     listen: { host: '127.0.0.1', port: ports.postern },
+    console: {
+      publicUrl: consoleUrl,
+      listen: { port: ports.console },
+      identityProvider: {
+        issuer: identityProvider.issuer,
+        clientId: operatorLogin.clientId,
+        clientSecret: operatorLogin.clientSecret,
+      },
+      roles: consoleRoles,
+    },
     // Without a URL, the gateway starts a private Redis in this directory.
     redis: { directory: join(directory, 'redis') },
     vault: { keys: [{ kid: 'demo', key: randomBytes(32).toString('base64') }] },
@@ -152,6 +171,7 @@ export async function startConstellation(p: { ports: Ports; log: NodeJS.Writable
         port: ports.mcpServer,
         addresses: [
           ['Your account at Postern', `${posternUrl}/me`],
+          ['Console for operators', consoleUrl],
           [EXAMPLE_ID, identityProvider.issuer],
           [CODE_FORGE, codeForge.issuer],
           [WEATHER_STATION, weatherStation.url],
@@ -164,6 +184,7 @@ export async function startConstellation(p: { ports: Ports; log: NodeJS.Writable
   return {
     tryItUrl: new URL('/', mcpUrl).href,
     posternUrl,
+    consoleUrl,
     mcpUrl,
     issuer: identityProvider.issuer,
     codeForge,

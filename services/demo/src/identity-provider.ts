@@ -12,8 +12,24 @@ export const employees: readonly OpenIdUser[] = [
   { sub: 'bob', name: 'Bob Example', email: 'bob@example.com' },
 ];
 
+/** Works for the gateway, not with it: the console knows its operators by this group. */
+const OPERATORS = 'platform';
+export const operator: OpenIdUser & { readonly groups: readonly string[] } = {
+  ...{ sub: 'olivia', name: 'Olivia Operator', email: 'olivia@example.com' },
+  groups: [OPERATORS],
+};
+
+/** The configuration of the console that fits the groups of Example ID. */
+export const consoleRoles = { claim: 'groups', operator: [OPERATORS] };
+
 /** Lifetime of access tokens for the MCP server, in seconds: a working day. */
 const ACCESS_TOKEN_TTL = 8 * 60 * 60;
+
+interface OpenIdClient {
+  readonly clientId: string;
+  readonly clientSecret: string;
+  readonly redirectUri: string;
+}
 
 /**
  * Starts the company's identity provider. Users sign in there for Postern, and it issues the access tokens (JWT, RFC 9068) that
@@ -22,8 +38,14 @@ const ACCESS_TOKEN_TTL = 8 * 60 * 60;
 export async function startIdentityProvider(p: {
   port: number;
   mcpUrl: string;
-  postern: { clientId: string; clientSecret: string; redirectUri: string };
+  postern: OpenIdClient;
+  /** The console is a client of its own. */
+  console: OpenIdClient;
 }): Promise<DemoProvider> {
+  const signInClients = [
+    [p.postern, 'Postern'],
+    [p.console, 'Postern console'],
+  ] as const;
   return await startProvider({
     port: p.port,
     brand: {
@@ -42,23 +64,24 @@ export async function startIdentityProvider(p: {
       title: 'One sign-in for everyone at Example Inc.',
       body: `<p>Your colleagues use this account for all tools of the company.</p>
 <ul class="rows">
-${employees.map(({ name, email }) => `<li><b>${name}</b><span>${email}</span></li>`).join('\n')}
+${[...employees, operator].map(({ name, email }) => `<li><b>${name}</b><span>${email}</span></li>`).join('\n')}
 </ul>
 <p class="muted">An application that needs to know you sends you here. In this demo there are no passwords: you choose who you are.</p>`,
     },
-    users: employees,
-    skipsConsent: clientId => clientId === p.postern.clientId,
+    users: [...employees, operator],
+    skipsConsent: id => signInClients.some(([{ clientId }]) => clientId === id),
     configuration: {
+      claims: { openid: ['sub'], profile: ['name', 'groups'], email: ['email', 'email_verified'] },
       clients: [
-        {
-          client_id: p.postern.clientId,
-          client_secret: p.postern.clientSecret,
-          client_name: 'Postern',
-          redirect_uris: [p.postern.redirectUri],
+        ...signInClients.map(([{ clientId, clientSecret, redirectUri }, name]) => ({
+          client_id: clientId,
+          client_secret: clientSecret,
+          client_name: name,
+          redirect_uris: [redirectUri],
           grant_types: ['authorization_code'],
-          // Approving a payment requires a recent sign-in, so Postern needs `auth_time`.
+          // Approving a payment and acting in the console require a recent sign-in, so Postern needs `auth_time`.
           require_auth_time: true,
-        },
+        })),
         {
           client_id: HOST_CLIENT_ID,
           client_name: 'Terminal Host',
@@ -74,7 +97,8 @@ ${employees.map(({ name, email }) => `<li><b>${name}</b><span>${email}</span></l
         resourceIndicators: {
           enabled: true,
           // MCP clients of revision 2025-03-26 name no resource.
-          defaultResource: (_, oauthClient) => (oauthClient.clientId === p.postern.clientId ? [] : p.mcpUrl),
+          defaultResource: (_, oauthClient) =>
+            signInClients.some(([{ clientId }]) => clientId === oauthClient.clientId) ? [] : p.mcpUrl,
           useGrantedResource: () => true,
           getResourceServerInfo: (_, resource) => {
             if (resource !== p.mcpUrl) throw new errors.InvalidTarget();

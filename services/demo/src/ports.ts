@@ -7,6 +7,7 @@ export const ports = {
   codeForge: 4402,
   mcpServer: 4403,
   weatherStation: 4404,
+  console: 4405,
 } as const;
 
 export type Ports = Readonly<Record<keyof typeof ports, number>>;
@@ -22,5 +23,6 @@ export async function choosePorts(): Promise<Ports> {
     codeForge: await choosePort(ports.codeForge),
     mcpServer: await choosePort(ports.mcpServer),
     weatherStation: await choosePort(ports.weatherStation),
+    console: await choosePort(ports.console),
   };
 }

@@ -1,12 +1,12 @@
 import { CODE_FORGE, developers } from './code-forge/code-forge.ts';
 import type { Constellation } from './constellation.ts';
-import { EXAMPLE_ID, employees } from './identity-provider.ts';
+import { EXAMPLE_ID, employees, operator } from './identity-provider.ts';
 import { MCP_URL } from './ports.ts';
 import { WEATHER_STATION } from './weather-station/weather-station.ts';
 
 /** Returns the instructions of the demo: one screen of 80 columns. */
 export function screen(world: Constellation, logPath: string): string {
-  const { tryItUrl, posternUrl, mcpUrl, issuer, codeForge, weatherStation } = world;
+  const { tryItUrl, posternUrl, consoleUrl, mcpUrl, issuer, codeForge, weatherStation } = world;
   // From the checkout, Node.js runs main.ts itself.
   const host = process.argv[1]?.endsWith('main.ts') ? 'npx -y pnpm@12 demo:host' : 'npx @postern/demo host';
   const url = mcpUrl === MCP_URL ? '' : ` --url ${mcpUrl}`;
@@ -19,6 +19,7 @@ Open ${tryItUrl} in a browser to try it all.
 
 ${table([
   ['Postern', `${posternUrl}/me`, 'the gateway: your account'],
+  ['Console', consoleUrl, `for operators: ${names([operator])}`],
   ['MCP server', mcpUrl, 'seven tools'],
   [EXAMPLE_ID, issuer, `sign-in: ${names(employees)}`],
   [CODE_FORGE, codeForge.issuer, `accounts: ${names(developers)}`],

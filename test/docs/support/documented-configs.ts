@@ -30,11 +30,22 @@ const baseConfig = {
 const members = z.record(z.string(), z.unknown());
 const namedList = z.array(z.union([z.looseObject({ name: z.string() }), z.looseObject({ id: z.string() })]));
 
-/** The configurations in shipped files. */
+/** The configurations in shipped files. A section that a file has as a comment is a configuration as well. */
 export const shippedConfigs: readonly DocumentedConfig[] = [
   'infra/postern.config.yaml',
   'infra/postern.ha.config.yaml',
-].map(path => ({ title: path, document: members.parse(parse(readDocument(path))) }));
+].flatMap(path => {
+  const text = readDocument(path);
+  const uncommented = text.replaceAll(/^#(?=\S| {2})/gm, '');
+  const texts =
+    uncommented === text
+      ? [[path, text]]
+      : [
+          [path, text],
+          [`${path}, all of it`, uncommented],
+        ];
+  return texts.map(([title = '', each = '']) => ({ title, document: members.parse(parse(each)) }));
+});
 
 /**
  * The `yaml` blocks of all documents. A block is a part of a configuration, a list of providers, or members of the

@@ -17,6 +17,7 @@ const values: readonly (readonly [name: RegExp, value: () => string])[] = [
   [/receipts\.jwk$/, receiptKey],
   [/\.jwk$/, jwk],
   [/KEY_HASH$/, () => `sha256:${randomBytes(32).toString('hex')}`],
+  [/CONSOLE_PUBLIC_URL$/, () => 'http://127.0.0.1:8090'],
   [/PUBLIC_URL$/, () => 'http://localhost:8080'],
   [/ISSUER$/, () => 'https://login.example.com'],
   [/STRIPE_SECRET_KEY$/, () => 'rk_live_51abc'],

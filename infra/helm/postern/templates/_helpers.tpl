@@ -22,6 +22,9 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- /* The configuration file. Ports are the chart's: the Service and the probes depend on them. */ -}}
 {{- define "postern.config" -}}
 {{- $chart := dict "listen" (dict "host" "0.0.0.0" "port" 8080) "metrics" (dict "host" "0.0.0.0" "port" 9464) -}}
+{{- if .Values.config.console -}}
+{{- $_ := set $chart "console" (dict "listen" (dict "host" "0.0.0.0" "port" 8090)) -}}
+{{- end -}}
 {{- toYaml (mergeOverwrite (deepCopy .Values.config) $chart) -}}
 {{- end }}
 
@@ -38,4 +41,8 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 
 {{- define "postern.host" -}}
 {{- .Values.ingress.host | default (urlParse (required "config.publicUrl is required" .Values.config.publicUrl)).hostname -}}
+{{- end }}
+
+{{- define "postern.consoleHost" -}}
+{{- (urlParse (required "config.console.publicUrl is required" .Values.config.console.publicUrl)).hostname -}}
 {{- end }}

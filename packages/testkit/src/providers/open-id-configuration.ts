@@ -24,7 +24,7 @@ export function configurationOf(p: {
     scopes,
     claims: {
       openid: ['sub', 'tid', 'oid'],
-      profile: ['name', 'preferred_username'],
+      profile: ['name', 'preferred_username', 'groups'],
       email: ['email', 'email_verified'],
     },
     conformIdTokenClaims: options.profileInIdToken === false,

@@ -12,6 +12,7 @@ import {
 import { tellOfDeleting } from './chapters/deleting.ts';
 import { tellOfForms } from './chapters/forms.ts';
 import { tellOfLeaks } from './chapters/leaks.ts';
+import { tellOfOperating } from './chapters/operating.ts';
 import { tellOfTryIt } from './chapters/try-it.ts';
 import { tellOfWeather } from './chapters/weather.ts';
 import { createGatewayLog } from './gateway-log.ts';
@@ -51,5 +52,6 @@ export async function playStory(report: Report): Promise<void> {
   await tellOfDeleting(stage, cast);
   await tellOfWeather(stage, cast);
   await tellOfForms(stage, cast);
+  await tellOfOperating(stage);
   await tellOfLeaks(stage);
 }

@@ -90,7 +90,7 @@ export async function buildConsole(deps: ConsoleDeps, config: ConsoleConfig): Pr
   const audit = createConsoleAudit(auditTrail(logger, deps.auditSinks));
   const guard = createConsoleGuard({ config, browser, stylesheetPath, now });
   const provider: IdentityProviderConfig = { ...config.identityProvider, name: 'console' };
-  const identityProvider = createIdentityProvider(deps, provider, config.roles.claim);
+  const identityProvider = createIdentityProvider(deps, provider, { groupsClaim: config.roles.claim });
   const signInFlow = createSignInFlow<string>({
     config: { publicUrl: config.publicUrl, browserSession: config.session },
     // The console records a sign-in once it knows the role.

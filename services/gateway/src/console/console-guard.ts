@@ -60,7 +60,9 @@ export function createConsoleGuard({ config, browser, stylesheetPath, now }: Con
     const { displayName, subject, authTime } = browserSession;
     if (role === undefined || !mayActAs(role, needed)) {
       const name = role === undefined ? displayName : undefined;
-      return reply.code(403).send(noRolePage({ stylesheetPath }, { name, needed, csrfToken }));
+      return reply
+        .code(403)
+        .send(noRolePage({ stylesheetPath }, { name, needed, csrfToken, otherAccount: signInHref('/', true) }));
     }
     visits.set(request, {
       browserSession,

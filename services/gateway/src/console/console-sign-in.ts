@@ -82,7 +82,12 @@ export const consoleSignInRoutes: FastifyPluginAsync<ConsoleSignInDeps> = async 
       // The browser never learns the id of this session.
       await deps.endSession(browserSession.id);
       audit.refused({ operator });
-      return reply.code(403).send(noRolePage(page, { name: browserSession.displayName, needed: 'viewer' }));
+      return reply.code(403).send(
+        noRolePage(page, {
+          ...{ name: browserSession.displayName, needed: 'viewer' as const },
+          otherAccount: signInHref('/', true),
+        }),
+      );
     }
     await browser.startSession(request, reply, browserSession);
     audit.signedIn({ operator, role });

@@ -4,7 +4,7 @@ import {
   createSignIn,
   type IdentityProviderConfig,
 } from '@postern/authorization';
-import { type Clock, definedOnly, type ElicitationService, type Entropy, type Subject } from '@postern/elicitation';
+import type { Clock, ElicitationService, Entropy, Subject } from '@postern/elicitation';
 import { createPasskeys } from '@postern/payment';
 import type { RedisStores } from '@postern/store-redis';
 import type { Vault } from '@postern/vault';
@@ -78,17 +78,18 @@ export function createIdentity(p: {
 
 /**
  * Creates the sign-in at one identity provider, behind its bulkhead.
- * @param groupsClaim claim of the ID token whose values the sign-in returns
+ * @param operators the sign-in of operators, and the claim of the ID token whose values it returns
  */
 export function createIdentityProvider(
   p: { upstreamOf: UpstreamOf; outboundLog: OutboundLog; now: Clock },
   config: IdentityProviderConfig,
-  groupsClaim?: string,
+  operators?: { readonly groupsClaim: string },
 ): IdentityProvider {
-  const upstream = p.upstreamOf('identity_provider', config.name);
+  const target = operators === undefined ? 'identity_provider' : 'operator_sign_in';
+  const upstream = p.upstreamOf(target, config.name);
   const { fetch } = upstream;
-  const signIn = createSignIn({ identityProvider: config, fetch, now: p.now, ...definedOnly({ groupsClaim }) });
-  return { config, signIn: signInThrough(upstream, p.outboundLog.watched(identityProviderAt(config), signIn)) };
+  const signIn = createSignIn({ identityProvider: config, fetch, now: p.now, ...operators });
+  return { config, signIn: signInThrough(upstream, p.outboundLog.watched(identityProviderAt(config, target), signIn)) };
 }
 
 export type Identity = ReturnType<typeof createIdentity>;

@@ -19,7 +19,7 @@ describe('the options of postern dev', () => {
     ['a provider without a client id', ['--provider', 'github'], secret],
     ['a provider without a secret', ['--provider', 'github=Iv1.abc'], {}],
     ['a provider that is a path', ['--provider', '../github=a'], secret],
-    ['the last port, which leaves none for the example provider', ['--port', '65535'], {}],
+    ['the last port but one, which leaves none for the console', ['--port', '65534'], {}],
     ['a port that is no number', ['--port', 'x'], {}],
     ['an unknown flag', ['--host', '0.0.0.0'], {}],
     ['a secret as an argument', ['--client-secret', 'canary'], {}],

@@ -5,7 +5,7 @@ export const DEV_HELP = `postern dev: a gateway for one MCP server on this machi
 
   postern dev [options]
 
-  --port <port>            port of the gateway; the example provider takes the next one. Default 4480, later the port of the last start
+  --port <port>            port of the gateway; the example provider and the console take the next two. Default 4480, later the port of the last start
   --provider <preset>[=<client id>]
                            a provider besides "example", such as github; repeatable. Without the client id: $GITHUB_CLIENT_ID.
                            Its client secret is in $GITHUB_CLIENT_SECRET, or in the file that $GITHUB_CLIENT_SECRET_FILE names
@@ -53,9 +53,9 @@ export function readDevOptions(args: readonly string[], env: Environment): DevOp
   const { values } = parsed(args);
   if (values.help) return undefined;
   const port = values.port === undefined ? undefined : Number(values.port);
-  // The example provider takes the port after it.
-  if (port !== undefined && !(Number.isInteger(port) && port >= 1 && port < 65_535))
-    throw new CliError('--port needs a number from 1 to 65534.');
+  // The example provider and the console take the ports after it.
+  if (port !== undefined && !(Number.isInteger(port) && port >= 1 && port < 65_534))
+    throw new CliError('--port needs a number from 1 to 65533.');
   return {
     ...{ port, name: values.name, folder: values.folder },
     issuers: ['http://localhost', ...values.issuer],

@@ -1,8 +1,10 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { freePort } from '@postern/testkit/processes';
+import { createRemoteJWKSet, jwtVerify } from 'jose';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { type ExampleProvider, startExampleProvider } from './example-provider.ts';
+import { createOperatorSignIn, operatorSignIn } from './operator-sign-in.ts';
 
 const redirectUri = 'http://127.0.0.1:4480/callback/dev/example';
 const vaultKey = randomBytes(32).toString('base64');
@@ -13,11 +15,19 @@ const request = {
   code_challenge_method: 'S256',
 };
 
+const issuerAt = (at: number) => `http://127.0.0.1:${at}${operatorSignIn.path}`;
+const consoleCallback = 'http://localhost:4482/login/callback/console';
+const start = async (at: number) =>
+  startExampleProvider({
+    ...{ port: at, vaultKey, redirectUri },
+    operators: await createOperatorSignIn({ issuer: issuerAt(at), redirectUri: consoleCallback }),
+  });
+
 let port = 0;
 let provider: ExampleProvider;
 beforeAll(async () => {
   port = await freePort();
-  provider = await startExampleProvider({ port, vaultKey, redirectUri });
+  provider = await start(port);
 });
 afterAll(() => provider?.[Symbol.asyncDispose]());
 
@@ -47,7 +57,7 @@ describe('the example provider', () => {
   test('gives tokens for a code, and notes for a token, also after a restart', async () => {
     const { access_token, refresh_token } = await newTokens();
     expect((await readNotes(access_token)).status).toBe(200);
-    await using restarted = await startExampleProvider({ port: await freePort(), vaultKey, redirectUri });
+    await using restarted = await start(await freePort());
     const body = new URLSearchParams({ grant_type: 'refresh_token', client_id: 'postern', refresh_token });
     const answer = await fetch(`${restarted.url}/token`, { method: 'POST', body });
     const renewed = tokensSchema.parse(await answer.json());
@@ -95,5 +105,52 @@ describe('the example provider', () => {
   test('refuses another host name and a large body', async () => {
     expect((await fetch(`http://localhost:${port}/authorize`)).status).toBe(421);
     expect((await post('/token', { padding: 'x'.repeat(20_000) })).status).toBe(400);
+  });
+});
+
+describe('the sign-in of the operator', () => {
+  const signInRequest = {
+    ...{ response_type: 'code', client_id: operatorSignIn.clientId, redirect_uri: consoleCallback, scope: 'openid' },
+    ...{ state: '"><b>', nonce: 'nonce-1', code_challenge_method: 'S256' },
+    code_challenge: createHash('sha256').update(verifier).digest('base64url'),
+  };
+  const signIn = (overrides: Record<string, string> = {}) =>
+    post(`${operatorSignIn.path}/authorize`, { ...signInRequest, ...overrides });
+  const newSignInCode = async () =>
+    new URL((await signIn()).headers.get('location') ?? '').searchParams.get('code') ?? '';
+  const exchange = (code: string, overrides: Record<string, string> = {}) =>
+    post(`${operatorSignIn.path}/token`, {
+      ...{ grant_type: 'authorization_code', client_id: operatorSignIn.clientId, redirect_uri: consoleCallback },
+      ...{ code, code_verifier: verifier, ...overrides },
+    });
+
+  test('signs the ID token for the console, with the nonce of the request', async () => {
+    const { id_token } = z.object({ id_token: z.string() }).parse(await (await exchange(await newSignInCode())).json());
+    const keys = createRemoteJWKSet(new URL(`${issuerAt(port)}/jwks`));
+    const { payload } = await jwtVerify(id_token, keys, {
+      ...{ issuer: issuerAt(port), audience: operatorSignIn.clientId },
+    });
+    expect(payload).toMatchObject({ sub: operatorSignIn.subject, groups: [operatorSignIn.subject], nonce: 'nonce-1' });
+  });
+
+  test('escapes the request on its page', async () => {
+    const page = await fetch(`${issuerAt(port)}/authorize?${new URLSearchParams(signInRequest)}`);
+    expect(await page.text()).not.toContain('"><b>');
+  });
+
+  test.each([
+    ['another redirect URI', { redirect_uri: 'http://localhost:4482/login/callback/other' }],
+    ['another client', { client_id: 'postern' }],
+    ['no PKCE', { code_challenge: '' }],
+    ['no nonce', { nonce: '' }],
+  ])('refuses a request with %s, without a redirect', async (_, overrides) => {
+    expect((await signIn(overrides)).status).toBe(400);
+  });
+
+  test('exchanges a code once, and only with its verifier', async () => {
+    expect((await exchange(await newSignInCode(), { code_verifier: 'w'.repeat(64) })).status).toBe(400);
+    const code = await newSignInCode();
+    expect((await exchange(code)).status).toBe(200);
+    expect((await exchange(code)).status).toBe(400);
   });
 });

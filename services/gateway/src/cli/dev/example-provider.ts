@@ -4,6 +4,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { type JWTPayload, jwtVerify, SignJWT } from 'jose';
 import { z } from 'zod';
 import { listenErrorOf } from '../../platform/start-error.ts';
+import { type OperatorAnswer, type OperatorSignIn, operatorSignIn } from './operator-sign-in.ts';
 
 /** The example provider of a development gateway: an OAuth 2.1 authorization server and an API, without sign-in. */
 export const example = { name: 'example', displayName: 'Example Notes', clientId: 'postern', scope: 'notes' } as const;
@@ -52,6 +53,8 @@ export async function startExampleProvider(p: {
   /** Of the gateway; it derives the key that signs tokens. */
   readonly vaultKey: string;
   readonly redirectUri: string;
+  /** Where the console lets its operators sign in. */
+  readonly operators: OperatorSignIn;
 }): Promise<ExampleProvider> {
   const url = `http://127.0.0.1:${p.port}`;
   const key = new Uint8Array(hkdfSync('sha256', p.vaultKey, '', 'postern example provider', 32));
@@ -70,11 +73,14 @@ export async function startExampleProvider(p: {
     const { data } = requestSchema.safeParse(query);
     if (data?.redirect_uri !== p.redirectUri) return end(response, 400, 'This is not a request of your gateway.');
     const request = await sign('request', 600, { state: data.state, challenge: data.code_challenge });
-    response.setHeader(
-      'content-security-policy',
-      `default-src 'none'; style-src 'unsafe-inline'; form-action 'self' ${new URL(p.redirectUri).origin}; frame-ancestors 'none'`,
-    );
-    end(response, 200, consentPage(request), 'text/html; charset=utf-8');
+    endPage(response, consentPage(request), p.redirectUri);
+  }
+
+  function sendOperator(response: ServerResponse, answer: OperatorAnswer | undefined): void {
+    if (answer === undefined) end(response, 404, 'Not found.');
+    else if ('page' in answer) endPage(response, answer.page, p.operators.redirectUri);
+    else if ('json' in answer) json(response, answer.status, answer.json);
+    else response.writeHead(303, { location: answer.location, 'cache-control': 'no-store' }).end();
   }
 
   async function decide(body: unknown, response: ServerResponse): Promise<void> {
@@ -119,6 +125,11 @@ export async function startExampleProvider(p: {
     // A page of another host name that resolves to this machine must not reach it (DNS rebinding).
     if (request.headers.host !== new URL(url).host) return end(response, 421, 'Unknown host.');
     const { pathname, searchParams } = new URL(request.url ?? '/', url);
+    if (pathname.startsWith(`${operatorSignIn.path}/`)) {
+      const values = request.method === 'POST' ? await formOf(request) : Object.fromEntries(searchParams);
+      const path = pathname.slice(operatorSignIn.path.length);
+      return sendOperator(response, await p.operators.answer(request.method ?? '', path, values));
+    }
     switch (`${request.method} ${pathname}`) {
       case 'GET /authorize':
         return showConsent(Object.fromEntries(searchParams), response);
@@ -168,6 +179,15 @@ async function formOf(request: IncomingMessage): Promise<unknown> {
 function end(response: ServerResponse, status: number, text: string, type = 'text/plain; charset=utf-8'): void {
   const headers = { 'content-type': type, 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' };
   response.writeHead(status, { ...headers, 'x-content-type-options': 'nosniff' }).end(text);
+}
+
+/** A page with one form, whose answer redirects to the gateway. */
+function endPage(response: ServerResponse, page: string, redirectUri: string): void {
+  response.setHeader(
+    'content-security-policy',
+    `default-src 'none'; style-src 'unsafe-inline'; form-action 'self' ${new URL(redirectUri).origin}; frame-ancestors 'none'`,
+  );
+  end(response, 200, page, 'text/html; charset=utf-8');
 }
 
 const json = (response: ServerResponse, status: number, body: unknown): void =>

@@ -8,6 +8,7 @@ import { newVaultKey } from '../new-key-commands.ts';
 import { claimPrivateFolder, readOrCreate, replace } from '../private-files.ts';
 import { DEV_HELP, type DevOptions, readDevOptions } from './dev-options.ts';
 import { type ExampleProvider, example, startExampleProvider } from './example-provider.ts';
+import { createOperatorSignIn, operatorSignIn } from './operator-sign-in.ts';
 
 const DEFAULT_PORT = 4480;
 
@@ -53,18 +54,24 @@ async function prepare(options: DevOptions): Promise<PreparedGateway> {
   const vaultKey = readOrCreate(join(folder, 'vault.key'), () => `${newVaultKey()}\n`);
   const { url, apiKey } = mcpServerFile(join(folder, FILE), options.port);
   const port = Number(new URL(url).port);
+  // Cookies ignore ports, so the console needs another host name than the pages.
+  const consoleUrl = `http://localhost:${port + 2}`;
   const provider = await startExampleProvider({
     ...{ port: port + 1, vaultKey },
+    operators: await createOperatorSignIn({
+      issuer: `http://127.0.0.1:${port + 1}${operatorSignIn.path}`,
+      redirectUri: `${consoleUrl}/login/callback/console`,
+    }),
     redirectUri: `${url}/callback/${MCP_SERVER_ID}/${example.name}`,
   });
   const configPath = join(folder, 'postern.config.yaml');
-  const document = configOf({ options, folder, url, port, provider, hash: apiKeyHash(apiKey) });
+  const document = configOf({ options, folder, url, consoleUrl, port, provider, hash: apiKeyHash(apiKey) });
   // JSON is YAML.
   replace({
     path: configPath,
     text: `# Written at each start of postern dev.\n${JSON.stringify(document, null, 2)}\n`,
   });
-  return { configPath, screen: screenOf({ options, folder, url, provider }) };
+  return { configPath, screen: screenOf({ options, folder, url, consoleUrl, provider }) };
 }
 
 /** @throws CliError if the file has been changed */
@@ -95,16 +102,26 @@ interface Prepared {
   readonly options: DevOptions;
   readonly folder: string;
   readonly url: string;
+  readonly consoleUrl: string;
   readonly provider: ExampleProvider;
 }
 
 function configOf(p: Prepared & { readonly port: number; readonly hash: string }): GatewayConfigInput {
-  const { options, folder, url, provider } = p;
+  const { options, folder, url, consoleUrl, provider } = p;
   const payment = { processors: ['none'], maxAmount: { EUR: 100_000, GBP: 100_000, USD: 100_000 } };
   return {
     publicUrl: url,
     listen: { host: '127.0.0.1', port: p.port },
     redis: { directory: join(folder, 'redis'), prefix: 'postern-dev' },
+    console: {
+      publicUrl: consoleUrl,
+      listen: { port: p.port + 2 },
+      identityProvider: {
+        ...{ issuer: `${provider.url}${operatorSignIn.path}`, clientId: operatorSignIn.clientId },
+        clientAuthentication: 'none',
+      },
+      roles: { claim: 'groups', operator: [operatorSignIn.subject] },
+    },
     vault: { keys: [{ kid: 'dev', key: `\${file:${join(folder, 'vault.key')}}` }] },
     providers: [
       {
@@ -131,10 +148,12 @@ function configOf(p: Prepared & { readonly port: number; readonly hash: string }
   };
 }
 
-function screenOf({ options, folder, url, provider }: Prepared): string {
+function screenOf({ options, folder, url, consoleUrl, provider }: Prepared): string {
   return [
     '',
     `Postern listens at ${url}, for this machine only. Ctrl-C stops it. Keys and data: ${folder}`,
+    '',
+    `Console, to see what happens: ${consoleUrl}`,
     '',
     'In your MCP server, in this folder or below:',
     '',

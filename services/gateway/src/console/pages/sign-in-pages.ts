@@ -23,7 +23,13 @@ export const signInFailedPage = (page: ConsolePage, { href }: { readonly href: s
 /** @param p.name of an operator without any role. Absent if the role does not suffice for a page. */
 export function noRolePage(
   page: ConsolePage,
-  p: { readonly name?: string | undefined; readonly needed: Role; readonly csrfToken?: string },
+  p: {
+    readonly name?: string | undefined;
+    readonly needed: Role;
+    readonly csrfToken?: string;
+    /** Sign-in that lets the operator choose another account. */
+    readonly otherAccount: string;
+  },
 ): string {
   const signOut =
     p.csrfToken === undefined
@@ -36,7 +42,7 @@ export function noRolePage(
       })
     : plainPage(page, {
         title: 'You have no role here',
-        main: html`<p>You are signed in as <b>${p.name}</b>. Ask the people who run this gateway to give your account a role.</p>${signOut}`,
+        main: html`<p>You are signed in as <b>${p.name}</b>. Ask the people who run this gateway to give your account a role.</p><p><a class="button" href="${ownPath(p.otherAccount)}">Use another account</a></p>${signOut}`,
       });
 }
 

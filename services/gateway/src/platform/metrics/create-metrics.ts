@@ -11,7 +11,14 @@ import { createAuditMetrics } from './audit-metrics.ts';
 import { createInstruments, type Instruments } from './instruments.ts';
 
 /** Kind of the third party that an outbound request is for. Never its host, which may come from metadata. */
-export type OutboundTarget = 'identity_provider' | 'provider' | 'processor' | 'credential_check' | 'webhook';
+/** The operators' sign-in is a target of its own: an identity provider of users may have any name. */
+export type OutboundTarget =
+  | 'identity_provider'
+  | 'operator_sign_in'
+  | 'provider'
+  | 'processor'
+  | 'credential_check'
+  | 'webhook';
 
 export interface AnsweredRequest {
   readonly method: string;

@@ -119,8 +119,11 @@ export function createOutboundLog(logger: Pick<Logger, 'warn'>) {
   };
 }
 
-export const identityProviderAt = ({ name, issuer }: IdentityProviderConfig): Whose => ({
-  target: 'identity_provider',
+export const identityProviderAt = (
+  { name, issuer }: IdentityProviderConfig,
+  target: 'identity_provider' | 'operator_sign_in' = 'identity_provider',
+): Whose => ({
+  target,
   name,
   host: new URL(issuer).host,
 });
