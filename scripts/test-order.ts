@@ -23,6 +23,7 @@ export const LONG_FILES: readonly string[] = [
   'test/replicas/payment-crash-points.all.test.ts',
   'test/e2e/accessible-every-kind.test.ts',
   'test/replicas/crash-points.all.test.ts',
+  'test/replicas/key-service-rotation.all.test.ts',
   'test/replicas/kept-over-restarts.all.test.ts',
   'test/e2e/secret-fields.test.ts',
   'packages/store-redis/src/redis-topologies.all.integration.test.ts',

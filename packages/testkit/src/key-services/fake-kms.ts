@@ -2,7 +2,7 @@ import { createCipheriv, createDecipheriv, createHash, createHmac, randomBytes }
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { listenHttp } from '../providers/http-listener.ts';
-import { KEY_SERVICE_CANARY, type KeyServiceMood, respondInMood } from './fault.ts';
+import { createRequestPlan, KEY_SERVICE_CANARY, type KeyServiceMood, respondInMood } from './fault.ts';
 
 /**
  * `Encrypt` and `Decrypt` of AWS KMS for symmetric keys, over HTTP on a loopback address, for the official client. Written from the API
@@ -15,10 +15,12 @@ export async function startFakeKms(p: { readonly keys: readonly string[] }) {
   const denied = new Set<string>();
   const contexts = new Set<string>();
   const bodies: string[] = [];
+  const plan = createRequestPlan();
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const body = await text(request);
     bodies.push(body);
+    await plan.arrived();
     const send = (status: number, content: object) =>
       void response.writeHead(status, { 'content-type': 'application/x-amz-json-1.1' }).end(JSON.stringify(content));
     const refuse = (type: string, status = 400) => send(status, { __type: type, message: KEY_SERVICE_CANARY });
@@ -69,6 +71,7 @@ export async function startFakeKms(p: { readonly keys: readonly string[] }) {
     /** The values of all encryption contexts. */
     contexts,
     bodies,
+    atRequest: plan.atRequest,
     setMood(next: KeyServiceMood) {
       mood = next;
     },

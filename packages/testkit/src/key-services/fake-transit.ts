@@ -2,7 +2,7 @@ import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { listenHttp } from '../providers/http-listener.ts';
-import { KEY_SERVICE_CANARY, type KeyServiceMood, respondInMood } from './fault.ts';
+import { createRequestPlan, KEY_SERVICE_CANARY, type KeyServiceMood, respondInMood } from './fault.ts';
 
 interface TransitKey {
   /** The first is version 1. */
@@ -30,6 +30,7 @@ export async function startFakeTransit(options: FakeTransitOptions) {
   const denied = new Set<'encrypt' | 'decrypt'>();
   const calls: { readonly verb: string; readonly key: string }[] = [];
   const bodies: string[] = [];
+  const plan = createRequestPlan();
   const contexts = new Set<string>();
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -38,6 +39,7 @@ export async function startFakeTransit(options: FakeTransitOptions) {
     calls.push({ verb, key });
     const body = await text(request);
     bodies.push(body);
+    await plan.arrived();
     const send = (status: number, content: object) =>
       void response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(content));
     const refuse = (status: number, ...errors: string[]) => send(status, { errors });
@@ -123,6 +125,7 @@ export async function startFakeTransit(options: FakeTransitOptions) {
     calls,
     /** The bodies of all requests. */
     bodies,
+    atRequest: plan.atRequest,
     /** The associated data of all requests that named a key. */
     contexts,
     /** Content keys must never be anywhere else: the token is the only credential. */

@@ -46,3 +46,17 @@ export function respondInMood(mood: KeyServiceMood, response: ServerResponse): b
       return false;
   }
 }
+
+/** Runs actions when a numbered request arrives, such as to kill its sender in the middle of its work. */
+export function createRequestPlan() {
+  let count = 0;
+  const planned = new Map<number, () => unknown>();
+  return {
+    async arrived(): Promise<void> {
+      count += 1;
+      await planned.get(count)?.();
+    },
+    /** `action` runs when the `nth` request from now arrives. The request is answered when its result resolves. */
+    atRequest: (nth: number, action: () => unknown) => void planned.set(count + nth, action),
+  };
+}

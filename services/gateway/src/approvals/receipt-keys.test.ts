@@ -33,10 +33,6 @@ describe('keys derived from the vault', () => {
     const before = receiptKeysOf({ vault: vaultOf(first), receipts: {} });
     expect(receiptKeysOf({ vault: vaultOf(inService, first), receipts: {} }).published).toEqual(before.published);
   });
-
-  test('are unavailable if key services hold all vault keys', () => {
-    expect(() => receiptKeysOf({ vault: vaultOf(inService), receipts: {} })).toThrow(StartError);
-  });
 });
 
 describe('configured keys', () => {

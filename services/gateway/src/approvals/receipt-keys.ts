@@ -12,16 +12,11 @@ const MAX_AGE_SECONDS = 300;
 /**
  * Returns the keys that sign receipts: the configured ones, or one derived from each local vault key. Derived keys are equal on all
  * replicas, and receipts of a retired vault key stay verifiable while it is configured.
- * @throws StartError for an invalid key, and if key services hold all vault keys, because receipt keys cannot be derived from them
+ * @throws StartError for an invalid key
  */
 export function receiptKeysOf({ receipts, vault }: Pick<GatewayConfig, 'receipts' | 'vault'>): ReceiptKeys {
   if (receipts.keys !== undefined) return configured(receipts.keys);
-  const local = vault.keys.filter(isLocalKey);
-  if (local.length === 0)
-    throw new StartError(
-      'receipts.keys is required if all vault keys are in a key service: receipt keys cannot be derived from them.',
-    );
-  return createReceiptKeys(local.map(({ kid, key }) => deriveReceiptKey(kid, key)));
+  return createReceiptKeys(vault.keys.filter(isLocalKey).map(({ kid, key }) => deriveReceiptKey(kid, key)));
 }
 
 function configured(keys: Parameters<typeof createReceiptKeys>[0]): ReceiptKeys {

@@ -91,7 +91,7 @@ describe('rotation', () => {
     ['from a file to the service', file, bao],
     ['from the service to a file', bao, file],
     ['from one version of the service key to the next', bao, bao2],
-  ])('S120: %s, counted by the census, until the old key can be removed', async (_, old, next) => {
+  ])('S120, S159: %s, counted by the census, until the old key can be removed', async (_, old, next) => {
     transit.rotate('postern');
     const store = createStore();
     {

@@ -1,5 +1,7 @@
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
-import { hashOf, sampleConfig, sampleConsole, sampleMcpServer } from './sample-config.ts';
+import { definedOnly } from '@postern/elicitation';
+import type { GatewayConfigInput } from '../platform/config/config-schema.ts';
+import { hashOf, sampleConfig, sampleConsole, sampleMcpServer, sampleReceipts } from './sample-config.ts';
 
 export const withServer = (server: object) => ({ ...sampleConfig(), mcpServers: [{ ...sampleMcpServer, ...server }] });
 
@@ -14,6 +16,11 @@ export const groupOf = (...identities: object[]) => ({
   })),
 });
 
+const inService = (change: Partial<GatewayConfigInput>, transactionKey?: string) =>
+  sampleConfig({
+    vault: { keys: [{ kid: 'own', service: 'module', key: 'a', module: 'a.mjs' }], ...definedOnly({ transactionKey }) },
+    ...change,
+  });
 const withKey = (key: string) => sampleConfig({ vault: { keys: [{ kid: 'first', key }] } });
 
 const jwkOf = (bits: number) =>
@@ -179,6 +186,12 @@ export const faultyConfigs: readonly (readonly [fault: string, document: unknown
     'two MCP servers with the same API key',
     sampleConfig({ mcpServers: [sampleMcpServer, { ...sampleMcpServer, id: 'other' }] }),
     ['mcpServers'],
+  ],
+  ['a key service without transactionKey', inService({ receipts: sampleReceipts }), ['vault.transactionKey']],
+  [
+    'only keys in a key service, from which no receipt key derives',
+    inService({}, randomBytes(32).toString('base64')),
+    ['receipts.keys'],
   ],
   [
     'two vault keys with the same name',

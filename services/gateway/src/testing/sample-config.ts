@@ -22,6 +22,20 @@ export const sampleConsole = {
   roles: { claim: 'groups', operator: ['postern-operators'] },
 } satisfies GatewayConfigInput['console'];
 
+/** A fixed key, for configurations whose vault keys are all in a key service. */
+export const sampleReceipts = {
+  keys: [
+    {
+      kid: 'receipts-1',
+      // The published example key of RFC 8037, appendix A.1.
+      key: JSON.stringify({
+        ...{ kty: 'OKP', crv: 'Ed25519' },
+        ...{ d: 'nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A', x: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo' },
+      }),
+    },
+  ],
+} satisfies GatewayConfigInput['receipts'];
+
 /** A minimal valid configuration. */
 export function sampleConfig(overrides: Partial<GatewayConfigInput> = {}): GatewayConfigInput {
   return {

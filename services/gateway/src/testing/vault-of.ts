@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { GatewayConfigInput } from '../platform/config/config-schema.ts';
 import { parseConfig } from '../platform/config/load-config.ts';
 import { type OpenVaultOptions, openVault } from '../sealing/open-vault.ts';
-import { sampleConfig } from './sample-config.ts';
+import { sampleConfig, sampleReceipts } from './sample-config.ts';
 
 type VaultInput = GatewayConfigInput['vault'];
 
@@ -15,6 +15,7 @@ export const vaultOf = (
   openVault(
     parseConfig(
       sampleConfig({
+        receipts: sampleReceipts,
         vault: {
           keys,
           transactionKey: randomBytes(32).toString('base64'),

@@ -3,7 +3,7 @@ import { startFakeTransit } from '@postern/testkit/key-services';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import type { GatewayConfigInput } from '../../platform/config/config-schema.ts';
 import { parseConfig } from '../../platform/config/load-config.ts';
-import { sampleConfig } from '../../testing/sample-config.ts';
+import { sampleConfig, sampleReceipts } from '../../testing/sample-config.ts';
 import { checkKeyServices } from './key-service-check.ts';
 
 const transit = await startFakeTransit({ keys: ['postern'] });
@@ -17,7 +17,12 @@ const bao = {
 };
 const check = (...keys: GatewayConfigInput['vault']['keys']) =>
   checkKeyServices(
-    parseConfig(sampleConfig({ vault: { keys, transactionKey: local.key, keyServices: { timeoutSeconds: 10 } } })),
+    parseConfig(
+      sampleConfig({
+        receipts: sampleReceipts,
+        vault: { keys, transactionKey: local.key, keyServices: { timeoutSeconds: 10 } },
+      }),
+    ),
   );
 
 describe('postern check: S120', () => {

@@ -52,6 +52,8 @@ const onlyTheGatewayRefuses = [
   'the durability profile ha for an embedded Redis',
   'a vault key of zeros',
   'a vault key of a few letters',
+  'a key service without transactionKey',
+  'only keys in a key service, from which no receipt key derives',
   'an unknown provider',
   'an issuer without identity provider',
   'loopback identity with a public URL',

@@ -6,7 +6,7 @@ import type { ParsedConfig } from './config-schema.ts';
 import type { McpServerConfig } from './mcp-server-config.ts';
 import { redisFaults } from './redis-config.ts';
 import { leavesRoom } from './storage-quota.ts';
-import { vaultFaults } from './vault-config.ts';
+import { isLocalKey, vaultFaults } from './vault-config.ts';
 
 function repeated(names: readonly string[]): string[] {
   return [...new Set(names.filter((name, at) => names.indexOf(name) !== at))];
@@ -31,6 +31,9 @@ export function crossFaults(config: ParsedConfig): ConfigFault[] {
     fault('identityProviders', `issuer ${name} occurs twice`);
   for (const name of repeated(config.vault.keys.map(key => key.kid))) fault('vault.keys', `"${name}" occurs twice`);
   faults.push(...vaultFaults(config.vault));
+  // Keys of receipts are derived from local keys only.
+  if (config.receipts.keys === undefined && !config.vault.keys.some(isLocalKey))
+    fault('receipts.keys', 'is required if all vault keys are in a key service (postern receipts new-key)');
   // With an API key of two MCP servers, one of them could act as the other.
   for (const hash of repeated(config.mcpServers.flatMap(server => server.apiKeys.map(key => key.hash))))
     fault('mcpServers', `an API key occurs twice (${hash.slice(0, 15)}…)`);
