@@ -131,6 +131,7 @@ const covered = [
   'S138 operators find elicitations and their timelines, and looking at a person is recorded',
   'S139 pages of the console run nothing and contain no markup of others',
   'S140 an operator revokes an API key with a fresh sign-in and a reason',
+  'S151 a dry run changes nothing, and a command refuses options that it does not have',
   'S159 keys rotate between files and key services in every direction, also with a killed command',
   'L6 fifty approvals at once on three processes, a thousand rounds',
 ];

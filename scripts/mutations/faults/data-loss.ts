@@ -98,7 +98,7 @@ export const dataLossFaults: readonly Fault[] = [
     name: 'shards of another deployment are taken over without --all',
     breaks: 'docs/redis.md: lost data',
     file: 'services/gateway/src/cli/redis-accept-loss.ts',
-    original: '    if (!p.all)\n',
+    original: '    if (!all)\n',
     replacement: '    if (Object.is(p, null))\n',
     foundBy: gateway,
     only: 'only with --all',

@@ -7,7 +7,7 @@ const [command = 'start', ...args] = process.argv.slice(2);
 if (Number.parseInt(process.versions.node, 10) < 24) {
   process.stderr.write(`Postern needs Node.js 24 or later; this is Node.js ${process.versions.node}.\n`);
   process.exitCode = 1;
-} else if (command === 'start') {
+} else if (command === 'start' && args.length < 2 && !args[0]?.startsWith('-')) {
   process.argv.splice(2, 1);
   await import('./main.ts');
 } else if (command === 'dev') {

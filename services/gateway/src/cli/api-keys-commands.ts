@@ -3,26 +3,16 @@ import { resolve } from 'node:path';
 import { isatty } from 'node:tty';
 import { type ApiKeyView, createApiKeyAdmin } from '../mcp-servers/api-key-admin.ts';
 import { auditByOperator } from './audit-commands.ts';
-import { CliError, type CliIo, type ExitCode, exitCodes, printable, tableOf } from './cli-io.ts';
+import { CliError, type CliIo, type ExitCode, exitCodes, printable, tableOf, UsageError } from './cli-io.ts';
+import { type Command, changeIn, type Invocation, whoAndWhy } from './command.ts';
 import { type OpenStore, openStore } from './open-store.ts';
-import type { Change } from './who-and-why.ts';
-
-interface Command {
-  readonly configPath: string;
-  readonly json: boolean;
-}
-
-interface ChangingCommand extends Command {
-  readonly change: Change;
-  readonly dryRun: boolean;
-}
 
 const adminOf = ({ config, vault, stores }: OpenStore) => createApiKeyAdmin({ config, vault, stores });
 /** The name of the key is shown in tables. */
 const NAME = /^[^\p{C}\s](?:[^\p{C}]{0,58}[^\p{C}\s])?$/u;
 
 /** `postern api-keys list`: the keys of the configuration and of the store, never the keys themselves. */
-export async function apiKeysList(p: Command, io: CliIo): Promise<ExitCode> {
+async function apiKeysList(p: Invocation, io: CliIo): Promise<ExitCode> {
   await using store = await openStore(p.configPath, io);
   const apiKeys = await adminOf(store).list();
   io.out(p.json ? `${JSON.stringify({ apiKeys: apiKeys.map(jsonOf) })}\n` : printable(`${tableOfKeys(apiKeys)}\n`));
@@ -30,47 +20,48 @@ export async function apiKeysList(p: Command, io: CliIo): Promise<ExitCode> {
 }
 
 /** `postern api-keys add`: prints the key once, to standard output or to a file that only its owner can read. */
-export async function apiKeysAdd(
-  p: ChangingCommand & { readonly mcpServerId: string; readonly name: string; readonly out: string | undefined },
-  io: CliIo,
-): Promise<ExitCode> {
-  if (!NAME.test(p.name)) throw new CliError('A name has 1 to 60 characters, and no control characters.');
+async function apiKeysAdd(p: Invocation, io: CliIo): Promise<ExitCode> {
+  const {
+    args: [mcpServerId = '', name = ''],
+    values: { out },
+  } = p;
+  const change = changeIn(p);
+  if (!NAME.test(name)) throw new CliError('A name has 1 to 60 characters, and no control characters.');
   await using store = await openStore(p.configPath, io);
-  if (!store.config.mcpServers.some(({ id }) => id === p.mcpServerId))
-    throw new CliError(`The configuration has no MCP server "${p.mcpServerId}".`);
-  const described = `an API key of ${p.mcpServerId}, named "${p.name}"`;
+  if (!store.config.mcpServers.some(({ id }) => id === mcpServerId))
+    throw new CliError(`The configuration has no MCP server "${mcpServerId}".`);
+  const described = `an API key of ${mcpServerId}, named "${name}"`;
   if (p.dryRun) {
-    io.out(p.json ? `${JSON.stringify({ dryRun: true, mcpServerId: p.mcpServerId })}\n` : `Would add ${described}.\n`);
+    io.out(p.json ? `${JSON.stringify({ dryRun: true, mcpServerId })}\n` : `Would add ${described}.\n`);
     return exitCodes.ok;
   }
   // Before the key exists: a key that cannot be written would be lost.
-  const write = p.out === undefined ? undefined : newPrivateFile(p.out);
-  const added = await adminOf(store).add({ ...p.change, mcpServerId: p.mcpServerId, name: p.name });
+  const write = out === undefined ? undefined : newPrivateFile(out);
+  const added = await adminOf(store).add({ ...change, mcpServerId, name });
   if (added.result === 'full') throw new CliError('There are 10,000 API keys. No key was added.');
   const { apiKeyId, key } = added;
   write?.(`${key}\n`);
-  await auditByOperator(
-    store,
-    { event: 'api_key.added', apiKeyId, mcpServerId: p.mcpServerId, ...p.change },
-    'API key added',
-  );
-  if (p.json) io.out(`${JSON.stringify({ apiKeyId, mcpServerId: p.mcpServerId, ...(write ? {} : { key }) })}\n`);
+  await auditByOperator(store, { event: 'api_key.added', apiKeyId, mcpServerId, ...change }, 'API key added');
+  if (p.json) io.out(`${JSON.stringify({ apiKeyId, mcpServerId, ...(write ? {} : { key }) })}\n`);
   else if (write === undefined) io.out(`${key}\n`);
   io.err(
-    `Added ${described}: ${apiKeyId}. ${write === undefined ? 'The key is not shown again.' : `The key is in ${p.out}.`}` +
+    `Added ${described}: ${apiKeyId}. ${write === undefined ? 'The key is not shown again.' : `The key is in ${out}.`}` +
       '\nAll replicas accept it within half a second.\n',
   );
   return exitCodes.ok;
 }
 
 /** `postern api-keys revoke`: a key of the store or of the configuration, by its id or by the key itself. */
-export async function apiKeysRevoke(
-  p: ChangingCommand & { readonly apiKeyId: string | undefined; readonly keyFile: string | undefined },
-  io: CliIo,
-): Promise<ExitCode> {
+async function apiKeysRevoke(p: Invocation, io: CliIo): Promise<ExitCode> {
+  const {
+    args: [named],
+    values: { 'key-file': keyFile },
+  } = p;
+  if ((named === undefined) === (keyFile === undefined)) throw new UsageError('Name either an <id> or --key-file.');
+  const change = changeIn(p);
   await using store = await openStore(p.configPath, io);
   const admin = adminOf(store);
-  const apiKeyId = p.apiKeyId ?? (await admin.idOf(keyIn(p.keyFile ?? '-')));
+  const apiKeyId = named ?? (await admin.idOf(keyIn(keyFile ?? '-')));
   if (apiKeyId === undefined) throw new CliError('This is not a valid API key of any MCP server.');
   if (p.dryRun) {
     const found = (await admin.list()).find(each => each.apiKeyId === apiKeyId);
@@ -80,13 +71,13 @@ export async function apiKeysRevoke(
     );
     return exitCodes.ok;
   }
-  const revoked = await admin.revoke(apiKeyId, p.change);
+  const revoked = await admin.revoke(apiKeyId, change);
   if (revoked.result === 'unknown') throw unknownKey();
   const { result, apiKey } = revoked;
   if (result === 'revoked')
     await auditByOperator(
       store,
-      { event: 'api_key.revoked', apiKeyId, mcpServerId: apiKey.mcpServerId, source: apiKey.source, ...p.change },
+      { event: 'api_key.revoked', apiKeyId, mcpServerId: apiKey.mcpServerId, source: apiKey.source, ...change },
       'API key revoked',
     );
   if (p.json) io.out(`${JSON.stringify({ result, apiKey: jsonOf(apiKey) })}\n`);
@@ -161,3 +152,31 @@ function tableOfKeys(apiKeys: readonly ApiKeyView[]): string {
   ]);
   return tableOf(['id', 'MCP server', 'from', 'name or hash', 'ends in', 'added', 'status'], rows);
 }
+
+export const apiKeysCommands: readonly Command[] = [
+  {
+    name: 'api-keys list',
+    about: 'list the API keys of the configuration and of Redis',
+    json: 'document',
+    changes: false,
+    run: apiKeysList,
+  },
+  {
+    name: 'api-keys add',
+    parameters: ['<MCP server>', '<name>'],
+    about: 'add an API key without a reload, and print it once',
+    options: { ...whoAndWhy, out: 'write the key to this new file instead of standard output' },
+    json: 'document',
+    changes: true,
+    run: apiKeysAdd,
+  },
+  {
+    name: 'api-keys revoke',
+    parameters: ['[id]'],
+    about: 'refuse an API key on all replicas, by its id or by --key-file',
+    options: { ...whoAndWhy, 'key-file': true },
+    json: 'document',
+    changes: true,
+    run: apiKeysRevoke,
+  },
+];

@@ -1,32 +1,23 @@
 import { definedOnly, type Subject } from '@postern/elicitation';
-import type { Actor } from '../admin/admin-audit.ts';
 import { pseudonymsOf } from '../platform/audit/pseudonyms.ts';
 import { loadConfig } from '../platform/config/load-config.ts';
 import { instance } from '../platform/logger.ts';
-import { type CliIo, type ExitCode, exitCodes, printable } from './cli-io.ts';
-import { openAdmin } from './open-admin.ts';
+import { type CliIo, type ExitCode, exitCodes, printable, UsageError } from './cli-io.ts';
+import { type Command, type Invocation, sinceIn, subjectIn } from './command.ts';
+import { actorOf, openAdmin } from './open-admin.ts';
 import type { OpenStore } from './open-store.ts';
 
 /**
  * `postern audit`: prints the audit trail of all replicas from Redis, one JSON object per line, oldest first. With `follow` it keeps
  * printing new events until it is interrupted.
  */
-export async function audit(
-  p: {
-    readonly configPath: string;
-    readonly follow: boolean;
-    readonly subject: Subject | undefined;
-    readonly mcpServerId: string | undefined;
-    readonly since: Date | undefined;
-    readonly actor: Actor;
-  },
-  io: CliIo,
-): Promise<ExitCode> {
-  const { follow, subject, mcpServerId, since } = p;
+async function audit(p: Invocation, io: CliIo): Promise<ExitCode> {
+  const { follow = false, 'mcp-server': mcpServerId } = p.values;
+  const [subject, since] = [subjectOf(p.values), sinceIn(p)];
   await using opened = await openAdmin(p.configPath, io);
   if (!opened.store.config.audit.stream)
     io.err('audit.stream is off: Redis has the acts of operators only. All other events are in the log.\n');
-  const lines = opened.admin.auditLines(p.actor, {
+  const lines = opened.admin.auditLines(actorOf(p.values), {
     ...{ follow, signal: io.signal },
     ...definedOnly({ subject, mcpServerId, since }),
   });
@@ -35,9 +26,17 @@ export async function audit(
 }
 
 /** `postern audit pseudonym`: prints the pseudonym of a user in the audit trail. Needs neither Redis nor the gateway. */
-export function auditPseudonym(p: { readonly configPath: string; readonly subject: Subject }, io: CliIo): ExitCode {
-  io.out(`${pseudonymsOf(loadConfig(p.configPath, io.env))(p.subject)}\n`);
+async function auditPseudonym(p: Invocation, io: CliIo): Promise<ExitCode> {
+  const pseudonym = pseudonymsOf(loadConfig(p.configPath, io.env))(subjectIn(p));
+  io.out(p.json ? `${JSON.stringify({ pseudonym })}\n` : `${pseudonym}\n`);
   return exitCodes.ok;
+}
+
+/** Reads `--issuer` and `--subject`. @throws UsageError */
+function subjectOf({ issuer, subject }: Invocation['values']): Subject | undefined {
+  if (issuer === undefined && subject === undefined) return undefined;
+  if (issuer === undefined || subject === undefined) throw new UsageError('--subject needs --issuer, and the reverse.');
+  return { issuer, subject };
 }
 
 /** Appends the audit event of an operator's command to the audit trail in Redis, if `audit.stream` is on. */
@@ -58,3 +57,23 @@ export async function auditByOperator(
   };
   await store.stores.audits.append(JSON.stringify(line));
 }
+
+export const auditCommands: readonly Command[] = [
+  {
+    name: 'audit',
+    about: 'print the audit trail in Redis, one JSON object per line, oldest first',
+    options: { follow: true, issuer: true, subject: true, 'mcp-server': true, since: true, by: true, reason: true },
+    json: 'lines',
+    changes: false,
+    canBeInterrupted: true,
+    run: audit,
+  },
+  {
+    name: 'audit pseudonym',
+    parameters: ['<issuer>', '<subject>'],
+    about: 'print the pseudonym of a user in the audit trail',
+    json: 'document',
+    changes: false,
+    run: auditPseudonym,
+  },
+];

@@ -2,17 +2,13 @@ import { parseElicitationId } from '@postern/elicitation';
 import { type ElicitationReport, reportOf } from '../admin/elicitation-report.ts';
 import { eventsOf } from '../admin/record-listing.ts';
 import { CliError, type CliIo, type ExitCode, exitCodes, printable, tableOf } from './cli-io.ts';
+import type { Command, Invocation } from './command.ts';
 import { openStore } from './open-store.ts';
 
-/** `postern elicitations show`: reads only. Exits with 1 if the elicitation does not exist. */
-export async function elicitationsShow(
-  p: { readonly configPath: string; readonly json: boolean; readonly elicitationId: string },
-  io: CliIo,
-): Promise<ExitCode> {
+async function elicitationsShow(p: Invocation, io: CliIo): Promise<ExitCode> {
+  const [named = ''] = p.args;
   // Accepts the id or the URL that a user sees.
-  const elicitationId = parseElicitationId(
-    p.elicitationId.replace(/^https?:\/\/.*\/e\//, '').split(/[/?#]/, 1)[0] ?? '',
-  );
+  const elicitationId = parseElicitationId(named.replace(/^https?:\/\/.*\/e\//, '').split(/[/?#]/, 1)[0] ?? '');
   if (elicitationId === undefined) throw new CliError('Not an elicitation id (el_…) or URL.');
   await using store = await openStore(p.configPath, io);
   const elicitation = await store.stores.elicitations.read(elicitationId);
@@ -41,3 +37,15 @@ function rowsOf(name: string, value: unknown): string[][] {
   if (typeof value !== 'object' || value === null) return [[name, String(value)]];
   return Object.entries(value).flatMap(([member, inner]) => rowsOf(`${name}.${member}`, inner));
 }
+
+export const elicitationsCommands: readonly Command[] = [
+  {
+    name: 'elicitations show',
+    parameters: ['<id>'],
+    about: 'print the status and history of an elicitation, without secrets or user input',
+    json: 'document',
+    changes: false,
+    failure: 'the elicitation does not exist, or is no longer stored',
+    run: elicitationsShow,
+  },
+];

@@ -3,53 +3,52 @@ import { writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { newReceiptKey } from '@postern/payment';
 import { CliError, type CliIo, type ExitCode, exitCodes } from './cli-io.ts';
+import type { Command, Invocation } from './command.ts';
 
 /** Returns a new vault key: 256 random bits in base64. */
 export const newVaultKey = (): string => randomBytes(32).toString('base64');
 
 /** `postern vault new-key`: writes 256 random bits to a file that only its owner can read, or with `--out -` to a pipe. */
-export function vaultNewKey(
-  p: { readonly kid: string | undefined; readonly out: string | undefined },
-  io: CliIo,
-): ExitCode {
-  const kid = checkedKid(p.kid ?? `key-${new Date().toISOString().slice(0, 10)}`);
-  const { path, explain } = writeKey(p.out ?? `${kid}.key`, newVaultKey(), io);
-  explain(
-    [
-      `Key "${kid}" is in ${path}. Store a copy separately from Redis backups.`,
-      'Add it to vault.keys in second place on all replicas, then move it to the first place:',
-      '',
-      '  vault:',
-      '    keys:',
-      '      - { kid: <current>, key: … }',
-      `      - { kid: ${kid}, key: '\${file:${path}}' }`,
-      '',
-    ].join('\n'),
-  );
+async function vaultNewKey({ json, values }: Invocation, io: CliIo): Promise<ExitCode> {
+  const kid = checkedKid(values.kid ?? `key-${new Date().toISOString().slice(0, 10)}`);
+  const { path, explain } = writeKey(values.out ?? `${kid}.key`, newVaultKey(), io);
+  if (json) explain(`${JSON.stringify({ kid, path })}\n`);
+  else
+    explain(
+      [
+        `Key "${kid}" is in ${path}. Store a copy separately from Redis backups.`,
+        'Add it to vault.keys in second place on all replicas, then move it to the first place:',
+        '',
+        '  vault:',
+        '    keys:',
+        '      - { kid: <current>, key: … }',
+        `      - { kid: ${kid}, key: '\${file:${path}}' }`,
+        '',
+      ].join('\n'),
+    );
   return exitCodes.ok;
 }
 
 /** `postern receipts new-key`: writes an Ed25519 key to a file that only its owner can read, or with `--out -` to a pipe. */
-export async function receiptsNewKey(
-  p: { readonly kid: string | undefined; readonly out: string | undefined },
-  io: CliIo,
-): Promise<ExitCode> {
+async function receiptsNewKey({ json, values }: Invocation, io: CliIo): Promise<ExitCode> {
   const { kid: thumbprint, key } = await newReceiptKey();
-  const kid = checkedKid(p.kid ?? thumbprint);
-  const { path, explain } = writeKey(p.out ?? `${kid}.jwk`, JSON.stringify(key), io);
-  explain(
-    [
-      `Key "${kid}" is in ${path}.`,
-      'Add it to receipts.keys in second place on all replicas, so that verifiers can fetch it, then move it to the first place.',
-      'Keep the old key, or its public half, for as long as its receipts must be verifiable:',
-      '',
-      '  receipts:',
-      '    keys:',
-      '      - { kid: <current>, key: … }',
-      `      - { kid: ${kid}, key: '\${file:${path}}' }`,
-      '',
-    ].join('\n'),
-  );
+  const kid = checkedKid(values.kid ?? thumbprint);
+  const { path, explain } = writeKey(values.out ?? `${kid}.jwk`, JSON.stringify(key), io);
+  if (json) explain(`${JSON.stringify({ kid, path })}\n`);
+  else
+    explain(
+      [
+        `Key "${kid}" is in ${path}.`,
+        'Add it to receipts.keys in second place on all replicas, so that verifiers can fetch it, then move it to the first place.',
+        'Keep the old key, or its public half, for as long as its receipts must be verifiable:',
+        '',
+        '  receipts:',
+        '    keys:',
+        '      - { kid: <current>, key: … }',
+        `      - { kid: ${kid}, key: '\${file:${path}}' }`,
+        '',
+      ].join('\n'),
+    );
   return exitCodes.ok;
 }
 
@@ -86,3 +85,28 @@ function writeKey(file: string, key: string, io: CliIo): WrittenKey {
   }
   return { path, explain: io.out };
 }
+
+const newKey = { json: 'document', changes: false } as const;
+
+export const newKeyCommands: readonly Command[] = [
+  {
+    ...newKey,
+    name: 'vault new-key',
+    about: 'write a new key to a file and explain how to configure it',
+    options: {
+      kid: 'name of the key; default key- and the date',
+      out: 'new file, default <kid>.key; - is standard output',
+    },
+    run: vaultNewKey,
+  },
+  {
+    ...newKey,
+    name: 'receipts new-key',
+    about: 'write a new key that signs receipts',
+    options: {
+      kid: 'name of the key; default its thumbprint',
+      out: 'new file, default <kid>.jwk; - is standard output',
+    },
+    run: receiptsNewKey,
+  },
+];

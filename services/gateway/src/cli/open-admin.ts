@@ -20,6 +20,6 @@ export async function openAdmin(configPath: string, io: CliIo): Promise<OpenAdmi
 }
 
 /** The operator of a command: as named, or the user of this machine. */
-export function actorOf(p: { readonly by?: string; readonly reason?: string }): Actor {
+export function actorOf(p: { readonly by?: string | undefined; readonly reason?: string | undefined }): Actor {
   return { who: p.by ?? userInfo().username, door: 'command_line', ...definedOnly({ reason: p.reason }) };
 }

@@ -9,16 +9,14 @@ import { createLooks } from '../pages/looks.ts';
 import { ConfigError } from '../platform/config/config-error.ts';
 import { loadConfig } from '../platform/config/load-config.ts';
 import { CliError, type CliIo, type ExitCode, exitCodes } from './cli-io.ts';
+import type { Invocation } from './command.ts';
 
 /**
  * `postern pages preview`: shows every page with the branding of a configuration, on a free loopback port until interrupted, or as files in
  * a new folder. Needs no Redis. The server reads the configuration again for each page.
  * @throws ConfigError, CliError
  */
-export async function pagesPreview(
-  { configPath, out }: { readonly configPath: string; readonly out: string | undefined },
-  io: CliIo,
-): Promise<ExitCode> {
+export async function pagesPreview({ configPath, values: { out } }: Invocation, io: CliIo): Promise<ExitCode> {
   let preview = previewOf(configPath, io);
   if (out !== undefined) {
     writeFiles(preview, out);

@@ -1,37 +1,60 @@
-import type { Subject } from '@postern/elicitation';
+import { definedOnly } from '@postern/elicitation';
 import { passkeyOwnerOf } from '../identity/passkeys/user-passkeys.ts';
 import { announcementsOf } from '../platform/audit/pseudonyms.ts';
 import { auditByOperator } from './audit-commands.ts';
 import { CliError, type CliIo, type ExitCode, exitCodes } from './cli-io.ts';
+import { type Command, type Invocation, subjectIn } from './command.ts';
+import { actorOf } from './open-admin.ts';
 import { openStore } from './open-store.ts';
 
 /**
  * `postern passkeys reset`: removes every passkey of a user who has lost all of them, in every identity mode. Exits with 1 if there is
  * none.
  */
-export async function passkeysReset(
-  p: { readonly configPath: string; readonly subject: Subject },
-  io: CliIo,
-): Promise<ExitCode> {
-  const { subject } = p;
+async function passkeysReset(p: Invocation, io: CliIo): Promise<ExitCode> {
+  const [subject, actor] = [subjectIn(p), actorOf(p.values)];
   await using store = await openStore(p.configPath, io);
   const signedIn = { identityMode: 'login', mcpServerId: '', subject } as const;
   const others = store.config.mcpServers.flatMap(({ id, identity }) =>
     identity.mode === 'login' ? [] : [{ identityMode: identity.mode, mcpServerId: id, subject }],
   );
+  const holders = [signedIn, ...others].map(passkeyOwnerOf);
+  const { passkeys } = store.stores;
+  const found = (await Promise.all(holders.map(holder => passkeys.list(holder)))).flat().length;
   let removed = 0;
   const announcedAs = announcementsOf(store.config, store.pseudonym)(subject);
-  for (const holder of [signedIn, ...others])
-    removed += await store.stores.passkeys.reset(passkeyOwnerOf(holder), announcedAs);
-  if (removed === 0) throw new CliError('This user has no passkey. Check issuer and subject: both must match exactly.');
-  await auditByOperator(
-    store,
-    { event: 'passkey.reset', subject: store.pseudonym(subject), removed },
-    'passkeys reset',
-  );
-  io.out(
-    `Removed ${removed === 1 ? '1 passkey' : `${removed} passkeys`} of ${store.pseudonym(subject)}. The next one can approve payments 24 hours ` +
-      'after it was added.\n',
-  );
+  if (!p.dryRun) for (const holder of holders) removed += await passkeys.reset(holder, announcedAs);
+  const count = p.dryRun ? found : removed;
+  if (count === 0) throw new CliError('This user has no passkey. Check issuer and subject: both must match exactly.');
+  const pseudonym = store.pseudonym(subject);
+  if (!p.dryRun)
+    await auditByOperator(
+      store,
+      {
+        event: 'passkey.reset',
+        subject: pseudonym,
+        removed,
+        operator: actor.who,
+        ...definedOnly({ reason: actor.reason }),
+      },
+      'passkeys reset',
+    );
+  const passkeysOf = `${count === 1 ? '1 passkey' : `${count} passkeys`} of ${pseudonym}`;
+  if (p.json) io.out(`${JSON.stringify({ dryRun: p.dryRun, subject: pseudonym, passkeys: count })}\n`);
+  else if (p.dryRun) io.out(`Would remove ${passkeysOf}.\n`);
+  else io.out(`Removed ${passkeysOf}. The next one can approve payments 24 hours after it was added.\n`);
   return exitCodes.ok;
 }
+
+export const passkeysCommands: readonly Command[] = [
+  {
+    name: 'passkeys reset',
+    parameters: ['<issuer>', '<subject>'],
+    about: 'remove all passkeys of a user; the next one approves payments after 24 hours',
+    options: { by: true, reason: true },
+    json: 'document',
+    changes: true,
+    failure: 'the user has no passkey',
+    run: passkeysReset,
+  },
+];

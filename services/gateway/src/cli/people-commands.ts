@@ -1,26 +1,16 @@
-import type { Subject } from '@postern/elicitation';
-import type { Actor } from '../admin/admin-audit.ts';
 import type { PersonReport } from '../admin/people.ts';
 import { type CliIo, type ExitCode, exitCodes, printable, tableOf } from './cli-io.ts';
-import { openAdmin } from './open-admin.ts';
-
-export interface PeopleCommand {
-  readonly configPath: string;
-  readonly json: boolean;
-  readonly subject: Subject;
-  readonly actor: Actor;
-}
-
-export interface ChangePeopleCommand extends PeopleCommand {
-  readonly dryRun: boolean;
-}
+import { type Command, changingActor, type Invocation, sinceIn, subjectIn, whoAndWhy } from './command.ts';
+import { actorOf, openAdmin } from './open-admin.ts';
+import { createProgress } from './progress.ts';
 
 const counted = (count: number, noun: string) => `${count} ${noun}${count === 1 ? '' : 's'}`;
 
 /** `postern people disconnect`: the gateway asks the providers to revoke the grants within seconds. */
-export async function peopleDisconnect(p: ChangePeopleCommand, io: CliIo): Promise<ExitCode> {
+async function peopleDisconnect(p: Invocation, io: CliIo): Promise<ExitCode> {
+  const actor = changingActor(p);
   await using opened = await openAdmin(p.configPath, io);
-  const done = await opened.admin.disconnectPerson(p.actor, p.subject, p);
+  const done = await opened.admin.disconnectPerson(actor, subjectIn(p), p);
   if (p.json) io.out(`${JSON.stringify({ dryRun: p.dryRun, ...done })}\n`);
   else if (p.dryRun) io.out(`Would remove ${counted(done.found, 'connection')}.\n`);
   else io.out(`Removed ${counted(done.removed, 'connection')}.\n`);
@@ -28,25 +18,28 @@ export async function peopleDisconnect(p: ChangePeopleCommand, io: CliIo): Promi
 }
 
 /** `postern people sign-out` */
-export async function peopleSignOut(p: ChangePeopleCommand, io: CliIo): Promise<ExitCode> {
+async function peopleSignOut(p: Invocation, io: CliIo): Promise<ExitCode> {
+  const actor = changingActor(p);
   await using opened = await openAdmin(p.configPath, io);
-  const { found } = await opened.admin.signOutPerson(p.actor, p.subject, p);
+  const { found } = await opened.admin.signOutPerson(actor, subjectIn(p), p);
   if (p.json) io.out(`${JSON.stringify({ dryRun: p.dryRun, browserSessions: found })}\n`);
   else io.out(`${p.dryRun ? 'Would end' : 'Ended'} all browser sessions; ${found} were listed.\n`);
   return exitCodes.ok;
 }
 
 /** `postern people export`: one JSON document, the same as the user's own download. */
-export async function peopleExport(p: PeopleCommand, io: CliIo): Promise<ExitCode> {
+async function peopleExport(p: Invocation, io: CliIo): Promise<ExitCode> {
+  const actor = changingActor(p);
   await using opened = await openAdmin(p.configPath, io);
-  io.out(`${JSON.stringify(await opened.admin.exportPerson(p.actor, p.subject), null, 2)}\n`);
+  io.out(`${JSON.stringify(await opened.admin.exportPerson(actor, subjectIn(p)), null, 2)}\n`);
   return exitCodes.ok;
 }
 
 /** `postern people erase`: exits with 1 while an open elicitation could not be cancelled. */
-export async function peopleErase(p: ChangePeopleCommand, io: CliIo): Promise<ExitCode> {
+async function peopleErase(p: Invocation, io: CliIo): Promise<ExitCode> {
+  const actor = changingActor(p);
   await using opened = await openAdmin(p.configPath, io);
-  const done = await opened.admin.erasePerson(p.actor, p.subject, p);
+  const done = await opened.admin.erasePerson(actor, subjectIn(p), p);
   const { left, stillDeciding = 0 } = done;
   if (p.json) io.out(`${JSON.stringify({ dryRun: p.dryRun, ...done })}\n`);
   else
@@ -70,19 +63,16 @@ export async function peopleErase(p: ChangePeopleCommand, io: CliIo): Promise<Ex
 }
 
 /** `postern providers disconnect`: walks all connections, with progress. Repeating it completes an interrupted run. */
-export async function providersDisconnect(
-  p: Omit<ChangePeopleCommand, 'subject'> & { readonly provider: string; readonly since: Date | undefined },
-  io: CliIo,
-): Promise<ExitCode> {
+async function providersDisconnect(p: Invocation, io: CliIo): Promise<ExitCode> {
+  const [actor, since, dryRun] = [changingActor(p), sinceIn(p), p.dryRun];
+  const [provider = ''] = p.args;
   await using opened = await openAdmin(p.configPath, io);
-  const { provider, since, dryRun } = p;
-  const { found, removed, isComplete } = await opened.admin.disconnectProvider(p.actor, {
+  const progress = createProgress(io);
+  const { found, removed, isComplete } = await opened.admin.disconnectProvider(actor, {
     ...{ provider, since, dryRun, signal: io.signal },
-    onProgress: done => {
-      if (io.isTerminal) io.err(`\r${done.found} found, ${done.removed} removed`);
-    },
+    onProgress: done => progress.count(`${done.found} found, ${done.removed} removed`, done.found),
   });
-  if (io.isTerminal) io.err('\n');
+  progress.end();
   if (p.json) io.out(`${JSON.stringify({ dryRun, found, removed, isComplete })}\n`);
   else
     io.out(dryRun ? `Would remove ${counted(found, 'connection')}.\n` : `Removed ${counted(removed, 'connection')}.\n`);
@@ -92,10 +82,10 @@ export async function providersDisconnect(
 }
 
 /** `postern people show`: exits with 1 if nothing is stored about the person. */
-export async function peopleShow({ configPath, json, subject, actor }: PeopleCommand, io: CliIo): Promise<ExitCode> {
-  await using opened = await openAdmin(configPath, io);
-  const report = await opened.admin.person(actor, subject);
-  io.out(printable(json ? `${JSON.stringify(report)}\n` : textOf(report)));
+async function peopleShow(p: Invocation, io: CliIo): Promise<ExitCode> {
+  await using opened = await openAdmin(p.configPath, io);
+  const report = await opened.admin.person(actorOf(p.values), subjectIn(p));
+  io.out(printable(p.json ? `${JSON.stringify(report)}\n` : textOf(report)));
   const { person: _, ...lists } = report;
   if (Object.values(lists).some(list => list.length > 0)) return exitCodes.ok;
   io.err('Nothing is stored about this person. Check issuer and subject: both must match exactly.\n');
@@ -134,3 +124,51 @@ function partOf<Item>(
 ): string {
   return items.length === 0 ? `${title}: none\n` : `${title}: ${items.length}\n${tableOf(head, items.map(cells))}\n`;
 }
+
+const person = { parameters: ['<issuer>', '<subject>'], json: 'document' } as const;
+const change = { ...person, options: whoAndWhy, changes: true } as const;
+
+export const peopleCommands: readonly Command[] = [
+  {
+    ...person,
+    name: 'people show',
+    about: 'list what is stored about a user, without secrets; the audit trail records it',
+    options: { by: true, reason: true },
+    changes: false,
+    failure: 'nothing is stored about the user',
+    run: peopleShow,
+  },
+  {
+    ...change,
+    name: 'people disconnect',
+    about: 'remove all connections of a user; the gateway revokes their grants',
+    run: peopleDisconnect,
+  },
+  { ...change, name: 'people sign-out', about: 'end all browser sessions of a user', run: peopleSignOut },
+  {
+    ...person,
+    name: 'people export',
+    about: 'print everything stored about a user, without secrets; the audit trail records it',
+    options: whoAndWhy,
+    json: 'always',
+    changes: false,
+    run: peopleExport,
+  },
+  {
+    ...change,
+    name: 'people erase',
+    about: 'delete what is stored about a user, and say what stays',
+    failure: 'a payment or an answer of an application is being decided: repeat it then',
+    run: peopleErase,
+  },
+  {
+    name: 'providers disconnect',
+    parameters: ['<name>'],
+    about: 'remove the connections of all users at a provider',
+    options: { ...whoAndWhy, since: 'only connections whose tokens were stored from then on, such as 2026-11-23' },
+    json: 'document',
+    changes: true,
+    canBeInterrupted: true,
+    run: providersDisconnect,
+  },
+];

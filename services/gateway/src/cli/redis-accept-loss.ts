@@ -1,67 +1,64 @@
-import { SHARDS, type Shard } from '@postern/elicitation';
+import { definedOnly, SHARDS, type Shard } from '@postern/elicitation';
 import { DEPLOYMENT_ID } from '@postern/store-redis';
 import { auditByOperator } from './audit-commands.ts';
 import { CliError, type CliIo, type ExitCode, exitCodes } from './cli-io.ts';
+import type { Command, Invocation } from './command.ts';
+import { actorOf } from './open-admin.ts';
 import { openStore } from './open-store.ts';
-import { deploymentsIn, type InspectedShards, inspected } from './redis-status.ts';
-
-interface AcceptLoss {
-  readonly configPath: string;
-  /** Also shards that have an epoch. */
-  readonly all: boolean;
-  readonly yes: boolean;
-  readonly deployment: string | undefined;
-}
+import { deploymentsIn, type InspectedShards, inspected, redisStatus } from './redis-status.ts';
 
 /**
  * `postern redis accept-loss`: begins a new epoch in the shards without one, with `--all` in every shard. Changes nothing else. Running
  * replicas resume within seconds.
  */
-export async function redisAcceptLoss(p: AcceptLoss, io: CliIo): Promise<ExitCode> {
+async function redisAcceptLoss(p: Invocation, io: CliIo): Promise<ExitCode> {
+  const { all = false, yes = false } = p.values;
+  const say = (text: string) => (p.json ? io.err : io.out)(text);
   await using store = await openStore(p.configPath, io);
   const { epochs } = store.stores;
   const found = await inspected(epochs);
-  const deployment = deploymentOf(p, store.config.redis.deployment, found);
+  const deployment = deploymentOf(p.values.deployment, store.config.redis.deployment, found);
   const missing = SHARDS.filter(shard => found.get(shard)?.epoch === undefined);
   const foreign = SHARDS.filter(shard => isForeign(found, shard, deployment));
-  io.out(`Deployment ${deployment}: ${missing.length} of ${SHARDS.length} shards without data.\n`);
+  say(`Deployment ${deployment}: ${missing.length} of ${SHARDS.length} shards without data.\n`);
   if (foreign.length > 0) {
     const strangers = [...deploymentsIn(found)].filter(each => each !== undefined && each !== deployment);
-    io.out(`${foreign.length} shards belong to another deployment: ${strangers.join(', ')}.\n`);
-    if (!p.all)
+    say(`${foreign.length} shards belong to another deployment: ${strangers.join(', ')}.\n`);
+    if (!all)
       throw new CliError(
         'This looks like the Redis of another deployment. Check redis.url, redis.prefix and redis.deployment. To take over its ' +
           'shards anyway, add --all.',
       );
   }
-  const shards = p.all ? SHARDS : missing;
-  if (shards.length === 0) {
-    io.out('Nothing to accept.\n');
-    return exitCodes.ok;
+  const shards = all ? SHARDS : missing;
+  const applies = yes && !p.dryRun && shards.length > 0;
+  if (applies) {
+    const epoch = Math.max(Date.now(), ...[...found.values()].map(({ epoch: known }) => (known?.epoch ?? 0) + 1));
+    await epochs.begin({ deployment, epoch }, shards, { replaces: all });
+    const { who, reason } = actorOf(p.values);
+    const accepted = { event: 'redis.loss_accepted', deployment, shards: shards.length };
+    await auditByOperator(store, { ...accepted, operator: who, ...definedOnly({ reason }) }, 'loss accepted');
   }
-  if (!p.yes) {
+  if (p.json) io.out(`${JSON.stringify({ dryRun: !applies, deployment, shards: shards.length })}\n`);
+  else if (shards.length === 0) io.out('Nothing to accept.\n');
+  else if (applies) io.out(`Accepted in ${shards.length} shards. Replicas become ready within seconds.\n`);
+  else
     io.out(
       `Would begin a new epoch in ${shards.length} shards. Their elicitations, connections and one-time values stay lost, and used ` +
         'requests may succeed again. Add --yes to apply.\n',
     );
-    return exitCodes.failure;
-  }
-  const epoch = Math.max(Date.now(), ...[...found.values()].map(({ epoch: known }) => (known?.epoch ?? 0) + 1));
-  await epochs.begin({ deployment, epoch }, shards, { replaces: p.all });
-  const accepted = { event: 'redis.loss_accepted', deployment, shards: shards.length };
-  await auditByOperator(store, accepted, 'loss accepted');
-  io.out(`Accepted in ${shards.length} shards. Replicas become ready within seconds.\n`);
-  return exitCodes.ok;
+  // Without --dry-run, the operator may have expected it to apply.
+  return applies || p.dryRun || shards.length === 0 ? exitCodes.ok : exitCodes.failure;
 }
 
 /** @throws CliError if the deployment is unknown or contradictory */
-function deploymentOf(p: AcceptLoss, configured: string | undefined, found: InspectedShards): string {
-  if (p.deployment !== undefined && !DEPLOYMENT_ID.test(p.deployment))
+function deploymentOf(given: string | undefined, configured: string | undefined, found: InspectedShards): string {
+  if (given !== undefined && !DEPLOYMENT_ID.test(given))
     throw new CliError('--deployment is not a deployment id (dp_…).');
-  if (p.deployment !== undefined && configured !== undefined && p.deployment !== configured)
-    throw new CliError(`--deployment is ${p.deployment}, but redis.deployment is ${configured}.`);
+  if (given !== undefined && configured !== undefined && given !== configured)
+    throw new CliError(`--deployment is ${given}, but redis.deployment is ${configured}.`);
   const known = [...deploymentsIn(found)].flatMap(each => each ?? []);
-  const deployment = p.deployment ?? configured ?? (known.length === 1 ? known[0] : undefined);
+  const deployment = given ?? configured ?? (known.length === 1 ? known[0] : undefined);
   if (deployment === undefined)
     throw new CliError(
       `Redis names ${known.length === 0 ? 'no deployment' : `several deployments (${known.join(', ')})`}, and redis.deployment is ` +
@@ -74,3 +71,29 @@ function isForeign(found: InspectedShards, shard: Shard, deployment: string): bo
   const epoch = found.get(shard)?.epoch;
   return epoch !== undefined && epoch.deployment !== deployment;
 }
+
+export const redisCommands: readonly Command[] = [
+  {
+    name: 'redis status',
+    about: 'check that Redis has the data of this deployment',
+    json: 'document',
+    changes: false,
+    failure: 'a shard has no data, or belongs to another deployment',
+    run: redisStatus,
+  },
+  {
+    name: 'redis accept-loss',
+    about: 'resume with a Redis that has lost data which cannot be restored',
+    options: {
+      yes: 'apply; without it, the command only says what it would do',
+      all: 'in every shard, also of another deployment or after a restored backup',
+      deployment: true,
+      by: true,
+      reason: true,
+    },
+    json: 'document',
+    changes: true,
+    failure: '`--yes` or `--all` is needed',
+    run: redisAcceptLoss,
+  },
+];

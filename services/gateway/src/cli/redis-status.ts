@@ -1,6 +1,7 @@
 import { SHARDS } from '@postern/elicitation';
 import type { RedisEpochs } from '@postern/store-redis';
 import { CliError, type CliIo, type ExitCode, exitCodes, tableOf } from './cli-io.ts';
+import type { Invocation } from './command.ts';
 import { openStore } from './open-store.ts';
 
 export type InspectedShards = Awaited<ReturnType<RedisEpochs['inspect']>>;
@@ -13,10 +14,7 @@ interface EpochCensus {
 }
 
 /** `postern redis status`: exits with 1 unless all shards belong to this deployment. */
-export async function redisStatus(
-  p: { readonly configPath: string; readonly json: boolean },
-  io: CliIo,
-): Promise<ExitCode> {
+export async function redisStatus(p: Invocation, io: CliIo): Promise<ExitCode> {
   await using store = await openStore(p.configPath, io);
   const configured = store.config.redis.deployment;
   const found = await inspected(store.stores.epochs);

@@ -212,7 +212,7 @@ describe('postern vault', () => {
     },
   );
 
-  test.each([[[]], [['--help']], [['vault', 'rewrap', '-h']]])('prints help for %j', async args => {
+  test.each([[[]], [['--help']], [['vault', '-h']]])('prints help for %j', async args => {
     const { code, out } = await run(args);
     expect(code).toBe(0);
     for (const name of ['status', 'rewrap', 'new-key']) expect(out).toContain(`postern vault ${name}`);

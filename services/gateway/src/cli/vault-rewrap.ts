@@ -1,7 +1,9 @@
 import { type RewrapReport, rewrapAll, type SealedCensus, takeCensus, totalOf } from '../sealing/rewrap.ts';
 import { type CliIo, type ExitCode, exitCodes } from './cli-io.ts';
+import type { Command, Invocation } from './command.ts';
 import { openStore } from './open-store.ts';
-import { isSound, removableKeys, warn } from './vault-status.ts';
+import { createProgress } from './progress.ts';
+import { isSound, removableKeys, vaultStatus, warn } from './vault-status.ts';
 
 /** Values re-wrapped concurrently. */
 const BATCH = 32;
@@ -10,28 +12,34 @@ const BATCH = 32;
  * `postern vault rewrap`: can be interrupted at any time and run again. Exits with 1 if values remain under another key than the current
  * one.
  */
-export async function vaultRewrap(
-  p: { readonly configPath: string; readonly json: boolean },
-  io: CliIo,
-): Promise<ExitCode> {
+async function vaultRewrap(p: Invocation, io: CliIo): Promise<ExitCode> {
   await using store = await openStore(p.configPath, io);
   const { vault } = store;
   const records = store.stores.sealedRecords;
   const before = await takeCensus({ records, vault });
   const todo = sum(before, 'old');
   const [current] = vault.kids;
+  if (p.dryRun) {
+    io.out(
+      p.json
+        ? `${JSON.stringify({ dryRun: true, ...before })}\n`
+        : `Would re-wrap ${todo} values under "${current}".\n`,
+    );
+    warn(before, io);
+    return isSound(before) ? exitCodes.ok : exitCodes.failure;
+  }
   io.err(
     `Re-wrapping ${todo} values under "${current}". Every replica must have this key configured; a replica without it cannot ` +
       'open re-wrapped values.\n',
   );
-  const progress = createProgress(io, todo);
-  progress.at(0);
+  const progress = createProgress(io);
+  progress.at(0, todo);
   const report = await rewrapAll({
     records,
     vault,
     batch: BATCH,
     shouldContinue: ({ rewrapped }) => {
-      progress.at(Math.min(rewrapped, todo));
+      progress.at(Math.min(rewrapped, todo), todo);
       return !io.signal.aborted;
     },
   });
@@ -76,27 +84,22 @@ function textOf(report: RewrapReport, after: SealedCensus): string {
   return `${lines.join('\n')}\n`;
 }
 
-const WIDTH = 30;
-/** Without a terminal, prints a line per step, in percent. */
-const PLAIN_STEP = 10;
-
-/** Shows progress: a bar on a terminal, otherwise a few plain lines. */
-function createProgress(io: Pick<CliIo, 'err' | 'isTerminal'>, total: number) {
-  let shown = -1;
-  return {
-    at(done: number): void {
-      const percent = total === 0 ? 100 : Math.min(100, Math.floor((done / total) * 100));
-      const step = io.isTerminal ? percent : Math.floor(percent / PLAIN_STEP) * PLAIN_STEP;
-      if (step === shown) return;
-      shown = step;
-      const filled = Math.round((percent / 100) * WIDTH);
-      const bar = `${'█'.repeat(filled)}${'░'.repeat(WIDTH - filled)}`;
-      if (io.isTerminal) io.err(`\r${bar} ${String(percent).padStart(3)} %  ${done} of ${total}`);
-      else io.err(`${percent} %  ${done} of ${total}\n`);
-    },
-    /** Ends the line of the bar. */
-    end(): void {
-      if (io.isTerminal && shown >= 0) io.err('\n');
-    },
-  };
-}
+export const vaultCommands: readonly Command[] = [
+  {
+    name: 'vault status',
+    about: 'list the keys in use and the number of stored values under each',
+    json: 'document',
+    changes: false,
+    failure: 'values are sealed under a key that is not configured, or name none',
+    run: vaultStatus,
+  },
+  {
+    name: 'vault rewrap',
+    about: 're-wrap every stored value under the current key',
+    json: 'document',
+    changes: true,
+    failure: 'values remain under another key, or do not open',
+    canBeInterrupted: true,
+    run: vaultRewrap,
+  },
+];

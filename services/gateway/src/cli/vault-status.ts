@@ -1,13 +1,11 @@
 import { sealedKinds } from '@postern/store-redis';
 import { type KeyUse, type SealedCensus, takeCensus, totalOf } from '../sealing/rewrap.ts';
 import { type CliIo, type ExitCode, exitCodes, tableOf } from './cli-io.ts';
+import type { Invocation } from './command.ts';
 import { openStore } from './open-store.ts';
 
 /** `postern vault status`: exits with 1 if values are sealed under an unconfigured key, or name no key. */
-export async function vaultStatus(
-  p: { readonly configPath: string; readonly json: boolean },
-  io: CliIo,
-): Promise<ExitCode> {
+export async function vaultStatus(p: Invocation, io: CliIo): Promise<ExitCode> {
   await using store = await openStore(p.configPath, io);
   const census = await takeCensus({ records: store.stores.sealedRecords, vault: store.vault });
   io.out(p.json ? `${JSON.stringify(census)}\n` : textOf(census));

@@ -2,8 +2,10 @@ import type { RedisStores } from '@postern/store-redis';
 import type { DeliveryQueue } from '../events/webhooks/delivery-queue.ts';
 import { openWebhookQueues, type WebhookQueues } from '../events/webhooks/webhook-queues.ts';
 import { typeOf } from '../events/webhooks/webhook-request.ts';
-import { CliError, type CliIo, type ExitCode, exitCodes, tableOf } from './cli-io.ts';
+import { CliError, type CliIo, type ExitCode, exitCodes, tableOf, UsageError } from './cli-io.ts';
+import type { Command, Invocation } from './command.ts';
 import { openStore } from './open-store.ts';
+import { createProgress } from './progress.ts';
 
 interface OpenWebhooks extends AsyncDisposable {
   readonly endpoints: WebhookQueues['all'];
@@ -26,10 +28,7 @@ async function openWebhooks(configPath: string, io: CliIo): Promise<OpenWebhooks
 }
 
 /** `postern webhooks list`: exits with 1 if an endpoint is disabled or has dead deliveries. */
-export async function webhooksList(
-  p: { readonly configPath: string; readonly json: boolean },
-  io: CliIo,
-): Promise<ExitCode> {
+async function webhooksList(p: Invocation, io: CliIo): Promise<ExitCode> {
   await using webhooks = await openWebhooks(p.configPath, io);
   const endpoints = await Promise.all(
     webhooks.endpoints.map(async ({ endpoint, queue }) => {
@@ -70,10 +69,7 @@ export async function webhooksList(
 const SHOWN = 500;
 
 /** `postern webhooks dead`: exits with 1 if there are any. */
-export async function webhooksDead(
-  p: { readonly configPath: string; readonly json: boolean },
-  io: CliIo,
-): Promise<ExitCode> {
+async function webhooksDead(p: Invocation, io: CliIo): Promise<ExitCode> {
   await using webhooks = await openWebhooks(p.configPath, io);
   const found = await Promise.all(webhooks.endpoints.map(({ queue }) => queue.dead({ start: 0, limit: SHOWN })));
   const dead = found.flat().map(({ endpoint, event, reason, attempts, failedAt }) => ({
@@ -103,46 +99,101 @@ export async function webhooksDead(
 const BATCH = 100;
 
 /** `postern webhooks redeliver`: retries one event at every endpoint with a dead delivery of it, or all dead deliveries. */
-export async function webhooksRedeliver(
-  p: { readonly configPath: string; readonly eventId: string | undefined },
-  io: CliIo,
-): Promise<ExitCode> {
+async function webhooksRedeliver(p: Invocation, io: CliIo): Promise<ExitCode> {
+  const { dryRun } = p;
+  const [eventId] = p.args;
+  if ((eventId === undefined) !== (p.values.all === true)) throw new UsageError('Name either an <event id> or --all.');
   await using webhooks = await openWebhooks(p.configPath, io);
-  let redelivered = 0;
+  let deliveries = 0;
   for (const { endpoint, queue } of webhooks.endpoints) {
-    const count = p.eventId === undefined ? await redeliverAll(queue, io) : Number(await queue.redeliver(p.eventId));
-    redelivered += count;
+    let count: number;
+    if (dryRun) count = eventId === undefined ? (await queue.counts()).dead : Number(await isDead(queue, eventId));
+    else count = eventId === undefined ? await redeliverAll(queue, io) : Number(await queue.redeliver(eventId));
+    deliveries += count;
     if (count > 0 && (await webhooks.records.read(endpoint.name)).disabled !== undefined)
       io.err(`${endpoint.name} is disabled: postern webhooks enable ${endpoint.name}\n`);
   }
-  if (p.eventId !== undefined && redelivered === 0) throw new CliError('This event has no dead delivery.');
-  io.out(`Retrying ${redelivered} deliveries.\n`);
+  if (eventId !== undefined && deliveries === 0) throw new CliError('This event has no dead delivery.');
+  if (p.json) io.out(`${JSON.stringify({ dryRun, deliveries })}\n`);
+  else io.out(`${dryRun ? 'Would retry' : 'Retrying'} ${deliveries} deliveries.\n`);
   return io.signal.aborted ? exitCodes.interrupted : exitCodes.ok;
+}
+
+async function isDead(queue: DeliveryQueue, eventId: string): Promise<boolean> {
+  const { dead } = await queue.counts();
+  for (let start = 0; start < dead; start += BATCH)
+    if ((await queue.dead({ start, limit: BATCH })).some(({ event }) => event.eventId === eventId)) return true;
+  return false;
 }
 
 /** Retries the deliveries that are dead now, not those that die during the command. */
 async function redeliverAll(queue: DeliveryQueue, io: CliIo): Promise<number> {
+  const { dead } = await queue.counts();
+  const progress = createProgress(io);
   let redelivered = 0;
-  for (let left = (await queue.counts()).dead; left > 0 && !io.signal.aborted; left -= BATCH) {
+  for (let left = dead; left > 0 && !io.signal.aborted; left -= BATCH) {
     // The oldest deliveries are at the end of the list. Redelivered ones leave it.
     const batch = await queue.dead({ start: Math.max(0, left - BATCH), limit: Math.min(BATCH, left) });
     const results = await Promise.all(batch.map(({ event }) => queue.redeliver(event.eventId)));
     redelivered += results.filter(Boolean).length;
+    progress.at(Math.min(dead, dead - left + BATCH), dead);
   }
+  progress.end();
   return redelivered;
 }
 
 /** `postern webhooks enable`: the gateway resumes the waiting deliveries within seconds. */
-export async function webhooksEnable(
-  p: { readonly configPath: string; readonly endpoint: string },
-  io: CliIo,
-): Promise<ExitCode> {
+async function webhooksEnable(p: Invocation, io: CliIo): Promise<ExitCode> {
+  const { dryRun } = p;
+  const [endpoint = ''] = p.args;
   await using webhooks = await openWebhooks(p.configPath, io);
-  if (!webhooks.endpoints.some(({ endpoint }) => endpoint.name === p.endpoint))
+  if (!webhooks.endpoints.some(each => each.endpoint.name === endpoint))
     throw new CliError(
       'Unknown endpoint. Endpoints are named <MCP server>.<id> or operator/<id>, see postern webhooks list.',
     );
-  const wasDisabled = await webhooks.records.enable(p.endpoint);
-  io.out(wasDisabled ? `${p.endpoint} is enabled.\n` : `${p.endpoint} was not disabled.\n`);
+  const wasDisabled = dryRun
+    ? (await webhooks.records.read(endpoint)).disabled !== undefined
+    : await webhooks.records.enable(endpoint);
+  if (p.json) io.out(`${JSON.stringify({ dryRun, endpoint, wasDisabled })}\n`);
+  else if (!wasDisabled) io.out(`${endpoint} was not disabled.\n`);
+  else io.out(dryRun ? `Would enable ${endpoint}.\n` : `${endpoint} is enabled.\n`);
   return exitCodes.ok;
 }
+
+export const webhooksCommands: readonly Command[] = [
+  {
+    name: 'webhooks list',
+    about: 'list the endpoints with their status and pending deliveries',
+    json: 'document',
+    changes: false,
+    failure: 'an endpoint is disabled, or has dead deliveries',
+    run: webhooksList,
+  },
+  {
+    name: 'webhooks dead',
+    about: 'list failed deliveries with the reason',
+    json: 'document',
+    changes: false,
+    failure: 'there are dead deliveries',
+    run: webhooksDead,
+  },
+  {
+    name: 'webhooks redeliver',
+    parameters: ['[event id]'],
+    about: 'retry the failed deliveries of an event, or with --all every one',
+    options: { all: 'every failed delivery' },
+    json: 'document',
+    changes: true,
+    failure: 'the event has no dead delivery',
+    canBeInterrupted: true,
+    run: webhooksRedeliver,
+  },
+  {
+    name: 'webhooks enable',
+    parameters: ['<endpoint>'],
+    about: 'enable an endpoint that responded 410 or failed for 72 hours',
+    json: 'document',
+    changes: true,
+    run: webhooksEnable,
+  },
+];

@@ -11,7 +11,7 @@ export interface Change {
 const TEXT = /^[^\p{C}\u2028\u2029]{1,200}$/u;
 
 /** Reads `--by` and `--reason`. @throws UsageError */
-export function changeOf(p: { readonly by?: string; readonly reason?: string }): Change {
+export function changeOf(p: { readonly by?: string | undefined; readonly reason?: string | undefined }): Change {
   const { by = userInfo().username, reason } = p;
   if (reason === undefined) throw new UsageError('--reason is required: say why, for the audit trail.');
   for (const [option, value] of Object.entries({ by, reason }))

@@ -6,6 +6,7 @@ import { loadConfig } from '../../platform/config/load-config.ts';
 import { configuredHosts, outboundPolicyOf } from '../../platform/outbound/outbound-policy-of.ts';
 import { wrapFetch } from '../../platform/outbound/wrap-fetch.ts';
 import { type CliIo, type ExitCode, exitCodes } from '../cli-io.ts';
+import type { Invocation } from '../command.ts';
 import { checked, type Finding, failed, ok, reportOf } from './findings.ts';
 import { checkKeyServices } from './key-service-check.ts';
 import { checkClock, checkKeyFiles, checkKeys } from './local-checks.ts';
@@ -23,12 +24,10 @@ const REDIS_MS = 30_000;
  * `postern check`: looks for faults before users do. Changes nothing, neither here nor at Redis, providers and processors. Every check
  * has a deadline, so a hanging host does not stop the others. Exits with 1 if a check failed.
  */
-export async function check(
-  p: { readonly configPath: string; readonly json: boolean; readonly tokenFile: string | undefined },
-  io: CliIo,
-): Promise<ExitCode> {
-  const token = p.tokenFile === undefined ? undefined : readToken(p.tokenFile);
-  const findings = await findingsOf(p.configPath, token, io);
+export async function check(p: Invocation, io: CliIo): Promise<ExitCode> {
+  const tokenFile = p.values['token-file'];
+  const token = tokenFile === undefined ? undefined : readToken(tokenFile);
+  const findings = await findingsOf(p.args[0] ?? p.configPath, token, io);
   const isOk = findings.every(({ status }) => status !== 'failed');
   io.out(p.json ? `${JSON.stringify({ result: isOk ? 'ok' : 'failed', findings })}\n` : reportOf(findings));
   return isOk ? exitCodes.ok : exitCodes.failure;

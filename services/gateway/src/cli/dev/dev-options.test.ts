@@ -18,13 +18,18 @@ describe('the options of postern dev', () => {
   test.each([
     ['a provider without a client id', ['--provider', 'github'], secret],
     ['a provider without a secret', ['--provider', 'github=Iv1.abc'], {}],
+  ])('refuse %s', async (_, args, env) => {
+    expect(await prepareDev(args, env)).toMatchObject({ exitCode: 1 });
+  });
+
+  test.each([
     ['a provider that is a path', ['--provider', '../github=a'], secret],
     ['the last port but one, which leaves none for the console', ['--port', '65534'], {}],
     ['a port that is no number', ['--port', 'x'], {}],
     ['an unknown flag', ['--host', '0.0.0.0'], {}],
     ['a secret as an argument', ['--client-secret', 'canary'], {}],
     ['an argument without a flag', ['canary'], {}],
-  ])('refuse %s', async (_, args, env) => {
-    expect(await prepareDev(args, env)).toMatchObject({ exitCode: 1 });
+  ])('refuse %s, as wrong usage', async (_, args, env) => {
+    expect(await prepareDev(args, env)).toMatchObject({ exitCode: 2 });
   });
 });

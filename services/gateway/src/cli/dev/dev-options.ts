@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { CliError } from '../cli-io.ts';
+import { CliError, UsageError } from '../cli-io.ts';
 
 export const DEV_HELP = `postern dev: a gateway for one MCP server on this machine, without a configuration file
 
@@ -47,7 +47,7 @@ const options = {
 
 /**
  * Reads the arguments of `postern dev`. Undefined for `--help`.
- * @throws CliError
+ * @throws CliError, UsageError
  */
 export function readDevOptions(args: readonly string[], env: Environment): DevOptions | undefined {
   const { values } = parsed(args);
@@ -55,7 +55,7 @@ export function readDevOptions(args: readonly string[], env: Environment): DevOp
   const port = values.port === undefined ? undefined : Number(values.port);
   // The example provider and the console take the ports after it.
   if (port !== undefined && !(Number.isInteger(port) && port >= 1 && port < 65_534))
-    throw new CliError('--port needs a number from 1 to 65533.');
+    throw new UsageError('--port needs a number from 1 to 65533.');
   return {
     ...{ port, name: values.name, folder: values.folder },
     issuers: ['http://localhost', ...values.issuer],
@@ -67,13 +67,13 @@ function parsed(args: readonly string[]) {
   try {
     return parseArgs({ args: [...args], options });
   } catch (error) {
-    throw new CliError(error instanceof Error ? error.message : 'Cannot parse the arguments.');
+    throw new UsageError(error instanceof Error ? error.message : 'Cannot parse the arguments.');
   }
 }
 
 function providerOf(text: string, env: Environment): DevProvider {
   const [preset = '', ...rest] = text.split('=');
-  if (!/^[a-z0-9-]{1,40}$/.test(preset)) throw new CliError(`--provider ${preset}: not the name of a preset.`);
+  if (!/^[a-z0-9-]{1,40}$/.test(preset)) throw new UsageError(`--provider ${preset}: not the name of a preset.`);
   const prefix = preset.toUpperCase().replaceAll('-', '_');
   const clientId = rest.length > 0 ? rest.join('=') : env[`${prefix}_CLIENT_ID`];
   if (!clientId) throw new CliError(`--provider ${preset}: set ${prefix}_CLIENT_ID, or write ${preset}=<client id>.`);

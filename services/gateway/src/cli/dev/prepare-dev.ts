@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { apiKeyHash, newApiKey } from '../../mcp-servers/api-keys.ts';
 import type { GatewayConfigInput } from '../../platform/config/config-schema.ts';
 import { explanationOf } from '../../platform/start-error.ts';
-import { CliError, type ExitCode, exitCodes } from '../cli-io.ts';
+import { CliError, type ExitCode, exitCodes, UsageError } from '../cli-io.ts';
 import { newVaultKey } from '../new-key-commands.ts';
 import { claimPrivateFolder, readOrCreate, replace } from '../private-files.ts';
 import { DEV_HELP, type DevOptions, readDevOptions } from './dev-options.ts';
@@ -41,6 +41,8 @@ export async function prepareDev(
     const options = readDevOptions(args, env);
     return options === undefined ? { exitCode: exitCodes.ok, text: DEV_HELP } : await prepare(options);
   } catch (error) {
+    if (error instanceof UsageError)
+      return { exitCode: exitCodes.usage, text: `${error.message}\nTry: postern dev --help\n` };
     const explanation = error instanceof CliError ? error.message : explanationOf(error);
     if (explanation === undefined) throw error;
     return { exitCode: exitCodes.failure, text: `${explanation}\n` };

@@ -1,0 +1,328 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { SHARDS, type Subject } from '@postern/elicitation';
+import { createRedisStores, type RedisStores } from '@postern/store-redis';
+import { samples } from '@postern/testkit/contract';
+import { type RedisServer, startRedis } from '@postern/testkit/redis';
+import { createKeyRing, createVault } from '@postern/vault';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { z } from 'zod';
+import { connectionContext } from '../sealing/seal-contexts.ts';
+import { sampleConfig, sampleMcpServer } from '../testing/sample-config.ts';
+import { newSecret, startReceiver, webhookStage } from '../testing/webhook-stage.ts';
+import { quickPace } from '../testing/webhooks-config.ts';
+import { type Command, cliOptions } from './command.ts';
+import { commandTable } from './command-table.ts';
+import { runCli } from './run-cli.ts';
+
+const { ask, complete, connectionFor, created, engage, from, moved, operation, somebody } = samples;
+
+/** How one command is called, so that all rules of docs/commands.md can be checked of it. */
+interface Scenario {
+  /** Arguments with which it exits with 0. */
+  readonly done: () => readonly string[];
+  /** Arguments with which it exits with 1. Default: those of `done` with a configuration that does not exist. */
+  readonly failed?: () => readonly string[];
+  /** Configuration of its own. */
+  readonly config?: () => string;
+}
+
+const why = ['--reason', 'ticket 7', '--by', 'olga'];
+const people = { leaver: somebody(), erased: somebody(), kept: somebody(), keyless: somebody() };
+const named = ({ issuer, subject }: Subject) => [issuer, subject];
+const scenarios: Readonly<Record<string, Scenario>> = {
+  check: { done: () => [], config: () => configs.local, failed: () => [configs.lostKey] },
+  'pages preview': { done: () => ['--out', fresh()], failed: () => ['--out', folder] },
+  'vault status': { done: () => [], failed: () => ['-c', configs.lostKey] },
+  'vault rewrap': { done: () => [], failed: () => ['-c', configs.lostKey], config: () => configs.rotated },
+  'vault new-key': { done: () => ['--out', fresh()], failed: () => ['--out', configs.sound] },
+  'receipts new-key': { done: () => ['--out', fresh()], failed: () => ['--out', configs.sound] },
+  'redis status': { done: () => [], failed: () => ['-c', configs.foreign] },
+  'redis accept-loss': { done: () => ['--all', '--yes', ...why], failed: () => ['--all'], config: () => configs.other },
+  'api-keys list': { done: () => [] },
+  'api-keys add': { done: () => ['tracker', 'second', ...why], failed: () => ['nowhere', 'second', ...why] },
+  'api-keys revoke': { done: () => [apiKeyId, ...why], failed: () => ['ak_unknown', ...why] },
+  audit: { done: () => [] },
+  'audit pseudonym': { done: () => named(people.kept) },
+  'elicitations show': { done: () => [elicitationId], failed: () => [`${elicitationId.slice(0, -4)}AAAA`] },
+  'people show': { done: () => named(people.kept), failed: () => named(somebody()) },
+  'people disconnect': { done: () => [...named(people.leaver), ...why] },
+  'people sign-out': { done: () => [...named(people.leaver), ...why] },
+  'people export': { done: () => [...named(people.kept), ...why] },
+  'people erase': { done: () => [...named(people.erased), ...why] },
+  'providers disconnect': { done: () => ['github', ...why] },
+  'passkeys reset': { done: () => named(people.kept), failed: () => named(people.keyless) },
+  'webhooks list': { done: () => [], config: () => configs.local, failed: () => [] },
+  'webhooks dead': { done: () => [], config: () => configs.local, failed: () => [] },
+  'webhooks redeliver': { done: () => ['--all'], failed: () => ['ev_unknown'] },
+  'webhooks enable': { done: () => ['tracker.quiet'], failed: () => ['tracker.nowhere'] },
+};
+
+const keys = Object.fromEntries(
+  ['first', 'second', 'gone'].map(kid => [kid, { kid, key: randomBytes(32).toString('base64') }]),
+);
+const keyOf = (kid: string) => keys[kid] ?? { kid, key: '' };
+const endpoint = { url: 'http://127.0.0.1:9/hooks', secrets: [newSecret()] };
+const endpoints = [
+  { ...endpoint, id: 'hook' },
+  { ...endpoint, id: 'quiet', statuses: ['pending' as const] },
+];
+
+const DEPLOYMENT = `dp_${'A'.repeat(22)}`;
+let redis: RedisServer;
+let stores: RedisStores;
+let folder = '';
+let elicitationId = '';
+let apiKeyId = '';
+const configs = { sound: '', rotated: '', lostKey: '', foreign: '', other: '', local: '' };
+const fresh = () => join(folder, operation());
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'postern-commands-'));
+  redis = await startRedis();
+  // The compression of Redis gives the same value different bytes.
+  await redis.ask('config', 'set', 'rdbcompression', 'no');
+  stores = await createRedisStores({ url: redis.url, prefix: 'commands' });
+  for (const [name, prefix, kids, more] of [
+    ['sound', 'commands', ['first', 'second'], {}],
+    ['rotated', 'commands', ['second', 'first'], {}],
+    ['lostKey', 'commands', ['gone'], {}],
+    ['foreign', 'commands', ['first'], { deployment: `dp_${'B'.repeat(22)}` }],
+    ['other', 'other', ['first'], {}],
+    ['local', 'local', ['first'], {}],
+  ] as const) {
+    const isLocal = name === 'local';
+    const identity = { mode: 'loopback' as const };
+    const loopback = { listen: { port: 9 }, identityProviders: [], providers: [] };
+    const config = sampleConfig({
+      publicUrl: 'http://127.0.0.1:9',
+      redis: { url: redis.url, prefix, ...more },
+      vault: { keys: kids.map(keyOf) },
+      audit: { stream: true },
+      ...(isLocal ? loopback : {}),
+      mcpServers: [{ ...sampleMcpServer, ...(isLocal ? { identity, providers: [] } : {}), webhooks: endpoints }],
+    });
+    configs[name] = join(folder, `${name}.yaml`);
+    writeFileSync(configs[name], JSON.stringify(config));
+  }
+  const other = await createRedisStores({ url: redis.url, prefix: 'other' });
+  for (const { epochs } of [stores, other])
+    await epochs.begin({ deployment: DEPLOYMENT, epoch: Date.now() }, SHARDS, { replaces: false });
+  await other.close();
+  for (const person of [people.leaver, people.erased, people.kept, somebody()]) await seed(person);
+  const added = await run('api-keys add', ['tracker', 'first', ...why, '--json']);
+  apiKeyId = z.object({ apiKeyId: z.string() }).parse(JSON.parse(added.out)).apiKeyId;
+  await seedDeadDelivery();
+});
+afterAll(async () => {
+  await stores?.close();
+  await redis?.[Symbol.asyncDispose]();
+  rmSync(folder, { recursive: true });
+});
+
+/** A connection under the old key, an open elicitation, a passkey and a browser session of one user. */
+async function seed(subject: Subject): Promise<void> {
+  const open = await created(stores.elicitations, from('tracker', ask(subject)));
+  elicitationId = open.elicitationId;
+  const other = from('tracker', ask(subject, { coalescingDigest: operation() }));
+  const active = await moved(stores.elicitations, await created(stores.elicitations, other), engage);
+  const connection = connectionFor(subject, active.elicitationId, 'tracker');
+  const vault = createVault(createKeyRing([{ kid: 'first', key: Buffer.from(keyOf('first').key, 'base64') }]));
+  const sealedTokens = await vault.seal('token', connectionContext(connection));
+  const outcome = complete(active);
+  await moved(stores.elicitations, active, { ...outcome, putConnection: { ...connection, sealedTokens } });
+  const passkey = { passkeyId: operation(), publicKey: 'pQEC', signCount: 0, transports: [], backedUp: false };
+  await stores.passkeys.add({ ...passkey, label: 'K', subject }, 10);
+  await stores.browserSessions.create(
+    {
+      ...{ id: samples.browserSessionIdOf(subject), subject, displayName: 'A' },
+      origin: { identityProvider: 'example-id' },
+    },
+    { idleMs: 3_600_000, absoluteMs: 3_600_000 },
+  );
+}
+
+/** A dead delivery at one endpoint, and another endpoint that is disabled. */
+async function seedDeadDelivery(): Promise<void> {
+  await using receiver = await startReceiver(() => 500);
+  await using stage = await webhookStage({ address: { url: redis.url }, prefix: 'commands' });
+  const webhooks = await stage.start([{ id: 'hook', url: receiver.url, secrets: endpoint.secrets }], {
+    pace: { ...quickPace, retryDelay: () => undefined },
+  });
+  await stage.publish(1);
+  await vi.waitFor(async () => expect((await stage.counts('tracker.hook')).dead).toBe(1), { timeout: 100_000 });
+  await webhooks.stop();
+  await stores.webhookEndpoints.disable('tracker.quiet', { reason: 'gone', now: Date.now() });
+  // Opens the queues of both endpoints.
+  await run('webhooks list', []);
+}
+
+async function run(name: string, args: readonly string[], config = configs.sound) {
+  let out = '';
+  let err = '';
+  const code = await runCli([...name.split(' '), ...args], {
+    ...{ env: { POSTERN_CONFIG: config }, isTerminal: false, signal: new AbortController().signal },
+    out(text) {
+      out += text;
+    },
+    err(text) {
+      err += text;
+    },
+  });
+  return { code, out, err };
+}
+
+function scenarioOf({ name }: Command): Scenario {
+  const scenario = scenarios[name];
+  if (scenario === undefined) throw new Error(`add a scenario for postern ${name}`);
+  return scenario;
+}
+
+/** Everything in Redis except the audit trail, and what passes by itself. The order of a hash says nothing. */
+const contents = () =>
+  redis.ask(
+    'eval',
+    `local passing, all = { audit = 1, probe = 1, limiter = 1, ['stalled-check'] = 1 }, {}
+     local function valueOf(key)
+       if redis.call('type', key).ok ~= 'hash' then return redis.call('dump', key) end
+       local flat, pairs = redis.call('hgetall', key), {}
+       for at = 1, #flat, 2 do pairs[#pairs + 1] = flat[at] .. '=' .. flat[at + 1] end
+       table.sort(pairs)
+       return table.concat(pairs, ' ')
+     end
+     for _, key in ipairs(redis.call('keys', '*')) do
+       if not passing[key:match('[^:]*$')] then all[#all + 1] = key .. ' ' .. redis.sha1hex(valueOf(key)) end
+     end
+     table.sort(all)
+     return table.concat(all, string.char(10))`,
+    '0',
+  );
+
+const each = commandTable.map(command => [command.name, command] as const);
+const changing = each.filter(([, { changes }]) => changes);
+/** An option of another command. */
+const foreignTo = (command: Command) =>
+  (['kid', 'deployment'] as const).find(option => command.options?.[option] === undefined) ?? 'follow';
+
+describe('S151: every command of the table', () => {
+  test('has a scenario here', () => {
+    expect(commandTable.map(({ name }) => name).sort()).toEqual(Object.keys(scenarios).sort());
+  });
+
+  test.each(each)('postern %s exits with 2 for a wrong usage, and prints and changes nothing', async (_, command) => {
+    const args = scenarioOf(command).done();
+    const before = await contents();
+    const foreign = `--${foreignTo(command)}=x`;
+    const tooMany = [...args, 'one', 'more', 'many'];
+    const wrong = [[...args, '--unknown'], [...args, foreign], tooMany];
+    if (!command.changes) wrong.push([...args, '--dry-run']);
+    if (command.parameters?.[0]?.startsWith('<') === true) wrong.push([]);
+    for (const arguments_ of wrong) {
+      const { code, out } = await run(command.name, arguments_);
+      expect({ arguments_, code, out }).toEqual({ arguments_, code: 2, out: '' });
+    }
+    expect(await contents()).toBe(before);
+  });
+
+  test.each(each)('postern %s exits with 1 if it fails, and says why on standard error', async (_, command) => {
+    const scenario = scenarioOf(command);
+    const none = join(folder, 'none.yaml');
+    const needsConfig = !command.name.endsWith('new-key');
+    if (needsConfig) {
+      const { code, out, err } = await run(command.name, scenario.done(), none);
+      expect(code).toBe(1);
+      // `check` reports the file as a finding.
+      expect(command.name === 'check' ? out : err).toContain(none);
+    }
+    if (scenario.failed === undefined)
+      return expect(command.failure === undefined || command.name === 'people erase').toBe(true);
+    const config = command.name.startsWith('webhooks') ? configs.sound : scenario.config?.();
+    expect(await run(command.name, scenario.failed(), config)).toMatchObject({ code: 1 });
+  });
+
+  test.each(changing)('postern %s changes nothing with --dry-run, and something without', async (_, command) => {
+    const scenario = scenarioOf(command);
+    const args = scenario.done();
+    const before = await contents();
+    const planned = await run(command.name, [...args, '--dry-run', '--json'], scenario.config?.());
+    expect({ code: planned.code, err: planned.err }).toMatchObject({ code: 0 });
+    expect(JSON.parse(planned.out)).toMatchObject({ dryRun: true });
+    const inWords = await run(command.name, [...args, '--dry-run'], scenario.config?.());
+    expect(inWords).toMatchObject({ code: 0, out: expect.stringMatching(/Would/) });
+    expect(await contents()).toBe(before);
+
+    const done = await run(command.name, [...args, '--json'], scenario.config?.());
+    expect({ code: done.code, err: done.err }).toMatchObject({ code: 0 });
+    expect(JSON.parse(done.out)).not.toMatchObject({ dryRun: true });
+    expect(await contents()).not.toBe(before);
+  });
+
+  test.each(each.filter(([, { changes }]) => !changes))('postern %s exits with 0 when done', async (_, command) => {
+    const scenario = scenarioOf(command);
+    const { code, out } = await run(command.name, scenario.done(), scenario.config?.());
+    expect(code).toBe(0);
+    expect(() => jsonIn(command, out)).toSatisfy(parses =>
+      command.json === 'always' || command.json === 'lines' ? succeeds(parses) : !succeeds(parses),
+    );
+    if (command.json === 'never') return;
+    const asJson = await run(command.name, [...scenario.done(), '--json'], scenario.config?.());
+    expect(asJson.code).toBe(0);
+    expect(jsonIn(command, asJson.out)).toBeTypeOf('object');
+  });
+
+  test('postern <command> --help names its options', async () => {
+    for (const command of commandTable) {
+      const { code, out } = await run(command.name, ['--help']);
+      expect(code).toBe(0);
+      for (const option of Object.keys(command.options ?? {})) expect(out).toContain(`--${option}`);
+      expect(out.includes('--dry-run')).toBe(command.changes);
+    }
+  });
+});
+
+function jsonIn(command: Command, out: string): unknown {
+  return command.json === 'lines'
+    ? out
+        .trimEnd()
+        .split('\n')
+        .map(line => JSON.parse(line))
+    : JSON.parse(out);
+}
+
+function succeeds(parse: () => unknown): boolean {
+  try {
+    parse();
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const jsonWords = { document: 'yes', always: 'always', lines: 'always, one object per line', never: 'no' };
+
+/** The row of docs/commands.md. */
+function rowOf({ name, parameters = [], about, json, changes, failure, canBeInterrupted }: Command): string {
+  const call = `\`${['postern', name, ...parameters].join(' ')}\``;
+  const cells = [call, about, jsonWords[json], changes ? 'yes' : '', failure ?? '', canBeInterrupted ? 'yes' : ''];
+  return `| ${cells.join(' | ')} |`.replaceAll('  |', ' |');
+}
+
+test('docs/commands.md has exactly the rows of the table', () => {
+  const text = readFileSync(new URL('../../../../docs/commands.md', import.meta.url), 'utf8');
+  const rows = text.split('\n').filter(line => line.startsWith('| `postern '));
+  const ours = rows.filter(row => !/^\| `postern (start|dev|init)\b/.test(row));
+  expect(ours).toEqual(commandTable.map(rowOf));
+});
+
+test('every option belongs to a command', () => {
+  const used = new Set([
+    'config',
+    'json',
+    'dry-run',
+    'help',
+    ...commandTable.flatMap(of => Object.keys(of.options ?? {})),
+  ]);
+  expect(Object.keys(cliOptions).filter(option => !used.has(option))).toEqual([]);
+});

@@ -1,0 +1,46 @@
+import { apiKeysCommands } from './api-keys-commands.ts';
+import { auditCommands } from './audit-commands.ts';
+import type { Command } from './command.ts';
+import { elicitationsCommands } from './elicitations-show.ts';
+import { newKeyCommands } from './new-key-commands.ts';
+import { passkeysCommands } from './passkeys-reset.ts';
+import { peopleCommands } from './people-commands.ts';
+import { redisCommands } from './redis-accept-loss.ts';
+import { vaultCommands } from './vault-rewrap.ts';
+import { webhooksCommands } from './webhooks-commands.ts';
+
+/** Commands that load libraries which no other command needs. */
+const heavyCommands: readonly Command[] = [
+  {
+    name: 'check',
+    parameters: ['[file]'],
+    about: 'look for faults before users do: configuration, Redis, providers, keys, clock, publicUrl',
+    options: { 'token-file': true },
+    json: 'document',
+    changes: false,
+    failure: 'a check failed',
+    run: async (p, io) => (await import('./check/check.ts')).check(p, io),
+  },
+  {
+    name: 'pages preview',
+    about: 'show every page with the branding of the configuration, in a browser; needs no Redis',
+    options: { out: 'write the pages to this new folder instead' },
+    json: 'never',
+    changes: false,
+    run: async (p, io) => (await import('./pages-preview.ts')).pagesPreview(p, io),
+  },
+];
+
+/** Every command of operators that `runCli` runs, in the order of the help. `start`, `dev` and `init` have arguments of their own. */
+export const commandTable: readonly Command[] = [
+  ...heavyCommands,
+  ...vaultCommands,
+  ...newKeyCommands,
+  ...redisCommands,
+  ...apiKeysCommands,
+  ...auditCommands,
+  ...elicitationsCommands,
+  ...peopleCommands,
+  ...passkeysCommands,
+  ...webhooksCommands,
+];

@@ -1,0 +1,104 @@
+import type { Actor } from '../admin/admin-audit.ts';
+import { type CliIo, type ExitCode, UsageError } from './cli-io.ts';
+import { actorOf } from './open-admin.ts';
+import { type Change, changeOf } from './who-and-why.ts';
+
+/** Every option of every command, as `parseArgs` reads it, with the words of the help. */
+export const cliOptions = {
+  config: {
+    type: 'string',
+    short: 'c',
+    value: '<file>',
+    about: 'configuration of the gateway; default $POSTERN_CONFIG or postern.config.yaml',
+  },
+  json: { type: 'boolean', about: 'print one JSON document instead of text' },
+  'dry-run': { type: 'boolean', about: 'say what the command would do, and change nothing' },
+  reason: { type: 'string', value: '<text>', about: 'why, for the audit trail' },
+  by: { type: 'string', value: '<name>', about: 'who; default the name of the user of the system' },
+  follow: { type: 'boolean', short: 'f', about: 'keep printing new events' },
+  issuer: { type: 'string', value: '<url>', about: 'only events of this user, with --subject' },
+  subject: { type: 'string', value: '<text>', about: 'only events of this user, with --issuer' },
+  'mcp-server': { type: 'string', value: '<id>', about: 'only of this MCP server' },
+  since: { type: 'string', value: '<time>', about: 'only from then on, such as 2026-11-23 or 2026-11-23T09:00:00Z' },
+  'key-file': { type: 'string', value: '<file>', about: 'the API key itself; - reads standard input' },
+  'token-file': {
+    type: 'string',
+    value: '<file>',
+    about: 'show which user an access token stands for; - reads standard input',
+  },
+  kid: {
+    type: 'string',
+    value: '<name>',
+    about: 'name of the key; default key- and the date, for receipts its thumbprint',
+  },
+  out: {
+    type: 'string',
+    value: '<path>',
+    about: 'new file, for pages a new folder; - is standard output where the help says so',
+  },
+  all: { type: 'boolean', about: 'all of them' },
+  yes: { type: 'boolean', about: 'apply' },
+  deployment: {
+    type: 'string',
+    value: '<id>',
+    about: 'id of the deployment, if neither redis.deployment nor Redis has it',
+  },
+  help: { type: 'boolean', short: 'h', about: 'show this help' },
+} as const;
+
+export type OptionName = keyof typeof cliOptions;
+type Values = {
+  readonly [Name in OptionName]?: ((typeof cliOptions)[Name]['type'] extends 'boolean' ? boolean : string) | undefined;
+};
+
+/** One call of a command, with the options that the command has. */
+export interface Invocation {
+  readonly configPath: string;
+  readonly json: boolean;
+  readonly dryRun: boolean;
+  /** As many as the command has. */
+  readonly args: readonly string[];
+  readonly values: Values;
+}
+
+/** A command of operators. The help, docs/commands.md and the tests follow from it. */
+export interface Command {
+  /** Words after `postern`. */
+  readonly name: string;
+  /** `<needed>` first, then `[optional]` ones. */
+  readonly parameters?: readonly string[];
+  readonly about: string;
+  /** Besides --config, --json, --dry-run and --help, with words of their own where those of `cliOptions` do not suffice. */
+  readonly options?: Partial<
+    Readonly<Record<Exclude<OptionName, 'config' | 'json' | 'dry-run' | 'help'>, string | true>>
+  >;
+  /** `document`: with `--json`. `always`: whether or not `--json` is there. `lines`: always, one object per line. */
+  readonly json: 'document' | 'always' | 'lines' | 'never';
+  /** Whether it changes what a deployment stores, so that it has `--dry-run`. */
+  readonly changes: boolean;
+  /** When it exits with 1, besides a failure. */
+  readonly failure?: string;
+  /** Whether Ctrl-C ends it with 130, and repeating it continues. */
+  readonly canBeInterrupted?: true;
+  readonly run: (p: Invocation, io: CliIo) => Promise<ExitCode>;
+}
+
+/** Options of every command that changes something on behalf of an operator. */
+export const whoAndWhy = { by: true, reason: 'why, for the audit trail; required' } as const;
+
+/** Who and why, where both are required. @throws UsageError */
+export const changeIn = ({ values }: Invocation): Change => changeOf(values);
+/** @throws UsageError */
+export const changingActor = (p: Invocation): Actor => actorOf(changeIn(p));
+
+/** Reads `--since`. @throws UsageError */
+export function sinceIn({ values: { since } }: Invocation): Date | undefined {
+  if (since === undefined) return undefined;
+  const time = new Date(since);
+  if (Number.isNaN(time.getTime()) || !/^\d{4}-\d\d-\d\d/.test(since))
+    throw new UsageError('--since must be a time such as 2026-11-23 or 2026-11-23T09:00:00Z.');
+  return time;
+}
+
+/** Issuer and subject as the first two arguments. */
+export const subjectIn = ({ args: [issuer = '', subject = ''] }: Invocation) => ({ issuer, subject });
