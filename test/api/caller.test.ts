@@ -53,7 +53,7 @@ describe('GET /v1/me', () => {
       issuers: [world.identityProvider.issuer],
       audience: ['http://localhost:7001/mcp'],
       identity: { mode: 'login' },
-      payment: { processors: [{ name: 'stripe-main', mode: 'test' }, { name: 'none' }] },
+      payment: { processors: [{ name: 'stripe-main', mode: 'test' }, { name: 'none' }], payees: ['Book Shop'] },
       returnUrls: ['https://app.example/back'],
       limits: { maxTtlSeconds: 3600 },
     });

@@ -267,7 +267,7 @@ describe('every error has its code', () => {
   const ask = (overrides: object) => ({ ...askFor(world, world.subject()), ...overrides });
   const asked = (body: object) => ({ ...body, subject: subjectOf('alice') });
   const payment = (amount: { currency: string; minorUnits: number }) =>
-    asked({ kind: 'payment', payment: { payee: { name: 'Shop' }, reference: 'r', amount } });
+    asked({ kind: 'payment', payment: { payee: { name: 'Book Shop' }, reference: 'r', amount } });
   const authorization = (overrides: object) => ask({ authorization: { provider: 'forge', ...overrides } });
 
   it.each<[ProblemCode, string, () => object]>([
@@ -289,7 +289,8 @@ describe('every error has its code', () => {
     ['currency_not_allowed', 'tracker', () => payment({ currency: 'USD', minorUnits: 1 })],
     ['amount_over_limit', 'tracker', () => payment({ currency: 'EUR', minorUnits: 100_001 })],
     ['confusable_name', 'tracker', () => ask({ message: 'Sign in at C\u043ede Forge' })],
-    ['confusable_name', 'tracker', () => asked(paymentOf({ payee: { name: '\uff30ostern' } }))],
+    ['confusable_name', 'tracker', () => asked(paymentOf({ payee: { name: '\uff30ostern' }, processor: 'none' }))],
+    ['payee_not_registered', 'tracker', () => asked(paymentOf({ payee: { name: 'Evil Shop' } }))],
     ['payment_not_possible', 'tracker', () => payment({ currency: 'EUR', minorUnits: 49 })],
     ['invalid_request', 'tracker', () => asked({ kind: 'payment', confirmation: { title: 'x' } })],
     ['invalid_request', 'tracker', () => asked({ ...askOfEach.form.ask(), confirmation: { title: 'x' } })],

@@ -102,6 +102,7 @@ describe('S100: a refusal says what is allowed to this caller, and nothing about
     ['resource_not_allowed', 'tracker', () => authorization({ resource: 'https://x.example' }), ['none']],
     ['return_url_not_registered', 'tracker', () => ask({ returnUrl: 'https://x.example/' }), ['none']],
     ['processor_not_allowed', 'tracker', () => payment({ processor: 'elsewhere' }), ['stripe-main', 'none']],
+    ['payee_not_registered', 'tracker', () => payment({ payee: { name: 'Evil Shop' } }), ['Book Shop']],
     ['currency_not_allowed', 'tracker', () => payment({ amount: { currency: 'CHF', minorUnits: 1 } }), ['EUR', 'JPY']],
     [
       'amount_over_limit',

@@ -20,7 +20,8 @@ beforeAll(async () => {
   const asked = await world.ask(HOSTILE);
   cancelled = asked.elicitationId;
   await world.api.cancel(cancelled);
-  paid = (await issueFor(world, HOSTILE, paymentOf({ payee: { name: `Shop ${HOSTILE}` } }))).elicitationId;
+  paid = (await issueFor(world, HOSTILE, paymentOf({ payee: { name: `Shop ${HOSTILE}` }, processor: 'none' })))
+    .elicitationId;
 });
 afterAll(() => world[Symbol.asyncDispose]());
 

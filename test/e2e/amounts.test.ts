@@ -40,7 +40,7 @@ beforeAll(async () => {
       },
       otherMcpServers: [
         { id: 'small', payment: { processors: ['none'], maxAmount: { EUR: 500, JPY: 1 } } },
-        { id: 'by-stripe', payment: { processors: ['stripe-main'], maxAmount: { EUR: 500 } } },
+        { id: 'by-stripe', payment: { processors: ['stripe-main'], maxAmount: { EUR: 500 }, payees: ['Book Shop'] } },
         { id: 'penniless' },
         { id: 'asker', kinds: ['confirmation', 'form'], payment: { maxAmount: { EUR: 500 } } },
       ],

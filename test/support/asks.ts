@@ -82,5 +82,6 @@ export const paymentPolicy = (change: Partial<PaymentPolicy> = {}): PaymentPolic
   processors: ['none'],
   maxAmount: { EUR: 100_000, JPY: 50_000, KWD: 200_000 },
   firstPasskeyUpTo: { EUR: 100_000, JPY: 50_000, KWD: 200_000 },
+  payees: [bookTerms.payee.name],
   ...change,
 });

@@ -29,6 +29,12 @@ const paymentSchema = z.object({
       }),
     )
     .describe('The default first.'),
+  payees: z
+    .array(z.string())
+    .optional()
+    .describe(
+      'Names of the registered payees. A processor takes payments for no others. Absent from earlier gateways.',
+    ),
 });
 
 export const callerSchema = z

@@ -139,7 +139,7 @@ const caller: CallerBody = {
   issuers: [subject.issuer],
   audience: ['https://tracker.example.com/mcp'],
   identity: { mode: 'login' },
-  payment: { currencies: { EUR: { maxMinorUnits: 100_000 } }, processors: [{ name: 'none' }] },
+  payment: { currencies: { EUR: { maxMinorUnits: 100_000 } }, processors: [{ name: 'none' }], payees: ['Book Shop'] },
   returnUrls: [],
   limits: {
     requestsPerMinute: 600,

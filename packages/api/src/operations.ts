@@ -110,6 +110,7 @@ export const operations = {
       'resource_not_allowed',
       'expected_account_unsupported',
       'processor_not_allowed',
+      'payee_not_registered',
       'currency_not_allowed',
       'amount_over_limit',
       'payment_not_possible',

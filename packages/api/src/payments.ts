@@ -20,7 +20,9 @@ export const amountSchema = z
 
 export const paymentRequestSchema = z
   .strictObject({
-    payee: z.strictObject({ name: plainName(80) }),
+    payee: z
+      .strictObject({ name: plainName(80) })
+      .describe('With a processor, a payee that is registered for this MCP server (`payees` of `GET /v1/me`).'),
     amount: amountSchema,
     items: z
       .array(

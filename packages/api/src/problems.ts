@@ -40,6 +40,7 @@ export const problems = {
   encryption_key_not_registered: { status: 422, title: 'This MCP server has no encryption key registered.' },
   token_not_dpop_bound: { status: 422, title: 'The access token of this connection is not bound to a DPoP key.' },
   currency_not_allowed: { status: 422, title: 'This MCP server may not ask for payments in this currency.' },
+  payee_not_registered: { status: 422, title: 'The payee is not registered for this MCP server.' },
   daily_limit_reached: { status: 403, title: 'The user has approved as much as they may within 24 hours.' },
   amount_over_limit: { status: 422, title: 'The amount is above the limit of this MCP server.' },
   payment_not_possible: { status: 422, title: 'The payment processor cannot take this payment.' },

@@ -10,7 +10,7 @@ export type UndigestedRequest = WithoutDigest<AskedOnceRequest>;
 
 /**
  * Returns the digest of a request: SHA-256 (base64url) of its canonical JSON (RFC 8785). It covers everything that the page shows
- * and that an answer refers to, in every language. It omits the processor of a payment and the rejected generation of a credential.
+ * and that an answer refers to, in every language. It omits the processor of a payment with the payee's account there, and the rejected generation of a credential.
  */
 export function askDigest(request: UndigestedRequest): string {
   const canonical = canonicalize(essenceOf(request));

@@ -52,6 +52,8 @@ export interface PaymentFacts {
   /** The paid amount. */
   readonly amount: Amount;
   readonly mode?: PaymentMode;
+  /** The payee's account at the processor. Absent if the configured account of the processor took the money. */
+  readonly payeeAccount?: string;
   /** Whether it completed its elicitation. Any other payment is unexpected: of another amount, or made after the end. */
   readonly completes: boolean;
 }
@@ -91,7 +93,7 @@ export function paymentPutBy({
   const { currency, minorUnits } = request.terms.amount;
   return {
     ...{ mcpServerId, processor, processorReference, amount: { currency, minorUnits }, completes: true },
-    ...definedOnly({ mode }),
+    ...definedOnly({ mode, payeeAccount: request.payeeAccount }),
   };
 }
 

@@ -53,6 +53,8 @@ export interface PaymentRequest extends AskedOnce {
   readonly terms: PaymentTerms;
   /** `none`: the approval is the whole result. Otherwise the configured processor that takes the money. */
   readonly processor: string;
+  /** The registered account of the payee at the processor, if it has one. Not part of the digest. */
+  readonly payeeAccount?: string;
 }
 
 export const dangers = ['normal', 'caution', 'destructive'] as const;

@@ -41,6 +41,7 @@ const NAMING: ReadonlySet<string> = new Set([
   'provider_not_allowed',
   'scope_not_allowed',
   'processor_not_allowed',
+  'payee_not_registered',
   'currency_not_allowed',
   'amount_over_limit',
 ] satisfies ProblemBody['code'][]);

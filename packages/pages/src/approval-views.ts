@@ -24,6 +24,8 @@ export interface PaymentItemView {
 /** The terms of a payment. */
 export interface PaymentFactsView {
   readonly payeeName: string;
+  /** The MCP server, and the brand, where only the MCP server names the payee, and the operator has not registered it. */
+  readonly payeeNamedBy?: { readonly mcpServer: ForeignText; readonly brand: string };
   readonly amount: AmountView;
   readonly items?: readonly PaymentItemView[];
   /** The MCP server's description of the payment. */

@@ -14,9 +14,11 @@ export function paymentFacts(
     payeeLabel = t.html('payment.payeeBefore'),
   }: { readonly more?: readonly Html[]; readonly payeeLabel?: Html } = {},
 ): Html {
-  const { payeeName, items = [], reference } = payment;
+  const { payeeName, payeeNamedBy, items = [], reference } = payment;
+  const unverified =
+    payeeNamedBy && html`<span class="detail">${t.html('payment.payeeNotVerified', payeeNamedBy)}</span>`;
   return html`<dl class="facts bill">
-${factBeside(payeeLabel, html`<span class="value" translate="no">${payeeName}</span>`)}
+${factBeside(payeeLabel, html`<span class="value" translate="no">${payeeName}</span>${unverified}`)}
 ${items.length === 0 ? undefined : fact(t.html('payment.items'), itemTable(items, payment, t))}
 ${factBeside(t.html('payment.reference'), html`<span class="value" translate="no">${reference}</span>`)}
 ${joinHtml(more)}

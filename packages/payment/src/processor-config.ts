@@ -69,6 +69,11 @@ export const processorConfigSchema = z
     error: 'a live key is for Stripe alone',
   });
 
+/** The payee's own account at a processor: for Stripe, a connected account of Stripe Connect. */
+export const payeeAccountSchema = z
+  .string()
+  .regex(/^acct_[A-Za-z0-9]{1,64}$/, { error: 'the id of a connected account of Stripe (acct_…)' });
+
 export type ProcessorConfig = z.output<typeof processorConfigSchema>;
 export type StripeConfig = Extract<ProcessorConfig, { type: 'stripe' }>;
 

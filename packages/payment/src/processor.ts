@@ -28,6 +28,8 @@ export interface OpenCharge {
   readonly mcpServerId: string;
   /** Display name. It may change between two requests with the same key. */
   readonly mcpServerName: string;
+  /** The payee's account at the processor, which gets the money. Default: the account of the configured key. */
+  readonly payeeAccount?: string;
   /** Language in which the user approved (BCP 47), for the labels of items. */
   readonly language?: string;
   /** Where the browser goes after the payment. */
@@ -105,6 +107,8 @@ export interface RefundOrder {
   readonly amount: Amount;
   readonly elicitationId: string;
   readonly mcpServerId: string;
+  /** As when the payment was taken: the account that pays the refund. */
+  readonly payeeAccount?: string;
 }
 
 /** The owner of a payment, in the metadata at the processor. */

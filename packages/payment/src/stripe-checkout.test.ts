@@ -2,14 +2,18 @@ import type { PaymentTerms } from '@postern/elicitation';
 import { describe, expect, test } from 'vitest';
 import { checkoutParamsOf } from './stripe-processor.ts';
 
-function linesOf(terms: Omit<PaymentTerms, 'payee' | 'reference'>) {
+function paramsOf(terms: Omit<PaymentTerms, 'payee' | 'reference'>, payeeAccount?: string) {
   const charge = {
+    ...(payeeAccount !== undefined && { payeeAccount }),
     ...{ key: 'key', digest: 'digest', elicitationId: 'el_1', mcpServerId: 'shop', mcpServerName: 'Shop' },
     ...{ returnUrl: 'https://gateway.example/', cancelUrl: 'https://gateway.example/' },
     terms: { payee: { name: 'Corner Shop' }, reference: 'Order 7', ...terms },
   };
-  const checkout = checkoutParamsOf(charge, { paymentMethodTypes: ['card'], gateway: 'gateway.example' });
-  return checkout?.line_items?.map(line => [
+  return checkoutParamsOf(charge, { paymentMethodTypes: ['card'], gateway: 'gateway.example' });
+}
+
+function linesOf(terms: Omit<PaymentTerms, 'payee' | 'reference'>) {
+  return paramsOf(terms)?.line_items?.map(line => [
     line.price_data?.product_data?.name,
     line.quantity,
     line.price_data?.unit_amount,
@@ -41,6 +45,13 @@ describe('the parameters of a Checkout Session', () => {
     ],
   ])('the parameters of a payment with %s have one line for the total', (_, terms, unitAmount, currency) => {
     expect(linesOf(terms)).toEqual([['Order 7', 1, unitAmount, currency]]);
+  });
+
+  test('S141: the money of a payee with an account goes there, and otherwise to the account of the key', () => {
+    expect(paramsOf({ amount: eur(1050) }, 'acct_1')?.payment_intent_data?.transfer_data).toEqual({
+      destination: 'acct_1',
+    });
+    expect(paramsOf({ amount: eur(1050) })?.payment_intent_data).not.toHaveProperty('transfer_data');
   });
 
   test('there are no parameters for an amount that Stripe cannot take exactly', () => {

@@ -158,7 +158,7 @@ export function checkoutParamsOf(
   charge: OpenCharge,
   { paymentMethodTypes, gateway }: { readonly paymentMethodTypes: readonly string[]; readonly gateway: string },
 ): CreateParams | undefined {
-  const { terms, digest, elicitationId, mcpServerId } = charge;
+  const { terms, digest, elicitationId, mcpServerId, payeeAccount } = charge;
   const lineItems = lineItemsOf(terms, charge.language);
   if (lineItems === undefined) return undefined;
   const metadata = { gateway, elicitationId, digest, mcpServerId };
@@ -168,7 +168,11 @@ export function checkoutParamsOf(
     allowed_payment_method_types: [...paymentMethodTypes],
     client_reference_id: elicitationId,
     metadata,
-    payment_intent_data: { description: terms.reference, metadata },
+    payment_intent_data: {
+      ...{ description: terms.reference, metadata },
+      // A destination charge: the platform takes the payment, and Stripe transfers all of it to the connected account.
+      ...(payeeAccount !== undefined && { transfer_data: { destination: payeeAccount } }),
+    },
     success_url: charge.returnUrl,
     cancel_url: charge.cancelUrl,
     locale: 'auto',

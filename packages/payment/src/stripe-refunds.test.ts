@@ -19,15 +19,16 @@ function processorWith(config: object = {}): PaymentProcessor {
   return createStripeProcessor(parsed, { gateway: 'gateway.example', now: Date.now, timeoutMs: 20_000 });
 }
 
-async function paid(currency = 'EUR', minorUnits = 1050) {
+async function paid(currency = 'EUR', minorUnits = 1050, account: { readonly payeeAccount?: string } = {}) {
   const processor = processorWith();
-  const { reference } = await processor.open(chargeOf({ currency, minorUnits }));
+  const { reference } = await processor.open({ ...chargeOf({ currency, minorUnits }), ...account });
   stripe.pay(reference);
   const status = await processor.status(reference);
   if (status.state !== 'paid') throw new Error('not paid');
   const { processorReference } = status;
   const order = (refundId: string, minorUnits: number) => ({
     ...{ refundId, processorReference, amount: { currency, minorUnits }, elicitationId: 'el_1', mcpServerId: 'shop' },
+    ...account,
   });
   return { processor, processorReference, order };
 }
@@ -96,6 +97,20 @@ describe('S115: a refund', () => {
     stripe.forgetKeys();
     await processor.refund(order('rf_1', 10));
     expect(await processor.refunds(processorReference)).toHaveLength(121);
+  });
+});
+
+describe('S141: a refund of a payment to a connected account', () => {
+  test('is paid by that account', async () => {
+    const { processor, order } = await paid('EUR', 1050, { payeeAccount: 'acct_shop' });
+    expect(await processor.refund(order('rf_1', 500))).toMatchObject({ status: 'succeeded' });
+    expect(new URLSearchParams(stripe.requests('refund').at(-1)?.body).get('reverse_transfer')).toBe('true');
+  });
+
+  test('of another payment reverses no transfer', async () => {
+    const { processor, order } = await paid();
+    await processor.refund(order('rf_1', 500));
+    expect(stripe.requests('refund').at(-1)?.body).not.toContain('reverse_transfer');
   });
 });
 

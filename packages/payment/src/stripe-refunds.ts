@@ -67,11 +67,13 @@ export function createStripeRefunds(stripe: Stripe, gateway: string) {
   }
 
   async function create(order: RefundOrder, amount: number): Promise<ReportedRefund> {
-    const { refundId, processorReference, elicitationId, mcpServerId } = order;
+    const { refundId, processorReference, elicitationId, mcpServerId, payeeAccount } = order;
     const params: Stripe.RefundCreateParams = {
       payment_intent: processorReference,
       amount,
       metadata: { gateway, elicitationId, mcpServerId, refundId },
+      // Otherwise the connected account would keep the money, and the platform would pay the refund.
+      ...(payeeAccount !== undefined && { reverse_transfer: true }),
     };
     for (let n = 1; ; n += 1) {
       const idempotencyKey = `postern-refund-${refundId}${n === 1 ? '' : `-${n}`}`;

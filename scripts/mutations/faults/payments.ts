@@ -2,6 +2,33 @@ import type { Fault } from '../fault.ts';
 
 export const paymentsFaults: readonly Fault[] = [
   {
+    name: 'a processor takes payments for payees that nobody has registered',
+    breaks: 'S141',
+    file: 'services/gateway/src/mcp-servers/registered-mcp-server.ts',
+    original: 'return payee !== undefined && payee.account === request.payeeAccount;',
+    replacement: 'return payee?.account === request.payeeAccount;',
+    foundBy: ['services/gateway/src/elicitations/elicitation-request.test.ts'],
+    only: 'S141',
+  },
+  {
+    name: 'the money goes to an account that the operator has replaced',
+    breaks: 'S141',
+    file: 'services/gateway/src/approvals/payment-flow.ts',
+    original: 'if (mcpServer === undefined || !isForRegisteredPayee(mcpServer, request)) {',
+    replacement: 'if (mcpServer === undefined) {',
+    foundBy: ['services/gateway/src/approvals/payment-flow.test.ts'],
+    only: 'S141',
+  },
+  {
+    name: 'the platform pays the refund of a connected account',
+    breaks: 'S141',
+    file: 'packages/payment/src/stripe-refunds.ts',
+    original: '{ reverse_transfer: true }',
+    replacement: '{ reverse_transfer: false }',
+    foundBy: ['packages/payment/src/stripe-refunds.test.ts'],
+    only: 'S141',
+  },
+  {
     name: 'test money is said to be live',
     breaks: 'S69',
     file: 'packages/payment/src/stripe-responses.ts',

@@ -6,6 +6,7 @@ import { createLogger, type GatewayConfigInput, parseConfig, startGateway } from
 import { exportJWK, generateKeyPair } from 'jose';
 import { CODE_FORGE, type CodeForge, FORGE_COLOUR, forgeScopes, startCodeForge } from './code-forge/code-forge.ts';
 import { consoleRoles, EXAMPLE_ID, employees, startIdentityProvider } from './identity-provider.ts';
+import { BOOK_SHOP } from './mcp-server/book-catalogue.ts';
 import { createLedger, type Ledger } from './mcp-server/ledger.ts';
 import { startMcpEndpoint } from './mcp-server/mcp-endpoint.ts';
 import { createPickupDesk, type PickupDesk } from './mcp-server/pickup-desk.ts';
@@ -126,6 +127,7 @@ export async function startConstellation(p: { ports: Ports; log: NodeJS.Writable
           maxAmount: { EUR: 50_000 },
           passkeyAbove: { EUR: 10_000 },
           firstPasskeyUpTo: { EUR: 25_000 },
+          payees: [BOOK_SHOP],
         },
         confirmation: { freshSignInSeconds: 600 },
         credentialChecks: {

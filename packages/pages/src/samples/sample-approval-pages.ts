@@ -41,6 +41,14 @@ const onReceipt = { downloadHref: '/e/0a.sample/receipt.json', historyHref: '/me
 export const sampleApprovalPages: Readonly<Record<string, (context: PageContext) => string>> = {
   payment: context => paymentPage(context, atStripe),
   'payment-direct': context => paymentPage(context, samplePaymentView),
+  'payment-unregistered-payee': context =>
+    paymentPage(context, {
+      ...samplePaymentView,
+      payment: {
+        ...samplePayment,
+        payeeNamedBy: { mcpServer: samplePaymentView.mcpServer.name, brand: context.branding.name },
+      },
+    }),
   'payment-plain': context => {
     const { person: _person, switchAccountAction: _action, message: _message, ...view } = samplePaymentView;
     const yen = { currency: 'JPY', minorUnits: 128_000, decimals: 0 };

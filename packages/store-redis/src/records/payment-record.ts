@@ -36,6 +36,7 @@ const paymentSchema = z.object({
   processorReference: text,
   amount: z.object({ currency: text, minorUnits }),
   mode: z.enum(['live', 'test']).exactOptional(),
+  payeeAccount: text.exactOptional(),
   completes: z.boolean(),
   refunds: z.array(refundSchema).default([]),
   disputes: z.array(disputeSchema).default([]),
@@ -43,9 +44,10 @@ const paymentSchema = z.object({
 });
 
 export function encodePayment(payment: PaymentFacts & Partial<Pick<Payment, 'refunds' | 'disputes'>>): string {
-  const { mcpServerId, processor, processorReference, amount, mode, completes, refunds = [], disputes = [] } = payment;
+  const { refunds = [], disputes = [], ...facts } = payment;
+  const { mcpServerId, processor, processorReference, amount, mode, payeeAccount, completes } = facts;
   return encode({
-    ...{ mcpServerId, processor, processorReference, amount, mode, completes },
+    ...{ mcpServerId, processor, processorReference, amount, mode, payeeAccount, completes },
     ...(refunds.length > 0 && { refunds }),
     ...(disputes.length > 0 && { disputes }),
   });

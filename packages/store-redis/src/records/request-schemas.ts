@@ -25,6 +25,7 @@ const paymentRequest = z.object({
     reference: text,
   }),
   processor: text,
+  payeeAccount: text.exactOptional(),
 });
 
 const fact = z.discriminatedUnion('type', [

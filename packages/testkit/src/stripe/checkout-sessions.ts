@@ -161,11 +161,13 @@ export class CheckoutSessions {
   /** There is no PaymentIntent before the user's first attempt to pay. */
   #confirm(session: StripeSession, about: SessionRequest['intent'], options: PayOptions = {}): StripePaymentIntent {
     const known = this.#intents.get(session.payment_intent ?? '');
+    const { description, metadata, destination } = about;
     const intent: StripePaymentIntent = {
       ...{ id: known?.id ?? `pi_${randomBytes(12).toString('hex')}`, object: 'payment_intent', status: 'processing' },
       ...{ amount: options.amount ?? session.amount_total, amount_received: 0, last_payment_error: null },
       ...{ currency: options.currency ?? session.currency, created: known?.created ?? this.#seconds() },
-      ...{ livemode: this.#livemode, ...about },
+      ...{ livemode: this.#livemode, description, metadata },
+      transfer_data: destination === null ? null : { destination },
     };
     this.#intents.set(intent.id, intent);
     session.payment_intent = intent.id;

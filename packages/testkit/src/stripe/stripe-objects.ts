@@ -35,6 +35,8 @@ export interface StripePaymentIntent {
   last_payment_error: { readonly type: 'card_error'; readonly code: string; readonly decline_code: string } | null;
   readonly livemode: boolean;
   readonly metadata: Readonly<Record<string, string>>;
+  /** Of a destination charge. */
+  readonly transfer_data: { readonly destination: string } | null;
 }
 
 export interface StripeRefund {

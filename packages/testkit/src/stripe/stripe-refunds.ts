@@ -21,12 +21,16 @@ export class StripeRefunds {
 
   /** @throws StripeApiError as Stripe refuses it */
   create(form: FormObject): StripeRefund {
-    refuseUnknown(form, { payment_intent: true, amount: true, reason: true, metadata: true });
-    const { payment_intent: reference, amount, metadata } = form;
+    refuseUnknown(form, { payment_intent: true, amount: true, reason: true, metadata: true, reverse_transfer: true });
+    const { payment_intent: reference, amount, metadata, reverse_transfer: reverses } = form;
     if (typeof reference !== 'string') throw invalidRequest('Missing required param.', { param: 'payment_intent' });
     const intent = this.#checkout.intent(reference);
     if (intent.status !== 'succeeded')
       throw invalidRequest(`This PaymentIntent (${reference}) does not have a successful charge to refund.`);
+    if (reverses === 'true' && intent.transfer_data === null)
+      throw invalidRequest('Cannot reverse transfer on a charge without an associated transfer.', {
+        param: 'reverse_transfer',
+      });
     const open = this.disputes.find(
       ({ payment_intent, status }) => payment_intent === reference && !/^warning|^won$/.test(status),
     );

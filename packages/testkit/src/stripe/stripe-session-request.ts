@@ -10,7 +10,12 @@ export interface SessionRequest {
   readonly items: readonly { readonly name: string; readonly quantity: number; readonly unitAmount: number }[];
   readonly clientReferenceId: string | null;
   readonly metadata: Readonly<Record<string, string>>;
-  readonly intent: { readonly description: string | null; readonly metadata: Readonly<Record<string, string>> };
+  readonly intent: {
+    readonly description: string | null;
+    readonly metadata: Readonly<Record<string, string>>;
+    /** The connected account that gets the money. */
+    readonly destination: string | null;
+  };
   readonly methods: readonly string[];
   readonly successUrl: string;
   readonly cancelUrl: string | null;
@@ -27,7 +32,7 @@ const known: KnownParameters = {
     quantity: true,
     price_data: { currency: true, unit_amount: true, product_data: { name: true, description: true } },
   },
-  payment_intent_data: { description: true, metadata: true },
+  payment_intent_data: { description: true, metadata: true, transfer_data: { destination: true } },
   allowed_payment_method_types: true,
   ...{ adaptive_pricing: { enabled: true }, automatic_tax: { enabled: true }, allow_promotion_codes: true },
 };
@@ -58,13 +63,25 @@ export function readSessionRequest(form: FormObject, now: number): SessionReques
     ...{ items, currency, expiresAt, total },
     clientReferenceId: text(form, 'client_reference_id', 200),
     metadata: readMetadata(form['metadata']),
-    intent: { description: text(intent, 'description', 1000), metadata: readMetadata(intent['metadata']) },
+    intent: {
+      description: text(intent, 'description', 1000),
+      metadata: readMetadata(intent['metadata']),
+      destination: readDestination(intent['transfer_data']),
+    },
     methods: accepted,
     successUrl: url(form, 'success_url') ?? required('success_url'),
     cancelUrl: url(form, 'cancel_url'),
     locale: text(form, 'locale', 20),
     submitType: text(form, 'submit_type', 20),
   };
+}
+
+function readDestination(value: FormValue | undefined): string | null {
+  if (value === undefined) return null;
+  const destination = isFormObject(value) ? text(value, 'destination', 100) : null;
+  if (destination === null) return required('payment_intent_data[transfer_data][destination]');
+  if (/^acct_\w+$/.test(destination)) return destination;
+  throw invalidRequest(`No such destination: '${destination}'`, { code: 'resource_missing' });
 }
 
 function readItems(value: FormValue | undefined): Pick<SessionRequest, 'items' | 'currency'> {

@@ -1,6 +1,7 @@
 import { AlreadyEndedError } from '@postern/elicitation';
 import { describe, expect, test } from 'vitest';
 import { createPaymentBench } from '../testing/payment-bench.ts';
+import { createPaymentFlow } from './payment-flow.ts';
 import { createWebhookHandler } from './processor-webhooks.ts';
 
 describe('an approval opens one charge', () => {
@@ -47,6 +48,21 @@ describe('an approval opens one charge', () => {
     expect(await bench.current()).toMatchObject({ outcome: { processorReference: `pi_${second}` } });
     expect(bench.refunds()).toEqual([]);
   });
+});
+
+test('S141: no charge is opened for a payee that is no longer registered, or has another account', async () => {
+  for (const payees of [[], [{ name: 'Book Shop', accounts: { 'stripe-main': 'acct_2' } }]]) {
+    const { stage, scripted, approved, refunds } = await createPaymentBench();
+    const before = stage.caller();
+    const { payment } = before.config;
+    if (payment === undefined) throw new TypeError('no payments');
+    const changed = { ...before, config: { ...before.config, payment: { ...payment, payees } } };
+    const flow = createPaymentFlow({ ...stage, mcpServers: new Map([[before.mcpServerId, changed]]) });
+    expect(await flow.open(approved)).toMatchObject({ state: 'settled' });
+    expect(scripted.asked).toEqual([]);
+    expect(stage.eventsNamed('payment.refused')).toMatchObject([{ processorCode: 'payee_not_registered' }]);
+    expect(refunds()).toEqual([]);
+  }
 });
 
 describe('the status of the processor', () => {

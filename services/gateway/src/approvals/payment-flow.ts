@@ -16,7 +16,7 @@ import {
 } from '@postern/elicitation';
 import { type ChargeStatus, chargeKeyOf, type PaymentProcessor, ProcessorError } from '@postern/payment';
 import type { RedisStores } from '@postern/store-redis';
-import type { RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
+import { isForRegisteredPayee, type RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
 import type { AuditLog } from '../platform/audit/audit-log.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { ProblemError } from '../platform/http/problems.ts';
@@ -63,6 +63,12 @@ export function createPaymentFlow(p: {
     const { elicitationId, attempt, request, mcpServerId } = elicitation;
     // The user has not approved terms that were altered in the store. The operator must investigate, so this settles nothing.
     if (!isShownBy(request.digest, request)) throw new TypeError('The terms are not those that were approved.');
+    const mcpServer = p.mcpServers.get(mcpServerId);
+    // Since the issue, the payee may have been removed, or have another account: the operator no longer says where the money goes.
+    if (mcpServer === undefined || !isForRegisteredPayee(mcpServer, request)) {
+      p.auditLog.chargeRefused(elicitation, processor.name, { processorCode: 'payee_not_registered' });
+      return currentCharge(await p.service.settle(elicitationId, attempt, { result: 'refused' }), attempt);
+    }
     const page = elicitationUrl(p.config.publicUrl, elicitationId);
     // Stored, like all that the processor gets: repeated calls under one key are equal.
     const language = elicitation.approval?.language;
@@ -76,8 +82,8 @@ export function createPaymentFlow(p: {
         digest: request.digest,
         elicitationId,
         mcpServerId,
-        mcpServerName: textIn(p.mcpServers.get(mcpServerId)?.config.name ?? mcpServerId, language),
-        ...definedOnly({ language }),
+        mcpServerName: textIn(mcpServer.config.name, language),
+        ...definedOnly({ language, payeeAccount: request.payeeAccount }),
         returnUrl: `${page}/charge`,
         cancelUrl: `${page}/charge`,
       });

@@ -34,6 +34,7 @@ export function createPaymentView({ deps, browser, views }: PageKit<PaymentViewD
     const mode = paid?.mode ?? charge?.mode ?? (paid === undefined ? processor?.expectedMode : undefined);
     return {
       payeeName: payee.name,
+      ...views.payeeNamedBy({ mcpServerId: elicitation.mcpServerId, request }),
       amount: amountView(amount),
       reference,
       ...(mode === 'test' ? { isTest: true } : {}),

@@ -123,11 +123,14 @@ export function createRefundFlow(p: {
   /** Asks the processor to make a refund that it may not have yet. Returns the refund as it then stands. */
   async function settled(payment: Payment, refund: Refund): Promise<Refund> {
     if (refund.status !== 'pending' || refund.processorReference !== undefined) return refund;
-    const { elicitationId, mcpServerId, processorReference } = payment;
+    const { elicitationId, mcpServerId, processorReference, payeeAccount } = payment;
     const { refundId, minorUnits } = refund;
     const amount = { currency: payment.amount.currency, minorUnits };
     const known = await asked(payment, processor =>
-      processor.refund({ refundId, processorReference, amount, elicitationId, mcpServerId }),
+      processor.refund({
+        ...{ refundId, processorReference, amount, elicitationId, mcpServerId },
+        ...definedOnly({ payeeAccount }),
+      }),
     );
     const after =
       known === undefined

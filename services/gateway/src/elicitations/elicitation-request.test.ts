@@ -94,6 +94,51 @@ describe('a form request', () => {
   });
 });
 
+describe('S141: the payee of a payment', () => {
+  const { caller: shop, processors } = createElicitationStage({
+    payment: { payees: ['Book Shop', { name: 'Music Shop', accounts: { 'stripe-main': 'acct_music' } }] },
+  });
+  const requestOf = (name: string, processor = 'stripe-main') => {
+    const request = elicitationRequestOf(
+      parsedInput({ payment: { ...sampleTerms, payee: { name }, processor } }),
+      shop(),
+    );
+    if (request.kind !== 'payment') throw new TypeError('of another kind');
+    return request;
+  };
+
+  test('has the registered account, which is no part of the terms', () => {
+    expect(requestOf('Music Shop')).toMatchObject({ payeeAccount: 'acct_music' });
+    expect(requestOf('Music Shop').terms).toEqual({ ...sampleTerms, payee: { name: 'Music Shop' } });
+    for (const request of [requestOf('Music Shop', 'none'), requestOf('Book Shop')])
+      expect(request).not.toHaveProperty('payeeAccount');
+  });
+
+  test.each(['Music shop', 'Music Shop Ltd', 'Evil Shop', 'constructor', '__proto__'])(
+    'is refused by name with a processor unless it is registered: %s',
+    name => {
+      expect(() => assertPossiblePayment(requestOf(name), shop(), processors)).toThrow(
+        expect.objectContaining({
+          code: 'payee_not_registered',
+          detail: 'Allowed payees: Book Shop, Music Shop.',
+          errors: [expect.objectContaining({ path: 'body.payment.payee.name' })],
+        }),
+      );
+      expect(() => assertPossiblePayment(requestOf(name, 'none'), shop(), processors)).not.toThrow();
+    },
+  );
+
+  test('is compared in NFC', () => {
+    const { caller: cafe } = createElicitationStage({ payment: { payees: ['Cafe\u0301'] } });
+    const request = elicitationRequestOf(
+      parsedInput({ payment: { ...sampleTerms, payee: { name: 'Caf\u00e9' } } }),
+      cafe(),
+    );
+    if (request.kind !== 'payment') throw new TypeError('of another kind');
+    expect(() => assertPossiblePayment(request, cafe(), processors)).not.toThrow();
+  });
+});
+
 const impossible: TermsCheck = {
   ...{ result: 'impossible', reason: 'quantity_too_large', member: 'items.1.quantity', message: 'too many' },
 };

@@ -10,7 +10,14 @@ import {
 import type { PaymentProcessor } from '@postern/payment';
 import { fieldsSentBy } from '../entries/credential-check.ts';
 import { findPatternFault } from '../entries/patterns.ts';
-import { checkOf, mayAsk, type RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
+import { allowed } from '../mcp-servers/allowed-to-caller.ts';
+import {
+  checkOf,
+  isForRegisteredPayee,
+  mayAsk,
+  payeeOf,
+  type RegisteredMcpServer,
+} from '../mcp-servers/registered-mcp-server.ts';
 import { ProblemError } from '../platform/http/problems.ts';
 
 /**
@@ -26,7 +33,8 @@ export function elicitationRequestOf(
       const { processor = mcpServer.payment?.processors[0] ?? 'none', items, ...rest } = input.payment;
       const terms = { ...rest, ...definedOnly({ items }) };
       const request = { kind: input.kind, terms, processor };
-      return { ...request, digest: askDigest(request) };
+      const payeeAccount = payeeOf(mcpServer, request)?.account;
+      return { ...request, digest: askDigest(request), ...definedOnly({ payeeAccount }) };
     }
     case 'confirmation': {
       const request = { kind: input.kind, terms: input.confirmation };
@@ -83,16 +91,27 @@ function invalid(path: string, message: string): ProblemError {
 }
 
 /**
- * Refuses a payment at issue that its processor would refuse after the approval. Payments outside the MCP server's own limits are left to
+ * Refuses a payment at issue that its processor would refuse after the approval, and one whose payee nothing binds to the account that
+ * gets the money. Payments outside the MCP server's own limits are left to
  * the domain, which has other error codes for them.
  *
- * @throws ProblemError `payment_not_possible`, which names the invalid member
+ * @throws ProblemError `payee_not_registered`, `payment_not_possible`, which name the invalid member
  */
 export function assertPossiblePayment(
   request: PaymentRequest,
   mcpServer: RegisteredMcpServer,
   processors: ReadonlyMap<string, Pick<PaymentProcessor, 'canTake'>>,
 ): void {
+  const { kinds, payment } = mcpServer;
+  const isPermitted = kinds.includes(request.kind) && payment?.processors.includes(request.processor) === true;
+  if (isPermitted && !isForRegisteredPayee(mcpServer, request)) {
+    const names = mcpServer.config.payment?.payees.map(({ name }) => name) ?? [];
+    const message = 'is not a registered payee of this MCP server, and a processor takes payments for no others';
+    throw new ProblemError('payee_not_registered', {
+      detail: allowed('payees', names),
+      errors: [{ path: 'body.payment.payee.name', message }],
+    });
+  }
   if (!mayAsk(mcpServer, request)) return;
   const possibility = processors.get(request.processor)?.canTake(request.terms);
   if (possibility?.result !== 'impossible') return;

@@ -61,7 +61,7 @@ function shown(provider: Config['providers'][number]): CallerBody['providers'][n
   };
 }
 
-function paymentOf({ payment }: RegisteredMcpServer, { processors }: Config): CallerBody['payment'] {
+function paymentOf({ payment, config }: RegisteredMcpServer, { processors }: Config): CallerBody['payment'] {
   if (payment === undefined) return undefined;
   const keys = new Map(processors.map(({ name, secretKey }) => [name, secretKey]));
   return {
@@ -72,5 +72,6 @@ function paymentOf({ payment }: RegisteredMcpServer, { processors }: Config): Ca
       const key = keys.get(name);
       return key === undefined ? { name } : { name, mode: key.includes('_test_') ? 'test' : 'live' };
     }),
+    payees: config.payment?.payees.map(({ name }) => name) ?? [],
   };
 }

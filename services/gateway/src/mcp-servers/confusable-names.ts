@@ -82,8 +82,8 @@ export function namesIn(config: GatewayConfig): RegisteredName[] {
     ...config.processors.map(({ displayName }, at) => ({ path: `processors[${at}].displayName`, text: displayName })),
     ...config.mcpServers.flatMap(({ id: mcpServerId, name, payment }, at) => [
       ...[...textsIn(name, `mcpServers[${at}].name`)].map(found => ({ ...found, mcpServerId })),
-      ...(payment?.payees ?? []).map((text, payee) => ({
-        ...{ path: `mcpServers[${at}].payment.payees[${payee}]`, text, mcpServerId },
+      ...(payment?.payees ?? []).map((payee, nth) => ({
+        ...{ path: `mcpServers[${at}].payment.payees[${nth}]`, text: payee.name, mcpServerId },
       })),
     ]),
   ];

@@ -14,7 +14,7 @@ const payment = {
   passkeyAbove: {},
   perPersonAndDay: {},
   firstPasskeyUpTo: {},
-  payees: [],
+  payees: [{ name: 'Book Shop', accounts: {} }],
   freshSignInSeconds: 300,
 };
 
@@ -24,6 +24,17 @@ describe('whether an MCP server may request', () => {
     ['the processor was removed', { payment: { ...payment, processors: ['none'] } }, false],
     ['the limit is now lower', { payment: { ...payment, maxAmount: { EUR: 2489 } } }, false],
     ['the currency was removed', { payment: { ...payment, maxAmount: { JPY: 1_000_000 } } }, false],
+    ['the payee was removed', { payment: { ...payment, payees: [] } }, false],
+    [
+      'the payee has another account now',
+      { payment: { ...payment, payees: [{ name: 'Book Shop', accounts: { 'stripe-main': 'acct_2' } }] } },
+      false,
+    ],
+    [
+      'the payee has an account elsewhere',
+      { payment: { ...payment, payees: [{ name: 'Book Shop', accounts: { other: 'acct_2' } }] } },
+      true,
+    ],
     ['the kind was removed', { payment, kinds: ['form' as const] }, false],
   ])('a payment if %s', async (_, change, may) => {
     const { request } = await createElicitationStage().pay();

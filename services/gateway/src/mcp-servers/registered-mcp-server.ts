@@ -6,6 +6,7 @@ import {
   type ElicitationRequest,
   kinds,
   type McpServer,
+  type PaymentRequest,
   type StorageQuota,
 } from '@postern/elicitation';
 import type { CredentialCheckConfig } from '../platform/config/approval-config.ts';
@@ -73,14 +74,37 @@ function kindsOf({ kinds: named, payment }: McpServerConfig): McpServer['kinds']
   return named ?? kinds.filter(kind => kind !== 'payment' || payment !== undefined);
 }
 
+/** Returns the registered payee of this name. Its account is where the processor sends the money. */
+export function payeeOf(
+  { config }: Pick<RegisteredMcpServer, 'config'>,
+  { terms, processor }: Pick<PaymentRequest, 'terms' | 'processor'>,
+): { readonly name: string; readonly account?: string } | undefined {
+  const found = config.payment?.payees.find(({ name }) => name === terms.payee.name);
+  if (found === undefined) return undefined;
+  const account = Object.hasOwn(found.accounts, processor) ? found.accounts[processor] : undefined;
+  return { name: found.name, ...definedOnly({ account }) };
+}
+
+/** Whether a processor may (still) take a payment: its payee is registered, and has the account that the request has. */
+export function isForRegisteredPayee(mcpServer: Pick<RegisteredMcpServer, 'config'>, request: PaymentRequest): boolean {
+  if (request.processor === 'none') return true;
+  const payee = payeeOf(mcpServer, request);
+  return payee !== undefined && payee.account === request.payeeAccount;
+}
+
 /** Whether the configuration (still) allows this request of the MCP server. */
-export function mayAsk({ kinds, providers, payment }: McpServer, request: ElicitationRequest): boolean {
+export function mayAsk(mcpServer: RegisteredMcpServer, request: ElicitationRequest): boolean {
+  const { kinds, providers, payment } = mcpServer;
   if (!kinds.includes(request.kind)) return false;
   switch (request.kind) {
     case 'authorization':
       return providers.includes(request.provider);
     case 'payment':
-      return payment?.processors.includes(request.processor) === true && isWithinLimit(payment, request.terms.amount);
+      return (
+        payment?.processors.includes(request.processor) === true &&
+        isWithinLimit(payment, request.terms.amount) &&
+        isForRegisteredPayee(mcpServer, request)
+      );
     default:
       return true;
   }

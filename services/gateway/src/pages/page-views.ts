@@ -24,7 +24,7 @@ import {
   type WayBackView,
 } from '@postern/pages';
 import type { FastifyRequest } from 'fastify';
-import { mayAsk, mayRead, mayUse, type RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
+import { mayAsk, mayRead, mayUse, payeeOf, type RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { elicitationPath } from '../platform/http/public-urls.ts';
 import { type Look, logoView } from './looks.ts';
@@ -38,7 +38,7 @@ const JUST_ENDED_MS = 60_000;
 export function createPageViews(p: {
   /** The appearance of the pages of an MCP server, or of all others. */
   lookOf: (mcpServerId: string | undefined) => Look;
-  config: Pick<GatewayConfig, 'providers' | 'identityProviders' | 'images' | 'pages'>;
+  config: Pick<GatewayConfig, 'branding' | 'providers' | 'identityProviders' | 'images' | 'pages'>;
   viewChoices: (request: FastifyRequest) => ViewChoices;
   mcpServers: ReadonlyMap<string, RegisteredMcpServer>;
   providers: ProviderRegistry;
@@ -144,6 +144,14 @@ export function createPageViews(p: {
     },
 
     registeredMcpServer: mcpServerView,
+
+    /** Who names the payee, if the operator has not registered it. Processors take payments for registered payees only. */
+    payeeNamedBy({ mcpServerId, request }: Pick<ElicitationOf<'payment'>, 'mcpServerId' | 'request'>) {
+      const mcpServer = p.mcpServers.get(mcpServerId);
+      if (request.processor !== 'none' || (mcpServer !== undefined && payeeOf(mcpServer, request) !== undefined))
+        return {};
+      return { payeeNamedBy: { mcpServer: this.mcpServerName(mcpServerId), brand: p.config.branding.name } };
+    },
 
     /** The page on which the signed-in user mutes or reports an MCP server. Without a sign-in there is none. */
     manageHref: ({ mcpServerId, identityMode }: Elicitation): { readonly manageHref?: string } =>

@@ -70,6 +70,7 @@ export function createElicitationStage(
           processors: ['stripe-main', 'none'],
           maxAmount: { EUR: 100_000, JPY: 50_000 },
           firstPasskeyUpTo: { EUR: 50_000 },
+          payees: [sampleTerms.payee.name],
           ...change.payment,
         },
         ...change.mcpServer,

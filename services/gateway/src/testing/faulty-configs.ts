@@ -37,10 +37,15 @@ function withWebhooks(...webhooks: readonly object[]) {
 }
 
 const limits = 'mcpServers[0].payment.maxAmount';
+const payees = 'mcpServers[0].payment.payees';
 const stripe = { type: 'stripe', name: 'stripe-main', secretKey: 'sk_live_1', webhookSecrets: ['whsec_1'] };
 /** A configuration with payments by Stripe only, within these limits. */
 const withStripe = (maxAmount: Readonly<Record<string, number>>) => ({
-  ...withServer({ payment: { processors: [stripe.name], maxAmount } }),
+  ...withServer({ payment: { processors: [stripe.name], maxAmount, payees: ['Shop'] } }),
+  processors: [stripe],
+});
+const withPayees = (payees: readonly unknown[]) => ({
+  ...withServer({ payment: { processors: ['none', stripe.name], maxAmount: { EUR: 50 }, payees } }),
   processors: [stripe],
 });
 
@@ -230,6 +235,19 @@ export const faultyConfigs: readonly (readonly [fault: string, document: unknown
     'test mode with a live key',
     { ...sampleConfig(), processors: [{ ...stripe, testMode: true }] },
     ['processors[0].testMode'],
+  ],
+  ['a processor without registered payees', withPayees([]), [payees]],
+  ['a payee that occurs twice', withPayees(['Shop', { name: ' Shop ' }]), [payees]],
+  ['a payee in two alphabets', withPayees(['Sh\u043ep']), [`${payees}[0]`]],
+  [
+    'an account that Stripe does not have',
+    withPayees([{ name: 'S', accounts: { [stripe.name]: 'a' } }]),
+    [`${payees}[0].accounts.stripe-main`],
+  ],
+  [
+    'an account at a processor of others',
+    withPayees([{ name: 'S', accounts: { cash: 'acct_1', none: 'acct_1' } }]),
+    [`${payees}[0].accounts.cash`, `${payees}[0].accounts.none`],
   ],
   ['a currency that the processor does not accept', withStripe({ EUR: 50, CUP: 1000 }), [`${limits}.CUP`]],
   ['a limit below the minimum of the processor', withStripe({ EUR: 49, JPY: 50 }), [`${limits}.EUR`]],

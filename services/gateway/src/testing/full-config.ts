@@ -176,6 +176,7 @@ const fullMcpServer = {
     passkeyAbove: { EUR: 10_000 },
     firstPasskeyUpTo: { EUR: 20_000 },
     freshSignInSeconds: 300,
+    payees: ['Example Books', { name: 'Example Music', accounts: { 'stripe-main': 'acct_1032D82eZvKYlo2C' } }],
   },
   confirmation: { freshSignInSeconds: 300 },
   credentialChecks: {

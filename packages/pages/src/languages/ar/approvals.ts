@@ -12,6 +12,7 @@ export const approvals: Texts<'approvals'> = {
   'payment.heading': 'يطلب منك {mcpServer} الموافقة على دفع {amount}',
   'payment.ask': 'يطلب منك {mcpServer} الموافقة على عملية دفع',
   'payment.payeeBefore': 'المستفيد',
+  'payment.payeeNotVerified': 'حدّده {mcpServer}. لم يتحقق {brand} من هذا المستفيد.',
   'payment.approve': 'الموافقة على {amount}',
   'payment.payee': 'المدفوع له',
   'payment.amount': 'المبلغ',

@@ -15,6 +15,7 @@ export const approvals: Texts<'approvals'> = {
   'payment.heading': '{mcpServer} bittet Sie, eine Zahlung über {amount} freizugeben',
   'payment.ask': '{mcpServer} bittet Sie, eine Zahlung freizugeben',
   'payment.payeeBefore': 'Empfänger',
+  'payment.payeeNotVerified': 'Angegeben von {mcpServer}. {brand} hat diesen Empfänger nicht geprüft.',
   'payment.approve': '{amount} freigeben',
   'payment.payee': 'Empfänger',
   'payment.amount': 'Betrag',

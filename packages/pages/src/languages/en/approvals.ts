@@ -18,6 +18,10 @@ export const approvals = {
   ),
   'payment.ask': noted('{mcpServer} asks you to approve a payment', 'Heading above the sum.'),
   'payment.payeeBefore': noted('Payee', 'Before the payment; payment.payee is used afterwards.'),
+  'payment.payeeNotVerified': noted(
+    'Named by {mcpServer}. {brand} has not checked this payee.',
+    'Below the name of a payee that the operator of the site has not registered.',
+  ),
   'payment.approve': noted('Approve {amount}', 'A button. {amount} is a formatted sum such as €24.90.'),
   'payment.payee': 'Paid to',
   'payment.amount': 'Amount',

@@ -14,6 +14,7 @@ export const approvals: Texts<'approvals'> = {
   'payment.heading': '{mcpServer} te pide que apruebes un pago de {amount}',
   'payment.ask': '{mcpServer} te pide que apruebes un pago',
   'payment.payeeBefore': 'Beneficiario',
+  'payment.payeeNotVerified': 'Indicado por {mcpServer}. {brand} no ha comprobado este beneficiario.',
   'payment.approve': 'Aprobar {amount}',
   'payment.payee': 'Pagado a',
   'payment.amount': 'Importe',

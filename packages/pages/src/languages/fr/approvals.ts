@@ -14,6 +14,7 @@ export const approvals: Texts<'approvals'> = {
   'payment.heading': '{mcpServer} vous demande d’approuver un paiement de {amount}',
   'payment.ask': '{mcpServer} vous demande d’approuver un paiement',
   'payment.payeeBefore': 'Bénéficiaire',
+  'payment.payeeNotVerified': 'Indiqué par {mcpServer}. {brand} n’a pas vérifié ce bénéficiaire.',
   'payment.approve': 'Approuver {amount}',
   'payment.payee': 'Payé à',
   'payment.amount': 'Montant',

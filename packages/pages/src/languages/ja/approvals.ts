@@ -14,6 +14,7 @@ export const approvals: Texts<'approvals'> = {
   'payment.heading': '{mcpServer} が{amount}の支払いの承認を求めています',
   'payment.ask': '{mcpServer} が支払いの承認を求めています',
   'payment.payeeBefore': '支払先',
+  'payment.payeeNotVerified': '{mcpServer} が示した支払先です。{brand} はこの支払先を確認していません。',
   'payment.approve': '{amount}を承認',
   'payment.payee': '支払先',
   'payment.amount': '金額',

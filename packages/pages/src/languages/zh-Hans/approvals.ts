@@ -11,6 +11,7 @@ export const approvals: Texts<'approvals'> = {
   'payment.heading': '{mcpServer} 请您同意一笔 {amount} 的付款',
   'payment.ask': '{mcpServer} 请您同意一笔付款',
   'payment.payeeBefore': '收款方',
+  'payment.payeeNotVerified': '由 {mcpServer} 提供，{brand} 未核实此收款方。',
   'payment.approve': '同意付款 {amount}',
   'payment.payee': '收款方',
   'payment.amount': '金额',

@@ -11,6 +11,7 @@ export const approvals: Texts<'approvals'> = {
   'payment.heading': '{mcpServer} 請您核准一筆 {amount} 的付款',
   'payment.ask': '{mcpServer} 請您核准一筆付款',
   'payment.payeeBefore': '收款方',
+  'payment.payeeNotVerified': '由 {mcpServer} 提供，{brand} 未查證此收款方。',
   'payment.approve': '核准 {amount}',
   'payment.payee': '收款方',
   'payment.amount': '金額',

@@ -63,6 +63,7 @@ ${identityText(options)}
     # payment:
     #   processors: [none]
     #   maxAmount: { EUR: 5000 }
+    #   payees: [Example Books]
 `;
 }
 

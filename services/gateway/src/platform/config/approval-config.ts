@@ -1,4 +1,5 @@
-import { decimalsOf, receiptJwkSchema } from '@postern/payment';
+import { plainName } from '@postern/api';
+import { decimalsOf, payeeAccountSchema, receiptJwkSchema } from '@postern/payment';
 import { z } from 'zod';
 import { slug, webUrl } from './config-values.ts';
 
@@ -7,6 +8,21 @@ const currency = z
   .regex(/^[A-Z]{3}$/, { error: 'must be an ISO 4217 code' })
   .refine(code => decimalsOf(code) !== undefined, { error: 'is not a currency of ISO 4217' });
 const minorUnits = z.int().max(999_999_999_999);
+
+/** Spelled as an API call spells it, because the two are compared. */
+const payeeName = plainName(80);
+
+const noAccounts: Readonly<Record<string, string>> = {};
+
+const payeeSchema = z.strictObject({
+  name: payeeName.describe('As users see it, and as the MCP server names it in its requests.'),
+  accounts: z
+    .record(slug, payeeAccountSchema)
+    .default({})
+    .describe(
+      'By processor: the connected account of the payee (Stripe Connect), which gets the money of its payments. Default: the account of the processor’s key.',
+    ),
+});
 
 /** What a user must prove to approve a payment, and how much an MCP server may charge. */
 export const paymentPolicySchema = z.strictObject({
@@ -58,10 +74,12 @@ export const paymentPolicySchema = z.strictObject({
         'In other currencies it approves nothing during that time.',
     ),
   payees: z
-    .array(z.string().min(1).max(80))
+    .array(z.union([payeeName.transform(name => ({ name, accounts: noAccounts })), payeeSchema]))
     .max(100)
     .default([])
-    .describe('Payee names of this MCP server. The gateway refuses confusable names from other MCP servers.'),
+    .describe(
+      'Payees of this MCP server, each a name or an object with its accounts. A processor takes payments only for these. The gateway refuses confusable names from other MCP servers.',
+    ),
   freshSignInSeconds: z
     .int()
     .min(30)

@@ -150,6 +150,23 @@ function limitFaults(
   });
 }
 
+/** With a processor, the person approves a payee. Only a registered one says where the money goes. */
+function payeeFaults(
+  { processors, payees }: NonNullable<McpServerConfig['payment']>,
+  configured: ReadonlySet<string>,
+): ConfigFault[] {
+  const path = 'payment.payees';
+  if (payees.length === 0 && processors.some(name => name !== 'none' && configured.has(name)))
+    return [{ path, message: 'is empty: the processors take payments only for registered payees' }];
+  const twice = repeated(payees.map(({ name }) => name)).map(name => ({ path, message: `"${name}" occurs twice` }));
+  const unused = payees.flatMap(({ accounts }, at) =>
+    Object.keys(accounts)
+      .filter(name => name === 'none' || !processors.includes(name))
+      .map(name => ({ path: `${path}[${at}].accounts.${name}`, message: 'is not a processor of this MCP server' })),
+  );
+  return [...twice, ...unused];
+}
+
 function paymentFaults(
   config: ParsedConfig,
   { kinds, payment }: McpServerConfig,
@@ -164,6 +181,7 @@ function paymentFaults(
     .filter(name => !processors.has(name))
     .map(name => ({ path: 'payment.processors', message: `"${name}" is not configured` }));
   faults.push(...limitFaults(config, payment));
+  faults.push(...payeeFaults(payment, processors));
   // Such a payment is never issued: the operator probably meant another currency.
   for (const currency of Object.keys(payment.passkeyAbove))
     if (!Object.hasOwn(payment.maxAmount, currency))
