@@ -68,3 +68,11 @@ describe('S137: each route admits the roles that it is for, and no others', () =
     expect((await browsers.operator.get('/nothing')).status).toBe(404);
   });
 });
+
+it('S137: an operator who opens many pages at once does not exhaust the connection to Redis', async () => {
+  const flood = Array.from({ length: 60 }, async () => (await browsers.viewer.get('/')).status);
+  const meanwhile = Array.from({ length: 20 }, async () => (await world.api.call('GET', '/v1/me')).status);
+  expect(new Set(await Promise.all(flood))).toEqual(new Set([200, 429]));
+  expect(new Set(await Promise.all(meanwhile))).toEqual(new Set([200]));
+  expect((await browsers.operator.get('/')).status).toBe(200);
+});

@@ -7,6 +7,7 @@ import type { Browser } from '../pages/browser.ts';
 import { BASE_FORM_LIMITS, readFormBody } from '../pages/form-body.ts';
 import { assertNoPrefetch, assertSameOrigin, PageError } from '../pages/page-request.ts';
 import type { ConsoleConfig } from '../platform/config/console-config.ts';
+import { createOperatorTurns } from './operator-turns.ts';
 import { noRolePage, signInPage } from './pages/sign-in-pages.ts';
 import { mayActAs, type Role, roleOf } from './roles.ts';
 import { signInHref } from './sign-in-href.ts';
@@ -46,6 +47,7 @@ export const isConsolePath = (path: string): boolean =>
 /** Admits operators by their role. Every route of the console goes through it, before its handler. */
 export function createConsoleGuard({ config, browser, stylesheetPath, now }: ConsoleGuardDeps) {
   const visits = new WeakMap<FastifyRequest, ConsoleVisit>();
+  const turns = createOperatorTurns();
 
   async function admit(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply | undefined> {
     const needed = request.routeOptions.config.consoleRole ?? 'operator';
@@ -76,9 +78,17 @@ export function createConsoleGuard({ config, browser, stylesheetPath, now }: Con
   }
 
   return {
-    /** Guards every route that is registered in this scope. */
+    /** Guards every route that is registered in this scope from now on. */
     register(scope: FastifyInstance): void {
       scope.addHook('onRequest', admit);
+      scope.addHook('onRoute', route => {
+        const { handler } = route;
+        route.handler = function inTurn(request, reply) {
+          const work = () => handler.call(this, request, reply);
+          const visit = visits.get(request);
+          return visit === undefined ? work() : turns.take(visit.actor.who, reply.raw, work);
+        };
+      });
     },
 
     /** @throws TypeError for a route that anyone may use */

@@ -1,6 +1,7 @@
 import { type KeyEncryptionService, KeyServiceError, type KeyServiceFault, keyServiceFaultOf } from '@postern/vault';
 import { requestContext } from '../../platform/http/request-context.ts';
 import { Circuit } from '../../platform/overload/circuit.ts';
+import { createSlots } from '../../platform/overload/slots.ts';
 
 /** Concurrent requests to the service of one key. */
 const CONCURRENT = 16;
@@ -19,7 +20,11 @@ export function guardKeyService(
   p: { readonly now: () => number; readonly onState: OnKeyServiceState },
 ): KeyEncryptionService {
   const circuit = new Circuit({ now: p.now, onChange: () => {} });
-  const slots = createSlots(CONCURRENT, QUEUED);
+  const slots = createSlots({
+    count: CONCURRENT,
+    queued: QUEUED,
+    refuse: why => new KeyServiceError(why === 'full' ? 'overloaded' : 'timeout'),
+  });
   let last: KeyServiceFault | undefined;
 
   function note(fault: KeyServiceFault | undefined): void {
@@ -66,38 +71,4 @@ function abortOf(signal: AbortSignal): Promise<never> {
     if (signal.aborted) abort();
     else signal.addEventListener('abort', abort, { once: true });
   });
-}
-
-/** Slots that calls take in order. @throws KeyServiceError `overloaded` when the queue is full, `timeout` when the signal aborts */
-function createSlots(count: number, maxQueued: number) {
-  const queue = new Set<() => void>();
-  let taken = 0;
-
-  function release(): void {
-    const [next] = queue;
-    if (next === undefined) taken -= 1;
-    else next();
-  }
-
-  return {
-    async acquire(signal: AbortSignal): Promise<Disposable> {
-      if (taken < count) taken += 1;
-      else if (queue.size >= maxQueued) throw new KeyServiceError('overloaded');
-      else
-        await new Promise<void>((resolve, reject) => {
-          const leave = () => {
-            queue.delete(proceed);
-            reject(new KeyServiceError('timeout'));
-          };
-          const proceed = () => {
-            queue.delete(proceed);
-            signal.removeEventListener('abort', leave);
-            resolve();
-          };
-          queue.add(proceed);
-          signal.addEventListener('abort', leave, { once: true });
-        });
-      return { [Symbol.dispose]: release };
-    },
-  };
 }

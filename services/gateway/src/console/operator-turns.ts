@@ -1,0 +1,48 @@
+import type { ServerResponse } from 'node:http';
+import { ProblemError } from '../platform/http/problems.ts';
+import { createSlots, type Slots } from '../platform/overload/slots.ts';
+
+/**
+ * Requests of one operator that the gateway works on at the same time. A page of the console reads up to some thousand records, over the
+ * connection to Redis that users and MCP servers need too.
+ */
+const AT_ONCE = 2;
+/** Requests of one operator that wait. A person with many tabs has fewer. */
+const WAITING = 32;
+const RETRY_MS = 5_000;
+
+/** Limits the work for each operator, so that no operator, and no thief of a cookie, can stop the gateway or the other operators. */
+export function createOperatorTurns() {
+  /** One entry for each operator with a role who has been here. */
+  const byOperator = new Map<string, Slots>();
+
+  function slotsOf(operator: string): Slots {
+    const found =
+      byOperator.get(operator) ??
+      createSlots({
+        count: AT_ONCE,
+        queued: WAITING,
+        refuse: () => new ProblemError('rate_limited', { retryAfterMs: RETRY_MS }),
+      });
+    byOperator.set(operator, found);
+    return found;
+  }
+
+  return {
+    /**
+     * Works when it is the operator's turn. The turn lasts as long as the work, even if the browser has left.
+     * @throws ProblemError `rate_limited`
+     */
+    async take<T>(
+      operator: string,
+      response: Pick<ServerResponse, 'once' | 'destroyed'>,
+      work: () => T,
+    ): Promise<Awaited<T>> {
+      const left = new AbortController();
+      response.once('close', () => left.abort());
+      if (response.destroyed) left.abort();
+      using _ = await slotsOf(operator).acquire(left.signal);
+      return await work();
+    },
+  };
+}
