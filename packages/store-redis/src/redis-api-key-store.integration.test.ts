@@ -68,6 +68,13 @@ test('revokes a key of the configuration, and does not know others', async () =>
   expect(page?.apiKeys).toMatchObject([{ ...ofFile, revoked: change }]);
 });
 
+test('a key stays revoked whatever characters its reason has', async () => {
+  const ofFile = { apiKeyId: 'ak_file_1', mcpServerId: 'tracker', digest: 'd1' };
+  const odd = { by: 'olga\u2028', reason: 'leaked\u2029\n\u0085' };
+  expect(await stores.apiKeys.revoke(ofFile, odd)).toBe('revoked');
+  expect((await stores.apiKeys.read())?.apiKeys).toMatchObject([{ ...ofFile, revoked: odd }]);
+});
+
 test('refuses more keys than replicas can read, and still revokes', async () => {
   const list = createKeys(`keys-${round}`).apiKeys;
   await stores.apiKeys.add(newKey('ak_1'));

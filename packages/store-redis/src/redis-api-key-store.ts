@@ -102,7 +102,8 @@ export class RedisApiKeyStore {
     const about = found.get('about');
     if (isAbsent(about)) return undefined;
     const record = found.get('record');
-    const [, at, change] = /^(\d+) (.*)$/.exec(textOf(found.get('revoked') ?? '')) ?? [];
+    // A line separator in a reason must not hide that the key is revoked.
+    const [, at, change] = /^(\d+) (.*)$/s.exec(textOf(found.get('revoked') ?? '')) ?? [];
     return {
       apiKeyId,
       createdAt: numberOf(found.get('createdAt')),

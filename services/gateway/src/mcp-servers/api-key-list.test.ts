@@ -1,5 +1,5 @@
 import type { StoredApiKey } from '@postern/store-redis';
-import { createKeyRing, createVault, VaultError } from '@postern/vault';
+import { createKeyRing, createVault, kidOf, VaultError } from '@postern/vault';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { apiKeyContext } from '../sealing/seal-contexts.ts';
 import { startApiKeyWatch } from './api-key-list.ts';
@@ -21,8 +21,13 @@ function worldOf() {
   return {
     open,
     onWithdrawn,
-    async add(apiKeyId: string, digest: string, context = apiKeyContext({ id: apiKeyId, mcpServerId: 'tracker' })) {
-      const sealedDigest = await vault.seal(digest, context);
+    async add(
+      apiKeyId: string,
+      digest: string,
+      context = apiKeyContext({ id: apiKeyId, mcpServerId: 'tracker' }),
+      sealing = vault,
+    ) {
+      const sealedDigest = await sealing.seal(digest, context);
       keys.set(apiKeyId, { apiKeyId, mcpServerId: 'tracker', createdAt: 1, sealedDigest });
       changed();
     },
@@ -119,6 +124,43 @@ describe('S130: the list of API keys', () => {
       expect.objectContaining({ event: 'api_keys.damaged', apiKeyId: 'ak_1', code: 'not_authentic' }),
       expect.anything(),
     );
+    await list.stop();
+  });
+
+  it('S122: asks a key service that fails for one key per round, and opens a few keys at a time', async () => {
+    const world = worldOf();
+    for (let n = 0; n < 100; n += 1) await world.add(`ak_${n}`, `d${n}`);
+    let underWay = 0;
+    let most = 0;
+    world.open.mockImplementation(() => Promise.reject(new VaultError('key_service_unavailable', 'refused')));
+    const list = await world.start();
+    await vi.advanceTimersByTimeAsync(3_000);
+    expect(world.open.mock.calls.length).toBeLessThan(20);
+    world.open.mockImplementation(async (sealed, context) => {
+      underWay += 1;
+      most = Math.max(most, underWay);
+      const digest = await vault.open(sealed, context);
+      underWay -= 1;
+      return digest;
+    });
+    await vi.advanceTimersByTimeAsync(500);
+    await vi.waitFor(() => expect(list.find('d99')).toBe('tracker'));
+    expect(most).toBe(8);
+    await list.stop();
+  });
+
+  it('S122: opens keys under one vault key while the service of another does not respond', async () => {
+    const world = worldOf();
+    const other = createVault(createKeyRing([{ kid: 'k2', key: new Uint8Array(32).fill(8) }]));
+    await world.add('ak_1', 'd1');
+    await world.add('ak_2', 'd2', undefined, other);
+    world.open.mockImplementation(async (sealed, context) => {
+      if (kidOf(sealed) === 'k1') throw new VaultError('key_service_unavailable', 'away');
+      return other.open(sealed, context);
+    });
+    const list = await world.start();
+    expect(list.find('d2')).toBe('tracker');
+    expect(() => list.find('d1')).toThrow(unavailable);
     await list.stop();
   });
 

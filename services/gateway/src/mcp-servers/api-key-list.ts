@@ -1,5 +1,5 @@
 import type { RedisApiKeyStore, StoredApiKey } from '@postern/store-redis';
-import { type Vault, VaultError } from '@postern/vault';
+import { kidOf, type Vault, VaultError } from '@postern/vault';
 import { ProblemError } from '../platform/http/problems.ts';
 import type { Logger } from '../platform/logger.ts';
 import { apiKeyContext } from '../sealing/seal-contexts.ts';
@@ -28,6 +28,8 @@ const READ_EVERY_MS = 300;
 const MAX_AGE_MS = 1_000;
 /** Retry delay for callers, in ms. */
 const RETRY_MS = 1_000;
+/** Keys that are opened at the same time: a key service has to answer users meanwhile. */
+const OPEN_AT_ONCE = 8;
 
 interface ApiKeyWatchOptions {
   readonly apiKeys: Pick<RedisApiKeyStore, 'read'>;
@@ -55,6 +57,8 @@ export async function startApiKeyWatch(options: ApiKeyWatchOptions): Promise<Api
   const digests = new Map<string, string | undefined>();
   /** Keys that are not open yet. */
   let sealed: readonly StoredApiKey[] = [];
+  /** Vault keys whose key service did not respond when it was last asked. */
+  const awayKids = new Set<string>();
   let opening: Promise<void> | undefined;
   let listed: readonly StoredApiKey[] = [];
 
@@ -77,23 +81,45 @@ export async function startApiKeyWatch(options: ApiKeyWatchOptions): Promise<Api
     if (withdrawn.length > 0 || isRevokedNow) onWithdrawn();
   }
 
-  async function openOne({ apiKeyId, mcpServerId, sealedDigest = '' }: StoredApiKey): Promise<void> {
+  /** @returns false if the key service does not respond */
+  async function openOne({ apiKeyId, mcpServerId, sealedDigest = '' }: StoredApiKey): Promise<boolean> {
     try {
       digests.set(apiKeyId, await vault.open(sealedDigest, apiKeyContext({ id: apiKeyId, mcpServerId })));
     } catch (error) {
       if (!(error instanceof VaultError)) throw error;
       // A key service that does not respond may respond later. Every other fault lasts, and makes the key invalid.
-      if (error.code === 'key_service_unavailable') return;
+      if (error.code === 'key_service_unavailable') return false;
       digests.set(apiKeyId, undefined);
       logger.error({ event: 'api_keys.damaged', apiKeyId, code: error.code }, 'an API key of the store does not open');
     }
+    return true;
+  }
+
+  /** Stops at the first key that the key service does not open. The next round then tries one key, not all. */
+  async function openEach(kid: string, apiKeys: readonly StoredApiKey[]): Promise<void> {
+    for (let at = 0; at < apiKeys.length; ) {
+      const batch = apiKeys.slice(at, at + (awayKids.has(kid) ? 1 : OPEN_AT_ONCE));
+      const results = await Promise.allSettled(batch.map(openOne));
+      awayKids.delete(kid);
+      if (results.some(result => result.status === 'rejected' || !result.value)) {
+        awayKids.add(kid);
+        return;
+      }
+      at += batch.length;
+    }
+  }
+
+  /** By vault key, because one key service may be away while another responds. */
+  async function openAll(apiKeys: readonly StoredApiKey[]): Promise<void> {
+    const byKid = Map.groupBy(apiKeys, ({ sealedDigest = '' }) => namedKid(sealedDigest));
+    await Promise.all([...byKid].map(([kid, group]) => openEach(kid, group)));
   }
 
   /** Opens in the background, because a slow key service must delay no revocation. */
   function openSealed(): Promise<void> {
     sealed = listed.filter(({ apiKeyId, sealedDigest }) => sealedDigest !== undefined && !digests.has(apiKeyId));
     if (sealed.length > 0)
-      opening ??= Promise.allSettled(sealed.map(openOne)).then(() => {
+      opening ??= openAll(sealed).then(() => {
         opening = undefined;
         sealed = listed.filter(({ apiKeyId, sealedDigest }) => sealedDigest !== undefined && !digests.has(apiKeyId));
         publish();
@@ -153,4 +179,14 @@ export async function startApiKeyWatch(options: ApiKeyWatchOptions): Promise<Api
       await reading;
     },
   };
+}
+
+/** @returns '' for a value that names no vault key, which does not open */
+function namedKid(sealed: string): string {
+  try {
+    return kidOf(sealed);
+  } catch (error) {
+    if (error instanceof VaultError) return '';
+    throw error;
+  }
 }
