@@ -60,6 +60,11 @@ describe('S138: what operators look at', () => {
     },
   );
 
+  it('has no line of the audit trail before there was one', async () => {
+    expect((await operator.get('/audit?until=0001-01-01')).status).toBe(200);
+    expect((await operator.get('/audit?since=0001-01-01')).status).toBe(200);
+  });
+
   it('shows one elicitation as a timeline with request ids, and records that it was looked at', async () => {
     await expect
       .poll(async () => (await operator.get(`/elicitations/${cancelled}`)).body, { timeout: 60_000, interval: 500 })

@@ -51,7 +51,7 @@ export class RedisAuditLog {
     readonly since?: Date;
     readonly limit: number;
   }): Promise<readonly AuditLine[]> {
-    const from = p.after === undefined ? (p.since?.getTime() ?? '-') : `(${p.after}`;
+    const from = p.after === undefined ? positionOf(p.since, '-') : `(${p.after}`;
     return linesIn(await this.#link.call('xrange', this.#key, from, '+', 'COUNT', p.limit));
   }
 
@@ -62,10 +62,14 @@ export class RedisAuditLog {
     readonly until?: Date;
     readonly limit: number;
   }): Promise<readonly AuditLine[]> {
-    const from = p.before === undefined ? (p.until?.getTime() ?? '+') : `(${p.before}`;
-    return linesIn(await this.#link.call('xrevrange', this.#key, from, p.since?.getTime() ?? '-', 'COUNT', p.limit));
+    const from = p.before === undefined ? positionOf(p.until, '+') : `(${p.before}`;
+    return linesIn(await this.#link.call('xrevrange', this.#key, from, positionOf(p.since, '-'), 'COUNT', p.limit));
   }
 }
+
+/** Redis knows no time before 1970. */
+const positionOf = (at: Date | undefined, otherwise: '-' | '+') =>
+  at === undefined ? otherwise : Math.max(0, at.getTime());
 
 function linesIn(reply: unknown): readonly AuditLine[] {
   return listOf(reply).map(entry => {

@@ -6,7 +6,9 @@ import { createLogger } from '../logger.ts';
 import { createAuditLog } from './audit-log.ts';
 import { createAuditStream } from './audit-stream.ts';
 
-function setUp(append: (line: string) => Promise<void>) {
+const alice = { subject: { issuer: 'https://id.example', subject: 'alice' } };
+
+function setUp(append: (line: string) => Promise<void>, now = () => Date.UTC(2026, 0, 2)) {
   const chunks: string[] = [];
   const destination = new Writable({
     write(chunk, _encoding, next) {
@@ -17,7 +19,7 @@ function setUp(append: (line: string) => Promise<void>) {
   const logger = createLogger({ level: 'info', destination });
   let lost = 0;
   const stream = createAuditStream({
-    ...{ audits: { append }, logger, now: () => Date.UTC(2026, 0, 2) },
+    ...{ audits: { append }, logger, now },
     onLost: () => {
       lost += 1;
     },
@@ -50,10 +52,10 @@ describe('the audit stream', () => {
     } = setUp(async () => {
       if (isAway) throw new StoreUnavailableError();
     });
-    for (let n = 0; n < 5; n += 1) auditLog.callerRefused();
+    for (let n = 0; n < 5; n += 1) auditLog.exported(alice);
     await stream[Symbol.asyncDispose]();
     isAway = false;
-    auditLog.callerRefused();
+    auditLog.exported(alice);
     await stream[Symbol.asyncDispose]();
     const lost = logged()
       .map(untimed)
@@ -69,10 +71,38 @@ describe('the audit stream', () => {
       appended += 1;
       return answered;
     });
-    for (let n = 0; n < 1_500; n += 1) auditLog.callerRefused();
+    for (let n = 0; n < 1_500; n += 1) auditLog.exported(alice);
     expect(appended).toBe(1_000);
     answer();
     await stream[Symbol.asyncDispose]();
     expect(logged().map(untimed)).toContainEqual(expect.objectContaining({ event: 'audit.lines_lost', lines: 500 }));
+  });
+
+  it('S124: takes few lines that strangers cause, so that they push out no line of others, and says how many it left out', async () => {
+    const lines: { event: string; leftOut?: number }[] = [];
+    let now = Date.UTC(2026, 0, 2);
+    const { stream, auditLog, logged } = setUp(
+      async line => void lines.push(JSON.parse(line)),
+      () => now,
+    );
+    for (let n = 0; n < 5_000; n += 1) {
+      auditLog.callerRefused();
+      auditLog.webhookRefused({ processor: 'stripe', code: 'signature_invalid' });
+      auditLog.logoutRefused({ identityProvider: 'example-id', code: 'invalid_logout_token' });
+      auditLog.signInFailed({ code: 'unknown_transaction' });
+    }
+    auditLog.exported(alice);
+    expect(lines).toHaveLength(101);
+    expect(lines.at(-1)).toMatchObject({ event: 'account.exported' });
+    expect(lines.at(-1)).not.toHaveProperty('leftOut');
+    // A clock that is set back gives no place.
+    now -= 3_600_000;
+    auditLog.callerRefused();
+    expect(lines).toHaveLength(101);
+    now += 36_000;
+    auditLog.callerRefused();
+    expect(lines.at(-1)).toMatchObject({ event: 'caller.refused', leftOut: 19_901 });
+    await stream[Symbol.asyncDispose]();
+    expect(logged()).toHaveLength(20_003);
   });
 });
