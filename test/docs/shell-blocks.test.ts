@@ -259,12 +259,13 @@ describe('commands of the documents', () => {
 
 test('every command of postern is documented, and every documented command exists', async () => {
   const { out: help } = await postern(['--help']);
-  const existing = new Set([...help.matchAll(/^ {2}postern ([a-z]+(?: [a-z-]+)?)/gm)].map(([, name]) => name));
+  const existing = new Set([...help.matchAll(/^ {2}postern ([a-z-]+(?: [a-z-]+)?)/gm)].map(([, name]) => name));
   const text = documents.map(readDocument).join('\n');
   const nouns = [...new Set([...existing].map(name => name?.split(' ')[0]))].join('|');
   const documented = new Set(
     [...text.matchAll(new RegExp(`\\bpostern ((?:${nouns})(?: [a-z][a-z-]+)?)`, 'g'))].map(([, name]) => name),
   );
   expect([...existing].filter(name => !documented.has(name))).toEqual([]);
-  expect([...documented].filter(name => !existing.has(name))).toEqual([]);
+  const isNoun = (name: string | undefined) => [...existing].some(each => each?.startsWith(`${name} `));
+  expect([...documented].filter(name => !existing.has(name) && !isNoun(name))).toEqual([]);
 });

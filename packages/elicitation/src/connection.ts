@@ -181,9 +181,12 @@ export interface ConnectionStore {
   /**
    * Deletes the connection. With `revocationId`, the grant moves to the pending revocations in the same commit, due immediately.
    * Returns undefined if there was none. Wakes the waiters.
+   * @param p.connectedUntil removes only a connection whose first token set was stored at this time or before: a repeat spares the one
+   * that the user made after the first removal
    */
   remove(p: {
     readonly connectionId: ConnectionId;
     readonly revocationId?: RevocationId;
+    readonly connectedUntil?: number;
   }): Promise<Connection | undefined>;
 }

@@ -50,6 +50,10 @@ export const commandKeys = {
   addApiKey: 2,
   revokeApiKey: 2,
   readApiKeys: 1,
+  startJob: 2,
+  claimJob: 1,
+  moveJob: 1,
+  endJob: 3,
   moveWebhookCursor: 1,
   inspectShard: 2,
 } as const;

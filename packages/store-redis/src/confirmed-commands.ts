@@ -105,6 +105,14 @@ export const confirmedCommands: Record<CommandName, ConfirmationRule> = {
   // Read again within half a second.
   readApiKeys: 'never',
 
+  // The operator relies on the job being done.
+  startJob: 'always',
+  claimJob: 'never',
+  // A loss repeats the work since the move before.
+  moveJob: 'never',
+  // A cancelled job must not resume.
+  endJob: 'always',
+
   // The sent response promises that every repeat gets the same response.
   putIdempotency: 'always',
 

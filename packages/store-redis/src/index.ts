@@ -17,6 +17,7 @@ export type { RedisAuditLog } from './redis-audit-log.ts';
 export { DEPLOYMENT_ID, type RedisEpochs } from './redis-epochs.ts';
 export type { LoggedEvent } from './redis-event-log.ts';
 export { RedisFault } from './redis-fault.ts';
+export type { JobAbout, JobProgress, StoredJob } from './redis-job-store.ts';
 export { createRedisStores, type RedisStores, type RedisStoresOptions } from './redis-stores.ts';
 export type {
   DisabledReason,

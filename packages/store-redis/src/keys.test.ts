@@ -51,6 +51,9 @@ test('key names', () => {
     keys.audit,
     keys.apiKey('ak_Vn3'),
     keys.apiKeys,
+    keys.job('jb_Vn3'),
+    keys.unfinishedJobs,
+    keys.endedJobs,
     keys.probe(shard),
     keys.none(shard),
   ]).toMatchInlineSnapshot(`
@@ -94,6 +97,9 @@ test('key names', () => {
       "postern:{3d}:audit",
       "postern:{f7}:ak:ak_Vn3",
       "postern:{f7}:aks",
+      "postern:{76}:jb:jb_Vn3",
+      "postern:{76}:jbs",
+      "postern:{76}:jbe",
       "postern:{7f}:probe",
       "postern:{7f}:none",
     ]

@@ -154,6 +154,12 @@ export function createKeys(prefix: string) {
     apiKey: (apiKeyId: string) => key(API_KEYS_SHARD, 'ak', apiKeyNamed(apiKeyId)),
     /** Ids of all API keys, and the version of the list. */
     apiKeys: key(API_KEYS_SHARD, 'aks'),
+    /** A job that an operator started. All are in one slot, with their indexes. */
+    job: (jobId: string) => key(JOBS_SHARD, 'jb', jobNamed(jobId)),
+    /** Ids of jobs that have not ended, by the time of their start. */
+    unfinishedJobs: key(JOBS_SHARD, 'jbs'),
+    /** Ids of ended jobs, by the time of their end. */
+    endedJobs: key(JOBS_SHARD, 'jbe'),
     lease: (name: string) => key(shardOfDigest(name), 'lease', name),
     /** Webhook endpoint by name, `<mcpServerId>.<endpointId>` or `operator/<endpointId>`. Its queue has the same hash tag. */
     webhookEndpoint: (endpoint: string) => `${prefix}:{wh.${endpointName(endpoint)}}:endpoint`,
@@ -193,6 +199,14 @@ const API_KEYS_SHARD = shardOfDigest(digestOf('api-keys'));
 function apiKeyNamed(apiKeyId: string): string {
   if (!/^ak_[A-Za-z0-9_-]{1,64}$/.test(apiKeyId)) throw new TypeError('Not the id of an API key.');
   return apiKeyId;
+}
+
+const JOBS_SHARD = shardOfDigest(digestOf('jobs'));
+
+/** @throws TypeError */
+function jobNamed(jobId: string): string {
+  if (!/^jb_[A-Za-z0-9_-]{1,64}$/.test(jobId)) throw new TypeError('Not the id of a job.');
+  return jobId;
 }
 
 const shards: ReadonlySet<string> = new Set(SHARDS);

@@ -149,8 +149,9 @@ export class RedisConnectionStore implements ConnectionStore {
   async remove(p: {
     readonly connectionId: ConnectionId;
     readonly revocationId?: RevocationId;
+    readonly connectedUntil?: number;
   }): Promise<Connection | undefined> {
-    const { connectionId, revocationId } = p;
+    const { connectionId, revocationId, connectedUntil } = p;
     const shard = shardIn(connectionId);
     if (revocationId !== undefined && shardIn(revocationId) !== shard)
       throw new TypeError('A revocation lies in the shard of its connection.');
@@ -166,7 +167,14 @@ export class RedisConnectionStore implements ConnectionStore {
         revocationId === undefined ? none : this.#keys.dueRevocations(shard),
         this.#keys.connected(shard),
       ],
-      [this.#link.clock(), connectionId, revocationId ?? '', REVOCATION_LIFETIME_MS, this.#keys.wake],
+      [
+        this.#link.clock(),
+        connectionId,
+        revocationId ?? '',
+        REVOCATION_LIFETIME_MS,
+        this.#keys.wake,
+        connectedUntil ?? '',
+      ],
     );
     const found = listOf(reply);
     return found.length === 0 ? undefined : connectionOf(connectionId, found);

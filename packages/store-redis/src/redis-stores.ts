@@ -31,6 +31,7 @@ import { RedisEventFeed } from './redis-event-feed.ts';
 import { RedisEventLog } from './redis-event-log.ts';
 import { type FeedRetention, RedisEventOutbox } from './redis-event-outbox.ts';
 import { RedisIdempotencyStore } from './redis-idempotency-store.ts';
+import { RedisJobStore } from './redis-job-store.ts';
 import { RedisMuteStore } from './redis-mute-store.ts';
 import { RedisOneTimeStore } from './redis-one-time-store.ts';
 import { RedisPasskeyAnnouncements, RedisPasskeyStore } from './redis-passkey-store.ts';
@@ -82,6 +83,7 @@ export interface RedisStores extends AsyncDisposable, Pick<WatchedRedis, 'ping' 
   readonly sealedRecords: SealedRecords;
   readonly leases: LeaseStore;
   readonly apiKeys: RedisApiKeyStore;
+  readonly jobs: RedisJobStore;
   readonly webhookEndpoints: RedisWebhookEndpointStore;
   readonly epochs: RedisEpochs;
 }
@@ -132,6 +134,7 @@ export async function createRedisStores(options: RedisStoresOptions): Promise<Re
     sealedRecords: new SealedRecords(redis, link, keys),
     leases: new LeaseStore(link, keys),
     apiKeys: new RedisApiKeyStore(link, keys),
+    jobs: new RedisJobStore(link, keys),
     webhookEndpoints: new RedisWebhookEndpointStore(link, keys),
     epochs,
     ping,

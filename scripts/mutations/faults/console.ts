@@ -25,4 +25,20 @@ export const consoleFaults: readonly Fault[] = [
     replacement: '',
     foundBy: ['services/gateway/src/console/roles.test.ts'],
   },
+  {
+    name: 'a repeated job removes the connection that its user made since',
+    breaks: 'S146',
+    file: 'packages/store-redis/src/commands/remove-connection.lua',
+    original: "if ARGV[6] ~= '' and tonumber(found[2]) > tonumber(ARGV[6]) then return {} end",
+    replacement: '',
+    foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
+  },
+  {
+    name: 'a replica that has lost its lease moves a job',
+    breaks: 'S146',
+    file: 'packages/store-redis/src/commands/move-job.lua',
+    original: "string.match(found[2] or '', '^%d+ (.*)$') ~= ARGV[2]",
+    replacement: 'false',
+    foundBy: ['packages/store-redis/src/redis-job-store.integration.test.ts'],
+  },
 ];

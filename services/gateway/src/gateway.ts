@@ -2,6 +2,7 @@ import type { RequestListener, Server } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { plainName } from '@postern/api';
 import type { FastifyInstance } from 'fastify';
+import { startJobRunner } from './admin/job-runner.ts';
 import { buildApp, HANDLER_MS, MAX_HEADER_BYTES } from './app.ts';
 import type { ConsoleListener } from './console/start-console.ts';
 import { createDeps, type GatewayDeps } from './deps.ts';
@@ -89,7 +90,12 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
   warnOfConfusableNames(inForce.deps);
   const relay = startEventRelay(foundation);
   const sweepers = startSweepers(foundation, () => inForce.deps, options.sweepPauseMs);
-  for (const worker of [...sweepers, relay, startRewrapper(foundation)]) opened.defer(() => worker.stop());
+  const jobs = startJobRunner({
+    ...foundation,
+    inForce: () => inForce.deps,
+    ...(options.sweepPauseMs === undefined ? {} : { pollMs: options.sweepPauseMs }),
+  });
+  for (const worker of [...sweepers, relay, jobs, startRewrapper(foundation)]) opened.defer(() => worker.stop());
   const deliveries = await startDeliveries(foundation, config, options.sweepPauseMs);
   opened.defer(() => deliveries.stop());
 

@@ -5,6 +5,7 @@ before is the one that is revoked.
 KEYS   1 connection   2 connections of its subject   3 revocation   4 due revocations    (3 and 4 unused unless revoked)
        5 connections of the shard
 ARGV   1 clock   2 connection id   3 revocation id, or ''   4 lifetime of the revocation in ms   5 wake-up channel
+       6 only if connected at this time or before, or ''
 returns {generation, createdAt, updatedAt, record, lost, lastUse}, or {} if there was none
 emits  one wake-up if removed
 ]]
@@ -12,6 +13,7 @@ local now = store_clock(ARGV[1])
 
 local found = redis.call('HMGET', KEYS[1], 'generation', 'createdAt', 'updatedAt', 'record', 'lost', 'lastUse')
 if not found[1] then return {} end
+if ARGV[6] ~= '' and tonumber(found[2]) > tonumber(ARGV[6]) then return {} end
 
 redis.call('DEL', KEYS[1])
 redis.call('SREM', KEYS[2], ARGV[2])

@@ -179,6 +179,20 @@ export function describeConnectionStore(name: string, makeStores: MakeStores): v
         expect(await stores.revocations.claimOne(revocationId, MINUTE)).toMatchObject({ sealedTokens: 'newest' });
       });
 
+      test('a removal with a time spares a connection that was made later', async () => {
+        const person = somebody();
+        const first = await connect(stores, person);
+        const connectedUntil = first.createdAt;
+        stores.clock.advance(1);
+        await stores.connections.finishRefresh({ current: first, ...renewed() });
+        expect(await stores.connections.remove({ ...first, connectedUntil })).toMatchObject({ generation: 2 });
+        const second = await connect(stores, person);
+        const revocationId = newRevocationId(shardFor(person), systemEntropy);
+        expect(await stores.connections.remove({ ...second, revocationId, connectedUntil })).toBeUndefined();
+        expect(await read(second)).toEqual(second);
+        expect(await stores.revocations.claimOne(revocationId, MINUTE)).toBeUndefined();
+      });
+
       test('removing an unknown connection adds no revocation', async () => {
         const person = somebody();
         const revocationId = newRevocationId(shardFor(person), systemEntropy);

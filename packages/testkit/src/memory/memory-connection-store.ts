@@ -155,12 +155,13 @@ export class MemoryConnectionStore implements ConnectionStore {
   async remove(p: {
     readonly connectionId: ConnectionId;
     readonly revocationId?: RevocationId;
+    readonly connectedUntil?: number;
   }): Promise<Connection | undefined> {
-    const { connectionId, revocationId } = p;
+    const { connectionId, revocationId, connectedUntil } = p;
     if (revocationId !== undefined && shardIn(revocationId) !== shardIn(connectionId))
       throw new TypeError('A revocation lies in the shard of its connection.');
     const connection = this.get(connectionId);
-    if (connection === undefined) return undefined;
+    if (connection === undefined || connection.createdAt > (connectedUntil ?? Infinity)) return undefined;
     this.#rows.delete(connectionId);
     if (revocationId !== undefined) this.#deps.revocations.put({ ...connection, revocationId });
     this.#deps.notifier.wake(connectionId);

@@ -274,17 +274,33 @@ describe('commands that change what is stored about a person', () => {
     const [person, other] = [somebody(), somebody()];
     await connect(person);
     await connect(other);
-    const command = ['people', 'disconnect', ...nameOf(person), ...asOlga];
-    expect((await cli(...command, '--dry-run', '--json')).out).toBe('{"dryRun":true,"found":1,"removed":0}\n');
+    const command = ['people', 'disconnect', ...nameOf(person), ...asOlga, '--json'];
+    const planned = JSON.parse((await cli(...command, '--dry-run')).out);
+    expect(planned).toMatchObject({ dryRun: true, connections: 1, people: 1 });
     expect(await stores.connections.list(person)).toHaveLength(1);
-    expect((await cli(...command, '--json')).out).toBe('{"dryRun":false,"found":1,"removed":1}\n');
+    const { code, out } = await cli(...command);
+    const job = JSON.parse(out);
+    expect(code).toBe(0);
+    expect(job).toMatchObject({ dryRun: false, status: 'done', done: 1, by: 'olga', reason: 'ticket 9' });
     expect(await stores.connections.list(person)).toEqual([]);
     expect(await stores.connections.list(other)).toHaveLength(1);
-    expect(await lastLine()).toMatchObject({
-      event: 'admin.person_disconnected',
-      operator: 'olga',
-      reason: 'ticket 9',
-    });
+    expect(await lastLine()).toMatchObject({ event: 'admin.job_ended', jobId: job.jobId, operator: 'olga' });
+    expect(JSON.parse((await cli('jobs', 'show', job.jobId, '--json')).out)).toMatchObject({ status: 'done' });
+    const listed = await cli('jobs', 'list');
+    expect(listed).toMatchObject({ code: 0, out: expect.stringContaining(job.jobId) });
+    expect(listed.out).not.toContain(person.subject);
+    expect((await cli('jobs', 'show', 'jb_unknown')).code).toBe(1);
+    expect((await cli('jobs', 'cancel', job.jobId, ...asOlga)).code).toBe(1);
+  });
+
+  test('elicitations cancel ends an open elicitation once', async () => {
+    const { elicitationId } = await make(somebody());
+    const command = ['elicitations', 'cancel', elicitationId, ...asOlga];
+    expect((await cli('elicitations', 'cancel', elicitationId)).code).toBe(2);
+    expect((await cli(...command)).code).toBe(0);
+    expect(await stores.elicitations.read(elicitationId)).toMatchObject({ status: 'cancelled' });
+    expect(await cli(...command, '--json')).toMatchObject({ code: 1, out: '' });
+    expect((await cli('elicitations', 'cancel', 'x', ...asOlga)).code).toBe(1);
   });
 
   test('S125: sign-out ends every browser session of the person', async () => {
@@ -365,28 +381,34 @@ describe('commands that change what is stored about a person', () => {
   });
 });
 
-test('S127: providers disconnect removes the connections of all people since a time, also those in no list, and no others', async () => {
+test.each([
+  ['providers', 'github'],
+  ['mcp-servers', 'issue-tracker'],
+])('S127: postern %s disconnect removes the connections of all people since a time', async (noun, name) => {
   const people = Array.from({ length: 5 }, somebody);
-  const connections = await Promise.all(people.map(connect));
-  // Of a release without lists.
-  await redis.ask('DEL', ...SHARDS.map(shard => `admin:{${shard}}:connected`));
-  const command = ['providers', 'disconnect', 'github', ...asOlga, '--json'];
-  expect(JSON.parse((await cli(...command, '--since', '2999-01-01')).out)).toMatchObject({ found: 0, removed: 0 });
-  expect(JSON.parse((await cli('providers', 'disconnect', 'other', ...asOlga, '--json')).out)).toMatchObject({
-    found: 0,
-  });
+  await Promise.all(people.map(connect));
+  const command = [noun, 'disconnect', name, ...asOlga, '--json'];
+  expect(JSON.parse((await cli(...command, '--since', '2999-01-01')).out)).toMatchObject({ found: 0, done: 0 });
   const planned = JSON.parse((await cli(...command, '--dry-run')).out);
-  expect(planned).toMatchObject({ dryRun: true, removed: 0, isComplete: true });
-  expect(planned.found).toBeGreaterThanOrEqual(connections.length);
-  const done = JSON.parse((await cli(...command)).out);
-  expect(done).toEqual({ dryRun: false, found: planned.found, removed: planned.found, isComplete: true });
+  expect(planned).toMatchObject({ dryRun: true, isComplete: true });
+  expect(planned.connections).toBeGreaterThanOrEqual(people.length);
+  const { code, out } = await cli(...command);
+  expect(code).toBe(0);
+  expect(JSON.parse(out)).toMatchObject({ status: 'done', found: planned.connections, done: planned.connections });
   for (const person of people) expect(await stores.connections.list(person)).toEqual([]);
-  expect(await lastLine()).toMatchObject({
-    event: 'admin.provider_disconnected',
-    provider: 'github',
-    operator: 'olga',
-  });
-  expect((await cli('providers', 'disconnect', 'github', '--since', 'tomorrow', ...asOlga)).code).toBe(2);
+  expect((await cli(noun, 'disconnect', name, '--since', 'tomorrow', ...asOlga)).code).toBe(2);
+  expect((await cli(noun, 'disconnect', name)).code).toBe(2);
+});
+
+test('an interrupted disconnect leaves its job to the gateway', async () => {
+  const stopping = new AbortController();
+  stopping.abort();
+  const io = { env: {}, isTerminal: false, signal: stopping.signal, out: () => {}, err: () => {} };
+  const args = ['providers', 'disconnect', 'other', ...asOlga, '-c', configPath];
+  expect(await runCli(args, io)).toBe(130);
+  const [job] = await admin.jobs({ limit: 1 });
+  expect(job).toMatchObject({ status: 'waiting', target: { provider: 'other' } });
+  expect((await cli('jobs', 'cancel', job?.jobId ?? '', ...asOlga, '--json')).code).toBe(0);
 });
 
 test('postern audit filters by user, MCP server and time, and names the user only by the pseudonym', async () => {

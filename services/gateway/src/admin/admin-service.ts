@@ -8,6 +8,8 @@ import type { Logger } from '../platform/logger.ts';
 import { createAdminAudit } from './admin-audit.ts';
 import { createAuditSearch, createAuditVerbs } from './audit-search.ts';
 import { createChanges } from './changes.ts';
+import { createJobWorker } from './job-runner.ts';
+import { createJobs } from './jobs.ts';
 import { createOverview } from './overview.ts';
 import { createPeople } from './people.ts';
 import { createRecordListing } from './record-listing.ts';
@@ -47,6 +49,7 @@ export function createAdminService(deps: AdminServiceDeps) {
     ...createOverview(shared),
     ...createAuditVerbs({ search: auditSearch, record, audits: stores.audits, pseudonym }),
     ...createChanges({ ...shared, config, now: deps.now }),
+    ...createJobs({ ...shared, config, workOn: createJobWorker({ ...deps, inForce: () => ({ config, mcpServers }) }) }),
     async [Symbol.asyncDispose]() {
       await (await opened)?.[Symbol.asyncDispose]();
     },

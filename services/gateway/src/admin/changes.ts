@@ -5,14 +5,15 @@ import {
   createElicitationService,
   DomainError,
   type Elicitation,
+  type ElicitationId,
   IllegalTransitionError,
+  isCharging,
+  isTerminal,
   NotFoundError,
   newRevocationId,
-  parseConnectionId,
   type Subject,
   shardIn,
   systemEntropy,
-  UnknownRecordLayoutError,
 } from '@postern/elicitation';
 import type { RedisStores } from '@postern/store-redis';
 import { createAccountExport } from '../account/account-export.ts';
@@ -38,14 +39,6 @@ export interface DryRun {
   readonly dryRun: boolean;
 }
 
-export interface ProviderDisconnect extends DryRun {
-  readonly provider: string;
-  /** Connections whose tokens were stored at this time or later. */
-  readonly since: Date | undefined;
-  readonly signal: AbortSignal;
-  readonly onProgress: (done: { readonly found: number; readonly removed: number }) => void;
-}
-
 /**
  * What operators change. Each verb is a sequence of single commits: after a crash, repeating it does the rest. A removed connection leaves
  * a revocation in the same commit, and the running gateway asks the provider within seconds.
@@ -63,32 +56,24 @@ export function createChanges({ config, stores, mcpServers, pseudonym, record, n
     now,
   });
 
-  /** Returns false if it was removed before. */
-  async function disconnect({ connectionId, provider }: Connection): Promise<boolean> {
+  async function disconnect({ connectionId, provider }: Connection): Promise<void> {
     const revocationId = newRevocationId(shardIn(connectionId), systemEntropy);
-    const removed = await stores.connections.remove({
+    await stores.connections.remove({
       connectionId,
       // Without its configuration, a provider cannot be asked to revoke the grant.
       ...(providers.has(provider) ? { revocationId } : {}),
     });
-    return removed !== undefined;
   }
 
-  async function disconnectEach(connections: readonly Connection[]): Promise<number> {
-    let removed = 0;
-    for (const connection of connections) if (await disconnect(connection)) removed += 1;
-    return removed;
-  }
-
-  /** Returns false if its end is decided elsewhere: by a payment processor, or by an application that verifies. */
-  async function cancel({ elicitationId, mcpServerId }: Elicitation): Promise<boolean> {
+  /** `being_decided`: by a payment processor, or by an application that verifies. */
+  async function cancel({ elicitationId, mcpServerId }: Elicitation) {
     try {
       await service.cancel({ mcpServerId }, elicitationId);
-      return true;
+      return 'cancelled' as const;
     } catch (error) {
       const isPaying = error instanceof DomainError && error.code === 'payment_in_progress';
-      if (isPaying || error instanceof IllegalTransitionError) return false;
-      if (error instanceof AlreadyEndedError || error instanceof NotFoundError) return true;
+      if (isPaying || error instanceof IllegalTransitionError) return 'being_decided' as const;
+      if (error instanceof AlreadyEndedError || error instanceof NotFoundError) return 'already_ended' as const;
       throw error;
     }
   }
@@ -124,14 +109,22 @@ export function createChanges({ config, stores, mcpServers, pseudonym, record, n
   });
 
   return {
-    /** Removes all connections of a person. */
-    async disconnectPerson(actor: Actor, subject: Subject, { dryRun }: DryRun) {
-      const connections = await stores.connections.list(subject);
-      const found = connections.length;
-      if (dryRun) return { found, removed: 0 };
-      const connectionIds = connections.map(({ connectionId }) => connectionId);
-      await record(actor, { event: 'admin.person_disconnected', subject, connectionIds });
-      return { found, removed: await disconnectEach(connections) };
+    /**
+     * Cancels an elicitation for its MCP server, which learns of it as of any end. `being_decided`: a payment processor or an application
+     * that verifies decides its end. Undefined for an unknown id.
+     */
+    async cancelElicitation(
+      actor: Actor,
+      elicitationId: ElicitationId,
+      { dryRun }: DryRun = { dryRun: false },
+    ): Promise<'cancelled' | 'already_ended' | 'being_decided' | undefined> {
+      const of = await stores.elicitations.read(elicitationId);
+      if (of === undefined) return undefined;
+      if (isTerminal(of)) return 'already_ended';
+      if (dryRun) return isCharging(of) || of.status === 'verifying' ? 'being_decided' : 'cancelled';
+      const { subject, mcpServerId } = of;
+      await record(actor, { event: 'admin.elicitation_cancelled', subject, elicitationId, mcpServerId });
+      return cancel(of);
     },
 
     /** Ends all browser sessions of a person on every replica, listed or not. */
@@ -174,7 +167,7 @@ export function createChanges({ config, stores, mcpServers, pseudonym, record, n
       if (dryRun) return { ...counts, passkeys: undefined, stillDeciding: undefined, left };
       await record(actor, { event: 'admin.person_erased', subject, ...counts });
       const cancelled = await Promise.all(open.map(cancel));
-      await disconnectEach(await stores.connections.list(subject));
+      for (const connection of await stores.connections.list(subject)) await disconnect(connection);
       for (const { credentialId } of await stores.credentials.list(subject))
         await stores.credentials.remove(credentialId);
       for (const { mcpServerId } of mutes) await stores.mutes.unmute(subject, mcpServerId);
@@ -182,32 +175,7 @@ export function createChanges({ config, stores, mcpServers, pseudonym, record, n
       let passkeys = 0;
       for (const owner of passkeyOwners(subject)) passkeys += await stores.passkeys.reset(owner, announcedAs);
       await stores.browserSessions.endAll(allSessionsOf(subject), longestSessionMs(config));
-      return { ...counts, passkeys, stillDeciding: cancelled.filter(isOver => !isOver).length, left };
-    },
-
-    /**
-     * Removes the connections of all people at a provider. Walks all connections, not a list: none is missed, also of an older release.
-     * An interrupted run is completed by repeating it.
-     */
-    async disconnectProvider(actor: Actor, { provider, since, dryRun, signal, onProgress }: ProviderDisconnect) {
-      if (!dryRun) await record(actor, { event: 'admin.provider_disconnected', provider, since: since?.toISOString() });
-      const seen = new Set<string>();
-      let removed = 0;
-      for await (const { records, unreadable } of stores.sealedRecords.walk()) {
-        if (signal.aborted) break;
-        for (const found of records) {
-          const connectionId = found.kind === 'connection' ? parseConnectionId(found.id) : undefined;
-          // The walk may return a record twice.
-          if (connectionId === undefined || seen.has(connectionId)) continue;
-          const connection = await stores.connections.read(connectionId);
-          if (connection?.provider !== provider || connection.updatedAt < (since?.getTime() ?? 0)) continue;
-          seen.add(connectionId);
-          if (!dryRun && (await disconnect(connection))) removed += 1;
-        }
-        if (unreadable.some(({ kind }) => kind === 'connection')) throw new UnknownRecordLayoutError();
-        onProgress({ found: seen.size, removed });
-      }
-      return { found: seen.size, removed, isComplete: !signal.aborted };
+      return { ...counts, passkeys, stillDeciding: cancelled.filter(end => end === 'being_decided').length, left };
     },
   };
 }

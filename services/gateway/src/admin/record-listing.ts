@@ -20,6 +20,7 @@ import type { RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.t
 import type { Pseudonyms } from '../platform/audit/pseudonyms.ts';
 import type { Actor, RecordAct } from './admin-audit.ts';
 import { type AuditSearch, linesAbout } from './audit-search.ts';
+import { ownerOf } from './connection-search.ts';
 import { reportOf } from './elicitation-report.ts';
 import { connectionItem, credentialItem, elicitationItem, paymentItem } from './record-items.ts';
 import { type PageRequest, pageOf } from './shard-lists.ts';
@@ -81,9 +82,8 @@ export function createRecordListing({ stores, mcpServers, pseudonym, record, aud
     return { shards: [shardOf(subject)] };
   }
 
-  /** A group owns the records of its members. */
   function isOwnedBy({ owner }: Pick<Connection, 'owner'>, mcpServerId: string): boolean {
-    return owner === (mcpServers.get(mcpServerId)?.connectionOwner ?? mcpServerId);
+    return owner === ownerOf(mcpServers, mcpServerId);
   }
 
   async function elicitationAt({ id }: ListEntry): Promise<Elicitation | undefined> {

@@ -38,6 +38,8 @@ export function tableOf(head: readonly string[], rows: readonly (readonly string
   return [head, ...rows].map(line).join('\n');
 }
 
+export const counted = (count: number, noun: string) => `${count} ${noun}${count === 1 ? '' : 's'}`;
+
 /** Escapes control and invisible characters except line feeds, because parts of the text come from MCP servers and users. */
 export function printable(text: string): string {
   return text.replace(

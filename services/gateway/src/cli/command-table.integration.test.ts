@@ -47,16 +47,30 @@ const scenarios: Readonly<Record<string, Scenario>> = {
   audit: { done: () => [] },
   'audit pseudonym': { done: () => named(people.kept) },
   'elicitations show': { done: () => [elicitationId], failed: () => [`${elicitationId.slice(0, -4)}AAAA`] },
+  'elicitations cancel': { done: () => [elicitationId, ...why], failed: () => [`el_7f${'A'.repeat(43)}`, ...why] },
+  'jobs list': { done: () => [], config: () => configs.local, failed: () => ['-c', configs.broken] },
+  'jobs show': { done: () => [jobId], failed: () => ['jb_unknown'] },
+  'jobs cancel': { done: () => [jobId, ...why], failed: () => ['jb_unknown', ...why] },
   'people show': { done: () => named(people.kept), failed: () => named(somebody()) },
-  'people disconnect': { done: () => [...named(people.leaver), ...why] },
+  'people disconnect': {
+    done: () => [...named(people.leaver), ...why],
+    failed: () => [...named(people.kept), ...why, '-c', configs.broken],
+  },
   'people sign-out': { done: () => [...named(people.leaver), ...why] },
   'people export': { done: () => [...named(people.kept), ...why] },
   'people erase': { done: () => [...named(people.erased), ...why] },
-  'providers disconnect': { done: () => ['github', ...why] },
+  'providers disconnect': {
+    done: () => ['github', ...why],
+    failed: () => ['github', ...why, '-c', configs.broken],
+  },
+  'mcp-servers disconnect': {
+    done: () => ['tracker', ...why],
+    failed: () => ['tracker', ...why, '-c', configs.broken],
+  },
   'passkeys reset': { done: () => named(people.kept), failed: () => named(people.keyless) },
   'webhooks list': { done: () => [], config: () => configs.local, failed: () => [] },
   'webhooks dead': { done: () => [], config: () => configs.local, failed: () => [] },
-  'webhooks redeliver': { done: () => ['--all'], failed: () => ['ev_unknown'] },
+  'webhooks redeliver': { done: () => ['--all', ...why], failed: () => ['ev_unknown', ...why] },
   'webhooks enable': { done: () => ['tracker.quiet'], failed: () => ['tracker.nowhere'] },
 };
 
@@ -76,7 +90,8 @@ let stores: RedisStores;
 let folder = '';
 let elicitationId = '';
 let apiKeyId = '';
-const configs = { sound: '', rotated: '', lostKey: '', foreign: '', other: '', local: '' };
+const jobId = `jb_${operation()}`;
+const configs = { sound: '', rotated: '', lostKey: '', foreign: '', other: '', local: '', broken: '' };
 const fresh = () => join(folder, operation());
 
 beforeAll(async () => {
@@ -92,6 +107,7 @@ beforeAll(async () => {
     ['foreign', 'commands', ['first'], { deployment: `dp_${'B'.repeat(22)}` }],
     ['other', 'other', ['first'], {}],
     ['local', 'local', ['first'], {}],
+    ['broken', 'broken', ['first'], {}],
   ] as const) {
     const isLocal = name === 'local';
     const identity = { mode: 'loopback' as const };
@@ -111,10 +127,12 @@ beforeAll(async () => {
   for (const { epochs } of [stores, other])
     await epochs.begin({ deployment: DEPLOYMENT, epoch: Date.now() }, SHARDS, { replaces: false });
   await other.close();
+  await seedBroken();
   for (const person of [people.leaver, people.erased, people.kept, somebody()]) await seed(person);
   const added = await run('api-keys add', ['tracker', 'first', ...why, '--json']);
   apiKeyId = z.object({ apiKeyId: z.string() }).parse(JSON.parse(added.out)).apiKeyId;
   await seedDeadDelivery();
+  await stores.jobs.start({ jobId, about });
 });
 afterAll(async () => {
   await stores?.close();
@@ -145,6 +163,23 @@ async function seed(subject: Subject): Promise<void> {
 }
 
 /** A dead delivery at one endpoint, and another endpoint that is disabled. */
+const about = { verb: 'disconnect', target: { provider: 'github' }, by: 'olga', door: 'console' } as const;
+
+/** A connection of a release that this one cannot read, and a job that failed. */
+async function seedBroken(): Promise<void> {
+  const broken = await createRedisStores({ url: redis.url, prefix: 'broken' });
+  const open = await created(broken.elicitations, from('tracker', ask(people.kept)));
+  const active = await moved(broken.elicitations, open, engage);
+  await moved(broken.elicitations, active, complete(active));
+  const [connection] = await broken.connections.list(people.kept);
+  const { connectionId = '' } = connection ?? {};
+  const key = `broken:{${connectionId.slice(3, 5)}}:cn:${connectionId.slice(5)}`;
+  await redis.ask('hset', key, 'record', '{"layout":99}');
+  await broken.jobs.start({ jobId, about });
+  await broken.jobs.end({ jobId, status: 'failed' });
+  await broken.close();
+}
+
 async function seedDeadDelivery(): Promise<void> {
   await using receiver = await startReceiver(() => 500);
   await using stage = await webhookStage({ address: { url: redis.url }, prefix: 'commands' });

@@ -2,6 +2,7 @@ import { apiKeysCommands } from './api-keys-commands.ts';
 import { auditCommands } from './audit-commands.ts';
 import type { Command } from './command.ts';
 import { elicitationsCommands } from './elicitations-show.ts';
+import { jobsCommands } from './jobs-commands.ts';
 import { newKeyCommands } from './new-key-commands.ts';
 import { passkeysCommands } from './passkeys-reset.ts';
 import { peopleCommands } from './people-commands.ts';
@@ -41,6 +42,7 @@ export const commandTable: readonly Command[] = [
   ...auditCommands,
   ...elicitationsCommands,
   ...peopleCommands,
+  ...jobsCommands,
   ...passkeysCommands,
   ...webhooksCommands,
 ];

@@ -37,6 +37,7 @@ export const cliOptions = {
     about: 'new file, for pages a new folder; - is standard output where the help says so',
   },
   all: { type: 'boolean', about: 'all of them' },
+  endpoint: { type: 'string', value: '<name>', about: 'only of this webhook endpoint' },
   yes: { type: 'boolean', about: 'apply' },
   deployment: {
     type: 'string',

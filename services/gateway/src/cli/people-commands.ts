@@ -1,21 +1,7 @@
 import type { PersonReport } from '../admin/people.ts';
-import { type CliIo, type ExitCode, exitCodes, printable, tableOf } from './cli-io.ts';
-import { type Command, changingActor, type Invocation, sinceIn, subjectIn, whoAndWhy } from './command.ts';
+import { type CliIo, counted, type ExitCode, exitCodes, printable, tableOf } from './cli-io.ts';
+import { type Command, changingActor, type Invocation, subjectIn, whoAndWhy } from './command.ts';
 import { actorOf, openAdmin } from './open-admin.ts';
-import { createProgress } from './progress.ts';
-
-const counted = (count: number, noun: string) => `${count} ${noun}${count === 1 ? '' : 's'}`;
-
-/** `postern people disconnect`: the gateway asks the providers to revoke the grants within seconds. */
-async function peopleDisconnect(p: Invocation, io: CliIo): Promise<ExitCode> {
-  const actor = changingActor(p);
-  await using opened = await openAdmin(p.configPath, io);
-  const done = await opened.admin.disconnectPerson(actor, subjectIn(p), p);
-  if (p.json) io.out(`${JSON.stringify({ dryRun: p.dryRun, ...done })}\n`);
-  else if (p.dryRun) io.out(`Would remove ${counted(done.found, 'connection')}.\n`);
-  else io.out(`Removed ${counted(done.removed, 'connection')}.\n`);
-  return exitCodes.ok;
-}
 
 /** `postern people sign-out` */
 async function peopleSignOut(p: Invocation, io: CliIo): Promise<ExitCode> {
@@ -60,25 +46,6 @@ async function peopleErase(p: Invocation, io: CliIo): Promise<ExitCode> {
       ].join('\n'),
     );
   return stillDeciding === 0 ? exitCodes.ok : exitCodes.failure;
-}
-
-/** `postern providers disconnect`: walks all connections, with progress. Repeating it completes an interrupted run. */
-async function providersDisconnect(p: Invocation, io: CliIo): Promise<ExitCode> {
-  const [actor, since, dryRun] = [changingActor(p), sinceIn(p), p.dryRun];
-  const [provider = ''] = p.args;
-  await using opened = await openAdmin(p.configPath, io);
-  const progress = createProgress(io);
-  const { found, removed, isComplete } = await opened.admin.disconnectProvider(actor, {
-    ...{ provider, since, dryRun, signal: io.signal },
-    onProgress: done => progress.count(`${done.found} found, ${done.removed} removed`, done.found),
-  });
-  progress.end();
-  if (p.json) io.out(`${JSON.stringify({ dryRun, found, removed, isComplete })}\n`);
-  else
-    io.out(dryRun ? `Would remove ${counted(found, 'connection')}.\n` : `Removed ${counted(removed, 'connection')}.\n`);
-  if (isComplete) return exitCodes.ok;
-  io.err('Interrupted: repeat the command to complete it.\n');
-  return exitCodes.interrupted;
 }
 
 /** `postern people show`: exits with 1 if nothing is stored about the person. */
@@ -138,12 +105,6 @@ export const peopleCommands: readonly Command[] = [
     failure: 'nothing is stored about the user',
     run: peopleShow,
   },
-  {
-    ...change,
-    name: 'people disconnect',
-    about: 'remove all connections of a user; the gateway revokes their grants',
-    run: peopleDisconnect,
-  },
   { ...change, name: 'people sign-out', about: 'end all browser sessions of a user', run: peopleSignOut },
   {
     ...person,
@@ -160,15 +121,5 @@ export const peopleCommands: readonly Command[] = [
     about: 'delete what is stored about a user, and say what stays',
     failure: 'a payment or an answer of an application is being decided: repeat it then',
     run: peopleErase,
-  },
-  {
-    name: 'providers disconnect',
-    parameters: ['<name>'],
-    about: 'remove the connections of all users at a provider',
-    options: { ...whoAndWhy, since: 'only connections whose tokens were stored from then on, such as 2026-11-23' },
-    json: 'document',
-    changes: true,
-    canBeInterrupted: true,
-    run: providersDisconnect,
   },
 ];

@@ -1,15 +1,28 @@
 import type { RedisStores } from '@postern/store-redis';
-import type { DeliveryQueue } from '../events/webhooks/delivery-queue.ts';
+import type { Actor } from '../admin/admin-audit.ts';
+import type { AdminService } from '../admin/admin-service.ts';
+import type { JobItem } from '../admin/jobs.ts';
 import { openWebhookQueues, type WebhookQueues } from '../events/webhooks/webhook-queues.ts';
 import { typeOf } from '../events/webhooks/webhook-request.ts';
 import { CliError, type CliIo, type ExitCode, exitCodes, tableOf, UsageError } from './cli-io.ts';
-import type { Command, Invocation } from './command.ts';
+import { type Command, changingActor, type Invocation, whoAndWhy } from './command.ts';
+import { completed } from './jobs-commands.ts';
+import { openAdmin } from './open-admin.ts';
 import { openStore } from './open-store.ts';
-import { createProgress } from './progress.ts';
 
 interface OpenWebhooks extends AsyncDisposable {
   readonly endpoints: WebhookQueues['all'];
   readonly records: RedisStores['webhookEndpoints'];
+}
+
+const UNKNOWN_ENDPOINT =
+  'Unknown endpoint. Endpoints are named <MCP server>.<id> or operator/<id>, see postern webhooks list.';
+
+/** @throws CliError if there are none */
+function endpointsOf<Endpoint>(endpoints: readonly Endpoint[]): readonly Endpoint[] {
+  if (endpoints.length === 0)
+    throw new CliError('No webhooks are configured in mcpServers[].webhooks or operatorWebhooks.');
+  return endpoints;
 }
 
 /** Opens the queues of the configured endpoints. @throws ConfigError, CliError, UnsafeRedisError, StoreUnavailableError */
@@ -17,11 +30,10 @@ async function openWebhooks(configPath: string, io: CliIo): Promise<OpenWebhooks
   await using stack = new AsyncDisposableStack();
   const store = stack.use(await openStore(configPath, io));
   const queues = stack.use(await openWebhookQueues({ ...store, onError: () => io.err('Redis does not respond.\n') }));
-  if (queues.all.length === 0)
-    throw new CliError('No webhooks are configured in mcpServers[].webhooks or operatorWebhooks.');
+  const endpoints = endpointsOf(queues.all);
   const held = stack.move();
   return {
-    endpoints: queues.all,
+    endpoints,
     records: store.stores.webhookEndpoints,
     [Symbol.asyncDispose]: () => held.disposeAsync(),
   };
@@ -29,25 +41,8 @@ async function openWebhooks(configPath: string, io: CliIo): Promise<OpenWebhooks
 
 /** `postern webhooks list`: exits with 1 if an endpoint is disabled or has dead deliveries. */
 async function webhooksList(p: Invocation, io: CliIo): Promise<ExitCode> {
-  await using webhooks = await openWebhooks(p.configPath, io);
-  const endpoints = await Promise.all(
-    webhooks.endpoints.map(async ({ endpoint, queue }) => {
-      const [{ disabled, failingSince }, counts] = await Promise.all([
-        webhooks.records.read(endpoint.name),
-        queue.counts(),
-      ]);
-      return {
-        endpoint: endpoint.name,
-        // The host only: the path may contain a secret.
-        host: new URL(endpoint.url).host,
-        status: disabled === undefined ? 'enabled' : 'disabled',
-        reason: disabled?.reason,
-        disabledAt: disabled && new Date(disabled.at).toISOString(),
-        failingSince: failingSince === undefined ? undefined : new Date(failingSince).toISOString(),
-        ...counts,
-      };
-    }),
-  );
+  await using opened = await openAdmin(p.configPath, io);
+  const endpoints = endpointsOf(await opened.admin.webhookEndpoints());
   if (p.json) io.out(`${JSON.stringify({ endpoints })}\n`);
   else {
     const rows = endpoints.map(({ endpoint, host, status, reason, failingSince, waiting, underWay, delayed, dead }) => [
@@ -96,50 +91,50 @@ async function webhooksDead(p: Invocation, io: CliIo): Promise<ExitCode> {
   return dead.length === 0 ? exitCodes.ok : exitCodes.failure;
 }
 
-const BATCH = 100;
-
-/** `postern webhooks redeliver`: retries one event at every endpoint with a dead delivery of it, or all dead deliveries. */
+/**
+ * `postern webhooks redeliver`: retries one event at every endpoint with a dead delivery of it, or everything that is dead now, as a job
+ * for each endpoint.
+ */
 async function webhooksRedeliver(p: Invocation, io: CliIo): Promise<ExitCode> {
-  const { dryRun } = p;
+  const [actor, { dryRun }] = [changingActor(p), p];
   const [eventId] = p.args;
-  if ((eventId === undefined) !== (p.values.all === true)) throw new UsageError('Name either an <event id> or --all.');
-  await using webhooks = await openWebhooks(p.configPath, io);
+  const { all, endpoint: only } = p.values;
+  if ([eventId, all, only].filter(given => given !== undefined).length !== 1)
+    throw new UsageError('Name either an <event id>, --endpoint or --all.');
+  await using opened = await openAdmin(p.configPath, io);
+  const { admin } = opened;
+  const known = endpointsOf(await admin.webhookEndpoints());
+  const endpoints = known.filter(({ endpoint }) => only === undefined || endpoint === only);
+  if (endpoints.length === 0) throw new CliError(UNKNOWN_ENDPOINT);
+  const warn = (endpoint: string) => io.err(`${endpoint} is disabled: postern webhooks enable ${endpoint}\n`);
   let deliveries = 0;
-  for (const { endpoint, queue } of webhooks.endpoints) {
-    let count: number;
-    if (dryRun) count = eventId === undefined ? (await queue.counts()).dead : Number(await isDead(queue, eventId));
-    else count = eventId === undefined ? await redeliverAll(queue, io) : Number(await queue.redeliver(eventId));
-    deliveries += count;
-    if (count > 0 && (await webhooks.records.read(endpoint.name)).disabled !== undefined)
-      io.err(`${endpoint.name} is disabled: postern webhooks enable ${endpoint.name}\n`);
+  let code: ExitCode = exitCodes.ok;
+  if (eventId !== undefined) {
+    const dead = await admin.endpointsWithDead(eventId);
+    if (dead.length === 0) throw new CliError('This event has no dead delivery.');
+    deliveries = dryRun ? dead.length : (await admin.redeliver(actor, { eventId })).redelivered;
+    for (const { endpoint, status } of endpoints) if (status === 'disabled' && dead.includes(endpoint)) warn(endpoint);
   }
-  if (eventId !== undefined && deliveries === 0) throw new CliError('This event has no dead delivery.');
+  for (const { endpoint, status, dead } of eventId === undefined ? endpoints : []) {
+    if (dead === 0 || code !== exitCodes.ok) continue;
+    if (status === 'disabled') warn(endpoint);
+    if (dryRun) {
+      deliveries += dead;
+      continue;
+    }
+    const { job, code: ended } = await completed(opened, () => started(admin, actor, endpoint), io);
+    deliveries += job.done;
+    code = ended;
+  }
   if (p.json) io.out(`${JSON.stringify({ dryRun, deliveries })}\n`);
   else io.out(`${dryRun ? 'Would retry' : 'Retrying'} ${deliveries} deliveries.\n`);
-  return io.signal.aborted ? exitCodes.interrupted : exitCodes.ok;
+  return code;
 }
 
-async function isDead(queue: DeliveryQueue, eventId: string): Promise<boolean> {
-  const { dead } = await queue.counts();
-  for (let start = 0; start < dead; start += BATCH)
-    if ((await queue.dead({ start, limit: BATCH })).some(({ event }) => event.eventId === eventId)) return true;
-  return false;
-}
-
-/** Retries the deliveries that are dead now, not those that die during the command. */
-async function redeliverAll(queue: DeliveryQueue, io: CliIo): Promise<number> {
-  const { dead } = await queue.counts();
-  const progress = createProgress(io);
-  let redelivered = 0;
-  for (let left = dead; left > 0 && !io.signal.aborted; left -= BATCH) {
-    // The oldest deliveries are at the end of the list. Redelivered ones leave it.
-    const batch = await queue.dead({ start: Math.max(0, left - BATCH), limit: Math.min(BATCH, left) });
-    const results = await Promise.all(batch.map(({ event }) => queue.redeliver(event.eventId)));
-    redelivered += results.filter(Boolean).length;
-    progress.at(Math.min(dead, dead - left + BATCH), dead);
-  }
-  progress.end();
-  return redelivered;
+async function started(admin: AdminService, actor: Actor, endpoint: string): Promise<JobItem> {
+  const job = await admin.startRedelivery(actor, { endpoint });
+  if (job === undefined) throw new CliError(UNKNOWN_ENDPOINT);
+  return job;
 }
 
 /** `postern webhooks enable`: the gateway resumes the waiting deliveries within seconds. */
@@ -147,10 +142,7 @@ async function webhooksEnable(p: Invocation, io: CliIo): Promise<ExitCode> {
   const { dryRun } = p;
   const [endpoint = ''] = p.args;
   await using webhooks = await openWebhooks(p.configPath, io);
-  if (!webhooks.endpoints.some(each => each.endpoint.name === endpoint))
-    throw new CliError(
-      'Unknown endpoint. Endpoints are named <MCP server>.<id> or operator/<id>, see postern webhooks list.',
-    );
+  if (!webhooks.endpoints.some(each => each.endpoint.name === endpoint)) throw new CliError(UNKNOWN_ENDPOINT);
   const wasDisabled = dryRun
     ? (await webhooks.records.read(endpoint)).disabled !== undefined
     : await webhooks.records.enable(endpoint);
@@ -180,11 +172,11 @@ export const webhooksCommands: readonly Command[] = [
   {
     name: 'webhooks redeliver',
     parameters: ['[event id]'],
-    about: 'retry the failed deliveries of an event, or with --all every one',
-    options: { all: 'every failed delivery' },
+    about: 'retry the failed deliveries of an event, of an endpoint, or with --all every one',
+    options: { ...whoAndWhy, all: 'every failed delivery', endpoint: 'every failed delivery of this endpoint' },
     json: 'document',
     changes: true,
-    failure: 'the event has no dead delivery',
+    failure: 'the event has no dead delivery, or a job failed',
     canBeInterrupted: true,
     run: webhooksRedeliver,
   },

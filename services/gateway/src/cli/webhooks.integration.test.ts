@@ -11,6 +11,7 @@ import { runCli } from './run-cli.ts';
 
 const until = (check: () => void | Promise<void>) => vi.waitFor(check, { timeout: 100_000, interval: 20 });
 const secret = newSecret();
+const why = ['--reason', 'receiver repaired', '--by', 'olga'];
 const listSchema = z.object({ endpoints: z.array(z.looseObject({ endpoint: z.string(), status: z.string() })) });
 const deadSchema = z.object({
   dead: z.array(z.strictObject({ eventId: z.string(), endpoint: z.string(), reason: z.string() }).loose()),
@@ -81,10 +82,10 @@ test('lists dead deliveries with their reason and redelivers them once the recei
 
   status = 204;
   const [one = ''] = eventIds;
-  expect((await run('webhooks', 'redeliver', one, '-c', config)).code).toBe(0);
+  expect((await run('webhooks', 'redeliver', one, ...why, '-c', config)).code).toBe(0);
   await until(async () => expect((await stage.counts('tracker.hook')).dead).toBe(129));
-  expect((await run('webhooks', 'redeliver', one, '-c', config)).code).toBe(1);
-  expect(await run('webhooks', 'redeliver', '--all', '-c', config)).toMatchObject({
+  expect((await run('webhooks', 'redeliver', one, ...why, '-c', config)).code).toBe(1);
+  expect(await run('webhooks', 'redeliver', '--all', ...why, '-c', config)).toMatchObject({
     code: 0,
     out: 'Retrying 129 deliveries.\n',
   });
@@ -114,6 +115,8 @@ test('a disabled endpoint resumes when it is enabled', async () => {
 test.each([
   [['webhooks']],
   [['webhooks', 'redeliver']],
+  [['webhooks', 'redeliver', 'ev_1']],
+  [['webhooks', 'redeliver', 'ev_1', '--endpoint', 'tracker.hook', ...why]],
   [['webhooks', 'redeliver', 'ev_1', '--all']],
   [['webhooks', 'redeliver', 'ev_1', 'ev_2']],
   [['webhooks', 'enable']],

@@ -40,6 +40,8 @@ const LASTING = [
   'epoch',
   'ak',
   'aks',
+  'jb',
+  'jbs',
 ];
 const PASSING = [
   'el',
@@ -62,6 +64,7 @@ const PASSING = [
   'os',
   'oss',
   'idem',
+  'jbe',
   'lease',
   'fence',
 ];

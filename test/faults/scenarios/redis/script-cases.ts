@@ -10,7 +10,7 @@ import {
   shardOf,
   systemEntropy,
 } from '@postern/elicitation';
-import type { RedisStores } from '@postern/store-redis';
+import type { JobProgress, RedisStores } from '@postern/store-redis';
 import { kindSamples, samples } from '@postern/testkit/contract';
 import type { CalledScript } from './called-scripts.ts';
 import { passkeyScriptCases } from './passkey-script-cases.ts';
@@ -63,6 +63,27 @@ const newKey = () => ({
   ...{ mcpServerId: 'issue-tracker', name: 'production', lastFour: 'abcd' },
   ...{ by: 'olga', reason: 'first key', sealedDigest: 'sealed' },
 });
+
+const jobProgress: JobProgress = {
+  ...{ found: 2, done: 1, unreadable: 0, share: 0.5, cursor: 'scan', pending: ['one'], failures: 0 },
+};
+const newJob = () => ({
+  jobId: `jb_${operation()}`,
+  about: { verb: 'disconnect', target: { provider: 'forge' }, by: 'olga', door: 'console' } as const,
+});
+
+async function startedJob(stores: RedisStores) {
+  const job = newJob();
+  await stores.jobs.start(job);
+  return job;
+}
+
+async function heldJob(stores: RedisStores) {
+  const { jobId } = await startedJob(stores);
+  const holder = operation();
+  await stores.jobs.claim({ jobId, holder, leaseMs: MINUTE });
+  return { jobId, holder };
+}
 
 /** A payment that is not stored yet. */
 const paymentOf = (elicitationId: Payment['elicitationId']): Payment => ({
@@ -398,6 +419,36 @@ export const scriptCases: Readonly<Record<CalledScript, ScriptCase>> = {
       return async again => (await again.apiKeys.read())?.apiKeys.some(each => each.apiKeyId === apiKeyId);
     },
     first: true,
+  },
+  startJob: {
+    async prepare() {
+      const job = newJob();
+      return async stores => (await stores.jobs.start(job)) !== undefined;
+    },
+    first: true,
+  },
+  claimJob: {
+    async prepare(stores) {
+      const { jobId } = await startedJob(stores);
+      const holder = operation();
+      return async again => (await again.jobs.claim({ jobId, holder, leaseMs: MINUTE })) !== undefined;
+    },
+    first: true,
+  },
+  moveJob: {
+    async prepare(stores) {
+      const job = await heldJob(stores);
+      return again => again.jobs.move({ ...job, leaseMs: MINUTE, progress: jobProgress });
+    },
+    first: true,
+  },
+  endJob: {
+    async prepare(stores) {
+      const job = await heldJob(stores);
+      return again => again.jobs.end({ ...job, status: 'done', progress: jobProgress });
+    },
+    first: true,
+    again: false,
   },
   putRegistration: {
     async prepare() {

@@ -71,6 +71,7 @@ export interface DeliveryQueue {
   hold(ms: number): Promise<void>;
   /** Newest first. */
   dead(p: { readonly start: number; readonly limit: number }): Promise<readonly DeadDelivery[]>;
+  isDead(eventId: string): Promise<boolean>;
   /** Restarts the schedule of a dead delivery. @returns false if there is none with this id */
   redeliver(eventId: string): Promise<boolean>;
   close(): Promise<void>;
@@ -121,6 +122,9 @@ export function openDeliveryQueue(p: {
     async dead({ start, limit }) {
       const jobs = await queue.getFailed(start, start + limit - 1);
       return jobs.flatMap(deadOf);
+    },
+    async isDead(eventId) {
+      return (await queue.getJob(eventId))?.isFailed() ?? false;
     },
     async redeliver(eventId) {
       const job = await queue.getJob(eventId);

@@ -1,0 +1,138 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { DomainError, definedOnly, newOperationId, StoreUnavailableError, systemEntropy } from '@postern/elicitation';
+import type { JobProgress, RedisStores } from '@postern/store-redis';
+import { type AuditSink, auditTrail } from '../platform/audit/audit-log.ts';
+import type { Pseudonyms } from '../platform/audit/pseudonyms.ts';
+import type { Logger } from '../platform/logger.ts';
+import { type Actor, createAdminAudit } from './admin-audit.ts';
+import { JobFailedError, type JobWorkDeps, withWorkOf } from './job-work.ts';
+
+export interface JobRunnerDeps {
+  readonly stores: JobWorkDeps['stores'] & Pick<RedisStores, 'jobs' | 'audits'>;
+  readonly openQueueRedis: JobWorkDeps['openQueueRedis'];
+  readonly pseudonym: Pseudonyms;
+  /** The log of the gateway. A command has none. */
+  readonly logger?: Logger;
+  /** Receive the line of each removed connection in addition to the log. */
+  readonly auditSinks?: readonly AuditSink[];
+  readonly now: () => number;
+  /** The configuration in force. */
+  readonly inForce: () => Pick<JobWorkDeps, 'config' | 'mcpServers'>;
+  /** After this time, another replica takes over from a dead one. Default 30 seconds. */
+  readonly leaseMs?: number;
+}
+
+const LEASE_MS = 30_000;
+/** Failures in a row, after which a job is given up. */
+const MAX_FAILURES = 10;
+const START: JobProgress = { found: 0, done: 0, unreadable: 0, share: 0, cursor: '', pending: [], failures: 0 };
+
+/** What became of a job in this process. `elsewhere`: it has ended, or another replica has it. */
+export type Worked = 'ended' | 'released' | 'elsewhere';
+
+/** Returns the verb that works on one job until it has ended, is lost to another replica, or `signal` is aborted. */
+export function createJobWorker(deps: JobRunnerDeps) {
+  const { stores, leaseMs = LEASE_MS, logger } = deps;
+  const record = createAdminAudit({ ...deps, audits: stores.audits });
+  const trail = logger && auditTrail(logger, deps.auditSinks ?? []);
+
+  /** @throws StoreUnavailableError: the lease expires, and a replica resumes the job */
+  return async function workOn(
+    jobId: string,
+    p: { readonly signal: AbortSignal; readonly onProgress?: (progress: JobProgress) => void },
+  ): Promise<Worked> {
+    const holder = newOperationId(systemEntropy);
+    const job = await stores.jobs.claim({ jobId, holder, leaseMs });
+    if (job === undefined) return 'elsewhere';
+    const { verb, by, door, reason } = job.about;
+    const actor: Actor = { who: by, door, ...definedOnly({ reason }) };
+    let progress = job.progress ?? START;
+
+    async function end(status: 'done' | 'failed'): Promise<Worked> {
+      const { found, done, unreadable, error } = progress;
+      const counts = { found, done, unreadable, ...definedOnly({ error }) };
+      await record(actor, { event: 'admin.job_ended', jobId, verb, status, ...counts });
+      return (await stores.jobs.end({ jobId, holder, status, progress })) ? 'ended' : 'elsewhere';
+    }
+
+    try {
+      const onRemoved: JobWorkDeps['onRemoved'] = ({ connectionId, owner, provider, subject }) =>
+        trail?.info(
+          {
+            ...{ event: 'admin.connection_removed', jobId, connectionId, owner, provider },
+            subject: deps.pseudonym(subject),
+          },
+          'connection removed by an operator',
+        );
+      return await withWorkOf(job, { ...deps, ...deps.inForce(), onRemoved }, async step => {
+        while (!p.signal.aborted) {
+          const { error: _, ...before } = progress;
+          const next = await step({ ...before, failures: 0 });
+          progress = next.progress;
+          p.onProgress?.(progress);
+          if (next.isOver) {
+            if (progress.unreadable === 0) return end('done');
+            progress = { ...progress, error: 'unknown_record_layout' };
+            return end('failed');
+          }
+          if (!(await stores.jobs.move({ jobId, holder, leaseMs, progress }))) return 'elsewhere';
+        }
+        await stores.jobs.move({ jobId, holder, leaseMs: 0, progress });
+        return 'released';
+      });
+    } catch (error) {
+      if (error instanceof StoreUnavailableError) throw error;
+      const code = error instanceof DomainError || error instanceof JobFailedError ? error.code : 'internal_error';
+      logger?.error({ event: 'job.failed', jobId, error }, 'a job failed');
+      progress = { ...progress, failures: progress.failures + 1, error: code };
+      if (error instanceof JobFailedError || progress.failures >= MAX_FAILURES) return end('failed');
+      await stores.jobs.move({ jobId, holder, leaseMs: 0, progress });
+      return 'released';
+    }
+  };
+}
+
+/** Pause before the list of unfinished jobs is read again. */
+const POLL_MS = 1_000;
+/** Jobs that one replica works on at a time, so a long one does not hold up the others. */
+const AT_ONCE = 4;
+
+export interface JobRunner {
+  /** Releases the jobs after the step in progress, so another replica resumes them at once. */
+  stop(): Promise<void>;
+}
+
+/** Works on the jobs of operators, in the background. A failure of Redis is retried. */
+export function startJobRunner(deps: JobRunnerDeps & { readonly logger: Logger; readonly pollMs?: number }): JobRunner {
+  const { stores, logger, pollMs = POLL_MS } = deps;
+  const stopping = new AbortController();
+  const workOn = createJobWorker(deps);
+  const underWay = new Map<string, Promise<unknown>>();
+  const failed = (error: unknown) =>
+    logger.warn({ event: 'job.interrupted', error }, 'working on jobs failed; retrying');
+
+  async function look(): Promise<void> {
+    for (const jobId of await stores.jobs.unfinished()) {
+      if (underWay.size >= AT_ONCE || stopping.signal.aborted) return;
+      if (underWay.has(jobId)) continue;
+      const work = workOn(jobId, { signal: stopping.signal })
+        .catch(failed)
+        .finally(() => underWay.delete(jobId));
+      underWay.set(jobId, work);
+    }
+  }
+
+  async function run(): Promise<void> {
+    const pause = () => delay(pollMs, true, { signal: stopping.signal, ref: false }).catch(() => false);
+    while (await pause()) await look().catch(failed);
+    await Promise.all(underWay.values());
+  }
+
+  const running = run();
+  return {
+    async stop() {
+      stopping.abort();
+      await running;
+    },
+  };
+}
