@@ -84,6 +84,20 @@ test('refuses more keys than replicas can read, and still revokes', async () => 
   expect(await stores.apiKeys.revoke('ak_1', change)).toBe('revoked');
 });
 
+test('reads a long list without using up the connection', async () => {
+  const { apiKey, apiKeys } = createKeys(`keys-${round}`);
+  await stores.apiKeys.add(newKey('ak_1'));
+  const copies =
+    "for n = 1, 1200 do redis.call('COPY', KEYS[1], KEYS[1] .. n) redis.call('HSET', KEYS[2], 'ak_1' .. n, 'valid') end";
+  await server.ask('EVAL', copies, '2', apiKey('ak_1'), apiKeys);
+  const narrow = await createRedisStores({ url: server.url, prefix: `keys-${round}`, maxPendingCommands: 600 });
+  try {
+    expect((await narrow.apiKeys.read())?.apiKeys).toHaveLength(1_201);
+  } finally {
+    await narrow.close();
+  }
+});
+
 test('the walk over sealed records returns valid keys only, and re-wraps them', async () => {
   await stores.apiKeys.add(newKey('ak_1'));
   await stores.apiKeys.add(newKey('ak_2'));

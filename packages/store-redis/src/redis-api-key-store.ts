@@ -57,6 +57,8 @@ const recordSchema = z.object({ mcpServerId: text, sealedDigest: text });
 
 /** All replicas read the list as a whole. */
 const MAX_API_KEYS = 10_000;
+/** A long list must leave room for other commands on the connection. */
+const READ_AT_ONCE = 500;
 
 /** API keys of MCP servers that operators added, and those of the configuration that they revoked. All methods throw StoreUnavailableError. */
 export class RedisApiKeyStore {
@@ -92,9 +94,13 @@ export class RedisApiKeyStore {
     const [result, version, ...ids] = listOf(reply).map(textOf);
     if (result === 'unchanged') return undefined;
     if (result !== 'list' || version === undefined) throw unknownResult();
-    const read = await Promise.all(ids.map(id => this.#read(id)));
+    const apiKeys: StoredApiKey[] = [];
+    for (let at = 0; at < ids.length; at += READ_AT_ONCE) {
+      const read = await Promise.all(ids.slice(at, at + READ_AT_ONCE).map(id => this.#read(id)));
+      apiKeys.push(...read.filter(apiKey => apiKey !== undefined));
+    }
     // The list was read first: a change in between gives it another version, and the next call returns the rest.
-    return { version, apiKeys: read.filter(apiKey => apiKey !== undefined) };
+    return { version, apiKeys };
   }
 
   async #read(apiKeyId: string): Promise<StoredApiKey | undefined> {

@@ -151,6 +151,40 @@ describe('a hanging processor', () => {
       expect(await stage.again(each, 'payment')).toMatchObject({ status: 'expired' });
   });
 
+  test('a hanging processor delays no payment of another one', async () => {
+    const limits = { openElicitationsPerSubject: 50 };
+    const { stage, charging } = createBench(createElicitationStage({ mcpServer: { limits } }));
+    const approved = await Promise.all(Array.from({ length: 17 }, (_, n) => charging(`order-${n}`)));
+    const elsewhere = approved.at(-1)?.elicitationId;
+    const { promise: hanging, resolve: release } = Promise.withResolvers<void>();
+    const closed: ElicitationId[] = [];
+    const expiry = createExpiry({
+      ...stage,
+      onError: error => expect.fail(String(error)),
+      service: {
+        ...stage.service,
+        async find(elicitationId) {
+          const found = await stage.service.find(elicitationId);
+          if (elicitationId !== elsewhere || found?.request.kind !== 'payment') return found;
+          return { ...found, request: { ...found.request, processor: 'second' } };
+        },
+      },
+      paymentFlow: {
+        ...stage.paymentFlow,
+        async close(elicitation) {
+          if (elicitation.elicitationId === elsewhere) closed.push(elicitation.elicitationId);
+          else await hanging;
+          return { state: 'settled', elicitation };
+        },
+      },
+    });
+    stage.clock.advance(TTL_MS);
+    for (const { elicitationId } of approved) await expiry.expire(elicitationId);
+    expect(closed).toEqual([elsewhere]);
+    release();
+    await expiry.idle();
+  });
+
   test('a hanging processor does not leave a rejection unhandled if the store is unavailable when it responds', async () => {
     const { stage, expire, charging, onError } = createBench();
     const asked = await charging();

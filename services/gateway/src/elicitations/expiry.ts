@@ -7,8 +7,10 @@ import type { RefundFlow } from '../approvals/refund-flow.ts';
 const PAUSE_MS = { least: FIRST_CHECK_MS, most: 3_600_000 };
 /** The pause is this fraction of the time since the approval, or since the expiry. */
 const PAUSE_DIVISOR = 4;
-/** Maximum concurrent requests to processors. */
+/** Maximum concurrent requests to one processor, and about refunds. */
 const MAX_REQUESTS = 16;
+/** No name of a processor: which processors refunds need is known only later. */
+const REFUNDS = '';
 
 export interface Expiry {
   /** Expires an elicitation. For a charge, starts a request to the processor and does not wait for it. */
@@ -43,15 +45,19 @@ export function createExpiry(p: {
   now: Clock;
   onError: (error: unknown) => void;
 }): Expiry {
-  const underWay = new Set<Promise<void>>();
+  const underWay = new Map<string, Set<Promise<void>>>();
 
-  function start(request: () => Promise<unknown>): void {
-    // At the limit, this charge is skipped. It is already rescheduled.
-    if (underWay.size >= MAX_REQUESTS) return;
+  /** At the limit, a charge is skipped, and already rescheduled. Refunds stay due. */
+  function start(processor: string, request: () => Promise<unknown>): void {
+    const ofProcessor = underWay.get(processor) ?? new Set();
+    if (ofProcessor.size >= MAX_REQUESTS) return;
     const started = request()
       .then(() => undefined, p.onError)
-      .finally(() => underWay.delete(started));
-    underWay.add(started);
+      .finally(() => {
+        ofProcessor.delete(started);
+        if (ofProcessor.size === 0) underWay.delete(processor);
+      });
+    underWay.set(processor, ofProcessor.add(started));
   }
 
   return {
@@ -62,7 +68,7 @@ export function createExpiry(p: {
         return;
       }
       await p.stores.elicitations.postpone(elicitationId, pauseMs(p.now() - elicitation.expiresAt));
-      start(() => p.paymentFlow.close(elicitation, 'expire'));
+      start(elicitation.request.processor, () => p.paymentFlow.close(elicitation, 'expire'));
     },
 
     async checkCharge(elicitationId) {
@@ -73,15 +79,15 @@ export function createExpiry(p: {
         return;
       }
       await p.stores.payments.checkLater(elicitationId, 'charge', pauseMs(p.now() - elicitation.approval.at));
-      start(() => p.paymentFlow.check(elicitation));
+      start(elicitation.request.processor, () => p.paymentFlow.check(elicitation));
     },
 
     async checkRefunds(elicitationId) {
-      start(() => p.refundFlow.check(elicitationId));
+      start(REFUNDS, () => p.refundFlow.check(elicitationId));
     },
 
     async idle() {
-      await Promise.all(underWay);
+      await Promise.all([...underWay.values()].flatMap(ofProcessor => [...ofProcessor]));
     },
   };
 }
