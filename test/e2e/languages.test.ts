@@ -1,12 +1,16 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { RawAnswer } from '../support/raw-browser.ts';
+import { deletion, issueFor, visitorFor } from '../support/asks.ts';
+import type { RawAnswer, RawBrowser } from '../support/raw-browser.ts';
 import { dumpRedis } from '../support/redis-dump.ts';
 import { startWorld, type World } from '../support/world.ts';
 
 let world: World;
 
 beforeAll(async () => {
-  world = await startWorld();
+  world = await startWorld({
+    mcpServer: { confirmation: {} },
+    config: { branding: { name: { en: 'Northwind Gate', ja: 'ノースウィンド' } } },
+  });
 });
 afterAll(() => world?.[Symbol.asyncDispose]());
 
@@ -55,6 +59,39 @@ describe('S108: the language of a page', () => {
     await raw.signIn(elicitationId, user);
     const { location } = await raw.get(`/login?e=${elicitationId}`);
     expect(new URL(location ?? '').searchParams.get('ui_locales')).toBe('zh-Hans');
+  });
+
+  it('has the name of the operator in that language, else in English', async () => {
+    const raw = world.raw();
+    for (const [language, name] of Object.entries({ ja: 'ノースウィンド', de: 'Northwind Gate' })) {
+      raw.cookies.set('postern_view', `lang=${language}`);
+      expect((await raw.get('/me')).body).toContain(
+        `<span class="brand-name" translate="no"><bdi>${name}</bdi></span>`,
+      );
+    }
+  });
+
+  it('is in the audit event of a decision: that of the page of an approval, else that of the request', async () => {
+    const decided = async (event: string, act: (raw: RawBrowser, elicitationId: string) => Promise<unknown>) => {
+      const user = world.subject();
+      const { elicitationId } = await issueFor(world, user, { kind: 'confirmation', confirmation: deletion });
+      const raw = await visitorFor(world, user, elicitationId);
+      raw.cookies.set('postern_view', 'lang=fr');
+      await act(raw, elicitationId);
+      const lines = world
+        .log()
+        .split('\n')
+        .filter(line => line.includes(`"event":"elicitation.${event}"`));
+      return JSON.parse(lines.find(line => line.includes(elicitationId)) ?? '{}').language;
+    };
+    const decline = async (raw: RawBrowser, elicitationId: string) =>
+      raw.post(`/e/${elicitationId}/decline`, { form: { csrf_token: await raw.csrfToken(elicitationId) } });
+    const approve = async (raw: RawBrowser, elicitationId: string) => {
+      const form = await raw.acceptForm(elicitationId);
+      raw.cookies.set('postern_view', 'lang=ar');
+      await raw.post(`/e/${elicitationId}/accept`, { form });
+    };
+    expect([await decided('declined', decline), await decided('approved', approve)]).toEqual(['fr', 'fr']);
   });
 
   it('has the times of the time zone in the cookie', async () => {

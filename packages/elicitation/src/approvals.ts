@@ -59,7 +59,7 @@ export function createApprovals({ move, assertSamePerson, entropy }: ApprovalsDe
       return {
         ...approved(current, approval),
         ...definedOnly({ countWithin }),
-        auditedAs: { type: 'approved', method: approval.method },
+        auditedAs: { type: 'approved', method: approval.method, ...definedOnly({ language: approval.language }) },
       };
     });
   }

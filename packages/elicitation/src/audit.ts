@@ -18,7 +18,7 @@ export type AuditFact =
         | 'redeemed';
     }
   /** The user approved a payment or a confirmation. This completes it, unless a processor takes the payment. */
-  | { readonly type: 'approved'; readonly method: Approval['method'] }
+  | { readonly type: 'approved'; readonly method: Approval['method']; readonly language?: string }
   /** A second request of the same MCP server was added to an open elicitation. `scopes` are the added ones. */
   | { readonly type: 'widened'; readonly scopes: readonly string[] }
   | { readonly type: 'failed'; readonly failure: FailureCode }

@@ -8,7 +8,7 @@ export type { DecisionView } from './decision-page.ts';
 export { displayHost } from './display-host.ts';
 export { drawnIcon } from './drawn-icon.ts';
 export type { FieldFault, FormFieldView, OptionView } from './field-views.ts';
-export type { ForeignText, TextIn } from './foreign-text.ts';
+export { type ForeignText, foreignPlain, type TextIn } from './foreign-text.ts';
 export { languagePath } from './language-switcher.ts';
 export { type Locale, locales } from './languages/languages.ts';
 export type { WatchView } from './live-parts.ts';

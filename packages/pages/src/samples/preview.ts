@@ -4,16 +4,19 @@ import { layout } from '../layout.ts';
 import { pageScript } from '../page-script.ts';
 import { fact, facts } from '../parts.ts';
 import { translatorFor } from '../translator.ts';
-import type { Branding, PageContext } from '../views.ts';
+import type { Branding, McpServerView, PageContext } from '../views.ts';
 import { samplePages } from './sample-pages.ts';
+import { withMcpServer } from './sample-views.ts';
 
 /** The appearance of the pages of one MCP server, or of all other pages. */
 export interface PreviewLook {
   /** A part of file names. */
   readonly id: string;
   readonly name: string;
-  readonly branding: Branding;
+  readonly brandingIn: (locale: Locale) => Branding;
   readonly stylesheetPath: string;
+  /** Who asks on the pages. Default: a sample. */
+  readonly mcpServer?: McpServerView;
   /** Whether only pages on which an MCP server asks have it. */
   readonly isOfMcpServer: boolean;
 }
@@ -82,7 +85,9 @@ export function createPreview(
     add(pathIn(folder, 'index'), folder, () => indexPage(looks, folder));
     for (const [name, render] of samplesOf(folder.look)) {
       const path = pathIn(folder, name);
-      add(path, folder, () => render({ ...contextOf(folder), path }));
+      const page = () => render({ ...contextOf(folder), path });
+      const { mcpServer } = folder.look;
+      add(path, folder, mcpServer === undefined ? page : () => withMcpServer(mcpServer, page));
     }
   }
 
@@ -110,9 +115,9 @@ interface Folder {
 
 const pathIn = ({ look, theme, locale }: Folder, name: string) => `/${look.id}/${theme}/${locale}/${name}.html`;
 
-const contextOf = ({ look: { branding, stylesheetPath }, theme, locale }: Folder): PageContext => ({
+const contextOf = ({ look: { brandingIn, stylesheetPath }, theme, locale }: Folder): PageContext => ({
   locale,
-  branding,
+  branding: brandingIn(locale),
   stylesheetPath: themed(stylesheetPath, theme),
 });
 

@@ -6,7 +6,7 @@ import { type ConnectionView, mePage } from '../pages/me-page.ts';
 import { renamePasskeyPage } from '../pages/rename-passkey-page.ts';
 import type { PageContext } from '../views.ts';
 import { samplePasskeys, sampleSaved, sampleWaiting } from './sample-entry-views.ts';
-import { longMcpServer, longWord, sampleConnection, sampleMe } from './sample-views.ts';
+import { longMcpServer, longWord, sampleConnection, sampleMcpServer, sampleMe } from './sample-views.ts';
 
 const csrfToken = 'csrf-value';
 const backHref = '/me';
@@ -28,7 +28,9 @@ const twelve = {
 
 const answered: readonly AnsweredView[] = [
   {
-    mcpServerName: 'Issue Tracker',
+    get mcpServerName() {
+      return sampleMcpServer.name;
+    },
     about: {
       kind: 'payment',
       amount: { currency: 'EUR', minorUnits: 2490, decimals: 2 },
@@ -40,7 +42,9 @@ const answered: readonly AnsweredView[] = [
     receiptHref: '/e/0a.sample/receipt',
   },
   {
-    mcpServerName: 'Issue Tracker',
+    get mcpServerName() {
+      return sampleMcpServer.name;
+    },
     about: { kind: 'authorization', providerName: 'GitHub' },
     status: 'completed',
     endedAt: at,

@@ -383,7 +383,9 @@ export const sampleSaved: CredentialItemView = {
   replaced: true,
   lastUse: {
     at: new Date('2026-03-04T14:20:00Z'),
-    mcpServerName: { en: 'Issue Tracker', de: 'Aufgabenverwaltung' },
+    get mcpServerName() {
+      return sampleMcpServer.name;
+    },
     tool: 'list_orders',
   },
   deleteHref: '/me/credentials/0a.acme',

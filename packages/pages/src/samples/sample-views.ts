@@ -2,10 +2,25 @@
 import type { ConnectionView } from '../pages/me-page.ts';
 import type { AuthorizationView, McpServerView, PersonView, RequestedScopeView } from '../views.ts';
 
-export const sampleMcpServer: McpServerView = {
+const issueTracker: McpServerView = {
   name: { en: 'Issue Tracker', de: 'Aufgabenverwaltung' },
   host: 'issues.northwind.example',
 };
+const shown = { ...issueTracker };
+
+/** The MCP server of the samples. Within {@link withMcpServer}, another one. */
+export const sampleMcpServer: McpServerView = shown;
+
+/** Renders samples with an MCP server of an operator in place of ours. */
+export function withMcpServer(mcpServer: McpServerView, render: () => string): string {
+  Object.assign(shown, mcpServer);
+  try {
+    return render();
+  } finally {
+    Reflect.deleteProperty(shown, 'logo');
+    Object.assign(shown, issueTracker);
+  }
+}
 
 export const samplePerson: PersonView = {
   displayName: 'Ada Okafor',
@@ -115,7 +130,9 @@ export const sampleConnection: ConnectionView = {
   connectedAt: new Date('2026-01-07T09:05:00Z'),
   lastUse: {
     at: new Date('2026-03-04T14:20:00Z'),
-    mcpServerName: { en: 'Issue Tracker', de: 'Aufgabenverwaltung' },
+    get mcpServerName() {
+      return sampleMcpServer.name;
+    },
     tool: 'create_issue',
   },
   disconnectHref: '/me/connections/0a.github',

@@ -1,11 +1,12 @@
 import { once } from 'node:events';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { dirname, join } from 'node:path';
 import { defaultText } from '@postern/api';
-import { pageHeaders } from '@postern/pages';
+import { definedOnly } from '@postern/elicitation';
+import { type Locale, pageHeaders } from '@postern/pages';
 import { createPreview } from '@postern/pages/samples';
-import { createLooks } from '../pages/looks.ts';
+import { createLooks, mcpServerViewOf } from '../pages/looks.ts';
 import { ConfigError } from '../platform/config/config-error.ts';
 import { loadConfig } from '../platform/config/load-config.ts';
 import { CliError, type CliIo, type ExitCode, exitCodes } from './cli-io.ts';
@@ -13,7 +14,8 @@ import type { Invocation } from './command.ts';
 
 /**
  * `postern pages preview`: shows every page with the branding of a configuration, on a free loopback port until interrupted, or as files in
- * a new folder. Needs no Redis. The server reads the configuration again for each page.
+ * a new folder. Needs no Redis. The server reads the configuration again when one of
+ * its files has changed.
  * @throws ConfigError, CliError
  */
 export async function pagesPreview({ configPath, values: { out } }: Invocation, io: CliIo): Promise<ExitCode> {
@@ -36,6 +38,7 @@ export async function pagesPreview({ configPath, values: { out } }: Invocation, 
 
   /** A fault in a configuration that is being edited leaves the last valid one. */
   function previewAfterEdit(last: Preview): Preview {
+    if ([...last.stamps].every(([path, stamp]) => stampOf(path) === stamp)) return last;
     try {
       return previewOf(configPath, io);
     } catch (error) {
@@ -57,16 +60,41 @@ export async function pagesPreview({ configPath, values: { out } }: Invocation, 
   return exitCodes.ok;
 }
 
-type Preview = ReturnType<typeof createPreview>;
+interface Preview extends ReturnType<typeof createPreview> {
+  /** The files of the configuration, as they were read. */
+  readonly stamps: ReadonlyMap<string, string>;
+}
 
 function previewOf(configPath: string, io: CliIo): Preview {
-  const config = loadConfig(configPath, io.env);
+  const stamps = new Map<string, string>();
+  const config = loadConfig(configPath, io.env, path => stamps.set(path, stampOf(path)));
   const looks = createLooks(config);
-  const general = { id: 'general', name: config.branding.name, isOfMcpServer: false, ...looks.of(undefined) };
-  const ofMcpServers = config.mcpServers
-    .filter(({ branding }) => branding !== undefined)
-    .map(({ id, name }) => ({ id: `mcp-server-${id}`, name: defaultText(name), isOfMcpServer: true, ...looks.of(id) }));
-  return createPreview([general, ...ofMcpServers], new Map([...looks.assets, ['/favicon.ico', looks.icon]]));
+  const look = (mcpServerId?: string) => ({
+    brandingIn: (locale: Locale) => looks.of(mcpServerId, locale).branding,
+    stylesheetPath: looks.of(mcpServerId, 'en').stylesheetPath,
+  });
+  const asking = config.mcpServers.map(mcpServer => ({
+    ...{ id: mcpServer.id, ownBranding: mcpServer.branding },
+    mcpServer: mcpServerViewOf(mcpServer, config.images),
+  }));
+  const general = {
+    ...{ id: 'general', name: defaultText(config.branding.name), isOfMcpServer: false, ...look() },
+    ...definedOnly({ mcpServer: asking[0]?.mcpServer }),
+  };
+  const ofMcpServers = asking
+    .filter(({ ownBranding }) => ownBranding !== undefined)
+    .map(({ id, mcpServer }) => ({
+      ...{ id: `mcp-server-${id}`, name: defaultText(mcpServer.name), isOfMcpServer: true, mcpServer },
+      ...look(id),
+    }));
+  const assets = new Map([...looks.assets, ['/favicon.ico', looks.icon]]);
+  return { ...createPreview([general, ...ofMcpServers], assets), stamps };
+}
+
+/** Changes with the file. */
+function stampOf(path: string): string {
+  const found = statSync(path, { throwIfNoEntry: false });
+  return found === undefined ? 'absent' : `${found.mtimeMs} ${found.size} ${found.ino}`;
 }
 
 function decoded(path: string): string {

@@ -1,3 +1,4 @@
+import { defaultText } from '@postern/api';
 import {
   createAccessTokenVerifier,
   createLogoutTokenVerifier,
@@ -53,7 +54,7 @@ export function createIdentity(p: {
   });
   const passkeys = createPasskeys({
     rpId: new URL(config.publicUrl).hostname,
-    rpName: config.branding.name,
+    rpName: defaultText(config.branding.name),
     origin: config.publicUrl,
   });
   return {

@@ -74,7 +74,7 @@ function atHomeIn(text: readonly Word[]): (part: readonly Word[]) => boolean {
 /** Returns all configured names that users see. */
 export function namesIn(config: GatewayConfig): RegisteredName[] {
   return [
-    { path: 'branding.name', text: config.branding.name },
+    ...textsIn(config.branding.name, 'branding.name'),
     ...config.identityProviders.flatMap(({ displayName }, at) =>
       displayName === undefined ? [] : { path: `identityProviders[${at}].displayName`, text: displayName },
     ),

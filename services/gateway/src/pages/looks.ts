@@ -1,5 +1,15 @@
 import { definedOnly } from '@postern/elicitation';
-import { type Branding, drawnIcon, iconColour, type LogoView, stylesheet } from '@postern/pages';
+import {
+  type Branding,
+  displayHost,
+  drawnIcon,
+  foreignPlain,
+  iconColour,
+  type Locale,
+  type LogoView,
+  type McpServerView,
+  stylesheet,
+} from '@postern/pages';
 import { ConfigError } from '../platform/config/config-error.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 
@@ -28,6 +38,7 @@ export function createLooks(config: Pick<GatewayConfig, 'branding' | 'mcpServers
   const assets = new Map<string, Asset>();
   for (const { path, type, body } of config.images.values()) assets.set(path, { type, body });
   const base = config.branding;
+  const nameIn = (locale: Locale) => foreignPlain(base.name, { locale });
   const icon = iconOf();
 
   function iconOf(): Asset & { readonly path: string } {
@@ -36,7 +47,7 @@ export function createLooks(config: Pick<GatewayConfig, 'branding' | 'mcpServers
     return {
       path: '/favicon.ico',
       type: 'image/png',
-      body: drawnIcon(iconColour(definedOnly({ name: base.name, accent: base.accent })), ICON_SIZE),
+      body: drawnIcon(iconColour(definedOnly({ name: nameIn('en'), accent: base.accent })), ICON_SIZE),
     };
   }
 
@@ -45,6 +56,7 @@ export function createLooks(config: Pick<GatewayConfig, 'branding' | 'mcpServers
     const image = logo === undefined ? undefined : config.images.get(logo.light);
     const branding: Branding = {
       ...definedOnly(rest),
+      name: nameIn('en'),
       iconPath: icon.path,
       ...(image !== undefined && {
         logo: { ...logoView(logo, config.images), width: image.width, height: image.height },
@@ -72,8 +84,12 @@ export function createLooks(config: Pick<GatewayConfig, 'branding' | 'mcpServers
     assets: assets as ReadonlyMap<string, Asset>,
     /** What `/favicon.ico` returns. */
     icon: icon as Asset,
-    of: (mcpServerId: string | undefined): Look =>
-      (mcpServerId === undefined ? undefined : looks.get(mcpServerId)) ?? look,
+    /** The appearance, with the operator's name in the language of the page. */
+    of(mcpServerId: string | undefined, locale: Locale): Look {
+      const found = (mcpServerId === undefined ? undefined : looks.get(mcpServerId)) ?? look;
+      if (typeof base.name === 'string') return found;
+      return { ...found, branding: { ...found.branding, name: nameIn(locale) } };
+    },
   };
 }
 
@@ -87,6 +103,16 @@ export function logoView(
   if (path === undefined) throw new TypeError('the image was not read');
   return { path, ...definedOnly({ darkPath: pathOf(logo?.dark) }) };
 }
+
+/** The registered identity of an MCP server on pages. */
+export const mcpServerViewOf = (
+  { name, url, logo }: GatewayConfig['mcpServers'][number],
+  images: GatewayConfig['images'],
+): McpServerView => ({
+  name,
+  host: displayHost(new URL(url)),
+  ...(logo !== undefined && { logo: logoView(logo, images) }),
+});
 
 /** Assets of earlier configurations that stay: a browser may have received a page just before a reload. */
 const KEPT_ASSETS = 64;

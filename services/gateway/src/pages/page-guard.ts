@@ -14,6 +14,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { elicitationPath } from '../platform/http/public-urls.ts';
+import { requestContext } from '../platform/http/request-context.ts';
 import { formLimitsOf, readFormBody } from './form-body.ts';
 import type { PageKit } from './page-kit.ts';
 import { assertSameOrigin, PageError } from './page-request.ts';
@@ -170,6 +171,8 @@ export function createPageGuard({ deps, browser, views }: PageKit<PageGuardDeps>
       if (form === undefined) throw new PageError('bad_request');
       if (!browser.isCsrfToken(form.csrf_token, visit.secret)) throw new PageError('forbidden');
       if (isSamePerson(visit.elicitation, visit.visitor)) views.speakTo(request, visit.elicitation);
+      const current = requestContext();
+      if (current !== undefined) current.language = views.context(request).locale;
       try {
         // Both in one turn, so that their first commands leave for Redis together.
         const settled = await Promise.allSettled([act(visit, form), browser.keepAlive(request)]);

@@ -17,6 +17,7 @@ import {
   displayHost,
   type ForeignText,
   type LastUseView,
+  type Locale,
   type McpServerView,
   type PageContext,
   type PersonView,
@@ -27,7 +28,7 @@ import type { FastifyRequest } from 'fastify';
 import { mayAsk, mayRead, mayUse, payeeOf, type RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { elicitationPath } from '../platform/http/public-urls.ts';
-import { type Look, logoView } from './looks.ts';
+import { type Look, logoView, mcpServerViewOf } from './looks.ts';
 import { createScopeViews } from './scope-views.ts';
 import { pagePathOf, type ViewChoices } from './view-choices.ts';
 
@@ -37,7 +38,7 @@ const JUST_ENDED_MS = 60_000;
 /** Converts records and configuration to the views of pages. */
 export function createPageViews(p: {
   /** The appearance of the pages of an MCP server, or of all others. */
-  lookOf: (mcpServerId: string | undefined) => Look;
+  lookOf: (mcpServerId: string | undefined, locale: Locale) => Look;
   config: Pick<GatewayConfig, 'branding' | 'providers' | 'identityProviders' | 'images' | 'pages'>;
   viewChoices: (request: FastifyRequest) => ViewChoices;
   mcpServers: ReadonlyMap<string, RegisteredMcpServer>;
@@ -52,11 +53,7 @@ export function createPageViews(p: {
 
   /** MCP servers whose appearance the responses to these requests have. */
   const shownFor = new WeakMap<FastifyRequest, string>();
-  const mcpServerView = ({ config }: RegisteredMcpServer): McpServerView => ({
-    name: config.name,
-    host: displayHost(new URL(config.url)),
-    ...(config.logo !== undefined && { logo: logoView(config.logo, p.config.images) }),
-  });
+  const mcpServerView = ({ config }: RegisteredMcpServer) => mcpServerViewOf(config, p.config.images);
 
   return {
     now: p.now,
@@ -70,15 +67,16 @@ export function createPageViews(p: {
       const operatorReference = p.operatorReference(request);
       const passkeysChangedAt = p.passkeysChangedAt(request);
       const { language, timeZone } = p.viewChoices(request);
+      const locale = chooseLocale({
+        chosen: language,
+        asked: askedLocales.get(request),
+        acceptLanguage: request.headers['accept-language'],
+        fallback: p.config.pages.defaultLanguage,
+      });
       return {
-        locale: chooseLocale({
-          chosen: language,
-          asked: askedLocales.get(request),
-          acceptLanguage: request.headers['accept-language'],
-          fallback: p.config.pages.defaultLanguage,
-        }),
+        locale,
         path: pagePathOf(request),
-        ...p.lookOf(shownFor.get(request)),
+        ...p.lookOf(shownFor.get(request), locale),
         ...definedOnly({ operatorReference, passkeysChangedAt, timeZone }),
       };
     },

@@ -17,7 +17,7 @@ import {
 } from '@postern/elicitation';
 import type { ProcessorErrorDetails } from '@postern/payment';
 import type { VaultErrorCode } from '@postern/vault';
-import { requestFields } from '../http/request-context.ts';
+import { requestContext, requestFields } from '../http/request-context.ts';
 import type { Logger } from '../logger.ts';
 import type { Pseudonyms } from './pseudonyms.ts';
 
@@ -50,6 +50,7 @@ export function createAuditLog(logger: Logger, pseudonym: Pseudonyms, sinks: rea
         ...endOf(event, of),
         ...(event.type === 'failed' ? { failure: event.failure } : {}),
         ...(event.type === 'approved' ? { method: event.method } : {}),
+        ...definedOnly({ language: languageOf(event) }),
         ...(event.type === 'returned' ? { trouble: event.retryReason } : {}),
         ...(event.type === 'wrong_person' && event.visitor !== undefined ? { visitor: pseudonym(event.visitor) } : {}),
       },
@@ -325,6 +326,14 @@ export function auditTrail(logger: Logger, sinks: readonly AuditSink[]) {
     for (const sink of sinks) sink({ ...requestFields(), ...record }, { level, text });
   };
   return { info: write('info'), warn: write('warn'), error: write('error') };
+}
+
+const decisions: ReadonlySet<AuditEvent['type']> = new Set(['accepted', 'approved', 'declined', 'completed']);
+
+/** The language in which the user decided. An approval names that of its page; any other decision has that of its request. */
+function languageOf(event: AuditEvent): string | undefined {
+  if (!decisions.has(event.type)) return undefined;
+  return (event.type === 'approved' ? event.language : undefined) ?? requestContext()?.language;
 }
 
 const ends: ReadonlySet<AuditEvent['type']> = new Set([

@@ -4,7 +4,7 @@ import { processorConfigSchema } from '@postern/payment';
 import { z } from 'zod';
 import { addressRangePattern, isAddressRange } from './addresses.ts';
 import { receiptsConfigSchema } from './approval-config.ts';
-import { lookMembers } from './config-values.ts';
+import { localName, lookMembers } from './config-values.ts';
 import { consoleConfigSchema } from './console-config.ts';
 import type { ServedImage } from './image-type.ts';
 import { mcpServerSchema, storedMegabytes, storedRecords } from './mcp-server-config.ts';
@@ -123,7 +123,9 @@ export const configSchema = z.strictObject({
   vault: vaultConfigSchema,
   branding: z
     .strictObject({
-      name: z.string().min(1).max(60).default('Postern'),
+      name: localName(60)
+        .default('Postern')
+        .describe('Your name, as users know it: a text, or a text per language of the pages.'),
       imagesFolder: z
         .string()
         .min(1)

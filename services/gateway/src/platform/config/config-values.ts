@@ -21,16 +21,17 @@ export const webUrl = z
   .refine(value => !value.includes('*'), { error: 'must not contain a wildcard' })
   .meta({ pattern: String.raw`^(?:https:\/\/[^\s@\/?#*]+|http:\/\/${loopbackHostPattern}(?::\d+)?)(?:[\/?#][^*]*)?$` });
 
-const nameText = z.string().min(1).max(80);
-
 /** A name that users see: one for all languages, or one per language of the pages. */
-export const localName = z.union([
-  nameText,
-  z
-    .partialRecord(z.enum(locales), nameText)
-    .refine(names => Object.keys(names).length > 0, { error: 'must contain a language' })
-    .meta({ minProperties: 1 }),
-]);
+export function localName(maximum: number) {
+  const text = z.string().min(1).max(maximum);
+  return z.union([
+    text,
+    z
+      .partialRecord(z.enum(locales), text)
+      .refine(names => Object.keys(names).length > 0, { error: 'must contain a language' })
+      .meta({ minProperties: 1 }),
+  ]);
+}
 
 /** A colour as `#rrggbb`. */
 const colour = z.string().regex(/^#[0-9a-fA-F]{6}$/, { error: 'must be #rrggbb' });

@@ -111,7 +111,7 @@ const limitsSchema = z.strictObject({
 
 export const mcpServerSchema = z.strictObject({
   id: slug.describe('Part of redirect URIs. Never change it.'),
-  name: localName.describe(
+  name: localName(80).describe(
     'Name that users see, or an object with a name per language: a page shows the one in the language of its reader, else English, else the first in the order en, de, fr, es, ja, ar, zh-Hans, zh-Hant.',
   ),
   url: webUrl.describe('URL of the MCP endpoint. Users see its host.'),

@@ -10,6 +10,8 @@ export interface RequestContext {
   readonly requestId: string;
   /** Address of the client, behind the proxies that `trustProxy` names. */
   readonly source: string;
+  /** Language of the page on which the user decides (BCP 47). */
+  language?: string;
   /** True after an outbound request failed in a way that only an operator can fix. */
   needsOperator?: boolean;
   /** Set once the request is admitted. */
