@@ -128,7 +128,8 @@ const elementsSource = `[...new Set([...document.querySelectorAll('body *')].map
 
 /** Findings of axe-core, of any impact. */
 function findingsOf(page: Page, rules: 'all' | readonly string[]): Promise<{ id: string; html: string }[]> {
-  const chosen = rules === 'all' ? {} : { runOnly: rules };
+  // axe-core leaves out the size of targets (WCAG 2.2, 2.5.8) unless asked.
+  const chosen = rules === 'all' ? { rules: { 'target-size': { enabled: true } } } : { runOnly: rules };
   const options = JSON.stringify({ resultTypes: ['violations'], selectors: false, ...chosen });
   return page.evaluate(
     `axe.run(${options}).then(r => r.violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => ({ id, html }))))`,

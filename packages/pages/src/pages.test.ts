@@ -15,6 +15,7 @@ import { renamePasskeyPage } from './pages/rename-passkey-page.ts';
 import { signInPage } from './pages/sign-in-pages.ts';
 import { samplePages } from './samples/sample-pages.ts';
 import {
+  sampleAuthorization,
   sampleConnect,
   sampleConnection,
   sampleDevice,
@@ -104,7 +105,8 @@ describe('reading order', () => {
       '<bdi>issues.northwind.example</bdi>',
       '<bdi>K7-42</bdi>',
       'class="glance"',
-      '<bdi>Read and change your repositories, private ones too</bdi>',
+      '<bdi>Read, change and delete content of your repositories, private ones too</bdi>',
+      '<bdi>Change the automatic workflows of your repositories</bdi>',
       '<bdi>Read your profile</bdi>',
       '<blockquote dir="auto"><bdi>I need this',
       'class="bar"',
@@ -136,9 +138,11 @@ describe('reading order', () => {
 
 describe('the connect page', () => {
   test('shows the description of a permission, or its identifier if there is none', () => {
-    const markup = connectPage(english, sampleConnect);
+    const scopes = [...sampleAuthorization.scopes, { scope: 'audit_log' }];
+    const authorization = { ...sampleAuthorization, scopes };
+    const markup = connectPage(english, { ...sampleConnect, authorization });
     expect(markup).not.toContain('read:user');
-    expect(markup).toContain('<code dir="ltr" translate="no"><bdi>workflow</bdi></code>');
+    expect(markup).toContain('<code dir="ltr" translate="no"><bdi>audit_log</bdi></code>');
   });
 
   test('shows no account in single-user mode', () => {

@@ -76,7 +76,7 @@ export const samplePages: Readonly<Record<string, (context: PageContext) => stri
     connectPage(context, {
       ...sampleConnect,
       notice: 'fewer_scopes',
-      missing: [{ scope: 'repo', description: 'Read and change your repositories, private ones too' }],
+      missing: sampleAuthorization.scopes.slice(0, 1),
     }),
   'connect-scopes-changed': context => connectPage(context, { ...sampleConnect, notice: 'scopes_changed' }),
   'connect-again-refused': context => connectPage(context, { ...reconnecting('refused'), shown: 'shown-value' }),
@@ -89,7 +89,7 @@ export const samplePages: Readonly<Record<string, (context: PageContext) => stri
   },
   'connect-more-of-many': context => {
     const view = reconnecting('more_scopes');
-    const scopes = [...manyScopes, { scope: 'workflow', description: 'Change your workflows', isNew: true }];
+    const scopes = [...manyScopes, { scope: 'audit_log', isNew: true }];
     return connectPage(context, { ...view, authorization: { ...view.authorization, scopes } });
   },
   'connect-every-risk': context =>

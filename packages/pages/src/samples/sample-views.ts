@@ -1,5 +1,7 @@
 /** Sample views of pages, with ordinary and extreme content. */
+import { locales } from '../languages/languages.ts';
 import type { ConnectionView } from '../pages/me-page.ts';
+import { scopeText } from '../scope-texts.ts';
 import type { AuthorizationView, McpServerView, PersonView, RequestedScopeView } from '../views.ts';
 
 const issueTracker: McpServerView = {
@@ -28,22 +30,20 @@ export const samplePerson: PersonView = {
   signInHost: 'login.northwind.example',
 };
 
+/** A permission at GitHub with its own texts. `access` as in the preset of the authorization package. */
+function ofGithub(scope: string, access: NonNullable<RequestedScopeView['access']>): RequestedScopeView {
+  const texts = locales.flatMap(locale => {
+    const found = scopeText('github', scope, locale);
+    return found === undefined ? [] : [[locale, found.text] as const];
+  });
+  return { scope, description: Object.fromEntries(texts), access };
+}
+
 export const sampleAuthorization: AuthorizationView = {
   providerName: 'GitHub',
   providerMark: { letters: 'GH', colour: '#24292f' },
   destinationHost: 'github.com',
-  scopes: [
-    {
-      scope: 'repo',
-      description: {
-        en: 'Read and change your repositories, private ones too',
-        de: 'Ihre Repositorys lesen und ändern, auch private',
-      },
-      access: 'change',
-    },
-    { scope: 'read:user', description: { en: 'Read your profile', de: 'Ihr Profil lesen' }, access: 'see' },
-    { scope: 'workflow' },
-  ],
+  scopes: [ofGithub('repo', 'delete'), ofGithub('workflow', 'change'), ofGithub('read:user', 'see')],
 };
 
 export const sampleConnect = {
@@ -73,16 +73,9 @@ export const reconnecting = (reason: 'refused' | 'rejected' | 'expired' | 'more_
 });
 
 export const manyScopes: readonly RequestedScopeView[] = [
-  { scope: 'scope-0', description: { en: 'Read your profile', de: 'Ihr Profil lesen' }, access: 'see' },
+  ofGithub('read:user', 'see'),
   { scope: 'scope-1', description: 'Read your email addresses', access: 'see' },
-  {
-    scope: 'scope-2',
-    description: {
-      en: 'Read and change your repositories, private ones too',
-      de: 'Ihre Repositorys lesen und ändern, auch private',
-    },
-    access: 'change',
-  },
+  ofGithub('repo', 'delete'),
   { scope: 'scope-3', description: 'Read and change your issues and pull requests', access: 'change' },
   { scope: 'scope-4', description: 'Read the members of your organisations', access: 'see' },
 ];
