@@ -25,7 +25,7 @@ export interface PaymentItemView {
 export interface PaymentFactsView {
   readonly payeeName: string;
   /** The MCP server, and the brand, where only the MCP server names the payee, and the operator has not registered it. */
-  readonly payeeNamedBy?: { readonly mcpServer: ForeignText; readonly brand: string };
+  readonly payeeNamedBy?: { readonly mcpServer: ForeignText; readonly brand: ForeignText };
   readonly amount: AmountView;
   readonly items?: readonly PaymentItemView[];
   /** The MCP server's description of the payment. */
