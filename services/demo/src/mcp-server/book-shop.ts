@@ -3,12 +3,13 @@ import type { Gate, ReceiptVerifier } from '@postern/mcp';
 import { z } from 'zod';
 import { BOOK_SHOP, books, euro, moods } from './book-catalogue.ts';
 import type { Ledger } from './ledger.ts';
+import { wishes } from './local-texts.ts';
 import { subjectOf } from './subject-of.ts';
 import { answer, failure } from './tool-results.ts';
 
 const wishesSchema = z.object({
-  mood: z.enum(moods).meta({ title: 'What should it be like?' }),
-  budget: z.int().min(5).max(500).default(20).meta({ title: 'Budget in euro' }),
+  mood: z.enum(moods),
+  budget: z.int().min(5).max(500).default(20),
 });
 
 /** Tools of a shop: one that costs money, and one that asks for harmless data. */
@@ -61,10 +62,13 @@ export function registerBookShop(
     },
     p.gate.tool(async (_, ctx) => {
       // The form has no secrets: the MCP client shows it if it can, otherwise Postern does.
-      const wishes = await ctx.gate.form(wishesSchema, { title: 'Which book would you like?' });
-      if (wishes.action !== 'accept') return wishes.toToolResult();
+      const answered = await ctx.gate.form(wishesSchema, {
+        title: wishes.title,
+        texts: { mood: { title: wishes.mood, options: wishes.moods }, budget: { title: wishes.budget } },
+      });
+      if (answered.action !== 'accept') return answered.toToolResult();
 
-      const { mood, budget } = wishes.content;
+      const { mood, budget } = answered.content;
       const book = books.find(candidate => candidate.mood === mood && candidate.price <= budget * 100);
       if (book === undefined) return answer(`There is nothing ${mood} for ${euro(budget * 100)}.`);
       return answer(`Try ${book.id}: “${book.title}”, ${mood}, ${euro(book.price)}.`);

@@ -1,17 +1,14 @@
 import type { McpServer } from '@modelcontextprotocol/server';
 import type { Gate } from '@postern/mcp';
 import { z } from 'zod';
+import { pickup } from './local-texts.ts';
 import type { PickupDesk } from './pickup-desk.ts';
 import { subjectOf } from './subject-of.ts';
 import { answer } from './tool-results.ts';
 
 const pickupSchema = z.object({
-  day: z.iso.date().meta({ title: 'Day' }),
-  code: z
-    .string()
-    .min(6)
-    .max(20)
-    .meta({ title: 'Code for the locker', description: 'Choose a code that you use nowhere else.' }),
+  day: z.iso.date(),
+  code: z.string().min(6).max(20),
 });
 
 /** A tool with a form that contains a secret, which must not pass through the MCP client. */
@@ -24,7 +21,8 @@ export function registerPickup(mcpServer: McpServer, p: { gate: Gate; pickupDesk
     },
     p.gate.tool(async (_, ctx) => {
       const form = await ctx.gate.form(pickupSchema, {
-        title: 'When will you fetch your books?',
+        title: pickup.title,
+        texts: { day: { title: pickup.day }, code: { title: pickup.code, description: pickup.codeHint } },
         secretFields: ['code'],
       });
       if (form.action !== 'accept') return form.toToolResult();

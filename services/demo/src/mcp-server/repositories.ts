@@ -1,6 +1,7 @@
 import type { McpServer } from '@modelcontextprotocol/server';
 import type { Gate } from '@postern/mcp';
 import { z } from 'zod';
+import { deletion, toCreateIssue, toDelete, toList } from './local-texts.ts';
 import { answer, failure } from './tool-results.ts';
 
 const repositoriesSchema = z.object({
@@ -25,7 +26,7 @@ export function registerRepositories(mcpServer: McpServer, p: { gate: Gate; forg
       annotations: { readOnlyHint: true, openWorldHint: true },
     },
     p.gate.tool(async (_, ctx) => {
-      const forge = await ctx.gate.authorize('forge', { scopes: ['repo'], message: 'To list your repositories' });
+      const forge = await ctx.gate.authorize('forge', { scopes: ['repo'], message: toList });
       if (forge.action !== 'accept') return forge.toToolResult();
 
       const response = await forge.fetch(`${p.forgeUrl}/api/repositories`);
@@ -46,7 +47,7 @@ export function registerRepositories(mcpServer: McpServer, p: { gate: Gate; forg
       inputSchema: z.object({ repository: repositoryName, title: issueTitle }),
     },
     p.gate.tool(async (issue, ctx) => {
-      const forge = await ctx.gate.authorize('forge', { scopes: ['repo', 'issues'], message: 'To create an issue' });
+      const forge = await ctx.gate.authorize('forge', { scopes: ['repo', 'issues'], message: toCreateIssue });
       if (forge.action !== 'accept') return forge.toToolResult();
 
       const response = await forge.fetch(`${p.forgeUrl}/api/issues`, {
@@ -71,17 +72,17 @@ export function registerRepositories(mcpServer: McpServer, p: { gate: Gate; forg
     p.gate.tool(async ({ repository }, ctx) => {
       // Two elicitations in one handler: the first keeps its outcome while the second is open.
       const confirmation = await ctx.gate.confirm({
-        title: `Delete the repository ${repository}`,
+        title: deletion.title(repository),
         facts: [
-          { type: 'text', label: 'Repository', value: repository },
-          { type: 'host', label: 'Where', value: new URL(p.forgeUrl).hostname },
+          { type: 'text', label: deletion.repository, value: repository },
+          { type: 'host', label: deletion.where, value: new URL(p.forgeUrl).hostname },
         ],
         danger: 'destructive',
       });
       if (confirmation.action !== 'accept') return confirmation.toToolResult();
       const forge = await ctx.gate.authorize('forge', {
         scopes: ['repo', 'delete_repo'],
-        message: `To delete ${repository}, as you have confirmed`,
+        message: toDelete(repository),
       });
       if (forge.action !== 'accept') return forge.toToolResult();
 

@@ -1,6 +1,7 @@
 import type { McpServer } from '@modelcontextprotocol/server';
 import type { Gate } from '@postern/mcp';
 import { z } from 'zod';
+import { weatherKey } from './local-texts.ts';
 import { answer, failure } from './tool-results.ts';
 
 const forecastSchema = z.object({ place: z.string(), summary: z.string() });
@@ -26,8 +27,15 @@ export function registerWeather(mcpServer: McpServer, p: { gate: Gate; weatherUr
     p.gate.tool(async ({ place }, ctx) => {
       const credential = await ctx.gate.credential({
         name: 'weather-station',
-        title: 'API key of Weather Station',
-        fields: [{ name: 'apiKey', label: 'API key', pattern: 'ws_[A-Za-z0-9_-]+', help: `From ${p.weatherUrl}` }],
+        title: weatherKey.title,
+        fields: [
+          {
+            name: 'apiKey',
+            label: weatherKey.label,
+            pattern: 'ws_[A-Za-z0-9_-]+',
+            help: weatherKey.help(p.weatherUrl),
+          },
+        ],
         retention: 'lasting',
       });
       if (credential.action !== 'accept') return credential.toToolResult();

@@ -1,0 +1,210 @@
+/** What the demo asks people, in the languages of the pages. */
+
+type Texts = Readonly<Record<'en' | 'de' | 'fr' | 'es' | 'ja' | 'ar' | 'zh-Hans' | 'zh-Hant', string>>;
+
+export const toList: Texts = {
+  en: 'To list your repositories',
+  de: 'Um Ihre Repositorys aufzulisten',
+  fr: 'Pour lister vos dépôts',
+  es: 'Para mostrar tus repositorios',
+  ja: 'リポジトリを一覧表示するため',
+  ar: 'لعرض قائمة مستودعاتك',
+  'zh-Hans': '用于列出您的代码仓库',
+  'zh-Hant': '用來列出您的儲存庫',
+};
+
+export const toCreateIssue: Texts = {
+  en: 'To create an issue',
+  de: 'Um ein Issue zu erstellen',
+  fr: 'Pour créer un ticket',
+  es: 'Para crear una incidencia',
+  ja: 'イシューを作成するため',
+  ar: 'لإنشاء مسألة',
+  'zh-Hans': '用于创建事务',
+  'zh-Hant': '用來建立議題',
+};
+
+export const toDelete = (repository: string): Texts => ({
+  en: `To delete ${repository}, as you have confirmed`,
+  de: `Um ${repository} zu löschen, wie Sie bestätigt haben`,
+  fr: `Pour supprimer ${repository}, comme vous l’avez confirmé`,
+  es: `Para eliminar ${repository}, como has confirmado`,
+  ja: `ご確認のとおり ${repository} を削除するため`,
+  ar: `لحذف ${repository} كما أكّدت`,
+  'zh-Hans': `用于删除 ${repository}，如您所确认`,
+  'zh-Hant': `用來刪除 ${repository}，如您所確認`,
+});
+
+export const deletion = {
+  title: (repository: string): Texts => ({
+    en: `Delete the repository ${repository}`,
+    de: `Das Repository ${repository} löschen`,
+    fr: `Supprimer le dépôt ${repository}`,
+    es: `Eliminar el repositorio ${repository}`,
+    ja: `リポジトリ ${repository} を削除する`,
+    ar: `حذف المستودع ${repository}`,
+    'zh-Hans': `删除代码仓库 ${repository}`,
+    'zh-Hant': `刪除儲存庫 ${repository}`,
+  }),
+  repository: {
+    en: 'Repository',
+    de: 'Repository',
+    fr: 'Dépôt',
+    es: 'Repositorio',
+    ja: 'リポジトリ',
+    ar: 'المستودع',
+    'zh-Hans': '代码仓库',
+    'zh-Hant': '儲存庫',
+  } satisfies Texts,
+  where: {
+    en: 'Where',
+    de: 'Wo',
+    fr: 'Où',
+    es: 'Dónde',
+    ja: '場所',
+    ar: 'المكان',
+    'zh-Hans': '位置',
+    'zh-Hant': '位置',
+  } satisfies Texts,
+};
+
+export const weatherKey = {
+  title: {
+    en: 'API key of Weather Station',
+    de: 'API-Schlüssel von Weather Station',
+    fr: 'Clé d’API de Weather Station',
+    es: 'Clave de API de Weather Station',
+    ja: 'Weather Station の API キー',
+    ar: 'مفتاح API من Weather Station',
+    'zh-Hans': 'Weather Station 的 API 密钥',
+    'zh-Hant': 'Weather Station 的 API 金鑰',
+  } satisfies Texts,
+  label: {
+    en: 'API key',
+    de: 'API-Schlüssel',
+    fr: 'Clé d’API',
+    es: 'Clave de API',
+    ja: 'API キー',
+    ar: 'مفتاح API',
+    'zh-Hans': 'API 密钥',
+    'zh-Hant': 'API 金鑰',
+  } satisfies Texts,
+  help: (url: string): Texts => ({
+    en: `From ${url}`,
+    de: `Von ${url}`,
+    fr: `Sur ${url}`,
+    es: `En ${url}`,
+    ja: `${url} で取得できます`,
+    ar: `من ${url}`,
+    'zh-Hans': `可从 ${url} 获取`,
+    'zh-Hant': `可從 ${url} 取得`,
+  }),
+};
+
+export const pickup = {
+  title: {
+    en: 'When will you fetch your books?',
+    de: 'Wann holen Sie Ihre Bücher ab?',
+    fr: 'Quand viendrez-vous chercher vos livres ?',
+    es: '¿Cuándo recogerás tus libros?',
+    ja: '本をいつ受け取りますか？',
+    ar: 'متى ستستلم كتبك؟',
+    'zh-Hans': '您什么时候来取书？',
+    'zh-Hant': '您什麼時候來取書？',
+  } satisfies Texts,
+  day: {
+    en: 'Day',
+    de: 'Tag',
+    fr: 'Jour',
+    es: 'Día',
+    ja: '日付',
+    ar: 'اليوم',
+    'zh-Hans': '日期',
+    'zh-Hant': '日期',
+  } satisfies Texts,
+  code: {
+    en: 'Code for the locker',
+    de: 'Code für das Schließfach',
+    fr: 'Code de la consigne',
+    es: 'Código de la taquilla',
+    ja: 'ロッカーの暗証番号',
+    ar: 'رمز الخزانة',
+    'zh-Hans': '储物柜密码',
+    'zh-Hant': '置物櫃密碼',
+  } satisfies Texts,
+  codeHint: {
+    en: 'Choose a code that you use nowhere else.',
+    de: 'Wählen Sie einen Code, den Sie sonst nirgends verwenden.',
+    fr: 'Choisissez un code que vous n’utilisez nulle part ailleurs.',
+    es: 'Elige un código que no uses en ningún otro sitio.',
+    ja: 'ほかでは使っていない番号を選んでください。',
+    ar: 'اختر رمزًا لا تستخدمه في أي مكان آخر.',
+    'zh-Hans': '请选择一个未在其他地方使用的密码。',
+    'zh-Hant': '請選擇未在其他地方使用的密碼。',
+  } satisfies Texts,
+};
+
+export const wishes = {
+  title: {
+    en: 'Which book would you like?',
+    de: 'Was für ein Buch möchten Sie?',
+    fr: 'Quel livre aimeriez-vous ?',
+    es: '¿Qué libro te gustaría?',
+    ja: 'どんな本がよいですか？',
+    ar: 'أي كتاب تودّ؟',
+    'zh-Hans': '您想要什么样的书？',
+    'zh-Hant': '您想要什麼樣的書？',
+  } satisfies Texts,
+  mood: {
+    en: 'What should it be like?',
+    de: 'Wie soll es sein?',
+    fr: 'Comment doit-il être ?',
+    es: '¿Cómo debería ser?',
+    ja: '好みの雰囲気',
+    ar: 'كيف تريده؟',
+    'zh-Hans': '您喜欢什么风格？',
+    'zh-Hant': '您喜歡什麼風格？',
+  } satisfies Texts,
+  moods: {
+    funny: {
+      en: 'Funny',
+      de: 'Lustig',
+      fr: 'Drôle',
+      es: 'Divertido',
+      ja: '愉快',
+      ar: 'مرح',
+      'zh-Hans': '幽默',
+      'zh-Hant': '幽默',
+    },
+    thrilling: {
+      en: 'Thrilling',
+      de: 'Spannend',
+      fr: 'Palpitant',
+      es: 'Emocionante',
+      ja: 'スリル満点',
+      ar: 'مشوّق',
+      'zh-Hans': '惊险',
+      'zh-Hant': '驚險',
+    },
+    quiet: {
+      en: 'Quiet',
+      de: 'Ruhig',
+      fr: 'Calme',
+      es: 'Tranquilo',
+      ja: '静か',
+      ar: 'هادئ',
+      'zh-Hans': '宁静',
+      'zh-Hant': '寧靜',
+    },
+  } satisfies Readonly<Record<string, Texts>>,
+  budget: {
+    en: 'Budget in euro',
+    de: 'Budget in Euro',
+    fr: 'Budget en euros',
+    es: 'Presupuesto en euros',
+    ja: '予算（ユーロ）',
+    ar: 'الميزانية باليورو',
+    'zh-Hans': '预算（欧元）',
+    'zh-Hant': '預算（歐元）',
+  } satisfies Texts,
+};
