@@ -73,6 +73,14 @@ test('rejects a signature older than five minutes', async () => {
 
 test.each([
   ['of another type', event({ type: 'charge.refunded' })],
+  ['of a connected account, which names our elicitation', event({ account: 'acct_evil' })],
+  [
+    'about a refund in a connected account',
+    event({
+      ...{ account: 'acct_evil', type: 'refund.created' },
+      data: { object: { id: 're_1', object: 'refund', payment_intent: 'pi_1' } },
+    }),
+  ],
   ['of version 2, for which the library throws', JSON.stringify({ object: 'v2.core.event' })],
   ['that is not JSON', '{'],
   ['that is not text', new Uint8Array([0x7b, 0x22])],

@@ -29,7 +29,11 @@ const paymentTypes = [
 /** Events that the webhook endpoint must receive. */
 export const webhookTypes = [...sessionTypes, ...paymentTypes] as const;
 
+/** Stripe names the connected account that an event is from. Its owner writes its metadata, and the gateway takes no payments there. */
+const ofPlatform = { account: z.never().optional() };
+
 const sessionEventSchema = z.object({
+  ...ofPlatform,
   type: z.enum(sessionTypes),
   data: z.object({
     object: z.object({
@@ -42,6 +46,7 @@ const sessionEventSchema = z.object({
 
 /** A charge, a refund or a dispute. */
 const paymentEventSchema = z.object({
+  ...ofPlatform,
   type: z.enum(paymentTypes),
   data: z.object({ object: z.object({ object: z.enum(['charge', 'refund', 'dispute']), payment_intent: stripeId }) }),
 });
@@ -55,7 +60,7 @@ const eventSchema = z.union([sessionEventSchema, paymentEventSchema]);
  *
  * A charge has the metadata of its PaymentIntent, a dispute and a refund of the dashboard have none. So the PaymentIntent names the owner.
  * @param p.ownerOf reads the PaymentIntent; throws ProcessorError `unavailable`
- * @returns undefined for other events, and for sessions of other gateways
+ * @returns undefined for other events, for events of connected accounts, and for sessions of other gateways
  * @throws ProcessorError `signature_invalid`
  */
 export async function readWebhook(
