@@ -94,11 +94,12 @@ export function createOverview({ stores, vault, mcpServers, queues }: OverviewDe
     async counts(q: CountsQuery) {
       const start = (at: number) => new Date(q.by === 'day' ? Date.parse(dayOf(at)) : at).toISOString();
       const isWithin = ({ at }: { readonly at: number }) => at >= q.since.getTime() && at < q.until.getTime();
-      const found = await Promise.all(
-        [...mcpServers.keys()].flatMap(mcpServerId =>
-          daysIn(q).map(async day => ({ mcpServerId, ...(await stores.counts.read(mcpServerId, day)) })),
-        ),
-      );
+      const found: (Awaited<ReturnType<typeof stores.counts.read>> & { readonly mcpServerId: string })[] = [];
+      // One MCP server after another: all days of all at once would use up the connection to Redis.
+      for (const mcpServerId of mcpServers.keys()) {
+        const days = await Promise.all(daysIn(q).map(day => stores.counts.read(mcpServerId, day)));
+        found.push(...days.map(day => ({ mcpServerId, ...day })));
+      }
       const byTime = (a: { readonly at: string }, b: { readonly at: string }) => a.at.localeCompare(b.at);
       const steps = found.flatMap(({ mcpServerId, steps }) =>
         steps.filter(isWithin).map(({ at, ...row }) => ({ at: start(at), mcpServerId, ...row })),
