@@ -101,6 +101,22 @@ describe.each(shown)('in %s', locale => {
   });
 });
 
+test('the buttons stay in view while a list scrolls, and let go below 480 px of height', async () => {
+  const context = await (await sharedBrowser()).newContext();
+  try {
+    const page = await context.newPage();
+    await page.goto(pageServer.page('connect'));
+    const positions: unknown[] = [];
+    for (const height of [844, 481, 479]) {
+      await page.setViewportSize({ width: 390, height });
+      positions.push(await page.evaluate('getComputedStyle(document.querySelector(".bar")).position'));
+    }
+    expect(positions).toEqual(['sticky', 'sticky', 'static']);
+  } finally {
+    await context.close();
+  }
+});
+
 test('the check finds parts outside of the window', async () => {
   const context = await (await sharedBrowser()).newContext();
   try {

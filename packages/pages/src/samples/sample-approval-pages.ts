@@ -146,7 +146,9 @@ export const sampleApprovalPages: Readonly<Record<string, (context: PageContext)
   'confirmation-normal': context =>
     confirmationPage(context, {
       ...sampleConfirmationView,
-      confirmation: { title: 'Publish the spring newsletter', facts: [], danger: 'normal' },
+      confirmation: { title: 'Share the folder "Press pictures" with the editors', facts: [], danger: 'normal' },
+      message: { en: 'The editors asked for the pictures.', de: 'Die Redaktion hat um die Bilder gebeten.' },
+      requestedBy: { mcpClient: 'Desk Assistant', tool: 'share_folder' },
     }),
   'confirmation-sign-in-again': context =>
     confirmationPage(context, { ...sampleConfirmationView, approval: signInAgain, notice: 'sign_in_again' }),
@@ -165,7 +167,7 @@ export const sampleApprovalPages: Readonly<Record<string, (context: PageContext)
   'confirmed-plain': context =>
     confirmedPage(context, {
       ...confirmed,
-      confirmation: { title: 'Publish the spring newsletter', facts: [], danger: 'normal' },
+      confirmation: { title: 'Share the folder "Press pictures" with the editors', facts: [], danger: 'normal' },
     }),
   'confirmed-extreme': context =>
     confirmedPage(context, { ...confirmed, mcpServer: longMcpServer, confirmation: extremeConfirmation }),
