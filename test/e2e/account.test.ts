@@ -11,7 +11,11 @@ const FRESH = '/login?to=data&fresh=1';
 
 let world: World;
 beforeAll(async () => {
-  world = await startWorld({ replicas: 2, mcpServer: { confirmation: {} } });
+  world = await startWorld({
+    replicas: 2,
+    mcpServer: { confirmation: {} },
+    config: { retention: { endedHours: 72 } },
+  });
 });
 afterAll(() => world?.[Symbol.asyncDispose]());
 
@@ -86,6 +90,7 @@ describe('S102: history and download', () => {
     expect(entries).toHaveLength(3);
     expect(entries[0]).toContain(openId);
     expect(textOf(page)).toMatch(/Declined.*Sent.*Connected/);
+    expect(textOf(page)).toContain('72 hours');
     for (const href of entries) expect((await raw.get(href)).status).toBe(200);
     const stranger = world.raw();
     await signInForMe(stranger, world.subject());

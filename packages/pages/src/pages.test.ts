@@ -287,11 +287,13 @@ describe.each(hostileStrings)('hostile text %j', hostile => {
         credentials: [],
         passkeys: [{ label: text, addedAt: new Date(0), renameHref: '/me/p/1', removeHref: '/me/p/2' }],
         historyHref: '/me/history',
+        answersKeptHours: 24,
         browsersHref: '/me/browsers',
         dataHref: '/me/data',
       },
     ),
     historyPage(english, {
+      answersKeptHours: 24,
       answered: [
         {
           mcpServerName: text,

@@ -63,3 +63,7 @@ function relativeTime(seconds: number, t: Translator): string {
   if (seconds < 7200) return format.format(Math.floor(seconds / 60), 'minute');
   return format.format(Math.floor(seconds / 3600), 'hour');
 }
+
+/** A duration in whole hours, as the locale writes it. */
+export const hoursText = (hours: number, t: Translator): Html =>
+  ownText(new Intl.NumberFormat(t.locale, { style: 'unit', unit: 'hour', unitDisplay: 'long' }).format(hours));

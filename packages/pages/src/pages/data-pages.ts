@@ -5,6 +5,7 @@ import { icons } from '../icons.ts';
 import { layout } from '../layout.ts';
 import { messagePage } from '../message-page.ts';
 import { fact, facts, linkButton, nameList, postForm, submitButton } from '../parts.ts';
+import { hoursText } from '../times.ts';
 import { type Translator, translatorFor } from '../translator.ts';
 import type { PageContext } from '../views.ts';
 
@@ -100,6 +101,8 @@ export interface EraseView {
   readonly csrfToken: string;
   /** The user has passkeys, which stay. */
   readonly hasPasskeys: boolean;
+  /** How long an answer stays. */
+  readonly answersKeptHours: number;
 }
 
 /** Says what is deleted, what stays, and why. */
@@ -116,7 +119,7 @@ ${listed('deleted', t.html('erase.deleted'), [
 ])}
 ${listed('stays', t.html('erase.stays'), [
   ...(view.hasPasskeys ? [t.html('erase.passkeys')] : []),
-  t.html('erase.answers'),
+  t.html('erase.answers', { hours: hoursText(view.answersKeptHours, t) }),
   t.html('erase.charging'),
   t.html('erase.payments'),
   t.html('erase.audit'),

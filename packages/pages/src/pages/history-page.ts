@@ -9,7 +9,7 @@ import { layout } from '../layout.ts';
 import { linkRow } from '../me-entries.ts';
 import { linkButton } from '../parts.ts';
 import { receiptLink } from '../receipt-parts.ts';
-import { timeText } from '../times.ts';
+import { hoursText, timeText } from '../times.ts';
 import { type Translator, translatorFor } from '../translator.ts';
 import type { PageContext } from '../views.ts';
 
@@ -32,15 +32,21 @@ export interface AnsweredView {
 
 export function historyPage(
   context: PageContext,
-  view: { readonly answered: readonly AnsweredView[]; readonly backHref: string },
+  view: {
+    readonly answered: readonly AnsweredView[];
+    /** How long an answer stays. */
+    readonly answersKeptHours: number;
+    readonly backHref: string;
+  },
 ): string {
   const t = translatorFor(context);
+  const hours = hoursText(view.answersKeptHours, t);
   const list =
     view.answered.length === 0
-      ? html`<p class="empty">${t.html('history.none')}</p>`
+      ? html`<p class="empty">${t.html('history.none', { hours })}</p>`
       : html`<ul class="entries">${view.answered.map(answered => answeredEntry(answered, t))}</ul>`;
   const main = html`<h1>${t.html('history.heading')}</h1>
-<div class="lead"><p>${t.html('history.text')}</p></div>
+<div class="lead"><p>${t.html('history.text', { hours })}</p></div>
 ${list}
 <div class="actions">${linkButton(view.backHref, t.html('account.back'), 'plain')}</div>`;
   return layout(context, t, { title: t.plain('history.heading'), main });

@@ -20,7 +20,7 @@ import {
 } from '../me-entries.ts';
 import { type MutedView, mutedEntry } from '../me-muted.ts';
 import { fact, facts, knownScopeList, mcpServerList, paragraphs, personText, postForm } from '../parts.ts';
-import { timeText } from '../times.ts';
+import { hoursText, timeText } from '../times.ts';
 import { type Translator, translatorFor } from '../translator.ts';
 import type { ConnectedAccountView, PageContext, PersonView, ScopeView } from '../views.ts';
 
@@ -48,6 +48,8 @@ export interface MeView {
   readonly addPasskeyHref?: string;
   /** Links to the pages below this one. */
   readonly historyHref: string;
+  /** How long an answer stays in the history. */
+  readonly answersKeptHours: number;
   readonly browsersHref: string;
   readonly dataHref: string;
 }
@@ -91,7 +93,12 @@ ${group(
   view.addPasskeyHref === undefined ? undefined : { href: view.addPasskeyHref, label: t.html('me.addPasskey') },
 )}
 ${group('more', t.html('account.more'), {}, [
-  moreRow(view.historyHref, icons.clock, t.html('account.history'), t.html('account.historyText')),
+  moreRow(
+    view.historyHref,
+    icons.clock,
+    t.html('account.history'),
+    t.html('account.historyText', { hours: hoursText(view.answersKeptHours, t) }),
+  ),
   moreRow(view.browsersHref, icons.person, t.html('account.browsers'), t.html('account.browsersText')),
   moreRow(view.dataHref, icons.shield, t.html('account.data'), t.html('account.dataText')),
 ])}`;

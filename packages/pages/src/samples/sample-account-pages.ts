@@ -76,10 +76,11 @@ const disconnectAll = { action: '/me/data/disconnect', keepHref: '/me/data', csr
 
 export const sampleAccountPages: Readonly<Record<string, (context: PageContext) => string>> = {
   'me-twelve': context => mePage(context, twelve),
-  history: context => historyPage(context, { answered, backHref }),
-  'history-empty': context => historyPage(context, { answered: [], backHref }),
+  history: context => historyPage(context, { answered, answersKeptHours: 24, backHref }),
+  'history-empty': context => historyPage(context, { answered: [], answersKeptHours: 24, backHref }),
   'history-extreme': context =>
     historyPage(context, {
+      answersKeptHours: 2160,
       answered: [
         {
           mcpServerName: longWord,
@@ -146,9 +147,21 @@ export const sampleAccountPages: Readonly<Record<string, (context: PageContext) 
   'disconnected-all-none': context =>
     disconnectedAllPage(context, { revoked: [], pending: [], unsupported: [], backHref }),
   erase: context =>
-    erasePage(context, { action: '/me/data/erase', keepHref: '/me/data', csrfToken, hasPasskeys: true }),
+    erasePage(context, {
+      action: '/me/data/erase',
+      keepHref: '/me/data',
+      csrfToken,
+      hasPasskeys: true,
+      answersKeptHours: 24,
+    }),
   'erase-plain': context =>
-    erasePage(context, { action: '/me/data/erase', keepHref: '/me/data', csrfToken, hasPasskeys: false }),
+    erasePage(context, {
+      action: '/me/data/erase',
+      keepHref: '/me/data',
+      csrfToken,
+      hasPasskeys: false,
+      answersKeptHours: 24,
+    }),
   erased: context => erasedPage(context, { revoked: ['GitHub'], pending: ['Google'], unsupported: [] }),
   'erased-plain': context => erasedPage(context, { revoked: [], pending: [], unsupported: [] }),
 };

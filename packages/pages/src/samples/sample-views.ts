@@ -132,7 +132,12 @@ export const sampleConnection: ConnectionView = {
 };
 
 /** The pages below /me. */
-export const belowMe = { historyHref: '/me/history', browsersHref: '/me/browsers', dataHref: '/me/data' };
+export const belowMe = {
+  historyHref: '/me/history',
+  answersKeptHours: 24,
+  browsersHref: '/me/browsers',
+  dataHref: '/me/data',
+};
 
 export const sampleMe = {
   signedIn: { person: samplePerson, signOutAction: '/logout', csrfToken: 'csrf-value' },

@@ -18,6 +18,7 @@ import { createErasure, type ErasureDeps } from './account-erasure.ts';
 import { type AccountExportDeps, createAccountExport } from './account-export.ts';
 import { createAccountScope } from './account-scope.ts';
 import { createMeCredentials, type MeCredentialsDeps } from './me-credential-routes.ts';
+import type { MeHistoryRoutesDeps } from './me-history-routes.ts';
 
 export const DATA_PATH = '/me/data';
 const EXPORT_PATH = `${DATA_PATH}/export`;
@@ -25,7 +26,7 @@ const DISCONNECT_PATH = `${DATA_PATH}/disconnect`;
 const ERASE_PATH = `${DATA_PATH}/erase`;
 
 export interface MeDataRoutesDeps extends AccountGuardDeps, AccountExportDeps, ErasureDeps {
-  readonly config: AccountGuardDeps['config'] & ErasureDeps['config'];
+  readonly config: AccountGuardDeps['config'] & ErasureDeps['config'] & MeHistoryRoutesDeps['config'];
   readonly stores: AccountExportDeps['stores'] & ErasureDeps['stores'] & Pick<RedisStores, 'passkeys'>;
   readonly service: AccountExportDeps['service'] & ErasureDeps['service'];
   readonly credentialFlow: MeCredentialsDeps['credentialFlow'] & ErasureDeps['credentialFlow'];
@@ -125,6 +126,7 @@ export const meDataRoutes: FastifyPluginAsync<PageKit<MeDataRoutesDeps>> = async
           action: ERASE_PATH,
           keepHref: DATA_PATH,
           csrfToken: browser.csrfToken(browserSession.id),
+          answersKeptHours: deps.config.retention.endedHours,
           hasPasskeys: (await deps.stores.passkeys.list(passkeyOwnerIn(browserSession))).length > 0,
         }),
       ),

@@ -3,15 +3,20 @@ import { historyPage } from '@postern/pages';
 import type { FastifyPluginAsync } from 'fastify';
 import { type AccountGuardDeps, createAccountGuard } from '../identity/account-guard.ts';
 import type { PageKit } from '../pages/page-kit.ts';
+import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { elicitationPath, receiptPath } from '../platform/http/public-urls.ts';
 import { type AccountScopeDeps, createAccountScope } from './account-scope.ts';
 import { answeredAbout } from './asked-views.ts';
 
 export const HISTORY_PATH = '/me/history';
 
+export interface MeHistoryRoutesDeps extends AccountGuardDeps, AccountScopeDeps {
+  readonly config: AccountGuardDeps['config'] & Pick<GatewayConfig, 'retention'>;
+}
+
 /** The user's answers, while their records last. */
-export const meHistoryRoutes: FastifyPluginAsync<PageKit<AccountGuardDeps & AccountScopeDeps>> = async (app, pages) => {
-  const { views } = pages;
+export const meHistoryRoutes: FastifyPluginAsync<PageKit<MeHistoryRoutesDeps>> = async (app, pages) => {
+  const { deps, views } = pages;
   const { guardGet } = createAccountGuard(pages);
   const scope = createAccountScope(pages);
 
@@ -29,6 +34,7 @@ export const meHistoryRoutes: FastifyPluginAsync<PageKit<AccountGuardDeps & Acco
             openHref: elicitationPath(elicitation.elicitationId),
             ...(hasReceipt(elicitation) ? { receiptHref: receiptPath(elicitation.elicitationId) } : {}),
           })),
+          answersKeptHours: deps.config.retention.endedHours,
           backHref: '/me',
         }),
       );

@@ -19,7 +19,7 @@ import { waitingAbout } from './asked-views.ts';
 import { BROWSERS_PATH } from './me-browser-routes.ts';
 import { createMeCredentials, type MeCredentialsDeps } from './me-credential-routes.ts';
 import { DATA_PATH } from './me-data-routes.ts';
-import { HISTORY_PATH } from './me-history-routes.ts';
+import { HISTORY_PATH, type MeHistoryRoutesDeps } from './me-history-routes.ts';
 import { createMeMutes, type MeMutesDeps } from './me-mcp-server-routes.ts';
 
 interface ById {
@@ -32,6 +32,7 @@ export interface MeRoutesDeps
     MeCredentialsDeps,
     MePasskeysDeps,
     MeMutesDeps {
+  readonly config: AccountGuardDeps['config'] & MeHistoryRoutesDeps['config'];
   readonly stores: AccountScopeDeps['stores'] & Pick<RedisStores, 'passkeys'>;
   readonly disconnection: Disconnection;
 }
@@ -109,6 +110,7 @@ export const meRoutes: FastifyPluginAsync<PageKit<MeRoutesDeps>> = async (app, p
           muted,
           ...passkeys,
           historyHref: HISTORY_PATH,
+          answersKeptHours: deps.config.retention.endedHours,
           browsersHref: BROWSERS_PATH,
           dataHref: DATA_PATH,
         }),

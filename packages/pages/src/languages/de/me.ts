@@ -11,7 +11,7 @@ export const me: Texts<'me'> = {
   'account.unused': 'Noch nicht verwendet',
   'account.more': 'Mehr',
   'account.history': 'Verlauf',
-  'account.historyText': 'Ihre Antworten der letzten 24 Stunden, mit Belegen',
+  'account.historyText': 'Ihre Antworten der letzten {hours}, mit Belegen',
   'account.browsers': 'Browser',
   'account.browsersText': 'Wo Sie angemeldet sind und wie Sie sich überall abmelden',
   'account.data': 'Ihre Daten',
@@ -20,8 +20,8 @@ export const me: Texts<'me'> = {
 
   'history.heading': 'Verlauf',
   'history.text':
-    'Ihre Antworten der letzten 24 Stunden. Danach werden sie gelöscht. Speichern Sie daher die Belege, die Sie brauchen.',
-  'history.none': 'Sie haben in den letzten 24 Stunden nichts beantwortet.',
+    'Ihre Antworten der letzten {hours}. Danach werden sie gelöscht. Speichern Sie daher die Belege, die Sie brauchen.',
+  'history.none': 'Sie haben in den letzten {hours} nichts beantwortet.',
   'history.authorization': 'Zugriff auf Ihr {provider}-Konto',
   'history.payment': '{amount} an {payee}',
   'history.confirmation': 'Bestätigung',
@@ -93,7 +93,7 @@ export const me: Texts<'me'> = {
   'erase.mutes': 'Ihre Liste stummgeschalteter Apps. Diese können Sie wieder fragen.',
   'erase.browsers': 'Ihre Anmeldungen bei {brand} in allen Browsern.',
   'erase.stays': 'Was bleibt und warum',
-  'erase.answers': 'Ihre Antworten der letzten 24 Stunden: Apps können sie noch abholen. Danach werden sie gelöscht.',
+  'erase.answers': 'Ihre Antworten der letzten {hours}: Apps können sie noch abholen. Danach werden sie gelöscht.',
   'erase.charging': 'Was gerade läuft, etwa eine Zahlung, bis das Ergebnis feststeht.',
   'erase.payments': 'Die Referenznummern Ihrer Zahlungen, ohne Ihren Namen: Eine Rückzahlung muss ihre Zahlung finden.',
   'erase.passkeys':

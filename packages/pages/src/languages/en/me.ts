@@ -12,7 +12,10 @@ export const me = {
   'account.unused': noted('Not used yet', 'In place of the last use of an account.'),
   'account.more': 'More',
   'account.history': 'History',
-  'account.historyText': 'What you answered in the last 24 hours, with receipts',
+  'account.historyText': noted(
+    'What you answered in the last {hours}, with receipts',
+    '{hours} is a time such as 24 hours.',
+  ),
   'account.browsers': 'Browsers',
   'account.browsersText': 'Where you are signed in, and how to sign out everywhere',
   'account.data': 'Your data',
@@ -20,8 +23,11 @@ export const me = {
   'account.back': 'Back to your account',
 
   'history.heading': 'History',
-  'history.text': 'Your answers of the last 24 hours. They are deleted after that, so save the receipts that you need.',
-  'history.none': 'You answered nothing in the last 24 hours.',
+  'history.text': noted(
+    'Your answers of the last {hours}. They are deleted after that, so save the receipts that you need.',
+    '{hours} is a time such as 24 hours.',
+  ),
+  'history.none': noted('You answered nothing in the last {hours}.', '{hours} is a time such as 24 hours.'),
   'history.authorization': 'Access to your {provider} account',
   'history.payment': '{amount} to {payee}',
   'history.confirmation': 'Confirmation',
@@ -92,7 +98,10 @@ export const me = {
   'erase.mutes': 'Your list of muted apps. They may ask you again.',
   'erase.browsers': 'Your sign-ins to {brand}, in all browsers.',
   'erase.stays': 'Kept, and why',
-  'erase.answers': 'Your answers of the last 24 hours: apps may still collect them. Then they are deleted.',
+  'erase.answers': noted(
+    'Your answers of the last {hours}: apps may still collect them. Then they are deleted.',
+    '{hours} is a time such as 24 hours.',
+  ),
   'erase.charging': 'What is under way, such as a payment, until its end is known.',
   'erase.payments': 'The reference numbers of your payments, without your name: a refund must find its payment.',
   'erase.passkeys':

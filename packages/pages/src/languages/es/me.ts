@@ -11,7 +11,7 @@ export const me: Texts<'me'> = {
   'account.unused': 'Sin usar todavía',
   'account.more': 'Más',
   'account.history': 'Historial',
-  'account.historyText': 'Lo que respondiste en las últimas 24 horas, con recibos',
+  'account.historyText': 'Lo que respondiste en las últimas {hours}, con recibos',
   'account.browsers': 'Navegadores',
   'account.browsersText': 'Dónde tienes la sesión iniciada y cómo cerrarla en todas partes',
   'account.data': 'Tus datos',
@@ -20,8 +20,8 @@ export const me: Texts<'me'> = {
 
   'history.heading': 'Historial',
   'history.text':
-    'Tus respuestas de las últimas 24 horas. Después se eliminan, así que guarda los recibos que necesites.',
-  'history.none': 'No has respondido a nada en las últimas 24 horas.',
+    'Tus respuestas de las últimas {hours}. Después se eliminan, así que guarda los recibos que necesites.',
+  'history.none': 'No has respondido a nada en las últimas {hours}.',
   'history.authorization': 'Acceso a tu cuenta de {provider}',
   'history.payment': '{amount} a {payee}',
   'history.confirmation': 'Confirmación',
@@ -94,7 +94,7 @@ export const me: Texts<'me'> = {
   'erase.browsers': 'Tus inicios de sesión en {brand}, en todos los navegadores.',
   'erase.stays': 'Qué se conserva y por qué',
   'erase.answers':
-    'Tus respuestas de las últimas 24 horas: las aplicaciones aún pueden recogerlas. Después se eliminan.',
+    'Tus respuestas de las últimas {hours}: las aplicaciones aún pueden recogerlas. Después se eliminan.',
   'erase.charging': 'Lo que está en curso, como un pago, hasta que se conozca el resultado.',
   'erase.payments': 'Los números de referencia de tus pagos, sin tu nombre: un reembolso tiene que encontrar su pago.',
   'erase.passkeys':

@@ -11,7 +11,7 @@ export const me: Texts<'me'> = {
   'account.unused': 'Pas encore utilisé',
   'account.more': 'Plus',
   'account.history': 'Historique',
-  'account.historyText': 'Vos réponses des dernières 24 heures, avec les reçus',
+  'account.historyText': 'Vos réponses des dernières {hours}, avec les reçus',
   'account.browsers': 'Navigateurs',
   'account.browsersText': 'Où vous êtes connecté, et comment vous déconnecter partout',
   'account.data': 'Vos données',
@@ -20,8 +20,8 @@ export const me: Texts<'me'> = {
 
   'history.heading': 'Historique',
   'history.text':
-    'Vos réponses des dernières 24 heures. Elles sont ensuite supprimées\u00a0: enregistrez les reçus dont vous avez besoin.',
-  'history.none': 'Vous n’avez répondu à rien au cours des dernières 24 heures.',
+    'Vos réponses des dernières {hours}. Elles sont ensuite supprimées\u00a0: enregistrez les reçus dont vous avez besoin.',
+  'history.none': 'Vous n’avez répondu à rien au cours des dernières {hours}.',
   'history.authorization': 'Accès à votre compte {provider}',
   'history.payment': '{amount} à {payee}',
   'history.confirmation': 'Confirmation',
@@ -94,7 +94,7 @@ export const me: Texts<'me'> = {
   'erase.browsers': 'Vos connexions à {brand}, dans tous les navigateurs.',
   'erase.stays': 'Ce qui est conservé, et pourquoi',
   'erase.answers':
-    'Vos réponses des dernières 24 heures\u00a0: les applications peuvent encore les récupérer. Elles sont ensuite supprimées.',
+    'Vos réponses des dernières {hours}\u00a0: les applications peuvent encore les récupérer. Elles sont ensuite supprimées.',
   'erase.charging': 'Ce qui est en cours, par exemple un paiement, jusqu’à ce que l’issue soit connue.',
   'erase.payments':
     'Les numéros de référence de vos paiements, sans votre nom\u00a0: un remboursement doit retrouver son paiement.',

@@ -11,7 +11,7 @@ export const me: Texts<'me'> = {
   'account.unused': '未使用',
   'account.more': '詳細',
   'account.history': '履歴',
-  'account.historyText': '過去24時間の回答と控え',
+  'account.historyText': '過去 {hours} の回答と控え',
   'account.browsers': 'ブラウザ',
   'account.browsersText': 'ログイン中の場所の確認と、すべてのブラウザからのログアウト',
   'account.data': 'お客様のデータ',
@@ -19,8 +19,8 @@ export const me: Texts<'me'> = {
   'account.back': 'アカウントに戻る',
 
   'history.heading': '履歴',
-  'history.text': '過去24時間の回答です。その後は削除されるため、必要な控えは保存してください。',
-  'history.none': '過去24時間に回答はありません。',
+  'history.text': '過去 {hours} の回答です。その後は削除されるため、必要な控えは保存してください。',
+  'history.none': '過去 {hours} に回答はありません。',
   'history.authorization': '{provider} アカウントへのアクセス',
   'history.payment': '{payee} に{amount}',
   'history.confirmation': '操作の許可',
@@ -92,7 +92,7 @@ export const me: Texts<'me'> = {
   'erase.mutes': 'ミュートしたアプリの一覧。これらのアプリは再びリクエストできるようになります。',
   'erase.browsers': 'すべてのブラウザでの {brand} へのログイン。',
   'erase.stays': '残るものとその理由',
-  'erase.answers': '過去24時間の回答。アプリがこれから受け取る可能性があるため、その後に削除されます。',
+  'erase.answers': '過去 {hours} の回答。アプリがこれから受け取る可能性があるため、その後に削除されます。',
   'erase.charging': '支払いなど、処理中のもの。結果が判明するまで残ります。',
   'erase.payments': '支払いの照会番号（お名前は含みません）。返金の際に元の支払いを特定するために必要です。',
   'erase.passkeys':
