@@ -133,6 +133,8 @@ const covered = [
   'S140 an operator revokes an API key with a fresh sign-in and a reason',
   'S151 a dry run changes nothing, and a command refuses options that it does not have',
   'S159 keys rotate between files and key services in every direction, also with a killed command',
+  'S142 a payment that completes no elicitation is paid back once where the policy says so',
+  'S143 a refund survives a process killed at any point, and is made once',
   'S141 with a processor the payee is registered, and its account gets the money and pays the refund',
   'L6 fifty approvals at once on three processes, a thousand rounds',
 ];

@@ -2,6 +2,22 @@ import type { Fault } from '../fault.ts';
 
 export const paymentsFaults: readonly Fault[] = [
   {
+    name: 'a payment that completed its elicitation is paid back',
+    breaks: 'S142',
+    file: 'services/gateway/src/approvals/unexpected-payments.ts',
+    original: 'if (known?.completes === true) return undefined;',
+    replacement: '',
+    foundBy: ['services/gateway/src/approvals/unexpected-payments.test.ts'],
+  },
+  {
+    name: 'an unexpected payment is paid back although nobody asked for it',
+    breaks: 'S142',
+    file: 'services/gateway/src/approvals/unexpected-payments.ts',
+    original: 'policy?.refundUnexpected === true && ',
+    replacement: '',
+    foundBy: ['services/gateway/src/approvals/unexpected-payments.test.ts'],
+  },
+  {
     name: 'a processor takes payments for payees that nobody has registered',
     breaks: 'S141',
     file: 'services/gateway/src/mcp-servers/registered-mcp-server.ts',

@@ -56,6 +56,7 @@ export async function createApprovals(p: {
   );
   const passkeyPolicy = createPasskeyPolicy(p);
   const dailyLimits = createDailyLimits(p);
+  const refundFlow = createRefundFlow({ ...p, processors });
   return {
     processors,
     receipts: createReceipts({ issuer: config.publicUrl, keys: receiptKeysOf(config) }),
@@ -63,8 +64,8 @@ export async function createApprovals(p: {
     dailyLimits,
     approvalFlow: createApprovalFlow({ ...p, passkeyPolicy, dailyLimits }),
     passkeyFlow: createPasskeyFlow({ ...p, passkeyPolicy, dailyLimits }),
-    paymentFlow: createPaymentFlow({ ...p, processors }),
-    refundFlow: createRefundFlow({ ...p, processors }),
+    paymentFlow: createPaymentFlow({ ...p, processors, refundFlow }),
+    refundFlow,
   };
 }
 

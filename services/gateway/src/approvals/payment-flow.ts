@@ -5,7 +5,6 @@ import {
   DomainError,
   definedOnly,
   type Elicitation,
-  type ElicitationId,
   type ElicitationOf,
   type ElicitationService,
   isCharging,
@@ -21,6 +20,7 @@ import type { AuditLog } from '../platform/audit/audit-log.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { ProblemError } from '../platform/http/problems.ts';
 import { elicitationUrl } from '../platform/http/public-urls.ts';
+import type { RefundFlow } from './refund-flow.ts';
 
 /** An approved payment with a processor. */
 type Charging = ActiveElicitation & ElicitationOf<'payment'>;
@@ -51,6 +51,7 @@ export function createPaymentFlow(p: {
   service: ElicitationService;
   processors: ReadonlyMap<string, PaymentProcessor>;
   stores: Pick<RedisStores, 'payments'>;
+  refundFlow: Pick<RefundFlow, 'unexpected'>;
   mcpServers: ReadonlyMap<string, RegisteredMcpServer>;
   auditLog: AuditLog;
 }) {
@@ -129,14 +130,9 @@ export function createPaymentFlow(p: {
             : { result: 'mismatch' },
         );
         if (!isPaidBy(settled, status.processorReference))
-          await reportRefund(p, {
-            elicitationId,
-            about: elicitation,
-            payment: {
-              processor: request.processor,
-              processorReference: status.processorReference,
-              reason: isAsApproved ? settled.status : 'mismatch',
-            },
+          await p.refundFlow.unexpected({
+            ...{ elicitationId, elicitation: settled, processor: request.processor, status },
+            reason: isAsApproved ? settled.status : 'mismatch',
           });
         return { state: 'settled', elicitation: settled, settledBy: charge.reference };
       }
@@ -214,25 +210,6 @@ export function createPaymentFlow(p: {
 function currentCharge(elicitation: Elicitation, attempt: string): Charge | Elicitation {
   const isCurrent = isCharging(elicitation) && elicitation.attempt === attempt;
   return isCurrent && elicitation.charge !== undefined ? elicitation.charge : elicitation;
-}
-
-/**
- * Reports a payment that must be refunded, and records the report so that a repeated webhook does not repeat it. Reports before
- * recording:
- * after a crash between the two, the operator gets the report twice instead of never.
- */
-export async function reportRefund(
-  deps: { readonly auditLog: Pick<AuditLog, 'refundNeeded'>; readonly stores: Pick<RedisStores, 'payments'> },
-  p: {
-    /** Undefined if the processor named no valid id. */
-    readonly elicitationId: ElicitationId | undefined;
-    readonly about: { readonly elicitationId: string; readonly mcpServerId?: string };
-    readonly payment: { readonly processor: string; readonly processorReference: string; readonly reason: string };
-  },
-): Promise<void> {
-  deps.auditLog.refundNeeded(p.about, p.payment);
-  if (p.elicitationId !== undefined)
-    await deps.stores.payments.recordReported(p.elicitationId, p.payment.processorReference);
 }
 
 export type PaymentFlow = ReturnType<typeof createPaymentFlow>;

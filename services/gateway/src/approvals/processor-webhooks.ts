@@ -17,15 +17,15 @@ import type { FastifyPluginAsync } from 'fastify';
 import type { AuditLog } from '../platform/audit/audit-log.ts';
 import { ProblemError } from '../platform/http/problems.ts';
 import type { Telemetry } from '../platform/telemetry/telemetry.ts';
-import { type PaymentFlow, reportRefund } from './payment-flow.ts';
+import type { PaymentFlow } from './payment-flow.ts';
 import type { RefundFlow } from './refund-flow.ts';
 
 interface WebhookHandlerDeps {
   readonly service: Pick<ElicitationService, 'find'>;
   readonly stores: Pick<RedisStores, 'payments'>;
   readonly paymentFlow: Pick<PaymentFlow, 'check'>;
-  readonly refundFlow: Pick<RefundFlow, 'find' | 'sync'>;
-  readonly auditLog: Pick<AuditLog, 'processorUnavailable' | 'refundNeeded'>;
+  readonly refundFlow: Pick<RefundFlow, 'find' | 'sync' | 'unexpected'>;
+  readonly auditLog: Pick<AuditLog, 'processorUnavailable'>;
 }
 
 /**
@@ -100,15 +100,8 @@ export function createWebhookHandler(p: WebhookHandlerDeps) {
     // Processors repeat webhooks for days, longer than the elicitation is stored. The note of its payment is kept longer.
     const note = elicitationId && (await p.stores.payments.read(elicitationId, processorReference));
     if (note !== undefined) return true;
-    await reportRefund(p, {
-      elicitationId,
-      about: elicitation ?? { elicitationId: event.elicitationId },
-      payment: {
-        processor: processor.name,
-        processorReference,
-        reason: elicitation?.status ?? 'unknown_elicitation',
-      },
-    });
+    const about = { elicitationId, elicitation, processor: processor.name, status, named: event.elicitationId };
+    await p.refundFlow.unexpected({ ...about, reason: elicitation?.status ?? 'unknown_elicitation' });
     return true;
   }
 
@@ -121,7 +114,7 @@ interface ByProcessor {
 
 export interface ProcessorWebhookDeps extends WebhookHandlerDeps {
   readonly processors: ReadonlyMap<string, PaymentProcessor>;
-  readonly auditLog: Pick<AuditLog, 'processorUnavailable' | 'refundNeeded' | 'webhookRefused'>;
+  readonly auditLog: Pick<AuditLog, 'processorUnavailable' | 'webhookRefused'>;
   readonly telemetry: Pick<Telemetry, 'traceRequests'> | undefined;
 }
 

@@ -22,8 +22,10 @@ import {
 } from '@postern/elicitation';
 import { type PaymentProcessor, ProcessorError } from '@postern/payment';
 import type { RedisStores } from '@postern/store-redis';
+import type { RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
 import type { AuditLog } from '../platform/audit/audit-log.ts';
 import { ProblemError } from '../platform/http/problems.ts';
+import { createUnexpectedPayments } from './unexpected-payments.ts';
 
 /** Bounds of the pause before the refunds of a payment are checked again. */
 const PAUSE_MS = { least: 30_000, most: 3_600_000 };
@@ -44,7 +46,8 @@ export function createRefundFlow(p: {
   stores: Pick<RedisStores, 'payments'>;
   service: Pick<ElicitationService, 'read' | 'find'>;
   processors: ReadonlyMap<string, PaymentProcessor>;
-  auditLog: Pick<AuditLog, 'processorUnavailable' | 'refundRequested' | 'paymentChanged'>;
+  mcpServers: ReadonlyMap<string, RegisteredMcpServer>;
+  auditLog: Pick<AuditLog, 'processorUnavailable' | 'refundNeeded' | 'refundRequested' | 'paymentChanged'>;
   now: Clock;
 }) {
   const { payments } = p.stores;
@@ -75,9 +78,14 @@ export function createRefundFlow(p: {
   /** @returns the payment as committed; undefined after a conflict */
   async function commit(change: PaymentChange): Promise<Payment | undefined> {
     if ((await payments.put(change)) === 'conflict') return undefined;
-    if (change.announces !== undefined) p.auditLog.paymentChanged(change.payment, change.announces);
+    const { payment, announces } = change;
+    if (announces !== undefined) p.auditLog.paymentChanged(payment, announces);
+    if (announces === 'payment.refund_failed' && !payment.completes) reportFailed(payment);
     return { ...change.payment, version: change.payment.version + 1, paidAt: change.payment.paidAt || p.now() };
   }
+
+  const reportFailed = ({ processor, processorReference, ...payment }: Payment) =>
+    p.auditLog.refundNeeded(payment, { processor, processorReference, reason: 'refund_failed' });
 
   /**
    * Pays back a part of a payment, or all of it.
@@ -207,11 +215,14 @@ export function createRefundFlow(p: {
     throw new DomainError('contention', 'The payment keeps changing.');
   }
 
+  const unexpected = createUnexpectedPayments({ ...p, commit, settled });
+
   return {
     read,
     find,
     refund,
     sync,
+    unexpected,
 
     /** Finds out how the pending refunds of an elicitation's payments stand, and makes those that the processor lacks. */
     async check(elicitationId: ElicitationId): Promise<void> {

@@ -15,6 +15,7 @@ const payment = {
   perPersonAndDay: {},
   firstPasskeyUpTo: {},
   payees: [{ name: 'Book Shop', accounts: {} }],
+  refundUnexpected: false,
   freshSignInSeconds: 300,
 };
 

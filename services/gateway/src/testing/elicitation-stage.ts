@@ -87,6 +87,7 @@ export function createElicitationStage(
   const signInPolicy = createSignInPolicy(stage);
   const passkeyPolicy = createPasskeyPolicy(stage);
   const dailyLimits = createDailyLimits(stage);
+  const refundFlow = createRefundFlow({ ...stage, processors, now: stage.clock.now });
 
   async function issued(ask: AskInput): Promise<Elicitation> {
     const request = elicitationRequestOf(parsedInput(ask), stage.caller());
@@ -99,8 +100,8 @@ export function createElicitationStage(
     ...{ ...stage, scripted, processors, signInPolicy, passkeyPolicy, visitor: signedInAs(stage.subject) },
     dailyLimits,
     approvalFlow: createApprovalFlow({ ...stage, signInPolicy, passkeyPolicy, dailyLimits }),
-    paymentFlow: createPaymentFlow({ ...stage, processors }),
-    refundFlow: createRefundFlow({ ...stage, processors, now: stage.clock.now }),
+    paymentFlow: createPaymentFlow({ ...stage, processors, refundFlow }),
+    refundFlow,
 
     pay: async (terms: Partial<PaymentInput> = {}) =>
       ofKind(await issued({ payment: { ...sampleTerms, ...terms } }), 'payment'),

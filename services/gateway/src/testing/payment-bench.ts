@@ -1,8 +1,8 @@
 import { createElicitationStage } from './elicitation-stage.ts';
 
 /** A payment that the user has approved, and a scripted payment processor. */
-export async function createPaymentBench() {
-  const stage = createElicitationStage();
+export async function createPaymentBench(change: Parameters<typeof createElicitationStage>[0] = {}) {
+  const stage = createElicitationStage(change);
   const { paymentFlow, scripted } = stage;
   const bench = {
     ...{ stage, flow: paymentFlow, scripted },

@@ -80,6 +80,12 @@ export const paymentPolicySchema = z.strictObject({
     .describe(
       'Payees of this MCP server, each a name or an object with its accounts. A processor takes payments only for these. The gateway refuses confusable names from other MCP servers.',
     ),
+  refundUnexpected: z
+    .boolean()
+    .default(false)
+    .describe(
+      'Pays back, once and in full, what a processor takes for an elicitation that the payment does not complete: after its end, or another amount. By default, the gateway only reports such a payment (`payment.refund_needed`).',
+    ),
   freshSignInSeconds: z
     .int()
     .min(30)

@@ -1,0 +1,115 @@
+import { describe, expect, test } from 'vitest';
+import { createPaymentBench } from '../testing/payment-bench.ts';
+import { createWebhookHandler } from './processor-webhooks.ts';
+
+const PAYMENT = 'pi_cs_1';
+
+/** A payment of another amount than the user approved, at the processor. */
+async function createUnexpected(refundUnexpected = true) {
+  const bench = await createPaymentBench({ payment: { refundUnexpected } });
+  const { stage, scripted, flow } = bench;
+  scripted.pay(await bench.opened(), { minorUnits: 2400 });
+  const { elicitationId } = bench.approved;
+  const handleWebhook = createWebhookHandler({ ...stage, paymentFlow: flow });
+  return {
+    ...bench,
+    elicitationId,
+    /** A webhook about the charge. */
+    async receive(): Promise<boolean> {
+      scripted.calls({ reference: 'cs_1', elicitationId });
+      return handleWebhook(scripted.processor, { body: new Uint8Array(), headers: {} });
+    },
+    async sweep(): Promise<void> {
+      stage.clock.advance(3_600_000);
+      await stage.refundFlow.check(elicitationId);
+    },
+    payment: async () => (await stage.stores.payments.list(elicitationId)).at(0),
+    atProcessor: () => scripted.refundsOf(PAYMENT),
+    eventsOf: (type: string) => stage.stores.events.filter(event => event.type === type),
+  };
+}
+
+describe('S142: a payment that completes no elicitation', () => {
+  test('is paid back once, in full and by itself where the policy says so, however often it is reported', async () => {
+    const bench = await createUnexpected();
+    await Promise.all(Array.from({ length: 10 }, () => bench.receive()));
+    await bench.receive();
+    expect(await bench.status()).toBe('failed');
+    expect(bench.atProcessor()).toMatchObject([{ minorUnits: 2400, status: 'succeeded' }]);
+    expect(await bench.payment()).toMatchObject({
+      completes: false,
+      amount: { currency: 'EUR', minorUnits: 2400 },
+      refunds: [{ requestedBy: 'gateway', reason: 'mismatch', minorUnits: 2400, status: 'succeeded' }],
+    });
+    expect(bench.eventsOf('payment.refunded')).toHaveLength(1);
+    expect(bench.stage.eventsNamed('payment.refund_requested')).toMatchObject([{ requestedBy: 'gateway' }]);
+    expect(bench.stage.eventsNamed('payment.refunded')).toHaveLength(1);
+    expect(bench.refunds()).toEqual([]);
+  });
+
+  test('is only reported by default, and can be refunded then', async () => {
+    const bench = await createUnexpected(false);
+    await bench.receive();
+    await bench.receive();
+    expect(bench.refunds()).toMatchObject([{ processorReference: PAYMENT, reason: 'mismatch' }]);
+    expect(bench.atProcessor()).toEqual([]);
+    expect(await bench.payment()).toMatchObject({ completes: false, refunds: [] });
+    const ask = { key: 'mine', reason: 'unexpected' };
+    await bench.stage.refundFlow.refund(bench.stage.caller(), bench.elicitationId, ask);
+    expect(bench.atProcessor()).toMatchObject([{ minorUnits: 2400 }]);
+  });
+
+  test.each([
+    ['the processor has not answered, before the effect', 'failsNext'],
+    ['the response of the processor is lost', 'losesNext'],
+  ] as const)('is paid back by a later check if %s', async (_, fault) => {
+    const bench = await createUnexpected();
+    bench.scripted[fault]('refund');
+    expect(await bench.receive()).toBe(true);
+    expect(await bench.payment()).toMatchObject({ refunds: [{ status: 'pending' }] });
+    await bench.sweep();
+    expect(await bench.payment()).toMatchObject({ refunds: [{ status: 'succeeded' }] });
+    expect(bench.atProcessor()).toHaveLength(1);
+    expect(bench.eventsOf('payment.refunded')).toHaveLength(1);
+  });
+
+  test('is paid back after the webhook is repeated if the reply of the store is lost', async () => {
+    const bench = await createUnexpected();
+    bench.stage.losesNext(bench.stage.stores.payments, 'put');
+    await expect(bench.receive()).rejects.toThrow(expect.objectContaining({ code: 'store_unavailable' }));
+    expect(bench.atProcessor()).toEqual([]);
+    expect(await bench.receive()).toBe(true);
+    expect(bench.atProcessor()).toHaveLength(1);
+    expect(bench.eventsOf('payment.refunded')).toHaveLength(1);
+  });
+
+  test('is reported to the operator if the processor refuses the refund', async () => {
+    const bench = await createUnexpected();
+    bench.scripted.failsNext('refund', 'refused');
+    await bench.receive();
+    await bench.receive();
+    expect(await bench.payment()).toMatchObject({ refunds: [{ status: 'failed' }] });
+    expect(bench.eventsOf('payment.refund_failed')).toHaveLength(1);
+    expect(bench.refunds()).toMatchObject([{ reason: 'refund_failed', processorReference: PAYMENT }]);
+    expect(bench.atProcessor()).toEqual([]);
+  });
+
+  test('is not paid back if it completed its elicitation', async () => {
+    const bench = await createPaymentBench({ payment: { refundUnexpected: true } });
+    bench.scripted.pay(await bench.opened());
+    await bench.flow.check(await bench.current());
+    const { elicitationId } = bench.approved;
+    const status = await bench.scripted.processor.status('cs_1');
+    if (status.state !== 'paid') throw new TypeError('not paid');
+    const late = {
+      elicitationId,
+      elicitation: await bench.current(),
+      processor: 'stripe-main',
+      status,
+      reason: 'completed',
+    };
+    await bench.stage.refundFlow.unexpected(late);
+    expect(bench.scripted.refundsOf(PAYMENT)).toEqual([]);
+    expect(bench.refunds()).toEqual([]);
+  });
+});
