@@ -239,6 +239,7 @@ export const sampleForm = {
     en: 'I need a few details before I can look for a train.',
     de: 'Ich brauche ein paar Angaben, bevor ich einen Zug suchen kann.',
   },
+  requestedBy: { mcpClient: 'Desk Assistant', tool: 'find_train' },
   form: { title: { en: 'Your journey', de: 'Ihre Reise' }, fields: travelFields as readonly FormFieldView[] },
 };
 

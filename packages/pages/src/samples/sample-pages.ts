@@ -151,7 +151,23 @@ export const samplePages: Readonly<Record<string, (context: PageContext) => stri
   'connect-remote-resource': context =>
     connectPage(context, {
       ...sampleConnect,
-      authorization: { ...sampleConnect.authorization, resourceHost: 'mcp.design.example' },
+      authorization: {
+        providerName: 'Fabrikam Design',
+        destinationHost: 'id.design.example',
+        resourceHost: 'mcp.design.example',
+        scopes: [
+          {
+            scope: 'files:read',
+            description: { en: 'See your drawings', de: 'Ihre Zeichnungen sehen' },
+            access: 'see',
+          },
+        ],
+      },
+      message: {
+        en: 'I need the drawing that you mentioned.',
+        de: 'Ich brauche die Zeichnung, die Sie erwähnt haben.',
+      },
+      requestedBy: { mcpClient: 'Desk Assistant', tool: 'read_drawing' },
     }),
   disconnect: context => disconnectPage(context, sampleDisconnect),
   'disconnect-unsupported': context =>
