@@ -250,8 +250,8 @@ export const samePersonFaults: readonly Fault[] = [
     name: 'a deletion leaves what an application verifies',
     breaks: 'S103',
     file: 'services/gateway/src/account/account-erasure.ts',
-    original: "if (elicitation.status === 'verifying')",
-    replacement: "if (elicitation.status === 'verifying' && Date.now() < 0)",
-    foundBy: ['test/e2e/external-mode.test.ts'],
+    original: "if (current.status === 'verifying')",
+    replacement: "if (current.status === 'verifying' && elicitationId === undefined)",
+    foundBy: ['services/gateway/src/account/account-erasure.test.ts'],
   },
 ];

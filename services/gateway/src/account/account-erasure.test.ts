@@ -76,6 +76,31 @@ describe('S103: deletion', () => {
     expect(eventsNamed('account.erased')).toHaveLength(1);
   });
 
+  it('fails an elicitation that waits for an application, also if the provider answered during the deletion', async () => {
+    const stage = await settled();
+    const { stores, subject, browserSession, service } = stage;
+    await createDisconnection(stage).disconnectAll(await stores.connections.list(subject), 'person');
+    const asked = await samples.created(stores.elicitations, samples.ask(subject));
+    const atProvider = await samples.moved(stores.elicitations, asked, samples.engage);
+    const decline: typeof service.decline = async (...values) => {
+      await samples.moved(stores.elicitations, atProvider, samples.hold);
+      return service.decline(...values);
+    };
+    const { erase } = createErasure({
+      deps: {
+        ...stage,
+        service: { ...service, listOpen: async () => [atProvider], decline },
+        disconnection: createDisconnection(stage),
+        credentialFlow: createCredentialFlow(stage),
+      },
+    });
+    await erase(browserSession);
+    expect(await stores.elicitations.read(asked.elicitationId)).toMatchObject({
+      status: 'failed',
+      failure: 'verification_expired',
+    });
+  });
+
   it('repeating it changes nothing', async () => {
     const { erase, left } = await settled();
     await erase();

@@ -5,6 +5,7 @@ import {
   type Elicitation,
   type ElicitationService,
   IllegalTransitionError,
+  isTerminal,
   NotFoundError,
 } from '@postern/elicitation';
 import type { RedisStores } from '@postern/store-redis';
@@ -15,10 +16,13 @@ import type { AuditLog } from '../platform/audit/audit-log.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { type AccountScopeDeps, createAccountScope, visitorIn } from './account-scope.ts';
 
+/** How often an elicitation can move while it is read: to the provider, to the application, back to the user. */
+const MOVES = 4;
+
 export interface ErasureDeps extends AccountScopeDeps {
   readonly config: Pick<GatewayConfig, 'browserSession'>;
   readonly stores: AccountScopeDeps['stores'] & Pick<RedisStores, 'browserSessions'>;
-  readonly service: AccountScopeDeps['service'] & Pick<ElicitationService, 'decline' | 'fail'>;
+  readonly service: AccountScopeDeps['service'] & Pick<ElicitationService, 'find' | 'decline' | 'fail'>;
   readonly credentialFlow: Pick<CredentialFlow, 'delete'>;
   readonly disconnection: Pick<Disconnection, 'disconnectAll'>;
   readonly auditLog: Pick<AuditLog, 'erased'>;
@@ -32,21 +36,24 @@ export function createErasure({ deps }: { readonly deps: ErasureDeps }) {
   const scope = createAccountScope({ deps });
 
   /**
-   * An application that verifies holds the answer of a provider: it fails, so that no verification creates a connection afterwards.
+   * An application that verifies holds the answer of a provider: it fails, so that no verification creates a connection afterwards. Reads
+   * the elicitation again if it has moved meanwhile, such as by the answer of a provider.
    * @returns false if it already ended, or if a payment processor decides its end
    */
-  async function end(elicitation: Elicitation, browserSession: BrowserSession): Promise<boolean> {
-    const { elicitationId } = elicitation;
-    try {
-      if (elicitation.status === 'verifying')
-        await deps.service.fail(elicitationId, elicitation.attempt, 'verification_expired');
-      else await deps.service.decline(elicitationId, visitorIn(browserSession));
-      return true;
-    } catch (error) {
-      const isEnding = error instanceof DomainError && error.code === 'payment_in_progress';
-      if (isEnding || error instanceof AlreadyEndedError || error instanceof IllegalTransitionError) return false;
-      if (error instanceof NotFoundError) return false;
-      throw error;
+  async function end({ elicitationId }: Elicitation, browserSession: BrowserSession): Promise<boolean> {
+    for (let moves = 0; ; moves += 1) {
+      const current = await deps.service.find(elicitationId);
+      if (current === undefined || isTerminal(current)) return false;
+      try {
+        if (current.status === 'verifying')
+          await deps.service.fail(elicitationId, current.attempt, 'verification_expired');
+        else await deps.service.decline(elicitationId, visitorIn(browserSession));
+        return true;
+      } catch (error) {
+        if (error instanceof DomainError && error.code === 'payment_in_progress') return false;
+        const hasMoved = error instanceof AlreadyEndedError || error instanceof IllegalTransitionError;
+        if (moves === MOVES || !(hasMoved || error instanceof NotFoundError)) throw error;
+      }
     }
   }
 
