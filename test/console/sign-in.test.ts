@@ -110,3 +110,10 @@ it('S136: a session of a user opens no page of the console, and one of an operat
   expect(page.body).not.toContain(operators.operator);
   expect(page.body).toContain('/login');
 });
+
+it('S136: limits requests without a session, each of which reads one from Redis', async () => {
+  const browser = consoleBrowser(world);
+  browser.cookies.set(SESSION, `bs_00${'A'.repeat(43)}`);
+  const statuses = await Promise.all(Array.from({ length: 320 }, async () => (await browser.get('/')).status));
+  expect(new Set(statuses)).toEqual(new Set([401, 429]));
+});

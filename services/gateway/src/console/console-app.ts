@@ -112,10 +112,13 @@ export async function buildConsole(deps: ConsoleDeps, config: ConsoleConfig): Pr
   app.removeAllContentTypeParsers();
   deferFormParsing(app);
   await app.register(rateLimit, {
+    global: false,
     timeWindow: 60_000,
     max: REQUESTS_PER_MINUTE,
     errorResponseBuilder: (_request, context) => new ProblemError('rate_limited', { retryAfterMs: context.ttl }),
   });
+  // Of routes, the plugin would count only the requests that the guard admits.
+  app.addHook('onRequest', app.rateLimit());
   app.addHook('onRequest', async (_request, reply) => {
     reply.headers(headers);
   });
