@@ -18,7 +18,7 @@ const hostileName = '<img src=x onerror=alert(1)>';
 const user = (sub: string, name = `${sub} Example`) => ({ sub, name, email: `${sub}@example.com` });
 
 /** The client of the console at the identity provider of the tests. */
-export const consoleClient = { clientId: 'postern-console', clientSecret: 'console-secret' };
+const consoleClient = { clientId: 'postern-console', clientSecret: 'console-secret' };
 
 type ConsoleRoles = NonNullable<GatewayConfigInput['console']>['roles'];
 
@@ -91,9 +91,9 @@ export async function signIn(browser: RawBrowser, sub: string, path?: string): P
 }
 
 /** A browser of an operator with this role. */
-export async function signedIn(world: World, sub: string): Promise<RawBrowser> {
+export async function signedIn(world: World, sub: string, path?: string): Promise<RawBrowser> {
   const browser = consoleBrowser(world);
-  const answer = await signIn(browser, sub);
+  const answer = await signIn(browser, sub, path);
   if (answer.status !== 303) throw new Error(`not signed in: ${answer.status}`);
   return browser;
 }

@@ -2,6 +2,7 @@ import { sharedBrowser } from '@postern/testkit/chromium';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { issueFor, paymentOf } from '../support/asks.ts';
+import { connected } from '../support/connections.ts';
 import { axeFindings, layoutFaults, NARROW } from '../support/page-checks.ts';
 import type { RawBrowser } from '../support/raw-browser.ts';
 import type { World } from '../support/world.ts';
@@ -14,16 +15,25 @@ let world: World;
 let operator: RawBrowser;
 let cancelled: string;
 let paid: string;
+let job: string;
 beforeAll(async () => {
   world = await startConsoleWorld({ payment: {} });
-  operator = await signedIn(world, 'mallory');
+  operator = await signedIn(world, 'mallory', '/login?to=%2F&fresh=1');
   const asked = await world.ask(HOSTILE);
   cancelled = asked.elicitationId;
   await world.api.cancel(cancelled);
+  await connected(world, { user: 'mallory' });
+  job = await startedJob();
+  await connected(world, { user: 'alice' });
   paid = (await issueFor(world, HOSTILE, paymentOf({ payee: { name: `Shop ${HOSTILE}` }, processor: 'none' })))
     .elicitationId;
 });
 afterAll(() => world[Symbol.asyncDispose]());
+
+async function startedJob(): Promise<string> {
+  const form = { csrf_token: csrfTokenIn(await operator.get('/disconnect?provider=forge')), reason: HOSTILE };
+  return (await operator.post('/disconnect', { form: { ...form, provider: 'forge' } })).location ?? 'no job';
+}
 
 const paths = () => [
   '/',
@@ -38,6 +48,11 @@ const paths = () => [
   '/webhooks',
   '/api-keys',
   '/people',
+  '/jobs',
+  job,
+  '/disconnect?provider=forge&mcpServer=tracker&since=2026-01-01',
+  `/elicitations/${paid}/cancel`,
+  `/elicitations/${cancelled}/cancel`,
   '/audit?event=admin',
 ];
 
@@ -92,7 +107,7 @@ describe('S138: what operators look at', () => {
   it('draws what happened, with a table behind each chart', async () => {
     await expect
       .poll(async () => (await operator.get('/')).body, { timeout: 60_000, interval: 500 })
-      .toMatch(/<tr><td><bdi>[^<]*<\/bdi><\/td><td class="number"><bdi>1</);
+      .toMatch(/mcpServer=tracker&#38;kind=payment"/);
     const { body } = await operator.get('/');
     expect(body.match(/<figure/g)).toHaveLength(3);
     expect(body.match(/<figure[\s\S]*?<table>[\s\S]*?<\/figure>/g)?.length).toBeGreaterThanOrEqual(2);

@@ -15,6 +15,7 @@ import { createObservation, type Observation } from './observation.ts';
 import type { Asset } from './pages/looks.ts';
 import { type AuditLog, type AuditSink, createAuditLog } from './platform/audit/audit-log.ts';
 import { createAuditStream } from './platform/audit/audit-stream.ts';
+import { createProviderActivity, type ProviderActivity } from './platform/audit/provider-activity.ts';
 import { type Pseudonyms, pseudonymsOf } from './platform/audit/pseudonyms.ts';
 import type { GatewayConfig } from './platform/config/config-schema.ts';
 import { hasKeyService } from './platform/config/vault-config.ts';
@@ -36,6 +37,8 @@ export interface Foundation extends AsyncDisposable {
   readonly auditLog: AuditLog;
   /** Receive audit events in addition to the log. */
   readonly auditSinks: readonly AuditSink[];
+  /** For the console. */
+  readonly providerActivity: ProviderActivity;
   readonly pseudonym: Pseudonyms;
   /** Undefined unless configured. */
   readonly metrics: Metrics | undefined;
@@ -102,7 +105,9 @@ export async function createFoundation(config: GatewayConfig, options: Foundatio
   const auditStream = config.audit.stream
     ? createAuditStream({ audits: stores.audits, logger, now: Date.now, onLost: () => metrics?.auditLineLost() })
     : undefined;
-  const auditSinks = [metrics?.audit ?? [], auditStream?.sink ?? []].flat();
+  const providerActivity = createProviderActivity();
+  const consoleSink = config.console === undefined ? [] : providerActivity.sink;
+  const auditSinks = [metrics?.audit ?? [], auditStream?.sink ?? [], consoleSink].flat();
   const pseudonym = pseudonymsOf(config);
   const auditLog = createAuditLog(logger, pseudonym, auditSinks);
   const stopping = createStopping();
@@ -129,6 +134,7 @@ export async function createFoundation(config: GatewayConfig, options: Foundatio
       logger,
       auditLog,
       auditSinks,
+      providerActivity,
       pseudonym,
       metrics,
       telemetry,

@@ -1,10 +1,13 @@
+import { definedOnly } from '@postern/elicitation';
 import type { QueueRedis, RedisStores } from '@postern/store-redis';
 import type { Vault } from '@postern/vault';
 import { openWebhookQueues, type WebhookQueues } from '../events/webhooks/webhook-queues.ts';
 import { type RegisteredMcpServer, registerMcpServers } from '../mcp-servers/registered-mcp-server.ts';
+import type { ProviderActivity } from '../platform/audit/provider-activity.ts';
 import type { Pseudonyms } from '../platform/audit/pseudonyms.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import type { Logger } from '../platform/logger.ts';
+import type { UpstreamOf } from '../platform/overload/upstream.ts';
 import { createAdminAudit } from './admin-audit.ts';
 import { createAuditSearch, createAuditVerbs } from './audit-search.ts';
 import { createChanges } from './changes.ts';
@@ -24,6 +27,9 @@ export interface AdminServiceDeps {
   readonly openQueueRedis: () => QueueRedis;
   readonly now: () => number;
   readonly mcpServers?: ReadonlyMap<string, RegisteredMcpServer>;
+  /** Of the running gateway; a command has none. */
+  readonly upstreamOf?: UpstreamOf;
+  readonly providerActivity?: ProviderActivity;
 }
 
 /**
@@ -46,7 +52,7 @@ export function createAdminService(deps: AdminServiceDeps) {
   return {
     ...createRecordListing(shared),
     ...createPeople(shared),
-    ...createOverview(shared),
+    ...createOverview({ ...shared, ...definedOnly({ providers: providersOf(deps) }) }),
     ...createAuditVerbs({ search: auditSearch, record, audits: stores.audits, pseudonym }),
     ...createChanges({ ...shared, config, now: deps.now }),
     ...createJobs({ ...shared, config, workOn: createJobWorker({ ...deps, inForce: () => ({ config, mcpServers }) }) }),
@@ -54,6 +60,11 @@ export function createAdminService(deps: AdminServiceDeps) {
       await (await opened)?.[Symbol.asyncDispose]();
     },
   };
+}
+
+function providersOf({ config, upstreamOf, providerActivity: activity }: AdminServiceDeps) {
+  if (upstreamOf === undefined || activity === undefined) return undefined;
+  return { upstreamOf, activity, names: config.providers.map(({ name }) => name) };
 }
 
 export type AdminService = ReturnType<typeof createAdminService>;

@@ -33,11 +33,12 @@ const iso = (at: number): string => new Date(at).toISOString();
 
 /** A job as operators see it: its person under the pseudonym. */
 function jobItem({ jobId, about, createdAt, updatedAt, isHeld, progress, ended }: StoredJob) {
-  const { target, verb, by, door, reason } = about;
+  const { verb, by, door, reason } = about;
+  const { since, ...target } = about.target;
   const { found = 0, done = 0, unreadable = 0, share = 0, error } = progress ?? {};
   return {
     ...{ jobId, verb, by, door },
-    target: { ...target, ...definedOnly({ since: target.since === undefined ? undefined : iso(target.since) }) },
+    target: { ...target, ...definedOnly({ since: since === undefined ? undefined : iso(since) }) },
     status: ended?.status ?? (isHeld ? ('running' as const) : ('waiting' as const)),
     createdAt: iso(createdAt),
     updatedAt: iso(updatedAt),

@@ -4,6 +4,8 @@ import type { Vault } from '@postern/vault';
 import type { WebhookQueues } from '../events/webhooks/webhook-queues.ts';
 import { typeOf } from '../events/webhooks/webhook-request.ts';
 import type { RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
+import type { ProviderActivity } from '../platform/audit/provider-activity.ts';
+import type { UpstreamOf } from '../platform/overload/upstream.ts';
 import { packageVersion } from '../platform/package-version.ts';
 
 export interface CountsQuery {
@@ -17,6 +19,12 @@ export interface OverviewDeps {
   readonly vault: Pick<Vault, 'kids'>;
   readonly mcpServers: ReadonlyMap<string, RegisteredMcpServer>;
   readonly queues: () => Promise<WebhookQueues['all']>;
+  /** Absent outside of a gateway. */
+  readonly providers?: {
+    readonly upstreamOf: UpstreamOf;
+    readonly activity: ProviderActivity;
+    readonly names: readonly string[];
+  };
 }
 
 const DAY_MS = 24 * 3_600_000;
@@ -41,7 +49,7 @@ function summed<Row extends { readonly count: number }>(rows: readonly Row[]): R
 }
 
 /** Numbers without persons: counts, health, webhooks. */
-export function createOverview({ stores, vault, mcpServers, queues }: OverviewDeps) {
+export function createOverview({ stores, vault, mcpServers, queues, providers }: OverviewDeps) {
   async function sizeOf(list: RecordList): Promise<number> {
     const sizes = await Promise.all(SHARDS.map(shard => stores.lists.size(list, shard)));
     return sizes.reduce((sum, size) => sum + size, 0);
@@ -68,6 +76,16 @@ export function createOverview({ stores, vault, mcpServers, queues }: OverviewDe
         };
       }),
     );
+  }
+
+  /** As this replica sees them, since its start. */
+  function providerHealth() {
+    const seen = new Map(providers?.activity.read().map(each => [each.provider, each]));
+    return providers?.names.map(provider => ({
+      ...(seen.get(provider) ?? { provider, refreshed: 0, postponed: 0, lost: 0 }),
+      /** While positive, the gateway sends this provider no requests, after repeated timeouts. */
+      pausedMs: providers.upstreamOf('provider', provider).pausedMs,
+    }));
   }
 
   return {
@@ -134,6 +152,7 @@ export function createOverview({ stores, vault, mcpServers, queues }: OverviewDe
         redis: { isReachable, refusals: stores.refusals() },
         records: { open, ended, connections, credentials, revocations },
         webhooks,
+        providers: providerHealth(),
         vaultKeys: vault.kids.map((kid, at) => ({ kid, seals: at === 0 })),
       };
     },

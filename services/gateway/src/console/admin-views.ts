@@ -15,4 +15,6 @@ export type PaymentItem = Item<Returned<'payments'>>;
 export type AuditItem = Item<Returned<'audit'>>;
 export type PersonReport = Returned<'person'>;
 export type WebhookEndpointItem = Returned<'webhookEndpoints'>[number];
+export type JobItem = Returned<'job'>;
+export type DisconnectPlan = Returned<'planDisconnect'>;
 export type DeadDeliveryItem = Returned<'deadDeliveries'>[number];

@@ -10,6 +10,7 @@ import type { Vault } from '@postern/vault';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { createAdminAudit } from '../admin/admin-audit.ts';
 import type { AdminService } from '../admin/admin-service.ts';
+import { TooManyJobsError } from '../admin/jobs.ts';
 import { InvalidCursorError } from '../admin/shard-lists.ts';
 import { createIdentityProvider } from '../identity/create-identity.ts';
 import { createSignInFlow } from '../identity/sign-in-flow.ts';
@@ -29,6 +30,7 @@ import type { Logger } from '../platform/logger.ts';
 import type { OutboundLog } from '../platform/outbound/outbound-log.ts';
 import type { UpstreamOf } from '../platform/overload/upstream.ts';
 import { gracefulClosePlugin, type Stopping } from '../platform/stopping.ts';
+import { actRoutes } from './act-routes.ts';
 import { apiKeyRoutes } from './api-key-routes.ts';
 import { createConsoleAudit } from './console-audit.ts';
 import { createConsoleGuard, isConsolePath } from './console-guard.ts';
@@ -142,6 +144,7 @@ export async function buildConsole(deps: ConsoleDeps, config: ConsoleConfig): Pr
   };
   await app.register(consoleRoutes, { admin, guard, pageFor, config: deps.config, now });
   await app.register(apiKeyRoutes, { apiKeys: createApiKeyAdmin(deps), record, guard, pageFor });
+  await app.register(actRoutes, { admin, guard, pageFor });
   // Closes the queues that it opened.
   app.addHook('onClose', () => admin[Symbol.asyncDispose]());
   await app.ready();
@@ -153,6 +156,7 @@ const texts: Readonly<Record<number, readonly [title: string, text: string]>> = 
   403: ['Refused', 'The form does not belong to your session. Open the page again.'],
   404: ['Not found', 'There is no such page, or the record has expired.'],
   429: ['Too many requests', 'Wait a minute, then try again.'],
+  409: ['Too many jobs', 'A hundred jobs are unfinished. Wait for one of them, or stop it.'],
   503: ['Not available', 'Redis or the key service does not respond. Try again soon.'],
 };
 
@@ -160,11 +164,13 @@ function sendError(deps: ErrorsPluginDeps, request: FastifyRequest, reply: Fasti
   const status =
     error instanceof InvalidCursorError
       ? 400
-      : error instanceof PageError
-        ? error.kind === 'forbidden'
-          ? 403
-          : 400
-        : (reportedProblem(deps, request, error) ?? problemFor('internal_error')).status;
+      : error instanceof TooManyJobsError
+        ? 409
+        : error instanceof PageError
+          ? error.kind === 'forbidden'
+            ? 403
+            : 400
+          : (reportedProblem(deps, request, error) ?? problemFor('internal_error')).status;
   const [title, text] = texts[status] ?? ['Something went wrong', 'The log of the gateway has the reason.'];
   return reply
     .code(status)

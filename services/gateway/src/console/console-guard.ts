@@ -4,7 +4,7 @@ import { z } from 'zod';
 import type { Actor } from '../admin/admin-audit.ts';
 import { FRESH_SECONDS, isFresh } from '../identity/sign-in-policy.ts';
 import type { Browser } from '../pages/browser.ts';
-import { BASE_FORM_LIMITS, readFormBody } from '../pages/form-body.ts';
+import { readFormBody } from '../pages/form-body.ts';
 import { assertNoPrefetch, assertSameOrigin, PageError } from '../pages/page-request.ts';
 import type { ConsoleConfig } from '../platform/config/console-config.ts';
 import { createOperatorTurns } from './operator-turns.ts';
@@ -36,6 +36,9 @@ export interface ConsoleGuardDeps {
   readonly stylesheetPath: string;
   readonly now: Clock;
 }
+
+/** The largest form of the console: csrf token, reason, and what an act is about. */
+const FORM_LIMITS = { controls: 8, bytes: 16 * 1024 };
 
 /** The path and query of this request, for the way back from a sign-in. */
 const hereOf = ({ url }: FastifyRequest): string => (isConsolePath(url) ? url : '/');
@@ -111,7 +114,7 @@ export function createConsoleGuard({ config, browser, stylesheetPath, now }: Con
     ): Promise<Form> {
       const { browserSession } = this.visitOf(request);
       assertSameOrigin(request, config.publicUrl);
-      const form = schema.safeParse(await readFormBody(request, BASE_FORM_LIMITS));
+      const form = schema.safeParse(await readFormBody(request, FORM_LIMITS));
       if (!form.success) throw new PageError('bad_request');
       if (!browser.isCsrfToken(form.data.csrf_token, browserSession.id)) throw new PageError('forbidden');
       await browser.keepAlive(request);

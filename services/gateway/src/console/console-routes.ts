@@ -7,13 +7,18 @@ import { PageError } from '../pages/page-request.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { type ConsoleGuard, csrfField, reasonField } from './console-guard.ts';
 import { elicitationPage, elicitationsPage, kinds, statuses } from './pages/elicitation-pages.ts';
+import { jobPage, jobsPage } from './pages/job-pages.ts';
 import type { SignedInPage } from './pages/layout.ts';
 import { auditPage, peoplePage, webhooksPage } from './pages/operations-pages.ts';
 import { overviewPage, ranges } from './pages/overview-page.ts';
 import { connectionsPage, credentialsPage, paymentsPage } from './pages/record-pages.ts';
+import { createSharedReads } from './shared-reads.ts';
 
 /** Rows of a page of a list. */
 const PAGE = 50;
+/** Age of numbers on the overview, in milliseconds. */
+const SHARED_MS = 2_000;
+const JOB_RELOAD_SECONDS = 2;
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
@@ -85,6 +90,7 @@ export const consoleRoutes: FastifyPluginAsync<ConsoleRoutesDeps> = async (app, 
     ]),
   ];
 
+  const shared = createSharedReads(SHARED_MS);
   const actorOf = (request: FastifyRequest) => guard.visitOf(request).actor;
 
   app.get('/', viewer, async (request, reply) => {
@@ -95,8 +101,8 @@ export const consoleRoutes: FastifyPluginAsync<ConsoleRoutesDeps> = async (app, 
     const until = Math.ceil((now() + 1) / stepMs) * stepMs;
     const since = until - hours * HOUR_MS;
     const [counts, health] = await Promise.all([
-      admin.counts({ since: new Date(since), until: new Date(until), by }),
-      admin.health(),
+      shared(`counts ${since} ${until}`, () => admin.counts({ since: new Date(since), until: new Date(until), by })),
+      shared('health', () => admin.health()),
     ]);
     const places = Array.from({ length: (until - since) / stepMs }, (_, at) =>
       new Date(since + at * stepMs).toISOString(),
@@ -120,7 +126,7 @@ export const consoleRoutes: FastifyPluginAsync<ConsoleRoutesDeps> = async (app, 
     const elicitationId = parseElicitationId(request.params.elicitationId);
     const found = elicitationId === undefined ? undefined : await admin.elicitation(actor, elicitationId);
     if (found === undefined) throw new NotFoundError('elicitation');
-    return reply.send(elicitationPage(pageFor(request), found, undefined));
+    return reply.send(elicitationPage(pageFor(request), found));
   });
 
   app.get('/connections', viewer, async (request, reply) => {
@@ -165,6 +171,17 @@ export const consoleRoutes: FastifyPluginAsync<ConsoleRoutesDeps> = async (app, 
       admin.deadDeliveries({ ...definedOnly({ endpoint }), limit: PAGE }),
     ]);
     return reply.send(webhooksPage(pageFor(request), { endpoint, endpoints, dead }));
+  });
+
+  app.get('/jobs', viewer, async (request, reply) =>
+    reply.send(jobsPage(pageFor(request), await admin.jobs({ limit: PAGE }))),
+  );
+
+  app.get<{ Params: { jobId: string } }>('/jobs/:jobId', viewer, async (request, reply) => {
+    const job = await admin.job(request.params.jobId);
+    if (job === undefined) throw new NotFoundError('elicitation');
+    if (job.endedAt === undefined) reply.header('refresh', String(JOB_RELOAD_SECONDS));
+    return reply.send(jobPage(pageFor(request), job));
   });
 
   app.get('/audit', viewer, async (request, reply) => {

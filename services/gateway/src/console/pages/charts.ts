@@ -82,10 +82,21 @@ function chartTable({ title, places, labels, series }: Omit<ChartView, 'id'>): H
   });
 }
 
-/** A bar within a row of a table. The number beside it says the same. */
-export function meter(value: number, of: number): Html {
-  const width = of === 0 ? 0 : scaleLinear().domain([0, of]).range([0, 100]).clamp(true)(value);
-  return html`<svg class="meter" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true"><rect class="track" width="100" height="8"></rect><rect class="s0" height="8"${attributes({ width: round(width) })}></rect></svg>`;
+/** A bar within a row of a table, with a part per value. The numbers beside it say the same. */
+export function partsBar(values: readonly number[]): Html {
+  const total = sum(values);
+  const x = scaleLinear()
+    .domain([0, Math.max(1, total)])
+    .range([0, 100]);
+  const bars = values.flatMap((value, at) => {
+    const before = sum(values.slice(0, at));
+    return value > 0
+      ? [
+          html`<rect height="8"${attributes({ class: colourOf(at), x: round(x(before)), width: round(x(value)) })}></rect>`,
+        ]
+      : [];
+  });
+  return html`<svg class="meter" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true"><rect class="track" width="100" height="8"></rect>${joinHtml(bars)}</svg>`;
 }
 
 const round = (value: number) => Number(value.toFixed(2));

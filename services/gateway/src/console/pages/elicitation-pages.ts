@@ -90,8 +90,12 @@ export function elicitationTable(items: readonly ElicitationItem[], empty: strin
   });
 }
 
-export function elicitationPage(page: SignedInPage, of: ElicitationDetail, acts: Html | undefined): string {
+export function elicitationPage(page: SignedInPage, of: ElicitationDetail): string {
   const { elicitationId, person, timeline, asked, kind, mcpServerId, subject, createdAt, expiresAt, endedAt } = of;
+  const acts =
+    page.role === 'operator' && endedAt === undefined
+      ? html`<p><a href="${linkTo(`/elicitations/${elicitationId}/cancel`)}">Cancel this elicitation</a></p>`
+      : undefined;
   return consolePage(page, {
     title: `Elicitation ${elicitationId.slice(0, 12)}…`,
     at: '/elicitations',

@@ -22,6 +22,7 @@ export const sections = [
   { path: '/webhooks', name: 'Webhooks' },
   { path: '/api-keys', name: 'API keys' },
   { path: '/people', name: 'People' },
+  { path: '/jobs', name: 'Jobs' },
   { path: '/audit', name: 'Audit' },
 ] as const;
 export type SectionPath = (typeof sections)[number]['path'];

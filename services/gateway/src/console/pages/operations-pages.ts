@@ -1,5 +1,6 @@
 import { html, ownPath } from '@postern/pages/html';
 import type { AuditItem, DeadDeliveryItem, PersonReport, WebhookEndpointItem } from '../admin-views.ts';
+import { personActButton } from './act-page.ts';
 import { type Configured, elicitationTable, type ListView, valueHtml } from './elicitation-pages.ts';
 import { consolePage, type SignedInPage } from './layout.ts';
 import { webhookTable } from './overview-page.ts';
@@ -16,7 +17,7 @@ export function webhooksPage(
   return consolePage(page, {
     title: 'Webhooks',
     at: '/webhooks',
-    main: html`${webhookTable(p.endpoints)}
+    main: html`${webhookTable(p.endpoints, page.role)}
 <h2>Dead deliveries</h2>
 ${filters('/webhooks', [
   {
@@ -117,12 +118,17 @@ export function peoplePage(
 <label><span>Issuer</span><select name="issuer">${p.issuers.map(issuer => html`<option value="${issuer}">${issuer}</option>`)}</select></label>
 <label><span>Subject</span><input type="text" name="subject" required value="${report?.person.subject ?? ''}"></label>
 <label><span>Reason</span><input type="text" name="reason" required></label><button>Look up</button></form>
-${report === undefined ? undefined : personReport(report)}`,
+${report === undefined ? undefined : personReport(report, page)}`,
   });
 }
 
-function personReport(report: PersonReport) {
-  return html`<h2>Person</h2>${facts([
+function personReport(report: PersonReport, page: SignedInPage) {
+  const { issuer, subject } = report.person;
+  const acts =
+    page.role === 'operator'
+      ? html`<div class="acts">${personActButton(page, { path: '/people/disconnect', issuer, subject, text: 'Disconnect…' })}${personActButton(page, { path: '/people/sign-out', issuer, subject, text: 'Sign out…' })}</div>`
+      : undefined;
+  return html`<h2>Person</h2>${acts}${facts([
     ['Issuer', html`${report.person.issuer}`],
     ['Subject', html`<code class="whole">${report.person.subject}</code>`],
     ['Pseudonym', html`<code class="whole">${report.person.pseudonym}</code>`],

@@ -1,6 +1,8 @@
 import { type Html, html } from '@postern/pages/html';
 import type { Counts, Health, WebhookEndpointItem } from '../admin-views.ts';
-import { barChart, type ChartView, meter } from './charts.ts';
+import type { Role } from '../roles.ts';
+import { barChart, type ChartView } from './charts.ts';
+import { funnels } from './funnels.ts';
 import { consolePage, type SignedInPage } from './layout.ts';
 import { code, count, linkTo, optional, status, table } from './parts.ts';
 
@@ -25,7 +27,6 @@ type Step = Counts['steps'][number];
 const ended = ['completed', 'declined', 'failed', 'cancelled', 'expired'] as const;
 
 const total = (rows: readonly { readonly count: number }[]) => rows.reduce((sum, row) => sum + row.count, 0);
-const share = (part: number, whole: number) => (whole === 0 ? '–' : `${Math.round((100 * part) / whole)} %`);
 
 export function overviewPage(page: SignedInPage, view: OverviewView): string {
   const { range, counts, health } = view;
@@ -46,9 +47,8 @@ ${barChart(chartOf(view, { id: 'issued', title: 'Elicitations issued, by kind', 
 ${barChart(chartOf(view, { id: 'ended', title: 'Elicitations ended, by outcome', rows: ends, seriesOf: ({ step }) => step, order: ended }))}
 ${decisionChart(counts)}
 </div>
-<h2>From issued to completed</h2>
-<p class="soft">Where people give up, by MCP server, kind and provider.</p>
-${funnel(counts.steps)}
+${funnels(counts.steps)}
+${providerTable(health.providers ?? [])}
 <h2>Webhooks</h2>
 ${webhookTable(health.webhooks ?? [])}
 <h2>Redis and keys</h2>
@@ -108,14 +108,23 @@ function chartOf(
   };
 }
 
+/** In seconds. */
+const LEAST_LONGEST_S = 1024;
+
 function decisionChart({ decisions }: Counts): Html {
-  const limits = [...new Set(decisions.map(({ withinSeconds }) => withinSeconds))].sort((a, b) => a - b);
+  // Counted by the next power of two. The common ones are always there, so that the bars keep their places.
+  const longest = Math.max(LEAST_LONGEST_S, ...decisions.map(({ withinSeconds }) => withinSeconds));
+  const limits = Array.from({ length: Math.log2(longest) + 1 }, (_, power) => 2 ** power);
   return barChart({
     id: 'decisions',
     title: 'Time to decision',
     places: 'Within',
     labels: limits.map(seconds =>
-      seconds < 120 ? `${seconds} s` : seconds < 7200 ? `${seconds / 60} min` : `${seconds / 3600} h`,
+      seconds < 120
+        ? `${seconds} s`
+        : seconds < 7200
+          ? `${Math.round(seconds / 60)} min`
+          : `${Math.round(seconds / 3600)} h`,
     ),
     series: [
       {
@@ -126,46 +135,9 @@ function decisionChart({ decisions }: Counts): Html {
   });
 }
 
-function funnel(steps: readonly Step[]): Html {
-  const groups = Map.groupBy(steps, ({ mcpServerId, kind, provider }) =>
-    JSON.stringify([mcpServerId, kind, provider ?? '']),
-  );
-  const rows = [...groups.values()]
-    .flatMap(rows => {
-      const [first] = rows;
-      const of = (step: string) => total(rows.filter(row => row.step === step));
-      return first === undefined
-        ? []
-        : [{ first, issued: of('issued'), opened: of('opened'), completed: of('completed') }];
-    })
-    .sort((a, b) => b.issued - a.issued);
-  return table({
-    caption: 'From issued to completed',
-    columns: [
-      { name: 'MCP server' },
-      { name: 'Kind' },
-      { name: 'Provider' },
-      { name: 'Issued', isNumber: true },
-      { name: 'Opened', isNumber: true },
-      { name: 'Completed', isNumber: true },
-      { name: 'Share', isNumber: true },
-      { name: 'Completed of issued' },
-    ],
-    rows: rows.map(({ first, issued, opened, completed }) => [
-      html`<a href="${linkTo('/elicitations', { phase: 'ended', mcpServer: first.mcpServerId })}">${first.mcpServerId}</a>`,
-      html`${first.kind}`,
-      optional(first.provider),
-      count(issued),
-      count(opened),
-      count(completed),
-      html`${share(completed, issued)}`,
-      meter(completed, issued),
-    ]),
-    empty: 'Nothing was issued in this period.',
-  });
-}
-
-export function webhookTable(webhooks: readonly WebhookEndpointItem[]): Html {
+/** @param role of the operator who may redeliver; absent where the table has no acts */
+export function webhookTable(webhooks: readonly WebhookEndpointItem[], role?: Role): Html {
+  const isOperator = role === 'operator';
   return table({
     caption: 'Webhook endpoints',
     columns: [
@@ -175,6 +147,7 @@ export function webhookTable(webhooks: readonly WebhookEndpointItem[]): Html {
       { name: 'Waiting', isNumber: true },
       { name: 'Dead', isNumber: true },
       { name: 'Failing since (UTC)' },
+      ...(isOperator ? [{ name: 'Act' }] : []),
     ],
     rows: webhooks.map(({ endpoint, host, status: word, reason, waiting, dead, failingSince }) => [
       html`<a href="${linkTo('/webhooks', { endpoint })}">${endpoint}</a>`,
@@ -183,6 +156,13 @@ export function webhookTable(webhooks: readonly WebhookEndpointItem[]): Html {
       count(waiting),
       count(dead),
       optional(failingSince?.replace('T', ' ').slice(0, 19)),
+      ...(isOperator
+        ? [
+            dead === 0
+              ? optional(undefined)
+              : html`<a href="${linkTo(`/webhooks/${endpoint}/redeliver`)}">Redeliver</a>`,
+          ]
+        : []),
     ]),
     empty: 'No webhook endpoints are configured.',
   });
@@ -198,5 +178,34 @@ function keyTable({ redis, vaultKeys = [], version }: Health): Html {
     columns: [{ name: 'Vault key' }, { name: 'Use' }],
     rows: vaultKeys.map(({ kid, seals }) => [code(kid), html`${seals ? 'seals and opens' : 'opens'}`]),
     empty: 'Unknown while Redis does not respond.',
+  })}`;
+}
+
+function providerTable(providers: NonNullable<Health['providers']>): Html {
+  if (providers.length === 0) return html``;
+  return html`<h2>Provider health</h2>
+<p class="soft">As the replica that made this page sees them, since its start.</p>${table({
+    caption: 'Provider health',
+    columns: [
+      { name: 'Provider' },
+      { name: 'Requests' },
+      { name: 'Refreshed', isNumber: true },
+      { name: 'Failed, tried again', isNumber: true },
+      { name: 'Connections lost', isNumber: true },
+      { name: 'Last failure' },
+    ],
+    rows: providers.map(({ provider, pausedMs, refreshed, postponed, lost, failing }) => [
+      html`<a href="${linkTo('/connections', { provider })}">${provider}</a>`,
+      pausedMs > 0
+        ? html`${status('paused')} <span class="soft">${String(Math.ceil(pausedMs / 1000))} s</span>`
+        : status('sent'),
+      count(refreshed),
+      count(postponed),
+      lost === 0
+        ? count(lost)
+        : html`<a href="${linkTo('/connections', { provider, lost: 'yes' })}">${count(lost)}</a>`,
+      optional(failing),
+    ]),
+    empty: 'No provider is configured.',
   })}`;
 }

@@ -36,12 +36,17 @@ const tones: Readonly<Record<string, 'good' | 'bad' | 'busy'>> = {
   enabled: 'good',
   connected: 'good',
   valid: 'good',
+  done: 'good',
+  sent: 'good',
   failed: 'bad',
   lost: 'bad',
   disabled: 'bad',
+  paused: 'bad',
   pending: 'busy',
   active: 'busy',
   verifying: 'busy',
+  waiting: 'busy',
+  running: 'busy',
 };
 
 /** A status as a word with a coloured dot. */

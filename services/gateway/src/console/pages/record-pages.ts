@@ -13,6 +13,14 @@ export function connectionsPage(
   { query, items, next }: ListView<ConnectionItem>,
   configured: Configured,
 ): string {
+  const isOperator = page.role === 'operator';
+  const { provider, mcpServer, since, lost } = query;
+  const disconnect =
+    isOperator && (provider !== undefined || mcpServer !== undefined) && lost === undefined
+      ? html`<p><a href="${linkTo('/disconnect', { provider, mcpServer, since })}">Disconnect all that match</a></p>`
+      : isOperator
+        ? html`<p class="soft">To disconnect many, filter by provider or MCP server, with any status.</p>`
+        : undefined;
   return consolePage(page, {
     title: 'Connections',
     at: '/connections',
@@ -41,6 +49,7 @@ export function connectionsPage(
       },
       { name: 'since', label: 'Renewed since (UTC)', value: query['since'] ?? '', type: 'date' },
     ])}
+${disconnect}
 ${table({
   caption: 'Connections, newest first',
   columns: [
@@ -52,6 +61,7 @@ ${table({
     { name: 'Person (pseudonym)' },
     { name: 'Connected (UTC)' },
     { name: 'Last use (UTC)' },
+    ...(isOperator ? [{ name: 'Act' }] : []),
   ],
   rows: items.map(item => [
     html`<a href="${linkTo(`/elicitations/${item.elicitationId}`)}">${code(item.connectionId)}</a>`,
@@ -62,6 +72,7 @@ ${table({
     code(item.subject),
     time(item.connectedAt),
     item.lastUse === undefined ? optional(undefined) : time(item.lastUse.at),
+    ...(isOperator ? [html`<a href="${linkTo(`/connections/${item.connectionId}/disconnect`)}">Disconnect</a>`] : []),
   ]),
   empty: noMatch(next),
 })}
