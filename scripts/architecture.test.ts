@@ -129,8 +129,9 @@ const gatewayRooms: Readonly<Record<string, readonly string[]>> = {
   ],
   account: ['platform', 'mcp-servers', 'pages', 'authorization', 'identity', 'entries', 'approvals'],
   admin: ['platform', 'mcp-servers', 'events', 'identity', 'authorization', 'entries', 'account'],
-  cli: ['platform', 'mcp-servers', 'sealing', 'events', 'identity', 'pages', 'admin'],
+  cli: ['platform', 'mcp-servers', 'sealing', 'events', 'identity', 'pages', 'admin', 'admin-api'],
   console: ['platform', 'mcp-servers', 'pages', 'identity', 'admin'],
+  'admin-api': ['platform', 'admin'],
 };
 const GATEWAY = 'services/gateway/src/';
 const roomOf = (path: string) =>

@@ -51,6 +51,7 @@ describe.each(configs.map(({ title, document }) => [title, document] as const))(
       listen: { host: '127.0.0.1', port: 0 },
       metrics: config.metrics === undefined ? undefined : { host: '127.0.0.1', port: 0 },
       console: config.console && { ...config.console, listen: { host: '127.0.0.1', port: 0 } },
+      adminApi: config.adminApi && { host: '127.0.0.1', port: 0 },
       redis: {
         ...config.redis,
         ...{ url: redis.url, cluster: undefined, sentinel: undefined, tls: undefined },

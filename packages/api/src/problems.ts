@@ -6,6 +6,7 @@ import { z } from 'zod/v4';
 export const problems = {
   invalid_request: { status: 400, title: 'The request is not valid.' },
   unauthenticated: { status: 401, title: 'A valid credential is required.' },
+  insufficient_scope: { status: 403, title: 'The credential lacks the scope of this route.' },
   kind_not_allowed: { status: 403, title: 'This MCP server may not issue this kind.' },
   provider_not_allowed: { status: 403, title: 'This MCP server may not use this provider.' },
   processor_not_allowed: { status: 403, title: 'This MCP server may not use this payment processor.' },

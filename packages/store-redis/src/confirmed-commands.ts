@@ -136,6 +136,8 @@ export const confirmedCalls = {
   readFeedEnd: isAnything,
   // A sign-out must be permanent, also for a copied cookie.
   endBrowserSession: 'always',
+  // A revoked credential must stay revoked.
+  changeAdminCredential: 'always',
   // Consumed exactly once: sign-ins, tickets and ceremonies.
   claimOneTime: 'always',
   // A replica without it would look like a Redis that has lost its data.

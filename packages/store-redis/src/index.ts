@@ -12,6 +12,7 @@ export type { LeaseStore } from './lease-store.ts';
 export { isDataLost, type LossReports } from './loss-watch.ts';
 export { openQueueRedis, type QueueRedis, type QueueRedisOptions } from './open-queue-redis.ts';
 export type { RedisAddress, RedisTlsOptions } from './redis-address.ts';
+export { type AdminScope, adminScopes, type StoredAdminCredential } from './redis-admin-credential-store.ts';
 export type { RedisApiKeyStore, StoredApiKey } from './redis-api-key-store.ts';
 export type { RedisAuditLog } from './redis-audit-log.ts';
 export { DEPLOYMENT_ID, type RedisEpochs } from './redis-epochs.ts';

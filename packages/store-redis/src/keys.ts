@@ -154,6 +154,8 @@ export function createKeys(prefix: string) {
     apiKey: (apiKeyId: string) => key(API_KEYS_SHARD, 'ak', apiKeyNamed(apiKeyId)),
     /** Ids of all API keys, and the version of the list. */
     apiKeys: key(API_KEYS_SHARD, 'aks'),
+    /** Credentials of the admin API by their ids. */
+    adminCredentials: key(shardOfDigest(digestOf('admin-credentials')), 'adm'),
     /** A job that an operator started. All are in one slot, with their indexes. */
     job: (jobId: string) => key(JOBS_SHARD, 'jb', jobNamed(jobId)),
     /** Ids of jobs that have not ended, by the time of their start. */

@@ -18,6 +18,7 @@ import type {
 } from '@postern/elicitation';
 import { createKeys } from './keys.ts';
 import { LeaseStore } from './lease-store.ts';
+import { RedisAdminCredentialStore } from './redis-admin-credential-store.ts';
 import { RedisApiKeyStore } from './redis-api-key-store.ts';
 import { type AuditRetention, RedisAuditLog } from './redis-audit-log.ts';
 import { RedisBrowserSessionStore } from './redis-browser-session-store.ts';
@@ -83,6 +84,7 @@ export interface RedisStores extends AsyncDisposable, Pick<WatchedRedis, 'ping' 
   readonly sealedRecords: SealedRecords;
   readonly leases: LeaseStore;
   readonly apiKeys: RedisApiKeyStore;
+  readonly adminCredentials: RedisAdminCredentialStore;
   readonly jobs: RedisJobStore;
   readonly webhookEndpoints: RedisWebhookEndpointStore;
   readonly epochs: RedisEpochs;
@@ -134,6 +136,7 @@ export async function createRedisStores(options: RedisStoresOptions): Promise<Re
     sealedRecords: new SealedRecords(redis, link, keys),
     leases: new LeaseStore(link, keys),
     apiKeys: new RedisApiKeyStore(link, keys),
+    adminCredentials: new RedisAdminCredentialStore(link, keys),
     jobs: new RedisJobStore(link, keys),
     webhookEndpoints: new RedisWebhookEndpointStore(link, keys),
     epochs,

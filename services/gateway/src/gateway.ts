@@ -39,6 +39,8 @@ export interface Gateway extends AsyncDisposable {
   readonly metricsAddress: string | undefined;
   /** The application of the console under the configuration in force, and its local URL. Undefined unless configured. */
   readonly console: { readonly app: FastifyInstance; readonly address: string } | undefined;
+  /** The application of the admin API under the configuration in force, and its local URL. Undefined unless configured. */
+  readonly adminApi: { readonly app: FastifyInstance; readonly address: string } | undefined;
   readonly relay: Relay;
   /**
    * Loads a configuration and serves it from now on. Requests under way end under the one that they began under. A faulty
@@ -69,6 +71,8 @@ interface Generation {
   readonly app: FastifyInstance;
   /** Undefined unless configured. */
   readonly console: FastifyInstance | undefined;
+  /** Undefined unless configured. */
+  readonly adminApi: FastifyInstance | undefined;
 }
 
 /** Starts the gateway: Redis if embedded, workers, the HTTP application. A failed start leaves nothing running. */
@@ -82,7 +86,12 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
   const { stopping, callersInForce, waitingRequests, eventStreams, bulkheads } = foundation;
   const generate = async (next: GatewayConfig, previous?: GatewayDeps): Promise<Generation> => {
     const deps = await createDeps(foundation, next, previous?.mcpServers);
-    return { deps, app: await buildApp(deps), console: await buildConsoleIfConfigured(deps) };
+    return {
+      deps,
+      app: await buildApp(deps),
+      console: await buildConsoleIfConfigured(deps),
+      adminApi: await buildAdminApiIfConfigured(deps),
+    };
   };
   let inForce = await generate(config);
   callersInForce.replace(inForce.deps.callers);
@@ -119,7 +128,7 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
       warnOfRiskyConfig(next.deps.config, options);
       warnOfConfusableNames(next.deps);
       await deliveries.apply(next.deps.config);
-      await before.console?.close();
+      await Promise.all([before.console?.close(), before.adminApi?.close()]);
     },
   });
   opened.defer(() => reloader.idle());
@@ -141,6 +150,11 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
     inForce.console?.routing(request, response),
   );
   if (consoleListener !== undefined) opened.use(consoleListener);
+  opened.defer(async () => inForce.adminApi?.close());
+  const adminListener = await startAdminApi(config, (request, response) =>
+    inForce.adminApi?.routing(request, response),
+  );
+  if (adminListener !== undefined) opened.use(adminListener);
   const owned = opened.move();
   let closing: Promise<void> | undefined;
   const drain = async () => {
@@ -179,6 +193,10 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
     get console() {
       const { console: app } = inForce;
       return app === undefined || consoleListener === undefined ? undefined : { app, address: consoleListener.address };
+    },
+    get adminApi() {
+      const { adminApi: app } = inForce;
+      return app === undefined || adminListener === undefined ? undefined : { app, address: adminListener.address };
     },
     reload: reloader.reload,
     drain,
@@ -276,6 +294,25 @@ async function startConsole(
   if (console === undefined) return undefined;
   const { openConsoleListener } = await import('./console/start-console.ts');
   return openConsoleListener(console, { onRequest, finishMs: stop.finishSeconds * 1000 });
+}
+
+/** Loads the admin API only if it is configured. */
+async function buildAdminApiIfConfigured(deps: GatewayDeps): Promise<FastifyInstance | undefined> {
+  if (deps.config.adminApi === undefined) return undefined;
+  const [{ buildAdminApi }, { createAdminService }] = await Promise.all([
+    import('./admin-api/admin-api-app.ts'),
+    import('./admin/admin-service.ts'),
+  ]);
+  return buildAdminApi({ ...deps, admin: createAdminService(deps) });
+}
+
+async function startAdminApi(
+  { adminApi, publicUrl, stop }: GatewayConfig,
+  onRequest: RequestListener,
+): Promise<ConsoleListener | undefined> {
+  if (adminApi === undefined) return undefined;
+  const { openConsoleListener } = await import('./console/start-console.ts');
+  return openConsoleListener({ publicUrl, listen: adminApi }, { onRequest, finishMs: stop.finishSeconds * 1000 });
 }
 
 async function startEmbeddedRedisIfNeeded(

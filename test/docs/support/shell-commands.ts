@@ -7,8 +7,8 @@ export interface ShellCommand {
   readonly output: string;
 }
 
-/** Documents whose blocks are one shell script: without-our-library.all.test.ts runs it with curl. */
-const scripted = ['docs/without-our-library.md'];
+/** Documents whose blocks other tests run with curl: without-our-library.all.test.ts and test/admin-api. */
+const scripted = ['docs/without-our-library.md', 'docs/admin-api.md'];
 
 /** The commands of the `sh` and `console` blocks of other documents, without prompts and comments. Quotes may span lines. */
 export const shellCommands: readonly ShellCommand[] = blocksIn('sh', 'bash', 'console')

@@ -44,6 +44,12 @@ const scenarios: Readonly<Record<string, Scenario>> = {
   'api-keys list': { done: () => [] },
   'api-keys add': { done: () => ['tracker', 'second', ...why], failed: () => ['nowhere', 'second', ...why] },
   'api-keys revoke': { done: () => [apiKeyId, ...why], failed: () => ['ak_unknown', ...why] },
+  'admin-credentials list': { done: () => [] },
+  'admin-credentials add': {
+    done: () => ['dashboard', 'read,act', ...why],
+    failed: () => ['dashboard', 'all', ...why],
+  },
+  'admin-credentials revoke': { done: () => [credentialId, ...why], failed: () => ['unknown', ...why] },
   audit: { done: () => [] },
   'audit pseudonym': { done: () => named(people.kept) },
   'elicitations show': { done: () => [elicitationId], failed: () => [`${elicitationId.slice(0, -4)}AAAA`] },
@@ -90,6 +96,7 @@ let stores: RedisStores;
 let folder = '';
 let elicitationId = '';
 let apiKeyId = '';
+let credentialId = '';
 const jobId = `jb_${operation()}`;
 const configs = { sound: '', rotated: '', lostKey: '', foreign: '', other: '', local: '', broken: '' };
 const fresh = () => join(folder, operation());
@@ -131,6 +138,8 @@ beforeAll(async () => {
   for (const person of [people.leaver, people.erased, people.kept, somebody()]) await seed(person);
   const added = await run('api-keys add', ['tracker', 'first', ...why, '--json']);
   apiKeyId = z.object({ apiKeyId: z.string() }).parse(JSON.parse(added.out)).apiKeyId;
+  const credential = await run('admin-credentials add', ['first', 'read', ...why, '--json']);
+  credentialId = z.object({ credentialId: z.string() }).parse(JSON.parse(credential.out)).credentialId;
   await seedDeadDelivery();
   await stores.jobs.start({ jobId, about });
 });

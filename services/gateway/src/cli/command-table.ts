@@ -1,3 +1,4 @@
+import { adminCredentialsCommands } from './admin-credentials-commands.ts';
 import { apiKeysCommands } from './api-keys-commands.ts';
 import { auditCommands } from './audit-commands.ts';
 import type { Command } from './command.ts';
@@ -39,6 +40,7 @@ export const commandTable: readonly Command[] = [
   ...newKeyCommands,
   ...redisCommands,
   ...apiKeysCommands,
+  ...adminCredentialsCommands,
   ...auditCommands,
   ...elicitationsCommands,
   ...peopleCommands,

@@ -15,9 +15,9 @@ const MAX_CONNECTIONS = 256;
 const MAX_HEADER_BYTES = 16 * 1024;
 const HANDLER_MS = 60_000;
 
-/** Opens the listener of the console. @throws StartError if the address is in use */
+/** Opens the listener of the console, or of the admin API. @throws StartError if the address is in use */
 export async function openConsoleListener(
-  config: ConsoleConfig,
+  config: Pick<ConsoleConfig, 'publicUrl' | 'listen'>,
   p: { readonly onRequest: RequestListener; readonly finishMs: number },
 ): Promise<ConsoleListener> {
   const { httpServer, address } = await openListener({

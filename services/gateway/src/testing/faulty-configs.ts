@@ -310,6 +310,12 @@ export const faultyConfigs: readonly (readonly [fault: string, document: unknown
     ['console.publicUrl'],
   ],
   ['a console on the port of the pages', withConsole({ listen: { port: 8080 } }), ['console.listen.port']],
+  ['the admin API on the port of the pages', { ...sampleConfig(), adminApi: { port: 8080 } }, ['adminApi.port']],
+  [
+    'the admin API on the port of the console',
+    { ...withConsole({ listen: { port: 8090 } }), adminApi: { port: 8090 } },
+    ['adminApi.port'],
+  ],
   ['a console without a role', withConsole({ roles: { claim: 'groups' } }), ['console.roles']],
   [
     'a console with both a secret and a key',

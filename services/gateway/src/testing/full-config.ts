@@ -11,6 +11,7 @@ export function fullConfig(): Record<string, unknown> {
     publicUrl: 'https://gate.example',
     listen: { host: '127.0.0.1', port: 8080 },
     metrics: { host: '127.0.0.1', port: 9464 },
+    adminApi: { host: '127.0.0.1', port: 8091 },
     console: {
       publicUrl: 'https://console.example',
       listen: { host: '127.0.0.1', port: 8090 },

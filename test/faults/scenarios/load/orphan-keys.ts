@@ -40,6 +40,7 @@ const LASTING = [
   'epoch',
   'ak',
   'aks',
+  'adm',
   'jb',
   'jbs',
 ];

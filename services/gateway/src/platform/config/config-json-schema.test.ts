@@ -89,6 +89,8 @@ const onlyTheGatewayRefuses = [
   'a console on the host name of the pages',
   'a console on this machine beside public pages',
   'a console on the port of the pages',
+  'the admin API on the port of the pages',
+  'the admin API on the port of the console',
   'a console without a role',
   'an accent in the colour of danger',
   'an accent of one MCP server in the colour of danger',

@@ -110,6 +110,15 @@ export const configSchema = z.strictObject({
   console: consoleConfigSchema
     .optional()
     .describe('The web console for operators, on a host name of its own. If absent, the gateway serves none.'),
+  adminApi: z
+    .strictObject({
+      host: z.string().default('127.0.0.1'),
+      port: z.int().min(0).max(65_535).describe('Must differ from all other ports.'),
+    })
+    .optional()
+    .describe(
+      'A listener for your own network with the API for operators, /admin/v1. If absent, the gateway serves none.',
+    ),
   trustProxy: z
     .array(
       z

@@ -40,7 +40,7 @@ export function crossFaults(config: ParsedConfig): ConfigFault[] {
   // Even with different hosts: one of them may be all addresses of the machine.
   if (config.metrics !== undefined && config.metrics.port === config.listen.port && config.metrics.port !== 0)
     fault('metrics.port', 'must differ from listen.port');
-  faults.push(...consoleFaults(config));
+  faults.push(...consoleFaults(config), ...adminApiFaults(config));
   const accent = accentFault(config.branding);
   if (accent !== undefined) fault(`branding.${accent.setting}`, accent.message);
   faults.push(...redisFaults(config.redis));
@@ -100,6 +100,13 @@ export function crossFaults(config: ParsedConfig): ConfigFault[] {
     }
   });
   return faults;
+}
+
+/** Never on the address of the pages, which everybody reaches, or of the console, whose host name browsers know. */
+function adminApiFaults({ adminApi, console, listen, metrics }: ParsedConfig): ConfigFault[] {
+  const others = [listen.port, metrics?.port, console?.listen.port];
+  if (adminApi === undefined || adminApi.port === 0 || !others.includes(adminApi.port)) return [];
+  return [{ path: 'adminApi.port', message: 'must differ from listen.port, metrics.port and console.listen.port' }];
 }
 
 function consoleFaults({ console, publicUrl, listen, metrics }: ParsedConfig): ConfigFault[] {

@@ -1,0 +1,62 @@
+import { z } from 'zod';
+import type { Keys } from './keys.ts';
+import { decode, encode, text, time } from './records/record-layout.ts';
+import type { RedisLink } from './redis-link.ts';
+import { fieldsOf, isAbsent, textOf } from './reply.ts';
+
+/** What a credential of the admin API may do: look at lists, change something, look at one person. */
+export const adminScopes = ['read', 'act', 'people'] as const;
+export type AdminScope = (typeof adminScopes)[number];
+
+/** A credential of the admin API. The token itself is not stored. */
+export interface StoredAdminCredential {
+  readonly credentialId: string;
+  readonly name: string;
+  readonly scopes: readonly AdminScope[];
+  /** Keyed digest of the token, the id, the name and the scopes: who can only write to Redis must not be able to add or widen one. */
+  readonly mac: string;
+  readonly createdAt: number;
+  readonly by: string;
+  readonly reason: string;
+}
+
+const schema = z.object({
+  name: text,
+  scopes: z.array(z.enum(adminScopes)),
+  mac: text,
+  createdAt: time,
+  by: text,
+  reason: text,
+});
+
+/** Read at each request, so a revocation is in force on all replicas at once. All methods throw StoreUnavailableError. */
+export class RedisAdminCredentialStore {
+  readonly #link: RedisLink;
+  readonly #key: string;
+
+  constructor(link: RedisLink, keys: Keys) {
+    this.#link = link;
+    this.#key = keys.adminCredentials;
+  }
+
+  /** Returns false if the id is taken. */
+  async add({ credentialId, ...credential }: StoredAdminCredential): Promise<boolean> {
+    const values = [this.#key, credentialId, encode(credential)] as const;
+    return Number(await this.#link.callFor('changeAdminCredential', 'hsetnx', ...values)) === 1;
+  }
+
+  /** Returns false if there was none. */
+  async revoke(credentialId: string): Promise<boolean> {
+    return Number(await this.#link.callFor('changeAdminCredential', 'hdel', this.#key, credentialId)) === 1;
+  }
+
+  async read(credentialId: string): Promise<StoredAdminCredential | undefined> {
+    const found = await this.#link.call('hget', this.#key, credentialId);
+    return isAbsent(found) ? undefined : { credentialId, ...decode(schema, textOf(found)) };
+  }
+
+  async list(): Promise<readonly StoredAdminCredential[]> {
+    const found = fieldsOf(await this.#link.call('hgetall', this.#key));
+    return found.map(([credentialId, value]) => ({ credentialId, ...decode(schema, textOf(value)) }));
+  }
+}

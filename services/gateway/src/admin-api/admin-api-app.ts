@@ -1,0 +1,144 @@
+import rateLimit from '@fastify/rate-limit';
+import { NotFoundError } from '@postern/elicitation';
+import type { RedisStores, StoredAdminCredential } from '@postern/store-redis';
+import Fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
+import type { AdminService } from '../admin/admin-service.ts';
+import { TooManyJobsError } from '../admin/jobs.ts';
+import { InvalidCursorError } from '../admin/shard-lists.ts';
+import type { GatewayConfig } from '../platform/config/config-schema.ts';
+import { handlerTimeoutPlugin } from '../platform/http/handler-timeout-plugin.ts';
+import {
+  type ErrorsPluginDeps,
+  errorsPlugin,
+  ProblemError,
+  problemFor,
+  sendProblem,
+} from '../platform/http/problems.ts';
+import { newRequestId, requestContextPlugin, requestLogPlugin } from '../platform/http/request-context.ts';
+import type { Logger } from '../platform/logger.ts';
+import { gracefulClosePlugin, type Stopping } from '../platform/stopping.ts';
+import { createAdminCredentials } from './admin-credentials.ts';
+import { adminOpenApi } from './admin-openapi.ts';
+import { type AdminOperation, adminOperations } from './admin-operations.ts';
+
+export interface AdminApiDeps extends ErrorsPluginDeps {
+  readonly config: GatewayConfig;
+  readonly admin: AdminService;
+  readonly stores: Pick<RedisStores, 'adminCredentials'>;
+  readonly logger: Logger;
+  readonly stopping: Stopping;
+  readonly now: () => number;
+}
+
+const ADMIN_API = '/admin/v1';
+/** Header with the reason of the caller, for the audit trail. */
+const REASON_HEADER = 'postern-reason';
+
+const HANDLER_MS = 60_000;
+/** Per address. A guess of a token costs one read of Redis. */
+const REQUESTS_PER_MINUTE = 600;
+/** Printable ASCII, so that it means the same in every log. */
+const REASON = /^[\x20-\x7e]{1,200}$/;
+const BEARER = /^Bearer ([\x21-\x7e]{1,200})$/i;
+
+/** No response is for a browser, or for a cache. */
+const headers = {
+  'cache-control': 'no-store',
+  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+  'x-content-type-options': 'nosniff',
+};
+
+/**
+ * Builds the application of the admin API, without a listener. It has no cookies, and every route needs a credential with its scope. Whoever
+ * changes something or looks at one person says why, and the audit trail has it before anything happens.
+ */
+export async function buildAdminApi(deps: AdminApiDeps): Promise<FastifyInstance> {
+  const { admin } = deps;
+  const credentials = createAdminCredentials(deps);
+  const app = Fastify({
+    logger: false,
+    genReqId: newRequestId,
+    bodyLimit: 16 * 1024,
+    routerOptions: { caseSensitive: true, ignoreTrailingSlash: false, maxParamLength: 500 },
+    return503OnClosing: false,
+  });
+
+  async function callerOf(request: FastifyRequest): Promise<StoredAdminCredential> {
+    const [, token] = BEARER.exec(request.headers.authorization ?? '') ?? [];
+    const found = token === undefined ? undefined : await credentials.of(token);
+    if (found === undefined) throw new ProblemError('unauthenticated');
+    return found;
+  }
+
+  function reasonOf(request: FastifyRequest, { scope }: AdminOperation): { readonly reason?: string } {
+    const reason = request.headers[REASON_HEADER];
+    if (reason === undefined && scope === 'read') return {};
+    if (typeof reason === 'string' && REASON.test(reason)) return { reason };
+    const fault = { path: REASON_HEADER, message: 'must have 1 to 200 printable ASCII characters' };
+    throw new ProblemError('invalid_request', { errors: [fault] });
+  }
+
+  /** Members of path and query, or of path and body. The path wins. @throws ProblemError */
+  function inputOf(request: FastifyRequest, { method, input }: AdminOperation): unknown {
+    const sent = method === 'GET' ? request.query : (request.body ?? {});
+    if (typeof sent !== 'object' || sent === null || Array.isArray(sent)) throw new ProblemError('invalid_request');
+    const members = { ...sent, ...(request.params as object) };
+    const parsed = input.safeParse(members);
+    if (parsed.success) return members;
+    const errors = parsed.error.issues.map(({ path, message }) => ({ path: path.join('.') || 'body', message }));
+    throw new ProblemError('invalid_request', { errors });
+  }
+
+  await app.register(requestContextPlugin);
+  await app.register(handlerTimeoutPlugin, { timeoutMs: HANDLER_MS });
+  await app.register(gracefulClosePlugin, { stopping: deps.stopping });
+  await app.register(requestLogPlugin, { logger: deps.logger });
+  await app.register(errorsPlugin, { deps });
+  await app.register(rateLimit, {
+    timeWindow: 60_000,
+    max: REQUESTS_PER_MINUTE,
+    errorResponseBuilder: (_request, context) => new ProblemError('rate_limited', { retryAfterMs: context.ttl }),
+  });
+  app.addHook('onRequest', async (_request, reply) => void reply.headers(headers));
+  // The list of routes is public, so unknown paths need no credential.
+  app.setNotFoundHandler((request, reply) => sendProblem(request, reply, problemFor('not_found')));
+  const callers = new WeakMap<FastifyRequest, StoredAdminCredential>();
+
+  for (const operation of adminOperations) {
+    app.route({
+      method: operation.method,
+      url: `${ADMIN_API}${operation.path.replaceAll(/\{(\w+)\}/g, ':$1')}`,
+      exposeHeadRoute: false,
+      // Before the body is read.
+      async onRequest(request) {
+        const caller = await callerOf(request);
+        if (!caller.scopes.includes(operation.scope)) throw new ProblemError('insufficient_scope');
+        callers.set(request, caller);
+      },
+      async handler(request, reply) {
+        const caller = callers.get(request);
+        if (caller === undefined) throw new ProblemError('unauthenticated');
+        const input = inputOf(request, operation);
+        const who = `${caller.name} (${caller.credentialId})`;
+        const actor = { who, door: 'admin_api' as const, ...reasonOf(request, operation) };
+        const result = await operation.run({ admin, actor, input }).catch(asProblem);
+        if (result === undefined) throw new NotFoundError();
+        return reply.send(result);
+      },
+    });
+  }
+  const document = adminOpenApi();
+  app.get(`${ADMIN_API}/openapi.json`, { exposeHeadRoute: false }, (_request, reply) => reply.send(document));
+  app.addHook('onClose', () => admin[Symbol.asyncDispose]());
+  await app.ready();
+  return app;
+}
+
+function asProblem(error: unknown): never {
+  if (error instanceof InvalidCursorError)
+    throw new ProblemError('invalid_request', {
+      errors: [{ path: 'cursor', message: 'is not one that a page returned' }],
+    });
+  if (error instanceof TooManyJobsError) throw new ProblemError('rate_limited', { detail: '100 jobs are unfinished.' });
+  throw error;
+}

@@ -1,0 +1,48 @@
+import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
+import { newOperationId, systemEntropy } from '@postern/elicitation';
+import type { RedisStores, StoredAdminCredential } from '@postern/store-redis';
+import type { GatewayConfig } from '../platform/config/config-schema.ts';
+import { sharedSecretOf } from '../platform/config/shared-secret.ts';
+
+/** `pa_`, an id of 22 characters, and a secret of 43. */
+const TOKEN = /^pa_([A-Za-z0-9_-]{22})[A-Za-z0-9_-]{43}$/;
+
+/**
+ * Credentials of the admin API. Redis has a keyed digest of each: a copy of Redis reveals no token, and who can write to Redis but does not
+ * have the configuration can neither add one nor widen its scopes.
+ */
+export function createAdminCredentials(p: {
+  readonly config: Pick<GatewayConfig, 'vault'>;
+  readonly stores: Pick<RedisStores, 'adminCredentials'>;
+  readonly now: () => number;
+}) {
+  const store = p.stores.adminCredentials;
+  const key = Buffer.from(hkdfSync('sha256', sharedSecretOf(p.config), '', 'postern admin credentials, 1', 32));
+  const macOf = (of: Pick<StoredAdminCredential, 'credentialId' | 'name' | 'scopes'>, token: string): Buffer =>
+    createHmac('sha256', key)
+      .update(JSON.stringify([of.credentialId, of.name, of.scopes, token]))
+      .digest();
+
+  return {
+    /** Returns the token, which is not stored. @throws StoreUnavailableError */
+    async add(of: Pick<StoredAdminCredential, 'name' | 'scopes' | 'by' | 'reason'>) {
+      const credentialId = newOperationId(systemEntropy);
+      const token = `pa_${credentialId}${Buffer.from(systemEntropy(32)).toString('base64url')}`;
+      const mac = macOf({ ...of, credentialId }, token).toString('base64url');
+      await store.add({ ...of, credentialId, mac, createdAt: p.now() });
+      return { credentialId, token };
+    },
+
+    list: () => store.list(),
+    revoke: (credentialId: string) => store.revoke(credentialId),
+
+    /** Returns the credential of a token in force. @throws StoreUnavailableError */
+    async of(token: string): Promise<StoredAdminCredential | undefined> {
+      const [, credentialId] = TOKEN.exec(token) ?? [];
+      const found = credentialId === undefined ? undefined : await store.read(credentialId);
+      if (found === undefined) return undefined;
+      const [mac, stored] = [macOf(found, token), Buffer.from(found.mac, 'base64url')];
+      return stored.length === mac.length && timingSafeEqual(stored, mac) ? found : undefined;
+    },
+  };
+}

@@ -1,0 +1,221 @@
+import {
+  definedOnly,
+  type ElicitationId,
+  kinds,
+  NotFoundError,
+  parseConnectionId,
+  parseElicitationId,
+} from '@postern/elicitation';
+import type { AdminScope } from '@postern/store-redis';
+import { z } from 'zod';
+import type { Actor } from '../admin/admin-audit.ts';
+import type { AdminService } from '../admin/admin-service.ts';
+import type { DisconnectTarget } from '../admin/connection-search.ts';
+
+/** What an operation gets: its parameters, and the service behind all doors. */
+interface Call<Input> {
+  readonly admin: AdminService;
+  readonly actor: Actor;
+  readonly input: Input;
+}
+
+export interface AdminOperation {
+  readonly id: string;
+  readonly method: 'GET' | 'POST';
+  /** Below `/admin/v1`, with `{name}` for members of the input in the path. */
+  readonly path: string;
+  readonly scope: AdminScope;
+  readonly about: string;
+  readonly input: z.ZodObject;
+  /** Undefined: 404. */
+  readonly run: (call: Call<unknown>) => Promise<unknown>;
+}
+
+const operation = <Input extends z.ZodObject>(
+  of: Omit<AdminOperation, 'input' | 'run'> & {
+    readonly input: Input;
+    readonly run: (call: Call<z.infer<Input>>) => Promise<unknown>;
+  },
+): AdminOperation => ({ ...of, run: call => of.run({ ...call, input: of.input.parse(call.input) }) });
+
+const name = z.string().min(1).max(200);
+const time = z.iso.datetime({ offset: true });
+const page = {
+  limit: z.coerce.number().int().min(1).max(200).default(50),
+  cursor: z.string().max(200).exactOptional(),
+};
+const phase = z.enum(['open', 'ended']).default('open');
+const person = { issuer: z.string().min(1).max(2000), subject: z.string().min(1).max(500) };
+const elicitationId = z.string().max(200);
+const connectionId = z.string().max(200);
+const jobId = z.string().max(100);
+const nothing = z.strictObject({});
+
+const elicitationIdIn = (text: string): ElicitationId => {
+  const found = parseElicitationId(text);
+  if (found === undefined) throw new NotFoundError('elicitation');
+  return found;
+};
+const dateOf = (text: string | undefined) => (text === undefined ? undefined : new Date(text));
+
+const target = z
+  .strictObject({
+    connectionId: connectionId.exactOptional(),
+    person: z.strictObject(person).exactOptional(),
+    provider: name.exactOptional(),
+    mcpServerId: name.exactOptional(),
+    since: time.exactOptional(),
+  })
+  .refine(({ since: _, ...members }) => Object.keys(members).length > 0, {
+    error: 'must name a connection, a person, a provider or an MCP server',
+  });
+
+function targetOf({ connectionId: id, person: subject, provider, mcpServerId, since }: z.infer<typeof target>) {
+  const parsed = id === undefined ? undefined : parseConnectionId(id);
+  if (id !== undefined && parsed === undefined) throw new NotFoundError('connection');
+  const found: DisconnectTarget = {
+    ...definedOnly({ connectionId: parsed, subject, provider, mcpServerId, since: dateOf(since) }),
+  };
+  return found;
+}
+
+/** Every operation of the admin API: the routes, the OpenAPI document and the tests follow from it. */
+export const adminOperations: readonly AdminOperation[] = [
+  operation({
+    ...{ id: 'getHealth', method: 'GET', path: '/health', scope: 'read' },
+    about: 'Redis, numbers of records, webhooks and keys',
+    input: nothing,
+    run: ({ admin }) => admin.health(),
+  }),
+  operation({
+    ...{ id: 'getCounts', method: 'GET', path: '/counts', scope: 'read' },
+    about: 'elicitations by hour or day, MCP server, kind and step',
+    input: z.strictObject({ since: time, until: time, by: z.enum(['hour', 'day']).default('day') }).refine(
+      // Each day of each MCP server is a read.
+      ({ since, until }) => Date.parse(until) - Date.parse(since) <= 100 * 24 * 3_600_000,
+      { error: 'must be at most 100 days', path: ['since'] },
+    ),
+    run: ({ admin, input }) => admin.counts({ ...input, since: new Date(input.since), until: new Date(input.until) }),
+  }),
+  operation({
+    ...{ id: 'listElicitations', method: 'GET', path: '/elicitations', scope: 'read' },
+    about: 'open or ended elicitations, newest first, without persons',
+    input: z.strictObject({
+      ...{ phase, kind: z.enum(kinds).exactOptional(), mcpServerId: name.exactOptional() },
+      ...{ provider: name.exactOptional(), ...page },
+    }),
+    run: ({ admin, actor, input }) => admin.elicitations(actor, definedOnly(input)),
+  }),
+  operation({
+    ...{ id: 'getElicitation', method: 'GET', path: '/elicitations/{elicitationId}', scope: 'people' },
+    about: 'one elicitation with its person and its timeline',
+    input: z.strictObject({ elicitationId }),
+    run: ({ admin, actor, input }) => admin.elicitation(actor, elicitationIdIn(input.elicitationId)),
+  }),
+  operation({
+    ...{ id: 'cancelElicitation', method: 'POST', path: '/elicitations/{elicitationId}/cancel', scope: 'act' },
+    about: 'cancel an open elicitation for its MCP server',
+    input: z.strictObject({ elicitationId }),
+    async run({ admin, actor, input }) {
+      const result = await admin.cancelElicitation(actor, elicitationIdIn(input.elicitationId));
+      return result && { result };
+    },
+  }),
+  operation({
+    ...{ id: 'listConnections', method: 'GET', path: '/connections', scope: 'read' },
+    about: 'connections, newest first, without tokens and persons',
+    input: z.strictObject({
+      ...{ mcpServerId: name.exactOptional(), provider: name.exactOptional(), since: time.exactOptional(), ...page },
+    }),
+    run: ({ admin, actor, input: { since, ...input } }) =>
+      admin.connections(actor, definedOnly({ ...input, since: dateOf(since) })),
+  }),
+  operation({
+    ...{ id: 'listCredentials', method: 'GET', path: '/credentials', scope: 'read' },
+    about: 'credentials, newest first, without values and persons',
+    input: z.strictObject({ mcpServerId: name.exactOptional(), ...page }),
+    run: ({ admin, actor, input }) => admin.credentials(actor, definedOnly(input)),
+  }),
+  operation({
+    ...{ id: 'listPayments', method: 'GET', path: '/payments', scope: 'read' },
+    about: 'payments, newest first, without persons',
+    input: z.strictObject({ phase, mcpServerId: name.exactOptional(), ...page }),
+    run: ({ admin, actor, input }) => admin.payments(actor, definedOnly(input)),
+  }),
+  operation({
+    ...{ id: 'listWebhookEndpoints', method: 'GET', path: '/webhook-endpoints', scope: 'read' },
+    about: 'webhook endpoints with their pending and dead deliveries',
+    input: nothing,
+    run: async ({ admin }) => ({ items: await admin.webhookEndpoints() }),
+  }),
+  operation({
+    ...{ id: 'listDeadDeliveries', method: 'GET', path: '/dead-deliveries', scope: 'read' },
+    about: 'dead deliveries, newest first',
+    input: z.strictObject({ endpoint: name.exactOptional(), limit: page.limit }),
+    run: async ({ admin, input }) => ({ items: await admin.deadDeliveries(definedOnly(input)) }),
+  }),
+  operation({
+    ...{ id: 'startRedelivery', method: 'POST', path: '/redeliveries', scope: 'act' },
+    about: 'start a job that retries the dead deliveries of an endpoint',
+    input: z.strictObject({ endpoint: name }),
+    run: ({ admin, actor, input }) => admin.startRedelivery(actor, input),
+  }),
+  operation({
+    ...{ id: 'listAudit', method: 'GET', path: '/audit', scope: 'read' },
+    about: 'lines of the audit trail, newest first; persons are pseudonyms',
+    input: z.strictObject({
+      ...{ event: name.exactOptional(), mcpServerId: name.exactOptional() },
+      ...{ since: time.exactOptional(), until: time.exactOptional(), ...page },
+    }),
+    run: ({ admin, actor, input: { since, until, ...input } }) =>
+      admin.audit(actor, definedOnly({ ...input, since: dateOf(since), until: dateOf(until) })),
+  }),
+  operation({
+    ...{ id: 'showPerson', method: 'POST', path: '/people/show', scope: 'people' },
+    about: 'what is stored about a person, without secrets',
+    input: z.strictObject(person),
+    run: ({ admin, actor, input }) => admin.person(actor, input),
+  }),
+  operation({
+    ...{ id: 'exportPerson', method: 'POST', path: '/people/export', scope: 'people' },
+    about: 'the document that the person can download',
+    input: z.strictObject(person),
+    run: ({ admin, actor, input }) => admin.exportPerson(actor, input),
+  }),
+  operation({
+    ...{ id: 'signOutPerson', method: 'POST', path: '/people/sign-out', scope: 'act' },
+    about: 'end all browser sessions of a person',
+    input: z.strictObject({ ...person, dryRun: z.boolean().default(false) }),
+    run: ({ admin, actor, input: { dryRun, ...subject } }) => admin.signOutPerson(actor, subject, { dryRun }),
+  }),
+  operation({
+    ...{ id: 'planDisconnect', method: 'POST', path: '/disconnects/plan', scope: 'people' },
+    about: 'how many connections a disconnect would remove; changes nothing',
+    input: target,
+    run: ({ admin, actor, input }) => admin.planDisconnect(actor, targetOf(input)),
+  }),
+  operation({
+    ...{ id: 'startDisconnect', method: 'POST', path: '/disconnects', scope: 'act' },
+    about: 'start a job that removes connections and has their grants revoked',
+    input: target,
+    run: ({ admin, actor, input }) => admin.startDisconnect(actor, targetOf(input)),
+  }),
+  operation({
+    ...{ id: 'listJobs', method: 'GET', path: '/jobs', scope: 'read' },
+    about: 'jobs: unfinished ones first, then the last to end',
+    input: z.strictObject({ limit: page.limit }),
+    run: async ({ admin, input }) => ({ items: await admin.jobs(input) }),
+  }),
+  operation({
+    ...{ id: 'getJob', method: 'GET', path: '/jobs/{jobId}', scope: 'read' },
+    about: 'what a job does and how far it is',
+    input: z.strictObject({ jobId }),
+    run: ({ admin, input }) => admin.job(input.jobId),
+  }),
+  operation({
+    ...{ id: 'cancelJob', method: 'POST', path: '/jobs/{jobId}/cancel', scope: 'act' },
+    about: 'stop a job; what it has done stays done',
+    input: z.strictObject({ jobId }),
+    run: ({ admin, actor, input }) => admin.cancelJob(actor, input.jobId),
+  }),
+];
