@@ -135,6 +135,8 @@ const covered = [
   'S159 keys rotate between files and key services in every direction, also with a killed command',
   'S142 a payment that completes no elicitation is paid back once where the policy says so',
   'S143 a refund survives a process killed at any point, and is made once',
+  'S144 each status of a dispute says whether the bank has the amount',
+  'S145 the check names a key of a processor that may not refund',
   'S141 with a processor the payee is registered, and its account gets the money and pays the refund',
   'L6 fifty approvals at once on three processes, a thousand rounds',
 ];

@@ -42,18 +42,25 @@ test.each([
     missingEvents: [...missingEvents],
   });
   // It has created nothing.
-  expect(stripe.checkoutSessions).toEqual([]);
+  expect([...stripe.checkoutSessions, ...stripe.refunds]).toEqual([]);
 });
 
 test('a refused key, and one without permissions', async () => {
   await using stripe = await startFakeStripe({ powerlessKey: 'rk_test_powerless' });
   expect(await inspected(stripe, { secretKey: 'rk_test_wrong' })).toMatchObject({ key: 'refused' });
-  expect(await inspected(stripe, { secretKey: 'rk_test_powerless', paymentMethodTypes: ['sepa_debit'] })).toMatchObject(
-    {
-      ...{ key: 'accepted', webhook: 'hidden' },
-      missingPermissions: ['Checkout Sessions: write', 'PaymentIntents: read'],
-    },
-  );
+  const refunding = ['PaymentIntents: read', 'Refunds: write', 'Disputes: read'];
+  expect(await inspected(stripe, { secretKey: 'rk_test_powerless' })).toMatchObject({
+    ...{ key: 'accepted', webhook: 'hidden' },
+    missingPermissions: ['Checkout Sessions: write', ...refunding],
+  });
+});
+
+test('S145: a key that may charge and not refund', async () => {
+  await using stripe = await startFakeStripe({ restrictedKey: 'rk_test_noRefunds' });
+  expect(await inspected(stripe, { secretKey: 'rk_test_noRefunds' })).toMatchObject({
+    key: 'accepted',
+    missingPermissions: ['PaymentIntents: read', 'Refunds: write', 'Disputes: read'],
+  });
 });
 
 test('an unavailable processor is an error without its text', async () => {

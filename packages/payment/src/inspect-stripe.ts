@@ -32,9 +32,14 @@ export async function inspectStripe(
     return { mode, key: 'refused', missingPermissions: [], webhook: 'hidden', missingEvents: [] };
   }
   const missingPermissions = session.is === 'denied' ? ['Checkout Sessions: write'] : [];
-  const settlesLater = config.paymentMethodTypes.some(type => type !== 'card');
-  if (settlesLater && (await answerOf(stripe.paymentIntents.retrieve(NO_INTENT))).is === 'denied')
-    missingPermissions.push('PaymentIntents: read');
+  // Like refunds, payments that settle later need the PaymentIntent. A refund of a payment that does not exist is none.
+  const needed = [
+    ['PaymentIntents: read', () => stripe.paymentIntents.retrieve(NO_INTENT)],
+    ['Refunds: write', () => stripe.refunds.create({ payment_intent: NO_INTENT })],
+    ['Disputes: read', () => stripe.disputes.list({ payment_intent: NO_INTENT, limit: 1 })],
+  ] as const;
+  for (const [permission, request] of needed)
+    if ((await answerOf<unknown>(request())).is === 'denied') missingPermissions.push(permission);
   const listed = await answerOf(stripe.webhookEndpoints.list({ limit: ALL_ENDPOINTS }));
   const endpoints = listed.is === 'answered' ? endpointsSchema.safeParse(listed.value).data?.data : undefined;
   return { mode, key: 'accepted', missingPermissions, ...webhookIn(endpoints, options.webhookUrl) };

@@ -153,18 +153,23 @@ describe('S117: reports', () => {
   });
 
   test.each([
-    ['warning_needs_response', 'inquiry'],
-    ['warning_closed', 'won'],
-    ['needs_response', 'open'],
-    ['under_review', 'open'],
-    ['appeal_under_review', 'open'],
-    ['a_new_status', 'open'],
-    ['won', 'won'],
-    ['lost', 'lost'],
-    ['prevented', 'lost'],
-  ])('a dispute with %s is %s', async (named, status) => {
+    ['warning_needs_response', 'inquiry', 'inquiry'],
+    ['warning_under_review', 'inquiry', 'inquiry'],
+    ['warning_closed', 'inquiry', 'won'],
+    ['needs_response', 'chargeback', 'open'],
+    ['under_review', 'chargeback', 'open'],
+    ['appeal_needs_response', 'chargeback', 'open'],
+    ['appeal_under_review', 'chargeback', 'open'],
+    ['a_new_status', 'chargeback', 'open'],
+    ['constructor', 'chargeback', 'open'],
+    ['won', 'chargeback', 'won'],
+    ['lost', 'chargeback', 'lost'],
+    ['prevented', 'resolution', 'lost'],
+    ['prevented', 'a_new_type', 'lost'],
+    ['prevented', 'block', 'won'],
+  ])('S144: a dispute with %s (%s) is %s', async (named, caseType, status) => {
     const { processor, processorReference } = await paid();
-    stripe.dispute(processorReference, named);
+    stripe.dispute(processorReference, named, caseType);
     expect(await processor.disputes(processorReference)).toMatchObject([{ minorUnits: 1050, status }]);
   });
 });

@@ -32,6 +32,7 @@ const disputeSchema = z.object({
   created: z.int(),
   status: z.string(),
   payment_intent: stripeId.nullish(),
+  payment_method_details: z.object({ card: z.object({ case_type: z.string() }).nullish() }).nullish(),
 });
 
 const intentSchema = z.object({
@@ -48,15 +49,24 @@ const refundStatuses: Readonly<Record<string, RefundStatus>> = {
   canceled: 'failed',
 };
 
-/** The bank keeps the amount during an appeal, and where the network has paid it back before a dispute (`prevented`). */
+/**
+ * The bank has the amount while it decides (`needs_response`, `under_review`, and both of an appeal), as in any status that is not listed.
+ * In the early phases (`warning_…`) it has taken nothing.
+ * @see https://docs.stripe.com/api/disputes/object
+ */
 const disputeStatuses: Readonly<Record<string, DisputeStatus>> = {
   warning_needs_response: 'inquiry',
   warning_under_review: 'inquiry',
   warning_closed: 'won',
   won: 'won',
   lost: 'lost',
-  prevented: 'lost',
 };
+
+/** A prevented dispute was either blocked before it moved money, or resolved: the payer already has the amount. */
+function disputeStatusOf({ status, payment_method_details: details }: z.output<typeof disputeSchema>): DisputeStatus {
+  if (status === 'prevented') return details?.card?.case_type === 'block' ? 'won' : 'lost';
+  return Object.hasOwn(disputeStatuses, status) ? (disputeStatuses[status] ?? 'open') : 'open';
+}
 
 /** Refunds and disputes of payments. The reference of a payment is its PaymentIntent. */
 export function createStripeRefunds(stripe: Stripe, gateway: string) {
@@ -105,11 +115,12 @@ export function createStripeRefunds(stripe: Stripe, gateway: string) {
     async disputes(processorReference: string): Promise<readonly Dispute[]> {
       const listed = await all(stripe.disputes.list({ payment_intent: processorReference, limit: 100 }));
       return listed.map(dispute => {
-        const { id, amount, currency, created, status } = parse(disputeSchema, dispute, processorReference);
+        const parsed = parse(disputeSchema, dispute, processorReference);
+        const { id, amount, currency, created } = parsed;
         const { minorUnits } = amountOf(amount, currency);
         return {
           ...{ processorReference: id, minorUnits, createdAt: created * 1000 },
-          status: disputeStatuses[status] ?? 'open',
+          status: disputeStatusOf(parsed),
         };
       });
     },

@@ -60,6 +60,10 @@ export interface StripeDispute {
   readonly payment_intent: string;
   status: string;
   readonly metadata: Readonly<Record<string, string>>;
+  readonly payment_method_details: {
+    readonly type: 'card';
+    readonly card: { readonly brand: string; readonly case_type: string };
+  };
 }
 
 export type StripeEventType =

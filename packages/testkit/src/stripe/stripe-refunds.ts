@@ -78,7 +78,7 @@ export class StripeRefunds {
   }
 
   /** The payer disputes a payment, or the dispute moves on. */
-  dispute(reference: string, status: string): void {
+  dispute(reference: string, status: string, caseType = 'chargeback'): void {
     const intent = this.#checkout.intent(reference);
     const known = this.disputes.find(({ payment_intent }) => payment_intent === reference);
     if (known !== undefined) {
@@ -90,6 +90,7 @@ export class StripeRefunds {
     const dispute: StripeDispute = {
       ...{ id: `du_${randomBytes(12).toString('hex')}`, object: 'dispute', amount: intent.amount, status },
       ...{ currency: intent.currency, created: this.#seconds(), payment_intent: reference, metadata: {} },
+      payment_method_details: { type: 'card', card: { brand: 'visa', case_type: caseType } },
     };
     this.disputes.push(dispute);
     this.#checkout.happenElsewhere('charge.dispute.created', dispute);

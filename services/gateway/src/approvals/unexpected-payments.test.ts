@@ -29,7 +29,7 @@ async function createUnexpected(refundUnexpected = true) {
   };
 }
 
-describe('S142: a payment that completes no elicitation', () => {
+describe('S142, S143: a payment that completes no elicitation', () => {
   test('is paid back once, in full and by itself where the policy says so, however often it is reported', async () => {
     const bench = await createUnexpected();
     await Promise.all(Array.from({ length: 10 }, () => bench.receive()));
