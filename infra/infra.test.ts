@@ -188,6 +188,27 @@ describe('infra/compose.ha.yml', () => {
   });
 });
 
+type Members = Readonly<Record<string, unknown>>;
+
+describe('infra/compose.openbao.yml', () => {
+  const text = read('infra/compose.openbao.yml');
+
+  test('uses only existing files and names from the examples', () => {
+    const mounted = [...text.matchAll(/- (\.\/[^:]+):/g)].map(([, path = '']) => path);
+    expect(mounted.map(path => existsSync(join(root, path)))).toEqual([true]);
+    const further = [...read('infra/.env.openbao.example').matchAll(/^([A-Z_]+)=/gm)].map(([, name]) => name);
+    expect(new Set([...text.matchAll(/\$\{([A-Z_]+)/g)].map(([, name]) => name))).toEqual(new Set(further));
+  });
+
+  test('its configuration equals that of docker-compose.yml except for vault and outbound', () => {
+    const [{ vault: _, ...rest }, { vault: __, outbound: ___, ...same }] = [
+      'infra/postern.config.yaml',
+      'infra/postern.openbao.config.yaml',
+    ].map(path => z.record(z.string(), z.unknown()).parse(readYaml(path))) as [Members, Members];
+    expect(same).toEqual(rest);
+  });
+});
+
 describe('postern.config.yaml', () => {
   const text = read('infra/postern.config.yaml');
 

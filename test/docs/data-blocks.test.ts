@@ -30,6 +30,7 @@ const exercised = [
   'http',
   'python',
   'acl',
+  'dockerfile',
 ];
 
 test('every code block has a tested language or is a listed text', () => {

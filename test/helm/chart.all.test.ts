@@ -1,8 +1,10 @@
 /** The Helm chart as its users run it: by the helm program, and by the gateway that it configures. */
-import { copyFile, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { copyFile, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { rootCertificates } from 'node:tls';
 import type { GatewayConfigInput } from '@postern/gateway';
+import { startFakeKms, startFakeTransit } from '@postern/testkit/key-services';
 import { freePort } from '@postern/testkit/processes';
 import { startRedis } from '@postern/testkit/redis';
 import { beforeAll, describe, expect, test } from 'vitest';
@@ -16,9 +18,13 @@ import { chart, helm, installTools, type Manifest, runCommand, template, unknown
 
 const company = ['-f', join(chart, 'examples/company.yaml')];
 const everything = [...company, '-f', join(chart, 'examples/everything.yaml')];
+/** Each replaces the key of company.yaml. */
+const openbao = ['-f', join(chart, 'examples/openbao.yaml')];
+const awsKms = ['-f', join(chart, 'examples/aws-kms.yaml')];
 const releases = [
   { name: 'company.yaml', args: company },
   { name: 'everything.yaml', args: everything },
+  { name: 'openbao.yaml and aws-kms.yaml', args: [...company, ...openbao, ...awsKms] },
   { name: 'the oldest Kubernetes', args: [...everything, '--kube-version', '1.29.0'] },
   {
     name: 'nothing optional',
@@ -79,57 +85,86 @@ test('the checks find a wrong value and an unknown field', async () => {
 });
 
 test('a gateway starts with the rendered configuration, and its probes pass', async () => {
-  const manifests = await template(...company);
-  const config = configSchema.parse(
-    parse(configMapSchema.parse(one(manifests, 'ConfigMap')).data['postern.config.yaml']),
-  );
-  const { spec } = deploymentSchema.parse(one(manifests, 'Deployment')).spec.template;
-  const [container] = spec.containers;
+  await using started = await startRendered(company);
+  const { container, config } = started;
   expect(Object.fromEntries(container.ports.map(({ name, containerPort }) => [name, containerPort]))).toEqual({
     http: config.listen.port,
     metrics: config.metrics.port,
   });
   expect(container.env?.map(({ name }) => name)).toEqual(['REDIS_URL']);
-  await using redis = await startRedis();
-  const metrics = { host: '127.0.0.1', port: await freePort() };
-  const env = {
-    REDIS_URL: redis.url,
-    POSTERN_VAULT_KEY: Buffer.from(Array.from({ length: 32 }, (_, index) => index)).toString('base64'),
-    IDENTITY_PROVIDER_CLIENT_SECRET: 'secret of the identity provider',
-    GITHUB_CLIENT_ID: 'client',
-    GITHUB_CLIENT_SECRET: 'secret of the provider',
-    ISSUE_TRACKER_API_KEY_HASH: `sha256:${'0123456789abcdef'.repeat(4)}`,
-  };
-  await using _gateway = await startGatewayProcess({ ...config, metrics }, { env });
   for (const { httpGet } of [container.startupProbe, container.readinessProbe, container.livenessProbe]) {
     expect(httpGet.port).toBe('metrics');
-    const answer = await fetch(`http://127.0.0.1:${metrics.port}${httpGet.path}`);
-    expect(answer.status, httpGet.path).toBe(200);
+    expect(await started.statusOf(httpGet.path), httpGet.path).toBe(200);
   }
 });
 
-test('the console has a Service and an Ingress of its own, which never publish the gateway, and is absent unless configured', async () => {
-  const manifests = await template(...everything);
-  const named = (kind: string, name: string) =>
-    manifests.find(manifest => manifest.kind === kind && manifest.metadata.name === name);
-  const { console } = z
-    .object({ console: z.object({ publicUrl: z.string(), listen: z.unknown() }) })
-    .parse(parse(configMapSchema.parse(one(manifests, 'ConfigMap')).data['postern.config.yaml']));
-  expect(console.listen).toEqual({ host: '0.0.0.0', port: 8090 });
-  const [container] = deploymentSchema.parse(one(manifests, 'Deployment')).spec.template.spec.containers;
-  expect(container.ports).toContainEqual({ name: 'console', containerPort: 8090 });
-  expect(named('Service', 'postern-console')).toMatchObject({
-    spec: { ports: [{ name: 'console', port: 80, targetPort: 'console' }] },
-  });
-  const backend = { service: { name: 'postern-console', port: { name: 'console' } } };
-  expect(named('Ingress', 'postern-console')).toMatchObject({
-    spec: { rules: [{ host: new URL(console.publicUrl).host, http: { paths: [{ path: '/', backend }] } }] },
-  });
-  expect(JSON.stringify(named('Ingress', 'postern'))).not.toContain('console');
-  const without = await template(...company);
-  expect(without.map(({ metadata }) => metadata.name)).not.toContain('postern-console');
-  expect(JSON.stringify(without)).not.toContain('8090');
+test('with openbao.yaml, the gateway seals in OpenBao with the token of the mounted Secret', async () => {
+  await using transit = await startFakeTransit({ keys: ['postern'] });
+  const folder = await mkdtemp(join(tmpdir(), 'postern-openbao-'));
+  await writeFile(join(folder, 'token'), transit.token);
+  await writeFile(join(folder, 'ca.pem'), rootCertificates[0] ?? '');
+  try {
+    await using _ = await startRendered([...company, ...openbao], {
+      change: text =>
+        text.replace('https://openbao.example.internal:8200', transit.url).replaceAll('/run/openbao', folder),
+    });
+    await expect.poll(() => transit.calls.map(({ verb }) => verb)).toEqual(['encrypt', 'decrypt']);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
 });
+
+test('with aws-kms.yaml, the gateway seals in AWS KMS', async () => {
+  const [arn = ''] = /arn:aws:kms:\S+/.exec(await readFile(join(chart, 'examples/aws-kms.yaml'), 'utf8')) ?? [];
+  await using kms = await startFakeKms({ keys: [arn] });
+  await using _ = await startRendered([...company, ...awsKms], {
+    env: {
+      ...{ AWS_ENDPOINT_URL_KMS: kms.url, AWS_EC2_METADATA_DISABLED: 'true' },
+      ...{ AWS_ACCESS_KEY_ID: kms.credentials.accessKeyId, AWS_SECRET_ACCESS_KEY: kms.credentials.secretAccessKey },
+    },
+  });
+  await expect.poll(() => kms.bodies.length).toBe(2);
+});
+
+/** Starts a gateway with the configuration that the chart renders. */
+async function startRendered(
+  args: readonly string[],
+  { change = text => text, env = {} }: { change?: (config: string) => string; env?: Record<string, string> } = {},
+) {
+  const manifests = await template(...args);
+  const config = configSchema.parse(
+    parse(change(configMapSchema.parse(one(manifests, 'ConfigMap')).data['postern.config.yaml'])),
+  );
+  const [container] = deploymentSchema.parse(one(manifests, 'Deployment')).spec.template.spec.containers;
+  await using stack = new AsyncDisposableStack();
+  const redis = stack.use(await startRedis());
+  const metrics = { host: '127.0.0.1', port: await freePort() };
+  const key = Buffer.from(Array.from({ length: 32 }, (_, index) => index)).toString('base64');
+  stack.use(
+    await startGatewayProcess(
+      { ...config, metrics },
+      {
+        env: {
+          REDIS_URL: redis.url,
+          POSTERN_VAULT_KEY: key,
+          POSTERN_TRANSACTION_KEY: key,
+          IDENTITY_PROVIDER_CLIENT_SECRET: 'secret of the identity provider',
+          GITHUB_CLIENT_ID: 'client',
+          GITHUB_CLIENT_SECRET: 'secret of the provider',
+          ISSUE_TRACKER_API_KEY_HASH: `sha256:${'0123456789abcdef'.repeat(4)}`,
+          ...env,
+        },
+      },
+    ),
+  );
+  const owned = stack.move();
+  return {
+    config,
+    container,
+    statusOf: async (path: string) => (await fetch(`http://127.0.0.1:${metrics.port}${path}`)).status,
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}
 
 test('the kubelet waits longer than the gateway drains and finishes', async () => {
   const { spec } = deploymentSchema.parse(one(await template(...everything), 'Deployment')).spec.template;

@@ -109,10 +109,13 @@ function filledIn(value: unknown, values: Readonly<Record<string, string>>): unk
 }
 
 function fillIn(template: string, values: Readonly<Record<string, string>>): string {
-  return template.replace(/\$\{([A-Z_]+)(:\?[^}]*)?\}|\$/g, (reference, name: string | undefined, required) => {
-    if (name === undefined) throw new SyntaxError(`a $ that is no \${NAME}: ${template}`);
-    const value = values[name] ?? '';
-    if (value === '' && required !== undefined) throw new Error(`${reference}: no value`);
-    return value;
-  });
+  return template.replace(
+    /\$\{([A-Z_]+)(:\?[^}]*)?(?::-([^}]*))?\}|\$/g,
+    (reference, name: string | undefined, required, otherwise = '') => {
+      if (name === undefined) throw new SyntaxError(`a $ that is no \${NAME}: ${template}`);
+      const value = values[name] || otherwise;
+      if (value === '' && required !== undefined) throw new Error(`${reference}: no value`);
+      return value;
+    },
+  );
 }

@@ -110,9 +110,10 @@ function hasEnded(child: ChildProcess): boolean {
   return child.exitCode !== null || child.signalCode !== null;
 }
 
-/** `./path:/target:ro` or `name:/target`. A named volume belongs to the user, as the images prepare it. */
+/** `./path:/target:ro`, `/path:/target:ro` or `name:/target`. A named volume belongs to the user, as the images prepare it. */
 async function mountOf(volume: string, work: string, user: { uid: number; gid: number }): Promise<Mount> {
   const [source = '', target = '', mode] = volume.split(':');
+  if (source.startsWith('/')) return { source, target, readOnly: mode === 'ro' };
   if (source.startsWith('.')) return { source: join(repository, source), target, readOnly: mode === 'ro' };
   const folder = join(work, 'volumes', source);
   await mkdir(folder, { recursive: true });

@@ -3,19 +3,24 @@
  * in a minimal Debian with Node.js; the services run in folders, as the Compose files say. Node.js and Redis are those of the npm
  * package and of Debian, in the place of the official images.
  */
-import { mkdir, mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
+import { generateKeyPairSync } from 'node:crypto';
+import { chmod, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
+import { startFakeKms, startFakeTransit } from '@postern/testkit/key-services';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';
+import { blocksIn } from '../docs/support/doc-blocks.ts';
 import { startNetwork, whyNoNamespaces } from '../faults/support/namespaces.ts';
+import { startTlsProxy } from '../support/tls-proxy.ts';
 import { copyContext } from './build-context.ts';
 import { readComposeProject } from './compose-project.ts';
-import { runProgram, whyNoDebianFolders } from './debian-folder.ts';
+import { runProgram, userOf, whyNoDebianFolders } from './debian-folder.ts';
 import { readDockerfile } from './dockerfile.ts';
 import { exampleValues } from './example-values.ts';
 import { type Builder, createBuilder, type Image } from './image-builder.ts';
+import { runInside } from './inside.ts';
 import { startProject } from './project.ts';
 import { repository } from './repository.ts';
 import { makeNodeBase, makeRedisImage } from './stand-ins.ts';
@@ -28,7 +33,9 @@ for folder in /app /tmp; do if touch $folder/probe 2>/dev/null; then echo writab
 const BUILD_MS = 1_200_000;
 const reason = whyNoDebianFolders() ?? (await whyNoNamespaces());
 const { values, apiKey } = exampleValues('infra/.env.example');
-const catalogSchema = z.object({ catalog: z.object({ node: z.string() }) });
+const catalogSchema = z.object({ catalog: z.object({ node: z.string(), '@aws-sdk/client-kms': z.string() }) });
+
+const { catalog } = catalogSchema.parse(parse(await readFile(join(repository, 'pnpm-workspace.yaml'), 'utf8')));
 
 describe.skipIf(reason !== undefined)(reason === undefined ? 'images' : `images (not here: ${reason})`, () => {
   let work = '';
@@ -37,7 +44,6 @@ describe.skipIf(reason !== undefined)(reason === undefined ? 'images' : `images 
 
   beforeAll(async () => {
     work = await mkdtemp(join(tmpdir(), 'postern-images-'));
-    const { catalog } = catalogSchema.parse(parse(await readFile(join(repository, 'pnpm-workspace.yaml'), 'utf8')));
     const base = join(work, 'node');
     [redis] = await Promise.all([makeRedisImage(join(work, 'redis')), makeNodeBase(base, catalog.node)]);
     const context = join(work, 'context');
@@ -134,6 +140,95 @@ describe.skipIf(reason !== undefined)(reason === undefined ? 'images' : `images 
       );
       expect(gateway.countTasks()).toBeLessThan(services['gateway']?.pids_limit ?? 0);
       expect(await gateway.stop()).toEqual({ code: 0, signal: null });
+    },
+    BUILD_MS,
+  );
+
+  test(
+    'infra/compose.openbao.yml: the gateway seals through the Transit engine over TLS, and reads a replaced token',
+    async () => {
+      await using stack = new AsyncDisposableStack();
+      const network = stack.use(await startNetwork());
+      const transit = stack.use(await startFakeTransit({ keys: ['postern'] }));
+      const tls = stack.use(await startTlsProxy({ host: network.host.address }));
+      tls.leadTo(transit.url);
+      const folder = await mkdtemp(join(work, 'openbao-'));
+      const putToken = async (token: string) => {
+        await writeFile(join(folder, 'next'), token, { mode: 0o644 });
+        await rename(join(folder, 'next'), join(folder, 'token'));
+      };
+      await chmod(folder, 0o755);
+      await putToken(transit.token);
+      await writeFile(join(folder, 'ca.pem'), tls.certificate);
+      const services = readComposeProject(['docker-compose.yml', 'infra/compose.openbao.yml'], {
+        ...{ ...values, ...exampleValues('infra/.env.openbao.example').values },
+        ...{ OPENBAO_URL: tls.origin, OPENBAO_HOST: new URL(tls.origin).host, OPENBAO_FOLDER: folder },
+      });
+      const project = stack.use(
+        await startProject(services, { network, imageOf, work: await mkdtemp(join(work, 'run-')) }),
+      );
+      const gateway = await project.start('gateway');
+      const ready = async () => (await fetch(`http://${gateway.address}:8080/readyz`)).json();
+      await expect.poll(ready).toMatchObject({ keyServices: true });
+      expect(transit.calls.map(({ verb }) => verb).slice(0, 2)).toEqual(['encrypt', 'decrypt']);
+      await putToken(transit.replaceToken());
+      // The identity provider and the providers of the example are not here.
+      const checked = await gateway.run(['sh', '-c', 'postern check || true']);
+      expect(checked).toMatch(/vault\.keys\.openbao-1 .*encrypts and decrypts/);
+      expect(await gateway.run(['postern', 'vault', 'status'])).toMatch(/^openbao-1 +current .*\nkey-1 +old /m);
+    },
+    BUILD_MS,
+  );
+
+  test(
+    'the image of docs/key-services.md has the client of AWS KMS, and seals with a key there',
+    async () => {
+      const [block] = blocksIn('dockerfile').filter(({ document }) => document === 'docs/key-services.md');
+      await mkdir(join(work, 'kms-stages'));
+      const { env } = await builder.build('gateway');
+      const withClient = createBuilder(readDockerfile(block?.body ?? ''), {
+        context: work,
+        work: join(work, 'kms-stages'),
+        makeBase: async (image, folder) => {
+          const from = image.startsWith('node:') ? join(work, 'node') : (await builder.build('gateway')).folder;
+          await runProgram('cp', ['--archive', from, folder]);
+        },
+      });
+      expect(block?.body).toContain(`@aws-sdk/client-kms@${catalog['@aws-sdk/client-kms']}\n`);
+      const arn = 'arn:aws:kms:eu-central-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab';
+      await using kms = await startFakeKms({ keys: [arn] });
+      const text = await readFile(join(repository, 'infra/postern.config.yaml'), 'utf8');
+      const config = {
+        ...z.record(z.string(), z.unknown()).parse(parse(text)),
+        vault: { transactionKey: values['POSTERN_VAULT_KEY'], keys: [{ kid: 'aws-1', service: 'aws-kms', key: arn }] },
+        receipts: {
+          keys: [
+            {
+              kid: 'receipts-1',
+              key: JSON.stringify(generateKeyPairSync('ed25519').privateKey.export({ format: 'jwk' })),
+            },
+          ],
+        },
+      };
+      await writeFile(join(work, 'kms.yaml'), JSON.stringify(config), { mode: 0o644 });
+      const check = async (folder: string) =>
+        await runInside(
+          {
+            ...{ folder, user: await userOf(folder, 'node'), readOnly: true },
+            env: {
+              ...{ ...env, ...values, REDIS_URL: 'redis://127.0.0.1:1' },
+              ...{ AWS_ENDPOINT_URL_KMS: kms.url, AWS_EC2_METADATA_DISABLED: 'true' },
+              ...{ AWS_ACCESS_KEY_ID: kms.credentials.accessKeyId },
+              ...{ AWS_SECRET_ACCESS_KEY: kms.credentials.secretAccessKey },
+            },
+            mounts: [{ source: join(work, 'kms.yaml'), target: '/etc/kms.yaml', readOnly: true }],
+          },
+          ['sh', '-c', 'postern check /etc/kms.yaml || true'],
+        );
+      expect(await check((await builder.build('gateway')).folder)).toContain('@aws-sdk/client-kms is not installed');
+      expect(await check((await withClient.build('postern')).folder)).toMatch(
+        /vault\.keys\.aws-1 .*encrypts and decrypts/,
+      );
     },
     BUILD_MS,
   );

@@ -1,8 +1,10 @@
 /** The packages as others meet them: packed, published to a registry, and installed into empty projects outside the workspace. */
+import { randomBytes } from 'node:crypto';
 import { cpSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { startFakeKms } from '@postern/testkit/key-services';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';
@@ -205,6 +207,39 @@ test('the installed gateway previews its pages', async () => {
     const answer = await fetch(new URL(path, `${origin}/general/light/en/connect.html`));
     expect([path, answer.status]).toEqual([path, 200]);
   }
+});
+
+test('the installed gateway uses keys in AWS KMS after npm install of its optional dependency, and says so before', async () => {
+  const arn = 'arn:aws:kms:eu-central-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab';
+  await using kms = await startFakeKms({ keys: [arn] });
+  const key = randomBytes(32).toString('base64');
+  const configuration = {
+    ...z.record(z.string(), z.unknown()).parse(parse(readFileSync(join(home, 'gateway/postern.config.yaml'), 'utf8'))),
+    vault: {
+      transactionKey: key,
+      keys: [
+        { kid: 'aws-1', service: 'aws-kms', key: arn },
+        { kid: 'key-1', key },
+      ],
+    },
+  };
+  const folder = emptyProject(join(home, 'aws-kms'), registry.npmrc);
+  writeFileSync(join(folder, 'postern.config.yaml'), JSON.stringify(configuration), { mode: 0o600 });
+  const environment = [
+    ...[`AWS_ENDPOINT_URL_KMS=${kms.url}`, 'AWS_EC2_METADATA_DISABLED=true'],
+    ...[`AWS_ACCESS_KEY_ID=${kms.credentials.accessKeyId}`, `AWS_SECRET_ACCESS_KEY=${kms.credentials.secretAccessKey}`],
+  ];
+  // The gateway of this configuration is running, so its Redis is in use.
+  const check = () =>
+    runIn(folder, 'sh', ['-c', `env ${environment.join(' ')} ${nodeOf(24)} node_modules/.bin/postern check || true`]);
+  const [documentedInstall = ''] =
+    /npm install @postern\/gateway (@aws-sdk\/client-kms)(?=`)/.exec(
+      readFileSync(join(root, 'docs/key-services.md'), 'utf8'),
+    ) ?? [];
+  await install(folder, 'npm', documentedInstall.split(' ').slice(2, 3));
+  expect(await check()).toContain('@aws-sdk/client-kms is not installed');
+  await install(folder, 'npm', documentedInstall.split(' ').slice(2));
+  expect(await check()).toMatch(/vault\.keys\.aws-1 .*encrypts and decrypts/);
 });
 
 test('the README tests a tool with an installed gateway', async ({ expect }) => {

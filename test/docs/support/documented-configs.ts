@@ -34,6 +34,7 @@ const namedList = z.array(z.union([z.looseObject({ name: z.string() }), z.looseO
 export const shippedConfigs: readonly DocumentedConfig[] = [
   'infra/postern.config.yaml',
   'infra/postern.ha.config.yaml',
+  'infra/postern.openbao.config.yaml',
 ].flatMap(path => {
   const text = readDocument(path);
   const uncommented = text.replaceAll(/^#(?=\S| {2})/gm, '');

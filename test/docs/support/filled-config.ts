@@ -1,6 +1,7 @@
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
+import { rootCertificates } from 'node:tls';
 import { drawnIcon } from '@postern/pages';
 import { z } from 'zod';
 import { blocksIn } from './doc-blocks.ts';
@@ -13,7 +14,9 @@ const jwk = () =>
 
 /** Example values for references, by the suffix of the variable or file name. */
 const values: readonly (readonly [name: RegExp, value: () => string])[] = [
-  [/VAULT_KEY$|^POSTERN_KEY_|\.key$/, key],
+  [/VAULT_KEY$|TRANSACTION_KEY$|^POSTERN_KEY_|\.key$/, key],
+  [/OPENBAO_URL$/, () => 'https://openbao.internal:8200'],
+  [/OPENBAO_HOST$/, () => 'openbao.internal:8200'],
   [/receipts\.jwk$/, receiptKey],
   [/\.jwk$/, jwk],
   [/KEY_HASH$/, () => `sha256:${randomBytes(32).toString('hex')}`],
@@ -73,6 +76,15 @@ function withModules(text: string, folder: string): string {
   });
 }
 
+/** Writes a certificate for each certificate authority that a configuration names. */
+function withAuthorities(text: string, folder: string): string {
+  return text.replace(/"caFile":"([^"]+)"/g, (_, named: string) => {
+    const path = join(folder, basename(named));
+    writeFileSync(path, rootCertificates[0] ?? '');
+    return `"caFile":${JSON.stringify(path)}`;
+  });
+}
+
 /** Provides a value for every reference of a configuration, and every file that it names; files go into `folder`. */
 export function filledConfig(document: Members, folder: string): FilledConfig {
   const env: Record<string, string> = {};
@@ -89,5 +101,5 @@ export function filledConfig(document: Members, folder: string): FilledConfig {
       return `\${file:${path}}`;
     },
   );
-  return { document: withImages(JSON.parse(withModules(text, folder)), folder), env };
+  return { document: withImages(JSON.parse(withAuthorities(withModules(text, folder), folder)), folder), env };
 }
