@@ -138,6 +138,8 @@ const covered = [
   'S144 each status of a dispute says whether the bank has the amount',
   'S145 the check names a key of a processor that may not refund',
   'S141 with a processor the payee is registered, and its account gets the money and pays the refund',
+  'S160 a key service that responds wrongly costs no value',
+  'S161 a hanging or broken key service is a clear 503, named in the log, and stops nothing else',
   'L6 fifty approvals at once on three processes, a thousand rounds',
 ];
 

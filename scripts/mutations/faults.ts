@@ -5,6 +5,7 @@ import { dailyLimitsFaults } from './faults/daily-limits.ts';
 import { dataLossFaults } from './faults/data-loss.ts';
 import { endpointFaults } from './faults/endpoint.ts';
 import { grantsFaults } from './faults/grants.ts';
+import { keyServicesFaults } from './faults/key-services.ts';
 import { lifecycleFaults } from './faults/lifecycle.ts';
 import { oauthFaults } from './faults/oauth.ts';
 import { operationFaults } from './faults/operation.ts';
@@ -36,6 +37,7 @@ export const faults: readonly Fault[] = [
   ...paymentsFaults,
   ...passkeysFaults,
   ...secretsFaults,
+  ...keyServicesFaults,
   ...pagesFaults,
   ...operationFaults,
   ...completionFaults,

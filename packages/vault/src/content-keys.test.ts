@@ -106,6 +106,31 @@ describe('S120: content keys stay in memory, bounded by count and time', () => {
   });
 });
 
+it('S160: a wrong content key of the service is not kept, so the value opens when the service works again', async () => {
+  const { replica } = world();
+  const sealed = await replica().seal('secret', context);
+  const vault = replica();
+  keyService.setMood('wrong');
+  await expect(vault.open(sealed, context)).rejects.toMatchObject({ code: 'not_authentic' });
+  keyService.setMood('well');
+  expect(await vault.open(sealed, context)).toBe('secret');
+});
+
+it('S160: re-wrapping fails if the service wraps wrongly, although the content key is in memory', async () => {
+  const local = { kid: 'local', key: randomBytes(32) };
+  const before = await createVault(createKeyRing([local])).seal('secret', context);
+  const vault = createVault(createKeyRing([{ kid: 'kms', service: keyService.service }, local]), {
+    contentKeys: { count: 10, ms: MINUTE },
+  });
+  keyService.setMood('wrong');
+  await expect(vault.reseal(before, context)).rejects.toMatchObject({
+    code: 'key_service_unavailable',
+    fault: 'unusable_response',
+  });
+  keyService.setMood('well');
+  expect(await requestsFor(() => vault.reseal(before, context))).toBe(2);
+});
+
 it('drops expired keys of an idle process', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
   const keys = createContentKeys({ count: 10, ms: MINUTE }, () => performance.now());

@@ -20,6 +20,8 @@ export interface ContentKeys {
   put(of: WrappedKey, key: Uint8Array): void;
   /** Concurrent calls for one wrapped key share one `unwrap`. A failed `unwrap` is not kept. */
   get(of: WrappedKey, unwrap: () => Promise<Uint8Array>): Promise<KeyObject>;
+  /** Drops a key that does not open its value: the service may have returned another one. */
+  drop(of: WrappedKey): void;
 }
 
 /** @param now monotonic time in milliseconds */
@@ -58,6 +60,7 @@ export function createContentKeys({ count, ms }: ContentKeyLimits, now: () => nu
       const underway = unwrapping.get(id) ?? unwrapOnce(id, unwrap);
       return underway;
     },
+    drop: of => void kept.delete(idOf(of)),
   };
 
   function unwrapOnce(id: string, unwrap: () => Promise<Uint8Array>): Promise<KeyObject> {

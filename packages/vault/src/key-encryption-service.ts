@@ -41,7 +41,10 @@ export type UnwrapResult =
   | { readonly result: 'unknown_key' };
 
 const explanations = {
-  unreachable: 'it cannot be reached. Check its URL, DNS, certificates and the network.',
+  unreachable: 'it cannot be reached. Check its URL, the network, and that it runs.',
+  unknown_host: 'its host name does not resolve. Check its URL and the DNS.',
+  untrusted_certificate:
+    'its certificate has expired, names another host, or comes from an unknown authority. Check its URL and the CA file.',
   blocked: 'the outbound policy refuses its address. A host with a private address belongs into outbound.privateHosts.',
   timeout: 'it does not respond in time. Check its load and the network.',
   no_credentials: 'the gateway has no credentials for it. Check the token file, or the credentials of the environment.',

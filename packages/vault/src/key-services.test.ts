@@ -124,7 +124,8 @@ describe('a faulty key service', () => {
     keyService.forget('kms-lost');
     for (const call of [() => other.open(before, context), () => other.seal(SECRET, context)]) {
       await expect(call()).rejects.toMatchObject({
-        code: 'unknown_key',
+        code: 'key_service_unavailable',
+        fault: 'key_unusable',
         message: expect.stringContaining('"kms-lost"') as string,
       });
     }

@@ -4,7 +4,7 @@ import {
   type KeyServiceOptions,
   keyServiceFaultOf,
 } from './key-encryption-service.ts';
-import { notAuthentic, unknownKey, VaultError } from './vault-error.ts';
+import { notAuthentic, VaultError } from './vault-error.ts';
 
 export const CONTENT_KEY_BYTES = 32;
 /** Maximum size of a wrapped key. Common services return some hundred bytes. */
@@ -19,23 +19,26 @@ interface ServiceCall {
 
 const unavailable = (kid: string, { fault, message }: KeyServiceError) =>
   new VaultError('key_service_unavailable', `Key "${kid}": ${message}`, { kid, fault });
-const invalid = (kid: string) => unavailable(kid, new KeyServiceError('unusable_response'));
+// The name may be wrong, or the key may come back from a backup, so its values are not lost.
+const missing = (kid: string) => unavailable(kid, new KeyServiceError('key_unusable'));
+/** The service responds, but not with what this key must give. */
+export const wrongResponse = (kid: string) => unavailable(kid, new KeyServiceError('unusable_response'));
 
-/** @throws VaultError `unknown_key`, `key_service_unavailable` */
+/** @throws VaultError `key_service_unavailable` */
 export async function wrapByService(call: ServiceCall, contentKey: Uint8Array<ArrayBuffer>): Promise<Uint8Array> {
   const answer = await inTime(call, options => call.service.wrap(call.kid, contentKey, call.context, options));
-  if (answer.result === 'unknown_key') throw unknownKey(call.kid);
+  if (answer.result === 'unknown_key') throw missing(call.kid);
   const { byteLength } = answer.wrapped;
-  if (byteLength === 0 || byteLength > MAX_WRAPPED_BYTES) throw invalid(call.kid);
+  if (byteLength === 0 || byteLength > MAX_WRAPPED_BYTES) throw wrongResponse(call.kid);
   return answer.wrapped;
 }
 
-/** @throws VaultError `unknown_key`, `not_authentic`, `key_service_unavailable` */
+/** @throws VaultError `not_authentic`, `key_service_unavailable` */
 export async function unwrapByService(call: ServiceCall, wrapped: Uint8Array<ArrayBuffer>): Promise<Uint8Array> {
   const answer = await inTime(call, options => call.service.unwrap(call.kid, wrapped, call.context, options));
-  if (answer.result === 'unknown_key') throw unknownKey(call.kid);
+  if (answer.result === 'unknown_key') throw missing(call.kid);
   if (answer.result === 'not_authentic') throw notAuthentic();
-  if (answer.contentKey.byteLength !== CONTENT_KEY_BYTES) throw invalid(call.kid);
+  if (answer.contentKey.byteLength !== CONTENT_KEY_BYTES) throw wrongResponse(call.kid);
   return answer.contentKey;
 }
 

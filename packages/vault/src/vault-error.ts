@@ -1,11 +1,11 @@
 import type { KeyServiceFault } from './key-encryption-service.ts';
 
 export type VaultErrorCode =
-  /** Sealed under a key-encryption key that neither the ring nor its key service holds. The message names it. */
+  /** Sealed under a key-encryption key that the ring does not hold. The message names it. */
   | 'unknown_key'
   /** The value was altered, truncated, moved to another record, or never sealed by this vault. */
   | 'not_authentic'
-  /** The key service failed or timed out. The state of the value is unknown, and a retry may succeed. */
+  /** The key service failed, timed out or does not have the key. The state of the value is unknown, and a retry may succeed. */
   | 'key_service_unavailable'
   /** The key ring is unusable. */
   | 'invalid_key_ring';

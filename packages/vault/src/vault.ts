@@ -3,8 +3,8 @@ import { FlattenedEncrypt, type FlattenedJWE, flattenedDecrypt } from 'jose';
 import { type ContentKeyLimits, createContentKeys } from './content-keys.ts';
 import type { KeyRing, RingKey } from './key-ring.ts';
 import { kidOf, parseSealed } from './sealed-value.ts';
-import { CONTENT_KEY_BYTES, unwrapByService, wrapByService } from './service-calls.ts';
-import { notAuthentic } from './vault-error.ts';
+import { CONTENT_KEY_BYTES, unwrapByService, wrapByService, wrongResponse } from './service-calls.ts';
+import { notAuthentic, VaultError } from './vault-error.ts';
 
 /**
  * The context of a sealed value. It is authenticated with the ciphertext (AAD), so a value moved to another record, user,
@@ -18,12 +18,13 @@ export interface SealContext {
 export interface Vault {
   /** The names of the keys that open, first the current key, which also seals. */
   readonly kids: readonly string[];
-  /** @throws VaultError `key_service_unavailable`; `unknown_key` if the key service has lost the current key */
+  /** @throws VaultError `key_service_unavailable` */
   seal(plaintext: string, context: SealContext): Promise<string>;
   /** @throws VaultError `unknown_key`, `not_authentic`, `key_service_unavailable` */
   open(sealed: string, context: SealContext): Promise<string>;
   /**
-   * Re-wraps a value under the current key. Returns undefined, without opening the value, if it already is under that key.
+   * Re-wraps a value under the current key. Returns undefined, without opening the value, if it already is under that key. A key service
+   * has opened what this returns.
    * @throws VaultError `unknown_key`, `not_authentic`, `key_service_unavailable`
    */
   reseal(sealed: string, context: SealContext): Promise<string | undefined>;
@@ -93,14 +94,23 @@ export function createVault(ring: KeyRing, options: VaultOptions = {}): Vault {
     const plaintext =
       'local' in key
         ? await decryptContent({ ...jwe, encrypted_key: encryptedKey }, key.local, algorithm)
-        : await decryptContent(jwe, await unwrapped(callOf(key, aad), encryptedKey), algorithm);
+        : await decryptUnwrapped(jwe, callOf(key, aad), wrappedIn(sealed));
     return new TextDecoder().decode(plaintext);
   }
 
   /** The context is part of the identity of a kept key, so a moved value finds none and the service refuses it. */
-  function unwrapped(call: ReturnType<typeof callOf>, encryptedKey: string): Promise<KeyObject> {
-    const wrapped = new Uint8Array(Buffer.from(encryptedKey, 'base64url'));
-    return contentKeys.get({ ...call, wrapped }, () => unwrapByService(call, wrapped));
+  async function decryptUnwrapped(
+    jwe: FlattenedJWE,
+    call: ReturnType<typeof callOf>,
+    wrapped: Uint8Array<ArrayBuffer>,
+  ): Promise<Uint8Array> {
+    const of = { ...call, wrapped };
+    try {
+      return await decryptContent(jwe, await contentKeys.get(of, () => unwrapByService(call, wrapped)), 'dir');
+    } catch (error) {
+      contentKeys.drop(of);
+      throw error;
+    }
   }
 
   const callOf = ({ kid, service }: Extract<RingKey, { service: unknown }>, aad: Uint8Array) => ({
@@ -115,10 +125,22 @@ export function createVault(ring: KeyRing, options: VaultOptions = {}): Vault {
     seal,
     open,
     async reseal(sealed, context) {
-      return kidOf(sealed) === ring.current.kid ? undefined : seal(await open(sealed, context), context);
+      if (kidOf(sealed) === ring.current.kid) return undefined;
+      const plaintext = await open(sealed, context);
+      const next = await seal(plaintext, context);
+      // The value replaces one that opens. A key service that wrapped the content key wrongly must not cost the secret.
+      if ('service' in ring.current) {
+        contentKeys.drop({ ...callOf(ring.current, additionalData(context)), wrapped: wrappedIn(next) });
+        await open(next, context).catch((error: unknown) => {
+          throw error instanceof VaultError && error.code === 'not_authentic' ? wrongResponse(ring.current.kid) : error;
+        });
+      }
+      return next;
     },
   };
 }
+
+const wrappedIn = (sealed: string) => new Uint8Array(Buffer.from(parseSealed(sealed).encryptedKey, 'base64url'));
 
 export type KeyAlgorithm = 'A256GCMKW' | 'dir';
 

@@ -29,8 +29,8 @@ export const secretsFaults: readonly Fault[] = [
     name: 'seal: a value is not sealed anew',
     breaks: 'S51',
     file: 'packages/vault/src/vault.ts',
-    original: 'return kidOf(sealed) === ring.current.kid ? undefined : seal(',
-    replacement: 'return kidOf(sealed) !== ring.current.kid ? undefined : seal(',
+    original: 'if (kidOf(sealed) === ring.current.kid) return undefined;',
+    replacement: 'if (kidOf(sealed) !== ring.current.kid) return undefined;',
     foundBy: ['packages/vault/src/key-services.test.ts'],
   },
   {

@@ -1,8 +1,9 @@
+import { randomBytes } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 
 /**
  * How an imitation of a key service misbehaves. `silent` never responds, `trickle` never ends its response, `failing` and `throttled`
- * respond with errors, the others respond with something else than the API.
+ * respond with errors, `wrong` with another key than the one asked for, the others with something else than the API.
  */
 export type KeyServiceMood =
   | 'well'
@@ -13,7 +14,8 @@ export type KeyServiceMood =
   | 'html'
   | 'huge'
   | 'redirect'
-  | 'empty';
+  | 'empty'
+  | 'wrong';
 
 /** In every response of a misbehaving service, so that tests can search logs for it. */
 export const KEY_SERVICE_CANARY = 'canary-of-the-key-service';
@@ -40,6 +42,17 @@ export function respondInMood(mood: KeyServiceMood, response: ServerResponse): b
     case 'empty':
       response.writeHead(200, { 'content-type': 'application/json' }).end('{}');
       return true;
+    case 'wrong': {
+      const [key, wrapped] = [randomBytes(32).toString('base64'), randomBytes(60).toString('base64')];
+      // The members of both services.
+      const content = {
+        Plaintext: key,
+        CiphertextBlob: wrapped,
+        data: { plaintext: key, ciphertext: `vault:v1:${wrapped}` },
+      };
+      response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(content));
+      return true;
+    }
     case 'well':
     case 'failing':
     case 'throttled':

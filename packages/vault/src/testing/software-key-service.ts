@@ -7,8 +7,8 @@ import { CompactEncrypt, compactDecrypt } from 'jose';
 import { z } from 'zod';
 import type { KeyEncryptionService } from '../key-encryption-service.ts';
 
-/** `silent` never responds; `failing` responds with 500; `confused` responds with an invalid content key. */
-export type KeyServiceMood = 'well' | 'silent' | 'failing' | 'confused';
+/** `silent` never responds; `failing` responds with 500; `confused` with an invalid content key; `wrong` with another one. */
+export type KeyServiceMood = 'well' | 'silent' | 'failing' | 'confused' | 'wrong';
 
 const requestSchema = z.object({ kid: z.string(), context: z.string(), value: z.base64url() });
 const answerSchema = z.discriminatedUnion('result', [
@@ -49,6 +49,8 @@ export async function startSoftwareKeyService(kids: readonly string[]) {
     if (mood === 'silent') return;
     if (mood === 'failing') return void response.writeHead(500).end('canary-of-the-key-service');
     if (mood === 'confused') return void response.end(JSON.stringify({ result: 'done', value: 'AA' }));
+    if (mood === 'wrong')
+      return void response.end(JSON.stringify({ result: 'done', value: randomBytes(32).toString('base64url') }));
     response.end(JSON.stringify(await wrapOrUnwrap(request)));
   }).listen(0, '127.0.0.1');
   await once(httpServer, 'listening');

@@ -13,11 +13,11 @@ const deleteCredentialPath = ({ credentialId }: Pick<Credential, 'credentialId'>
 const UNREADABLE = '????-????';
 
 /**
- * Replaces the fingerprint of a credential that does not open, because its key is missing or the record was altered. The user still sees
- * and deletes it. `postern vault status` reports such records to the operator.
+ * Replaces the fingerprint of a credential that does not open, because its key is missing, its key service is away or the record was
+ * altered. The user still sees and deletes it. `postern vault status` reports lost keys and altered records to the operator.
  */
 function unreadableFingerprint(error: unknown): string {
-  if (error instanceof VaultError && error.code !== 'key_service_unavailable') return UNREADABLE;
+  if (error instanceof VaultError) return UNREADABLE;
   throw error;
 }
 

@@ -62,11 +62,7 @@ export function createRevocationFlow(p: {
       tokens = await p.tokenSets.open(revocation);
     } catch (error) {
       if (!(error instanceof VaultError)) throw error;
-      // An unavailable key service is a reason to retry. A lost key is not.
-      if (error.code === 'unknown_key' || error.code === 'not_authentic') {
-        await finish('abandoned', error.code);
-        return 'unsupported';
-      }
+      // A key that is missing now may be configured again, and a key service may recover.
       return postpone(revocation, error.code);
     }
     try {

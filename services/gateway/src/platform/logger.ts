@@ -36,9 +36,9 @@ export function safeError(error: unknown): object {
     .filter(line => /^\s+at /.test(line))
     .slice(0, 8)
     .map(line => line.trim());
-  // The operator must know which key is missing. Key ids are not secret.
-  const kid = error instanceof VaultError ? error.kid : undefined;
-  return { name: error.name, ...definedOnly({ code, kid }), at };
+  // The operator must know which key is missing, and why its service fails. Key ids are not secret.
+  const { kid, fault } = error instanceof VaultError ? error : {};
+  return { name: error.name, ...definedOnly({ code, kid, fault }), at };
 }
 
 /** Returns the stack without the leading message, because the message may contain lines that look like positions. */

@@ -158,9 +158,17 @@ describe('rewrapAll', () => {
     expect(report.damaged.map(({ id }) => id).sort()).toEqual(['bad', moved.id, 'worse'].sort());
   });
 
+  test('counts values of an old key that its service has lost, and re-wraps the rest', async () => {
+    const wrap = async () => ({ result: 'wrapped', wrapped: new Uint8Array(40) }) as const;
+    const gone = { kid: 'gone', service: { wrap, unwrap: async () => ({ result: 'unknown_key' }) as const } };
+    const records = createRecords([...(await many(gone, 2)), ...(await many(old, 2))]);
+    const report = await run(records, { vault: vaultOf(current, gone, old) });
+    expect(report).toMatchObject({ result: 'done', rewrapped: 2, unknown: new Map([['gone', 2]]), damaged: [] });
+  });
+
   test.each([
     ['does not respond', 'key_service_unavailable', () => Promise.reject(new Error('down'))],
-    ['has lost the current key', 'unknown_key', async () => ({ result: 'unknown_key' }) as const],
+    ['has lost the current key', 'key_service_unavailable', async () => ({ result: 'unknown_key' }) as const],
   ])('ends when the key service %s, and changes nothing', async (_, code, wrap) => {
     const before = await many(old, 3);
     const records = createRecords(before);

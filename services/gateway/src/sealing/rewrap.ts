@@ -56,7 +56,7 @@ export interface RewrapTally {
   rewrapped: number;
   /** Values that another request replaced or removed during the re-wrap. */
   superseded: number;
-  /** Number of values by the kid of an unknown key. */
+  /** Number of values by the kid of a key that is not configured, or that its service refuses to use. */
   readonly unknown: Map<string, number>;
   /** Values that do not open or name no key: altered or moved. */
   readonly damaged: Pick<SealedRecord, 'kind' | 'id'>[];
@@ -132,8 +132,9 @@ async function rewrapOne(record: SealedRecord, { records, vault }: RewrapOptions
     else tally.superseded += 1;
   } catch (error) {
     if (!(error instanceof VaultError)) throw error;
-    // If the key service has lost the current key, nothing can be sealed, so the re-wrap fails.
-    if (error.code === 'unknown_key' && error.kid !== undefined && error.kid !== vault.kids[0])
+    const isMissing = error.code === 'unknown_key' || error.fault === 'key_unusable';
+    // Without the current key nothing can be sealed, so the re-wrap fails.
+    if (isMissing && error.kid !== undefined && error.kid !== vault.kids[0])
       tally.unknown.set(error.kid, (tally.unknown.get(error.kid) ?? 0) + 1);
     else if (error.code === 'not_authentic') tally.damaged.push({ kind: record.kind, id: record.id });
     else throw error;

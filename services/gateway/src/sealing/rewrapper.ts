@@ -75,7 +75,7 @@ export function startRewrapper(options: RewrapperOptions): Rewrapper {
     if (rewrapped > 0)
       audit.info({ event: 'vault.rewrapped', kid: current, rewrapped, overtaken: superseded, result }, 're-wrapped');
     for (const [kid, values] of unknown)
-      audit.error({ event: 'vault.key_lost', kid, values }, 'sealed values name a key that is not configured');
+      audit.error({ event: 'vault.key_lost', kid, values }, 'sealed values name a key that is missing');
     if (damaged.length > 0)
       audit.error({ event: 'vault.damaged', values: damaged.length }, 'sealed values do not open');
     if (result === 'unsettled')

@@ -1,6 +1,8 @@
+import { OutboundError } from '@postern/authorization';
 import { type KeyEncryptionService, KeyServiceError, type KeyServiceFault } from '@postern/vault';
 import { z } from 'zod';
 import { StartError } from '../../platform/start-error.ts';
+import { connectionFault } from './connection-fault.ts';
 
 type Sdk = typeof import('@aws-sdk/client-kms');
 
@@ -101,5 +103,5 @@ function faultOf(answer: unknown): KeyServiceFault {
   const { code, $metadata } = failedRequest.parse(answer);
   const status = $metadata?.httpStatusCode;
   if (status !== undefined) return status >= 500 ? 'failed' : status === 429 ? 'throttled' : 'unusable_response';
-  return code === undefined ? 'failed' : 'unreachable';
+  return code === undefined ? 'failed' : connectionFault(new OutboundError('outbound_unreachable', '', code));
 }

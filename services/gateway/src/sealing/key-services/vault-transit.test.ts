@@ -102,7 +102,7 @@ describe('S120: a fault of the Transit engine is named, and reveals nothing', ()
     [{ mount: 'nowhere' }, 'key_unusable'],
     [{ keyVersion: 2 }, 'key_unusable'],
     [{ url: 'http://127.0.0.1:1' }, 'unreachable'],
-    [{ url: 'https://vault.example:8200' }, 'unreachable'],
+    [{ url: 'https://vault.example:8200' }, 'unknown_host'],
     [{ url: 'https://10.0.0.1:8200' }, 'blocked'],
     [{ token: 'two lines\nX-Other: 1' }, 'no_credentials'],
   ])('%o: %s', async (change, fault) => {
@@ -131,7 +131,7 @@ describe('S120: a fault of the Transit engine is named, and reveals nothing', ()
     lost.setMinDecryptionVersion('a', 1);
     expect(await opened.vault.open(sealed, context)).toBe(SECRET);
     lost.remove('a');
-    expect(await faultOf(opened.vault.open(sealed, context))).toBe('unknown_key');
+    expect(await faultOf(opened.vault.open(sealed, context))).toBe('key_unusable');
   });
 });
 

@@ -1,8 +1,9 @@
 import { readFile } from 'node:fs/promises';
-import { OutboundError, type OutboundErrorCode, type OutboundFetch } from '@postern/authorization';
+import { OutboundError, type OutboundFetch } from '@postern/authorization';
 import { definedOnly } from '@postern/elicitation';
 import { type KeyEncryptionService, KeyServiceError, type KeyServiceFault } from '@postern/vault';
 import { z } from 'zod';
+import { connectionFault } from './connection-fault.ts';
 
 export interface VaultTransitOptions {
   /** Base URL of HashiCorp Vault or OpenBao. */
@@ -48,7 +49,7 @@ export function createVaultTransit(p: VaultTransitOptions): KeyEncryptionService
         signal,
       });
     } catch (error) {
-      if (error instanceof OutboundError) throw new KeyServiceError(byOutboundCode[error.code]);
+      if (error instanceof OutboundError) throw new KeyServiceError(connectionFault(error));
       throw error;
     }
   }
@@ -86,14 +87,6 @@ export function createVaultTransit(p: VaultTransitOptions): KeyEncryptionService
     },
   };
 }
-
-const byOutboundCode: Readonly<Record<OutboundErrorCode, KeyServiceFault>> = {
-  outbound_blocked: 'blocked',
-  outbound_redirect: 'unusable_response',
-  outbound_timeout: 'timeout',
-  outbound_too_large: 'unusable_response',
-  outbound_unreachable: 'unreachable',
-};
 
 const MAX_TOKEN_CHARACTERS = 8_192;
 
