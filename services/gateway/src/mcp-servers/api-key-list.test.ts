@@ -180,6 +180,20 @@ describe('S130: the list of API keys', () => {
     await list.stop();
   });
 
+  it('S160: a key that a wrong response of the key service made invalid is tried again after five minutes', async () => {
+    const world = worldOf();
+    await world.add('ak_1', 'd1');
+    world.open.mockImplementation(() => Promise.reject(new VaultError('not_authentic', 'wrong')));
+    const list = await world.start();
+    expect(list.find('d1')).toBeUndefined();
+    world.open.mockImplementation(vault.open);
+    await vi.advanceTimersByTimeAsync(299_000);
+    expect(list.find('d1')).toBeUndefined();
+    await vi.advanceTimersByTimeAsync(2_000);
+    await vi.waitFor(() => expect(list.find('d1')).toBe('tracker'));
+    await list.stop();
+  });
+
   it('opens each key once', async () => {
     const world = worldOf();
     await world.add('ak_1', 'd1');

@@ -26,6 +26,8 @@ export interface ApiKeyWatch extends ApiKeyList {
 const READ_EVERY_MS = 300;
 /** Maximum age of the list, in ms, counted from when its last successful read was sent. */
 const MAX_AGE_MS = 1_000;
+/** Time until a key that does not open is tried again, in ms: its key service may have responded wrongly. */
+const RETRY_DAMAGED_MS = 300_000;
 /** Retry delay for callers, in ms. */
 const RETRY_MS = 1_000;
 /** Keys that are opened at the same time: a key service has to answer users meanwhile. */
@@ -55,6 +57,8 @@ export async function startApiKeyWatch(options: ApiKeyWatchOptions): Promise<Api
   let revoked: ReadonlySet<string> = new Set();
   /** Digests by id. A key keeps its digest, so each is opened once. Undefined for a key that does not open. */
   const digests = new Map<string, string | undefined>();
+  /** When keys that did not open are tried again, by id. */
+  const retryAt = new Map<string, number>();
   /** Keys that are not open yet. */
   let sealed: readonly StoredApiKey[] = [];
   /** Vault keys whose key service did not respond when it was last asked. */
@@ -87,9 +91,10 @@ export async function startApiKeyWatch(options: ApiKeyWatchOptions): Promise<Api
       digests.set(apiKeyId, await vault.open(sealedDigest, apiKeyContext({ id: apiKeyId, mcpServerId })));
     } catch (error) {
       if (!(error instanceof VaultError)) throw error;
-      // A key service that does not respond may respond later. Every other fault lasts, and makes the key invalid.
+      // A key service that does not respond may respond later. Every other fault makes the key invalid until the next attempt.
       if (error.code === 'key_service_unavailable') return false;
       digests.set(apiKeyId, undefined);
+      retryAt.set(apiKeyId, monotonic() + RETRY_DAMAGED_MS);
       logger.error({ event: 'api_keys.damaged', apiKeyId, code: error.code }, 'an API key of the store does not open');
     }
     return true;
@@ -117,6 +122,11 @@ export async function startApiKeyWatch(options: ApiKeyWatchOptions): Promise<Api
 
   /** Opens in the background, because a slow key service must delay no revocation. */
   function openSealed(): Promise<void> {
+    for (const [apiKeyId, at] of retryAt) {
+      if (at > monotonic()) break;
+      retryAt.delete(apiKeyId);
+      digests.delete(apiKeyId);
+    }
     sealed = listed.filter(({ apiKeyId, sealedDigest }) => sealedDigest !== undefined && !digests.has(apiKeyId));
     if (sealed.length > 0)
       opening ??= openAll(sealed).then(() => {
