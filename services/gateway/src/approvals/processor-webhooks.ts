@@ -101,7 +101,8 @@ export function createWebhookHandler(p: WebhookHandlerDeps) {
     const note = elicitationId && (await p.stores.payments.read(elicitationId, processorReference));
     if (note !== undefined) return true;
     const about = { elicitationId, elicitation, processor: processor.name, status, named: event.elicitationId };
-    await p.refundFlow.unexpected({ ...about, reason: elicitation?.status ?? 'unknown_elicitation' });
+    const reason = elicitation?.status ?? 'unknown_elicitation';
+    await p.refundFlow.unexpected({ ...about, reason, isOwn: event.namesGateway });
     return true;
   }
 

@@ -106,10 +106,32 @@ describe('S142, S143: a payment that completes no elicitation', () => {
       elicitation: await bench.current(),
       processor: 'stripe-main',
       status,
+      isOwn: true,
       reason: 'completed',
     };
     await bench.stage.refundFlow.unexpected(late);
     expect(bench.scripted.refundsOf(PAYMENT)).toEqual([]);
     expect(bench.refunds()).toEqual([]);
+  });
+
+  test.each([
+    ['this gateway opened the charge', true, 1],
+    ['other software on the same account opened the charge, and names our elicitation', false, 0],
+  ])('is paid back only by the gateway that opened its charge: %s', async (_, namesGateway, refunds) => {
+    const bench = await createPaymentBench({ payment: { refundUnexpected: true } });
+    const { scripted, stage, flow, approved } = bench;
+    scripted.pay(await bench.opened());
+    await flow.check(await bench.current());
+    const { elicitationId, mcpServerId, request } = approved;
+    const { reference } = await scripted.processor.open({
+      ...{ key: 'theirs', terms: request.terms, digest: request.digest, elicitationId, mcpServerId },
+      ...{ mcpServerName: 'Shop', returnUrl: 'https://shop.example', cancelUrl: 'https://shop.example' },
+    });
+    scripted.pay(reference);
+    const handleWebhook = createWebhookHandler({ ...stage, paymentFlow: flow });
+    scripted.calls({ reference, elicitationId, namesGateway });
+    expect(await handleWebhook(scripted.processor, { body: new Uint8Array(), headers: {} })).toBe(true);
+    expect(scripted.refundsOf(`pi_${reference}`)).toHaveLength(refunds);
+    expect(bench.refunds()).toHaveLength(1 - refunds);
   });
 });

@@ -27,6 +27,8 @@ interface UnexpectedPayment {
   readonly elicitation: Elicitation | undefined;
   readonly processor: string;
   readonly status: Extract<ChargeStatus, { readonly state: 'paid' }>;
+  /** Whether this gateway opened the charge. Others on the same account may name an elicitation too. */
+  readonly isOwn: boolean;
   /** For the operator: how the elicitation ended, or what is wrong. */
   readonly reason: string;
   /** The id that the processor named. */
@@ -86,6 +88,7 @@ export function createUnexpectedPayments(p: {
     elicitation,
     processor,
     status,
+    isOwn,
     reason,
     named,
   }: UnexpectedPayment) {
@@ -97,7 +100,11 @@ export function createUnexpectedPayments(p: {
     else {
       const { mcpServerId, request } = elicitation;
       const policy = p.mcpServers.get(mcpServerId)?.config.payment;
-      const isPaidBack = policy?.refundUnexpected === true && p.processors.get(processor)?.canRefund(amount) === true;
+      const isPaidBack =
+        policy?.refundUnexpected === true &&
+        isOwn &&
+        request.processor === processor &&
+        p.processors.get(processor)?.canRefund(amount) === true;
       const facts = {
         ...{ mcpServerId, processor, processorReference, amount, mode, completes: false },
         ...definedOnly({ payeeAccount: request.payeeAccount }),
