@@ -21,7 +21,7 @@ export const consoleConfigSchema = z.strictObject({
         .describe('Claim of the ID token with the groups or roles of the operator: a name, or a path with dots.'),
       viewer: roleValues.describe('Values of the claim whose holders may look at lists, without persons.'),
       support: roleValues.describe('Values whose holders may also look at one person.'),
-      operator: roleValues.describe('Values whose holders may also revoke API keys.'),
+      operator: roleValues.describe('Values whose holders may also act, such as disconnect, redeliver or revoke.'),
     })
     .describe('Who may use the console. The highest role of an operator counts. Others are refused.'),
   session: z
