@@ -12,7 +12,8 @@ import { passkeyOwnerIn } from '../identity/passkeys/user-passkeys.ts';
 import { type AccountScopeDeps, createAccountScope } from './account-scope.ts';
 
 export interface AccountExportDeps extends AccountScopeDeps {
-  readonly stores: AccountScopeDeps['stores'] & Pick<RedisStores, 'passkeys' | 'browserSessions'>;
+  readonly stores: AccountScopeDeps['stores'] &
+    Pick<RedisStores, 'browserSessions'> & { readonly passkeys: Pick<RedisStores['passkeys'], 'list'> };
   readonly now: Clock;
 }
 

@@ -7,6 +7,7 @@ import { kindSamples, samples } from '@postern/testkit/contract';
 import { type RedisServer, startRedis } from '@postern/testkit/redis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { runCli } from '../cli/run-cli.ts';
+import { passkeyOwnerOf } from '../identity/passkeys/user-passkeys.ts';
 import { pseudonymsOf } from '../platform/audit/pseudonyms.ts';
 import { loadConfig } from '../platform/config/load-config.ts';
 import { openVault } from '../sealing/open-vault.ts';
@@ -33,6 +34,10 @@ beforeAll(async () => {
   const mcpServers = [
     sampleMcpServer,
     { ...sampleMcpServer, id: 'issue-tracker', name: 'Bugs', apiKeys: [{ hash: hashOf('other') }] },
+    {
+      ...{ ...sampleMcpServer, id: 'vouching', name: 'Vouching', apiKeys: [{ hash: hashOf('vouching') }] },
+      identity: { mode: 'external' as const, verifyUrl: 'https://vouching.example/verify' },
+    },
   ];
   const input = sampleConfig({ redis: { url: redis.url, prefix: 'admin' }, mcpServers });
   await writeFile(configPath, JSON.stringify(input));
@@ -336,6 +341,25 @@ describe('commands that change what is stored about a person', () => {
     expect(document.answers).toHaveLength(3);
     expect(out).not.toMatch(/sealed/i);
     expect(await lastLine()).toMatchObject({ event: 'admin.person_exported' });
+  });
+
+  test('S126: show, export and erase include the passkeys that an application keeps for its users', async () => {
+    const person = somebody();
+    const vouched = passkeyOwnerOf({ identityMode: 'external', mcpServerId: 'vouching', subject: person });
+    for (const [label, owner] of [
+      ['own', person],
+      ['of the application', vouched],
+    ] as const) {
+      const passkey = { passkeyId: operation(), publicKey: 'pQEC', signCount: 0, transports: [], backedUp: false };
+      await stores.passkeys.add({ ...passkey, label, subject: owner }, 10);
+    }
+    const names = (passkeys: readonly { readonly name: string }[]) => passkeys.map(({ name }) => name).sort();
+    expect(names((await admin.person(actor, person)).passkeys)).toEqual(['of the application', 'own']);
+    const document = JSON.parse((await cli('people', 'export', ...nameOf(person), ...asOlga)).out);
+    expect(names(document.passkeys)).toEqual(['of the application', 'own']);
+    const erased = JSON.parse((await cli('people', 'erase', ...nameOf(person), ...asOlga, '--json')).out);
+    expect(erased).toMatchObject({ passkeys: 2 });
+    expect((await admin.person(actor, person)).passkeys).toEqual([]);
   });
 
   test('S126: erase deletes everything but what it names, and repeating it changes nothing', async () => {

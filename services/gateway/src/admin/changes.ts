@@ -18,12 +18,11 @@ import {
 import type { RedisStores } from '@postern/store-redis';
 import { createAccountExport } from '../account/account-export.ts';
 import { longestSessionMs } from '../identity/create-browser-session.ts';
-import { passkeyOwnerOf } from '../identity/passkeys/user-passkeys.ts';
 import { mayRead, mayUse, type RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
 import { announcementsOf, type Pseudonyms } from '../platform/audit/pseudonyms.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import type { Actor, RecordAct } from './admin-audit.ts';
-import { allSessionsOf, listAllEnded } from './people.ts';
+import { allSessionsOf, listAllEnded, listAllPasskeys, passkeyOwners } from './people.ts';
 
 export interface ChangesDeps {
   readonly config: Pick<GatewayConfig, 'providers' | 'browserSession' | 'operatorWebhooks'>;
@@ -80,19 +79,11 @@ export function createChanges({ config, stores, mcpServers, pseudonym, record, n
 
   const openOf = (subject: Subject) => stores.elicitations.listOpen(subject, [...mcpServers.keys()]);
 
-  /** The gateway's sign-in and each application that vouches keep passkeys of their own. */
-  const passkeyOwners = (subject: Subject): readonly Subject[] => [
-    passkeyOwnerOf({ identityMode: 'login', mcpServerId: '', subject }),
-    ...[...mcpServers.values()]
-      .filter(({ identityMode }) => identityMode !== 'login')
-      .map(({ identityMode, mcpServerId }) => passkeyOwnerOf({ identityMode, mcpServerId, subject })),
-  ];
-
   const nameOf = ({ config: { name } }: RegisteredMcpServer) => ({ name });
   const all = [...mcpServers.values()];
   const accountExport = createAccountExport({
     deps: {
-      stores,
+      stores: { ...stores, passkeys: { list: subject => listAllPasskeys({ stores, mcpServers }, subject) } },
       mcpServers,
       now,
       // An operator answers for all applications, so nothing is left out for the one that identified the person.
@@ -173,7 +164,8 @@ export function createChanges({ config, stores, mcpServers, pseudonym, record, n
       for (const { mcpServerId } of mutes) await stores.mutes.unmute(subject, mcpServerId);
       const announcedAs = announcementsOf(config, pseudonym)(subject);
       let passkeys = 0;
-      for (const owner of passkeyOwners(subject)) passkeys += await stores.passkeys.reset(owner, announcedAs);
+      for (const owner of passkeyOwners(mcpServers, subject))
+        passkeys += await stores.passkeys.reset(owner, announcedAs);
       await stores.browserSessions.endAll(allSessionsOf(subject), longestSessionMs(config));
       return { ...counts, passkeys, stillDeciding: cancelled.filter(end => end === 'being_decided').length, left };
     },

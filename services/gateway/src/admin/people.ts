@@ -31,6 +31,20 @@ export async function listAllEnded(p: Pick<PeopleDeps, 'stores' | 'mcpServers'>,
   return ended.flat().sort((a, b) => b.endedAt - a.endedAt);
 }
 
+/** The gateway's sign-in and each application that vouches keep passkeys of their own. */
+export const passkeyOwners = (mcpServers: PeopleDeps['mcpServers'], subject: Subject): readonly Subject[] => [
+  passkeyOwnerOf({ identityMode: 'login', mcpServerId: '', subject }),
+  ...[...mcpServers.values()]
+    .filter(({ identityMode }) => identityMode !== 'login')
+    .map(({ identityMode, mcpServerId }) => passkeyOwnerOf({ identityMode, mcpServerId, subject })),
+];
+
+/** The passkeys of a person, whoever identified them. */
+export async function listAllPasskeys(p: Pick<PeopleDeps, 'stores' | 'mcpServers'>, subject: Subject) {
+  const passkeys = await Promise.all(passkeyOwners(p.mcpServers, subject).map(owner => p.stores.passkeys.list(owner)));
+  return passkeys.flat();
+}
+
 /** What operators see of one person. */
 export function createPeople({ stores, mcpServers, pseudonym, record }: PeopleDeps) {
   return {
@@ -42,7 +56,7 @@ export function createPeople({ stores, mcpServers, pseudonym, record }: PeopleDe
         stores.credentials.list(subject),
         stores.elicitations.listOpen(subject, [...mcpServers.keys()]),
         listAllEnded({ stores, mcpServers }, subject),
-        stores.passkeys.list(passkeyOwnerOf({ identityMode: 'login', mcpServerId: '', subject })),
+        listAllPasskeys({ stores, mcpServers }, subject),
         stores.browserSessions.list(allSessionsOf(subject)),
         stores.mutes.list(subject),
       ]);
