@@ -10,6 +10,7 @@ export * from './identifiers.ts';
 export { inertText, isInert } from './inert-text.ts';
 export * from './local-text.ts';
 export * from './openapi.ts';
+export * from './operation.ts';
 export * from './operations.ts';
 export * from './patterns.ts';
 export * from './payments.ts';

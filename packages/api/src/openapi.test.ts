@@ -2,7 +2,8 @@ import { Validator } from '@seriousme/openapi-schema-validator';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { describe, expect, it } from 'vitest';
 import { openApiDocument } from './openapi.ts';
-import { bodyProblems, commonProblems, type Operation, operations, tags } from './operations.ts';
+import { bodyProblems, commonProblems, type Operation, tags } from './operation.ts';
+import { operations } from './operations.ts';
 import { problems } from './problems.ts';
 
 type Json = Record<string, unknown>;

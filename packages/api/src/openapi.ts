@@ -2,7 +2,8 @@ import type { z } from 'zod/v4';
 import { webhookEventSchema } from './events.ts';
 import { operationExamples, problemExample, receiptKeySetExample, webhookExample } from './examples.ts';
 import { createOpenApiSchemas, type Json, type OpenApiSchemas } from './openapi-schemas.ts';
-import { bodyProblems, commonProblems, type Operation, operations, tags } from './operations.ts';
+import { bodyProblems, commonProblems, type Operation, tags } from './operation.ts';
+import { operations } from './operations.ts';
 import { type ProblemCode, problemSchema, problems } from './problems.ts';
 import { receiptKeySetSchema } from './redemption.ts';
 

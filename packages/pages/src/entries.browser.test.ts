@@ -3,7 +3,7 @@ import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { FormFieldView } from './field-views.ts';
 import { formPage } from './pages/form-page.ts';
-import { sampleForm } from './samples/sample-entry-views.ts';
+import { sampleForm } from './samples/sample-form-views.ts';
 import { type PageServer, servePages } from './testing/page-server.ts';
 
 const options = ['a', 'b ', ' c', 'd"<&>\u00e9', '\u{1f469}\u200d\u{1f469}', '日本語'].map((value, index) => ({

@@ -12,15 +12,13 @@ import {
   basicCredential,
   deleteCredential,
   faultyCredential,
-  faultyForm,
   keyCredential,
   removePasskey,
   sampleCredential,
-  sampleForm,
   samplePasskeys,
   sampleSaved,
-  secretForm,
 } from './samples/sample-entry-views.ts';
+import { faultyForm, sampleForm, secretForm } from './samples/sample-form-views.ts';
 import { sampleMe } from './samples/sample-views.ts';
 import { hostileStrings } from './testing/hostile-strings.ts';
 import { sampleContext } from './testing/sample-context.ts';

@@ -6,7 +6,7 @@ import { locales } from './languages/languages.ts';
 import { connectPage } from './pages/connect-page.ts';
 import { devicePage } from './pages/device-page.ts';
 import { formPage } from './pages/form-page.ts';
-import { sampleForm } from './samples/sample-entry-views.ts';
+import { sampleForm } from './samples/sample-form-views.ts';
 import { sampleConnect, sampleDevice } from './samples/sample-views.ts';
 import { type PageServer, servePages } from './testing/page-server.ts';
 

@@ -11,19 +11,16 @@ import {
   basicCredential,
   deleteCredential,
   extremeCredential,
-  extremeForm,
   extremeSaved,
   faultyCredential,
-  faultyForm,
   keyCredential,
   removePasskey,
   sampleCredential,
-  sampleForm,
   samplePasskeys,
   sampleSaved,
   sampleWaiting,
-  secretForm,
 } from './sample-entry-views.ts';
+import { extremeForm, faultyForm, sampleForm, secretForm } from './sample-form-views.ts';
 import { belowMe, longMcpServer, longWord, sampleMcpServer, sampleMe } from './sample-views.ts';
 
 const mcpServer = sampleMcpServer;

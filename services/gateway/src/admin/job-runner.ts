@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { DomainError, definedOnly, newOperationId, StoreUnavailableError, systemEntropy } from '@postern/elicitation';
 import type { JobProgress, RedisStores } from '@postern/store-redis';
-import { type AuditSink, auditTrail } from '../platform/audit/audit-log.ts';
+import { type AuditSink, auditTrail } from '../platform/audit/audit-trail.ts';
 import type { Pseudonyms } from '../platform/audit/pseudonyms.ts';
 import type { Logger } from '../platform/logger.ts';
 import { type Actor, createAdminAudit } from './admin-audit.ts';

@@ -18,7 +18,7 @@ import { createApiKeyAdmin } from '../mcp-servers/api-key-admin.ts';
 import { createBrowser } from '../pages/browser.ts';
 import { deferFormParsing } from '../pages/form-body.ts';
 import { PageError } from '../pages/page-request.ts';
-import { type AuditSink, auditTrail } from '../platform/audit/audit-log.ts';
+import { type AuditSink, auditTrail } from '../platform/audit/audit-trail.ts';
 import type { Pseudonyms } from '../platform/audit/pseudonyms.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import type { ConsoleConfig } from '../platform/config/console-config.ts';

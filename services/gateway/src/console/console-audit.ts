@@ -1,11 +1,11 @@
-import type { auditTrail } from '../platform/audit/audit-log.ts';
+import type { AuditTrail } from '../platform/audit/audit-trail.ts';
 import type { Role } from './roles.ts';
 
 /**
  * Audit events of the console itself. The admin service records what an operator looks at and changes. Operators are named by their subject
  * at the identity provider, not by a pseudonym: they answer for what they do.
  */
-export function createConsoleAudit(trail: ReturnType<typeof auditTrail>) {
+export function createConsoleAudit(trail: AuditTrail) {
   return {
     signedIn: (p: { operator: string; role: Role }) =>
       trail.info({ event: 'console.signed_in', ...p }, 'operator signed in'),

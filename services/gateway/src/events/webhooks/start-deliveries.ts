@@ -1,7 +1,7 @@
 import type { OutboundFetch } from '@postern/authorization';
 import { definedOnly } from '@postern/elicitation';
 import type { QueueRedis, RedisStores } from '@postern/store-redis';
-import type { AuditSink } from '../../platform/audit/audit-log.ts';
+import type { AuditSink } from '../../platform/audit/audit-trail.ts';
 import type { GatewayConfig } from '../../platform/config/config-schema.ts';
 import type { Logger } from '../../platform/logger.ts';
 import type { Metrics } from '../../platform/metrics/create-metrics.ts';

@@ -1,5 +1,5 @@
 import type { DisabledReason } from '@postern/store-redis';
-import { type AuditSink, auditTrail } from '../../platform/audit/audit-log.ts';
+import { type AuditSink, auditTrail } from '../../platform/audit/audit-trail.ts';
 import type { Logger } from '../../platform/logger.ts';
 
 /** Log and audit events of webhooks. They name endpoints, never URLs, and contain nothing of requests or responses. */

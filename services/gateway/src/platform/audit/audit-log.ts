@@ -8,32 +8,15 @@ import {
   type ElicitationOf,
   isTerminal,
   type LossReason,
-  type Payment,
-  type PaymentEventType,
-  type Refund,
   type Revocation,
-  refundedOf,
   type Subject,
 } from '@postern/elicitation';
-import type { ProcessorErrorDetails } from '@postern/payment';
 import type { VaultErrorCode } from '@postern/vault';
-import { requestContext, requestFields } from '../http/request-context.ts';
+import { requestContext } from '../http/request-context.ts';
 import type { Logger } from '../logger.ts';
+import { type AuditSink, auditTrail } from './audit-trail.ts';
+import { paymentAudit } from './payment-audit.ts';
 import type { Pseudonyms } from './pseudonyms.ts';
-
-/** An audit event as it is logged. */
-export interface AuditRecord {
-  readonly event: string;
-  readonly [field: string]: unknown;
-}
-
-/** Receives every audit event in addition to the log. Must neither throw nor block. */
-export type AuditSink = (record: AuditRecord, as: { readonly level: string; readonly text: string }) => void;
-
-const paymentFields = ({ elicitationId, mcpServerId, processor, processorReference, amount }: Payment) => ({
-  ...{ elicitationId, mcpServerId, processor, processorReference },
-  currency: amount.currency,
-});
 
 /** Creates the audit log: one function per business event, so that one file decides which fields are logged. */
 export function createAuditLog(logger: Logger, pseudonym: Pseudonyms, sinks: readonly AuditSink[] = []) {
@@ -174,74 +157,7 @@ export function createAuditLog(logger: Logger, pseudonym: Pseudonyms, sinks: rea
         { event: 'connection.token_rejected', ...of(connection), mcpServerId },
         'access token reported as rejected',
       ),
-    /** Money moved, or will move, but no MCP server learns of the payment. The operator must refund it. */
-    refundNeeded: (
-      elicitation: { readonly elicitationId: string; readonly mcpServerId?: string },
-      p: { processor: string; processorReference: string; reason: string },
-    ) =>
-      audit.error(
-        {
-          event: 'payment.refund_needed',
-          elicitationId: elicitation.elicitationId,
-          ...definedOnly({ mcpServerId: elicitation.mcpServerId }),
-          ...p,
-        },
-        'payment needs a refund',
-      ),
-    refundRequested: (payment: Payment, { refundId, minorUnits, requestedBy }: Refund) =>
-      audit.info(
-        { event: 'payment.refund_requested', ...paymentFields(payment), refundId, minorUnits, requestedBy },
-        'refund requested',
-      ),
-    /** The processor has reported a change: `payment.refunded`, `payment.refund_failed`, `payment.disputed`. */
-    paymentChanged: (payment: Payment, event: PaymentEventType) =>
-      audit.info(
-        {
-          event,
-          ...paymentFields(payment),
-          refundedMinorUnits: refundedOf(payment),
-          ...(event === 'payment.disputed' && { dispute: payment.disputes.at(-1)?.status }),
-        },
-        'payment changed at the processor',
-      ),
-    chargeRefused: ({ elicitationId, mcpServerId }: Elicitation, processor: string, details: ProcessorErrorDetails) =>
-      audit.warn(
-        { event: 'payment.refused', elicitationId, mcpServerId, processor, ...details },
-        'payment refused by the processor',
-      ),
-    /** Usually resolved when the processor has finished. The operator checks the charges that stay open. */
-    chargeNotClosed: (
-      { elicitationId, mcpServerId }: Elicitation,
-      processor: string,
-      details: ProcessorErrorDetails = {},
-    ) =>
-      audit.info(
-        { event: 'payment.not_closed', elicitationId, mcpServerId, processor, ...details },
-        'payment not closed by the processor; retrying',
-      ),
-    processorUnavailable: (
-      { elicitationId, mcpServerId }: { readonly elicitationId?: string; readonly mcpServerId?: string },
-      processor: string,
-      code: string,
-      details: ProcessorErrorDetails = {},
-    ) =>
-      audit.warn(
-        {
-          event: 'payment.processor_unavailable',
-          ...definedOnly({ elicitationId, mcpServerId }),
-          processor,
-          code,
-          ...details,
-        },
-        'no response from the processor; retrying',
-      ),
-    webhookRefused: (p: { processor: string; code: string }) =>
-      audit.warn({ event: 'payment.webhook_refused', ...p }, 'webhook refused'),
-    dailyLimitReached: ({ elicitationId, mcpServerId, subject }: Elicitation) =>
-      audit.warn(
-        { event: 'payment.daily_limit_reached', elicitationId, mcpServerId, subject: pseudonym(subject) },
-        'approval refused: above the daily limit of the user',
-      ),
+    ...paymentAudit(audit, pseudonym),
     passkeyAdded: (p: { subject: Subject; passkeyId: string }) =>
       audit.info(
         { event: 'passkey.added', subject: pseudonym(p.subject), passkey: digestOf(p.passkeyId).slice(0, 16) },
@@ -316,16 +232,6 @@ export function createAuditLog(logger: Logger, pseudonym: Pseudonyms, sinks: rea
       ),
     callerRefused: () => audit.warn({ event: 'caller.refused' }, 'credential refused'),
   };
-}
-
-/** Writes audit events to the log and to all sinks. */
-export function auditTrail(logger: Logger, sinks: readonly AuditSink[]) {
-  const log = logger.child({ audit: true });
-  const write = (level: 'info' | 'warn' | 'error') => (record: AuditRecord, text: string) => {
-    log[level](record, text);
-    for (const sink of sinks) sink({ ...requestFields(), ...record }, { level, text });
-  };
-  return { info: write('info'), warn: write('warn'), error: write('error') };
 }
 
 const decisions: ReadonlySet<AuditEvent['type']> = new Set(['accepted', 'approved', 'declined', 'completed']);

@@ -1,6 +1,6 @@
 import type { RedisAuditLog } from '@postern/store-redis';
 import { instance, type Logger, safeError } from '../logger.ts';
-import type { AuditSink } from './audit-log.ts';
+import type { AuditSink } from './audit-trail.ts';
 
 /** Maximum pending lines. Further lines are dropped rather than kept in memory. */
 const MAX_UNDER_WAY = 1_000;

@@ -1,4 +1,4 @@
-import type { AuditSink } from './audit-log.ts';
+import type { AuditSink } from './audit-trail.ts';
 
 /** What this replica has seen of one provider since its start. */
 export interface ProviderSeen {

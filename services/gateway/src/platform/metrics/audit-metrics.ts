@@ -1,4 +1,4 @@
-import type { AuditRecord, AuditSink } from '../audit/audit-log.ts';
+import type { AuditRecord, AuditSink } from '../audit/audit-trail.ts';
 import type { Instruments } from './instruments.ts';
 
 /** Counts audit events. Everything that has an audit event is counted only here. */
