@@ -97,6 +97,33 @@ describe('S115, S116: refunds over the API', () => {
     ]);
   });
 
+  it('and the person sees at the end and on the receipt what came back, and a dispute, also at another replica', async () => {
+    const payment = await paid();
+    const { page, raw } = payment.person;
+    const shown = async () => {
+      for (const path of [page, `${page}/receipt`]) {
+        const { status, body } = await raw.get(path);
+        expect(status).toBe(200);
+        const text = body.replace(/<[^>]*>/g, ' ').replace(/\s+/g, ' ');
+        pages.push([
+          /Paid back €\s?([\d.]+)/.exec(text)?.[1],
+          /Dispute at your bank ([A-Z][a-z ]*[a-z])/.exec(text)?.[1],
+        ]);
+      }
+      return pages.splice(0);
+    };
+    const pages: (readonly (string | undefined)[])[] = [];
+    expect(await shown()).toEqual([0, 0].map(() => [undefined, undefined]));
+    await payment.refund('part', { minorUnits: 490, reason: 'Damaged' }, 1);
+    expect(await shown()).toEqual([0, 0].map(() => ['4.90', undefined]));
+    world.stripe.dispute(payment.intent, 'needs_response');
+    await payment.deliver();
+    expect((await shown()).map(([, dispute]) => dispute?.startsWith('Not decided yet'))).toEqual([true, true]);
+    world.stripe.dispute(payment.intent, 'lost');
+    await payment.deliver();
+    expect((await shown()).map(([, dispute]) => dispute?.startsWith('Decided for you'))).toEqual([true, true]);
+  });
+
   it('of a currency without decimals', async () => {
     const payment = await paid(paymentOf({ amount: { currency: 'JPY', minorUnits: 1050 }, items: undefined }));
     expect((await payment.refund('k', { minorUnits: 50, reason: 'r' })).body).toMatchObject({ minorUnits: 50 });

@@ -1,4 +1,5 @@
-import type { PaymentFactsView } from './approval-views.ts';
+import { amountHtml } from './amounts.ts';
+import type { AmountView, PaymentFactsView } from './approval-views.ts';
 import { foreign } from './foreign-text.ts';
 import { type Html, html, webUrl } from './html.ts';
 import { fact, factBeside, hostText, personText } from './parts.ts';
@@ -22,16 +23,31 @@ export interface PaymentReceiptView extends ApprovedView {
   readonly payment: PaymentFactsView;
   /** A processor has charged the user. */
   readonly paid: boolean;
+  /** What was paid back since; absent if nothing. */
+  readonly paidBack?: AmountView;
+  /** The newest dispute at the user's bank. `won` and `lost` from the view of the payee. */
+  readonly dispute?: 'open' | 'won' | 'lost';
 }
 
 /** The receipt of a payment below its heading. */
 export function paymentReceipt(view: PaymentReceiptView, t: Translator): Html {
-  const { payment, paid, mcpServer } = view;
+  const { payment, paid, paidBack, dispute, mcpServer } = view;
   const processor = payment.processor?.name;
   const taken = processor === undefined ? t.html('receipt.paid') : t.html('receipt.paidAt', { processor });
   const payable = t.html('receipt.collect', { mcpServer: mcpServer.name });
   const more = [
     factBeside(t.html('receipt.status'), html`<span class="value">${paid ? taken : payable}</span>`),
+    ...(paidBack === undefined
+      ? []
+      : [factBeside(t.html('receipt.paidBack'), html`<span class="value">${amountHtml(paidBack, t)}</span>`)]),
+    ...(dispute === undefined
+      ? []
+      : [
+          factBeside(
+            t.html('receipt.dispute'),
+            html`<span class="value">${t.html('receipt.disputeStatus', { status: dispute })}</span>`,
+          ),
+        ]),
     ...approvalFacts(view, t.html('receipt.approvedAt'), t),
   ];
   return html`<p>${t.html(paid ? 'receipt.recordPaid' : 'receipt.record')}</p>

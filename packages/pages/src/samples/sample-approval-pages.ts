@@ -121,6 +121,12 @@ export const sampleApprovalPages: Readonly<Record<string, (context: PageContext)
     const payment = { ...plainPayment, amount: { currency: 'USD', minorUnits: 1_250_000, decimals: 2 } };
     return paymentDonePage(context, { ...view, payment, paid: false, method: 'passkey' });
   },
+  'receipt-paid-back': context =>
+    paymentDonePage(context, {
+      ...samplePaymentDone,
+      paidBack: { currency: 'EUR', minorUnits: 490, decimals: 2 },
+      dispute: 'open',
+    }),
   'receipt-extreme': context => paymentDonePage(context, extremePaymentDone),
   'receipt-of-payment': context => receiptPage(context, { ...samplePaymentDone, ...onReceipt, kind: 'payment' }),
   'receipt-of-confirmation': context =>

@@ -34,7 +34,7 @@ export function createPaymentPages(pages: PageKit<PaymentPagesDeps>): KindPages<
   const { deps, views } = pages;
   const { approvalFlow, signInPolicy, passkeyPolicy, dailyLimits, passkeyFlow } = deps;
   const decisionView = createDecisionView(pages);
-  const { factsOf, stepOf, chargeView } = createPaymentView(pages);
+  const { factsOf, cameBack, stepOf, chargeView } = createPaymentView(pages);
 
   async function sendOpenPage(
     request: PageRequest,
@@ -106,6 +106,7 @@ export function createPaymentPages(pages: PageKit<PaymentPagesDeps>): KindPages<
           payment: factsOf(elicitation),
           approvedAt: new Date(outcome.approval.at),
           paid: outcome.processorReference !== undefined,
+          ...(await cameBack(elicitation)),
           method: outcome.approval.method,
           receiptNumber: views.receiptNumber(elicitation),
           receiptHref: receiptPath(elicitation.elicitationId),

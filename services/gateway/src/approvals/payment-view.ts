@@ -1,4 +1,4 @@
-import { type Amount, definedOnly, type ElicitationOf } from '@postern/elicitation';
+import { type Amount, definedOnly, type ElicitationOf, refundedOf } from '@postern/elicitation';
 import {
   type AmountView,
   type ChargeNotice,
@@ -7,10 +7,11 @@ import {
   type PaymentFactsView,
 } from '@postern/pages';
 import { decimalsOf, type PaymentProcessor } from '@postern/payment';
-import type { VisitOf } from '../pages/kind-pages.ts';
+import type { CompletedVisitOf, VisitOf } from '../pages/kind-pages.ts';
 import type { PageKit } from '../pages/page-kit.ts';
 import { watchOf } from '../pages/page-phase.ts';
 import { elicitationPath } from '../platform/http/public-urls.ts';
+import type { RefundFlow } from './refund-flow.ts';
 
 /** @throws TypeError for an unknown currency, which the API never accepts */
 export function amountView({ currency, minorUnits }: Amount): AmountView {
@@ -20,6 +21,7 @@ export function amountView({ currency, minorUnits }: Amount): AmountView {
 }
 
 export interface PaymentViewDeps {
+  readonly refundFlow: Pick<RefundFlow, 'find'>;
   readonly processors: ReadonlyMap<string, PaymentProcessor>;
 }
 
@@ -56,6 +58,20 @@ export function createPaymentView({ deps, browser, views }: PageKit<PaymentViewD
 
   return {
     factsOf,
+
+    /** What came back of a payment, as its processor has reported it. */
+    async cameBack({ elicitationId, outcome, request }: CompletedVisitOf<'payment'>['elicitation']) {
+      const reference = outcome.kind === 'payment' ? outcome.processorReference : undefined;
+      if (reference === undefined) return {};
+      const payment = await deps.refundFlow.find(elicitationId, reference);
+      if (payment === undefined) return {};
+      const minorUnits = refundedOf(payment);
+      const status = payment.disputes.toSorted((one, other) => other.createdAt - one.createdAt)[0]?.status;
+      return {
+        ...(minorUnits > 0 && { paidBack: amountView({ currency: request.terms.amount.currency, minorUnits }) }),
+        ...(status !== undefined && { dispute: status === 'inquiry' ? ('open' as const) : status }),
+      };
+    },
 
     /** Members of every page between the decision and the charge. */
     stepOf({ elicitation, browserSession, secret }: VisitOf<'payment'>) {

@@ -20,7 +20,7 @@ type Approved = CompletedVisitOf<'payment' | 'confirmation'>;
 export const receiptPageRoutes: FastifyPluginAsync<PageKit<ReceiptPageRoutesDeps>> = async (app, pages) => {
   const { deps, views } = pages;
   const { findOwn } = createPageGuard(pages);
-  const { factsOf } = createPaymentView(pages);
+  const { factsOf, cameBack } = createPaymentView(pages);
 
   /** @throws NotFoundError for everyone else, and without an approval: the response does not depend on the elicitation */
   async function approvedOf(request: PageRequest, reply: FastifyReply): Promise<Approved> {
@@ -49,8 +49,9 @@ export const receiptPageRoutes: FastifyPluginAsync<PageKit<ReceiptPageRoutesDeps
     };
   }
 
-  function factsView(elicitation: Approved['elicitation']) {
-    if (isOfKind(elicitation, 'payment')) return { kind: 'payment', payment: factsOf(elicitation) } as const;
+  async function factsView(elicitation: Approved['elicitation']) {
+    if (isOfKind(elicitation, 'payment'))
+      return { kind: 'payment', payment: factsOf(elicitation), ...(await cameBack(elicitation)) } as const;
     if (isOfKind(elicitation, 'confirmation'))
       return { kind: 'confirmation', confirmation: confirmationFactsOf(elicitation) } as const;
     throw new TypeError('a kind without a receipt');
@@ -58,7 +59,8 @@ export const receiptPageRoutes: FastifyPluginAsync<PageKit<ReceiptPageRoutesDeps
 
   app.get<ById>('/e/:elicitationId/receipt', async (request, reply) => {
     const visit = await approvedOf(request, reply);
-    return reply.send(receiptPage(views.context(request), { ...approvalOf(visit), ...factsView(visit.elicitation) }));
+    const facts = await factsView(visit.elicitation);
+    return reply.send(receiptPage(views.context(request), { ...approvalOf(visit), ...facts }));
   });
 
   app.get<ById>('/e/:elicitationId/receipt.json', async (request, reply) => {
