@@ -434,6 +434,7 @@ export const scriptCases: Readonly<Record<CalledScript, ScriptCase>> = {
       return async again => (await again.jobs.claim({ jobId, holder, leaseMs: MINUTE })) !== undefined;
     },
     first: true,
+    renews: ['jb'],
   },
   moveJob: {
     async prepare(stores) {
@@ -441,6 +442,7 @@ export const scriptCases: Readonly<Record<CalledScript, ScriptCase>> = {
       return again => again.jobs.move({ ...job, leaseMs: MINUTE, progress: jobProgress });
     },
     first: true,
+    renews: ['jb'],
   },
   endJob: {
     async prepare(stores) {
