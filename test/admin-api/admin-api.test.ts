@@ -289,3 +289,16 @@ describe('docs/admin-api.md', () => {
     expect(JSON.parse(stdout)).toBeTypeOf('object');
   });
 });
+
+describe('S147: requests without a valid credential', () => {
+  it('are limited before the gateway looks for the credential', async () => {
+    await using other = await startWorld({ config: { adminApi: { port: 0 } } });
+    const url = `${other.gateways[0]?.adminApi?.address}${BASE}/health`;
+    const guess = async () => (await fetch(url, { headers: { authorization: 'Bearer guessed' } })).status;
+    const statuses: number[] = [];
+    for (let batch = 0; batch < 31; batch += 1)
+      statuses.push(...(await Promise.all(Array.from({ length: 20 }, guess))));
+    expect([...new Set(statuses)].sort()).toEqual([401, 429]);
+    expect(statuses.filter(status => status === 401)).toHaveLength(600);
+  });
+});

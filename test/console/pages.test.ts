@@ -93,6 +93,22 @@ describe('S138: what operators look at', () => {
     expect(audit.body).toContain('mallory');
   });
 
+  it('lets no other site record a look in the name of an operator', async () => {
+    const lines = async () => (await operator.get('/audit?event=admin.person_viewed')).body.split('<tr').length;
+    const before = await lines();
+    const look = (site: string) => operator.get(`/elicitations/${paid}`, { headers: { 'sec-fetch-site': site } });
+    for (const site of ['cross-site', 'same-site']) {
+      const { status, body } = await look(site);
+      expect(status).toBe(200);
+      expect(body).not.toContain(HOSTILE);
+      expect(body).toContain(`href="/elicitations/${paid}"`);
+    }
+    expect((await operator.request('HEAD', `/elicitations/${paid}`)).status).toBe(404);
+    expect(await lines()).toBe(before);
+    for (const site of ['same-origin', 'none']) expect((await look(site)).body).toContain('elicitation.issued');
+    expect(await lines()).toBe(before + 2);
+  });
+
   it('looks a person up by a form with a reason, which is in the audit trail and in no URL', async () => {
     const csrf_token = csrfTokenIn(await operator.get('/people'));
     const form = { csrf_token, issuer: world.identityProvider.issuer, subject: HOSTILE, reason: 'ticket 4711' };

@@ -1,4 +1,6 @@
+import { createLogger, parseConfig, startGateway } from '@postern/gateway';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createRawBrowser } from '../support/raw-browser.ts';
 import type { World } from '../support/world.ts';
 import {
   CONSOLE,
@@ -81,6 +83,24 @@ describe('S135: sign-in of operators', () => {
     expect(await browser.post('/logout', { form })).toMatchObject({ status: 303, location: '/signed-out' });
     browser.cookies.set(SESSION, session);
     expect((await browser.get('/')).status).toBe(401);
+  });
+
+  it('lets an operator whose role was removed sign out', async () => {
+    const { console: configured } = world.config;
+    if (configured === undefined) throw new Error('no console');
+    const roles = { ...configured.roles, viewer: ['someone-else'] };
+    await using changed = await startGateway(
+      parseConfig({ ...world.config, listen: { port: 0 }, console: { ...configured, roles } }),
+      { logger: createLogger({ level: 'silent' }) },
+    );
+    const before = await signedIn(world, operators.viewer);
+    const browser = createRawBrowser({ address: changed.console?.address ?? '', publicUrl: CONSOLE });
+    for (const [name, value] of before.cookies) browser.cookies.set(name, value);
+    const page = await browser.get('/');
+    expect(page.status).toBe(403);
+    const form = { csrf_token: csrfTokenIn(page) };
+    expect(await browser.post('/logout', { form })).toMatchObject({ status: 303, location: '/signed-out' });
+    expect((await before.get('/')).status).toBe(401);
   });
 
   it('ends sessions after the idle time, which pages that are only looked at do not extend', async () => {

@@ -4,6 +4,7 @@ import type { RedisStores, StoredAdminCredential } from '@postern/store-redis';
 import Fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
 import type { AdminService } from '../admin/admin-service.ts';
 import { TooManyJobsError } from '../admin/jobs.ts';
+import { createOperatorTurns } from '../admin/operator-turns.ts';
 import { InvalidCursorError } from '../admin/shard-lists.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { handlerTimeoutPlugin } from '../platform/http/handler-timeout-plugin.ts';
@@ -95,14 +96,18 @@ export async function buildAdminApi(deps: AdminApiDeps): Promise<FastifyInstance
   await app.register(requestLogPlugin, { logger: deps.logger });
   await app.register(errorsPlugin, { deps });
   await app.register(rateLimit, {
+    global: false,
     timeWindow: 60_000,
     max: REQUESTS_PER_MINUTE,
     errorResponseBuilder: (_request, context) => new ProblemError('rate_limited', { retryAfterMs: context.ttl }),
   });
   app.addHook('onRequest', async (_request, reply) => void reply.headers(headers));
+  // Of routes, the plugin would count only the requests with a credential.
+  app.addHook('onRequest', app.rateLimit());
   // The list of routes is public, so unknown paths need no credential.
   app.setNotFoundHandler((request, reply) => sendProblem(request, reply, problemFor('not_found')));
   const callers = new WeakMap<FastifyRequest, StoredAdminCredential>();
+  const turns = createOperatorTurns();
 
   for (const operation of adminOperations) {
     app.route({
@@ -121,7 +126,8 @@ export async function buildAdminApi(deps: AdminApiDeps): Promise<FastifyInstance
         const input = inputOf(request, operation);
         const who = `${caller.name} (${caller.credentialId})`;
         const actor = { who, door: 'admin_api' as const, ...reasonOf(request, operation) };
-        const result = await operation.run({ admin, actor, input }).catch(asProblem);
+        const work = () => operation.run({ admin, actor, input });
+        const result = await turns.take(caller.credentialId, reply.raw, work).catch(asProblem);
         if (result === undefined) throw new NotFoundError();
         return reply.send(result);
       },

@@ -72,7 +72,7 @@ export function registerAct<Values>(app: FastifyInstance, { guard, pageFor }: Ac
       return show(request, reply, given);
     });
   else
-    app.get(path, operator, async (request, reply) => {
+    app.get(path, { ...operator, exposeHeadRoute: false }, async (request, reply) => {
       const given = fields.safeParse(request.query);
       if (!given.success) throw new PageError('bad_request');
       return show(request, reply, given.data);

@@ -33,10 +33,10 @@ import { gracefulClosePlugin, type Stopping } from '../platform/stopping.ts';
 import { actRoutes } from './act-routes.ts';
 import { apiKeyRoutes } from './api-key-routes.ts';
 import { createConsoleAudit } from './console-audit.ts';
-import { createConsoleGuard, isConsolePath } from './console-guard.ts';
+import { createConsoleGuard, ForeignLinkError, isConsolePath } from './console-guard.ts';
 import { consoleRoutes } from './console-routes.ts';
 import { consoleSignInRoutes } from './console-sign-in.ts';
-import { errorPage } from './pages/sign-in-pages.ts';
+import { errorPage, foreignLinkPage } from './pages/sign-in-pages.ts';
 
 export interface ConsoleDeps extends ErrorsPluginDeps {
   readonly config: GatewayConfig;
@@ -160,20 +160,22 @@ const texts: Readonly<Record<number, readonly [title: string, text: string]>> = 
   503: ['Not available', 'Redis or the key service does not respond. Try again soon.'],
 };
 
+/** Errors that only the console knows, by their status. */
+function statusOf(error: unknown): number | undefined {
+  if (error instanceof InvalidCursorError) return 400;
+  if (error instanceof TooManyJobsError) return 409;
+  if (error instanceof PageError) return error.kind === 'forbidden' ? 403 : 400;
+  return undefined;
+}
+
 function sendError(deps: ErrorsPluginDeps, request: FastifyRequest, reply: FastifyReply, error: unknown): FastifyReply {
-  const status =
-    error instanceof InvalidCursorError
-      ? 400
-      : error instanceof TooManyJobsError
-        ? 409
-        : error instanceof PageError
-          ? error.kind === 'forbidden'
-            ? 403
-            : 400
-          : (reportedProblem(deps, request, error) ?? problemFor('internal_error')).status;
+  reply.headers(headers);
+  if (error instanceof ForeignLinkError) return reply.send(foreignLinkPage({ stylesheetPath }, { href: error.here }));
+  const known = statusOf(error);
+  const problem =
+    known === undefined ? (reportedProblem(deps, request, error) ?? problemFor('internal_error')) : undefined;
+  const status = known ?? problem?.status ?? 500;
   const [title, text] = texts[status] ?? ['Something went wrong', 'The log of the gateway has the reason.'];
-  return reply
-    .code(status)
-    .headers(headers)
-    .send(errorPage({ stylesheetPath }, { title, text, requestId: request.id }));
+  if (problem?.retryAfterMs !== undefined) reply.header('retry-after', Math.ceil(problem.retryAfterMs / 1000));
+  return reply.code(status).send(errorPage({ stylesheetPath }, { title, text, requestId: request.id }));
 }

@@ -2,20 +2,20 @@ import type { BrowserSession, Clock } from '@postern/elicitation';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { Actor } from '../admin/admin-audit.ts';
+import { createOperatorTurns } from '../admin/operator-turns.ts';
 import { FRESH_SECONDS, isFresh } from '../identity/sign-in-policy.ts';
 import type { Browser } from '../pages/browser.ts';
 import { readFormBody } from '../pages/form-body.ts';
 import { assertNoPrefetch, assertSameOrigin, PageError } from '../pages/page-request.ts';
 import type { ConsoleConfig } from '../platform/config/console-config.ts';
-import { createOperatorTurns } from './operator-turns.ts';
 import { noRolePage, signInPage } from './pages/sign-in-pages.ts';
 import { mayActAs, type Role, roleOf } from './roles.ts';
 import { signInHref } from './sign-in-href.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Who may use a route of the console. A route without it needs the highest role. */
-    consoleRole?: Role | 'anyone';
+    /** Who may use a route of the console. A route without it needs the highest role. `signed_in` needs a session, whatever its role. */
+    consoleRole?: Role | 'signed_in' | 'anyone';
   }
 }
 
@@ -47,6 +47,18 @@ const hereOf = ({ url }: FastifyRequest): string => (isConsolePath(url) ? url : 
 export const isConsolePath = (path: string): boolean =>
   path.length <= 1000 && /^\/(?![/\\])[\x21-\x5b\x5d-\x7e]*$/.test(path) && !path.startsWith('/login');
 
+/** Another site led the browser to a page about a person. The operator opens it from a page of the console. */
+export class ForeignLinkError extends Error {
+  override name = 'ForeignLinkError';
+  /** Path and query of the page. */
+  readonly here: string;
+
+  constructor(here: string) {
+    super('A link of another site.');
+    this.here = here;
+  }
+}
+
 /** Admits operators by their role. Every route of the console goes through it, before its handler. */
 export function createConsoleGuard({ config, browser, stylesheetPath, now }: ConsoleGuardDeps) {
   const visits = new WeakMap<FastifyRequest, ConsoleVisit>();
@@ -63,7 +75,8 @@ export function createConsoleGuard({ config, browser, stylesheetPath, now }: Con
     const role = roleOf(browserSession, config.roles);
     const csrfToken = browser.csrfToken(browserSession.id);
     const { displayName, subject, authTime } = browserSession;
-    if (role === undefined || !mayActAs(role, needed)) {
+    const isEnough = needed === 'signed_in' || (role !== undefined && mayActAs(role, needed));
+    if (!isEnough) {
       const name = role === undefined ? displayName : undefined;
       return reply
         .code(403)
@@ -71,7 +84,8 @@ export function createConsoleGuard({ config, browser, stylesheetPath, now }: Con
     }
     visits.set(request, {
       browserSession,
-      role,
+      // A route that any session may use shows nothing.
+      role: role ?? 'viewer',
       csrfToken,
       // The subject, because operators choose their display names.
       actor: { who: subject.subject, door: 'console' },
@@ -101,9 +115,15 @@ export function createConsoleGuard({ config, browser, stylesheetPath, now }: Con
       return visit;
     },
 
-    /** Like {@link visitOf}, for a page that shows the data of one person: looking at it is recorded. @throws PageError */
+    /**
+     * Like {@link visitOf}, for a page that shows the data of one person: looking at it is recorded in the operator's name, so another site
+     * must not be able to cause it. @throws PageError, ForeignLinkError
+     */
     visitToPerson(request: FastifyRequest): ConsoleVisit {
       assertNoPrefetch(request);
+      const from = request.headers['sec-fetch-site'];
+      if (request.method === 'GET' && (from === 'cross-site' || from === 'same-site'))
+        throw new ForeignLinkError(hereOf(request));
       return this.visitOf(request);
     },
 

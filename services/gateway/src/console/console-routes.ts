@@ -66,6 +66,8 @@ export interface ConsoleRoutesDeps {
 
 const viewer = { config: { consoleRole: 'viewer' as const } };
 const support = { config: { consoleRole: 'support' as const } };
+/** A `HEAD` shows nothing, and would be recorded as a look. */
+const supportOfPerson = { ...support, exposeHeadRoute: false };
 
 /** @throws PageError for a query that no link of the console has */
 function queryOf<Query>(request: FastifyRequest, schema: z.ZodType<Query>): Query {
@@ -121,13 +123,17 @@ export const consoleRoutes: FastifyPluginAsync<ConsoleRoutesDeps> = async (app, 
     return reply.send(elicitationsPage(pageFor(request), { query, ...page }, configured));
   });
 
-  app.get<{ Params: { elicitationId: string } }>('/elicitations/:elicitationId', support, async (request, reply) => {
-    const { actor } = guard.visitToPerson(request);
-    const elicitationId = parseElicitationId(request.params.elicitationId);
-    const found = elicitationId === undefined ? undefined : await admin.elicitation(actor, elicitationId);
-    if (found === undefined) throw new NotFoundError('elicitation');
-    return reply.send(elicitationPage(pageFor(request), found));
-  });
+  app.get<{ Params: { elicitationId: string } }>(
+    '/elicitations/:elicitationId',
+    supportOfPerson,
+    async (request, reply) => {
+      const { actor } = guard.visitToPerson(request);
+      const elicitationId = parseElicitationId(request.params.elicitationId);
+      const found = elicitationId === undefined ? undefined : await admin.elicitation(actor, elicitationId);
+      if (found === undefined) throw new NotFoundError('elicitation');
+      return reply.send(elicitationPage(pageFor(request), found));
+    },
+  );
 
   app.get('/connections', viewer, async (request, reply) => {
     const query = queryOf(request, connectionsQuery);

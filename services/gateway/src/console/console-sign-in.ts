@@ -94,7 +94,7 @@ export const consoleSignInRoutes: FastifyPluginAsync<ConsoleSignInDeps> = async 
     return reply.redirect(returnTo, 303);
   });
 
-  app.post('/logout', { config: { consoleRole: 'viewer' } }, async (request, reply) => {
+  app.post('/logout', { config: { consoleRole: 'signed_in' } }, async (request, reply) => {
     const { browserSession } = guard.visitOf(request);
     await guard.readForm(request, logoutSchema);
     await browser.endSession(request, reply);

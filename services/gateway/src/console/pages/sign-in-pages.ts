@@ -46,6 +46,12 @@ export function noRolePage(
       });
 }
 
+export const foreignLinkPage = (page: ConsolePage, { href }: { readonly href: string }): string =>
+  plainPage(page, {
+    title: 'A link from another site',
+    main: html`<p>It leads to the record of one person. The audit trail notes that you look at it.</p><p><a class="button" href="${ownPath(href)}">Open it</a></p>`,
+  });
+
 export const errorPage = (
   page: ConsolePage,
   p: { readonly title: string; readonly text: string; readonly requestId?: string },

@@ -3,17 +3,17 @@ import { ProblemError } from '../platform/http/problems.ts';
 import { createSlots, type Slots } from '../platform/overload/slots.ts';
 
 /**
- * Requests of one operator that the gateway works on at the same time. A page of the console reads up to some thousand records, over the
- * connection to Redis that users and MCP servers need too.
+ * Requests of one operator, or of one credential of the admin API, that the gateway works on at the same time. One of them reads up to some
+ * thousand records, over the connection to Redis that users and MCP servers need too.
  */
 const AT_ONCE = 2;
-/** Requests of one operator that wait. A person with many tabs has fewer. */
+/** Requests of one of them that wait. A person with many tabs has fewer. */
 const WAITING = 32;
 const RETRY_MS = 5_000;
 
-/** Limits the work for each operator, so that no operator, and no thief of a cookie, can stop the gateway or the other operators. */
+/** Limits the work for each operator, so that no operator, and no thief of a cookie or token, can stop the gateway or the others. */
 export function createOperatorTurns() {
-  /** One entry for each operator with a role who has been here. */
+  /** One entry for each operator with a role, and for each credential, that has been here. */
   const byOperator = new Map<string, Slots>();
 
   function slotsOf(operator: string): Slots {
