@@ -125,6 +125,7 @@ const covered = [
   'S131 keys of the store are refused while their list is too old',
   'S132 write access to Redis adds no API key',
   'S133 a back-channel logout ends browser sessions on every replica, once',
+  'S134 a drained replica ends its waits, finishes its requests and leaves its work to the others',
   'S135 operators sign in at a client of their own, and without a role get no session',
   'S136 sessions of users and of operators never count for each other',
   'S137 each route of the console admits its roles only',

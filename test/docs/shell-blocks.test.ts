@@ -105,6 +105,9 @@ beforeAll(async () => {
   const key = ['api-keys', 'add', 'tracker', 'example', '--reason', 'example'];
   expect((await postern([...key, '--out', join(folder, 'leaked')])).code).toBe(0);
   apiKeyId = z.object({ apiKeyId: z.string() }).parse(JSON.parse((await postern([...key, '--json'])).out)).apiKeyId;
+  // A second replica, which the example of `drain` takes out of service.
+  const replica = { instance: 'gate-2:1', version: '1', startedAt: 1, status: 'drained', requests: 0 } as const;
+  await gateway.deps.stores.replicas.announce('rp_documented', replica, 3_600_000);
   // A passkey of the user in the example of `passkeys reset`.
   const subject = { issuer, subject: '248289761001' };
   const passkey = { passkeyId: 'lost', subject, publicKey: 'pQECAyYgASFYIA', signCount: 0, transports: [] };
@@ -158,6 +161,7 @@ const inThisFolder = (word: string) =>
   word
     .replace(/el_…/, elicitationId)
     .replace(/ak_…/, apiKeyId)
+    .replace(/rp_…/, 'rp_documented')
     .replace(/^\/run\/secrets\//, `${folder}/`);
 
 const columns = (line = '') => line.trim().split(/ {2,}/);
@@ -263,7 +267,7 @@ test('every command of postern is documented, and every documented command exist
   const text = documents.map(readDocument).join('\n');
   const nouns = [...new Set([...existing].map(name => name?.split(' ')[0]))].join('|');
   const documented = new Set(
-    [...text.matchAll(new RegExp(`\\bpostern ((?:${nouns})(?: [a-z][a-z-]+)?)`, 'g'))].map(([, name]) => name),
+    [...text.matchAll(new RegExp(`\\bpostern ((?:${nouns})(?: [a-z][a-z-]+\\b)?)`, 'g'))].map(([, name]) => name),
   );
   expect([...existing].filter(name => !documented.has(name))).toEqual([]);
   const isNoun = (name: string | undefined) => [...existing].some(each => each?.startsWith(`${name} `));

@@ -4,10 +4,11 @@ import { RECORD_PIECES } from './stored-elicitation.ts';
 
 /**
  * Everything in a Redis: type, value and absolute expiry by key, in a deterministic order. Taken after all events have reached their
- * feeds, and without the leases of background work, which change by themselves.
+ * feeds, and without the leases of background work and the list of replicas, which change by themselves.
  */
 export async function dumpRedis(url: string): Promise<Record<string, unknown>> {
-  return dump(url, untilCarried);
+  const stored = await dump(url, untilCarried);
+  return Object.fromEntries(Object.entries(stored).filter(([key]) => !key.endsWith(':rps')));
 }
 
 /** Like {@link dumpRedis}, at this moment and for keys with this prefix: for a Redis without a running relay. */

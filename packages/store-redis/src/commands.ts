@@ -54,6 +54,9 @@ export const commandKeys = {
   claimJob: 1,
   moveJob: 1,
   endJob: 3,
+  announceReplica: 1,
+  drainReplica: 1,
+  readReplicas: 1,
   moveWebhookCursor: 1,
   inspectShard: 2,
 } as const;

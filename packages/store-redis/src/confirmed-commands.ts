@@ -112,6 +112,10 @@ export const confirmedCommands: Record<CommandName, ConfirmationRule> = {
   moveJob: 'never',
   // A cancelled job must not resume.
   endJob: 'always',
+  // Repeated every two seconds. A lost order shows in the list of replicas.
+  announceReplica: 'never',
+  drainReplica: 'never',
+  readReplicas: 'never',
 
   // The sent response promises that every repeat gets the same response.
   putIdempotency: 'always',

@@ -55,6 +55,7 @@ test('key names', () => {
     keys.adminCredentials,
     keys.unfinishedJobs,
     keys.endedJobs,
+    keys.replicas,
     keys.probe(shard),
     keys.none(shard),
   ]).toMatchInlineSnapshot(`
@@ -102,6 +103,7 @@ test('key names', () => {
       "postern:{4d}:adm",
       "postern:{76}:jbs",
       "postern:{76}:jbe",
+      "postern:{f5}:rps",
       "postern:{7f}:probe",
       "postern:{7f}:none",
     ]

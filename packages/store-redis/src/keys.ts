@@ -162,6 +162,8 @@ export function createKeys(prefix: string) {
     unfinishedJobs: key(JOBS_SHARD, 'jbs'),
     /** Ids of ended jobs, by the time of their end. */
     endedJobs: key(JOBS_SHARD, 'jbe'),
+    /** The replicas that run, and which of them must drain. */
+    replicas: key(shardOfDigest(digestOf('replicas')), 'rps'),
     lease: (name: string) => key(shardOfDigest(name), 'lease', name),
     /** Webhook endpoint by name, `<mcpServerId>.<endpointId>` or `operator/<endpointId>`. Its queue has the same hash tag. */
     webhookEndpoint: (endpoint: string) => `${prefix}:{wh.${endpointName(endpoint)}}:endpoint`,

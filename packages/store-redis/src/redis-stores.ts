@@ -38,6 +38,7 @@ import { RedisOneTimeStore } from './redis-one-time-store.ts';
 import { RedisPasskeyAnnouncements, RedisPasskeyStore } from './redis-passkey-store.ts';
 import { RedisPaymentStore } from './redis-payment-store.ts';
 import { RedisRecordLists } from './redis-record-lists.ts';
+import { RedisReplicaStore } from './redis-replica-store.ts';
 import { RedisRevocationStore } from './redis-revocation-store.ts';
 import { RedisWebhookEndpointStore } from './redis-webhook-endpoint-store.ts';
 import { SealedRecords } from './sealed-records.ts';
@@ -86,6 +87,7 @@ export interface RedisStores extends AsyncDisposable, Pick<WatchedRedis, 'ping' 
   readonly apiKeys: RedisApiKeyStore;
   readonly adminCredentials: RedisAdminCredentialStore;
   readonly jobs: RedisJobStore;
+  readonly replicas: RedisReplicaStore;
   readonly webhookEndpoints: RedisWebhookEndpointStore;
   readonly epochs: RedisEpochs;
 }
@@ -138,6 +140,7 @@ export async function createRedisStores(options: RedisStoresOptions): Promise<Re
     apiKeys: new RedisApiKeyStore(link, keys),
     adminCredentials: new RedisAdminCredentialStore(link, keys),
     jobs: new RedisJobStore(link, keys),
+    replicas: new RedisReplicaStore(link, keys),
     webhookEndpoints: new RedisWebhookEndpointStore(link, keys),
     epochs,
     ping,

@@ -17,6 +17,7 @@ import { securityHeaders } from './platform/http/security-headers-plugin.ts';
 import type { MetricsListener } from './platform/metrics/metrics-listener.ts';
 import { type EmbeddedRedis, startEmbeddedRedis } from './platform/redis/embedded-redis.ts';
 import { hasOwnRedis } from './platform/redis/redis-target.ts';
+import { startReplica } from './platform/replica.ts';
 import { closeListener } from './platform/stopping.ts';
 import { createReloader, type ReloadResult } from './reload.ts';
 import { startRewrapper } from './sealing/rewrapper.ts';
@@ -40,6 +41,8 @@ export interface Gateway extends AsyncDisposable {
   /** The application of the admin API under the configuration in force, and its local URL. Undefined unless configured. */
   readonly adminApi: { readonly app: FastifyInstance; readonly address: string } | undefined;
   readonly relay: Relay;
+  /** Id in the list of replicas. */
+  readonly replicaId: string;
   /**
    * Loads a configuration and serves it from now on. Requests under way end under the one that they began under. A faulty
    * configuration, or one that changes a section that needs a restart, is refused, and the running one stays.
@@ -102,16 +105,25 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
     inForce: () => inForce.deps,
     ...(options.sweepPauseMs === undefined ? {} : { pollMs: options.sweepPauseMs }),
   });
-  for (const worker of [...sweepers, relay, jobs, startRewrapper(foundation)]) opened.defer(() => worker.stop());
+  const workers = [...sweepers, relay, jobs, startRewrapper(foundation)];
   const deliveries = await startDeliveries(foundation, config, options.sweepPauseMs);
-  opened.defer(() => deliveries.stop());
+  let idling: Promise<void> | undefined;
+  /** Ends the background work and gives back its leases, once. */
+  const idle = () => {
+    idling ??= (async () => {
+      await using all = new AsyncDisposableStack();
+      for (const worker of [...workers, deliveries]) all.defer(() => worker.stop());
+    })();
+    return idling;
+  };
+  opened.defer(idle);
 
   const reloader = createReloader({
     ...foundation,
     running: () => inForce.deps.config,
     async prepare(next) {
       const generation = await generate(next, inForce.deps);
-      await deliveries.prepare(next);
+      if (idling === undefined) await deliveries.prepare(next);
       return generation;
     },
     async commit(next, { providers, mcpServers }) {
@@ -125,7 +137,7 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
       for (const id of [...mcpServers.changed, ...mcpServers.removed]) bulkheads.forget('credential_check', id);
       warnOfRiskyConfig(next.deps.config, options);
       warnOfConfusableNames(next.deps);
-      await deliveries.apply(next.deps.config);
+      if (idling === undefined) await deliveries.apply(next.deps.config);
       await Promise.all([before.console?.close(), before.adminApi?.close()]);
     },
   });
@@ -161,6 +173,18 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
     // Aborted when closing begins.
     await delay(config.stop.drainSeconds * 1000, undefined, { signal: stopping.closing }).catch(() => undefined);
   };
+  const replica = startReplica({
+    ...{ replicas: foundation.stores.replicas, logger: options.logger },
+    requests: () => foundation.overload.inFlight,
+    isStopping: () => stopping.draining.aborted,
+    async drain() {
+      await drain();
+      // Also while it still listens: waiting reads get the present status, and continue at another replica.
+      stopping.close();
+      await idle();
+    },
+  });
+  owned.defer(() => replica.stop());
   const close = () => {
     // Without a drain, no load balancer needs connections that linger.
     const lingerMs = stopping.draining.aborted ? Math.min(LINGER_MS, config.stop.drainSeconds * 1000) : 0;
@@ -187,6 +211,7 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
     address,
     listening,
     relay,
+    replicaId: replica.replicaId,
     metricsAddress: metricsListener?.address,
     get console() {
       const { console: app } = inForce;

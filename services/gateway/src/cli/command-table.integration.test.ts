@@ -41,6 +41,8 @@ const scenarios: Readonly<Record<string, Scenario>> = {
   'receipts new-key': { done: () => ['--out', fresh()], failed: () => ['--out', configs.sound] },
   'redis status': { done: () => [], failed: () => ['-c', configs.foreign] },
   'redis accept-loss': { done: () => ['--all', '--yes', ...why], failed: () => ['--all'], config: () => configs.other },
+  replicas: { done: () => [], failed: () => ['-c', configs.other] },
+  drain: { done: () => ['host-a', ...why], failed: () => ['host-z', ...why] },
   'api-keys list': { done: () => [] },
   'api-keys add': { done: () => ['tracker', 'second', ...why], failed: () => ['nowhere', 'second', ...why] },
   'api-keys revoke': { done: () => [apiKeyId, ...why], failed: () => ['ak_unknown', ...why] },
@@ -140,6 +142,12 @@ beforeAll(async () => {
   apiKeyId = z.object({ apiKeyId: z.string() }).parse(JSON.parse(added.out)).apiKeyId;
   const credential = await run('admin-credentials add', ['first', 'read', ...why, '--json']);
   credentialId = z.object({ credentialId: z.string() }).parse(JSON.parse(credential.out)).credentialId;
+  for (const host of ['host-a', 'host-b'])
+    await stores.replicas.announce(
+      `rp_${host}`,
+      { instance: `${host}:7`, version: '1', startedAt: 1, status: 'drained', requests: 0 },
+      3_600_000,
+    );
   await seedDeadDelivery();
   await stores.jobs.start({ jobId, about });
 });

@@ -8,6 +8,7 @@ import { newKeyCommands } from './new-key-commands.ts';
 import { passkeysCommands } from './passkeys-reset.ts';
 import { peopleCommands } from './people-commands.ts';
 import { redisCommands } from './redis-accept-loss.ts';
+import { replicasCommands } from './replicas-commands.ts';
 import { vaultCommands } from './vault-rewrap.ts';
 import { webhooksCommands } from './webhooks-commands.ts';
 
@@ -39,6 +40,7 @@ export const commandTable: readonly Command[] = [
   ...vaultCommands,
   ...newKeyCommands,
   ...redisCommands,
+  ...replicasCommands,
   ...apiKeysCommands,
   ...adminCredentialsCommands,
   ...auditCommands,

@@ -64,6 +64,7 @@ const PASSING = [
   'slo',
   'os',
   'oss',
+  'rps',
   'idem',
   'jbe',
   'lease',

@@ -84,6 +84,7 @@ async function heldJob(stores: RedisStores) {
   await stores.jobs.claim({ jobId, holder, leaseMs: MINUTE });
   return { jobId, holder };
 }
+const replica = { instance: 'host-a:7', version: '1.0.0', startedAt: 1, status: 'serving', requests: 0 } as const;
 
 /** A payment that is not stored yet. */
 const paymentOf = (elicitationId: Payment['elicitationId']): Payment => ({
@@ -451,6 +452,32 @@ export const scriptCases: Readonly<Record<CalledScript, ScriptCase>> = {
     },
     first: true,
     again: false,
+  },
+  announceReplica: {
+    async prepare() {
+      const replicaId = operation();
+      return stores => stores.replicas.announce(replicaId, replica, MINUTE);
+    },
+    first: { mustDrain: false },
+    renews: ['rps'],
+  },
+  drainReplica: {
+    async prepare(stores) {
+      const replicaId = operation();
+      await stores.replicas.announce(replicaId, replica, MINUTE);
+      return again => again.replicas.drain(replicaId, { evenLast: true });
+    },
+    first: 'ordered',
+    resent: 'already',
+    again: 'already',
+  },
+  readReplicas: {
+    async prepare(stores) {
+      const replicaId = operation();
+      await stores.replicas.announce(replicaId, replica, MINUTE);
+      return async again => (await again.replicas.list()).some(each => each.replicaId === replicaId);
+    },
+    first: true,
   },
   putRegistration: {
     async prepare() {

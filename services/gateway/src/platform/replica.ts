@@ -1,0 +1,90 @@
+import { randomBytes } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { RedisStores, ReplicaRecord } from '@postern/store-redis';
+import { instance, type Logger } from './logger.ts';
+import { packageVersion } from './package-version.ts';
+
+/** Interval of the announcements, in ms. An order to drain arrives this late at most. */
+const ANNOUNCE_EVERY_MS = 2_000;
+/** How long a replica is listed after its last announcement, in ms. */
+const LIFE_MS = 10_000;
+/** Interval at which a draining replica looks whether its requests have ended, in ms. */
+const POLL_MS = 100;
+
+interface ReplicaOptions {
+  readonly replicas: RedisStores['replicas'];
+  readonly logger: Pick<Logger, 'info' | 'warn'>;
+  /** Number of requests in flight. */
+  readonly requests: () => number;
+  /** Takes the replica out of service. Resolves when it has ended its waits and its background work. */
+  readonly drain: () => Promise<void>;
+  /** Whether the process stops, for whatever reason. */
+  readonly isStopping: () => boolean;
+}
+
+/** The announcements of this replica in Redis. */
+export interface Replica {
+  readonly replicaId: string;
+  stop(): Promise<void>;
+}
+
+/**
+ * Announces this replica, so that operators can list it, and drains it when one of them orders that. A drained replica keeps running and
+ * announcing itself until its process is stopped: whether it starts again is up to the supervisor. Failed announcements are repeated.
+ */
+export function startReplica({ replicas, logger, requests, drain, isStopping }: ReplicaOptions): Replica {
+  // A restarted container may have the host name and process id of its predecessor, whose order is not its own.
+  const replicaId = `rp_${randomBytes(6).toString('base64url')}`;
+  const about = { instance, version: packageVersion, startedAt: Date.now() };
+  const stopping = new AbortController();
+  const pause = (ms: number) => delay(ms, undefined, { signal: stopping.signal, ref: false }).catch(() => undefined);
+  let status: ReplicaRecord['status'] = 'serving';
+  let isFailing = false;
+
+  async function takeOutOfService(): Promise<void> {
+    status = 'draining';
+    logger.info({ event: 'replica.draining', replicaId }, 'draining as an operator ordered');
+    await drain();
+    while (requests() > 0 && !stopping.signal.aborted) await pause(POLL_MS);
+    status = 'drained';
+    logger.info({ event: 'replica.drained', replicaId }, 'drained; the process can be stopped');
+  }
+
+  async function announce(): Promise<void> {
+    try {
+      const shown = status === 'serving' && isStopping() ? 'draining' : status;
+      const { mustDrain } = await replicas.announce(
+        replicaId,
+        { ...about, status: shown, requests: requests() },
+        LIFE_MS,
+      );
+      isFailing = false;
+      if (!mustDrain || status !== 'serving') return;
+      takeOutOfService().catch((error: unknown) =>
+        logger.warn({ event: 'replica.drain_failed', replicaId, error }, 'draining failed; stop the process'),
+      );
+    } catch (error) {
+      if (!isFailing) logger.warn({ event: 'replica.unannounced', error }, 'announcing this replica failed; retrying');
+      isFailing = true;
+    }
+  }
+
+  const running = (async () => {
+    while (!stopping.signal.aborted) {
+      await announce();
+      await pause(ANNOUNCE_EVERY_MS);
+    }
+  })();
+
+  return {
+    replicaId,
+    async stop() {
+      stopping.abort();
+      await running;
+      // Otherwise it is listed until its time is over, which only delays the operator.
+      await replicas.withdraw(replicaId).catch((error: unknown) => {
+        logger.warn({ event: 'replica.unannounced', error }, 'failed to withdraw this replica');
+      });
+    },
+  };
+}
