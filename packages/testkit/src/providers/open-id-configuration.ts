@@ -42,7 +42,8 @@ export function configurationOf(p: {
         throw new errors.InvalidClientAuth('the issuer must be the only audience');
       }
     },
-    ttl: { AccessToken: () => switches.accessTokenTtlSeconds },
+    // Codes outlive the slowest test on a busy machine.
+    ttl: { AccessToken: () => switches.accessTokenTtlSeconds, AuthorizationCode: 600 },
     ...(clientIdMetadataDocuments && {
       fetch: input => clientIdMetadataDocuments(new URL(input instanceof Request ? input.url : input)),
     }),
