@@ -321,6 +321,8 @@ describe('commands that change what is stored about a person', () => {
       }),
     );
     expect((await cli('people', 'sign-out', ...nameOf(person), ...asOlga, '--dry-run')).code).toBe(0);
+    // S124: the counts of one person are data of the person.
+    expect(await lastLine()).toMatchObject({ event: 'admin.person_viewed', what: 'sign_out', reason: 'ticket 9' });
     for (const id of ids) expect(await stores.browserSessions.read(id)).toBeDefined();
     expect((await cli('people', 'sign-out', ...nameOf(person), ...asOlga)).code).toBe(0);
     for (const id of ids) expect(await stores.browserSessions.read(id)).toBeUndefined();
@@ -372,6 +374,7 @@ describe('commands that change what is stored about a person', () => {
     const command = ['people', 'erase', ...nameOf(person), ...asOlga, '--json'];
     const planned = JSON.parse((await cli(...command, '--dry-run')).out);
     expect(planned).toMatchObject({ dryRun: true, open: 1, connections: 1, credentials: 1, mutedMcpServers: 1 });
+    expect(await lastLine()).toMatchObject({ event: 'admin.person_viewed', what: 'erase', operator: 'olga' });
     expect(await stores.elicitations.read(open.elicitationId)).toMatchObject({ status: 'pending' });
     const done = JSON.parse((await cli(...command)).out);
     expect(done).toMatchObject({

@@ -121,6 +121,7 @@ export function createChanges({ config, stores, mcpServers, pseudonym, record, n
     /** Ends all browser sessions of a person on every replica, listed or not. */
     async signOutPerson(actor: Actor, subject: Subject, { dryRun }: DryRun) {
       const owner = allSessionsOf(subject);
+      if (dryRun) await record(actor, { event: 'admin.person_viewed', subject, what: 'sign_out' });
       const found = (await stores.browserSessions.list(owner)).length;
       if (dryRun) return { found };
       await record(actor, { event: 'admin.person_signed_out', subject, browserSessions: found });
@@ -140,6 +141,7 @@ export function createChanges({ config, stores, mcpServers, pseudonym, record, n
      * last. `left` is what must stay, and how long.
      */
     async erasePerson(actor: Actor, subject: Subject, { dryRun }: DryRun) {
+      if (dryRun) await record(actor, { event: 'admin.person_viewed', subject, what: 'erase' });
       const [open, connections, credentials, mutes, ended] = await Promise.all([
         openOf(subject),
         stores.connections.list(subject),
