@@ -193,7 +193,7 @@ describe('views of a person', () => {
     const line = { time, event: 'elicitation.accepted', requestId: 'rq_1', elicitationId, subject: pseudonym(person) };
     await stores.audits.append(JSON.stringify(line));
     const detail = await admin.elicitation(actor, elicitationId);
-    expect(detail?.person).toEqual(person);
+    expect(detail).toMatchObject({ person, isTimelineComplete: true });
     expect(detail?.timeline.map(({ name }) => name)).toEqual(
       expect.arrayContaining([
         'elicitation.pending',
@@ -204,6 +204,8 @@ describe('views of a person', () => {
     );
     expect(detail?.timeline).toContainEqual(expect.objectContaining({ source: 'audit', requestId: 'rq_1' }));
     expect(await admin.elicitation(actor, `el_7f${'A'.repeat(43)}`)).toBeUndefined();
+    for (let more = 0; more < 200; more += 1) await stores.audits.append(JSON.stringify(line));
+    expect(await admin.elicitation(actor, elicitationId)).toMatchObject({ isTimelineComplete: false });
   });
 
   test('finds the audit lines of a person by the pseudonym, newest first, within a period', async () => {

@@ -124,12 +124,13 @@ export function createAuditVerbs(p: {
   };
 }
 
-/** The lines about one elicitation, for its timeline. */
+/** The newest lines about one elicitation, for its timeline. `isComplete` is false if the search ended before the elicitation was issued. */
 export async function linesAbout(search: AuditSearch, q: { readonly elicitationId: string; readonly since: Date }) {
-  const { items } = await search({ ...q, limit: TIMELINE });
-  return items.map(({ time, event, line }) => {
+  const { items, next } = await search({ ...q, limit: TIMELINE });
+  const lines = items.map(({ time, event, line }) => {
     const { requestId, level: _l, instance: _i, audit: _a, time: _t, event: _e, message: _m, ...detail } = line;
     const found = typeof requestId === 'string' ? requestId : undefined;
     return { at: time, source: 'audit' as const, name: event, ...definedOnly({ requestId: found }), detail };
   });
+  return { lines, isComplete: next === undefined };
 }

@@ -1,3 +1,4 @@
+import { defaultText } from '@postern/api';
 import {
   type Approval,
   definedOnly,
@@ -118,17 +119,17 @@ function askedOf(request: ElicitationRequest) {
     }
     case 'confirmation': {
       const { title, danger, facts } = request.terms;
-      return { title, danger, facts: facts.map(({ label }) => label) };
+      return { title: defaultText(title), danger, facts: facts.map(({ label }) => defaultText(label)) };
     }
     case 'credential': {
       const { name, title, fields, retention } = request;
-      return { name, title, retention, fields: fields.map(field => field.name) };
+      return { name, title: defaultText(title), retention, fields: fields.map(field => field.name) };
     }
     case 'form': {
       const { title, requestedSchema, secretFields } = request;
       const properties = requestedSchema['properties'];
       return {
-        ...definedOnly({ title }),
+        ...definedOnly({ title: title && defaultText(title) }),
         fields: typeof properties === 'object' && properties !== null ? Object.keys(properties) : [],
         secretFields,
       };

@@ -294,6 +294,10 @@ describe('the runner of a gateway', () => {
     expect(jobs.map(({ jobId }) => jobId)).toEqual([waiting.jobId, ended?.jobId]);
     expect(jobs[1]).toMatchObject({ target: { subject: pseudonym(subject) } });
     expect(await admin.jobs({ limit: 1 })).toHaveLength(1);
+    const key = (await redis.ask('KEYS', `*:jb:${waiting.jobId}`)).trim();
+    expect(key).not.toBe('');
+    await redis.ask('HSET', key, 'about', '{"layout":99}');
+    expect((await admin.jobs({ limit: 10 })).map(({ jobId }) => jobId)).toEqual([ended?.jobId]);
   });
 });
 

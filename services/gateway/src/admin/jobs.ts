@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { definedOnly, newOperationId, systemEntropy } from '@postern/elicitation';
+import { DomainError, definedOnly, newOperationId, systemEntropy } from '@postern/elicitation';
 import type { JobAbout, RedisStores, StoredJob } from '@postern/store-redis';
 import type { WebhookQueues } from '../events/webhooks/webhook-queues.ts';
 import type { RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
@@ -161,11 +161,19 @@ export function createJobs({ config, stores, mcpServers, pseudonym, record, queu
       return found.flat();
     },
 
-    /** Unfinished ones first, then the last to end. */
+    /** Unfinished ones first, then the last to end. Without those of a release whose records this one cannot read. */
     async jobs({ limit }: { readonly limit: number }): Promise<readonly JobItem[]> {
       const [unfinished, ended] = await Promise.all([stores.jobs.unfinished(), stores.jobs.ended(limit)]);
       const ids = [...new Set([...[...unfinished].reverse(), ...ended])].slice(0, limit);
-      return (await Promise.all(ids.map(job))).filter(found => found !== undefined);
+      const readable = async (jobId: string) => {
+        try {
+          return await job(jobId);
+        } catch (error) {
+          if (error instanceof DomainError && error.code === 'unknown_record_layout') return undefined;
+          throw error;
+        }
+      };
+      return (await Promise.all(ids.map(readable))).filter(found => found !== undefined);
     },
 
     /** Stops a job. What it has done stays done. Undefined for an unknown job. */

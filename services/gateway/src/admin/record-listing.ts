@@ -181,7 +181,7 @@ export function createRecordListing({ stores, mcpServers, pseudonym, record, aud
         ...{ event: 'admin.person_viewed', subject: of.subject, what: 'elicitation' },
         ...{ elicitationId, mcpServerId: of.mcpServerId },
       });
-      const [logged, lines] = await Promise.all([
+      const [logged, { lines, isComplete }] = await Promise.all([
         eventsOf(stores, elicitationId),
         linesAbout(auditSearch, { elicitationId, since: new Date(of.createdAt) }),
       ]);
@@ -190,7 +190,7 @@ export function createRecordListing({ stores, mcpServers, pseudonym, record, aud
         ...{ at, source: 'event' as const, name: type, detail: { eventId } },
       }));
       const timeline = [...committed, ...lines].sort((a, b) => a.at.localeCompare(b.at));
-      return { ...report, person: of.subject, timeline };
+      return { ...report, person: of.subject, timeline, isTimelineComplete: isComplete };
     },
   };
 }

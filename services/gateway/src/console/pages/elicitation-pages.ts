@@ -96,13 +96,16 @@ export function elicitationPage(page: SignedInPage, of: ElicitationDetail): stri
     page.role === 'operator' && endedAt === undefined
       ? html`<p><a href="${linkTo(`/elicitations/${elicitationId}/cancel`)}">Cancel this elicitation</a></p>`
       : undefined;
+  const incomplete = of.isTimelineComplete
+    ? undefined
+    : html`<p class="soft">The audit trail has more lines than this page reads. <code>postern audit --mcp-server</code> reads all.</p>`;
   return consolePage(page, {
     title: `Elicitation ${elicitationId.slice(0, 12)}…`,
     at: '/elicitations',
     above: html`<nav class="trail" aria-label="You are here"><a href="${linkTo('/elicitations')}">Elicitations</a></nav>`,
     main: html`<p>${status(of.status)} ${kind} of <b>${mcpServerId}</b></p>${acts}
 <div class="two">
-<section aria-labelledby="timeline"><h2 id="timeline">Timeline (UTC)</h2>${timelineOf(timeline)}</section>
+<section aria-labelledby="timeline"><h2 id="timeline">Timeline (UTC)</h2>${timelineOf(timeline)}${incomplete}</section>
 <section aria-labelledby="facts"><h2 id="facts">Facts</h2>
 ${facts([
   ['Elicitation', html`<code class="whole">${elicitationId}</code>`],
@@ -127,7 +130,7 @@ ${facts([
 
 const shownAlready: ReadonlySet<string> = new Set([
   ...['elicitationId', 'matchCode', 'kind', 'status', 'mcpServerId', 'claimedToBeAskedBy', 'subject', 'identityMode'],
-  ...['createdAt', 'expiresAt', 'endedAt', 'version', 'asked', 'person', 'timeline'],
+  ...['createdAt', 'expiresAt', 'endedAt', 'version', 'asked', 'person', 'timeline', 'isTimelineComplete'],
 ]);
 
 /** How it ended, or how its current attempt stands: members that depend on kind and status. */
