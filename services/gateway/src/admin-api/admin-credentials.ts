@@ -6,6 +6,8 @@ import { sharedSecretOf } from '../platform/config/shared-secret.ts';
 
 /** `pa_`, an id of 22 characters, and a secret of 43. */
 const TOKEN = /^pa_([A-Za-z0-9_-]{22})[A-Za-z0-9_-]{43}$/;
+/** Without the prefix, one id in 64 would begin with `-`, and `postern admin-credentials revoke` would take it for an option. */
+const idOf = (random: string): string => `ac_${random}`;
 
 /**
  * Credentials of the admin API. Redis has a keyed digest of each: a copy of Redis reveals no token, and who can write to Redis but does not
@@ -26,8 +28,9 @@ export function createAdminCredentials(p: {
   return {
     /** Returns the token, which is not stored. @throws StoreUnavailableError */
     async add(of: Pick<StoredAdminCredential, 'name' | 'scopes' | 'by' | 'reason'>) {
-      const credentialId = newOperationId(systemEntropy);
-      const token = `pa_${credentialId}${Buffer.from(systemEntropy(32)).toString('base64url')}`;
+      const random = newOperationId(systemEntropy);
+      const credentialId = idOf(random);
+      const token = `pa_${random}${Buffer.from(systemEntropy(32)).toString('base64url')}`;
       const mac = macOf({ ...of, credentialId }, token).toString('base64url');
       await store.add({ ...of, credentialId, mac, createdAt: p.now() });
       return { credentialId, token };
@@ -38,8 +41,8 @@ export function createAdminCredentials(p: {
 
     /** Returns the credential of a token in force. @throws StoreUnavailableError */
     async of(token: string): Promise<StoredAdminCredential | undefined> {
-      const [, credentialId] = TOKEN.exec(token) ?? [];
-      const found = credentialId === undefined ? undefined : await store.read(credentialId);
+      const [, random] = TOKEN.exec(token) ?? [];
+      const found = random === undefined ? undefined : await store.read(idOf(random));
       if (found === undefined) return undefined;
       const [mac, stored] = [macOf(found, token), Buffer.from(found.mac, 'base64url')];
       return stored.length === mac.length && timingSafeEqual(stored, mac) ? found : undefined;
