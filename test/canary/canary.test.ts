@@ -210,6 +210,8 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   recorder?.[Symbol.dispose]();
+  // With Redis away, the world waits for the long Redis timeout of tests.
+  await redisServer?.restart();
   await world?.[Symbol.asyncDispose]();
   await lasting?.[Symbol.asyncDispose]();
   await redisServer?.[Symbol.asyncDispose]();

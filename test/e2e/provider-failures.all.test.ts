@@ -62,7 +62,7 @@ describe('a failing provider', () => {
       person.page.locator('form[action$="/accept"] button').click(),
     ]);
     expect(answer.status()).toBe(502);
-    expect(await person.page.locator('.notice').count()).toBe(1);
+    await person.page.locator('.notice').waitFor();
     expect(await statusOf(issued.elicitationId)).toBe('pending');
 
     world.provider.clearFaults();

@@ -47,7 +47,7 @@ describe('A1–A5: the person who authorizes is the person who was asked', () =>
     const refused = bob.page.waitForResponse(response => response.url() === issued.url);
     await bob.page.locator(`button[name=user][value=${bobName}]`).click();
     expect((await refused).status()).toBe(403);
-    const seen = await bob.page.content();
+    const seen = await (await refused).text();
     for (const part of ['for-alice-only', 'secret-tool', aliceName, 'Issue Tracker', 'Code Forge', issued.matchCode])
       expect(seen).not.toContain(part);
     expect(await statusOf(issued.elicitationId)).toBe('pending');

@@ -56,7 +56,7 @@ describe('S10: when the link is opened', () => {
     const sealed = await ticket();
     expect(await flow.redeemTicket(sealed, browser)).toMatchObject({
       browserSession: { subject, origin: { vouchedBy: 'issue-tracker' } },
-      elicitationId: elicitation.elicitationId,
+      returnTo: elicitation.elicitationId,
     });
     expect(await flow.redeemTicket(sealed, browser)).toEqual(refused);
   });
@@ -98,7 +98,7 @@ describe('S10: when the link is opened', () => {
     const authTime = ago === undefined ? {} : { authTime: Math.ceil(clock.now() / 1000) - ago };
     const redeemed = await flow.redeemTicket(await ticket({ maxAge, ...authTime }), browser);
     if (result === 'refused') {
-      expect(redeemed).toEqual({ result, code: 'auth_time_too_old', elicitationId });
+      expect(redeemed).toEqual({ result, code: 'auth_time_too_old', returnTo: elicitationId });
       expect(creating).not.toHaveBeenCalled();
     } else {
       expect(redeemed).toMatchObject({ result: 'signed_in' });

@@ -50,7 +50,12 @@ const vouchedFor: Scenario = {
     await until('both to refuse a Redis without data', async () =>
       (await Promise.all(addresses.map(notReadyCodeOf))).every(code => code === 'data_lost'),
     );
-    await operator.epochs.begin({ deployment, epoch: Date.now() }, SHARDS, { replaces: false });
+    // The operator's connection may still be reconnecting.
+    const accepted = { deployment, epoch: Date.now() };
+    await until('the operator to accept the loss', async () => {
+      await operator.epochs.begin(accepted, SHARDS, { replaces: false });
+      return true;
+    });
     note(run, 'accepted');
     await expectRecovered(run, addresses);
     await expectForgotten(run, addresses);
