@@ -27,7 +27,7 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'postern-clients-'));
   // Node.js strips no types below node_modules, so the programs are outside.
   await symlink(join(root, 'test/node_modules'), join(folder, 'node_modules'));
-  world = await startWorld();
+  world = await startWorld({ config: { adminApi: { port: 0 } } });
   document = documentSchema.parse(await (await fetch(`${world.gateways[0]?.address}/openapi.json`)).json());
 });
 afterAll(async () => {
@@ -87,6 +87,31 @@ if (refused.error === undefined) throw new Error('not refused');
 console.log(refused.error.code, refused.error.detail);
 `;
 
+const ADMIN_PROGRAM = `
+import createClient from 'openapi-fetch';
+import type { components, paths } from './admin.ts';
+
+const gateway = createClient<paths>({ baseUrl: process.env.POSTERN_URL ?? '' });
+const why = { 'Postern-Reason': 'ticket 7' };
+const listed = await gateway.GET('/admin/v1/elicitations', { params: { query: { phase: 'open', limit: 10 } } });
+for (const { kind, status, endedAt } of listed.data?.items ?? []) console.log(kind, status, endedAt?.slice(0, 10));
+const next: string | undefined = listed.data?.next;
+const body = { provider: 'forge' };
+const plan = await gateway.POST('/admin/v1/disconnects/plan', { params: { header: why }, body });
+const connections: number | undefined = plan.data?.connections;
+const job = await gateway.POST('/admin/v1/disconnects', { params: { header: why }, body });
+const started: components['schemas']['Job'] | undefined = job.data;
+// Members with a default may be absent.
+const user = { issuer: 'https://id.example.com', subject: 'alice' };
+await gateway.POST('/admin/v1/people/sign-out', { params: { header: why }, body: user });
+// @ts-expect-error Who shows a person says why.
+await gateway.POST('/admin/v1/people/show', { body: user });
+// @ts-expect-error A job has no such status.
+void (started?.status === 'lost');
+if (job.error?.code === 'insufficient_scope') console.log(job.error.requestId);
+void [next, connections];
+`;
+
 /** With `module`, so that top-level await is allowed. */
 const TSCONFIG = {
   compilerOptions: {
@@ -97,17 +122,28 @@ const TSCONFIG = {
   files: ['program.ts'],
 };
 
-test('openapi-typescript: a program type-checks, and runs an elicitation', async () => {
-  const types = astToString(await openapiTS(JSON.stringify(document)));
-  await writeFile(join(folder, 'postern.ts'), types);
-  await writeFile(join(folder, 'program.ts'), PROGRAM);
+/** Writes a program beside the generated types. @returns what the type checker says */
+async function checked(name: string, types: string, program: string): Promise<string> {
+  await writeFile(join(folder, `${name}.ts`), types);
+  await writeFile(join(folder, 'program.ts'), program);
   await writeFile(join(folder, 'package.json'), '{"type":"module"}');
   await writeFile(join(folder, 'tsconfig.json'), JSON.stringify(TSCONFIG));
-  const checked = await run(process.execPath, [
+  const { stdout } = await run(process.execPath, [
     join(root, 'node_modules/typescript/bin/tsc'),
     ...['--pretty', 'false', '-p', folder],
   ]).catch((error: unknown) => z.object({ stdout: z.string() }).parse(error));
-  expect(checked.stdout).toBe('');
+  return stdout;
+}
+
+test('S178: openapi-typescript: a program of the admin API type-checks', async () => {
+  const served = await fetch(`${world.gateways[0]?.adminApi?.address}/admin/v1/openapi.json`);
+  const types = astToString(await openapiTS(await served.text()));
+  expect(await checked('admin', types, ADMIN_PROGRAM)).toBe('');
+});
+
+test('openapi-typescript: a program type-checks, and runs an elicitation', async () => {
+  const types = astToString(await openapiTS(JSON.stringify(document)));
+  expect(await checked('postern', types, PROGRAM)).toBe('');
 
   const user = world.subject();
   const running = execFile(process.execPath, [join(folder, 'program.ts')], {

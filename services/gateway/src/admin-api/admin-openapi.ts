@@ -1,23 +1,61 @@
-import { problemSchema } from '@postern/api';
+import { type ProblemCode, problemSchema, problems } from '@postern/api';
 import { z } from 'zod';
 import { packageVersion } from '../platform/package-version.ts';
 import { adminOperations } from './admin-operations.ts';
 
-const problem = (description: string) => ({
-  description,
-  content: { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } },
-});
+const COMPONENTS = '#/components/schemas/';
+
+/** Of every operation. `not_found`: an unknown id or endpoint. */
+const codes: readonly ProblemCode[] = [
+  ...(['invalid_request', 'unauthenticated', 'insufficient_scope', 'not_found', 'payload_too_large'] as const),
+  ...(['unsupported_media_type', 'rate_limited', 'internal_error', 'unavailable'] as const),
+];
+
+function problemResponse(ofStatus: readonly ProblemCode[]) {
+  const schema = {
+    allOf: [{ $ref: `${COMPONENTS}Problem` }, { type: 'object', properties: { code: { enum: ofStatus } } }],
+  };
+  const description = ofStatus.map(code => `\`${code}\`: ${problems[code].title}`).join(' ');
+  return { description, content: { 'application/problem+json': { schema } } };
+}
 
 const parameterOf = (place: 'path' | 'query', [name, schema]: [string, unknown], required: readonly string[]) => ({
   ...{ name, in: place, schema },
   required: place === 'path' || required.includes(name),
 });
 
+/** Generators take a member with a default for one that is always there. The format says what the pattern of a time says. */
+function jsonSchemaOf(schema: z.ZodType) {
+  return z.toJSONSchema(schema, {
+    io: 'input',
+    override({ jsonSchema }) {
+      if (jsonSchema.format === 'date-time') delete jsonSchema.pattern;
+      if (jsonSchema.default !== undefined) jsonSchema.description = `Default: \`${jsonSchema.default}\`.`;
+      delete jsonSchema.default;
+    },
+  });
+}
+
+/** Moves named schemas to `schemas`. Read as an input, an object admits members that later releases add. */
+function responseSchema(output: z.ZodType, schemas: Record<string, unknown>) {
+  const text = JSON.stringify(jsonSchemaOf(output)).replaceAll('#/$defs/', COMPONENTS);
+  const { $schema: _, $defs = {}, id, ...schema } = z.record(z.string(), z.unknown()).parse(JSON.parse(text));
+  Object.assign(schemas, $defs);
+  if (typeof id !== 'string') return schema;
+  schemas[id] = schema;
+  return { $ref: `${COMPONENTS}${id}` };
+}
+
 /** The OpenAPI document of the admin API, from the table of its operations. */
 export function adminOpenApi() {
   const paths: Record<string, Record<string, unknown>> = {};
-  for (const { id, method, path, scope, about, input } of adminOperations) {
-    const { properties = {}, required = [] } = z.toJSONSchema(input, { io: 'input' });
+  const schemas: Record<string, unknown> = {};
+  responseSchema(problemSchema, schemas);
+  const failures = Object.fromEntries(
+    [...Map.groupBy(codes, code => problems[code].status)].map(([status, of]) => [status, problemResponse(of)]),
+  );
+  for (const { id, method, path, scope, about, input, output } of adminOperations) {
+    const { properties = {}, required = [] } = jsonSchemaOf(input);
     const inPath = new Set([...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name));
     const members = Object.entries(properties);
     const rest = members.filter(([name]) => !inPath.has(name));
@@ -48,13 +86,11 @@ export function adminOpenApi() {
         ],
         ...(method === 'POST' && rest.length > 0 ? { requestBody: body } : {}),
         responses: {
-          200: { description: 'Done.', content: { 'application/json': { schema: { type: 'object' } } } },
-          400: problem('The request is not valid.'),
-          401: problem('No valid credential.'),
-          403: problem('The credential lacks the scope.'),
-          404: problem('No such record.'),
-          429: problem('Too many requests, or unfinished jobs.'),
-          503: problem('Redis does not respond.'),
+          200: {
+            description: 'Done.',
+            content: { 'application/json': { schema: responseSchema(output, schemas) } },
+          },
+          ...failures,
         },
       },
     };
@@ -64,7 +100,7 @@ export function adminOpenApi() {
     info: { title: 'Postern admin API', version: packageVersion },
     paths,
     components: {
-      schemas: { Problem: z.toJSONSchema(problemSchema) },
+      schemas,
       securitySchemes: { credential: { type: 'http', scheme: 'bearer' } },
     },
   };

@@ -11,6 +11,7 @@ import { z } from 'zod';
 import type { Actor } from '../admin/admin-audit.ts';
 import type { AdminService } from '../admin/admin-service.ts';
 import type { DisconnectTarget } from '../admin/connection-search.ts';
+import * as responses from './admin-responses.ts';
 
 /** What an operation gets: its parameters, and the service behind all doors. */
 interface Call<Input> {
@@ -27,14 +28,23 @@ export interface AdminOperation {
   readonly scope: AdminScope;
   readonly about: string;
   readonly input: z.ZodObject;
+  /** Of the response. */
+  readonly output: z.ZodObject;
   /** Undefined: 404. */
   readonly run: (call: Call<unknown>) => Promise<unknown>;
 }
 
-const operation = <Input extends z.ZodObject>(
-  of: Omit<AdminOperation, 'input' | 'run'> & {
+type Immutable<T> = T extends readonly (infer Item)[]
+  ? readonly Immutable<Item>[]
+  : T extends object
+    ? { readonly [Name in keyof T]: Immutable<T[Name]> }
+    : T;
+
+const operation = <Input extends z.ZodObject, Output extends z.ZodObject>(
+  of: Omit<AdminOperation, 'input' | 'output' | 'run'> & {
     readonly input: Input;
-    readonly run: (call: Call<z.infer<Input>>) => Promise<unknown>;
+    readonly output: Output;
+    readonly run: (call: Call<z.infer<Input>>) => Promise<Immutable<z.infer<Output>> | undefined>;
   },
 ): AdminOperation => ({ ...of, run: call => of.run({ ...call, input: of.input.parse(call.input) }) });
 
@@ -85,6 +95,7 @@ export const adminOperations: readonly AdminOperation[] = [
     ...{ id: 'getHealth', method: 'GET', path: '/health', scope: 'read' },
     about: 'Redis, numbers of records, webhooks and keys',
     input: nothing,
+    output: responses.health,
     run: ({ admin }) => admin.health(),
   }),
   operation({
@@ -95,6 +106,7 @@ export const adminOperations: readonly AdminOperation[] = [
       ({ since, until }) => Date.parse(until) - Date.parse(since) <= 100 * 24 * 3_600_000,
       { error: 'must be at most 100 days', path: ['since'] },
     ),
+    output: responses.counts,
     run: ({ admin, input }) => admin.counts({ ...input, since: new Date(input.since), until: new Date(input.until) }),
   }),
   operation({
@@ -104,18 +116,21 @@ export const adminOperations: readonly AdminOperation[] = [
       ...{ phase, kind: z.enum(kinds).exactOptional(), mcpServerId: name.exactOptional() },
       ...{ provider: name.exactOptional(), ...page },
     }),
+    output: responses.pageOf(responses.elicitation),
     run: ({ admin, actor, input }) => admin.elicitations(actor, definedOnly(input)),
   }),
   operation({
     ...{ id: 'getElicitation', method: 'GET', path: '/elicitations/{elicitationId}', scope: 'people' },
     about: 'one elicitation with its person and its timeline',
     input: z.strictObject({ elicitationId }),
+    output: responses.elicitationReport,
     run: ({ admin, actor, input }) => admin.elicitation(actor, elicitationIdIn(input.elicitationId)),
   }),
   operation({
     ...{ id: 'cancelElicitation', method: 'POST', path: '/elicitations/{elicitationId}/cancel', scope: 'act' },
     about: 'cancel an open elicitation for its MCP server',
     input: z.strictObject({ elicitationId }),
+    output: responses.cancelled,
     async run({ admin, actor, input }) {
       const result = await admin.cancelElicitation(actor, elicitationIdIn(input.elicitationId));
       return result && { result };
@@ -127,6 +142,7 @@ export const adminOperations: readonly AdminOperation[] = [
     input: z.strictObject({
       ...{ mcpServerId: name.exactOptional(), provider: name.exactOptional(), since: time.exactOptional(), ...page },
     }),
+    output: responses.pageOf(responses.connection),
     run: ({ admin, actor, input: { since, ...input } }) =>
       admin.connections(actor, definedOnly({ ...input, since: dateOf(since) })),
   }),
@@ -134,30 +150,35 @@ export const adminOperations: readonly AdminOperation[] = [
     ...{ id: 'listCredentials', method: 'GET', path: '/credentials', scope: 'read' },
     about: 'credentials, newest first, without values and persons',
     input: z.strictObject({ mcpServerId: name.exactOptional(), ...page }),
+    output: responses.pageOf(responses.credential),
     run: ({ admin, actor, input }) => admin.credentials(actor, definedOnly(input)),
   }),
   operation({
     ...{ id: 'listPayments', method: 'GET', path: '/payments', scope: 'read' },
     about: 'payments, newest first, without persons',
     input: z.strictObject({ phase, mcpServerId: name.exactOptional(), ...page }),
+    output: responses.pageOf(responses.payment),
     run: ({ admin, actor, input }) => admin.payments(actor, definedOnly(input)),
   }),
   operation({
     ...{ id: 'listWebhookEndpoints', method: 'GET', path: '/webhook-endpoints', scope: 'read' },
     about: 'webhook endpoints with their pending and dead deliveries',
     input: nothing,
+    output: responses.listOf(responses.webhookEndpoint),
     run: async ({ admin }) => ({ items: await admin.webhookEndpoints() }),
   }),
   operation({
     ...{ id: 'listDeadDeliveries', method: 'GET', path: '/dead-deliveries', scope: 'read' },
     about: 'dead deliveries, newest first',
     input: z.strictObject({ endpoint: name.exactOptional(), limit: page.limit }),
+    output: responses.listOf(responses.deadDelivery),
     run: async ({ admin, input }) => ({ items: await admin.deadDeliveries(definedOnly(input)) }),
   }),
   operation({
     ...{ id: 'startRedelivery', method: 'POST', path: '/redeliveries', scope: 'act' },
     about: 'start a job that retries the dead deliveries of an endpoint',
     input: z.strictObject({ endpoint: name }),
+    output: responses.job,
     run: ({ admin, actor, input }) => admin.startRedelivery(actor, input),
   }),
   operation({
@@ -167,6 +188,7 @@ export const adminOperations: readonly AdminOperation[] = [
       ...{ event: name.exactOptional(), mcpServerId: name.exactOptional() },
       ...{ since: time.exactOptional(), until: time.exactOptional(), ...page },
     }),
+    output: responses.pageOf(responses.auditLine),
     run: ({ admin, actor, input: { since, until, ...input } }) =>
       admin.audit(actor, definedOnly({ ...input, since: dateOf(since), until: dateOf(until) })),
   }),
@@ -174,48 +196,56 @@ export const adminOperations: readonly AdminOperation[] = [
     ...{ id: 'showPerson', method: 'POST', path: '/people/show', scope: 'people' },
     about: 'what is stored about a person, without secrets',
     input: z.strictObject(person),
+    output: responses.person,
     run: ({ admin, actor, input }) => admin.person(actor, input),
   }),
   operation({
     ...{ id: 'exportPerson', method: 'POST', path: '/people/export', scope: 'people' },
     about: 'the document that the person can download',
     input: z.strictObject(person),
+    output: responses.personExport,
     run: ({ admin, actor, input }) => admin.exportPerson(actor, input),
   }),
   operation({
     ...{ id: 'signOutPerson', method: 'POST', path: '/people/sign-out', scope: 'act' },
     about: 'end all browser sessions of a person',
     input: z.strictObject({ ...person, dryRun: z.boolean().default(false) }),
+    output: responses.signedOut,
     run: ({ admin, actor, input: { dryRun, ...subject } }) => admin.signOutPerson(actor, subject, { dryRun }),
   }),
   operation({
     ...{ id: 'planDisconnect', method: 'POST', path: '/disconnects/plan', scope: 'people' },
     about: 'how many connections a disconnect would remove; changes nothing',
     input: target,
+    output: responses.disconnectPlan,
     run: ({ admin, actor, input }) => admin.planDisconnect(actor, targetOf(input)),
   }),
   operation({
     ...{ id: 'startDisconnect', method: 'POST', path: '/disconnects', scope: 'act' },
     about: 'start a job that removes connections and has their grants revoked',
     input: target,
+    output: responses.job,
     run: ({ admin, actor, input }) => admin.startDisconnect(actor, targetOf(input)),
   }),
   operation({
     ...{ id: 'listJobs', method: 'GET', path: '/jobs', scope: 'read' },
     about: 'jobs: unfinished ones first, then the last to end',
     input: z.strictObject({ limit: page.limit }),
+    output: responses.listOf(responses.job),
     run: async ({ admin, input }) => ({ items: await admin.jobs(input) }),
   }),
   operation({
     ...{ id: 'getJob', method: 'GET', path: '/jobs/{jobId}', scope: 'read' },
     about: 'what a job does and how far it is',
     input: z.strictObject({ jobId }),
+    output: responses.job,
     run: ({ admin, input }) => admin.job(input.jobId),
   }),
   operation({
     ...{ id: 'cancelJob', method: 'POST', path: '/jobs/{jobId}/cancel', scope: 'act' },
     about: 'stop a job; what it has done stays done',
     input: z.strictObject({ jobId }),
+    output: responses.job,
     run: ({ admin, actor, input }) => admin.cancelJob(actor, input.jobId),
   }),
 ];

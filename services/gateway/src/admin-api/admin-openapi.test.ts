@@ -1,0 +1,12 @@
+import { expect, it } from 'vitest';
+import { adminOpenApi } from './admin-openapi.ts';
+
+it('S178: responses may get members in later releases, and every reference leads to a schema of the document', () => {
+  const { paths, components } = adminOpenApi();
+  const responses = Object.values(paths).flatMap(of => Object.values(of).map(operation => Object(operation).responses));
+  const text = JSON.stringify([responses, components]);
+  expect(text).not.toContain('"additionalProperties":false');
+  const references = [...text.matchAll(/"\$ref":"#\/components\/schemas\/(\w+)"/g)].map(([, name]) => name);
+  expect(references.length).toBe(text.split('"$ref"').length - 1);
+  expect([...new Set(references)].sort()).toEqual(Object.keys(components.schemas).sort());
+});

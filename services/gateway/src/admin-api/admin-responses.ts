@@ -1,0 +1,227 @@
+import { countedSteps, kinds } from '@postern/elicitation';
+import { z } from 'zod';
+
+/**
+ * What the operations of `/admin/v1` return. The OpenAPI document derives from these schemas, what an operation runs must fit their types,
+ * and the tests check each response. Members may be added: callers ignore the ones that they do not know.
+ */
+
+const text = z.string();
+const time = z.iso.datetime();
+const count = z.int().nonnegative();
+const pseudonym = text.meta({ description: 'The pseudonym of a person in the audit trail.' });
+const status = z.enum(['pending', 'active', 'verifying', 'completed', 'declined', 'failed', 'cancelled', 'expired']);
+const lastUse = z.object({ mcpServerId: text, tool: text.exactOptional(), at: time });
+const named = <Shape extends z.core.$ZodLooseShape>(id: string, shape: Shape) => z.object(shape).meta({ id });
+
+export const listOf = <Item extends z.ZodType>(item: Item) => z.object({ items: z.array(item) });
+const next = text.exactOptional().meta({ description: 'Absent at the end of the list. Pass it as `cursor`.' });
+export const pageOf = <Item extends z.ZodType>(item: Item) => listOf(item).extend({ next });
+
+const elicitationMembers = {
+  ...{ elicitationId: text, kind: z.enum(kinds), status, mcpServerId: text, subject: pseudonym },
+  ...{ createdAt: time, expiresAt: time, endedAt: time.exactOptional() },
+  ...{ provider: text.exactOptional(), tool: text.exactOptional() },
+  ...{ failure: text.exactOptional(), retryReason: text.exactOptional() },
+};
+export const elicitation = named('Elicitation', elicitationMembers);
+
+export const payment = named('Payment', {
+  ...elicitationMembers,
+  ...{ processor: text.optional(), payee: text, currency: text, minorUnits: count },
+  ...{ approvedAt: time.exactOptional(), processorReference: text.exactOptional() },
+  mode: z.enum(['live', 'test']).exactOptional(),
+});
+
+export const connection = named('Connection', {
+  connectionId: text,
+  owner: text.meta({ description: 'An MCP server, or `group:` and the name of a group.' }),
+  ...{ provider: text, subject: pseudonym, scopes: z.array(text), isRefreshable: z.boolean(), elicitationId: text },
+  ...{ connectedAt: time, renewedAt: time, resource: text.exactOptional(), accessTokenExpiresAt: time.exactOptional() },
+  lost: z.object({ reason: text, at: time }).exactOptional(),
+  lastUse: lastUse.exactOptional(),
+});
+
+export const credential = named('Credential', {
+  ...{ credentialId: text, owner: text, name: text, fields: z.array(text), subject: pseudonym, elicitationId: text },
+  ...{ firstSavedAt: time, savedAt: time, lastUse: lastUse.exactOptional() },
+});
+
+const approval = z.object({ method: text, identity: text, at: time });
+
+export const elicitationReport = named('ElicitationReport', {
+  ...{ elicitationId: text, matchCode: text, kind: z.enum(kinds), status, mcpServerId: text, version: count },
+  ...{ subject: pseudonym, person: z.object({ issuer: text, subject: text }), identityMode: text },
+  ...{ createdAt: time, expiresAt: time, endedAt: time.exactOptional() },
+  claimedToBeAskedBy: z.object({ mcpClient: text.exactOptional(), tool: text.exactOptional() }).exactOptional(),
+  ...{ retryReason: text.exactOptional(), missingScopes: z.array(text).exactOptional(), failure: text.exactOptional() },
+  ...{ approval: approval.optional(), chargeReference: text.optional(), redeemedAt: time.optional() },
+  outcome: z
+    .object({
+      ...{ connectionId: text.exactOptional(), scopes: z.array(text).exactOptional() },
+      ...{ approval: approval.exactOptional(), processor: text.optional(), processorReference: text.exactOptional() },
+      ...{ mode: text.exactOptional(), credentialId: text.exactOptional() },
+    })
+    .exactOptional(),
+  asked: z
+    .object({
+      ...{ provider: text.exactOptional(), scopes: z.array(text).exactOptional(), resource: text.exactOptional() },
+      insistsOnAccount: z.boolean().exactOptional(),
+      ...{ payee: text.exactOptional(), currency: text.exactOptional(), minorUnits: count.exactOptional() },
+      ...{ items: count.exactOptional(), reference: text.exactOptional(), processor: text.optional() },
+      ...{ title: text.exactOptional(), danger: text.exactOptional(), facts: z.array(text).exactOptional() },
+      ...{ name: text.exactOptional(), retention: text.exactOptional(), fields: z.array(text).exactOptional() },
+      secretFields: z.array(text).exactOptional(),
+    })
+    .meta({ description: 'What the MCP server asked for, without its message; the members depend on the kind.' }),
+  timeline: z.array(
+    z.object({
+      ...{ at: time, source: z.enum(['event', 'audit']), name: text, requestId: text.exactOptional() },
+      detail: z.record(text, z.unknown()),
+    }),
+  ),
+  isTimelineComplete: z.boolean(),
+});
+
+export const cancelled = z.object({ result: z.enum(['cancelled', 'already_ended', 'being_decided']) });
+
+export const webhookEndpoint = named('WebhookEndpoint', {
+  ...{ endpoint: text, host: text, status: z.enum(['enabled', 'disabled']), reason: text.exactOptional() },
+  ...{ disabledAt: time.exactOptional(), failingSince: time.exactOptional() },
+  ...{ waiting: count, underWay: count, delayed: count, dead: count },
+});
+
+export const deadDelivery = named('DeadDelivery', {
+  ...{ endpoint: text, eventId: text, type: text, reason: text, attempts: count, failedAt: time },
+  ...{ elicitationId: text.exactOptional(), mcpServerId: text.exactOptional() },
+});
+
+export const auditLine = named('AuditLine', {
+  position: text.meta({ description: 'Place in the audit trail.' }),
+  ...{
+    time,
+    event: text,
+    line: z.record(text, z.unknown()).meta({ description: 'The whole line, as it was logged.' }),
+  },
+});
+
+const signedInThrough = z
+  .object({ identityProvider: text.exactOptional(), vouchedBy: text.exactOptional() })
+  .meta({ description: 'The identity provider, or the MCP server whose application vouched for the person.' });
+
+export const person = named('Person', {
+  person: z.object({ issuer: text, subject: text, pseudonym }),
+  ...{ connections: z.array(connection), credentials: z.array(credential) },
+  ...{ open: z.array(elicitation), ended: z.array(elicitation) },
+  passkeys: z.array(z.object({ name: text, addedAt: time, lastUsedAt: time.exactOptional() })),
+  browserSessions: z.array(
+    z.object({ signedInThrough, signedInAt: time, endsAt: time, browser: text.exactOptional() }),
+  ),
+  mutedMcpServers: z.array(z.object({ mcpServerId: text, mutedAt: time })),
+});
+
+/** The words of an MCP server. */
+const localText = z.union([text, z.record(text, text)]).meta({ description: 'A text, or texts by language.' });
+const mcpServerName = z.unknown().meta({ description: 'A text, or texts by language.' });
+const answer = named('ExportedElicitation', {
+  ...{
+    elicitationId: text,
+    mcpServer: mcpServerName,
+    status,
+    askedAt: time,
+    expiresAt: time,
+    endedAt: time.exactOptional(),
+  },
+  request: z.unknown().meta({ description: 'As the MCP server sent it.' }),
+  ...{ message: localText.exactOptional(), returnUrl: text.exactOptional(), failure: text.exactOptional() },
+  requestedBy: z.object({ mcpClient: text.exactOptional(), tool: text.exactOptional() }).exactOptional(),
+  outcome: z.unknown().optional().meta({ description: 'Of a completed one.' }),
+  collectedAt: time.exactOptional(),
+});
+
+export const personExport = named('PersonExport', {
+  exportedAt: time,
+  person: z.object({ issuer: text, subject: text, displayName: text, detail: text.exactOptional() }),
+  connections: z.array(
+    z.object({
+      ...{ connectionId: text, provider: text, resource: text.exactOptional(), scopes: z.array(text) },
+      account: z.object({ id: text, name: text.exactOptional() }).exactOptional(),
+      ...{ usableBy: z.array(mcpServerName), connectedAt: time, renewedAt: time, lastUse: lastUse.exactOptional() },
+      unusable: z.object({ reason: text, since: time }).exactOptional(),
+    }),
+  ),
+  credentials: z.array(
+    z.object({
+      ...{
+        credentialId: text,
+        name: text,
+        title: localText,
+        fields: z.array(text),
+        readableBy: z.array(mcpServerName),
+      },
+      ...{ fingerprint: text.exactOptional(), firstSavedAt: time, savedAt: time, lastUse: lastUse.exactOptional() },
+    }),
+  ),
+  passkeys: z.array(
+    z.object({
+      ...{ name: text, backedUp: z.boolean(), transports: z.array(text), addedAt: time },
+      lastUsedAt: time.exactOptional(),
+    }),
+  ),
+  browsers: z.array(
+    z.object({
+      ...{ signedInThrough, displayName: text, browser: text.exactOptional(), authenticatedAt: time.exactOptional() },
+      ...{ signedInAt: time, endsAt: time },
+    }),
+  ),
+  mutedMcpServers: z.array(z.object({ mcpServer: mcpServerName, mutedAt: time })),
+  ...{ openRequests: z.array(answer), answers: z.array(answer) },
+});
+
+export const signedOut = z.object({ found: count.meta({ description: 'Listed browser sessions.' }) });
+
+export const disconnectPlan = named('DisconnectPlan', {
+  ...{ connections: count, people: count },
+  notRevocable: count.meta({ description: 'Connections whose provider is not configured any more.' }),
+  providers: z.array(z.object({ provider: text, connections: count })),
+  owners: z.array(z.object({ owner: text, connections: count })),
+  isComplete: z.boolean(),
+});
+
+export const job = named('Job', {
+  ...{ jobId: text, verb: z.enum(['disconnect', 'redeliver']), by: text, reason: text.exactOptional() },
+  door: z.enum(['console', 'admin_api', 'command_line']),
+  target: z.object({
+    ...{ connectionId: text.exactOptional(), subject: pseudonym.exactOptional(), provider: text.exactOptional() },
+    ...{ mcpServerId: text.exactOptional(), endpoint: text.exactOptional(), since: time.exactOptional() },
+  }),
+  status: z.enum(['waiting', 'running', 'done', 'failed', 'cancelled']),
+  ...{ createdAt: time, updatedAt: time, endedAt: time.exactOptional(), error: text.exactOptional() },
+  ...{ found: count, done: count, unreadable: count, share: z.number().min(0).max(1) },
+});
+
+const counted = { at: time, mcpServerId: text, kind: z.enum(kinds), count };
+export const counts = named('Counts', {
+  by: z.enum(['hour', 'day']),
+  order: z.array(z.enum(countedSteps)),
+  steps: z.array(z.object({ ...counted, step: z.enum(countedSteps), provider: text.exactOptional() })),
+  decisions: z.array(z.object({ ...counted, withinSeconds: count })),
+});
+
+export const health = named('Health', {
+  version: text,
+  redis: z.object({ isReachable: z.boolean(), refusals: z.array(text) }),
+  records: z
+    .object({ open: count, ended: count, connections: count, credentials: count, revocations: count })
+    .exactOptional(),
+  webhooks: z.array(webhookEndpoint).exactOptional(),
+  providers: z
+    .array(
+      z.object({
+        ...{ provider: text, refreshed: count, postponed: count, lost: count, failing: text.exactOptional() },
+        pausedMs: z.number(),
+      }),
+    )
+    .optional(),
+  vaultKeys: z.array(z.object({ kid: text, seals: z.boolean() })).exactOptional(),
+});
