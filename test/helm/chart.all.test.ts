@@ -166,6 +166,31 @@ async function startRendered(
   };
 }
 
+test('S180: the admin API is off, and if it is on, only the named peers reach its own Service inside the cluster', async () => {
+  expect(JSON.stringify(await template(...company))).not.toMatch(/admin-?api/i);
+  const manifests = await template(...everything);
+  const own = manifests.filter(of => of.kind === 'Service' && JSON.stringify(of).includes('-admin-api"'));
+  expect(own).toMatchObject([
+    { spec: { type: 'ClusterIP', ports: [{ name: 'admin-api', port: 80, targetPort: 'admin-api' }] } },
+  ]);
+  for (const ingress of manifests.filter(({ kind }) => kind === 'Ingress'))
+    expect(JSON.stringify(ingress)).not.toContain('admin-api');
+  expect(one(manifests, 'NetworkPolicy')).toMatchObject({
+    spec: {
+      ingress: expect.arrayContaining([
+        {
+          ports: [{ port: 'admin-api' }],
+          from: [{ namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'on-call' } } }],
+        },
+      ]),
+    },
+  });
+  const config = configMapSchema.parse(one(manifests, 'ConfigMap')).data['postern.config.yaml'];
+  expect(parse(config)).toMatchObject({ adminApi: { host: '0.0.0.0', port: 8091 } });
+  const [container] = deploymentSchema.parse(one(manifests, 'Deployment')).spec.template.spec.containers;
+  expect(container.ports).toContainEqual({ name: 'admin-api', containerPort: 8091 });
+});
+
 test('the kubelet waits longer than the gateway drains and finishes', async () => {
   const { spec } = deploymentSchema.parse(one(await template(...everything), 'Deployment')).spec.template;
   expect(spec.terminationGracePeriodSeconds).toBe(12 + 8 + 5);
@@ -193,6 +218,9 @@ test.each([
   ['a public URL without TLS', ['--set', 'config.publicUrl=http://postern.example.com']],
   ['a port of the configuration that the chart decides', ['--set', 'config.listen.port=9090']],
   ['a port of the console, which the chart decides', ['--set', 'config.console.listen.port=9090']],
+  ['a port of the admin API, which the chart decides', ['--set', 'config.adminApi.port=9091']],
+  ['an Ingress for the admin API', ['--set', 'adminApi.ingress.enabled=true']],
+  ['an admin API that every pod may reach', ['--set-json', 'config.adminApi={}']],
   ['an Ingress for a console that is not configured', ['--set', 'console.ingress.enabled=true']],
   [
     'a console that every pod may reach',

@@ -25,6 +25,9 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- if .Values.config.console -}}
 {{- $_ := set $chart "console" (dict "listen" (dict "host" "0.0.0.0" "port" 8090)) -}}
 {{- end -}}
+{{- if hasKey .Values.config "adminApi" -}}
+{{- $_ := set $chart "adminApi" (dict "host" "0.0.0.0" "port" 8091) -}}
+{{- end -}}
 {{- toYaml (mergeOverwrite (deepCopy .Values.config) $chart) -}}
 {{- end }}
 
