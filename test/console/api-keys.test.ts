@@ -35,7 +35,7 @@ it('S140: an operator revokes a leaked API key, with a fresh sign-in and a reaso
     .toBe(401);
   // Revoked already: there is nothing left to do.
   expect((await operator.post(path, { form: fresh })).status).toBe(404);
-  const audit = await operator.get('/audit?event=admin.api_key_revoked');
+  const audit = await operator.get('/audit?event=api_key.revoked');
   expect(audit.body).toContain('leaked in a build log');
   expect(audit.body).toContain(operators.operator);
 });

@@ -1,5 +1,6 @@
 import { definedOnly, type Subject } from '@postern/elicitation';
 import type { RedisStores } from '@postern/store-redis';
+import type { AuditEventName } from '../platform/audit/audit-events.ts';
 import type { Pseudonyms } from '../platform/audit/pseudonyms.ts';
 import { requestFields } from '../platform/http/request-context.ts';
 import { instance, type Logger } from '../platform/logger.ts';
@@ -14,7 +15,7 @@ export interface Actor {
 
 /** Something that an operator did or looked at. */
 export interface OperatorAct {
-  readonly event: `admin.${string}`;
+  readonly event: AuditEventName;
   /** The person whose data it concerns; recorded under the pseudonym. */
   readonly subject?: Subject;
   readonly [field: string]: unknown;

@@ -101,20 +101,23 @@ export function createAuditVerbs(p: {
       return p.search(q);
     },
 
-    /** All matching lines as they were logged, oldest first. With `follow`, waits for further lines until it is aborted. */
+    /** All matching lines, oldest first; `text` is the line as it was logged. With `follow`, waits for further lines until it is aborted. */
     async *auditLines(
       actor: Actor,
       q: Pick<AuditQuery, 'subject' | 'mcpServerId' | 'since'> & {
         readonly follow: boolean;
         readonly signal: AbortSignal;
       },
-    ): AsyncGenerator<string, void, undefined> {
+    ): AsyncGenerator<AuditItem & { readonly text: string }, void, undefined> {
       await recordSearch(actor, q.subject);
       const of = { ...definedOnly({ mcpServerId: q.mcpServerId }), pseudonym: q.subject && p.pseudonym(q.subject) };
       let after: string | undefined;
       while (!q.signal.aborted) {
         const lines = await p.audits.read({ limit: READ_AT_ONCE, ...definedOnly({ after, since: q.since }) });
-        for (const { position, line } of lines) if (matchesAudit(auditItem(position, line), of)) yield line;
+        for (const { position, line: text } of lines) {
+          const item = auditItem(position, text);
+          if (matchesAudit(item, of)) yield { ...item, text };
+        }
         after = lines.at(-1)?.position ?? after;
         if (lines.length === READ_AT_ONCE) continue;
         if (!q.follow) return;

@@ -1,4 +1,5 @@
 import { definedOnly, type Subject } from '@postern/elicitation';
+import { ocsfEvent } from '../platform/audit/ocsf.ts';
 import { pseudonymsOf } from '../platform/audit/pseudonyms.ts';
 import { loadConfig } from '../platform/config/load-config.ts';
 import { instance } from '../platform/logger.ts';
@@ -8,11 +9,12 @@ import { actorOf, openAdmin } from './open-admin.ts';
 import type { OpenStore } from './open-store.ts';
 
 /**
- * `postern audit`: prints the audit trail of all replicas from Redis, one JSON object per line, oldest first. With `follow` it keeps
- * printing new events until it is interrupted.
+ * `postern audit`: prints the audit trail of all replicas from Redis, one JSON object per line, oldest first: as it was logged, or as
+ * events of OCSF. With `follow` it keeps printing new events until it is interrupted.
  */
 async function audit(p: Invocation, io: CliIo): Promise<ExitCode> {
-  const { follow = false, 'mcp-server': mcpServerId } = p.values;
+  const { follow = false, 'mcp-server': mcpServerId, format = 'jsonl' } = p.values;
+  if (format !== 'jsonl' && format !== 'ocsf') throw new UsageError('--format must be jsonl or ocsf.');
   const [subject, since] = [subjectOf(p.values), sinceIn(p)];
   await using opened = await openAdmin(p.configPath, io);
   if (!opened.store.config.audit.stream)
@@ -21,7 +23,8 @@ async function audit(p: Invocation, io: CliIo): Promise<ExitCode> {
     ...{ follow, signal: io.signal },
     ...definedOnly({ subject, mcpServerId, since }),
   });
-  for await (const line of lines) io.out(`${printable(line)}\n`);
+  for await (const { text, ...item } of lines)
+    io.out(`${printable(format === 'ocsf' ? JSON.stringify(ocsfEvent(item)) : text)}\n`);
   return io.signal.aborted ? exitCodes.interrupted : exitCodes.ok;
 }
 
@@ -62,7 +65,10 @@ export const auditCommands: readonly Command[] = [
   {
     name: 'audit',
     about: 'print the audit trail in Redis, one JSON object per line, oldest first',
-    options: { follow: true, issuer: true, subject: true, 'mcp-server': true, since: true, by: true, reason: true },
+    options: {
+      ...{ follow: true, format: true, issuer: true, subject: true, 'mcp-server': true, since: true },
+      ...{ by: true, reason: true },
+    },
     json: 'lines',
     changes: false,
     canBeInterrupted: true,

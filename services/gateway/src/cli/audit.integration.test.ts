@@ -59,6 +59,15 @@ describe('postern audit', () => {
     expect(await code).toBe(130);
   });
 
+  test('S177: prints OCSF on request, and refuses another format', async () => {
+    const { code, out } = run([...on(), '--format', 'ocsf']);
+    expect(await code).toBe(0);
+    expect(out.length).toBeGreaterThan(0);
+    for (const line of out) expect(JSON.parse(line)).toMatchObject({ class_uid: 0, metadata: { version: '1.8.0' } });
+    const refused = run([...on(), '--format', 'cef']);
+    expect([await refused.code, refused.out]).toEqual([2, []]);
+  });
+
   test('says that Redis has only the acts of operators if audit.stream is off', async () => {
     const { code, out, err } = run(['-c', join(folder, 'off.yaml')]);
     expect(await code).toBe(0);

@@ -15,6 +15,7 @@ export const cliOptions = {
   'dry-run': { type: 'boolean', about: 'say what the command would do, and change nothing' },
   reason: { type: 'string', value: '<text>', about: 'why, for the audit trail' },
   by: { type: 'string', value: '<name>', about: 'who; default the name of the user of the system' },
+  format: { type: 'string', value: '<name>', about: 'jsonl, as logged (default), or ocsf: events of OCSF 1.8.0' },
   follow: { type: 'boolean', short: 'f', about: 'keep printing new events' },
   issuer: { type: 'string', value: '<url>', about: 'only events of this user, with --subject' },
   subject: { type: 'string', value: '<text>', about: 'only events of this user, with --issuer' },

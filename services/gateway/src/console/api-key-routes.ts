@@ -30,7 +30,7 @@ export const apiKeyRoutes: FastifyPluginAsync<ApiKeyRoutesDeps> = async (app, { 
       const apiKey = (await apiKeys.list()).find(each => each.apiKeyId === apiKeyId && isValidApiKey(each));
       if (apiKey === undefined) return undefined;
       const { mcpServerId, source } = apiKey;
-      await record(actor, { event: 'admin.api_key_revoked', apiKeyId, mcpServerId, source });
+      await record(actor, { event: 'api_key.revoked', apiKeyId, mcpServerId, source });
       // Another operator may have been faster, and both acts are recorded.
       await apiKeys.revoke(apiKeyId, { by: actor.who, reason: actor.reason });
       return '/api-keys';

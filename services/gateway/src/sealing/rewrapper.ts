@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { newOperationId, systemEntropy } from '@postern/elicitation';
 import type { RedisStores } from '@postern/store-redis';
 import type { Vault } from '@postern/vault';
+import { auditTrail } from '../platform/audit/audit-trail.ts';
 import type { Logger } from '../platform/logger.ts';
 import { type RewrapReport, rewrapAll } from './rewrap.ts';
 
@@ -71,7 +72,7 @@ export function startRewrapper(options: RewrapperOptions): Rewrapper {
 
   function logReport({ result, rewrapped, superseded, unknown, damaged }: RewrapReport): void {
     const [current, ...old] = vault.kids;
-    const audit = logger.child({ audit: true });
+    const audit = auditTrail(logger, []);
     if (rewrapped > 0)
       audit.info({ event: 'vault.rewrapped', kid: current, rewrapped, overtaken: superseded, result }, 're-wrapped');
     for (const [kid, values] of unknown)

@@ -1,12 +1,13 @@
 import type { RedisAuditLog } from '@postern/store-redis';
 import { instance, type Logger, safeError } from '../logger.ts';
+import type { AuditEventName } from './audit-events.ts';
 import type { AuditSink } from './audit-trail.ts';
 
 /** Maximum pending lines. Further lines are dropped rather than kept in memory. */
 const MAX_UNDER_WAY = 1_000;
 
 /** Events that requests without a credential, a browser session or a valid signature cause, as often as somebody sends them. */
-const causedByStrangers: ReadonlySet<string> = new Set([
+const causedByStrangers: ReadonlySet<AuditEventName> = new Set([
   'browser.logout_refused',
   'browser.sign_in_failed',
   'callback.refused',

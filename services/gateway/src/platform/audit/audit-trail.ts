@@ -1,9 +1,10 @@
 import { requestFields } from '../http/request-context.ts';
 import type { Logger } from '../logger.ts';
+import type { AuditEventName } from './audit-events.ts';
 
 /** An audit event as it is logged. */
 export interface AuditRecord {
-  readonly event: string;
+  readonly event: AuditEventName;
   readonly [field: string]: unknown;
 }
 

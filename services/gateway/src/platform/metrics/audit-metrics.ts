@@ -1,3 +1,4 @@
+import type { AuditEventName } from '../audit/audit-events.ts';
 import type { AuditRecord, AuditSink } from '../audit/audit-trail.ts';
 import type { Instruments } from './instruments.ts';
 
@@ -18,7 +19,7 @@ export function createAuditMetrics(to: Instruments): AuditSink {
     if (typeof record['lateMs'] === 'number') to.expiryLagSeconds.observe(seconds(record['lateMs']));
   }
 
-  const counted: Readonly<Record<string, (record: AuditRecord) => void>> = {
+  const counted: Readonly<Partial<Record<AuditEventName, (record: AuditRecord) => void>>> = {
     'elicitation.returned': record =>
       to.returned.inc({ kind: label(record['kind']), trouble: label(record['trouble']) }),
     'elicitation.wrong_person': record => to.wrongPerson.inc({ kind: label(record['kind']) }),
