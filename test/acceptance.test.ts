@@ -141,6 +141,10 @@ const covered = [
   'S141 with a processor the payee is registered, and its account gets the money and pays the refund',
   'S160 a key service that responds wrongly costs no value',
   'S161 a hanging or broken key service is a clear 503, named in the log, and stops nothing else',
+  'S177 every audit event is a valid event of OCSF, with users as pseudonyms',
+  'S178 every response of the admin API is described, and a generated client compiles',
+  'S179 every change and every look at a person says who, through which door, and why',
+  'S180 chart and Compose publish the admin API only inside the cluster or on the loopback address',
   'L6 fifty approvals at once on three processes, a thousand rounds',
 ];
 

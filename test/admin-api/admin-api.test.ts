@@ -1,16 +1,26 @@
 import { execFile } from 'node:child_process';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { problemSchema } from '@postern/api';
 import { runCli } from '@postern/gateway';
+import { Ajv2020 } from 'ajv/dist/2020.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
 import { z } from 'zod';
+import { root } from '../../scripts/child.ts';
+import { ocsfSchema } from '../../services/gateway/src/testing/ocsf-schema.ts';
 import { blocksIn } from '../docs/support/doc-blocks.ts';
+import { apiKeyRequest, issueFor, visitorFor } from '../support/asks.ts';
+import { connected } from '../support/connections.ts';
+import { allKinds, approve, askKind } from '../support/every-kind.ts';
+import { heldJob } from '../support/held-job.ts';
 import { registeredRoutes } from '../support/registered-routes.ts';
 import { startWorld, type World } from '../support/world.ts';
 
+const newSecret = () => `whsec_${randomBytes(24).toString('base64')}`;
 const SCOPES = ['read', 'act', 'people'] as const;
 type Scope = (typeof SCOPES)[number];
 const BASE = '/admin/v1';
@@ -21,7 +31,14 @@ let folder: string;
 let config: string;
 const tokens = new Map<string, string>();
 beforeAll(async () => {
-  world = await startWorld({ config: { adminApi: { port: 0 }, audit: { stream: true } } });
+  world = await startWorld({
+    payment: {},
+    mcpServer: {
+      kinds: [...allKinds],
+      webhooks: [{ id: 'hook', url: 'http://127.0.0.1:9/hooks', secrets: [newSecret()], statuses: ['expired'] }],
+    },
+    config: { adminApi: { port: 0 }, audit: { stream: true } },
+  });
   folder = await mkdtemp(join(tmpdir(), 'postern-admin-api-'));
   config = join(folder, 'postern.config.yaml');
   await writeFile(config, JSON.stringify(world.config));
@@ -59,6 +76,62 @@ const api = () => {
   return found;
 };
 
+const schemaOf = z.record(z.string(), z.unknown());
+const documentSchema = z.object({
+  openapi: z.literal('3.1.0'),
+  paths: z.record(
+    z.string(),
+    z.record(
+      z.string(),
+      z.looseObject({
+        operationId: z.string(),
+        description: z.string(),
+        responses: z.record(z.string(), z.object({ content: z.record(z.string(), z.object({ schema: schemaOf })) })),
+      }),
+    ),
+  ),
+  components: z.looseObject({ schemas: z.record(z.string(), schemaOf) }),
+});
+let described: Promise<z.infer<typeof documentSchema>> | undefined;
+const documentOf = () =>
+  (described ??= fetch(`${api().address}${BASE}/openapi.json`).then(async answer =>
+    documentSchema.parse(await answer.json()),
+  ));
+const operations = async () =>
+  Object.entries((await documentOf()).paths).flatMap(([path, of]) =>
+    Object.entries(of).map(([method, operation]) => ({ path, method: method.toUpperCase(), ...operation })),
+  );
+
+/** As the document, but a member that it does not name is a fault. */
+function strictly(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(strictly);
+  if (typeof schema !== 'object' || schema === null) return schema;
+  const all = Object.fromEntries(Object.entries(schema).map(([name, value]) => [name, strictly(value)]));
+  return all['type'] === 'object' && 'properties' in all ? { ...all, additionalProperties: false } : all;
+}
+
+const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true });
+const answered = new Map<string, Set<number>>();
+
+/** Asserts that the document describes this response: status and content type, and exactly its members. */
+async function expectDescribed(method: string, url: string, answer: Response, body: unknown): Promise<void> {
+  const { pathname } = new URL(url, 'http://admin.example');
+  const isAt = (path: string) => new RegExp(`^${path.replaceAll(/\{\w+\}/g, '[^/]+')}$`).test(pathname);
+  const operation = (await operations()).find(of => of.method === method && isAt(of.path));
+  if (operation === undefined) return;
+  const { operationId, responses } = operation;
+  answered.set(operationId, (answered.get(operationId) ?? new Set()).add(answer.status));
+  const type = answer.headers.get('content-type')?.split(';')[0] ?? '';
+  const { schema } = responses[answer.status]?.content[type] ?? {};
+  const { components } = await documentOf();
+  if (schema === undefined) throw new Error(`${operationId} does not describe ${answer.status} ${type}`);
+  // A problem is described in two parts.
+  const isProblem = 'allOf' in schema;
+  const validate = ajv.compile(isProblem ? { ...schema, components } : Object(strictly({ ...schema, components })));
+  validate(body);
+  expect({ operationId, faults: validate.errors ?? [] }).toEqual({ operationId, faults: [] });
+}
+
 async function call(
   method: string,
   path: string,
@@ -75,7 +148,9 @@ async function call(
     ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
   });
   const text = await answer.text();
-  return { status: answer.status, headers: answer.headers, body: text === '' ? undefined : JSON.parse(text) };
+  const parsed = text === '' ? undefined : JSON.parse(text);
+  await expectDescribed(method, path, answer, parsed);
+  return { status: answer.status, headers: answer.headers, body: parsed };
 }
 const all = () => tokens.get('read,act,people');
 
@@ -103,18 +178,6 @@ const calls: Readonly<Record<string, { scope: Scope; path?: string; body?: objec
   getJob: { scope: 'read', path: '/jobs/jb_unknown', status: 404 },
   cancelJob: { scope: 'act', path: '/jobs/jb_unknown/cancel', body: {}, status: 404 },
 };
-
-const documentSchema = z.object({
-  openapi: z.literal('3.1.0'),
-  paths: z.record(
-    z.string(),
-    z.record(z.string(), z.looseObject({ operationId: z.string(), description: z.string() })),
-  ),
-});
-const operations = async () =>
-  Object.entries(documentSchema.parse((await call('GET', `${BASE}/openapi.json`)).body).paths).flatMap(([path, of]) =>
-    Object.entries(of).map(([method, operation]) => ({ path, method: method.toUpperCase(), ...operation })),
-  );
 
 describe('S147: each operation admits credentials with its scope, and no others', () => {
   it('knows every route, and the OpenAPI document lists it with its scope', async () => {
@@ -277,6 +340,119 @@ it('S150: no input makes an operation fail, and hostile members are refused', as
       expect([400, 404]).toContain(status);
     }
   }
+});
+
+/** The act in the audit trail of each operation that changes something or shows a person. */
+const acts: Readonly<Record<string, string>> = {
+  getElicitation: 'admin.person_viewed',
+  showPerson: 'admin.person_viewed',
+  planDisconnect: 'admin.person_viewed',
+  exportPerson: 'admin.person_exported',
+  cancelElicitation: 'admin.elicitation_cancelled',
+  signOutPerson: 'admin.person_signed_out',
+  startDisconnect: 'admin.disconnect_started',
+  startRedelivery: 'admin.redelivery_started',
+  cancelJob: 'admin.job_cancelled',
+};
+
+it('S178, S179: every operation returns what it describes, and the audit trail says who changed something or looked at a person', async () => {
+  const token = all();
+  const listed = await operations();
+  /** Calls an operation. The reason is its id. */
+  async function run(id: string, body: Record<string, unknown> = {}, query = '') {
+    const { method, path } = listed.find(({ operationId }) => operationId === id) ?? { method: '', path: '' };
+    const url = path.replace(/\{(\w+)\}/, (_, name: string) => String(body[name]));
+    const sent = method === 'POST' ? { body: url === path ? body : {} } : {};
+    const answer = await call(method, `${url}${query}`, { token, reason: id, ...sent });
+    expect({ id, status: answer.status }).toEqual({ id, status: 200 });
+    return answer.body;
+  }
+  const [user, other] = [world.subject(), world.subject()];
+  const person = { issuer: world.identityProvider.issuer, subject: user };
+  const { connectionId } = await connected(world, { user });
+  for (const kind of allKinds) {
+    if (kind !== 'authorization') {
+      const { elicitationId } =
+        kind === 'credential'
+          ? await issueFor(world, user, { kind, credential: { ...apiKeyRequest, retention: 'lasting' } })
+          : await askKind(world, user, kind);
+      await approve(await visitorFor(world, user, elicitationId), elicitationId, kind);
+    }
+    await askKind(world, other, kind, { requestedBy: { tool: 'deploy' } });
+  }
+  for (const phase of ['open', 'ended']) {
+    const { items } = await run('listElicitations', {}, `?phase=${phase}`);
+    const own = items.map(({ elicitationId }: { elicitationId: string }) => elicitationId);
+    for (const elicitationId of own)
+      expect(await run('getElicitation', { elicitationId })).toMatchObject({ person: { issuer: person.issuer } });
+    expect((await run('listPayments', {}, `?phase=${phase}`)).items).toHaveLength(1);
+    if (phase === 'open') await run('cancelElicitation', { elicitationId: own[0] });
+  }
+  for (const list of ['listConnections', 'listCredentials', 'listWebhookEndpoints', 'listAudit'])
+    expect({ list, items: (await run(list)).items }).not.toEqual({ list, items: [] });
+  for (const empty of ['getHealth', 'listDeadDeliveries']) await run(empty);
+  await run('getCounts', {}, '?since=2026-11-01T00:00:00Z&until=2026-11-24T00:00:00Z');
+  for (const id of ['showPerson', 'exportPerson'])
+    expect(await run(id, person)).toMatchObject({ connections: [{ connectionId }], credentials: [{}] });
+  expect(await run('planDisconnect', { person })).toMatchObject({ connections: 1 });
+  await run('startRedelivery', { endpoint: 'tracker.hook' });
+  const { jobId } = await run('startDisconnect', { person });
+  for (const id of ['getJob', 'listJobs']) await run(id, { jobId });
+  await run('signOutPerson', { ...person, dryRun: true });
+  const held = await heldJob(stores().jobs);
+  expect(await run('cancelJob', { jobId: held })).toMatchObject({ jobId: held, status: 'cancelled' });
+
+  const unanswered = listed.filter(({ operationId }) => !answered.get(operationId)?.has(200));
+  expect(unanswered.map(({ operationId }) => operationId)).toEqual([]);
+
+  const trail = async () => (await stores().audits.readBack({ limit: 5_000 })).map(({ line }) => JSON.parse(line));
+  const eventsOf = (lines: readonly Record<string, unknown>[], id: string) => [
+    ...new Set(
+      lines.filter(({ reason, event }) => reason === id && event !== 'admin.job_ended').map(of => of['event']),
+    ),
+  ];
+  expect(eventsOf(await trail(), 'signOutPerson')).toEqual(['admin.person_viewed']);
+  await run('signOutPerson', person);
+  const lines = await trail();
+  for (const { operationId } of listed)
+    expect([operationId, eventsOf(lines, operationId)]).toEqual([
+      operationId,
+      [
+        ...(operationId === 'signOutPerson' ? ['admin.person_signed_out', 'admin.person_viewed'] : []),
+        ...(operationId === 'signOutPerson' ? [] : [acts[operationId] ?? []]).flat(),
+      ],
+    ]);
+  const by = { door: 'admin_api', operator: `tests (${idIn(token ?? '')})`, requestId: expect.any(String) };
+  for (const line of lines.filter(({ reason }) => listed.some(({ operationId }) => operationId === reason)))
+    if (line.event !== 'admin.job_ended') expect(line).toMatchObject(by);
+});
+
+const stores = () => {
+  const [gateway] = world.gateways;
+  if (gateway === undefined) throw new Error('no gateway');
+  return gateway.deps.stores;
+};
+
+it('S177: the audit trail of these tests fits OCSF', async () => {
+  const { code, out } = await run('audit', '--format', 'ocsf');
+  const events = out
+    .trimEnd()
+    .split('\n')
+    .map(line => ocsfSchema.parse(JSON.parse(line)));
+  expect(code).toBe(0);
+  expect(events.length).toBeGreaterThan(10);
+  expect(out).not.toContain('"alice"');
+});
+
+it('S180: Compose publishes the port of the commented section on the loopback address only', async () => {
+  const read = (name: string) => readFile(join(root, name), 'utf8');
+  const [, section = ''] = /^#(adminApi: .*)$/m.exec(await read('infra/postern.config.yaml')) ?? [];
+  expect(parse(section)).toEqual({ adminApi: { host: '0.0.0.0', port: 8091 } });
+  const { services } = z
+    .object({ services: z.record(z.string(), z.object({ ports: z.array(z.string()).default([]) })) })
+    .parse(parse(await read('docker-compose.yml')));
+  const ports = Object.values(services).flatMap(of => of.ports.filter(port => port.endsWith(':8091')));
+  expect(ports).toEqual(['127.0.0.1:8091:8091']);
 });
 
 describe('docs/admin-api.md', () => {

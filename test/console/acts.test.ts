@@ -1,13 +1,18 @@
+import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { connected } from '../support/connections.ts';
+import { heldJob } from '../support/held-job.ts';
 import type { RawAnswer, RawBrowser } from '../support/raw-browser.ts';
+import { registeredRoutes } from '../support/registered-routes.ts';
 import type { World } from '../support/world.ts';
 import { csrfTokenIn, operators, signedIn, startConsoleWorld } from './console-world.ts';
 
 let world: World;
 let operator: RawBrowser;
 beforeAll(async () => {
-  world = await startConsoleWorld({ otherMcpServers: [{ id: 'other' }], sweepPauseMs: 50 });
+  const secrets = [`whsec_${randomBytes(24).toString('base64')}`];
+  const webhooks = [{ id: 'hook', url: 'http://127.0.0.1:9/hooks', secrets, statuses: ['expired' as const] }];
+  world = await startConsoleWorld({ mcpServer: { webhooks }, otherMcpServers: [{ id: 'other' }], sweepPauseMs: 50 });
   operator = await signedIn(world, operators.operator, '/login?to=%2F&fresh=1');
 });
 afterAll(() => world[Symbol.asyncDispose]());
@@ -139,5 +144,90 @@ describe('S156: acts about a person', () => {
     expect((await raw.get('/me')).location).toBeUndefined();
     expect((await confirm(signOut, '/people/sign-out/confirmed', person)).status).toBe(303);
     expect((await raw.get('/me')).body).not.toContain('alice Example');
+  });
+});
+
+describe('S179: every act and every look at a person', () => {
+  interface Post {
+    readonly path: string;
+    readonly fields?: Record<string, string>;
+    readonly event: string;
+  }
+  const viewed = 'admin.person_viewed';
+  const person = () => ({ issuer: world.identityProvider.issuer, subject: 'bob' });
+  const gateway = () => {
+    const [first] = world.gateways;
+    if (first === undefined) throw new Error('no gateway');
+    return first;
+  };
+
+  /** By the pattern of each route that takes a form. */
+  const posts: Readonly<Record<string, () => Promise<Post>>> = {
+    '/disconnect': async () => ({
+      ...{ path: '/disconnect', event: 'admin.disconnect_started' },
+      fields: { provider: 'forge', mcpServer: 'other', since: '' },
+    }),
+    '/connections/:connectionId/disconnect': async () => {
+      const { connectionId } = await connected(world, { user: 'bob' });
+      return { path: `/connections/${connectionId}/disconnect`, event: 'admin.disconnect_started' };
+    },
+    '/elicitations/:elicitationId/cancel': async () => {
+      const { elicitationId } = await world.ask('carla');
+      return { path: `/elicitations/${elicitationId}/cancel`, event: 'admin.elicitation_cancelled' };
+    },
+    '/webhooks/:endpoint/redeliver': async () => ({
+      ...{ path: '/webhooks/tracker.hook/redeliver', event: 'admin.redelivery_started' },
+    }),
+    '/jobs/:jobId/stop': async () => ({
+      ...{ path: `/jobs/${await heldJob(gateway().deps.stores.jobs)}/stop`, event: 'admin.job_cancelled' },
+    }),
+    '/api-keys/:apiKeyId/revoke': async () => {
+      const { body } = await operator.get('/api-keys');
+      // The key of the MCP server that these tests do not act as.
+      const [, path = ''] = [...body.matchAll(/"(\/api-keys\/ak_[\w-]+\/revoke)"/g)].at(-1) ?? [];
+      return { path, event: 'api_key.revoked' };
+    },
+    '/people': async () => ({ path: '/people', fields: person(), event: viewed }),
+    '/people/disconnect': async () => ({ path: '/people/disconnect', fields: person(), event: viewed }),
+    '/people/disconnect/confirmed': async () => ({
+      ...{ path: '/people/disconnect/confirmed', fields: person(), event: 'admin.disconnect_started' },
+    }),
+    '/people/sign-out': async () => ({ path: '/people/sign-out', fields: person(), event: viewed }),
+    '/people/sign-out/confirmed': async () => ({
+      ...{ path: '/people/sign-out/confirmed', fields: person(), event: 'admin.person_signed_out' },
+    }),
+  };
+
+  it('covers every route that takes a form', () => {
+    const app = gateway().console?.app;
+    const routes = app === undefined ? [] : registeredRoutes(app).filter(({ method }) => method === 'POST');
+    const paths = routes.map(({ path }) => path).filter(path => path !== '/logout');
+    expect(paths.sort()).toEqual(Object.keys(posts).sort());
+  });
+
+  it.each(Object.entries(posts))('%s leaves one line, with the operator and the reason', async (pattern, prepare) => {
+    const lines = async () =>
+      (await gateway().deps.stores.audits.readBack({ limit: 5_000 })).map(({ line }) => JSON.parse(line));
+    const { path, fields = {}, event } = await prepare();
+    const csrf_token = csrfTokenIn(await operator.get('/people'));
+    const before = await lines();
+    const answer = await operator.post(path, { form: { csrf_token, reason: `for ${pattern}`, ...fields } });
+    expect(answer.status).toBeLessThan(400);
+    const known = new Set(before.map(line => JSON.stringify(line)));
+    const added = (await lines()).filter(line => line.door === 'console' && !known.has(JSON.stringify(line)));
+    // The page that plans an act about a person comes before its reason.
+    const isPlan = ['/people/disconnect', '/people/sign-out'].includes(pattern);
+    expect(added.filter(line => line.event !== 'admin.job_ended')).toMatchObject([
+      { event, operator: operators.operator, ...(isPlan ? {} : { reason: `for ${pattern}` }) },
+    ]);
+  });
+
+  it('a GET of an elicitation is a look at its person', async () => {
+    const { elicitationId } = await world.ask('dora');
+    await operator.get(`/elicitations/${elicitationId}`);
+    const [line] = await gateway().deps.stores.audits.readBack({ limit: 1 });
+    expect(JSON.parse(line?.line ?? '')).toMatchObject({
+      ...{ event: viewed, operator: operators.operator, door: 'console', elicitationId },
+    });
   });
 });

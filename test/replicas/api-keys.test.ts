@@ -145,8 +145,8 @@ describe('postern api-keys', () => {
     expect(out).toMatch(new RegExp(`${apiKeyId}.*olga: found on a pastebin`));
     const trail = (await run('audit')).out.split('\n').filter(line => line.includes(apiKeyId));
     expect(trail.map(line => JSON.parse(line) as object)).toMatchObject([
-      { event: 'api_key.added', by: 'olga', reason: 'test', mcpServerId: 'tracker' },
-      { event: 'api_key.revoked', by: 'olga', reason: 'found on a pastebin', source: 'store' },
+      { event: 'api_key.added', operator: 'olga', reason: 'test', mcpServerId: 'tracker' },
+      { event: 'api_key.revoked', operator: 'olga', reason: 'found on a pastebin', source: 'store' },
     ]);
     const dump = `${out}${trail.join()}${world.log()}`;
     expect(dump).not.toContain(key);

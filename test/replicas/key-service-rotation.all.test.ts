@@ -195,7 +195,7 @@ async function readEverything(...gateways: readonly Gateway[]): Promise<void> {
 
 /** `postern vault rewrap` as a process of its own. */
 async function startRewrap(...places: Place[]) {
-  const args = [postern, 'vault', 'rewrap', '-c', await configFile(...places)];
+  const args = [postern, 'vault', 'rewrap', '--reason', 'rotation', '-c', await configFile(...places)];
   const env = { ...process.env, ...(await compiledGateway()) };
   return spawn(...endingWithParent(process.execPath, args), { env, stdio: 'ignore' });
 }

@@ -1,12 +1,11 @@
 import { type AdminScope, adminScopes } from '@postern/store-redis';
-import { createAdminAudit } from '../admin/admin-audit.ts';
 import { createAdminCredentials } from '../admin-api/admin-credentials.ts';
 import { CliError, type CliIo, type ExitCode, exitCodes, printable, tableOf } from './cli-io.ts';
 import { type Command, changeIn, changingActor, type Invocation, whoAndWhy } from './command.ts';
+import { recordIn } from './open-admin.ts';
 import { type OpenStore, openStore } from './open-store.ts';
 
 const credentialsOf = (store: OpenStore) => createAdminCredentials({ ...store, now: Date.now });
-const recordIn = (store: OpenStore) => createAdminAudit({ ...store, audits: store.stores.audits, now: Date.now });
 /** The name is shown in tables, and in the audit trail. */
 const NAME = /^[A-Za-z0-9][A-Za-z0-9 ._-]{0,59}$/;
 

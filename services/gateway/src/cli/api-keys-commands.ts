@@ -1,10 +1,10 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { isatty } from 'node:tty';
-import { type ApiKeyView, createApiKeyAdmin } from '../mcp-servers/api-key-admin.ts';
-import { auditByOperator } from './audit-commands.ts';
+import { type ApiKeyView, createApiKeyAdmin, newApiKeyId } from '../mcp-servers/api-key-admin.ts';
 import { CliError, type CliIo, type ExitCode, exitCodes, printable, tableOf, UsageError } from './cli-io.ts';
-import { type Command, changeIn, type Invocation, whoAndWhy } from './command.ts';
+import { type Command, changeIn, changingActor, type Invocation, whoAndWhy } from './command.ts';
+import { recordIn } from './open-admin.ts';
 import { type OpenStore, openStore } from './open-store.ts';
 
 const adminOf = ({ config, vault, stores }: OpenStore) => createApiKeyAdmin({ config, vault, stores });
@@ -37,11 +37,12 @@ async function apiKeysAdd(p: Invocation, io: CliIo): Promise<ExitCode> {
   }
   // Before the key exists: a key that cannot be written would be lost.
   const write = out === undefined ? undefined : newPrivateFile(out);
-  const added = await adminOf(store).add({ ...change, mcpServerId, name });
+  const apiKeyId = newApiKeyId();
+  await recordIn(store)(changingActor(p), { event: 'api_key.added', apiKeyId, mcpServerId, name });
+  const added = await adminOf(store).add({ ...change, apiKeyId, mcpServerId, name });
   if (added.result === 'full') throw new CliError('There are 10,000 API keys. No key was added.');
-  const { apiKeyId, key } = added;
+  const { key } = added;
   write?.(`${key}\n`);
-  await auditByOperator(store, { event: 'api_key.added', apiKeyId, mcpServerId, ...change }, 'API key added');
   if (p.json) io.out(`${JSON.stringify({ apiKeyId, mcpServerId, ...(write ? {} : { key }) })}\n`);
   else if (write === undefined) io.out(`${key}\n`);
   io.err(
@@ -63,23 +64,19 @@ async function apiKeysRevoke(p: Invocation, io: CliIo): Promise<ExitCode> {
   const admin = adminOf(store);
   const apiKeyId = named ?? (await admin.idOf(keyIn(keyFile ?? '-')));
   if (apiKeyId === undefined) throw new CliError('This is not a valid API key of any MCP server.');
+  const found = (await admin.list()).find(each => each.apiKeyId === apiKeyId);
+  if (found === undefined) throw unknownKey();
   if (p.dryRun) {
-    const found = (await admin.list()).find(each => each.apiKeyId === apiKeyId);
-    if (found === undefined) throw unknownKey();
     io.out(
       p.json ? `${JSON.stringify({ dryRun: true, apiKey: jsonOf(found) })}\n` : `Would revoke ${nameOf(found)}.\n`,
     );
     return exitCodes.ok;
   }
+  const { mcpServerId, source } = found;
+  await recordIn(store)(changingActor(p), { event: 'api_key.revoked', apiKeyId, mcpServerId, source });
   const revoked = await admin.revoke(apiKeyId, change);
   if (revoked.result === 'unknown') throw unknownKey();
   const { result, apiKey } = revoked;
-  if (result === 'revoked')
-    await auditByOperator(
-      store,
-      { event: 'api_key.revoked', apiKeyId, mcpServerId: apiKey.mcpServerId, source: apiKey.source, ...change },
-      'API key revoked',
-    );
   if (p.json) io.out(`${JSON.stringify({ result, apiKey: jsonOf(apiKey) })}\n`);
   else
     io.out(

@@ -2,11 +2,9 @@ import { definedOnly, type Subject } from '@postern/elicitation';
 import { ocsfEvent } from '../platform/audit/ocsf.ts';
 import { pseudonymsOf } from '../platform/audit/pseudonyms.ts';
 import { loadConfig } from '../platform/config/load-config.ts';
-import { instance } from '../platform/logger.ts';
 import { type CliIo, type ExitCode, exitCodes, printable, UsageError } from './cli-io.ts';
 import { type Command, type Invocation, sinceIn, subjectIn } from './command.ts';
 import { actorOf, openAdmin } from './open-admin.ts';
-import type { OpenStore } from './open-store.ts';
 
 /**
  * `postern audit`: prints the audit trail of all replicas from Redis, one JSON object per line, oldest first: as it was logged, or as
@@ -40,25 +38,6 @@ function subjectOf({ issuer, subject }: Invocation['values']): Subject | undefin
   if (issuer === undefined && subject === undefined) return undefined;
   if (issuer === undefined || subject === undefined) throw new UsageError('--subject needs --issuer, and the reverse.');
   return { issuer, subject };
-}
-
-/** Appends the audit event of an operator's command to the audit trail in Redis, if `audit.stream` is on. */
-export async function auditByOperator(
-  store: OpenStore,
-  record: { readonly event: string; readonly [field: string]: string | number },
-  message: string,
-): Promise<void> {
-  if (!store.config.audit.stream) return;
-  const line = {
-    level: 'warn',
-    instance,
-    time: new Date().toISOString(),
-    audit: true,
-    by: 'operator',
-    ...record,
-    message,
-  };
-  await store.stores.audits.append(JSON.stringify(line));
 }
 
 export const auditCommands: readonly Command[] = [

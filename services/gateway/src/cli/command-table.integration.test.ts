@@ -9,6 +9,7 @@ import { type RedisServer, startRedis } from '@postern/testkit/redis';
 import { createKeyRing, createVault } from '@postern/vault';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { z } from 'zod';
+import type { AuditEventName } from '../platform/audit/audit-events.ts';
 import { connectionContext } from '../sealing/seal-contexts.ts';
 import { sampleConfig, sampleMcpServer } from '../testing/sample-config.ts';
 import { newSecret, startReceiver, webhookStage } from '../testing/webhook-stage.ts';
@@ -27,59 +28,110 @@ interface Scenario {
   readonly failed?: () => readonly string[];
   /** Configuration of its own. */
   readonly config?: () => string;
+  /** The act in the audit trail. Absent for a command that neither changes anything nor shows one person. */
+  readonly act?: AuditEventName;
+  /** The act of `--dry-run`, which shows the counts of one person. */
+  readonly planned?: AuditEventName;
 }
 
 const why = ['--reason', 'ticket 7', '--by', 'olga'];
 const people = { leaver: somebody(), erased: somebody(), kept: somebody(), keyless: somebody() };
+const viewed = 'admin.person_viewed';
 const named = ({ issuer, subject }: Subject) => [issuer, subject];
 const scenarios: Readonly<Record<string, Scenario>> = {
   check: { done: () => [], config: () => configs.local, failed: () => [configs.lostKey] },
   'pages preview': { done: () => ['--out', fresh()], failed: () => ['--out', folder] },
   'vault status': { done: () => [], failed: () => ['-c', configs.lostKey] },
-  'vault rewrap': { done: () => [], failed: () => ['-c', configs.lostKey], config: () => configs.rotated },
+  'vault rewrap': {
+    ...{ done: () => why, failed: () => [...why, '-c', configs.lostKey], config: () => configs.rotated },
+    act: 'admin.rewrap_started',
+  },
   'vault new-key': { done: () => ['--out', fresh()], failed: () => ['--out', configs.sound] },
   'receipts new-key': { done: () => ['--out', fresh()], failed: () => ['--out', configs.sound] },
   'redis status': { done: () => [], failed: () => ['-c', configs.foreign] },
-  'redis accept-loss': { done: () => ['--all', '--yes', ...why], failed: () => ['--all'], config: () => configs.other },
+  'redis accept-loss': {
+    ...{ done: () => ['--all', '--yes', ...why], failed: () => ['--all', ...why], config: () => configs.other },
+    act: 'redis.loss_accepted',
+  },
   replicas: { done: () => [], failed: () => ['-c', configs.other] },
-  drain: { done: () => ['host-a', ...why], failed: () => ['host-z', ...why] },
+  drain: {
+    ...{ done: () => ['host-a', ...why], failed: () => ['host-z', ...why] },
+    act: 'replica.drain_ordered',
+  },
   'api-keys list': { done: () => [] },
-  'api-keys add': { done: () => ['tracker', 'second', ...why], failed: () => ['nowhere', 'second', ...why] },
-  'api-keys revoke': { done: () => [apiKeyId, ...why], failed: () => ['ak_unknown', ...why] },
+  'api-keys add': {
+    ...{ done: () => ['tracker', 'second', ...why], failed: () => ['nowhere', 'second', ...why] },
+    act: 'api_key.added',
+  },
+  'api-keys revoke': {
+    ...{ done: () => [apiKeyId, ...why], failed: () => ['ak_unknown', ...why] },
+    act: 'api_key.revoked',
+  },
   'admin-credentials list': { done: () => [] },
   'admin-credentials add': {
     done: () => ['dashboard', 'read,act', ...why],
     failed: () => ['dashboard', 'all', ...why],
+    act: 'admin.credential_added',
   },
-  'admin-credentials revoke': { done: () => [credentialId, ...why], failed: () => ['unknown', ...why] },
-  audit: { done: () => [] },
+  'admin-credentials revoke': {
+    ...{ done: () => [credentialId, ...why], failed: () => ['unknown', ...why] },
+    act: 'admin.credential_revoked',
+  },
+  audit: { done: () => ['--issuer', people.kept.issuer, '--subject', people.kept.subject, ...why], act: viewed },
   'audit pseudonym': { done: () => named(people.kept) },
-  'elicitations show': { done: () => [elicitationId], failed: () => [`${elicitationId.slice(0, -4)}AAAA`] },
-  'elicitations cancel': { done: () => [elicitationId, ...why], failed: () => [`el_7f${'A'.repeat(43)}`, ...why] },
+  'elicitations show': {
+    ...{ done: () => [elicitationId, ...why], failed: () => [`${elicitationId.slice(0, -4)}AAAA`] },
+    act: viewed,
+  },
+  'elicitations cancel': {
+    ...{ done: () => [elicitationId, ...why], failed: () => [`el_7f${'A'.repeat(43)}`, ...why] },
+    act: 'admin.elicitation_cancelled',
+  },
   'jobs list': { done: () => [], config: () => configs.local, failed: () => ['-c', configs.broken] },
   'jobs show': { done: () => [jobId], failed: () => ['jb_unknown'] },
-  'jobs cancel': { done: () => [jobId, ...why], failed: () => ['jb_unknown', ...why] },
-  'people show': { done: () => named(people.kept), failed: () => named(somebody()) },
+  'jobs cancel': {
+    ...{ done: () => [jobId, ...why], failed: () => ['jb_unknown', ...why] },
+    act: 'admin.job_cancelled',
+  },
+  'people show': { done: () => [...named(people.kept), ...why], failed: () => named(somebody()), act: viewed },
   'people disconnect': {
     done: () => [...named(people.leaver), ...why],
     failed: () => [...named(people.kept), ...why, '-c', configs.broken],
+    ...{ act: 'admin.disconnect_started', planned: viewed },
   },
-  'people sign-out': { done: () => [...named(people.leaver), ...why] },
-  'people export': { done: () => [...named(people.kept), ...why] },
-  'people erase': { done: () => [...named(people.erased), ...why] },
+  'people sign-out': {
+    done: () => [...named(people.leaver), ...why],
+    ...{ act: 'admin.person_signed_out', planned: viewed },
+  },
+  'people export': { done: () => [...named(people.kept), ...why], act: 'admin.person_exported' },
+  'people erase': {
+    done: () => [...named(people.erased), ...why],
+    ...{ act: 'admin.person_erased', planned: viewed },
+  },
   'providers disconnect': {
     done: () => ['github', ...why],
     failed: () => ['github', ...why, '-c', configs.broken],
+    act: 'admin.disconnect_started',
   },
   'mcp-servers disconnect': {
     done: () => ['tracker', ...why],
     failed: () => ['tracker', ...why, '-c', configs.broken],
+    act: 'admin.disconnect_started',
   },
-  'passkeys reset': { done: () => named(people.kept), failed: () => named(people.keyless) },
+  'passkeys reset': {
+    ...{ done: () => [...named(people.kept), ...why], failed: () => [...named(people.keyless), ...why] },
+    ...{ act: 'passkey.reset', planned: viewed },
+  },
   'webhooks list': { done: () => [], config: () => configs.local, failed: () => [] },
   'webhooks dead': { done: () => [], config: () => configs.local, failed: () => [] },
-  'webhooks redeliver': { done: () => ['--all', ...why], failed: () => ['ev_unknown', ...why] },
-  'webhooks enable': { done: () => ['tracker.quiet'], failed: () => ['tracker.nowhere'] },
+  'webhooks redeliver': {
+    ...{ done: () => ['--all', ...why], failed: () => ['ev_unknown', ...why] },
+    act: 'admin.redelivery_started',
+  },
+  'webhooks enable': {
+    ...{ done: () => ['tracker.quiet', ...why], failed: () => ['tracker.nowhere', ...why] },
+    act: 'admin.webhook_enabled',
+  },
 };
 
 const keys = Object.fromEntries(
@@ -95,6 +147,7 @@ const endpoints = [
 const DEPLOYMENT = `dp_${'A'.repeat(22)}`;
 let redis: RedisServer;
 let stores: RedisStores;
+let other: RedisStores;
 let folder = '';
 let elicitationId = '';
 let apiKeyId = '';
@@ -132,10 +185,9 @@ beforeAll(async () => {
     configs[name] = join(folder, `${name}.yaml`);
     writeFileSync(configs[name], JSON.stringify(config));
   }
-  const other = await createRedisStores({ url: redis.url, prefix: 'other' });
+  other = await createRedisStores({ url: redis.url, prefix: 'other' });
   for (const { epochs } of [stores, other])
     await epochs.begin({ deployment: DEPLOYMENT, epoch: Date.now() }, SHARDS, { replaces: false });
-  await other.close();
   await seedBroken();
   for (const person of [people.leaver, people.erased, people.kept, somebody()]) await seed(person);
   const added = await run('api-keys add', ['tracker', 'first', ...why, '--json']);
@@ -153,6 +205,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await stores?.close();
+  await other?.close();
   await redis?.[Symbol.asyncDispose]();
   rmSync(folder, { recursive: true });
 });
@@ -252,6 +305,26 @@ const contents = () =>
     '0',
   );
 
+/** The acts that were recorded while `work` ran, except the end of a job, which a crash may repeat. */
+async function actsOf<T>(work: () => Promise<T>) {
+  const lines = async () => {
+    const texts = await Promise.all(
+      [stores, other].map(async ({ audits }) => (await audits.readBack({ limit: 1000 })).map(({ line }) => line)),
+    );
+    return texts.flat();
+  };
+  const before = new Set(await lines());
+  const done = await work();
+  const added = (await lines()).filter(line => !before.has(line)).map(line => recorded.parse(JSON.parse(line)));
+  return { done, acts: added.filter(({ event }) => event !== 'admin.job_ended') };
+}
+const recorded = z.object({
+  ...{ event: z.string(), operator: z.string().optional(), door: z.string().optional() },
+  reason: z.string().optional(),
+});
+const actOf = (event: AuditEventName | undefined) =>
+  event === undefined ? [] : [{ event, operator: 'olga', door: 'command_line', reason: 'ticket 7' }];
+
 const each = commandTable.map(command => [command.name, command] as const);
 const changing = each.filter(([, { changes }]) => changes);
 /** An option of another command. */
@@ -294,35 +367,57 @@ describe('S151: every command of the table', () => {
     expect(await run(command.name, scenario.failed(), config)).toMatchObject({ code: 1 });
   });
 
-  test.each(changing)('postern %s changes nothing with --dry-run, and something without', async (_, command) => {
-    const scenario = scenarioOf(command);
-    const args = scenario.done();
+  test.each(changing)('S179: postern %s needs a reason', async (name, command) => {
+    const args = scenarioOf(command).done();
+    const unexplained = args.filter((_, at) => args[at] !== '--reason' && args[at - 1] !== '--reason');
+    expect(unexplained).toHaveLength(args.length - 2);
     const before = await contents();
-    const planned = await run(command.name, [...args, '--dry-run', '--json'], scenario.config?.());
-    expect({ code: planned.code, err: planned.err }).toMatchObject({ code: 0 });
-    expect(JSON.parse(planned.out)).toMatchObject({ dryRun: true });
-    const inWords = await run(command.name, [...args, '--dry-run'], scenario.config?.());
-    expect(inWords).toMatchObject({ code: 0, out: expect.stringMatching(/Would/) });
+    expect(await run(name, unexplained, scenarioOf(command).config?.())).toMatchObject({ code: 2, out: '' });
     expect(await contents()).toBe(before);
-
-    const done = await run(command.name, [...args, '--json'], scenario.config?.());
-    expect({ code: done.code, err: done.err }).toMatchObject({ code: 0 });
-    expect(JSON.parse(done.out)).not.toMatchObject({ dryRun: true });
-    expect(await contents()).not.toBe(before);
   });
 
-  test.each(each.filter(([, { changes }]) => !changes))('postern %s exits with 0 when done', async (_, command) => {
-    const scenario = scenarioOf(command);
-    const { code, out } = await run(command.name, scenario.done(), scenario.config?.());
-    expect(code).toBe(0);
-    expect(() => jsonIn(command, out)).toSatisfy(parses =>
-      command.json === 'always' || command.json === 'lines' ? succeeds(parses) : !succeeds(parses),
-    );
-    if (command.json === 'never') return;
-    const asJson = await run(command.name, [...scenario.done(), '--json'], scenario.config?.());
-    expect(asJson.code).toBe(0);
-    expect(jsonIn(command, asJson.out)).toBeTypeOf('object');
-  });
+  test.each(changing)(
+    'S179: postern %s changes nothing with --dry-run, and something without, and says who and why',
+    async (_, command) => {
+      const scenario = scenarioOf(command);
+      const args = scenario.done();
+      const before = await contents();
+      const { done: planned, acts: looked } = await actsOf(() =>
+        run(command.name, [...args, '--dry-run', '--json'], scenario.config?.()),
+      );
+      expect(looked).toEqual(actOf(scenario.planned));
+      expect({ code: planned.code, err: planned.err }).toMatchObject({ code: 0 });
+      expect(JSON.parse(planned.out)).toMatchObject({ dryRun: true });
+      const inWords = await run(command.name, [...args, '--dry-run'], scenario.config?.());
+      expect(inWords).toMatchObject({ code: 0, out: expect.stringMatching(/Would/) });
+      expect(await contents()).toBe(before);
+
+      if (scenario.act === undefined) throw new Error('name the act that the audit trail has');
+      const { done, acts } = await actsOf(() => run(command.name, [...args, '--json'], scenario.config?.()));
+      expect(acts.filter(({ event }) => event !== 'admin.connection_removed')).toEqual(actOf(scenario.act));
+      expect({ code: done.code, err: done.err }).toMatchObject({ code: 0 });
+      expect(JSON.parse(done.out)).not.toMatchObject({ dryRun: true });
+      expect(await contents()).not.toBe(before);
+    },
+  );
+
+  test.each(each.filter(([, { changes }]) => !changes))(
+    'S179: postern %s exits with 0, and says who looked at a person and why',
+    async (_, command) => {
+      const scenario = scenarioOf(command);
+      const { done, acts } = await actsOf(() => run(command.name, scenario.done(), scenario.config?.()));
+      const { code, out } = done;
+      expect(code).toBe(0);
+      expect(acts).toEqual(actOf(scenario.act));
+      expect(() => jsonIn(command, out)).toSatisfy(parses =>
+        command.json === 'always' || command.json === 'lines' ? succeeds(parses) : !succeeds(parses),
+      );
+      if (command.json === 'never') return;
+      const asJson = await run(command.name, [...scenario.done(), '--json'], scenario.config?.());
+      expect(asJson.code).toBe(0);
+      expect(jsonIn(command, asJson.out)).toBeTypeOf('object');
+    },
+  );
 
   test('postern <command> --help names its options', async () => {
     for (const command of commandTable) {

@@ -85,6 +85,16 @@ describe('postern elicitations show', () => {
     });
   });
 
+  test('S179: a look is in the audit trail, with the operator and the reason', async () => {
+    const { elicitationId } = await created(stores.elicitations, ask(somebody()));
+    expect((await show(elicitationId, '--by', 'olga', '--reason', 'ticket 7')).code).toBe(0);
+    const [line] = await stores.audits.readBack({ limit: 1 });
+    expect(JSON.parse(line?.line ?? '{}')).toMatchObject({
+      ...{ event: 'admin.person_viewed', what: 'elicitation', elicitationId },
+      ...{ operator: 'olga', door: 'command_line', reason: 'ticket 7' },
+    });
+  });
+
   test('prints text, and accepts the URL of the page', async () => {
     const start = await created(stores.elicitations, ask(somebody()));
     await moved(stores.elicitations, start, cancel);

@@ -3,6 +3,7 @@ import { type ElicitationReport, reportOf } from '../admin/elicitation-report.ts
 import { eventsOf } from '../admin/record-listing.ts';
 import { CliError, type CliIo, type ExitCode, exitCodes, printable, tableOf } from './cli-io.ts';
 import type { Command, Invocation } from './command.ts';
+import { actorOf, recordIn } from './open-admin.ts';
 import { openStore } from './open-store.ts';
 
 async function elicitationsShow(p: Invocation, io: CliIo): Promise<ExitCode> {
@@ -16,6 +17,10 @@ async function elicitationsShow(p: Invocation, io: CliIo): Promise<ExitCode> {
     throw new CliError(
       'Elicitation not found. Ended elicitations are deleted after retention.endedHours; search the log for older ones.',
     );
+  const { subject, mcpServerId } = elicitation;
+  await recordIn(store)(actorOf(p.values), {
+    ...{ event: 'admin.person_viewed', subject, what: 'elicitation', elicitationId, mcpServerId },
+  });
   const report = reportOf(elicitation, await eventsOf(store.stores, elicitationId), store.pseudonym);
   io.out(printable(p.json ? `${JSON.stringify(report)}\n` : textOf(report)));
   return exitCodes.ok;
@@ -43,6 +48,7 @@ export const elicitationsCommands: readonly Command[] = [
     name: 'elicitations show',
     parameters: ['<id>'],
     about: 'print the status and history of an elicitation, without secrets or user input',
+    options: { by: true, reason: true },
     json: 'document',
     changes: false,
     failure: 'the elicitation does not exist, or is no longer stored',

@@ -1,6 +1,6 @@
 import { userInfo } from 'node:os';
 import { definedOnly } from '@postern/elicitation';
-import type { Actor } from '../admin/admin-audit.ts';
+import { type Actor, createAdminAudit, type RecordAct } from '../admin/admin-audit.ts';
 import { type AdminService, createAdminService } from '../admin/admin-service.ts';
 import type { CliIo } from './cli-io.ts';
 import { type OpenStore, openStore } from './open-store.ts';
@@ -18,6 +18,10 @@ export async function openAdmin(configPath: string, io: CliIo): Promise<OpenAdmi
   const held = stack.move();
   return { admin, store, [Symbol.asyncDispose]: () => held.disposeAsync() };
 }
+
+/** Records the acts of commands for which the admin service has no verb. */
+export const recordIn = (store: OpenStore): RecordAct =>
+  createAdminAudit({ ...store, audits: store.stores.audits, now: Date.now });
 
 /** The operator of a command: as named, or the user of this machine. */
 export function actorOf(p: { readonly by?: string | undefined; readonly reason?: string | undefined }): Actor {

@@ -53,7 +53,7 @@ async function cli(...args: string[]) {
   return { code: await runCli([...args, '-c', configPath], io), out, err };
 }
 
-const reset = (...args: string[]) => cli('passkeys', 'reset', ...args);
+const reset = (...args: string[]) => cli('passkeys', 'reset', ...args, '--by', 'olga', '--reason', 'ticket 7');
 
 const add = (subject: Subject) =>
   stores.passkeys.add(
@@ -83,9 +83,20 @@ describe('S67: postern passkeys reset', () => {
     expect(await stores.passkeys.list(other)).toHaveLength(1);
     expect(await trail()).toContainEqual(
       expect.objectContaining({
-        ...{ audit: true, event: 'passkey.reset', subject: pseudonym, removed: 3, by: 'operator' },
+        ...{ audit: true, event: 'passkey.reset', subject: pseudonym, passkeys: 3, by: 'operator', operator: 'olga' },
+        reason: 'ticket 7',
       }),
     );
+  });
+
+  test('S179: a dry run, which shows a count, is in the audit trail', async () => {
+    const subject = somebody();
+    await add(subject);
+    expect((await reset(subject.issuer, subject.subject, '--dry-run')).code).toBe(0);
+    expect((await trail()).at(-1)).toMatchObject({
+      ...{ event: 'admin.person_viewed', what: 'passkeys', operator: 'olga', reason: 'ticket 7' },
+    });
+    expect(await stores.passkeys.list(subject)).toHaveLength(1);
   });
 
   test('makes the next passkey count 24 hours after it was added', async () => {

@@ -1,10 +1,8 @@
-import { definedOnly } from '@postern/elicitation';
 import { passkeyOwnerOf } from '../identity/passkeys/user-passkeys.ts';
 import { announcementsOf } from '../platform/audit/pseudonyms.ts';
-import { auditByOperator } from './audit-commands.ts';
 import { CliError, type CliIo, type ExitCode, exitCodes } from './cli-io.ts';
-import { type Command, type Invocation, subjectIn } from './command.ts';
-import { actorOf } from './open-admin.ts';
+import { type Command, changingActor, type Invocation, subjectIn, whoAndWhy } from './command.ts';
+import { recordIn } from './open-admin.ts';
 import { openStore } from './open-store.ts';
 
 /**
@@ -12,7 +10,7 @@ import { openStore } from './open-store.ts';
  * none.
  */
 async function passkeysReset(p: Invocation, io: CliIo): Promise<ExitCode> {
-  const [subject, actor] = [subjectIn(p), actorOf(p.values)];
+  const [subject, actor] = [subjectIn(p), changingActor(p)];
   await using store = await openStore(p.configPath, io);
   const signedIn = { identityMode: 'login', mcpServerId: '', subject } as const;
   const others = store.config.mcpServers.flatMap(({ id, identity }) =>
@@ -20,25 +18,17 @@ async function passkeysReset(p: Invocation, io: CliIo): Promise<ExitCode> {
   );
   const holders = [signedIn, ...others].map(passkeyOwnerOf);
   const { passkeys } = store.stores;
+  const record = recordIn(store);
+  if (p.dryRun) await record(actor, { event: 'admin.person_viewed', subject, what: 'passkeys' });
   const found = (await Promise.all(holders.map(holder => passkeys.list(holder)))).flat().length;
-  let removed = 0;
+  if (found === 0) throw new CliError('This user has no passkey. Check issuer and subject: both must match exactly.');
   const announcedAs = announcementsOf(store.config, store.pseudonym)(subject);
-  if (!p.dryRun) for (const holder of holders) removed += await passkeys.reset(holder, announcedAs);
-  const count = p.dryRun ? found : removed;
-  if (count === 0) throw new CliError('This user has no passkey. Check issuer and subject: both must match exactly.');
+  let count = p.dryRun ? found : 0;
+  if (!p.dryRun) {
+    await record(actor, { event: 'passkey.reset', subject, passkeys: found });
+    for (const holder of holders) count += await passkeys.reset(holder, announcedAs);
+  }
   const pseudonym = store.pseudonym(subject);
-  if (!p.dryRun)
-    await auditByOperator(
-      store,
-      {
-        event: 'passkey.reset',
-        subject: pseudonym,
-        removed,
-        operator: actor.who,
-        ...definedOnly({ reason: actor.reason }),
-      },
-      'passkeys reset',
-    );
   const passkeysOf = `${count === 1 ? '1 passkey' : `${count} passkeys`} of ${pseudonym}`;
   if (p.json) io.out(`${JSON.stringify({ dryRun: p.dryRun, subject: pseudonym, passkeys: count })}\n`);
   else if (p.dryRun) io.out(`Would remove ${passkeysOf}.\n`);
@@ -51,7 +41,7 @@ export const passkeysCommands: readonly Command[] = [
     name: 'passkeys reset',
     parameters: ['<issuer>', '<subject>'],
     about: 'remove all passkeys of a user; the next one approves payments after 24 hours',
-    options: { by: true, reason: true },
+    options: whoAndWhy,
     json: 'document',
     changes: true,
     failure: 'the user has no passkey',

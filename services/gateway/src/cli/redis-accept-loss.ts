@@ -1,9 +1,8 @@
-import { definedOnly, SHARDS, type Shard } from '@postern/elicitation';
+import { SHARDS, type Shard } from '@postern/elicitation';
 import { DEPLOYMENT_ID } from '@postern/store-redis';
-import { auditByOperator } from './audit-commands.ts';
 import { CliError, type CliIo, type ExitCode, exitCodes } from './cli-io.ts';
-import type { Command, Invocation } from './command.ts';
-import { actorOf } from './open-admin.ts';
+import { type Command, changingActor, type Invocation, whoAndWhy } from './command.ts';
+import { recordIn } from './open-admin.ts';
 import { openStore } from './open-store.ts';
 import { deploymentsIn, type InspectedShards, inspected, redisStatus } from './redis-status.ts';
 
@@ -12,6 +11,7 @@ import { deploymentsIn, type InspectedShards, inspected, redisStatus } from './r
  * replicas resume within seconds.
  */
 async function redisAcceptLoss(p: Invocation, io: CliIo): Promise<ExitCode> {
+  const actor = changingActor(p);
   const { all = false, yes = false } = p.values;
   const say = (text: string) => (p.json ? io.err : io.out)(text);
   await using store = await openStore(p.configPath, io);
@@ -34,10 +34,8 @@ async function redisAcceptLoss(p: Invocation, io: CliIo): Promise<ExitCode> {
   const applies = yes && !p.dryRun && shards.length > 0;
   if (applies) {
     const epoch = Math.max(Date.now(), ...[...found.values()].map(({ epoch: known }) => (known?.epoch ?? 0) + 1));
+    await recordIn(store)(actor, { event: 'redis.loss_accepted', deployment, shards: shards.length });
     await epochs.begin({ deployment, epoch }, shards, { replaces: all });
-    const { who, reason } = actorOf(p.values);
-    const accepted = { event: 'redis.loss_accepted', deployment, shards: shards.length };
-    await auditByOperator(store, { ...accepted, operator: who, ...definedOnly({ reason }) }, 'loss accepted');
   }
   if (p.json) io.out(`${JSON.stringify({ dryRun: !applies, deployment, shards: shards.length })}\n`);
   else if (shards.length === 0) io.out('Nothing to accept.\n');
@@ -88,8 +86,7 @@ export const redisCommands: readonly Command[] = [
       yes: 'apply; without it, the command only says what it would do',
       all: 'in every shard, also of another deployment or after a restored backup',
       deployment: true,
-      by: true,
-      reason: true,
+      ...whoAndWhy,
     },
     json: 'document',
     changes: true,

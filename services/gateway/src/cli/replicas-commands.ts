@@ -1,9 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { definedOnly } from '@postern/elicitation';
 import type { ListedReplica } from '@postern/store-redis';
-import { auditByOperator } from './audit-commands.ts';
 import { CliError, type CliIo, type ExitCode, exitCodes, printable, tableOf } from './cli-io.ts';
 import { type Command, changingActor, type Invocation, whoAndWhy } from './command.ts';
+import { recordIn } from './open-admin.ts';
 import { openStore } from './open-store.ts';
 import { createProgress } from './progress.ts';
 
@@ -33,12 +32,12 @@ async function drain(p: Invocation, io: CliIo): Promise<ExitCode> {
   await using store = await openStore(p.configPath, io);
   const { replicas } = store.stores;
   const listed = await replicas.list();
-  const { replicaId, instance } = oneOf(listed, named);
+  const { replicaId, instance, isOrderedToDrain } = oneOf(listed, named);
   const isLast = !listed.some(each => each.replicaId !== replicaId && !each.isOrderedToDrain);
   const refusal = () =>
     new CliError(`${instance} is the last replica that serves. Start another one first, or add --yes to stop serving.`);
+  if (isLast && !isOrderedToDrain && p.values.yes !== true) throw refusal();
   if (p.dryRun) {
-    if (isLast && p.values.yes !== true) throw refusal();
     io.out(
       p.json
         ? `${JSON.stringify({ dryRun: true, replicaId, instance })}\n`
@@ -46,14 +45,10 @@ async function drain(p: Invocation, io: CliIo): Promise<ExitCode> {
     );
     return exitCodes.ok;
   }
+  if (!isOrderedToDrain) await recordIn(store)(actor, { event: 'replica.drain_ordered', replicaId, replica: instance });
   const result = await replicas.drain(replicaId, { evenLast: p.values.yes === true });
   if (result === 'last') throw refusal();
   if (result === 'unknown') throw new CliError(`${instance} has stopped.`);
-  if (result === 'ordered') {
-    const { who, reason } = actor;
-    const event = { event: 'replica.drain_ordered', replicaId, replica: instance, operator: who };
-    await auditByOperator(store, { ...event, ...definedOnly({ reason }) }, 'replica ordered to drain');
-  }
   const progress = createProgress(io);
   for (;;) {
     const found = (await replicas.list()).find(each => each.replicaId === replicaId);

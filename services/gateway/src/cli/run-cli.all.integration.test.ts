@@ -126,7 +126,15 @@ describe('postern vault', () => {
 
   test('rewrap re-wraps every value under the current key, so that the old key can be removed', async () => {
     const connectionIds = await connectMany('old', 50);
-    const { code, out } = await run(['vault', 'rewrap', '--json', '-c', await configWith('new', 'old')]);
+    const { code, out } = await run([
+      'vault',
+      'rewrap',
+      '--reason',
+      'rotation',
+      '--json',
+      '-c',
+      await configWith('new', 'old'),
+    ]);
     expect(code).toBe(0);
     expect(rewrapSchema.parse(JSON.parse(out))).toMatchObject({ result: 'done', rewrapped: 50 });
     expect((await run(['vault', 'status', '-c', await configWith('new')])).code).toBe(0);
@@ -140,7 +148,7 @@ describe('postern vault', () => {
 
   test('rewrap with nothing to do names the removable keys', async () => {
     await connectMany('new', 3);
-    const { code, out } = await run(['vault', 'rewrap', '-c', await configWith('new', 'old')]);
+    const { code, out } = await run(['vault', 'rewrap', '--reason', 'rotation', '-c', await configWith('new', 'old')]);
     expect(code).toBe(0);
     expect(out).toMatch(/"old".*: 0 values/);
   });
@@ -150,12 +158,15 @@ describe('postern vault', () => {
     const config = await configWith('new', 'old');
     const stopping = new AbortController();
     const onErr = () => stopping.abort();
-    const first = await run(['vault', 'rewrap', '--json', '-c', config], { signal: stopping.signal, onErr });
+    const first = await run(['vault', 'rewrap', '--reason', 'rotation', '--json', '-c', config], {
+      signal: stopping.signal,
+      onErr,
+    });
     expect(first.code).toBe(130);
     const { rewrapped, result } = rewrapSchema.parse(JSON.parse(first.out));
     expect(result).toBe('stopped');
     expect(rewrapped).toBeLessThan(200);
-    const second = await run(['vault', 'rewrap', '--json', '-c', config]);
+    const second = await run(['vault', 'rewrap', '--reason', 'rotation', '--json', '-c', config]);
     expect(second.code).toBe(0);
     expect(rewrapSchema.parse(JSON.parse(second.out)).rewrapped).toBe(200 - rewrapped);
     const kids = await Promise.all(
@@ -167,7 +178,15 @@ describe('postern vault', () => {
   test('rewrap re-wraps the values that open, names the lost key and exits with 1', async () => {
     await connectMany('gone', 2);
     await connectMany('old', 3);
-    const { code, out, err } = await run(['vault', 'rewrap', '--json', '-c', await configWith('new', 'old')]);
+    const { code, out, err } = await run([
+      'vault',
+      'rewrap',
+      '--reason',
+      'rotation',
+      '--json',
+      '-c',
+      await configWith('new', 'old'),
+    ]);
     expect(code).toBe(1);
     expect(rewrapSchema.parse(JSON.parse(out))).toMatchObject({ result: 'incomplete', rewrapped: 3 });
     expect(err).toMatch(/"gone": 2 /);
@@ -176,9 +195,9 @@ describe('postern vault', () => {
   test('rewrap shows a bar on a terminal, and lines elsewhere', async () => {
     await connectMany('old', 70);
     const config = await configWith('new', 'old');
-    const watched = await run(['vault', 'rewrap', '-c', config], { isTerminal: true });
+    const watched = await run(['vault', 'rewrap', '--reason', 'rotation', '-c', config], { isTerminal: true });
     expect(watched.err).toMatch(/\r█+ 100 % {2}70 of 70\n/);
-    const again = await run(['vault', 'rewrap', '-c', config]);
+    const again = await run(['vault', 'rewrap', '--reason', 'rotation', '-c', config]);
     expect(again.err).not.toContain('\r');
     expect(again.err).toMatch(/^100 % {2}0 of 0$/m);
   });

@@ -1,6 +1,7 @@
 import { type RewrapReport, rewrapAll, type SealedCensus, takeCensus, totalOf } from '../sealing/rewrap.ts';
 import { type CliIo, type ExitCode, exitCodes } from './cli-io.ts';
-import type { Command, Invocation } from './command.ts';
+import { type Command, changingActor, type Invocation, whoAndWhy } from './command.ts';
+import { recordIn } from './open-admin.ts';
 import { openStore } from './open-store.ts';
 import { createProgress } from './progress.ts';
 import { isSound, removableKeys, vaultStatus, warn } from './vault-status.ts';
@@ -13,6 +14,7 @@ const BATCH = 32;
  * one.
  */
 async function vaultRewrap(p: Invocation, io: CliIo): Promise<ExitCode> {
+  const actor = changingActor(p);
   await using store = await openStore(p.configPath, io);
   const { vault } = store;
   const records = store.stores.sealedRecords;
@@ -28,6 +30,7 @@ async function vaultRewrap(p: Invocation, io: CliIo): Promise<ExitCode> {
     warn(before, io);
     return isSound(before) ? exitCodes.ok : exitCodes.failure;
   }
+  await recordIn(store)(actor, { event: 'admin.rewrap_started', kid: current, values: todo });
   io.err(
     `Re-wrapping ${todo} values under "${current}". Every replica must have this key configured; a replica without it cannot ` +
       'open re-wrapped values.\n',
@@ -96,6 +99,7 @@ export const vaultCommands: readonly Command[] = [
   {
     name: 'vault rewrap',
     about: 're-wrap every stored value under the current key',
+    options: whoAndWhy,
     json: 'document',
     changes: true,
     failure: 'values remain under another key, or do not open',

@@ -7,10 +7,11 @@ import { typeOf } from '../events/webhooks/webhook-request.ts';
 import { CliError, type CliIo, type ExitCode, exitCodes, tableOf, UsageError } from './cli-io.ts';
 import { type Command, changingActor, type Invocation, whoAndWhy } from './command.ts';
 import { completed } from './jobs-commands.ts';
-import { openAdmin } from './open-admin.ts';
-import { openStore } from './open-store.ts';
+import { openAdmin, recordIn } from './open-admin.ts';
+import { type OpenStore, openStore } from './open-store.ts';
 
 interface OpenWebhooks extends AsyncDisposable {
+  readonly store: OpenStore;
   readonly endpoints: WebhookQueues['all'];
   readonly records: RedisStores['webhookEndpoints'];
 }
@@ -33,7 +34,7 @@ async function openWebhooks(configPath: string, io: CliIo): Promise<OpenWebhooks
   const endpoints = endpointsOf(queues.all);
   const held = stack.move();
   return {
-    endpoints,
+    ...{ store, endpoints },
     records: store.stores.webhookEndpoints,
     [Symbol.asyncDispose]: () => held.disposeAsync(),
   };
@@ -139,10 +140,11 @@ async function started(admin: AdminService, actor: Actor, endpoint: string): Pro
 
 /** `postern webhooks enable`: the gateway resumes the waiting deliveries within seconds. */
 async function webhooksEnable(p: Invocation, io: CliIo): Promise<ExitCode> {
-  const { dryRun } = p;
+  const [actor, { dryRun }] = [changingActor(p), p];
   const [endpoint = ''] = p.args;
   await using webhooks = await openWebhooks(p.configPath, io);
   if (!webhooks.endpoints.some(each => each.endpoint.name === endpoint)) throw new CliError(UNKNOWN_ENDPOINT);
+  if (!dryRun) await recordIn(webhooks.store)(actor, { event: 'admin.webhook_enabled', endpoint });
   const wasDisabled = dryRun
     ? (await webhooks.records.read(endpoint)).disabled !== undefined
     : await webhooks.records.enable(endpoint);
@@ -184,6 +186,7 @@ export const webhooksCommands: readonly Command[] = [
     name: 'webhooks enable',
     parameters: ['<endpoint>'],
     about: 'enable an endpoint that responded 410 or failed for 72 hours',
+    options: whoAndWhy,
     json: 'document',
     changes: true,
     run: webhooksEnable,

@@ -106,8 +106,8 @@ test('a disabled endpoint resumes when it is enabled', async () => {
   const listed = await run('webhooks', 'list', '-c', config);
   expect(listed.code).toBe(1);
   expect(listed.out).toContain('disabled (gone)');
-  expect((await run('webhooks', 'enable', 'tracker.nowhere', '-c', config)).code).toBe(1);
-  expect((await run('webhooks', 'enable', 'tracker.hook', '-c', config)).code).toBe(0);
+  expect((await run('webhooks', 'enable', 'tracker.nowhere', '--reason', 'tests', '-c', config)).code).toBe(1);
+  expect((await run('webhooks', 'enable', 'tracker.hook', '--reason', 'tests', '-c', config)).code).toBe(0);
   await until(() => expect(new Set(receiver.ids()).size).toBe(2));
   await webhooks.stop();
 });

@@ -39,6 +39,8 @@ const digestIn = (hash: string): string => hash.slice('sha256:'.length);
 /** Names a key of the configuration by its hash, so that the same key has the same id on every replica. */
 const idOfFileKey = (digest: string): string => `ak_file_${digest.slice(0, HASH_SHOWN)}`;
 
+export const newApiKeyId = () => `ak_${randomBytes(12).toString('base64url')}`;
+
 /** What operators do with API keys. Sends nothing and logs nothing: callers write the audit event. */
 export function createApiKeyAdmin(p: {
   readonly config: Pick<GatewayConfig, 'mcpServers'>;
@@ -96,21 +98,19 @@ export function createApiKeyAdmin(p: {
     list,
     idOf,
 
-    /** Adds a key. The result is the only copy of it. The MCP server is configured. */
+    /** Adds a key under a new id. The result is the only copy of it. The MCP server is configured. */
     async add(
-      of: Change & { readonly mcpServerId: string; readonly name: string },
-    ): Promise<
-      { readonly result: 'added'; readonly apiKeyId: string; readonly key: string } | { readonly result: 'full' }
-    > {
+      of: Change & { readonly apiKeyId: string; readonly mcpServerId: string; readonly name: string },
+    ): Promise<{ readonly result: 'added'; readonly key: string } | { readonly result: 'full' }> {
       if (!mcpServerIds.has(of.mcpServerId)) throw new TypeError('The MCP server is not configured.');
-      const apiKeyId = `ak_${randomBytes(12).toString('base64url')}`;
+      const { apiKeyId } = of;
       const key = newApiKey();
       const context = apiKeyContext({ id: apiKeyId, mcpServerId: of.mcpServerId });
       const sealedDigest = await p.vault.seal(digestIn(apiKeyHash(key)), context);
-      const result = await apiKeys.add({ ...of, apiKeyId, lastFour: key.slice(-LAST_FOUR), sealedDigest });
+      const result = await apiKeys.add({ ...of, lastFour: key.slice(-LAST_FOUR), sealedDigest });
       // Two random ids of 96 bits are never equal.
       if (result === 'exists') throw new TypeError('The id of the new key exists already.');
-      return result === 'added' ? { result, apiKeyId, key } : { result };
+      return result === 'added' ? { result, key } : { result };
     },
 
     /** Revokes a key of the store, or one of the configuration until it is removed there. */

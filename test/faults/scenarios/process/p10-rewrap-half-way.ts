@@ -77,7 +77,7 @@ async function startRewrap(run: FaultRun, config: GatewayConfigInput): Promise<C
   const path = join(directory, 'postern.config.yaml');
   await writeFile(path, JSON.stringify(config), { mode: 0o600 });
   const { REDIS_URL: _, ...env } = process.env;
-  const child = spawn(process.execPath, [cli, 'vault', 'rewrap', '--json', '-c', path], {
+  const child = spawn(process.execPath, [cli, 'vault', 'rewrap', '--reason', 'rotation', '--json', '-c', path], {
     env,
     stdio: ['ignore', 'pipe', 'pipe'],
   });

@@ -69,7 +69,8 @@ async function startPair(redisConfig: Partial<NonNullable<GatewayConfigInput['re
       const out: string[] = [];
       const io = { env: {}, isTerminal: false, signal: new AbortController().signal };
       const write = (text: string) => void out.push(text);
-      const code = await runCli(['redis', ...args, '-c', file], { ...io, out: write, err: write });
+      const why = args[0] === 'accept-loss' ? ['--reason', 'tests'] : [];
+      const code = await runCli(['redis', ...args, ...why, '-c', file], { ...io, out: write, err: write });
       return { code, out: out.join('') };
     },
     [Symbol.asyncDispose]: () => held.disposeAsync(),
