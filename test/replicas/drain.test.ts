@@ -11,7 +11,18 @@ let world: World;
 let folder: string;
 let config: string;
 beforeAll(async () => {
-  world = await startWorld({ replicas: 2, config: { audit: { stream: true }, stop: { drainSeconds: 0 } } });
+  world = await startWorld({
+    replicas: 2,
+    config: ({ identityProvider: { issuer } }) => ({
+      stop: { drainSeconds: 0 },
+      adminApi: { port: 0 },
+      console: {
+        ...{ publicUrl: 'http://127.0.0.1:7', listen: { port: 0 } },
+        identityProvider: { issuer, clientId: 'postern-console', clientSecret: 'console-secret' },
+        roles: { claim: 'sub', operator: ['olga'] },
+      },
+    }),
+  });
   folder = await mkdtemp(join(tmpdir(), 'postern-drain-'));
   config = join(folder, 'postern.config.yaml');
   await writeFile(config, JSON.stringify(world.config));
@@ -86,18 +97,29 @@ describe('postern drain', () => {
     await streamOfOther.until(() => streamOfOther.heard.some(({ data }) => data['elicitationId'] === elicitationId));
   });
 
+  it('S175: the console and the admin API of a drained replica answer, and close the connection', async () => {
+    const { console: consoleOfIt, adminApi } = gatewayAt(0);
+    const answers = await Promise.all([
+      fetch(`${consoleOfIt?.address}/`),
+      fetch(`${adminApi?.address}/admin/v1/openapi.json`),
+      fetch(`${adminApi?.address}/admin/v1/elicitations`),
+    ]);
+    expect(answers.map(({ status }) => status)).toEqual([401, 200, 401]);
+    for (const { headers } of answers) expect(headers.get('connection')).toBe('close');
+    const atOther = await fetch(`${gatewayAt(1).adminApi?.address}/admin/v1/openapi.json`);
+    expect(atOther.headers.get('connection')).toBe('keep-alive');
+  });
+
   it('S134: refuses to drain the last replica that serves, and leaves it serving', async () => {
     expect(await run('drain', gatewayAt(1).replicaId, ...because, '--dry-run')).toMatchObject({ code: 1, out: '' });
     expect(await run('drain', gatewayAt(1).replicaId, ...because)).toMatchObject({ code: 1, out: '' });
     expect(await readyAt(1)).toBe(200);
   });
 
-  it('S134: records who ordered it and why', async () => {
+  it('S134, S176: records who ordered it and why, without audit.stream', async () => {
     const { out } = await run('audit');
-    const events = out
-      .trimEnd()
-      .split('\n')
-      .map(line => JSON.parse(line) as Record<string, unknown>);
+    const lines = out.split('\n').filter(line => line.includes('drain_ordered'));
+    const events = lines.map(line => JSON.parse(line) as Record<string, unknown>);
     expect(events.filter(({ event }) => event === 'replica.drain_ordered')).toMatchObject([
       { replicaId: gatewayAt(0).replicaId, operator: 'olga', reason: 'maintenance' },
     ]);
