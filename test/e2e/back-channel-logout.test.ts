@@ -1,31 +1,19 @@
-import { randomUUID } from 'node:crypto';
+import { createCookieJar, driveAuthorization } from '@postern/testkit/providers';
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { RawBrowser } from '../support/raw-browser.ts';
+import { logoutIssuerOf, logoutToken as logoutTokenOf } from '../support/logout-token.ts';
+import { csrfTokenIn, type RawAnswer, type RawBrowser, unescapeHtml } from '../support/raw-browser.ts';
 import { askFor, startWorld, type World } from '../support/world.ts';
 
-/** What oidc-provider signs a logout token with; its types do not show it. */
-interface LogoutToken {
-  mask: Record<string, null>;
-  set(claim: string, value: unknown): void;
-  issue(p: { use: 'logout' }): Promise<string>;
-}
-interface LogoutIssuer {
-  readonly IdToken: new (claims: { sub: string }, p: { client: unknown; ctx: undefined }) => LogoutToken;
-  readonly Client: {
-    find(id: string): Promise<{ backchannelLogoutUri?: string; backchannelLogoutSessionRequired?: boolean }>;
-  };
-}
+type CookieJar = ReturnType<typeof createCookieJar>;
 
 let world: World;
-let issuer: LogoutIssuer;
 /** The last ID token that the gateway got. */
 let idToken = '';
 beforeAll(async () => {
   world = await startWorld({ replicas: 2 });
-  issuer = world.identityProvider.provider as unknown as LogoutIssuer;
   // A client with these members gets the `sid` in its ID tokens.
-  const client = await issuer.Client.find('postern');
+  const client = await logoutIssuerOf(world).Client.find('postern');
   client.backchannelLogoutUri = `${world.publicUrl}/login/back-channel-logout/example-id`;
   client.backchannelLogoutSessionRequired = true;
   world.identityProvider.switches.rewriteTokenAnswer = answer => {
@@ -41,15 +29,8 @@ async function signedIn(user = world.subject()): Promise<{ raw: RawBrowser; user
   return { raw, user, sid: String(decodeJwt(idToken)['sid']) };
 }
 
-/** Returns the logout token that the provider would send (its host refuses to call a loopback address). */
-async function logoutToken(user: string, sid: string | undefined): Promise<string> {
-  const token = new issuer.IdToken({ sub: user }, { client: await issuer.Client.find('postern'), ctx: undefined });
-  token.mask = { sub: null };
-  token.set('events', { 'http://schemas.openid.net/event/backchannel-logout': {} });
-  token.set('jti', randomUUID());
-  if (sid !== undefined) token.set('sid', sid);
-  return token.issue({ use: 'logout' });
-}
+const logoutToken = (user: string, sid: string | undefined) =>
+  logoutTokenOf(world, { client: 'postern', sub: user, sid });
 
 function post(body: string | URLSearchParams, p: { replica?: number; idp?: string; type?: string } = {}) {
   const { replica = 1, idp = 'example-id', type = 'application/x-www-form-urlencoded' } = p;
@@ -108,5 +89,102 @@ describe('S133: back-channel logout', () => {
     const alice = await signedIn();
     await logOut(await logoutToken(alice.user, alice.sid));
     expect(await isSignedIn(await signedIn(alice.user))).toBe(true);
+  });
+});
+
+/** Signs in with a browser that has a session at the identity provider afterwards. */
+async function signedInThere(): Promise<{ raw: RawBrowser; user: string; jar: CookieJar }> {
+  const [raw, user, jar] = [world.raw(), world.subject(), createCookieJar()];
+  await raw.get(await driveAuthorization((await raw.get('/login?to=me')).location ?? '', user, { jar }));
+  return { raw, user, jar };
+}
+const signOut = async (raw: RawBrowser, path = '/logout') =>
+  raw.post(path, { form: { csrf_token: csrfTokenIn(await raw.get('/me')) } });
+function endSessionIn({ body }: RawAnswer): URL | undefined {
+  const href = /href="([^"]*\/session\/end[^"]*)"/.exec(body)?.[1];
+  return href === undefined ? undefined : new URL(unescapeHtml(href));
+}
+/** Whether the identity provider signs this browser in without asking. */
+async function isSignedInThere(raw: RawBrowser, jar: CookieJar): Promise<boolean> {
+  const start = new URL((await raw.get('/login?to=me')).location ?? '');
+  const answer = await fetch(start, { redirect: 'manual', headers: { cookie: jar.header(start) ?? '' } });
+  return answer.headers.get('location')?.startsWith(world.publicUrl) === true;
+}
+const LOGOUT_COOKIE = 'postern_logout';
+const refusedReturns = () =>
+  world
+    .log()
+    .split('\n')
+    .filter(line => line.includes('"browser.logout_refused"') && line.includes('"unknown_transaction"')).length;
+
+describe('RP-initiated logout', () => {
+  it('S172: ends the browser session on every replica first, then offers to sign out at the identity provider', async () => {
+    const { raw, user, jar } = await signedInThere();
+    const before = new Map(raw.cookies);
+    const page = await signOut(raw);
+    expect(page.status).toBe(200);
+    for (const { address } of world.gateways) {
+      const cookie = [...before].map(([name, value]) => `${name}=${value}`).join('; ');
+      const me = await fetch(`${address}/me`, { headers: { cookie, accept: 'text/html' } });
+      expect(await me.text()).not.toContain('/logout');
+    }
+    const url = endSessionIn(page);
+    expect(url?.origin).toBe(new URL(world.identityProvider.issuer).origin);
+    // Neither an ID token nor anything else that names the user.
+    expect(Object.fromEntries(url?.searchParams ?? [])).toEqual({
+      client_id: 'postern',
+      post_logout_redirect_uri: `${world.publicUrl}/logout/callback/example-id`,
+      state: expect.stringMatching(/^[\w-]{43}$/),
+      ui_locales: 'en',
+    });
+    expect(await isSignedInThere(raw, jar)).toBe(true);
+    const back = await driveAuthorization(url ?? '', user, { jar });
+    expect(await raw.get(back)).toMatchObject({ status: 303, location: '/signed-out' });
+    const last = await raw.get('/signed-out');
+    expect([last.status, endSessionIn(last)]).toEqual([200, undefined]);
+    expect(await isSignedInThere(raw, jar)).toBe(false);
+  });
+
+  it('S172: signing out everywhere offers it too', async () => {
+    const { raw } = await signedInThere();
+    expect(endSessionIn(await signOut(raw, '/me/browsers/end'))?.searchParams.get('client_id')).toBe('postern');
+    expect(await isSignedIn({ raw })).toBe(false);
+  });
+
+  it('S172: switching accounts keeps the session at the identity provider', async () => {
+    const { raw, user, jar } = await signedInThere();
+    const { elicitationId } = (await world.api.issue(askFor(world, user))).body;
+    const switched = await signOut(raw, `/logout?e=${elicitationId}`);
+    expect(switched).toMatchObject({ status: 303, location: `/e/${elicitationId}?switch=1` });
+    expect(raw.cookies.has(LOGOUT_COOKIE)).toBe(false);
+    expect(await isSignedInThere(raw, jar)).toBe(true);
+  });
+
+  it('S173: a return counts once, in the browser that signed out', async () => {
+    const { raw, user, jar } = await signedInThere();
+    const url = endSessionIn(await signOut(raw));
+    const state = raw.cookies.get(LOGOUT_COOKIE) ?? '';
+    const back = await driveAuthorization(url ?? '', user, { jar });
+    expect(back.searchParams.get('state')).toBe(state);
+    const before = refusedReturns();
+    expect((await raw.get(back, { headers: { 'sec-purpose': 'prefetch' } })).status).toBe(403);
+    expect((await world.raw().get(back)).status).toBe(303);
+    expect(refusedReturns()).toBe(before + 1);
+    expect((await raw.get(back)).status).toBe(303);
+    expect([refusedReturns(), raw.cookies.has(LOGOUT_COOKIE)]).toEqual([before + 1, false]);
+    raw.cookies.set(LOGOUT_COOKIE, state);
+    expect((await raw.get(back)).status).toBe(303);
+    expect(refusedReturns()).toBe(before + 2);
+    expect((await raw.get(`/logout/callback/nowhere?state=${state}`)).status).toBe(404);
+  });
+
+  it('S173: a link to the return neither signs a user out nor says that they are', async () => {
+    const { raw } = await signedInThere();
+    const link = await raw.get(`/logout/callback/example-id?state=${'A'.repeat(43)}`, {
+      headers: { 'sec-fetch-site': 'cross-site' },
+    });
+    expect(link).toMatchObject({ status: 303, location: '/signed-out' });
+    expect(await raw.get('/signed-out')).toMatchObject({ status: 303, location: '/me' });
+    expect(await isSignedIn({ raw })).toBe(true);
   });
 });

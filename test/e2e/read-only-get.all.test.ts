@@ -25,6 +25,7 @@ const REFUSING = [
     '/login/callback',
     '/login/callback/:identityProvider',
     '/login/continue',
+    '/logout/callback/:identityProvider',
     '/callback/:mcpServerId/:provider',
     '/v1/events',
   ],
@@ -216,6 +217,8 @@ function addressesOf({ path }: RegisteredRoute, of: readonly string[] = ids): st
         `${at}?code=x&state=${'A'.repeat(43)}`,
         `${at}?error=access_denied&state=${'A'.repeat(43)}`,
       ]);
+    case '/logout/callback/:identityProvider':
+      return ['example-id', 'nowhere'].map(name => `/logout/callback/${name}?state=${'A'.repeat(43)}`);
     case '/login/continue':
       return [path, `${path}?ticket=x`, `${path}?ticket=a.b.c.d.e`];
     case '/callback/:mcpServerId/:provider':

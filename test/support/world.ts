@@ -59,6 +59,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World | Pa
           clientId: 'postern',
           clientSecret: 'postern-login-secret',
           redirectUris: [`${publicUrl}/login/callback/example-id`],
+          metadata: { post_logout_redirect_uris: [`${publicUrl}/logout/callback/example-id`] },
         },
       ],
       accessTokenFormat: 'jwt',

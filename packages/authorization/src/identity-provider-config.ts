@@ -60,6 +60,10 @@ const signInMembers = {
     .default(['openid', 'profile', 'email']),
   displayNameClaims: z.array(claimNameSchema).min(1).max(10).default(['name', 'preferred_username', 'email']),
   maxAgeSeconds: z.int().min(0).max(31_536_000).optional().describe('Maximum age of the authentication at sign-in'),
+  rpInitiatedLogout: z
+    .boolean()
+    .default(true)
+    .describe('Offer to sign out at the identity provider too, if its metadata has an end_session_endpoint'),
   allowMissingPkceMetadata: z
     .boolean()
     .default(false)

@@ -76,6 +76,28 @@ describe('createMetadataCache', () => {
   });
 });
 
+describe('S172: end_session_endpoint', () => {
+  const issuer = 'https://as.example';
+  it.each([
+    [`${issuer}/end?tenant=1`, `${issuer}/end?tenant=1`],
+    ['http://as.example/end', undefined],
+    ['http://localhost/end', undefined],
+    ['https://git.intern.example/end', undefined],
+    [`${issuer}/end#x`, undefined],
+    ['javascript:alert(1)', undefined],
+    [42, undefined],
+  ])('of %j is %j, and never stops the sign-in', async (end_session_endpoint, expected) => {
+    const endpoints = { authorization_endpoint: `${issuer}/authorize`, token_endpoint: `${issuer}/token` };
+    const isInside = (url: string | URL) => new URL(url).hostname.endsWith('.intern.example');
+    const answering = withoutNetwork(
+      async () => Response.json({ issuer, ...endpoints, end_session_endpoint }),
+      isInside,
+    );
+    const found = await createMetadataCache({ fetch: answering, now: () => 0 }).get(issuer, 'oidc');
+    expect(found.end_session_endpoint).toBe(expected);
+  });
+});
+
 describe('S14: assertPkceSupport', () => {
   const endpoints = { authorization_endpoint: 'https://as.example/auth', token_endpoint: 'https://as.example/token' };
   const failureWith = (methods: string[] | undefined, allowMissing: boolean) => {

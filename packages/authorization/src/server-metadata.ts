@@ -30,7 +30,10 @@ const serverMetadataSchema = z.object({
   protected_resources: z.array(z.string()).exactOptional(),
 });
 
-export type ServerMetadata = z.infer<typeof serverMetadataSchema>;
+export type ServerMetadata = z.infer<typeof serverMetadataSchema> & {
+  /** OpenID Connect RP-Initiated Logout 1.0 section 2.1. Absent if unusable: signing in does not depend on it. */
+  readonly end_session_endpoint?: string;
+};
 
 /** Refuses an endpoint URL with, for example, a `redirect_uri`, which would compete with ours. */
 function hasNoProtocolParameters(endpoint: string): boolean {
@@ -70,12 +73,14 @@ async function discover(issuer: string, algorithm: DiscoveryAlgorithm, fetch: Ou
   if (found['issuer'] !== issuer) throw new AuthorizationError('metadata_mismatch');
   const metadata = serverMetadataSchema.safeParse(found);
   if (!metadata.success) throw new AuthorizationError('invalid_metadata');
+  const isDowngrade = (url: string) => !isInsecure(issuer) && isInsecure(url);
+  // Otherwise an external issuer could direct our requests, and browsers, to internal hosts.
+  const leadsInside = (url: string) => !fetch.isInside(issuer) && fetch.isInside(url);
+  const mayName = (url: string) => !isDowngrade(url) && !leadsInside(url);
   const urls = Object.values(metadata.data).filter(value => typeof value === 'string');
-  if (!isInsecure(issuer) && urls.some(isInsecure)) throw new AuthorizationError('invalid_metadata');
-  // Otherwise an external issuer could direct our requests to internal hosts.
-  if (!fetch.isInside(issuer) && urls.some(url => fetch.isInside(url)))
-    throw new AuthorizationError('invalid_metadata');
-  return metadata.data;
+  if (!urls.every(mayName)) throw new AuthorizationError('invalid_metadata');
+  const endSession = endpointSchema.refine(mayName).safeParse(found['end_session_endpoint']);
+  return { ...metadata.data, ...(endSession.success && { end_session_endpoint: endSession.data }) };
 }
 
 /**

@@ -70,6 +70,16 @@ describe('S08: sign-in at a real provider', () => {
     });
   });
 
+  it('S172: the URL of a sign-out there names the client, and nothing about the user', async () => {
+    const url = await signInAt(op.issuer).endSessionUrl({ postLogoutRedirectUri: redirectUri, state, locale: 'de' });
+    expect(url?.href.split('?')[0]).toBe(`${op.issuer}/session/end`);
+    expect(Object.fromEntries(url?.searchParams ?? [])).toEqual({
+      ...{ client_id: 'postern', post_logout_redirect_uri: redirectUri.href, state, ui_locales: 'de' },
+    });
+    const off = signInAt(op.issuer, { rpInitiatedLogout: false });
+    expect(await off.endSessionUrl({ postLogoutRedirectUri: redirectUri, state })).toBeUndefined();
+  });
+
   it('uses code, PKCE S256, state and nonce', async () => {
     const { authorizationUrl } = await signInAt(op.issuer).start({ redirectUri, state, nonce });
     expect(Object.fromEntries(authorizationUrl.searchParams)).toMatchObject({

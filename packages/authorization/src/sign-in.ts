@@ -52,12 +52,30 @@ export interface SignedIn {
   readonly groups?: readonly string[];
 }
 
+export interface EndSessionRequest {
+  readonly postLogoutRedirectUri: URL;
+  readonly state: string;
+  /** The user's language (BCP 47), sent as `ui_locales`. */
+  readonly locale?: string;
+}
+
 /** OpenID Connect sign-in at one identity provider: code, PKCE, state, nonce, `iss`, verified ID token signature. */
 export interface SignIn {
   /** @throws {AuthorizationError} */
   start(request: SignInRequest): Promise<SignInStart>;
   /** @throws {AuthorizationError} */
   finish(callback: SignInCallback): Promise<SignedIn>;
+  /**
+   * Returns the URL at which the user can sign out of the identity provider (OpenID Connect RP-Initiated Logout 1.0 section 2). Undefined
+   * if it has none, or the configuration turns it off.
+   *
+   * The request names the client, and neither an `id_token_hint` nor a `logout_hint`: both identify the user, in a URL that stays in the
+   * history of the browser and in logs, and an ID token would have to be stored until then. Without a hint, the identity provider
+   * asks the user before it signs them out.
+   *
+   * @throws {AuthorizationError}
+   */
+  endSessionUrl(request: EndSessionRequest): Promise<URL | undefined>;
 }
 
 /** Returns the metadata of an identity provider at which users can sign in. @throws {AuthorizationError} */
@@ -137,6 +155,21 @@ export function createSignIn(p: {
         ...(typeof claims['sid'] === 'string' && { sessionId: claims['sid'] }),
         ...(p.groupsClaim !== undefined && { groups: textsOfClaim(claims, p.groupsClaim) }),
       };
+    },
+
+    async endSessionUrl({ postLogoutRedirectUri, state, locale }) {
+      if (!config.rpInitiatedLogout) return undefined;
+      const { end_session_endpoint: endpoint } = await metadata();
+      if (endpoint === undefined) return undefined;
+      const url = new URL(endpoint);
+      const parameters = {
+        client_id: config.clientId,
+        post_logout_redirect_uri: postLogoutRedirectUri.href,
+        state,
+        ...(locale !== undefined && { ui_locales: locale }),
+      };
+      for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
+      return url;
     },
   };
 

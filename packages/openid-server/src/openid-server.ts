@@ -4,7 +4,7 @@ import { type Configuration, interactionPolicy, type KoaContextWithOIDC, Provide
 import { interactions, type Middleware } from './interactions.ts';
 import { createMemoryAdapter } from './memory-adapter.ts';
 import type { OpenIdUser } from './openid-user.ts';
-import { type Brand, errorPage, pageHeaders } from './pages.ts';
+import { type Brand, brandedPage, errorPage, logoutPage, pageHeaders } from './pages.ts';
 
 export interface OpenIdServerOptions {
   readonly issuer: string;
@@ -77,6 +77,17 @@ async function configurationOf(options: OpenIdServerOptions): Promise<Configurat
     features: {
       devInteractions: { enabled: false },
       revocation: { enabled: true, allowedPolicy: (_, oauthClient, token) => token.clientId === oauthClient.clientId },
+      rpInitiatedLogout: {
+        enabled: true,
+        logoutSource(context, form) {
+          context.set(pageHeaders(brand));
+          context.body = logoutPage(brand, form);
+        },
+        postLogoutSuccessSource(context) {
+          context.set(pageHeaders(brand));
+          context.body = brandedPage(brand, 'You are signed out', '<p>You can close this window.</p>');
+        },
+      },
       ...configuration.features,
     },
   };

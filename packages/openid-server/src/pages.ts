@@ -156,6 +156,17 @@ ${boxes.join('\n')}
   );
 }
 
+/** @param form the form of oidc-provider, without buttons */
+export function logoutPage(brand: Brand, form: string): string {
+  const buttons =
+    '<div class="pair"><button id="stay">Stay signed in</button><button id="sign-out" name="logout" value="yes" class="primary">Sign out</button></div>';
+  return brandedPage(
+    brand,
+    `Sign out of ${brand.name}?`,
+    `<p>This also ends your session in other applications.</p>${form.replace('</form>', `${buttons}</form>`)}`,
+  );
+}
+
 export function errorPage(brand: Brand, code: string): string {
   return brandedPage(
     brand,

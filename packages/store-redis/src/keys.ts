@@ -25,7 +25,6 @@ export function createKeys(prefix: string) {
 
   /** Placeholder for a declared key that a call does not use. It never exists. */
   const none = (shard: Shard) => key(shard, 'none');
-  const loggedOut = (logoutName: string) => key(shardOfDigest(logoutName), 'slo', logoutName);
 
   return {
     /** Channel of the wake-ups; not a key. */
@@ -118,14 +117,14 @@ export function createKeys(prefix: string) {
     /** A browser session by the digest of its id, for its listed entry. */
     browserSessionNamed: (shard: Shard, name: string) => key(shard, 'bs', name),
     /** The time up to which a session at an identity provider was ended, by the digest that names it. */
-    loggedOut,
+    loggedOut: (logoutName: string) => key(shardOfDigest(logoutName), 'slo', logoutName),
     /** Sessions of operators at the console. */
     ofOperators: {
       browserSession: (id: BrowserSessionId) => key(shardIn(id), 'os', digestOf(id)),
       browserSessionsOf: (shard: Shard, subject: Subject) =>
         key(shard, 'oss', shortDigestOf(JSON.stringify([subject.issuer, subject.subject]))),
       browserSessionNamed: (shard: Shard, name: string) => key(shard, 'os', name),
-      loggedOut,
+      loggedOut: (logoutName: string) => key(shardOfDigest(logoutName), 'oslo', logoutName),
       none,
     },
     idempotency: (shard: Shard, digest: string) => key(shard, 'idem', digest.slice(0, SHORT)),

@@ -48,11 +48,17 @@ export async function startConstellation(p: { ports: Ports; log: NodeJS.Writable
   const consoleUrl = `http://127.0.0.1:${ports.console}`;
   const mcpUrl = mcpUrlAt(ports.mcpServer);
   const secret = () => randomBytes(32).toString('base64url');
-  const login = { clientId: 'postern', clientSecret: secret(), redirectUri: `${posternUrl}/login/callback/example-id` };
+  const login = {
+    clientId: 'postern',
+    clientSecret: secret(),
+    redirectUri: `${posternUrl}/login/callback/example-id`,
+    postLogoutRedirectUri: `${posternUrl}/logout/callback/example-id`,
+  };
   const operatorLogin = {
     clientId: 'postern-console',
     clientSecret: secret(),
     redirectUri: `${consoleUrl}/login/callback/console`,
+    postLogoutRedirectUri: `${consoleUrl}/logout/callback/console`,
   };
   const application = {
     clientId: 'desk-helper-at-postern',

@@ -29,6 +29,7 @@ interface OpenIdClient {
   readonly clientId: string;
   readonly clientSecret: string;
   readonly redirectUri: string;
+  readonly postLogoutRedirectUri: string;
 }
 
 /**
@@ -73,11 +74,12 @@ ${[...employees, operator].map(({ name, email }) => `<li><b>${name}</b><span>${e
     configuration: {
       claims: { openid: ['sub'], profile: ['name', 'groups'], email: ['email', 'email_verified'] },
       clients: [
-        ...signInClients.map(([{ clientId, clientSecret, redirectUri }, name]) => ({
+        ...signInClients.map(([{ clientId, clientSecret, redirectUri, postLogoutRedirectUri }, name]) => ({
           client_id: clientId,
           client_secret: clientSecret,
           client_name: name,
           redirect_uris: [redirectUri],
+          post_logout_redirect_uris: [postLogoutRedirectUri],
           grant_types: ['authorization_code'],
           // Approving a payment and acting in the console require a recent sign-in, so Postern needs `auth_time`.
           require_auth_time: true,

@@ -15,6 +15,7 @@ import { callbackRoutes } from './authorization/oauth-callback.ts';
 import type { GatewayDeps } from './deps.ts';
 import { elicitationPageRoutes } from './elicitations/elicitation-page-routes.ts';
 import { loginRoutes } from './identity/login-routes.ts';
+import { logoutRoutes } from './identity/logout-routes.ts';
 import { mePasskeyRoutes } from './identity/passkeys/me-passkey-routes.ts';
 import { createPasskeyNotice } from './identity/passkeys/user-passkeys.ts';
 import { createBrowser } from './pages/browser.ts';
@@ -119,6 +120,7 @@ export const pageRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = async (app,
     await scope.register(paymentPageRoutes, pages);
     await scope.register(receiptPageRoutes, pages);
     await scope.register(loginRoutes, pages);
+    await scope.register(logoutRoutes, pages);
     await scope.register(callbackRoutes, pages);
     await scope.register(meRoutes, pages);
     await scope.register(meCredentialRoutes, pages);

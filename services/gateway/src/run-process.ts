@@ -4,7 +4,7 @@ import type { GatewayConfig } from './platform/config/config-schema.ts';
 import { loadConfig } from './platform/config/load-config.ts';
 import { watchFiles } from './platform/config/watch-files.ts';
 import { watchTerminal } from './platform/controlling-terminal.ts';
-import { signInRedirectUriOf } from './platform/http/public-urls.ts';
+import { postLogoutRedirectUriOf, signInRedirectUriOf } from './platform/http/public-urls.ts';
 import { createLogger, type Logger } from './platform/logger.ts';
 import { packageVersion } from './platform/package-version.ts';
 import { explanationOf } from './platform/start-error.ts';
@@ -94,6 +94,11 @@ async function run({ configPath, onStarted }: ProcessOptions, logger: Logger): P
       // The operator registers each redirect URI at its identity provider.
       signInRedirectUris: Object.fromEntries(
         identityProviders.map(({ name }) => [name, signInRedirectUriOf(publicUrl, name).href]),
+      ),
+      postLogoutRedirectUris: Object.fromEntries(
+        identityProviders
+          .filter(({ rpInitiatedLogout }) => rpInitiatedLogout)
+          .map(({ name }) => [name, postLogoutRedirectUriOf(publicUrl, name).href]),
       ),
     },
     'gateway started',

@@ -97,9 +97,9 @@ async function refreshPatiently(world: FuzzWorld): Promise<void> {
   }
 }
 
-/** GET and HEAD change nothing unless they consume a one-time value. */
+/** GET and HEAD change nothing unless they consume a one-time value. The return from a sign-out redirects whatever its value is. */
 function isSafe({ method, path }: RegisteredRoute): boolean {
-  return (method === 'GET' || method === 'HEAD') && !/callback|\/login\/continue/.test(path);
+  return (method === 'GET' || method === 'HEAD') && !/^\/(?:login\/)?callback|\/login\/continue/.test(path);
 }
 
 const isApi = ({ path }: RegisteredRoute): boolean => path.startsWith('/v1/');

@@ -51,4 +51,5 @@ export async function fuzzRoutes(isOurs: (route: RegisteredRoute) => boolean): P
 }
 
 /** Routes that machines call; all others are for browsers. */
-export const isForMachines = ({ path }: RegisteredRoute) => !/^\/(e|me|login|logout|callback)(\/|$)/.test(path);
+export const isForMachines = ({ path }: RegisteredRoute) =>
+  !/^\/(e|me|login|logout|signed-out|callback)(\/|$)/.test(path);

@@ -251,6 +251,10 @@ const describedParts: Readonly<Record<string, (world: FuzzWorld) => Promise<read
   ],
   'POST /logout': async world =>
     (await plainForm(world, world.standing.person, '/me', [])).map(part => ({ ...part, isForAnyone: true })),
+  'GET /logout/callback/:identityProvider': ({ standing }) => [
+    { params: ['example-id'], query: [['state', 'a-state']], cookies: cookiesOf(standing.signIn.raw) },
+  ],
+  'GET /signed-out': ({ standing }) => [{ cookies: cookiesOf(standing.person) }, {}],
   'GET /callback/:mcpServerId/:provider': ({ standing, provider }) => [
     {
       params: ['tracker', 'forge'],

@@ -6,6 +6,7 @@ import { layout } from '../layout.ts';
 import { rowNote } from '../me-entries.ts';
 import { messagePage } from '../message-page.ts';
 import { linkButton, postForm, submitButton } from '../parts.ts';
+import { type SignedOutView, signOutThere } from '../sign-out-there.ts';
 import { timeText } from '../times.ts';
 import { type Translator, translatorFor } from '../translator.ts';
 import type { PageContext } from '../views.ts';
@@ -53,13 +54,13 @@ function browserEntry({ name, signedInAt, throughName, isThis }: BrowserView, t:
 `;
 }
 
-export function signedOutEverywherePage(context: PageContext): string {
+export function signedOutEverywherePage(context: PageContext, view: SignedOutView): string {
   const t = translatorFor(context);
   return messagePage(context, t, {
     title: t.plain('browsersEnded.heading'),
     icon: icons.check,
     tone: 'good',
     heading: t.html('browsersEnded.heading'),
-    texts: [t.html('browsersEnded.text', { brand: context.branding.name })],
+    ...signOutThere(t, t.html('browsersEnded.text', { brand: context.branding.name }), view),
   });
 }

@@ -4,6 +4,7 @@ import { html } from '../html.ts';
 import { icons } from '../icons.ts';
 import { messagePage } from '../message-page.ts';
 import { destination, facts, linkButton, operatorNotice } from '../parts.ts';
+import { type SignedOutView, signOutThere } from '../sign-out-there.ts';
 import { translatorFor } from '../translator.ts';
 import type { PageContext } from '../views.ts';
 
@@ -77,12 +78,12 @@ export function signInAgainPage(context: PageContext, view: { readonly appName: 
   });
 }
 
-export function signedOutPage(context: PageContext): string {
+export function signedOutPage(context: PageContext, view: SignedOutView): string {
   const t = translatorFor(context);
   return messagePage(context, t, {
     title: t.plain('signedOut.heading'),
     icon: icons.person,
     heading: t.html('signedOut.heading'),
-    texts: [t.html('signedOut.text')],
+    ...signOutThere(t, t.html('signedOut.text'), view),
   });
 }

@@ -121,7 +121,7 @@ export const sampleAccountPages: Readonly<Record<string, (context: PageContext) 
       csrfToken,
       backHref,
     }),
-  'browsers-ended': signedOutEverywherePage,
+  'browsers-ended': context => signedOutEverywherePage(context, {}),
   'passkey-rename': context => renamePasskeyPage(context, rename),
   'passkey-rename-invalid': context =>
     renamePasskeyPage(context, { ...rename, label: `"><script>${longWord}`, notice: 'invalid' }),

@@ -231,7 +231,8 @@ export const samplePages: Readonly<Record<string, (context: PageContext) => stri
   'wrong-person': context =>
     wrongPersonPage(context, { person: samplePerson, switchAccountAction: '/logout', csrfToken: 'csrf-value' }),
   'wrong-browser': wrongBrowserPage,
-  'signed-out': signedOutPage,
+  'signed-out': context =>
+    signedOutPage(context, { endSessionHref: 'https://id.example.com/session/end?client_id=postern' }),
   'not-found': notFoundPage,
   'sign-in-again': context => signInAgainPage(context, { appName: longMcpServer.name }),
   'sign-in-failed': context => signInFailedPage(context, { retryHref: '/login' }),

@@ -20,7 +20,10 @@ export async function driveAuthorization(start: URL | string, user: string, opti
   const end = await walkPages(start, options.jar ?? createCookieJar(), page => {
     // Pages of oidc-provider that submit themselves in a browser, such as the one that ends another user's session.
     const hidden = hiddenFields(page);
-    return hidden.length > 0 ? new URLSearchParams(hidden) : decide(page, user, options);
+    if (hidden.length === 0) return decide(page, user, options);
+    // The page of a sign-out offers to stay signed in.
+    const signsOut = options.decision !== 'deny' && page.includes(' name="logout" value="yes" class=');
+    return new URLSearchParams([...hidden, ...(signsOut ? [['logout', 'yes']] : [])]);
   });
   if (!('left' in end)) throw new Error('the provider shows a page without a form');
   return end.left;

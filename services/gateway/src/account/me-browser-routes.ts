@@ -4,6 +4,7 @@ import type { RedisStores } from '@postern/store-redis';
 import type { FastifyPluginAsync } from 'fastify';
 import { type AccountGuardDeps, createAccountGuard } from '../identity/account-guard.ts';
 import { longestSessionMs } from '../identity/create-browser-session.ts';
+import { createProviderLogout, type ProviderLogoutDeps } from '../identity/provider-logout.ts';
 import type { PageKit } from '../pages/page-kit.ts';
 import type { AuditLog } from '../platform/audit/audit-log.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
@@ -11,9 +12,9 @@ import type { GatewayConfig } from '../platform/config/config-schema.ts';
 export const BROWSERS_PATH = '/me/browsers';
 const END_ALL_PATH = `${BROWSERS_PATH}/end`;
 
-export interface MeBrowserRoutesDeps extends AccountGuardDeps {
+export interface MeBrowserRoutesDeps extends AccountGuardDeps, ProviderLogoutDeps {
   readonly config: Pick<GatewayConfig, 'publicUrl' | 'browserSession'>;
-  readonly stores: Pick<RedisStores, 'browserSessions'>;
+  readonly stores: Pick<RedisStores, 'browserSessions' | 'oneTime'>;
   readonly auditLog: Pick<AuditLog, 'signedOutEverywhere'>;
 }
 
@@ -22,6 +23,7 @@ export const meBrowserRoutes: FastifyPluginAsync<PageKit<MeBrowserRoutesDeps>> =
   const { deps, browser, views } = pages;
   const { browserSessions } = deps.stores;
   const { guardGet, guardPost } = createAccountGuard(pages);
+  const providerLogout = createProviderLogout(pages);
 
   app.get(BROWSERS_PATH, (request, reply) =>
     guardGet(request, reply, async browserSession => {
@@ -51,7 +53,9 @@ export const meBrowserRoutes: FastifyPluginAsync<PageKit<MeBrowserRoutesDeps>> =
       await browserSessions.endAll(browserSession, longestSessionMs(deps.config));
       deps.auditLog.signedOutEverywhere({ subject: browserSession.subject });
       await browser.endSession(request, reply);
-      return reply.send(signedOutEverywherePage(views.context(request)));
+      const context = views.context(request);
+      const endSessionHref = await providerLogout.offer(reply, browserSession, context.locale);
+      return reply.send(signedOutEverywherePage(context, definedOnly({ endSessionHref })));
     }),
   );
 };

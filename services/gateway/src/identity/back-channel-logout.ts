@@ -1,7 +1,7 @@
 import { AuthorizationError, type LogoutTokenVerifier, MAX_LOGOUT_TOKEN_AGE_SECONDS } from '@postern/authorization';
 import { digestOf } from '@postern/elicitation';
 import type { RedisStores } from '@postern/store-redis';
-import type { FastifyPluginAsync } from 'fastify';
+import type { FastifyContextConfig, FastifyPluginAsync } from 'fastify';
 import type { AuditLog } from '../platform/audit/audit-log.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { ProblemError } from '../platform/http/problems.ts';
@@ -15,12 +15,15 @@ const MAX_BODY = 20 * 1024;
 /** A refused token may be older by the tolerance of both clocks. */
 const REMEMBER_MS = (MAX_LOGOUT_TOKEN_AGE_SECONDS + 120) * 1_000;
 
+/** An identity provider that reports the end of its sessions. */
+export interface LogoutIssuer {
+  readonly config: { readonly name: string; readonly issuer: string };
+  readonly verifyLogout: LogoutTokenVerifier['verify'];
+}
+
 export interface BackChannelLogoutDeps {
   readonly config: Pick<GatewayConfig, 'browserSession'>;
-  readonly identityProviders: readonly {
-    readonly config: { readonly name: string; readonly issuer: string };
-    readonly verifyLogout: LogoutTokenVerifier['verify'];
-  }[];
+  readonly identityProviders: readonly LogoutIssuer[];
   readonly stores: Pick<RedisStores, 'browserSessions'>;
   readonly auditLog: Pick<AuditLog, 'loggedOut' | 'logoutRefused'>;
 }
@@ -33,7 +36,10 @@ interface ByIdentityProvider {
  * Receives back-channel logouts (OpenID Connect Back-Channel Logout 1.0). The token authenticates the request, so there is no cookie and
  * nothing to forge. Every invalid token gets the same response.
  */
-export const backChannelLogoutRoutes: FastifyPluginAsync<{ deps: BackChannelLogoutDeps }> = async (app, { deps }) => {
+export const backChannelLogoutRoutes: FastifyPluginAsync<{
+  readonly deps: BackChannelLogoutDeps;
+  readonly routeConfig?: FastifyContextConfig;
+}> = async (app, { deps, routeConfig = {} }) => {
   const { stores, auditLog } = deps;
   app.removeAllContentTypeParsers();
   app.addContentTypeParser(
@@ -42,7 +48,8 @@ export const backChannelLogoutRoutes: FastifyPluginAsync<{ deps: BackChannelLogo
     (_request, body, done) => done(null, new URLSearchParams(String(body))),
   );
 
-  app.post<ByIdentityProvider>('/login/back-channel-logout/:identityProvider', async (request, reply) => {
+  const path = '/login/back-channel-logout/:identityProvider';
+  app.post<ByIdentityProvider>(path, { config: routeConfig }, async (request, reply) => {
     const { identityProvider: name } = request.params;
     const identityProvider = deps.identityProviders.find(({ config }) => config.name === name);
     if (identityProvider === undefined) throw new ProblemError('not_found');

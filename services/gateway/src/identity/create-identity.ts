@@ -15,6 +15,7 @@ import type { AuditLog } from '../platform/audit/audit-log.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { identityProviderAt, type OutboundLog } from '../platform/outbound/outbound-log.ts';
 import { signInThrough, type UpstreamOf, verifyThrough } from '../platform/overload/upstream.ts';
+import type { LogoutIssuer } from './back-channel-logout.ts';
 import { createExternalVerification } from './external-verification.ts';
 import { createPasskeyChangeFlow } from './passkeys/passkey-change-flow.ts';
 import { createSignInFlow, type IdentityProvider, parseReturnTo } from './sign-in-flow.ts';
@@ -41,17 +42,7 @@ export function createIdentity(p: {
 }) {
   const { config, outboundLog, now } = p;
   const upstreamOf = (name: string) => p.upstreamOf('identity_provider', name);
-  const identityProviders = config.identityProviders.map(identityProvider => {
-    const upstream = upstreamOf(identityProvider.name);
-    const logoutTokens = createLogoutTokenVerifier({ identityProvider, fetch: upstream.fetch, now });
-    return {
-      ...createIdentityProvider(p, identityProvider),
-      verifyLogout: (token: string) =>
-        verifyThrough(upstream, identityProvider.name, () =>
-          outboundLog.run(identityProviderAt(identityProvider), () => logoutTokens.verify(token)),
-        ),
-    };
-  });
+  const identityProviders = config.identityProviders.map(each => createIdentityProvider(p, each));
   const passkeys = createPasskeys({
     rpId: new URL(config.publicUrl).hostname,
     rpName: defaultText(config.branding.name),
@@ -78,19 +69,26 @@ export function createIdentity(p: {
 }
 
 /**
- * Creates the sign-in at one identity provider, behind its bulkhead.
+ * Creates the sign-in at one identity provider, and the verification of its logout tokens, behind its bulkhead.
  * @param operators the sign-in of operators, and the claim of the ID token whose values it returns
  */
 export function createIdentityProvider(
   p: { upstreamOf: UpstreamOf; outboundLog: OutboundLog; now: Clock },
   config: IdentityProviderConfig,
   operators?: { readonly groupsClaim: string },
-): IdentityProvider {
+): IdentityProvider & LogoutIssuer {
   const target = operators === undefined ? 'identity_provider' : 'operator_sign_in';
   const upstream = p.upstreamOf(target, config.name);
   const { fetch } = upstream;
   const signIn = createSignIn({ identityProvider: config, fetch, now: p.now, ...operators });
-  return { config, signIn: signInThrough(upstream, p.outboundLog.watched(identityProviderAt(config, target), signIn)) };
+  const logoutTokens = createLogoutTokenVerifier({ identityProvider: config, fetch, now: p.now });
+  const whose = identityProviderAt(config, target);
+  return {
+    config,
+    signIn: signInThrough(upstream, p.outboundLog.watched(whose, signIn)),
+    verifyLogout: token =>
+      verifyThrough(upstream, config.name, () => p.outboundLog.run(whose, () => logoutTokens.verify(token))),
+  };
 }
 
 export type Identity = ReturnType<typeof createIdentity>;

@@ -10,13 +10,12 @@ import {
   parseElicitationId,
   type Subject,
 } from '@postern/elicitation';
-import { notFoundPage, signedOutPage, signInAgainPage, signInFailedPage } from '@postern/pages';
+import { notFoundPage, signInAgainPage, signInFailedPage } from '@postern/pages';
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { BASE_FORM_LIMITS, readFormBody } from '../pages/form-body.ts';
 import { visitorOf } from '../pages/page-guard.ts';
 import type { PageKit } from '../pages/page-kit.ts';
-import { assertNoPrefetch, assertSameOrigin, PageError } from '../pages/page-request.ts';
+import { assertNoPrefetch, PageError } from '../pages/page-request.ts';
 import type { AuditLog } from '../platform/audit/audit-log.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { elicitationPath } from '../platform/http/public-urls.ts';
@@ -42,20 +41,19 @@ const loginQuerySchema = z.object({
   fresh: z.literal('1').optional(),
 });
 const ticketQuerySchema = z.object({ ticket: z.string().min(1).max(4096) });
-const logoutFormSchema = z.strictObject({ csrf_token: z.string().max(128) });
 
 export interface LoginRoutesDeps {
   readonly config: Pick<GatewayConfig, 'publicUrl'>;
   readonly identityProviders: readonly IdentityProvider[];
   readonly service: Pick<ElicitationService, 'find' | 'listOpen' | 'listEnded'>;
-  readonly auditLog: Pick<AuditLog, 'signInFailed' | 'signedOut'>;
+  readonly auditLog: Pick<AuditLog, 'signInFailed'>;
   readonly signInFlow: SignInFlow;
   readonly signInMethods: SignInMethods;
   readonly signInPolicy: SignInPolicy;
   readonly externalVerification: Pick<ExternalVerification, 'opening' | 'redeemTicket'>;
 }
 
-/** Sign-in and sign-out of a browser. */
+/** Sign-in of a browser. */
 export const loginRoutes: FastifyPluginAsync<PageKit<LoginRoutesDeps>> = async (app, { deps, browser, views }) => {
   const { signInFlow, signInMethods, signInPolicy, externalVerification, auditLog } = deps;
 
@@ -232,25 +230,6 @@ export const loginRoutes: FastifyPluginAsync<PageKit<LoginRoutesDeps>> = async (
     await browser.startSession(request, reply, redeemed.browserSession);
     const { returnTo, browserSession, maxAge } = redeemed;
     return reply.redirect((await stepUpHref(returnTo, browserSession, maxAge)) ?? pageOf(returnTo), 303);
-  });
-
-  // With `e`, the user wants to switch accounts and return to the elicitation.
-  app.post('/logout', async (request, reply) => {
-    assertSameOrigin(request, deps.config.publicUrl);
-    const query = loginQuerySchema.safeParse(request.query);
-    const form = logoutFormSchema.safeParse(await readFormBody(request, BASE_FORM_LIMITS));
-    if (!query.success || !form.success) throw new PageError('bad_request');
-    const browserSession = await browser.readSession(request);
-    if (browserSession !== undefined) {
-      if (!browser.isCsrfToken(form.data.csrf_token, browserSession.id)) throw new PageError('forbidden');
-      auditLog.signedOut({ subject: browserSession.subject });
-    }
-    await browser.endSession(request, reply);
-    const elicitationId = parseElicitationId(query.data.e ?? '');
-    const page = elicitationId === undefined ? undefined : pageOf(elicitationId);
-    return page === undefined
-      ? reply.send(signedOutPage(views.context(request)))
-      : reply.redirect(`${page}?switch=1`, 303);
   });
 };
 

@@ -17,7 +17,7 @@ const never = () => Promise.reject(new Error('not asked'));
 const issuers = ['https://a.example', 'https://b.example'];
 const identityProviders = issuers.map((issuer, at) => ({
   config: identityProviderConfigSchema.parse({ name: `id-${at}`, issuer, clientId: 'postern', clientSecret: 's' }),
-  signIn: { start: never, finish: never },
+  signIn: { start: never, finish: never, endSessionUrl: never },
 }));
 const external = { mode: 'external', verifyUrl: 'https://app.example/verify' } as const;
 const mcpServers = new Map(

@@ -13,6 +13,9 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 /** Maximum duration of a sign-in, in seconds. */
 export const LOGIN_TRANSACTION_SECONDS = 600;
 
+/** Maximum duration of a sign-out at an identity provider, in seconds. */
+export const LOGOUT_SECONDS = 600;
+
 /** Concurrent sign-ins per browser. Bounded, so that a page cannot flood the browser with cookies. */
 const LOGIN_COOKIES = 4;
 const BROWSER_ID = /^[A-Za-z0-9_-]{43}$/;
@@ -22,13 +25,14 @@ interface CookieNames {
   readonly session: string;
   readonly browser: string;
   readonly login: string;
+  readonly logout: string;
 }
 
-const userCookies: CookieNames = { session: 'session', browser: 'browser', login: 'login' };
+const userCookies: CookieNames = { session: 'session', browser: 'browser', login: 'login', logout: 'logout' };
 
 /**
  * The cookies of the gateway: the browser session's id, an id of the browser itself (which ties a provider's callback to the browser that
- * started it), and the sign-ins in progress.
+ * started it), the sign-ins in progress, and the last sign-out at an identity provider.
  */
 export function createBrowser(p: {
   publicUrl: string;
@@ -43,8 +47,13 @@ export function createBrowser(p: {
   const secure = p.publicUrl.startsWith('https:');
   const named = (name: string) => (secure ? `__Host-postern_${name}` : `postern_${name}`);
   const options: CookieSerializeOptions = { path: '/', httpOnly: true, sameSite: 'lax', secure };
-  const { session, browser, login } = p.cookies ?? userCookies;
-  const names = { session: named(session), browser: named(browser), login: (slot: number) => named(`${login}${slot}`) };
+  const { session, browser, login, logout } = p.cookies ?? userCookies;
+  const names = {
+    session: named(session),
+    browser: named(browser),
+    login: (slot: number) => named(`${login}${slot}`),
+    logout: named(logout),
+  };
 
   const browserIdOf = (request: FastifyRequest): string | undefined => {
     const value = request.cookies[names.browser];
@@ -113,6 +122,17 @@ export function createBrowser(p: {
 
     clearLoginCookie(reply: FastifyReply, slot: number): void {
       reply.clearCookie(names.login(slot), options);
+    },
+
+    setLogoutCookie(reply: FastifyReply, value: string): void {
+      reply.setCookie(names.logout, value, { ...options, maxAge: LOGOUT_SECONDS });
+    },
+
+    /** Returns the value of the cookie, and deletes the cookie. */
+    takeLogoutCookie(request: FastifyRequest, reply: FastifyReply): string | undefined {
+      const value = request.cookies[names.logout];
+      if (value !== undefined) reply.clearCookie(names.logout, options);
+      return value;
     },
 
     /** Synchronizer token, derived from a secret that this browser and the gateway share. Needs no storage. */

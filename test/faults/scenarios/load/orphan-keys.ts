@@ -64,6 +64,7 @@ const PASSING = [
   'slo',
   'os',
   'oss',
+  'oslo',
   'rps',
   'idem',
   'jbe',

@@ -19,6 +19,8 @@ export const identity: Texts<'identity'> = {
 
   'signedOut.heading': 'تم تسجيل خروجك',
   'signedOut.text': 'يمكنك إغلاق هذه النافذة.',
+  'signedOut.elsewhere': 'ربما لا تزال مسجّلًا الدخول في {host}.',
+  'signedOut.there': 'تسجيل الخروج من هناك أيضًا',
 
   'wrongPerson.heading': 'هذا الطلب موجّه إلى حساب آخر',
   'wrongPerson.text':

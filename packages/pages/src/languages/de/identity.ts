@@ -20,6 +20,8 @@ export const identity: Texts<'identity'> = {
 
   'signedOut.heading': 'Sie sind abgemeldet',
   'signedOut.text': 'Sie können dieses Fenster schließen.',
+  'signedOut.elsewhere': 'Bei {host} sind Sie möglicherweise noch angemeldet.',
+  'signedOut.there': 'Auch dort abmelden',
 
   'wrongPerson.heading': 'Diese Anfrage gilt einem anderen Konto',
   'wrongPerson.text':

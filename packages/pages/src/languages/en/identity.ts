@@ -22,6 +22,11 @@ export const identity = {
 
   'signedOut.heading': 'You are signed out',
   'signedOut.text': 'You can close this window.',
+  'signedOut.elsewhere': noted(
+    'You may still be signed in at {host}.',
+    '{host} is the host name of the sign-in service, such as id.example.com.',
+  ),
+  'signedOut.there': 'Sign out there too',
 
   'wrongPerson.heading': 'This request is for another account',
   'wrongPerson.text':

@@ -20,6 +20,8 @@ export const identity: Texts<'identity'> = {
 
   'signedOut.heading': 'Has cerrado sesión',
   'signedOut.text': 'Puedes cerrar esta ventana.',
+  'signedOut.elsewhere': 'Es posible que tu sesión en {host} siga abierta.',
+  'signedOut.there': 'Cerrar sesión también allí',
 
   'wrongPerson.heading': 'Esta solicitud es para otra cuenta',
   'wrongPerson.text':

@@ -21,6 +21,8 @@ export const identity: Texts<'identity'> = {
 
   'signedOut.heading': 'Vous êtes déconnecté',
   'signedOut.text': 'Vous pouvez fermer cette fenêtre.',
+  'signedOut.elsewhere': 'Vous êtes peut-être encore connecté à {host}.',
+  'signedOut.there': 'Se déconnecter là aussi',
 
   'wrongPerson.heading': 'Cette demande concerne un autre compte',
   'wrongPerson.text':

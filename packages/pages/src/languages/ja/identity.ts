@@ -20,6 +20,8 @@ export const identity: Texts<'identity'> = {
 
   'signedOut.heading': 'ログアウトしました',
   'signedOut.text': 'このウィンドウは閉じてかまいません。',
+  'signedOut.elsewhere': '{host} ではまだログインしている可能性があります。',
+  'signedOut.there': 'そちらからもログアウトする',
 
   'wrongPerson.heading': 'これは別のアカウントへのリクエストです',
   'wrongPerson.text':

@@ -18,6 +18,8 @@ export const identity: Texts<'identity'> = {
 
   'signedOut.heading': '您已退出登录',
   'signedOut.text': '您可以关闭此窗口。',
+  'signedOut.elsewhere': '您可能仍在 {host} 上处于登录状态。',
+  'signedOut.there': '同时在那里退出登录',
 
   'wrongPerson.heading': '此请求属于另一个账户',
   'wrongPerson.text': '如果您还有其他账户，请用它登录。如果链接是别人发给您的，请关闭此窗口。没有共享任何内容。',

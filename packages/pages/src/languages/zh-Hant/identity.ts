@@ -18,6 +18,8 @@ export const identity: Texts<'identity'> = {
 
   'signedOut.heading': '您已登出',
   'signedOut.text': '您可以關閉這個視窗。',
+  'signedOut.elsewhere': '您可能仍在 {host} 上保持登入狀態。',
+  'signedOut.there': '同時在那裡登出',
 
   'wrongPerson.heading': '這項要求屬於另一個帳戶',
   'wrongPerson.text': '如果您有其他帳戶，請用該帳戶登入。如果連結是別人傳給您的，請關閉這個視窗。沒有分享任何內容。',

@@ -88,8 +88,9 @@ function identityProviderText(options: InitOptions): string {
   if (options.mode !== 'login') return '';
   const { clientSecretFile: file, publicUrl } = options;
   return `
-# Where your users sign in. Register this redirect URI there:
+# Where your users sign in. Register this redirect URI there, and the second as post-logout redirect URI:
 #   ${new URL(publicUrl).origin}/login/callback/${IDENTITY_PROVIDER}
+#   ${new URL(publicUrl).origin}/logout/callback/${IDENTITY_PROVIDER}
 identityProviders:
   - name: ${IDENTITY_PROVIDER}
     issuer: ${quoted(options.issuer)}

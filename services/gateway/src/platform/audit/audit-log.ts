@@ -74,7 +74,7 @@ export function createAuditLog(logger: Logger, pseudonym: Pseudonyms, sinks: rea
         'signed out by the identity provider',
       ),
     logoutRefused: (p: { identityProvider: string; code: string; claim?: string | undefined }) =>
-      audit.warn({ event: 'browser.logout_refused', ...definedOnly(p) }, 'back-channel logout refused'),
+      audit.warn({ event: 'browser.logout_refused', ...definedOnly(p) }, 'logout refused'),
     exported: (p: { subject: Subject }) =>
       audit.info({ event: 'account.exported', subject: pseudonym(p.subject) }, 'data exported'),
     disconnectedAll: ({ subject, ...counts }: { subject: Subject; connections: number }) =>

@@ -12,6 +12,7 @@ const causedByStrangers: ReadonlySet<AuditEventName> = new Set([
   'browser.sign_in_failed',
   'callback.refused',
   'caller.refused',
+  'console.logout_refused',
   'console.sign_in_failed',
   'payment.webhook_refused',
 ]);

@@ -13,6 +13,11 @@ export function signInRedirectUriOf(publicUrl: string, identityProvider: string)
   return new URL(`/login/callback/${identityProvider}`, publicUrl);
 }
 
+/** Where an identity provider sends the browser after a sign-out there (OpenID Connect RP-Initiated Logout 1.0). */
+export function postLogoutRedirectUriOf(publicUrl: string, identityProvider: string): URL {
+  return new URL(`/logout/callback/${identityProvider}`, publicUrl);
+}
+
 /** One redirect URI per MCP server and provider, so that a callback of one context cannot enter another (COAT). */
 export function redirectUriOf(publicUrl: string, mcpServerId: string, provider: string): URL {
   return new URL(`/callback/${mcpServerId}/${provider}`, publicUrl);

@@ -21,6 +21,7 @@ it.each([
   ['POST', '/e/:elicitationId/accept', 'finish'],
   ['GET', '/e/:elicitationId/leaving', 'finish'],
   ['GET', '/login/callback/:identityProvider', 'finish'],
+  ['GET', '/logout/callback/:identityProvider', 'finish'],
   ['GET', '/callback/:mcpServerId/:provider', 'finish'],
   ['POST', '/webhooks/:processor', 'finish'],
   ['GET', '/.well-known/jwks.json', 'finish'],

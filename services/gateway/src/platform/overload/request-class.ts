@@ -10,7 +10,7 @@
 export type RequestClass = 'health' | 'finish' | 'read' | 'wait' | 'new';
 
 /** Pages that a user reaches in the middle of an elicitation. A provider sends its callback only once. */
-const MIDDLE = /^\/(?:callback\/|login\/|e\/:elicitationId\/)/;
+const MIDDLE = /^\/(?:callback\/|log(?:in|out)\/|e\/:elicitationId\/)/;
 /** Documents that providers and pages depend on; served from memory. */
 const DOCUMENTS = /^\/(?:oauth\/|\.well-known\/|assets\/|openapi\.json$)/;
 

@@ -241,6 +241,7 @@ export function signInThrough({ ask, insist }: Upstream, signIn: SignIn): SignIn
   return {
     start: request => ask(() => signIn.start(request), unavailable),
     finish: callback => insist(() => signIn.finish(callback)),
+    endSessionUrl: request => ask(() => signIn.endSessionUrl(request), unavailable),
   };
 }
 

@@ -1,0 +1,77 @@
+import { AuthorizationError } from '@postern/authorization';
+import { type BrowserSession, definedOnly, digestOf, type Entropy } from '@postern/elicitation';
+import type { RedisStores } from '@postern/store-redis';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { type Browser, LOGOUT_SECONDS } from '../pages/browser.ts';
+import { assertNoPrefetch } from '../pages/page-request.ts';
+import { postLogoutRedirectUriOf } from '../platform/http/public-urls.ts';
+import { withTimeout } from '../platform/with-timeout.ts';
+import type { IdentityProvider } from './sign-in-flow.ts';
+
+/** How long the page after a sign-out may wait for the metadata of the identity provider, in ms. */
+const METADATA_MS = 2_000;
+
+export interface ProviderLogoutDeps {
+  readonly config: { readonly publicUrl: string };
+  readonly identityProviders: readonly IdentityProvider[];
+  readonly stores: { readonly oneTime: Pick<RedisStores['oneTime'], 'claim'> };
+  readonly entropy: Entropy;
+}
+
+/**
+ * Sign-out at the identity provider (OpenID Connect RP-Initiated Logout 1.0), after the gateway has ended its own browser session. The
+ * gateway offers it as a link: other applications may share the session there, and `form-action 'self'` would block a form post or its
+ * redirect (security.md T25).
+ */
+export function createProviderLogout({
+  deps,
+  browser,
+}: {
+  readonly deps: ProviderLogoutDeps;
+  readonly browser: Browser;
+}) {
+  const { publicUrl } = deps.config;
+  return {
+    /**
+     * Returns the URL at which the user of an ended session can sign out of the identity provider. Undefined if there is none, or if the
+     * identity provider does not respond soon: the user is signed out here, whatever it does.
+     */
+    async offer(
+      reply: FastifyReply,
+      ended: Pick<BrowserSession, 'origin'> | undefined,
+      locale?: string,
+    ): Promise<string | undefined> {
+      if (ended === undefined || !('identityProvider' in ended.origin)) return undefined;
+      const { identityProvider: name } = ended.origin;
+      const identityProvider = deps.identityProviders.find(({ config }) => config.name === name);
+      if (identityProvider === undefined) return undefined;
+      const state = Buffer.from(deps.entropy(32)).toString('base64url');
+      const postLogoutRedirectUri = postLogoutRedirectUriOf(publicUrl, name);
+      const asked = identityProvider.signIn
+        .endSessionUrl({ postLogoutRedirectUri, state, ...definedOnly({ locale }) })
+        .catch((error: unknown) => {
+          if (!(error instanceof AuthorizationError)) throw error;
+          return undefined;
+        });
+      const url = await withTimeout(asked, METADATA_MS, undefined);
+      if (url !== undefined) browser.setLogoutCookie(reply, state);
+      return url?.href;
+    },
+
+    /**
+     * Consumes the `state` of a sign-out when the browser returns. It does not prove that the user signed out: identity providers also
+     * redirect users who chose to stay signed in.
+     * @returns false if this browser has not begun this sign-out, or has returned from it before
+     */
+    async isReturn(request: FastifyRequest, reply: FastifyReply): Promise<boolean> {
+      assertNoPrefetch(request);
+      const begun = browser.takeLogoutCookie(request, reply);
+      const given = new URL(request.url, publicUrl).searchParams.getAll('state');
+      if (begun === undefined || given.length !== 1 || given[0] !== begun) return false;
+      // A browser can replay the cookie, so the claim makes the value one-time.
+      return await deps.stores.oneTime.claim(digestOf(`logout ${begun}`), LOGOUT_SECONDS * 1000);
+    },
+  };
+}
+
+export type ProviderLogout = ReturnType<typeof createProviderLogout>;
