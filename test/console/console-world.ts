@@ -48,6 +48,12 @@ export function startConsoleWorld(options: WorldOptions = {}, roles: ConsoleRole
         {
           ...consoleClient,
           redirectUris: [`${CONSOLE}/login/callback/console`],
+          metadata: {
+            post_logout_redirect_uris: [`${CONSOLE}/logout/callback/console`],
+            // With these members, ID tokens have a `sid`.
+            backchannel_logout_uri: `${CONSOLE}/login/back-channel-logout/console`,
+            backchannel_logout_session_required: true,
+          },
         },
       ],
       users: [

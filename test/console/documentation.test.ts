@@ -34,7 +34,8 @@ afterAll(() => world[Symbol.asyncDispose]());
 describe('S154: the documented console', () => {
   it('is one block, which names the redirect URI that the gateway sends', async () => {
     expect(others).toEqual([]);
-    expect(text).toContain(`\`${section.publicUrl}/login/callback/console\``);
+    for (const path of ['/login/callback/console', '/logout/callback/console', '/login/back-channel-logout/console'])
+      expect(text).toContain(`\`${section.publicUrl}${path}\``);
     const { location = '' } = await consoleBrowser(world).get('/login');
     const { searchParams } = new URL(location);
     expect(searchParams.get('redirect_uri')).toBe(`${CONSOLE}/login/callback/console`);

@@ -46,6 +46,8 @@ const leastRoles: Readonly<Record<string, (typeof ROLES)[number] | 'anyone'>> = 
   '/logout': 'viewer',
   '/login': 'anyone',
   '/login/callback/console': 'anyone',
+  '/login/back-channel-logout/:identityProvider': 'anyone',
+  '/logout/callback/console': 'anyone',
   '/signed-out': 'anyone',
 };
 

@@ -1,9 +1,13 @@
 import { createLogger, parseConfig, startGateway } from '@postern/gateway';
+import { driveAuthorization } from '@postern/testkit/providers';
+import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createRawBrowser } from '../support/raw-browser.ts';
+import { logoutToken } from '../support/logout-token.ts';
+import { createRawBrowser, unescapeHtml } from '../support/raw-browser.ts';
 import type { World } from '../support/world.ts';
 import {
   CONSOLE,
+  consoleAddress,
   consoleBrowser,
   csrfTokenIn,
   operators,
@@ -14,12 +18,23 @@ import {
 } from './console-world.ts';
 
 let world: World;
+/** The `sid` of every ID token so far. */
+const sids: string[] = [];
 beforeAll(async () => {
   world = await startConsoleWorld();
+  world.identityProvider.switches.rewriteTokenAnswer = answer => {
+    sids.push(String(decodeJwt(String(answer['id_token']))['sid']));
+    return answer;
+  };
 });
 afterAll(() => world[Symbol.asyncDispose]());
 
 const SESSION = 'postern_console';
+
+const post = (address: string, logoutToken: string) =>
+  fetch(address, { method: 'POST', body: new URLSearchParams({ logout_token: logoutToken }) });
+const logOut = (token: string, name = 'console') =>
+  post(`${consoleAddress(world)}/login/back-channel-logout/${name}`, token);
 
 describe('S135: sign-in of operators', () => {
   it('shows nothing but a sign-in before it', async () => {
@@ -80,7 +95,7 @@ describe('S135: sign-in of operators', () => {
     const crossSite = { origin: 'https://evil.example', 'sec-fetch-site': 'cross-site' };
     expect((await browser.post('/logout', { form, headers: crossSite })).status).toBe(403);
     const session = browser.cookies.get(SESSION) ?? '';
-    expect(await browser.post('/logout', { form })).toMatchObject({ status: 303, location: '/signed-out' });
+    expect((await browser.post('/logout', { form })).status).toBe(200);
     browser.cookies.set(SESSION, session);
     expect((await browser.get('/')).status).toBe(401);
   });
@@ -99,7 +114,7 @@ describe('S135: sign-in of operators', () => {
     const page = await browser.get('/');
     expect(page.status).toBe(403);
     const form = { csrf_token: csrfTokenIn(page) };
-    expect(await browser.post('/logout', { form })).toMatchObject({ status: 303, location: '/signed-out' });
+    expect((await browser.post('/logout', { form })).status).toBe(200);
     expect((await before.get('/')).status).toBe(401);
   });
 
@@ -110,6 +125,66 @@ describe('S135: sign-in of operators', () => {
     world.clock.pass(2 * 60);
     expect((await browser.get('/people')).status).toBe(401);
     world.clock.backToNow();
+  });
+});
+
+describe('S174: logout of operators', () => {
+  it('S174: signing out ends the session here first, then offers to sign out at the identity provider', async () => {
+    const browser = await signedIn(world, operators.viewer);
+    const page = await browser.post('/logout', { form: { csrf_token: csrfTokenIn(await browser.get('/')) } });
+    expect((await browser.get('/')).status).toBe(401);
+    const url = new URL(unescapeHtml(/href="([^"]*\/session\/end[^"]*)"/.exec(page.body)?.[1] ?? ''));
+    expect(Object.fromEntries(url.searchParams)).toEqual({
+      client_id: 'postern-console',
+      post_logout_redirect_uri: `${CONSOLE}/logout/callback/console`,
+      state: expect.stringMatching(/^[\w-]{43}$/),
+    });
+    const refused = () => world.log().split('"console.logout_refused"').length - 1;
+    const before = refused();
+    const back = await driveAuthorization(url, operators.viewer);
+    expect(await browser.get(back)).toMatchObject({ status: 303, location: '/signed-out' });
+    expect((await browser.get('/signed-out')).status).toBe(200);
+    expect(refused()).toBe(before);
+    expect((await browser.get(back)).status).toBe(303);
+    expect(refused()).toBe(before + 1);
+  });
+
+  it('S174: tells a signed-in operator who follows a link to the return that they are signed in', async () => {
+    const browser = await signedIn(world, operators.viewer);
+    expect((await browser.get('/logout/callback/console?state=x')).location).toBe('/signed-out');
+    expect(await browser.get('/signed-out')).toMatchObject({ status: 303, location: '/' });
+  });
+
+  it('S174: a back-channel logout ends the sessions of one session at the identity provider, once', async () => {
+    const [vera, again] = [await signedIn(world, operators.viewer), await signedIn(world, operators.viewer)];
+    const [sid = ''] = sids.slice(-2);
+    const token = await logoutToken(world, { client: 'postern-console', sub: operators.viewer, sid });
+    expect((await logOut(token)).status).toBe(200);
+    expect([(await vera.get('/')).status, (await again.get('/')).status]).toEqual([401, 200]);
+    expect((await logOut(token)).status).toBe(400);
+    expect(world.log()).toContain('"console.logged_out"');
+  });
+
+  it('S174: without a session, ends all sessions of the operator; the token of another client ends none', async () => {
+    const [sam, other] = [await signedIn(world, operators.support), await signedIn(world, operators.operator)];
+    const foreign = await logoutToken(world, { client: 'postern', sub: operators.support });
+    expect((await logOut(foreign)).status).toBe(400);
+    expect((await sam.get('/')).status).toBe(200);
+    const token = await logoutToken(world, { client: 'postern-console', sub: operators.support });
+    expect((await logOut(token)).status).toBe(200);
+    expect([(await sam.get('/')).status, (await other.get('/')).status]).toEqual([401, 200]);
+    expect((await logOut(token, 'nowhere')).status).toBe(404);
+    expect((await logOut('a.b.c')).status).toBe(400);
+    expect(world.log()).toContain('"console.logout_refused"');
+  });
+
+  it('S174: a logout of users at the same identity provider ends no session of an operator', async () => {
+    const oscar = await signedIn(world, operators.operator);
+    const [sid = ''] = sids.slice(-1);
+    const token = await logoutToken(world, { client: 'postern', sub: operators.operator, sid });
+    const address = `${world.gateways[0]?.address}/login/back-channel-logout/example-id`;
+    expect((await post(address, token)).status).toBe(200);
+    expect((await oscar.get('/')).status).toBe(200);
   });
 });
 

@@ -116,7 +116,7 @@ describe('postern drain', () => {
     expect(await readyAt(1)).toBe(200);
   });
 
-  it('S134, S176: records who ordered it and why, without audit.stream', async () => {
+  it('S134, S179: records who ordered it and why, without audit.stream', async () => {
     const { out } = await run('audit');
     const lines = out.split('\n').filter(line => line.includes('drain_ordered'));
     const events = lines.map(line => JSON.parse(line) as Record<string, unknown>);

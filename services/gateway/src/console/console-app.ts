@@ -12,7 +12,9 @@ import { createAdminAudit } from '../admin/admin-audit.ts';
 import type { AdminService } from '../admin/admin-service.ts';
 import { TooManyJobsError } from '../admin/jobs.ts';
 import { InvalidCursorError } from '../admin/shard-lists.ts';
+import { backChannelLogoutRoutes } from '../identity/back-channel-logout.ts';
 import { createIdentityProvider } from '../identity/create-identity.ts';
+import { createProviderLogout } from '../identity/provider-logout.ts';
 import { createSignInFlow } from '../identity/sign-in-flow.ts';
 import { createApiKeyAdmin } from '../mcp-servers/api-key-admin.ts';
 import { createBrowser } from '../pages/browser.ts';
@@ -85,7 +87,12 @@ export async function buildConsole(deps: ConsoleDeps, config: ConsoleConfig): Pr
   const browser = createBrowser({
     publicUrl: config.publicUrl,
     browserSessions: stores.operatorSessions,
-    cookies: { session: 'console', browser: 'console_browser', login: 'console_login' },
+    cookies: {
+      session: 'console',
+      browser: 'console_browser',
+      login: 'console_login',
+      logout: 'console_logout',
+    },
     entropy,
   });
   const record = createAdminAudit({ ...deps, audits: stores.audits });
@@ -93,6 +100,10 @@ export async function buildConsole(deps: ConsoleDeps, config: ConsoleConfig): Pr
   const guard = createConsoleGuard({ config, browser, stylesheetPath, now });
   const provider: IdentityProviderConfig = { ...config.identityProvider, name: 'console' };
   const identityProvider = createIdentityProvider(deps, provider, { groupsClaim: config.roles.claim });
+  const providerLogout = createProviderLogout({
+    deps: { config, identityProviders: [identityProvider], stores, entropy },
+    browser,
+  });
   const signInFlow = createSignInFlow<string>({
     config: { publicUrl: config.publicUrl, browserSession: config.session },
     // The console records a sign-in once it knows the role.
@@ -137,7 +148,15 @@ export async function buildConsole(deps: ConsoleDeps, config: ConsoleConfig): Pr
   guard.register(app);
   const endSession = (id: Parameters<typeof stores.operatorSessions.end>[0]) => stores.operatorSessions.end(id);
   const shared = { browser, guard, audit, identityProvider, signInFlow, endSession, stylesheetPath };
-  await app.register(consoleSignInRoutes, { ...shared, config });
+  await app.register(consoleSignInRoutes, { ...shared, config, providerLogout });
+  await app.register(backChannelLogoutRoutes, {
+    deps: {
+      ...{ config: { browserSession: config.session }, identityProviders: [identityProvider] },
+      ...{ stores: { browserSessions: stores.operatorSessions }, auditLog: audit },
+    },
+    // The logout token authenticates the request.
+    routeConfig: { consoleRole: 'anyone' },
+  });
   const pageFor = (request: FastifyRequest) => {
     const { browserSession, role, csrfToken } = guard.visitOf(request);
     return { stylesheetPath, name: browserSession.displayName, role, csrfToken };

@@ -1,3 +1,5 @@
+import { definedOnly } from '@postern/elicitation';
+import type { AuditLog } from '../platform/audit/audit-log.ts';
 import type { AuditTrail } from '../platform/audit/audit-trail.ts';
 import type { Role } from './roles.ts';
 
@@ -13,6 +15,14 @@ export function createConsoleAudit(trail: AuditTrail) {
     refused: (p: { operator: string }) => trail.warn({ event: 'console.refused', ...p }, 'operator without a role'),
     signInFailed: (p: { code: string }) => trail.warn({ event: 'console.sign_in_failed', ...p }, 'sign-in failed'),
     signedOut: (p: { operator: string }) => trail.info({ event: 'console.signed_out', ...p }, 'operator signed out'),
+    /** The identity provider ended a session of an operator, or all of them. */
+    loggedOut: ({ of, subject }: Parameters<AuditLog['loggedOut']>[0]) =>
+      trail.info(
+        { event: 'console.logged_out', of, ...definedOnly({ operator: subject?.subject }) },
+        'operator signed out by the identity provider',
+      ),
+    logoutRefused: ({ code, claim }: Omit<Parameters<AuditLog['logoutRefused']>[0], 'identityProvider'>) =>
+      trail.warn({ event: 'console.logout_refused', code, ...definedOnly({ claim }) }, 'logout refused'),
   };
 }
 

@@ -1,8 +1,9 @@
 import { AuthorizationError } from '@postern/authorization';
-import type { BrowserSession } from '@postern/elicitation';
+import { type BrowserSession, definedOnly } from '@postern/elicitation';
 import type { FastifyPluginAsync, FastifyReply } from 'fastify';
 import { z } from 'zod';
 import { browserName } from '../identity/browser-name.ts';
+import type { ProviderLogout } from '../identity/provider-logout.ts';
 import type { createSignInFlow, IdentityProvider } from '../identity/sign-in-flow.ts';
 import { FRESH_SECONDS } from '../identity/sign-in-policy.ts';
 import type { Browser } from '../pages/browser.ts';
@@ -24,13 +25,14 @@ export interface ConsoleSignInDeps {
   readonly audit: ConsoleAudit;
   readonly identityProvider: IdentityProvider;
   readonly signInFlow: ReturnType<typeof createSignInFlow<string>>;
+  readonly providerLogout: ProviderLogout;
   readonly endSession: (id: BrowserSession['id']) => Promise<void>;
   readonly stylesheetPath: string;
 }
 
 /** Sign-in and sign-out of operators. Only an operator with a role gets a browser session. */
 export const consoleSignInRoutes: FastifyPluginAsync<ConsoleSignInDeps> = async (app, deps) => {
-  const { config, browser, guard, audit, identityProvider, signInFlow, stylesheetPath } = deps;
+  const { config, browser, guard, audit, identityProvider, signInFlow, providerLogout, stylesheetPath } = deps;
   const page = { stylesheetPath };
   const anyone = { config: { consoleRole: 'anyone' as const } };
 
@@ -99,10 +101,19 @@ export const consoleSignInRoutes: FastifyPluginAsync<ConsoleSignInDeps> = async 
     await guard.readForm(request, logoutSchema);
     await browser.endSession(request, reply);
     audit.signedOut({ operator: browserSession.subject.subject });
+    const endSessionHref = await providerLogout.offer(reply, browserSession);
+    return reply.send(signedOutPage(page, { href: signInHref('/', false), ...definedOnly({ endSessionHref }) }));
+  });
+
+  app.get('/logout/callback/console', { ...anyone, exposeHeadRoute: false }, async (request, reply) => {
+    if (!(await providerLogout.isReturn(request, reply))) audit.logoutRefused({ code: 'unknown_transaction' });
     return reply.redirect('/signed-out', 303);
   });
 
-  app.get('/signed-out', anyone, async (_request, reply) =>
-    reply.send(signedOutPage(page, { href: signInHref('/', false) })),
+  // Says the truth to whoever opens it: another site can lead a browser here.
+  app.get('/signed-out', anyone, async (request, reply) =>
+    (await browser.readSession(request)) === undefined
+      ? reply.send(signedOutPage(page, { href: signInHref('/', false) }))
+      : reply.redirect('/', 303),
   );
 };

@@ -1,4 +1,4 @@
-import { html, ownPath } from '@postern/pages/html';
+import { html, ownPath, webUrl } from '@postern/pages/html';
 import type { Role } from '../roles.ts';
 import { type ConsolePage, plainPage } from './layout.ts';
 
@@ -8,11 +8,20 @@ export const signInPage = (page: ConsolePage, { href }: { readonly href: string 
     main: html`<p>This console is for the operators of this gateway.</p><p><a class="button" href="${ownPath(href)}">Sign in</a></p>`,
   });
 
-export const signedOutPage = (page: ConsolePage, { href }: { readonly href: string }): string =>
-  plainPage(page, {
+/** @param p.endSessionHref where the operator can sign out of the identity provider */
+export function signedOutPage(
+  page: ConsolePage,
+  p: { readonly href: string; readonly endSessionHref?: string },
+): string {
+  const there =
+    p.endSessionHref === undefined
+      ? undefined
+      : html`<p><a class="button" href="${webUrl(p.endSessionHref)}" rel="noreferrer">Sign out there too</a></p>`;
+  return plainPage(page, {
     title: 'You are signed out',
-    main: html`<p>Your session at the identity provider may still be active.</p><p><a class="button" href="${ownPath(href)}">Sign in again</a></p>`,
+    main: html`<p>Your session at the identity provider may still be active.</p>${there}<p><a class="button" href="${ownPath(p.href)}">Sign in again</a></p>`,
   });
+}
 
 export const signInFailedPage = (page: ConsolePage, { href }: { readonly href: string }): string =>
   plainPage(page, {
