@@ -83,6 +83,8 @@ export const auditEvents = {
   'console.sign_in_failed': authentication(LOGON, true),
   'console.refused': authentication(LOGON, true),
   'console.signed_out': authentication(LOGOFF),
+  'console.logged_out': authentication(LOGOFF),
+  'console.logout_refused': authentication(LOGOFF, true),
   'caller.refused': authentication(LOGON, true),
   'account.exported': person(READ, byPerson),
   'account.disconnected': person(UPDATE, byPerson),
