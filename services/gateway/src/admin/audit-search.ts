@@ -3,6 +3,7 @@ import { definedOnly, type Subject } from '@postern/elicitation';
 import type { RedisStores } from '@postern/store-redis';
 import type { Pseudonyms } from '../platform/audit/pseudonyms.ts';
 import type { Actor, RecordAct } from './admin-audit.ts';
+import { giveWay } from './few-at-once.ts';
 import { InvalidCursorError, type Page, type PageRequest } from './shard-lists.ts';
 
 /** A line of the audit trail. */
@@ -26,7 +27,10 @@ export interface AuditQuery extends PageRequest {
 
 /** Lines that a page reads at most. */
 const READ_PER_PAGE = 10_000;
-const READ_AT_ONCE = 500;
+/** Few, because the requests of users and MCP servers wait meanwhile. */
+const READ_AT_ONCE = 25;
+/** Of a command, which has a process of its own. */
+const EXPORTED_AT_ONCE = 500;
 /** Lines of one elicitation that its timeline shows at most. */
 const TIMELINE = 200;
 
@@ -39,11 +43,21 @@ function auditItem(position: string, text: string): AuditItem {
   return { position, time: String(time), event: String(event), line: fields };
 }
 
-/** Whether a line is about what the query names. The pseudonym stands for the subject. */
-function matchesAudit(
-  { event, line }: AuditItem,
-  q: Pick<AuditQuery, 'mcpServerId' | 'elicitationId' | 'event'> & { readonly pseudonym?: string | undefined },
-): boolean {
+/** What a line must be about. The pseudonym stands for the subject. */
+type AuditFilter = Pick<AuditQuery, 'mcpServerId' | 'elicitationId' | 'event'> & {
+  readonly pseudonym?: string | undefined;
+};
+
+/** Tells without parsing that a stored line cannot match: most of the lines that a search reads. */
+function mayMatch({ pseudonym, mcpServerId, elicitationId, event }: AuditFilter): (text: string) => boolean {
+  const named = [pseudonym, mcpServerId, elicitationId, event].filter(value => value !== undefined);
+  // As in the line, without the quotes.
+  const wanted = named.map(value => JSON.stringify(value).slice(1, -1));
+  return text => wanted.every(value => text.includes(value));
+}
+
+/** Whether a line is about what the query names. */
+function matchesAudit({ event, line }: AuditItem, q: AuditFilter): boolean {
   return (
     (q.pseudonym === undefined || line['subject'] === q.pseudonym || line['visitor'] === q.pseudonym) &&
     (q.mcpServerId === undefined || line['mcpServerId'] === q.mcpServerId) &&
@@ -58,6 +72,7 @@ export function createAuditSearch({ audits, pseudonym }: { audits: RedisStores['
     if (q.cursor !== undefined && !/^\d{1,15}-\d{1,15}$/.test(q.cursor))
       throw new InvalidCursorError('The cursor is not one that a page returned.');
     const of = { ...q, pseudonym: q.subject && pseudonym(q.subject) };
+    const isCandidate = mayMatch(of);
     const items: AuditItem[] = [];
     let before = q.cursor;
     for (let read = 0; read < READ_PER_PAGE; read += READ_AT_ONCE) {
@@ -66,13 +81,15 @@ export function createAuditSearch({ audits, pseudonym }: { audits: RedisStores['
         ...definedOnly({ before, since: q.since, until: q.until }),
       });
       for (const { position, line } of lines) {
-        const item = auditItem(position, line);
         before = position;
+        if (!isCandidate(line)) continue;
+        const item = auditItem(position, line);
         if (!matchesAudit(item, of)) continue;
         items.push(item);
         if (items.length === q.limit) return { items, next: position };
       }
       if (lines.length < READ_AT_ONCE) return { items };
+      await giveWay();
     }
     return { items, ...definedOnly({ next: before }) };
   };
@@ -111,15 +128,17 @@ export function createAuditVerbs(p: {
     ): AsyncGenerator<AuditItem & { readonly text: string }, void, undefined> {
       await recordSearch(actor, q.subject);
       const of = { ...definedOnly({ mcpServerId: q.mcpServerId }), pseudonym: q.subject && p.pseudonym(q.subject) };
+      const isCandidate = mayMatch(of);
       let after: string | undefined;
       while (!q.signal.aborted) {
-        const lines = await p.audits.read({ limit: READ_AT_ONCE, ...definedOnly({ after, since: q.since }) });
+        const lines = await p.audits.read({ limit: EXPORTED_AT_ONCE, ...definedOnly({ after, since: q.since }) });
         for (const { position, line: text } of lines) {
+          if (!isCandidate(text)) continue;
           const item = auditItem(position, text);
           if (matchesAudit(item, of)) yield { ...item, text };
         }
         after = lines.at(-1)?.position ?? after;
-        if (lines.length === READ_AT_ONCE) continue;
+        if (lines.length === EXPORTED_AT_ONCE) continue;
         if (!q.follow) return;
         await delay(FOLLOW_MS, undefined, { signal: q.signal }).catch(() => undefined);
       }

@@ -11,6 +11,7 @@ import {
 } from '@postern/elicitation';
 import type { RedisStores } from '@postern/store-redis';
 import type { RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
+import { fewAtOnce } from './few-at-once.ts';
 
 /** Connections that match every given member. At least one member other than `since` is given. */
 export interface DisconnectTarget {
@@ -85,7 +86,7 @@ export function createConnectionSearch({ stores, mcpServers }: ConnectionSearchD
   }
 
   async function matching(ids: readonly string[], q: DisconnectTarget): Promise<readonly Connection[]> {
-    const found = await Promise.all(ids.map(readable));
+    const found = await fewAtOnce(ids, readable);
     return found.filter(of => of !== undefined).filter(of => matches(of, q));
   }
 

@@ -1,4 +1,4 @@
-import { countedSteps, definedOnly, type RecordList, SHARDS } from '@postern/elicitation';
+import { countedSteps, definedOnly, SHARDS } from '@postern/elicitation';
 import type { RedisStores } from '@postern/store-redis';
 import type { Vault } from '@postern/vault';
 import type { WebhookQueues } from '../events/webhooks/webhook-queues.ts';
@@ -7,6 +7,7 @@ import type { RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.t
 import type { ProviderActivity } from '../platform/audit/provider-activity.ts';
 import type { UpstreamOf } from '../platform/overload/upstream.ts';
 import { packageVersion } from '../platform/package-version.ts';
+import { fewAtOnce } from './few-at-once.ts';
 
 export interface CountsQuery {
   readonly since: Date;
@@ -28,6 +29,8 @@ export interface OverviewDeps {
 }
 
 const DAY_MS = 24 * 3_600_000;
+/** A day has up to some thousand counts. */
+const DAYS_AT_ONCE = 1;
 const dayOf = (at: number) => new Date(at).toISOString().slice(0, 10);
 
 /** The days (UTC) that a period touches. */
@@ -48,11 +51,24 @@ function summed<Row extends { readonly count: number }>(rows: readonly Row[]): R
   return [...sums.values()];
 }
 
+/** Sizes of lists that are read at once. */
+const SIZES_AT_ONCE = 16;
+const LISTS = ['open', 'ended', 'connections', 'credentials', 'revocations'] as const;
+
 /** Numbers without persons: counts, health, webhooks. */
 export function createOverview({ stores, vault, mcpServers, queues, providers }: OverviewDeps) {
-  async function sizeOf(list: RecordList): Promise<number> {
-    const sizes = await Promise.all(SHARDS.map(shard => stores.lists.size(list, shard)));
-    return sizes.reduce((sum, size) => sum + size, 0);
+  async function recordCounts() {
+    const counts = { open: 0, ended: 0, connections: 0, credentials: 0, revocations: 0 };
+    const places = SHARDS.flatMap(shard => LISTS.map(list => ({ list, shard })));
+    await fewAtOnce(
+      places,
+      async ({ list, shard }) => {
+        const size = await stores.lists.size(list, shard);
+        counts[list] += size;
+      },
+      SIZES_AT_ONCE,
+    );
+    return counts;
   }
 
   async function webhookEndpoints() {
@@ -112,24 +128,22 @@ export function createOverview({ stores, vault, mcpServers, queues, providers }:
     async counts(q: CountsQuery) {
       const start = (at: number) => new Date(q.by === 'day' ? Date.parse(dayOf(at)) : at).toISOString();
       const isWithin = ({ at }: { readonly at: number }) => at >= q.since.getTime() && at < q.until.getTime();
-      const found: (Awaited<ReturnType<typeof stores.counts.read>> & { readonly mcpServerId: string })[] = [];
-      // One MCP server after another: all days of all at once would use up the connection to Redis.
-      for (const mcpServerId of mcpServers.keys()) {
-        const days = await Promise.all(daysIn(q).map(day => stores.counts.read(mcpServerId, day)));
-        found.push(...days.map(day => ({ mcpServerId, ...day })));
-      }
+      const read = async (mcpServerId: string, day: string) => {
+        const { steps, decisions } = await stores.counts.read(mcpServerId, day);
+        const ofServer = <Row extends { readonly at: number }>(rows: readonly Row[]) =>
+          rows.filter(isWithin).map(({ at, ...row }) => ({ at: start(at), mcpServerId, ...row }));
+        return { steps: summed(ofServer(steps)), decisions: summed(ofServer(decisions)) };
+      };
+      const found: Awaited<ReturnType<typeof read>>[] = [];
+      // One MCP server after another, so that each day gives way to the requests of users and MCP servers.
+      for (const mcpServerId of mcpServers.keys())
+        found.push(...(await fewAtOnce(daysIn(q), day => read(mcpServerId, day), DAYS_AT_ONCE)));
       const byTime = (a: { readonly at: string }, b: { readonly at: string }) => a.at.localeCompare(b.at);
-      const steps = found.flatMap(({ mcpServerId, steps }) =>
-        steps.filter(isWithin).map(({ at, ...row }) => ({ at: start(at), mcpServerId, ...row })),
-      );
-      const decisions = found.flatMap(({ mcpServerId, decisions }) =>
-        decisions.filter(isWithin).map(({ at, ...row }) => ({ at: start(at), mcpServerId, ...row })),
-      );
       return {
         by: q.by,
         order: countedSteps,
-        steps: summed(steps).sort(byTime),
-        decisions: summed(decisions).sort(byTime),
+        steps: found.flatMap(({ steps }) => steps).sort(byTime),
+        decisions: found.flatMap(({ decisions }) => decisions).sort(byTime),
       };
     },
 
@@ -139,18 +153,11 @@ export function createOverview({ stores, vault, mcpServers, queues, providers }:
         () => false,
       );
       if (!isReachable) return { version: packageVersion, redis: { isReachable, refusals: [] } };
-      const [open, ended, connections, credentials, revocations, webhooks] = await Promise.all([
-        sizeOf('open'),
-        sizeOf('ended'),
-        sizeOf('connections'),
-        sizeOf('credentials'),
-        sizeOf('revocations'),
-        webhookEndpoints(),
-      ]);
+      const [records, webhooks] = await Promise.all([recordCounts(), webhookEndpoints()]);
       return {
         version: packageVersion,
         redis: { isReachable, refusals: stores.refusals() },
-        records: { open, ended, connections, credentials, revocations },
+        records,
         webhooks,
         providers: providerHealth(),
         vaultKeys: vault.kids.map((kid, at) => ({ kid, seals: at === 0 })),

@@ -22,6 +22,7 @@ import type { Actor, RecordAct } from './admin-audit.ts';
 import { type AuditSearch, linesAbout } from './audit-search.ts';
 import { ownerOf } from './connection-search.ts';
 import { reportOf } from './elicitation-report.ts';
+import { giveWay } from './few-at-once.ts';
 import { connectionItem, credentialItem, elicitationItem, paymentItem } from './record-items.ts';
 import { type PageRequest, pageOf } from './shard-lists.ts';
 
@@ -56,7 +57,7 @@ export interface RecordListingDeps {
   readonly auditSearch: AuditSearch;
 }
 
-const EVENTS_AT_ONCE = 1_000;
+const EVENTS_AT_ONCE = 25;
 
 /** Reads the events of an elicitation that its shard still has, oldest first. */
 export async function eventsOf(
@@ -70,6 +71,7 @@ export async function eventsOf(
     found.push(...read.filter(({ event }) => event.elicitationId === elicitationId));
     after = read.at(-1)?.position;
     if (after === undefined || read.length < EVENTS_AT_ONCE) return found;
+    await giveWay();
   }
 }
 

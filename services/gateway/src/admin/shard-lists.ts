@@ -6,6 +6,7 @@ import {
   SHARDS,
   type Shard,
 } from '@postern/elicitation';
+import { fewAtOnce, giveWay } from './few-at-once.ts';
 
 /** One page of a list. It may be short, even empty, while `next` is set: a page reads a limited number of records. */
 export interface Page<Item> {
@@ -34,10 +35,11 @@ function entryAt(cursor: string): ListEntry {
 }
 
 /** Maximum number of records that a page reads. A filter that matches little continues on the next page. */
-const READ_PER_PAGE = 2_000;
+const READ_PER_PAGE = 1_000;
 const READ_AT_ONCE = 100;
 /** Entries that are read from each shard first. Later reads of a shard are larger. */
 const FIRST = 4;
+const SHARDS_AT_ONCE = 8;
 const FURTHER = 64;
 
 /**
@@ -49,11 +51,13 @@ async function* mergeShards(
   p: { readonly list: RecordList; readonly before: ListEntry | undefined; readonly shards?: readonly Shard[] },
 ): AsyncGenerator<ListEntry, void, undefined> {
   const { list, before, shards = SHARDS } = p;
-  const sources = await Promise.all(
-    shards.map(async shard => {
+  const sources = await fewAtOnce(
+    shards,
+    async shard => {
       const entries = [...(await lists.page({ list, shard, before, limit: FIRST }))];
       return { shard, entries, isOver: entries.length < FIRST };
-    }),
+    },
+    SHARDS_AT_ONCE,
   );
   while (true) {
     let first: (typeof sources)[number] | undefined;
@@ -91,7 +95,8 @@ export async function pageOf<Item>(
 
   /** Returns the last entry of the page, once it is full. */
   async function readBatch(): Promise<ListEntry | undefined> {
-    const found = await Promise.all(batch.map(p.read));
+    if (read > 0) await giveWay();
+    const found = await fewAtOnce(batch, p.read);
     for (const [at, item] of found.entries()) {
       if (item === undefined) continue;
       items.push(item);

@@ -1,0 +1,30 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { fewAtOnce } from './few-at-once.ts';
+
+test('fewAtOnce returns the results in the order of the items, and works on at most so many at once', async () => {
+  let underWay = 0;
+  let most = 0;
+  const items = Array.from({ length: 100 }, (_, at) => at);
+  const results = await fewAtOnce(
+    items,
+    async item => {
+      underWay += 1;
+      most = Math.max(most, underWay);
+      for (let left = item % 3; left >= 0; left -= 1) await turn();
+      underWay -= 1;
+      return -item;
+    },
+    16,
+  );
+  expect(results).toEqual(items.map(item => -item));
+  expect(most).toBe(16);
+});
+
+test('fewAtOnce rejects if the work on an item fails', async () => {
+  const work = async (item: number) => {
+    if (item === 1) throw new RangeError('one');
+  };
+  await expect(fewAtOnce([0, 1, 2], work)).rejects.toThrow(RangeError);
+  await expect(fewAtOnce([], work)).resolves.toEqual([]);
+});
