@@ -15,6 +15,7 @@ import { plotResult } from './plot/plot-result.ts';
 import { renderShares } from './profile/shares.ts';
 import { writeReport } from './report.ts';
 import { accessTokenRows } from './rows/access-token.ts';
+import { consoleRows } from './rows/console.ts';
 import { cycleRows } from './rows/cycle.ts';
 import { footprintRows } from './rows/footprint.ts';
 import { growthRows } from './rows/growth.ts';
@@ -41,6 +42,7 @@ const groups = {
   growth: growthRows,
   waiters: waiterRows,
   isolation: isolationRows,
+  console: consoleRows,
 } satisfies Record<string, MeasureGroup>;
 
 const { values } = parseArgs({

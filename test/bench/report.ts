@@ -105,6 +105,7 @@ function sizingTable(rows: readonly StoredRow[]): string {
     },
     { what: 'a waiting read (W)', resource: 'gateway memory', value: of(figures.waiter), unit: 'KiB' },
     { what: 'a live elicitation (E)', resource: 'Redis memory', value: of(figures.live), unit: 'kB' },
+    { what: 'an ended elicitation (H)', resource: 'Redis memory', value: of(figures.ended), unit: 'kB' },
     { what: 'a user with one connection (U)', resource: 'Redis memory', value: of(figures.connected), unit: 'kB' },
   ];
   return markdownTable(

@@ -1,33 +1,27 @@
-import { setTimeout as delay } from 'node:timers/promises';
-import { SHARDS } from '@postern/elicitation';
-import { type RedisServer, startRedis } from '@postern/testkit/redis';
+import { startRedis } from '@postern/testkit/redis';
 import { Redis } from 'ioredis';
 import { type Bench, redisOptions } from '../support/bench.ts';
-import { type CapturedCommand, captureCommand, filled } from '../support/captured-command.ts';
+import { captureCommand } from '../support/captured-command.ts';
 import { figures } from '../support/figures.ts';
-import {
-  apiHeaders,
-  askBody,
-  type GatewayProcess,
-  newSubject,
-  newVaultKey,
-  startGatewayProcess,
-} from '../support/gateway.ts';
+import { apiHeaders, type GatewayProcess, newSubject, newVaultKey, startGatewayProcess } from '../support/gateway.ts';
 import { HttpConnection, httpRequest } from '../support/http-connection.ts';
-import { flushRecords, issue, issueOnce } from '../support/issuing.ts';
+import { flushRecords, issue, issueOnce, lastingAsk } from '../support/issuing.ts';
 import { redisCpuMs } from '../support/redis-cpu.ts';
+import { replay } from '../support/replay.ts';
 import { compared, type Row } from '../support/row.ts';
-import { connectAll } from '../support/seeds.ts';
+import { cancelAll, connectAll } from '../support/seeds.ts';
 import { interleave, median, type Pairs } from '../support/statistics.ts';
+import { countBytes, LISTS, type List, listBytes, untilAnnounced } from '../support/stored.ts';
 import type { Sweep } from '../support/sweep.ts';
 
 const LEAST = 1_000;
 const CONNECTIONS = 64;
 /** Elicitations issued in one run: few compared with the smallest size, and enough for the resolution of the processor clock. */
 const ISSUED = 4_000;
-const DAY_SECONDS = 86_400;
-/** Enough that what Redis keeps per shard disappears in the average. */
-const USERS = 20_000;
+/** Enough that lists of a shard exceed 128 entries: beyond that, Redis keeps them in the larger form that large deployments have. */
+const USERS = 40_000;
+/** Bytes of an operators' list for each entry. */
+const LIST_BYTES = 200;
 const grouped = (count: number) => count.toLocaleString('en-GB');
 
 /** Cost of one more elicitation with a thousand and with a million open ones, each of a different subject. */
@@ -37,10 +31,12 @@ export async function growthRows(bench: Bench): Promise<(Row | Sweep)[]> {
   await using many = await openWorld(bench);
   const sweep: Measured[][] = [];
   const memory: number[] = [];
+  let listed = 0;
   const pairs: Pairs<Measured>[] = [];
   for (const live of sizes) {
     await many.growTo(live);
     memory.push(await many.bytesEach());
+    listed = ((await listBytes(many.redis, LISTS)) + (await countBytes(many.redis))) / live;
     const pair = await interleave(
       bench.runs,
       () => measure(many, bench.samples),
@@ -57,13 +53,19 @@ export async function growthRows(bench: Bench): Promise<(Row | Sweep)[]> {
   await few.clear();
   await few.growTo(LEAST);
   const kilobytes = [await few.bytesEach(), ...memory].map(bytes => bytes / 1000);
-  const connected = (await few.bytesOfUser()) / 1000;
+  const user = await few.bytesOfUser();
+  const ended = await few.bytesOfEnded();
   const [most = LEAST] = sizes.slice(-1);
   return [
     ...comparedRows(most, pairs.at(-1) ?? { ours: [], baseline: [] }),
     memoryRow(`Redis memory of a live elicitation at ${grouped(most)}`, kilobytes.slice(-1), 1.3),
     memoryRow(`  at ${grouped(LEAST)}`, kilobytes.slice(0, 1)),
-    memoryRow(figures.connected, [connected]),
+    listRow(`  of which what lists and counts of operators read, at ${grouped(most)}`, listed),
+    memoryRow(figures.connected, [user.each / 1000]),
+    listRow('  of which the place of the connection in its list', user.connected),
+    listRow('  of which the place of the ended elicitation in its list', user.ended),
+    memoryRow(figures.ended, [ended.each / 1000]),
+    listRow('  of which its place in the list', ended.ended),
     {
       name: 'growth',
       title: 'What an elicitation costs by how many are live',
@@ -119,6 +121,12 @@ const memoryRow = (figure: string, ours: readonly number[], most?: number): Row 
   ...(most === undefined ? {} : { target: { bound: 'at most', value: most, profile: 'redis-memory' } }),
 });
 
+/** What the lists of operators cost in Redis, for each record. */
+const listRow = (figure: string, bytes: number): Row => ({
+  ...{ figure, unit: 'bytes', ours: [bytes] },
+  target: { bound: 'at most', value: LIST_BYTES, profile: 'redis-memory' },
+});
+
 const seriesOf = (sweep: readonly Measured[][], name: keyof Measured) => sweep.map(runs => runs.map(run => run[name]));
 
 interface World extends AsyncDisposable {
@@ -131,8 +139,13 @@ interface World extends AsyncDisposable {
   /** Bytes of Redis per elicitation, including indexes, limit and event, once all events are announced. */
   bytesEach(): Promise<number>;
   /** Bytes of Redis per user who has connected one account. Empties Redis first. */
-  bytesOfUser(): Promise<number>;
+  bytesOfUser(): Promise<Stored<'connected' | 'ended'>>;
+  /** Bytes of Redis per elicitation that was cancelled and is kept for the retention. Empties Redis first. */
+  bytesOfEnded(): Promise<Stored<'ended'>>;
 }
+
+/** Bytes per user or elicitation, and those of them that are its places in lists. */
+type Stored<Name extends List> = { readonly each: number } & Readonly<Record<Name, number>>;
 
 async function openWorld(bench: Bench): Promise<World> {
   await using stack = new AsyncDisposableStack();
@@ -146,12 +159,13 @@ async function openWorld(bench: Bench): Promise<World> {
   const command = await captureCommand(server.url, () => issueOnce(gateway, lastingAsk));
   const empty = await emptied(redis);
   const held = stack.move();
+  const inList = async (list: List) => (await listBytes(redis, [list])) / USERS;
   const world: World = {
     gateway,
     redis,
     live: 0,
     async growTo(live) {
-      await fill(server, command, live - world.live);
+      await replay(server.url, live - world.live, () => [command]);
       world.live = live;
       await untilAnnounced(redis);
     },
@@ -163,7 +177,14 @@ async function openWorld(bench: Bench): Promise<World> {
     async bytesOfUser() {
       await world.clear();
       await connectAll(server.url, vaultKey, USERS);
-      return ((await untilAnnounced(redis)) - empty) / USERS;
+      const each = ((await untilAnnounced(redis)) - empty) / USERS;
+      return { each, connected: await inList('connected'), ended: await inList('ended') };
+    },
+    async bytesOfEnded() {
+      await world.clear();
+      await cancelAll(server.url, USERS);
+      const each = ((await untilAnnounced(redis)) - empty) / USERS;
+      return { each, ended: await inList('ended') };
     },
     [Symbol.asyncDispose]: () => held.disposeAsync(),
   };
@@ -174,48 +195,7 @@ async function openWorld(bench: Bench): Promise<World> {
 async function emptied(redis: Redis): Promise<number> {
   await untilAnnounced(redis);
   await flushRecords(redis);
-  return usedBytes(redis);
-}
-
-/** Replays the gateway's commands with fresh ids of equal length: same key sizes, same script. */
-async function fill(server: RedisServer, command: CapturedCommand, count: number): Promise<void> {
-  const connections = Array.from({ length: 4 }, () => new Redis(server.url));
-  let left = count;
-  await Promise.all(
-    connections.map(async connection => {
-      while (left > 0) {
-        const batch = Math.min(left, 250);
-        left -= batch;
-        const pipeline = connection.pipeline();
-        for (let nth = 0; nth < batch; nth += 1) pipeline.call(command.name, ...filled(command));
-        for (const [error, reply] of (await pipeline.exec()) ?? [])
-          if (error !== null || !Array.isArray(reply) || reply[0] !== 'created')
-            throw error ?? new Error('not created');
-      }
-      connection.disconnect();
-    }),
-  );
-}
-
-/** Waits until the relay has moved all events and stored its cursor. @returns bytes in use */
-async function untilAnnounced(redis: Redis): Promise<number> {
-  for (;;) {
-    const behind = await Promise.all(
-      SHARDS.map(async shard => {
-        const [newest] = await redis.xrevrange(`postern:{${shard}}:events`, '+', '-', 'COUNT', 1);
-        return newest !== undefined && newest[0] !== (await redis.get(`postern:{${shard}}:cursor`));
-      }),
-    );
-    if (!behind.includes(true)) return usedBytes(redis);
-    await delay(100);
-  }
-}
-
-/** Without the buffers of connections and of the append-only file, which are not stored records. */
-async function usedBytes(redis: Redis): Promise<number> {
-  const memory = await redis.info('memory');
-  const read = (name: string) => Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(memory)?.[1]);
-  return read('used_memory') - read('mem_clients_normal') - read('mem_aof_buffer');
+  return untilAnnounced(redis);
 }
 
 interface Measured {
@@ -267,6 +247,3 @@ async function readingMs({ port }: GatewayProcess, ids: readonly string[], sampl
   }
   return median(took);
 }
-
-/** Lifetime of the elicitations, longer than the benchmark takes. */
-const lastingAsk = (subject: string) => JSON.stringify({ ...JSON.parse(askBody(subject)), ttlSeconds: DAY_SECONDS });

@@ -1,29 +1,21 @@
-import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { availableParallelism } from 'node:os';
 import { startRedis } from '@postern/testkit/redis';
 import { expireAccessToken } from '../../support/token-expiry.ts';
-import { type OpenLoopCommand, openLoopReportSchema } from '../children/open-loop.ts';
 import { type Bench, redisOptions } from '../support/bench.ts';
-import { type Child, readiness, startChild } from '../support/child.ts';
 import { apiHeaders, newVaultKey, startGatewayProcess } from '../support/gateway.ts';
 import { HttpConnection, httpRequest } from '../support/http-connection.ts';
 import { compared, type Row } from '../support/row.ts';
 import { connectAll } from '../support/seeds.ts';
 import { interleave } from '../support/statistics.ts';
+import { type SteadyRun, startSteadyLoad } from '../support/steady-load.ts';
 
 const READS = 600;
 /** Half of the default of `waitingPerProvider`. Further reads would be refused at once; these hang. */
 const WAITING_SHARE = 500;
 const PER_SECOND = 150;
 const { authorization = '' } = apiHeaders;
-
-interface Others {
-  readonly p99: number;
-  readonly refused: number;
-}
 
 /** One MCP server sends requests at a fixed rate while token reads of another one wait for a provider that never responds. */
 export async function isolationRows(bench: Bench): Promise<Row[]> {
@@ -38,26 +30,16 @@ export async function isolationRows(bench: Bench): Promise<Row[]> {
   const vaultKey = newVaultKey();
   const { port: providerPort } = provider.address() as AddressInfo;
   const settings = { ...bench, redisUrl: redis.url, vaultKey, providerIssuer: `http://localhost:${providerPort}` };
-  const { child, port } = stack.use(
-    await startGatewayProcess({ ...settings, isShared: true, outboundTimeoutSeconds: 20 }),
-  );
-  const generator = stack.use(startChild({ module: 'test/bench/children/open-loop.ts' }));
-  await readiness(generator);
-  pin(child, 0);
-  pin(generator, 1);
+  const gateway = stack.use(await startGatewayProcess({ ...settings, isShared: true, outboundTimeoutSeconds: 20 }));
+  const { port } = gateway;
+  const load = stack.use(await startSteadyLoad(gateway, PER_SECOND));
   const [connectionId = ''] = await connectAll(redis.url, vaultKey, 1);
   await expireAccessToken(redis.url, connectionId);
 
-  async function others(): Promise<Others> {
-    const answer = once(generator.process, 'message');
-    // Three times as long as other rows: the 99th percentile of 450 requests is one garbage collection.
-    const seconds = 3 * bench.seconds;
-    generator.process.send({ port, perSecond: PER_SECOND, seconds } satisfies OpenLoopCommand);
-    const { ms, refused } = openLoopReportSchema.parse((await answer)[0]);
-    return { p99: ms.toSorted((a, b) => a - b)[Math.floor(ms.length * 0.99)] ?? Number.NaN, refused };
-  }
+  // Three times as long as other rows: the 99th percentile of 450 requests is one garbage collection.
+  const others = () => load.run(3 * bench.seconds);
 
-  async function besideHangingReads(): Promise<Others> {
+  async function besideHangingReads(): Promise<SteadyRun> {
     const connections = await Promise.all(Array.from({ length: READS }, () => HttpConnection.open(port)));
     using _ = disposeAll(connections);
     const request = httpRequest('POST', `/v1/connections/${connectionId}/access-token`, port, { authorization });
@@ -81,7 +63,7 @@ export async function isolationRows(bench: Bench): Promise<Row[]> {
 
   await others();
   const { ours, baseline } = await interleave(bench.runs, besideHangingReads, others);
-  const p99Of = (runs: readonly Others[]) => runs.map(({ p99 }) => p99);
+  const p99Of = (runs: readonly SteadyRun[]) => runs.map(({ p99 }) => p99);
   return [
     compared(
       `p99 of another MCP server, ${PER_SECOND} requests/s, while ${READS} reads meet a hanging provider`,
@@ -103,10 +85,4 @@ function disposeAll(connections: readonly HttpConnection[]): DisposableStack {
   const stack = new DisposableStack();
   for (const connection of connections) stack.use(connection);
   return stack;
-}
-
-/** Pins a process to its own processor, if the machine has several and supports it. */
-function pin({ process: { pid } }: Child, processor: number): void {
-  if (availableParallelism() > processor)
-    spawnSync('taskset', ['-acp', String(processor), String(pid)], { stdio: 'ignore' });
 }

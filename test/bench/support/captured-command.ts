@@ -67,10 +67,12 @@ function pieces(value: string, id: string, subject: string): Piece[] {
   return [...found, value.slice(at)].filter(piece => piece !== '');
 }
 
-/** Builds the command again, for `id` if given, else for new random ids. */
-export function filled(command: CapturedCommand, id?: string): string[] {
-  const drawn = new Map<string, string>();
-  drawn.set('shard', id === undefined ? randomBytes(1).toString('hex') : shardIn(id));
+/**
+ * Builds the command again, for `id` if given, else for new random ids.
+ * @param drawn what replaces the variable parts: commands that share it are about the same elicitation
+ */
+export function filled(command: CapturedCommand, id?: string, drawn = new Map<string, string>()): string[] {
+  if (!drawn.has('shard')) drawn.set('shard', id === undefined ? randomBytes(1).toString('hex') : shardIn(id));
   if (id !== undefined) drawn.set('secret', secretIn(id));
   return command.values.map(parts => {
     let value = '';

@@ -12,5 +12,6 @@ export const figures = {
   waiter: 'memory of a waiting read, ',
   live: 'Redis memory of a live elicitation at ',
   page: 'first page load, page and stylesheet, gzip',
+  ended: 'Redis memory of an ended elicitation, while it is kept',
   connected: 'Redis memory of a user with one connection, and the elicitation that created it',
 } as const;

@@ -21,6 +21,8 @@ export const FORGE = 'http://127.0.0.1:9/forge';
 export interface GatewayProcess extends AsyncDisposable {
   readonly child: Child;
   readonly port: number;
+  /** Of the console, if the gateway has one. */
+  readonly consolePort: number;
   readonly publicUrl: string;
   /** From the start of the process to the first positive response of /readyz, in milliseconds. */
   readonly readyAfterMs: number;
@@ -39,12 +41,17 @@ export interface GatewaySettings {
   readonly outboundTimeoutSeconds?: number;
   /** Registers a second MCP server, that of `otherApiHeaders`. */
   readonly isShared?: true;
+  /** Adds the console, and the audit trail in Redis that it searches. */
+  readonly hasConsole?: true;
   /** Overrides of the defaults of this section. */
   readonly redis?: Omit<NonNullable<GatewayConfigInput['redis']>, 'url'>;
   readonly env?: Readonly<Record<string, string>>;
   /** The program to start, if not that of the sources. */
   readonly program?: string;
 }
+
+/** The claim value of operators at the console. */
+export const OPERATORS = 'support';
 
 export const newVaultKey = (): string => randomBytes(32).toString('base64');
 
@@ -67,7 +74,10 @@ const mcpServer = (id: string, apiKey: string): GatewayConfigInput['mcpServers']
 });
 
 /** The configuration of a real installation, with limits that do not restrict the load. */
-function configuration(settings: GatewaySettings, port: number, publicUrl: string): GatewayConfigInput {
+function configuration(
+  settings: GatewaySettings,
+  { port, consolePort, publicUrl }: Pick<GatewayProcess, 'port' | 'consolePort' | 'publicUrl'>,
+): GatewayConfigInput {
   return {
     publicUrl,
     listen: { host: '127.0.0.1', port },
@@ -96,19 +106,28 @@ function configuration(settings: GatewaySettings, port: number, publicUrl: strin
     ...(settings.outboundTimeoutSeconds === undefined
       ? {}
       : { outbound: { timeoutSeconds: settings.outboundTimeoutSeconds } }),
+    ...(settings.hasConsole === true ? { audit: { stream: true }, console: consoleOn(consolePort) } : {}),
     limits: { pageRequestsPerMinute: unlimited },
     // The benchmark overloads the machine on purpose.
     overload: { eventLoopDelayMs: 10_000 },
   };
 }
 
+/** Its host name differs from that of the pages, as the gateway requires. */
+const consoleOn = (port: number): GatewayConfigInput['console'] => ({
+  publicUrl: `http://127.0.0.1:${port}`,
+  listen: { port },
+  identityProvider: { issuer: IDENTITY_ISSUER, clientId: 'postern-console', clientSecret: 'only-for-benchmarks' },
+  roles: { claim: 'groups', support: [OPERATORS] },
+});
+
 /** The gateway as in production: its entry point, a configuration file, one process. */
 export async function startGatewayProcess(settings: GatewaySettings): Promise<GatewayProcess> {
-  const port = await freePort();
+  const [port, consolePort] = [await freePort(), await freePort()];
   const publicUrl = settings.publicUrl ?? `http://localhost:${port}`;
   const configPath = join(settings.directory, `gateway-${port}.yaml`);
   // JSON is YAML.
-  writeFileSync(configPath, JSON.stringify(configuration(settings, port, publicUrl)));
+  writeFileSync(configPath, JSON.stringify(configuration(settings, { port, consolePort, publicUrl })));
   const startedAt = performance.now();
   const child = startChild({
     module: settings.program ?? 'services/gateway/src/postern.ts',
@@ -118,7 +137,14 @@ export async function startGatewayProcess(settings: GatewaySettings): Promise<Ga
   });
   await untilReady(child, port);
   const readyAfterMs = performance.now() - startedAt;
-  return { child, port, publicUrl, readyAfterMs, [Symbol.asyncDispose]: () => child[Symbol.asyncDispose]() };
+  return {
+    child,
+    port,
+    consolePort,
+    publicUrl,
+    readyAfterMs,
+    [Symbol.asyncDispose]: () => child[Symbol.asyncDispose](),
+  };
 }
 
 async function untilReady(child: Child, port: number): Promise<void> {

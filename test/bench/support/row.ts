@@ -16,6 +16,7 @@ export const profileSections = [
   'waiting-read',
   'waiters',
   'isolation',
+  'console',
 ] as const;
 export type ProfileSection = (typeof profileSections)[number];
 
