@@ -35,7 +35,7 @@ export interface PaymentStore {
   checkLater(elicitationId: ElicitationId, of: CheckOf, delayMs: number): Promise<void>;
   /** Payments of a shard whose check is due, oldest first. They stay due until rescheduled or dropped. */
   dueChecks(shard: Shard, limit: number): Promise<readonly DueCheck[]>;
-  /** Cancels the check. */
+  /** Cancels the check, unless it is about refunds and one of the elicitation is pending. */
   dropCheck(elicitationId: ElicitationId, of: CheckOf): Promise<void>;
 }
 

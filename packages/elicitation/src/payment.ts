@@ -8,8 +8,11 @@ import type { Amount, PaymentMode } from './requests.ts';
 export const refundStatuses = ['pending', 'succeeded', 'failed'] as const;
 export type RefundStatus = (typeof refundStatuses)[number];
 
-/** `processor`: somebody made it at the processor, for example in its dashboard. `gateway`: the payment was unexpected. */
-export const refundOrigins = ['mcp_server', 'processor', 'gateway'] as const;
+/**
+ * `processor`: somebody made it at the processor, for example in its dashboard. `gateway`: the payment was unexpected. `operator`: an
+ * operator made it through the gateway.
+ */
+export const refundOrigins = ['mcp_server', 'processor', 'gateway', 'operator'] as const;
 
 export interface Refund {
   /** Name of the refund, here and in the metadata at the processor. */
@@ -76,6 +79,8 @@ export type PaymentEventType = (typeof paymentEventTypes)[number];
 export interface PaymentChange {
   readonly payment: Payment;
   readonly announces?: PaymentEventType;
+  /** Delay of the first check of a pending refund, in milliseconds. Default: long enough for the caller to ask the processor. */
+  readonly checkAfterMs?: number;
 }
 
 /** Maximum number of refunds that are not the processor's, per payment. */
@@ -97,9 +102,17 @@ export function paymentPutBy({
   };
 }
 
-/** Returns the id of a refund. The same key of the same payment always has the same id. */
-export function refundIdOf(of: Pick<Payment, 'elicitationId' | 'processorReference'>, key: string): string {
-  return `rf_${digestOf(JSON.stringify(['refund', of.elicitationId, of.processorReference, key]))}`;
+/**
+ * Returns the id of a refund. The same key of the same payment always has the same id.
+ * @param by keeps the keys of operators apart: MCP servers choose their own keys, and none may name the refund of an operator
+ */
+export function refundIdOf(
+  of: Pick<Payment, 'elicitationId' | 'processorReference'>,
+  key: string,
+  by?: 'operator',
+): string {
+  const names = ['refund', of.elicitationId, of.processorReference, key];
+  return `rf_${digestOf(JSON.stringify(by === undefined ? names : [...names, by]))}`;
 }
 
 const sumOf = (refunds: readonly Refund[]) => refunds.reduce((sum, { minorUnits }) => sum + minorUnits, 0);

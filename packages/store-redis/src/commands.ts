@@ -14,6 +14,7 @@ export const commandKeys = {
   notePayment: 1,
   checkCharge: 1,
   dueCharges: 2,
+  dropRefundCheck: 2,
   putPayment: 4,
   beginRefresh: 1,
   finishRefresh: 1,
@@ -74,6 +75,7 @@ const shared: Readonly<Record<string, readonly CommandName[]>> = {
   'idempotency-record.lua': ['createElicitation', 'putIdempotency'],
   'passkey-change.lua': ['addPasskey', 'removePasskey', 'resetPasskeys'],
   'counted-payments.lua': ['transitionElicitation'],
+  'pending-refunds.lua': ['putPayment', 'dropRefundCheck'],
   'known-layout.lua': ['transitionElicitation', 'redeemElicitation', 'consumeOneTime', 'claimRevocation'],
 };
 

@@ -61,6 +61,7 @@ export const confirmedCommands: Record<CommandName, ConfirmationRule> = {
   // If the check is lost, the gateway asks the processor when the elicitation expires.
   checkCharge: 'never',
   dueCharges: 'never',
+  dropRefundCheck: 'never',
 
   // The only record that this grant must be revoked.
   addRevocation: 'always',

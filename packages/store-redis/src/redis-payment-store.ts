@@ -61,7 +61,11 @@ export class RedisPaymentStore implements PaymentStore {
       .map(([, stored]) => decodePayment(elicitationId, numberOf(version), textOf(stored)));
   }
 
-  async put({ payment, announces }: PaymentChange): Promise<'committed' | 'conflict'> {
+  async put({
+    payment,
+    announces,
+    checkAfterMs = FIRST_REFUND_CHECK_MS,
+  }: PaymentChange): Promise<'committed' | 'conflict'> {
     const { elicitationId, version, mcpServerId, paidAt } = payment;
     const shard = shardIn(elicitationId);
     const reply = await this.#link.run(
@@ -75,7 +79,7 @@ export class RedisPaymentStore implements PaymentStore {
       [
         ...[this.#link.clock(), elicitationId, payment.processorReference, version, encodePayment(payment)],
         ...[paidAt === 0 ? '' : paidAt, this.#options.retentionMs],
-        isAwaitingRefund(payment) ? FIRST_REFUND_CHECK_MS : '',
+        isAwaitingRefund(payment) ? checkAfterMs : '',
         ...[announces ?? '', PAYMENT_VERSIONS + version + 1, mcpServerId],
         ...[this.#options.eventsPerShard, this.#keys.wake],
       ],
@@ -111,7 +115,12 @@ export class RedisPaymentStore implements PaymentStore {
   }
 
   async dropCheck(elicitationId: ElicitationId, of: CheckOf): Promise<void> {
-    await this.#link.call('zrem', this.#checks(shardIn(elicitationId), of), elicitationId);
+    const checks = this.#checks(shardIn(elicitationId), of);
+    if (of === 'charge') await this.#link.call('zrem', checks, elicitationId);
+    else
+      await this.#link.run('dropRefundCheck', [this.#keys.payments(elicitationId), checks], [elicitationId], {
+        repeatable: true,
+      });
   }
 
   #checks(shard: Shard, of: CheckOf): string {

@@ -117,6 +117,24 @@ export function describePaymentStore(name: string, makeStores: MakeStores): void
       expect(await isDue()).toBe(false);
     });
 
+    test('S162: a pending refund stays scheduled while another payment of its elicitation is settled', async () => {
+      const payment = await paid();
+      const { elicitationId } = payment;
+      const isDue = async () =>
+        (await stores.payments.dueChecks(shardIn(elicitationId), 1_000)).some(
+          check => check.elicitationId === elicitationId && check.of === 'refunds',
+        );
+      const other = { ...payment, processorReference: 'pi_2', completes: false, paidAt: 0 };
+      await stores.payments.put({ payment: { ...payment, refunds: [refund] }, checkAfterMs: 0 });
+      expect(await isDue()).toBe(true);
+      await stores.payments.put({ payment: { ...other, version: 2 } });
+      await stores.payments.dropCheck(elicitationId, 'refunds');
+      expect(await isDue()).toBe(true);
+      const settled: Refund = { ...refund, status: 'succeeded', reason: '"status":"pending"' };
+      await stores.payments.put({ payment: { ...payment, version: 3, refunds: [settled] } });
+      expect(await isDue()).toBe(false);
+    });
+
     test('stores no payment of a confirmation', async () => {
       const current = await created(stores.elicitations, askFor('confirmation', somebody()));
       await moved(stores.elicitations, current, answer(current));

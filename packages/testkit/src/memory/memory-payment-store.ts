@@ -60,7 +60,11 @@ export class MemoryPaymentStore implements PaymentStore {
       : [...row.payments.values()].map(payment => structuredClone({ ...payment, version: row.version }));
   }
 
-  async put({ payment, announces }: PaymentChange): Promise<'committed' | 'conflict'> {
+  async put({
+    payment,
+    announces,
+    checkAfterMs = FIRST_REFUND_CHECK_MS,
+  }: PaymentChange): Promise<'committed' | 'conflict'> {
     const { elicitationId, processorReference, version } = payment;
     const known = this.#kept(elicitationId);
     const isAdded = payment.paidAt === 0;
@@ -68,7 +72,7 @@ export class MemoryPaymentStore implements PaymentStore {
     const row = this.#written(elicitationId);
     row.version += 1;
     row.payments.set(processorReference, structuredClone({ ...payment, ...(isAdded && { paidAt: this.#now() }) }));
-    if (isAwaitingRefund(payment)) await this.checkLater(elicitationId, 'refunds', FIRST_REFUND_CHECK_MS);
+    if (isAwaitingRefund(payment)) await this.checkLater(elicitationId, 'refunds', checkAfterMs);
     else await this.dropCheck(elicitationId, 'refunds');
     if (announces !== undefined) this.#announce(paymentEventOf(payment, { type: announces, version: row.version }));
     return 'committed';
@@ -122,7 +126,8 @@ export class MemoryPaymentStore implements PaymentStore {
   }
 
   async dropCheck(elicitationId: ElicitationId, of: CheckOf): Promise<void> {
-    this.#checks[of].delete(elicitationId);
+    const payments = await this.list(elicitationId);
+    if (of === 'charge' || !payments.some(isAwaitingRefund)) this.#checks[of].delete(elicitationId);
   }
 
   #countedOf(of: CountedOf): readonly CountedPayment[] {

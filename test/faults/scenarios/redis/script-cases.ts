@@ -254,6 +254,14 @@ export const scriptCases: Readonly<Record<CalledScript, ScriptCase>> = {
     first: [],
     onlyOnce: true,
   },
+  dropRefundCheck: {
+    async prepare(stores) {
+      const { elicitationId } = await pending(stores);
+      await stores.payments.checkLater(elicitationId, 'refunds', MINUTE);
+      return again => again.payments.dropCheck(elicitationId, 'refunds');
+    },
+    first: undefined,
+  },
   ...passkeyScriptCases,
   addRevocation: {
     async prepare(stores) {
