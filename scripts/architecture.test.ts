@@ -128,7 +128,7 @@ const gatewayRooms: Readonly<Record<string, readonly string[]>> = {
     ...['authorization', 'identity', 'entries', 'approvals'],
   ],
   account: ['platform', 'mcp-servers', 'pages', 'authorization', 'identity', 'entries', 'approvals'],
-  admin: ['platform', 'mcp-servers', 'events', 'identity', 'authorization', 'entries', 'account'],
+  admin: ['platform', 'mcp-servers', 'events', 'identity', 'authorization', 'entries', 'approvals', 'account'],
   cli: ['platform', 'mcp-servers', 'sealing', 'events', 'identity', 'pages', 'admin', 'admin-api'],
   console: ['platform', 'mcp-servers', 'pages', 'identity', 'admin'],
   'admin-api': ['platform', 'admin'],

@@ -13,6 +13,7 @@ import { outboundFaults } from './faults/outbound.ts';
 import { pagesFaults } from './faults/pages.ts';
 import { passkeysFaults } from './faults/passkeys.ts';
 import { paymentsFaults } from './faults/payments.ts';
+import { refundFaults } from './faults/refunds.ts';
 import { samePersonFaults } from './faults/same-person.ts';
 import { secretsFaults } from './faults/secrets.ts';
 import { signInFaults } from './faults/sign-in.ts';
@@ -35,6 +36,7 @@ export const faults: readonly Fault[] = [
   ...consoleFaults,
   ...dailyLimitsFaults,
   ...paymentsFaults,
+  ...refundFaults,
   ...passkeysFaults,
   ...secretsFaults,
   ...keyServicesFaults,

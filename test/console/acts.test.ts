@@ -2,17 +2,23 @@ import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { connected } from '../support/connections.ts';
 import { heldJob } from '../support/held-job.ts';
+import { paidPerson } from '../support/payment-person.ts';
 import type { RawAnswer, RawBrowser } from '../support/raw-browser.ts';
 import { registeredRoutes } from '../support/registered-routes.ts';
-import type { World } from '../support/world.ts';
+import type { PayingWorld } from '../support/world.ts';
 import { csrfTokenIn, operators, signedIn, startConsoleWorld } from './console-world.ts';
 
-let world: World;
+let world: PayingWorld;
 let operator: RawBrowser;
 beforeAll(async () => {
   const secrets = [`whsec_${randomBytes(24).toString('base64')}`];
   const webhooks = [{ id: 'hook', url: 'http://127.0.0.1:9/hooks', secrets, statuses: ['expired' as const] }];
-  world = await startConsoleWorld({ mcpServer: { webhooks }, otherMcpServers: [{ id: 'other' }], sweepPauseMs: 50 });
+  world = await startConsoleWorld({
+    payment: {},
+    mcpServer: { webhooks },
+    otherMcpServers: [{ id: 'other' }],
+    sweepPauseMs: 50,
+  });
   operator = await signedIn(world, operators.operator, '/login?to=%2F&fresh=1');
 });
 afterAll(() => world[Symbol.asyncDispose]());
@@ -175,6 +181,10 @@ describe('S179: every act and every look at a person', () => {
       const { elicitationId } = await world.ask('carla');
       return { path: `/elicitations/${elicitationId}/cancel`, event: 'admin.elicitation_cancelled' };
     },
+    '/payments/:elicitationId/refund': async () => {
+      const path = `/payments/${(await paidPerson(world)).elicitationId}/refund`;
+      return { path, fields: { amount: '5.00', plan: '1' }, event: 'admin.refund_started' };
+    },
     '/webhooks/:endpoint/redeliver': async () => ({
       ...{ path: '/webhooks/tracker.hook/redeliver', event: 'admin.redelivery_started' },
     }),
@@ -231,5 +241,80 @@ describe('S179: every act and every look at a person', () => {
     expect(JSON.parse(line?.line ?? '')).toMatchObject({
       ...{ event: viewed, operator: operators.operator, door: 'console', elicitationId },
     });
+  });
+});
+
+describe('S165: a refund of an operator pays what its page has said, once', () => {
+  const planIn = ({ body }: RawAnswer): string => /name="plan" value="(\d+)"/.exec(body)?.[1] ?? 'no plan';
+  const atStripe = (elicitationId: string) =>
+    world.stripe.refunds.filter(({ metadata }) => metadata['elicitationId'] === elicitationId).map(of => of.amount);
+
+  it('after an amount that can mean one thing only, and shows it with its status', async () => {
+    const { elicitationId } = await paidPerson(world);
+    const [page, path] = [`/payments/${elicitationId}`, `/payments/${elicitationId}/refund`];
+    expect((await operator.get('/payments')).body).toContain(page);
+    expect((await operator.get(page)).body).toContain(path);
+    for (const amount of [
+      '',
+      '5',
+      '5.0',
+      '5,00',
+      '5.000',
+      '1,000.00',
+      '+5.00',
+      '5e0',
+      '５.00',
+      '0.00',
+      '24.91',
+      '-5.00',
+    ])
+      expect((await operator.get(`${path}?${new URLSearchParams({ amount })}`)).body).not.toContain('name="reason"');
+    const plan = await operator.get(`${path}?amount=5.00`);
+    expect(plan.body).toContain('Pay back 5.00 EUR');
+    const form = { amount: '5.00', plan: planIn(plan) };
+    const answers = await Promise.all([1, 2, 3].map(() => confirm(plan, path, form)));
+    expect(answers.map(({ status, location }) => [status, location])).toEqual(answers.map(() => [303, page]));
+    expect((await ended(page)).body).toMatch(/succeeded.*5\.00 EUR.*operator/s);
+    expect(atStripe(elicitationId)).toEqual([500]);
+    expect((await operator.get('/payments')).body).toContain('5.00 EUR');
+    expect((await operator.get('/audit?event=admin.refund_started')).body).toContain(elicitationId);
+  });
+
+  it('and nothing once the payment has changed, with another amount than the page, or without its plan', async () => {
+    const { elicitationId } = await paidPerson(world);
+    const path = `/payments/${elicitationId}/refund`;
+    const plan = await operator.get(`${path}?amount=5.00`);
+    const form = { amount: '5.00', plan: planIn(plan) };
+    const of = { minorUnits: 1, reason: 'by the MCP server' };
+    await world.api.call('POST', `/v1/payments/${elicitationId}/refunds`, of, { 'idempotency-key': 'one' });
+    for (const changed of [form, { ...form, amount: '24.90' }, { amount: '5.00' }, { ...form, amount: '5' }, {}]) {
+      expect([changed, (await confirm(plan, path, changed)).status]).toEqual([changed, 409]);
+    }
+    expect(atStripe(elicitationId)).toEqual([1]);
+    expect((await confirm(plan, path, { ...form, currency: 'JPY' })).status).toBe(400);
+  });
+
+  it.each(['viewer', 'support', 'csrf', 'origin', 'freshness'] as const)('and nothing for %s', async who => {
+    const { elicitationId } = await paidPerson(world);
+    const path = `/payments/${elicitationId}/refund`;
+    const plan = await operator.get(`${path}?amount=5.00`);
+    const form = { csrf_token: csrfTokenIn(plan), reason, amount: '5.00', plan: planIn(plan) };
+    if (who === 'viewer' || who === 'support') {
+      const browser = await signedIn(world, operators[who], '/login?to=%2F&fresh=1');
+      expect((await browser.get(`/payments/${elicitationId}`)).body).not.toContain(path);
+      expect((await browser.get(`${path}?amount=5.00`)).status).toBe(403);
+      expect((await browser.post(path, { form })).status).toBe(403);
+    } else {
+      const headers = who === 'origin' ? { origin: 'https://evil.example', 'sec-fetch-site': undefined } : {};
+      if (who === 'freshness') world.clock.pass(301);
+      const answer = await operator.post(path, {
+        form: { ...form, ...(who === 'csrf' && { csrf_token: 'x' }) },
+        headers,
+      });
+      world.clock.backToNow();
+      expect(answer.status).toBe(403);
+    }
+    const { body } = await world.api.call('GET', `/v1/payments/${elicitationId}`);
+    expect(body).toMatchObject({ status: 'paid', refunds: [] });
   });
 });

@@ -1,8 +1,8 @@
 import type { GatewayConfigInput } from '@postern/gateway';
 import { driveAuthorization } from '@postern/testkit/providers';
 import { createRawBrowser, type RawAnswer, type RawBrowser } from '../support/raw-browser.ts';
-import { startWorld } from '../support/world.ts';
-import type { World, WorldOptions } from '../support/world-parts.ts';
+import { startWorld, worldUsers } from '../support/world.ts';
+import type { PayingWorld, World, WorldOptions } from '../support/world-parts.ts';
 
 /** Not listened on: browsers of these tests know the address of each listener. The host names differ. */
 const GATE = 'http://localhost:7';
@@ -34,6 +34,11 @@ const ownRoles = {
  * A gateway with a console.
  * @param roles replaces the roles of {@link operators}; each of them has a group of docs/console.md
  */
+export function startConsoleWorld(
+  options: WorldOptions & Required<Pick<WorldOptions, 'payment'>>,
+  roles?: ConsoleRoles,
+): Promise<PayingWorld>;
+export function startConsoleWorld(options?: WorldOptions, roles?: ConsoleRoles): Promise<World>;
 export function startConsoleWorld(options: WorldOptions = {}, roles: ConsoleRoles = ownRoles): Promise<World> {
   return startWorld({
     ...options,
@@ -59,7 +64,7 @@ export function startConsoleWorld(options: WorldOptions = {}, roles: ConsoleRole
       users: [
         ...Object.entries(operators).map(([role, sub]) => ({ ...user(sub), groups: [groupOf[role] ?? role] })),
         user('mallory', hostileName),
-        ...['alice', 'bob'].map(sub => user(sub)),
+        ...worldUsers,
       ],
     },
     config: ({ identityProvider }) => ({

@@ -4,17 +4,19 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { issueFor, paymentOf } from '../support/asks.ts';
 import { connected } from '../support/connections.ts';
 import { axeFindings, layoutFaults, NARROW } from '../support/page-checks.ts';
+import { paidPerson } from '../support/payment-person.ts';
 import type { RawBrowser } from '../support/raw-browser.ts';
-import type { World } from '../support/world.ts';
+import type { PayingWorld } from '../support/world.ts';
 import { consoleAddress, csrfTokenIn, signedIn, startConsoleWorld } from './console-world.ts';
 
 const HOSTILE = '"><svg/onload=zz>';
 const SECRET = 'ak_consolecanary1';
 
-let world: World;
+let world: PayingWorld;
 let operator: RawBrowser;
 let cancelled: string;
 let paid: string;
+let taken: string;
 let job: string;
 beforeAll(async () => {
   world = await startConsoleWorld({ payment: {} });
@@ -27,6 +29,7 @@ beforeAll(async () => {
   await connected(world, { user: 'alice' });
   paid = (await issueFor(world, HOSTILE, paymentOf({ payee: { name: `Shop ${HOSTILE}` }, processor: 'none' })))
     .elicitationId;
+  taken = (await paidPerson(world)).elicitationId;
 });
 afterAll(() => world[Symbol.asyncDispose]());
 
@@ -45,6 +48,12 @@ const paths = () => [
   '/connections?provider=forge&since=2026-01-01',
   '/credentials',
   '/payments?phase=open',
+  '/payments',
+  `/payments/${paid}`,
+  `/payments/${taken}`,
+  `/payments/${taken}/refund`,
+  `/payments/${taken}/refund?amount=5.00`,
+  `/payments/${taken}/refund?amount=${encodeURIComponent(HOSTILE)}`,
   '/webhooks',
   '/api-keys',
   '/people',

@@ -27,6 +27,8 @@ const leastRoles: Readonly<Record<string, (typeof ROLES)[number] | 'anyone'>> = 
   '/connections': 'viewer',
   '/credentials': 'viewer',
   '/payments': 'viewer',
+  '/payments/:elicitationId': 'viewer',
+  '/payments/:elicitationId/refund': 'operator',
   '/webhooks': 'viewer',
   '/audit': 'viewer',
   '/api-keys': 'viewer',

@@ -1,7 +1,7 @@
 import type { FakeStripe } from '@postern/testkit/stripe';
 import { issueFor, paymentOf, visitorFor } from './asks.ts';
 import type { RawAnswer, RawBrowser } from './raw-browser.ts';
-import type { Answer, ElicitationAnswer, World } from './world.ts';
+import type { Answer, ElicitationAnswer, PayingWorld, World } from './world.ts';
 
 type Ask = Parameters<typeof issueFor>[2];
 type StripeSession = FakeStripe['checkoutSessions'][number];
@@ -20,6 +20,15 @@ export interface AskedPerson {
   approve(): Promise<RawAnswer>;
   /** Returns from the processor. */
   comeBack(): Promise<RawAnswer>;
+}
+
+/** A payment that Stripe has taken: 24.90 euro unless the terms say otherwise. */
+export async function paidPerson(world: PayingWorld, ask: Ask = paymentOf()): Promise<AskedPerson> {
+  const person = await askPerson(world, ask);
+  await person.approve();
+  world.stripe.pay(sessionOf(world.stripe, person.elicitationId).id);
+  await person.comeBack();
+  return person;
 }
 
 /** A user of `tracker` in front of the page. Default: a payment by Stripe. */

@@ -25,9 +25,10 @@ export const refundSchema = z
       .enum(['pending', 'succeeded', 'failed'])
       .describe('`pending`: it may still fail. The gateway finds out, and announces the end.'),
     requestedBy: z
-      .enum(['mcp_server', 'processor', 'gateway'])
+      .enum(['mcp_server', 'processor', 'gateway', 'operator'])
       .describe(
-        '`processor`: made there, for example by the operator in its dashboard. `gateway`: the payment was unexpected.',
+        '`processor`: made there, for example in its dashboard. `gateway`: the payment was unexpected. `operator`: made by the operator ' +
+          'of the gateway.',
       ),
     createdAt: z.iso.datetime(),
     reason: z.string().optional(),

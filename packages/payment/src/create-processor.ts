@@ -1,5 +1,7 @@
+import type { Amount } from '@postern/elicitation';
 import type { PaymentProcessor, ProcessorInspection, ProcessorOptions } from './processor.ts';
 import type { ProcessorConfig } from './processor-config.ts';
+import { toStripeAmount } from './stripe-amounts.ts';
 
 /** Creates a payment processor. Loads the large library of a processor only if it is configured. */
 export async function createProcessor(config: ProcessorConfig, options: ProcessorOptions): Promise<PaymentProcessor> {
@@ -21,5 +23,13 @@ export async function inspectProcessor(
   switch (config.type) {
     case 'stripe':
       return (await import('./inspect-stripe.ts')).inspectStripe(config, options);
+  }
+}
+
+/** Whether a processor can pay back exactly this amount, as {@link PaymentProcessor.canRefund}. Needs neither its key nor its library. */
+export function canRefundAt({ type }: Pick<ProcessorConfig, 'type'>, amount: Amount): boolean {
+  switch (type) {
+    case 'stripe':
+      return toStripeAmount(amount) !== undefined;
   }
 }

@@ -19,6 +19,14 @@ function problemResponse(ofStatus: readonly ProblemCode[]) {
   return { description, content: { 'application/problem+json': { schema } } };
 }
 
+const failuresOf = (refusals: readonly ProblemCode[]) =>
+  Object.fromEntries(
+    [...Map.groupBy([...codes, ...refusals], code => problems[code].status)].map(([status, of]) => [
+      status,
+      problemResponse(of),
+    ]),
+  );
+
 const parameterOf = (place: 'path' | 'query', [name, schema]: [string, unknown], required: readonly string[]) => ({
   ...{ name, in: place, schema },
   required: place === 'path' || required.includes(name),
@@ -51,10 +59,7 @@ export function adminOpenApi() {
   const paths: Record<string, Record<string, unknown>> = {};
   const schemas: Record<string, unknown> = {};
   responseSchema(problemSchema, schemas);
-  const failures = Object.fromEntries(
-    [...Map.groupBy(codes, code => problems[code].status)].map(([status, of]) => [status, problemResponse(of)]),
-  );
-  for (const { id, method, path, scope, about, input, output } of adminOperations) {
+  for (const { id, method, path, scope, about, input, output, refusals = [] } of adminOperations) {
     const { properties = {}, required = [] } = jsonSchemaOf(input);
     const inPath = new Set([...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name));
     const members = Object.entries(properties);
@@ -90,7 +95,7 @@ export function adminOpenApi() {
             description: 'Done.',
             content: { 'application/json': { schema: responseSchema(output, schemas) } },
           },
-          ...failures,
+          ...failuresOf(refusals),
         },
       },
     };

@@ -1,3 +1,4 @@
+import type { ProblemCode } from '@postern/api';
 import {
   definedOnly,
   type ElicitationId,
@@ -30,6 +31,8 @@ export interface AdminOperation {
   readonly input: z.ZodObject;
   /** Of the response. */
   readonly output: z.ZodObject;
+  /** Codes besides those of every operation. */
+  readonly refusals?: readonly ProblemCode[];
   /** Undefined: 404. */
   readonly run: (call: Call<unknown>) => Promise<unknown>;
 }
@@ -59,6 +62,12 @@ const person = { issuer: z.string().min(1).max(2000), subject: z.string().min(1)
 const elicitationId = z.string().max(200);
 const connectionId = z.string().max(200);
 const jobId = z.string().max(100);
+/** How much of which payment. */
+const refund = {
+  elicitationId,
+  minorUnits: z.int().min(1).exactOptional(),
+  processorReference: name.exactOptional(),
+};
 const nothing = z.strictObject({});
 
 const elicitationIdIn = (text: string): ElicitationId => {
@@ -159,6 +168,33 @@ export const adminOperations: readonly AdminOperation[] = [
     input: z.strictObject({ phase, mcpServerId: name.exactOptional(), ...page }),
     output: responses.pageOf(responses.payment),
     run: ({ admin, actor, input }) => admin.payments(actor, definedOnly(input)),
+  }),
+  operation({
+    ...{ id: 'getPayment', method: 'GET', path: '/payments/{elicitationId}', scope: 'read' },
+    about: 'what was paid for an elicitation, with refunds and disputes, without the person',
+    input: z.strictObject({ elicitationId }),
+    output: responses.paymentDetail,
+    run: ({ admin, input }) => admin.payment(elicitationIdIn(input.elicitationId)),
+  }),
+  operation({
+    ...{ id: 'planRefund', method: 'POST', path: '/payments/{elicitationId}/refunds/plan', scope: 'read' },
+    about: 'what a refund would pay back, and why not; changes nothing',
+    input: z.strictObject(refund),
+    output: responses.refundPlan,
+    refusals: ['payment_not_paid'],
+    run: ({ admin, input: { elicitationId: id, ...ask } }) => admin.planRefund(elicitationIdIn(id), definedOnly(ask)),
+  }),
+  operation({
+    ...{ id: 'startRefund', method: 'POST', path: '/payments/{elicitationId}/refunds', scope: 'act' },
+    about: 'pay back a payment, or a part of it; the same amount for the same reason once',
+    input: z.strictObject({ ...refund, plan: z.string().max(20).exactOptional() }),
+    output: responses.startedRefund,
+    refusals: [
+      ...(['payment_not_paid', 'payment_disputed', 'payment_changed', 'too_many_refunds'] as const),
+      ...(['refund_exceeds_payment', 'refund_not_possible'] as const),
+    ],
+    run: ({ admin, actor: { reason = '', ...actor }, input: { elicitationId: id, ...ask } }) =>
+      admin.startRefund({ ...actor, reason }, elicitationIdIn(id), definedOnly(ask)),
   }),
   operation({
     ...{ id: 'listWebhookEndpoints', method: 'GET', path: '/webhook-endpoints', scope: 'read' },

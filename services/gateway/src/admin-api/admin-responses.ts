@@ -26,11 +26,51 @@ const elicitationMembers = {
 };
 export const elicitation = named('Elicitation', elicitationMembers);
 
+const mode = z.enum(['live', 'test']);
+const refund = {
+  ...{ refundId: text, minorUnits: count, status: z.enum(['pending', 'succeeded', 'failed']), createdAt: time },
+  requestedBy: z.enum(['mcp_server', 'processor', 'gateway', 'operator']),
+  ...{ processorReference: text.exactOptional(), failure: text.exactOptional() },
+};
+const taken = named('TakenPayment', {
+  ...{ processor: text, processorReference: text, currency: text, minorUnits: count, mode: mode.exactOptional() },
+  ...{ payeeAccount: text.exactOptional(), paidAt: time.exactOptional(), completesElicitation: z.boolean() },
+  ...{ refundedMinorUnits: count, refundableMinorUnits: count, refunds: z.array(z.object(refund)) },
+  disputes: z.array(
+    z.object({
+      ...{ processorReference: text, minorUnits: count, createdAt: time },
+      status: z.enum(['inquiry', 'open', 'won', 'lost']),
+    }),
+  ),
+});
+/** Absent after the elicitation has expired. */
+const requested = {
+  ...{ status: status.exactOptional(), subject: pseudonym.exactOptional(), payee: text.exactOptional() },
+  requested: z.object({ currency: text, minorUnits: count, processor: text }).exactOptional(),
+};
+
+export const paymentDetail = named('PaymentDetail', {
+  ...{ elicitationId: text, mcpServerId: text.exactOptional(), ...requested, payments: z.array(taken) },
+});
+
+export const refundPlan = named('RefundPlan', {
+  ...{ elicitationId: text, mcpServerId: text, ...requested, payment: taken, minorUnits: count },
+  leftMinorUnits: count.meta({ description: 'What can be paid back afterwards.' }),
+  plan: text.meta({ description: 'Pass it as `plan`: the refund is refused if the payment has changed since.' }),
+  refusal: z
+    .enum(['payment_disputed', 'refund_exceeds_payment', 'refund_not_possible', 'too_many_refunds'])
+    .exactOptional()
+    .meta({ description: 'Why the refund is not possible now.' }),
+});
+
+export const startedRefund = named('StartedRefund', { elicitationId: text, currency: text, ...refund });
+
 export const payment = named('Payment', {
   ...elicitationMembers,
+  payments: z.array(taken).meta({ description: 'What processors have taken.' }),
   ...{ processor: text.optional(), payee: text, currency: text, minorUnits: count },
   ...{ approvedAt: time.exactOptional(), processorReference: text.exactOptional() },
-  mode: z.enum(['live', 'test']).exactOptional(),
+  mode: mode.exactOptional(),
 });
 
 export const connection = named('Connection', {

@@ -16,6 +16,7 @@ import { createJobs } from './jobs.ts';
 import { createOverview } from './overview.ts';
 import { createPeople } from './people.ts';
 import { createRecordListing } from './record-listing.ts';
+import { createRefunds } from './refunds.ts';
 
 export interface AdminServiceDeps {
   readonly config: GatewayConfig;
@@ -55,6 +56,7 @@ export function createAdminService(deps: AdminServiceDeps) {
     ...createOverview({ ...shared, ...definedOnly({ providers: providersOf(deps) }) }),
     ...createAuditVerbs({ search: auditSearch, record, audits: stores.audits, pseudonym }),
     ...createChanges({ ...shared, config, now: deps.now }),
+    ...createRefunds({ ...shared, config, now: deps.now }),
     ...createJobs({ ...shared, config, workOn: createJobWorker({ ...deps, inForce: () => ({ config, mcpServers }) }) }),
     async [Symbol.asyncDispose]() {
       await (await opened)?.[Symbol.asyncDispose]();

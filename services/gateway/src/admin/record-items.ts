@@ -4,9 +4,11 @@ import {
   definedOnly,
   type Elicitation,
   isTerminal,
+  type Payment,
   providerAsked,
 } from '@postern/elicitation';
 import type { Pseudonyms } from '../platform/audit/pseudonyms.ts';
+import { takenItem } from './refunds.ts';
 
 const iso = (at: number): string => new Date(at).toISOString();
 const isoOf = (at: number | undefined) => (at === undefined ? undefined : iso(at));
@@ -72,8 +74,8 @@ export function credentialItem(of: Credential, pseudonym: Pseudonyms) {
   };
 }
 
-/** A payment in a list. */
-export function paymentItem(of: Elicitation, pseudonym: Pseudonyms) {
+/** A payment in a list, with what processors have taken for it. */
+export function paymentItem(of: Elicitation, taken: readonly Payment[], pseudonym: Pseudonyms) {
   if (of.request.kind !== 'payment') return undefined;
   const { terms, processor } = of.request;
   const outcome = of.status === 'completed' && of.outcome.kind === 'payment' ? of.outcome : undefined;
@@ -88,5 +90,6 @@ export function paymentItem(of: Elicitation, pseudonym: Pseudonyms) {
       processorReference: outcome?.processorReference ?? charge?.reference,
       mode: outcome?.mode ?? charge?.mode,
     }),
+    payments: taken.map(takenItem),
   };
 }

@@ -16,6 +16,7 @@ import {
   shardOf,
 } from '@postern/elicitation';
 import type { LoggedEvent, RedisStores } from '@postern/store-redis';
+import { paymentsOf } from '../approvals/refund-reservation.ts';
 import type { RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
 import type { Pseudonyms } from '../platform/audit/pseudonyms.ts';
 import type { Actor, RecordAct } from './admin-audit.ts';
@@ -50,7 +51,7 @@ export interface OwnedQuery extends PageRequest {
 }
 
 export interface RecordListingDeps {
-  readonly stores: Pick<RedisStores, 'lists' | 'elicitations' | 'connections' | 'credentials' | 'events'>;
+  readonly stores: Pick<RedisStores, 'lists' | 'elicitations' | 'connections' | 'credentials' | 'events' | 'payments'>;
   readonly mcpServers: ReadonlyMap<string, RegisteredMcpServer>;
   readonly pseudonym: Pseudonyms;
   readonly record: RecordAct;
@@ -128,7 +129,8 @@ export function createRecordListing({ stores, mcpServers, pseudonym, record, aud
         async read(entry) {
           const of = await elicitationAt(entry);
           const isListed = of !== undefined && isTerminal(of) === (q.phase === 'ended') && matches(of, q);
-          return isListed ? paymentItem(of, pseudonym) : undefined;
+          if (!isListed || of.request.kind !== 'payment') return undefined;
+          return paymentItem(of, await paymentsOf(stores.payments, of.elicitationId, of), pseudonym);
         },
       });
     },

@@ -2,8 +2,6 @@ import {
   type Clock,
   DomainError,
   definedOnly,
-  digestOf,
-  type Elicitation,
   type ElicitationId,
   type ElicitationOf,
   type ElicitationService,
@@ -13,34 +11,30 @@ import {
   NotFoundError,
   type Payment,
   type PaymentChange,
-  paymentPutBy,
   type Refund,
   refundIdOf,
   refusedRefund,
   reportedChange,
-  reserveRefund,
 } from '@postern/elicitation';
 import { type PaymentProcessor, ProcessorError } from '@postern/payment';
 import type { RedisStores } from '@postern/store-redis';
 import type { RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
 import type { AuditLog } from '../platform/audit/audit-log.ts';
-import { ProblemError } from '../platform/http/problems.ts';
+import { MAX_CONFLICTS, refundFingerprint, reservedRefund, unrecordedPayment } from './refund-reservation.ts';
 import { createUnexpectedPayments } from './unexpected-payments.ts';
 
 /** Bounds of the pause before the refunds of a payment are checked again. */
 const PAUSE_MS = { least: 30_000, most: 3_600_000 };
 /** The pause is this fraction of the age of the oldest pending refund. */
 const PAUSE_DIVISOR = 4;
-/** Another replica commits a change of the same payment between any two reads at most this often. */
-const MAX_CONFLICTS = 20;
 
 /** A payment at a processor, or an elicitation of a payment without one so far. */
 export type PaymentStanding = { readonly payment: Payment } | { readonly elicitation: ElicitationOf<'payment'> };
 
 /**
- * Pays back what processors have taken. A refund is reserved in the commit that checks it against the amount, before any request to
- * the processor. It has one name at the processor, so a user, a recovery after a crash, or another replica that repeats a step
- * makes the same refund. Only the processor's report says what was paid back or disputed.
+ * Pays back what processors have taken. A refund is reserved before any request to the processor. It has one name at the processor, so a
+ * user, a recovery after a crash, or another replica that repeats a step makes the same refund. Only the processor's report says what was
+ * paid back or disputed.
  */
 export function createRefundFlow(p: {
   stores: Pick<RedisStores, 'payments'>;
@@ -99,33 +93,21 @@ export function createRefundFlow(p: {
     ask: { readonly key: string; readonly minorUnits?: number; readonly reason: string },
   ): Promise<Refund> {
     const { key, ...body } = ask;
-    const fingerprint = digestOf(JSON.stringify([body.minorUnits ?? 'all', body.reason])).slice(0, 22);
-    for (let conflicts = 0; conflicts < MAX_CONFLICTS; conflicts += 1) {
-      const standing = await read(mcpServer, elicitationId);
-      if (!('payment' in standing)) throw new DomainError('payment_not_paid', 'The payment was not made.');
-      const { payment } = standing;
-      const refundId = refundIdOf(payment, key);
-      const request = { refundId, fingerprint, ...definedOnly(body), createdAt: p.now() };
-      const reserved = reserveRefund(payment, { ...request, requestedBy: 'mcp_server' });
-      if (reserved.result === 'known') return settled(payment, reserved.refund);
-      assertPossible(payment, reserved.refund);
-      const committed = await commit({ payment: reserved.payment });
-      if (committed === undefined) continue;
-      p.auditLog.refundRequested(payment, reserved.refund);
-      return settled(committed, reserved.refund);
-    }
-    throw new DomainError('contention', 'The payment keeps changing.');
-  }
-
-  /** @throws ProblemError `refund_not_possible` */
-  function assertPossible({ processor: name, amount: { currency } }: Payment, { minorUnits }: Refund): void {
-    const processor = p.processors.get(name);
-    if (processor === undefined)
-      throw new ProblemError('refund_not_possible', { detail: 'The payment processor is no longer configured.' });
-    if (!processor.canRefund({ currency, minorUnits }))
-      throw new ProblemError('refund_not_possible', {
-        errors: [{ path: 'body.minorUnits', message: 'the processor cannot represent this amount' }],
-      });
+    const { result, payment, refund } = await reservedRefund({
+      canRefund: (name, amount) => p.processors.get(name)?.canRefund(amount),
+      commit,
+      async read() {
+        const standing = await read(mcpServer, elicitationId);
+        if (!('payment' in standing)) throw new DomainError('payment_not_paid', 'The payment was not made.');
+        return standing.payment;
+      },
+      requestFor: of => ({
+        ...{ refundId: refundIdOf(of, key), fingerprint: refundFingerprint(body), ...definedOnly(body) },
+        ...{ requestedBy: 'mcp_server', createdAt: p.now() },
+      }),
+    });
+    if (result === 'reserved') p.auditLog.refundRequested(payment, refund);
+    return settled(payment, refund);
   }
 
   /** Asks the processor to make a refund that it may not have yet. Returns the refund as it then stands. */
@@ -241,14 +223,6 @@ export function createRefundFlow(p: {
       }
     },
   };
-}
-
-/** The payment of an elicitation that a release without records of payments has completed. */
-function unrecordedPayment(elicitation: Elicitation): Payment | undefined {
-  if (elicitation.status !== 'completed') return undefined;
-  const facts = paymentPutBy({ current: elicitation, next: elicitation });
-  const { elicitationId } = elicitation;
-  return facts && { ...facts, elicitationId, version: 0, paidAt: 0, refunds: [], disputes: [] };
 }
 
 export type RefundFlow = ReturnType<typeof createRefundFlow>;

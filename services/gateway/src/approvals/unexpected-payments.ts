@@ -16,9 +16,7 @@ import type { ChargeStatus, PaymentProcessor } from '@postern/payment';
 import type { RedisStores } from '@postern/store-redis';
 import type { RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
 import type { AuditLog } from '../platform/audit/audit-log.ts';
-
-/** Another replica commits a change of the same payment between any two reads at most this often. */
-const MAX_CONFLICTS = 20;
+import { MAX_CONFLICTS } from './refund-reservation.ts';
 
 interface UnexpectedPayment {
   /** Undefined if the processor named no valid id. */

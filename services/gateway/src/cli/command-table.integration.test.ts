@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { SHARDS, type Subject } from '@postern/elicitation';
 import { createRedisStores, type RedisStores } from '@postern/store-redis';
-import { samples } from '@postern/testkit/contract';
+import { kindSamples, samples } from '@postern/testkit/contract';
 import { type RedisServer, startRedis } from '@postern/testkit/redis';
 import { createKeyRing, createVault } from '@postern/vault';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
@@ -18,6 +18,7 @@ import { type Command, cliOptions } from './command.ts';
 import { commandTable } from './command-table.ts';
 import { runCli } from './run-cli.ts';
 
+const { answer, approve, askFor, charge } = kindSamples;
 const { ask, complete, connectionFor, created, engage, from, moved, operation, somebody } = samples;
 
 /** How one command is called, so that all rules of docs/commands.md can be checked of it. */
@@ -93,6 +94,12 @@ const scenarios: Readonly<Record<string, Scenario>> = {
     ...{ done: () => [jobId, ...why], failed: () => ['jb_unknown', ...why] },
     act: 'admin.job_cancelled',
   },
+  'payments show': { done: () => [paidId], failed: () => [elicitationId] },
+  'payments refund': {
+    done: () => [paidId, '--minor-units', '50', ...why],
+    failed: () => [paidId, '--minor-units', '1051', ...why],
+    act: 'admin.refund_started',
+  },
   'people show': { done: () => [...named(people.kept), ...why], failed: () => named(somebody()), act: viewed },
   'people disconnect': {
     done: () => [...named(people.leaver), ...why],
@@ -144,12 +151,17 @@ const endpoints = [
   { ...endpoint, id: 'quiet', statuses: ['pending' as const] },
 ];
 
+const processor = {
+  ...{ type: 'stripe' as const, name: 'stripe', secretKey: 'sk_live_1', webhookSecrets: ['whsec_dGVzdA=='] },
+};
+
 const DEPLOYMENT = `dp_${'A'.repeat(22)}`;
 let redis: RedisServer;
 let stores: RedisStores;
 let other: RedisStores;
 let folder = '';
 let elicitationId = '';
+let paidId = '';
 let apiKeyId = '';
 let credentialId = '';
 const jobId = `jb_${operation()}`;
@@ -179,6 +191,7 @@ beforeAll(async () => {
       redis: { url: redis.url, prefix, ...more },
       vault: { keys: kids.map(keyOf) },
       audit: { stream: true },
+      ...(name === 'sound' ? { processors: [processor] } : {}),
       ...(isLocal ? loopback : {}),
       mcpServers: [{ ...sampleMcpServer, ...(isLocal ? { identity, providers: [] } : {}), webhooks: endpoints }],
     });
@@ -189,6 +202,9 @@ beforeAll(async () => {
   for (const { epochs } of [stores, other])
     await epochs.begin({ deployment: DEPLOYMENT, epoch: Date.now() }, SHARDS, { replaces: false });
   await seedBroken();
+  const asked = await created(stores.elicitations, askFor('payment', somebody()));
+  const charging = await moved(stores.elicitations, asked, approve, charge);
+  paidId = (await moved(stores.elicitations, charging, answer(charging))).elicitationId;
   for (const person of [people.leaver, people.erased, people.kept, somebody()]) await seed(person);
   const added = await run('api-keys add', ['tracker', 'first', ...why, '--json']);
   apiKeyId = z.object({ apiKeyId: z.string() }).parse(JSON.parse(added.out)).apiKeyId;

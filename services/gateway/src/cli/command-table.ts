@@ -6,6 +6,7 @@ import { elicitationsCommands } from './elicitations-show.ts';
 import { jobsCommands } from './jobs-commands.ts';
 import { newKeyCommands } from './new-key-commands.ts';
 import { passkeysCommands } from './passkeys-reset.ts';
+import { paymentsCommands } from './payments-commands.ts';
 import { peopleCommands } from './people-commands.ts';
 import { redisCommands } from './redis-accept-loss.ts';
 import { replicasCommands } from './replicas-commands.ts';
@@ -47,6 +48,7 @@ export const commandTable: readonly Command[] = [
   ...elicitationsCommands,
   ...peopleCommands,
   ...jobsCommands,
+  ...paymentsCommands,
   ...passkeysCommands,
   ...webhooksCommands,
 ];

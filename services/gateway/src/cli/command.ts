@@ -38,6 +38,12 @@ export const cliOptions = {
     about: 'new file, for pages a new folder; - is standard output where the help says so',
   },
   all: { type: 'boolean', about: 'all of them' },
+  'minor-units': {
+    type: 'string',
+    value: '<n>',
+    about: 'amount in the smallest unit of the currency; default everything that is left',
+  },
+  payment: { type: 'string', value: '<reference>', about: 'the payment, by the reference of its processor' },
   endpoint: { type: 'string', value: '<name>', about: 'only of this webhook endpoint' },
   yes: { type: 'boolean', about: 'apply' },
   deployment: {

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import type { AdminService } from '../admin/admin-service.ts';
 import { type ActDeps, registerAct } from './acts.ts';
 import { cancelElicitationView, disconnectView, redeliverView, signOutView, stopJobView } from './pages/act-views.ts';
+import { registerRefundAct } from './refund-act.ts';
 
 export interface ActRoutesDeps extends ActDeps {
   readonly admin: AdminService;
@@ -114,4 +115,6 @@ export const actRoutes: FastifyPluginAsync<ActRoutesDeps> = async (app, { admin,
       return job && jobPath(job);
     },
   });
+
+  registerRefundAct(app, { admin, ...deps });
 };

@@ -19,8 +19,11 @@ export interface Act<Values> {
   readonly isAboutPerson?: boolean;
   /** Says what the act would do now. Changes nothing. Undefined if there is no such thing. */
   plan(actor: Actor, values: Values): Promise<ActView | undefined>;
-  /** Records the act, then does it. @returns the path of the page that shows the result; undefined if there is no such thing */
-  perform(actor: Actor & { readonly reason: string }, values: Values): Promise<string | undefined>;
+  /**
+   * Records the act, then does it.
+   * @returns the path of the page that shows the result; a view that says why nothing was done; undefined if there is no such thing
+   */
+  perform(actor: Actor & { readonly reason: string }, values: Values): Promise<string | ActView | undefined>;
 }
 
 export interface ActDeps {
@@ -50,15 +53,20 @@ export function registerAct<Values>(app: FastifyInstance, { guard, pageFor }: Ac
     return found.data;
   }
 
-  async function show(request: FastifyRequest, reply: FastifyReply, given: Readonly<Record<string, string>>) {
+  async function show(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    given: Readonly<Record<string, string>>,
+    refused?: ActView,
+  ) {
     const { actor, isFresh } = guard.visitToPerson(request);
-    const view = await act.plan(actor, valuesOf(request, given));
+    const view = refused ?? (await act.plan(actor, valuesOf(request, given)));
     if (view === undefined) throw new NotFoundError();
     const [here = ''] = request.url.split('?');
     const planned = here.endsWith(CONFIRMED) ? here.slice(0, -CONFIRMED.length) : here;
     return reply.send(
       actPage(pageFor(request), {
-        ...{ view, isFresh, given },
+        ...{ view, isFresh, given: { ...given, ...view.confirms } },
         action: isAboutPerson ? `${planned}${CONFIRMED}` : here,
         // The values of an act about a person cannot be repeated by a link.
         again: isAboutPerson ? view.at : request.method === 'GET' ? request.url : here,
@@ -84,6 +92,6 @@ export function registerAct<Values>(app: FastifyInstance, { guard, pageFor }: Ac
     if (!isFresh) return show(request, reply.code(403), given);
     const done = await act.perform({ ...actor, reason }, valuesOf(request, given));
     if (done === undefined) throw new NotFoundError();
-    return reply.redirect(done, 303);
+    return typeof done === 'string' ? reply.redirect(done, 303) : show(request, reply.code(409), given, done);
   });
 }

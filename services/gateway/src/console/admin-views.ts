@@ -18,3 +18,6 @@ export type WebhookEndpointItem = Returned<'webhookEndpoints'>[number];
 export type JobItem = Returned<'job'>;
 export type DisconnectPlan = Returned<'planDisconnect'>;
 export type DeadDeliveryItem = Returned<'deadDeliveries'>[number];
+export type PaymentDetail = Returned<'payment'>;
+export type TakenPayment = PaymentDetail['payments'][number];
+export type RefundPlan = Returned<'planRefund'>;

@@ -11,14 +11,15 @@ import { jobPage, jobsPage } from './pages/job-pages.ts';
 import type { SignedInPage } from './pages/layout.ts';
 import { auditPage, peoplePage, webhooksPage } from './pages/operations-pages.ts';
 import { overviewPage, ranges } from './pages/overview-page.ts';
-import { connectionsPage, credentialsPage, paymentsPage } from './pages/record-pages.ts';
+import { isUnderWay, paymentPage, paymentsPage } from './pages/payment-pages.ts';
+import { connectionsPage, credentialsPage } from './pages/record-pages.ts';
 import { createSharedReads } from './shared-reads.ts';
 
 /** Rows of a page of a list. */
 const PAGE = 50;
 /** Age of numbers on the overview, in milliseconds. */
 const SHARED_MS = 2_000;
-const JOB_RELOAD_SECONDS = 2;
+const RELOAD_SECONDS = 2;
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
@@ -170,6 +171,14 @@ export const consoleRoutes: FastifyPluginAsync<ConsoleRoutesDeps> = async (app, 
     return reply.send(paymentsPage(pageFor(request), { query, ...page }, configured));
   });
 
+  app.get<{ Params: { elicitationId: string } }>('/payments/:elicitationId', viewer, async (request, reply) => {
+    const elicitationId = parseElicitationId(request.params.elicitationId);
+    const found = elicitationId === undefined ? undefined : await admin.payment(elicitationId);
+    if (found === undefined) throw new NotFoundError('payment');
+    if (isUnderWay(found)) reply.header('refresh', String(RELOAD_SECONDS));
+    return reply.send(paymentPage(pageFor(request), found));
+  });
+
   app.get('/webhooks', viewer, async (request, reply) => {
     const { endpoint } = queryOf(request, webhooksQuery);
     const [endpoints, dead] = await Promise.all([
@@ -186,7 +195,7 @@ export const consoleRoutes: FastifyPluginAsync<ConsoleRoutesDeps> = async (app, 
   app.get<{ Params: { jobId: string } }>('/jobs/:jobId', viewer, async (request, reply) => {
     const job = await admin.job(request.params.jobId);
     if (job === undefined) throw new NotFoundError('elicitation');
-    if (job.endedAt === undefined) reply.header('refresh', String(JOB_RELOAD_SECONDS));
+    if (job.endedAt === undefined) reply.header('refresh', String(RELOAD_SECONDS));
     return reply.send(jobPage(pageFor(request), job));
   });
 

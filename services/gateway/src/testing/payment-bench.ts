@@ -1,3 +1,5 @@
+import type { Refund } from '@postern/elicitation';
+import { createWebhookHandler } from '../approvals/processor-webhooks.ts';
 import { createElicitationStage } from './elicitation-stage.ts';
 
 /** A payment that the user has approved, and a scripted payment processor. */
@@ -24,3 +26,50 @@ export async function createPaymentBench(change: Parameters<typeof createElicita
   const approved = await bench.approve();
   return { ...bench, approved };
 }
+
+/** The only payment of the bench at its processor. */
+export const PAYMENT = 'pi_cs_1';
+
+/** A payment of 24.90 euro that the processor has taken. */
+export async function createRefundBench() {
+  const bench = await createPaymentBench();
+  const { stage, scripted, flow } = bench;
+  scripted.pay(await bench.opened());
+  await flow.check(await bench.current());
+  const { elicitationId } = bench.approved;
+  const { refundFlow, stores } = stage;
+  const handleWebhook = createWebhookHandler({ ...stage, paymentFlow: flow });
+  return {
+    ...bench,
+    elicitationId,
+    refund: (key: string, minorUnits?: number, reason = 'damaged'): Promise<Refund> =>
+      refundFlow.refund(stage.caller(), elicitationId, {
+        key,
+        reason,
+        ...(minorUnits === undefined ? {} : { minorUnits }),
+      }),
+    payment: async () => {
+      const [payment] = await stores.payments.list(elicitationId);
+      if (payment === undefined) throw new Error('there is no payment');
+      return payment;
+    },
+    /** The background check, after its delay. */
+    async sweep(): Promise<void> {
+      stage.clock.advance(3_600_000);
+      await refundFlow.check(elicitationId);
+    },
+    receive(about: 'refunds' | 'disputes'): Promise<boolean> {
+      scripted.calls({ about, processorReference: PAYMENT, elicitationId });
+      return handleWebhook(scripted.processor, { body: new Uint8Array(), headers: {} });
+    },
+    atProcessor: () => scripted.refundsOf(PAYMENT),
+    eventsOf: (type: string) => stores.events.filter(event => event.type === type),
+  };
+}
+
+/** The code of the error, or `succeeded`. */
+export const failureOf = (promise: Promise<unknown>) =>
+  promise.then(
+    () => 'succeeded',
+    (error: { code: string }) => error.code,
+  );

@@ -10,6 +10,8 @@ export interface ActView {
   readonly says: Html;
   /** Names the act. Absent if there is nothing to do now. */
   readonly button?: string;
+  /** Fields of the confirming form that follow from what the page says. */
+  readonly confirms?: Readonly<Record<string, string>>;
 }
 
 /** Says what an act will do before the operator confirms it. Without a fresh sign-in it offers one instead of the form. */

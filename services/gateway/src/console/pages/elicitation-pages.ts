@@ -96,6 +96,10 @@ export function elicitationPage(page: SignedInPage, of: ElicitationDetail): stri
     page.role === 'operator' && endedAt === undefined
       ? html`<p><a href="${linkTo(`/elicitations/${elicitationId}/cancel`)}">Cancel this elicitation</a></p>`
       : undefined;
+  const payment =
+    kind === 'payment'
+      ? html`<p><a href="${linkTo(`/payments/${elicitationId}`)}">Payment, refunds and disputes</a></p>`
+      : undefined;
   const incomplete = of.isTimelineComplete
     ? undefined
     : html`<p class="soft">The audit trail has more lines than this page reads. <code>postern audit --mcp-server</code> reads all.</p>`;
@@ -103,7 +107,7 @@ export function elicitationPage(page: SignedInPage, of: ElicitationDetail): stri
     title: `Elicitation ${elicitationId.slice(0, 12)}…`,
     at: '/elicitations',
     above: html`<nav class="trail" aria-label="You are here"><a href="${linkTo('/elicitations')}">Elicitations</a></nav>`,
-    main: html`<p>${status(of.status)} ${kind} of <b>${mcpServerId}</b></p>${acts}
+    main: html`<p>${status(of.status)} ${kind} of <b>${mcpServerId}</b></p>${payment}${acts}
 <div class="two">
 <section aria-labelledby="timeline"><h2 id="timeline">Timeline (UTC)</h2>${timelineOf(timeline)}${incomplete}</section>
 <section aria-labelledby="facts"><h2 id="facts">Facts</h2>

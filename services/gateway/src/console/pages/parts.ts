@@ -38,6 +38,8 @@ const tones: Readonly<Record<string, 'good' | 'bad' | 'busy'>> = {
   valid: 'good',
   done: 'good',
   sent: 'good',
+  succeeded: 'good',
+  won: 'good',
   failed: 'bad',
   lost: 'bad',
   disabled: 'bad',
@@ -47,6 +49,8 @@ const tones: Readonly<Record<string, 'good' | 'bad' | 'busy'>> = {
   verifying: 'busy',
   waiting: 'busy',
   running: 'busy',
+  inquiry: 'busy',
+  open: 'busy',
 };
 
 /** A status as a word with a coloured dot. */

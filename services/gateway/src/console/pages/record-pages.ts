@@ -1,11 +1,11 @@
 import { html } from '@postern/pages/html';
-import { decimalsOf } from '@postern/payment';
-import type { ConnectionItem, CredentialItem, PaymentItem } from '../admin-views.ts';
+import type { ConnectionItem, CredentialItem } from '../admin-views.ts';
 import type { Configured, ListView } from './elicitation-pages.ts';
 import { consolePage, type SignedInPage } from './layout.ts';
 import { anyOf, code, filters, linkTo, optional, pager, status, table, time } from './parts.ts';
 
-const noMatch = (next: string | undefined) =>
+/** Instead of a table without rows. */
+export const noMatch = (next: string | undefined) =>
   next === undefined ? 'Nothing matches.' : 'Nothing on this page matches. There are more pages.';
 
 export function connectionsPage(
@@ -122,70 +122,5 @@ ${table({
   empty: noMatch(next),
 })}
 ${pager('/credentials', query, next)}`,
-  });
-}
-
-/** An amount with the decimals of its currency, such as `12.50 EUR`. A currency that this release does not know stays in minor units. */
-function amountOf({ currency, minorUnits }: Pick<PaymentItem, 'currency' | 'minorUnits'>): string {
-  const decimals = decimalsOf(currency);
-  if (decimals === undefined) return `${minorUnits} minor units of ${currency}`;
-  const digits = String(minorUnits).padStart(decimals + 1, '0');
-  const whole = digits.slice(0, digits.length - decimals);
-  return `${decimals === 0 ? whole : `${whole}.${digits.slice(-decimals)}`} ${currency}`;
-}
-
-export function paymentsPage(
-  page: SignedInPage,
-  { query, items, next }: ListView<PaymentItem>,
-  configured: Configured,
-): string {
-  const phase = query['phase'] === 'open' ? 'open' : 'ended';
-  return consolePage(page, {
-    title: 'Payments',
-    at: '/payments',
-    main: html`${filters('/payments', [
-      {
-        name: 'phase',
-        label: 'Phase',
-        value: phase,
-        choices: [
-          { value: 'ended', text: 'ended' },
-          { value: 'open', text: 'open' },
-        ],
-      },
-      {
-        name: 'mcpServer',
-        label: 'MCP server',
-        value: query['mcpServer'] ?? '',
-        choices: anyOf('any MCP server', configured.mcpServers),
-      },
-    ])}
-${table({
-  caption: 'Payments, newest first',
-  columns: [
-    { name: 'Elicitation' },
-    { name: 'Status' },
-    { name: 'Amount', isNumber: true },
-    { name: 'Mode' },
-    { name: 'Payee' },
-    { name: 'MCP server' },
-    { name: 'Processor' },
-    { name: 'Reference' },
-    { name: 'Approved (UTC)' },
-  ],
-  rows: items.map(item => [
-    html`<a href="${linkTo(`/elicitations/${item.elicitationId}`)}">${code(item.elicitationId)}</a>`,
-    status(item.status),
-    html`${amountOf(item)}`,
-    optional(item.mode),
-    html`${item.payee}`,
-    html`${item.mcpServerId}`,
-    html`${item.processor}`,
-    optional(item.processorReference),
-    item.approvedAt === undefined ? optional(undefined) : time(item.approvedAt),
-  ]),
-  empty: noMatch(next),
-})}
-${pager('/payments', query, next)}`,
   });
 }

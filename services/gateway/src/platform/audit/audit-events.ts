@@ -143,6 +143,7 @@ export const auditEvents = {
   'admin.person_signed_out': person(UPDATE),
   'admin.person_erased': person(DELETE),
   'admin.elicitation_cancelled': elicitation(UPDATE),
+  'admin.refund_started': payment(UPDATE),
   'admin.connection_removed': connection(DELETE),
   'admin.disconnect_started': job(CREATE),
   'admin.redelivery_started': job(CREATE),

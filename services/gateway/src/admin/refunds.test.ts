@@ -1,0 +1,319 @@
+import { type Payment, type PaymentChange, StoreUnavailableError } from '@postern/elicitation';
+import { describe, expect, test } from 'vitest';
+import { createPaymentBench, createRefundBench, failureOf, PAYMENT } from '../testing/payment-bench.ts';
+import { samplePseudonyms } from '../testing/sample-config.ts';
+import type { Actor, OperatorAct } from './admin-audit.ts';
+import { createRefunds, type RefundAsk, type RefundsDeps } from './refunds.ts';
+
+type Act = OperatorAct & Pick<Actor, 'who' | 'reason'>;
+
+/** Operators beside the payments of a bench. They have no processor: the check of the bench is a replica that has. */
+function operatorsAt({ stage }: Pick<Awaited<ReturnType<typeof createPaymentBench>>, 'stage'>) {
+  const acts: Act[] = [];
+  const deps: RefundsDeps = {
+    config: { processors: stage.config.processors },
+    stores: stage.stores as unknown as RefundsDeps['stores'],
+    pseudonym: samplePseudonyms,
+    async record({ who, reason }, act) {
+      acts.push({ ...act, who, ...(reason === undefined ? {} : { reason }) });
+    },
+    now: stage.clock.now,
+  };
+  return { acts, deps, admin: createRefunds(deps) };
+}
+
+async function createBench() {
+  const bench = await createRefundBench();
+  const { acts, deps, admin } = operatorsAt(bench);
+  const { elicitationId } = bench;
+  const start = (ask: RefundAsk & { plan?: string } = {}, reason = 'ticket 7', who = 'olga') =>
+    admin.startRefund({ who, door: 'console', reason }, elicitationId, ask);
+  return {
+    ...{ ...bench, acts, deps, admin, start },
+    async plan(ask: RefundAsk = {}) {
+      const plan = await admin.planRefund(elicitationId, ask);
+      if (plan === undefined) throw new Error('there is no plan');
+      return plan;
+    },
+    isDue: async () =>
+      (await bench.stage.stores.payments.dueChecks(elicitationId.slice(3, 5) as never, 10)).some(
+        due => due.elicitationId === elicitationId && due.of === 'refunds',
+      ),
+    /** A replica, at once. */
+    gateway: () => bench.stage.refundFlow.check(elicitationId),
+  };
+}
+
+describe('S162: the refund of an operator is made once', () => {
+  test('by a replica of the gateway, which has it to do at once', async () => {
+    const bench = await createBench();
+    expect(await bench.start({ minorUnits: 490 })).toMatchObject({
+      minorUnits: 490,
+      status: 'pending',
+      currency: 'EUR',
+    });
+    expect(bench.scripted.asked.filter(({ verb }) => verb === 'refund')).toEqual([]);
+    expect(await bench.isDue()).toBe(true);
+    await bench.gateway();
+    expect(bench.atProcessor()).toMatchObject([{ minorUnits: 490 }]);
+    expect(await bench.start({ minorUnits: 490 })).toMatchObject({ status: 'succeeded', requestedBy: 'operator' });
+    expect(bench.eventsOf('payment.refunded')).toHaveLength(1);
+  });
+
+  test('for many repeats of the same amount and reason, by whom and where ever', async () => {
+    const bench = await createBench();
+    const started = await Promise.all(
+      Array.from({ length: 20 }, (_, nth) => bench.start({ minorUnits: 500 }, 'ticket 7', `operator-${nth % 2}`)),
+    );
+    expect(new Set(started.map(refund => refund?.refundId)).size).toBe(1);
+    await bench.gateway();
+    await bench.start({ minorUnits: 500 });
+    await bench.gateway();
+    expect(bench.atProcessor()).toHaveLength(1);
+  });
+
+  test('and again only for another reason, or after it has failed', async () => {
+    const bench = await createBench();
+    bench.scripted.failsNext('refund', 'refused');
+    await bench.start({ minorUnits: 500 });
+    await bench.gateway();
+    expect((await bench.payment()).refunds).toMatchObject([{ status: 'failed' }]);
+    for (const reason of ['ticket 7', 'ticket 7', 'ticket 8']) {
+      await bench.start({ minorUnits: 500 }, reason);
+      await bench.gateway();
+    }
+    expect(bench.atProcessor().map(({ minorUnits }) => minorUnits)).toEqual([500, 500]);
+  });
+
+  test.each(['failsNext', 'losesNext'] as const)('after a reservation whose commit %s', async fault => {
+    const bench = await createBench();
+    const { payments } = bench.stage.stores;
+    const put = payments.put.bind(payments);
+    payments.put = async (change: PaymentChange) => {
+      payments.put = put;
+      if (fault === 'losesNext') await put(change);
+      throw new StoreUnavailableError();
+    };
+    expect(await failureOf(bench.start())).toBe('store_unavailable');
+    await bench.start();
+    await bench.gateway();
+    expect(bench.atProcessor()).toMatchObject([{ minorUnits: 2490 }]);
+  });
+
+  test('by another replica, after the first was killed before or after the processor had it', async () => {
+    for (const fault of ['failsNext', 'losesNext'] as const) {
+      const bench = await createBench();
+      bench.scripted[fault]('refund');
+      await bench.start();
+      await bench.gateway();
+      expect((await bench.payment()).refunds).toMatchObject([{ status: 'pending' }]);
+      await bench.sweep();
+      await bench.sweep();
+      expect(bench.atProcessor()).toHaveLength(1);
+      expect((await bench.payment()).refunds).toMatchObject([{ status: 'succeeded' }]);
+    }
+  });
+});
+
+describe('S163: refunds of operators and MCP servers never pay back more than was paid', () => {
+  test('by both at the same time', async () => {
+    const bench = await createBench();
+    const results = await Promise.all([
+      ...Array.from({ length: 6 }, (_, nth) => failureOf(bench.refund(`key-${nth}`, 500))),
+      ...Array.from({ length: 6 }, (_, nth) => failureOf(bench.start({ minorUnits: 500 }, `ticket ${nth}`))),
+    ]);
+    expect(results.filter(result => result === 'succeeded')).toHaveLength(4);
+    await bench.sweep();
+    expect(bench.atProcessor().reduce((sum, { minorUnits }) => sum + minorUnits, 0)).toBe(2000);
+  });
+
+  test('of two operators with the same plan, only the first is paid, whatever the second wants', async () => {
+    const bench = await createBench();
+    const { plan } = await bench.plan({ minorUnits: 500 });
+    const results = await Promise.all(
+      ['ticket 7', 'ticket 8', 'ticket 9'].map(reason => failureOf(bench.start({ minorUnits: 500, plan }, reason))),
+    );
+    expect(results.sort()).toEqual(['payment_changed', 'payment_changed', 'succeeded']);
+    // A double submit of the first form is no new refund.
+    const [{ refundId } = { refundId: '' }] = (await bench.payment()).refunds;
+    expect(await failureOf(bench.start({ minorUnits: 500, plan: '1' }, 'ticket 7'))).toBe('succeeded');
+    expect((await bench.payment()).refunds.map(refund => refund.refundId)).toEqual([refundId]);
+  });
+
+  test('a refund of the MCP server outdates the plan', async () => {
+    const bench = await createBench();
+    const { plan } = await bench.plan();
+    await bench.refund('key', 1);
+    expect(await failureOf(bench.start({ minorUnits: 100, plan }))).toBe('payment_changed');
+    expect(bench.atProcessor()).toHaveLength(1);
+  });
+
+  test.each([2491, 0, -1, 0.5, Number.NaN])('an amount of %d is refused, and nothing is recorded', async minorUnits => {
+    const bench = await createBench();
+    expect(await bench.plan({ minorUnits })).toMatchObject({ refusal: 'refund_exceeds_payment' });
+    expect(await failureOf(bench.start({ minorUnits }))).toBe('refund_exceeds_payment');
+    expect(bench.acts).toEqual([]);
+    expect((await bench.payment()).refunds).toEqual([]);
+  });
+
+  test('everything means what is left when it is reserved', async () => {
+    const bench = await createBench();
+    await bench.refund('key', 490);
+    expect(await bench.plan()).toMatchObject({
+      minorUnits: 2000,
+      leftMinorUnits: 0,
+      payment: { refundedMinorUnits: 490 },
+    });
+    expect(await bench.start()).toMatchObject({ minorUnits: 2000 });
+    expect(await failureOf(bench.start({}, 'ticket 8'))).toBe('refund_exceeds_payment');
+  });
+
+  test('a refund that is recorded with one amount is not made with another', async () => {
+    const bench = await createBench();
+    const { payments } = bench.stage.stores;
+    const list = payments.list.bind(payments);
+    const record = bench.deps.record;
+    const { startRefund } = createRefunds({
+      ...bench.deps,
+      async record(...args) {
+        await record(...args);
+        payments.list = list;
+        await bench.refund('between', 1000);
+      },
+    });
+    const actor = { who: 'olga', door: 'console', reason: 'ticket 7' } as const;
+    expect(await failureOf(startRefund(actor, bench.elicitationId))).toBe('payment_changed');
+    expect(bench.acts).toMatchObject([{ minorUnits: 2490 }]);
+    expect(bench.atProcessor().map(({ minorUnits }) => minorUnits)).toEqual([1000]);
+  });
+
+  test('a disputed payment is refused', async () => {
+    const bench = await createBench();
+    bench.scripted.disputes(PAYMENT, { processorReference: 'du_1', minorUnits: 2490, status: 'open', createdAt: 1 });
+    await bench.receive('disputes');
+    expect(await bench.plan()).toMatchObject({
+      refusal: 'payment_disputed',
+      payment: { disputes: [{ status: 'open' }] },
+    });
+    expect(await failureOf(bench.start())).toBe('payment_disputed');
+  });
+
+  test('one of many payments is named, and the others stay', async () => {
+    const bench = await createBench();
+    const [first] = await bench.stage.stores.payments.list(bench.elicitationId);
+    const other = { ...(first as Payment), processorReference: 'pi_late', completes: false, paidAt: 0 };
+    await bench.stage.stores.payments.put({ payment: { ...other, amount: { currency: 'EUR', minorUnits: 700 } } });
+    expect((await bench.admin.payment(bench.elicitationId))?.payments.map(each => each.processorReference)).toEqual([
+      ...[PAYMENT, 'pi_late'],
+    ]);
+    expect(await failureOf(bench.start())).toBe('invalid_request');
+    expect(await failureOf(bench.start({ processorReference: 'pi_other' }))).toBe('not_found');
+    expect(await bench.start({ processorReference: 'pi_late' })).toMatchObject({ minorUnits: 700 });
+    const [completing] = await bench.stage.stores.payments.list(bench.elicitationId);
+    expect(completing?.refunds).toEqual([]);
+  });
+});
+
+describe('S164: who and why', () => {
+  test('are recorded before anything happens, and without the record nothing happens', async () => {
+    const bench = await createBench();
+    const { startRefund } = createRefunds({
+      ...bench.deps,
+      async record() {
+        throw new StoreUnavailableError();
+      },
+    });
+    const actor = { who: 'olga', door: 'console', reason: 'ticket 7' } as const;
+    expect(await failureOf(startRefund(actor, bench.elicitationId))).toBe('store_unavailable');
+    expect((await bench.payment()).refunds).toEqual([]);
+    await bench.start({ minorUnits: 490 });
+    const [{ refundId } = { refundId: '' }] = (await bench.payment()).refunds;
+    expect(bench.acts).toMatchObject([
+      {
+        ...{ event: 'admin.refund_started', who: 'olga', reason: 'ticket 7', refundId, minorUnits: 490 },
+        ...{ elicitationId: bench.elicitationId, processorReference: PAYMENT, currency: 'EUR' },
+        subject: bench.stage.subject,
+      },
+    ]);
+  });
+
+  test('are not told to the MCP server, which sees the refund and is notified of it', async () => {
+    const bench = await createBench();
+    await bench.start({ minorUnits: 490 }, 'suspicion of fraud', 'olga');
+    await bench.gateway();
+    const standing = await bench.stage.refundFlow.read(bench.stage.caller(), bench.elicitationId);
+    expect(standing).toMatchObject({ payment: { refunds: [{ requestedBy: 'operator', minorUnits: 490 }] } });
+    expect(JSON.stringify(standing)).not.toMatch(/fraud|olga/);
+    expect(bench.eventsOf('payment.refunded')).toHaveLength(1);
+  });
+
+  test('a viewer learns neither the person nor what the MCP server wrote', async () => {
+    const bench = await createBench();
+    await bench.refund('key', 490, 'Alice returned it');
+    const seen = JSON.stringify([await bench.admin.payment(bench.elicitationId), await bench.plan()]);
+    expect(seen).toContain(samplePseudonyms(bench.stage.subject));
+    expect(seen).not.toContain(bench.stage.subject.subject);
+    expect(seen).not.toContain('Alice');
+  });
+
+  test('no key of an MCP server names the refund of an operator', async () => {
+    const bench = await createBench();
+    await bench.start({ minorUnits: 500 });
+    const [{ refundId, fingerprint } = { refundId: '', fingerprint: '' }] = (await bench.payment()).refunds;
+    const refund = await bench.refund(`0 ${fingerprint}`, 500, 'ticket 7');
+    expect(refund.refundId).not.toBe(refundId);
+    await bench.sweep();
+    expect(bench.atProcessor()).toHaveLength(2);
+  });
+});
+
+describe('S163: payments that are special', () => {
+  test('of a processor that is not configured is refused', async () => {
+    const bench = await createBench();
+    const without = createRefunds({ ...bench.deps, config: { processors: [] } });
+    expect(await without.planRefund(bench.elicitationId)).toMatchObject({ refusal: 'refund_not_possible' });
+    const actor = { who: 'olga', door: 'console', reason: 'ticket 7' } as const;
+    expect(await failureOf(without.startRefund(actor, bench.elicitationId))).toBe('refund_not_possible');
+    expect(bench.acts).toEqual([]);
+  });
+
+  test('before the payment, without a record, and of another kind', async () => {
+    const unpaid = await createPaymentBench();
+    const { admin } = operatorsAt(unpaid);
+    expect(await admin.payment(unpaid.approved.elicitationId)).toMatchObject({ status: 'active', payments: [] });
+    expect(await failureOf(admin.planRefund(unpaid.approved.elicitationId))).toBe('payment_not_paid');
+    const confirmation = await unpaid.stage.confirm();
+    expect(await admin.payment(confirmation.elicitationId)).toBeUndefined();
+    expect(await admin.planRefund(confirmation.elicitationId)).toBeUndefined();
+
+    const bench = await createBench();
+    // As a release without records of payments has left it.
+    const { payments } = bench.stage.stores;
+    const list = payments.list.bind(payments);
+    const stored: Payment[] = [];
+    payments.list = async () => stored;
+    payments.put = async ({ payment }: PaymentChange) => {
+      stored.push({ ...payment, version: payment.version + 1, paidAt: 1 });
+      return 'committed';
+    };
+    expect(await bench.plan()).toMatchObject({ minorUnits: 2490, plan: '0' });
+    await bench.start({ minorUnits: 490, plan: '0' });
+    expect(stored).toMatchObject([{ completes: true, refunds: [{ requestedBy: 'operator', minorUnits: 490 }] }]);
+    payments.list = list;
+  });
+
+  test('whose elicitation and MCP server are gone', async () => {
+    const bench = await createBench();
+    const { admin } = operatorsAt(bench);
+    const { elicitations } = bench.stage.stores;
+    const read = elicitations.read.bind(elicitations);
+    elicitations.read = async () => undefined;
+    const actor = { who: 'olga', door: 'command_line', reason: 'ticket 7' } as const;
+    const { payments } = (await admin.payment(bench.elicitationId)) ?? { payments: [] };
+    expect(payments).toMatchObject([{ processorReference: PAYMENT }]);
+    await admin.startRefund(actor, bench.elicitationId);
+    elicitations.read = read;
+    await bench.gateway();
+    expect(bench.atProcessor()).toMatchObject([{ minorUnits: 2490 }]);
+  });
+});

@@ -1,0 +1,247 @@
+import {
+  type Dispute,
+  DomainError,
+  definedOnly,
+  type Elicitation,
+  type ElicitationId,
+  NotFoundError,
+  type Payment,
+  type Refund,
+  type RefundRequest,
+  refundableOf,
+  refundedOf,
+  refundIdOf,
+} from '@postern/elicitation';
+import { canRefundAt } from '@postern/payment';
+import type { RedisStores } from '@postern/store-redis';
+import {
+  type CanRefund,
+  decideRefund,
+  paymentsOf,
+  refundFingerprint,
+  reservedRefund,
+} from '../approvals/refund-reservation.ts';
+import type { Pseudonyms } from '../platform/audit/pseudonyms.ts';
+import type { GatewayConfig } from '../platform/config/config-schema.ts';
+import { ProblemError } from '../platform/http/problems.ts';
+import type { Actor, RecordAct } from './admin-audit.ts';
+
+export interface RefundsDeps {
+  readonly config: Pick<GatewayConfig, 'processors'>;
+  readonly stores: Pick<RedisStores, 'elicitations' | 'payments'>;
+  readonly pseudonym: Pseudonyms;
+  readonly record: RecordAct;
+  readonly now: () => number;
+}
+
+/** How much of which payment. */
+export interface RefundAsk {
+  /** Default: everything that can still be paid back. */
+  readonly minorUnits?: number;
+  /** The processor's reference of the payment. Needed if an elicitation has several. */
+  readonly processorReference?: string;
+}
+
+const iso = (at: number): string => new Date(at).toISOString();
+
+/** Without the reason: MCP servers write names into it. */
+function refundItem({ refundId, minorUnits, status, requestedBy, createdAt, processorReference, failure }: Refund) {
+  return {
+    ...{ refundId, minorUnits, status, requestedBy, createdAt: iso(createdAt) },
+    ...definedOnly({ processorReference, failure }),
+  };
+}
+
+const disputeItem = ({ createdAt, ...dispute }: Dispute) => ({ ...dispute, createdAt: iso(createdAt) });
+
+/** A payment that a processor has taken, with its refunds and disputes, and without its person. */
+export function takenItem(of: Payment) {
+  return {
+    ...{ processor: of.processor, processorReference: of.processorReference, ...of.amount },
+    ...definedOnly({
+      mode: of.mode,
+      payeeAccount: of.payeeAccount,
+      paidAt: of.paidAt === 0 ? undefined : iso(of.paidAt),
+    }),
+    completesElicitation: of.completes,
+    refundedMinorUnits: refundedOf(of),
+    refundableMinorUnits: refundableOf(of),
+    refunds: of.refunds.map(refundItem),
+    disputes: of.disputes.map(disputeItem),
+  };
+}
+
+/** Names the payment as a plan has seen it. Every commit to the payments of an elicitation outdates it. */
+const planOf = ({ version }: Payment): string => String(version);
+
+/** The code of a refused refund; undefined for any other error. */
+function refusalOf(error: unknown) {
+  if (error instanceof ProblemError && error.code === 'refund_not_possible') return error.code;
+  if (!(error instanceof DomainError)) return undefined;
+  const { code } = error;
+  return code === 'payment_disputed' || code === 'refund_exceeds_payment' || code === 'too_many_refunds'
+    ? code
+    : undefined;
+}
+
+/**
+ * A refund by an operator. The same amount for the same reason is paid back once, whoever repeats it through whichever door, unless it has
+ * failed: then a repeat is another attempt.
+ */
+function requestOf(
+  of: Payment,
+  ask: { readonly minorUnits?: number; readonly reason: string },
+  now: number,
+): RefundRequest {
+  const fingerprint = refundFingerprint(ask);
+  const failed = of.refunds.filter(
+    each => each.requestedBy === 'operator' && each.fingerprint === fingerprint && each.status === 'failed',
+  ).length;
+  return {
+    ...{ refundId: refundIdOf(of, `${failed} ${fingerprint}`, 'operator'), fingerprint },
+    ...definedOnly({ minorUnits: ask.minorUnits }),
+    // The reason stays in the audit trail: the MCP server can read the refund.
+    ...{ requestedBy: 'operator', createdAt: now },
+  };
+}
+
+/**
+ * Refunds by operators. A refund is a reservation in the record of its payment, as for the MCP server, and no job: the reservation survives a
+ * restart, shows its progress, and counts against refunds of everyone else. A replica of the gateway asks the processor, so no other process
+ * needs the key of the processor.
+ */
+export function createRefunds({ config, stores, pseudonym, record, now }: RefundsDeps) {
+  const processors = new Map(config.processors.map(processor => [processor.name, processor]));
+  const canRefund: CanRefund = (name, amount) => {
+    const processor = processors.get(name);
+    return processor && canRefundAt(processor, amount);
+  };
+
+  async function standing(elicitationId: ElicitationId) {
+    const elicitation = await stores.elicitations.read(elicitationId);
+    return { elicitation, payments: await paymentsOf(stores.payments, elicitationId, elicitation) };
+  }
+  const isKnown = ({ elicitation, payments }: Awaited<ReturnType<typeof standing>>): boolean =>
+    payments.length > 0 || elicitation?.request.kind === 'payment';
+
+  /** @throws DomainError `payment_not_paid`, `not_found`, ProblemError `invalid_request` */
+  function chosen(payments: readonly Payment[], processorReference: string | undefined): Payment {
+    const [first, second] = payments;
+    if (first === undefined) throw new DomainError('payment_not_paid', 'The payment was not made.');
+    if (processorReference === undefined) {
+      if (second === undefined) return first;
+      const message = `must name one of ${payments.map(each => each.processorReference).join(', ')}`;
+      throw new ProblemError('invalid_request', { errors: [{ path: 'processorReference', message }] });
+    }
+    const found = payments.find(each => each.processorReference === processorReference);
+    if (found === undefined) throw new NotFoundError('payment');
+    return found;
+  }
+
+  /** What operators see of the person and the request of a payment. Absent after the elicitation has expired. */
+  function requestItem(of: Elicitation | undefined) {
+    const request = of?.request.kind === 'payment' ? of.request : undefined;
+    return definedOnly({
+      status: of?.status,
+      subject: of && pseudonym(of.subject),
+      payee: request?.terms.payee.name,
+      requested: request && { ...request.terms.amount, processor: request.processor },
+    });
+  }
+
+  return {
+    /** The payments of an elicitation, without its person. Undefined for an unknown one, or one of another kind. */
+    async payment(elicitationId: ElicitationId) {
+      const found = await standing(elicitationId);
+      if (!isKnown(found)) return undefined;
+      const { elicitation, payments } = found;
+      return {
+        elicitationId,
+        ...definedOnly({ mcpServerId: payments[0]?.mcpServerId ?? elicitation?.mcpServerId }),
+        ...requestItem(elicitation),
+        payments: payments.map(takenItem),
+      };
+    },
+
+    /**
+     * What `startRefund` would do now. Changes nothing. Undefined as for `payment`.
+     * @throws DomainError `payment_not_paid`, `not_found`, ProblemError `invalid_request`
+     */
+    async planRefund(elicitationId: ElicitationId, ask: RefundAsk = {}) {
+      const found = await standing(elicitationId);
+      if (!isKnown(found)) return undefined;
+      const payment = chosen(found.payments, ask.processorReference);
+      const { minorUnits = refundableOf(payment) } = ask;
+      const request = requestOf(payment, { minorUnits, reason: '' }, now());
+      let refusal: ReturnType<typeof refusalOf>;
+      try {
+        decideRefund(canRefund, payment, { ...request, refundId: '' });
+      } catch (error) {
+        refusal = refusalOf(error);
+        if (refusal === undefined) throw error;
+      }
+      return {
+        ...{ elicitationId, mcpServerId: payment.mcpServerId, payment: takenItem(payment), minorUnits },
+        /** What can be paid back afterwards. */
+        leftMinorUnits: Math.max(refundableOf(payment) - minorUnits, 0),
+        plan: planOf(payment),
+        ...requestItem(found.elicitation),
+        ...definedOnly({ refusal }),
+      };
+    },
+
+    /**
+     * Reserves a refund, which a replica of the gateway makes within seconds. Repeating it returns the same refund as it now stands.
+     * @param ask.plan of the plan that the operator has seen: refuses a new refund if the payment has changed since
+     * @throws DomainError and ProblemError as `planRefund` and `decideRefund`, and `payment_changed`
+     */
+    async startRefund(
+      actor: Actor & { readonly reason: string },
+      elicitationId: ElicitationId,
+      ask: RefundAsk & { readonly plan?: string } = {},
+    ) {
+      const found = await standing(elicitationId);
+      if (!isKnown(found)) return undefined;
+      const first = chosen(found.payments, ask.processorReference);
+      const { mcpServerId, processor, processorReference, amount } = first;
+      const asked = { ...definedOnly({ minorUnits: ask.minorUnits }), reason: actor.reason };
+      let recorded: Refund | undefined;
+
+      /** Decides on the payment as it now stands. */
+      function decided(of: Payment) {
+        const request = requestOf(of, asked, now());
+        const { result, refund } = decideRefund(canRefund, of, request);
+        const isOther = recorded !== undefined && refund.minorUnits !== recorded.minorUnits;
+        const isOutdated = ask.plan !== undefined && ask.plan !== planOf(of);
+        if (result === 'reserved' && (isOther || isOutdated)) throw new ProblemError('payment_changed');
+        return { result, refund, request };
+      }
+
+      const { result: firstResult, refund: wanted } = decided(first);
+      // Nothing happens, and nothing is recorded.
+      if (firstResult === 'known') return startedItem(elicitationId, amount.currency, wanted);
+      await record(actor, {
+        ...{ event: 'admin.refund_started', elicitationId, mcpServerId, processor, processorReference },
+        ...{ refundId: wanted.refundId, currency: amount.currency, minorUnits: wanted.minorUnits },
+        ...definedOnly({ subject: found.elicitation?.subject }),
+      });
+      recorded = wanted;
+      const { refund } = await reservedRefund({
+        canRefund,
+        async commit(change) {
+          // At once: this process does not ask the processor.
+          const result = await stores.payments.put({ ...change, checkAfterMs: 0 });
+          return result === 'committed' ? change.payment : undefined;
+        },
+        read: async () => chosen((await standing(elicitationId)).payments, processorReference),
+        requestFor: of => decided(of).request,
+      });
+      return startedItem(elicitationId, amount.currency, refund);
+    },
+  };
+}
+
+const startedItem = (elicitationId: ElicitationId, currency: string, refund: Refund) => ({
+  ...{ elicitationId, currency },
+  ...refundItem(refund),
+});

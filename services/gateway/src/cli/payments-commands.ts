@@ -1,0 +1,152 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { problems } from '@postern/api';
+import { DomainError, definedOnly, type ElicitationId, parseElicitationId } from '@postern/elicitation';
+import type { AdminService } from '../admin/admin-service.ts';
+import { ProblemError } from '../platform/http/problems.ts';
+import { CliError, type CliIo, type ExitCode, exitCodes, printable, tableOf, UsageError } from './cli-io.ts';
+import { type Command, changeIn, changingActor, type Invocation, whoAndWhy } from './command.ts';
+import { type OpenAdmin, openAdmin } from './open-admin.ts';
+import { createProgress } from './progress.ts';
+
+type PaymentReport = NonNullable<Awaited<ReturnType<AdminService['payment']>>>;
+type Taken = PaymentReport['payments'][number];
+type StartedRefund = NonNullable<Awaited<ReturnType<AdminService['startRefund']>>>;
+
+/** Pause before the command looks again at a refund that a gateway makes, and how often it looks. */
+const LOOK_MS = 300;
+const LOOKS = 100;
+
+function elicitationIdIn({ args: [named = ''] }: Invocation): ElicitationId {
+  const elicitationId = parseElicitationId(named);
+  if (elicitationId === undefined) throw new CliError('Not an elicitation id (el_…).');
+  return elicitationId;
+}
+
+const unknown = () => new CliError('No payment of this elicitation is stored. See payment.retentionDays.');
+const amountOf = (minorUnits: number, currency: string) => `${minorUnits} minor units of ${currency}`;
+
+/** `postern payments show` */
+async function paymentsShow(p: Invocation, io: CliIo): Promise<ExitCode> {
+  const elicitationId = elicitationIdIn(p);
+  await using opened = await openAdmin(p.configPath, io);
+  const report = await opened.admin.payment(elicitationId);
+  if (report === undefined) throw unknown();
+  io.out(printable(p.json ? `${JSON.stringify(report)}\n` : textOf(report)));
+  return exitCodes.ok;
+}
+
+function textOf({ payments, ...of }: PaymentReport): string {
+  const { requested, ...facts } = of;
+  const lines = Object.entries(facts).map(([member, value]) => `${member.padEnd(13)}  ${value}\n`);
+  const asked = requested && `${'requested'.padEnd(13)}  ${amountOf(requested.minorUnits, requested.currency)}\n`;
+  const taken = payments.length === 0 ? 'No payment was made.\n' : payments.map(takenText).join('\n');
+  return [...lines, asked ?? '', '\n', taken].join('');
+}
+
+function takenText(of: Taken): string {
+  const rows = [
+    ...of.refunds.map(each => ['refund', each.refundId, String(each.minorUnits), each.status, each.requestedBy]),
+    ...of.disputes.map(each => ['dispute', each.processorReference, String(each.minorUnits), each.status, 'bank']),
+  ];
+  return [
+    `Payment ${of.processorReference} at ${of.processor}${of.mode === 'test' ? ' (test)' : ''}: ${amountOf(of.minorUnits, of.currency)}`,
+    ...(of.completesElicitation ? [] : ['It completes no elicitation.']),
+    `${of.refundedMinorUnits} paid back, ${of.refundableMinorUnits} can still be paid back.`,
+    ...(rows.length === 0 ? [] : [tableOf(['what', 'id', 'amount', 'status', 'by'], rows)]),
+    '',
+  ].join('\n');
+}
+
+/** Reads `--minor-units`. @throws UsageError */
+function minorUnitsIn({ values: { 'minor-units': text } }: Invocation): number | undefined {
+  if (text === undefined) return undefined;
+  if (!/^[1-9]\d{0,14}$/.test(text)) throw new UsageError('--minor-units must be a whole number above 0.');
+  return Number(text);
+}
+
+/** Rethrows what refuses the refund, for the operator. */
+function refused(error: unknown): never {
+  if (error instanceof ProblemError) {
+    const [fault] = error.errors ?? [];
+    const named = fault?.path === 'processorReference' ? `--payment ${fault.message}` : fault?.message;
+    throw new CliError(error.detail ?? named ?? error.message);
+  }
+  if (error instanceof DomainError && Object.hasOwn(problems, error.code)) throw new CliError(error.message);
+  throw error;
+}
+
+/** `postern payments refund`: reserves the refund, and waits for the gateway that makes it. */
+async function paymentsRefund(p: Invocation, io: CliIo): Promise<ExitCode> {
+  const [actor, { reason }] = [changingActor(p), changeIn(p)];
+  const [elicitationId, minorUnits] = [elicitationIdIn(p), minorUnitsIn(p)];
+  const ask = definedOnly({ minorUnits, processorReference: p.values.payment });
+  await using opened = await openAdmin(p.configPath, io);
+  const { admin } = opened;
+  const plan = await admin.planRefund(elicitationId, ask).catch(refused);
+  if (plan === undefined) throw unknown();
+  const { currency, processorReference } = plan.payment;
+  if (p.dryRun) {
+    if (plan.refusal !== undefined) throw new CliError(problems[plan.refusal].title);
+    if (p.json) io.out(`${JSON.stringify({ dryRun: true, ...plan })}\n`);
+    else
+      io.out(
+        `Would pay back ${amountOf(plan.minorUnits, currency)} of 1 payment (${processorReference}); ${plan.leftMinorUnits} would be left.\n`,
+      );
+    return exitCodes.ok;
+  }
+  const started = await admin.startRefund({ ...actor, reason }, elicitationId, ask).catch(refused);
+  if (started === undefined) throw unknown();
+  const refund = await settled(opened, started, io);
+  if (p.json) io.out(`${JSON.stringify({ dryRun: false, ...refund })}\n`);
+  else io.out(`Refund ${refund.refundId} of ${amountOf(refund.minorUnits, currency)}: ${refund.status}.\n`);
+  if (refund.status === 'failed') io.err('The processor has refused or returned it. Nothing was paid back.\n');
+  if (isWithGateway(refund)) {
+    io.err(`A running gateway makes the refund. To see it: postern payments show ${elicitationId}\n`);
+    if (io.signal.aborted) return exitCodes.interrupted;
+  }
+  return refund.status === 'failed' ? exitCodes.failure : exitCodes.ok;
+}
+
+/** The processor does not have it yet. */
+const isWithGateway = ({ status, processorReference }: Pick<StartedRefund, 'status' | 'processorReference'>) =>
+  status === 'pending' && processorReference === undefined;
+
+/** Looks at the refund until the processor has it. Returns it at once if no gateway serves. */
+async function settled({ admin, store }: OpenAdmin, started: StartedRefund, io: CliIo): Promise<StartedRefund> {
+  const progress = createProgress(io);
+  let refund = started;
+  for (let looks = 0; looks < LOOKS && isWithGateway(refund) && !io.signal.aborted; looks += 1) {
+    const isServed = (await store.stores.replicas.list()).some(({ status }) => status === 'serving');
+    if (!isServed) break;
+    progress.count('waiting for a gateway', looks);
+    await delay(LOOK_MS, undefined, { signal: io.signal }).catch(() => undefined);
+    const report = await admin.payment(started.elicitationId);
+    const all = report?.payments.flatMap(({ refunds }) => refunds) ?? [];
+    refund = { ...refund, ...all.find(({ refundId }) => refundId === started.refundId) };
+  }
+  progress.end();
+  return refund;
+}
+
+export const paymentsCommands: readonly Command[] = [
+  {
+    name: 'payments show',
+    parameters: ['<elicitation id>'],
+    about: 'print what was paid for an elicitation, its refunds and disputes, without the user',
+    json: 'document',
+    changes: false,
+    failure: 'no payment of this elicitation is stored',
+    run: paymentsShow,
+  },
+  {
+    name: 'payments refund',
+    parameters: ['<elicitation id>'],
+    about: 'pay back a payment, or a part of it; the same amount for the same reason once',
+    options: { ...whoAndWhy, 'minor-units': true, payment: true },
+    json: 'document',
+    changes: true,
+    canBeInterrupted: true,
+    failure: 'the refund is not possible, or the processor has refused it',
+    run: paymentsRefund,
+  },
+];
