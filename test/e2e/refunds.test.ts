@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { paymentOf } from '../support/asks.ts';
 import { expectInContract, expectProblem } from '../support/contract.ts';
 import { listen } from '../support/event-listener.ts';
-import { askPerson, auditOf, sessionOf, webhookUrlOf } from '../support/payment-person.ts';
+import { askPerson, auditOf, paidPerson, sessionOf, webhookUrlOf } from '../support/payment-person.ts';
 import { keyOf, type PayingWorld, startWorld } from '../support/world.ts';
 
 let world: PayingWorld;
@@ -26,11 +26,8 @@ const NO_ID = `el_00${'a'.repeat(43)}`;
 
 /** A payment of `tracker` that Stripe has taken: 24.90 euro unless the terms say otherwise. */
 async function paid(ask = paymentOf()) {
-  const person = await askPerson(world, ask);
-  await person.approve();
+  const person = await paidPerson(world, ask);
   const session = sessionOf(world.stripe, person.elicitationId);
-  world.stripe.pay(session.id);
-  await person.comeBack();
   const { payment_intent: intent } = world.stripe.checkoutSession(session.id);
   if (intent === null) throw new Error('Stripe has taken nothing');
   const path = `/v1/payments/${person.elicitationId}`;
@@ -97,7 +94,7 @@ describe('S115, S116: refunds over the API', () => {
     ]);
   });
 
-  it('and the person sees at the end and on the receipt what came back, and a dispute, also at another replica', async () => {
+  it('S167: and the person sees at the end, on the receipt and in the history what came back, and a dispute, also at another replica', async () => {
     const payment = await paid();
     const { page, raw } = payment.person;
     const shown = async () => {
@@ -113,9 +110,37 @@ describe('S115, S116: refunds over the API', () => {
       return pages.splice(0);
     };
     const pages: (readonly (string | undefined)[])[] = [];
+    /** Amount and status of each refund, on each page, which also has the time. */
+    const refundsShown = () =>
+      Promise.all(
+        [page, `${page}/receipt`, '/me/history'].map(async path => {
+          const text = (await raw.get(path)).body.replace(/<[^>]*>/g, '').replace(/\s+/g, ' ');
+          const found = text.matchAll(
+            /€\s?([\d.]+) (paid back|is on its way|failed), requested [A-Z][a-z]+ \d+, \d{4}/g,
+          );
+          return Array.from(found, ([, amount, status]) => [amount, status]);
+        }),
+      );
     expect(await shown()).toEqual([0, 0].map(() => [undefined, undefined]));
+    expect(await refundsShown()).toEqual([[], [], []]);
     await payment.refund('part', { minorUnits: 490, reason: 'Damaged' }, 1);
     expect(await shown()).toEqual([0, 0].map(() => ['4.90', undefined]));
+    world.stripe.refundsBeginAs('pending');
+    await payment.refund('further', { minorUnits: 100, reason: 'Late' });
+    expect(await refundsShown()).toEqual(
+      [0, 0, 0].map(() => [
+        ['4.90', 'paid back'],
+        ['1.00', 'is on its way'],
+      ]),
+    );
+    world.stripe.settleRefund(payment.atStripe()[1]?.id ?? '', 'failed');
+    await payment.deliver();
+    expect(await refundsShown()).toEqual(
+      [0, 0, 0].map(() => [
+        ['4.90', 'paid back'],
+        ['1.00', 'failed'],
+      ]),
+    );
     world.stripe.dispute(payment.intent, 'needs_response');
     await payment.deliver();
     expect((await shown()).map(([, dispute]) => dispute?.startsWith('Not decided yet'))).toEqual([true, true]);

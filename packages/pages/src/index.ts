@@ -88,6 +88,7 @@ export {
   signInPage,
 } from './pages/sign-in-pages.ts';
 export { accentFault, iconColour } from './palette.ts';
+export type { RefundView } from './receipt-parts.ts';
 export { scopeText } from './scope-texts.ts';
 export { stylesheet } from './stylesheet.ts';
 export { readTypedNumber, typedNumberText } from './typed-numbers.ts';

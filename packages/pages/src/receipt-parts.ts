@@ -19,19 +19,28 @@ export interface ApprovedView {
   readonly person?: PersonView;
 }
 
+/** One refund of a payment. */
+export interface RefundView {
+  readonly amount: AmountView;
+  readonly status: 'pending' | 'succeeded' | 'failed';
+  readonly requestedAt: Date;
+}
+
 export interface PaymentReceiptView extends ApprovedView {
   readonly payment: PaymentFactsView;
   /** A processor has charged the user. */
   readonly paid: boolean;
   /** What was paid back since; absent if nothing. */
   readonly paidBack?: AmountView;
+  /** Oldest first. */
+  readonly refunds?: readonly RefundView[];
   /** The newest dispute at the user's bank. `won` and `lost` from the view of the payee. */
   readonly dispute?: 'open' | 'won' | 'lost';
 }
 
 /** The receipt of a payment below its heading. */
 export function paymentReceipt(view: PaymentReceiptView, t: Translator): Html {
-  const { payment, paid, paidBack, dispute, mcpServer } = view;
+  const { payment, paid, paidBack, refunds = [], dispute, mcpServer } = view;
   const processor = payment.processor?.name;
   const taken = processor === undefined ? t.html('receipt.paid') : t.html('receipt.paidAt', { processor });
   const payable = t.html('receipt.collect', { mcpServer: mcpServer.name });
@@ -40,6 +49,7 @@ export function paymentReceipt(view: PaymentReceiptView, t: Translator): Html {
     ...(paidBack === undefined
       ? []
       : [factBeside(t.html('receipt.paidBack'), html`<span class="value">${amountHtml(paidBack, t)}</span>`)]),
+    ...refunds.map(refund => fact(t.html('receipt.refund'), html`<span class="value">${refundText(refund, t)}</span>`)),
     ...(dispute === undefined
       ? []
       : [
@@ -53,6 +63,9 @@ export function paymentReceipt(view: PaymentReceiptView, t: Translator): Html {
   return html`<p>${t.html(paid ? 'receipt.recordPaid' : 'receipt.record')}</p>
 ${priceTag(payment, t)}${paymentFacts(payment, t, { more, payeeLabel: t.html('payment.payee') })}`;
 }
+
+export const refundText = ({ amount, status, requestedAt }: RefundView, t: Translator): Html =>
+  t.html('receipt.refundStatus', { status, amount: amountHtml(amount, t), time: timeText(requestedAt, 'stamp', t) });
 
 /** @param at label of the time */
 export function approvalFacts(

@@ -8,7 +8,7 @@ import { icons } from '../icons.ts';
 import { layout } from '../layout.ts';
 import { linkRow } from '../me-entries.ts';
 import { linkButton } from '../parts.ts';
-import { receiptLink } from '../receipt-parts.ts';
+import { type RefundView, receiptLink, refundText } from '../receipt-parts.ts';
 import { hoursText, timeText } from '../times.ts';
 import { type Translator, translatorFor } from '../translator.ts';
 import type { PageContext } from '../views.ts';
@@ -28,6 +28,8 @@ export interface AnsweredView {
   readonly openHref: string;
   /** Present after an approval. */
   readonly receiptHref?: string;
+  /** Of a payment, oldest first. */
+  readonly refunds?: readonly RefundView[];
 }
 
 export function historyPage(
@@ -53,7 +55,7 @@ ${list}
 }
 
 function answeredEntry(
-  { mcpServerName, about, status, endedAt, openHref, receiptHref }: AnsweredView,
+  { mcpServerName, about, status, endedAt, openHref, receiptHref, refunds = [] }: AnsweredView,
   t: Translator,
 ): Html {
   const ended = status === 'completed' ? t.html(`history.status.${about.kind}`) : t.html(`history.status.${status}`);
@@ -66,6 +68,7 @@ function answeredEntry(
         ? t.html('account.title', { mcpServer: mcpServerName, title: about.title })
         : undefined,
       t.html('history.when', { mcpServer: mcpServerName, time: timeText(endedAt, 'stamp', t) }),
+      ...refunds.map(refund => html`${t.html('receipt.refund')}: ${refundText(refund, t)}`),
     ],
     more: receiptHref === undefined ? undefined : receiptLink(receiptHref, t),
   });

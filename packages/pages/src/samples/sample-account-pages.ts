@@ -5,6 +5,7 @@ import { type AnsweredView, historyPage } from '../pages/history-page.ts';
 import { type ConnectionView, mePage } from '../pages/me-page.ts';
 import { renamePasskeyPage } from '../pages/rename-passkey-page.ts';
 import type { PageContext } from '../views.ts';
+import { sampleRefunds } from './sample-approval-views.ts';
 import { samplePasskeys, sampleSaved, sampleWaiting } from './sample-entry-views.ts';
 import { longMcpServer, longWord, sampleConnection, sampleMcpServer, sampleMe } from './sample-views.ts';
 
@@ -40,6 +41,7 @@ const answered: readonly AnsweredView[] = [
     endedAt: at,
     openHref: '/e/0a.sample',
     receiptHref: '/e/0a.sample/receipt',
+    refunds: sampleRefunds,
   },
   {
     get mcpServerName() {

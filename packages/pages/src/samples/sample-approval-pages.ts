@@ -23,6 +23,7 @@ import {
   samplePayment,
   samplePaymentDone,
   samplePaymentView,
+  sampleRefunds,
   stripe,
 } from './sample-approval-views.ts';
 import { extremeConnect, longHost, longMcpServer } from './sample-views.ts';
@@ -125,6 +126,7 @@ export const sampleApprovalPages: Readonly<Record<string, (context: PageContext)
     paymentDonePage(context, {
       ...samplePaymentDone,
       paidBack: { currency: 'EUR', minorUnits: 490, decimals: 2 },
+      refunds: sampleRefunds,
       dispute: 'open',
     }),
   'receipt-extreme': context => paymentDonePage(context, extremePaymentDone),

@@ -142,6 +142,18 @@ export const sampleCharge = {
   watch: { statusHref: '/e/0a.sample/status', pageHref: '/e/0a.sample', phase: 'charge' },
 };
 
+export const sampleRefunds = (
+  [
+    ['failed', 2490],
+    ['succeeded', 490],
+    ['pending', 2000],
+  ] as const
+).map(([status, minorUnits]) => ({
+  status,
+  amount: { currency: 'EUR', minorUnits, decimals: 2 },
+  requestedAt: new Date('2026-03-06T09:05:00Z'),
+}));
+
 export const samplePaymentDone = {
   mcpServer: bookShop,
   payment: { ...samplePayment, processor: stripe },

@@ -1,10 +1,11 @@
-import { type Amount, definedOnly, type ElicitationOf, refundedOf } from '@postern/elicitation';
+import { type Amount, definedOnly, type ElicitationOf, type Payment, refundedOf } from '@postern/elicitation';
 import {
   type AmountView,
   type ChargeNotice,
   type ChargeView,
   displayHost,
   type PaymentFactsView,
+  type RefundView,
 } from '@postern/pages';
 import { decimalsOf, type PaymentProcessor } from '@postern/payment';
 import type { CompletedVisitOf, VisitOf } from '../pages/kind-pages.ts';
@@ -18,6 +19,17 @@ export function amountView({ currency, minorUnits }: Amount): AmountView {
   const decimals = decimalsOf(currency);
   if (decimals === undefined) throw new TypeError('a currency without a minor unit');
   return { currency, minorUnits, decimals };
+}
+
+/** The refunds of a payment, oldest first. None in a currency that this release does not know. */
+export function refundViews({ amount, refunds }: Pick<Payment, 'amount' | 'refunds'>): readonly RefundView[] {
+  if (decimalsOf(amount.currency) === undefined) return [];
+  return refunds
+    .map(({ minorUnits, status, createdAt }) => ({
+      ...{ status, requestedAt: new Date(createdAt) },
+      amount: amountView({ currency: amount.currency, minorUnits }),
+    }))
+    .toSorted((one, other) => one.requestedAt.getTime() - other.requestedAt.getTime());
 }
 
 export interface PaymentViewDeps {
@@ -68,6 +80,7 @@ export function createPaymentView({ deps, browser, views }: PageKit<PaymentViewD
       const minorUnits = refundedOf(payment);
       const status = payment.disputes.toSorted((one, other) => other.createdAt - one.createdAt)[0]?.status;
       return {
+        refunds: refundViews(payment),
         ...(minorUnits > 0 && { paidBack: amountView({ currency: request.terms.amount.currency, minorUnits }) }),
         ...(status !== undefined && { dispute: status === 'inquiry' ? ('open' as const) : status }),
       };

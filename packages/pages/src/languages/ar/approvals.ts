@@ -104,6 +104,13 @@ export const approvals: Texts<'approvals'> = {
   'receipt.paidAt': 'مدفوع على {processor}',
   'receipt.collect': 'يمكن لـ {mcpServer} الآن تحصيله منك مرة واحدة',
   'receipt.paidBack': 'المبلغ المُعاد',
+  'receipt.refund': 'إعادة مبلغ',
+  'receipt.refundStatus': {
+    select: 'status',
+    pending: '{amount} قيد الإعادة، طُلبت في {time}',
+    succeeded: '{amount} أُعيد، طُلبت إعادته في {time}',
+    failed: '{amount} تعذّرت إعادته، طُلبت في {time}',
+  },
   'receipt.dispute': 'اعتراض لدى البنك',
   'receipt.disputeStatus': {
     select: 'status',

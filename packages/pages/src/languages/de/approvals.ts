@@ -115,6 +115,13 @@ export const approvals: Texts<'approvals'> = {
   'receipt.paidAt': 'Bei {processor} gezahlt',
   'receipt.collect': '{mcpServer} darf den Betrag jetzt einmal bei Ihnen einziehen',
   'receipt.paidBack': 'Erstattet',
+  'receipt.refund': 'Erstattung',
+  'receipt.refundStatus': {
+    select: 'status',
+    pending: '{amount} unterwegs, veranlasst am {time}',
+    succeeded: '{amount} erstattet, veranlasst am {time}',
+    failed: '{amount} fehlgeschlagen, veranlasst am {time}',
+  },
   'receipt.dispute': 'Reklamation bei Ihrer Bank',
   'receipt.disputeStatus': {
     select: 'status',

@@ -129,6 +129,13 @@ export const approvals = {
   'receipt.paidAt': 'Paid at {processor}',
   'receipt.collect': '{mcpServer} may now collect it from you, once',
   'receipt.paidBack': 'Paid back',
+  'receipt.refund': noted('Refund', 'Label before one refund of a payment.'),
+  'receipt.refundStatus': {
+    select: 'status',
+    pending: '{amount} is on its way, requested {time}',
+    succeeded: '{amount} paid back, requested {time}',
+    failed: '{amount} failed, requested {time}',
+  },
   'receipt.dispute': noted('Dispute at your bank', 'Label. The person asked their bank to take the payment back.'),
   'receipt.disputeStatus': {
     select: 'status',

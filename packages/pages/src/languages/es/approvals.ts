@@ -113,6 +113,13 @@ export const approvals: Texts<'approvals'> = {
   'receipt.paidAt': 'Pagado en {processor}',
   'receipt.collect': '{mcpServer} puede cobrártelo ahora, una sola vez',
   'receipt.paidBack': 'Reembolsado',
+  'receipt.refund': 'Reembolso',
+  'receipt.refundStatus': {
+    select: 'status',
+    pending: '{amount} en camino, solicitado el {time}',
+    succeeded: '{amount} reembolsado, solicitado el {time}',
+    failed: '{amount} fallido, solicitado el {time}',
+  },
   'receipt.dispute': 'Reclamación ante tu banco',
   'receipt.disputeStatus': {
     select: 'status',

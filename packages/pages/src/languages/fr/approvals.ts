@@ -113,6 +113,13 @@ export const approvals: Texts<'approvals'> = {
   'receipt.paidAt': 'Payé sur {processor}',
   'receipt.collect': '{mcpServer} peut maintenant le prélever, une seule fois',
   'receipt.paidBack': 'Remboursé',
+  'receipt.refund': 'Remboursement',
+  'receipt.refundStatus': {
+    select: 'status',
+    pending: '{amount} en cours, demandé le {time}',
+    succeeded: '{amount} remboursé, demandé le {time}',
+    failed: '{amount} échoué, demandé le {time}',
+  },
   'receipt.dispute': 'Litige auprès de votre banque',
   'receipt.disputeStatus': {
     select: 'status',

@@ -110,6 +110,13 @@ export const approvals: Texts<'approvals'> = {
   'receipt.paidAt': '{processor} で支払い済み',
   'receipt.collect': '{mcpServer} は1回だけ請求できます',
   'receipt.paidBack': '返金済み',
+  'receipt.refund': '返金',
+  'receipt.refundStatus': {
+    select: 'status',
+    pending: '{amount} を返金手続き中、受付 {time}',
+    succeeded: '{amount} を返金済み、受付 {time}',
+    failed: '{amount} の返金に失敗、受付 {time}',
+  },
   'receipt.dispute': '銀行への異議申し立て',
   'receipt.disputeStatus': {
     select: 'status',

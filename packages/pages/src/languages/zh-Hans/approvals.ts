@@ -96,6 +96,13 @@ export const approvals: Texts<'approvals'> = {
   'receipt.paidAt': '已通过 {processor} 支付',
   'receipt.collect': '{mcpServer} 现在可以向您收取此金额，仅限一次',
   'receipt.paidBack': '已退款',
+  'receipt.refund': '退款',
+  'receipt.refundStatus': {
+    select: 'status',
+    pending: '{amount} 正在退款，申请时间 {time}',
+    succeeded: '{amount} 已退款，申请时间 {time}',
+    failed: '{amount} 退款失败，申请时间 {time}',
+  },
   'receipt.dispute': '银行争议',
   'receipt.disputeStatus': { select: 'status', open: '尚未裁定', won: '未获支持', lost: '已获支持' },
   'receipt.open': '可打印或保存的收据',

@@ -97,6 +97,13 @@ export const approvals: Texts<'approvals'> = {
   'receipt.paidAt': '已透過 {processor} 支付',
   'receipt.collect': '{mcpServer} 現在可以向您收取這筆金額，僅限一次',
   'receipt.paidBack': '已退款',
+  'receipt.refund': '退款',
+  'receipt.refundStatus': {
+    select: 'status',
+    pending: '{amount} 退款處理中，申請時間 {time}',
+    succeeded: '{amount} 已退款，申請時間 {time}',
+    failed: '{amount} 退款失敗，申請時間 {time}',
+  },
   'receipt.dispute': '銀行爭議',
   'receipt.disputeStatus': { select: 'status', open: '尚未裁定', won: '未獲支持', lost: '已獲支持' },
   'receipt.open': '可列印或儲存的收據',
