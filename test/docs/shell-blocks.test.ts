@@ -5,6 +5,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { type ElicitationId, parseElicitationId } from '@postern/elicitation';
 import { type Gateway, parseConfig, runCli } from '@postern/gateway';
 import { type RedisServer, startRedis } from '@postern/testkit/redis';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
@@ -44,6 +45,7 @@ const provenElsewhere: readonly (readonly [command: RegExp, because: string])[] 
     'test/e2e/receipts.test.ts runs it with a downloaded file',
   ],
   [/^npx postern check( --token-file token\.txt)?$/, 'test/check runs it'],
+  [/^npx -y pnpm@12 postern payments refund (?!.*--dry-run)/, 'test/admin-api runs it with a processor'],
   [/^npx postern pages preview( --out preview)?$/, 'test/preview runs it'],
   [
     /^npx @postern\/conformance (http|client --command )/,
@@ -69,6 +71,7 @@ const configOf = (redisUrl: string) => ({
   overload: { eventLoopDelayMs: 10_000 },
   vault: { keys: [{ kid: '2026-11', key: randomBytes(32).toString('base64') }] },
   identityProviders: [{ name: 'company', issuer, clientId: 'postern' }],
+  processors: [{ type: 'stripe' as const, name: 'stripe', secretKey: 'sk_live_1', webhookSecrets: ['whsec_dGVzdA=='] }],
   mcpServers: [
     {
       id: 'tracker',
@@ -101,6 +104,14 @@ beforeAll(async () => {
   gateway = await startDocumentedGateway(parseConfig(config));
   // Transforming the modules has kept this process busy for longer than Redis may take to respond.
   await vi.waitFor(async () => expect(await issue()).toBe(201), { timeout: 300_000 });
+  // What a processor has taken for the elicitation of the examples of `payments`.
+  await gateway.deps.stores.payments.put({
+    payment: {
+      ...{ elicitationId: parsedId(), version: 0, paidAt: 0, mcpServerId: 'tracker', completes: false },
+      ...{ processor: 'stripe', processorReference: 'pi_documented', amount: { currency: 'EUR', minorUnits: 2490 } },
+      ...{ refunds: [], disputes: [] },
+    },
+  });
   // The API keys of the examples of `api-keys revoke`.
   const key = ['api-keys', 'add', 'tracker', 'example', '--reason', 'example'];
   expect((await postern([...key, '--out', join(folder, 'leaked')])).code).toBe(0);
@@ -134,6 +145,12 @@ async function issue(): Promise<number> {
   const body: unknown = await answer.json();
   if (answer.status === 201) elicitationId = z.object({ elicitationId: z.string() }).parse(body).elicitationId;
   return answer.status;
+}
+
+function parsedId(): ElicitationId {
+  const parsed = parseElicitationId(elicitationId);
+  if (parsed === undefined) throw new Error('not issued');
+  return parsed;
 }
 
 /** Runs `postern` in the folder of the configuration. With `--follow` it ends after the first output. */
