@@ -4,11 +4,11 @@ import { RECORD_PIECES } from './stored-elicitation.ts';
 
 /**
  * Everything in a Redis: type, value and absolute expiry by key, in a deterministic order. Taken after all events have reached their
- * feeds, and without the leases of background work and the list of replicas, which change by themselves.
+ * feeds, and without the leases of background work, the list of replicas, ages of keys and counts of refreshes, which change at their own time.
  */
 export async function dumpRedis(url: string): Promise<Record<string, unknown>> {
   const stored = await dump(url, untilCarried);
-  return Object.fromEntries(Object.entries(stored).filter(([key]) => !key.endsWith(':rps')));
+  return Object.fromEntries(Object.entries(stored).filter(([key]) => !/:(?:rps|ages|refreshes:.*)$/.test(key)));
 }
 
 /** Like {@link dumpRedis}, at this moment and for keys with this prefix: for a Redis without a running relay. */

@@ -17,9 +17,10 @@ export interface WriteWatch extends Disposable {
 
 /**
  * Keys of background work. After any commit and at its own time, the relay moves events from an outbox to the feeds and stores its
- * cursor. The relay and re-wrapping take leases, and a probe tests writes. The commit itself and all other leases use other keys.
+ * cursor. The relay and re-wrapping take leases, a probe tests writes, and a replica notes its keys, their use and
+ * counts of refreshes. The commit itself and all other leases use other keys.
  */
-const BACKGROUND = /:(?:lease:(?:relay|rewrap)|cursor|feed:[^:]+|fed:[^:]+|probe|rps)$/;
+const BACKGROUND = /:(?:lease:(?:relay|rewrap)|cursor|feed:[^:]+|fed:[^:]+|probe|rps|ages|refreshes:[^:]+:[^:]+)$/;
 
 /** @param url of a Redis on loopback, without credentials */
 export async function watchWrites(url: string): Promise<WriteWatch> {

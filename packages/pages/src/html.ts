@@ -6,7 +6,7 @@
  * make safe is refused: an unquoted attribute, a tag name, a comment, `style`, an event handler.
  */
 
-import { pageScript } from './page-script.ts';
+import type { PageScript } from './page-script.ts';
 
 class TrustedHtml {
   readonly #markup: string;
@@ -113,8 +113,9 @@ export function joinHtml(parts: readonly Html[]): Html {
   return new TrustedHtml(parts.join(''));
 }
 
-/** The only script element, because templates refuse scripts. It contains no script and runs when the page is complete. */
-export const pageScriptElement: Html = new TrustedHtml(`<script src="${pageScript.path}" defer></script>`);
+/** The only kind of script element, because templates refuse scripts. It contains no script and runs when the page is complete. */
+export const scriptElement = ({ path }: Pick<PageScript, 'path'>): Html =>
+  new TrustedHtml(`<script src="${escapeHtml(String(ownPath(path)))}" defer></script>`);
 
 /** Escapes for text and for double- or single-quoted attributes. */
 function escapeHtml(text: string): string {

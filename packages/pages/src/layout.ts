@@ -1,6 +1,7 @@
-import { attributes, contactUrl, type Html, html, ownPath, pageScriptElement, webUrl } from './html.ts';
+import { attributes, contactUrl, type Html, html, ownPath, scriptElement, webUrl } from './html.ts';
 import { languageSwitcher } from './language-switcher.ts';
 import { darkSource } from './marks.ts';
+import { pageScript } from './page-script.ts';
 import { themeColour } from './palette.ts';
 import { timeText } from './times.ts';
 import { isolate, type Translator } from './translator.ts';
@@ -37,7 +38,7 @@ ${refresh}
 <meta name="robots" content="noindex">
 <meta name="format-detection" content="telephone=no, date=no, email=no, address=no">
 <link rel="stylesheet" href="${ownPath(context.stylesheetPath)}">
-${pageScriptElement}
+${scriptElement(pageScript)}
 ${icon}
 </head>
 <body>

@@ -77,6 +77,8 @@ export const confirmedCommands: Record<CommandName, ConfirmationRule> = {
   putRegistration: 'always',
   removeRegistration: 'never',
 
+  // A loss costs a few counts.
+  countRefreshes: 'never',
   // The cursor of the outbox follows the feed, which may be on another master.
   carryEvents: 'always',
   // The reader delivers what it read and continues from there.
@@ -105,6 +107,8 @@ export const confirmedCommands: Record<CommandName, ConfirmationRule> = {
   revokeApiKey: 'always',
   // Read again within half a second.
   readApiKeys: 'never',
+  // Noted again with the next start.
+  noteKeys: 'never',
 
   // The operator relies on the job being done.
   startJob: 'always',
@@ -118,6 +122,8 @@ export const confirmedCommands: Record<CommandName, ConfirmationRule> = {
   drainReplica: 'never',
   readReplicas: 'never',
 
+  // Numbers for operators.
+  readLedgers: 'never',
   // The sent response promises that every repeat gets the same response.
   putIdempotency: 'always',
 

@@ -68,6 +68,9 @@ export function createKeys(prefix: string) {
     /** How many elicitations of an MCP server took each step on a day (UTC, `2026-11-23`), by hour, kind and provider. */
     counts: (mcpServerId: string, day: string) =>
       key(shardOfDigest(digestOf(mcpServerId)), 'counts', plain(mcpServerId), day),
+    /** How the refreshes at a provider ended on a day (UTC, `2026-11-23`), by hour. */
+    refreshes: (provider: string, day: string) =>
+      key(shardOfDigest(digestOf(provider)), 'refreshes', plain(provider), day),
     /** Wake-up for readers of the feed; not a key. */
     feedWakeUp: (mcpServerId: string) => `feed:${mcpServerId}`,
     /** Payments of an elicitation, by the processor's reference, with their refunds and disputes. */
@@ -155,6 +158,8 @@ export function createKeys(prefix: string) {
     apiKeys: key(API_KEYS_SHARD, 'aks'),
     /** Credentials of the admin API by their ids. */
     adminCredentials: key(shardOfDigest(digestOf('admin-credentials')), 'adm'),
+    /** Since when the deployment has its keys, and when API keys were last used. */
+    keyAges: key(shardOfDigest(digestOf('key-ages')), 'ages'),
     /** A job that an operator started. All are in one slot, with their indexes. */
     job: (jobId: string) => key(JOBS_SHARD, 'jb', jobNamed(jobId)),
     /** Ids of jobs that have not ended, by the time of their start. */
@@ -220,9 +225,9 @@ function known(shard: Shard): Shard {
 }
 
 /** A name chosen by the operator. @throws TypeError if it would make key names ambiguous */
-function plain(mcpServerId: string): string {
-  if (!/^[A-Za-z0-9._-]{1,64}$/.test(mcpServerId)) throw new TypeError('Not the id of an MCP server.');
-  return mcpServerId;
+function plain(name: string): string {
+  if (!/^[A-Za-z0-9._-]{1,64}$/.test(name)) throw new TypeError('Not the name of an MCP server or a provider.');
+  return name;
 }
 
 /** Returns the name of a request within its shard. */

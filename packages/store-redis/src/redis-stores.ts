@@ -33,13 +33,16 @@ import { RedisEventLog } from './redis-event-log.ts';
 import { type FeedRetention, RedisEventOutbox } from './redis-event-outbox.ts';
 import { RedisIdempotencyStore } from './redis-idempotency-store.ts';
 import { RedisJobStore } from './redis-job-store.ts';
+import { RedisKeyAges } from './redis-key-ages.ts';
 import { RedisMuteStore } from './redis-mute-store.ts';
 import { RedisOneTimeStore } from './redis-one-time-store.ts';
 import { RedisPasskeyAnnouncements, RedisPasskeyStore } from './redis-passkey-store.ts';
 import { RedisPaymentStore } from './redis-payment-store.ts';
 import { RedisRecordLists } from './redis-record-lists.ts';
+import { RedisRefreshCounts } from './redis-refresh-counts.ts';
 import { RedisReplicaStore } from './redis-replica-store.ts';
 import { RedisRevocationStore } from './redis-revocation-store.ts';
+import { RedisStorageUse } from './redis-storage-use.ts';
 import { RedisWebhookEndpointStore } from './redis-webhook-endpoint-store.ts';
 import { SealedRecords } from './sealed-records.ts';
 import { openWatchedRedis, type WatchedRedis, type WatchedRedisOptions } from './watched-redis.ts';
@@ -82,9 +85,12 @@ export interface RedisStores extends AsyncDisposable, Pick<WatchedRedis, 'ping' 
   readonly outbox: EventOutbox;
   readonly lists: RecordLists;
   readonly counts: CountReader;
+  readonly refreshCounts: RedisRefreshCounts;
+  readonly storageUse: RedisStorageUse;
   readonly sealedRecords: SealedRecords;
   readonly leases: LeaseStore;
   readonly apiKeys: RedisApiKeyStore;
+  readonly keyAges: RedisKeyAges;
   readonly adminCredentials: RedisAdminCredentialStore;
   readonly jobs: RedisJobStore;
   readonly replicas: RedisReplicaStore;
@@ -103,6 +109,7 @@ export async function createRedisStores(options: RedisStoresOptions): Promise<Re
   const { redis, link, waiters, epochs, committed, ping, refusals, close } = await openWatchedRedis(keys, options);
   const paymentRetentionMs = options.paymentRetentionMs ?? 400 * DAY_MS;
   const eventsPerShard = options.eventsPerShard ?? 4_096;
+  const countRetentionMs = options.countRetentionMs ?? 90 * DAY_MS;
   const retention = { events: 10_000, maxAgeMs: 7 * DAY_MS, ...options.feed };
   return {
     elicitations: new RedisElicitationStore({
@@ -129,15 +136,15 @@ export async function createRedisStores(options: RedisStoresOptions): Promise<Re
     events: new RedisEventLog(link, keys),
     audits: new RedisAuditLog(link, keys, { lines: 100_000, maxAgeMs: 90 * DAY_MS, ...options.audit }),
     feeds: new RedisEventFeed(link, keys, { waiters, maxAgeMs: retention.maxAgeMs }),
-    outbox: new RedisEventOutbox(link, keys, {
-      ...{ waiters, retention },
-      countRetentionMs: options.countRetentionMs ?? 90 * DAY_MS,
-    }),
+    outbox: new RedisEventOutbox(link, keys, { waiters, retention, countRetentionMs }),
     lists: new RedisRecordLists(link, keys),
     counts: new RedisCounts(link, keys),
+    refreshCounts: new RedisRefreshCounts(link, keys, { retentionMs: countRetentionMs }),
+    storageUse: new RedisStorageUse(link, keys),
     sealedRecords: new SealedRecords(redis, link, keys),
     leases: new LeaseStore(link, keys),
     apiKeys: new RedisApiKeyStore(link, keys),
+    keyAges: new RedisKeyAges(link, keys),
     adminCredentials: new RedisAdminCredentialStore(link, keys),
     jobs: new RedisJobStore(link, keys),
     replicas: new RedisReplicaStore(link, keys),

@@ -5,6 +5,7 @@ import type { Vault } from '@postern/vault';
 import type { RefreshesInProgress } from './authorization/token-refresh.ts';
 import { createEventStreams, type EventStreams } from './events/event-streams.ts';
 import { type ApiKeyWatch, startApiKeyWatch } from './mcp-servers/api-key-list.ts';
+import { createApiKeyUses, type NoteApiKeyUse } from './mcp-servers/api-key-uses.ts';
 import {
   type CallersInForce,
   createCallersInForce,
@@ -16,8 +17,8 @@ import type { Asset } from './pages/looks.ts';
 import { type AuditLog, createAuditLog } from './platform/audit/audit-log.ts';
 import { createAuditStream } from './platform/audit/audit-stream.ts';
 import type { AuditSink } from './platform/audit/audit-trail.ts';
-import { createProviderActivity, type ProviderActivity } from './platform/audit/provider-activity.ts';
 import { type Pseudonyms, pseudonymsOf } from './platform/audit/pseudonyms.ts';
+import { createRefreshCounter } from './platform/audit/refresh-counter.ts';
 import type { GatewayConfig } from './platform/config/config-schema.ts';
 import { hasKeyService } from './platform/config/vault-config.ts';
 import type { Logger } from './platform/logger.ts';
@@ -38,8 +39,6 @@ export interface Foundation extends AsyncDisposable {
   readonly auditLog: AuditLog;
   /** Receive audit events in addition to the log. */
   readonly auditSinks: readonly AuditSink[];
-  /** For the console. */
-  readonly providerActivity: ProviderActivity;
   readonly pseudonym: Pseudonyms;
   /** Undefined unless configured. */
   readonly metrics: Metrics | undefined;
@@ -62,6 +61,7 @@ export interface Foundation extends AsyncDisposable {
   readonly keyFaults: OpenedVault['keyFaults'] | undefined;
   /** The API keys that operators added or revoked. */
   readonly apiKeys: ApiKeyWatch;
+  readonly noteApiKeyUse: NoteApiKeyUse;
   readonly callersInForce: CallersInForce;
   readonly waitingRequests: WaitingRequests;
   readonly eventStreams: EventStreams;
@@ -106,9 +106,8 @@ export async function createFoundation(config: GatewayConfig, options: Foundatio
   const auditStream = config.audit.stream
     ? createAuditStream({ audits: stores.audits, logger, now: Date.now, onLost: () => metrics?.auditLineLost() })
     : undefined;
-  const providerActivity = createProviderActivity();
-  const consoleSink = config.console === undefined ? [] : providerActivity.sink;
-  const auditSinks = [metrics?.audit ?? [], auditStream?.sink ?? [], consoleSink].flat();
+  const refreshCounter = createRefreshCounter({ counts: stores.refreshCounts, logger, now });
+  const auditSinks = [metrics?.audit ?? [], auditStream?.sink ?? [], refreshCounter.sink].flat();
   const pseudonym = pseudonymsOf(config);
   const auditLog = createAuditLog(logger, pseudonym, auditSinks);
   const stopping = createStopping();
@@ -135,7 +134,6 @@ export async function createFoundation(config: GatewayConfig, options: Foundatio
       logger,
       auditLog,
       auditSinks,
-      providerActivity,
       pseudonym,
       metrics,
       telemetry,
@@ -145,6 +143,7 @@ export async function createFoundation(config: GatewayConfig, options: Foundatio
       stopping,
     },
     ...{ stores, openQueueRedis, vault, apiKeys, callersInForce, eventStreams, refreshes, now },
+    noteApiKeyUse: createApiKeyUses({ keyAges: stores.keyAges, now }),
     keyFaults: hasKeyService(config.vault) ? opened.keyFaults : undefined,
     assets: new Map(),
     bulkheads: createBulkheads({ overload, logger, metrics, now }),
@@ -159,6 +158,7 @@ export async function createFoundation(config: GatewayConfig, options: Foundatio
       overload[Symbol.dispose]();
       // The process must not stop before their token sets are stored.
       await Promise.allSettled(refreshes.values());
+      await refreshCounter[Symbol.asyncDispose]();
       await auditStream?.[Symbol.asyncDispose]();
       await stores.close();
       await outboundConnections.close();

@@ -26,7 +26,7 @@ export function closeDumps(): void {
  */
 export function changesBetween(before: Dump, after: Dump, now: number): string[] {
   const goesByItself = (key: string) =>
-    /:(lease|idem|limit|quota|claim|feed|fed|counts):|:(cursor|events|probe|rps)$/.test(key);
+    /:(lease|idem|limit|quota|claim|feed|fed|counts|refreshes):|:(cursor|events|probe|rps|ages)$/.test(key);
   const changed = [...before].filter(([key, { value, expiresAt }]) => {
     const later = after.get(key);
     if (later === undefined) return expiresAt < 0 || expiresAt > now;

@@ -39,7 +39,8 @@ async function run(run: FaultRun): Promise<void> {
     return percentile(times, 0.99);
   }
   // Timers of the process set leases and probes, independent of requests.
-  const keys = async () => new Set((await redis.keys('*')).filter(key => !/:(lease:|(probe|rps)$)/.test(key)));
+  const keys = async () =>
+    new Set((await redis.keys('*')).filter(key => !/:(lease:|refreshes:|(probe|rps|ages)$)/.test(key)));
 
   const random = run.random.fork('ids');
   let asked = 0;

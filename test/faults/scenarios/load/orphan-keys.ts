@@ -41,6 +41,7 @@ const LASTING = [
   'ak',
   'aks',
   'adm',
+  'ages',
   'jb',
   'jbs',
 ];
@@ -51,6 +52,7 @@ const PASSING = [
   'ends',
   'ended',
   'counts',
+  'refreshes',
   'feed',
   'fed',
   'limit',

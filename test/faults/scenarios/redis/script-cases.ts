@@ -323,6 +323,19 @@ export const scriptCases: Readonly<Record<CalledScript, ScriptCase>> = {
     again: 0,
     resent: 0,
   },
+  countRefreshes: {
+    async prepare() {
+      const of = { provider: `p-${operation().toLowerCase().replaceAll('_', '-')}`, day: '2026-11-23' };
+      const at = Date.parse('2026-11-23T09:00:00Z');
+      const batch = { ...of, operationId: operation(), counts: [{ at, outcome: 'refreshed', count: 2 } as const] };
+      return async stores => {
+        await stores.refreshCounts.add('writer', batch);
+        return stores.refreshCounts.read(of.provider, of.day);
+      };
+    },
+    first: [{ at: Date.parse('2026-11-23T09:00:00Z'), outcome: 'refreshed', count: 2 }],
+    renews: ['refreshes'],
+  },
   readFeed: {
     async prepare() {
       return stores => stores.feeds.read('unknown', { after: undefined, limit: 10 });
@@ -501,6 +514,22 @@ export const scriptCases: Readonly<Record<CalledScript, ScriptCase>> = {
       return again => again.clientRegistrations.remove(digest, 'sealed');
     },
     first: undefined,
+  },
+  noteKeys: {
+    async prepare() {
+      const name = `vault:${operation()}`;
+      return async stores => {
+        await stores.keyAges.note([name]);
+        return (await stores.keyAges.read()).ages.has(name);
+      };
+    },
+    first: true,
+  },
+  readLedgers: {
+    async prepare() {
+      return async stores => (await stores.storageUse.read(['nobody']))[0]?.records;
+    },
+    first: 0,
   },
   putIdempotency: {
     async prepare() {

@@ -1,0 +1,121 @@
+/** What operators see about a deployment as a whole: stored records, refreshes, ages of keys. */
+import { shardOf } from '@postern/elicitation';
+import { samples } from '@postern/testkit/contract';
+import { type RedisServer, startRedis } from '@postern/testkit/redis';
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { createRedisStores, type RedisStores } from './redis-stores.ts';
+
+const { ask, cancel, created, from, moved, operation, somebody } = samples;
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+let server: RedisServer;
+let redis: Redis;
+let stores: RedisStores;
+let round = 0;
+let now = 0;
+beforeAll(async () => {
+  server = await startRedis();
+  redis = new Redis(server.url);
+});
+afterAll(async () => {
+  await stores.close();
+  redis.disconnect();
+  await server[Symbol.asyncDispose]();
+});
+beforeEach(async () => {
+  await stores?.close();
+  round += 1;
+  now = Date.parse('2026-11-23T09:30:00Z');
+  stores = await createRedisStores({
+    ...{ url: server.url, prefix: `numbers-${round}`, now: () => now, countRetentionMs: 2 * DAY_MS },
+  });
+});
+
+describe('S171: stored records of an MCP server', () => {
+  const useOf = async (...ids: readonly string[]) =>
+    (await stores.storageUse.read(ids)).map(({ mcpServerId, records }) => [mcpServerId, records]);
+
+  test('add up over the shards, until they have expired', async () => {
+    const people = Array.from({ length: 5 }, somebody);
+    for (const person of people) await created(stores.elicitations, from('tracker', ask(person)));
+    const [tracker] = await stores.storageUse.read(['tracker']);
+    expect(tracker?.records).toBe(people.length);
+    expect(tracker?.bytes).toBeGreaterThan(1_000 * people.length);
+    const shards = new Set(people.map(shardOf));
+    expect(tracker?.shards.filter(({ records }) => records > 0)).toHaveLength(shards.size);
+    now += 3 * DAY_MS;
+    // No script has dropped them from the ledgers yet.
+    expect(await useOf('tracker')).toEqual([['tracker', 0]]);
+  });
+
+  test('are read for any number of MCP servers, and for one without records', async () => {
+    const ids = Array.from({ length: 35 }, (_, at) => `server-${at}`);
+    for (const id of ids.slice(1)) await created(stores.elicitations, from(id, ask(somebody())));
+    expect(await useOf(...ids)).toEqual(ids.map((id, at) => [id, at === 0 ? 0 : 1]));
+    expect(await useOf()).toEqual([]);
+  });
+
+  test('follow the record to its retention when it ends', async () => {
+    const made = await created(stores.elicitations, from('tracker', ask(somebody())));
+    await moved(stores.elicitations, made, cancel);
+    expect(await useOf('tracker')).toEqual([['tracker', 1]]);
+  });
+});
+
+describe('S170: refreshes of a provider', () => {
+  const at = Date.parse('2026-11-23T09:00:00Z');
+  const refreshed = (count: number) => ({ at, outcome: 'refreshed', count }) as const;
+  const batch = (...counts: readonly (ReturnType<typeof refreshed> | typeof failed)[]) => ({
+    ...{ provider: 'forge', day: '2026-11-23', operationId: operation(), counts },
+  });
+  const failed = { at: at + HOUR_MS, outcome: 'postponed', code: 'outbound_timeout', count: 1 } as const;
+  const read = () => stores.refreshCounts.read('forge', '2026-11-23');
+
+  test('are counted over all replicas, by hour, outcome and reason', async () => {
+    await stores.refreshCounts.add('a', batch(refreshed(3), failed));
+    await stores.refreshCounts.add('b', batch(refreshed(2)));
+    expect(await read()).toEqual([refreshed(5), failed]);
+    expect(await stores.refreshCounts.read('forge', '2026-11-24')).toEqual([]);
+    expect(await stores.refreshCounts.read('other', '2026-11-23')).toEqual([]);
+  });
+
+  test('count once, even if a batch is sent twice while other replicas count', async () => {
+    const lost = batch(refreshed(3));
+    await stores.refreshCounts.add('a', lost);
+    await stores.refreshCounts.add('b', batch(refreshed(1)));
+    await Promise.all([stores.refreshCounts.add('a', lost), stores.refreshCounts.add('a', lost)]);
+    expect(await read()).toEqual([refreshed(4)]);
+  });
+
+  test('stay for the retention of counts', async () => {
+    await stores.refreshCounts.add('a', batch(refreshed(1)));
+    const [key = ''] = await redis.keys(`numbers-${round}:*:refreshes:forge:2026-11-23`);
+    const ttl = await redis.pttl(key);
+    expect(ttl).toBeGreaterThan(DAY_MS);
+    expect(ttl).toBeLessThanOrEqual(2 * DAY_MS);
+  });
+});
+
+describe('S171: ages of keys', () => {
+  test('keys of the first gateway may be older, later ones are not, and no age changes', async () => {
+    const began = now;
+    await stores.keyAges.note(['vault:first']);
+    now += DAY_MS;
+    await stores.keyAges.note(['vault:second', 'vault:first']);
+    now += DAY_MS;
+    await stores.keyAges.note(['vault:second', 'vault:first']);
+    const { ages } = await stores.keyAges.read();
+    expect(Object.fromEntries(ages)).toEqual({
+      'vault:first': { since: began, isOrEarlier: true },
+      'vault:second': { since: began + DAY_MS, isOrEarlier: false },
+    });
+  });
+
+  test('an API key has the time of its last use', async () => {
+    await stores.keyAges.noteUse('ak_1', 1_000);
+    await stores.keyAges.noteUse('ak_1', 2_000);
+    expect(Object.fromEntries((await stores.keyAges.read()).uses)).toEqual({ ak_1: 2_000 });
+  });
+});

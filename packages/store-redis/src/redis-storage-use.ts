@@ -1,0 +1,50 @@
+import { SHARDS, type StorageQuota } from '@postern/elicitation';
+import { commandKeys } from './commands.ts';
+import type { Keys } from './keys.ts';
+import type { RedisLink } from './redis-link.ts';
+import { listOf, numberOf } from './reply.ts';
+
+/** What an MCP server stores, as its quota counts it. */
+export interface StorageUse extends StorageQuota {
+  readonly mcpServerId: string;
+  /** Per shard, in the order of `SHARDS`: the gateway decides on each shard by itself. */
+  readonly shards: readonly StorageQuota[];
+}
+
+/** Reads the ledgers that `commands/storage-ledger.lua` writes. */
+export class RedisStorageUse {
+  readonly #link: RedisLink;
+  readonly #keys: Keys;
+
+  constructor(link: RedisLink, keys: Keys) {
+    this.#link = link;
+    this.#keys = keys;
+  }
+
+  /** One call per shard and 16 MCP servers. @throws StoreUnavailableError */
+  async read(mcpServerIds: readonly string[]): Promise<readonly StorageUse[]> {
+    const found: StorageUse[] = [];
+    // One group after another, to leave room for other commands on the connection.
+    for (let at = 0; at < mcpServerIds.length; at += commandKeys.readLedgers)
+      found.push(...(await this.#readGroup(mcpServerIds.slice(at, at + commandKeys.readLedgers))));
+    return found;
+  }
+
+  async #readGroup(group: readonly string[]): Promise<readonly StorageUse[]> {
+    const places = Array.from({ length: commandKeys.readLedgers }, (_, at) => group[at]);
+    const replies = await Promise.all(
+      SHARDS.map(async shard => {
+        const ledgers = places.map(id => (id === undefined ? this.#keys.none(shard) : this.#keys.ledger(shard, id)));
+        return listOf(await this.#link.run('readLedgers', ledgers, [this.#link.clock()], { repeatable: true }));
+      }),
+    );
+    return group.map((mcpServerId, at) => {
+      const shards = replies.map(reply => {
+        const [records, bytes] = listOf(reply[at]);
+        return { records: numberOf(records), bytes: numberOf(bytes) };
+      });
+      const sum = (of: keyof StorageQuota) => shards.reduce((total, shard) => total + shard[of], 0);
+      return { mcpServerId, records: sum('records'), bytes: sum('bytes'), shards };
+    });
+  }
+}
