@@ -2,6 +2,7 @@ import type { RequestListener, Server } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import { startJobRunner } from './admin/job-runner.ts';
+import { noteKeysOf } from './admin/key-report.ts';
 import { buildApp, HANDLER_MS, MAX_HEADER_BYTES } from './app.ts';
 import { warnOfConfusableNames, warnOfRiskyConfig } from './config-warnings.ts';
 import type { ConsoleListener } from './console/start-console.ts';
@@ -98,6 +99,8 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
   callersInForce.replace(inForce.deps.callers);
   warnOfRiskyConfig(config, options);
   warnOfConfusableNames(inForce.deps);
+  let notingKeys = noteKeysOf(config, foundation);
+  opened.defer(() => notingKeys);
   const relay = startEventRelay(foundation);
   const sweepers = startSweepers(foundation, () => inForce.deps, options.sweepPauseMs);
   const jobs = startJobRunner({
@@ -137,6 +140,7 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
       for (const id of [...mcpServers.changed, ...mcpServers.removed]) bulkheads.forget('credential_check', id);
       warnOfRiskyConfig(next.deps.config, options);
       warnOfConfusableNames(next.deps);
+      notingKeys = noteKeysOf(next.deps.config, foundation);
       if (idling === undefined) await deliveries.apply(next.deps.config);
       await Promise.all([before.console?.close(), before.adminApi?.close()]);
     },

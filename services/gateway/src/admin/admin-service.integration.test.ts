@@ -5,15 +5,19 @@ import { type Elicitation, EventCarrier, SHARDS, StoreUnavailableError, type Sub
 import { createRedisStores, type RedisStores } from '@postern/store-redis';
 import { kindSamples, samples } from '@postern/testkit/contract';
 import { type RedisServer, startRedis } from '@postern/testkit/redis';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { runCli } from '../cli/run-cli.ts';
 import { passkeyOwnerOf } from '../identity/passkeys/user-passkeys.ts';
+import { createApiKeyUses } from '../mcp-servers/api-key-uses.ts';
+import { registerMcpServers } from '../mcp-servers/registered-mcp-server.ts';
 import { pseudonymsOf } from '../platform/audit/pseudonyms.ts';
+import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { loadConfig } from '../platform/config/load-config.ts';
 import { openVault } from '../sealing/open-vault.ts';
 import { hashOf, sampleConfig, sampleMcpServer } from '../testing/sample-config.ts';
 import type { Actor } from './admin-audit.ts';
 import { type AdminService, createAdminService } from './admin-service.ts';
+import { noteKeysOf } from './key-report.ts';
 import type { Page } from './shard-lists.ts';
 
 const { ask, cancel, complete, created, engage, from, moved, operation, somebody } = samples;
@@ -25,6 +29,8 @@ let stores: RedisStores;
 let folder: string;
 let configPath: string;
 let admin: AdminService;
+let config: GatewayConfig;
+let newAdmin: () => AdminService;
 let pseudonym: ReturnType<typeof pseudonymsOf>;
 beforeAll(async () => {
   redis = await startRedis();
@@ -41,13 +47,14 @@ beforeAll(async () => {
   ];
   const input = sampleConfig({ redis: { url: redis.url, prefix: 'admin' }, mcpServers });
   await writeFile(configPath, JSON.stringify(input));
-  const config = loadConfig(configPath, {});
+  config = loadConfig(configPath, {});
   pseudonym = pseudonymsOf(config);
   const { vault } = await openVault(config);
   const openQueueRedis = () => {
     throw new Error('no webhooks are configured');
   };
-  admin = createAdminService({ config, stores, vault, pseudonym, now: Date.now, openQueueRedis });
+  newAdmin = () => createAdminService({ config, stores, vault, pseudonym, now: Date.now, openQueueRedis });
+  admin = newAdmin();
 });
 afterAll(async () => {
   await stores?.close();
@@ -244,7 +251,45 @@ test('health tells how much there is, and that Redis is away', async () => {
   const health = await admin.health();
   expect(health.records?.open).toBeGreaterThan(40);
   expect(health).toMatchObject({ redis: { isReachable: true, refusals: [] }, webhooks: [] });
-  expect(health.vaultKeys).toEqual([{ kid: 'first', seals: true }]);
+  const tracker = health.storage?.find(({ mcpServerId }) => mcpServerId === 'tracker');
+  expect(tracker).toMatchObject({ recordsQuota: 250_000, isRefusing: false });
+  expect(tracker?.records).toBeGreaterThan(40);
+  expect(tracker?.fullestShard).toBeGreaterThan(0);
+});
+
+test('S171: health has the ages of keys as a gateway noted them, and no key', async () => {
+  const keysOf = async (service: AdminService) => {
+    const { vaultKeys, receiptKeys, apiKeys } = await service.health();
+    return { vaultKeys, receiptKeys, apiKeys };
+  };
+  const before = await keysOf(newAdmin());
+  expect(before.vaultKeys).toEqual([{ kid: 'first', seals: true }]);
+  expect(before.apiKeys?.valid).toBe(3);
+  await noteKeysOf(config, { stores, logger: { warn: () => {} } });
+  const [{ apiKeyId = '' } = {}] = before.apiKeys?.oldest ?? [];
+  const note = createApiKeyUses({ keyAges: stores.keyAges, now: () => Date.parse('2026-11-23T09:30:00Z') });
+  const [mcpServer] = registerMcpServers(config).values();
+  if (mcpServer === undefined) throw new Error('no MCP server is configured');
+  note({ mcpServer, apiKey: { apiKeyId, source: 'file', digest: 'unused' } });
+  await vi.waitFor(async () =>
+    expect((await keysOf(newAdmin())).apiKeys?.oldest).toContainEqual(
+      expect.objectContaining({ apiKeyId, lastUsedAt: '2026-11-23T09:00:00.000Z', isOrEarlier: true }),
+    ),
+  );
+  const after = await keysOf(newAdmin());
+  expect(after.vaultKeys).toEqual([{ kid: 'first', seals: true, since: expect.any(String), isOrEarlier: true }]);
+  expect(after.receiptKeys).toEqual([expect.objectContaining({ signs: true, isOrEarlier: true })]);
+  expect(JSON.stringify(after)).not.toContain(hashOf('other').slice(-32));
+});
+
+test('S170: counts have the refreshes of configured providers, by day', async () => {
+  const day = new Date().toISOString().slice(0, 10);
+  const at = Date.parse(`${day}T00:00:00Z`);
+  const counts = [at, at + 3_600_000].map(hour => ({ at: hour, outcome: 'refreshed' as const, count: 2 }));
+  for (const provider of ['forge', 'removed'])
+    await stores.refreshCounts.add('a', { provider, day, operationId: operation(), counts });
+  const { refreshes } = await admin.counts({ since: new Date(at), until: new Date(at + 86_400_000), by: 'day' });
+  expect(refreshes).toEqual([{ at: `${day}T00:00:00.000Z`, provider: 'forge', outcome: 'refreshed', count: 4 }]);
 });
 
 describe('postern people show', () => {

@@ -3,7 +3,6 @@ import type { QueueRedis, RedisStores } from '@postern/store-redis';
 import type { Vault } from '@postern/vault';
 import { openWebhookQueues, type WebhookQueues } from '../events/webhooks/webhook-queues.ts';
 import { type RegisteredMcpServer, registerMcpServers } from '../mcp-servers/registered-mcp-server.ts';
-import type { ProviderActivity } from '../platform/audit/provider-activity.ts';
 import type { Pseudonyms } from '../platform/audit/pseudonyms.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import type { Logger } from '../platform/logger.ts';
@@ -30,7 +29,6 @@ export interface AdminServiceDeps {
   readonly mcpServers?: ReadonlyMap<string, RegisteredMcpServer>;
   /** Of the running gateway; a command has none. */
   readonly upstreamOf?: UpstreamOf;
-  readonly providerActivity?: ProviderActivity;
 }
 
 /**
@@ -53,7 +51,7 @@ export function createAdminService(deps: AdminServiceDeps) {
   return {
     ...createRecordListing(shared),
     ...createPeople(shared),
-    ...createOverview({ ...shared, ...definedOnly({ providers: providersOf(deps) }) }),
+    ...createOverview({ ...shared, config, now: deps.now, ...definedOnly({ upstreamOf: deps.upstreamOf }) }),
     ...createAuditVerbs({ search: auditSearch, record, audits: stores.audits, pseudonym }),
     ...createChanges({ ...shared, config, now: deps.now }),
     ...createRefunds({ ...shared, config, now: deps.now }),
@@ -62,11 +60,6 @@ export function createAdminService(deps: AdminServiceDeps) {
       await (await opened)?.[Symbol.asyncDispose]();
     },
   };
-}
-
-function providersOf({ config, upstreamOf, providerActivity: activity }: AdminServiceDeps) {
-  if (upstreamOf === undefined || activity === undefined) return undefined;
-  return { upstreamOf, activity, names: config.providers.map(({ name }) => name) };
 }
 
 export type AdminService = ReturnType<typeof createAdminService>;

@@ -4,10 +4,13 @@ import type { Vault } from '@postern/vault';
 import type { WebhookQueues } from '../events/webhooks/webhook-queues.ts';
 import { typeOf } from '../events/webhooks/webhook-request.ts';
 import type { RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
-import type { ProviderActivity } from '../platform/audit/provider-activity.ts';
+import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import type { UpstreamOf } from '../platform/overload/upstream.ts';
 import { packageVersion } from '../platform/package-version.ts';
 import { fewAtOnce } from './few-at-once.ts';
+import { createKeyReport } from './key-report.ts';
+import { createSharedReads } from './shared-reads.ts';
+import { createStorageReport } from './storage-report.ts';
 
 export interface CountsQuery {
   readonly since: Date;
@@ -16,21 +19,21 @@ export interface CountsQuery {
 }
 
 export interface OverviewDeps {
-  readonly stores: Pick<RedisStores, 'lists' | 'counts' | 'webhookEndpoints' | 'ping' | 'refusals'>;
-  readonly vault: Pick<Vault, 'kids'>;
+  readonly config: GatewayConfig;
+  readonly stores: RedisStores;
+  readonly vault: Vault;
   readonly mcpServers: ReadonlyMap<string, RegisteredMcpServer>;
   readonly queues: () => Promise<WebhookQueues['all']>;
   /** Absent outside of a gateway. */
-  readonly providers?: {
-    readonly upstreamOf: UpstreamOf;
-    readonly activity: ProviderActivity;
-    readonly names: readonly string[];
-  };
+  readonly upstreamOf?: UpstreamOf;
+  readonly now: () => number;
 }
 
 const DAY_MS = 24 * 3_600_000;
 /** A day has up to some thousand counts. */
 const DAYS_AT_ONCE = 1;
+/** Age of reports that read the ledgers of all shards, or all API keys. */
+const REPORT_KEPT_MS = 30_000;
 const dayOf = (at: number) => new Date(at).toISOString().slice(0, 10);
 
 /** The days (UTC) that a period touches. */
@@ -56,7 +59,13 @@ const SIZES_AT_ONCE = 16;
 const LISTS = ['open', 'ended', 'connections', 'credentials', 'revocations'] as const;
 
 /** Numbers without persons: counts, health, webhooks. */
-export function createOverview({ stores, vault, mcpServers, queues, providers }: OverviewDeps) {
+export function createOverview(deps: OverviewDeps) {
+  const { config, stores, mcpServers, queues, upstreamOf } = deps;
+  const providers = config.providers.map(({ name }) => name);
+  const shared = createSharedReads(REPORT_KEPT_MS);
+  const storage = createStorageReport(deps);
+  const keys = createKeyReport(deps);
+
   async function recordCounts() {
     const counts = { open: 0, ended: 0, connections: 0, credentials: 0, revocations: 0 };
     const places = SHARDS.flatMap(shard => LISTS.map(list => ({ list, shard })));
@@ -94,13 +103,12 @@ export function createOverview({ stores, vault, mcpServers, queues, providers }:
     );
   }
 
-  /** As this replica sees them, since its start. */
+  /** As this replica sees them. */
   function providerHealth() {
-    const seen = new Map(providers?.activity.read().map(each => [each.provider, each]));
-    return providers?.names.map(provider => ({
-      ...(seen.get(provider) ?? { provider, refreshed: 0, postponed: 0, lost: 0 }),
-      /** While positive, the gateway sends this provider no requests, after repeated timeouts. */
-      pausedMs: providers.upstreamOf('provider', provider).pausedMs,
+    return providers.map(provider => ({
+      provider,
+      /** While positive, this replica sends the provider no requests, after repeated timeouts. */
+      ...definedOnly({ pausedMs: upstreamOf?.('provider', provider).pausedMs }),
     }));
   }
 
@@ -124,7 +132,7 @@ export function createOverview({ stores, vault, mcpServers, queues, providers }:
         }));
     },
 
-    /** The configured MCP servers only. A removed one keeps its counts, and shows them again once it is configured again. */
+    /** The configured MCP servers and providers only. A removed one keeps its counts, and shows them again once it is configured again. */
     async counts(q: CountsQuery) {
       const start = (at: number) => new Date(q.by === 'day' ? Date.parse(dayOf(at)) : at).toISOString();
       const isWithin = ({ at }: { readonly at: number }) => at >= q.since.getTime() && at < q.until.getTime();
@@ -139,11 +147,19 @@ export function createOverview({ stores, vault, mcpServers, queues, providers }:
       for (const mcpServerId of mcpServers.keys())
         found.push(...(await fewAtOnce(daysIn(q), day => read(mcpServerId, day), DAYS_AT_ONCE)));
       const byTime = (a: { readonly at: string }, b: { readonly at: string }) => a.at.localeCompare(b.at);
+      const refreshesOf = async (provider: string, day: string) =>
+        (await stores.refreshCounts.read(provider, day))
+          .filter(isWithin)
+          .map(({ at, ...row }) => ({ at: start(at), provider, ...row }));
+      const refreshes: Awaited<ReturnType<typeof refreshesOf>>[] = [];
+      for (const provider of providers)
+        refreshes.push(...(await fewAtOnce(daysIn(q), day => refreshesOf(provider, day), DAYS_AT_ONCE)));
       return {
         by: q.by,
         order: countedSteps,
         steps: found.flatMap(({ steps }) => steps).sort(byTime),
         decisions: found.flatMap(({ decisions }) => decisions).sort(byTime),
+        refreshes: summed(refreshes.flat()).sort(byTime),
       };
     },
 
@@ -153,14 +169,22 @@ export function createOverview({ stores, vault, mcpServers, queues, providers }:
         () => false,
       );
       if (!isReachable) return { version: packageVersion, redis: { isReachable, refusals: [] } };
-      const [records, webhooks] = await Promise.all([recordCounts(), webhookEndpoints()]);
+      const [records, webhooks, storageUse, { vaultKeys, receiptKeys, apiKeys }] = await Promise.all([
+        recordCounts(),
+        webhookEndpoints(),
+        shared('storage', storage),
+        shared('keys', keys),
+      ]);
       return {
         version: packageVersion,
         redis: { isReachable, refusals: stores.refusals() },
         records,
         webhooks,
         providers: providerHealth(),
-        vaultKeys: vault.kids.map((kid, at) => ({ kid, seals: at === 0 })),
+        storage: storageUse,
+        vaultKeys,
+        receiptKeys,
+        apiKeys,
       };
     },
   };

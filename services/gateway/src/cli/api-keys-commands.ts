@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { isatty } from 'node:tty';
-import { type ApiKeyView, createApiKeyAdmin, newApiKeyId } from '../mcp-servers/api-key-admin.ts';
+import { type ApiKeyView, createApiKeyAdmin, newApiKeyId, statusOfApiKey } from '../mcp-servers/api-key-admin.ts';
 import { CliError, type CliIo, type ExitCode, exitCodes, printable, tableOf, UsageError } from './cli-io.ts';
 import { type Command, changeIn, changingActor, type Invocation, whoAndWhy } from './command.ts';
 import { recordIn } from './open-admin.ts';
@@ -123,18 +123,21 @@ const nameOf = ({ apiKeyId, mcpServerId, source, name }: ApiKeyView): string =>
 
 const isoOf = (at: number): string => new Date(at).toISOString();
 
-function jsonOf({ added, revoked, ...apiKey }: ApiKeyView) {
+function jsonOf({ added, revoked, age, lastUsedAt, ...apiKey }: ApiKeyView) {
   return {
     ...apiKey,
+    ...(age && { since: isoOf(age.since), ...(age.isOrEarlier ? { isOrEarlier: true } : {}) }),
+    ...(lastUsedAt === undefined ? {} : { lastUsedAt: isoOf(lastUsedAt) }),
     ...(added && { added: { ...added, at: isoOf(added.at) } }),
     ...(revoked && { revoked: { ...revoked, at: isoOf(revoked.at) } }),
   };
 }
 
-function statusOf({ revoked, expires, isConfigured }: ApiKeyView): string {
+function statusOf(apiKey: ApiKeyView): string {
+  const { revoked } = apiKey;
   if (revoked !== undefined) return `revoked ${isoOf(revoked.at)} by ${revoked.by}: ${revoked.reason}`;
-  if (expires !== undefined && Date.parse(expires) <= Date.now()) return 'expired';
-  return isConfigured ? 'valid' : 'refused: no such MCP server';
+  const status = statusOfApiKey(apiKey, Date.now());
+  return status === 'refused' ? 'refused: no such MCP server' : status;
 }
 
 function tableOfKeys(apiKeys: readonly ApiKeyView[]): string {
@@ -145,9 +148,10 @@ function tableOfKeys(apiKeys: readonly ApiKeyView[]): string {
     apiKey.name ?? apiKey.hash ?? '-',
     apiKey.lastFour === undefined ? '-' : `…${apiKey.lastFour}`,
     apiKey.added === undefined ? '-' : `${isoOf(apiKey.added.at)} by ${apiKey.added.by}`,
+    apiKey.lastUsedAt === undefined ? '-' : isoOf(apiKey.lastUsedAt),
     statusOf(apiKey),
   ]);
-  return tableOf(['id', 'MCP server', 'from', 'name or hash', 'ends in', 'added', 'status'], rows);
+  return tableOf(['id', 'MCP server', 'from', 'name or hash', 'ends in', 'added', 'last used', 'status'], rows);
 }
 
 export const apiKeysCommands: readonly Command[] = [

@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import type { RedisApiKeyStore, RedisStores } from '@postern/store-redis';
+import { definedOnly } from '@postern/elicitation';
+import type { KeyAge, RedisApiKeyStore, RedisStores } from '@postern/store-redis';
 import type { Vault } from '@postern/vault';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { apiKeyContext } from '../sealing/seal-contexts.ts';
-import { apiKeyHash, newApiKey } from './api-keys.ts';
+import { apiKeyHash, digestIn, HASH_SHOWN, idOfFileKey, newApiKey } from './api-keys.ts';
 
 /** An API key as operators see it: never the key, and no hash of a key of the store. */
 export interface ApiKeyView {
@@ -18,6 +19,10 @@ export interface ApiKeyView {
   /** Beginning of the hash, for keys of the file. */
   readonly hash?: string;
   readonly expires?: string;
+  /** When the key was added; of a key of the file, when a gateway first had it. Absent before any gateway of this release had it. */
+  readonly age?: KeyAge;
+  /** The last use, to the hour. Absent before the first use that was noted. */
+  readonly lastUsedAt?: number;
   readonly added?: { readonly at: number; readonly by: string; readonly reason: string };
   readonly revoked?: { readonly at: number; readonly by: string; readonly reason: string };
 }
@@ -31,13 +36,16 @@ type ApiKeyRevocation =
   | { readonly result: 'revoked' | 'already'; readonly apiKey: ApiKeyView }
   | { readonly result: 'unknown' };
 
-/** Characters of a hash that name a key of the file. */
-const HASH_SHOWN = 16;
 const LAST_FOUR = 4;
 
-const digestIn = (hash: string): string => hash.slice('sha256:'.length);
-/** Names a key of the configuration by its hash, so that the same key has the same id on every replica. */
-const idOfFileKey = (digest: string): string => `ak_file_${digest.slice(0, HASH_SHOWN)}`;
+export type ApiKeyStatus = 'valid' | 'revoked' | 'expired' | 'refused';
+
+/** A revoked or expired key is refused, and so is a key of an MCP server that is not configured. */
+export function statusOfApiKey({ revoked, expires, isConfigured }: ApiKeyView, now: number): ApiKeyStatus {
+  if (revoked !== undefined) return 'revoked';
+  if (expires !== undefined && Date.parse(expires) <= now) return 'expired';
+  return isConfigured ? 'valid' : 'refused';
+}
 
 export const newApiKeyId = () => `ak_${randomBytes(12).toString('base64url')}`;
 
@@ -45,9 +53,12 @@ export const newApiKeyId = () => `ak_${randomBytes(12).toString('base64url')}`;
 export function createApiKeyAdmin(p: {
   readonly config: Pick<GatewayConfig, 'mcpServers'>;
   readonly vault: Pick<Vault, 'seal' | 'open'>;
-  readonly stores: { readonly apiKeys: Pick<RedisStores['apiKeys'], keyof RedisApiKeyStore> };
+  readonly stores: {
+    readonly apiKeys: Pick<RedisStores['apiKeys'], keyof RedisApiKeyStore>;
+    readonly keyAges: Pick<RedisStores['keyAges'], 'read'>;
+  };
 }) {
-  const { apiKeys } = p.stores;
+  const { apiKeys, keyAges } = p.stores;
   const configured = p.config.mcpServers.flatMap(({ id: mcpServerId, apiKeys }) =>
     apiKeys.map(({ hash, expires }) => ({ mcpServerId, digest: digestIn(hash), expires })),
   );
@@ -55,14 +66,17 @@ export function createApiKeyAdmin(p: {
 
   /** All keys: those of the file first, then those of the store from old to new. */
   async function list(): Promise<readonly ApiKeyView[]> {
-    const stored = (await apiKeys.read())?.apiKeys ?? [];
+    const [page, { ages, uses }] = await Promise.all([apiKeys.read(), keyAges.read()]);
+    const stored = page?.apiKeys ?? [];
+    const lastUseOf = (apiKeyId: string) => definedOnly({ lastUsedAt: uses.get(apiKeyId) });
     const ofFile = configured.map(({ mcpServerId, digest, expires }): ApiKeyView => {
-      const revoked = stored.find(({ apiKeyId }) => apiKeyId === idOfFileKey(digest))?.revoked;
+      const apiKeyId = idOfFileKey(digest);
+      const revoked = stored.find(each => each.apiKeyId === apiKeyId)?.revoked;
       return {
-        ...{ apiKeyId: idOfFileKey(digest), source: 'file', mcpServerId, isConfigured: true },
+        ...{ apiKeyId, source: 'file', mcpServerId, isConfigured: true },
         hash: `sha256:${digest.slice(0, HASH_SHOWN)}`,
-        ...(expires === undefined ? {} : { expires }),
-        ...(revoked === undefined ? {} : { revoked }),
+        ...definedOnly({ expires, revoked, age: ages.get(apiKeyId) }),
+        ...lastUseOf(apiKeyId),
       };
     });
     const inFile = new Set(ofFile.map(({ apiKeyId }) => apiKeyId));
@@ -75,6 +89,8 @@ export function createApiKeyAdmin(p: {
           isConfigured: mcpServerIds.has(mcpServerId),
           ...(added && { name: added.name, lastFour: added.lastFour }),
           ...(added && { added: { at: createdAt, by: added.by, reason: added.reason } }),
+          ...(added && { age: { since: createdAt, isOrEarlier: false } }),
+          ...lastUseOf(apiKeyId),
           ...(digest === undefined ? {} : { hash: `sha256:${digest.slice(0, HASH_SHOWN)}` }),
           ...(revoked === undefined ? {} : { revoked }),
         }),

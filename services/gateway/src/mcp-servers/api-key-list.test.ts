@@ -67,7 +67,7 @@ describe('S130: the list of API keys', () => {
     expect(list.find('d1')).toBeUndefined();
     await world.add('ak_1', 'd1');
     await vi.advanceTimersByTimeAsync(500);
-    await vi.waitFor(() => expect(list.find('d1')).toBe('tracker'));
+    await vi.waitFor(() => expect(list.find('d1')?.mcpServerId).toBe('tracker'));
     world.revoke('ak_1');
     await vi.advanceTimersByTimeAsync(500);
     expect([list.find('d1'), list.isValid('d1')]).toEqual([undefined, false]);
@@ -79,7 +79,7 @@ describe('S130: the list of API keys', () => {
     const world = worldOf();
     await world.add('ak_1', 'd1');
     const list = await world.start();
-    expect(list.find('d1')).toBe('tracker');
+    expect(list.find('d1')?.mcpServerId).toBe('tracker');
     world.setAway(true);
     await vi.advanceTimersByTimeAsync(1_001);
     expect(() => list.find('d1')).toThrow(unavailable);
@@ -88,7 +88,7 @@ describe('S130: the list of API keys', () => {
     expect(world.onWithdrawn).toHaveBeenCalled();
     world.setAway(false);
     await vi.advanceTimersByTimeAsync(500);
-    expect(list.find('d1')).toBe('tracker');
+    expect(list.find('d1')?.mcpServerId).toBe('tracker');
     await list.stop();
   });
 
@@ -100,7 +100,7 @@ describe('S130: the list of API keys', () => {
     expect(() => list.find('d1')).toThrow(unavailable);
     world.setAway(false);
     await vi.advanceTimersByTimeAsync(500);
-    await vi.waitFor(() => expect(list.find('d1')).toBe('tracker'));
+    await vi.waitFor(() => expect(list.find('d1')?.mcpServerId).toBe('tracker'));
     await list.stop();
   });
 
@@ -144,7 +144,7 @@ describe('S130: the list of API keys', () => {
       return digest;
     });
     await vi.advanceTimersByTimeAsync(500);
-    await vi.waitFor(() => expect(list.find('d99')).toBe('tracker'));
+    await vi.waitFor(() => expect(list.find('d99')?.mcpServerId).toBe('tracker'));
     expect(most).toBe(8);
     await list.stop();
   });
@@ -159,7 +159,7 @@ describe('S130: the list of API keys', () => {
       return other.open(sealed, context);
     });
     const list = await world.start();
-    expect(list.find('d2')).toBe('tracker');
+    expect(list.find('d2')?.mcpServerId).toBe('tracker');
     expect(() => list.find('d1')).toThrow(unavailable);
     await list.stop();
   });
@@ -176,7 +176,7 @@ describe('S130: the list of API keys', () => {
     expect(() => list.find('d2')).toThrow(unavailable);
     world.open.mockImplementation(vault.open);
     await vi.advanceTimersByTimeAsync(500);
-    await vi.waitFor(() => expect(list.find('d2')).toBe('tracker'));
+    await vi.waitFor(() => expect(list.find('d2')?.mcpServerId).toBe('tracker'));
     await list.stop();
   });
 
@@ -190,7 +190,7 @@ describe('S130: the list of API keys', () => {
     await vi.advanceTimersByTimeAsync(299_000);
     expect(list.find('d1')).toBeUndefined();
     await vi.advanceTimersByTimeAsync(2_000);
-    await vi.waitFor(() => expect(list.find('d1')).toBe('tracker'));
+    await vi.waitFor(() => expect(list.find('d1')?.mcpServerId).toBe('tracker'));
     await list.stop();
   });
 
@@ -200,7 +200,7 @@ describe('S130: the list of API keys', () => {
     const list = await world.start();
     await world.add('ak_2', 'd2');
     await vi.advanceTimersByTimeAsync(500);
-    await vi.waitFor(() => expect(list.find('d2')).toBe('tracker'));
+    await vi.waitFor(() => expect(list.find('d2')?.mcpServerId).toBe('tracker'));
     expect(world.open).toHaveBeenCalledTimes(2);
     await list.stop();
   });

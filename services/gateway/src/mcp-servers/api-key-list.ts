@@ -7,11 +7,11 @@ import { apiKeyContext } from '../sealing/seal-contexts.ts';
 /** The API keys of the store, and the revoked ones of the configuration, as this replica last read them. */
 export interface ApiKeyList {
   /**
-   * Returns the MCP server of a valid key of the store.
+   * Returns the id and the MCP server of a valid key of the store.
    * @param digest SHA-256 of the key, in hex
    * @throws ProblemError `api_keys_unavailable` if the list is too old or incomplete: the key may have been added or revoked
    */
-  find(digest: string): string | undefined;
+  find(digest: string): { readonly apiKeyId: string; readonly mcpServerId: string } | undefined;
   /** Whether a key of the configuration is revoked. An old list still counts. */
   isRevoked(digest: string): boolean;
   /** Whether a key of the store is valid according to a list that is not too old. */
@@ -179,7 +179,7 @@ export async function startApiKeyWatch(options: ApiKeyWatchOptions): Promise<Api
       const found = valid.get(digest);
       if (!isFresh() || (found === undefined && sealed.length > 0))
         throw new ProblemError('api_keys_unavailable', { retryAfterMs: RETRY_MS });
-      return found?.mcpServerId;
+      return found;
     },
     isRevoked: digest => revoked.has(digest),
     isValid: digest => isFresh() && valid.has(digest),

@@ -4,7 +4,8 @@ import { createLocalJWKSet, decodeJwt, errors, type JWTVerifyGetKey, jwtVerify }
 import type { AuditLog } from '../platform/audit/audit-log.ts';
 import { becomeProblem, ProblemError, problemFor, problemOf } from '../platform/http/problems.ts';
 import type { ApiKeyList } from './api-key-list.ts';
-import { isNewApiKey } from './api-keys.ts';
+import type { NoteApiKeyUse } from './api-key-uses.ts';
+import { idOfFileKey, isNewApiKey } from './api-keys.ts';
 import type { Caller, CallerDirectory, CallersInForce } from './callers-in-force.ts';
 import type { RegisteredMcpServer } from './registered-mcp-server.ts';
 
@@ -28,6 +29,7 @@ export interface CallerAuthDeps {
   readonly callers: Pick<CallerDirectory, 'identify'>;
   readonly callersInForce: Pick<CallersInForce, 'includes' | 'admits'>;
   readonly auditLog: Pick<AuditLog, 'callerRefused'>;
+  readonly noteApiKeyUse: NoteApiKeyUse;
 }
 
 function bearerOf({ headers: { authorization = '' } }: FastifyRequest): string | undefined {
@@ -35,7 +37,7 @@ function bearerOf({ headers: { authorization = '' } }: FastifyRequest): string |
 }
 
 /** Authenticates a request. @throws ProblemError `unauthenticated`, the same for every reason; `api_keys_unavailable` */
-export function createCallerAuth({ callers: directory, auditLog }: CallerAuthDeps) {
+export function createCallerAuth({ callers: directory, auditLog, noteApiKeyUse }: CallerAuthDeps) {
   return async (request: FastifyRequest): Promise<void> => {
     const bearer = bearerOf(request);
     const caller = bearer === undefined ? undefined : await directory.identify(bearer);
@@ -44,6 +46,7 @@ export function createCallerAuth({ callers: directory, auditLog }: CallerAuthDep
       throw new ProblemError('unauthenticated');
     }
     callers.set(request, caller);
+    noteApiKeyUse(caller);
   };
 }
 
@@ -116,12 +119,13 @@ export function createCallerDirectory(p: {
 
   function byFileKey({ expiresAt, mcpServer }: KeyEntry, digest: string): Caller | undefined {
     const isValid = expiresAt > p.now() && !p.apiKeys.isRevoked(digest);
-    return isValid ? { mcpServer, apiKey: { source: 'file', digest } } : undefined;
+    return isValid ? { mcpServer, apiKey: { apiKeyId: idOfFileKey(digest), source: 'file', digest } } : undefined;
   }
 
   function byStoredKey(digest: string): Caller | undefined {
-    const mcpServer = p.mcpServers.get(p.apiKeys.find(digest) ?? '');
-    return mcpServer && { mcpServer, apiKey: { source: 'store', digest } };
+    const found = p.apiKeys.find(digest);
+    const mcpServer = found && p.mcpServers.get(found.mcpServerId);
+    return mcpServer && { mcpServer, apiKey: { apiKeyId: found.apiKeyId, source: 'store', digest } };
   }
 
   async function byJwt(bearer: string): Promise<Caller | undefined> {

@@ -16,7 +16,9 @@ export interface CallerDirectory {
 export interface Caller {
   readonly mcpServer: RegisteredMcpServer;
   /** The API key that it sent. Undefined for a JWT. */
-  readonly apiKey: { readonly source: 'file' | 'store'; readonly digest: string } | undefined;
+  readonly apiKey:
+    | { readonly apiKeyId: string; readonly source: 'file' | 'store'; readonly digest: string }
+    | undefined;
 }
 
 /**
