@@ -155,6 +155,10 @@ const covered = [
   'S178 every response of the admin API is described, and a generated client compiles',
   'S179 every change and every look at a person says who, through which door, and why',
   'S180 chart and Compose publish the admin API only inside the cluster or on the loopback address',
+  'S168 the script of the console is one file of the gateway, stores nothing, and no page needs it',
+  'S169 a console page that keeps itself up to date extends no session, and shows nothing of another page',
+  'S170 refreshes are counted once, over all replicas',
+  'S171 storage and ages of keys are reported without a key, and no age is invented',
   'L6 fifty approvals at once on three processes, a thousand rounds',
 ];
 

@@ -1,16 +1,18 @@
 import { sharedBrowser } from '@postern/testkit/chromium';
-import type { Page } from 'playwright-core';
+import type { BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { issueFor, paymentOf } from '../support/asks.ts';
+import { bookTerms, issueFor, paymentOf } from '../support/asks.ts';
 import { connected } from '../support/connections.ts';
 import { axeFindings, layoutFaults, NARROW } from '../support/page-checks.ts';
 import { paidPerson } from '../support/payment-person.ts';
 import type { RawBrowser } from '../support/raw-browser.ts';
+import { watchWrites } from '../support/redis-writes.ts';
 import type { PayingWorld } from '../support/world.ts';
 import { consoleAddress, csrfTokenIn, signedIn, startConsoleWorld } from './console-world.ts';
 
 const HOSTILE = '"><svg/onload=zz>';
 const SECRET = 'ak_consolecanary1';
+const SCRIPT = /^<script src="\/assets\/console-[\w-]{16}\.js" defer>$/;
 
 let world: PayingWorld;
 let operator: RawBrowser;
@@ -134,22 +136,147 @@ describe('S138: what operators look at', () => {
       .poll(async () => (await operator.get('/')).body, { timeout: 60_000, interval: 500 })
       .toMatch(/mcpServer=tracker&#38;kind=payment"/);
     const { body } = await operator.get('/');
-    expect(body.match(/<figure/g)).toHaveLength(3);
+    expect(body.match(/<figure/g)).toHaveLength(4);
     expect(body.match(/<figure[\s\S]*?<table>[\s\S]*?<\/figure>/g)?.length).toBeGreaterThanOrEqual(2);
   });
 });
 
+/** Opens a page in chromium, as the operator of this session. */
+async function withPage(options: BrowserContextOptions, use: (page: Page) => Promise<void>, session = operator) {
+  const url = consoleAddress(world);
+  const context = await (await sharedBrowser()).newContext({ ...options, baseURL: url });
+  try {
+    await context.addCookies([...session.cookies].map(([name, value]) => ({ name, value, url })));
+    await use(await context.newPage());
+  } finally {
+    await context.close();
+  }
+}
+
+describe('S168: without the script', () => {
+  it('the page of a job reloads until the job has ended, and no page is cut short', async () => {
+    await withPage({ javaScriptEnabled: false }, async page => {
+      for (const path of ['/', job, '/api-keys']) {
+        await page.goto(path);
+        expect(await page.locator('main h1').isVisible()).toBe(true);
+        expect(await page.locator('[data-pause]:visible, [data-stale]:visible').count()).toBe(0);
+      }
+    });
+    const { body } = await operator.get(job);
+    expect(body.includes('<noscript><meta http-equiv="refresh"')).toBe(!body.includes('data-live="0"'));
+    expect((await operator.get('/')).body).not.toContain('http-equiv="refresh"');
+  });
+});
+
+describe('S168: with the script', () => {
+  it('shows the age and the local time of each time beside UTC', async () => {
+    await withPage({ timezoneId: 'Asia/Tokyo' }, async page => {
+      await page.goto(`/elicitations/${cancelled}`);
+      expect(await page.locator('time').count()).toBeGreaterThan(3);
+      for (const note of await page.locator('time small').allTextContents()) expect(note).toMatch(/ · .*GMT\+9$/);
+      expect(await page.locator('time small').count()).toBe(await page.locator('time').count());
+    });
+  });
+
+  it('sends a form once, and shows that its button is busy', async () => {
+    await withPage({}, async page => {
+      await page.route('**/people', route =>
+        route.request().method() === 'POST' ? route.fulfill({ status: 204 }) : route.continue(),
+      );
+      await page.goto('/people');
+      await page.fill('[name=subject]', 'alice');
+      await page.fill('[name=reason]', 'ticket 12');
+      const [sent, busy] = await page.evaluate<[number, string | null]>(`(() => {
+        let sent = 0;
+        addEventListener('submit', event => { sent += event.defaultPrevented ? 0 : 1 });
+        const button = document.querySelector('main .filters button');
+        for (let times = 0; times < 3; times += 1) button.form.requestSubmit(button);
+        return [sent, button.getAttribute('aria-busy')];
+      })()`);
+      expect([sent, busy]).toEqual([1, 'true']);
+    });
+  });
+});
+
+describe('S169: a page that keeps itself up to date', () => {
+  const LATER_MS = 60_000;
+  const waiting = (page: Page) => page.locator('.tiles dd').first().innerText();
+
+  it('keeps the focus, opened tables and the scroll position, and writes nothing', async () => {
+    await withPage({ viewport: { width: 800, height: 500 } }, async page => {
+      await page.clock.install();
+      await page.goto('/');
+      const before = await waiting(page);
+      await page.locator('summary').first().click();
+      await page.locator('.periods a').last().focus();
+      await page.evaluate('window.scrollTo(0, 300)');
+      using writes = await watchWrites(world.redis.url);
+      await issueFor(world, 'alice', { kind: 'payment', payment: { ...bookTerms, reference: 'order-live' } });
+      await writes.take();
+      await expect
+        .poll(async () => {
+          await page.clock.runFor(LATER_MS);
+          return waiting(page);
+        })
+        .not.toBe(before);
+      expect((await writes.take()).filter(({ key }) => /:oss?:/.test(key))).toEqual([]);
+      expect(await page.evaluate('[document.activeElement.textContent, window.scrollY]')).toEqual(['30 days', 300]);
+      expect(await page.locator('details').first().getAttribute('open')).not.toBeNull();
+    });
+  });
+
+  it('pauses on request', async () => {
+    await withPage({}, async page => {
+      await page.clock.install();
+      await page.goto('/');
+      let reads = 0;
+      page.on('request', () => {
+        reads += 1;
+      });
+      await page.getByRole('button', { name: 'Pause updates' }).click();
+      await page.clock.runFor(LATER_MS);
+      expect(reads).toBe(0);
+    });
+  });
+
+  it('shows nothing new after the session has ended, and says so', async () => {
+    const session = await signedIn(world, 'mallory', '/login?to=%2F');
+    await withPage(
+      {},
+      async page => {
+        await page.clock.install();
+        await page.goto('/');
+        const shown = await page.locator('[data-live]').innerText();
+        await session.post('/logout', { form: { csrf_token: csrfTokenIn(await session.get('/')) } });
+        await page.clock.runFor(LATER_MS);
+        await page.locator('[data-stale]').waitFor();
+        expect(await page.locator('.periods').count()).toBe(1);
+        expect(shown).toContain('Waiting now');
+        let reads = 0;
+        page.on('request', () => {
+          reads += 1;
+        });
+        await page.clock.runFor(LATER_MS);
+        expect(reads).toBe(0);
+      },
+      session,
+    );
+  });
+});
+
 describe('S139: pages of the console', () => {
-  it('never contain markup of others, an inline style or a script, on any page', async () => {
+  it('never contain markup of others, an inline style or a script but that of the console, on any page', async () => {
     for (const path of paths()) {
       const { status, body, headers } = await operator.get(path);
       expect([path, status]).toEqual([path, 200]);
       expect(body).not.toContain(HOSTILE);
       expect(body).not.toContain('<img');
-      expect(body).not.toMatch(/<script|<style|\sstyle=|\son\w+=["']/);
+      expect(body.match(/<script.*?>/g)).toEqual([expect.stringMatching(SCRIPT)]);
+      expect(body).not.toMatch(/<style|\sstyle=|\son\w+=["']/);
       expect(body).not.toContain(SECRET);
       expect(headers['content-security-policy']).toMatch(/^default-src 'none'; style-src 'self';/);
-      expect(headers['content-security-policy']).not.toContain('script-src');
+      expect(headers['content-security-policy']).toContain("script-src 'self'; connect-src 'self';");
+      expect(headers['content-security-policy']).toContain("trusted-types 'none'");
       expect(headers['cache-control']).toBe('no-store');
     }
   });
@@ -158,23 +285,18 @@ describe('S139: pages of the console', () => {
     'S34: have no finding of axe and fit a phone, %s',
     { timeout: 240_000 },
     async colorScheme => {
-      const context = await (await sharedBrowser()).newContext({ ...NARROW, colorScheme, bypassCSP: true });
-      try {
-        const url = consoleAddress(world);
-        await context.addCookies([...operator.cookies].map(([name, value]) => ({ name, value, url })));
-        const page: Page = await context.newPage();
+      await withPage({ ...NARROW, colorScheme, bypassCSP: true }, async page => {
         for (const path of paths()) {
-          await page.goto(`${url}${path}`);
-          const inTables = /^sticks out: <(?:table|caption|t|time|code|bdi|a|span|svg|rect|b|details|summary|dl|d)/;
+          await page.goto(path);
+          const inTables =
+            /^sticks out: <(?:table|caption|t|time|small|code|bdi|a|span|svg|rect|b|details|summary|dl|d)/;
           const found = [
             ...(await axeFindings(page)),
             ...(await layoutFaults(page)).filter(fault => !inTables.test(fault)),
           ];
           expect([path, ...found]).toEqual([path]);
         }
-      } finally {
-        await context.close();
-      }
+      });
     },
   );
 });

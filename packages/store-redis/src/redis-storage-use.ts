@@ -11,6 +11,8 @@ export interface StorageUse extends StorageQuota {
   readonly shards: readonly StorageQuota[];
 }
 
+const SHARDS_AT_ONCE = 16;
+
 /** Reads the ledgers that `commands/storage-ledger.lua` writes. */
 export class RedisStorageUse {
   readonly #link: RedisLink;
@@ -32,12 +34,17 @@ export class RedisStorageUse {
 
   async #readGroup(group: readonly string[]): Promise<readonly StorageUse[]> {
     const places = Array.from({ length: commandKeys.readLedgers }, (_, at) => group[at]);
-    const replies = await Promise.all(
-      SHARDS.map(async shard => {
-        const ledgers = places.map(id => (id === undefined ? this.#keys.none(shard) : this.#keys.ledger(shard, id)));
-        return listOf(await this.#link.run('readLedgers', ledgers, [this.#link.clock()], { repeatable: true }));
-      }),
-    );
+    const replies: (readonly unknown[])[] = [];
+    // A part of the shards at a time, so that the event loop turns to the requests of users and MCP servers in between.
+    for (let at = 0; at < SHARDS.length; at += SHARDS_AT_ONCE)
+      replies.push(
+        ...(await Promise.all(
+          SHARDS.slice(at, at + SHARDS_AT_ONCE).map(async shard => {
+            const keys = places.map(id => (id === undefined ? this.#keys.none(shard) : this.#keys.ledger(shard, id)));
+            return listOf(await this.#link.run('readLedgers', keys, [this.#link.clock()], { repeatable: true }));
+          }),
+        )),
+      );
     return group.map((mcpServerId, at) => {
       const shards = replies.map(reply => {
         const [records, bytes] = listOf(reply[at]);

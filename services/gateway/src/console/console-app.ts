@@ -37,13 +37,14 @@ import { apiKeyRoutes } from './api-key-routes.ts';
 import { createConsoleAudit } from './console-audit.ts';
 import { createConsoleGuard, ForeignLinkError, isConsolePath } from './console-guard.ts';
 import { consoleRoutes } from './console-routes.ts';
+import { consoleScript } from './console-script.ts';
 import { consoleSignInRoutes } from './console-sign-in.ts';
 import { errorPage, foreignLinkPage } from './pages/sign-in-pages.ts';
 
 export interface ConsoleDeps extends ErrorsPluginDeps {
   readonly config: GatewayConfig;
   readonly admin: AdminService;
-  readonly stores: Pick<RedisStores, 'oneTime' | 'operatorSessions' | 'apiKeys' | 'audits'>;
+  readonly stores: Pick<RedisStores, 'oneTime' | 'operatorSessions' | 'apiKeys' | 'keyAges' | 'audits'>;
   readonly vault: Vault;
   readonly pseudonym: Pseudonyms;
   readonly logger: Logger;
@@ -59,16 +60,13 @@ const HANDLER_MS = 60_000;
 /** Per address, so that a program cannot search people by guessing. */
 const REQUESTS_PER_MINUTE = 300;
 
-/** The hosted pages allow their script. The console has none, and an image only of its own. */
-const headers = {
-  ...pageHeaders,
-  'content-security-policy':
-    "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
-};
-
 /** Read when the console starts: without one, nothing of it is loaded. */
 const stylesheet = readFileSync(new URL('console.css', import.meta.url), 'utf8');
 const stylesheetPath = `/assets/console-${createHash('sha256').update(stylesheet).digest('base64url').slice(0, 16)}.css`;
+const assets = [
+  { path: stylesheetPath, type: 'text/css', body: stylesheet },
+  { ...consoleScript, type: 'text/javascript' },
+];
 
 /**
  * Builds the application of the console, without a listener. It shares nothing with the hosted pages but code: its host name, cookies,
@@ -133,18 +131,19 @@ export async function buildConsole(deps: ConsoleDeps, config: ConsoleConfig): Pr
   // Of routes, the plugin would count only the requests that the guard admits.
   app.addHook('onRequest', app.rateLimit());
   app.addHook('onRequest', async (_request, reply) => {
-    reply.headers(headers);
+    reply.headers(pageHeaders);
   });
 
   app.setErrorHandler((error, request, reply) => sendError(deps, request, reply, error));
   app.setNotFoundHandler((request, reply) => sendError(deps, request, reply, new ProblemError('not_found')));
-  app.get(stylesheetPath, { config: { consoleRole: 'anyone' } }, (_request, reply) =>
-    reply
-      .header('content-security-policy', "default-src 'none'; sandbox")
-      .header('cache-control', 'public, max-age=31536000, immutable')
-      .type('text/css; charset=utf-8')
-      .send(stylesheet),
-  );
+  for (const { path, type, body } of assets)
+    app.get(path, { config: { consoleRole: 'anyone' } }, (_request, reply) =>
+      reply
+        .header('content-security-policy', "default-src 'none'; sandbox")
+        .header('cache-control', 'public, max-age=31536000, immutable')
+        .type(`${type}; charset=utf-8`)
+        .send(body),
+    );
   guard.register(app);
   const endSession = (id: Parameters<typeof stores.operatorSessions.end>[0]) => stores.operatorSessions.end(id);
   const shared = { browser, guard, audit, identityProvider, signInFlow, endSession, stylesheetPath };
@@ -162,7 +161,7 @@ export async function buildConsole(deps: ConsoleDeps, config: ConsoleConfig): Pr
     return { stylesheetPath, name: browserSession.displayName, role, csrfToken };
   };
   await app.register(consoleRoutes, { admin, guard, pageFor, config: deps.config, now });
-  await app.register(apiKeyRoutes, { apiKeys: createApiKeyAdmin(deps), record, guard, pageFor });
+  await app.register(apiKeyRoutes, { apiKeys: createApiKeyAdmin(deps), record, now, guard, pageFor });
   await app.register(actRoutes, { admin, guard, pageFor });
   // Closes the queues that it opened.
   app.addHook('onClose', () => admin[Symbol.asyncDispose]());
@@ -188,7 +187,7 @@ function statusOf(error: unknown): number | undefined {
 }
 
 function sendError(deps: ErrorsPluginDeps, request: FastifyRequest, reply: FastifyReply, error: unknown): FastifyReply {
-  reply.headers(headers);
+  reply.headers(pageHeaders);
   if (error instanceof ForeignLinkError) return reply.send(foreignLinkPage({ stylesheetPath }, { href: error.here }));
   const known = statusOf(error);
   const problem =

@@ -3,6 +3,7 @@ import { definedOnly, NotFoundError, parseElicitationId } from '@postern/elicita
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { AdminService } from '../admin/admin-service.ts';
+import { createSharedReads } from '../admin/shared-reads.ts';
 import { PageError } from '../pages/page-request.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { type ConsoleGuard, csrfField, reasonField } from './console-guard.ts';
@@ -11,15 +12,13 @@ import { jobPage, jobsPage } from './pages/job-pages.ts';
 import type { SignedInPage } from './pages/layout.ts';
 import { auditPage, peoplePage, webhooksPage } from './pages/operations-pages.ts';
 import { overviewPage, ranges } from './pages/overview-page.ts';
-import { isUnderWay, paymentPage, paymentsPage } from './pages/payment-pages.ts';
+import { paymentPage, paymentsPage } from './pages/payment-pages.ts';
 import { connectionsPage, credentialsPage } from './pages/record-pages.ts';
-import { createSharedReads } from './shared-reads.ts';
 
 /** Rows of a page of a list. */
 const PAGE = 50;
 /** Age of numbers on the overview, in milliseconds. */
 const SHARED_MS = 2_000;
-const RELOAD_SECONDS = 2;
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
@@ -110,7 +109,9 @@ export const consoleRoutes: FastifyPluginAsync<ConsoleRoutesDeps> = async (app, 
     const places = Array.from({ length: (until - since) / stepMs }, (_, at) =>
       new Date(since + at * stepMs).toISOString(),
     );
-    return reply.send(overviewPage(pageFor(request), { range, places, counts, health }));
+    return reply.send(
+      overviewPage(pageFor(request), { range, at: new Date(now()).toISOString(), places, counts, health }),
+    );
   });
 
   app.get('/elicitations', viewer, async (request, reply) => {
@@ -175,7 +176,6 @@ export const consoleRoutes: FastifyPluginAsync<ConsoleRoutesDeps> = async (app, 
     const elicitationId = parseElicitationId(request.params.elicitationId);
     const found = elicitationId === undefined ? undefined : await admin.payment(elicitationId);
     if (found === undefined) throw new NotFoundError('payment');
-    if (isUnderWay(found)) reply.header('refresh', String(RELOAD_SECONDS));
     return reply.send(paymentPage(pageFor(request), found));
   });
 
@@ -195,7 +195,6 @@ export const consoleRoutes: FastifyPluginAsync<ConsoleRoutesDeps> = async (app, 
   app.get<{ Params: { jobId: string } }>('/jobs/:jobId', viewer, async (request, reply) => {
     const job = await admin.job(request.params.jobId);
     if (job === undefined) throw new NotFoundError('elicitation');
-    if (job.endedAt === undefined) reply.header('refresh', String(RELOAD_SECONDS));
     return reply.send(jobPage(pageFor(request), job));
   });
 

@@ -1,15 +1,13 @@
 import { html } from '@postern/pages/html';
-import type { ApiKeyView } from '../../mcp-servers/api-key-admin.ts';
+import { type ApiKeyView, statusOfApiKey } from '../../mcp-servers/api-key-admin.ts';
 import type { ActView } from './act-page.ts';
+import { ageHtml } from './keys-and-storage.ts';
 import { consolePage, type SignedInPage } from './layout.ts';
-import { code, facts, linkTo, optional, status, table, time } from './parts.ts';
+import { code, facts, linkTo, optional, status, table, time, timeOrNone } from './parts.ts';
 
 const iso = (at: number) => new Date(at).toISOString();
 
-/** A revoked key is refused, and so is a key of an MCP server that is not configured. */
-export const isValidApiKey = ({ revoked, isConfigured }: ApiKeyView) => revoked === undefined && isConfigured;
-
-export function apiKeysPage(page: SignedInPage, apiKeys: readonly ApiKeyView[]): string {
+export function apiKeysPage(page: SignedInPage, apiKeys: readonly ApiKeyView[], now: number): string {
   return consolePage(page, {
     title: 'API keys',
     at: '/api-keys',
@@ -20,26 +18,24 @@ export function apiKeysPage(page: SignedInPage, apiKeys: readonly ApiKeyView[]):
         { name: 'Status' },
         { name: 'MCP server' },
         { name: 'Name' },
-        { name: 'Ends with' },
         { name: 'From' },
-        { name: 'Expires' },
-        { name: 'Added by' },
-        { name: 'Revoked by' },
+        { name: 'Since (UTC)' },
+        { name: 'Last use (UTC)' },
+        { name: 'Expires (UTC)' },
         ...(page.role === 'operator' ? [{ name: 'Act' }] : []),
       ],
       rows: apiKeys.map(key => [
         code(key.apiKeyId),
-        status(isValidApiKey(key) ? 'valid' : key.revoked === undefined ? 'refused' : 'revoked'),
+        html`${status(statusOfApiKey(key, now))}${key.revoked === undefined ? undefined : html` <span class="soft">by ${key.revoked.by},</span> ${time(iso(key.revoked.at))}`}`,
         html`${key.mcpServerId}`,
-        optional(key.name),
-        optional(key.lastFour),
+        html`${optional(key.name)}${key.lastFour === undefined ? undefined : html` <span class="soft">…${key.lastFour}</span>`}`,
         html`${key.source}`,
-        optional(key.expires),
-        key.added === undefined ? optional(undefined) : html`${key.added.by}, ${time(iso(key.added.at))}`,
-        key.revoked === undefined ? optional(undefined) : html`${key.revoked.by}, ${time(iso(key.revoked.at))}`,
+        html`${ageHtml(key.age === undefined ? {} : { ...key.age, since: iso(key.age.since) })}${key.added === undefined ? undefined : html` <span class="soft">by ${key.added.by}</span>`}`,
+        timeOrNone(key.lastUsedAt === undefined ? undefined : iso(key.lastUsedAt)),
+        timeOrNone(key.expires),
         ...(page.role === 'operator'
           ? [
-              isValidApiKey(key)
+              statusOfApiKey(key, now) === 'valid'
                 ? html`<a href="${linkTo(`/api-keys/${key.apiKeyId}/revoke`)}">Revoke</a>`
                 : optional(undefined),
             ]

@@ -7,6 +7,8 @@ export interface Series {
   readonly name: string;
   /** One per place of the chart. */
   readonly values: readonly number[];
+  /** Colour of the stylesheet, so that a name has the same one in every chart. */
+  readonly colour: number;
 }
 
 export interface ChartView {
@@ -19,14 +21,11 @@ export interface ChartView {
   readonly series: readonly Series[];
 }
 
-/** Colours of the stylesheet. More series share the last one. */
-const COLOURS = 6;
 const WIDTH = 1000;
 const HEIGHT = 100;
 const TICKS = 4;
 
 const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
-const colourOf = (at: number) => `s${Math.min(at, COLOURS - 1)}`;
 
 /**
  * Stacked bars, drawn as SVG without any inline style: classes carry the colours, and text stays outside of the picture, so that it keeps
@@ -49,7 +48,7 @@ export function barChart({ id, title, places, labels, series }: ChartView): Html
     layer.flatMap(([low, high], at) =>
       high > low
         ? [
-            html`<rect${attributes({ class: colourOf(key), x: round(x(at) ?? 0), width: round(x.bandwidth()), y: round(y(high)), height: round(y(low) - y(high)) })}></rect>`,
+            html`<rect${attributes({ class: `s${series[key]?.colour ?? 0}`, x: round(x(at) ?? 0), width: round(x.bandwidth()), y: round(y(high)), height: round(y(low) - y(high)) })}></rect>`,
           ]
         : [],
     ),
@@ -60,8 +59,8 @@ export function barChart({ id, title, places, labels, series }: ChartView): Html
   );
   const summary = `${title}: ${sum(totals).toLocaleString('en-US')} in total, at most ${highest.toLocaleString('en-US')}`;
   const keys = series.map(
-    ({ name, values }, at) =>
-      html`<li><span${attributes({ class: `key ${colourOf(at)}` })}></span>${name} <b>${count(sum(values))}</b></li>`,
+    ({ name, values, colour }) =>
+      html`<li><span class="${`key s${colour}`}"></span>${name} <b>${count(sum(values))}</b></li>`,
   );
   const edges = [...new Set([labels[0], labels[Math.floor(labels.length / 2)], labels.at(-1)])].flatMap(label =>
     label === undefined ? [] : [html`<li>${label}</li>`],
@@ -82,17 +81,21 @@ function chartTable({ title, places, labels, series }: Omit<ChartView, 'id'>): H
   });
 }
 
-/** A bar within a row of a table, with a part per value. The numbers beside it say the same. */
-export function partsBar(values: readonly number[]): Html {
+/**
+ * A bar within a row of a table, with a part per value. The numbers beside it say the same.
+ * @param colours one per value; a value without one is left free
+ */
+export function partsBar(values: readonly number[], colours: readonly (number | undefined)[]): Html {
   const total = sum(values);
   const x = scaleLinear()
-    .domain([0, Math.max(1, total)])
+    .domain([0, total || 1])
     .range([0, 100]);
   const bars = values.flatMap((value, at) => {
     const before = sum(values.slice(0, at));
-    return value > 0
+    const colour = colours[at];
+    return value > 0 && colour !== undefined
       ? [
-          html`<rect height="8"${attributes({ class: colourOf(at), x: round(x(before)), width: round(x(value)) })}></rect>`,
+          html`<rect height="8"${attributes({ class: `s${colour}`, x: round(x(before)), width: round(x(value)) })}></rect>`,
         ]
       : [];
   });

@@ -1,7 +1,7 @@
 import { type Html, html, joinHtml } from '@postern/pages/html';
 import type { ElicitationDetail, ElicitationItem } from '../admin-views.ts';
 import { consolePage, type SignedInPage } from './layout.ts';
-import { anyOf, code, facts, filters, linkTo, optional, pager, status, table, time } from './parts.ts';
+import { anyOf, code, facts, filters, linkTo, optional, pager, status, table, time, timeOrNone } from './parts.ts';
 
 export const kinds = ['authorization', 'payment', 'confirmation', 'credential', 'form'] as const;
 export const statuses = {
@@ -56,12 +56,17 @@ export function elicitationsPage(
         choices: anyOf('any provider', configured.providers),
       },
     ])}
-${elicitationTable(items, next === undefined ? 'No elicitation matches.' : 'No elicitation on this page matches. There are more pages.')}
+${elicitationTable(items, phase, next === undefined ? 'No elicitation matches.' : 'No elicitation on this page matches. There are more pages.')}
 ${pager('/elicitations', query, next)}`,
   });
 }
 
-export function elicitationTable(items: readonly ElicitationItem[], empty: string): Html {
+/** @param phase of the items; absent if they are mixed */
+export function elicitationTable(
+  items: readonly ElicitationItem[],
+  phase: 'open' | 'ended' | undefined,
+  empty: string,
+): Html {
   return table({
     caption: 'Elicitations, newest first',
     columns: [
@@ -73,7 +78,7 @@ export function elicitationTable(items: readonly ElicitationItem[], empty: strin
       { name: 'Tool' },
       { name: 'Person (pseudonym)' },
       { name: 'Issued (UTC)' },
-      { name: 'Ended (UTC)' },
+      ...(phase === 'open' ? [{ name: 'Expires (UTC)' }] : [{ name: 'Ended (UTC)' }]),
     ],
     rows: items.map(item => [
       html`<a href="${linkTo(`/elicitations/${item.elicitationId}`)}">${code(item.elicitationId)}</a>`,
@@ -84,7 +89,7 @@ export function elicitationTable(items: readonly ElicitationItem[], empty: strin
       optional(item.tool),
       code(item.subject),
       time(item.createdAt),
-      item.endedAt === undefined ? optional(undefined) : time(item.endedAt),
+      timeOrNone(phase === 'open' ? item.expiresAt : item.endedAt),
     ]),
     empty,
   });
@@ -94,7 +99,7 @@ export function elicitationPage(page: SignedInPage, of: ElicitationDetail): stri
   const { elicitationId, person, timeline, asked, kind, mcpServerId, subject, createdAt, expiresAt, endedAt } = of;
   const acts =
     page.role === 'operator' && endedAt === undefined
-      ? html`<p><a href="${linkTo(`/elicitations/${elicitationId}/cancel`)}">Cancel this elicitation</a></p>`
+      ? html`<p><a class="button" href="${linkTo(`/elicitations/${elicitationId}/cancel`)}">Cancel this elicitation…</a></p>`
       : undefined;
   const payment =
     kind === 'payment'
@@ -125,7 +130,7 @@ ${facts([
   ['Issued', time(createdAt)],
   ['Expires', time(expiresAt)],
   ['Ended', endedAt === undefined ? undefined : time(endedAt)],
-  ...Object.entries(asked).map(([name, value]) => [`Asked: ${name}`, valueHtml(value)] as const),
+  ...Object.entries(asked).map(([name, value]) => [`Asked: ${wordsOf(name)}`, valueHtml(value)] as const),
   ...resultOf(of),
 ])}</section>
 </div>`,
@@ -141,13 +146,20 @@ const shownAlready: ReadonlySet<string> = new Set([
 function resultOf(of: ElicitationDetail): readonly (readonly [string, Html | undefined])[] {
   return Object.entries(of)
     .filter(([name, value]) => !shownAlready.has(name) && value !== undefined)
-    .map(([name, value]) => [name, valueHtml(value)]);
+    .map(([name, value]) => {
+      const words = wordsOf(name);
+      return [`${words.charAt(0).toUpperCase()}${words.slice(1)}`, valueHtml(value)];
+    });
 }
+
+/** `insistsOnAccount` as `insists on account`. */
+const wordsOf = (name: string) => name.replaceAll(/[A-Z]/g, letter => ` ${letter.toLowerCase()}`);
 
 /** Any JSON value as text. Members of objects become a list. */
 export function valueHtml(value: unknown): Html {
   if (value === undefined || value === null) return optional(undefined);
   if (Array.isArray(value)) return html`${value.map(String).join(', ') || '–'}`;
+  if (typeof value === 'boolean') return html`${value ? 'yes' : 'no'}`;
   if (typeof value !== 'object') return html`${String(value)}`;
   return facts(
     Object.entries(value).map(([name, inner]) => [name, inner === undefined ? undefined : valueHtml(inner)]),

@@ -7,6 +7,8 @@ type Step = Counts['steps'][number];
 
 /** The parts of the issued elicitations, in the order of the bar. */
 const parts = ['Completed', 'Declined', 'Failed', 'Left after opening', 'Not opened'] as const;
+/** Of the parts: the first three as in the chart of outcomes. */
+const colours = [0, 1, 3, 2, 5] as const;
 
 interface Funnel {
   readonly issued: number;
@@ -33,7 +35,7 @@ function funnelOf(rows: readonly Step[]): Funnel {
 export function funnels(steps: readonly Step[]): Html {
   const withProvider = steps.filter(({ provider }) => provider !== undefined);
   return html`<h2>Where people give up</h2>
-<ul class="legend">${parts.map((name, at) => html`<li><span class="${`key s${at}`}"></span>${name}</li>`)}</ul>
+<ul class="legend">${parts.map((name, at) => html`<li><span class="${`key s${colours[at]}`}"></span>${name}</li>`)}</ul>
 ${funnelTable({
   caption: 'By MCP server and kind',
   columns: ['MCP server', 'Kind'],
@@ -78,7 +80,7 @@ function funnelTable(p: {
     rows: rows.map(({ key, issued, opened, values }) => [
       ...p.cellsOf(key),
       ...[issued, opened, ...values].map(count),
-      partsBar(values),
+      partsBar(values, colours),
     ]),
     empty: 'Nothing was issued in this period.',
   });

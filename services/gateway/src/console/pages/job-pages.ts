@@ -1,7 +1,7 @@
 import { attributes, type Html, html } from '@postern/pages/html';
 import type { JobItem } from '../admin-views.ts';
 import { consolePage, type SignedInPage } from './layout.ts';
-import { code, count, facts, linkTo, optional, status, table, time } from './parts.ts';
+import { code, count, facts, linkTo, optional, status, table, time, timeOrNone } from './parts.ts';
 
 type JobTarget = JobItem['target'];
 
@@ -49,7 +49,7 @@ export function jobsPage(page: SignedInPage, jobs: readonly JobItem[]): string {
           html`${job.by}`,
           optional(job.reason),
           time(job.createdAt),
-          job.endedAt === undefined ? optional(undefined) : time(job.endedAt),
+          timeOrNone(job.endedAt),
         ]),
         empty: 'No jobs.',
       },
@@ -57,18 +57,21 @@ export function jobsPage(page: SignedInPage, jobs: readonly JobItem[]): string {
   });
 }
 
-/** How a job stands. The answer reloads itself until the job has ended. */
+const LIVE_SECONDS = 2;
+
+/** How a job stands. The page updates itself until the job has ended. */
 export function jobPage(page: SignedInPage, job: JobItem): string {
   const { jobId, verb, found, done, unreadable, error, reason, endedAt } = job;
   const stop =
     page.role === 'operator' && endedAt === undefined
-      ? html`<p><a href="${linkTo(`/jobs/${jobId}/stop`)}">Stop this job</a></p>`
+      ? html`<p><a class="button" href="${linkTo(`/jobs/${jobId}/stop`)}">Stop this job…</a></p>`
       : undefined;
   return consolePage(page, {
     title: verbs[verb],
     at: '/jobs',
     above: html`<nav class="trail" aria-label="You are here"><a href="${linkTo('/jobs')}">Jobs</a></nav>`,
-    main: html`<div data-live="job"><p>${status(job.status)}</p>
+    live: { seconds: endedAt === undefined ? LIVE_SECONDS : 0, reloads: true },
+    main: html`<p role="status">${status(job.status)}</p>
 <p class="progress"><progress aria-label="Progress" max="100"${attributes({ value: percent(job) })}></progress> ${count(done)} done</p>
 ${error === undefined ? undefined : html`<p class="warning">The last attempt failed: ${error}. A replica tries again.</p>`}
 ${unreadable === 0 ? undefined : html`<p class="warning">${count(unreadable)} records could not be read. They may be of a newer release.</p>`}
@@ -82,6 +85,6 @@ ${facts([
   ['Started (UTC)', time(job.createdAt)],
   ['Changed (UTC)', time(job.updatedAt)],
   ['Ended (UTC)', endedAt === undefined ? undefined : time(endedAt)],
-])}${stop}</div>`,
+])}${stop}`,
   });
 }

@@ -1,4 +1,5 @@
-import { attributes, type Html, html, onPage, ownPath } from '@postern/pages/html';
+import { attributes, type Html, html, onPage, ownPath, scriptElement } from '@postern/pages/html';
+import { consoleScript } from '../console-script.ts';
 import type { Role } from '../roles.ts';
 
 /** What every page of the console needs. */
@@ -27,7 +28,11 @@ export const sections = [
 ] as const;
 export type SectionPath = (typeof sections)[number]['path'];
 
-function documentOf({ stylesheetPath }: ConsolePage, p: { title: string; body: Html }): string {
+function documentOf({ stylesheetPath }: ConsolePage, p: { title: string; body: Html; reloadSeconds?: number }): string {
+  const reload =
+    p.reloadSeconds === undefined
+      ? undefined
+      : html`<noscript><meta http-equiv="refresh" content="${String(p.reloadSeconds)}"></noscript>`;
   return `${html`<!doctype html>
 <html lang="en">
 <head>
@@ -38,6 +43,8 @@ function documentOf({ stylesheetPath }: ConsolePage, p: { title: string; body: H
 <meta name="robots" content="noindex">
 <meta name="format-detection" content="telephone=no, date=no, email=no, address=no">
 <link rel="stylesheet" href="${ownPath(stylesheetPath)}">
+${scriptElement(consoleScript)}
+${reload}
 </head>
 <body>
 ${p.body}
@@ -54,17 +61,42 @@ export function plainPage(page: ConsolePage, p: { title: string; main: Html }): 
   });
 }
 
+/** Keeps the main part of a page up to date. */
+export interface Live {
+  /** Interval of the script. Zero: the page does not change any more. */
+  readonly seconds: number;
+  /** Whether the page reloads without the script as well. A reload loses focus and scroll position. */
+  readonly reloads: boolean;
+}
+
 /** A page of the console with its navigation. */
 export function consolePage(
   page: SignedInPage,
-  p: { readonly title: string; readonly at: SectionPath; readonly main: Html; readonly above?: Html },
+  p: {
+    readonly title: string;
+    readonly at: SectionPath;
+    readonly main: Html;
+    readonly above?: Html;
+    readonly live?: Live;
+  },
 ): string {
+  const { live } = p;
+  // The script shows the button and the notice. Both are outside of the part that it replaces.
+  const main =
+    live === undefined
+      ? p.main
+      : html`<p class="warning" role="status" data-stale hidden>This page is not up to date. Reload it.</p><div data-live="${String(live.seconds)}">${p.main}</div>`;
+  const pause =
+    live === undefined
+      ? undefined
+      : html`<button type="button" class="quiet" data-pause hidden aria-pressed="false">Pause updates</button>`;
   const links = sections.map(({ path, name }) => {
     const current = path === p.at && { 'aria-current': 'page' };
     return html`<li><a href="${ownPath(path)}"${attributes({ ...current })}>${name}</a></li>`;
   });
   return documentOf(page, {
     title: p.title,
+    ...(live?.reloads === true && live.seconds > 0 ? { reloadSeconds: live.seconds } : {}),
     body: html`<a class="skip" href="${onPage('main')}">Skip to content</a>
 <div class="frame">
 <header class="side">
@@ -77,8 +109,8 @@ export function consolePage(
 </header>
 <main id="main">
 ${p.above}
-<h1>${p.title}</h1>
-${p.main}
+<div class="head"><h1>${p.title}</h1>${pause}</div>
+${main}
 </main>
 </div>`,
   });

@@ -4,7 +4,20 @@ import { personActButton } from './act-page.ts';
 import { type Configured, elicitationTable, type ListView, valueHtml } from './elicitation-pages.ts';
 import { consolePage, type SignedInPage } from './layout.ts';
 import { webhookTable } from './overview-page.ts';
-import { anyOf, code, count, facts, filters, linkTo, optional, pager, status, table, time } from './parts.ts';
+import {
+  anyOf,
+  code,
+  count,
+  facts,
+  filters,
+  linkTo,
+  optional,
+  pager,
+  status,
+  table,
+  time,
+  timeOrNone,
+} from './parts.ts';
 
 export function webhooksPage(
   page: SignedInPage,
@@ -88,9 +101,9 @@ ${table({
   rows: items.map(({ time: at, event, line }) => [
     time(at),
     html`<b>${event}</b>`,
-    optional(textIn(line, 'operator') ?? textIn(line, 'subject')),
+    'operator' in line ? optional(textIn(line, 'operator')) : codeOf(textIn(line, 'subject')),
     optional(textIn(line, 'mcpServerId')),
-    optional(textIn(line, 'requestId')),
+    codeOf(textIn(line, 'requestId')),
     html`<details><summary>All fields</summary>${facts(Object.entries(line).map(([name, value]) => [name, valueHtml(value)]))}</details>`,
   ]),
   empty: next === undefined ? 'No line matches.' : 'No line on this page matches. There are more pages.',
@@ -98,6 +111,8 @@ ${table({
 ${pager('/audit', query, next)}`,
   });
 }
+
+const codeOf = (text: string | undefined) => (text === undefined ? optional(undefined) : code(text));
 
 function textIn(line: AuditItem['line'], name: string): string | undefined {
   const value = line[name];
@@ -162,7 +177,7 @@ function personReport(report: PersonReport, page: SignedInPage) {
     ]),
     empty: 'No credentials.',
   })}
-<h2>Elicitations</h2>${elicitationTable([...report.open, ...report.ended], 'No elicitations.')}
+<h2>Elicitations</h2>${elicitationTable([...report.open, ...report.ended], undefined, 'No elicitations.')}
 <h2>Browser sessions</h2>${table({
     caption: 'Browser sessions of this person',
     columns: [{ name: 'Browser' }, { name: 'Signed in (UTC)' }, { name: 'Ends (UTC)' }],
@@ -172,11 +187,7 @@ function personReport(report: PersonReport, page: SignedInPage) {
 <h2>Passkeys</h2>${table({
     caption: 'Passkeys of this person',
     columns: [{ name: 'Name' }, { name: 'Added (UTC)' }, { name: 'Last use (UTC)' }],
-    rows: report.passkeys.map(item => [
-      html`${item.name}`,
-      time(item.addedAt),
-      item.lastUsedAt === undefined ? optional(undefined) : time(item.lastUsedAt),
-    ]),
+    rows: report.passkeys.map(item => [html`${item.name}`, time(item.addedAt), timeOrNone(item.lastUsedAt)]),
     empty: 'No passkeys.',
   })}
 <h2>Muted MCP servers</h2>${table({

@@ -3,8 +3,9 @@ import type { Counts, Health, WebhookEndpointItem } from '../admin-views.ts';
 import type { Role } from '../roles.ts';
 import { barChart, type ChartView } from './charts.ts';
 import { funnels } from './funnels.ts';
+import { keyTables, storageTable } from './keys-and-storage.ts';
 import { consolePage, type SignedInPage } from './layout.ts';
-import { code, count, linkTo, optional, status, table } from './parts.ts';
+import { count, linkTo, optional, status, table, timeOrNone, utcTime } from './parts.ts';
 
 /** Periods of the overview. */
 export const ranges = {
@@ -16,15 +17,20 @@ export type Range = keyof typeof ranges;
 
 export interface OverviewView {
   readonly range: Range;
+  /** When the page was made, as ISO text. */
+  readonly at: string;
   /** The hours or days of the period, as the counts name them, oldest first. */
   readonly places: readonly string[];
   readonly counts: Counts;
   readonly health: Health;
 }
 
-type Step = Counts['steps'][number];
+const LIVE_SECONDS = 10;
 
-const ended = ['completed', 'declined', 'failed', 'cancelled', 'expired'] as const;
+/** Colours by name, in the order of a chart. */
+const kinds = { authorization: 0, payment: 1, confirmation: 2, credential: 4, form: 5 };
+const ends = { completed: 0, declined: 1, failed: 3, cancelled: 5, expired: 4 };
+const outcomes = { refreshed: 0, postponed: 2, lost: 3 };
 
 const total = (rows: readonly { readonly count: number }[]) => rows.reduce((sum, row) => sum + row.count, 0);
 
@@ -35,24 +41,31 @@ export function overviewPage(page: SignedInPage, view: OverviewView): string {
       ? html`<li><a href="${linkTo('/', { range: value })}" aria-current="true">${name}</a></li>`
       : html`<li><a href="${linkTo('/', { range: value })}">${name}</a></li>`,
   );
-  const issued = counts.steps.filter(({ step }) => step === 'issued');
-  const ends = counts.steps.filter(({ step }) => ended.some(name => name === step));
+  const { steps, refreshes } = counts;
+  const issued = steps.filter(({ step }) => step === 'issued').map(({ kind, ...row }) => ({ ...row, name: kind }));
+  const ended = steps.map(({ step, ...row }) => ({ ...row, name: step }));
+  const tokens = refreshes.map(({ outcome, ...row }) => ({ ...row, name: outcome }));
   return consolePage(page, {
     title: 'Overview',
     at: '/',
+    live: { seconds: LIVE_SECONDS, reloads: false },
     main: html`${healthTiles(health)}
+<p class="soft">As of ${utcTime(view.at)}</p>
 <nav aria-label="Period"><ul class="periods">${periods}</ul></nav>
 <div class="charts">
-${barChart(chartOf(view, { id: 'issued', title: 'Elicitations issued, by kind', rows: issued, seriesOf: ({ kind }) => kind }))}
-${barChart(chartOf(view, { id: 'ended', title: 'Elicitations ended, by outcome', rows: ends, seriesOf: ({ step }) => step, order: ended }))}
+${barChart(chartOf(view, { id: 'issued', title: 'Elicitations issued, by kind', rows: issued, colours: kinds }))}
+${barChart(chartOf(view, { id: 'ended', title: 'Elicitations ended, by outcome', rows: ended, colours: ends }))}
 ${decisionChart(counts)}
+${barChart(chartOf(view, { id: 'refreshes', title: 'Token refreshes, by outcome', rows: tokens, colours: outcomes }))}
 </div>
-${funnels(counts.steps)}
-${providerTable(health.providers ?? [])}
+${funnels(steps)}
+${providerTable(health.providers ?? [], refreshes)}
 <h2>Webhooks</h2>
 ${webhookTable(health.webhooks ?? [])}
-<h2>Redis and keys</h2>
-${keyTable(health)}`,
+${health.storage === undefined ? undefined : storageTable(health.storage)}
+<h2>Redis</h2>
+${redisState(health)}
+${keyTables(health)}`,
   });
 }
 
@@ -83,20 +96,15 @@ function chartOf(
   p: {
     readonly id: string;
     readonly title: string;
-    readonly rows: readonly Step[];
-    readonly seriesOf: (row: Step) => string;
-    readonly order?: readonly string[];
+    readonly rows: readonly { readonly at: string; readonly name: string; readonly count: number }[];
+    /** Of the names that the chart shows, in their order. */
+    readonly colours: Readonly<Record<string, number>>;
   },
 ): ChartView {
-  const names = [...new Set(p.rows.map(p.seriesOf))].sort();
-  const at = new Map(places.map((place, index) => [place, index]));
-  const series = (p.order?.filter(name => names.includes(name)) ?? names).map(name => {
-    const values = places.map(() => 0);
-    for (const row of p.rows) {
-      const index = at.get(row.at);
-      if (p.seriesOf(row) === name && index !== undefined) values[index] = (values[index] ?? 0) + row.count;
-    }
-    return { name, values };
+  const byName = Map.groupBy(p.rows, ({ name }) => name);
+  const series = Object.entries(p.colours).flatMap(([name, colour]) => {
+    const rows = Map.groupBy(byName.get(name) ?? [], ({ at }) => at);
+    return rows.size === 0 ? [] : [{ name, colour, values: places.map(place => total(rows.get(place) ?? [])) }];
   });
   const isHourly = ranges[range].by === 'hour';
   return {
@@ -129,6 +137,7 @@ function decisionChart({ decisions }: Counts): Html {
     series: [
       {
         name: 'decisions',
+        colour: 0,
         values: limits.map(limit => total(decisions.filter(({ withinSeconds }) => withinSeconds === limit))),
       },
     ],
@@ -155,7 +164,7 @@ export function webhookTable(webhooks: readonly WebhookEndpointItem[], role?: Ro
       html`${status(word)}${reason === undefined ? undefined : html` <span class="soft">${reason}</span>`}`,
       count(waiting),
       count(dead),
-      optional(failingSince?.replace('T', ' ').slice(0, 19)),
+      timeOrNone(failingSince),
       ...(isOperator
         ? [
             dead === 0
@@ -168,44 +177,58 @@ export function webhookTable(webhooks: readonly WebhookEndpointItem[], role?: Ro
   });
 }
 
-function keyTable({ redis, vaultKeys = [], version }: Health): Html {
-  const refusals =
-    redis.refusals.length === 0
-      ? html`<p>Redis accepts writes. Release ${version}.</p>`
-      : html`<p class="warning">Redis refuses writes: ${redis.refusals.join(', ')}</p>`;
-  return html`${redis.isReachable ? refusals : html`<p class="warning">Redis does not respond.</p>`}${table({
-    caption: 'Vault keys',
-    columns: [{ name: 'Vault key' }, { name: 'Use' }],
-    rows: vaultKeys.map(({ kid, seals }) => [code(kid), html`${seals ? 'seals and opens' : 'opens'}`]),
-    empty: 'Unknown while Redis does not respond.',
-  })}`;
+function redisState({ redis, version }: Health): Html {
+  if (!redis.isReachable) return html`<p class="warning">Redis does not respond.</p>`;
+  return redis.refusals.length === 0
+    ? html`<p>Redis accepts writes. Release ${version}.</p>`
+    : html`<p class="warning">Redis refuses writes: ${redis.refusals.join(', ')}</p>`;
 }
 
-function providerTable(providers: NonNullable<Health['providers']>): Html {
+function providerTable(providers: NonNullable<Health['providers']>, refreshes: Counts['refreshes']): Html {
   if (providers.length === 0) return html``;
-  return html`<h2>Provider health</h2>
-<p class="soft">As the replica that made this page sees them, since its start.</p>${table({
-    caption: 'Provider health',
-    columns: [
-      { name: 'Provider' },
-      { name: 'Requests' },
-      { name: 'Refreshed', isNumber: true },
-      { name: 'Failed, tried again', isNumber: true },
-      { name: 'Connections lost', isNumber: true },
-      { name: 'Last failure' },
-    ],
-    rows: providers.map(({ provider, pausedMs, refreshed, postponed, lost, failing }) => [
-      html`<a href="${linkTo('/connections', { provider })}">${provider}</a>`,
-      pausedMs > 0
-        ? html`${status('paused')} <span class="soft">${String(Math.ceil(pausedMs / 1000))} s</span>`
-        : status('sent'),
-      count(refreshed),
-      count(postponed),
-      lost === 0
-        ? count(lost)
-        : html`<a href="${linkTo('/connections', { provider, lost: 'yes' })}">${count(lost)}</a>`,
-      optional(failing),
-    ]),
-    empty: 'No provider is configured.',
-  })}`;
+  const byProvider = Map.groupBy(refreshes, ({ provider }) => provider);
+  return html`<h2>Providers</h2>
+<p class="soft">Refreshes in this period, on all replicas. After repeated timeouts a replica pauses its requests for a while; the table shows the replica that made this page.</p>${table(
+    {
+      caption: 'Providers',
+      columns: [
+        { name: 'Provider' },
+        { name: 'Requests' },
+        { name: 'Refreshed', isNumber: true },
+        { name: 'Failed, tried again', isNumber: true },
+        { name: 'Connections lost', isNumber: true },
+        { name: 'Reasons of failures' },
+      ],
+      rows: providers.map(({ provider, pausedMs = 0 }) => {
+        const rows = byProvider.get(provider) ?? [];
+        const of = (outcome: string) => total(rows.filter(row => row.outcome === outcome));
+        const lost = of('lost');
+        return [
+          html`<a href="${linkTo('/connections', { provider })}">${provider}</a>`,
+          pausedMs > 0
+            ? html`${status('paused')} <span class="soft">${String(Math.ceil(pausedMs / 1000))} s</span>`
+            : status('sent'),
+          count(of('refreshed')),
+          count(of('postponed')),
+          lost === 0
+            ? count(lost)
+            : html`<a href="${linkTo('/connections', { provider, lost: 'yes' })}">${count(lost)}</a>`,
+          optional(reasonsOf(rows)),
+        ];
+      }),
+      empty: 'No provider is configured.',
+    },
+  )}`;
+}
+
+/** The most frequent ones, such as `outbound_timeout 4, refused 1`. */
+function reasonsOf(rows: Counts['refreshes']): string | undefined {
+  const byCode = Map.groupBy(rows, ({ code }) => code);
+  byCode.delete(undefined);
+  const reasons = [...byCode]
+    .map(([code, of]) => ({ code, count: total(of) }))
+    .sort((a, b) => b.count - a.count)
+    .slice(0, 3)
+    .map(({ code, count: times }) => `${code} ${times}`);
+  return reasons.length === 0 ? undefined : reasons.join(', ');
 }

@@ -40,10 +40,12 @@ const tones: Readonly<Record<string, 'good' | 'bad' | 'busy'>> = {
   sent: 'good',
   succeeded: 'good',
   won: 'good',
+  accepting: 'good',
   failed: 'bad',
   lost: 'bad',
   disabled: 'bad',
   paused: 'bad',
+  refusing: 'bad',
   pending: 'busy',
   active: 'busy',
   verifying: 'busy',
@@ -59,10 +61,17 @@ export function status(word: string): Html {
   return html`<span${attributes({ class: `status ${tone ?? 'other'}` })}>${word}</span>`;
 }
 
-/** A time in UTC, to the second. */
-export function time(iso: string): Html {
-  return html`<time datetime="${iso}">${`${iso.slice(0, 10)} ${iso.slice(11, 19)}`}</time>`;
-}
+const utcText = (iso: string) => `${iso.slice(0, 10)} ${iso.slice(11, 19)}`;
+
+/** A time to the second, where something else says that it is UTC, such as the head of a column. */
+export const time = (iso: string): Html => html`<time datetime="${iso}">${utcText(iso)}</time>`;
+
+/** A time to the second, with its zone. */
+export const utcTime = (iso: string): Html => html`<time datetime="${iso}">${`${utcText(iso)} UTC`}</time>`;
+
+/** Any time, or a dash. */
+export const timeOrNone = (at: string | undefined): Html =>
+  at === undefined ? optional(undefined) : time(new Date(at).toISOString());
 
 export const optional = (text: string | undefined): Html =>
   text === undefined ? html`<span class="soft">–</span>` : html`${text}`;

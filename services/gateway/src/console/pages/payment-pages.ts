@@ -90,12 +90,14 @@ ${pager('/payments', query, next)}`,
 }
 
 /** Whether a replica of the gateway is about to ask the processor for a refund. */
-export const isUnderWay = ({ payments }: PaymentDetail): boolean =>
+const isUnderWay = ({ payments }: PaymentDetail): boolean =>
   payments.some(({ refunds }) =>
     refunds.some(each => each.status === 'pending' && each.processorReference === undefined),
   );
 
 /** The payments of an elicitation. The answer reloads itself while a refund is not at its processor yet. */
+const LIVE_SECONDS = 2;
+
 export function paymentPage(page: SignedInPage, of: PaymentDetail): string {
   const { elicitationId, payments, requested } = of;
   const seesElicitation = page.role !== 'viewer' && of.status !== undefined;
@@ -103,6 +105,7 @@ export function paymentPage(page: SignedInPage, of: PaymentDetail): string {
     title: `Payment ${elicitationId.slice(0, 12)}…`,
     at: '/payments',
     above: html`<nav class="trail" aria-label="You are here"><a href="${linkTo('/payments')}">Payments</a></nav>`,
+    live: { seconds: isUnderWay(of) ? LIVE_SECONDS : 0, reloads: true },
     main: html`${facts([
       [
         'Elicitation',

@@ -2,7 +2,7 @@ import { html } from '@postern/pages/html';
 import type { ConnectionItem, CredentialItem } from '../admin-views.ts';
 import type { Configured, ListView } from './elicitation-pages.ts';
 import { consolePage, type SignedInPage } from './layout.ts';
-import { anyOf, code, filters, linkTo, optional, pager, status, table, time } from './parts.ts';
+import { anyOf, code, filters, linkTo, optional, pager, status, table, time, timeOrNone } from './parts.ts';
 
 /** Instead of a table without rows. */
 export const noMatch = (next: string | undefined) =>
@@ -15,10 +15,11 @@ export function connectionsPage(
 ): string {
   const isOperator = page.role === 'operator';
   const { provider, mcpServer, since, lost } = query;
+  const isEmpty = items.length === 0 && next === undefined;
   const disconnect =
-    isOperator && (provider !== undefined || mcpServer !== undefined) && lost === undefined
-      ? html`<p><a href="${linkTo('/disconnect', { provider, mcpServer, since })}">Disconnect all that match</a></p>`
-      : isOperator
+    isOperator && !isEmpty && (provider !== undefined || mcpServer !== undefined) && lost === undefined
+      ? html`<p><a class="button" href="${linkTo('/disconnect', { provider, mcpServer, since })}">Disconnect all that match…</a></p>`
+      : isOperator && !isEmpty
         ? html`<p class="soft">To disconnect many, filter by provider or MCP server, with any status.</p>`
         : undefined;
   return consolePage(page, {
@@ -71,7 +72,7 @@ ${table({
     html`${item.scopes.join(' ') || '–'}`,
     code(item.subject),
     time(item.connectedAt),
-    item.lastUse === undefined ? optional(undefined) : time(item.lastUse.at),
+    timeOrNone(item.lastUse?.at),
     ...(isOperator ? [html`<a href="${linkTo(`/connections/${item.connectionId}/disconnect`)}">Disconnect</a>`] : []),
   ]),
   empty: noMatch(next),
@@ -117,7 +118,7 @@ ${table({
     html`${item.owner}`,
     code(item.subject),
     time(item.savedAt),
-    item.lastUse === undefined ? optional(undefined) : time(item.lastUse.at),
+    timeOrNone(item.lastUse?.at),
   ]),
   empty: noMatch(next),
 })}
