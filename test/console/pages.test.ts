@@ -200,7 +200,7 @@ describe('S168: with the script', () => {
 
 describe('S169: a page that keeps itself up to date', () => {
   const LATER_MS = 60_000;
-  const waiting = (page: Page) => page.locator('.tiles dd').first().innerText();
+  const waiting = (page: Page) => page.locator('.tiles dd').first().textContent();
 
   it('keeps the focus, opened tables and the scroll position, and writes nothing', async () => {
     await withPage({ viewport: { width: 800, height: 500 } }, async page => {
@@ -246,7 +246,7 @@ describe('S169: a page that keeps itself up to date', () => {
       async page => {
         await page.clock.install();
         await page.goto('/');
-        const shown = await page.locator('[data-live]').innerText();
+        const shown = await page.locator('[data-live]').textContent();
         await session.post('/logout', { form: { csrf_token: csrfTokenIn(await session.get('/')) } });
         await page.clock.runFor(LATER_MS);
         await page.locator('[data-stale]').waitFor();

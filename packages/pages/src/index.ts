@@ -22,7 +22,7 @@ export type {
 } from './me-entries.ts';
 export type { MutedView } from './me-muted.ts';
 export { pageHeaders } from './page-headers.ts';
-export { createPageScript, formsPart, type PageScript, pageScript } from './page-script.ts';
+export { createPageScript, formsPart, pageScript } from './page-script.ts';
 export { browsersPage, signedOutEverywherePage } from './pages/browsers-pages.ts';
 export { type ChargeNotice, type ChargeView, chargePage } from './pages/charge-page.ts';
 export { confirmationPage } from './pages/confirmation-page.ts';

@@ -19,8 +19,8 @@ export { DEPLOYMENT_ID, type RedisEpochs } from './redis-epochs.ts';
 export type { LoggedEvent } from './redis-event-log.ts';
 export { RedisFault } from './redis-fault.ts';
 export type { JobAbout, JobProgress, StoredJob } from './redis-job-store.ts';
-export type { KeyAge, RedisKeyAges } from './redis-key-ages.ts';
-export { hourOf, type RefreshBatch, type RefreshCount, refreshOutcomes } from './redis-refresh-counts.ts';
+export type { KeyAge } from './redis-key-ages.ts';
+export { hourOf, type RefreshBatch, type RefreshCount } from './redis-refresh-counts.ts';
 export type { ListedReplica, ReplicaRecord } from './redis-replica-store.ts';
 export { createRedisStores, type RedisStores, type RedisStoresOptions } from './redis-stores.ts';
 export type {

@@ -42,14 +42,6 @@ export const consoleFaults: readonly Fault[] = [
     foundBy: ['services/gateway/src/console/roles.test.ts'],
   },
   {
-    name: 'the console shows what another page answers, such as the sign-in',
-    breaks: 'S169',
-    file: 'services/gateway/src/console/browser/live.js',
-    original: 'request.status === 200 && request.responseURL === page',
-    replacement: 'request.readyState === 4',
-    foundBy: ['test/console/pages.test.ts'],
-  },
-  {
     name: 'the console goes on reading after the session has ended',
     breaks: 'S169',
     file: 'services/gateway/src/console/browser/live.js',
