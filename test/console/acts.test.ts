@@ -29,8 +29,8 @@ const jobIn = ({ location }: RawAnswer): string => /^\/jobs\/jb_[\w-]{22}$/.exec
 /** Waits for the end of a job as an operator does: by the page, which reloads itself. */
 async function ended(path: string): Promise<RawAnswer> {
   await expect
-    .poll(async () => (await operator.get(path)).headers['refresh'], { timeout: 60_000, interval: 300 })
-    .toBeUndefined();
+    .poll(async () => (await operator.get(path)).body, { timeout: 60_000, interval: 300 })
+    .toContain('data-live="0"');
   return operator.get(path);
 }
 
