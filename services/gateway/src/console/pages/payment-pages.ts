@@ -95,9 +95,9 @@ const isUnderWay = ({ payments }: PaymentDetail): boolean =>
     refunds.some(each => each.status === 'pending' && each.processorReference === undefined),
   );
 
-/** The payments of an elicitation. The answer reloads itself while a refund is not at its processor yet. */
 const LIVE_SECONDS = 2;
 
+/** The payments of an elicitation. The page updates itself while a refund is not at its processor yet. */
 export function paymentPage(page: SignedInPage, of: PaymentDetail): string {
   const { elicitationId, payments, requested } = of;
   const seesElicitation = page.role !== 'viewer' && of.status !== undefined;

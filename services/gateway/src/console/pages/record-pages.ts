@@ -2,7 +2,7 @@ import { html } from '@postern/pages/html';
 import type { ConnectionItem, CredentialItem } from '../admin-views.ts';
 import type { Configured, ListView } from './elicitation-pages.ts';
 import { consolePage, type SignedInPage } from './layout.ts';
-import { anyOf, code, filters, linkTo, optional, pager, status, table, time, timeOrNone } from './parts.ts';
+import { anyOf, code, filters, linkTo, pager, status, table, time, timeOrNone } from './parts.ts';
 
 /** Instead of a table without rows. */
 export const noMatch = (next: string | undefined) =>
