@@ -80,7 +80,7 @@ ${table({
     html`${item.payee}`,
     html`${item.mcpServerId}`,
     html`${item.processor}`,
-    optional(item.processorReference),
+    item.processorReference === undefined ? optional(undefined) : code(item.processorReference),
     item.approvedAt === undefined ? optional(undefined) : time(item.approvedAt),
   ]),
   empty: noMatch(next),
@@ -143,7 +143,7 @@ function takenSection(page: SignedInPage, elicitationId: string, of: TakenPaymen
   const payment = isOneOfMany ? of.processorReference : undefined;
   const refund =
     page.role === 'operator' && of.refundableMinorUnits > 0
-      ? html`<p><a href="${linkTo(`/payments/${elicitationId}/refund`, { payment })}">Refund</a></p>`
+      ? html`<p><a class="button" href="${linkTo(`/payments/${elicitationId}/refund`, { payment })}">Refund…</a></p>`
       : undefined;
   const unexpected = of.completesElicitation
     ? undefined
