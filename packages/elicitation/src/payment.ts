@@ -83,7 +83,7 @@ export interface PaymentChange {
   readonly checkAfterMs?: number;
 }
 
-/** Maximum number of refunds that are not the processor's, per payment. */
+/** Maximum number of refunds of a payment that MCP servers request, and of those that operators request. */
 const MAX_REFUNDS = 20;
 
 /** Returns the payment at a processor that a transition completes its elicitation with. */
@@ -102,17 +102,9 @@ export function paymentPutBy({
   };
 }
 
-/**
- * Returns the id of a refund. The same key of the same payment always has the same id.
- * @param by keeps the keys of operators apart: MCP servers choose their own keys, and none may name the refund of an operator
- */
-export function refundIdOf(
-  of: Pick<Payment, 'elicitationId' | 'processorReference'>,
-  key: string,
-  by?: 'operator',
-): string {
-  const names = ['refund', of.elicitationId, of.processorReference, key];
-  return `rf_${digestOf(JSON.stringify(by === undefined ? names : [...names, by]))}`;
+/** Returns the id of a refund. The same key of the same payment always has the same id. */
+export function refundIdOf(of: Pick<Payment, 'elicitationId' | 'processorReference'>, key: string): string {
+  return `rf_${digestOf(JSON.stringify(['refund', of.elicitationId, of.processorReference, key]))}`;
 }
 
 const sumOf = (refunds: readonly Refund[]) => refunds.reduce((sum, { minorUnits }) => sum + minorUnits, 0);
@@ -157,7 +149,7 @@ export function reserveRefund(
     throw new DomainError('payment_disputed', 'The payment is disputed.');
   if (!Number.isSafeInteger(minorUnits) || minorUnits < 1 || minorUnits > refundableOf(payment))
     throw new DomainError('refund_exceeds_payment', 'Less than this can be paid back.');
-  if (payment.refunds.filter(({ requestedBy }) => requestedBy !== 'processor').length >= MAX_REFUNDS)
+  if (payment.refunds.filter(({ requestedBy }) => requestedBy === request.requestedBy).length >= MAX_REFUNDS)
     throw new DomainError('too_many_refunds', 'The payment has too many refunds.');
   const refund: Refund = { ...definedOnly(request), minorUnits, status: 'pending' };
   return { result: 'reserved', payment: { ...payment, refunds: [...payment.refunds, refund] }, refund };
@@ -180,11 +172,11 @@ export function reportedChange(
     disputes = [],
   }: { readonly refunds?: readonly ReportedRefund[]; readonly disputes?: readonly Dispute[] },
 ): PaymentChange | undefined {
-  for (const report of refunds) {
+  for (const report of lastOfEach(refunds)) {
     const change = refundChange(payment, report);
     if (change !== undefined) return change;
   }
-  for (const report of disputes) {
+  for (const report of lastOfEach(disputes)) {
     const known = payment.disputes.find(({ processorReference }) => processorReference === report.processorReference);
     if (known?.status === report.status && known.minorUnits === report.minorUnits) continue;
     const others = payment.disputes.filter(dispute => dispute !== known);
@@ -192,6 +184,10 @@ export function reportedChange(
   }
   return undefined;
 }
+
+/** A list that changes between two of its pages can name one refund twice. Two reports must not replace each other for ever. */
+const lastOfEach = <T extends { readonly processorReference: string }>(reports: readonly T[]) =>
+  new Map(reports.map(report => [report.processorReference, report])).values();
 
 function refundChange(payment: Payment, report: ReportedRefund): PaymentChange | undefined {
   const known = payment.refunds.find(
@@ -205,11 +201,16 @@ function refundChange(payment: Payment, report: ReportedRefund): PaymentChange |
       ? { ...rest, refundId, requestedBy: 'processor' }
       : {
           ...known,
+          // Money that was paid back counts, even if another amount was ordered.
+          minorUnits: report.minorUnits,
           status: report.status,
           processorReference: report.processorReference,
           ...definedOnly({ failure: report.failure }),
         };
-  const isKnown = known?.status === next.status && known.processorReference === next.processorReference;
+  const isKnown =
+    known?.status === next.status &&
+    known.minorUnits === next.minorUnits &&
+    known.processorReference === next.processorReference;
   return isKnown ? undefined : refundCommitted(payment, known, next);
 }
 

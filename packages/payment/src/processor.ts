@@ -164,9 +164,10 @@ export interface PaymentProcessor {
   refund(order: RefundOrder): Promise<ReportedRefund>;
   /**
    * Returns all refunds of a payment, also those that this gateway has not made.
-   * @throws ProcessorError `unavailable`
+   * @param currency of the payment
+   * @throws ProcessorError `unavailable`, also if a refund is in another currency
    */
-  refunds(processorReference: string): Promise<readonly ReportedRefund[]>;
+  refunds(processorReference: string, currency: string): Promise<readonly ReportedRefund[]>;
   /** @throws ProcessorError `unavailable` */
   disputes(processorReference: string): Promise<readonly Dispute[]>;
   /**

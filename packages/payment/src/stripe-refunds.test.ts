@@ -96,7 +96,7 @@ describe('S115: a refund', () => {
     for (let n = 0; n < 120; n += 1) stripe.refundInDashboard(processorReference, 1);
     stripe.forgetKeys();
     await processor.refund(order('rf_1', 10));
-    expect(await processor.refunds(processorReference)).toHaveLength(121);
+    expect(await processor.refunds(processorReference, 'EUR')).toHaveLength(121);
   });
 });
 
@@ -141,15 +141,35 @@ describe('S117: reports', () => {
     const { processorReference: made } = await processor.refund(order('rf_1', 50));
     stripe.refundsBeginAs('succeeded');
     stripe.refundInDashboard(processorReference, 100);
-    expect(await processor.refunds(processorReference)).toMatchObject([
+    expect(await processor.refunds(processorReference, 'JPY')).toMatchObject([
       { minorUnits: 100, status: 'succeeded' },
       { minorUnits: 50, status: 'pending', refundId: 'rf_1' },
     ]);
-    expect((await processorWith({ gateway: 'staging' }).refunds(processorReference))[1]).not.toHaveProperty('refundId');
+    expect((await processorWith({ gateway: 'staging' }).refunds(processorReference, 'JPY'))[1]).not.toHaveProperty(
+      'refundId',
+    );
     stripe.settleRefund(made, 'failed');
-    expect((await processor.refunds(processorReference))[1]).toMatchObject({
+    expect((await processor.refunds(processorReference, 'JPY'))[1]).toMatchObject({
       ...{ status: 'failed', failure: 'expired_or_canceled_card' },
     });
+  });
+
+  test.each([
+    ['an unknown status, which counts as pending', { status: 'constructor' }, 'pending'],
+    ['a time that no calendar has', { created: 8_640_000_000_001 }, 'unavailable'],
+    ['a time before 1970', { created: -1 }, 'unavailable'],
+    ['another currency than the payment', { currency: 'usd' }, 'unavailable'],
+  ])('have %s', async (_, change, expected) => {
+    const { processor, processorReference, order } = await paid();
+    await processor.refund(order('rf_1', 500));
+    const data = [{ ...stripe.refunds[0], object: 'refund', ...change }];
+    const body = JSON.stringify({ object: 'list', data, has_more: false, url: '/v1/refunds' });
+    stripe.fault({ kind: 'refunds', does: { body } });
+    const reported = await processor.refunds(processorReference, 'EUR').then(
+      ([refund]) => refund?.status,
+      (error: { code: string }) => error.code,
+    );
+    expect(reported).toBe(expected);
   });
 
   test.each([

@@ -12,12 +12,15 @@ const MAX_KEYS = 4;
 /** Far more than a payment ever has. Stripe returns 100 per page. */
 const MAX_LISTED = 1_000;
 
+/** In seconds since 1970, up to the last that a `Date` can hold. */
+const created = z.int().min(0).max(8_640_000_000_000);
+
 const refundSchema = z.object({
   id: stripeId,
   object: z.literal('refund'),
   amount: z.int().min(0),
   currency: z.string(),
-  created: z.int(),
+  created,
   status: z.string().nullable(),
   failure_reason: z.string().nullish(),
   payment_intent: stripeId.nullish(),
@@ -29,7 +32,7 @@ const disputeSchema = z.object({
   object: z.literal('dispute'),
   amount: z.int().min(0),
   currency: z.string(),
-  created: z.int(),
+  created,
   status: z.string(),
   payment_intent: stripeId.nullish(),
   payment_method_details: z.object({ card: z.object({ case_type: z.string() }).nullish() }).nullish(),
@@ -41,13 +44,12 @@ const intentSchema = z.object({
   metadata: z.record(z.string(), z.string()),
 });
 
-const refundStatuses: Readonly<Record<string, RefundStatus>> = {
-  pending: 'pending',
-  requires_action: 'pending',
-  succeeded: 'succeeded',
-  failed: 'failed',
-  canceled: 'failed',
-};
+/** All others are pending. */
+const refundStatuses: ReadonlyMap<string, RefundStatus> = new Map([
+  ['succeeded', 'succeeded'],
+  ['failed', 'failed'],
+  ['canceled', 'failed'],
+]);
 
 /**
  * The bank has the amount while it decides (`needs_response`, `under_review`, and both of an appeal), as in any status that is not listed.
@@ -71,13 +73,14 @@ function disputeStatusOf({ status, payment_method_details: details }: z.output<t
 /** Refunds and disputes of payments. The reference of a payment is its PaymentIntent. */
 export function createStripeRefunds(stripe: Stripe, gateway: string) {
   /** @throws ProcessorError `unavailable` */
-  async function refunds(processorReference: string): Promise<readonly ReportedRefund[]> {
+  async function refunds(processorReference: string, currency: string): Promise<readonly ReportedRefund[]> {
     const listed = await all(stripe.refunds.list({ payment_intent: processorReference, limit: 100 }));
-    return listed.map(refund => reportOf(parse(refundSchema, refund, processorReference), gateway));
+    return listed.map(refund => reportOf(parse(refundSchema, refund, processorReference), { currency, gateway }));
   }
 
   async function create(order: RefundOrder, amount: number): Promise<ReportedRefund> {
     const { refundId, processorReference, elicitationId, mcpServerId, payeeAccount } = order;
+    const { currency } = order.amount;
     const params: Stripe.RefundCreateParams = {
       payment_intent: processorReference,
       amount,
@@ -89,7 +92,7 @@ export function createStripeRefunds(stripe: Stripe, gateway: string) {
       const idempotencyKey = `postern-refund-${refundId}${n === 1 ? '' : `-${n}`}`;
       try {
         const refund = await stripe.refunds.create(params, { idempotencyKey });
-        return reportOf(parse(refundSchema, refund, processorReference), gateway);
+        return reportOf(parse(refundSchema, refund, processorReference), { currency, gateway });
       } catch (error) {
         // Stripe repeats a stored failure of its own. The list showed that the failed request has made no refund.
         if (n === MAX_KEYS || !isReplayedFailure(error)) throw refundErrorOf(error);
@@ -107,8 +110,8 @@ export function createStripeRefunds(stripe: Stripe, gateway: string) {
     async refund(order: RefundOrder): Promise<ReportedRefund> {
       const amount = toStripeAmount(order.amount);
       if (amount === undefined) throw new ProcessorError('refused', { processorCode: 'amount_not_representable' });
-      const made = (await refunds(order.processorReference)).find(({ refundId }) => refundId === order.refundId);
-      return made ?? (await create(order, amount));
+      const listed = await refunds(order.processorReference, order.amount.currency);
+      return listed.find(({ refundId }) => refundId === order.refundId) ?? (await create(order, amount));
     },
 
     /** @throws ProcessorError `unavailable` */
@@ -157,14 +160,22 @@ function parse<T extends { readonly payment_intent?: string | null | undefined }
   return parsed.data;
 }
 
-function reportOf(refund: z.output<typeof refundSchema>, gateway: string): ReportedRefund {
-  const { id, amount, currency, created, status, failure_reason, metadata } = refund;
-  const { minorUnits } = amountOf(amount, currency);
+/** @throws ProcessorError `unavailable` for another currency than that of the payment */
+function reportOf(
+  refund: z.output<typeof refundSchema>,
+  expected: { readonly currency: string; readonly gateway: string },
+): ReportedRefund {
+  const { id, amount, created, status, failure_reason, metadata } = refund;
+  const { minorUnits, currency } = amountOf(amount, refund.currency);
+  if (currency !== expected.currency) throw unreadableResponse();
   const failure = /^[a-z][a-z0-9_]{0,63}$/.test(failure_reason ?? '') ? (failure_reason ?? undefined) : undefined;
   return {
     ...{ processorReference: id, minorUnits, createdAt: created * 1000 },
-    status: refundStatuses[status ?? ''] ?? 'pending',
-    ...definedOnly({ failure, refundId: metadata?.['gateway'] === gateway ? metadata['refundId'] : undefined }),
+    status: refundStatuses.get(status ?? '') ?? 'pending',
+    ...definedOnly({
+      failure,
+      refundId: metadata?.['gateway'] === expected.gateway ? metadata['refundId'] : undefined,
+    }),
   };
 }
 

@@ -423,8 +423,8 @@ export const paymentsFaults: readonly Fault[] = [
     name: 'a refund is made without looking for it at the processor first',
     breaks: 'S115',
     file: 'packages/payment/src/stripe-refunds.ts',
-    original: 'return made ?? (await create(order, amount));',
-    replacement: 'return made === undefined || made !== null ? create(order, amount) : made;',
+    original: 'listed.find(({ refundId }) => refundId === order.refundId) ?? (await create(order, amount))',
+    replacement: 'listed.at(listed.length) ?? (await create(order, amount))',
     foundBy: ['packages/payment/src/stripe-refunds.test.ts'],
   },
   {

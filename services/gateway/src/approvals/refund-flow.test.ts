@@ -159,6 +159,41 @@ describe('S117: what happens at the processor', () => {
     expect((await bench.payment()).refunds).toHaveLength(1);
   });
 
+  test('a response that a webhook has overtaken replaces nothing', async () => {
+    for (const status of ['succeeded', 'failed'] as const) {
+      const bench = await createRefundBench();
+      const { payments } = bench.stage.stores;
+      const put = payments.put.bind(payments);
+      let puts = 0;
+      payments.put = async change => {
+        puts += 1;
+        if (puts === 2) {
+          bench.scripted.refundBecomes('re_1', status);
+          await bench.receive('refunds');
+        }
+        return put(change);
+      };
+      bench.scripted.refundsBeginAs('pending');
+      expect(await bench.refund('key', 500)).toMatchObject({ status });
+      await bench.sweep();
+      expect((await bench.payment()).refunds).toMatchObject([{ status }]);
+      expect(bench.stage.stores.events.filter(({ type }) => type.startsWith('payment.refund'))).toHaveLength(1);
+    }
+  });
+
+  test('a refund of another amount than ordered counts with what the processor has paid back', async () => {
+    const bench = await createRefundBench();
+    bench.scripted.refundsInstead(2000);
+    expect(await bench.refund('key', 500)).toMatchObject({ minorUnits: 2000, status: 'succeeded' });
+    expect(await failureOf(bench.refund('another', 491))).toBe('refund_exceeds_payment');
+    const lost = await createRefundBench();
+    lost.scripted.refundsInstead(2000);
+    lost.scripted.losesNext('refund');
+    expect(await lost.refund('key', 500)).toMatchObject({ minorUnits: 500, status: 'pending' });
+    await lost.sweep();
+    expect(await failureOf(lost.refund('another', 491))).toBe('refund_exceeds_payment');
+  });
+
   test('an unknown payment, and one of another gateway, are ignored', async () => {
     const bench = await createRefundBench();
     bench.scripted.calls({ about: 'refunds', processorReference: 'pi_other', elicitationId: bench.elicitationId });

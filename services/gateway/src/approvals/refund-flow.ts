@@ -125,11 +125,13 @@ export function createRefundFlow(p: {
     const after =
       known === undefined
         ? payment
-        : await committed(payment, current =>
-            'refused' in known
-              ? refusedRefund(current, refundId, known.refused)
-              : reportedChange(current, { refunds: [{ ...known.answer, refundId }] }),
-          );
+        : await committed(payment, current => {
+            if ('refused' in known) return refusedRefund(current, refundId, known.refused);
+            // A webhook may have overtaken the response: a report that named the processor's reference is newer.
+            const isReported =
+              current.refunds.find(found => found.refundId === refundId)?.processorReference !== undefined;
+            return isReported ? undefined : reportedChange(current, { refunds: [{ ...known.answer, refundId }] });
+          });
     return after.refunds.find(found => found.refundId === refundId) ?? refund;
   }
 
@@ -180,9 +182,12 @@ export function createRefundFlow(p: {
   async function sync(payment: Payment, about: 'refunds' | 'disputes'): Promise<Payment | undefined> {
     let current = payment;
     for (let conflicts = 0; conflicts < MAX_CONFLICTS; conflicts += 1) {
-      const report = await asked(current, async processor => ({
-        [about]: await processor[about](current.processorReference),
-      }));
+      const { processorReference, amount } = current;
+      const report = await asked(current, async processor =>
+        about === 'refunds'
+          ? { refunds: await processor.refunds(processorReference, amount.currency) }
+          : { disputes: await processor.disputes(processorReference) },
+      );
       if (report === undefined || !('answer' in report)) return undefined;
       let isConflicting = false;
       while (!isConflicting) {

@@ -30,6 +30,7 @@ export function createScriptedProcessor(name = 'stripe-main') {
   const disputes: (Dispute & { readonly of: string })[] = [];
   let impossible: TermsCheck | undefined;
   let refundsBegin: ReportedRefund['status'] = 'succeeded';
+  let refundsOther: number | undefined;
   let before: ((verb: Verb) => Promise<void> | void) | undefined;
 
   const chargeAt = (reference: string) => {
@@ -84,7 +85,7 @@ export function createScriptedProcessor(name = 'stripe-main') {
       step('refund', refundId, () => {
         const made = refunds.find(refund => refund.refundId === refundId);
         if (made !== undefined) return plain(made);
-        const { minorUnits } = amount;
+        const { minorUnits } = { ...amount, ...(refundsOther !== undefined && { minorUnits: refundsOther }) };
         const given = { of: processorReference, processorReference: `re_${refunds.length + 1}`, createdAt: 1 };
         refunds.push({ ...given, refundId, minorUnits, status: refundsBegin });
         return plain(refunds.at(-1));
@@ -119,6 +120,10 @@ export function createScriptedProcessor(name = 'stripe-main') {
     /** Status of new refunds. */
     refundsBeginAs(status: ReportedRefund['status']): void {
       refundsBegin = status;
+    },
+    /** New refunds are of this amount, whatever was ordered. */
+    refundsInstead(minorUnits: number): void {
+      refundsOther = minorUnits;
     },
     refundBecomes(processorReference: string, status: ReportedRefund['status'], failure?: string): void {
       const at = refunds.findIndex(refund => refund.processorReference === processorReference);

@@ -268,7 +268,7 @@ export function processorThrough({ ask, insist }: Upstream, processor: PaymentPr
     close: reference => ask(() => processor.close(reference), processorUnavailable),
     status: reference => insist(() => processor.status(reference)),
     refund: order => ask(() => processor.refund(order), processorUnavailable),
-    refunds: reference => ask(() => processor.refunds(reference), processorUnavailable),
+    refunds: (...payment) => ask(() => processor.refunds(...payment), processorUnavailable),
     disputes: reference => ask(() => processor.disputes(reference), processorUnavailable),
   };
 }
