@@ -181,7 +181,8 @@ export const configSchema = z.strictObject({
         .max(4000)
         .default(400)
         .describe(
-          'How long the gateway keeps payment records, to recognize repeated webhooks. Processors repeat webhooks for days.',
+          'How long the gateway keeps payment records, to recognize repeated webhooks and refunds. Processors repeat webhooks for days. ' +
+            'At least a day longer than retention.endedHours.',
         ),
     })
     .prefault({}),

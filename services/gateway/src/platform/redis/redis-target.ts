@@ -45,11 +45,13 @@ export function retentionOf(
   config: Pick<GatewayConfig, 'retention' | 'audit' | 'events' | 'payment'>,
 ): Partial<RedisStoresOptions> {
   const { retention, audit, events, payment } = config;
+  const retentionMs = retention.endedHours * HOUR_MS;
   return {
-    retentionMs: retention.endedHours * HOUR_MS,
+    retentionMs,
     countRetentionMs: retention.countDays * DAY_MS,
     audit: { lines: audit.retained, maxAgeMs: retention.auditDays * DAY_MS },
-    paymentRetentionMs: payment.retentionDays * DAY_MS,
+    // An elicitation whose payment has no record counts as one of which nothing was paid back.
+    paymentRetentionMs: Math.max(payment.retentionDays * DAY_MS, retentionMs + DAY_MS),
     feed: { events: events.retained, maxAgeMs: events.retainedDays * DAY_MS },
   };
 }
