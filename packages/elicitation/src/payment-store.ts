@@ -28,7 +28,7 @@ export interface PaymentStore {
   list(elicitationId: ElicitationId): Promise<readonly Payment[]>;
   /**
    * Commits a change decided on the version that the payment names, with its event, and schedules a check while a refund is
-   * pending. `conflict`: another change was committed first, and nothing is changed. A payment of version 0 is added.
+   * pending, unless an earlier one is due. `conflict`: another change was committed first, and nothing is changed. A payment of version 0 is added.
    */
   put(change: PaymentChange): Promise<'committed' | 'conflict'>;
   /** Schedules a status check: `dueChecks` returns the payment after this delay. */

@@ -1,6 +1,7 @@
 --[[
 Commits a change of a payment that was decided on a known version of the payments of its elicitation, with its event, and
-schedules the check of its refunds, or cancels it if no refund of the elicitation is pending. A payment that was never stored is added with the time of this commit.
+schedules the check of its refunds, or cancels it if no refund of the elicitation is pending. A payment that was never
+stored is added with the time of this commit.
 
 KEYS   1 payments of the elicitation   2 refunds to check   3 events   4 ledger of the MCP server
 ARGV   1 clock   2 elicitation id   3 name of the payment   4 version decided on   5 record of the payment
@@ -25,7 +26,8 @@ redis.call('HINCRBY', KEYS[1], ':version', '1')
 redis.call('PEXPIRE', KEYS[1], ARGV[7])
 if growth > 0 then close_ledger(ledger) end
 if ARGV[8] ~= '' then
-  redis.call('ZADD', KEYS[2], whole(now + tonumber(ARGV[8])), ARGV[2])
+  -- An earlier check stays: an MCP server must not delay the refunds of operators.
+  redis.call('ZADD', KEYS[2], 'LT', whole(now + tonumber(ARGV[8])), ARGV[2])
 elseif not awaits_refund(redis.call('HGETALL', KEYS[1])) then
   redis.call('ZREM', KEYS[2], ARGV[2])
 end

@@ -117,7 +117,7 @@ export function describePaymentStore(name: string, makeStores: MakeStores): void
       expect(await isDue()).toBe(false);
     });
 
-    test('S162: a pending refund stays scheduled while another payment of its elicitation is settled', async () => {
+    test('S162: a pending refund stays due while other refunds and payments of its elicitation change', async () => {
       const payment = await paid();
       const { elicitationId } = payment;
       const isDue = async () =>
@@ -127,11 +127,14 @@ export function describePaymentStore(name: string, makeStores: MakeStores): void
       const other = { ...payment, processorReference: 'pi_2', completes: false, paidAt: 0 };
       await stores.payments.put({ payment: { ...payment, refunds: [refund] }, checkAfterMs: 0 });
       expect(await isDue()).toBe(true);
-      await stores.payments.put({ payment: { ...other, version: 2 } });
+      const further = { ...refund, refundId: 'rf_2' };
+      await stores.payments.put({ payment: { ...payment, version: 2, refunds: [refund, further] } });
+      expect(await isDue()).toBe(true);
+      await stores.payments.put({ payment: { ...other, version: 3 } });
       await stores.payments.dropCheck(elicitationId, 'refunds');
       expect(await isDue()).toBe(true);
       const settled: Refund = { ...refund, status: 'succeeded', reason: '"status":"pending"' };
-      await stores.payments.put({ payment: { ...payment, version: 3, refunds: [settled] } });
+      await stores.payments.put({ payment: { ...payment, version: 4, refunds: [settled] } });
       expect(await isDue()).toBe(false);
     });
 

@@ -72,7 +72,8 @@ export class MemoryPaymentStore implements PaymentStore {
     const row = this.#written(elicitationId);
     row.version += 1;
     row.payments.set(processorReference, structuredClone({ ...payment, ...(isAdded && { paidAt: this.#now() }) }));
-    if (isAwaitingRefund(payment)) await this.checkLater(elicitationId, 'refunds', checkAfterMs);
+    const dueAt = this.#checks.refunds.get(elicitationId) ?? Number.POSITIVE_INFINITY;
+    if (isAwaitingRefund(payment)) this.#checks.refunds.set(elicitationId, Math.min(dueAt, this.#now() + checkAfterMs));
     else await this.dropCheck(elicitationId, 'refunds');
     if (announces !== undefined) this.#announce(paymentEventOf(payment, { type: announces, version: row.version }));
     return 'committed';
