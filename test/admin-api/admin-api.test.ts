@@ -341,6 +341,31 @@ describe('S166: a gateway makes the refund that another process has reserved', (
     expect(refundsOf(elicitationId)).toEqual([490]);
   });
 
+  it('S163: of operators and the MCP server at two replicas at once, never more than was paid', async () => {
+    const { elicitationId } = await paidPerson(world);
+    const token = all();
+    const race = Array.from({ length: 6 }, (_, nth) => [
+      call('POST', `${BASE}/payments/${elicitationId}/refunds`, {
+        ...{ token, replica: nth % 2, reason: `ticket ${nth}`, body: { minorUnits: 500 } },
+      }).then(({ status }) => status),
+      world
+        .apiOf({ replica: nth % 2 })
+        .call(
+          'POST',
+          `/v1/payments/${elicitationId}/refunds`,
+          { minorUnits: 500, reason: 'r' },
+          {
+            'idempotency-key': `key-${nth}`,
+          },
+        )
+        .then(({ status }) => status),
+    ]).flat();
+    const statuses = await Promise.all(race);
+    expect(statuses.filter(status => status < 300)).toHaveLength(4);
+    expect(new Set(statuses.filter(status => status >= 300))).toEqual(new Set([422]));
+    await expect.poll(() => refundsOf(elicitationId), { timeout: 60_000 }).toEqual([500, 500, 500, 500]);
+  });
+
   it('of the admin API, once for a plan', async () => {
     const { elicitationId } = await paidPerson(world);
     const [token, path] = [all(), `${BASE}/payments/${elicitationId}/refunds`];
@@ -543,9 +568,12 @@ describe('docs/admin-api.md', () => {
       const words = [...postern.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, bare]) => quoted ?? bare ?? '');
       return expect((await run(...words)).code).toBe(0);
     }
+    const refunds = `${BASE}/payments/${documented.elicitationId}/refunds`;
+    const { body: planned } = await call('POST', `${refunds}/plan`, { token: all(), body: { minorUnits: 490 } });
     const command = line
       .replaceAll('http://127.0.0.1:8091', api().address)
       .replaceAll('el_…', documented.elicitationId)
+      .replaceAll('"plan":"…"', JSON.stringify({ plan: planned.plan }).slice(1, -1))
       .replace(/^curl /, 'curl --fail ');
     const { stdout } = await promisify(execFile)('bash', ['-c', command], { env: { ...process.env, TOKEN: all() } });
     expect(JSON.parse(stdout)).toBeTypeOf('object');

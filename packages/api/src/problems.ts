@@ -24,7 +24,7 @@ export const problems = {
   payment_in_progress: { status: 409, title: 'The payment is in progress and may have been made.' },
   payment_not_paid: { status: 409, title: 'The payment was not made, so there is nothing to pay back.' },
   payment_disputed: { status: 409, title: 'The payment is disputed, so the bank decides on it.' },
-  payment_changed: { status: 409, title: 'The payment has changed since the plan of this refund.' },
+  payment_changed: { status: 409, title: 'The plan is of another refund, or the payment has changed since.' },
   too_many_refunds: { status: 409, title: 'The payment has too many refunds.' },
   not_redeemable: { status: 409, title: 'There is no result to redeem.' },
   already_redeemed: { status: 409, title: 'The result was redeemed already.' },

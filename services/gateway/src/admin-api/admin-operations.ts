@@ -187,7 +187,7 @@ export const adminOperations: readonly AdminOperation[] = [
   operation({
     ...{ id: 'startRefund', method: 'POST', path: '/payments/{elicitationId}/refunds', scope: 'act' },
     about: 'pay back a payment, or a part of it; the same amount for the same reason once',
-    input: z.strictObject({ ...refund, plan: z.string().max(20).exactOptional() }),
+    input: z.strictObject({ ...refund, plan: z.string().max(64).exactOptional() }),
     output: responses.startedRefund,
     refusals: [
       ...(['payment_not_paid', 'payment_disputed', 'payment_changed', 'too_many_refunds'] as const),

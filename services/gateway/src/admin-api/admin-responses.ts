@@ -56,7 +56,9 @@ export const paymentDetail = named('PaymentDetail', {
 export const refundPlan = named('RefundPlan', {
   ...{ elicitationId: text, mcpServerId: text, ...requested, payment: taken, minorUnits: count },
   leftMinorUnits: count.meta({ description: 'What can be paid back afterwards.' }),
-  plan: text.meta({ description: 'Pass it as `plan`: the refund is refused if the payment has changed since.' }),
+  plan: text.meta({
+    description: 'Pass it as `plan`: another refund is refused, and any if the payment has changed since.',
+  }),
   refusal: z
     .enum(['payment_disputed', 'refund_exceeds_payment', 'refund_not_possible', 'too_many_refunds'])
     .exactOptional()

@@ -11,7 +11,7 @@ type Act = OperatorAct & Pick<Actor, 'who' | 'reason'>;
 function operatorsAt({ stage }: Pick<Awaited<ReturnType<typeof createPaymentBench>>, 'stage'>) {
   const acts: Act[] = [];
   const deps: RefundsDeps = {
-    config: { processors: stage.config.processors },
+    config: stage.config,
     stores: stage.stores as unknown as RefundsDeps['stores'],
     pseudonym: samplePseudonyms,
     async record({ who, reason }, act) {
@@ -72,6 +72,16 @@ describe('S162: the refund of an operator is made once', () => {
     expect(bench.atProcessor()).toHaveLength(1);
   });
 
+  test('also after the secret of the gateway was replaced', async () => {
+    const bench = await createBench();
+    await bench.start({ minorUnits: 500 });
+    const vault = { ...bench.deps.config.vault, transactionKey: new Uint8Array(32).fill(9) };
+    const { startRefund } = createRefunds({ ...bench.deps, config: { ...bench.deps.config, vault } });
+    const actor = { who: 'olga', door: 'console', reason: 'ticket 7' } as const;
+    await startRefund(actor, bench.elicitationId, { minorUnits: 500 });
+    expect((await bench.payment()).refunds).toHaveLength(1);
+  });
+
   test('and again only for another reason, or after it has failed', async () => {
     const bench = await createBench();
     bench.scripted.failsNext('refund', 'refused');
@@ -127,6 +137,29 @@ describe('S163: refunds of operators and MCP servers never pay back more than wa
     expect(bench.atProcessor().reduce((sum, { minorUnits }) => sum + minorUnits, 0)).toBe(2000);
   });
 
+  test('MCP servers and operators cannot use up the refunds of each other', async () => {
+    const bench = await createBench();
+    for (let nth = 0; nth < 20; nth += 1) await bench.refund(`key-${nth}`, 1);
+    expect(await failureOf(bench.refund('key-20', 1))).toBe('too_many_refunds');
+    for (let nth = 0; nth < 20; nth += 1)
+      expect(await failureOf(bench.start({ minorUnits: 1 }, `ticket ${nth}`))).toBe('succeeded');
+    expect(await bench.plan()).toMatchObject({ refusal: 'too_many_refunds' });
+  });
+
+  test('a plan pays back its own amount of its own payment only', async () => {
+    const [bench, other] = [await createBench(), await createBench()];
+    const [first] = await bench.stage.stores.payments.list(bench.elicitationId);
+    const late = { ...(first as Payment), processorReference: 'pi_late', completes: false, paidAt: 0 };
+    await bench.stage.stores.payments.put({ payment: late });
+    await other.refund('key', 1);
+    const of = { minorUnits: 500, processorReference: PAYMENT };
+    const { plan } = await bench.plan(of);
+    expect(await failureOf(bench.start({ ...of, minorUnits: 501, plan }))).toBe('payment_changed');
+    expect(await failureOf(bench.start({ ...of, processorReference: 'pi_late', plan }))).toBe('payment_changed');
+    expect(await failureOf(other.start({ ...of, plan }))).toBe('payment_changed');
+    expect(await failureOf(bench.start({ ...of, plan }))).toBe('succeeded');
+  });
+
   test('of two operators with the same plan, only the first is paid, whatever the second wants', async () => {
     const bench = await createBench();
     const { plan } = await bench.plan({ minorUnits: 500 });
@@ -136,7 +169,7 @@ describe('S163: refunds of operators and MCP servers never pay back more than wa
     expect(results.sort()).toEqual(['payment_changed', 'payment_changed', 'succeeded']);
     // A double submit of the first form is no new refund.
     const [{ refundId } = { refundId: '' }] = (await bench.payment()).refunds;
-    expect(await failureOf(bench.start({ minorUnits: 500, plan: '1' }, 'ticket 7'))).toBe('succeeded');
+    expect(await failureOf(bench.start({ minorUnits: 500, plan }, 'ticket 7'))).toBe('succeeded');
     expect((await bench.payment()).refunds.map(refund => refund.refundId)).toEqual([refundId]);
   });
 
@@ -256,6 +289,29 @@ describe('S164: who and why', () => {
     expect(seen).not.toContain('Alice');
   });
 
+  test('cannot be guessed from the name of the refund, which the MCP server and the processor see', async () => {
+    const bench = await createBench();
+    /** The name that a gateway with this secret would choose. */
+    async function nameWith(secret: number): Promise<string> {
+      const names: string[] = [];
+      const transactionKey = new Uint8Array(32).fill(secret);
+      const { startRefund } = createRefunds({
+        ...bench.deps,
+        config: { ...bench.deps.config, vault: { ...bench.deps.config.vault, transactionKey } },
+        async record(_, { refundId }) {
+          names.push(String(refundId));
+          throw new StoreUnavailableError();
+        },
+      });
+      const actor = { who: 'olga', door: 'console', reason: 'ticket 7' } as const;
+      await failureOf(startRefund(actor, bench.elicitationId));
+      return names.join();
+    }
+    const [one, again, other] = [await nameWith(1), await nameWith(1), await nameWith(2)];
+    expect(one).toMatch(/^rf_[\w-]{43}$/);
+    expect([again === one, other === one]).toEqual([true, false]);
+  });
+
   test('no key of an MCP server names the refund of an operator', async () => {
     const bench = await createBench();
     await bench.start({ minorUnits: 500 });
@@ -270,7 +326,7 @@ describe('S164: who and why', () => {
 describe('S163: payments that are special', () => {
   test('of a processor that is not configured is refused', async () => {
     const bench = await createBench();
-    const without = createRefunds({ ...bench.deps, config: { processors: [] } });
+    const without = createRefunds({ ...bench.deps, config: { ...bench.deps.config, processors: [] } });
     expect(await without.planRefund(bench.elicitationId)).toMatchObject({ refusal: 'refund_not_possible' });
     const actor = { who: 'olga', door: 'console', reason: 'ticket 7' } as const;
     expect(await failureOf(without.startRefund(actor, bench.elicitationId))).toBe('refund_not_possible');
@@ -296,8 +352,8 @@ describe('S163: payments that are special', () => {
       stored.push({ ...payment, version: payment.version + 1, paidAt: 1 });
       return 'committed';
     };
-    expect(await bench.plan()).toMatchObject({ minorUnits: 2490, plan: '0' });
-    await bench.start({ minorUnits: 490, plan: '0' });
+    const { plan } = await bench.plan({ minorUnits: 490 });
+    await bench.start({ minorUnits: 490, plan });
     expect(stored).toMatchObject([{ completes: true, refunds: [{ requestedBy: 'operator', minorUnits: 490 }] }]);
     payments.list = list;
   });

@@ -1,7 +1,9 @@
+import { createHmac, hkdfSync } from 'node:crypto';
 import {
   type Dispute,
   DomainError,
   definedOnly,
+  digestOf,
   type Elicitation,
   type ElicitationId,
   NotFoundError,
@@ -10,7 +12,6 @@ import {
   type RefundRequest,
   refundableOf,
   refundedOf,
-  refundIdOf,
 } from '@postern/elicitation';
 import { canRefundAt } from '@postern/payment';
 import type { RedisStores } from '@postern/store-redis';
@@ -23,11 +24,12 @@ import {
 } from '../approvals/refund-reservation.ts';
 import type { Pseudonyms } from '../platform/audit/pseudonyms.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
+import { sharedSecretOf } from '../platform/config/shared-secret.ts';
 import { ProblemError } from '../platform/http/problems.ts';
 import type { Actor, RecordAct } from './admin-audit.ts';
 
 export interface RefundsDeps {
-  readonly config: Pick<GatewayConfig, 'processors'>;
+  readonly config: Pick<GatewayConfig, 'processors' | 'vault'>;
   readonly stores: Pick<RedisStores, 'elicitations' | 'payments'>;
   readonly pseudonym: Pseudonyms;
   readonly record: RecordAct;
@@ -71,8 +73,9 @@ export function takenItem(of: Payment) {
   };
 }
 
-/** Names the payment as a plan has seen it. Every commit to the payments of an elicitation outdates it. */
-const planOf = ({ version }: Payment): string => String(version);
+/** Names an amount of a payment as a plan has seen it. Every commit to the payments of an elicitation outdates it. */
+const planOf = ({ elicitationId, processorReference, version }: Payment, minorUnits: number): string =>
+  digestOf(JSON.stringify([elicitationId, processorReference, version, minorUnits]));
 
 /** The code of a refused refund; undefined for any other error. */
 function refusalOf(error: unknown) {
@@ -85,23 +88,14 @@ function refusalOf(error: unknown) {
 }
 
 /**
- * A refund by an operator. The same amount for the same reason is paid back once, whoever repeats it through whichever door, unless it has
- * failed: then a repeat is another attempt.
+ * Names refunds of operators. MCP server and processor see the name, so without the key nobody can try reasons until one has this name. Equal
+ * refunds have equal names on all replicas: the processor makes one of them once, even if Redis has lost its reservation.
  */
-function requestOf(
-  of: Payment,
-  ask: { readonly minorUnits?: number; readonly reason: string },
-  now: number,
-): RefundRequest {
-  const fingerprint = refundFingerprint(ask);
-  const failed = of.refunds.filter(
-    each => each.requestedBy === 'operator' && each.fingerprint === fingerprint && each.status === 'failed',
-  ).length;
-  return {
-    ...{ refundId: refundIdOf(of, `${failed} ${fingerprint}`, 'operator'), fingerprint },
-    ...definedOnly({ minorUnits: ask.minorUnits }),
-    // The reason stays in the audit trail: the MCP server can read the refund.
-    ...{ requestedBy: 'operator', createdAt: now },
+function createRefundNames(config: Pick<GatewayConfig, 'vault'>) {
+  const key = Buffer.from(hkdfSync('sha256', sharedSecretOf(config), '', 'postern refunds of operators, 1', 32));
+  return ({ elicitationId, processorReference }: Payment, attempt: number, fingerprint: string): string => {
+    const named = JSON.stringify([elicitationId, processorReference, attempt, fingerprint]);
+    return `rf_${createHmac('sha256', key).update(named).digest('base64url')}`;
   };
 }
 
@@ -111,6 +105,7 @@ function requestOf(
  * needs the key of the processor.
  */
 export function createRefunds({ config, stores, pseudonym, record, now }: RefundsDeps) {
+  const nameOf = createRefundNames(config);
   const processors = new Map(config.processors.map(processor => [processor.name, processor]));
   const canRefund: CanRefund = (name, amount) => {
     const processor = processors.get(name);
@@ -136,6 +131,22 @@ export function createRefunds({ config, stores, pseudonym, record, now }: Refund
     const found = payments.find(each => each.processorReference === processorReference);
     if (found === undefined) throw new NotFoundError('payment');
     return found;
+  }
+
+  /**
+   * A refund by an operator. The same amount for the same reason is paid back once, whoever repeats it through whichever door, unless it has
+   * failed: then a repeat is another attempt.
+   */
+  function requestOf(of: Payment, ask: { readonly minorUnits?: number; readonly reason: string }): RefundRequest {
+    const fingerprint = refundFingerprint(ask);
+    const attempts = of.refunds.filter(each => each.requestedBy === 'operator' && each.fingerprint === fingerprint);
+    const known = attempts.find(({ status }) => status !== 'failed');
+    return {
+      ...{ refundId: known?.refundId ?? nameOf(of, attempts.length, fingerprint), fingerprint },
+      ...definedOnly({ minorUnits: ask.minorUnits }),
+      // The reason stays in the audit trail: the MCP server can read the refund.
+      ...{ requestedBy: 'operator', createdAt: now() },
+    };
   }
 
   /** What operators see of the person and the request of a payment. Absent after the elicitation has expired. */
@@ -172,7 +183,7 @@ export function createRefunds({ config, stores, pseudonym, record, now }: Refund
       if (!isKnown(found)) return undefined;
       const payment = chosen(found.payments, ask.processorReference);
       const { minorUnits = refundableOf(payment) } = ask;
-      const request = requestOf(payment, { minorUnits, reason: '' }, now());
+      const request = requestOf(payment, { minorUnits, reason: '' });
       let refusal: ReturnType<typeof refusalOf>;
       try {
         decideRefund(canRefund, payment, { ...request, refundId: '' });
@@ -184,7 +195,7 @@ export function createRefunds({ config, stores, pseudonym, record, now }: Refund
         ...{ elicitationId, mcpServerId: payment.mcpServerId, payment: takenItem(payment), minorUnits },
         /** What can be paid back afterwards. */
         leftMinorUnits: Math.max(refundableOf(payment) - minorUnits, 0),
-        plan: planOf(payment),
+        plan: planOf(payment, minorUnits),
         ...requestItem(found.elicitation),
         ...definedOnly({ refusal }),
       };
@@ -192,7 +203,7 @@ export function createRefunds({ config, stores, pseudonym, record, now }: Refund
 
     /**
      * Reserves a refund, which a replica of the gateway makes within seconds. Repeating it returns the same refund as it now stands.
-     * @param ask.plan of the plan that the operator has seen: refuses a new refund if the payment has changed since
+     * @param ask.plan of the plan that the operator has seen: refuses any other new refund, and any if the payment has changed since
      * @throws DomainError and ProblemError as `planRefund` and `decideRefund`, and `payment_changed`
      */
     async startRefund(
@@ -209,10 +220,10 @@ export function createRefunds({ config, stores, pseudonym, record, now }: Refund
 
       /** Decides on the payment as it now stands. */
       function decided(of: Payment) {
-        const request = requestOf(of, asked, now());
+        const request = requestOf(of, asked);
         const { result, refund } = decideRefund(canRefund, of, request);
         const isOther = recorded !== undefined && refund.minorUnits !== recorded.minorUnits;
-        const isOutdated = ask.plan !== undefined && ask.plan !== planOf(of);
+        const isOutdated = ask.plan !== undefined && ask.plan !== planOf(of, refund.minorUnits);
         if (result === 'reserved' && (isOther || isOutdated)) throw new ProblemError('payment_changed');
         return { result, refund, request };
       }

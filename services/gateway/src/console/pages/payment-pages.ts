@@ -232,7 +232,7 @@ export function chooseRefundView({ elicitationId, payments }: PaymentDetail): Ac
   const says =
     payments.length === 0
       ? html`<p class="empty">No processor has taken a payment.</p>`
-      : html`<p>This elicitation has several payments:</p><ul>${payments.map(
+      : html`<p>Choose one payment of this elicitation:</p><ul>${payments.map(
           of =>
             html`<li><a href="${linkTo(`/payments/${elicitationId}/refund`, { payment: of.processorReference })}">${of.processorReference}</a>: ${inCurrencyOf(of, of.minorUnits)}</li>`,
         )}</ul>`;
