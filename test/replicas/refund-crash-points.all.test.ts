@@ -1,8 +1,18 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { PaymentBody, RefundBody } from '@postern/api';
-import type { GatewayConfigInput } from '@postern/gateway';
+import { type GatewayConfigInput, runCli } from '@postern/gateway';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.ts';
-import { type AskedPerson, askPerson, auditOf, sessionOf, webhookUrlOf } from '../support/payment-person.ts';
+import {
+  type AskedPerson,
+  askPerson,
+  auditOf,
+  paidPerson,
+  sessionOf,
+  webhookUrlOf,
+} from '../support/payment-person.ts';
 import { startSwallowingProxy } from '../support/swallowing-proxy.ts';
 import { listenForWakeUp } from '../support/wake-up.ts';
 import { createApi, keyOf, type PayingWorld, startWorld } from '../support/world.ts';
@@ -76,6 +86,31 @@ async function unexpected(change?: Partial<GatewayConfigInput>): Promise<Scene> 
     start: () => world.stripe.deliver(`${victim.address}/webhooks/stripe-main`, event).catch(() => undefined),
     async repeat() {
       expect(await world.stripe.deliver(webhookUrlOf(world), event)).toBe(204);
+    },
+  };
+}
+
+/** An operator reserves a refund, which only the victim sweeps. */
+async function reserved(change?: Partial<GatewayConfigInput>): Promise<Scene> {
+  const { victim, swallow } = await victimWith(change);
+  const person = await paidPerson(world);
+  const directory = await mkdtemp(join(tmpdir(), 'postern-refund-'));
+  used.defer(() => rm(directory, { recursive: true }));
+  const path = join(directory, 'postern.config.yaml');
+  await writeFile(path, JSON.stringify(world.config));
+  const command = ['payments', 'refund', person.elicitationId, '--minor-units', '490', '--reason', 'ticket 7'];
+  /** Does not wait for a gateway. */
+  const reserve = () =>
+    runCli([...command, '-c', path], {
+      ...{ env: {}, isTerminal: false, signal: AbortSignal.abort() },
+      ...{ out: () => {}, err: () => {} },
+    });
+  return {
+    ...{ victim, person, swallow },
+    start: reserve,
+    async repeat() {
+      await reserve();
+      await world.gateways[0]?.deps.refundFlow.check(person.elicitationId as `el_${string}`);
     },
   };
 }
@@ -212,4 +247,18 @@ describe('S142, S143: the refund of an unexpected payment', () => {
       await expectRefundedOnce(scene);
     },
   );
+});
+
+describe('S162, S143: the refund of an operator', () => {
+  beforeAll(async () => {
+    world = stack.use(await startWorld({ payment: {}, sweepPauseMs: HANG_MS }));
+  });
+
+  // The reservation is not made by the victim.
+  it.each(points.slice(1))('killed %s: another replica finishes it', async (_, __, die) => {
+    const scene = await die(reserved);
+    await scene.repeat();
+    await scene.repeat();
+    await expectRefundedOnce(scene);
+  });
 });
