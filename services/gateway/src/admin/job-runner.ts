@@ -56,14 +56,12 @@ export function createJobWorker(deps: JobRunnerDeps) {
     }
 
     try {
-      const onRemoved: JobWorkDeps['onRemoved'] = ({ connectionId, owner, provider, subject }) =>
-        trail?.info(
-          {
-            ...{ event: 'admin.connection_removed', jobId, connectionId, owner, provider },
-            subject: deps.pseudonym(subject),
-          },
-          'connection removed by an operator',
-        );
+      const onRemoved: JobWorkDeps['onRemoved'] = async ({ connectionId, owner, provider, subject }) => {
+        const act = { event: 'admin.connection_removed', jobId, connectionId, owner, provider } as const;
+        // A command has no log: without a line in Redis, nothing would say whose connection the job removed.
+        if (trail === undefined) await record(actor, { ...act, subject });
+        else trail.info({ ...act, subject: deps.pseudonym(subject) }, 'connection removed by an operator');
+      };
       return await withWorkOf(job, { ...deps, ...deps.inForce(), onRemoved }, async step => {
         while (!p.signal.aborted) {
           const { error: _, ...before } = progress;

@@ -36,7 +36,9 @@ export interface JobWorkDeps {
   readonly mcpServers: ReadonlyMap<string, RegisteredMcpServer>;
   readonly openQueueRedis: () => QueueRedis;
   /** Called for each connection that the job removes. */
-  readonly onRemoved: (removed: NonNullable<Awaited<ReturnType<RedisStores['connections']['remove']>>>) => void;
+  readonly onRemoved: (
+    removed: NonNullable<Awaited<ReturnType<RedisStores['connections']['remove']>>>,
+  ) => Promise<void>;
 }
 
 /** Steps of a search without a match, after which the lease is extended. */
@@ -70,7 +72,7 @@ function disconnecting(job: StoredJob, { config, stores, mcpServers, onRemoved }
         ? { revocationId: newRevocationId(shardIn(connectionId), systemEntropy) }
         : {}),
     });
-    if (removed !== undefined) onRemoved(removed);
+    if (removed !== undefined) await onRemoved(removed);
   }
 
   return async progress => {

@@ -213,6 +213,17 @@ describe('disconnect', () => {
   });
 });
 
+test('a job of a command, which has no log, leaves a line for each removed connection in Redis', async () => {
+  const connections = await many(3);
+  await disconnected({ provider: 'github' });
+  const lines = await auditLines('admin.connection_removed');
+  expect(lines).toHaveLength(3);
+  for (const { connectionId, subject } of connections)
+    expect(lines).toContainEqual(
+      expect.objectContaining({ connectionId, subject: pseudonym(subject), provider: 'github', reason: 'ticket 7' }),
+    );
+});
+
 describe('the runner of a gateway', () => {
   const CONNECTIONS = 150;
 
