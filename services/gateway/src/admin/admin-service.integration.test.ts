@@ -485,7 +485,7 @@ test('an interrupted disconnect leaves its job to the gateway', async () => {
   expect((await cli('jobs', 'cancel', job?.jobId ?? '', ...asOlga, '--json')).code).toBe(0);
 });
 
-test('postern audit filters by user, MCP server and time, and names the user only by the pseudonym', async () => {
+test('postern audit filters by user, MCP server, event, elicitation and time, and names the user only by the pseudonym', async () => {
   const person = somebody();
   await admin.person(actor, person);
   const filter = ['--issuer', person.issuer, '--subject', person.subject];
@@ -502,4 +502,15 @@ test('postern audit filters by user, MCP server and time, and names the user onl
   expect((await cli('audit', '--since', '2999-01-01')).out).toBe('');
   expect((await cli('audit', '--mcp-server', 'nobody')).out).toBe('');
   expect((await cli('audit', '--subject', 'alice')).code).toBe(2);
+
+  const viewed = { event: 'admin.person_viewed', elicitationId: 'el_looked_at' } as const;
+  for (const line of [viewed, { ...viewed, event: 'elicitation.approved' }, { ...viewed, elicitationId: 'el_other' }])
+    await stores.audits.append(JSON.stringify(line));
+  const about = ['--elicitation', viewed.elicitationId];
+  const found = async (...more: string[]) =>
+    (await cli('audit', ...about, ...more)).out.split('\n').flatMap(text => (text === '' ? [] : [JSON.parse(text)]));
+  expect(await found()).toEqual([viewed, { ...viewed, event: 'elicitation.approved' }]);
+  expect(await found('--event', viewed.event)).toEqual([viewed]);
+  expect(await found('--event', 'admin')).toEqual([viewed]);
+  expect(await found('--event', 'adm')).toEqual([]);
 });

@@ -121,13 +121,13 @@ export function createAuditVerbs(p: {
     /** All matching lines, oldest first; `text` is the line as it was logged. With `follow`, waits for further lines until it is aborted. */
     async *auditLines(
       actor: Actor,
-      q: Pick<AuditQuery, 'subject' | 'mcpServerId' | 'since'> & {
+      q: Pick<AuditQuery, 'subject' | 'mcpServerId' | 'elicitationId' | 'event' | 'since'> & {
         readonly follow: boolean;
         readonly signal: AbortSignal;
       },
     ): AsyncGenerator<AuditItem & { readonly text: string }, void, undefined> {
       await recordSearch(actor, q.subject);
-      const of = { ...definedOnly({ mcpServerId: q.mcpServerId }), pseudonym: q.subject && p.pseudonym(q.subject) };
+      const of = { ...q, pseudonym: q.subject && p.pseudonym(q.subject) };
       const isCandidate = mayMatch(of);
       let after: string | undefined;
       while (!q.signal.aborted) {

@@ -11,7 +11,7 @@ import { actorOf, openAdmin } from './open-admin.ts';
  * events of OCSF. With `follow` it keeps printing new events until it is interrupted.
  */
 async function audit(p: Invocation, io: CliIo): Promise<ExitCode> {
-  const { follow = false, 'mcp-server': mcpServerId, format = 'jsonl' } = p.values;
+  const { follow = false, 'mcp-server': mcpServerId, elicitation: elicitationId, event, format = 'jsonl' } = p.values;
   if (format !== 'jsonl' && format !== 'ocsf') throw new UsageError('--format must be jsonl or ocsf.');
   const [subject, since] = [subjectOf(p.values), sinceIn(p)];
   await using opened = await openAdmin(p.configPath, io);
@@ -19,7 +19,7 @@ async function audit(p: Invocation, io: CliIo): Promise<ExitCode> {
     io.err('audit.stream is off: Redis has the acts of operators only. All other events are in the log.\n');
   const lines = opened.admin.auditLines(actorOf(p.values), {
     ...{ follow, signal: io.signal },
-    ...definedOnly({ subject, mcpServerId, since }),
+    ...definedOnly({ subject, mcpServerId, elicitationId, event, since }),
   });
   for await (const { text, ...item } of lines)
     io.out(`${printable(format === 'ocsf' ? JSON.stringify(ocsfEvent(item)) : text)}\n`);
@@ -46,6 +46,7 @@ export const auditCommands: readonly Command[] = [
     about: 'print the audit trail in Redis, one JSON object per line, oldest first',
     options: {
       ...{ follow: true, format: true, issuer: true, subject: true, 'mcp-server': true, since: true },
+      ...{ event: true, elicitation: true },
       ...{ by: true, reason: true },
     },
     json: 'lines',

@@ -15,7 +15,7 @@ async function elicitationsShow(p: Invocation, io: CliIo): Promise<ExitCode> {
   const elicitation = await store.stores.elicitations.read(elicitationId);
   if (elicitation === undefined)
     throw new CliError(
-      'Elicitation not found. Ended elicitations are deleted after retention.endedHours; search the log for older ones.',
+      `Elicitation not found. Ended elicitations are deleted after retention.endedHours; for older ones: postern audit --elicitation ${elicitationId}`,
     );
   const { subject, mcpServerId } = elicitation;
   await recordIn(store)(actorOf(p.values), {
