@@ -16,6 +16,7 @@ test.each([
   'READONLY',
   'MISCONF',
   'NOREPLICAS',
+  'OOM',
 ])('explains %s', code => {
   expect(said(code)).toBeDefined();
   expect(said(code)).not.toBe(said('connection_lost'));

@@ -40,6 +40,7 @@ const redisFaults: Readonly<Record<string, string>> = {
   CLUSTERDOWN: 'The Redis Cluster is down: some slots have no master.',
   READONLY: 'This Redis is a read-only replica. Configure the address of the master, or of the Sentinels.',
   MISCONF: 'Redis cannot write to its disk, so it refuses writes. The log of Redis says why.',
+  OOM: 'Redis is full, so it refuses writes. Raise its maxmemory: docs/runbooks/full-redis.md.',
   NOREPLICAS: 'Redis refuses writes because it has too few replicas (min-replicas-to-write).',
 };
 
