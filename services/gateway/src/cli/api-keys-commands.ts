@@ -86,7 +86,7 @@ async function apiKeysRevoke(p: Invocation, io: CliIo): Promise<ExitCode> {
     );
   if (apiKey.source === 'file')
     io.err(
-      'This key is still in the configuration file. Remove it there first of all, on every replica: if Redis loses its data, a key ' +
+      'This key is still in the configuration file. Remove it there right away too, on every replica: if Redis loses its data, a key ' +
         'that is still in the file is valid again.\n',
     );
   return exitCodes.ok;
