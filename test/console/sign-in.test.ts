@@ -137,7 +137,7 @@ describe('S174: logout of operators', () => {
     expect(Object.fromEntries(url.searchParams)).toEqual({
       client_id: 'postern-console',
       post_logout_redirect_uri: `${CONSOLE}/logout/callback/console`,
-      state: expect.stringMatching(/^[\w-]{43}$/),
+      state: expect.stringMatching(/^[\w-]{65}$/),
     });
     const refused = () => world.log().split('"console.logout_refused"').length - 1;
     const before = refused();

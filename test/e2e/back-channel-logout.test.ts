@@ -134,7 +134,7 @@ describe('RP-initiated logout', () => {
     expect(Object.fromEntries(url?.searchParams ?? [])).toEqual({
       client_id: 'postern',
       post_logout_redirect_uri: `${world.publicUrl}/logout/callback/example-id`,
-      state: expect.stringMatching(/^[\w-]{43}$/),
+      state: expect.stringMatching(/^[\w-]{65}$/),
       ui_locales: 'en',
     });
     expect(await isSignedInThere(raw, jar)).toBe(true);
@@ -175,6 +175,10 @@ describe('RP-initiated logout', () => {
     raw.cookies.set(LOGOUT_COOKIE, state);
     expect((await raw.get(back)).status).toBe(303);
     expect(refusedReturns()).toBe(before + 2);
+    // Anyone can send a cookie and a state that are equal.
+    raw.cookies.set(LOGOUT_COOKIE, 'x');
+    expect((await raw.get('/logout/callback/example-id?state=x')).status).toBe(303);
+    expect(refusedReturns()).toBe(before + 3);
     expect((await raw.get(`/logout/callback/nowhere?state=${state}`)).status).toBe(404);
   });
 

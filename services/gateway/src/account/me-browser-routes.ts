@@ -13,7 +13,7 @@ export const BROWSERS_PATH = '/me/browsers';
 const END_ALL_PATH = `${BROWSERS_PATH}/end`;
 
 export interface MeBrowserRoutesDeps extends AccountGuardDeps, ProviderLogoutDeps {
-  readonly config: Pick<GatewayConfig, 'publicUrl' | 'browserSession'>;
+  readonly config: ProviderLogoutDeps['config'] & Pick<GatewayConfig, 'browserSession'>;
   readonly stores: Pick<RedisStores, 'browserSessions' | 'oneTime'>;
   readonly auditLog: Pick<AuditLog, 'signedOutEverywhere'>;
 }

@@ -99,7 +99,12 @@ export async function buildConsole(deps: ConsoleDeps, config: ConsoleConfig): Pr
   const provider: IdentityProviderConfig = { ...config.identityProvider, name: 'console' };
   const identityProvider = createIdentityProvider(deps, provider, { groupsClaim: config.roles.claim });
   const providerLogout = createProviderLogout({
-    deps: { config, identityProviders: [identityProvider], stores, entropy },
+    deps: {
+      config: { ...deps.config, publicUrl: config.publicUrl },
+      identityProviders: [identityProvider],
+      stores,
+      entropy,
+    },
     browser,
   });
   const signInFlow = createSignInFlow<string>({

@@ -1,21 +1,25 @@
 import { AuthorizationError, identityProviderConfigSchema } from '@postern/authorization';
 import { systemEntropy } from '@postern/elicitation';
-import type { FastifyReply } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { createBrowser } from '../pages/browser.ts';
+import { parseConfig } from '../platform/config/load-config.ts';
+import { sampleConfig } from '../testing/sample-config.ts';
 import { createProviderLogout } from './provider-logout.ts';
 
 const publicUrl = 'https://gate.example';
 const never = () => Promise.reject(new Error('not asked'));
+const end = async () => new URL('https://id.example/end');
+const { vault } = parseConfig(sampleConfig());
 
 function offerOf(endSessionUrl: () => Promise<URL | undefined>) {
-  const setCookie = vi.fn();
+  const [setCookie, clearCookie, claim] = [vi.fn(), vi.fn(), vi.fn(async () => true)];
   const config = identityProviderConfigSchema.parse({ name: 'id', issuer: 'https://id.example', clientId: 'postern' });
   const providerLogout = createProviderLogout({
     deps: {
-      config: { publicUrl },
+      config: { publicUrl, vault },
       identityProviders: [{ config, signIn: { start: never, finish: never, endSessionUrl } }],
-      stores: { oneTime: { claim: never } },
+      stores: { oneTime: { claim } },
       entropy: systemEntropy,
     },
     browser: createBrowser({
@@ -23,10 +27,18 @@ function offerOf(endSessionUrl: () => Promise<URL | undefined>) {
       browserSessions: { read: never, touch: never, end: never },
     }),
   });
-  const reply = { setCookie } as unknown as FastifyReply;
+  const reply = { setCookie, clearCookie } as unknown as FastifyReply;
   return {
-    setCookie,
+    ...{ setCookie, claim },
     of: (origin: { identityProvider: string } | { vouchedBy: string }) => providerLogout.offer(reply, { origin }),
+    isReturn: (state: string, cookie = state) =>
+      providerLogout.isReturn(
+        {
+          ...{ url: `/logout/callback/id?state=${state}`, headers: {} },
+          cookies: { '__Host-postern_logout': cookie },
+        } as unknown as FastifyRequest,
+        reply,
+      ),
   };
 }
 
@@ -57,9 +69,24 @@ it('S172: a user whom an application vouched for, or whose identity provider was
 });
 
 it('S173: keeps the state in a cookie that is bound to this host and hidden from scripts', async () => {
-  const offer = offerOf(async () => new URL('https://id.example/end'));
+  const offer = offerOf(end);
   expect(await offer.of({ identityProvider: 'id' })).toBe('https://id.example/end');
-  expect(offer.setCookie).toHaveBeenCalledWith('__Host-postern_logout', expect.stringMatching(/^[\w-]{43}$/), {
+  expect(offer.setCookie).toHaveBeenCalledWith('__Host-postern_logout', expect.stringMatching(/^[\w-]{65}$/), {
     ...{ path: '/', httpOnly: true, sameSite: 'lax', secure: true, maxAge: 600 },
   });
+});
+
+it('S173: a state that the gateway did not make, or made for another browser, reaches no store', async () => {
+  const offer = offerOf(end);
+  const begun = async (): Promise<string> => {
+    await offer.of({ identityProvider: 'id' });
+    return offer.setCookie.mock.lastCall?.[1];
+  };
+  const [state, ofAnother] = [await begun(), await begun()];
+  const others = ['x', 'A'.repeat(65), `${state}A`, `${state.slice(0, -8)}AAAAAAAA`, `AAAAAAAA${state.slice(8)}`];
+  for (const other of others) expect(await offer.isReturn(other)).toBe(false);
+  expect(await offer.isReturn(ofAnother, state)).toBe(false);
+  expect(offer.claim).not.toHaveBeenCalled();
+  expect(await offer.isReturn(state)).toBe(true);
+  expect(offer.claim).toHaveBeenCalledOnce();
 });

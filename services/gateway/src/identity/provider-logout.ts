@@ -1,18 +1,23 @@
+import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
 import { AuthorizationError } from '@postern/authorization';
-import { type BrowserSession, definedOnly, digestOf, type Entropy } from '@postern/elicitation';
+import { type BrowserSession, definedOnly, digestOf, type Entropy, newOperationId } from '@postern/elicitation';
 import type { RedisStores } from '@postern/store-redis';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Browser, LOGOUT_SECONDS } from '../pages/browser.ts';
 import { assertNoPrefetch } from '../pages/page-request.ts';
+import type { GatewayConfig } from '../platform/config/config-schema.ts';
+import { sharedSecretOf } from '../platform/config/shared-secret.ts';
 import { postLogoutRedirectUriOf } from '../platform/http/public-urls.ts';
 import { withTimeout } from '../platform/with-timeout.ts';
 import type { IdentityProvider } from './sign-in-flow.ts';
 
 /** How long the page after a sign-out may wait for the metadata of the identity provider, in ms. */
 const METADATA_MS = 2_000;
+/** Of the random part of a `state`, which its authentication code follows. */
+const RANDOM_LENGTH = 22;
 
 export interface ProviderLogoutDeps {
-  readonly config: { readonly publicUrl: string };
+  readonly config: Pick<GatewayConfig, 'publicUrl' | 'vault'>;
   readonly identityProviders: readonly IdentityProvider[];
   readonly stores: { readonly oneTime: Pick<RedisStores['oneTime'], 'claim'> };
   readonly entropy: Entropy;
@@ -31,6 +36,15 @@ export function createProviderLogout({
   readonly browser: Browser;
 }) {
   const { publicUrl } = deps.config;
+  const key = Buffer.from(hkdfSync('sha256', sharedSecretOf(deps.config), '', 'postern logout, 1', 32));
+  const stateOf = (random: string) => `${random}${createHmac('sha256', key).update(random).digest('base64url')}`;
+
+  /** Otherwise strangers, who can send any cookie with the same `state`, could fill Redis with claims. */
+  function isOwn(state: string): boolean {
+    const [given, own] = [Buffer.from(state), Buffer.from(stateOf(state.slice(0, RANDOM_LENGTH)))];
+    return given.length === own.length && timingSafeEqual(given, own);
+  }
+
   return {
     /**
      * Returns the URL at which the user of an ended session can sign out of the identity provider. Undefined if there is none, or if the
@@ -45,7 +59,7 @@ export function createProviderLogout({
       const { identityProvider: name } = ended.origin;
       const identityProvider = deps.identityProviders.find(({ config }) => config.name === name);
       if (identityProvider === undefined) return undefined;
-      const state = Buffer.from(deps.entropy(32)).toString('base64url');
+      const state = stateOf(newOperationId(deps.entropy));
       const postLogoutRedirectUri = postLogoutRedirectUriOf(publicUrl, name);
       const asked = identityProvider.signIn
         .endSessionUrl({ postLogoutRedirectUri, state, ...definedOnly({ locale }) })
@@ -67,7 +81,7 @@ export function createProviderLogout({
       assertNoPrefetch(request);
       const begun = browser.takeLogoutCookie(request, reply);
       const given = new URL(request.url, publicUrl).searchParams.getAll('state');
-      if (begun === undefined || given.length !== 1 || given[0] !== begun) return false;
+      if (begun === undefined || given.length !== 1 || given[0] !== begun || !isOwn(begun)) return false;
       // A browser can replay the cookie, so the claim makes the value one-time.
       return await deps.stores.oneTime.claim(digestOf(`logout ${begun}`), LOGOUT_SECONDS * 1000);
     },
