@@ -44,6 +44,10 @@ describe('S177: an audit event as OCSF', () => {
     });
   });
 
+  it.each(['constructor', '__proto__', 'toString'])('an event named %s is a Base Event as well', event => {
+    expect(ocsfOf(event, { ...minimal, level: event })).toMatchObject({ class_uid: 0, severity_id: 0 });
+  });
+
   it('names operators as they are recorded, and users by their pseudonym only', () => {
     const line = { ...full, by: 'operator', operator: 'olga' };
     expect(ocsfOf('admin.person_exported', line)).toMatchObject({

@@ -9,12 +9,17 @@ interface AuditLine {
   readonly line: Readonly<Record<string, unknown>>;
 }
 
-const activities: Readonly<Record<string, OcsfActivity>> = auditEvents;
+// Maps, because the name of an event and a level come from Redis: an object also has members such as `constructor`.
+const activities: ReadonlyMap<string, OcsfActivity> = new Map(Object.entries(auditEvents));
 /** Base Event, for an event of a later release. */
 const unknownActivity: OcsfActivity = { classUid: 0, activityId: 0, cause: 'gateway', hasFailed: false };
 
 const [USER, ADMIN, UNKNOWN] = [1, 2, 0];
-const severities: Readonly<Record<string, number>> = { info: 1, warn: 3, error: 4 };
+const severities: ReadonlyMap<unknown, number> = new Map([
+  ['info', 1],
+  ['warn', 3],
+  ['error', 4],
+]);
 const POSTERN = { name: 'Postern', vendor_name: 'Postern' };
 const [UNKNOWN_OUTCOME, SUCCESS, FAILURE] = [0, 1, 2];
 
@@ -103,7 +108,7 @@ function mappedIn(line: AuditLine['line'], { classUid, entity, ...activity }: Oc
  */
 export function ocsfEvent(of: AuditLine) {
   const { position, time, event, line } = of;
-  const activity = activities[event] ?? unknownActivity;
+  const activity = activities.get(event) ?? unknownActivity;
   const { classUid, activityId } = activity;
   const statusId = statusIdOf(of, activity);
   const coded = codes.find(name => textOf(line[name]) !== undefined);
@@ -124,7 +129,7 @@ export function ocsfEvent(of: AuditLine) {
     ...{ time: Date.parse(time), class_uid: classUid, category_uid: Math.floor(classUid / 1000) },
     ...{ activity_id: activityId, type_uid: classUid * 100 + activityId },
     ...(activityId === 99 ? { activity_name: event } : {}),
-    ...{ severity_id: severities[String(line['level'])] ?? UNKNOWN, status_id: statusId },
+    ...{ severity_id: severities.get(line['level']) ?? UNKNOWN, status_id: statusId },
     ...definedOnly({ status_code: coded && textOf(line[coded]), message: textOf(line['message']) }),
     ...detailsOf(of, activity),
     ...(rest.length === 0 ? {} : { unmapped: Object.fromEntries(rest) }),
