@@ -40,10 +40,8 @@ export function tableOf(head: readonly string[], rows: readonly (readonly string
 
 export const counted = (count: number, noun: string) => `${count} ${noun}${count === 1 ? '' : 's'}`;
 
-/** Escapes control and invisible characters except line feeds, because parts of the text come from MCP servers and users. */
+/** Escapes control and invisible characters except line feeds, as JSON does, because parts of the text come from MCP servers and users. */
 export function printable(text: string): string {
-  return text.replace(
-    /[^\P{C}\n]|[\u2028\u2029]/gu,
-    found => `\\u${found.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  );
+  const escaped = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
+  return text.replace(/[^\P{C}\n]|[\u2028\u2029]/gu, found => found.split('').map(escaped).join(''));
 }
