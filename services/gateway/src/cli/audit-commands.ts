@@ -13,11 +13,11 @@ import { actorOf, openAdmin } from './open-admin.ts';
 async function audit(p: Invocation, io: CliIo): Promise<ExitCode> {
   const { follow = false, 'mcp-server': mcpServerId, elicitation: elicitationId, event, format = 'jsonl' } = p.values;
   if (format !== 'jsonl' && format !== 'ocsf') throw new UsageError('--format must be jsonl or ocsf.');
-  const [subject, since] = [subjectOf(p.values), sinceIn(p)];
+  const [subject, since, actor] = [subjectOf(p.values), sinceIn(p), actorOf(p.values)];
   await using opened = await openAdmin(p.configPath, io);
   if (!opened.store.config.audit.stream)
     io.err('audit.stream is off: Redis has the acts of operators only. All other events are in the log.\n');
-  const lines = opened.admin.auditLines(actorOf(p.values), {
+  const lines = opened.admin.auditLines(actor, {
     ...{ follow, signal: io.signal },
     ...definedOnly({ subject, mcpServerId, elicitationId, event, since }),
   });

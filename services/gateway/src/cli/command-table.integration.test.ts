@@ -383,6 +383,20 @@ describe('S151: every command of the table', () => {
     expect(await run(command.name, scenario.failed(), config)).toMatchObject({ code: 1 });
   });
 
+  test.each(each.filter(([, { options }]) => options?.by !== undefined))(
+    'S179: postern %s refuses an operator or a reason that is not one line of text',
+    async (name, command) => {
+      const lines = async () => (await stores.audits.readBack({ limit: 1000 })).length;
+      const before = [await contents(), await lines()];
+      for (const text of ['two\nlines', 'x'.repeat(201)])
+        for (const option of ['--by', '--reason']) {
+          const args = [...scenarioOf(command).done(), option, text];
+          expect(await run(name, args, scenarioOf(command).config?.())).toMatchObject({ code: 2, out: '' });
+        }
+      expect([await contents(), await lines()]).toEqual(before);
+    },
+  );
+
   test.each(changing)('S179: postern %s needs a reason', async (name, command) => {
     const args = scenarioOf(command).done();
     const unexplained = args.filter((_, at) => args[at] !== '--reason' && args[at - 1] !== '--reason');

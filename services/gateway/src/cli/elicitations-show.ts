@@ -8,6 +8,7 @@ import { openStore } from './open-store.ts';
 
 async function elicitationsShow(p: Invocation, io: CliIo): Promise<ExitCode> {
   const [named = ''] = p.args;
+  const actor = actorOf(p.values);
   // Accepts the id or the URL that a user sees.
   const elicitationId = parseElicitationId(named.replace(/^https?:\/\/.*\/e\//, '').split(/[/?#]/, 1)[0] ?? '');
   if (elicitationId === undefined) throw new CliError('Not an elicitation id (el_…) or URL.');
@@ -18,7 +19,7 @@ async function elicitationsShow(p: Invocation, io: CliIo): Promise<ExitCode> {
       `Elicitation not found. Ended elicitations are deleted after retention.endedHours; for older ones: postern audit --elicitation ${elicitationId}`,
     );
   const { subject, mcpServerId } = elicitation;
-  await recordIn(store)(actorOf(p.values), {
+  await recordIn(store)(actor, {
     ...{ event: 'admin.person_viewed', subject, what: 'elicitation', elicitationId, mcpServerId },
   });
   const report = reportOf(elicitation, await eventsOf(store.stores, elicitationId), store.pseudonym);

@@ -1,9 +1,9 @@
-import { userInfo } from 'node:os';
 import { definedOnly } from '@postern/elicitation';
 import { type Actor, createAdminAudit, type RecordAct } from '../admin/admin-audit.ts';
 import { type AdminService, createAdminService } from '../admin/admin-service.ts';
 import type { CliIo } from './cli-io.ts';
 import { type OpenStore, openStore } from './open-store.ts';
+import { whoAndWhyOf } from './who-and-why.ts';
 
 export interface OpenAdmin extends AsyncDisposable {
   readonly admin: AdminService;
@@ -23,7 +23,8 @@ export async function openAdmin(configPath: string, io: CliIo): Promise<OpenAdmi
 export const recordIn = (store: OpenStore): RecordAct =>
   createAdminAudit({ ...store, audits: store.stores.audits, now: Date.now });
 
-/** The operator of a command: as named, or the user of this machine. */
+/** The operator of a command: as named, or the user of this machine. @throws UsageError */
 export function actorOf(p: { readonly by?: string | undefined; readonly reason?: string | undefined }): Actor {
-  return { who: p.by ?? userInfo().username, door: 'command_line', ...definedOnly({ reason: p.reason }) };
+  const { by: who, reason } = whoAndWhyOf(p);
+  return { who, door: 'command_line', ...definedOnly({ reason }) };
 }

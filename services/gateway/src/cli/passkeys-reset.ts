@@ -19,8 +19,9 @@ async function passkeysReset(p: Invocation, io: CliIo): Promise<ExitCode> {
   const holders = [signedIn, ...others].map(passkeyOwnerOf);
   const { passkeys } = store.stores;
   const record = recordIn(store);
-  if (p.dryRun) await record(actor, { event: 'admin.person_viewed', subject, what: 'passkeys' });
   const found = (await Promise.all(holders.map(holder => passkeys.list(holder)))).flat().length;
+  // That a user has none is a look at the user as well.
+  if (p.dryRun || found === 0) await record(actor, { event: 'admin.person_viewed', subject, what: 'passkeys' });
   if (found === 0) throw new CliError('This user has no passkey. Check issuer and subject: both must match exactly.');
   const announcedAs = announcementsOf(store.config, store.pseudonym)(subject);
   let count = p.dryRun ? found : 0;

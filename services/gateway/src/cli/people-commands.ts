@@ -50,8 +50,9 @@ async function peopleErase(p: Invocation, io: CliIo): Promise<ExitCode> {
 
 /** `postern people show`: exits with 1 if nothing is stored about the person. */
 async function peopleShow(p: Invocation, io: CliIo): Promise<ExitCode> {
+  const actor = actorOf(p.values);
   await using opened = await openAdmin(p.configPath, io);
-  const report = await opened.admin.person(actorOf(p.values), subjectIn(p));
+  const report = await opened.admin.person(actor, subjectIn(p));
   io.out(printable(p.json ? `${JSON.stringify(report)}\n` : textOf(report)));
   const { person: _, ...lists } = report;
   if (Object.values(lists).some(list => list.length > 0)) return exitCodes.ok;

@@ -1,4 +1,5 @@
 import { userInfo } from 'node:os';
+import { definedOnly } from '@postern/elicitation';
 import { UsageError } from './cli-io.ts';
 
 /** Who changed something, as claimed, and why: both are in the audit event. */
@@ -7,14 +8,25 @@ export interface Change {
   readonly reason: string;
 }
 
+interface Options {
+  readonly by?: string | undefined;
+  readonly reason?: string | undefined;
+}
+
 /** One line without control characters. */
 const TEXT = /^[^\p{C}\u2028\u2029]{1,200}$/u;
 
-/** Reads `--by` and `--reason`. @throws UsageError */
-export function changeOf(p: { readonly by?: string | undefined; readonly reason?: string | undefined }): Change {
-  const { by = userInfo().username, reason } = p;
-  if (reason === undefined) throw new UsageError('--reason is required: say why, for the audit trail.');
-  for (const [option, value] of Object.entries({ by, reason }))
+/** Reads `--by`, by default the user of this machine, and `--reason` if it was given. @throws UsageError */
+export function whoAndWhyOf({ by = userInfo().username, reason }: Options): Pick<Change, 'by'> & Partial<Change> {
+  const given = { by, ...definedOnly({ reason }) };
+  for (const [option, value] of Object.entries(given))
     if (!TEXT.test(value)) throw new UsageError(`--${option} must have 1 to 200 characters on one line.`);
+  return given;
+}
+
+/** Reads `--by` and `--reason`. @throws UsageError */
+export function changeOf(p: Options): Change {
+  const { by, reason } = whoAndWhyOf(p);
+  if (reason === undefined) throw new UsageError('--reason is required: say why, for the audit trail.');
   return { by, reason };
 }
