@@ -1,7 +1,7 @@
 import { type JWTVerifyGetKey, jwtVerify } from 'jose';
 import { AuthorizationError, fromLibraryError } from './authorization-error.ts';
 import type { IdentityProviderConfig } from './identity-provider-config.ts';
-import { algorithms, claimedIssuer, isAboutToken, keysOf } from './issuer-keys.ts';
+import { algorithms, claimedIssuer, hasTypeIn, isAboutToken, keysOf } from './issuer-keys.ts';
 import type { OutboundFetch } from './outbound/outbound-fetch.ts';
 import { subjectFromClaims } from './user-claims.ts';
 
@@ -78,9 +78,8 @@ export function createAccessTokenVerifier(p: {
         }),
       );
 
-      const type = verified.protectedHeader.typ?.toLowerCase();
       const subject = subjectFromClaims(verified.payload, config.accessTokens.subjectClaim ?? config.subjectClaim);
-      if ((type !== undefined && !types.has(type)) || subject === undefined) {
+      if (!hasTypeIn(types, verified.protectedHeader) || subject === undefined) {
         throw new AuthorizationError('invalid_access_token');
       }
       return { issuer: config.issuer, subject };

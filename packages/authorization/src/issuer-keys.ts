@@ -20,6 +20,10 @@ export const algorithms = [
 
 const maxTokenLength = 16_384;
 
+/** Whether a token has one of these explicit types, or none (RFC 8725 section 3.11). The header is JSON: its `typ` may be no text. */
+export const hasTypeIn = (types: ReadonlySet<string>, { typ }: { readonly typ?: unknown }): boolean =>
+  typ === undefined || (typeof typ === 'string' && types.has(typ.toLowerCase()));
+
 /**
  * Returns the unverified `iss` of the token, only to look up the configuration. It is verified afterwards.
  * @throws {AuthorizationError} `code` for a text that is no JWT

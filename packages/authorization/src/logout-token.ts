@@ -1,7 +1,7 @@
 import { jwtVerify } from 'jose';
 import { AuthorizationError, fromLibraryError } from './authorization-error.ts';
 import type { IdentityProviderConfig } from './identity-provider-config.ts';
-import { algorithms, claimedIssuer, isAboutToken, keysOf } from './issuer-keys.ts';
+import { algorithms, claimedIssuer, hasTypeIn, isAboutToken, keysOf } from './issuer-keys.ts';
 import type { OutboundFetch } from './outbound/outbound-fetch.ts';
 import { subjectFromClaims } from './user-claims.ts';
 
@@ -55,8 +55,7 @@ export function createLogoutTokenVerifier(p: {
       }).catch((error: unknown) => {
         throw fromLibraryError(error, isAboutToken(error) ? 'invalid_logout_token' : 'provider_unavailable');
       });
-      const type = protectedHeader.typ?.toLowerCase();
-      if (type !== undefined && !types.has(type)) throw invalid('typ');
+      if (!hasTypeIn(types, protectedHeader)) throw invalid('typ');
       // An ID token has a nonce, or lacks the event: neither is a logout token.
       if ('nonce' in payload) throw invalid('nonce');
       if (!isObject(payload['events']) || !isObject(payload['events'][EVENT])) throw invalid('events');
