@@ -1,6 +1,7 @@
+import { StoreUnavailableError } from '@postern/elicitation';
 import { createCookieJar, driveAuthorization } from '@postern/testkit/providers';
 import { decodeJwt } from 'jose';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { logoutIssuerOf, logoutToken as logoutTokenOf } from '../support/logout-token.ts';
 import { csrfTokenIn, type RawAnswer, type RawBrowser, unescapeHtml } from '../support/raw-browser.ts';
 import { askFor, startWorld, type World } from '../support/world.ts';
@@ -143,6 +144,18 @@ describe('RP-initiated logout', () => {
     const last = await raw.get('/signed-out');
     expect([last.status, endSessionIn(last)]).toEqual([200, undefined]);
     expect(await isSignedInThere(raw, jar)).toBe(false);
+  });
+
+  it('S172: a sign-out that Redis did not confirm is neither claimed nor recorded', async () => {
+    const { raw } = await signedInThere();
+    const unavailable = world.gateways.map(({ deps }) =>
+      vi.spyOn(deps.stores.browserSessions, 'end').mockRejectedValue(new StoreUnavailableError()),
+    );
+    const before = world.log().length;
+    const page = await signOut(raw);
+    for (const end of unavailable) end.mockRestore();
+    expect([page.status, endSessionIn(page), await isSignedIn({ raw })]).toEqual([503, undefined, true]);
+    expect(world.log().slice(before)).not.toContain('"browser.signed_out"');
   });
 
   it('S172: signing out everywhere offers it too', async () => {

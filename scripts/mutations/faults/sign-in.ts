@@ -135,7 +135,7 @@ export const signInFaults: readonly Fault[] = [
     name: 'a JWT of another type passes as access token',
     breaks: 'RFC 9068 4',
     file: 'packages/authorization/src/access-token-verifier.ts',
-    original: '(type !== undefined && !types.has(type)) || subject === undefined',
+    original: '!hasTypeIn(types, verified.protectedHeader) || subject === undefined',
     replacement: 'subject === undefined',
     foundBy: ['packages/authorization/src/access-token-verifier.test.ts'],
   },
@@ -195,6 +195,16 @@ export const signInFaults: readonly Fault[] = [
     original: 'if (begun === undefined || given.length !== 1 || given[0] !== begun || !isOwn(begun)) return false;',
     replacement: 'if (begun === undefined || given.length !== 1 || !isOwn(begun)) return false;',
     foundBy: ['services/gateway/src/identity/provider-logout.test.ts'],
+  },
+  {
+    name: 'logout: the audit log says that a user signed out whose browser session goes on',
+    breaks: 'S172',
+    file: 'services/gateway/src/identity/logout-routes.ts',
+    original:
+      '    await browser.endSession(request, reply);\n    if (browserSession !== undefined) deps.auditLog.signedOut({ subject: browserSession.subject });\n',
+    replacement:
+      '    if (browserSession !== undefined) deps.auditLog.signedOut({ subject: browserSession.subject });\n    await browser.endSession(request, reply);\n',
+    foundBy: ['test/e2e/back-channel-logout.test.ts'],
   },
   {
     name: 'logout: strangers fill Redis with claims of returns',

@@ -32,11 +32,10 @@ export const logoutRoutes: FastifyPluginAsync<PageKit<LogoutRoutesDeps>> = async
     const form = formSchema.safeParse(await readFormBody(request, BASE_FORM_LIMITS));
     if (!query.success || !form.success) throw new PageError('bad_request');
     const browserSession = await browser.readSession(request);
-    if (browserSession !== undefined) {
-      if (!browser.isCsrfToken(form.data.csrf_token, browserSession.id)) throw new PageError('forbidden');
-      deps.auditLog.signedOut({ subject: browserSession.subject });
-    }
+    if (browserSession !== undefined && !browser.isCsrfToken(form.data.csrf_token, browserSession.id))
+      throw new PageError('forbidden');
     await browser.endSession(request, reply);
+    if (browserSession !== undefined) deps.auditLog.signedOut({ subject: browserSession.subject });
     const elicitationId = parseElicitationId(query.data.e ?? '');
     if (elicitationId !== undefined) return reply.redirect(`${elicitationPath(elicitationId)}?switch=1`, 303);
     const context = views.context(request);
