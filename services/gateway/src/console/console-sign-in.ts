@@ -110,7 +110,7 @@ export const consoleSignInRoutes: FastifyPluginAsync<ConsoleSignInDeps> = async 
     return reply.redirect('/signed-out', 303);
   });
 
-  // Says the truth to whoever opens it: another site can lead a browser here.
+  // Another site can lead a browser here, so the route checks that the browser has no session.
   app.get('/signed-out', anyone, async (request, reply) =>
     (await browser.readSession(request)) === undefined
       ? reply.send(signedOutPage(page, { href: signInHref('/', false) }))

@@ -56,7 +56,7 @@ export const logoutRoutes: FastifyPluginAsync<PageKit<LogoutRoutesDeps>> = async
     },
   );
 
-  // Says the truth to whoever opens it: another site can lead a browser here.
+  // Another site can lead a browser here, so the route checks that the browser has no session.
   app.get('/signed-out', async (request, reply) =>
     (await browser.readSession(request)) === undefined
       ? reply.send(signedOutPage(views.context(request), {}))
