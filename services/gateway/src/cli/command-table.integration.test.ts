@@ -387,13 +387,13 @@ describe('S151: every command of the table', () => {
     'S179: postern %s refuses an operator or a reason that is not one line of text',
     async (name, command) => {
       const lines = async () => (await stores.audits.readBack({ limit: 1000 })).length;
-      const before = [await contents(), await lines()];
+      const before = await lines();
       for (const text of ['two\nlines', 'x'.repeat(201)])
         for (const option of ['--by', '--reason']) {
           const args = [...scenarioOf(command).done(), option, text];
           expect(await run(name, args, scenarioOf(command).config?.())).toMatchObject({ code: 2, out: '' });
         }
-      expect([await contents(), await lines()]).toEqual(before);
+      expect(await lines()).toBe(before);
     },
   );
 
