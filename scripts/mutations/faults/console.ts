@@ -128,7 +128,7 @@ export const consoleFaults: readonly Fault[] = [
     file: 'services/gateway/src/cli/who-and-why.ts',
     original: 'if (!TEXT.test(value))',
     replacement: 'if (value === undefined)',
-    foundBy: ['services/gateway/src/cli/command-table.integration.test.ts'],
+    foundBy: ['services/gateway/src/cli/who-and-why.test.ts'],
   },
   {
     name: 'support looks at an elicitation with a command, unrecorded',
