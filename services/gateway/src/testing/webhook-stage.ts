@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
 import { Writable } from 'node:stream';
-import { definedOnly, parseElicitationId, SHARDS } from '@postern/elicitation';
+import { definedOnly, type PaymentEventType, parseElicitationId, SHARDS } from '@postern/elicitation';
 import { createRedisStores, openQueueRedis, type RedisAddress, type RedisStores } from '@postern/store-redis';
 import { listenHttp } from '@postern/testkit/providers';
 import { Webhook } from 'standardwebhooks';
@@ -11,6 +11,8 @@ import { parseConfig } from '../platform/config/load-config.ts';
 import { createLogger } from '../platform/logger.ts';
 import { sampleMcpServer } from './sample-config.ts';
 import { type EndpointInput, quickPace, webhooksConfig } from './webhooks-config.ts';
+
+const isOfPayment = (happened: string): happened is PaymentEventType => happened.startsWith('payment.');
 
 export const newSecret = () => `whsec_${randomBytes(32).toString('base64')}`;
 
@@ -109,7 +111,7 @@ export async function webhookStage(p: {
 function feedWriter(stores: Pick<RedisStores, 'outbox'>) {
   let position = 0;
   return {
-    async publish(count: number, status: 'completed' | 'declined' | 'active' = 'completed') {
+    async publish(count: number, happened: 'completed' | 'declined' | 'active' | PaymentEventType = 'completed') {
       const entries = Array.from({ length: count }, () => {
         const elicitationId = parseElicitationId(`el_${SHARDS[7]}${randomBytes(32).toString('base64url')}`);
         if (elicitationId === undefined) throw new TypeError('not an id');
@@ -119,7 +121,7 @@ function feedWriter(stores: Pick<RedisStores, 'outbox'>) {
           occurredAt: Date.now(),
           event: {
             eventId: `ev_${elicitationId.slice(3)}.3`,
-            type: `elicitation.${status}` as const,
+            type: isOfPayment(happened) ? happened : (`elicitation.${happened}` as const),
             elicitationId,
             mcpServerId: sampleMcpServer.id,
             kind: 'authorization' as const,

@@ -1,4 +1,4 @@
-import { kinds } from '@postern/elicitation';
+import { kinds, paymentEventTypes } from '@postern/elicitation';
 import type { QueueRedis } from '@postern/store-redis';
 import { type Job, type JobsOptions, Queue } from 'bullmq';
 import { z } from 'zod';
@@ -29,7 +29,10 @@ const elicitationJobSchema = z.object({
   elicitationId: z.string(),
   mcpServerId: z.string(),
   kind: z.enum(kinds),
-  status: z.enum(['pending', 'active', 'verifying', 'completed', 'declined', 'failed', 'cancelled', 'expired']),
+  status: z.enum([
+    ...(['pending', 'active', 'verifying', 'completed', 'declined', 'failed', 'cancelled', 'expired'] as const),
+    ...paymentEventTypes,
+  ]),
   occurredAt: z.number(),
 });
 const passkeyJobSchema = z.object({

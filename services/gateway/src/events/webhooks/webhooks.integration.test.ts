@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { paymentEventTypes } from '@postern/elicitation';
 import { openQueueRedis } from '@postern/store-redis';
 import { startFaultProxy } from '@postern/testkit/fault-proxy';
 import { type RedisServer, startRedis } from '@postern/testkit/redis';
@@ -276,6 +277,16 @@ test('deliveries begin once Redis accepts the connections of their queue', async
   await until(() => expect(stage.logged('webhook.error').length).toBeGreaterThan(2));
   proxy.up();
   await until(() => expect(receiver.ids().sort()).toEqual([...eventIds].sort()));
+});
+
+test('S56: delivers every event of a payment', async () => {
+  await using receiver = await startReceiver();
+  await start([{ id: 'hook', url: receiver.url, secrets: [secret] }]);
+  const eventIds = (await Promise.all(paymentEventTypes.map(type => stage.publish(1, type)))).flat();
+  await until(() => expect(receiver.ids().sort()).toEqual([...eventIds].sort()));
+  const types = receiver.received.map(({ body }) => /"type":"([^"]+)"/.exec(body)?.[1]);
+  expect(types.sort()).toEqual([...paymentEventTypes].sort());
+  expect(stage.logged('webhook.postponed')).toEqual([]);
 });
 
 test('an unreadable job ends as a dead delivery with our own reason', async () => {
