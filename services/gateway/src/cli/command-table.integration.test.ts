@@ -486,6 +486,22 @@ function rowOf({ name, parameters = [], about, json, changes, failure, canBeInte
   return `| ${cells.join(' | ')} |`.replaceAll('  |', ' |');
 }
 
+test('payments show does not take a missing report of the processor for "not paid"', async () => {
+  const asked = await created(stores.elicitations, askFor('payment', somebody()));
+  const shown = () => run('payments show', [asked.elicitationId]).then(({ out }) => out.trim().split('\n').at(-1));
+  const pending = await shown();
+  await moved(stores.elicitations, asked, approve, charge);
+  expect(await shown()).not.toBe(pending);
+});
+
+test('the list of commands separates every command from its text', async () => {
+  const lines = (await run('--help', [])).out.split('\n');
+  const rows = lines.filter(
+    text => /^ {2}postern [a-z].*\S {2,}\S/.test(text) || /^ {2}postern [a-z -]+( [<[][^>\]]*[>\]])*$/.test(text),
+  );
+  expect(lines.filter(text => text.startsWith('  postern ') && !rows.includes(text))).toEqual([]);
+});
+
 test('docs/commands.md has exactly the rows of the table', () => {
   const text = readFileSync(new URL('../../../../docs/commands.md', import.meta.url), 'utf8');
   const rows = text.split('\n').filter(line => line.startsWith('| `postern '));

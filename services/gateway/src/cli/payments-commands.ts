@@ -39,9 +39,15 @@ function textOf({ payments, ...of }: PaymentReport): string {
   const { requested, ...facts } = of;
   const lines = Object.entries(facts).map(([member, value]) => `${member.padEnd(13)}  ${value}\n`);
   const asked = requested && `${'requested'.padEnd(13)}  ${amountOf(requested.minorUnits, requested.currency)}\n`;
-  const taken = payments.length === 0 ? 'No payment was made.\n' : payments.map(takenText).join('\n');
+  const taken = payments.length === 0 ? nothingTaken(of) : payments.map(takenText).join('\n');
   return [...lines, asked ?? '', '\n', taken].join('');
 }
+
+/** While the elicitation is active, the processor may have taken money that the gateway has not heard of. */
+const nothingTaken = ({ status }: Omit<PaymentReport, 'payments'>) =>
+  status === 'active'
+    ? 'No payment is recorded yet. The user may have paid: a running gateway asks the processor until it knows.\n'
+    : 'No payment is recorded.\n';
 
 function takenText(of: Taken): string {
   const rows = [

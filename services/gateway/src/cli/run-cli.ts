@@ -73,7 +73,7 @@ const optionNames: readonly OptionName[] = Object.keys(cliOptions) as OptionName
 
 const WIDTH = 34;
 const line = (left: string, right: string) =>
-  left.length < WIDTH - 1 ? `  ${left.padEnd(WIDTH - 2)}${right}` : `  ${left}\n${' '.repeat(WIDTH)}${right}`;
+  left.length < WIDTH - 2 ? `  ${left.padEnd(WIDTH - 2)}${right}` : `  ${left}\n${' '.repeat(WIDTH)}${right}`;
 const usageOf = ({ name, parameters = [] }: Command) => ['postern', name, ...parameters].join(' ');
 
 function optionLine(name: OptionName, about?: string): string {

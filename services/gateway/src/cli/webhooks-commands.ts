@@ -116,7 +116,9 @@ async function webhooksRedeliver(p: Invocation, io: CliIo): Promise<ExitCode> {
     deliveries = dryRun ? dead.length : (await admin.redeliver(actor, { eventId })).redelivered;
     for (const { endpoint, status } of endpoints) if (status === 'disabled' && dead.includes(endpoint)) warn(endpoint);
   }
-  for (const { endpoint, status, dead } of eventId === undefined ? endpoints : []) {
+  for (const { endpoint, status, dead, delayed } of eventId === undefined ? endpoints : []) {
+    if (delayed > 0)
+      io.err(`${endpoint}: ${delayed} deliveries are not dead. The gateway retries them at their next attempt.\n`);
     if (dead === 0 || code !== exitCodes.ok) continue;
     if (status === 'disabled') warn(endpoint);
     if (dryRun) {
