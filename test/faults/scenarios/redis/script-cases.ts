@@ -334,7 +334,6 @@ export const scriptCases: Readonly<Record<CalledScript, ScriptCase>> = {
       };
     },
     first: [{ at: Date.parse('2026-11-23T09:00:00Z'), outcome: 'refreshed', count: 2 }],
-    renews: ['refreshes'],
   },
   readFeed: {
     async prepare() {
