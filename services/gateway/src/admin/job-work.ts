@@ -98,11 +98,13 @@ function disconnecting(job: StoredJob, { config, stores, mcpServers, onRemoved }
 }
 
 /**
- * Restarts the deliveries of an endpoint that were dead when the job was started, oldest first. The cursor counts the oldest ones that
- * this release cannot read.
+ * Starts the next attempt of the deliveries of an endpoint that wait for it, and restarts those that were dead when the job was started,
+ * oldest first. The cursor counts the oldest ones that this release cannot read.
  */
 function redelivering(job: Pick<StoredJob, 'createdAt'>, queue: DeliveryQueue): JobStep {
   return async progress => {
+    // Once: those that fail again wait for their next attempt.
+    if (progress.share === 0) await queue.retryNow();
     for (const eventId of progress.pending) await queue.redeliver(eventId);
     const skipped = Number(progress.cursor);
     const { dead } = await queue.counts();

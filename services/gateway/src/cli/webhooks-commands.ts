@@ -93,8 +93,8 @@ async function webhooksDead(p: Invocation, io: CliIo): Promise<ExitCode> {
 }
 
 /**
- * `postern webhooks redeliver`: retries one event at every endpoint with a dead delivery of it, or everything that is dead now, as a job
- * for each endpoint.
+ * `postern webhooks redeliver`: retries one event at every endpoint with a dead delivery of it, or everything that is dead or waits for its
+ * next attempt, as a job for each endpoint.
  */
 async function webhooksRedeliver(p: Invocation, io: CliIo): Promise<ExitCode> {
   const [actor, { dryRun }] = [changingActor(p), p];
@@ -117,10 +117,9 @@ async function webhooksRedeliver(p: Invocation, io: CliIo): Promise<ExitCode> {
     for (const { endpoint, status } of endpoints) if (status === 'disabled' && dead.includes(endpoint)) warn(endpoint);
   }
   for (const { endpoint, status, dead, delayed } of eventId === undefined ? endpoints : []) {
-    if (delayed > 0)
-      io.err(`${endpoint}: ${delayed} deliveries are not dead. The gateway retries them at their next attempt.\n`);
-    if (dead === 0 || code !== exitCodes.ok) continue;
+    if (dead + delayed === 0 || code !== exitCodes.ok) continue;
     if (status === 'disabled') warn(endpoint);
+    deliveries += delayed;
     if (dryRun) {
       deliveries += dead;
       continue;
@@ -177,7 +176,7 @@ export const webhooksCommands: readonly Command[] = [
     name: 'webhooks redeliver',
     parameters: ['[event id]'],
     about: 'retry the failed deliveries of an event, of an endpoint, or with --all every one',
-    options: { ...whoAndWhy, all: 'every failed delivery', endpoint: 'every failed delivery of this endpoint' },
+    options: { ...whoAndWhy, all: 'every failed delivery, dead or not', endpoint: 'every failed delivery of this endpoint' },
     json: 'document',
     changes: true,
     failure: 'the event has no dead delivery, or a job failed',

@@ -96,6 +96,31 @@ test('lists dead deliveries with their reason and redelivers them once the recei
   await webhooks.stop();
 });
 
+test('redeliver starts the next attempt of deliveries that would wait for hours', async () => {
+  let status = 500;
+  await using receiver = await startReceiver(() => status);
+  await using stage = await webhookStage({ address: { url: redis.url }, prefix: 'delayed' });
+  const config = await configFor('delayed', receiver.url);
+  const webhooks = await stage.start([{ id: 'hook', url: receiver.url, secrets: [secret] }], {
+    pace: { ...quickPace, retryDelay: () => 16 * 3_600_000 },
+  });
+  const eventIds = await stage.publish(3);
+  await until(async () => expect(await stage.counts('tracker.hook')).toMatchObject({ delayed: 3, dead: 0 }));
+  const redeliver = (...more: string[]) =>
+    run('webhooks', 'redeliver', '--endpoint', 'tracker.hook', ...why, '-c', config, ...more);
+  expect((await redeliver('--dry-run')).out).toBe('Would retry 3 deliveries.\n');
+  expect(receiver.received).toHaveLength(3);
+  // They fail again, and wait again: the job does not try them for ever.
+  expect((await redeliver()).out).toBe('Retrying 3 deliveries.\n');
+  await until(async () => expect(receiver.received).toHaveLength(6));
+  await until(async () => expect(await stage.counts('tracker.hook')).toMatchObject({ delayed: 3 }));
+  status = 204;
+  expect((await redeliver()).code).toBe(0);
+  await until(async () => expect(await stage.counts('tracker.hook')).toMatchObject({ delayed: 0, dead: 0 }));
+  expect(new Set(receiver.ids().slice(6))).toEqual(new Set(eventIds));
+  await webhooks.stop();
+});
+
 test('a disabled endpoint resumes when it is enabled', async () => {
   await using receiver = await startReceiver(nth => (nth === 1 ? 410 : 204));
   await using stage = await webhookStage({ address: { url: redis.url }, prefix: 'enable' });

@@ -83,22 +83,22 @@ export function cancelElicitationView(of: ElicitationDetail): ActView {
   };
 }
 
-export function redeliverView({ endpoint, host, dead }: WebhookEndpointItem): ActView {
+export function redeliverView({ endpoint, host, dead, delayed }: WebhookEndpointItem): ActView {
   const about = facts([
     ['Endpoint', html`${endpoint}`],
     ['Host', html`${host}`],
   ]);
-  if (dead === 0)
+  if (dead + delayed === 0)
     return {
       title: 'Redeliver webhooks',
       at: '/webhooks',
-      says: html`${about}<p class="empty">No delivery is dead.</p>`,
+      says: html`${about}<p class="empty">No delivery has failed.</p>`,
     };
   return {
     title: 'Redeliver webhooks',
     at: '/webhooks',
     button: 'Redeliver all of them',
-    says: html`${about}<p>This sends ${plural(dead, 'dead delivery', 'dead deliveries')} again. The receiver may know an event already: its id stays the same.</p>`,
+    says: html`${about}<p>This sends ${plural(dead, 'dead delivery', 'dead deliveries')} again, and ${plural(delayed, 'delivery that waits', 'deliveries that wait')} for the next attempt. The receiver may know an event already: its id stays the same.</p>`,
   };
 }
 

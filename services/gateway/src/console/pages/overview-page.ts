@@ -154,20 +154,22 @@ export function webhookTable(webhooks: readonly WebhookEndpointItem[], role?: Ro
       { name: 'Host' },
       { name: 'Status' },
       { name: 'Waiting', isNumber: true },
+      { name: 'Retrying', isNumber: true },
       { name: 'Dead', isNumber: true },
       { name: 'Failing since (UTC)' },
       ...(isOperator ? [{ name: 'Act' }] : []),
     ],
-    rows: webhooks.map(({ endpoint, host, status: word, reason, waiting, dead, failingSince }) => [
+    rows: webhooks.map(({ endpoint, host, status: word, reason, waiting, delayed, dead, failingSince }) => [
       html`<a href="${linkTo('/webhooks', { endpoint })}">${endpoint}</a>`,
       html`${host}`,
       html`${status(word)}${reason === undefined ? undefined : html` <span class="soft">${reason}</span>`}`,
       count(waiting),
+      count(delayed),
       count(dead),
       timeOrNone(failingSince),
       ...(isOperator
         ? [
-            dead === 0
+            dead + delayed === 0
               ? optional(undefined)
               : html`<a href="${linkTo(`/webhooks/${endpoint}/redeliver`)}">Redeliver</a>`,
           ]

@@ -77,6 +77,8 @@ export interface DeliveryQueue {
   isDead(eventId: string): Promise<boolean>;
   /** Restarts the schedule of a dead delivery. @returns false if there is none with this id */
   redeliver(eventId: string): Promise<boolean>;
+  /** Starts the next attempt of every delivery that waits for it. */
+  retryNow(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -135,6 +137,7 @@ export function openDeliveryQueue(p: {
       await job.retry('failed', { resetAttemptsMade: true });
       return true;
     },
+    retryNow: () => queue.promoteJobs(),
     close: () => queue.close(),
   };
 }
