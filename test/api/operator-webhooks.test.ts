@@ -52,7 +52,7 @@ it('S87: the operator webhook about an added, removed or reset passkey contains 
   const removed = await answerCeremony(removing.raw, page, removing.authenticator.get(page.options));
   expect(removed.status).toBe(200);
   const { issuer } = world.identityProvider;
-  await cli('passkeys', 'reset', issuer, lost.user);
+  await cli('passkeys', 'reset', issuer, lost.user, '--reason', 'lost device');
 
   await vi.waitFor(() => expect(receiver.received).toHaveLength(4), { timeout: 100_000, interval: 20 });
   const types = receiver.received.map(({ id, payload: { type, data } }) => {

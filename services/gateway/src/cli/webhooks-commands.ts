@@ -107,7 +107,7 @@ async function webhooksRedeliver(p: Invocation, io: CliIo): Promise<ExitCode> {
   const known = endpointsOf(await admin.webhookEndpoints());
   const endpoints = known.filter(({ endpoint }) => only === undefined || endpoint === only);
   if (endpoints.length === 0) throw new CliError(UNKNOWN_ENDPOINT);
-  const warn = (endpoint: string) => io.err(`${endpoint} is disabled: postern webhooks enable ${endpoint}\n`);
+  const warn = (endpoint: string) => io.err(`${endpoint} is disabled: postern webhooks enable ${endpoint} --reason …\n`);
   let deliveries = 0;
   let code: ExitCode = exitCodes.ok;
   if (eventId !== undefined) {
@@ -176,7 +176,11 @@ export const webhooksCommands: readonly Command[] = [
     name: 'webhooks redeliver',
     parameters: ['[event id]'],
     about: 'retry the failed deliveries of an event, of an endpoint, or with --all every one',
-    options: { ...whoAndWhy, all: 'every failed delivery, dead or not', endpoint: 'every failed delivery of this endpoint' },
+    options: {
+      ...whoAndWhy,
+      all: 'every failed delivery, dead or not',
+      endpoint: 'every failed delivery of this endpoint',
+    },
     json: 'document',
     changes: true,
     failure: 'the event has no dead delivery, or a job failed',
