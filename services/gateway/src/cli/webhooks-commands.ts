@@ -107,7 +107,8 @@ async function webhooksRedeliver(p: Invocation, io: CliIo): Promise<ExitCode> {
   const known = endpointsOf(await admin.webhookEndpoints());
   const endpoints = known.filter(({ endpoint }) => only === undefined || endpoint === only);
   if (endpoints.length === 0) throw new CliError(UNKNOWN_ENDPOINT);
-  const warn = (endpoint: string) => io.err(`${endpoint} is disabled: postern webhooks enable ${endpoint} --reason …\n`);
+  const warn = (endpoint: string) =>
+    io.err(`${endpoint} is disabled: postern webhooks enable ${endpoint} --reason …\n`);
   let deliveries = 0;
   let code: ExitCode = exitCodes.ok;
   if (eventId !== undefined) {

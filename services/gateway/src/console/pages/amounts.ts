@@ -27,7 +27,8 @@ export function plainAmount({ currency, minorUnits }: Amount): string | undefine
 export function typedAmount(text: string, currency: string): number | undefined {
   const decimals = decimalsOf(currency);
   if (decimals === undefined) return undefined;
-  const pattern = decimals === 0 ? /^\d{1,12}$/ : new RegExp(`^\\d{1,12}\\.\\d{${decimals}}$`);
-  const minorUnits = pattern.test(text) ? Number(text.replace('.', '')) : 0;
+  const [, whole, fraction = ''] = /^(\d{1,12})(?:\.(\d{1,4}))?$/.exec(text) ?? [];
+  if (whole === undefined || fraction.length !== decimals) return undefined;
+  const minorUnits = Number(`${whole}${fraction}`);
   return Number.isSafeInteger(minorUnits) && minorUnits > 0 ? minorUnits : undefined;
 }
