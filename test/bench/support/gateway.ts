@@ -69,6 +69,7 @@ const mcpServer = (id: string, apiKey: string): GatewayConfigInput['mcpServers']
     elicitationsPerSubject: unlimited,
     concurrentWaits: 100_000,
     eventStreams: 100_000,
+    storedRecords: 10_000_000,
     storedMegabytes: 100_000,
   },
 });
