@@ -175,8 +175,8 @@ export const refundFaults: readonly Fault[] = [
     name: 'an amount without decimals counts as minor units',
     breaks: 'S165',
     file: 'services/gateway/src/console/pages/amounts.ts',
-    original: '\\\\.\\\\d{${decimals}}$`',
-    replacement: '(\\\\.\\\\d{${decimals}})?$`',
+    original: 'fraction.length !== decimals',
+    replacement: 'fraction.length > decimals',
     foundBy: ['services/gateway/src/console/pages/amounts.test.ts'],
   },
   {
