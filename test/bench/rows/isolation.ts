@@ -6,10 +6,10 @@ import { expireAccessToken } from '../../support/token-expiry.ts';
 import { type Bench, redisOptions } from '../support/bench.ts';
 import { apiHeaders, newVaultKey, startGatewayProcess } from '../support/gateway.ts';
 import { HttpConnection, httpRequest } from '../support/http-connection.ts';
-import { compared, type Row } from '../support/row.ts';
+import type { Row } from '../support/row.ts';
 import { connectAll } from '../support/seeds.ts';
 import { interleave } from '../support/statistics.ts';
-import { type SteadyRun, startSteadyLoad } from '../support/steady-load.ts';
+import { type SteadyRun, startSteadyLoad, steadyRows } from '../support/steady-load.ts';
 
 const READS = 600;
 /** Half of the default of `waitingPerProvider`. Further reads would be refused at once; these hang. */
@@ -62,23 +62,12 @@ export async function isolationRows(bench: Bench): Promise<Row[]> {
   }
 
   await others();
-  const { ours, baseline } = await interleave(bench.runs, besideHangingReads, others);
-  const p99Of = (runs: readonly SteadyRun[]) => runs.map(({ p99 }) => p99);
-  return [
-    compared(
-      `p99 of another MCP server, ${PER_SECOND} requests/s, while ${READS} reads meet a hanging provider`,
-      'ms',
-      'undisturbed',
-      { ours: p99Of(ours), baseline: p99Of(baseline) },
-      { bound: 'at most', value: 2, profile: 'isolation' },
-    ),
-    {
-      figure: '  of its requests refused',
-      unit: 'requests',
-      ours: ours.map(({ refused }) => refused),
-      target: { bound: 'at most', value: 0, profile: 'isolation' },
-    },
-  ];
+  return steadyRows(
+    `p99 of another MCP server, ${PER_SECOND} requests/s, while ${READS} reads meet a hanging provider`,
+    'undisturbed',
+    await interleave(bench.runs, besideHangingReads, others),
+    { value: 2, profile: 'isolation' },
+  );
 }
 
 function disposeAll(connections: readonly HttpConnection[]): DisposableStack {

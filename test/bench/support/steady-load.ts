@@ -4,6 +4,8 @@ import { availableParallelism } from 'node:os';
 import { type OpenLoopCommand, openLoopReportSchema } from '../children/open-loop.ts';
 import { type Child, readiness, startChild } from './child.ts';
 import type { GatewayProcess } from './gateway.ts';
+import { compared, type Row, type Target } from './row.ts';
+import type { Pairs } from './statistics.ts';
 
 export interface SteadyRun {
   readonly p99: number;
@@ -32,6 +34,26 @@ export async function startSteadyLoad(
     },
     [Symbol.asyncDispose]: () => generator[Symbol.asyncDispose](),
   };
+}
+
+/** The rows of a steady load: its 99th percentile against the undisturbed one, and its refused requests. */
+export function steadyRows(
+  figure: string,
+  baselineName: string,
+  { ours, baseline }: Pairs<SteadyRun>,
+  target: Omit<Target, 'bound'>,
+): Row[] {
+  const p99Of = (runs: readonly SteadyRun[]) => runs.map(({ p99 }) => p99);
+  const pairs = { ours: p99Of(ours), baseline: p99Of(baseline) };
+  return [
+    compared(figure, 'ms', baselineName, pairs, { ...target, bound: 'at most' }),
+    {
+      figure: '  of its requests refused',
+      unit: 'requests',
+      ours: ours.map(({ refused }) => refused),
+      target: { ...target, bound: 'at most', value: 0 },
+    },
+  ];
 }
 
 /** Pins a process to its own processor, if the machine has several and supports it. */

@@ -1,4 +1,4 @@
-import { type Elicitation, type Refund, shardIn, shardOf } from '@postern/elicitation';
+import { type Elicitation, type ElicitationId, type Refund, shardIn, shardOf } from '@postern/elicitation';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type ContractStores, crowd, type MakeStores } from './contract-stores.ts';
 import { answer, approve, askFor, charge } from './kind-samples.ts';
@@ -102,13 +102,15 @@ export function describePaymentStore(name: string, makeStores: MakeStores): void
       expect(stored.map(({ paidAt }) => paidAt)).toEqual([stores.clock.now(), stores.clock.now()]);
     });
 
+    const isRefundCheckDue = async (elicitationId: ElicitationId) =>
+      (await stores.payments.dueChecks(shardIn(elicitationId), 1_000)).some(
+        check => check.elicitationId === elicitationId && check.of === 'refunds',
+      );
+
     test('a pending refund is checked after its delay, until it is settled', async () => {
       const payment = await paid();
       const { elicitationId } = payment;
-      const isDue = async () =>
-        (await stores.payments.dueChecks(shardIn(elicitationId), 1_000)).some(
-          check => check.elicitationId === elicitationId && check.of === 'refunds',
-        );
+      const isDue = () => isRefundCheckDue(elicitationId);
       await stores.payments.put({ payment: { ...payment, refunds: [refund] } });
       expect(await isDue()).toBe(false);
       stores.clock.advance(MINUTE);
@@ -120,10 +122,7 @@ export function describePaymentStore(name: string, makeStores: MakeStores): void
     test('S162: a pending refund stays due while other refunds and payments of its elicitation change', async () => {
       const payment = await paid();
       const { elicitationId } = payment;
-      const isDue = async () =>
-        (await stores.payments.dueChecks(shardIn(elicitationId), 1_000)).some(
-          check => check.elicitationId === elicitationId && check.of === 'refunds',
-        );
+      const isDue = () => isRefundCheckDue(elicitationId);
       const other = { ...payment, processorReference: 'pi_2', completes: false, paidAt: 0 };
       await stores.payments.put({ payment: { ...payment, refunds: [refund] }, checkAfterMs: 0 });
       expect(await isDue()).toBe(true);

@@ -1,8 +1,8 @@
-import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
+import { createHmac, timingSafeEqual } from 'node:crypto';
 import { newOperationId, systemEntropy } from '@postern/elicitation';
 import type { RedisStores, StoredAdminCredential } from '@postern/store-redis';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
-import { sharedSecretOf } from '../platform/config/shared-secret.ts';
+import { sharedKeyFor } from '../platform/config/shared-secret.ts';
 
 /** `pa_`, an id of 22 characters, and a secret of 43. */
 const TOKEN = /^pa_([A-Za-z0-9_-]{22})[A-Za-z0-9_-]{43}$/;
@@ -19,7 +19,7 @@ export function createAdminCredentials(p: {
   readonly now: () => number;
 }) {
   const store = p.stores.adminCredentials;
-  const key = Buffer.from(hkdfSync('sha256', sharedSecretOf(p.config), '', 'postern admin credentials, 1', 32));
+  const key = sharedKeyFor(p.config, 'postern admin credentials, 1');
   const macOf = (of: Pick<StoredAdminCredential, 'credentialId' | 'name' | 'scopes'>, token: string): Buffer =>
     createHmac('sha256', key)
       .update(JSON.stringify([of.credentialId, of.name, of.scopes, token]))

@@ -1,4 +1,4 @@
-import { createHmac, hkdfSync } from 'node:crypto';
+import { createHmac } from 'node:crypto';
 import {
   type Dispute,
   DomainError,
@@ -24,7 +24,7 @@ import {
 } from '../approvals/refund-reservation.ts';
 import type { Pseudonyms } from '../platform/audit/pseudonyms.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
-import { sharedSecretOf } from '../platform/config/shared-secret.ts';
+import { sharedKeyFor } from '../platform/config/shared-secret.ts';
 import { ProblemError } from '../platform/http/problems.ts';
 import type { Actor, RecordAct } from './admin-audit.ts';
 
@@ -88,11 +88,11 @@ function refusalOf(error: unknown) {
 }
 
 /**
- * Names refunds of operators. MCP server and processor see the name, so without the key nobody can try reasons until one has this name. Equal
- * refunds have equal names on all replicas: the processor makes one of them once, even if Redis has lost its reservation.
+ * Names refunds of operators. The MCP server and the processor see the name: the key keeps them from guessing the reason. Equal refunds have
+ * equal names on all replicas, so the processor makes one of them once, even if Redis has lost its reservation.
  */
 function createRefundNames(config: Pick<GatewayConfig, 'vault'>) {
-  const key = Buffer.from(hkdfSync('sha256', sharedSecretOf(config), '', 'postern refunds of operators, 1', 32));
+  const key = sharedKeyFor(config, 'postern refunds of operators, 1');
   return ({ elicitationId, processorReference }: Payment, attempt: number, fingerprint: string): string => {
     const named = JSON.stringify([elicitationId, processorReference, attempt, fingerprint]);
     return `rf_${createHmac('sha256', key).update(named).digest('base64url')}`;
@@ -134,8 +134,8 @@ export function createRefunds({ config, stores, pseudonym, record, now }: Refund
   }
 
   /**
-   * A refund by an operator. The same amount for the same reason is paid back once, whoever repeats it through whichever door, unless it has
-   * failed: then a repeat is another attempt.
+   * A refund by an operator. A repeat of the same amount and reason, by any operator and through any door, is the same refund. After a failure
+   * it is another attempt.
    */
   function requestOf(of: Payment, ask: { readonly minorUnits?: number; readonly reason: string }): RefundRequest {
     const fingerprint = refundFingerprint(ask);

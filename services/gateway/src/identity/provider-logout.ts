@@ -1,4 +1,4 @@
-import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
+import { createHmac, timingSafeEqual } from 'node:crypto';
 import { AuthorizationError } from '@postern/authorization';
 import { type BrowserSession, definedOnly, digestOf, type Entropy, newOperationId } from '@postern/elicitation';
 import type { RedisStores } from '@postern/store-redis';
@@ -6,7 +6,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Browser, LOGOUT_SECONDS } from '../pages/browser.ts';
 import { assertNoPrefetch } from '../pages/page-request.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
-import { sharedSecretOf } from '../platform/config/shared-secret.ts';
+import { sharedKeyFor } from '../platform/config/shared-secret.ts';
 import { postLogoutRedirectUriOf } from '../platform/http/public-urls.ts';
 import { withTimeout } from '../platform/with-timeout.ts';
 import type { IdentityProvider } from './sign-in-flow.ts';
@@ -36,7 +36,7 @@ export function createProviderLogout({
   readonly browser: Browser;
 }) {
   const { publicUrl } = deps.config;
-  const key = Buffer.from(hkdfSync('sha256', sharedSecretOf(deps.config), '', 'postern logout, 1', 32));
+  const key = sharedKeyFor(deps.config, 'postern logout, 1');
   const stateOf = (random: string) => `${random}${createHmac('sha256', key).update(random).digest('base64url')}`;
 
   /** Otherwise strangers, who can send any cookie with the same `state`, could fill Redis with claims. */

@@ -1,12 +1,11 @@
-import { createHmac, hkdfSync } from 'node:crypto';
+import { createHmac } from 'node:crypto';
 import type { Subject } from '@postern/elicitation';
 import type { GatewayConfig } from '../config/config-schema.ts';
-import { sharedSecretOf } from '../config/shared-secret.ts';
+import { sharedKeyFor } from '../config/shared-secret.ts';
 
 /** Returns the pseudonym of a user in the audit log, always the same for the same subject. */
 export type Pseudonyms = (subject: Subject) => string;
 
-const KEY_BYTES = 32;
 /** In base64url characters: 96 bits. */
 const LENGTH = 16;
 
@@ -31,8 +30,7 @@ export function createPseudonyms(key: Uint8Array): Pseudonyms {
  */
 export function pseudonymsOf(config: Pick<GatewayConfig, 'audit' | 'vault'>): Pseudonyms {
   if (config.audit.pseudonymKey !== undefined) return createPseudonyms(config.audit.pseudonymKey);
-  const secret = sharedSecretOf(config);
-  return createPseudonyms(new Uint8Array(hkdfSync('sha256', secret, '', 'postern audit pseudonyms, 1', KEY_BYTES)));
+  return createPseudonyms(sharedKeyFor(config, 'postern audit pseudonyms, 1'));
 }
 
 /** Returns the pseudonym for webhooks about a user's passkeys; undefined without operator webhooks. */
