@@ -2,6 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { compiledGateway } from '../test/support/compiled-gateway.ts';
 import { root, runNode } from './child.ts';
 import { setupIfPossible } from './setup.mjs';
 import { testRunOf } from './test-arguments.ts';
@@ -20,7 +21,7 @@ try {
       `--reporter=${join(root, 'scripts/test-counts.ts')}`,
       ...vitestArguments,
     ],
-    { env: { ...process.env, POSTERN_TEST_RUN: size, POSTERN_TEST_COUNTS: counts } },
+    { env: { ...process.env, ...(await compiledGateway()), POSTERN_TEST_RUN: size, POSTERN_TEST_COUNTS: counts } },
   );
   const { passed, failed, skipped } = readTestCounts(counts);
   if (skipped > 0) console.log(`${skipped} skipped`);

@@ -238,8 +238,6 @@ describe('S34: axe finds nothing on any page of the real flows', () => {
     await inspect(page, 'charge');
     await page.goto(`${payment.url}/charge`);
     await inspect(page, 'charge: not paid yet');
-    // The script of the open page would go on by itself, and interrupt the next navigation.
-    await page.goto('about:blank');
     world.stripe.pay(world.stripe.checkoutSessionsOf(payment.elicitationId)[0]?.id ?? '');
     await page.goto(`${payment.url}/charge`);
     await inspect(page, 'paid');

@@ -76,9 +76,9 @@ describe('the device flow (RFC 8628), for a provider that has no redirect', () =
     expect(world.log()).not.toContain(shown.userCode);
   });
 
-  it('works with a browser and a phone', async () => {
+  it('works with a browser, whose page goes on by itself, and a phone', async () => {
     const user = world.subject();
-    await using desk = await newPerson(browser, user);
+    await using desk = await newPerson(browser, user, { hasLivePages: true });
     await using phone = await newPerson(browser, user, { viewport: { width: 390, height: 844 } });
     const issued = await world.ask(user);
     await desk.page.goto(issued.url);
@@ -93,7 +93,6 @@ describe('the device flow (RFC 8628), for a provider that has no redirect', () =
     await phone.page.locator('button[name=user][value=alice]').click();
     await phone.page.locator('button#allow').click();
     await phone.page.locator('#connected').waitFor();
-    await desk.page.locator('form[action$="/device"] button').click();
     await desk.page.waitForURL(issued.url);
     expect(await statusOf(issued.elicitationId)).toBe('completed');
     expect(await desk.page.locator('h1').textContent()).toContain('is connected');

@@ -1,12 +1,10 @@
-import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { sharedBrowser } from '@postern/testkit/chromium';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { acceptAndStay, atProvider, newPerson, signIn } from '../support/browser.ts';
+import { axeFindings } from '../support/page-checks.ts';
 import { startWorld, type World } from '../support/world.ts';
 
-const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const narrow = { viewport: { width: 320, height: 640 } };
 let browser: Browser;
 let world: World;
@@ -76,10 +74,7 @@ describe('S34: axe finds nothing on any page of the real flow', () => {
     const { page } = person;
     const findings: string[] = [];
     const inspect = async (name: string) => {
-      await page.evaluate(axeSource);
-      const found = await page.evaluate<string[]>(
-        "axe.run().then(r => r.violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => id + ': ' + html)))",
-      );
+      const found = await axeFindings(page, colorScheme === 'light' ? 'all' : 'colours');
       findings.push(...found.map(finding => `${name} ${finding}`));
     };
 

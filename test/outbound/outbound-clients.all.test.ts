@@ -4,9 +4,9 @@ import { outboundClients } from './outbound-clients.ts';
 import { answersBy, type OutboundPlay, startOutboundPlay } from './play-outbound.ts';
 
 /** Number of responses per client. */
-const ANSWERS = Number(process.env['OUTBOUND_ANSWERS'] ?? 8);
+const ANSWERS = Number(process.env['OUTBOUND_ANSWERS'] ?? 6);
 const SEED = Number(process.env['FUZZ_SEED'] ?? 2);
-const FLOODS = 2;
+const FLOODS = 1;
 
 function rotated<T>(list: readonly T[], by: number): readonly T[] {
   const from = by % list.length;

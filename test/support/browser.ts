@@ -8,8 +8,22 @@ export interface Person extends AsyncDisposable {
   readonly page: Page;
 }
 
-export async function newPerson(browser: Browser, name: string, options: BrowserContextOptions = {}): Promise<Person> {
+export interface PersonOptions extends BrowserContextOptions {
+  /**
+   * Whether open pages find out by themselves that they are out of date. Default: false, because such a page may go on while a
+   * test clicks in it.
+   */
+  readonly hasLivePages?: boolean;
+}
+
+export async function newPerson(
+  browser: Browser,
+  name: string,
+  { hasLivePages = false, ...options }: PersonOptions = {},
+): Promise<Person> {
   const context = await browser.newContext({ ignoreHTTPSErrors: true, locale: 'en-GB', ...options });
+  // Of the scripts of the pages, only the one that asks the gateway uses it.
+  if (!hasLivePages) await context.addInitScript("globalThis.fetch = () => Promise.reject(new TypeError('held'))");
   // Only turns a hang into a failure.
   context.setDefaultTimeout(100_000);
   return { name, context, page: await context.newPage(), [Symbol.asyncDispose]: () => context.close() };

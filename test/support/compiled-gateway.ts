@@ -10,8 +10,8 @@ const gateway = dirname(createRequire(import.meta.url).resolve('@postern/gateway
 let filled: Promise<void> | undefined;
 
 /**
- * Returns the environment with which a gateway process starts in half the processor time: the folder of compiled modules that
- * `pnpm start` uses as well. A killed process never writes to it, so the first call of a clone fills it.
+ * Returns the environment with which a process of this repository starts in half the processor time: the folder of compiled modules
+ * that `pnpm start` uses as well. A killed process never writes to it, so the first call of a clone fills it.
  */
 export async function compiledGateway(): Promise<{ readonly NODE_COMPILE_CACHE: string }> {
   const env = { NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] ?? folder };

@@ -204,13 +204,13 @@ async function openStopped(page: Page, name: string): Promise<void> {
   await page.goto(pageServer.page(name));
 }
 
-/** Lets half a minute pass, again and again, until the script has asked that often. */
+/** Lets half a minute pass, again and again, until the script has asked at least that often: it can ask twice in half a minute. */
 async function untilAsked(page: Page, asked: () => number, times: number): Promise<void> {
   const ask = async () => {
     await page.clock.runFor(30_000);
     return asked();
   };
-  await expect.poll(ask, { interval: 5 }).toBe(times);
+  await expect.poll(ask, { interval: 5 }).toBeGreaterThanOrEqual(times);
 }
 
 describe('S114: a page that is out of date', () => {

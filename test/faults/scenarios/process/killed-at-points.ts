@@ -93,8 +93,7 @@ async function killAnywhere(run: FaultRun, { gateways, traffic }: Pick<Stricken,
   await gateway.restart();
 }
 
-/** Also part of the short tests. */
-export const committed: Scenario = {
+const committed: Scenario = {
   item: 'P6',
   name: 'commit: killed before the response to the browser; the reload shows the decision, and nothing happens twice',
   async run(run) {

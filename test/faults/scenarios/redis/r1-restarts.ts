@@ -32,15 +32,12 @@ async function restart(run: FaultRun, fsync: 'everysec' | 'always', ending: Endi
   run.measure('answers 503', unavailableAnswers(run), '');
 }
 
-/** Also part of the short tests. */
-export const killedUnderLoad: Scenario = {
-  item: 'R1',
-  name: 'killed and restarted under load, appendfsync always: no acknowledged write is lost',
-  run: run => restart(run, 'always', 'killed'),
-};
-
 export const restarts: readonly Scenario[] = [
-  killedUnderLoad,
+  {
+    item: 'R1',
+    name: 'killed and restarted under load, appendfsync always: no acknowledged write is lost',
+    run: run => restart(run, 'always', 'killed'),
+  },
   {
     item: 'R1',
     name: 'stopped and restarted under load, appendfsync everysec: no acknowledged write is lost',
