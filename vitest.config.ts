@@ -7,10 +7,13 @@ const slow = isShortRun ? ['**/*.all.test.ts', '**/*.all.integration.test.ts'] :
 
 export default defineConfig({
   test: {
+    include: ['{packages,services,scripts,infra,test}/**/*.test.ts'],
+    exclude: [...configDefaults.exclude, ...slow],
     pool: 'forks',
     // The slowest files wait most of the time (images and load balancers use 0.4 of a processor): two cores have work for four.
     maxWorkers: 4,
-    // One process per worker runs all of its files, so modules, Redis, providers and browsers start once per worker.
+    // One process per worker runs all of its files, so modules, Redis, providers and browsers start once per worker. A second
+    // project would start all of them again.
     isolate: false,
     sequence: { sequencer: LongestFirst },
     // Node.js strips the types itself: nothing is transformed.
@@ -19,31 +22,5 @@ export default defineConfig({
     testTimeout: 400_000,
     hookTimeout: 400_000,
     expect: { poll: { timeout: 300_000 } },
-    projects: [
-      {
-        extends: true,
-        test: {
-          name: 'unit',
-          include: ['{packages,services}/*/src/**/*.test.ts', 'scripts/**/*.test.ts', 'infra/**/*.test.ts'],
-          exclude: [...configDefaults.exclude, ...slow, '**/*.integration.test.ts'],
-        },
-      },
-      {
-        extends: true,
-        test: {
-          name: 'integration',
-          include: ['{packages,services}/*/src/**/*.integration.test.ts'],
-          exclude: [...configDefaults.exclude, ...slow],
-        },
-      },
-      {
-        extends: true,
-        test: {
-          name: 'system',
-          include: ['test/**/*.test.ts'],
-          exclude: [...configDefaults.exclude, ...slow],
-        },
-      },
-    ],
   },
 });

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { testRunOf } from './test-arguments.ts';
 
-test.each([[[]], [['-t', 'S22']], [['--project', 'unit']], [['--reporter=json', '--outputFile.json=report.json']]])(
+test.each([[[]], [['-t', 'S22']], [['--reporter=json', '--outputFile.json=report.json']]])(
   'runs the short form for %j',
   args => {
     expect(testRunOf(args).size).toBe('short');

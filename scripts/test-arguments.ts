@@ -6,16 +6,7 @@ export interface TestRun {
 }
 
 /** Options of vitest that take their value as the next word, so that word names no path. */
-const WITH_VALUE = [
-  '-t',
-  '--testNamePattern',
-  '--project',
-  '--reporter',
-  '--shard',
-  '--bail',
-  '--retry',
-  '--maxWorkers',
-];
+const WITH_VALUE = ['-t', '--testNamePattern', '--reporter', '--shard', '--bail', '--retry', '--maxWorkers'];
 
 export function testRunOf(args: readonly string[]): TestRun {
   const vitestArguments = args.filter(arg => arg !== '--all');

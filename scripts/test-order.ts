@@ -1,8 +1,7 @@
 /** The order of the test files: no worker may begin a long file when the others are about to finish. */
+import { join } from 'node:path';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
-
-/** The order of the short files. Those of `unit` fill the gaps at the end. */
-const PROJECTS = ['system', 'integration', 'unit'];
+import { root } from './child.ts';
 
 /** Files that take more than about 20 seconds on two idle processors, the longest first. The others follow by size. */
 export const LONG_FILES: readonly string[] = [
@@ -16,7 +15,7 @@ export const LONG_FILES: readonly string[] = [
   'test/faults/process.all.test.ts',
   'test/faults/load.all.test.ts',
   'test/faults/network.all.test.ts',
-  'test/faults/fuzz/browser-routes.test.ts',
+  'test/faults/fuzz/browser-routes.all.test.ts',
   'packages/pages/src/every-page.browser.test.ts',
   'packages/pages/src/narrow-pages.all.test.ts',
   'test/conformance/url-mode/url-mode.all.test.ts',
@@ -32,7 +31,6 @@ export const LONG_FILES: readonly string[] = [
 
 interface TestFile {
   readonly moduleId: string;
-  readonly project: { readonly name: string };
 }
 
 function rankOf({ moduleId }: TestFile): number {
@@ -40,11 +38,15 @@ function rankOf({ moduleId }: TestFile): number {
   return at === -1 ? LONG_FILES.length : at;
 }
 
-/** Puts the long files of all projects first. Sorts the others by project, and keeps their order otherwise. */
+/** System tests, then tests with Redis; the unit tests fill the gaps at the end. */
+function kindOf({ moduleId }: TestFile): number {
+  if (moduleId.startsWith(join(root, 'test/'))) return 0;
+  return moduleId.endsWith('.integration.test.ts') ? 1 : 2;
+}
+
+/** Puts the long files first. Sorts the others by kind, and keeps their order otherwise. */
 export function inOrder<File extends TestFile>(files: readonly File[]): File[] {
-  return files.toSorted(
-    (a, b) => rankOf(a) - rankOf(b) || PROJECTS.indexOf(a.project.name) - PROJECTS.indexOf(b.project.name),
-  );
+  return files.toSorted((a, b) => rankOf(a) - rankOf(b) || kindOf(a) - kindOf(b));
 }
 
 export class LongestFirst extends BaseSequencer {

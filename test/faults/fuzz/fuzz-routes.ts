@@ -1,12 +1,11 @@
 import { afterAll, expect, it } from 'vitest';
 import { type RegisteredRoute, registeredRoutes } from '../../support/registered-routes.ts';
-import { isShortRun } from '../../support/run-size.ts';
 import { closeDumps } from './dump.ts';
 import { fuzzRoute } from './fuzz-route.ts';
 import { startFuzzWorld } from './fuzz-world.ts';
 
 /** Inputs per route. `pnpm faults --long` sends 5,000. HEAD shares the handler of GET and gets a tenth. */
-const INPUTS = Number(process.env['FUZZ_INPUTS'] ?? (isShortRun ? 80 : 300));
+const INPUTS = Number(process.env['FUZZ_INPUTS'] ?? 300);
 function inputsOf({ method, path }: RegisteredRoute): number {
   if (method === 'HEAD') return Math.ceil(INPUTS / 10);
   // One body for each kind.

@@ -8,11 +8,11 @@ import { soaks } from './l5-soak.ts';
 import { approvalRaces } from './l6-approvals.ts';
 import { gracefulStop } from './p11-graceful-stop.ts';
 
-/** As a test, each route gets a fifth of the requests. */
+/** As a test, each route gets 300 requests. */
 const damagedRequests = ['browser', 'machine'].map(
   (users): Scenario => ({
     ...directed('L4', `damaged requests to every route for ${users}s, 5,000 for each: nothing unexpected happens`, {
-      file: `test/faults/fuzz/${users}-routes.test.ts`,
+      file: `test/faults/fuzz/${users}-routes.all.test.ts`,
       test: 'S44, S47:',
       env: { FUZZ_INPUTS: '5000' },
     }),
