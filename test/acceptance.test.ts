@@ -159,6 +159,7 @@ const covered = [
   'S169 a console page that keeps itself up to date extends no session, and shows nothing of another page',
   'S170 refreshes are counted once, over all replicas',
   'S171 storage and ages of keys are reported without a key, and no age is invented',
+  'S187 the button of a confirmation has our verb before the action of the MCP server, and the digest covers both',
   'L6 fifty approvals at once on three processes, a thousand rounds',
 ];
 

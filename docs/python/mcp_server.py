@@ -101,6 +101,7 @@ def terms_of(arguments):
     repository = arguments["repository"]
     return {
         "title": f'Delete the repository "{repository}"',
+        "action": "Delete repository",
         "facts": [{"type": "text", "label": "Repository", "value": repository}],
         "danger": "destructive",
     }

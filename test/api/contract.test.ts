@@ -358,6 +358,7 @@ describe('every error has its code', () => {
       subject: subjectOf('alice'),
       confirmation: {
         title: '',
+        action: 'x'.repeat(31),
         facts: [
           { type: 'host', label: 'x', value: 'A b' },
           { type: 'amount', label: 'x', value: 1 },
@@ -367,8 +368,8 @@ describe('every error has its code', () => {
     expectProblem(answer, 'invalid_request');
     expect(answer.body).toMatchObject({
       errors: expect.arrayContaining(
-        ['body.confirmation.title', 'body.confirmation.facts.0.value', 'body.confirmation.facts.1.value'].map(path =>
-          expect.objectContaining({ path }),
+        ['title', 'action', 'facts.0.value', 'facts.1.value'].map(member =>
+          expect.objectContaining({ path: `body.confirmation.${member}` }),
         ),
       ),
     });

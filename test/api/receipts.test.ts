@@ -78,25 +78,29 @@ const paymentTerms: fc.Arbitrary<PaymentTerms> = fc.record(
   { payee: fc.record({ name: text }), amount, items: fc.array(item, { maxLength: 4 }), reference: text },
   { requiredKeys: ['payee', 'amount', 'reference'] },
 );
-const confirmationTerms: fc.Arbitrary<ConfirmationTerms> = fc.record({
-  title: text,
-  facts: fc.array(
-    fc.oneof(
-      fc.record({ type: fc.constant('text' as const), label: text, value: text }),
-      fc.record({
-        type: fc.constant('number' as const),
-        label: text,
-        // JSON has no minus zero.
-        value: fc.double({ noNaN: true, noDefaultInfinity: true }).map(value => value + 0),
-      }),
-      fc.record({ type: fc.constant('amount' as const), label: text, value: amount }),
-      fc.record({ type: fc.constant('time' as const), label: text, value: fc.constant('2026-09-21T08:00:00+02:00') }),
-      fc.record({ type: fc.constant('host' as const), label: text, value: fc.domain() }),
+const confirmationTerms: fc.Arbitrary<ConfirmationTerms> = fc.record(
+  {
+    title: text,
+    action: text,
+    facts: fc.array(
+      fc.oneof(
+        fc.record({ type: fc.constant('text' as const), label: text, value: text }),
+        fc.record({
+          type: fc.constant('number' as const),
+          label: text,
+          // JSON has no minus zero.
+          value: fc.double({ noNaN: true, noDefaultInfinity: true }).map(value => value + 0),
+        }),
+        fc.record({ type: fc.constant('amount' as const), label: text, value: amount }),
+        fc.record({ type: fc.constant('time' as const), label: text, value: fc.constant('2026-09-21T08:00:00+02:00') }),
+        fc.record({ type: fc.constant('host' as const), label: text, value: fc.domain() }),
+      ),
+      { maxLength: 5 },
     ),
-    { maxLength: 5 },
-  ),
-  danger: fc.constantFrom('normal', 'caution', 'destructive'),
-});
+    danger: fc.constantFrom('normal', 'caution', 'destructive'),
+  },
+  { requiredKeys: ['title', 'facts', 'danger'] },
+);
 
 describe('a receipt verifies', () => {
   it('for a payment with the digest that the MCP server computes from its own terms', async () => {

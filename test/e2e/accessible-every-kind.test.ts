@@ -41,6 +41,7 @@ const asks = {
       kind: 'confirmation',
       confirmation: {
         title: `${WIDE}${WIDE}`,
+        action: WIDE.slice(0, 30),
         danger: 'destructive',
         facts: [
           { type: 'text', label: WIDE, value: `${WIDE}${WIDE}${WIDE}` },
@@ -161,6 +162,20 @@ describe('S34: without JavaScript, 320 pixels wide', () => {
     await page.waitForURL(url);
     expect(await layoutFaults(page)).toEqual([]);
     expect((await world.api.read(elicitationId)).body.status).toBe('declined');
+  });
+
+  it('S187: the button of a confirmation names the action after our verb, and the receipt repeats it', async () => {
+    const user = world.subject();
+    await using person = await newPerson(browser, user, { javaScriptEnabled: false, ...NARROW });
+    const { page } = person;
+    const { url } = await issueFor(world, user, { kind: 'confirmation', confirmation: deletion });
+    await page.goto(url);
+    await signIn(page, user);
+    await page.getByRole('button', { name: 'Confirm: Delete repository', exact: true }).click();
+    await page.waitForURL(url);
+    await page.goto(`${url}/receipt`);
+    expect(await page.getByText('Confirm: Delete repository', { exact: true }).isVisible()).toBe(true);
+    expect(await layoutFaults(page)).toEqual([]);
   });
 
   it('a payment at a processor', async () => {

@@ -119,6 +119,7 @@ const tampered: readonly [AskedKind, string, string, string][] = [
   ['payment', 'the payee', '"name":"Book Shop"', '"name":"Evil Shop"'],
   ['payment', 'an item', '"label":"Postage"', '"label":"Nothing"'],
   ['confirmation', 'the title', 'Delete the repository', 'Keep the repository'],
+  ['confirmation', 'the action', '"action":"Delete repository"', '"action":"Keep repository"'],
   ['confirmation', 'a fact', '"value":3', '"value":0'],
   ['confirmation', 'the danger', '"danger":"destructive"', '"danger":"normal"'],
   ['credential', 'a field', '"label":"API key"', '"label":"Password"'],
@@ -126,7 +127,7 @@ const tampered: readonly [AskedKind, string, string, string][] = [
   ['form', 'a question', '"title":"Express delivery"', '"title":"Pay double"'],
 ];
 
-describe('S36, T30: a record changed in Redis cannot be approved', () => {
+describe('S36, S187, T30: a record changed in Redis cannot be approved', () => {
   it.each(tampered)('%s: %s, after the page was shown', async (kind, _, from, to) => {
     const user = world.subject();
     const { elicitationId } = await askKind(world, user, kind);

@@ -23,6 +23,12 @@ const texts = [
   'constructor __proto__',
 ];
 
+/** An action has at most 30 characters. */
+function textFor(place: string, round: number): string {
+  const fitting = place === 'action' ? texts.filter(text => text.length <= 30) : texts;
+  return fitting[round % fitting.length] ?? '';
+}
+
 /** Longer texts, for messages. */
 const messages = [
   '<script>document.title = "owned"</script>',
@@ -86,10 +92,10 @@ const kinds = {
     }),
   },
   confirmation: {
-    places: ['title', 'label of a fact', 'fact'],
-    ask: ([title = NEUTRAL, label = NEUTRAL, value = NEUTRAL]) => ({
+    places: ['title', 'label of a fact', 'fact', 'action'],
+    ask: ([title = NEUTRAL, label = NEUTRAL, value = NEUTRAL, action = NEUTRAL]) => ({
       kind: 'confirmation',
-      confirmation: { title, facts: [{ type: 'text', label, value }] },
+      confirmation: { title, action, facts: [{ type: 'text', label, value }] },
     }),
   },
   credential: {
@@ -168,7 +174,7 @@ describe('S31: every text of an MCP server is rendered as text', () => {
     let expected: string[] | undefined;
     // Each round rotates the texts, so that after all rounds each place has shown each text.
     for (const round of [-1, ...texts.keys()]) {
-      const chosen = round < 0 ? [] : places.map((_, at) => texts[(round + at) % texts.length] ?? '');
+      const chosen = round < 0 ? [] : places.map((place, at) => textFor(place, round + at));
       const { url, elicitationId } = await issueFor(world, user, ask(chosen));
       await page.goto(url);
       expected ??= await skeleton();

@@ -65,6 +65,7 @@ describe('S106: the receipt of an approval', () => {
     const page = await raw.get(path);
     expect(page.status).toBe(200);
     expect(page.body).toContain('postern/attic');
+    expect(page.body).toContain('Confirm: <bdi>Delete repository</bdi>');
     expect(ownLinksIn(page)).toContain(`${path}.json`);
 
     const answer = await raw.get(`${path}.json`);
@@ -78,7 +79,7 @@ describe('S106: the receipt of an approval', () => {
     expect(await verify(answer.body)).toMatchObject({
       ...{ iss: world.publicUrl, aud: 'tracker', jti: elicitationId, kind: 'confirmation' },
       sub_id: { sub: user },
-      terms: { title: deletion.title },
+      terms: { title: deletion.title, action: deletion.action },
     });
     // Reading it consumes nothing: the MCP server gets the same receipt, once.
     expect((await world.api.redeem(elicitationId)).body).toMatchObject({ receipt });

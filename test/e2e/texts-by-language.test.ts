@@ -20,10 +20,15 @@ afterAll(() => world?.[Symbol.asyncDispose]());
 type Ask = Parameters<typeof issueFor>[2];
 
 const title = { en: 'Delete the project', de: 'Das Projekt löschen' };
+const action = { en: 'Delete project', de: 'Projekt löschen' };
 const confirmation = (more: object = {}): Ask => ({
   kind: 'confirmation',
   message: { en: 'You asked me to tidy up', de: 'Sie wollten aufräumen' },
-  confirmation: { title, facts: [{ type: 'text', label: { en: 'Project', de: 'Projekt' }, value: 'attic' }], ...more },
+  confirmation: {
+    ...{ title, action },
+    facts: [{ type: 'text', label: { en: 'Project', de: 'Projekt' }, value: 'attic' }],
+    ...more,
+  },
 });
 const form = (texts: object = {}): Ask => ({
   kind: 'form',
@@ -67,8 +72,8 @@ async function pageOf(ask: Ask, language: string) {
 
 describe('S109: a text in several languages', () => {
   it.each([
-    ['de', ['Aufgabenbuch', 'Das Projekt löschen', 'Projekt', 'Sie wollten aufräumen'], []],
-    ['fr', [], ['Issue Tracker', 'Delete the project', 'Project', 'You asked me to tidy up']],
+    ['de', ['Aufgabenbuch', 'Das Projekt löschen', 'Projekt löschen', 'Projekt', 'Sie wollten aufräumen'], []],
+    ['fr', [], ['Issue Tracker', 'Delete the project', 'Delete project', 'Project', 'You asked me to tidy up']],
   ] as const)('is shown in the language of a page in %s, else in English and marked', async (language, own, marked) => {
     const { body } = await pageOf(confirmation(), language);
     for (const text of own) expect(body).toContain(`<bdi>${text}</bdi>`);
@@ -84,12 +89,14 @@ describe('S109: a text in several languages', () => {
 
   it('is returned as it was sent, and a repeat under one key differs in any language', async () => {
     const subject = { issuer: world.identityProvider.issuer, subject: world.subject() };
-    const issue = (message: object) =>
-      world.api.issue({ ...confirmation(), subject, message } as never, { 'idempotency-key': 'texts' });
+    const issue = (message: object, more: object = {}) =>
+      world.api.issue({ ...confirmation(more), subject, message } as never, { 'idempotency-key': 'texts' });
     const first = await issue({ en: 'One', de: 'Eins' });
     expect(first).toMatchObject({ status: 201, body: { message: { en: 'One', de: 'Eins' } } });
     expect((await issue({ en: 'One', de: 'Eins' })).body).toEqual(first.body);
     expect(await issue({ en: 'One', de: 'Zwei' })).toMatchObject({ status: 422 });
+    const other = { ...action, de: 'Projekt behalten' };
+    expect(await issue({ en: 'One', de: 'Eins' }, { action: other })).toMatchObject({ status: 422 });
   });
 
   it('follows the rules for text in each language', async () => {
@@ -109,6 +116,17 @@ describe('S109: a text in several languages', () => {
       ...{ status: 422, code: 'confusable_name', path: `${path}.de` },
     });
   });
+
+  it.each(['', 'x'.repeat(31), 'Dele\u202Ete', 'Delete\u0007', 'Delete\nit', { en: 'x', de: 'x'.repeat(31) }])(
+    'S187: on a button is one line of at most 30 characters: %j is refused by the name of the member',
+    async action => {
+      const subject = { issuer: world.identityProvider.issuer, subject: world.subject() };
+      const { status, body } = await world.api.issue({ ...confirmation({ action }), subject } as never);
+      const paths = body.errors?.map(({ path }) => path);
+      const path = `body.confirmation.action${typeof action === 'string' ? '' : '.de'}`;
+      expect([status, body.code, paths]).toEqual([400, 'invalid_request', [path]]);
+    },
+  );
 
   it.each([
     ['an unknown property', { other: { title: 'Other' } }, 'body.form.texts.other'],

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { VerbEndpoint } from '../support/verb-endpoint.ts';
 import { typed, typedSecrets, type VerbPerson } from '../support/verb-person.ts';
 import { type Acting, filledDelivery, type Played, type VerbPlayer, type Way, ways } from '../support/verb-play.ts';
-import { lasts, type OneQuestion, oneQuestion, verbFacts, verbTerms } from '../support/verb-tools.ts';
+import { lasts, type OneQuestion, oneQuestion, verbAction, verbFacts, verbTerms } from '../support/verb-tools.ts';
 import { startVerbWorld, TTL_SECONDS, type VerbWorld } from '../support/verb-world.ts';
 
 let world: VerbWorld;
@@ -58,7 +58,7 @@ async function expectReceipt({ order, person, tool }: Scene, what: Readonly<Reco
   const subject = { issuer: world.identityProvider.issuer, subject: person.user };
   const receipt = String(what['receipt']);
   if (tool === 'confirm') {
-    const terms = { title: `Delete ${order}`, facts: [...verbFacts], danger: 'normal' as const };
+    const terms = { title: `Delete ${order}`, action: verbAction, facts: [...verbFacts], danger: 'normal' as const };
     const digest = termsDigest({ kind: 'confirmation', terms });
     const verified = await receipts.verify(receipt, { kind: 'confirmation', elicitationId: id, subject, digest });
     expect(verified.terms).toEqual(terms);

@@ -18,6 +18,7 @@ export const bookTerms = {
 
 export const deletion = {
   title: 'Delete the repository "postern/attic"',
+  action: 'Delete repository',
   facts: [
     { type: 'text', label: 'Repository', value: 'postern/attic' },
     { type: 'number', label: 'Open issues', value: 3 },

@@ -41,8 +41,9 @@ export function verbTerms(order: string, currency = 'EUR', processor?: string) {
   } satisfies PaymentTerms;
 }
 
-/** Facts with all members except the danger. */
+/** The optional terms of a confirmation, except the danger. */
 export const verbFacts = [{ type: 'number', label: 'Open issues', value: 3 }] as const;
+export const verbAction = { en: 'Delete order', de: 'Bestellung löschen' };
 
 export const deliverySchema = z.object({
   name: z.string().min(2).meta({ title: 'Name' }),
@@ -89,7 +90,10 @@ const plays = {
   pay_none: (gate, args) => pay(gate, args, 'none'),
   pay_stripe: (gate, args) => pay(gate, args, 'stripe-main'),
   async confirm(gate, args) {
-    const answered = await gate.confirm({ title: `Delete ${args.order}`, facts: [...verbFacts] }, options(args));
+    const answered = await gate.confirm(
+      { title: `Delete ${args.order}`, action: verbAction, facts: [...verbFacts] },
+      options(args),
+    );
     return { answered, what: dataOf(answered) };
   },
   async credential(gate, args) {

@@ -30,6 +30,11 @@ export const factSchema = z
 export const confirmationRequestSchema = z
   .strictObject({
     title: localText(120).describe('What the user says yes to, as a short sentence.'),
+    action: localText(30)
+      .optional()
+      .describe(
+        'A short verb phrase, such as `Delete repository`. The accepting button reads `Confirm: Delete repository`.',
+      ),
     facts: z.array(factSchema).max(20).default([]).describe('Each is rendered by its type.'),
     danger: z
       .enum(['normal', 'caution', 'destructive'])

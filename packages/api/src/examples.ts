@@ -94,6 +94,7 @@ const issue: Record<string, IssueElicitationInput> = {
     ttlSeconds: 300,
     confirmation: {
       title: { en: 'Delete the repository “attic”', de: 'Das Repository „attic“ löschen' },
+      action: { en: 'Delete repository', de: 'Repository löschen' },
       facts: [{ type: 'text', label: 'Repository', value: 'example/attic' }],
       danger: 'destructive',
     },

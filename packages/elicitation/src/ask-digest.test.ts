@@ -72,6 +72,11 @@ describe('the digest of a request', () => {
       request: confirmation,
       changed: { ...confirmation, terms: { ...confirmation.terms, danger: 'normal' } },
     },
+    {
+      what: 'the action',
+      request: confirmation,
+      changed: { ...confirmation, terms: { ...confirmation.terms, action: 'Delete it' } },
+    },
     { what: 'a title', request: form, changed: { ...form, title: '' } },
     { what: 'what is masked', request: form, changed: { ...form, secretFields: ['a'] } },
     { what: 'the retention', request: credential, changed: { ...credential, retention: 'once' } },

@@ -72,6 +72,8 @@ export type Fact = { readonly label: LocalText } & (
 
 export interface ConfirmationTerms {
   readonly title: LocalText;
+  /** The title as a short verb phrase, for the accepting button. */
+  readonly action?: LocalText;
   readonly facts: readonly Fact[];
   readonly danger: Danger;
 }

@@ -43,7 +43,7 @@ export function approvedOf(
   };
 }
 
-/** The content of a confirmation: a title, or a title with facts and a level of danger. */
+/** The content of a confirmation: a title, or a title with an action for the button, facts and a level of danger. */
 export type ConfirmationTerms = string | ConfirmationRequestInput;
 
 /** The user has confirmed. */

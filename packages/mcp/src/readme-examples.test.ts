@@ -88,7 +88,7 @@ test('confirm', async () => {
   expect(await play(world, example('confirm', { forge }), { repository: 'acme/app' })).toBe('Deleted acme/app');
   expect(deleted).toEqual(['acme/app']);
   expect(world.gateway.requests.findLast(({ path }) => path === '/v1/elicitations')?.body).toMatchObject({
-    confirmation: { title: 'Delete repository acme/app', danger: 'destructive' },
+    confirmation: { title: 'Delete repository acme/app', action: 'Delete repository', danger: 'destructive' },
   });
 });
 

@@ -55,6 +55,8 @@ export type FactView = { readonly label: ForeignText } & (
 export interface ConfirmationFactsView {
   /** The action that the user confirms, in the MCP server's words. */
   readonly title: ForeignText;
+  /** The same as a short verb phrase, for the accepting button. */
+  readonly action?: ForeignText;
   readonly facts: readonly FactView[];
   readonly danger: 'normal' | 'caution' | 'destructive';
 }

@@ -25,7 +25,10 @@ const hostilePages = Object.fromEntries(
       (context: PageContext) =>
         confirmationPage(context, {
           ...sampleConfirmationView,
-          confirmation: { title: text, danger: 'caution', facts: [{ label: text, type: 'text', value: text }] },
+          confirmation: {
+            ...{ title: text, action: text, danger: 'caution' },
+            facts: [{ label: text, type: 'text', value: text }],
+          },
         }),
     ],
   ]),
@@ -123,10 +126,10 @@ test('hostile text is shown verbatim in its place and creates no elements', asyn
           texts: [text, text],
           elements: paymentElements,
         });
-      const places = ['.statement-title', '.statement dt', '.statement dd'];
+      const places = ['.statement-title', '.statement dt', '.statement dd', '.decision .accent bdi'];
       if (!isShortRun || index % 3 === 2)
         expect(await read(`confirmation-hostile-${index}`, places)).toEqual({
-          texts: [text, text, text],
+          texts: [text, text, text, text],
           elements: confirmationElements,
         });
     }

@@ -24,6 +24,10 @@ ${list}
 </section>`;
 }
 
+/** Renders what the accepting button reads if the MCP server named the action: our verb first, so that it never reads "Decline". */
+export const actionLabel = ({ action }: ConfirmationFactsView, t: Translator): Html | undefined =>
+  action === undefined ? undefined : t.html('confirmation.acceptAction', { action });
+
 function factValue(one: FactView, t: Translator): Html {
   switch (one.type) {
     case 'text':

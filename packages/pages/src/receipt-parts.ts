@@ -67,11 +67,15 @@ ${priceTag(payment, t)}${paymentFacts(payment, t, { more, payeeLabel: t.html('pa
 export const refundText = ({ amount, status, requestedAt }: RefundView, t: Translator): Html =>
   t.html('receipt.refundStatus', { status, amount: amountHtml(amount, t), time: timeText(requestedAt, 'stamp', t) });
 
-/** @param at label of the time */
+/**
+ * @param at label of the time
+ * @param button what the button read, if it named an action
+ */
 export function approvalFacts(
   { approvedAt, method, person, receiptNumber, mcpServer }: ApprovedView,
   at: Html,
   t: Translator,
+  button?: Html,
 ): readonly Html[] {
   return [
     fact(
@@ -80,7 +84,10 @@ export function approvalFacts(
     ),
     ...(person === undefined ? [] : [fact(t.html('receipt.by'), personText(person, t))]),
     factBeside(at, html`<span class="value">${timeText(approvedAt, 'moment', t)}</span>`),
-    factBeside(t.html('receipt.how'), html`<span class="value">${t.html('receipt.method', { method })}</span>`),
+    factBeside(
+      t.html('receipt.how'),
+      html`<span class="value">${t.html('receipt.method', { method })}</span>${button && html`<span class="detail">${button}</span>`}`,
+    ),
     fact(t.html('receipt.number'), html`<code class="receipt-number" dir="ltr" translate="no">${receiptNumber}</code>`),
   ];
 }

@@ -222,4 +222,12 @@ export const pagesFaults: readonly Fault[] = [
     replacement: 'side >= 1',
     foundBy: ['services/gateway/src/platform/config/images.test.ts'],
   },
+  {
+    name: 'the button of a confirmation has only the words of the MCP server',
+    breaks: 'S187',
+    file: 'packages/pages/src/confirmation-facts.ts',
+    original: "t.html('confirmation.acceptAction', { action })",
+    replacement: 'foreign(action, t)',
+    foundBy: ['packages/pages/src/pages/confirmation-page.test.ts'],
+  },
 ];

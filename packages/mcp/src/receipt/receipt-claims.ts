@@ -18,6 +18,7 @@ const paymentTerms = z.strictObject({
 
 const confirmationTerms = z.strictObject({
   title: localText,
+  action: localText.optional(),
   facts: z.array(
     z.discriminatedUnion('type', [
       z.strictObject({ type: z.literal('text'), label: localText, value: localText }),

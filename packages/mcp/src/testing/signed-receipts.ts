@@ -25,6 +25,7 @@ export const paymentTerms = {
 };
 export const confirmationTerms = {
   title: 'Delete the repository gates',
+  action: { en: 'Delete repository', de: 'Repository löschen' },
   facts: [
     { type: 'text' as const, label: 'Repository', value: 'gates' },
     { type: 'number' as const, label: 'Issues', value: 17.5 },

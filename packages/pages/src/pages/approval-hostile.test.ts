@@ -34,6 +34,7 @@ describe.each(hostileStrings)('hostile text %j', hostile => {
     };
     const confirmation: ConfirmationFactsView = {
       title: text,
+      action: text,
       facts: [
         { label: text, type: 'text', value: text },
         { label: text, type: 'number', value: 1 },

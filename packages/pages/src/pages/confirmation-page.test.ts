@@ -1,10 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import type { ConfirmationFactsView, FactView } from '../approval-views.ts';
+import type { ForeignText } from '../foreign-text.ts';
+import { catalogueOf, locales } from '../languages/languages.ts';
 import { sampleConfirmationView } from '../samples/sample-approval-views.ts';
 import { expectOrder, textOf } from '../testing/page-assertions.ts';
 import { sampleContext as en } from '../testing/sample-context.ts';
 import { confirmationPage } from './confirmation-page.ts';
 import { confirmedPage } from './confirmed-page.ts';
+import { receiptPage } from './receipt-page.ts';
 
 const signInAgain = { signInAgainHref: '/login?to=0a.sample' };
 
@@ -99,6 +102,32 @@ describe('the confirmation page', () => {
     const markup = confirmationPage(en, { ...sampleConfirmationView, confirmation });
     expect(markup.match(/Approved by your bank/g)).toHaveLength(1);
     expect(markup).toContain('class="statement-title" dir="auto"><bdi>Approved by your bank');
+  });
+
+  test.each<[ForeignText, string]>([
+    ['Decline', '<bdi>Decline</bdi>'],
+    [{ de: 'Löschen' }, '<bdi lang="de" dir="auto">Löschen</bdi>'],
+    ['</span>', '<bdi>&#60;/span&#62;</bdi>'],
+  ])('S187: the button has our verb before the action %j, and so has the receipt', (action, shown) => {
+    const { mcpServer } = sampleConfirmationView;
+    const confirmation = { ...sampleConfirmationView.confirmation, action };
+    const page = confirmationPage(en, { ...sampleConfirmationView, confirmation });
+    expectOrder(page, [
+      'action="/e/0a.sample/decline"',
+      '<span>Decline</span></button>',
+      'action="/e/0a.sample/accept"',
+      `<button class="button danger" type="submit"><span>Confirm: ${shown}</span></button>`,
+    ]);
+    const receipt = receiptPage(en, {
+      ...{ kind: 'confirmation', mcpServer, confirmation, method: 'button', receiptNumber: '0a' },
+      ...{ approvedAt: new Date(0), downloadHref: '/e/0a.sample/receipt.json', historyHref: '/me/history' },
+    });
+    expect(receipt).toContain(`<span class="detail">Confirm: ${shown}</span>`);
+  });
+
+  test.each(locales)('S187: the verb of the button is before the action in %s', locale => {
+    const { 'confirmation.accept': verb, 'confirmation.acceptAction': label } = catalogueOf(locale);
+    expect(String(label).split(/\s?[:：] ?/)).toEqual([verb, '{action}']);
   });
 
   test('replaces the button with a link to a fresh sign-in', () => {

@@ -1,5 +1,5 @@
 import type { ConfirmationFactsView, SignInAgain } from '../approval-views.ts';
-import { confirmationFacts } from '../confirmation-facts.ts';
+import { actionLabel, confirmationFacts } from '../confirmation-facts.ts';
 import { type DecisionView, decisionPage } from '../decision-page.ts';
 import { html } from '../html.ts';
 import { icons } from '../icons.ts';
@@ -17,8 +17,8 @@ export interface ConfirmationView extends DecisionView {
 }
 
 /**
- * The MCP server chooses the danger, a typed value, and with it one of our sentences. Its own words never become a heading or
- * a button.
+ * The MCP server chooses the danger, a typed value, and with it one of our sentences. Its own words never become a heading, and on a
+ * button they follow our verb.
  */
 const looks = {
   normal: { heading: 'confirmation.heading', accept: 'confirmation.accept', icon: icons.check, tone: undefined },
@@ -44,7 +44,7 @@ export function confirmationPage(context: PageContext, view: ConfirmationView): 
   const look = looks[danger];
   const acceptance =
     view.approval === 'button'
-      ? { acceptLabel: t.html(look.accept) }
+      ? { acceptLabel: actionLabel(view.confirmation, t) ?? t.html(look.accept) }
       : {
           acceptLabel: t.html('approval.signInAgainConfirm'),
           acceptHref: view.approval.signInAgainHref,

@@ -1,5 +1,5 @@
 import type { ConfirmationFactsView } from '../approval-views.ts';
-import { confirmationFacts } from '../confirmation-facts.ts';
+import { actionLabel, confirmationFacts } from '../confirmation-facts.ts';
 import { type Html, html } from '../html.ts';
 import { icons } from '../icons.ts';
 import { messagePage } from '../message-page.ts';
@@ -40,6 +40,7 @@ export function receiptPage(context: PageContext, view: ReceiptView): string {
 
 function confirmationReceipt(view: ConfirmationReceiptView, t: Translator): Html {
   const names = { label: t.html('confirmed.label'), mcpServer: view.mcpServer.name };
+  const button = actionLabel(view.confirmation, t);
   return html`${confirmationFacts(view.confirmation, names, t)}
-<dl class="facts receipt">${approvalFacts(view, t.html('confirmed.at'), t)}</dl>`;
+<dl class="facts receipt">${approvalFacts(view, t.html('confirmed.at'), t, button)}</dl>`;
 }

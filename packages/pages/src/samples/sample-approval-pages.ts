@@ -135,6 +135,7 @@ export const sampleApprovalPages: Readonly<Record<string, (context: PageContext)
     receiptPage(context, {
       ...confirmed,
       ...onReceipt,
+      confirmation: sampleConfirmationView.confirmation,
       kind: 'confirmation',
       method: 'button',
       receiptNumber: samplePaymentDone.receiptNumber,
@@ -161,7 +162,7 @@ export const sampleApprovalPages: Readonly<Record<string, (context: PageContext)
   'confirmation-sign-in-again': context =>
     confirmationPage(context, { ...sampleConfirmationView, approval: signInAgain, notice: 'sign_in_again' }),
   'confirmation-terms-changed': context =>
-    confirmationPage(context, { ...sampleConfirmationView, notice: 'terms_changed' }),
+    confirmationPage(context, { ...sampleConfirmationView, confirmation: sampleConfirmation, notice: 'terms_changed' }),
   'confirmation-extreme': context => {
     const { authorization: _authorization, missing: _missing, notice: _notice, ...view } = extremeConnect;
     return confirmationPage(context, {

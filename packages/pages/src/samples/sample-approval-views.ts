@@ -96,7 +96,7 @@ export const sampleConfirmation: ConfirmationFactsView = {
 export const sampleConfirmationView = {
   ...sampleDecision,
   mcpServer: fileStore,
-  confirmation: sampleConfirmation,
+  confirmation: { ...sampleConfirmation, action: { en: 'Delete folder', de: 'Ordner löschen' } },
   message: { en: 'You asked me to tidy up the archive.', de: 'Sie haben mich gebeten, das Archiv aufzuräumen.' },
   requestedBy: { mcpClient: 'Desk Assistant', tool: 'delete_folder' },
   approval: 'button' as const,
@@ -105,6 +105,7 @@ export const sampleConfirmationView = {
 
 export const extremeConfirmation: ConfirmationFactsView = {
   title: `${longWord} ${'مرحبا بالعالم '.repeat(4)}`,
+  action: longWord.slice(0, 30),
   facts: [
     { label: longWord, type: 'text', value: `${longWord} ${'word '.repeat(40)}` },
     { label: 'Number', type: 'number', value: -1.7976931348623157e308 },

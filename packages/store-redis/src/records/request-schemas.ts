@@ -39,7 +39,12 @@ const fact = z.discriminatedUnion('type', [
 const confirmationRequest = z.object({
   kind: z.literal('confirmation'),
   digest,
-  terms: z.object({ title: localText, facts: z.array(fact), danger: z.enum(dangers) }),
+  terms: z.object({
+    title: localText,
+    action: localText.exactOptional(),
+    facts: z.array(fact),
+    danger: z.enum(dangers),
+  }),
 });
 
 const credentialRequest = z.object({

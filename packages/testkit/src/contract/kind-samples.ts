@@ -24,6 +24,7 @@ export const requests = {
     kind: 'confirmation',
     terms: {
       title: 'Delete the repository',
+      action: { en: 'Delete', de: 'Löschen' },
       facts: [
         { type: 'text', label: 'Repository', value: 'octocat/hello "world" 👩‍👩‍👧' },
         { type: 'number', label: 'Stars', value: 0.1 },

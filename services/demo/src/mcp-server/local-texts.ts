@@ -46,6 +46,16 @@ export const deletion = {
     'zh-Hans': `删除代码仓库 ${repository}`,
     'zh-Hant': `刪除儲存庫 ${repository}`,
   }),
+  action: {
+    en: 'Delete repository',
+    de: 'Repository löschen',
+    fr: 'Supprimer le dépôt',
+    es: 'Eliminar repositorio',
+    ja: 'リポジトリを削除',
+    ar: 'حذف المستودع',
+    'zh-Hans': '删除代码仓库',
+    'zh-Hant': '刪除儲存庫',
+  } satisfies Texts,
   repository: {
     en: 'Repository',
     de: 'Repository',

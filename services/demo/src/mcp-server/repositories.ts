@@ -73,6 +73,7 @@ export function registerRepositories(mcpServer: McpServer, p: { gate: Gate; forg
       // Two elicitations in one handler: the first keeps its outcome while the second is open.
       const confirmation = await ctx.gate.confirm({
         title: deletion.title(repository),
+        action: deletion.action,
         facts: [
           { type: 'text', label: deletion.repository, value: repository },
           { type: 'host', label: deletion.where, value: new URL(p.forgeUrl).hostname },

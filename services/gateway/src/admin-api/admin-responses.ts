@@ -111,7 +111,8 @@ export const elicitationReport = named('ElicitationReport', {
       insistsOnAccount: z.boolean().exactOptional(),
       ...{ payee: text.exactOptional(), currency: text.exactOptional(), minorUnits: count.exactOptional() },
       ...{ items: count.exactOptional(), reference: text.exactOptional(), processor: text.optional() },
-      ...{ title: text.exactOptional(), danger: text.exactOptional(), facts: z.array(text).exactOptional() },
+      ...{ title: text.exactOptional(), action: text.exactOptional(), danger: text.exactOptional() },
+      facts: z.array(text).exactOptional(),
       ...{ name: text.exactOptional(), retention: text.exactOptional(), fields: z.array(text).exactOptional() },
       secretFields: z.array(text).exactOptional(),
     })

@@ -118,8 +118,13 @@ function askedOf(request: ElicitationRequest) {
       return { payee: payee.name, ...amount, items: items.length, reference, processor };
     }
     case 'confirmation': {
-      const { title, danger, facts } = request.terms;
-      return { title: defaultText(title), danger, facts: facts.map(({ label }) => defaultText(label)) };
+      const { title, action, danger, facts } = request.terms;
+      return {
+        title: defaultText(title),
+        ...definedOnly({ action: action && defaultText(action) }),
+        danger,
+        facts: facts.map(({ label }) => defaultText(label)),
+      };
     }
     case 'credential': {
       const { name, title, fields, retention } = request;

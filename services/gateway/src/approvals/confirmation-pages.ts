@@ -71,8 +71,7 @@ export function createConfirmationPages(pages: PageKit<ConfirmationPagesDeps>): 
 }
 
 export function confirmationFactsOf({ request }: ElicitationOf<'confirmation'>): ConfirmationFactsView {
-  const { title, facts, danger } = request.terms;
-  return { title, danger, facts: facts.map(factView) };
+  return { ...request.terms, facts: request.terms.facts.map(factView) };
 }
 
 function factView(fact: Fact): FactView {

@@ -144,12 +144,16 @@ describe('postern elicitations show', () => {
 
   test('escapes control characters', async () => {
     const title = 'A\u001b[2Jb\u202ec\u2028d';
-    const request = { kind: 'confirmation', digest, terms: { title, danger: 'normal', facts: [] } } as const;
+    const request = {
+      kind: 'confirmation',
+      digest,
+      terms: { title, action: title, danger: 'normal', facts: [] },
+    } as const;
     const { elicitationId } = await created(stores.elicitations, askFor(request));
     const { out } = await show(elicitationId);
     expect(out).toContain('A\\u001b[2Jb\\u202ec\\u2028d');
     for (const character of ['\u001b', '\u202e', '\u2028']) expect(out).not.toContain(character);
-    expect((await reportOf(elicitationId)).asked.title).toBe(title);
+    expect((await reportOf(elicitationId)).asked).toMatchObject({ title, action: title });
   });
 
   test('exits with 1 for an unknown or malformed id', async () => {

@@ -37,7 +37,7 @@ export function elicitationRequestOf(
       return { ...request, digest: askDigest(request), ...definedOnly({ payeeAccount }) };
     }
     case 'confirmation': {
-      const request = { kind: input.kind, terms: input.confirmation };
+      const request = { kind: input.kind, terms: definedOnly(input.confirmation) };
       return { ...request, digest: askDigest(request) };
     }
     case 'credential': {

@@ -107,6 +107,7 @@ describe('S74: a request that imitates a provider', () => {
     ['body.requestedBy.mcpClient', { ...confirmation, requestedBy: { mcpClient: 'ɢɪᴛʜᴜʙ' } }],
     ['body.requestedBy.tool', { ...confirmation, requestedBy: { tool: LIE } }],
     ['body.confirmation.title', { ...confirmation, confirmation: { title: LIE } }],
+    ['body.confirmation.action', { ...confirmation, confirmation: { title: 'x', action: 'Pay with PayPaI' } }],
     [
       'body.confirmation.facts.0.label',
       { ...confirmation, confirmation: { title: 'x', facts: [{ type: 'text', label: LIE, value: 'x' }] } },

@@ -161,6 +161,7 @@ const NAMES: ReadonlySet<string> = new Set([
   'body.payment.payee.name',
   'body.credential.title',
   'body.confirmation.title',
+  'body.confirmation.action',
   'body.form.title',
 ]);
 

@@ -129,6 +129,7 @@ export const approvals: Texts<'approvals'> = {
   'confirmation.label': 'ما تؤكّده',
   'confirmation.stated': 'حسب {mcpServer}.',
   'confirmation.accept': 'تأكيد',
+  'confirmation.acceptAction': 'تأكيد: {action}',
   'confirmation.reassurance': 'لن ينفّذ {mcpServer} هذا الإجراء إلا إذا أكّدته.',
   'confirmation.notice.sign_in_again': 'لم يتم تأكيد أي شيء، لأنك سجّلت الدخول منذ وقت طويل. سجّل الدخول مجددًا ثم قرّر.',
   'confirmation.notice.terms_changed': 'لم يتم تأكيد أي شيء. يُرجى مراجعة التفاصيل مرة أخرى ثم اتخاذ القرار.',

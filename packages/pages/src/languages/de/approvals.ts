@@ -140,6 +140,7 @@ export const approvals: Texts<'approvals'> = {
   'confirmation.label': 'Was Sie bestätigen',
   'confirmation.stated': 'Laut {mcpServer}.',
   'confirmation.accept': 'Bestätigen',
+  'confirmation.acceptAction': 'Bestätigen: {action}',
   'confirmation.reassurance': '{mcpServer} führt diesen Schritt nur aus, wenn Sie ihn bestätigen.',
   'confirmation.notice.sign_in_again':
     'Es wurde nichts bestätigt, weil Ihre Anmeldung zu lange her ist. Melden Sie sich erneut an und entscheiden Sie dann.',

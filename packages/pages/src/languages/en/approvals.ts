@@ -157,6 +157,10 @@ export const approvals = {
   'confirmation.label': 'What you are confirming',
   'confirmation.stated': 'As stated by {mcpServer}.',
   'confirmation.accept': 'Confirm',
+  'confirmation.acceptAction': noted(
+    'Confirm: {action}',
+    'A button. The verb stays first. The action is a verb phrase of the app: Delete repository.',
+  ),
   'confirmation.reassurance': '{mcpServer} takes this step only if you confirm it.',
   'confirmation.notice.sign_in_again':
     'Nothing was confirmed, because you signed in too long ago. Sign in again, then decide.',

@@ -138,6 +138,7 @@ export const approvals: Texts<'approvals'> = {
   'confirmation.label': 'Lo que confirmas',
   'confirmation.stated': 'Según {mcpServer}.',
   'confirmation.accept': 'Confirmar',
+  'confirmation.acceptAction': 'Confirmar: {action}',
   'confirmation.reassurance': '{mcpServer} solo realizará esta acción si la confirmas.',
   'confirmation.notice.sign_in_again':
     'No se ha confirmado nada, porque iniciaste sesión hace demasiado tiempo. Inicia sesión de nuevo y decide después.',

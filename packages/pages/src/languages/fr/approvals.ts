@@ -138,6 +138,7 @@ export const approvals: Texts<'approvals'> = {
   'confirmation.label': 'Ce que vous confirmez',
   'confirmation.stated': 'D’après {mcpServer}.',
   'confirmation.accept': 'Confirmer',
+  'confirmation.acceptAction': 'Confirmer\u00a0: {action}',
   'confirmation.reassurance': '{mcpServer} n’effectue cette action que si vous la confirmez.',
   'confirmation.notice.sign_in_again':
     'Rien n’a été confirmé, car votre connexion est trop ancienne. Reconnectez-vous, puis décidez.',

@@ -135,6 +135,7 @@ export const approvals: Texts<'approvals'> = {
   'confirmation.label': '許可する内容',
   'confirmation.stated': '{mcpServer} による説明です。',
   'confirmation.accept': '許可',
+  'confirmation.acceptAction': '許可: {action}',
   'confirmation.reassurance': '{mcpServer} は、許可された場合にのみこの操作を行います。',
   'confirmation.notice.sign_in_again':
     'ログインから時間が経ちすぎているため、許可されませんでした。もう一度ログインしてから選択してください。',

@@ -116,6 +116,7 @@ export const approvals: Texts<'approvals'> = {
   'confirmation.label': '您将确认的内容',
   'confirmation.stated': '以上内容由 {mcpServer} 提供。',
   'confirmation.accept': '确认',
+  'confirmation.acceptAction': '确认：{action}',
   'confirmation.reassurance': '只有在您确认之后，{mcpServer} 才会继续此操作。',
   'confirmation.notice.sign_in_again': '由于您登录的时间已久，没有确认任何内容。请重新登录后再作决定。',
   'confirmation.notice.terms_changed': '没有确认任何内容。请再次查看详细信息，然后再作决定。',

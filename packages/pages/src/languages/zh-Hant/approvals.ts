@@ -117,6 +117,7 @@ export const approvals: Texts<'approvals'> = {
   'confirmation.label': '您將確認的內容',
   'confirmation.stated': '以上內容由 {mcpServer} 提供。',
   'confirmation.accept': '確認',
+  'confirmation.acceptAction': '確認：{action}',
   'confirmation.reassurance': '只有在您確認之後，{mcpServer} 才會執行這項操作。',
   'confirmation.notice.sign_in_again': '由於您登入的時間已久，沒有確認任何內容。請重新登入後再決定。',
   'confirmation.notice.terms_changed': '沒有確認任何內容。請再次查看詳細資料，然後再決定。',

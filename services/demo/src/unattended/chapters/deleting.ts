@@ -40,7 +40,7 @@ async function confirm(actor: Actor, page: Parameters<Actor['open']>[0], reposit
   await actor.open(page, CONFIRM);
   await actor.browser.read(repository);
   await actor.browser.read(/cannot be undone/);
-  await actor.browser.press('Confirm');
+  await actor.browser.press('Confirm: Delete repository');
   await actor.browser.see('You confirmed');
 }
 
