@@ -3,30 +3,40 @@ import { join } from 'node:path';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { root } from './child.ts';
 
-/** Files that take more than about 20 seconds on two idle processors, the longest first. The others follow by size. */
+/** Files that take more than about 15 seconds on two processors, the longest first. The others follow by size. */
 export const LONG_FILES: readonly string[] = [
   'test/machines/images.all.test.ts',
   'test/packages/published-packages.all.test.ts',
   'test/balancers/rolling-restarts.all.test.ts',
   'test/replicas/kept-over-failovers.all.test.ts',
-  'test/outbound/outbound-clients.all.test.ts',
-  'packages/pages/src/first-view.browser.test.ts',
   'test/faults/redis.all.test.ts',
+  'test/faults/network.all.test.ts',
+  'test/outbound/outbound-clients.all.test.ts',
   'test/faults/process.all.test.ts',
   'test/faults/load.all.test.ts',
-  'test/faults/network.all.test.ts',
-  'test/faults/fuzz/browser-routes.all.test.ts',
   'packages/pages/src/every-page.browser.test.ts',
   'packages/pages/src/narrow-pages.all.test.ts',
-  'test/conformance/url-mode/url-mode.all.test.ts',
   'test/replicas/payment-crash-points.all.test.ts',
-  'test/e2e/accessible-every-kind.test.ts',
-  'test/replicas/crash-points.all.test.ts',
+  'test/conformance/url-mode/url-mode.all.test.ts',
+  'test/replicas/refund-crash-points.all.test.ts',
+  'test/faults/fuzz/browser-routes.all.test.ts',
+  'packages/pages/src/first-view.browser.test.ts',
   'test/replicas/key-service-rotation.all.test.ts',
+  'test/e2e/accessible-every-kind.test.ts',
+  'test/replicas/completion-notices.all.test.ts',
+  'test/console/pages.test.ts',
+  'test/e2e/read-only-get.all.test.ts',
+  'test/faults/fuzz/machine-routes.all.test.ts',
+  'packages/pages/src/page-script.browser.test.ts',
+  'test/replicas/drain-process.all.test.ts',
+  'test/replicas/events.all.test.ts',
   'test/replicas/kept-over-restarts.all.test.ts',
-  'test/e2e/secret-fields.test.ts',
-  'packages/store-redis/src/redis-topologies.all.integration.test.ts',
   'services/gateway/src/events/webhooks/webhooks-killed.all.integration.test.ts',
+  'packages/store-redis/src/redis-topologies.all.integration.test.ts',
+  'test/reload/reload.test.ts',
+  'test/admin-api/admin-api.test.ts',
+  'packages/elicitation/src/elicitation.model.test.ts',
+  'packages/conformance/src/client/scenarios.test.ts',
 ];
 
 interface TestFile {
