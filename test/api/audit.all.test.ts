@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type ExternalApplication, startExternalApplication } from '../support/external-application.ts';
 import { connectAccount, declineOnPage } from '../support/person-at-gateway.ts';
@@ -10,6 +11,7 @@ interface AuditLine {
   readonly elicitationId?: string;
   readonly mcpServerId?: string;
   readonly subject?: string;
+  readonly apiKeyId?: string;
 }
 
 let application: ExternalApplication;
@@ -47,7 +49,8 @@ async function streamed(): Promise<AuditLine[]> {
 const names = () => audited().map(({ event }) => event);
 
 describe('S54: every transition writes one audit event', () => {
-  it('connecting and reading the token, with the user as a pseudonym', async () => {
+  it('S181: connecting and reading the token, with the user as a pseudonym and the API key by its id', async () => {
+    const apiKeyId = `ak_file_${createHash('sha256').update(keyOf('tracker')).digest('hex').slice(0, 16)}`;
     const subject = world.subject();
     const { elicitationId } = await world.ask(subject);
     await connectAccount(world.raw(), elicitationId, subject);
@@ -70,6 +73,9 @@ describe('S54: every transition writes one audit event', () => {
       expect(line.subject).toMatch(/^[A-Za-z0-9_-]{16}$/);
       expect(line.time).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
       expect(JSON.stringify(line)).not.toContain(subject);
+      // Both requests of the MCP server, and none of the browser.
+      const isOfCaller = ['elicitation.issued', 'connection.token_read'].includes(line.event);
+      expect(line.apiKeyId).toBe(isOfCaller ? apiKeyId : undefined);
       if (line.event.startsWith('elicitation.')) expect(line).toMatchObject({ elicitationId, mcpServerId: 'tracker' });
     }
   });

@@ -35,6 +35,11 @@ it('S140: an operator revokes a leaked API key, with a fresh sign-in and a reaso
     .toBe(401);
   // Revoked already: there is nothing left to do.
   expect((await operator.post(path, { form: fresh })).status).toBe(404);
+  const apiKeyId = path.split('/')[2] ?? '';
+  expect(list.body).toContain(`/audit?apiKey=${apiKeyId}`);
+  const ofKey = await operator.get(`/audit?apiKey=${apiKeyId}`);
+  expect(ofKey.body).toContain('api_key.revoked');
+  expect((await operator.get('/audit?apiKey=ak_other')).body).not.toContain('api_key.revoked');
   const audit = await operator.get('/audit?event=api_key.revoked');
   expect(audit.body).toContain('leaked in a build log');
   expect(audit.body).toContain(operators.operator);

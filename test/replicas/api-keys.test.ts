@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -5,7 +6,7 @@ import { runCli } from '@postern/gateway';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { expectInContract, expectProblem } from '../support/contract.ts';
 import { listen } from '../support/event-listener.ts';
-import { keyOf, startWorld, type World } from '../support/world.ts';
+import { askFor, keyOf, startWorld, type World } from '../support/world.ts';
 
 const WITHIN = { timeout: 100_000, interval: 10 };
 let world: World;
@@ -61,6 +62,24 @@ describe('postern api-keys', () => {
     const { apiKeyId, key } = await addKey();
     expect((await run('api-keys', 'revoke', apiKeyId, ...because)).code).toBe(0);
     for (const replica of [0, 1]) await vi.waitFor(async () => expect(await statusOf(key, replica)).toBe(401), WITHIN);
+  });
+
+  it('S181: postern audit shows what was done with one key, its refusal included, and neither another key nor a key itself', async () => {
+    const { apiKeyId, key } = await addKey();
+    const other = await addKey();
+    for (const used of [key, other.key])
+      expect((await apiOf(used).issue(askFor(world, world.subject()))).status).toBe(201);
+    expect((await run('api-keys', 'revoke', apiKeyId, ...because)).code).toBe(0);
+    await vi.waitFor(async () => expect(await statusOf(key, 0)).toBe(401), WITHIN);
+    const events = async () => {
+      const { out } = await run('audit', '--api-key', apiKeyId);
+      expect(out).not.toContain(other.apiKeyId);
+      for (const secret of [key, createHash('sha256').update(key).digest('hex')]) expect(out).not.toContain(secret);
+      const lines = out.trim().split('\n');
+      return [...new Set(lines.map(line => JSON.parse(line).event))];
+    };
+    const expected = ['api_key.added', 'elicitation.issued', 'api_key.revoked', 'caller.refused'];
+    await vi.waitFor(async () => expect(await events()).toEqual(expected), WITHIN);
   });
 
   it('S130: revoking a key ends its waiting reads on every replica without a status, and its event streams', async () => {

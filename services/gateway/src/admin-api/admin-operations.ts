@@ -221,7 +221,7 @@ export const adminOperations: readonly AdminOperation[] = [
     ...{ id: 'listAudit', method: 'GET', path: '/audit', scope: 'read' },
     about: 'lines of the audit trail, newest first; persons are pseudonyms',
     input: z.strictObject({
-      ...{ event: name.exactOptional(), mcpServerId: name.exactOptional() },
+      ...{ event: name.exactOptional(), mcpServerId: name.exactOptional(), apiKeyId: name.exactOptional() },
       ...{ since: time.exactOptional(), until: time.exactOptional(), ...page },
     }),
     output: responses.pageOf(responses.auditLine),

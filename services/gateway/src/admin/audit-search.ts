@@ -20,6 +20,8 @@ export interface AuditQuery extends PageRequest {
   readonly subject?: Subject;
   readonly mcpServerId?: string;
   readonly elicitationId?: string;
+  /** The key that a request was authenticated with, or that an operator changed. */
+  readonly apiKeyId?: string;
   readonly event?: string;
   readonly since?: Date;
   readonly until?: Date;
@@ -44,13 +46,15 @@ function auditItem(position: string, text: string): AuditItem {
 }
 
 /** What a line must be about. The pseudonym stands for the subject. */
-type AuditFilter = Pick<AuditQuery, 'mcpServerId' | 'elicitationId' | 'event'> & {
+type AuditFilter = Pick<AuditQuery, 'mcpServerId' | 'elicitationId' | 'apiKeyId' | 'event'> & {
   readonly pseudonym?: string | undefined;
 };
 
 /** Tells without parsing that a stored line cannot match: most of the lines that a search reads. */
-function mayMatch({ pseudonym, mcpServerId, elicitationId, event }: AuditFilter): (text: string) => boolean {
-  const named = [pseudonym, mcpServerId, elicitationId, event].filter(value => value !== undefined);
+function mayMatch({ pseudonym, event, ...ids }: AuditFilter): (text: string) => boolean {
+  const named = [pseudonym, ids.mcpServerId, ids.elicitationId, ids.apiKeyId, event].filter(
+    value => value !== undefined,
+  );
   // As in the line, without the quotes.
   const wanted = named.map(value => JSON.stringify(value).slice(1, -1));
   return text => wanted.every(value => text.includes(value));
@@ -62,6 +66,7 @@ function matchesAudit({ event, line }: AuditItem, q: AuditFilter): boolean {
     (q.pseudonym === undefined || line['subject'] === q.pseudonym || line['visitor'] === q.pseudonym) &&
     (q.mcpServerId === undefined || line['mcpServerId'] === q.mcpServerId) &&
     (q.elicitationId === undefined || line['elicitationId'] === q.elicitationId) &&
+    (q.apiKeyId === undefined || line['apiKeyId'] === q.apiKeyId) &&
     (q.event === undefined || event === q.event || event.startsWith(`${q.event}.`))
   );
 }
@@ -121,7 +126,7 @@ export function createAuditVerbs(p: {
     /** All matching lines, oldest first; `text` is the line as it was logged. With `follow`, waits for further lines until it is aborted. */
     async *auditLines(
       actor: Actor,
-      q: Pick<AuditQuery, 'subject' | 'mcpServerId' | 'elicitationId' | 'event' | 'since'> & {
+      q: Pick<AuditQuery, 'subject' | 'mcpServerId' | 'elicitationId' | 'apiKeyId' | 'event' | 'since'> & {
         readonly follow: boolean;
         readonly signal: AbortSignal;
       },

@@ -12,6 +12,7 @@ import { actorOf, openAdmin } from './open-admin.ts';
  */
 async function audit(p: Invocation, io: CliIo): Promise<ExitCode> {
   const { follow = false, 'mcp-server': mcpServerId, elicitation: elicitationId, event, format = 'jsonl' } = p.values;
+  const { 'api-key': apiKeyId } = p.values;
   if (format !== 'jsonl' && format !== 'ocsf') throw new UsageError('--format must be jsonl or ocsf.');
   const [subject, since, actor] = [subjectOf(p.values), sinceIn(p), actorOf(p.values)];
   await using opened = await openAdmin(p.configPath, io);
@@ -19,7 +20,7 @@ async function audit(p: Invocation, io: CliIo): Promise<ExitCode> {
     io.err('audit.stream is off: Redis has the acts of operators only. All other events are in the log.\n');
   const lines = opened.admin.auditLines(actor, {
     ...{ follow, signal: io.signal },
-    ...definedOnly({ subject, mcpServerId, elicitationId, event, since }),
+    ...definedOnly({ subject, mcpServerId, elicitationId, apiKeyId, event, since }),
   });
   for await (const { text, ...item } of lines)
     io.out(`${printable(format === 'ocsf' ? JSON.stringify(ocsfEvent(item)) : text)}\n`);
@@ -46,7 +47,7 @@ export const auditCommands: readonly Command[] = [
     about: 'print the audit trail in Redis, one JSON object per line, oldest first',
     options: {
       ...{ follow: true, format: true, issuer: true, subject: true, 'mcp-server': true, since: true },
-      ...{ event: true, elicitation: true },
+      ...{ event: true, elicitation: true, 'api-key': true },
       ...{ by: true, reason: true },
     },
     json: 'lines',

@@ -59,6 +59,14 @@ describe('postern audit', () => {
     expect(await code).toBe(130);
   });
 
+  test('S181: prints only the lines of one API key', async () => {
+    const lines = [{ apiKeyId: 'ak_1' }, { apiKeyId: 'ak_12' }, { note: 'ak_1' }, {}];
+    for (const line of lines) await stores.audits.append(JSON.stringify({ event: 'used', ...line }));
+    const { code, out } = run([...on(), '--api-key', 'ak_1']);
+    expect(await code).toBe(0);
+    expect(out.map(line => JSON.parse(line))).toEqual([{ event: 'used', apiKeyId: 'ak_1' }]);
+  });
+
   test('S177: prints OCSF on request, and refuses another format', async () => {
     const { code, out } = run([...on(), '--format', 'ocsf']);
     expect(await code).toBe(0);

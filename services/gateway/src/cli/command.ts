@@ -22,6 +22,7 @@ export const cliOptions = {
   'mcp-server': { type: 'string', value: '<id>', about: 'only of this MCP server' },
   event: { type: 'string', value: '<name>', about: 'only this event, or with admin those that begin with admin.' },
   elicitation: { type: 'string', value: '<id>', about: 'only of this elicitation' },
+  'api-key': { type: 'string', value: '<id>', about: 'only of this API key; api-keys list has the id' },
   since: { type: 'string', value: '<time>', about: 'only from then on, such as 2026-11-23 or 2026-11-23T09:00:00Z' },
   'key-file': { type: 'string', value: '<file>', about: 'the API key itself; - reads standard input' },
   'token-file': {

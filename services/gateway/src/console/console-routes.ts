@@ -48,7 +48,7 @@ const connectionsQuery = z.object({
 const credentialsQuery = z.object({ mcpServer: name, cursor });
 const paymentsQuery = z.object({ phase: z.enum(['open', 'ended']).default('ended'), mcpServer: name, cursor });
 const webhooksQuery = z.object({ endpoint: name });
-const auditQuery = z.object({ event: name, mcpServer: name, since: date, until: date, cursor });
+const auditQuery = z.object({ event: name, mcpServer: name, apiKey: name, since: date, until: date, cursor });
 const personForm = z.strictObject({
   csrf_token: csrfField,
   issuer: z.string().max(2000),
@@ -200,9 +200,9 @@ export const consoleRoutes: FastifyPluginAsync<ConsoleRoutesDeps> = async (app, 
 
   app.get('/audit', viewer, async (request, reply) => {
     const query = queryOf(request, auditQuery);
-    const { mcpServer, since, until, ...rest } = query;
+    const { mcpServer, apiKey, since, until, ...rest } = query;
     const page = await admin.audit(actorOf(request), {
-      ...definedOnly({ ...rest, mcpServerId: mcpServer, since: dateOf(since), until: dateOf(until) }),
+      ...definedOnly({ ...rest, mcpServerId: mcpServer, apiKeyId: apiKey, since: dateOf(since), until: dateOf(until) }),
       limit: PAGE,
     });
     return reply.send(auditPage(pageFor(request), { query, ...page }, configured));

@@ -71,6 +71,7 @@ describe('S130: the list of API keys', () => {
     world.revoke('ak_1');
     await vi.advanceTimersByTimeAsync(500);
     expect([list.find('d1'), list.isValid('d1')]).toEqual([undefined, false]);
+    expect(['d1', 'd2'].map(list.idOfWithdrawn)).toEqual(['ak_1', undefined]);
     expect(world.onWithdrawn).toHaveBeenCalledTimes(1);
     await list.stop();
   });

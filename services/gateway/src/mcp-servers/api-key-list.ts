@@ -14,6 +14,8 @@ export interface ApiKeyList {
   find(digest: string): { readonly apiKeyId: string; readonly mcpServerId: string } | undefined;
   /** Whether a key of the configuration is revoked. An old list still counts. */
   isRevoked(digest: string): boolean;
+  /** Returns the id of a key of the store that was valid since this replica started, and is not any more. */
+  idOfWithdrawn(digest: string): string | undefined;
   /** Whether a key of the store is valid according to a list that is not too old. */
   isValid(digest: string): boolean;
 }
@@ -55,6 +57,8 @@ export async function startApiKeyWatch(options: ApiKeyWatchOptions): Promise<Api
   /** By digest. */
   let valid: ReadonlyMap<string, { readonly apiKeyId: string; readonly mcpServerId: string }> = new Map();
   let revoked: ReadonlySet<string> = new Set();
+  /** Ids by digest: Redis deletes the digest of a revoked key. */
+  const withdrawnIds = new Map<string, string>();
   /** Digests by id. A key keeps its digest, so each is opened once. Undefined for a key that does not open. */
   const digests = new Map<string, string | undefined>();
   /** When keys that did not open are tried again, by id. */
@@ -80,7 +84,8 @@ export async function startApiKeyWatch(options: ApiKeyWatchOptions): Promise<Api
     );
     const revokedBefore = revoked;
     revoked = new Set(listed.flatMap(({ digest, revoked }) => (revoked === undefined ? [] : (digest ?? []))));
-    const withdrawn = [...before].filter(([digest]) => !valid.has(digest)).map(([, { apiKeyId }]) => apiKeyId);
+    const withdrawn = [...before].filter(([digest]) => !valid.has(digest));
+    for (const [digest, { apiKeyId }] of withdrawn) withdrawnIds.set(digest, apiKeyId);
     const isRevokedNow = [...revoked].some(digest => !revokedBefore.has(digest));
     if (withdrawn.length > 0 || isRevokedNow) onWithdrawn();
   }
@@ -182,6 +187,7 @@ export async function startApiKeyWatch(options: ApiKeyWatchOptions): Promise<Api
       return found;
     },
     isRevoked: digest => revoked.has(digest),
+    idOfWithdrawn: digest => withdrawnIds.get(digest),
     isValid: digest => isFresh() && valid.has(digest),
     async stop() {
       clearInterval(timer);

@@ -4,13 +4,21 @@ import { describe, expect, it } from 'vitest';
 import type { GatewayConfigInput } from '../platform/config/config-schema.ts';
 import { parseConfig } from '../platform/config/load-config.ts';
 import { storageQuotaOf } from '../platform/config/storage-quota.ts';
+import { type RequestContext, requestFields, runInRequest } from '../platform/http/request-context.ts';
 import { hashOf, sampleConfig, sampleMcpServer } from '../testing/sample-config.ts';
+import { idOfFileKey } from './api-keys.ts';
 import { createCallerDirectory } from './caller-auth.ts';
 import { registerMcpServer } from './registered-mcp-server.ts';
 
 type ServerInput = GatewayConfigInput['mcpServers'][number];
 const AUDIENCE = 'https://gate.example';
 const START = Date.UTC(2026, 0, 1);
+const [STORED, WITHDRAWN, UNKNOWN] = ['a', 'b', 'c'].map(letter => `pk_${letter.repeat(43)}`) as [
+  string,
+  string,
+  string,
+];
+const digestOfKey = (key: string) => hashOf(key).slice('sha256:'.length);
 
 function directoryOf(...mcpServers: ServerInput[]) {
   let time = START;
@@ -21,12 +29,26 @@ function directoryOf(...mcpServers: ServerInput[]) {
     ),
     audience: AUDIENCE,
     now: () => time,
-    apiKeys: { find: () => undefined, isRevoked: () => false },
+    apiKeys: {
+      find: digest => (digest === digestOfKey(STORED) ? { apiKeyId: 'ak_stored', mcpServerId: 'tracker' } : undefined),
+      isRevoked: digest => digest === digestOfKey('pk_revoked'),
+      idOfWithdrawn: digest => (digest === digestOfKey(WITHDRAWN) ? 'ak_withdrawn' : undefined),
+    },
   });
   const setTime = (epochMs: number) => {
     time = epochMs;
   };
-  return { setTime, config, who: async (bearer: string) => (await directory.identify(bearer))?.mcpServer.mcpServerId };
+  return {
+    setTime,
+    config,
+    who: async (bearer: string) => (await directory.identify(bearer))?.mcpServer.mcpServerId,
+    /** The id that the audit lines of a request with this bearer have. */
+    named: (bearer: string) =>
+      new Promise(resolve => {
+        const context: RequestContext = { requestId: 'rq_1', source: '192.0.2.7' };
+        runInRequest(context, () => void directory.identify(bearer).then(() => resolve(requestFields().apiKeyId)));
+      }),
+  };
 }
 const server = (overrides: Partial<ServerInput>): ServerInput => ({ ...sampleMcpServer, ...overrides });
 
@@ -63,6 +85,16 @@ describe('S41: API keys', () => {
     expect(await who('pk_old')).toBeUndefined();
     setTime(START - 1);
     expect(await who('pk_old')).toBe('tracker');
+  });
+
+  it('S181: are named by their id in audit lines, also when they are refused, and unknown ones are not', async () => {
+    const expires = new Date(START).toISOString();
+    const keys = ['pk_one', 'pk_revoked'].map(key => ({ hash: hashOf(key) }));
+    const { who, named } = directoryOf(server({ apiKeys: [...keys, { hash: hashOf('pk_old'), expires }] }));
+    for (const key of ['pk_one', 'pk_revoked', 'pk_old']) expect(await named(key)).toBe(idOfFileKey(digestOfKey(key)));
+    expect([await named(STORED), await named(WITHDRAWN)]).toEqual(['ak_stored', 'ak_withdrawn']);
+    for (const refused of ['pk_revoked', 'pk_old', WITHDRAWN]) expect(await who(refused)).toBeUndefined();
+    for (const unknown of [UNKNOWN, 'pk_two', 'a.b.c']) expect(await named(unknown)).toBeUndefined();
   });
 
   it('belong to one MCP server', async () => {

@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { createLocalJWKSet, decodeJwt, errors, type JWTVerifyGetKey, jwtVerify } from 'jose';
 import type { AuditLog } from '../platform/audit/audit-log.ts';
 import { becomeProblem, ProblemError, problemFor, problemOf } from '../platform/http/problems.ts';
+import { nameApiKey } from '../platform/http/request-context.ts';
 import type { ApiKeyList } from './api-key-list.ts';
 import type { NoteApiKeyUse } from './api-key-uses.ts';
 import { idOfFileKey, isNewApiKey } from './api-keys.ts';
@@ -95,7 +96,7 @@ export function createCallerDirectory(p: {
   audience: string;
   now: () => number;
   /** The keys that operators added or revoked. Keys of the configuration are found first. */
-  apiKeys: Pick<ApiKeyList, 'find' | 'isRevoked'>;
+  apiKeys: Pick<ApiKeyList, 'find' | 'isRevoked' | 'idOfWithdrawn'>;
 }): CallerDirectory {
   const byPrefix = new Map<string, KeyEntry[]>();
   const keySets = new Map<string, { mcpServer: RegisteredMcpServer; getKey: JWTVerifyGetKey }>();
@@ -118,12 +119,16 @@ export function createCallerDirectory(p: {
   }
 
   function byFileKey({ expiresAt, mcpServer }: KeyEntry, digest: string): Caller | undefined {
+    const apiKeyId = idOfFileKey(digest);
+    nameApiKey(apiKeyId);
     const isValid = expiresAt > p.now() && !p.apiKeys.isRevoked(digest);
-    return isValid ? { mcpServer, apiKey: { apiKeyId: idOfFileKey(digest), source: 'file', digest } } : undefined;
+    return isValid ? { mcpServer, apiKey: { apiKeyId, source: 'file', digest } } : undefined;
   }
 
   function byStoredKey(digest: string): Caller | undefined {
     const found = p.apiKeys.find(digest);
+    const apiKeyId = found?.apiKeyId ?? p.apiKeys.idOfWithdrawn(digest);
+    if (apiKeyId !== undefined) nameApiKey(apiKeyId);
     const mcpServer = found && p.mcpServers.get(found.mcpServerId);
     return mcpServer && { mcpServer, apiKey: { apiKeyId: found.apiKeyId, source: 'store', digest } };
   }

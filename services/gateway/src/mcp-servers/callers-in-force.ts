@@ -6,7 +6,7 @@ import type { RegisteredMcpServer } from './registered-mcp-server.ts';
 export interface CallerDirectory {
   readonly mcpServers: ReadonlyMap<string, RegisteredMcpServer>;
   /**
-   * Returns undefined for every invalid credential, without a reason.
+   * Returns undefined for every invalid credential, without a reason. Names a recognised API key in the audit trail, valid or not.
    * @throws ProblemError `api_keys_unavailable`
    */
   identify(bearer: string): Promise<Caller | undefined>;

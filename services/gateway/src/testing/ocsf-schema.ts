@@ -18,9 +18,13 @@ const user = anyOf(
   }),
   ['account', 'name', 'uid'],
 );
-const actor = anyOf(z.strictObject({ user: user.optional(), app_uid: text.optional(), app_name: text.optional() }), [
-  ...['process', 'user', 'invoked_by', 'session', 'app_name', 'app_uid'],
-]);
+const actor = anyOf(
+  z.strictObject({
+    ...{ user: user.optional(), app_uid: text.optional(), app_name: text.optional() },
+    session: z.strictObject({ credential_uid: text }).optional(),
+  }),
+  ['process', 'user', 'invoked_by', 'session', 'app_name', 'app_uid'],
+);
 /** type_id: 2 User, 99 Other, whose `type` is our own word. */
 const entity = anyOf(
   z.strictObject({

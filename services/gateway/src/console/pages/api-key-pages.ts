@@ -25,7 +25,7 @@ export function apiKeysPage(page: SignedInPage, apiKeys: readonly ApiKeyView[], 
         ...(page.role === 'operator' ? [{ name: 'Act' }] : []),
       ],
       rows: apiKeys.map(key => [
-        code(key.apiKeyId),
+        html`<a href="${linkTo('/audit', { apiKey: key.apiKeyId })}">${code(key.apiKeyId)}</a>`,
         html`${status(statusOfApiKey(key, now))}${key.revoked === undefined ? undefined : html` <span class="soft">by ${key.revoked.by},</span> ${time(iso(key.revoked.at))}`}`,
         html`${key.mcpServerId}`,
         html`${optional(key.name)}${key.lastFour === undefined ? undefined : html` <span class="soft">…${key.lastFour}</span>`}`,

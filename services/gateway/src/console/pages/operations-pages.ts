@@ -84,6 +84,7 @@ export function auditPage(
           value: query['mcpServer'] ?? '',
           choices: anyOf('any MCP server', configured.mcpServers),
         },
+        { name: 'apiKey', label: 'API key (id)', value: query['apiKey'] ?? '', type: 'text' },
         { name: 'since', label: 'From (UTC)', value: query['since'] ?? '', type: 'date' },
         { name: 'until', label: 'Before (UTC)', value: query['until'] ?? '', type: 'date' },
       ],

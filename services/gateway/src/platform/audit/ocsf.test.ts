@@ -16,7 +16,7 @@ const full = {
     visitor: 'pseudonym-of-visitor',
   },
   ...{ mcpServerId: 'tracker', elicitationId: 'el_1', connectionId: 'cn_1', provider: 'forge', reason: 'ticket 7' },
-  ...{ code: 'some_code', door: 'console', jobId: 'jb_1', tookMs: 7 },
+  ...{ code: 'some_code', door: 'console', jobId: 'jb_1', tookMs: 7, apiKeyId: 'ak_1' },
 };
 const ocsfOf = (event: string, line: object) =>
   ocsfSchema.parse(ocsfEvent({ position, time, event, line: { ...line, event } }));
@@ -75,7 +75,16 @@ describe('S177: an audit event as OCSF', () => {
       { type_uid: 300201, status_id: 2, user: { name: 'mallory' } },
     ],
     ['passkey.added', {}, { type_uid: 300110, actor: { user: { uid: 'pseudonym-of-user' } } }],
-    ['connection.token_read', {}, { type_uid: 300402, actor: { app_uid: 'tracker' }, entity: { uid: 'cn_1' } }],
+    [
+      'connection.token_read',
+      {},
+      {
+        ...{ type_uid: 300402, entity: { uid: 'cn_1' } },
+        actor: { app_uid: 'tracker', session: { credential_uid: 'ak_1' } },
+      },
+    ],
+    ['caller.refused', { subject: undefined }, { status_id: 2, actor: { session: { credential_uid: 'ak_1' } } }],
+    ['api_key.revoked', { operator: 'olga' }, { actor: { user: { name: 'olga' } }, entity: { uid: 'ak_1' } }],
     ['revocation.ended', { outcome: 'abandoned' }, { type_uid: 300404, status_id: 2 }],
     [
       'admin.job_ended',

@@ -64,12 +64,18 @@ function entityOf(line: AuditLine['line'], entity: NonNullable<OcsfActivity['ent
 /** What users, operators and MCP servers sign in to, by the prefix of the event. */
 const services: Readonly<Record<string, string>> = { browser: 'pages', console: 'console', caller: 'API' };
 
+/** The credential with which the request of an audit line was authenticated. */
+function sessionOf(line: AuditLine['line'], { entity }: OcsfActivity) {
+  const apiKeyId = entity?.id === 'apiKeyId' ? undefined : textOf(line['apiKeyId']);
+  return apiKeyId === undefined ? {} : { session: { credential_uid: apiKeyId } };
+}
+
 /** The attributes of one class. */
 function detailsOf({ event, line }: AuditLine, activity: OcsfActivity) {
   const { classUid, entity } = activity;
   const ip = textOf(line['source']);
   const shared = {
-    actor: actorOf(line, activity),
+    actor: { ...actorOf(line, activity), ...sessionOf(line, activity) },
     ...definedOnly({ src_endpoint: ip === undefined ? undefined : { ip } }),
   };
   switch (classUid) {
@@ -95,7 +101,7 @@ function mappedIn(line: AuditLine['line'], { classUid, entity, ...activity }: Oc
   if (entity === undefined && classUid !== 3001 && classUid !== 3002) return new Set(mapped);
   const actor = actorOf(line, { classUid, ...activity });
   return new Set([
-    ...[...mapped, 'source', 'operator', 'by', 'subject', ...(entity === undefined ? [] : [entity.id])],
+    ...[...mapped, 'source', 'operator', 'by', 'subject', 'apiKeyId', ...(entity === undefined ? [] : [entity.id])],
     ...('app_uid' in actor ? ['mcpServerId'] : []),
     ...(activity.cause === 'visitor' ? ['visitor'] : []),
     ...(entity !== undefined && line['operator'] !== undefined ? ['reason'] : []),

@@ -10,6 +10,8 @@ export interface RequestContext {
   readonly requestId: string;
   /** Address of the client, behind the proxies that `trustProxy` names. */
   readonly source: string;
+  /** Id of the API key that the request has, also of one that is refused. */
+  apiKeyId?: string;
   /** Language of the page on which the user decides (BCP 47). */
   language?: string;
   /** True after an outbound request failed in a way that only an operator can fix. */
@@ -26,9 +28,17 @@ export const requestContext = (): RequestContext | undefined => contexts.getStor
 export const runInRequest = (context: RequestContext, work: () => void): void => contexts.run(context, work);
 
 /** Members of the request that every log line and audit record carries. */
-export function requestFields(): { readonly requestId?: string; readonly source?: string } {
+export function requestFields(): Partial<Pick<RequestContext, 'requestId' | 'source' | 'apiKeyId'>> {
   const context = contexts.getStore();
-  return context === undefined ? {} : { requestId: context.requestId, source: context.source };
+  if (context === undefined) return {};
+  const { requestId, source, apiKeyId } = context;
+  return apiKeyId === undefined ? { requestId, source } : { requestId, source, apiKeyId };
+}
+
+/** Names the API key of the request by its id. */
+export function nameApiKey(apiKeyId: string): void {
+  const context = contexts.getStore();
+  if (context !== undefined) context.apiKeyId = apiKeyId;
 }
 
 const ID_BYTES = 12;
