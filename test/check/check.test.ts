@@ -15,6 +15,8 @@ import { type PayingWorld, startWorld } from '../support/world.ts';
 
 const POSTERN = fileURLToPath(new URL('../../services/gateway/src/postern.ts', import.meta.url));
 const CANARY = 'canary-7c1d9e';
+/** Another host name than that of the pages. */
+const CONSOLE = 'http://127.0.0.1:7';
 const RESTRICTED = 'rk_test_restricted';
 const POWERLESS = 'rk_test_powerless';
 const findingSchema = z.strictObject({
@@ -217,6 +219,22 @@ describe('an identity provider', () => {
     Object.assign(evil, behaviour());
     const finding = await statusOf(withIssuer(evil.issuer));
     expect(finding).toMatchObject({ status: 'failed', message: expect.stringMatching(text) });
+  });
+
+  it('of the console is checked as well, with its own redirect URI', async () => {
+    const consoleOf = (issuer: string): GatewayConfigInput => ({
+      ...world.config,
+      console: {
+        ...{ publicUrl: CONSOLE, listen: { port: 0 } },
+        identityProvider: { issuer, clientId: 'postern-console', clientSecret: CANARY },
+        roles: { claim: 'groups', operator: ['staff'] },
+      },
+    });
+    const good = await run(consoleOf(evil.issuer));
+    expect(good.statusOf('console.identityProvider')).toEqual(['ok']);
+    expect(good.of('console.identityProvider.redirectUri')[0]?.message).toContain(`${CONSOLE}/login/callback/console`);
+    expect((await run(consoleOf('http://127.0.0.1:1'))).statusOf('console.identityProvider')).toEqual(['failed']);
+    expect((await run(world.config)).of('console.identityProvider')).toEqual([]);
   });
 
   it('that accepts connections and never responds does not stop the other checks', async () => {

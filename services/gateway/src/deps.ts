@@ -16,7 +16,7 @@ import type { GatewayConfig } from './platform/config/config-schema.ts';
 import { sharedSecretOf } from './platform/config/shared-secret.ts';
 import { createGatewayProof } from './platform/http/gateway-proof.ts';
 import type { OutboundLog } from './platform/outbound/outbound-log.ts';
-import { configuredHosts, outboundPolicyOf } from './platform/outbound/outbound-policy-of.ts';
+import { configuredHostsOf, outboundPolicyOf } from './platform/outbound/outbound-policy-of.ts';
 import { createUpstreams, type UpstreamOf } from './platform/overload/upstream.ts';
 
 /**
@@ -56,7 +56,7 @@ export async function createDeps(
   const policy = {
     ...outboundPolicyOf(config),
     timeoutMs: requestLimitMs,
-    configuredHosts: configuredHosts([config.identityProviders, config.providers, config.mcpServers]),
+    configuredHosts: configuredHostsOf(config),
   };
   const upstreamOf = createUpstreams({
     fetch: createOutboundFetch(policy, foundation.outboundConnections),

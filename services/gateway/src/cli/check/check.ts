@@ -2,8 +2,9 @@ import { existsSync } from 'node:fs';
 import { createOutboundFetch, type OutboundFetch } from '@postern/authorization';
 import { ConfigError } from '../../platform/config/config-error.ts';
 import type { GatewayConfig } from '../../platform/config/config-schema.ts';
+import type { ConsoleConfig } from '../../platform/config/console-config.ts';
 import { loadConfig } from '../../platform/config/load-config.ts';
-import { configuredHosts, outboundPolicyOf } from '../../platform/outbound/outbound-policy-of.ts';
+import { configuredHostsOf, outboundPolicyOf } from '../../platform/outbound/outbound-policy-of.ts';
 import { wrapFetch } from '../../platform/outbound/wrap-fetch.ts';
 import { type CliIo, type ExitCode, exitCodes } from '../cli-io.ts';
 import type { Invocation } from '../command.ts';
@@ -58,8 +59,11 @@ async function findingsOf(configPath: string, token: string | undefined, io: Cli
     checked('vault.keyServices', limitMs, () => checkKeyServices(config)),
     checked('redis', REDIS_MS, () => checkRedis(config, leadMs => leads.set('Redis', leadMs))),
     ...config.identityProviders.map(each =>
-      checked(`identityProvider.${each.name}`, limitMs, () => checkIdentityProvider(each, about)),
+      checked(`identityProvider.${each.name}`, limitMs, () =>
+        checkIdentityProvider(each, { ...about, publicUrl: config.publicUrl, of: 'users' }),
+      ),
     ),
+    ...(config.console === undefined ? [] : [checkConsole(config.console, limitMs, about)]),
     ...config.providers.map(each => checked(`provider.${each.name}`, limitMs, () => checkProvider(each, about))),
     ...config.processors.map(each =>
       checked(`processor.${each.name}`, limitMs, () =>
@@ -73,6 +77,17 @@ async function findingsOf(configPath: string, token: string | undefined, io: Cli
   return [ok('configuration', `${configPath} is valid.`), ...checkKeys(config), ...found, ...checkClock(leads)];
 }
 
+/** Checks the identity provider of the operators, under the name that its redirect URI has. */
+function checkConsole(
+  { identityProvider, publicUrl }: ConsoleConfig,
+  limitMs: number,
+  about: Omit<Parameters<typeof checkIdentityProvider>[1], 'publicUrl' | 'of'>,
+) {
+  return checked('console.identityProvider', limitMs, () =>
+    checkIdentityProvider({ ...identityProvider, name: 'console' }, { ...about, publicUrl, of: 'operators' }),
+  );
+}
+
 /** Files that the gateway reads while it runs. A missing one is a fault of its key service. */
 function tokenFilesOf({ vault }: GatewayConfig): readonly string[] {
   const paths = vault.keys.flatMap(key => ('tokenFile' in key ? (key.tokenFile ?? []) : []));
@@ -84,7 +99,7 @@ function policyOf(config: GatewayConfig) {
   return {
     ...outboundPolicyOf(config),
     timeoutMs: config.outbound.timeoutSeconds * 1_000,
-    configuredHosts: configuredHosts([config.identityProviders, config.providers, config.mcpServers]),
+    configuredHosts: configuredHostsOf(config),
   };
 }
 

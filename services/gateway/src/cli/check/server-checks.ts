@@ -39,23 +39,32 @@ export function outsideFault(error: unknown): string {
   return `${firstSteps[code] ?? 'See docs/failures.md.'} (${code}, ${cause})`;
 }
 
-/** Checks an identity provider as the first sign-in would, and names the redirect URI to register. */
+/**
+ * Checks an identity provider as the first sign-in would, and names the redirect URI to register.
+ * @param p.publicUrl origin of the pages on which these people sign in
+ */
 export async function checkIdentityProvider(
   identityProvider: IdentityProviderConfig,
-  { config, fetch, now }: { readonly config: Config; readonly fetch: OutboundFetch; readonly now: () => number },
+  p: {
+    readonly publicUrl: string;
+    readonly of: 'users' | 'operators';
+    readonly fetch: OutboundFetch;
+    readonly now: () => number;
+  },
 ): Promise<readonly Finding[]> {
-  const check = `identityProvider.${identityProvider.name}`;
-  const redirectUri = signInRedirectUriOf(config.publicUrl, identityProvider.name).href;
+  const check = p.of === 'users' ? `identityProvider.${identityProvider.name}` : 'console.identityProvider';
+  const redirectUri = signInRedirectUriOf(p.publicUrl, identityProvider.name).href;
   let found: ServerInspection;
   try {
-    found = await inspectIdentityProvider(identityProvider, { fetch, now });
+    found = await inspectIdentityProvider(identityProvider, p);
   } catch (error) {
-    return [failed(check, `Users cannot sign in at ${identityProvider.issuer}. ${outsideFault(error)}`)];
+    const who = p.of === 'users' ? 'Users' : 'Operators';
+    return [failed(check, `${who} cannot sign in at ${identityProvider.issuer}. ${outsideFault(error)}`)];
   }
   if (found.usableKeys === 0) return [failed(check, 'It publishes no key that can verify signatures (jwks_uri).')];
   const subject = identityProvider.subjectClaim;
   return [
-    ok(check, `Discovery, PKCE and ${found.usableKeys} keys are usable. The claim ${subject} identifies users.`),
+    ok(check, `Discovery, PKCE and ${found.usableKeys} keys are usable. The claim ${subject} identifies ${p.of}.`),
     ok(`${check}.redirectUri`, `Register there: ${redirectUri}`),
     ...contradictions(check, found),
   ];

@@ -5,7 +5,7 @@ import { rootCertificates } from 'node:tls';
 import { afterAll, describe, expect, it, test } from 'vitest';
 import { sampleConfig } from '../../testing/sample-config.ts';
 import { parseConfig } from '../config/load-config.ts';
-import { configuredHosts, outboundPolicyOf } from './outbound-policy-of.ts';
+import { configuredHosts, configuredHostsOf, outboundPolicyOf } from './outbound-policy-of.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'postern-outbound-'));
 afterAll(() => rmSync(directory, { recursive: true }));
@@ -43,6 +43,15 @@ describe('S79: outbound.caFile and outbound.proxy', () => {
       expect(() => policyOf({ proxy })).toThrow(/outbound\.proxy/);
     },
   );
+});
+
+test('the host of each configured server may have a port, also that of the identity provider of the console', () => {
+  const identityProvider = { issuer: 'https://operators.example:8444', clientId: 'console', clientSecret: 'secret' };
+  const console = { publicUrl: 'https://console.example', listen: { port: 8090 }, identityProvider };
+  const roles = { claim: 'groups', operator: ['staff'] };
+  const config = parseConfig(sampleConfig({ console: { ...console, roles } }));
+  expect(configuredHostsOf(config)).toContain('operators.example:8444');
+  expect(configuredHostsOf(parseConfig(sampleConfig()))).not.toContain('operators.example:8444');
 });
 
 test('configuredHosts finds each host with a port other than 443 once, anywhere in the configuration', () => {

@@ -43,6 +43,15 @@ export function certificatesIn(path: string, member: string): string {
   return pem;
 }
 
+/** Returns the hosts of authorization servers and MCP servers that outbound requests may reach at a port other than 443. */
+export const configuredHostsOf = (
+  config: Pick<GatewayConfig, 'identityProviders' | 'providers' | 'mcpServers' | 'console'>,
+): string[] =>
+  configuredHosts([
+    ...[config.identityProviders, config.console?.identityProvider],
+    ...[config.providers, config.mcpServers],
+  ]);
+
 /**
  * Returns the hosts with a port other than 443 in the https URLs of a part of the configuration, as `host:port`. The operator wrote
  * them, so outbound requests to them are allowed.
