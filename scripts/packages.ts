@@ -7,11 +7,19 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, statSync } from 'no
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { root } from './child.ts';
+import { commandLine } from './command-line.ts';
 import { buildLibrary } from './packages/library.ts';
 import { buildProgram } from './packages/program.ts';
 import { demo, gateway, libraries, type PublishedPackage } from './packages/published.ts';
 
-const folder = resolve(process.argv[2] ?? join(root, 'build/packages'));
+const { positionals } = commandLine({
+  usage: 'packages [folder]',
+  about:
+    'builds what is published, and leaves the tarballs in build/packages or in this folder, which it empties first',
+  options: {},
+  words: 1,
+});
+const folder = resolve(positionals[0] ?? join(root, 'build/packages'));
 rmSync(folder, { recursive: true, force: true });
 mkdirSync(folder, { recursive: true });
 mkdirSync(join(root, 'build'), { recursive: true });

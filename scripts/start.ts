@@ -1,10 +1,16 @@
 /** `pnpm start [configuration]`: runs the gateway, after the setup of its private Redis if it needs one. */
 import { join } from 'node:path';
 import { root, runNode } from './child.ts';
+import { commandLine } from './command-line.ts';
 import { needsOwnRedis } from './own-redis.ts';
 import { setupOrExit } from './setup.mjs';
 
-const args = process.argv.slice(2);
+const { positionals: args } = commandLine({
+  usage: 'start [file]',
+  about: 'runs the gateway, with this file, $POSTERN_CONFIG or postern.config.yaml',
+  options: {},
+  words: 1,
+});
 const configPath = args[0] ?? process.env['POSTERN_CONFIG'] ?? 'postern.config.yaml';
 if (needsOwnRedis(configPath, process.env)) await setupOrExit(['redis']);
 // Caches compiled modules in a folder that only its owner can write. This halves the start time and saves memory.

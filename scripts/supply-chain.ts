@@ -8,6 +8,7 @@ import { writeFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { z } from 'zod';
 import { root } from './child.ts';
+import { commandLine } from './command-line.ts';
 
 /** Compatible with Apache-2.0 for code that is shipped unchanged (SPDX ids). */
 const ALLOWED = new Set(['0BSD', 'Apache-2.0', 'BSD-2-Clause', 'BSD-3-Clause', 'BlueOak-1.0.0', 'ISC', 'MIT']);
@@ -74,4 +75,12 @@ function jsonOf(text: string): unknown {
   }
 }
 
-if (import.meta.main) process.exitCode = await main(process.argv[2]);
+if (import.meta.main) {
+  const { positionals } = commandLine({
+    usage: 'supply-chain [file]',
+    about: 'lists the packages that the gateway ships, as an SBOM in this file, and looks for licences and advisories',
+    options: {},
+    words: 1,
+  });
+  process.exitCode = await main(positionals[0]);
+}

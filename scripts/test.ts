@@ -4,11 +4,24 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { compiledGateway } from '../test/support/compiled-gateway.ts';
 import { root, runNode } from './child.ts';
+import { commandLine, refuseArguments } from './command-line.ts';
 import { setupIfPossible } from './setup.mjs';
 import { testRunOf } from './test-arguments.ts';
 import { readTestCounts } from './test-counts.ts';
 
 const { size, vitestArguments } = testRunOf(process.argv.slice(2));
+const options = process.argv.slice(2).filter(arg => arg.startsWith('-') && arg !== '--all');
+if (options.some(option => ['--help', '-h'].includes(option)))
+  commandLine({
+    usage: 'test [path…] [options of vitest]',
+    about: 'runs the four-minute tests, or in full the tests whose path contains one of these',
+    options: {
+      all: { type: 'boolean', about: 'run all tests, as CI does' },
+      testNamePattern: { type: 'string', about: 'only tests whose name matches; vitest has further options' },
+    },
+    words: Number.POSITIVE_INFINITY,
+  });
+if (options.length > 0) await refuseUnknown(options);
 // Without them, the tests that need them say so and are skipped.
 if (process.argv.includes('--all')) await setupIfPossible(['debootstrap', 'httpx', 'curl']);
 const folder = mkdtempSync(join(tmpdir(), 'postern-test-'));
@@ -31,4 +44,16 @@ try {
   process.exitCode = exitCode === 0 && (failed > 0 || passed === 0) ? 1 : exitCode;
 } finally {
   rmSync(folder, { recursive: true, force: true });
+}
+
+/** Vitest itself answers an unknown option with a stack trace. */
+async function refuseUnknown(options: readonly string[]): Promise<void> {
+  const { createCLI } = await import('vitest/node');
+  const cli = createCLI();
+  cli.parse(['node', 'vitest', 'run', ...options], { run: false });
+  try {
+    cli.matchedCommand?.checkUnknownOptions();
+  } catch (error) {
+    refuseArguments(error instanceof Error ? error.message : 'The arguments are wrong');
+  }
 }

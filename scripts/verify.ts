@@ -4,6 +4,7 @@
  */
 import { join } from 'node:path';
 import { root, runNode } from './child.ts';
+import { commandLine } from './command-line.ts';
 
 type Check = { readonly name: string; readonly command: readonly string[] };
 
@@ -22,6 +23,14 @@ if (args.includes('--mutations')) {
   const filters = args.filter(argument => argument !== '--mutations');
   process.exit(await runNode(['scripts/mutations/main.ts', ...filters], { stdio: ['ignore', 'inherit', 'inherit'] }));
 }
+
+commandLine({
+  usage: 'verify',
+  about: 'runs lint, typecheck, all tests, the unattended demo and conformance',
+  options: {
+    mutations: { type: 'boolean', about: 'show instead that the tests find known faults; has a --help of its own' },
+  },
+});
 
 const summary: string[] = [];
 let failures = 0;

@@ -3,17 +3,19 @@
  * file or rule contains one of the filters, and ends with `N found, N not found`.
  */
 import { availableParallelism } from 'node:os';
-import { parseArgs } from 'node:util';
+import { commandLine } from '../command-line.ts';
 import { faults } from './faults.ts';
 import { runBaseline, runFaults } from './run-faults.ts';
 
-const { values, positionals } = parseArgs({
-  allowPositionals: true,
+const { values, positionals } = commandLine({
+  usage: 'verify --mutations [filter…]',
+  about: 'runs every fault whose name, file or rule contains one of the filters',
   options: {
-    limit: { type: 'string', default: '15' },
-    copies: { type: 'string', default: String(Math.min(availableParallelism(), 4)) },
-    'no-baseline': { type: 'boolean', default: false },
+    limit: { type: 'string', default: '15', about: 'seconds within which a test must find the fault' },
+    copies: { type: 'string', default: String(Math.min(availableParallelism(), 4)), about: 'faults at the same time' },
+    'no-baseline': { type: 'boolean', default: false, about: 'do not run the tests without a fault first' },
   },
+  words: Number.POSITIVE_INFINITY,
 });
 
 const chosen = faults.filter(({ name, file, breaks }) =>

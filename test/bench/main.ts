@@ -1,15 +1,11 @@
 /**
  * `pnpm bench`: prints one row per figure with its ratio and target. Writes all samples of the run to a JSON file, with two plots.
  * README.md explains the rows.
- *
- * `--quick` runs everything twice, briefly; `--only=<group>` selects a group (repeatable); `--profile=<folder>` writes CPU profiles of the
- * gateways and of the MCP server; `--shares=<folder>` only shows where their time goes; `--plot=<file>` only draws a result file again;
- * `--report=<file>` only writes its tables into the documents.
  */
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { parseArgs } from 'node:util';
+import { commandLine, refuseArguments } from '../../scripts/command-line.ts';
 import { endOnSignals } from '../support/end-with-us.ts';
 import { plotResult } from './plot/plot-result.ts';
 import { renderShares } from './profile/shares.ts';
@@ -45,14 +41,16 @@ const groups = {
   console: consoleRows,
 } satisfies Record<string, MeasureGroup>;
 
-const { values } = parseArgs({
+const { values } = commandLine({
+  usage: 'bench',
+  about: 'prints one row per figure, with its ratio and target',
   options: {
-    quick: { type: 'boolean', default: false },
-    only: { type: 'string', multiple: true },
-    profile: { type: 'string' },
-    shares: { type: 'string' },
-    plot: { type: 'string' },
-    report: { type: 'string' },
+    quick: { type: 'boolean', default: false, about: 'run everything twice, briefly' },
+    only: { type: 'string', multiple: true, about: `only this group; repeatable: ${Object.keys(groups).join(', ')}` },
+    profile: { type: 'string', about: 'write CPU profiles of the gateways and of the MCP server to this folder' },
+    shares: { type: 'string', about: 'only show where the time of the profiles in this folder goes' },
+    plot: { type: 'string', about: 'only draw this result file again' },
+    report: { type: 'string', about: 'only write the tables of this result file into the documents' },
   },
 });
 
@@ -73,10 +71,7 @@ if (values.report !== undefined) {
 }
 
 const unknown = (values.only ?? []).filter(name => !Object.hasOwn(groups, name));
-if (unknown.length > 0) {
-  console.error(`unknown: ${unknown.join(' ')} (known: ${Object.keys(groups).join(', ')})`);
-  process.exit(2);
-}
+if (unknown.length > 0) refuseArguments(`unknown: ${unknown.join(' ')} (known: ${Object.keys(groups).join(', ')})`);
 
 const directory = mkdtempSync(join(tmpdir(), 'postern-bench-'));
 const profileDir = values.profile === undefined ? undefined : resolve(values.profile);

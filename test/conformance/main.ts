@@ -5,6 +5,7 @@
  * Ends with `N passed, N failed`.
  */
 import type { ConformanceCheck } from '@postern/conformance';
+import { commandLine } from '../../scripts/command-line.ts';
 import { startWorld } from '../support/world.ts';
 import { hostScenarios, runAgainstHost, runAgainstPostern, waysOfAsking } from './any-server/run-against-postern.ts';
 import { startFixtureServer } from './official/fixture-server.ts';
@@ -18,6 +19,11 @@ import { type Check, listScenarios, runOfficialClientScenario, runOfficialScenar
 import { citedScenarios } from './url-mode/scenarios.ts';
 import { startUrlModeWorld } from './url-mode/url-mode-world.ts';
 
+commandLine({
+  usage: 'conformance',
+  about: 'runs the official MCP conformance suite, @postern/conformance and our own scenarios',
+  options: {},
+});
 const tally = { passed: 0, failed: 0 };
 
 function report(name: string, faults: readonly string[], note = ''): void {

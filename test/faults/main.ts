@@ -1,12 +1,9 @@
 /**
  * `pnpm faults`: runs the fault catalogue. README.md explains scenarios and results.
- *
- * `--long` adds the long scenarios and runs each with 20 seeds; `--only=P1,R4` selects items; `--seed=N` repeats one seed, as printed by
- * a failure; `--seeds=N` runs seeds 1 to N; `--out=DIR` stores the histories of failures; `--record` writes CATALOGUE.md.
  */
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { parseArgs } from 'node:util';
+import { commandLine, refuseArguments } from '../../scripts/command-line.ts';
 import { endOnSignals } from '../support/end-with-us.ts';
 import { recordResults, rounded } from './catalogue.ts';
 import { type RunResult, runScenario } from './runner.ts';
@@ -18,30 +15,29 @@ import { redisScenarios } from './scenarios/redis/index.ts';
 const LONG_SEEDS = 20;
 const scenarios = [...processScenarios, ...redisScenarios, ...networkScenarios, ...loadScenarios];
 
-const { values } = parseArgs({
+const { values } = commandLine({
+  usage: 'faults',
+  about: 'runs complete gateways, injects faults and checks the recorded history',
   options: {
-    long: { type: 'boolean', default: false },
-    only: { type: 'string', multiple: true },
-    seed: { type: 'string' },
-    seeds: { type: 'string' },
-    out: { type: 'string' },
-    record: { type: 'boolean', default: false },
+    long: { type: 'boolean', default: false, about: `add the long scenarios, and run each with ${LONG_SEEDS} seeds` },
+    only: { type: 'string', multiple: true, about: 'only these items, such as P1,R4' },
+    seed: { type: 'string', about: 'repeat one seed, as printed by a failure' },
+    seeds: { type: 'string', about: 'run seeds 1 to this number' },
+    out: { type: 'string', about: 'store the histories of failures in this folder' },
+    record: { type: 'boolean', default: false, about: 'write CATALOGUE.md' },
   },
 });
 
 const wanted = new Set((values.only ?? []).flatMap(list => list.split(',')));
 const unknown = [...wanted].filter(item => !scenarios.some(scenario => scenario.item === item));
-if (unknown.length > 0) {
-  console.error(`unknown: ${unknown.join(' ')} (known: ${[...new Set(scenarios.map(({ item }) => item))].join(', ')})`);
-  process.exit(2);
-}
+if (unknown.length > 0)
+  refuseArguments(
+    `unknown: ${unknown.join(' ')} (known: ${[...new Set(scenarios.map(({ item }) => item))].join(', ')})`,
+  );
 const directory = resolve(values.out ?? join(tmpdir(), 'postern-faults'));
 const count = Number(values.seeds ?? (values.long ? LONG_SEEDS : 1));
 const seeds = values.seed === undefined ? Array.from({ length: count }, (_, n) => n + 1) : [Number(values.seed)];
-if (!seeds.every(Number.isSafeInteger) || seeds.length === 0) {
-  console.error('a seed is a whole number');
-  process.exit(2);
-}
+if (!seeds.every(Number.isSafeInteger) || seeds.length === 0) refuseArguments('a seed is a whole number');
 
 const chosen = scenarios.filter(
   ({ item, length }) =>

@@ -5,8 +5,9 @@
 import { execFile } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { parseArgs, promisify } from 'node:util';
+import { promisify } from 'node:util';
 import { z } from 'zod';
+import { commandLine, refuseArguments } from '../../scripts/command-line.ts';
 import { type GatedEndpointOptions, startGatedEndpoint } from '../support/gated-endpoint.ts';
 import { startWorld } from '../support/world.ts';
 import { type ClientRecord, clientsDocument } from './clients-document.ts';
@@ -22,9 +23,14 @@ const build = join(root, 'build/foreign');
 /** The last run of each client, so that `--only` keeps the others in the table. */
 const recorded = join(build, 'experiences.json');
 
-const { values } = parseArgs({ options: { only: { type: 'string' } } });
+const names = foreignClients.map(({ name }) => name).join(', ');
+const { values } = commandLine({
+  usage: 'foreign',
+  about: 'runs MCP clients of others, and writes what a person experiences with them to docs/clients.md',
+  options: { only: { type: 'string', about: `only this client: ${names}` } },
+});
 const chosen = foreignClients.filter(({ name }) => values.only === undefined || name === values.only);
-if (chosen.length === 0) throw new TypeError(`--only is none of ${foreignClients.map(({ name }) => name).join(', ')}`);
+if (chosen.length === 0) refuseArguments(`--only is none of ${names}`);
 
 const endpoints: Readonly<Record<Ask, GatedEndpointOptions>> = {
   '-32042': { postern: { legacy: 'url-required-error' } },

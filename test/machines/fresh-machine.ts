@@ -7,13 +7,18 @@ import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
+import { commandLine } from '../../scripts/command-line.ts';
 import { addNode, clientEnvironment, makeDebian, runProgram, whyNoDebianFolders } from './debian-folder.ts';
 import { endGroup, type Inside, spawnInside } from './inside.ts';
 import { repository } from './repository.ts';
 
-const { values } = parseArgs({
-  options: { node: { type: 'string', default: '20' }, full: { type: 'boolean', default: false } },
+const { values } = commandLine({
+  usage: 'fresh-machine',
+  about: 'runs demo --unattended and test on a minimal Debian in a folder, with the last commit; needs root',
+  options: {
+    node: { type: 'string', default: '20', about: 'version of Node.js' },
+    full: { type: 'boolean', default: false, about: 'run the tests of everything, not of one package' },
+  },
 });
 
 /** The newest npm that runs on every Node.js that the README admits. */

@@ -1,13 +1,16 @@
 /**
- * `pnpm walk`: prints how many of our own modules take part in one request, by package and by room of the gateway. `--list` names
- * them. A module takes part when V8's precise coverage of the warmed request shows an executed function in it.
+ * `pnpm walk`: prints how many of our own modules take part in one request, by package and by room of the gateway. A module takes part when V8's precise coverage of the warmed request shows an executed function in it.
  */
-import { parseArgs } from 'node:util';
+import { commandLine } from '../../scripts/command-line.ts';
 import { endOnSignals } from '../support/end-with-us.ts';
 import { markdownTable } from '../support/markdown-table.ts';
 import { measureWalks, roomOf } from './walk.ts';
 
-const { values } = parseArgs({ options: { list: { type: 'boolean', default: false } } });
+const { values } = commandLine({
+  usage: 'walk',
+  about: 'counts our own modules that take part in one request, by package and room',
+  options: { list: { type: 'boolean', about: 'name them' } },
+});
 endOnSignals();
 const walks = await measureWalks();
 
@@ -28,6 +31,7 @@ console.log(
     ],
   ),
 );
-if (values.list) for (const { request, modules } of walks) console.log(`\n${request}\n  ${modules.join('\n  ')}`);
+if (values.list === true)
+  for (const { request, modules } of walks) console.log(`\n${request}\n  ${modules.join('\n  ')}`);
 // A leased Redis would keep the process.
 process.exit();

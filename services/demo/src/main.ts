@@ -15,10 +15,26 @@ const STORY_LIMIT_MS = 180_000;
 /** Timeout of the shutdown, in milliseconds. */
 const STOP_LIMIT_MS = 10_000;
 
+const HELP = `Runs the gateway with an example identity provider, provider, MCP server and MCP host, until Ctrl-C.
+
+  --unattended      a browser plays the user, and the demo ends
+  --help            show this help
+`;
+
 /** `demo` runs until Ctrl-C. `demo --unattended` plays the story without a user. */
 async function main(): Promise<number> {
-  const { values } = parseArgs({ options: { unattended: { type: 'boolean', default: false } } });
-  return values.unattended ? await playUnattended() : await stayUp();
+  let values: { readonly unattended?: boolean | undefined; readonly help?: boolean | undefined };
+  try {
+    ({ values } = parseArgs({ options: { unattended: { type: 'boolean' }, help: { type: 'boolean' } } }));
+  } catch (error) {
+    process.stderr.write(`${error instanceof Error ? error.message : 'The arguments are wrong'}. Try --help.\n`);
+    return 2;
+  }
+  if (values.help === true) {
+    process.stdout.write(HELP);
+    return 0;
+  }
+  return values.unattended === true ? await playUnattended() : await stayUp();
 }
 
 async function stayUp(): Promise<number> {
