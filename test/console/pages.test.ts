@@ -1,8 +1,10 @@
+import { parseElicitationId } from '@postern/elicitation';
 import { sharedBrowser } from '@postern/testkit/chromium';
 import type { BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { bookTerms, issueFor, paymentOf } from '../support/asks.ts';
 import { connected } from '../support/connections.ts';
+import { expectInContract } from '../support/contract.ts';
 import { axeFindings, layoutFaults, NARROW } from '../support/page-checks.ts';
 import { paidPerson } from '../support/payment-person.ts';
 import type { RawBrowser } from '../support/raw-browser.ts';
@@ -77,6 +79,20 @@ describe('S138: what operators look at', () => {
     expect(ended.body).toContain(cancelled);
     expect(ended.body).not.toContain(paid);
     expect((await operator.get('/payments?phase=open')).body).toContain('24.90 EUR');
+  });
+
+  it('shows a dispute in its own currency, as the API does', async () => {
+    const payments = world.gateways[0]?.deps.stores.payments;
+    const elicitationId = parseElicitationId(taken);
+    const [payment] = (elicitationId && (await payments?.list(elicitationId))) ?? [];
+    if (payments === undefined || payment === undefined) throw new Error('no payment');
+    const claimed = { currency: 'USD', minorUnits: 2710 };
+    const dispute = { processorReference: 'du_1', ...claimed, status: 'inquiry', createdAt: 1 } as const;
+    await payments.put({ payment: { ...payment, disputes: [dispute] }, announces: 'payment.disputed' });
+    expect((await operator.get(`/payments/${taken}`)).body).toContain('27.10 USD');
+    const answer = await world.api.call('GET', `/v1/payments/${taken}`);
+    expectInContract('readPayment', answer);
+    expect(answer.body).toMatchObject({ amount: { currency: 'EUR' }, disputes: [claimed] });
   });
 
   it.each(['/elicitations?phase=lost', '/connections?since=yesterday', '/elicitations?cursor=x', '/?range=year'])(

@@ -43,6 +43,7 @@ export const refundSchema = z
 const disputeSchema = z
   .object({
     processorReference: z.string(),
+    currency: z.string().describe('Of the amount that the bank claims. May differ from that of the payment.'),
     minorUnits: z.int(),
     status: z
       .enum(['inquiry', 'open', 'won', 'lost'])

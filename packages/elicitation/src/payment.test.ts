@@ -11,7 +11,7 @@ test('S117: reports that contradict each other are committed at most once each',
     { ...refund, status: 'pending' },
     { ...refund, status: 'succeeded' },
   ];
-  const dispute = { processorReference: 'du_1', minorUnits: 500, createdAt: 1 };
+  const dispute = { processorReference: 'du_1', currency: 'EUR', minorUnits: 500, createdAt: 1 };
   const disputes = [
     { ...dispute, status: 'open' as const },
     { ...dispute, status: 'lost' as const },
@@ -24,4 +24,6 @@ test('S117: reports that contradict each other are committed at most once each',
     payment = reportedChange(payment, { refunds, disputes })?.payment ?? payment;
   expect(reportedChange(payment, { refunds, disputes })).toBeUndefined();
   expect(payment).toMatchObject({ refunds: [{ status: 'succeeded' }], disputes: [{ status: 'lost' }] });
+  const inDollars = { ...dispute, status: 'lost' as const, currency: 'USD' };
+  expect(reportedChange(payment, { disputes: [inDollars] })?.payment.disputes).toEqual([inDollars]);
 });

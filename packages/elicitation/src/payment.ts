@@ -39,6 +39,8 @@ export type DisputeStatus = (typeof disputeStatuses)[number];
 export interface Dispute {
   /** The processor's reference. */
   readonly processorReference: string;
+  /** Of the amount that the bank claims, which may differ from that of the payment. */
+  readonly currency: string;
   readonly minorUnits: number;
   /** `won` and `lost` from the view of the payee. */
   readonly status: DisputeStatus;
@@ -178,7 +180,8 @@ export function reportedChange(
   }
   for (const report of lastOfEach(disputes)) {
     const known = payment.disputes.find(({ processorReference }) => processorReference === report.processorReference);
-    if (known?.status === report.status && known.minorUnits === report.minorUnits) continue;
+    const { status, currency, minorUnits } = report;
+    if (known?.status === status && known.currency === currency && known.minorUnits === minorUnits) continue;
     const others = payment.disputes.filter(dispute => dispute !== known);
     return { payment: { ...payment, disputes: [...others, { ...report }] }, announces: 'payment.disputed' };
   }

@@ -192,4 +192,10 @@ describe('S117: reports', () => {
     stripe.dispute(processorReference, named, caseType);
     expect(await processor.disputes(processorReference)).toMatchObject([{ minorUnits: 1050, status }]);
   });
+
+  test('S144: a dispute keeps its own currency', async () => {
+    const { processor, processorReference } = await paid();
+    stripe.dispute(processorReference, 'needs_response', 'chargeback', { amount: 1234, currency: 'jpy' });
+    expect(await processor.disputes(processorReference)).toMatchObject([{ currency: 'JPY', minorUnits: 1234 }]);
+  });
 });

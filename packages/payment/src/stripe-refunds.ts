@@ -120,9 +120,8 @@ export function createStripeRefunds(stripe: Stripe, gateway: string) {
       return listed.map(dispute => {
         const parsed = parse(disputeSchema, dispute, processorReference);
         const { id, amount, currency, created } = parsed;
-        const { minorUnits } = amountOf(amount, currency);
         return {
-          ...{ processorReference: id, minorUnits, createdAt: created * 1000 },
+          ...{ processorReference: id, ...amountOf(amount, currency), createdAt: created * 1000 },
           status: disputeStatusOf(parsed),
         };
       });

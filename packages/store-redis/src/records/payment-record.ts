@@ -25,6 +25,8 @@ const refundSchema = z.object({
 
 const disputeSchema = z.object({
   processorReference: text,
+  /** Absent in records of an earlier release, which stored no currency. */
+  currency: text.exactOptional(),
   minorUnits,
   status: z.enum(disputeStatuses),
   createdAt: time,
@@ -57,5 +59,7 @@ export function encodePayment(payment: PaymentFacts & Partial<Pick<Payment, 'ref
 export function decodePayment(elicitationId: ElicitationId, version: number, stored: string): Payment {
   const record = stored.slice(stored.indexOf(' ') + 1);
   const { at, ...payment } = decode(paymentSchema, record, fields => ({ ...fields, ...timed(stored, () => ({})) }));
-  return { ...payment, elicitationId, version, paidAt: at };
+  const { currency } = payment.amount;
+  const disputes = payment.disputes.map(dispute => ({ currency, ...dispute }));
+  return { ...payment, disputes, elicitationId, version, paidAt: at };
 }

@@ -71,7 +71,8 @@ export function describePaymentStore(name: string, makeStores: MakeStores): void
         refund,
         { ...refund, refundId: 'rf_2', status: 'failed', processorReference: 're_2', failure: 'lost_or_stolen_card' },
       ];
-      const disputes = [{ processorReference: 'du_1', minorUnits: 1_050, status: 'open' as const, createdAt: 2_000 }];
+      const claimed = { currency: 'USD', minorUnits: 1_140 };
+      const disputes = [{ processorReference: 'du_1', ...claimed, status: 'open' as const, createdAt: 2_000 }];
       const change = { payment: { ...payment, refunds, disputes }, announces: 'payment.disputed' as const };
       expect(await stores.payments.put(change)).toBe('committed');
       expect(await stores.payments.put(change)).toBe('conflict');

@@ -78,7 +78,12 @@ export interface FakeStripe extends AsyncDisposable {
   /** A pending refund succeeds or fails, or a bank sends a refund back. */
   settleRefund(id: string, result: 'succeeded' | 'failed'): void;
   /** The payer disputes a payment, or the dispute gets this status of Stripe. */
-  dispute(paymentIntentId: string, status: string, caseType?: string): void;
+  dispute(
+    paymentIntentId: string,
+    status: string,
+    caseType?: string,
+    claimed?: Pick<StripeDispute, 'amount' | 'currency'>,
+  ): void;
   /** Expires an open session. @throws StripeApiError if it is not open, or a payment is in progress */
   expire(id: string): void;
   fault(fault: StripeFault): void;
@@ -147,7 +152,7 @@ export async function startFakeStripe(options: FakeStripeOptions = {}): Promise<
     refundInDashboard: (paymentIntentId, amount) =>
       refunds.create({ payment_intent: paymentIntentId, amount: String(amount) }),
     settleRefund: (id, result) => refunds.settle(id, result),
-    dispute: (paymentIntentId, status, caseType) => refunds.dispute(paymentIntentId, status, caseType),
+    dispute: (...about) => refunds.dispute(...about),
     expire: id => {
       checkout.expire(id);
     },

@@ -78,8 +78,12 @@ export class StripeRefunds {
   }
 
   /** The payer disputes a payment, or the dispute moves on. */
-  dispute(reference: string, status: string, caseType = 'chargeback'): void {
-    const intent = this.#checkout.intent(reference);
+  dispute(
+    reference: string,
+    status: string,
+    caseType = 'chargeback',
+    claimed: Pick<StripeDispute, 'amount' | 'currency'> = this.#checkout.intent(reference),
+  ): void {
     const known = this.disputes.find(({ payment_intent }) => payment_intent === reference);
     if (known !== undefined) {
       known.status = status;
@@ -88,8 +92,8 @@ export class StripeRefunds {
       return;
     }
     const dispute: StripeDispute = {
-      ...{ id: `du_${randomBytes(12).toString('hex')}`, object: 'dispute', amount: intent.amount, status },
-      ...{ currency: intent.currency, created: this.#seconds(), payment_intent: reference, metadata: {} },
+      ...{ id: `du_${randomBytes(12).toString('hex')}`, object: 'dispute', amount: claimed.amount, status },
+      ...{ currency: claimed.currency, created: this.#seconds(), payment_intent: reference, metadata: {} },
       payment_method_details: { type: 'card', card: { brand: 'visa', case_type: caseType } },
     };
     this.disputes.push(dispute);

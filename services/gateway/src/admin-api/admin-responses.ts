@@ -38,7 +38,7 @@ const taken = named('TakenPayment', {
   ...{ refundedMinorUnits: count, refundableMinorUnits: count, refunds: z.array(z.object(refund)) },
   disputes: z.array(
     z.object({
-      ...{ processorReference: text, minorUnits: count, createdAt: time },
+      ...{ processorReference: text, currency: text, minorUnits: count, createdAt: time },
       status: z.enum(['inquiry', 'open', 'won', 'lost']),
     }),
   ),

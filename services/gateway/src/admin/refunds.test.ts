@@ -222,11 +222,12 @@ describe('S163: refunds of operators and MCP servers never pay back more than wa
 
   test('a disputed payment is refused', async () => {
     const bench = await createBench();
-    bench.scripted.disputes(PAYMENT, { processorReference: 'du_1', minorUnits: 2490, status: 'open', createdAt: 1 });
+    const claimed = { currency: 'USD', minorUnits: 2710 };
+    bench.scripted.disputes(PAYMENT, { processorReference: 'du_1', ...claimed, status: 'open', createdAt: 1 });
     await bench.receive('disputes');
     expect(await bench.plan()).toMatchObject({
       refusal: 'payment_disputed',
-      payment: { disputes: [{ status: 'open' }] },
+      payment: { currency: 'EUR', disputes: [{ ...claimed, status: 'open' }] },
     });
     expect(await failureOf(bench.start())).toBe('payment_disputed');
   });

@@ -131,7 +131,7 @@ describe('S117: what happens at the processor', () => {
 
   test('a dispute is recorded and announced at each step, and forbids refunds while it is open or lost', async () => {
     const bench = await createRefundBench();
-    const dispute = { processorReference: 'du_1', minorUnits: 2490, createdAt: 1 };
+    const dispute = { processorReference: 'du_1', currency: 'EUR', minorUnits: 2490, createdAt: 1 };
     const becomes = async (status: 'inquiry' | 'open' | 'won' | 'lost') => {
       bench.scripted.disputes(PAYMENT, { ...dispute, status });
       expect(await bench.receive('disputes')).toBe(true);

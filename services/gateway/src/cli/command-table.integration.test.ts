@@ -494,6 +494,23 @@ test('payments show does not take a missing report of the processor for "not pai
   expect(await shown()).not.toBe(pending);
 });
 
+test('payments show names the currency of a dispute, which may differ from that of the payment', async () => {
+  const asked = await created(stores.elicitations, askFor('payment', somebody()));
+  const charging = await moved(stores.elicitations, asked, approve, charge);
+  const { elicitationId } = await moved(stores.elicitations, charging, answer(charging));
+  const [payment] = await stores.payments.list(elicitationId);
+  if (payment === undefined) throw new Error('no payment');
+  const dispute = {
+    processorReference: 'du_1',
+    currency: 'JPY',
+    minorUnits: 1234,
+    status: 'open',
+    createdAt: 1,
+  } as const;
+  await stores.payments.put({ payment: { ...payment, disputes: [dispute] } });
+  expect((await run('payments show', [elicitationId])).out).toMatch(/dispute +du_1 +1234 +JPY +open/);
+});
+
 test('the list of commands separates every command from its text', async () => {
   const lines = (await run('--help', [])).out.split('\n');
   const rows = lines.filter(

@@ -51,14 +51,16 @@ const nothingTaken = ({ status }: Omit<PaymentReport, 'payments'>) =>
 
 function takenText(of: Taken): string {
   const rows = [
-    ...of.refunds.map(each => ['refund', each.refundId, String(each.minorUnits), each.status, each.requestedBy]),
-    ...of.disputes.map(each => ['dispute', each.processorReference, String(each.minorUnits), each.status, 'bank']),
-  ];
+    ...of.refunds.map(each => ['refund', each.refundId, each.minorUnits, of.currency, each.status, each.requestedBy]),
+    ...of.disputes.map(each => [
+      ...['dispute', each.processorReference, each.minorUnits, each.currency, each.status, 'bank'],
+    ]),
+  ].map(row => row.map(String));
   return [
     `Payment ${of.processorReference} at ${of.processor}${of.mode === 'test' ? ' (test)' : ''}: ${amountOf(of.minorUnits, of.currency)}`,
     ...(of.completesElicitation ? [] : ['It completes no elicitation.']),
     `${of.refundedMinorUnits} paid back, ${of.refundableMinorUnits} can still be paid back.`,
-    ...(rows.length === 0 ? [] : [tableOf(['what', 'id', 'amount', 'status', 'by'], rows)]),
+    ...(rows.length === 0 ? [] : [tableOf(['what', 'id', 'minor units', 'currency', 'status', 'by'], rows)]),
     '',
   ].join('\n');
 }

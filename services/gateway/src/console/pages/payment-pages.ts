@@ -175,7 +175,7 @@ ${table({
   rows: of.disputes.map(each => [
     code(each.processorReference),
     status(each.status),
-    html`${inCurrencyOf(of, each.minorUnits)}`,
+    html`${amountText(each)}`,
     time(each.createdAt),
   ]),
   empty: 'No disputes.',
