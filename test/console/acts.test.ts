@@ -281,6 +281,10 @@ describe('S165: a refund of an operator pays what its page has said, once', () =
     expect(answers.map(({ status, location }) => [status, location])).toEqual(answers.map(() => [303, page]));
     expect((await ended(page)).body).toMatch(/succeeded.*5\.00 EUR.*operator/s);
     expect(atStripe(elicitationId)).toEqual([500]);
+    const rest = { minorUnits: 1990, reason: 'by the MCP server' };
+    await world.api.call('POST', `/v1/payments/${elicitationId}/refunds`, rest, { 'idempotency-key': 'rest' });
+    for (const nothingLeft of [path, `${path}?amount=1.00`])
+      expect((await operator.get(nothingLeft)).body).toContain('Everything has been refunded');
     expect((await operator.get('/payments')).body).toContain('5.00 EUR');
     expect((await operator.get('/audit?event=admin.refund_started')).body).toContain(elicitationId);
   });

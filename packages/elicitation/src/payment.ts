@@ -120,6 +120,22 @@ export function refundableOf({ amount, refunds }: Pick<Payment, 'amount' | 'refu
   return Math.max(amount.minorUnits - sumOf(refunds.filter(({ status }) => status !== 'failed')), 0);
 }
 
+/** Says why an amount cannot be paid back. @param left what can, in minor units */
+export const refundLimitText = (left: number): string =>
+  left === 0
+    ? 'Everything has been refunded, or is being refunded.'
+    : 'The amount is above what can still be paid back.';
+
+/** The refund is above what can still be paid back, here `left` minor units. */
+export class RefundLimitError extends DomainError {
+  override name = 'RefundLimitError';
+  readonly left: number;
+  constructor(left: number) {
+    super('refund_exceeds_payment', refundLimitText(left));
+    this.left = left;
+  }
+}
+
 /** Whether the processor must still report the end of a refund. */
 export const isAwaitingRefund = ({ refunds }: Pick<Payment, 'refunds'>): boolean =>
   refunds.some(({ status }) => status === 'pending');
@@ -150,7 +166,7 @@ export function reserveRefund(
   if (payment.disputes.some(({ status }) => status === 'open' || status === 'lost'))
     throw new DomainError('payment_disputed', 'The payment is disputed.');
   if (!Number.isSafeInteger(minorUnits) || minorUnits < 1 || minorUnits > refundableOf(payment))
-    throw new DomainError('refund_exceeds_payment', 'Less than this can be paid back.');
+    throw new RefundLimitError(refundableOf(payment));
   if (payment.refunds.filter(({ requestedBy }) => requestedBy === request.requestedBy).length >= MAX_REFUNDS)
     throw new DomainError('too_many_refunds', 'The payment has too many refunds.');
   const refund: Refund = { ...definedOnly(request), minorUnits, status: 'pending' };

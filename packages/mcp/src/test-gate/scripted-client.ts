@@ -155,7 +155,11 @@ export class ScriptedClient implements GatewayClient {
     const known = payment.refunds.get(key);
     if (known !== undefined) return known;
     const left = [...payment.refunds.values()].reduce((sum, made) => sum - made.minorUnits, payment.minorUnits);
-    if (left < (minorUnits ?? 1)) throw new GatewayError('refund_exceeds_payment', 'Less than this can be paid back.');
+    if (left < (minorUnits ?? 1))
+      throw new GatewayError(
+        'refund_exceeds_payment',
+        left === 0 ? 'Everything has been refunded.' : 'The amount is above what can still be paid back.',
+      );
     const refund: RefundBody = {
       ...{ refundId: `refund-${elicitationId}-${payment.refunds.size + 1}`, minorUnits: minorUnits ?? left },
       ...{ status: 'succeeded', requestedBy: 'mcp_server', createdAt: new Date().toISOString(), reason },

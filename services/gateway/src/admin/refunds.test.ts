@@ -1,9 +1,10 @@
 import { type Payment, type PaymentChange, StoreUnavailableError } from '@postern/elicitation';
 import { describe, expect, test } from 'vitest';
+import { problemOf } from '../platform/http/problems.ts';
 import { createPaymentBench, createRefundBench, failureOf, PAYMENT } from '../testing/payment-bench.ts';
 import { samplePseudonyms } from '../testing/sample-config.ts';
 import type { Actor, OperatorAct } from './admin-audit.ts';
-import { createRefunds, type RefundAsk, type RefundsDeps } from './refunds.ts';
+import { createRefunds, type RefundAsk, type RefundsDeps, refusalText } from './refunds.ts';
 
 type Act = OperatorAct & Pick<Actor, 'who' | 'reason'>;
 
@@ -199,6 +200,22 @@ describe('S163: refunds of operators and MCP servers never pay back more than wa
     });
     expect(await bench.start()).toMatchObject({ minorUnits: 2000 });
     expect(await failureOf(bench.start({}, 'ticket 8'))).toBe('refund_exceeds_payment');
+  });
+
+  test('a refusal says whether nothing is left', async () => {
+    const bench = await createBench();
+    const refusedAs = async (ask: { minorUnits?: number }) => {
+      const { refusal, payment } = (await bench.plan(ask)) ?? {};
+      return refusal && payment && refusalText(refusal, payment);
+    };
+    const tooMuch = await refusedAs({ minorUnits: 2491 });
+    await bench.start();
+    const nothing = await refusedAs({ minorUnits: 1 });
+    expect(nothing).not.toBe(tooMuch);
+    expect(await refusedAs({})).toBe(nothing);
+    expect(nothing).toMatch(/refunded/);
+    const problem = await bench.refund('key', 1).catch(problemOf);
+    expect(problem).toMatchObject({ code: 'refund_exceeds_payment', detail: nothing });
   });
 
   test('a refund that is recorded with one amount is not made with another', async () => {

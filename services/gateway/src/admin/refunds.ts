@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto';
+import { problems } from '@postern/api';
 import {
   type Dispute,
   DomainError,
@@ -12,6 +13,7 @@ import {
   type RefundRequest,
   refundableOf,
   refundedOf,
+  refundLimitText,
 } from '@postern/elicitation';
 import { canRefundAt } from '@postern/payment';
 import type { RedisStores } from '@postern/store-redis';
@@ -86,6 +88,12 @@ function refusalOf(error: unknown) {
     ? code
     : undefined;
 }
+
+/** Says to an operator why a refund is not possible now. */
+export const refusalText = (
+  refusal: NonNullable<ReturnType<typeof refusalOf>>,
+  of: { refundableMinorUnits: number },
+) => (refusal === 'refund_exceeds_payment' ? refundLimitText(of.refundableMinorUnits) : problems[refusal].title);
 
 /**
  * Names refunds of operators. The MCP server and the processor see the name: the key keeps them from guessing the reason. Equal refunds have

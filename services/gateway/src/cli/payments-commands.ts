@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { problems } from '@postern/api';
 import { DomainError, definedOnly, type ElicitationId, parseElicitationId } from '@postern/elicitation';
 import type { AdminService } from '../admin/admin-service.ts';
+import { refusalText } from '../admin/refunds.ts';
 import { ProblemError } from '../platform/http/problems.ts';
 import { CliError, type CliIo, type ExitCode, exitCodes, printable, tableOf, UsageError } from './cli-io.ts';
 import { type Command, changeIn, changingActor, type Invocation, whoAndWhy } from './command.ts';
@@ -94,7 +95,7 @@ async function paymentsRefund(p: Invocation, io: CliIo): Promise<ExitCode> {
   if (plan === undefined) throw unknown();
   const { currency, processorReference } = plan.payment;
   if (p.dryRun) {
-    if (plan.refusal !== undefined) throw new CliError(problems[plan.refusal].title);
+    if (plan.refusal !== undefined) throw new CliError(refusalText(plan.refusal, plan.payment));
     if (p.json) io.out(`${JSON.stringify({ dryRun: true, ...plan })}\n`);
     else
       io.out(

@@ -1,5 +1,5 @@
-import { problems } from '@postern/api';
 import { type Html, html, ownPath } from '@postern/pages/html';
+import { refusalText } from '../../admin/refunds.ts';
 import type { PaymentDetail, PaymentItem, RefundPlan, TakenPayment } from '../admin-views.ts';
 import type { ActView } from './act-page.ts';
 import { amountText, plainAmount } from './amounts.ts';
@@ -207,6 +207,13 @@ export function refundView(p: {
       : undefined;
   const says = (text: Html | undefined) => html`${takenFacts(payment)}${outdated}${form}${text}`;
   const view = { title: 'Refund a payment', at: '/payments' as const };
+  const refused = (text: string) => html`<p class="warning">${text}</p>`;
+  // There is no amount to choose.
+  if (payment.refundableMinorUnits === 0)
+    return {
+      ...view,
+      says: html`${takenFacts(payment)}${outdated}${refused(refusalText('refund_exceeds_payment', payment))}`,
+    };
   if (amount === undefined) return { ...view, says: says(html`<p>Choose an amount to see what the refund does.</p>`) };
   if (plan === undefined)
     return {
@@ -215,8 +222,7 @@ export function refundView(p: {
         html`<p class="warning">An amount in ${payment.currency} has digits${all.includes('.') ? ', a full stop and all decimals' : ' only'}, such as ${all}.</p>`,
       ),
     };
-  if (plan.refusal !== undefined)
-    return { ...view, says: says(html`<p class="warning">${problems[plan.refusal].title}</p>`) };
+  if (plan.refusal !== undefined) return { ...view, says: says(refused(refusalText(plan.refusal, payment))) };
   return {
     ...view,
     says: says(

@@ -5,6 +5,8 @@ import {
   type DomainErrorCode,
   definedOnly,
   QuotaExceededError,
+  RefundLimitError,
+  refundLimitText,
   TooManyElicitationsError,
   TooManyOpenElicitationsError,
 } from '@postern/elicitation';
@@ -121,6 +123,7 @@ export function problemOf(error: unknown): Problem | undefined {
       error instanceof QuotaExceededError
     )
       return { ...problem, retryAfterMs: error.retryAfterMs };
+    if (error instanceof RefundLimitError) return { ...problem, detail: refundLimitText(error.left) };
     return problem.code === 'unavailable' ? { ...problem, retryAfterMs: UNAVAILABLE_MS } : problem;
   }
   // An unreachable key service recovers. A lost key does not: it is an unexpected error, and the log names the key.
