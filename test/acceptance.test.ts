@@ -155,6 +155,7 @@ const covered = [
   'S178 every response of the admin API is described, and a generated client compiles',
   'S179 every change and every look at a person says who, through which door, and why',
   'S180 chart and Compose publish the admin API only inside the cluster or on the loopback address',
+  'S182 pending refunds of one processor or MCP server leave a place for those of others',
   'S181 audit lines name the API key of the request by its id, also of a refused request whose key was recognised',
   'S168 the script of the console is one file of the gateway, stores nothing, and no page needs it',
   'S169 a console page that keeps itself up to date extends no session, and shows nothing of another page',

@@ -172,6 +172,22 @@ export const refundFaults: readonly Fault[] = [
     only: 'S162',
   },
   {
+    name: 'an MCP server with many pending refunds takes every place at their processor',
+    breaks: 'S182',
+    file: 'services/gateway/src/elicitations/expiry.ts',
+    original: " || (about === 'refunds' && own >= MAX_REFUNDS_OF_MCP_SERVER)",
+    replacement: '',
+    foundBy: ['services/gateway/src/elicitations/expiry.test.ts'],
+  },
+  {
+    name: 'a hanging processor takes the place of the refunds at another one',
+    breaks: 'S182',
+    file: 'services/gateway/src/elicitations/expiry.ts',
+    original: "start('refunds', payment, requests)",
+    replacement: "start('refunds', { ...payment, processor: '' }, requests)",
+    foundBy: ['services/gateway/src/elicitations/expiry.test.ts'],
+  },
+  {
     name: 'an amount without decimals counts as minor units',
     breaks: 'S165',
     file: 'services/gateway/src/console/pages/amounts.ts',

@@ -32,7 +32,7 @@ export function startSweepers(
       close: (...args) => inForce().paymentFlow.close(...args),
       check: (...args) => inForce().paymentFlow.check(...args),
     },
-    refundFlow: { check: elicitationId => inForce().refundFlow.check(elicitationId) },
+    refundFlow: { check: (...args) => inForce().refundFlow.check(...args) },
     onError,
   });
   const sweep = <T>(

@@ -211,8 +211,14 @@ export function createRefundFlow(p: {
     sync,
     unexpected,
 
-    /** Finds out how the pending refunds of an elicitation's payments stand, and makes those that the processor lacks. */
-    async check(elicitationId: ElicitationId): Promise<void> {
+    /**
+     * Finds out how the pending refunds of an elicitation's payments stand, and makes those that the processor lacks.
+     * @param begin runs the requests about one payment, or skips them: the next check is scheduled
+     */
+    async check(
+      elicitationId: ElicitationId,
+      begin: (payment: Payment, requests: () => Promise<void>) => Promise<void> | void = (_, requests) => requests(),
+    ): Promise<void> {
       const awaiting = (await payments.list(elicitationId)).filter(isAwaitingRefund);
       const since = awaiting.flatMap(({ refunds }) =>
         refunds.filter(({ status }) => status === 'pending').map(({ createdAt }) => createdAt),
@@ -222,10 +228,11 @@ export function createRefundFlow(p: {
       const pause = (p.now() - Math.min(...since)) / PAUSE_DIVISOR;
       const delay = Math.round(Math.min(Math.max(pause, PAUSE_MS.least), PAUSE_MS.most));
       await payments.checkLater(elicitationId, 'refunds', delay);
-      for (const payment of awaiting) {
-        const synced = await sync(payment, 'refunds');
-        for (const refund of synced?.refunds ?? []) await settled(synced ?? payment, refund);
-      }
+      for (const payment of awaiting)
+        await begin(payment, async () => {
+          const synced = await sync(payment, 'refunds');
+          for (const refund of synced?.refunds ?? []) await settled(synced ?? payment, refund);
+        });
     },
   };
 }

@@ -1,4 +1,4 @@
-import { type ElicitationId, shardIn } from '@postern/elicitation';
+import { type ElicitationId, type Payment, shardIn } from '@postern/elicitation';
 import { describe, expect, test, vi } from 'vitest';
 import { createElicitationStage, type ElicitationStage } from '../testing/elicitation-stage.ts';
 import { createExpiry } from './expiry.ts';
@@ -182,6 +182,37 @@ describe('a hanging processor', () => {
     for (const { elicitationId } of approved) await expiry.expire(elicitationId);
     expect(closed).toEqual([elsewhere]);
     release();
+    await expiry.idle();
+  });
+
+  test('S182: a hanging processor, or an MCP server with many refunds, delays no refund of another one', async () => {
+    const { stage } = createBench();
+    const { promise: hanging, resolve: release } = Promise.withResolvers<void>();
+    const asked: string[] = [];
+    const expiry = createExpiry({
+      ...{ ...stage, onError: error => expect.fail(String(error)) },
+      refundFlow: {
+        // The payment that the id names: `<processor> <MCP server>`.
+        async check(named, begin) {
+          const [processor = '', mcpServerId = ''] = named.split(' ');
+          await begin?.({ processor, mcpServerId } as Payment, async () => {
+            asked.push(named);
+            await hanging;
+          });
+        },
+      },
+    });
+    const check = async (named: string, count: number) => {
+      for (let n = 0; n < count; n += 1) await expiry.checkRefunds(named as ElicitationId);
+      return asked.filter(each => each === named).length;
+    };
+    expect(await check('slow many', 40)).toBe(8);
+    expect(await check('slow other', 40)).toBe(8);
+    expect(await check('slow third', 1)).toBe(0);
+    expect(await check('second many', 1)).toBe(1);
+    release();
+    await expiry.idle();
+    expect(await check('slow third', 1)).toBe(1);
     await expiry.idle();
   });
 

@@ -1,4 +1,10 @@
-import { type Clock, type ElicitationId, type ElicitationService, isCharging } from '@postern/elicitation';
+import {
+  type Clock,
+  type ElicitationId,
+  type ElicitationOf,
+  type ElicitationService,
+  isCharging,
+} from '@postern/elicitation';
 import type { RedisStores } from '@postern/store-redis';
 import { FIRST_CHECK_MS, type PaymentFlow } from '../approvals/payment-flow.ts';
 import type { RefundFlow } from '../approvals/refund-flow.ts';
@@ -7,10 +13,10 @@ import type { RefundFlow } from '../approvals/refund-flow.ts';
 const PAUSE_MS = { least: FIRST_CHECK_MS, most: 3_600_000 };
 /** The pause is this fraction of the time since the approval, or since the expiry. */
 const PAUSE_DIVISOR = 4;
-/** Maximum concurrent requests to one processor, and about refunds. */
+/** Maximum concurrent requests to one processor about charges, and about payments with pending refunds. */
 const MAX_REQUESTS = 16;
-/** No name of a processor: which processors refunds need is known only later. */
-const REFUNDS = '';
+/** Of those about refunds, for one MCP server: one with many pending refunds must not delay those of others. */
+const MAX_REFUNDS_OF_MCP_SERVER = 8;
 
 export interface Expiry {
   /** Expires an elicitation. For a charge, starts a request to the processor and does not wait for it. */
@@ -21,7 +27,7 @@ export interface Expiry {
    * lost. Does not wait for the response.
    */
   checkCharge(elicitationId: ElicitationId): Promise<void>;
-  /** Asks the processor about refunds that are not settled. Does not wait for the response. */
+  /** Asks the processors about refunds that are not settled. Does not wait for the responses. */
   checkRefunds(elicitationId: ElicitationId): Promise<void>;
   /** Resolves when no request to a processor is in flight. */
   idle(): Promise<void>;
@@ -45,20 +51,32 @@ export function createExpiry(p: {
   now: Clock;
   onError: (error: unknown) => void;
 }): Expiry {
-  const underWay = new Map<string, Set<Promise<void>>>();
+  /** The MCP server of each request, by what is asked of which processor. */
+  const underWay = new Map<string, Map<Promise<void>, string>>();
 
-  /** At the limit, a charge is skipped, and already rescheduled. Refunds stay due. */
-  function start(processor: string, request: () => Promise<unknown>): void {
-    const ofProcessor = underWay.get(processor) ?? new Set();
-    if (ofProcessor.size >= MAX_REQUESTS) return;
+  /** At a limit, the request is skipped: its caller has rescheduled it. */
+  function start(
+    about: 'charge' | 'refunds',
+    { processor, mcpServerId }: { readonly processor: string; readonly mcpServerId: string },
+    request: () => Promise<unknown>,
+  ): void {
+    const pool = `${about} ${processor}`;
+    const ofPool = underWay.get(pool) ?? new Map<Promise<void>, string>();
+    const own = [...ofPool.values()].filter(id => id === mcpServerId).length;
+    if (ofPool.size >= MAX_REQUESTS || (about === 'refunds' && own >= MAX_REFUNDS_OF_MCP_SERVER)) return;
     const started = request()
       .then(() => undefined, p.onError)
       .finally(() => {
-        ofProcessor.delete(started);
-        if (ofProcessor.size === 0) underWay.delete(processor);
+        ofPool.delete(started);
+        if (ofPool.size === 0) underWay.delete(pool);
       });
-    underWay.set(processor, ofProcessor.add(started));
+    underWay.set(pool, ofPool.set(started, mcpServerId));
   }
+
+  const ofCharge = ({ mcpServerId, request }: ElicitationOf<'payment'>) => ({
+    processor: request.processor,
+    mcpServerId,
+  });
 
   return {
     async expire(elicitationId) {
@@ -68,7 +86,7 @@ export function createExpiry(p: {
         return;
       }
       await p.stores.elicitations.postpone(elicitationId, pauseMs(p.now() - elicitation.expiresAt));
-      start(elicitation.request.processor, () => p.paymentFlow.close(elicitation, 'expire'));
+      start('charge', ofCharge(elicitation), () => p.paymentFlow.close(elicitation, 'expire'));
     },
 
     async checkCharge(elicitationId) {
@@ -79,15 +97,15 @@ export function createExpiry(p: {
         return;
       }
       await p.stores.payments.checkLater(elicitationId, 'charge', pauseMs(p.now() - elicitation.approval.at));
-      start(elicitation.request.processor, () => p.paymentFlow.check(elicitation));
+      start('charge', ofCharge(elicitation), () => p.paymentFlow.check(elicitation));
     },
 
     async checkRefunds(elicitationId) {
-      start(REFUNDS, () => p.refundFlow.check(elicitationId));
+      await p.refundFlow.check(elicitationId, (payment, requests) => start('refunds', payment, requests));
     },
 
     async idle() {
-      await Promise.all([...underWay.values()].flatMap(ofProcessor => [...ofProcessor]));
+      await Promise.all([...underWay.values()].flatMap(ofPool => [...ofPool.keys()]));
     },
   };
 }
