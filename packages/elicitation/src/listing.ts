@@ -64,6 +64,8 @@ export interface DecisionCount {
 
 /** Counts by hour. The relay writes each together with the event, so each event counts exactly once. */
 export interface CountReader {
+  /** How much `read` would read. @param day UTC */
+  size(mcpServerId: string, day: string): Promise<number>;
   /** @param day UTC, `2026-11-23` */
   read(
     mcpServerId: string,

@@ -25,6 +25,10 @@ export class RedisCounts implements CountReader {
     this.#keys = keys;
   }
 
+  async size(mcpServerId: string, day: string): Promise<number> {
+    return Number(await this.#link.call('hlen', this.#keys.counts(mcpServerId, day)));
+  }
+
   async read(mcpServerId: string, day: string) {
     const start = Date.parse(`${day}T00:00:00Z`);
     const steps: StepCount[] = [];

@@ -150,6 +150,8 @@ export function describeListing(name: string, makeStores: MakeStores): void {
         .map(({ occurredAt }) => occurredAt);
       const days = new Set(times.map(at => new Date(at).toISOString().slice(0, 10)));
       const found = await Promise.all([...days].map(day => stores.counts.read(mcpServerId, day)));
+      const sizes = await Promise.all([...days].map(day => stores.counts.size(mcpServerId, day)));
+      expect(sizes).toEqual(found.map(({ steps, decisions }) => steps.length + decisions.length));
       const hours = new Set(times.map(at => Math.floor(at / 3_600_000) * 3_600_000));
       for (const { at } of found.flatMap(({ steps, decisions }) => [...steps, ...decisions]))
         expect(hours).toContain(at);
@@ -195,6 +197,7 @@ export function describeListing(name: string, makeStores: MakeStores): void {
       await carry(made);
       expect(await countsOf({ ...made, mcpServerId: someServer() })).toEqual({ steps: [], decisions: [] });
       expect(await stores.counts.read(made.mcpServerId, '1999-12-31')).toEqual({ steps: [], decisions: [] });
+      expect(await stores.counts.size(made.mcpServerId, '1999-12-31')).toBe(0);
     });
   });
 }

@@ -61,6 +61,11 @@ export class MemoryCounts implements CountReader {
     this.#decisions.set(decision, { at, kind, withinSeconds, count });
   }
 
+  async size(mcpServerId: string, day: string) {
+    const { steps, decisions } = await this.read(mcpServerId, day);
+    return steps.length + decisions.length;
+  }
+
   async read(mcpServerId: string, day: string) {
     const of = <Row extends { readonly at: number }>(counts: ReadonlyMap<string, Row>) =>
       [...counts]

@@ -7,7 +7,7 @@ import type { RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.t
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import type { UpstreamOf } from '../platform/overload/upstream.ts';
 import { packageVersion } from '../platform/package-version.ts';
-import { fewAtOnce } from './few-at-once.ts';
+import { fewAtOnce, giveWay } from './few-at-once.ts';
 import { createKeyReport } from './key-report.ts';
 import { createSharedReads } from './shared-reads.ts';
 import { createStorageReport } from './storage-report.ts';
@@ -30,8 +30,10 @@ export interface OverviewDeps {
 }
 
 const DAY_MS = 24 * 3_600_000;
-/** A day has up to some thousand counts. */
-const DAYS_AT_ONCE = 1;
+/** Days of which the number of counts is asked at once: most have none, and some have thousands. */
+const DAYS_SIZED_AT_ONCE = 100;
+/** Counts that are read at once, unless one day has more: they take about a millisecond. */
+const COUNTS_AT_ONCE = 1_000;
 /** Age of reports that read the ledgers of all shards, or all API keys. */
 const REPORT_KEPT_MS = 30_000;
 const dayOf = (at: number) => new Date(at).toISOString().slice(0, 10);
@@ -43,15 +45,37 @@ function daysIn({ since, until }: CountsQuery): readonly string[] {
   return days;
 }
 
-/** Adds up counts that have the same other members. */
-function summed<Row extends { readonly count: number }>(rows: readonly Row[]): Row[] {
-  const sums = new Map<string, Row>();
+/** Adds up counts with the same start and name. Leaves out what has no start. */
+function summed<Row extends { readonly at: number; readonly count: number }>(
+  rows: readonly Row[],
+  startOf: (at: number) => number | undefined,
+  nameOf: (row: Row) => string,
+): Row[] {
+  const sums = new Map<string, { row: Row; at: number; count: number }>();
   for (const row of rows) {
-    const { count, ...of } = row;
-    const key = JSON.stringify(of);
-    sums.set(key, { ...row, count: count + (sums.get(key)?.count ?? 0) });
+    const at = startOf(row.at);
+    if (at === undefined) continue;
+    const key = `${at} ${nameOf(row)}`;
+    const known = sums.get(key);
+    if (known === undefined) sums.set(key, { row, at, count: row.count });
+    else known.count += row.count;
   }
-  return [...sums.values()];
+  return Array.from(sums.values(), ({ row, ...sum }) => ({ ...row, ...sum }));
+}
+
+/** Splits items so that the sizes of a part add up to `atOnce` at most, or it has one item. */
+function partsOf<Item extends { readonly size: number }>(items: readonly Item[], atOnce: number): Item[][] {
+  const parts: Item[][] = [];
+  let left = 0;
+  for (const item of items) {
+    left -= item.size;
+    if (left < 0 || parts.length === 0) {
+      parts.push([]);
+      left = atOnce - item.size;
+    }
+    parts.at(-1)?.push(item);
+  }
+  return parts;
 }
 
 /** Sizes of lists that are read at once. */
@@ -134,32 +158,54 @@ export function createOverview(deps: OverviewDeps) {
 
     /** The configured MCP servers and providers only. A removed one keeps its counts, and shows them again once it is configured again. */
     async counts(q: CountsQuery) {
-      const start = (at: number) => new Date(q.by === 'day' ? Date.parse(dayOf(at)) : at).toISOString();
-      const isWithin = ({ at }: { readonly at: number }) => at >= q.since.getTime() && at < q.until.getTime();
+      const [since, until, days] = [q.since.getTime(), q.until.getTime(), daysIn(q)];
+      const startOf = (at: number) =>
+        at < since || at >= until ? undefined : q.by === 'day' ? at - (at % DAY_MS) : at;
+      const iso = <Row extends { readonly at: number }>({ at, ...row }: Row) => ({
+        at: new Date(at).toISOString(),
+        ...row,
+      });
       const read = async (mcpServerId: string, day: string) => {
         const { steps, decisions } = await stores.counts.read(mcpServerId, day);
-        const ofServer = <Row extends { readonly at: number }>(rows: readonly Row[]) =>
-          rows.filter(isWithin).map(({ at, ...row }) => ({ at: start(at), mcpServerId, ...row }));
-        return { steps: summed(ofServer(steps)), decisions: summed(ofServer(decisions)) };
+        const ofServer = <Row extends { readonly at: number }>(row: Row) => ({ mcpServerId, ...iso(row) });
+        return {
+          steps: summed(steps, startOf, ({ kind, step, provider }) => `${kind} ${step} ${provider}`).map(ofServer),
+          decisions: summed(decisions, startOf, ({ kind, withinSeconds }) => `${kind} ${withinSeconds}`).map(ofServer),
+        };
       };
       const found: Awaited<ReturnType<typeof read>>[] = [];
-      // One MCP server after another, so that each day gives way to the requests of users and MCP servers.
-      for (const mcpServerId of mcpServers.keys())
-        found.push(...(await fewAtOnce(daysIn(q), day => read(mcpServerId, day), DAYS_AT_ONCE)));
-      const byTime = (a: { readonly at: string }, b: { readonly at: string }) => a.at.localeCompare(b.at);
+      // One MCP server after another, in parts of its days: each part gives way to the requests of users and MCP servers.
+      for (const mcpServerId of mcpServers.keys()) {
+        const sized = await fewAtOnce(
+          days,
+          async day => ({ day, size: await stores.counts.size(mcpServerId, day) }),
+          DAYS_SIZED_AT_ONCE,
+        );
+        for (const part of partsOf(
+          sized.filter(({ size }) => size > 0),
+          COUNTS_AT_ONCE,
+        )) {
+          found.push(...(await Promise.all(part.map(({ day }) => read(mcpServerId, day)))));
+          await giveWay();
+        }
+      }
+      const byTime = (a: { readonly at: string }, b: { readonly at: string }) =>
+        a.at < b.at ? -1 : a.at > b.at ? 1 : 0;
       const refreshesOf = async (provider: string, day: string) =>
-        (await stores.refreshCounts.read(provider, day))
-          .filter(isWithin)
-          .map(({ at, ...row }) => ({ at: start(at), provider, ...row }));
+        summed(
+          await stores.refreshCounts.read(provider, day),
+          startOf,
+          ({ outcome, code }) => `${outcome} ${code}`,
+        ).map(row => ({ provider, ...iso(row) }));
       const refreshes: Awaited<ReturnType<typeof refreshesOf>>[] = [];
       for (const provider of providers)
-        refreshes.push(...(await fewAtOnce(daysIn(q), day => refreshesOf(provider, day), DAYS_AT_ONCE)));
+        refreshes.push(...(await fewAtOnce(days, day => refreshesOf(provider, day), 1)));
       return {
         by: q.by,
         order: countedSteps,
         steps: found.flatMap(({ steps }) => steps).sort(byTime),
         decisions: found.flatMap(({ decisions }) => decisions).sort(byTime),
-        refreshes: summed(refreshes.flat()).sort(byTime),
+        refreshes: refreshes.flat().sort(byTime),
       };
     },
 
