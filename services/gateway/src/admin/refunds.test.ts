@@ -126,6 +126,54 @@ describe('S162: the refund of an operator is made once', () => {
   });
 });
 
+describe('a refund that the processor does not take', () => {
+  test('stays reserved, is asked for again after an hour at most, and is made once after the repair', async () => {
+    const bench = await createBench();
+    await bench.start({ minorUnits: 490 });
+    for (let days = 0; days < 3; days += 1) {
+      expect(await bench.isDue()).toBe(true);
+      bench.scripted.failsNext('refund');
+      await bench.gateway();
+      expect(await bench.isDue()).toBe(false);
+      expect((await bench.plan()).payment).toMatchObject({
+        ...{ refundedMinorUnits: 0, refundableMinorUnits: 2000 },
+        refunds: [expect.not.objectContaining({ processorReference: expect.anything() })],
+      });
+      bench.stage.clock.advance(days * 24 * 3_600_000);
+      bench.scripted.failsNext('refund');
+      await bench.gateway();
+      bench.stage.clock.advance(3_600_000);
+    }
+    await bench.gateway();
+    expect(bench.atProcessor()).toMatchObject([{ minorUnits: 490, status: 'succeeded' }]);
+    expect((await bench.payment()).refunds).toMatchObject([{ status: 'succeeded' }]);
+    expect(await bench.isDue()).toBe(false);
+  });
+
+  test('is made in addition to a part that is paid back in the dashboard', async () => {
+    const bench = await createBench();
+    await bench.start({ minorUnits: 490 });
+    bench.scripted.refundsThere(PAYMENT, 490);
+    await bench.gateway();
+    expect(bench.atProcessor().map(({ minorUnits }) => minorUnits)).toEqual([490, 490]);
+  });
+
+  test('has failed, and counts no more, once the processor refuses it because everything was paid back in the dashboard', async () => {
+    const bench = await createBench();
+    await bench.start({ minorUnits: 490 });
+    bench.scripted.refundsThere(PAYMENT, 2490);
+    bench.scripted.failsNext('refund', 'refused');
+    await bench.gateway();
+    const { refunds } = await bench.payment();
+    expect(refunds.map(({ requestedBy, status }) => [requestedBy, status])).toEqual([
+      ['operator', 'failed'],
+      ['processor', 'succeeded'],
+    ]);
+    expect((await bench.plan()).payment).toMatchObject({ refundedMinorUnits: 2490, refundableMinorUnits: 0 });
+    expect(await bench.isDue()).toBe(false);
+  });
+});
+
 describe('S163: refunds of operators and MCP servers never pay back more than was paid', () => {
   test('by both at the same time', async () => {
     const bench = await createBench();
