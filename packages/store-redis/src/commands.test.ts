@@ -30,7 +30,7 @@ describe.each(commandNames)('%s', name => {
     for (const section of ['KEYS', 'ARGV', 'returns', 'emits']) expect(header).toMatch(new RegExp(`^${section} `, 'm'));
   });
 
-  test('uses exactly the declared keys, and builds no key name', () => {
+  test('S47: uses exactly the declared keys, and builds no key name', () => {
     const used = [...body.matchAll(/KEYS\[(\d+)\]/g)].map(match => Number(match[1]));
     expect(Math.max(...used)).toBe(commandKeys[name]);
     expect(new Set(used).size).toBe(commandKeys[name]);

@@ -13,6 +13,7 @@ import type { Actor } from '../admin/admin-audit.ts';
 import type { AdminService } from '../admin/admin-service.ts';
 import type { DisconnectTarget } from '../admin/connection-search.ts';
 import * as responses from './admin-responses.ts';
+import * as overviewResponses from './overview-responses.ts';
 
 /** What an operation gets: its parameters, and the service behind all doors. */
 interface Call<Input> {
@@ -104,7 +105,7 @@ export const adminOperations: readonly AdminOperation[] = [
     ...{ id: 'getHealth', method: 'GET', path: '/health', scope: 'read' },
     about: 'Redis, numbers of records, webhooks and keys',
     input: nothing,
-    output: responses.health,
+    output: overviewResponses.health,
     run: ({ admin }) => admin.health(),
   }),
   operation({
@@ -115,7 +116,7 @@ export const adminOperations: readonly AdminOperation[] = [
       ({ since, until }) => Date.parse(until) - Date.parse(since) <= 100 * 24 * 3_600_000,
       { error: 'must be at most 100 days', path: ['since'] },
     ),
-    output: responses.counts,
+    output: overviewResponses.counts,
     run: ({ admin, input }) => admin.counts({ ...input, since: new Date(input.since), until: new Date(input.until) }),
   }),
   operation({

@@ -1,4 +1,4 @@
-import { countedSteps, kinds } from '@postern/elicitation';
+import { kinds } from '@postern/elicitation';
 import { z } from 'zod';
 
 /**
@@ -6,13 +6,13 @@ import { z } from 'zod';
  * and the tests check each response. Members may be added: callers ignore the ones that they do not know.
  */
 
-const text = z.string();
-const time = z.iso.datetime();
-const count = z.int().nonnegative();
+export const text = z.string();
+export const time = z.iso.datetime();
+export const count = z.int().nonnegative();
 const pseudonym = text.meta({ description: 'The pseudonym of a person in the audit trail.' });
 const status = z.enum(['pending', 'active', 'verifying', 'completed', 'declined', 'failed', 'cancelled', 'expired']);
 const lastUse = z.object({ mcpServerId: text, tool: text.exactOptional(), at: time });
-const named = <Shape extends z.core.$ZodLooseShape>(id: string, shape: Shape) => z.object(shape).meta({ id });
+export const named = <Shape extends z.core.$ZodLooseShape>(id: string, shape: Shape) => z.object(shape).meta({ id });
 
 export const listOf = <Item extends z.ZodType>(item: Item) => z.object({ items: z.array(item) });
 const next = text.exactOptional().meta({ description: 'Absent at the end of the list. Pass it as `cursor`.' });
@@ -241,76 +241,4 @@ export const job = named('Job', {
   status: z.enum(['waiting', 'running', 'done', 'failed', 'cancelled']),
   ...{ createdAt: time, updatedAt: time, endedAt: time.exactOptional(), error: text.exactOptional() },
   ...{ found: count, done: count, unreadable: count, share: z.number().min(0).max(1) },
-});
-
-const counted = { at: time, mcpServerId: text, kind: z.enum(kinds), count };
-export const counts = named('Counts', {
-  by: z.enum(['hour', 'day']),
-  order: z.array(z.enum(countedSteps)),
-  steps: z.array(z.object({ ...counted, step: z.enum(countedSteps), provider: text.exactOptional() })),
-  decisions: z.array(z.object({ ...counted, withinSeconds: count })),
-  refreshes: z
-    .array(
-      z.object({
-        ...{
-          at: time,
-          provider: text,
-          outcome: z.enum(['refreshed', 'postponed', 'lost']),
-          code: text.exactOptional(),
-        },
-        count,
-      }),
-    )
-    .meta({ description: 'How refreshes of tokens ended, on all replicas.' }),
-});
-
-const age = {
-  since: time.exactOptional().meta({ description: 'When the deployment first had the key. Absent if not known.' }),
-  isOrEarlier: z
-    .boolean()
-    .exactOptional()
-    .meta({ description: 'The key was there when the deployment began to note ages.' }),
-};
-
-export const health = named('Health', {
-  version: text,
-  redis: z.object({ isReachable: z.boolean(), refusals: z.array(text) }),
-  records: z
-    .object({ open: count, ended: count, connections: count, credentials: count, revocations: count })
-    .exactOptional(),
-  webhooks: z.array(webhookEndpoint).exactOptional(),
-  providers: z
-    .array(
-      z.object({
-        provider: text,
-        pausedMs: z
-          .number()
-          .exactOptional()
-          .meta({ description: 'How long this replica sends the provider no requests, after repeated timeouts.' }),
-      }),
-    )
-    .exactOptional(),
-  storage: z
-    .array(
-      z.object({
-        ...{ mcpServerId: text, records: count, recordsQuota: count, bytes: count, bytesQuota: count },
-        fullestShard: z.number().meta({ description: 'Used part of the fullest shard, 1 at its limit.' }),
-        isRefusing: z.boolean(),
-      }),
-    )
-    .exactOptional()
-    .meta({ description: 'Storage quotas, without events. The fullest shard decides for the people in it.' }),
-  vaultKeys: z.array(z.object({ kid: text, seals: z.boolean(), ...age })).exactOptional(),
-  receiptKeys: z.array(z.object({ kid: text, signs: z.boolean(), ...age })).exactOptional(),
-  apiKeys: z
-    .object({
-      valid: count,
-      oldest: z.array(
-        z.object({
-          ...{ apiKeyId: text, mcpServerId: text, source: z.enum(['file', 'store']), name: text.exactOptional() },
-          ...{ expires: text.exactOptional(), lastUsedAt: time.exactOptional(), ...age },
-        }),
-      ),
-    })
-    .exactOptional(),
 });
