@@ -10,6 +10,8 @@ export default defineConfig({
     include: ['{packages,services,scripts,infra,test}/**/*.test.ts'],
     exclude: [...configDefaults.exclude, ...slow],
     pool: 'forks',
+    // A tenth less processor time than with the default, which collects garbage more often.
+    execArgv: ['--max-semi-space-size=64'],
     // The slowest files wait most of the time (images and load balancers use 0.4 of a processor): two cores have work for four.
     maxWorkers: 4,
     // One process per worker runs all of its files, so modules, Redis, providers and browsers start once per worker. A second

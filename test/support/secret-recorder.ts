@@ -150,10 +150,10 @@ export function createSecretRecorder(): SecretRecorder {
   };
 }
 
-/** Decodes runs of base64 or base64url. */
+/** Decodes runs of base64 or base64url, each once. */
 function decoded(text: string): string {
-  return [...text.matchAll(/[A-Za-z0-9+/_-]{16,}/g)]
-    .map(([run]) => Buffer.from(run, 'base64').toString('latin1'))
+  return [...new Set(text.match(/[A-Za-z0-9+/_-]{16,}/g))]
+    .map(run => Buffer.from(run, 'base64').toString('latin1'))
     .join('\n');
 }
 

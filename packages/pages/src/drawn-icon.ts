@@ -33,11 +33,20 @@ export function drawnIcon(ground: Colour, size: number): Buffer {
 
 /** The share of a pixel that is inside of a shape, which is drawn in a square from -1 to 1. */
 function coverage(shape: (x: number, y: number) => boolean, x: number, y: number, size: number): number {
+  const at = (pixel: number, step: number) => (2 * (pixel + (step + 0.5) / SAMPLES)) / size - 1;
+  const isInside = (stepX: number, stepY: number) => shape(at(x, stepX), at(y, stepY));
+  const last = SAMPLES - 1;
+  const isCornerInside = isInside(0, 0);
+  // Nothing in the shapes is smaller than a pixel: its corners decide on most pixels.
+  if (
+    isInside(last, 0) === isCornerInside &&
+    isInside(0, last) === isCornerInside &&
+    isInside(last, last) === isCornerInside
+  )
+    return isCornerInside ? 1 : 0;
   let inside = 0;
-  for (let sample = 0; sample < SAMPLES * SAMPLES; sample += 1) {
-    const at = (pixel: number, step: number) => (2 * (pixel + (step + 0.5) / SAMPLES)) / size - 1;
-    if (shape(at(x, sample % SAMPLES), at(y, Math.floor(sample / SAMPLES)))) inside += 1;
-  }
+  for (let sample = 0; sample < SAMPLES ** 2; sample += 1)
+    if (isInside(sample % SAMPLES, Math.floor(sample / SAMPLES))) inside += 1;
   return inside / SAMPLES ** 2;
 }
 

@@ -44,10 +44,16 @@ export function createLooks(config: Pick<GatewayConfig, 'branding' | 'mcpServers
   function iconOf(): Asset & { readonly path: string } {
     const own = base.icon === undefined ? undefined : config.images.get(base.icon);
     if (own !== undefined) return own;
+    const colour = iconColour(definedOnly({ name: nameIn('en'), accent: base.accent }));
+    let drawn: Buffer | undefined;
     return {
       path: '/favicon.ico',
       type: 'image/png',
-      body: drawnIcon(iconColour(definedOnly({ name: nameIn('en'), accent: base.accent })), ICON_SIZE),
+      // Drawn on the first request for it: a start does not wait for it.
+      get body() {
+        drawn ??= drawnIcon(colour, ICON_SIZE);
+        return drawn;
+      },
     };
   }
 
