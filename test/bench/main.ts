@@ -46,6 +46,7 @@ const { values } = commandLine({
   about: 'prints one row per figure, with its ratio and target',
   options: {
     quick: { type: 'boolean', default: false, about: 'run everything twice, briefly' },
+    runs: { type: 'string', default: '5', about: 'run everything this many times instead of five' },
     only: { type: 'string', multiple: true, about: `only this group; repeatable: ${Object.keys(groups).join(', ')}` },
     profile: { type: 'string', about: 'write CPU profiles of the gateways and of the MCP server to this folder' },
     shares: { type: 'string', about: 'only show where the time of the profiles in this folder goes' },
@@ -77,7 +78,9 @@ const directory = mkdtempSync(join(tmpdir(), 'postern-bench-'));
 const profileDir = values.profile === undefined ? undefined : resolve(values.profile);
 if (profileDir !== undefined) mkdirSync(profileDir, { recursive: true });
 const { quick } = values;
-const extent = quick ? { runs: 2, seconds: 2, samples: 60 } : { runs: 5, seconds: 3, samples: 200 };
+const runs = Number(values.runs);
+if (!Number.isInteger(runs) || runs < 1) refuseArguments(`not a number of runs: ${values.runs}`);
+const extent = quick ? { runs: 2, seconds: 2, samples: 60 } : { runs, seconds: 3, samples: 200 };
 
 endOnSignals();
 
