@@ -1,5 +1,6 @@
 import { setImmediate as yielded } from 'node:timers/promises';
 import type { EventFeed } from '@postern/elicitation';
+import { outsideRequests } from '../platform/http/request-context.ts';
 import { type EventStream, eventFrame } from './event-stream.ts';
 import { createWakeSignal } from './wake-signal.ts';
 
@@ -38,7 +39,7 @@ export class EventReader {
   }
 
   start(): void {
-    this.#running ??= this.#run();
+    this.#running ??= outsideRequests(() => this.#run());
   }
 
   /** @param stream has all events up to `position` */

@@ -4,6 +4,7 @@ import { EventCarrier, type EventFeed, type FeedEvent, SHARDS, StoreUnavailableE
 import { samples } from '@postern/testkit/contract';
 import { createMemoryStores } from '@postern/testkit/memory';
 import { afterEach, describe, expect, it, vi } from 'vitest';
+import { requestFields, runInRequest } from '../platform/http/request-context.ts';
 import { createEventStreams, type EventStreams, type OpenEventStream } from './event-streams.ts';
 
 const { ask, created, from, operation, somebody } = samples;
@@ -235,6 +236,20 @@ describe('event streams', () => {
     isAway = false;
     await vi.advanceTimersByTimeAsync(10_000);
     expect(reader.ids).toEqual(await positions());
+  });
+
+  it('S181: the shared reader names neither the request that started it nor the API key of that request', async () => {
+    const named: unknown[] = [];
+    const { open, onError } = setUp(() => ({
+      async read() {
+        throw new StoreUnavailableError();
+      },
+    }));
+    onError.mockImplementation(() => void named.push(requestFields()));
+    const context = { requestId: 'rq_1', source: '192.0.2.7', apiKeyId: 'ak_1' };
+    await new Promise(resolve => runInRequest(context, () => void open().then(resolve)));
+    await until(() => named.length > 0);
+    expect(named).toEqual([{}]);
   });
 
   it('event streams free the slot of a refused request', async () => {

@@ -1,5 +1,6 @@
 import { type Clock, newOperationId, systemEntropy } from '@postern/elicitation';
 import { hourOf, type RedisStores, type RefreshBatch, type RefreshCount } from '@postern/store-redis';
+import { outsideRequests } from '../http/request-context.ts';
 import type { Logger } from '../logger.ts';
 import type { AuditSink } from './audit-trail.ts';
 
@@ -34,7 +35,7 @@ export function createRefreshCounter(p: {
   let timer: NodeJS.Timeout | undefined;
 
   function plan(): void {
-    timer ??= setTimeout(flush, FLUSH_AFTER_MS).unref();
+    timer ??= outsideRequests(() => setTimeout(flush, FLUSH_AFTER_MS)).unref();
   }
 
   function takeBatches(): void {

@@ -27,6 +27,9 @@ export const requestContext = (): RequestContext | undefined => contexts.getStor
 /** @internal */
 export const runInRequest = (context: RequestContext, work: () => void): void => contexts.run(context, work);
 
+/** Starts work that outlives the current request and serves others too, so that its log lines name none of them. */
+export const outsideRequests = <T>(work: () => T): T => contexts.exit(work);
+
 /** Members of the request that every log line and audit record carries. */
 export function requestFields(): Partial<Pick<RequestContext, 'requestId' | 'source' | 'apiKeyId'>> {
   const context = contexts.getStore();
