@@ -1,3 +1,4 @@
+import { shardIn } from '@postern/elicitation';
 import { describe, expect, test } from 'vitest';
 import { createPaymentBench, createRefundBench, failureOf, PAYMENT } from '../testing/payment-bench.ts';
 import { IMPOSSIBLE_REFUND } from '../testing/scripted-processor.ts';
@@ -53,6 +54,23 @@ describe('S115: a refund is made once per key', () => {
     const asked = bench.scripted.asked.length;
     await bench.sweep();
     expect(bench.scripted.asked).toHaveLength(asked);
+  });
+
+  test('S182: by a check half a minute later if the due one found no place, however old the refund is', async () => {
+    const bench = await createRefundBench();
+    const { refundFlow, stores, clock } = bench.stage;
+    const isDue = async () =>
+      (await stores.payments.dueChecks(shardIn(bench.elicitationId), 10)).some(due => due.of === 'refunds');
+    bench.scripted.failsNext('refund');
+    await bench.refund('key');
+    clock.advance(24 * 3_600_000);
+    await refundFlow.check(bench.elicitationId, () => false);
+    expect(await isDue()).toBe(false);
+    clock.advance(30_000);
+    expect(await isDue()).toBe(true);
+    expect(bench.atProcessor()).toEqual([]);
+    await refundFlow.check(bench.elicitationId);
+    expect(bench.atProcessor()).toHaveLength(1);
   });
 
   test('and another request under its key is refused', async () => {

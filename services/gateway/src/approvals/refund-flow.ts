@@ -213,11 +213,11 @@ export function createRefundFlow(p: {
 
     /**
      * Finds out how the pending refunds of an elicitation's payments stand, and makes those that the processor lacks.
-     * @param begin runs the requests about one payment, or skips them: the next check is scheduled
+     * @param begin begins the requests about one payment, or returns false if it has no place for them now
      */
     async check(
       elicitationId: ElicitationId,
-      begin: (payment: Payment, requests: () => Promise<void>) => Promise<void> | void = (_, requests) => requests(),
+      begin: (payment: Payment, requests: () => Promise<void>) => unknown = (_, requests) => requests(),
     ): Promise<void> {
       const awaiting = (await payments.list(elicitationId)).filter(isAwaitingRefund);
       const since = awaiting.flatMap(({ refunds }) =>
@@ -228,11 +228,16 @@ export function createRefundFlow(p: {
       const pause = (p.now() - Math.min(...since)) / PAUSE_DIVISOR;
       const delay = Math.round(Math.min(Math.max(pause, PAUSE_MS.least), PAUSE_MS.most));
       await payments.checkLater(elicitationId, 'refunds', delay);
-      for (const payment of awaiting)
-        await begin(payment, async () => {
+      let isSkipped = false;
+      for (const payment of awaiting) {
+        const begun = await begin(payment, async () => {
           const synced = await sync(payment, 'refunds');
           for (const refund of synced?.refunds ?? []) await settled(synced ?? payment, refund);
         });
+        isSkipped ||= begun === false;
+      }
+      // A processor that was not asked is no reason for a longer pause.
+      if (isSkipped) await payments.checkLater(elicitationId, 'refunds', PAUSE_MS.least);
     },
   };
 }

@@ -185,20 +185,22 @@ describe('a hanging processor', () => {
     await expiry.idle();
   });
 
-  test('S182: a hanging processor, or an MCP server with many refunds, delays no refund of another one', async () => {
+  test('S182: a hanging processor, or MCP servers with many refunds, delay no refund of another one', async () => {
     const { stage } = createBench();
     const { promise: hanging, resolve: release } = Promise.withResolvers<void>();
     const asked: string[] = [];
+    const begun: unknown[] = [];
     const expiry = createExpiry({
       ...{ ...stage, onError: error => expect.fail(String(error)) },
       refundFlow: {
         // The payment that the id names: `<processor> <MCP server>`.
         async check(named, begin) {
           const [processor = '', mcpServerId = ''] = named.split(' ');
-          await begin?.({ processor, mcpServerId } as Payment, async () => {
+          const requests = async () => {
             asked.push(named);
             await hanging;
-          });
+          };
+          begun.push(await begin?.({ processor, mcpServerId } as Payment, requests));
         },
       },
     });
@@ -207,12 +209,15 @@ describe('a hanging processor', () => {
       return asked.filter(each => each === named).length;
     };
     expect(await check('slow many', 40)).toBe(8);
-    expect(await check('slow other', 40)).toBe(8);
-    expect(await check('slow third', 1)).toBe(0);
+    expect(begun).toEqual([...Array(8).fill(true), ...Array(32).fill(false)]);
+    expect(await check('slow other', 40)).toBe(4);
+    expect(await check('slow third', 1)).toBe(1);
     expect(await check('second many', 1)).toBe(1);
+    for (const named of ['slow third', 'slow fourth', 'slow fifth', 'slow sixth']) await check(named, 40);
+    expect(asked.filter(named => named.startsWith('slow '))).toHaveLength(16);
     release();
     await expiry.idle();
-    expect(await check('slow third', 1)).toBe(1);
+    expect(await check('slow many', 8)).toBe(16);
     await expiry.idle();
   });
 

@@ -15,8 +15,8 @@ const PAUSE_MS = { least: FIRST_CHECK_MS, most: 3_600_000 };
 const PAUSE_DIVISOR = 4;
 /** Maximum concurrent requests to one processor about charges, and about payments with pending refunds. */
 const MAX_REQUESTS = 16;
-/** Of those about refunds, for one MCP server: one with many pending refunds must not delay those of others. */
-const MAX_REFUNDS_OF_MCP_SERVER = 8;
+/** The refunds of one MCP server take at most this share of the places that the others leave, so that the next one finds a place. */
+const REFUNDS_SHARE = 0.5;
 
 export interface Expiry {
   /** Expires an elicitation. For a charge, starts a request to the processor and does not wait for it. */
@@ -54,16 +54,17 @@ export function createExpiry(p: {
   /** The MCP server of each request, by what is asked of which processor. */
   const underWay = new Map<string, Map<Promise<void>, string>>();
 
-  /** At a limit, the request is skipped: its caller has rescheduled it. */
+  /** @returns false at a limit: the request is skipped, and its caller has rescheduled it */
   function start(
     about: 'charge' | 'refunds',
     { processor, mcpServerId }: { readonly processor: string; readonly mcpServerId: string },
     request: () => Promise<unknown>,
-  ): void {
+  ): boolean {
     const pool = `${about} ${processor}`;
     const ofPool = underWay.get(pool) ?? new Map<Promise<void>, string>();
     const own = [...ofPool.values()].filter(id => id === mcpServerId).length;
-    if (ofPool.size >= MAX_REQUESTS || (about === 'refunds' && own >= MAX_REFUNDS_OF_MCP_SERVER)) return;
+    const left = MAX_REQUESTS - (ofPool.size - own);
+    if (own >= (about === 'refunds' ? left * REFUNDS_SHARE : left)) return false;
     const started = request()
       .then(() => undefined, p.onError)
       .finally(() => {
@@ -71,6 +72,7 @@ export function createExpiry(p: {
         if (ofPool.size === 0) underWay.delete(pool);
       });
     underWay.set(pool, ofPool.set(started, mcpServerId));
+    return true;
   }
 
   const ofCharge = ({ mcpServerId, request }: ElicitationOf<'payment'>) => ({
