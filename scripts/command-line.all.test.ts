@@ -48,6 +48,10 @@ it.each(commands)('%s refuses an unknown option with one line and exit code 2', 
   expect(stderr).toMatch(/^[^\n]*--nope[^\n]*\n$/);
 });
 
+it('-h is --help', async () => {
+  for (const name of ['test', 'walk']) expect(await run(name, '-h')).toEqual(await run(name, '--help'));
+});
+
 it('refuses an argument without effect', async () => {
   expect(await run('walk', 'everything')).toMatchObject({ code: 2, stdout: '' });
   expect(await run('start', 'a.yaml', 'b.yaml')).toMatchObject({ code: 2, stdout: '' });

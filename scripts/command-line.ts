@@ -6,9 +6,10 @@ interface Option {
   readonly about: string;
   readonly default?: string | boolean;
   readonly multiple?: true;
+  readonly short?: string;
 }
 
-const help = { type: 'boolean', about: 'show this help' } as const;
+const help = { type: 'boolean', short: 'h', about: 'show this help' } as const;
 
 /** Ends the process because an argument is wrong: one line, and exit code 2. @param message without a full stop */
 export function refuseArguments(message: string): never {
