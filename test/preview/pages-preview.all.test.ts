@@ -141,7 +141,7 @@ describe('the server', () => {
     expect(faults).toEqual([]);
   });
 
-  test.each(['/general/light/en/none.html', '/../postern.config.yaml', '/%2e%2e/postern.config.yaml', '/%ff'])(
+  test.each(['/general/light/en/none.html', '/../postern.config.yaml', '/%2e%2e/postern.config.yaml', '/%ff', '//'])(
     'has nothing at %s',
     async path => {
       expect((await fetch(`${origin}${path}`)).status).toBe(404);

@@ -21,7 +21,7 @@ import { shippedAccess } from '../support/shipped-access.ts';
 function composeArguments(): readonly string[] {
   const text = readFileSync(new URL('../../infra/redis/start.sh', import.meta.url), 'utf8');
   const [, list = ''] = /^single\)$[\s\S]*?<<CONF\n([\s\S]*?)^CONF$/m.exec(text) ?? [];
-  const settings = list.split('\n').filter(line => line !== '' && !/^(?:dir|aclfile) /.test(line));
+  const settings = list.split('\n').filter(line => line !== '' && !/^(?:dir|port|aclfile) /.test(line));
   if (!settings.includes('appendonly yes'))
     throw new Error('infra/redis/start.sh does not contain the expected settings');
   return settings.flatMap(line => `--${line}`.split(' '));

@@ -6,9 +6,15 @@ export interface HttpListener extends AsyncDisposable {
   readonly port: number;
 }
 
-/** Starts an HTTP server on loopback; port 0 selects a free port. Disposing the server aborts open connections. */
+/**
+ * Starts an HTTP server on loopback; port 0 selects a free port. Disposing the server aborts open connections. The handler receives only
+ * targets that are URLs, which `//` is not.
+ */
 export async function listenHttp(port: number, handle: RequestListener): Promise<HttpListener> {
-  const httpServer = createServer(handle).listen(port, '127.0.0.1');
+  const httpServer = createServer((request, response) => {
+    if (URL.canParse(request.url ?? '', 'http://localhost')) handle(request, response);
+    else response.writeHead(400).end();
+  }).listen(port, '127.0.0.1');
   await once(httpServer, 'listening');
   return {
     port: portOf(httpServer),

@@ -33,6 +33,11 @@ describe('Weather Station', () => {
       expect((await get(path, key)).status).toBe(401);
   });
 
+  it('survives a request target that is no URL', async () => {
+    expect((await get('//')).status).toBe(400);
+    expect((await fetch(station.url)).status).toBe(200);
+  });
+
   it('counts the forecasts of a person', async () => {
     const key = await keyOf('bob');
     const before = station.forecastsFor('bob');

@@ -26,7 +26,8 @@ export async function pagesPreview({ configPath, values: { out } }: Invocation, 
     return exitCodes.ok;
   }
   const httpServer = createServer((request, response) => {
-    const { pathname } = new URL(request.url ?? '/', 'http://localhost');
+    // A target such as `//` is no URL.
+    const pathname = URL.parse(request.url ?? '/', 'http://localhost')?.pathname ?? '';
     const path = pathname === '/' ? '/index.html' : pathname;
     if (path.endsWith('.html')) preview = previewAfterEdit(preview);
     const file = preview.read(decoded(path));
