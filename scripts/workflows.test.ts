@@ -33,6 +33,26 @@ test.each(workflows)('%s runs only scripts of this repository and actions of Git
   expect(programs.filter(program => !existsSync(join(root, program)))).toEqual([]);
 });
 
+test.each(workflows)('%s names each action by its commit', (_, { jobs }) => {
+  const uses = Object.values(jobs).flatMap(job => job.steps.flatMap(step => step.uses ?? []));
+  expect(uses.filter(action => !/@[0-9a-f]{40}$/.test(action))).toEqual([]);
+});
+
+test('the job that may sign runs no code of this repository or of its dependencies', () => {
+  const signing = workflows
+    .flatMap(([, { jobs }]) => Object.values(jobs))
+    .filter(({ permissions }) => permissions?.['id-token'] === 'write');
+  expect(signing).toHaveLength(1);
+  const steps = signing.flatMap(job => job.steps);
+  expect(steps.flatMap(({ uses }) => uses?.split('@')[0] ?? [])).toEqual([
+    'actions/setup-node',
+    'actions/download-artifact',
+  ]);
+  expect(steps.flatMap(({ run }) => run ?? [])).toEqual([
+    'for tarball in packages/*.tgz; do npm publish "./$tarball" --access public --provenance --ignore-scripts; done',
+  ]);
+});
+
 test('only the job that publishes may write, and only its identity', () => {
   const granted = workflows.flatMap(([path, { jobs }]) =>
     Object.values(jobs).flatMap(({ permissions = {} }) =>

@@ -12,6 +12,7 @@ import { parse } from 'yaml';
 import { z } from 'zod';
 import { root } from '../../scripts/child.ts';
 import { reloadableSections } from '../../services/gateway/src/platform/config/config-changes.ts';
+import { stopConfigSchema } from '../../services/gateway/src/platform/config/overload-config.ts';
 import { shellCommands } from '../docs/support/shell-commands.ts';
 import { startGatewayProcess } from '../support/gateway-process.ts';
 import { chart, helm, installTools, type Manifest, runCommand, template, unknownFields, validate } from './helm.ts';
@@ -20,11 +21,13 @@ const company = ['-f', join(chart, 'examples/company.yaml')];
 const everything = [...company, '-f', join(chart, 'examples/everything.yaml')];
 /** Each replaces the key of company.yaml. */
 const openbao = ['-f', join(chart, 'examples/openbao.yaml')];
+const openshift = ['-f', join(chart, 'examples/openshift.yaml')];
 const awsKms = ['-f', join(chart, 'examples/aws-kms.yaml')];
 const releases = [
   { name: 'company.yaml', args: company },
   { name: 'everything.yaml', args: everything },
   { name: 'openbao.yaml and aws-kms.yaml', args: [...company, ...openbao, ...awsKms] },
+  { name: 'openshift.yaml', args: [...company, ...openshift] },
   { name: 'the oldest Kubernetes', args: [...everything, '--kube-version', '1.29.0'] },
   {
     name: 'nothing optional',
@@ -41,9 +44,11 @@ const deploymentSchema = z.object({
     template: z.object({
       spec: z.object({
         terminationGracePeriodSeconds: z.number(),
+        securityContext: z.looseObject({}),
         containers: z.tuple([
           z.object({
             image: z.string(),
+            securityContext: z.looseObject({}),
             env: z.array(z.looseObject({ name: z.string() })).optional(),
             ports: z.array(z.object({ name: z.string(), containerPort: z.number() })),
             startupProbe: probe,
@@ -194,6 +199,25 @@ test('S180: the admin API is off, and if it is on, only the named peers reach it
 test('the kubelet waits longer than the gateway drains and finishes', async () => {
   const { spec } = deploymentSchema.parse(one(await template(...everything), 'Deployment')).spec.template;
   expect(spec.terminationGracePeriodSeconds).toBe(12 + 8 + 5);
+  const { drainSeconds, finishSeconds } = stopConfigSchema.parse({});
+  const defaults = deploymentSchema.parse(one(await template(...company), 'Deployment')).spec.template;
+  expect(defaults.spec.terminationGracePeriodSeconds).toBe(drainSeconds + finishSeconds + 5);
+});
+
+test('the examples trust the forwarding headers of few senders, not of the pod network', async () => {
+  const config = configMapSchema.parse(one(await template(...everything), 'ConfigMap')).data['postern.config.yaml'];
+  const { trustProxy } = z.object({ trustProxy: z.array(z.string()).min(1) }).parse(parse(config));
+  for (const sender of trustProxy) expect(Number(sender.split('/')[1] ?? 32), sender).toBeGreaterThanOrEqual(24);
+});
+
+test('on OpenShift the chart names no ids, and keeps every other restriction', async () => {
+  const { spec } = deploymentSchema.parse(one(await template(...company, ...openshift), 'Deployment')).spec.template;
+  expect(spec.securityContext).toEqual({ runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } });
+  expect(spec.containers[0].securityContext).toEqual({
+    allowPrivilegeEscalation: false,
+    readOnlyRootFilesystem: true,
+    capabilities: { drop: ['ALL'] },
+  });
 });
 
 test('a changed section replaces the pods, unless a running gateway loads it anew', async () => {
@@ -225,6 +249,15 @@ test.each([
   [
     'a console that every pod may reach',
     ['--set', 'config.console.publicUrl=https://console.example.com,networkPolicy.consoleFrom=null'],
+  ],
+  ['a pod that runs as root', ['--set', 'podSecurityContext.runAsNonRoot=false']],
+  [
+    'a trusted pod network whose pods may all send requests',
+    ['--set', 'config.trustProxy={10.42.0.0/16},networkPolicy.from=null'],
+  ],
+  [
+    'a trusted pod network without a network policy',
+    ['--set', 'config.trustProxy={10.42.0.0/16},networkPolicy.enabled=false'],
   ],
   ['a network policy that does not say where Redis is', ['--set', 'networkPolicy.redis.to=null']],
 ])('refuses %s', async (_name, args) => {

@@ -21,6 +21,14 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 
 {{- /* The configuration file. Ports are the chart's: the Service and the probes depend on them. */ -}}
 {{- define "postern.config" -}}
+{{- /* A sender that may forge X-Forwarded-For escapes the limits of its address. */ -}}
+{{- if not (and .Values.networkPolicy.enabled .Values.networkPolicy.from) -}}
+{{- range .Values.config.trustProxy -}}
+{{- if regexMatch "/([0-9]|1[0-9]|2[0-3])$" (toString .) -}}
+{{- fail (printf "config.trustProxy trusts the network %s: name the addresses of your ingress controller only, or let only its pods in (networkPolicy.from)" .) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
 {{- $chart := dict "listen" (dict "host" "0.0.0.0" "port" 8080) "metrics" (dict "host" "0.0.0.0" "port" 9464) -}}
 {{- if .Values.config.console -}}
 {{- $_ := set $chart "console" (dict "listen" (dict "host" "0.0.0.0" "port" 8090)) -}}
@@ -36,10 +44,10 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- toYaml (omit .Values.config "mcpServers" "providers" "limits" "operatorWebhooks" "branding" "pages") -}}
 {{- end }}
 
-{{- /* Longer than draining and finishing take, so that the kubelet never kills a request. The gateway's defaults are 5 and 5 s. */ -}}
+{{- /* Longer than draining and finishing take, so that the kubelet never kills a request. The defaults are those of the gateway. */ -}}
 {{- define "postern.graceSeconds" -}}
 {{- $stop := .Values.config.stop | default dict -}}
-{{- add (int (dig "drainSeconds" 5 $stop)) (int (dig "finishSeconds" 5 $stop)) 5 -}}
+{{- add (int (dig "drainSeconds" 5 $stop)) (int (dig "finishSeconds" 10 $stop)) 5 -}}
 {{- end }}
 
 {{- define "postern.host" -}}
