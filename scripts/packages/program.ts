@@ -10,7 +10,10 @@ import { gateway, type PublishedProgram } from './published.ts';
  * Dependencies from the registry stay dependencies, each in the version that the tests run with.
  */
 export async function buildProgram(published: PublishedProgram, stage: string): Promise<void> {
-  const { source, dependencies, schemas } = await compileProgram(published, stage);
+  const { source, dependencies: all, schemas } = await compileProgram(published, stage);
+  // Only the image installs what most configurations do without.
+  const peers = source.peerDependencies ?? {};
+  const dependencies = Object.fromEntries(Object.entries(all).filter(([name]) => !Object.hasOwn(peers, name)));
   const built = {
     exports: {
       ...Object.fromEntries(schemas.map(name => [`./${name}`, `./${name}`])),

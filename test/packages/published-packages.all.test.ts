@@ -242,6 +242,47 @@ test('the installed gateway uses keys in AWS KMS after npm install of its option
   expect(await check()).toMatch(/vault\.keys\.aws-1 .*encrypts and decrypts/);
 });
 
+test.each([
+  {
+    document: 'payments.md',
+    part: {
+      processors: [{ type: 'stripe', name: 'stripe-main', secretKey: 'sk_test_example', apiUrl: 'http://127.0.0.1:1' }],
+    },
+    missing: 'The package stripe is not installed',
+    installed: /processor\.stripe-main .*does not respond/,
+  },
+  {
+    document: 'observability.md',
+    part: { telemetry: { otlpEndpoint: 'http://127.0.0.1:1' } },
+    missing: 'The package @opentelemetry/',
+    installed: /telemetry .*are installed/,
+  },
+  {
+    document: 'webhooks.md',
+    part: {
+      operatorWebhooks: [
+        { id: 'on-call', url: 'https://127.0.0.1:1/hook', secrets: [`whsec_${randomBytes(32).toString('base64')}`] },
+      ],
+    },
+    missing: 'The package bullmq is not installed',
+    installed: /webhooks .*are installed/,
+  },
+])('check names the package that $document says how to install', async ({ document, part, missing, installed }) => {
+  const configuration = {
+    ...z.record(z.string(), z.unknown()).parse(parse(readFileSync(join(home, 'gateway/postern.config.yaml'), 'utf8'))),
+    ...part,
+  };
+  const folder = emptyProject(join(home, document), registry.npmrc);
+  writeFileSync(join(folder, 'postern.config.yaml'), JSON.stringify(configuration), { mode: 0o600 });
+  const check = () => runIn(folder, 'sh', ['-c', `${nodeOf(24)} node_modules/.bin/postern check || true`]);
+  const [, packages = ''] =
+    /`npm install @postern\/gateway ([^`]+)`/.exec(readFileSync(join(root, 'docs', document), 'utf8')) ?? [];
+  await install(folder, 'npm', ['@postern/gateway']);
+  expect(await check()).toContain(missing);
+  await install(folder, 'npm', packages.split(' '));
+  expect(await check()).toMatch(installed);
+});
+
 test('the README tests a tool with an installed gateway', async ({ expect }) => {
   const readme = readFileSync(join(root, 'packages/mcp/README.md'), 'utf8');
   const code = /```ts\n\/\/ example: integration test\n(.+?)```\n/s.exec(readme)?.[1] ?? '';

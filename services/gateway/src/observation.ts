@@ -9,7 +9,11 @@ import type { GatewayConfig } from './platform/config/config-schema.ts';
 import type { Logger } from './platform/logger.ts';
 import type { Metrics, OutboundTarget } from './platform/metrics/create-metrics.ts';
 import { createOutboundLog, noted } from './platform/outbound/outbound-log.ts';
+import { withOptionalPackages } from './platform/start-error.ts';
 import type { Telemetry } from './platform/telemetry/telemetry.ts';
+
+/** @throws StartError if the packages for traces are not installed */
+export const loadTelemetry = () => withOptionalPackages('Traces', () => import('./platform/telemetry/telemetry.ts'));
 
 export type Observation = Awaited<ReturnType<typeof createObservation>>;
 
@@ -21,9 +25,7 @@ export async function createObservation(config: Pick<GatewayConfig, 'metrics' | 
   const metrics: Metrics | undefined =
     config.metrics === undefined ? undefined : (await import('./platform/metrics/create-metrics.ts')).createMetrics();
   const telemetry: Telemetry | undefined =
-    config.telemetry === undefined
-      ? undefined
-      : (await import('./platform/telemetry/telemetry.ts')).startTelemetry(config.telemetry);
+    config.telemetry === undefined ? undefined : (await loadTelemetry()).startTelemetry(config.telemetry);
   const traced = telemetry === undefined ? undefined : (await import('./traced.ts')).createTraced(telemetry.spans);
   const outboundLog = createOutboundLog(logger);
   return {

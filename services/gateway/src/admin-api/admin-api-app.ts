@@ -8,6 +8,7 @@ import { createOperatorTurns } from '../admin/operator-turns.ts';
 import { InvalidCursorError } from '../admin/shard-lists.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { handlerTimeoutPlugin } from '../platform/http/handler-timeout-plugin.ts';
+import { zodOnly } from '../platform/http/parse.ts';
 import {
   type ErrorsPluginDeps,
   errorsPlugin,
@@ -62,6 +63,7 @@ export async function buildAdminApi(deps: AdminApiDeps): Promise<FastifyInstance
     bodyLimit: 16 * 1024,
     routerOptions: { caseSensitive: true, ignoreTrailingSlash: false, maxParamLength: 500 },
     return503OnClosing: false,
+    schemaController: zodOnly,
   });
 
   async function callerOf(request: FastifyRequest): Promise<StoredAdminCredential> {

@@ -9,6 +9,7 @@ import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import type { OutboundLog } from '../platform/outbound/outbound-log.ts';
 import type { UpstreamOf } from '../platform/overload/upstream.ts';
 import { processorThrough } from '../platform/overload/upstream.ts';
+import { withOptionalPackages } from '../platform/start-error.ts';
 import { createApprovalFlow } from './approval-flow.ts';
 import { createDailyLimits } from './daily-limits.ts';
 import { createPasskeyFlow } from './passkey-flow.ts';
@@ -43,12 +44,14 @@ export async function createApprovals(p: {
       config.processors.map(async processor => {
         const { name } = processor;
         const upstream = p.upstreamOf('processor', name);
-        const created = await createProcessor(processor, {
-          fetch: upstream.fetch,
-          gateway: new URL(config.publicUrl).host,
-          now,
-          timeoutMs: p.requestLimitMs,
-        });
+        const created = await withOptionalPackages('Stripe', () =>
+          createProcessor(processor, {
+            fetch: upstream.fetch,
+            gateway: new URL(config.publicUrl).host,
+            now,
+            timeoutMs: p.requestLimitMs,
+          }),
+        );
         const watched = p.outboundLog.watched({ target: 'processor', name }, created);
         return [name, processorThrough(upstream, watched)] as const;
       }),

@@ -25,6 +25,7 @@ import type { Pseudonyms } from '../platform/audit/pseudonyms.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import type { ConsoleConfig } from '../platform/config/console-config.ts';
 import { handlerTimeoutPlugin } from '../platform/http/handler-timeout-plugin.ts';
+import { zodOnly } from '../platform/http/parse.ts';
 import { type ErrorsPluginDeps, ProblemError, problemFor, reportedProblem } from '../platform/http/problems.ts';
 import { newRequestId, requestContextPlugin, requestLogPlugin } from '../platform/http/request-context.ts';
 import { securityHeadersPlugin } from '../platform/http/security-headers-plugin.ts';
@@ -81,6 +82,7 @@ export async function buildConsole(deps: ConsoleDeps, config: ConsoleConfig): Pr
     bodyLimit: 16 * 1024,
     routerOptions: { caseSensitive: true, ignoreTrailingSlash: false },
     return503OnClosing: false,
+    schemaController: zodOnly,
   });
   const browser = createBrowser({
     publicUrl: config.publicUrl,

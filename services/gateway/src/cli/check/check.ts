@@ -1,5 +1,7 @@
 import { existsSync } from 'node:fs';
 import { createOutboundFetch, type OutboundFetch } from '@postern/authorization';
+import { hasWebhooks, loadWebhooks } from '../../events/webhooks/start-deliveries.ts';
+import { loadTelemetry } from '../../observation.ts';
 import { ConfigError } from '../../platform/config/config-error.ts';
 import type { GatewayConfig } from '../../platform/config/config-schema.ts';
 import type { ConsoleConfig } from '../../platform/config/console-config.ts';
@@ -20,6 +22,7 @@ import { checkToken, readToken } from './token-check.ts';
 /** Requests that one check sends one after the other, at most. Redis has timeouts of its own. */
 const REQUESTS = 4;
 const REDIS_MS = 30_000;
+const LOAD_MS = 30_000;
 
 /**
  * `postern check`: looks for faults before users do. Changes nothing, neither here nor at Redis, providers and processors. Every check
@@ -70,12 +73,21 @@ async function findingsOf(configPath: string, token: string | undefined, io: Cli
         checkProcessor(each, { publicUrl: config.publicUrl, fetch: clocked, timeoutMs }),
       ),
     ),
+    ...(config.telemetry === undefined ? [] : [checkPackages('telemetry', loadTelemetry)]),
+    ...(hasWebhooks(config) ? [checkPackages('webhooks', loadWebhooks)] : []),
     ...(token === undefined ? [] : [checked('token', limitMs, () => checkToken(token, about))]),
     checked('publicUrl', limitMs, () => checkPublicUrl(config, ownOutbound)),
   ];
   const found = (await Promise.all(checks)).flat();
   return [ok('configuration', `${configPath} is valid.`), ...checkKeys(config), ...found, ...checkClock(leads)];
 }
+
+/** Whether the optional packages of a part are installed. */
+const checkPackages = (part: string, load: () => Promise<unknown>) =>
+  checked(part, LOAD_MS, async () => {
+    await load();
+    return [ok(part, 'The packages that it needs are installed.')];
+  });
 
 /** Checks the identity provider of the operators, under the name that its redirect URI has. */
 function checkConsole(

@@ -1,3 +1,4 @@
+import { explanationOf } from '../../platform/start-error.ts';
 import { withTimeout } from '../../platform/with-timeout.ts';
 import { printable } from '../cli-io.ts';
 
@@ -24,6 +25,8 @@ export async function checked(check: string, limitMs: number, work: () => Promis
     const late = [failed(check, `No result within ${limitMs / 1_000} seconds.`)];
     return await withTimeout(work(), limitMs, late);
   } catch (error) {
+    const explanation = explanationOf(error);
+    if (explanation !== undefined) return [failed(check, explanation)];
     return [failed(check, `The check ended unexpectedly (${error instanceof Error ? error.name : typeof error}).`)];
   }
 }

@@ -4,6 +4,7 @@ import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import type { GatewayConfigInput } from '../../platform/config/config-schema.ts';
 import { parseConfig } from '../../platform/config/load-config.ts';
 import { sampleConfig, sampleReceipts } from '../../testing/sample-config.ts';
+import { checked } from './findings.ts';
 import { checkKeyServices } from './key-service-check.ts';
 
 const transit = await startFakeTransit({ keys: ['postern'] });
@@ -16,12 +17,14 @@ const bao = {
   ...{ url: transit.url, token: transit.token },
 };
 const check = (...keys: GatewayConfigInput['vault']['keys']) =>
-  checkKeyServices(
-    parseConfig(
-      sampleConfig({
-        receipts: sampleReceipts,
-        vault: { keys, transactionKey: local.key, keyServices: { timeoutSeconds: 10 } },
-      }),
+  checked('vault.keyServices', 30_000, () =>
+    checkKeyServices(
+      parseConfig(
+        sampleConfig({
+          receipts: sampleReceipts,
+          vault: { keys, transactionKey: local.key, keyServices: { timeoutSeconds: 10 } },
+        }),
+      ),
     ),
   );
 

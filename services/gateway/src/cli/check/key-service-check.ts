@@ -1,6 +1,5 @@
 import type { GatewayConfig } from '../../platform/config/config-schema.ts';
 import { isLocalKey } from '../../platform/config/vault-config.ts';
-import { explanationOf } from '../../platform/start-error.ts';
 import { type OpenedVault, openVault } from '../../sealing/open-vault.ts';
 import { type Finding, failed, ok } from './findings.ts';
 
@@ -8,15 +7,7 @@ import { type Finding, failed, ok } from './findings.ts';
 export async function checkKeyServices(config: GatewayConfig): Promise<readonly Finding[]> {
   const kids = config.vault.keys.filter(key => !isLocalKey(key)).map(({ kid }) => kid);
   if (kids.length === 0) return [];
-  let vault: OpenedVault;
-  try {
-    vault = await openVault(config);
-  } catch (error) {
-    const explanation = explanationOf(error);
-    if (explanation === undefined) throw error;
-    return [failed('vault.keyServices', explanation)];
-  }
-  await using opened = vault;
+  await using opened = await openVault(config);
   return await Promise.all(kids.map(kid => checkKey(kid, opened)));
 }
 

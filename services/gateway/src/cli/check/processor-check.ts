@@ -1,5 +1,6 @@
 import type { OutboundFetch } from '@postern/authorization';
 import { inspectProcessor, type ProcessorConfig, ProcessorError, type ProcessorInspection } from '@postern/payment';
+import { withOptionalPackages } from '../../platform/start-error.ts';
 import { type Finding, failed, ok, warning } from './findings.ts';
 import { outsideFault } from './server-checks.ts';
 
@@ -12,7 +13,7 @@ export async function checkProcessor(
   const webhookUrl = new URL(`/webhooks/${config.name}`, p.publicUrl).href;
   let found: ProcessorInspection;
   try {
-    found = await inspectProcessor(config, { ...p, webhookUrl });
+    found = await withOptionalPackages('Stripe', () => inspectProcessor(config, { ...p, webhookUrl }));
   } catch (error) {
     if (!(error instanceof ProcessorError)) throw error;
     return [failed(check, `The processor does not respond as expected. ${outsideFault(error)}`)];

@@ -5,6 +5,7 @@ import type { AuditSink } from '../../platform/audit/audit-trail.ts';
 import type { GatewayConfig } from '../../platform/config/config-schema.ts';
 import type { Logger } from '../../platform/logger.ts';
 import type { Metrics } from '../../platform/metrics/create-metrics.ts';
+import { withOptionalPackages } from '../../platform/start-error.ts';
 import type { Attempt, ObservedDelivery } from './deliver.ts';
 import { mcpServerEndpointsOf, operatorEndpointsOf } from './webhook-endpoint.ts';
 import type { Webhooks } from './webhooks.ts';
@@ -22,6 +23,12 @@ export interface DeliveryDeps {
   readonly openQueueRedis: () => QueueRedis;
 }
 
+export const hasWebhooks = (config: GatewayConfig): boolean =>
+  mcpServerEndpointsOf(config).length + operatorEndpointsOf(config).length > 0;
+
+/** @throws StartError if BullMQ is not installed */
+export const loadWebhooks = () => withOptionalPackages('Webhooks', () => import('./webhooks.ts'));
+
 /** The webhooks of the process. Without configured receivers it opens no connection and does not load BullMQ. */
 export type Deliveries = Pick<Webhooks, 'prepare' | 'apply' | 'stop'>;
 
@@ -34,8 +41,8 @@ export async function startDeliveries(
   let webhooks: Webhooks | undefined;
 
   async function start(first: GatewayConfig): Promise<Webhooks | undefined> {
-    if (mcpServerEndpointsOf(first).length + operatorEndpointsOf(first).length === 0) return undefined;
-    const { startWebhooks } = await import('./webhooks.ts');
+    if (!hasWebhooks(first)) return undefined;
+    const { startWebhooks } = await loadWebhooks();
     const started = await startWebhooks({
       config: first,
       stores,

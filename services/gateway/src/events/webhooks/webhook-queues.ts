@@ -1,5 +1,6 @@
 import type { QueueRedis } from '@postern/store-redis';
 import type { GatewayConfig } from '../../platform/config/config-schema.ts';
+import { withOptionalPackages } from '../../platform/start-error.ts';
 import type { DeliveryQueue } from './delivery-queue.ts';
 import { mcpServerEndpointsOf, operatorEndpointsOf, type WebhookEndpoint } from './webhook-endpoint.ts';
 
@@ -18,7 +19,7 @@ export async function openWebhookQueues(p: {
   await using stack = new AsyncDisposableStack();
   const all: { readonly endpoint: WebhookEndpoint; readonly queue: DeliveryQueue }[] = [];
   if (endpoints.length > 0) {
-    const { openDeliveryQueue } = await import('./delivery-queue.ts');
+    const { openDeliveryQueue } = await withOptionalPackages('Webhooks', () => import('./delivery-queue.ts'));
     const redis = p.openQueueRedis();
     stack.defer(() => redis.close());
     for (const endpoint of endpoints) {

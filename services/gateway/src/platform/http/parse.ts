@@ -2,6 +2,13 @@ import type { FastifyBodyParser, FastifyInstance, FastifyRequest } from 'fastify
 import { z } from 'zod';
 import { ProblemError } from './problems.ts';
 
+const noSchemas = () => {
+  throw new TypeError('Routes have no JSON schemas: zod validates.');
+};
+
+/** Option `schemaController` of every Fastify application. Keeps Fastify from loading Ajv and fast-json-stringify: 15 MB. */
+export const zodOnly = { compilersFactory: { buildValidator: noSchemas, buildSerializer: noSchemas } };
+
 /** For routes that take no body. An empty JSON object counts as none. */
 export const noBodySchema = z.union([z.undefined(), z.null(), z.strictObject({})]);
 

@@ -114,7 +114,11 @@ describe('S120: AWS KMS behind the official client', () => {
 });
 
 it('a start without the optional client says what to install', async () => {
-  const missing = createAwsKms({ key: arn('kms-old') }, () => Promise.reject(new Error('ERR_MODULE_NOT_FOUND')));
+  const missing = createAwsKms({ key: arn('kms-old') }, () =>
+    Promise.reject(
+      Object.assign(new Error("Cannot find package '@aws-sdk/client-kms'"), { code: 'ERR_MODULE_NOT_FOUND' }),
+    ),
+  );
   await expect(missing).rejects.toMatchObject({
     name: 'StartError',
     message: expect.stringContaining('@aws-sdk/client-kms'),

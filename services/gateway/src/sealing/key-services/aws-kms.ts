@@ -1,7 +1,7 @@
 import { OutboundError } from '@postern/authorization';
 import { type KeyEncryptionService, KeyServiceError, type KeyServiceFault } from '@postern/vault';
 import { z } from 'zod';
-import { StartError } from '../../platform/start-error.ts';
+import { withOptionalPackages } from '../../platform/start-error.ts';
 import { connectionFault } from './connection-fault.ts';
 
 type Sdk = typeof import('@aws-sdk/client-kms');
@@ -52,11 +52,7 @@ export async function createAwsKms(
   { key }: { readonly key: string },
   load: () => Promise<Sdk> = () => import('@aws-sdk/client-kms'),
 ): Promise<AwsKms> {
-  const { KMSClient, EncryptCommand, DecryptCommand } = await load().catch(() => {
-    throw new StartError(
-      'The package @aws-sdk/client-kms is not installed. Keys in AWS KMS need it: npm install @aws-sdk/client-kms, beside @postern/gateway.',
-    );
-  });
+  const { KMSClient, EncryptCommand, DecryptCommand } = await withOptionalPackages('AWS KMS', load);
   const [, , , region = ''] = key.split(':');
   // The gateway limits and repeats requests itself.
   const client = new KMSClient({ region, maxAttempts: 1 });
