@@ -114,8 +114,11 @@ const meanings: Record<AuthorizationErrorCode, Meaning> = {
   state_mismatch: { message: 'The authorization response belongs to another transaction', retryable: false },
 };
 
+/** `unclear`: the grant or the client. A 401 without a word for either; RFC 6749 section 5.2 means the client by it. */
+export type Refused = 'grant' | 'client' | 'unclear';
+
 export type AuthorizationErrorDetails = Partial<
-  Pick<AuthorizationError, 'retryable' | 'providerError' | 'outbound' | 'claim' | 'confirmed'>
+  Pick<AuthorizationError, 'retryable' | 'providerError' | 'outbound' | 'claim' | 'confirmed' | 'refuses'>
 >;
 
 /**
@@ -134,6 +137,8 @@ export class AuthorizationError extends Error {
   readonly claim?: string;
   /** The token that the provider revoked before the revocation of the other token failed. */
   readonly confirmed?: 'refresh_token' | 'access_token';
+  /** What a refresh without `grant_refused` was refused for. Absent if the response says nothing definite. */
+  readonly refuses?: Refused;
 
   constructor(code: AuthorizationErrorCode, details: AuthorizationErrorDetails = {}) {
     super(meanings[code].message);
@@ -143,6 +148,7 @@ export class AuthorizationError extends Error {
     if (details.outbound !== undefined) this.outbound = details.outbound;
     if (details.claim !== undefined) this.claim = details.claim;
     if (details.confirmed !== undefined) this.confirmed = details.confirmed;
+    if (details.refuses !== undefined) this.refuses = details.refuses;
   }
 }
 

@@ -111,6 +111,7 @@ export function createProvider(p: {
     flow: config.flow,
     incremental: config.incrementalScopes,
     revocationReach: config.revocation?.reach ?? 'token',
+    rotatesRefreshTokens: config.refresh?.rotates,
     apiHosts: config.apiHosts,
     requestedScopes: scopes.requested,
     scopesToRequest: scopes.toRequest,
