@@ -6,7 +6,8 @@ import { OutboundError } from './outbound/outbound-error.ts';
  *
  * - `access_denied`: the user refused at the provider.
  * - `provider_error`: the provider returned an OAuth error; see `providerError`.
- * - `grant_refused`: the provider no longer accepts the refresh token, and the user must authorize again.
+ * - `grant_refused`: the provider no longer accepts the refresh token, and the user must authorize again. Other refusals of a refresh
+ *   have `refuses`.
  * - `provider_unavailable`: the provider was unreachable, too slow, or answered 429 or 5xx.
  * - `invalid_callback`: the callback has missing, repeated or contradicting parameters.
  * - `state_mismatch`, `issuer_mismatch`: the callback belongs to another transaction or another issuer (RFC 9207).

@@ -102,8 +102,7 @@ function refusal(
   code: string | undefined,
   { isRefresh, tokenResponse }: TokenEndpointRules,
 ): AuthorizationError {
-  const error =
-    code === undefined ? errorFromUnreadable(received, 'invalid_token_response') : errorFromProvider(code);
+  const error = code === undefined ? errorFromUnreadable(received, 'invalid_token_response') : errorFromProvider(code);
   if (!isRefresh) return error;
   if (code === 'invalid_grant' || (code !== undefined && tokenResponse?.refusedErrors.includes(code) === true))
     return new AuthorizationError('grant_refused', { providerError: error.providerError ?? 'unregistered' });
@@ -118,7 +117,7 @@ function refusedIn(status: number, body: string, code: string | undefined): Refu
   const isEmpty401 = status === 401 && body.trim() === '';
   if (document === undefined && !code && !isEmpty401) return undefined;
   const words = wordsIn([document, code]);
-  const named = (['client', 'passing', 'grant'] as const).find(what => spokenOf[what].some(word => words.has(word)));
+  const named = (['client', 'passing', 'grant'] as const).find(what => namesOf[what].some(word => words.has(word)));
   if (named !== undefined) return named === 'passing' ? undefined : named;
   // Only an error code makes a 200 a refusal, and no response with a token is one.
   if (status < 400) return code || isError(document) ? 'grant' : undefined;
@@ -128,7 +127,7 @@ function refusedIn(status: number, body: string, code: string | undefined): Refu
 const passingStatuses: readonly number[] = [408, 425, 429];
 
 /** Values that name the refused party, in lower case with underscores: codes of RFC 6749, and those of providers with others. */
-const spokenOf: Record<'client' | 'passing' | 'grant', readonly string[]> = {
+const namesOf: Record<'client' | 'passing' | 'grant', readonly string[]> = {
   client: [
     ...['invalid_client', 'unauthorized_client', 'unsupported_grant_type', 'invalid_dpop_proof', 'use_dpop_nonce'],
     // Strava names the member of the request; GitHub, Slack and Twitch have their own texts.

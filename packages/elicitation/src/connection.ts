@@ -44,10 +44,7 @@ export interface Connection {
 }
 
 /** The token set of a finished authorization, to be stored in the same commit that completes its elicitation. */
-export type NewConnection = Omit<
-  Connection,
-  'generation' | 'createdAt' | 'updatedAt' | 'lost' | 'lastUse' | 'rotates'
->;
+export type NewConnection = Omit<Connection, 'generation' | 'createdAt' | 'updatedAt' | 'lost' | 'lastUse' | 'rotates'>;
 
 /** The MCP server that took an access token, and the tool that it claims. */
 export interface ConnectionUse {

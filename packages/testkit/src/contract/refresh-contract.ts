@@ -312,7 +312,9 @@ export function describeRefresh(name: string, makeStores: MakeStores): void {
         const first = await connected();
         await refuse(first);
         const second = await finished(first);
-        expect(await stores.connections.postponeRefresh({ current: first, holder: 'late', delayMs: 0 })).toBeUndefined();
+        expect(
+          await stores.connections.postponeRefresh({ current: first, holder: 'late', delayMs: 0 }),
+        ).toBeUndefined();
         await begin(second, 'one');
         await postpone(second, 'one', MINUTE);
         expect(await begin(second)).toEqual({ result: 'postponed', retryAfterMs: MINUTE });

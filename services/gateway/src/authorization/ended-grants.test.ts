@@ -36,7 +36,11 @@ function setUp(answers: { now: (refreshToken: string) => Answer | undefined } = 
   const registry = createProviderRegistry({
     providers: [config],
     now: () => stage.clock.now(),
-    fetch: Object.assign(answer, { isInside: () => false, close: async () => {}, [Symbol.asyncDispose]: async () => {} }),
+    fetch: Object.assign(answer, {
+      isInside: () => false,
+      close: async () => {},
+      [Symbol.asyncDispose]: async () => {},
+    }),
   });
   const provider = registry.get('github');
   if (provider === undefined) throw new TypeError('not configured');
@@ -102,7 +106,11 @@ const operators: readonly [string, Answer, 'operator' | 'provider'][] = [
   ['invalid_client', json(401, { error: 'invalid_client' }), 'operator'],
   ['unauthorized_client', json(400, { error: 'unauthorized_client' }), 'operator'],
   ['a nested invalid_client', json(401, { errors: [{ errorType: 'invalid_client' }] }), 'operator'],
-  ['Strava’s client', json(400, { errors: [{ resource: 'Application', field: 'client_id', code: 'invalid' }] }), 'operator'],
+  [
+    'Strava’s client',
+    json(400, { errors: [{ resource: 'Application', field: 'client_id', code: 'invalid' }] }),
+    'operator',
+  ],
   ['Twitch’s secret', json(403, { status: 403, message: 'invalid client secret' }), 'operator'],
   ['200 with invalid_client', json(200, { error: 'invalid_client' }), 'operator'],
   ['a bare 401', { status: 401, body: '' }, 'operator'],
@@ -123,19 +131,22 @@ describe('S188: a grant that has ended', () => {
     expect(stage.eventsNamed('provider.refreshes_fail')).toEqual([]);
   });
 
-  it.each(ended)('is lost without a report after three refusals over two hours, within thirty days: %s', async (_, answer) => {
-    const stage = setUp({ now: () => answer });
-    const connection = await stage.connectHere();
-    stage.clock.advance(2 * HOUR);
-    const codes: string[] = [];
-    for (let call = 0; call < DAYS * 2; call += 1) {
-      codes.push(await stage.code(connection));
-      stage.clock.advance(12 * HOUR);
-    }
-    expect(codes.slice(0, 3)).toEqual(['upstream_unavailable', 'upstream_unavailable', 'reauthorization_required']);
-    expect(new Set(codes.slice(3))).toEqual(new Set(['reauthorization_required']));
-    expect(stage.sent).toHaveLength(3);
-  });
+  it.each(ended)(
+    'is lost without a report after three refusals over two hours, within thirty days: %s',
+    async (_, answer) => {
+      const stage = setUp({ now: () => answer });
+      const connection = await stage.connectHere();
+      stage.clock.advance(2 * HOUR);
+      const codes: string[] = [];
+      for (let call = 0; call < DAYS * 2; call += 1) {
+        codes.push(await stage.code(connection));
+        stage.clock.advance(12 * HOUR);
+      }
+      expect(codes.slice(0, 3)).toEqual(['upstream_unavailable', 'upstream_unavailable', 'reauthorization_required']);
+      expect(new Set(codes.slice(3))).toEqual(new Set(['reauthorization_required']));
+      expect(stage.sent).toHaveLength(3);
+    },
+  );
 
   it('is not lost by refusals within two hours, of which other callers learn at once, with Retry-After', async () => {
     let answer: Answer | undefined = json(400, { message: 'Invalid refresh token' });
@@ -223,9 +234,7 @@ describe('S189: a fault of the operator or the provider keeps every grant and ra
     ] as const;
     for (const one of theirs) {
       const connection = await stage.connectHere('refresh-token-1', false, one);
-      expect(await stage.code(connection, generationNumber(connection))).toBe(
-        'reauthorization_required',
-      );
+      expect(await stage.code(connection, generationNumber(connection))).toBe('reauthorization_required');
     }
   });
 

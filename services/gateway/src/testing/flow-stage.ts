@@ -81,7 +81,16 @@ export function createFlowStage(provider: Partial<Provider>, p: FlowStageOptions
   });
   const providerAnswers = createProviderAnswers({ auditLog, now: clock.now });
   const shared = {
-    ...{ config, stores: { ...stores, replicas: { remainingMs: async () => p.replicaRemainingMs ?? 10_000 } }, vault, tokenSets, providers, mcpServers, service, auditLog },
+    ...{
+      config,
+      stores: { ...stores, replicas: { remainingMs: async () => p.replicaRemainingMs ?? 10_000 } },
+      vault,
+      tokenSets,
+      providers,
+      mcpServers,
+      service,
+      auditLog,
+    },
     ...{ providerAnswers, replicaId: 'rp_stage', entropy: systemEntropy, now: clock.now },
     requestLimitMs: p.requestLimitMs ?? 10_000,
   };
@@ -159,9 +168,7 @@ export const sampleTokens: TokenSet = {
 
 export const signedInAs = (subject: Subject) => ({ kind: 'signed_in', subject }) as const;
 
-type ConnectionChange = Partial<
-  Pick<Connection, 'scopes' | 'refreshable' | 'accessTokenExpiresAt' | 'rotates'>
-> & {
+type ConnectionChange = Partial<Pick<Connection, 'scopes' | 'refreshable' | 'accessTokenExpiresAt' | 'rotates'>> & {
   readonly user?: Subject;
   readonly owner?: (typeof MCP_SERVERS)[number];
   readonly account?: NonNullable<Connection['account']> | 'unknown';
