@@ -162,6 +162,9 @@ const covered = [
   'S170 refreshes are counted once, over all replicas',
   'S171 storage and ages of keys are reported without a key, and no age is invented',
   'S187 the button of a confirmation has our verb before the action of the MCP server, and the digest covers both',
+  'S188 a grant that has ended ends here too, and the user is asked, in whatever words the provider refuses',
+  'S189 faults of the operator or the provider keep every grant and raise an alarm',
+  'S190 a frozen replica never shares a rotating refresh token with another',
   'L6 fifty approvals at once on three processes, a thousand rounds',
 ];
 

@@ -204,3 +204,73 @@ describe(`S22: ${CALLERS} callers on an expired rotating token, ${REPLICAS} proc
     }
   });
 });
+
+describe('a replica that stops in the middle of a refresh', () => {
+  const at = (replica: number, connectionId: string) =>
+    fetch(`${replicas[replica]?.address}/v1/connections/${connectionId}/access-token`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${keyOf('tracker')}`, 'content-type': 'application/json' },
+      body: '{}',
+    });
+  const refreshes = () => {
+    const asked = world.provider.requests('token');
+    return asked.filter(({ form }) => form['grant_type'] === 'refresh_token').length;
+  };
+  /** The provider has received a refresh of the first replica, and responds when released. */
+  async function inFlight(connectionId: string) {
+    const [started, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    world.provider.onRefresh(async () => {
+      world.provider.onRefresh(undefined);
+      started.resolve();
+      await released.promise;
+    });
+    await expireAccessToken(world.redis.url, connectionId);
+    world.provider.clearRequests();
+    const call = at(0, connectionId).catch(() => undefined);
+    await started.promise;
+    return { call, release: () => released.resolve() };
+  }
+
+  it('S190: a replica frozen for five seconds at a rotating provider leaves one refresh in flight, and its tokens count', {
+    timeout: HANG_MS,
+  }, async () => {
+    world.provider.switches.refreshTokens = 'rotate-strict';
+    const connectionId = await newConnection();
+    const { generation } = await accessToken(connectionId, 1);
+    const { call, release } = await inFlight(connectionId);
+    replicas[0]?.suspend();
+    try {
+      // It waits for five seconds.
+      const refused = await at(1, connectionId);
+      expect([refused.status, ((await refused.json()) as ProblemBody).code]).toEqual([503, 'unavailable']);
+      expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
+      expect(refreshes()).toBe(1);
+    } finally {
+      replicas[0]?.resume();
+      release();
+    }
+    expect((await call)?.status).toBe(200);
+    const token = await accessToken(connectionId, 1);
+    expect(token.generation).toBe(generation + 1);
+    expect(refreshes()).toBe(1);
+    expect(world.provider.tokens.grantOf(token.accessToken)).toMatchObject({ status: 'live', rotations: 1, reuses: 0 });
+  });
+
+  it('a killed replica delays no caller beyond five seconds where refresh tokens do not rotate', {
+    timeout: HANG_MS,
+  }, async () => {
+    world.provider.switches.refreshTokens = 'static';
+    const connectionId = await newConnection();
+    await accessToken(connectionId, 1);
+    // Shows that the token does not rotate.
+    await expireAccessToken(world.redis.url, connectionId);
+    const { generation } = await accessToken(connectionId, 1);
+    const { call, release } = await inFlight(connectionId);
+    await replicas[0]?.kill();
+    const answer = await at(1, connectionId);
+    expect([answer.status, ((await answer.json()) as PlainAccessToken).generation]).toEqual([200, generation + 1]);
+    expect(refreshes()).toBe(2);
+    release();
+    await call;
+  });
+});

@@ -6,7 +6,8 @@ import { OutboundError } from './outbound/outbound-error.ts';
  *
  * - `access_denied`: the user refused at the provider.
  * - `provider_error`: the provider returned an OAuth error; see `providerError`.
- * - `grant_refused`: the provider no longer accepts the refresh token, and the user must authorize again.
+ * - `grant_refused`: the provider no longer accepts the refresh token, and the user must authorize again. Other refusals of a refresh
+ *   have `refuses`.
  * - `provider_unavailable`: the provider was unreachable, too slow, or answered 429 or 5xx.
  * - `invalid_callback`: the callback has missing, repeated or contradicting parameters.
  * - `state_mismatch`, `issuer_mismatch`: the callback belongs to another transaction or another issuer (RFC 9207).
@@ -114,8 +115,11 @@ const meanings: Record<AuthorizationErrorCode, Meaning> = {
   state_mismatch: { message: 'The authorization response belongs to another transaction', retryable: false },
 };
 
+/** `unclear`: the grant or the client. A 401 without a word for either; RFC 6749 section 5.2 means the client by it. */
+export type Refused = 'grant' | 'client' | 'unclear';
+
 export type AuthorizationErrorDetails = Partial<
-  Pick<AuthorizationError, 'retryable' | 'providerError' | 'outbound' | 'claim' | 'confirmed'>
+  Pick<AuthorizationError, 'retryable' | 'providerError' | 'outbound' | 'claim' | 'confirmed' | 'refuses'>
 >;
 
 /**
@@ -134,6 +138,8 @@ export class AuthorizationError extends Error {
   readonly claim?: string;
   /** The token that the provider revoked before the revocation of the other token failed. */
   readonly confirmed?: 'refresh_token' | 'access_token';
+  /** What a refresh without `grant_refused` was refused for. Absent if the response says nothing definite. */
+  readonly refuses?: Refused;
 
   constructor(code: AuthorizationErrorCode, details: AuthorizationErrorDetails = {}) {
     super(meanings[code].message);
@@ -143,6 +149,7 @@ export class AuthorizationError extends Error {
     if (details.outbound !== undefined) this.outbound = details.outbound;
     if (details.claim !== undefined) this.claim = details.claim;
     if (details.confirmed !== undefined) this.confirmed = details.confirmed;
+    if (details.refuses !== undefined) this.refuses = details.refuses;
   }
 }
 

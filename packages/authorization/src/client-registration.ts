@@ -41,6 +41,8 @@ export interface ClientRegistrationSource {
    * @throws {AuthorizationError}
    */
   resolve(redirectUri: URL): Promise<ResolvedClient>;
+  /** Removes a client that Postern registered, so that the next use registers another. Does nothing for a configured client. */
+  forget(redirectUri: URL, clientId: string): Promise<void>;
 }
 
 /** Returns the registration that the operator configured. */
@@ -59,7 +61,7 @@ export function configuredRegistration(config: ProviderConfig, cache: MetadataCa
   }
 
   const resolve = async () => ({ registration, metadata: await metadata() });
-  return { issuer, metadata, resolve, resolveForNewGrant: resolve };
+  return { issuer, metadata, resolve, resolveForNewGrant: resolve, forget: async () => {} };
 }
 
 /** Returns the configured endpoints. Configuring them states that the authorization server supports PKCE. */

@@ -19,6 +19,10 @@ import { describedScopes, scopePolicy } from './scope-policy.ts';
 import { canVerifyIdTokens, exchangeCode, requestTokens, type TokenGrant } from './token-request.ts';
 import { connectedAccount } from './user-claims.ts';
 
+/** Refusals of a registered client during refreshes after which it is forgotten, and the time from the first to the last, in ms. */
+const LASTING_REFUSALS = 3;
+const LASTING_REFUSALS_APART_MS = 2 * 60 * 60_000;
+
 /** Creates a provider. Its methods throw `AuthorizationError`, and `TypeError` only for invalid arguments. */
 export function createProvider(p: {
   config: ProviderConfig;
@@ -104,6 +108,32 @@ export function createProvider(p: {
     };
   }
 
+  /** Since when, and how often, refreshes were answered with `invalid_client`, by client id. */
+  const refusedClients = new Map<string, { readonly since: number; readonly times: number }>();
+
+  /**
+   * Forgets a client that Postern registered and the authorization server no longer knows (`invalid_client`): no operator can restore it. A
+   * new grant needs another client at once. During refreshes, a mistake of the server must not cost the grants of this client.
+   */
+  async function asClient<T>(at: ResolvedClient, redirectUri: URL, isNewGrant: boolean, work: Promise<T>): Promise<T> {
+    const { clientId } = at.registration;
+    try {
+      const done = await work;
+      refusedClients.delete(clientId);
+      return done;
+    } catch (error) {
+      if (!(error instanceof AuthorizationError) || error.providerError !== 'invalid_client') throw error;
+      const { since, times } = refusedClients.get(clientId) ?? { since: p.now(), times: 0 };
+      refusedClients.set(clientId, { since, times: times + 1 });
+      const isLasting = times + 1 >= LASTING_REFUSALS && p.now() - since >= LASTING_REFUSALS_APART_MS;
+      if (isNewGrant || isLasting) {
+        refusedClients.delete(clientId);
+        await registrations.forget(redirectUri, clientId);
+      }
+      throw error;
+    }
+  }
+
   const provider: Provider = {
     name: config.name,
     displayName: config.displayName,
@@ -111,6 +141,7 @@ export function createProvider(p: {
     flow: config.flow,
     incremental: config.incrementalScopes,
     revocationReach: config.revocation?.reach ?? 'token',
+    rotatesRefreshTokens: config.refresh?.rotates,
     apiHosts: config.apiHosts,
     requestedScopes: scopes.requested,
     scopesToRequest: scopes.toRequest,
@@ -149,7 +180,7 @@ export function createProvider(p: {
         ...(dpopKey !== undefined && { dpop_jkt: await dpopThumbprint(dpopKey) }),
       };
       const authorizationUrl = pushesAuthorization(metadata, config.pushedAuthorization)
-        ? await pushAuthorization(oauthClient, at, parameters, dpopKey)
+        ? await asClient(at, redirectUri, true, pushAuthorization(oauthClient, at, parameters, dpopKey))
         : oauthClient.authorizationUrl(at, parameters);
       return {
         authorizationUrl,
@@ -175,11 +206,12 @@ export function createProvider(p: {
       assertDpopKey(dpopKey);
 
       const issuedAfter = p.now();
-      const grant = await exchangeCode(oauthClient, at, {
+      const exchange = exchangeCode(oauthClient, at, {
         ...{ code, redirectUri, nonce, dpopKey, tokenResponse },
         ...(usesPkce && { codeVerifier }),
         parameters: { ...tokenParameters, ...(indicator !== undefined && { resource: indicator }) },
       });
+      const grant = await asClient(at, redirectUri, true, exchange);
       return granted(at, grant, { ...request, asked: requested, dpopKey, issuedAfter });
     },
 
@@ -188,10 +220,8 @@ export function createProvider(p: {
       const at = await registrations.resolveForNewGrant(redirectUri);
       const indicator = resourceFor(at, resource);
       const dpopKey = await dpopKeyFor(at.metadata);
-      const device = await startDevice(oauthClient, at, {
-        ...scopeParameter(requested),
-        ...(indicator !== undefined && { resource: indicator }),
-      });
+      const request = { ...scopeParameter(requested), ...(indicator !== undefined && { resource: indicator }) };
+      const device = await asClient(at, redirectUri, true, startDevice(oauthClient, at, request));
       const destinationHost = new URL(device.verificationUri).host;
       return {
         ...device,
@@ -223,7 +253,7 @@ export function createProvider(p: {
       const elsewhere = endpoint === undefined ? at : { ...at, metadata: { ...at.metadata, token_endpoint: endpoint } };
 
       const issuedAfter = p.now();
-      const grant = await requestTokens(oauthClient, elsewhere, {
+      const refresh = requestTokens(oauthClient, elsewhere, {
         grantType: 'refresh_token',
         ...{ dpopKey, tokenResponse: differing ?? tokenResponse },
         parameters: {
@@ -233,7 +263,7 @@ export function createProvider(p: {
           ...(indicator !== undefined && { resource: indicator }),
         },
       });
-      return issued(grant, held, issuedAfter);
+      return issued(await asClient(at, redirectUri, false, refresh), held, issuedAfter);
     },
 
     async isRevocable() {

@@ -3,9 +3,15 @@ export type JsonMembers = Readonly<Record<string, unknown>>;
 
 /** Parses a JSON object. Returns undefined for any other text, and for an object with duplicate names. */
 export function jsonMembers(body: string): JsonMembers | undefined {
+  const value = jsonDocument(body);
+  return Array.isArray(value) ? undefined : (value as JsonMembers | undefined);
+}
+
+/** Parses a JSON object or array, like {@link jsonMembers}. */
+export function jsonDocument(body: string): object | undefined {
   try {
     const value = parseUniqueJson(body);
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonMembers) : undefined;
+    return typeof value === 'object' && value !== null ? value : undefined;
   } catch {
     return undefined;
   }

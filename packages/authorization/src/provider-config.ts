@@ -153,6 +153,10 @@ const members = z.strictObject({
       endpoint: endpointUrlSchema.optional().describe('Default: tokenEndpoint'),
       parameters: parametersSchema(tokenProtocolParameters).describe('In addition to tokenParameters'),
       tokenResponse: tokenResponseConfigSchema.optional().describe('Default: tokenResponse of the provider'),
+      rotates: z
+        .boolean()
+        .optional()
+        .describe('Whether a refresh ends the refresh token that it uses. Default: what the last refresh has shown'),
     })
     .optional()
     .describe('Differences of the refresh request'),

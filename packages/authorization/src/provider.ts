@@ -138,6 +138,8 @@ export interface Provider {
   readonly incremental: boolean;
   /** Reach of one revocation request; `grant`: everything that the user ever granted to this client. */
   readonly revocationReach: 'token' | 'connection' | 'grant';
+  /** Whether a refresh spends its refresh token, as configured. */
+  readonly rotatesRefreshTokens: boolean | undefined;
   /** Hosts that may receive access tokens, as `URL.host` or `*.` and a domain. Undefined if none are configured. */
   readonly apiHosts: readonly string[] | undefined;
 

@@ -176,6 +176,34 @@ describe('N3: responses to a refresh', () => {
     expect(await failureOf(refused)).toMatchObject({ code: 'grant_refused', providerError: 'unregistered' });
   });
 
+  it.each([
+    [400, { message: 'Invalid refresh token' }, 'grant'],
+    [400, [{ error: 'expired' }], 'grant'],
+    [403, { error: { reason: 'revoked' } }, 'grant'],
+    [200, { error: 'invalid_grant' }, 'grant'],
+    [401, { errors: [{ errorType: 'invalid_grant' }] }, 'grant'],
+    [401, { message: 'Unauthorized' }, 'unclear'],
+    [401, undefined, 'unclear'],
+    [401, { error: 'invalid_client' }, 'client'],
+    [400, { errors: [{ errorType: 'Invalid Client', message: 'x' }] }, 'client'],
+    [400, { error: 'unauthorized_client' }, 'client'],
+    [200, { error: 'invalid_client' }, 'client'],
+    [400, undefined, undefined],
+    [400, '<html>invalid_grant</html>', undefined],
+    [400, '{"error":"a","error":"b"}', undefined],
+    [408, { message: 'x' }, undefined],
+    [425, { message: 'x' }, undefined],
+    [400, { error: 'temporarily_unavailable' }, undefined],
+    [200, { errors: [{ type: 'internal_error' }], error: 'x' }, undefined],
+    [200, { error: 'x', access_token: 'y' }, undefined],
+    [200, {}, undefined],
+  ] as const)('say what they refuse: %i %j %s', async (status, body, refuses) => {
+    evil.tokenAnswer = () => ({ status, body: body ?? '' });
+    const error = await failureOf(refresh(), ['canary-refresh-token']);
+    expect(error.code).not.toBe('grant_refused');
+    expect(error.refuses).toBe(refuses);
+  });
+
   it('come from the refresh endpoint if one is configured', async () => {
     const grant = await refresh({ refresh: { endpoint: `${evil.issuer}/token/refresh` } }).catch(() => undefined);
     expect(grant).toBeUndefined();

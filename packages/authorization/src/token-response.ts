@@ -1,8 +1,8 @@
 import type * as client from 'openid-client';
 import * as z from 'zod';
-import { AuthorizationError, errorFromProvider, errorFromUnreadable } from './authorization-error.ts';
+import { AuthorizationError, errorFromProvider, errorFromUnreadable, type Refused } from './authorization-error.ts';
 import { isNonceChallenge } from './dpop.ts';
-import { type JsonMembers, jsonMembers, memberAt } from './json-members.ts';
+import { type JsonMembers, jsonDocument, jsonMembers, memberAt } from './json-members.ts';
 
 /** Member names joined by dots: `authed_user.access_token`. */
 const memberPathSchema = z
@@ -87,8 +87,7 @@ export function guardTokenEndpoint(rules: TokenEndpointRules, fetch: client.Cust
     if (rules.tokenType === 'dpop' && isNonceChallenge(received, read?.kind === 'error' ? read.code : '')) {
       return new Response(body, { status, headers });
     }
-    if (read === undefined) throw errorFromUnreadable(received, 'invalid_token_response');
-    if (read.kind === 'error') throw refusal(read.code, rules);
+    if (read?.kind !== 'tokens') throw refusal(received, body, read?.code, rules);
     const { id_token, ...rest } = validateTokenResponse(read.members, rules.tokenType);
     const response = rules.keepsIdToken && id_token !== undefined ? { ...rest, id_token } : rest;
     issued = { response, members: read.all };
@@ -97,11 +96,66 @@ export function guardTokenEndpoint(rules: TokenEndpointRules, fetch: client.Cust
   return { fetch: guarded, issued: () => issued };
 }
 
-function refusal(code: string, { isRefresh, tokenResponse }: TokenEndpointRules): AuthorizationError {
-  const error = errorFromProvider(code);
-  const isRefused = code === 'invalid_grant' || tokenResponse?.refusedErrors.includes(code) === true;
-  if (!isRefresh || !isRefused) return error;
-  return new AuthorizationError('grant_refused', { providerError: error.providerError ?? 'unregistered' });
+function refusal(
+  received: Response,
+  body: string,
+  code: string | undefined,
+  { isRefresh, tokenResponse }: TokenEndpointRules,
+): AuthorizationError {
+  const error = code === undefined ? errorFromUnreadable(received, 'invalid_token_response') : errorFromProvider(code);
+  if (!isRefresh) return error;
+  if (code === 'invalid_grant' || (code !== undefined && tokenResponse?.refusedErrors.includes(code) === true))
+    return new AuthorizationError('grant_refused', { providerError: error.providerError ?? 'unregistered' });
+  const refuses = refusedIn(received.status, body, code);
+  return refuses === undefined ? error : new AuthorizationError(error.code, { ...error, refuses });
+}
+
+/** Returns what a refused refresh is about, wherever the response says it. Undefined if it may be temporary or is unreadable. */
+function refusedIn(status: number, body: string, code: string | undefined): Refused | undefined {
+  if (passingStatuses.includes(status)) return undefined;
+  const document = jsonDocument(body);
+  const isEmpty401 = status === 401 && body.trim() === '';
+  if (document === undefined && !code && !isEmpty401) return undefined;
+  const words = wordsIn([document, code]);
+  const named = (['client', 'passing', 'grant'] as const).find(what => namesOf[what].some(word => words.has(word)));
+  if (named !== undefined) return named === 'passing' ? undefined : named;
+  // Only an error code makes a 200 a refusal, and no response with a token is one.
+  if (status < 400) return code || isError(document) ? 'grant' : undefined;
+  return status === 401 ? 'unclear' : 'grant';
+}
+
+const passingStatuses: readonly number[] = [408, 425, 429];
+
+/** Values that name the refused party, in lower case with underscores: codes of RFC 6749, and those of providers with others. */
+const namesOf: Record<'client' | 'passing' | 'grant', readonly string[]> = {
+  client: [
+    ...['invalid_client', 'unauthorized_client', 'unsupported_grant_type', 'invalid_dpop_proof', 'use_dpop_nonce'],
+    // Strava names the member of the request; GitHub, Slack and Twitch have their own texts.
+    ...['client_id', 'client_secret', 'invalid_client_id', 'invalid_client_secret', 'bad_client_secret'],
+    'incorrect_client_credentials',
+  ],
+  passing: [
+    ...['server_error', 'temporarily_unavailable', 'slow_down', 'rate_limited', 'ratelimited', 'too_many_requests'],
+    ...['internal_error', 'internal_server_error', 'fatal_error', 'service_unavailable', 'request_timeout'],
+  ],
+  grant: ['invalid_grant'],
+};
+
+/** All texts in a document, however deep. Not recursive, because the sender controls the nesting depth. */
+function wordsIn(document: unknown): ReadonlySet<string> {
+  const words = new Set<string>();
+  const waiting: unknown[] = [document];
+  while (waiting.length > 0) {
+    const node = waiting.pop();
+    if (typeof node === 'string' && node.length <= 100) words.add(node.toLowerCase().replace(/[\s-]+/g, '_'));
+    if (typeof node === 'object' && node !== null) for (const value of Object.values(node)) waiting.push(value);
+  }
+  return words;
+}
+
+function isError(document: unknown): boolean {
+  const members = typeof document === 'object' && document !== null ? (document as JsonMembers) : {};
+  return errorCodeIn(members, undefined) !== undefined && memberAt(members, 'access_token') === undefined;
 }
 
 export type ParsedTokenResponse =

@@ -3,7 +3,7 @@ import type { Subject } from './subject.ts';
 
 /** Why a connection is unusable until the user authorizes again. */
 export const lossReasons = [
-  /** The provider no longer accepts the refresh token (`invalid_grant`, RFC 6749 section 5.2). */
+  /** The provider no longer accepts the refresh token: `invalid_grant` (RFC 6749 section 5.2), or see `hasGrantEnded`. */
   'refused',
   /** The provider's API rejected the access token, and there is no refresh token. */
   'rejected',
@@ -30,6 +30,8 @@ export interface Connection {
   readonly accessTokenExpiresAt?: number;
   /** Whether the token set can be refreshed without the user. */
   readonly refreshable: boolean;
+  /** Whether the last refresh replaced the refresh token. Absent before the first refresh. */
+  readonly rotates?: boolean;
   /** Absent while the connection is usable. */
   readonly lost?: { readonly reason: LossReason; readonly at: number };
   /** Accurate to a minute, because not every use is recorded. */
@@ -42,7 +44,7 @@ export interface Connection {
 }
 
 /** The token set of a finished authorization, to be stored in the same commit that completes its elicitation. */
-export type NewConnection = Omit<Connection, 'generation' | 'createdAt' | 'updatedAt' | 'lost' | 'lastUse'>;
+export type NewConnection = Omit<Connection, 'generation' | 'createdAt' | 'updatedAt' | 'lost' | 'lastUse' | 'rotates'>;
 
 /** The MCP server that took an access token, and the tool that it claims. */
 export interface ConnectionUse {
@@ -123,22 +125,54 @@ export function generationNumber({ createdAt, generation }: { createdAt: number;
  */
 export type TokenSetOf = Pick<Connection, 'connectionId' | 'createdAt' | 'generation'>;
 
+/** How the provider has refused to refresh one token set, in words that do not end the grant by themselves. */
+export interface Refusals {
+  readonly count: number;
+  readonly firstAt: number;
+  readonly lastAt: number;
+  /** Whether the last attempt was refused, not failed. */
+  readonly isLatest: boolean;
+}
+
+/** Refusals that end a grant without a report by the API, and the time between the first and the last, in milliseconds. */
+const ENDING_REFUSALS = 3;
+const ENDING_REFUSALS_APART_MS = 2 * 60 * 60_000;
+
+/**
+ * Whether a grant has ended whose refresh the provider refuses without `invalid_grant`.
+ * @param p.isRejected whether the API has rejected the access token of this token set
+ * @param p.isUnfinished whether an earlier refresh took the refresh token, and its response is lost: the token may be spent
+ */
+export function hasGrantEnded(
+  refusals: Refusals,
+  p: { readonly isRejected: boolean; readonly isUnfinished: boolean },
+): boolean {
+  if (refusals.isLatest && (p.isRejected || p.isUnfinished)) return true;
+  return refusals.count >= ENDING_REFUSALS && refusals.lastAt - refusals.firstAt >= ENDING_REFUSALS_APART_MS;
+}
+
 export type BeginRefresh =
   /**
    * Only the caller may send the refresh request, until its lease expires. `failures` counts the consecutive failures before it.
+   * `isUnfinished`: the lease of an earlier holder expired without a result.
    */
-  | { readonly result: 'begun'; readonly connection: Connection; readonly failures: number }
+  | {
+      readonly result: 'begun';
+      readonly connection: Connection;
+      readonly failures: number;
+      readonly isUnfinished: boolean;
+    }
   /** Another caller holds the lease. */
-  | { readonly result: 'held'; readonly retryAfterMs: number }
+  | { readonly result: 'held'; readonly retryAfterMs: number; readonly holder: string }
   /** The provider has just failed, and the back-off has not ended. */
-  | { readonly result: 'postponed'; readonly retryAfterMs: number }
+  | { readonly result: 'postponed'; readonly retryAfterMs: number; readonly refusals?: Refusals }
   /** There is a newer token set, or the connection is lost. */
   | { readonly result: 'superseded'; readonly connection: Connection }
   | { readonly result: 'missing' };
 
 /** The result of a refresh. */
 export type RefreshedTokens = Pick<Connection, 'sealedTokens' | 'scopes' | 'refreshable'> &
-  Partial<Pick<Connection, 'accessTokenExpiresAt'>>;
+  Partial<Pick<Connection, 'accessTokenExpiresAt' | 'rotates'>>;
 
 export type TokenSetChange =
   /** Committed now, or earlier under the same operation id. */
@@ -151,12 +185,16 @@ export interface ConnectionStore {
   /** Connections of all owners, oldest first. */
   list(subject: Subject): Promise<readonly Connection[]>;
 
-  /** Takes the lease to refresh one token set. One of many concurrent callers on any replica gets it. */
+  /**
+   * Takes the lease to refresh one token set. One of many concurrent callers on any replica gets it.
+   * @param p.goneHolder a holder that the caller knows to be gone: its lease is free before its end
+   */
   beginRefresh(p: {
     readonly current: TokenSetOf;
     /** Identifies the caller; the holder may take the lease again. */
     readonly holder: string;
     readonly leaseMs: number;
+    readonly goneHolder?: string;
   }): Promise<BeginRefresh>;
   /**
    * Stores the next token set and releases the lease, even if another replica holds it by now: issued tokens must not be lost
@@ -167,12 +205,16 @@ export interface ConnectionStore {
     readonly tokens: RefreshedTokens;
     readonly operationId: string;
   }): Promise<TokenSetChange>;
-  /** The refresh failed: releases the lease, and no replica starts another refresh within `delayMs`. Wakes the waiters. */
+  /**
+   * The refresh failed: releases the lease, and no replica starts another refresh within `delayMs`. Wakes the waiters. Counts a
+   * refusal in the same commit, and returns the refusals of the token set, if any.
+   */
   postponeRefresh(p: {
     readonly current: TokenSetOf;
     readonly holder: string;
     readonly delayMs: number;
-  }): Promise<void>;
+    readonly isRefusal?: boolean;
+  }): Promise<Refusals | undefined>;
   /** Marks this token set, and no newer one, as lost. Wakes the waiters. Also `stored` if it was already lost. */
   markLost(p: { readonly current: TokenSetOf; readonly reason: LossReason }): Promise<TokenSetChange>;
   /** Records the last user. Does nothing if the connection is gone. */

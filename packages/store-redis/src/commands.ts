@@ -78,6 +78,7 @@ const shared: Readonly<Record<string, readonly CommandName[]>> = {
   'idempotency-record.lua': ['createElicitation', 'putIdempotency'],
   'passkey-change.lua': ['addPasskey', 'removePasskey', 'resetPasskeys'],
   'counted-payments.lua': ['transitionElicitation'],
+  'refresh-refusals.lua': ['beginRefresh', 'postponeRefresh'],
   'pending-refunds.lua': ['putPayment', 'dropRefundCheck'],
   'known-layout.lua': ['transitionElicitation', 'redeemElicitation', 'consumeOneTime', 'claimRevocation'],
 };

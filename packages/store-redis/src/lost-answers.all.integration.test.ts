@@ -116,7 +116,7 @@ describe.concurrent.each<Loss>(['disconnect', 'stall'])('a reply lost by %s', lo
     const holder = operation();
     const lost = proxy.loseAnswerTo(holder, loss);
     const begun = await stores.connections.beginRefresh({ current, holder, leaseMs: 60_000 });
-    expect(begun).toEqual({ result: 'begun', connection: current, failures: 0 });
+    expect(begun).toEqual({ result: 'begun', connection: current, failures: 0, isUnfinished: false });
     await lost;
   });
 

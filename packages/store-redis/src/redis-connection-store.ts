@@ -4,9 +4,11 @@ import {
   type ConnectionId,
   type ConnectionStore,
   type ConnectionUse,
+  definedOnly,
   type LossReason,
   parseConnectionId,
   type RefreshedTokens,
+  type Refusals,
   type RevocationId,
   type Subject,
   shardIn,
@@ -57,23 +59,28 @@ export class RedisConnectionStore implements ConnectionStore {
     readonly current: TokenSetOf;
     readonly holder: string;
     readonly leaseMs: number;
+    readonly goneHolder?: string;
   }): Promise<BeginRefresh> {
     const { connectionId, createdAt, generation } = p.current;
     const reply = await this.#link.run(
       'beginRefresh',
       [this.#keys.connection(connectionId)],
-      [this.#link.clock(), createdAt, generation, p.holder, p.leaseMs],
+      [this.#link.clock(), createdAt, generation, p.holder, p.leaseMs, p.goneHolder ?? ''],
       { repeatable: true },
     );
     const [result, ...rest] = listOf(reply);
     switch (result) {
       case 'begun': {
-        const [failures, ...connection] = rest;
-        return { result, connection: connectionOf(connectionId, connection), failures: numberOf(failures) };
+        const [failures, unfinished, ...connection] = rest;
+        return {
+          ...{ result, connection: connectionOf(connectionId, connection), failures: numberOf(failures) },
+          isUnfinished: textOf(unfinished) === '1',
+        };
       }
       case 'held':
+        return { result, retryAfterMs: numberOf(rest[0]), holder: textOf(rest[1]) };
       case 'postponed':
-        return { result, retryAfterMs: numberOf(rest[0]) };
+        return { result, retryAfterMs: numberOf(rest[0]), ...definedOnly({ refusals: refusalsIn(rest[1]) }) };
       case 'superseded':
         return { result, connection: connectionOf(connectionId, rest) };
       case 'missing':
@@ -112,14 +119,17 @@ export class RedisConnectionStore implements ConnectionStore {
     readonly current: TokenSetOf;
     readonly holder: string;
     readonly delayMs: number;
-  }): Promise<void> {
+    readonly isRefusal?: boolean;
+  }): Promise<Refusals | undefined> {
     const { connectionId, createdAt, generation } = p.current;
-    await this.#link.run(
+    const isRefusal = p.isRefusal === true ? '1' : '0';
+    const reply = await this.#link.run(
       'postponeRefresh',
       [this.#keys.connection(connectionId)],
-      [this.#link.clock(), connectionId, createdAt, generation, p.holder, p.delayMs, this.#keys.wake],
+      [this.#link.clock(), connectionId, createdAt, generation, p.holder, p.delayMs, this.#keys.wake, isRefusal],
       { repeatable: true },
     );
+    return refusalsIn(listOf(reply)[1]);
   }
 
   async markLost(p: { readonly current: TokenSetOf; readonly reason: LossReason }): Promise<TokenSetChange> {
@@ -195,9 +205,16 @@ function changeOf(connectionId: ConnectionId, reply: unknown): TokenSetChange {
 }
 
 function withTokens({ accessTokenExpiresAt: _, ...kept }: Connection, tokens: RefreshedTokens): Connection {
-  const { sealedTokens, scopes, refreshable, accessTokenExpiresAt } = tokens;
-  const renewed = { ...kept, sealedTokens, scopes, refreshable };
-  return accessTokenExpiresAt === undefined ? renewed : { ...renewed, accessTokenExpiresAt };
+  const { sealedTokens, scopes, refreshable, accessTokenExpiresAt, rotates } = tokens;
+  return { ...kept, sealedTokens, scopes, refreshable, ...definedOnly({ accessTokenExpiresAt, rotates }) };
+}
+
+/** Reads `<generation> <first at> <last at> <count> <1 if the last attempt was refused>`. Empty without refusals. */
+function refusalsIn(value: unknown): Refusals | undefined {
+  const text = textOf(value);
+  if (text === '') return undefined;
+  const [, firstAt, lastAt, count, isLatest] = text.split(' ');
+  return { count: numberOf(count), firstAt: numberOf(firstAt), lastAt: numberOf(lastAt), isLatest: isLatest === '1' };
 }
 
 /** Maximum number of decoded connections that a process caches. Their tokens stay sealed. */

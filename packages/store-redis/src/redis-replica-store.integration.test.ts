@@ -40,6 +40,17 @@ test('lists the replicas that have announced themselves, oldest first, until the
   expect(await ids()).toEqual([]);
 });
 
+test('says how long the announcement of a replica still lasts', async () => {
+  await announce('rp_a');
+  now += 3_000;
+  await announce('rp_b');
+  expect(await stores.replicas.remainingMs('rp_a')).toBe(LIFE_MS - 3_000);
+  expect(await stores.replicas.remainingMs('rp_b')).toBe(LIFE_MS);
+  expect(await stores.replicas.remainingMs('rp_c')).toBe(0);
+  now += LIFE_MS - 3_000;
+  expect(await stores.replicas.remainingMs('rp_a')).toBe(0);
+});
+
 test('S134: a replica learns of the order to drain with its next announcement, and keeps it', async () => {
   await announce('rp_a');
   await announce('rp_b');

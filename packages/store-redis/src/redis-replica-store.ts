@@ -63,13 +63,23 @@ export class RedisReplicaStore {
 
   /** Oldest first. */
   async list(): Promise<readonly ListedReplica[]> {
+    return (await this.#read()).map(({ remainingMs: _, ...replica }) => replica);
+  }
+
+  /** Returns how long the last announcement of a replica still lasts, in milliseconds: 0 if it has ended, or there was none. */
+  async remainingMs(replicaId: string): Promise<number> {
+    return (await this.#read()).find(replica => replica.replicaId === replicaId)?.remainingMs ?? 0;
+  }
+
+  async #read(): Promise<readonly (ListedReplica & { readonly remainingMs: number })[]> {
     const reply = await this.#link.run('readReplicas', [this.#keys.replicas], [this.#link.clock()], {
       repeatable: true,
     });
     const flat = listOf(reply).map(textOf);
-    return Array.from({ length: flat.length / 3 }, (_, at) => {
-      const [replicaId = '', drains, record = ''] = flat.slice(at * 3, at * 3 + 3);
-      return { replicaId, isOrderedToDrain: drains === '1', ...decode(recordSchema, record) };
+    return Array.from({ length: flat.length / 4 }, (_, at) => {
+      const [replicaId = '', drains, remainingMs, record = ''] = flat.slice(at * 4, at * 4 + 4);
+      const is = { replicaId, isOrderedToDrain: drains === '1', remainingMs: Number(remainingMs) };
+      return { ...is, ...decode(recordSchema, record) };
     }).sort((a, b) => a.startedAt - b.startedAt || (a.replicaId < b.replicaId ? -1 : 1));
   }
 

@@ -2,6 +2,7 @@ import { createOutboundConnections, type OutboundConnections } from '@postern/au
 import { type Clock, type Entropy, systemEntropy } from '@postern/elicitation';
 import type { QueueRedis, RedisStores } from '@postern/store-redis';
 import type { Vault } from '@postern/vault';
+import { createProviderAnswers, type ProviderAnswers } from './authorization/provider-answers.ts';
 import type { RefreshesInProgress } from './authorization/token-refresh.ts';
 import { createEventStreams, type EventStreams } from './events/event-streams.ts';
 import { type ApiKeyWatch, startApiKeyWatch } from './mcp-servers/api-key-list.ts';
@@ -28,6 +29,7 @@ import { createOverload, type Overload } from './platform/overload/admission.ts'
 import { type Bulkheads, createBulkheads } from './platform/overload/upstream.ts';
 import { openStores, type StoreOptions } from './platform/redis/open-stores.ts';
 import { createQuotaReports, createUnknownLayoutLog } from './platform/redis/redis-reports.ts';
+import { newReplicaId } from './platform/replica.ts';
 import { createStopping, type Stopping } from './platform/stopping.ts';
 import type { Telemetry } from './platform/telemetry/telemetry.ts';
 import type { OpenedVault } from './sealing/open-vault.ts';
@@ -66,6 +68,9 @@ export interface Foundation extends AsyncDisposable {
   readonly waitingRequests: WaitingRequests;
   readonly eventStreams: EventStreams;
   readonly refreshes: RefreshesInProgress;
+  readonly providerAnswers: ProviderAnswers;
+  /** Id in the list of replicas. */
+  readonly replicaId: string;
   /** Stylesheets and images of the pages by path, of this configuration and the ones before. */
   readonly assets: Map<string, Asset>;
   readonly now: Clock;
@@ -143,6 +148,8 @@ export async function createFoundation(config: GatewayConfig, options: Foundatio
       stopping,
     },
     ...{ stores, openQueueRedis, vault, apiKeys, callersInForce, eventStreams, refreshes, now },
+    providerAnswers: createProviderAnswers({ auditLog, now }),
+    replicaId: newReplicaId(),
     noteApiKeyUse: createApiKeyUses({ keyAges: stores.keyAges, now }),
     keyFaults: hasKeyService(config.vault) ? opened.keyFaults : undefined,
     assets: new Map(),

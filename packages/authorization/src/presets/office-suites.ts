@@ -46,6 +46,8 @@ export const google = definePreset({
   provider: {
     apiHosts: ['*.googleapis.com'],
     issuer: 'https://accounts.google.com',
+    // The response to a refresh has no refresh token: developers.google.com/identity/protocols/oauth2/web-server#offline
+    refresh: { rotates: false },
     discovery: 'oidc',
     clientAuthentication: 'client_secret_post',
     baseScopes: ['openid', 'email'],

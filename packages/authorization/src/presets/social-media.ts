@@ -202,7 +202,7 @@ export const twitch = definePreset({
   },
   notes: [
     'Responses contain scopes as a list, not as a string with spaces.',
-    'A refused refresh has no distinct error code, so Postern detects a lost connection only when the API rejects the token.',
+    'A refused refresh has no distinct error code. Postern ends the connection when the API has rejected the token, or after three refusals over two hours.',
     'Postern revokes the access token. We could not verify whether this also revokes the refresh token.',
     'API requests need a Client-Id header in addition to the token.',
   ],
@@ -246,6 +246,6 @@ export const x = definePreset({
   },
   notes: [
     'Postern can read the account only with both users.read and tweet.read.',
-    'A refresh with an invalid refresh token fails with invalid_request, which has other causes too. So Postern detects a lost connection only when the API rejects the token.',
+    'A refresh with an invalid refresh token fails with invalid_request, which has other causes too. Postern ends the connection when the API has rejected the token, or after three refusals over two hours.',
   ],
 });

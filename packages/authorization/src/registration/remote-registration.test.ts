@@ -13,6 +13,7 @@ import { createOutboundFetch } from '../outbound/outbound-fetch.ts';
 import { providerConfigSchema } from '../presets/expand-preset.ts';
 import type { ProviderConfigInput } from '../provider-config.ts';
 import { createProviderRegistry } from '../provider-registry.ts';
+import { held } from '../testing/connect-fixture.ts';
 import { canaries, failureCodeOf } from '../testing/failure-of.ts';
 import { finish } from '../testing/finish.ts';
 import { createMemoryRegistrationStore } from '../testing/memory-registration-store-fixture.ts';
@@ -335,4 +336,49 @@ it('a client secret without a configured issuer throws a TypeError', () => {
   });
   expect(() => registrationsOf(config)).toThrow(TypeError);
   expect(providerConfigSchema.safeParse({ ...config, name: 'remote' }).success).toBe(false);
+});
+
+describe('S188: a client that the authorization server no longer knows', () => {
+  const refuse = (grantType: string) =>
+    honest.fault({ endpoint: 'token', grantType, status: 401, body: '{"error":"invalid_client"}', times: 1 });
+  afterEach(() => honest.clearFaults());
+
+  it('is replaced after a failed exchange, so the next attempt of the user succeeds', async () => {
+    const at = replica();
+    refuse('authorization_code');
+    expect(await failureCodeOf(connect(at, loopback))).toBe('provider_error');
+    const { grant } = await connect(at, loopback);
+    expect(honest.tokens.statusOf(grant.accessToken)).toBe('current');
+  });
+
+  it('is replaced after refreshes refused over two hours, so its grants end and the user is asked', async () => {
+    const at = replica();
+    const { grant, clientId } = await connect(at, loopback);
+    const refresh = () => at.provider.refresh({ ...held(grant), redirectUri: loopback });
+    const clientNow = async () =>
+      (await at.provider.start({ redirectUri: loopback, state, scopes: ['issues'] })).authorizationUrl.searchParams.get(
+        'client_id',
+      );
+    for (const passedMs of [0, 7_199_999, 1]) {
+      at.wait(passedMs);
+      expect(await clientNow()).toBe(clientId);
+      refuse('refresh_token');
+      expect(await failureCodeOf(refresh())).toBe('provider_error');
+    }
+    expect(await clientNow()).not.toBe(clientId);
+    expect(await failureCodeOf(refresh())).toBe('grant_refused');
+  });
+
+  it('is kept if a refresh succeeds in between', async () => {
+    const at = replica();
+    const { grant } = await connect(at, loopback);
+    let held_ = held(grant);
+    for (let nth = 0; nth < 4; nth += 1) {
+      refuse('refresh_token');
+      expect(await failureCodeOf(at.provider.refresh({ ...held_, redirectUri: loopback }))).toBe('provider_error');
+      at.wait(3_600_000);
+      const refreshed = await at.provider.refresh({ ...held_, redirectUri: loopback });
+      held_ = held({ ...grant, ...refreshed });
+    }
+  });
 });

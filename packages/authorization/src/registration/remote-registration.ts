@@ -16,14 +16,8 @@ import {
 } from './dynamic-client-registration.ts';
 import { createProtectedResources, type ProtectedResources } from './protected-resource-metadata.ts';
 
-/** A registration that can be forgotten. */
-export interface RemoteRegistration extends ClientRegistrationSource {
-  /** @see DynamicClientRegistration.forget; does nothing for a configured client. */
-  forget(redirectUri: URL, clientId: string): Promise<void>;
-}
-
 /** Returns a provider's registration at the authorization server of a remote MCP server. No request before first use. */
-export type RemoteRegistrations = (config: ProviderConfig) => RemoteRegistration;
+export type RemoteRegistrations = (config: ProviderConfig) => ClientRegistrationSource;
 
 export function createRemoteRegistrations(p: {
   presentation: ClientPresentation;
@@ -49,7 +43,7 @@ function remoteRegistration(
     readonly resources: ProtectedResources;
     readonly metadata: MetadataCache;
   },
-): RemoteRegistration {
+): ClientRegistrationSource {
   const { mcpResource: resource, issuer, clientId, clientKey } = config;
   if (resource === undefined) throw new TypeError(`provider ${config.name} has no mcpResource`);
   // Otherwise the remote MCP server would decide which server receives the client secret.

@@ -19,6 +19,6 @@ if found[1] ~= ARGV[4] or ARGV[6] == '' then return { 'superseded', unpack(found
 
 local generation = whole(tonumber(found[1]) + 1)
 redis.call('HSET', KEYS[1], 'generation', generation, 'updatedAt', whole(now), 'record', ARGV[6], 'refreshedBy', ARGV[5])
-redis.call('HDEL', KEYS[1], 'lease', 'backOff', 'lost')
+redis.call('HDEL', KEYS[1], 'lease', 'backOff', 'lost', 'refusals', 'unfinished')
 redis.call('PUBLISH', ARGV[7], ARGV[2])
 return { 'stored', generation, found[2], whole(now), ARGV[6], false, found[6] }

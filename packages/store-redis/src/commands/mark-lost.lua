@@ -16,6 +16,6 @@ if found[5] then return { 'stored', unpack(found, 1, 6) } end
 
 found[5] = whole(now) .. ' ' .. ARGV[5]
 redis.call('HSET', KEYS[1], 'lost', found[5])
-redis.call('HDEL', KEYS[1], 'lease', 'backOff')
+redis.call('HDEL', KEYS[1], 'lease', 'backOff', 'refusals', 'unfinished')
 redis.call('PUBLISH', ARGV[6], ARGV[2])
 return { 'stored', unpack(found, 1, 6) }

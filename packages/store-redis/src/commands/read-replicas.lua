@@ -3,7 +3,7 @@ Lists the replicas whose time is not over.
 
 KEYS   1 replicas
 ARGV   1 clock
-returns {replica id, '1' if it was ordered to drain, record, …}
+returns {replica id, '1' if it was ordered to drain, remaining time of its announcement in ms, record, …}
 emits  nothing
 ]]
 local now = store_clock(ARGV[1])
@@ -15,6 +15,7 @@ for at = 1, #fields, 2 do
   if ends and tonumber(ends) > now then
     table.insert(live, fields[at])
     table.insert(live, flag)
+    table.insert(live, whole(tonumber(ends) - now))
     table.insert(live, record)
   end
 end

@@ -152,7 +152,7 @@ if ARGV[16] ~= '' then
   local generation = redis.call('HGET', KEYS[6], 'generation') or '0'
   redis.call('HSETNX', KEYS[6], 'createdAt', whole(now))
   redis.call('HSET', KEYS[6], 'generation', whole(tonumber(generation) + 1), 'updatedAt', whole(now), 'record', ARGV[17])
-  redis.call('HDEL', KEYS[6], 'lease', 'backOff', 'lost', 'refreshedBy')
+  redis.call('HDEL', KEYS[6], 'lease', 'backOff', 'lost', 'refreshedBy', 'refusals', 'unfinished')
   redis.call('SADD', KEYS[7], ARGV[16])
   redis.call('ZADD', KEYS[16], whole(now), ARGV[16])
   redis.call('PUBLISH', ARGV[12], ARGV[16])

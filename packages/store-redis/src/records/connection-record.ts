@@ -34,6 +34,7 @@ const connectionSchema = z.object({
   accessTokenExpiresAt: time.exactOptional(),
   // Connections from before refresh was supported cannot be refreshed.
   refreshable: z.boolean().default(false),
+  rotates: z.boolean().exactOptional(),
   lost: z.object({ reason: z.enum(lossReasons), at: time }).exactOptional(),
   lastUse: lastUse.exactOptional(),
   elicitationId,
@@ -42,11 +43,11 @@ const connectionSchema = z.object({
 }) satisfies z.ZodType<Connection>;
 
 /** Encodes the members that no script reads as JSON. */
-export function encodeConnection(of: NewConnection): string {
+export function encodeConnection(of: NewConnection & Pick<Connection, 'rotates'>): string {
   const { owner, subject, provider, resource, scopes, account, sealedTokens } = of;
-  const { accessTokenExpiresAt, refreshable, elicitationId } = of;
+  const { accessTokenExpiresAt, refreshable, rotates, elicitationId } = of;
   const whose = { owner, subject, provider, resource };
-  const tokens = { scopes, account, sealedTokens, accessTokenExpiresAt, refreshable };
+  const tokens = { scopes, account, sealedTokens, accessTokenExpiresAt, refreshable, rotates };
   return encode({ ...whose, ...tokens, elicitationId });
 }
 

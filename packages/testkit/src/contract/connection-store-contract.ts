@@ -61,7 +61,7 @@ export function describeConnectionStore(name: string, makeStores: MakeStores): v
       expect(again).not.toHaveProperty('lost');
       expect(again).toMatchObject({ generation: 2, lastUse: { ...use, at: stores.clock.now() } });
       const begun = await stores.connections.beginRefresh({ current: again, holder: 'two', leaseMs: MINUTE });
-      expect(begun).toEqual({ result: 'begun', connection: again, failures: 0 });
+      expect(begun).toEqual({ result: 'begun', connection: again, failures: 0, isUnfinished: false });
       // Even with the lease of a third caller.
       const third = await connect(stores, person);
       expect(await stores.connections.beginRefresh({ current: third, holder: 'three', leaseMs: MINUTE })).toMatchObject(

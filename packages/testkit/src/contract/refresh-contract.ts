@@ -23,12 +23,18 @@ export function describeRefresh(name: string, makeStores: MakeStores): void {
 
     const connected = () => connect(stores, somebody());
     const read = ({ connectionId }: Pick<Connection, 'connectionId'>) => stores.connections.read(connectionId);
-    const begin = (current: TokenSetOf, holder = operation(), leaseMs = LEASE_MS) =>
-      stores.connections.beginRefresh({ current, holder, leaseMs });
+    const begin = (current: TokenSetOf, holder = operation(), of: { leaseMs?: number; goneHolder?: string } = {}) =>
+      stores.connections.beginRefresh({ current, holder, leaseMs: LEASE_MS, ...of });
     const finish = (current: TokenSetOf, ...of: Parameters<typeof renewed>) =>
       stores.connections.finishRefresh({ current, ...renewed(...of) });
     const postpone = (current: TokenSetOf, holder: string, delayMs: number) =>
       stores.connections.postponeRefresh({ current, holder, delayMs });
+    /** A refresh that the provider refuses, at once due again. */
+    async function refuse(current: TokenSetOf) {
+      const holder = operation();
+      expect(await begin(current, holder)).toMatchObject({ result: 'begun' });
+      return stores.connections.postponeRefresh({ current, holder, delayMs: 0, isRefusal: true });
+    }
 
     async function finished(current: TokenSetOf, ...of: Parameters<typeof renewed>): Promise<Connection> {
       const change = await finish(current, ...of);
@@ -46,7 +52,7 @@ export function describeRefresh(name: string, makeStores: MakeStores): void {
     describe('the lease', () => {
       test('the lease is granted with the current connection', async () => {
         const connection = await connected();
-        expect(await begin(connection)).toEqual({ result: 'begun', connection, failures: 0 });
+        expect(await begin(connection)).toEqual({ result: 'begun', connection, failures: 0, isUnfinished: false });
         expect(await read(connection)).toEqual(connection);
       });
 
@@ -55,7 +61,8 @@ export function describeRefresh(name: string, makeStores: MakeStores): void {
         const results = await crowd(() => begin(connection));
         expect(results.filter(({ result }) => result === 'begun')).toHaveLength(1);
         const others = results.filter(({ result }) => result !== 'begun');
-        expect(others).toEqual(others.map((): BeginRefresh => ({ result: 'held', retryAfterMs: LEASE_MS })));
+        const held: BeginRefresh = { result: 'held', retryAfterMs: LEASE_MS, holder: expect.any(String) };
+        expect(others).toEqual(others.map(() => held));
         expect(others).toHaveLength(CROWD - 1);
       });
 
@@ -65,14 +72,14 @@ export function describeRefresh(name: string, makeStores: MakeStores): void {
         stores.clock.advance(LEASE_MS - 1);
         expect(await begin(connection, 'one')).toMatchObject({ result: 'begun' });
         stores.clock.advance(1);
-        expect(await begin(connection, 'two')).toEqual({ result: 'held', retryAfterMs: LEASE_MS - 1 });
+        expect(await begin(connection, 'two')).toEqual({ result: 'held', retryAfterMs: LEASE_MS - 1, holder: 'one' });
       });
 
       test('the lease expires on the clock of the store; one of many waiting callers then gets it', async () => {
         const connection = await connected();
         await begin(connection, 'one');
         stores.clock.advance(LEASE_MS - 1);
-        expect(await begin(connection, 'two')).toEqual({ result: 'held', retryAfterMs: 1 });
+        expect(await begin(connection, 'two')).toEqual({ result: 'held', retryAfterMs: 1, holder: 'one' });
         stores.clock.advance(1);
         const results = await crowd(() => begin(connection));
         expect(results.filter(({ result }) => result === 'begun')).toHaveLength(1);
@@ -110,6 +117,29 @@ export function describeRefresh(name: string, makeStores: MakeStores): void {
           expect(await begin(connection, `${holder}.`)).toMatchObject({ result: 'held' });
           stores.clock.advance(LEASE_MS);
         }
+      });
+    });
+
+    describe('the lease of a holder that is gone', () => {
+      test('is free before its end for a caller that names the holder, and only then', async () => {
+        const connection = await connected();
+        await begin(connection, 'rp_1 one');
+        for (const goneHolder of ['rp_1', 'one', 'another', ''])
+          expect(await begin(connection, 'two', { goneHolder })).toMatchObject({ result: 'held', holder: 'rp_1 one' });
+        const results = await crowd(() => begin(connection, operation(), { goneHolder: 'rp_1 one' }));
+        expect(results.filter(({ result }) => result === 'begun')).toMatchObject([{ isUnfinished: false }]);
+        expect(results.filter(({ result }) => result === 'held')).toHaveLength(CROWD - 1);
+      });
+
+      test('marks the token set as unfinished once it has expired, until the next token set', async () => {
+        const connection = await connected();
+        await begin(connection, 'one');
+        stores.clock.advance(LEASE_MS);
+        expect(await begin(connection, 'two')).toMatchObject({ result: 'begun', isUnfinished: true });
+        await postpone(connection, 'two', 0);
+        expect(await begin(connection, 'two')).toMatchObject({ result: 'begun', isUnfinished: true });
+        const next = await finished(connection);
+        expect(await begin(next)).toMatchObject({ result: 'begun', isUnfinished: false });
       });
     });
 
@@ -227,7 +257,7 @@ export function describeRefresh(name: string, makeStores: MakeStores): void {
         await begin(connection, 'one');
         await postpone(connection, 'one', MINUTE);
         const next = await finished(connection);
-        expect(await begin(next)).toEqual({ result: 'begun', connection: next, failures: 0 });
+        expect(await begin(next)).toEqual({ result: 'begun', connection: next, failures: 0, isUnfinished: false });
       });
 
       test('a failure is accepted only from the last holder, once, even after its lease expired', async () => {
@@ -255,6 +285,66 @@ export function describeRefresh(name: string, makeStores: MakeStores): void {
         await postpone({ ...second, createdAt: second.createdAt - 1 }, 'one', MINUTE);
         expect(await begin(second, 'one')).toMatchObject({ result: 'begun', failures: 0 });
       });
+    });
+
+    describe('refusals of the provider', () => {
+      test('are counted with their time in the commit that postpones, and are returned to all callers', async () => {
+        const connection = await connected();
+        const firstAt = stores.clock.now();
+        expect(await refuse(connection)).toEqual({ count: 1, firstAt, lastAt: firstAt, isLatest: true });
+        stores.clock.advance(MINUTE);
+        await begin(connection, 'one');
+        const failed = { count: 1, firstAt, lastAt: firstAt, isLatest: false };
+        expect(await stores.connections.postponeRefresh({ current: connection, holder: 'one', delayMs: 0 })).toEqual(
+          failed,
+        );
+        stores.clock.advance(MINUTE);
+        await begin(connection, 'two');
+        const again = { current: connection, holder: 'two', delayMs: MINUTE, isRefusal: true };
+        const refusals = { count: 2, firstAt, lastAt: firstAt + 2 * MINUTE, isLatest: true };
+        expect(await stores.connections.postponeRefresh(again)).toEqual(refusals);
+        // Its repeat counts nothing.
+        expect(await stores.connections.postponeRefresh(again)).toEqual(refusals);
+        expect(await begin(connection)).toEqual({ result: 'postponed', retryAfterMs: MINUTE, refusals });
+      });
+
+      test('are those of one token set', async () => {
+        const first = await connected();
+        await refuse(first);
+        const second = await finished(first);
+        expect(
+          await stores.connections.postponeRefresh({ current: first, holder: 'late', delayMs: 0 }),
+        ).toBeUndefined();
+        await begin(second, 'one');
+        await postpone(second, 'one', MINUTE);
+        expect(await begin(second)).toEqual({ result: 'postponed', retryAfterMs: MINUTE });
+      });
+
+      test('end when the user connects again', async () => {
+        const first = await connected();
+        await refuse(first);
+        const second = await connect(stores, first.subject);
+        await begin(second, 'one');
+        await postpone(second, 'one', MINUTE);
+        expect(await begin(second)).toEqual({ result: 'postponed', retryAfterMs: MINUTE });
+      });
+    });
+
+    test('keeps whether the refresh token rotates, until a refresh shows otherwise', async () => {
+      const first = await connected();
+      expect(first).not.toHaveProperty('rotates');
+      const store = async (current: TokenSetOf, rotates: { rotates?: boolean }) => {
+        const { tokens, operationId } = renewed();
+        await stores.connections.finishRefresh({ current, tokens: { ...tokens, ...rotates }, operationId });
+        const stored = await read(first);
+        if (stored === undefined) throw new Error('not connected');
+        return stored;
+      };
+      const second = await store(first, { rotates: false });
+      expect(second.rotates).toBe(false);
+      const third = await store(second, {});
+      expect(third.rotates).toBe(false);
+      expect((await store(third, { rotates: true })).rotates).toBe(true);
     });
 
     describe('loss', () => {
@@ -344,7 +434,7 @@ export function describeRefresh(name: string, makeStores: MakeStores): void {
       );
       await begin(first);
       await finished(first);
-      expect(await begin(other)).toEqual({ result: 'begun', connection: other, failures: 0 });
+      expect(await begin(other)).toEqual({ result: 'begun', connection: other, failures: 0, isUnfinished: false });
     });
   });
 }

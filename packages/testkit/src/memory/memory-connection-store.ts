@@ -12,6 +12,7 @@ import {
   type LossReason,
   type NewConnection,
   type RefreshedTokens,
+  type Refusals,
   type RevocationId,
   type Subject,
   shardIn,
@@ -28,6 +29,9 @@ interface Row {
   lease?: { readonly holder: string; readonly endsAt: number };
   backOff?: { readonly count: number; readonly endsAt: number };
   refreshedBy?: string;
+  refusals?: Refusals;
+  /** A lease of this token set expired without a result. */
+  isUnfinished?: boolean;
 }
 
 export interface MemoryConnectionStoreDeps {
@@ -83,6 +87,7 @@ export class MemoryConnectionStore implements ConnectionStore {
     readonly current: TokenSetOf;
     readonly holder: string;
     readonly leaseMs: number;
+    readonly goneHolder?: string;
   }): Promise<BeginRefresh> {
     const now = this.#deps.now();
     const row = this.#row(p.current);
@@ -90,12 +95,14 @@ export class MemoryConnectionStore implements ConnectionStore {
     const { connection, lease, backOff } = row;
     if (connection.generation !== p.current.generation || connection.lost !== undefined)
       return { result: 'superseded', connection };
-    if (lease !== undefined && lease.holder !== p.holder && lease.endsAt > now)
-      return { result: 'held', retryAfterMs: lease.endsAt - now };
+    const isOthers = lease !== undefined && lease.holder !== p.holder;
+    if (isOthers && lease.endsAt > now && lease.holder !== p.goneHolder)
+      return { result: 'held', retryAfterMs: lease.endsAt - now, holder: lease.holder };
     if (backOff !== undefined && backOff.endsAt > now)
-      return { result: 'postponed', retryAfterMs: backOff.endsAt - now };
+      return { result: 'postponed', retryAfterMs: backOff.endsAt - now, ...definedOnly({ refusals: row.refusals }) };
+    if (isOthers && lease.endsAt <= now) row.isUnfinished = true;
     row.lease = { holder: p.holder, endsAt: now + p.leaseMs };
-    return { result: 'begun', connection, failures: backOff?.count ?? 0 };
+    return { result: 'begun', connection, failures: backOff?.count ?? 0, isUnfinished: row.isUnfinished === true };
   }
 
   async finishRefresh(p: {
@@ -108,14 +115,14 @@ export class MemoryConnectionStore implements ConnectionStore {
     if (row.refreshedBy === p.operationId) return { result: 'stored', connection: row.connection };
     if (row.connection.generation !== p.current.generation) return { result: 'superseded', connection: row.connection };
     const { accessTokenExpiresAt: _, lost: __, ...kept } = row.connection;
-    const { sealedTokens, scopes, refreshable, accessTokenExpiresAt } = p.tokens;
+    const { sealedTokens, scopes, refreshable, accessTokenExpiresAt, rotates } = p.tokens;
     const connection = {
       ...kept,
       generation: kept.generation + 1,
       sealedTokens,
       scopes,
       refreshable,
-      ...definedOnly({ accessTokenExpiresAt }),
+      ...definedOnly({ accessTokenExpiresAt, rotates }),
       updatedAt: this.#deps.now(),
     };
     this.#store(connection, p.operationId);
@@ -126,12 +133,21 @@ export class MemoryConnectionStore implements ConnectionStore {
     readonly current: TokenSetOf;
     readonly holder: string;
     readonly delayMs: number;
-  }): Promise<void> {
+    readonly isRefusal?: boolean;
+  }): Promise<Refusals | undefined> {
     const row = this.#row(p.current);
-    if (row?.connection.generation !== p.current.generation || row.lease?.holder !== p.holder) return;
+    if (row?.connection.generation !== p.current.generation) return undefined;
+    if (row.lease?.holder !== p.holder) return row.refusals;
+    const now = this.#deps.now();
     delete row.lease;
-    row.backOff = { count: (row.backOff?.count ?? 0) + 1, endsAt: this.#deps.now() + p.delayMs };
+    row.backOff = { count: (row.backOff?.count ?? 0) + 1, endsAt: now + p.delayMs };
+    const { refusals } = row;
+    if (p.isRefusal === true) {
+      const { count = 0, firstAt = now } = refusals ?? {};
+      row.refusals = { count: count + 1, firstAt, lastAt: now, isLatest: true };
+    } else if (refusals !== undefined) row.refusals = { ...refusals, isLatest: false };
     this.#deps.notifier.wake(p.current.connectionId);
+    return row.refusals;
   }
 
   async markLost(p: { readonly current: TokenSetOf; readonly reason: LossReason }): Promise<TokenSetChange> {

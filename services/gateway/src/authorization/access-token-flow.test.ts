@@ -15,7 +15,13 @@ afterEach(() => void vi.useRealTimers());
 
 /** @param isSlow whether the test resolves the refresh itself, with `answer` */
 function setUp(
-  p: { isSlow?: boolean; requestLimitMs?: number; upstream?: Partial<Upstream>; apiHosts?: readonly string[] } = {},
+  p: {
+    isSlow?: boolean;
+    upstream?: Partial<Upstream>;
+    apiHosts?: readonly string[];
+    rotatesRefreshTokens?: boolean | undefined;
+    replicaRemainingMs?: number;
+  } = {},
 ) {
   const asked: string[] = [];
   let announce: (() => void) | undefined;
@@ -32,6 +38,7 @@ function setUp(
       destinationHost: () => 'github.example',
       revocationReach: 'token',
       apiHosts: p.apiHosts,
+      rotatesRefreshTokens: p.rotatesRefreshTokens,
       refresh: async ({ refreshToken }) => {
         asked.push(refreshToken);
         const answer = Promise.withResolvers<RefreshedGrant>();
@@ -41,7 +48,7 @@ function setUp(
         return answer.promise;
       },
     } satisfies Partial<Provider>,
-    p.requestLimitMs === undefined ? {} : { requestLimitMs: p.requestLimitMs },
+    p.replicaRemainingMs === undefined ? {} : { replicaRemainingMs: p.replicaRemainingMs },
   );
   const waiting = Promise.withResolvers<void>();
   const { notifier } = stage.stores;
@@ -232,11 +239,11 @@ describe('S72: a provider with an open circuit', () => {
 
 describe('waiting for the refresh of another replica', () => {
   /** Another replica has begun to refresh the stale token, and died. */
-  async function held(stage: ReturnType<typeof setUp>) {
-    const connection = await stage.connect({ accessTokenExpiresAt: stage.clock.now() + 60 * MINUTE });
+  async function held(stage: ReturnType<typeof setUp>, rotates: { rotates?: boolean } = {}) {
+    const connection = await stage.connect({ accessTokenExpiresAt: stage.clock.now() + 60 * MINUTE, ...rotates });
     stage.clock.advance(60 * MINUTE);
     const { leaseMs } = stage.tokenRefresh;
-    await stage.stores.connections.beginRefresh({ current: connection, holder: 'another', leaseMs });
+    await stage.stores.connections.beginRefresh({ current: connection, holder: 'rp_another 1', leaseMs });
     return connection;
   }
 
@@ -245,7 +252,7 @@ describe('waiting for the refresh of another replica', () => {
     const { connectionId } = await held(stage);
     const caller = new AbortController();
     const taken = stage.getAccessToken(stage.caller(), connectionId, {}, () => caller.signal);
-    const refused = expect(taken).rejects.toMatchObject({ code: 'upstream_unavailable' });
+    const refused = expect(taken).rejects.toMatchObject({ code: 'unavailable' });
     await stage.isWaiting;
     caller.abort();
     await refused;
@@ -305,17 +312,59 @@ describe('waiting for the refresh of another replica', () => {
     expect(stage.asked).toEqual([]);
   });
 
-  it.each([10_000, 60_000])(
-    'lasts longer than the lease of a dead replica (request timeout %i ms)',
-    async requestLimitMs => {
-      const stage = setUp({ requestLimitMs });
-      const { connectionId } = await held(stage);
+  it('ends after five seconds with 503 and Retry-After; after the lease, the next caller refreshes', async () => {
+    const stage = setUp();
+    const { connectionId } = await held(stage);
+    const taken = stage.getAccessToken(stage.caller(), connectionId, {}, never);
+    let refusal: unknown;
+    taken.catch((error: unknown) => (refusal = error));
+    await stage.isWaiting;
+    await stage.passes(4_999);
+    expect(refusal).toBeUndefined();
+    await stage.passes(1);
+    expect(refusal).toMatchObject({ code: 'unavailable', retryAfterMs: 2_000 });
+    expect(stage.asked).toEqual([]);
+    await stage.passes(stage.tokenRefresh.leaseMs - 5_000);
+    expect(await stage.getAccessToken(stage.caller(), connectionId, {}, never)).toMatchObject({
+      accessToken: 'access-token-2',
+    });
+  });
+
+  it('ends after five seconds also for a caller of the process that refreshes; the first caller gets the token', async () => {
+    const stage = setUp({ isSlow: true });
+    const { connectionId } = await stage.connect({ accessTokenExpiresAt: stage.clock.now() + 60 * MINUTE });
+    stage.clock.advance(60 * MINUTE);
+    const getAccessToken = () => stage.getAccessToken(stage.caller(), connectionId, {}, never);
+    const first = getAccessToken();
+    await stage.isAsked();
+    const refused = expect(getAccessToken()).rejects.toMatchObject({ code: 'unavailable' });
+    await stage.passes(5_000);
+    await refused;
+    stage.answer();
+    expect(await first).toMatchObject({ accessToken: 'access-token-2' });
+  });
+
+  const leases = [
+    ['a token that does not rotate, a replica silent for three seconds', { rotates: false, remainingMs: 7_000 }, true],
+    ['a token that does not rotate, a replica that announces itself', { rotates: false, remainingMs: 7_001 }, false],
+    ['a rotating token, a silent replica', { rotates: true, remainingMs: 0 }, false],
+    ['an unknown provider, a silent replica', { remainingMs: 0 }, false],
+    ['a token that is configured as rotating', { rotates: false, configured: true, remainingMs: 0 }, false],
+    ['a token that is configured as not rotating', { rotates: true, configured: false, remainingMs: 0 }, true],
+  ] as const;
+  it.each(leases)(
+    'S190: takes the lease of another replica over only where that is harmless: %s',
+    async (_, case_, isTaken) => {
+      const { remainingMs, configured, ...rotates } = { configured: undefined, ...case_ };
+      const stage = setUp({ replicaRemainingMs: remainingMs, rotatesRefreshTokens: configured });
+      const { connectionId } = await held(stage, rotates);
       const taken = stage.getAccessToken(stage.caller(), connectionId, {}, never);
-      const served = expect(taken).resolves.toMatchObject({ accessToken: 'access-token-2' });
-      await stage.isWaiting;
-      await stage.passes(stage.tokenRefresh.leaseMs);
-      await served;
-      expect(stage.asked).toEqual(['refresh-token-1']);
+      const ended = isTaken
+        ? expect(taken).resolves.toMatchObject({ accessToken: 'access-token-2' })
+        : expect(taken).rejects.toMatchObject({ code: 'unavailable' });
+      if (!isTaken) for (let second = 0; second < 5; second += 1) await stage.passes(1_000);
+      await ended;
+      expect(stage.asked).toHaveLength(isTaken ? 1 : 0);
     },
   );
 });

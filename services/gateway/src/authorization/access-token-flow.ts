@@ -22,9 +22,12 @@ import { sealFor } from '../sealing/sealed-delivery.ts';
 import type { DecryptedTokenCache, UsableToken } from './decrypted-token-cache.ts';
 import type { TokenRefresh } from './token-refresh.ts';
 
-/** Maximum time that a caller waits for a token, in milliseconds. It is longer if the lease of a dead replica lasts longer. */
-const MAX_WAIT_MS = 30_000;
-const LEASE_MARGIN_MS = 5_000;
+/** Maximum time that a caller waits for a refresh that another caller or replica sends, in milliseconds. */
+const OTHERS_WAIT_MS = 5_000;
+/** Maximum time that a caller spends on repeats after a failure that may be temporary, in milliseconds. */
+const REPEATS_MS = 3_000;
+/** When a caller that got no token should come again, in milliseconds: the other refresh may end at any moment. */
+const RETRY_MS = 2_000;
 /** Maximum time that a caller with a usable token waits for a fresher one, in milliseconds. */
 const EARLY_REFRESH_WAIT_MS = 2_000;
 /** A rejected token is not refreshed if its own refresh was less than this time ago, in milliseconds. */
@@ -45,7 +48,10 @@ export function createAccessTokenFlow(p: {
   const { connections, notifier } = p.stores;
   const reauthorize = () => new DomainError('reauthorization_required', 'The user must authorize again.');
 
-  /** @throws NotFoundError, DomainError `reauthorization_required`, ProblemError `upstream_unavailable`, `provider_unavailable` */
+  /**
+   * @throws NotFoundError, DomainError `reauthorization_required`, ProblemError `upstream_unavailable`, `provider_unavailable`,
+   * `unavailable` during the refresh of another caller
+   */
   async function usableConnection(
     caller: RegisteredMcpServer,
     connectionId: ConnectionId,
@@ -67,8 +73,11 @@ export function createAccessTokenFlow(p: {
       !isRejectedOne(connection) && tokenFreshness(connection, p.now()) === 'fresh';
     if (isGood(first)) return first;
 
-    const deadline = performance.now() + Math.max(MAX_WAIT_MS, p.tokenRefresh.leaseMs + LEASE_MARGIN_MS);
+    const startedAt = performance.now();
+    const leftOf = (ms: number) => startedAt + ms - performance.now();
     const signal = waiting();
+    /** Whether this caller has seen the failure that postpones the next refresh. Others are not to wait for it. */
+    let isParty = false;
     const upstream = p.upstreamOf(first.provider);
     const shed = () => {
       throw providerNotAsked(first.provider);
@@ -96,26 +105,35 @@ export function createAccessTokenFlow(p: {
       if (isRejected && isJustRefreshed) return connection;
       // A caller with a usable token does not wait for a refresh that is in progress.
       if (isUsable && p.tokenRefresh.isInProgress(connection)) return connection;
-      const refreshed = await (isUsable
-        ? upstream.ask(
-            () => withTimeout(p.tokenRefresh.refresh(connection), EARLY_REFRESH_WAIT_MS, 'slow' as const),
-            () => 'slow' as const,
-          )
-        : upstream.ask(() => p.tokenRefresh.refresh(connection), shed));
-      if (refreshed === 'slow') return connection;
+      // Only the caller that sends the request waits as long as the request may take.
+      const patienceMs = isUsable
+        ? EARLY_REFRESH_WAIT_MS
+        : p.tokenRefresh.isInProgress(connection)
+          ? leftOf(OTHERS_WAIT_MS)
+          : undefined;
+      const refresh = () => p.tokenRefresh.refresh(connection, isRejected);
+      const refreshed = await upstream.ask(
+        () => (patienceMs === undefined ? refresh() : withTimeout(refresh(), patienceMs, 'slow' as const)),
+        isUsable ? () => 'slow' as const : shed,
+      );
+      if (refreshed === 'slow' && isUsable) return connection;
+      if (refreshed === 'slow') throw new ProblemError('unavailable', { retryAfterMs: RETRY_MS });
       if (refreshed.result === 'refreshed') return refreshed.connection;
       if (refreshed.result === 'changed') continue;
       // Checked again: the token may have expired during the refresh.
       if (!isRejected && tokenFreshness(connection, p.now()) !== 'stale') return connection;
       if (upstream.pausedMs > 0) throw providerNotAsked(first.provider, upstream.pausedMs);
-      const remainingMs = deadline - performance.now();
-      if (
-        signal.aborted ||
-        remainingMs <= 0 ||
-        (refreshed.because === 'failure' && refreshed.retryAfterMs > remainingMs)
-      )
-        throw new ProblemError('upstream_unavailable', { retryAfterMs: refreshed.retryAfterMs });
-      await upstream.ask(() => watch.next(Math.min(refreshed.retryAfterMs, remainingMs), signal), shed);
+      const { because, retryAfterMs } = refreshed;
+      isParty ||= because === 'held' || because === 'failure';
+      if (because === 'held') {
+        const remainingMs = leftOf(OTHERS_WAIT_MS);
+        if (signal.aborted || remainingMs <= 0) throw new ProblemError('unavailable', { retryAfterMs: RETRY_MS });
+        await upstream.ask(() => watch.next(Math.min(retryAfterMs, remainingMs), signal), shed);
+      } else {
+        const isWorthWaiting = isParty && because !== 'refusal' && retryAfterMs <= leftOf(REPEATS_MS);
+        if (signal.aborted || !isWorthWaiting) throw new ProblemError('upstream_unavailable', { retryAfterMs });
+        await upstream.ask(() => watch.next(retryAfterMs, signal), shed);
+      }
     }
   }
 

@@ -15,6 +15,7 @@ import { createDecryptedTokenCache } from './decrypted-token-cache.ts';
 import { createDeviceFlow } from './device-flow.ts';
 import { createDisconnection } from './disconnection.ts';
 import { createOAuthCallback } from './oauth-callback.ts';
+import type { ProviderAnswers } from './provider-answers.ts';
 import { createRevocationFlow, type RevocationFlow } from './revocation-flow.ts';
 import { createScopePlanner } from './scope-plan.ts';
 import { createStoreGrant } from './store-grant.ts';
@@ -40,6 +41,8 @@ export function createAuthorization(p: {
   /** Timeout of one request to a provider, in milliseconds. */
   requestLimitMs: number;
   refreshes: RefreshesInProgress;
+  providerAnswers: ProviderAnswers;
+  replicaId: string;
 }) {
   const { config, now } = p;
   const upstreamOf = (provider: string) => p.upstreamOf('provider', provider);

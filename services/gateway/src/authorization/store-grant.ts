@@ -16,6 +16,7 @@ import type { RedisStores } from '@postern/store-redis';
 import { VaultError } from '@postern/vault';
 import { ownerOf, type RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
 import type { AuditLog } from '../platform/audit/audit-log.ts';
+import type { ProviderAnswers } from './provider-answers.ts';
 import type { RevocationFlow } from './revocation-flow.ts';
 import type { TokenSet, TokenSets } from './token-set.ts';
 
@@ -36,6 +37,7 @@ export function createStoreGrant(p: {
   stores: Pick<RedisStores, 'connections'>;
   tokenSets: TokenSets;
   revocationFlow: RevocationFlow;
+  providerAnswers: Pick<ProviderAnswers, 'accepted'>;
   mcpServers: ReadonlyMap<string, RegisteredMcpServer>;
   auditLog: AuditLog;
 }) {
@@ -57,6 +59,7 @@ export function createStoreGrant(p: {
     redirectUri: URL,
   ): Promise<StoreGrantResult> {
     const { request, subject, elicitationId, mcpServerId } = elicitation;
+    p.providerAnswers.accepted({ provider: request.provider, subject });
     const owner = ownerOf(p.mcpServers, mcpServerId);
     const tokens: TokenSet = {
       accessToken: grant.accessToken,

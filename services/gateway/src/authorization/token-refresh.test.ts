@@ -9,6 +9,7 @@ import { createAuditLog } from '../platform/audit/audit-log.ts';
 import { createLogger } from '../platform/logger.ts';
 import { createFlowStage } from '../testing/flow-stage.ts';
 import { samplePseudonyms } from '../testing/sample-config.ts';
+import { createProviderAnswers } from './provider-answers.ts';
 import { createRevocationFlow } from './revocation-flow.ts';
 import { createTokenRefresh } from './token-refresh.ts';
 import type { TokenSet } from './token-set.ts';
@@ -50,8 +51,9 @@ async function setUp(failures: readonly VaultErrorCode[], discovery = { takesMs:
   } satisfies Partial<Provider> as Partial<Provider> as Provider;
   const left = [...failures];
   const sealed: TokenSet[] = [];
+  const auditLog = createAuditLog(createLogger({ level: 'silent' }), samplePseudonyms);
   const shared = {
-    stores,
+    stores: { ...stores, replicas: { remainingMs: async () => 10_000 } },
     providers: { get: () => provider, names: [connection.provider] },
     tokenSets: {
       open: async () => tokens,
@@ -62,7 +64,9 @@ async function setUp(failures: readonly VaultErrorCode[], discovery = { takesMs:
         return 'sealed';
       },
     },
-    auditLog: createAuditLog(createLogger({ level: 'silent' }), samplePseudonyms),
+    auditLog,
+    providerAnswers: createProviderAnswers({ auditLog, now: Date.now }),
+    replicaId: 'rp_test',
     entropy: systemEntropy,
     now: Date.now,
     requestLimitMs: REQUEST_LIMIT_MS,

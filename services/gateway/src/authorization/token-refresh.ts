@@ -4,7 +4,9 @@ import {
   type Connection,
   definedOnly,
   type Entropy,
+  hasGrantEnded,
   newOperationId,
+  type Refusals,
   StoreUnavailableError,
   type TokenSetOf,
 } from '@postern/elicitation';
@@ -12,6 +14,8 @@ import type { RedisStores } from '@postern/store-redis';
 import { VaultError } from '@postern/vault';
 import type { AuditLog } from '../platform/audit/audit-log.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
+import { isSilent } from '../platform/replica.ts';
+import type { ProviderAnswers } from './provider-answers.ts';
 import { providerLeaseMs } from './provider-request.ts';
 import type { RevocationFlow } from './revocation-flow.ts';
 import type { TokenSet, TokenSets } from './token-set.ts';
@@ -21,14 +25,28 @@ export type RefreshResult =
   | { readonly result: 'refreshed'; readonly connection: Connection }
   /** The connection has changed: read it again. */
   | { readonly result: 'changed' }
-  /** Another replica holds the lease, or the last refresh failed. */
-  | { readonly result: 'later'; readonly retryAfterMs: number; readonly because: 'held' | 'failure' };
+  /**
+   * `held`: another replica is refreshing. `postponed`: an earlier refresh failed, and the next one is not due. `failure`: this one
+   * failed, perhaps for a moment. `refusal`: the provider's answer was definite, so an early repeat cannot help.
+   */
+  | {
+      readonly result: 'later';
+      readonly retryAfterMs: number;
+      readonly because: 'held' | 'postponed' | 'failure' | 'refusal';
+    };
+
+/** The result of an attempt that all callers share. `refusals` do not depend on the caller; what follows from them does. */
+type Attempt = RefreshResult & { readonly refusals?: Refusals; readonly isUnfinished?: boolean };
 
 /** By token set. */
-export type RefreshesInProgress = Map<string, Promise<RefreshResult>>;
+export type RefreshesInProgress = Map<string, Promise<Attempt>>;
 
 const FIRST_BACK_OFF_MS = 1_000;
 const LONGEST_BACK_OFF_MS = 60_000;
+/** The longest pause after a definite refusal, in milliseconds: repeats find out only whether the provider changes its mind. */
+const LONGEST_REFUSED_MS = 15 * 60_000;
+/** How often a waiting caller looks whether the replica with the lease is alive, in milliseconds. */
+const HEARTBEAT_POLL_MS = 1_000;
 /**
  * Maximum time to retry storing an issued token set, in milliseconds. If Redis or the key service stays down, the grant is
  * lost.
@@ -44,7 +62,10 @@ const STORE_RETRY_MS = 50;
  */
 export function createTokenRefresh(p: {
   config: Pick<GatewayConfig, 'providers'>;
-  stores: Pick<RedisStores, 'connections'>;
+  stores: Pick<RedisStores, 'connections'> & { readonly replicas: Pick<RedisStores['replicas'], 'remainingMs'> };
+  /** Id of this replica in the list of replicas. */
+  replicaId: string;
+  providerAnswers: ProviderAnswers;
   revocationFlow: RevocationFlow;
   providers: ProviderRegistry;
   tokenSets: TokenSets;
@@ -61,34 +82,67 @@ export function createTokenRefresh(p: {
 
   const keyOf = ({ connectionId, createdAt, generation }: TokenSetOf) => `${connectionId} ${createdAt} ${generation}`;
 
-  function refresh(connection: Connection): Promise<RefreshResult> {
+  /** @param isRejected whether the API has rejected the access token of this token set */
+  async function refresh(connection: Connection, isRejected = false): Promise<RefreshResult> {
     const key = keyOf(connection);
+    const result = await shared(key, () => begin(connection));
+    const { refusals, isUnfinished = false } = result;
+    if (refusals === undefined || !hasGrantEnded(refusals, { isRejected, isUnfinished })) return result;
+    if (p.providerAnswers.isSuspect(connection.provider)) return result;
+    return shared(`${key} lost`, () => lose(connection));
+  }
+
+  function shared(key: string, work: () => Promise<Attempt>): Promise<Attempt> {
     let attempt = inProgress.get(key);
     if (attempt === undefined) {
-      attempt = begin(connection).finally(() => inProgress.delete(key));
+      attempt = work().finally(() => inProgress.delete(key));
       inProgress.set(key, attempt);
     }
     return attempt;
   }
 
-  async function begin(current: Connection): Promise<RefreshResult> {
-    const holder = newOperationId(p.entropy);
+  /** Refusals of a token set only grow, and markLost spares the next token set, so no other replica can make the decision wrong. */
+  async function lose(connection: Connection, took: { tookMs?: number } = {}): Promise<Attempt> {
+    const lost = await connections.markLost({ current: connection, reason: 'refused' });
+    if (lost.result === 'stored') p.auditLog.connectionLost(connection, 'refused', took);
+    return { result: 'changed' };
+  }
+
+  async function begin(current: Connection): Promise<Attempt> {
+    const holder = `${p.replicaId} ${newOperationId(p.entropy)}`;
     const requestedAt = performance.now();
-    const begun = await connections.beginRefresh({ current, holder, leaseMs });
+    const take = (goneHolder?: string) =>
+      connections.beginRefresh({ current, holder, leaseMs, ...definedOnly({ goneHolder }) });
+    let begun = await take();
+    // A silent replica may be frozen and continue later. Two refreshes at once are harmless only where a refresh token can be used again.
+    const mayTakeOver = begun.result === 'held' && !mayRotate(current);
+    if (begun.result === 'held' && mayTakeOver && (await isSilent(p.stores.replicas, replicaOf(begun.holder))))
+      begun = await take(begun.holder);
     switch (begun.result) {
-      case 'held':
-        return { result: 'later', retryAfterMs: begun.retryAfterMs, because: 'held' };
-      case 'postponed':
-        return { result: 'later', retryAfterMs: begun.retryAfterMs, because: 'failure' };
+      case 'held': {
+        const retryAfterMs = mayTakeOver ? Math.min(begun.retryAfterMs, HEARTBEAT_POLL_MS) : begun.retryAfterMs;
+        return { result: 'later', retryAfterMs, because: 'held' };
+      }
+      case 'postponed': {
+        const { retryAfterMs, refusals } = begun;
+        return { result: 'later', retryAfterMs, because: 'postponed', ...definedOnly({ refusals }) };
+      }
       case 'superseded':
       case 'missing':
         return { result: 'changed' };
-      case 'begun':
-        return send(begun.connection, { holder, failures: begun.failures, requestedAt });
+      case 'begun': {
+        const { connection, failures, isUnfinished } = begun;
+        return send(connection, { holder, failures, isUnfinished, requestedAt });
+      }
     }
   }
 
-  async function send(connection: Connection, lease: Lease): Promise<RefreshResult> {
+  /** Whether the refresh token may be spent by its use. The configuration counts more than the last refresh. */
+  function mayRotate({ provider, rotates }: Connection): boolean {
+    return (p.providers.get(provider)?.rotatesRefreshTokens ?? rotates) !== false;
+  }
+
+  async function send(connection: Connection, lease: Lease): Promise<Attempt> {
     const provider = p.providers.get(connection.provider);
     if (provider === undefined) return postpone(connection, lease, 'unknown_provider');
     let tokens: TokenSet | undefined;
@@ -113,11 +167,13 @@ export function createTokenRefresh(p: {
         await postpone(connection, lease, 'internal_error');
         throw error;
       }
-      if (!hasGrantEnded(error, connection.provider, tokens)) return postpone(connection, lease, error.code);
-      const lost = await connections.markLost({ current: connection, reason: 'refused' });
-      if (lost.result === 'stored') p.auditLog.connectionLost(connection, 'refused', tookOf(lease));
-      return { result: 'changed' };
+      if (!saysGrantEnded(error, connection.provider, tokens)) {
+        const isRefusal = p.providerAnswers.failed(connection, error);
+        return postpone(connection, lease, error.code, { isRefusal, isDefinite: error.refuses !== undefined });
+      }
+      return lose(connection, tookOf(lease));
     }
+    p.providerAnswers.accepted(connection);
     return store(connection, lease, { previous: tokens, grant });
   }
 
@@ -126,7 +182,7 @@ export function createTokenRefresh(p: {
     connection: Connection,
     lease: Lease,
     { previous, grant }: { previous: TokenSet; grant: RefreshedGrant },
-  ): Promise<RefreshResult> {
+  ): Promise<Attempt> {
     const tokens: TokenSet = {
       ...previous,
       accessToken: grant.accessToken,
@@ -142,6 +198,7 @@ export function createTokenRefresh(p: {
           sealedTokens,
           scopes: [...grant.scopes].sort(),
           refreshable: true,
+          rotates: grant.refreshToken !== undefined && grant.refreshToken !== previous.refreshToken,
           ...definedOnly({ accessTokenExpiresAt: grant.expiresAt }),
         },
         operationId,
@@ -177,8 +234,8 @@ export function createTokenRefresh(p: {
     }
   }
 
-  /** Whether the grant has ended, so that the user must authorize again. */
-  function hasGrantEnded({ code }: AuthorizationError, name: string, tokens: TokenSet | undefined): boolean {
+  /** Whether the answer alone says that the grant has ended, so that the user must authorize again. */
+  function saysGrantEnded({ code }: AuthorizationError, name: string, tokens: TokenSet | undefined): boolean {
     if (code !== 'issuer_mismatch') return code === 'grant_refused';
     // A remote MCP server may name another authorization server, which ends the grants of the former authorization server. If
     // the operator
@@ -188,14 +245,25 @@ export function createTokenRefresh(p: {
     return isNamedByOthers || (tokens !== undefined && tokens.issuer === undefined);
   }
 
-  async function postpone(connection: Connection, lease: Lease, code: string): Promise<RefreshResult> {
-    const { holder, failures } = lease;
-    const maxDelayMs = Math.min(FIRST_BACK_OFF_MS * 2 ** failures, LONGEST_BACK_OFF_MS);
+  /** @param is.isDefinite the answer of the provider, of whatever grant: a repeat within seconds gets the same */
+  async function postpone(
+    connection: Connection,
+    lease: Lease,
+    code: string,
+    is: { readonly isRefusal: boolean; readonly isDefinite: boolean } = { isRefusal: false, isDefinite: false },
+  ): Promise<Attempt> {
+    const { holder, failures, isUnfinished } = lease;
+    const [firstMs, longestMs] = is.isRefusal
+      ? [LONGEST_BACK_OFF_MS, LONGEST_REFUSED_MS]
+      : [FIRST_BACK_OFF_MS, LONGEST_BACK_OFF_MS];
+    const maxDelayMs = Math.min(firstMs * 2 ** failures, longestMs);
     // Half of the delay is jitter, so that the connections of one provider do not retry in lockstep.
     const delayMs = Math.round(maxDelayMs / 2 + (maxDelayMs / 2) * ((p.entropy(1)[0] ?? 0) / 255));
     p.auditLog.refreshPostponed(connection, { code, delayMs, ...tookOf(lease) });
-    await connections.postponeRefresh({ current: connection, holder, delayMs });
-    return { result: 'later', retryAfterMs: delayMs, because: 'failure' };
+    const { isRefusal } = is;
+    const refusals = await connections.postponeRefresh({ current: connection, holder, delayMs, isRefusal });
+    const because = is.isDefinite ? 'refusal' : 'failure';
+    return { result: 'later', retryAfterMs: delayMs, because, isUnfinished, ...definedOnly({ refusals }) };
   }
 
   return {
@@ -211,10 +279,15 @@ export function createTokenRefresh(p: {
   };
 }
 
+/** The first word of a lease holder is the id of its replica. */
+const replicaOf = (holder: string): string => holder.split(' ', 1)[0] ?? '';
+
 interface Lease {
   readonly holder: string;
   /** Number of failed refreshes in a row. */
   readonly failures: number;
+  /** Whether an earlier lease ended without a result. */
+  readonly isUnfinished: boolean;
   /** When the lease was requested, on the monotonic clock. */
   readonly requestedAt: number;
 }

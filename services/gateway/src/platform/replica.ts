@@ -8,10 +8,21 @@ import { packageVersion } from './package-version.ts';
 const ANNOUNCE_EVERY_MS = 2_000;
 /** How long a replica is listed after its last announcement, in ms. */
 const LIFE_MS = 10_000;
+/** A replica without an announcement for this time, in ms, is presumed dead where an error does no harm. */
+const SILENT_MS = 3_000;
 /** Interval at which a draining replica looks whether its requests have ended, in ms. */
 const POLL_MS = 100;
 
+/** A restarted container may have the host name and process id of its predecessor, whose orders and leases are not its own. */
+export const newReplicaId = (): string => `rp_${randomBytes(6).toString('base64url')}`;
+
+/** Whether a replica has been silent for some seconds. It may be frozen instead of dead, and continue later. */
+export async function isSilent(replicas: Pick<RedisStores['replicas'], 'remainingMs'>, replicaId: string) {
+  return (await replicas.remainingMs(replicaId)) <= LIFE_MS - SILENT_MS;
+}
+
 interface ReplicaOptions {
+  readonly replicaId: string;
   readonly replicas: RedisStores['replicas'];
   readonly logger: Pick<Logger, 'info' | 'warn'>;
   /** Number of requests in flight. */
@@ -32,9 +43,7 @@ export interface Replica {
  * Announces this replica, so that operators can list it, and drains it when one of them orders that. A drained replica keeps running and
  * announcing itself until its process is stopped: whether it starts again is up to the supervisor. Failed announcements are repeated.
  */
-export function startReplica({ replicas, logger, requests, drain, isStopping }: ReplicaOptions): Replica {
-  // A restarted container may have the host name and process id of its predecessor, whose order is not its own.
-  const replicaId = `rp_${randomBytes(6).toString('base64url')}`;
+export function startReplica({ replicaId, replicas, logger, requests, drain, isStopping }: ReplicaOptions): Replica {
   const about = { instance, version: packageVersion, startedAt: Date.now() };
   const stopping = new AbortController();
   const pause = (ms: number) => delay(ms, undefined, { signal: stopping.signal, ref: false }).catch(() => undefined);

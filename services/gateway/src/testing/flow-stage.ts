@@ -16,6 +16,7 @@ import { createFakeClock } from '@postern/testkit/clock';
 import { samples } from '@postern/testkit/contract';
 import { createMemoryStores } from '@postern/testkit/memory';
 import { createKeyRing, createVault } from '@postern/vault';
+import { createProviderAnswers } from '../authorization/provider-answers.ts';
 import { createRevocationFlow } from '../authorization/revocation-flow.ts';
 import { createStoreGrant } from '../authorization/store-grant.ts';
 import { createTokenRefresh } from '../authorization/token-refresh.ts';
@@ -78,10 +79,19 @@ export function createFlowStage(provider: Partial<Provider>, p: FlowStageOptions
     entropy: systemEntropy,
     now: clock.now,
   });
+  const providerAnswers = createProviderAnswers({ auditLog, now: clock.now });
   const shared = {
-    ...{ config, stores, vault, tokenSets, providers, mcpServers, service, auditLog },
-    entropy: systemEntropy,
-    now: clock.now,
+    ...{
+      config,
+      stores: { ...stores, replicas: { remainingMs: async () => p.replicaRemainingMs ?? 10_000 } },
+      vault,
+      tokenSets,
+      providers,
+      mcpServers,
+      service,
+      auditLog,
+    },
+    ...{ providerAnswers, replicaId: 'rp_stage', entropy: systemEntropy, now: clock.now },
     requestLimitMs: p.requestLimitMs ?? 10_000,
   };
   const revocationFlow = createRevocationFlow(shared);
@@ -101,9 +111,9 @@ export function createFlowStage(provider: Partial<Provider>, p: FlowStageOptions
 
     /** Creates a connection of the user, granted now. */
     async connect(change: ConnectionChange = {}): Promise<Connection> {
-      const { tokens, owner, account = { id: 'octocat' }, ...rest } = change;
-      const { elicitationId } = samples.ask(subject).elicitation;
-      const { account: _, accessTokenExpiresAt: __, ...bare } = samples.connectionFor(subject, elicitationId, owner);
+      const { tokens, owner, user = subject, account = { id: 'octocat' }, ...rest } = change;
+      const { elicitationId } = samples.ask(user).elicitation;
+      const { account: _, accessTokenExpiresAt: __, ...bare } = samples.connectionFor(user, elicitationId, owner);
       const connection: NewConnection = {
         ...bare,
         ...rest,
@@ -141,6 +151,8 @@ export function createFlowStage(provider: Partial<Provider>, p: FlowStageOptions
 
 export interface FlowStageOptions {
   readonly requestLimitMs?: number;
+  /** Time that the announcement of every replica still lasts. */
+  readonly replicaRemainingMs?: number;
   /** Additional configuration of both MCP servers. */
   readonly mcpServer?: Partial<GatewayConfigInput['mcpServers'][number]>;
   readonly config?: Partial<GatewayConfigInput>;
@@ -156,7 +168,8 @@ export const sampleTokens: TokenSet = {
 
 export const signedInAs = (subject: Subject) => ({ kind: 'signed_in', subject }) as const;
 
-type ConnectionChange = Partial<Pick<Connection, 'scopes' | 'refreshable' | 'accessTokenExpiresAt'>> & {
+type ConnectionChange = Partial<Pick<Connection, 'scopes' | 'refreshable' | 'accessTokenExpiresAt' | 'rotates'>> & {
+  readonly user?: Subject;
   readonly owner?: (typeof MCP_SERVERS)[number];
   readonly account?: NonNullable<Connection['account']> | 'unknown';
   readonly tokens?: Partial<TokenSet> | TokenSet;

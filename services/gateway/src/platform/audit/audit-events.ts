@@ -100,6 +100,7 @@ export const auditEvents = {
   'connection.refreshed': connection(UPDATE),
   'connection.refresh_postponed': connection(UPDATE, failed),
   'connection.lost': connection(DISABLE),
+  'provider.refreshes_fail': managed('provider', 'provider')(SUSPEND, failed),
   'connection.disconnected': connection(DELETE),
   'revocation.ended': revocation(DELETE),
   'revocation.postponed': revocation(DELETE, failed),

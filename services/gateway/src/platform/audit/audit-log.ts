@@ -108,6 +108,9 @@ export function createAuditLog(logger: Logger, pseudonym: Pseudonyms, sinks: rea
       audit.info({ event: 'connection.refreshed', ...of(connection), ...p }, 'tokens refreshed'),
     refreshPostponed: (connection: Connection, p: { code: string; delayMs: number; tookMs: number }) =>
       audit.warn({ event: 'connection.refresh_postponed', ...of(connection), ...p }, 'refresh failed; retrying'),
+    /** At most once an hour for each provider, fault and process. Every grant is kept. */
+    refreshesFail: (p: { provider: string; fault: 'operator' | 'provider'; code: string }) =>
+      audit.error({ event: 'provider.refreshes_fail', ...p }, 'provider refuses refreshes; every grant is kept'),
     connectionLost: (connection: Connection, reason: LossReason, p: { tookMs?: number } = {}) =>
       audit.warn(
         { event: 'connection.lost', ...of(connection), reason, ...p },

@@ -109,6 +109,7 @@ describe('audit events are counted', () => {
         auditLog.refreshPostponed(connection, { code: 'provider_unavailable', delayMs: 9, tookMs: 2_000 });
         auditLog.connectionLost(connection, 'refused', { tookMs: 250 });
         auditLog.connectionLost(connection, 'rejected');
+        auditLog.refreshesFail({ provider: 'forge', fault: 'operator', code: 'invalid_client' });
         auditLog.disconnected({ connectionId: 'cn_1', provider: 'forge', subject, by: 'person' });
       },
       [
@@ -118,6 +119,7 @@ describe('audit events are counted', () => {
         'postern_token_refresh_duration_seconds_count{result="postponed",code="provider_unavailable"} 1',
         'postern_token_refresh_duration_seconds_sum{result="refused",code="none"} 0.25',
         'postern_token_refresh_duration_seconds_count{result="refused",code="none"} 1',
+        'postern_refresh_alarms_total{fault="operator"} 1',
         'postern_connections_ended_total{by="provider",reason="refused"} 1',
         'postern_connections_ended_total{by="provider",reason="rejected"} 1',
         'postern_connections_ended_total{by="person",reason="none"} 1',

@@ -37,6 +37,7 @@ export function createAuditMetrics(to: Instruments): AuditSink {
       to.refreshSeconds.observe({ result: 'refreshed', code: 'none' }, seconds(record['tookMs'])),
     'connection.refresh_postponed': record =>
       to.refreshSeconds.observe({ result: 'postponed', code: label(record['code']) }, seconds(record['tookMs'])),
+    'provider.refreshes_fail': record => to.refreshAlarms.inc({ fault: label(record['fault']) }),
     'connection.lost': record => {
       to.connectionsEnded.inc({ by: 'provider', reason: label(record['reason']) });
       if (record['tookMs'] !== undefined)

@@ -59,6 +59,11 @@ export function createInstruments(registry: Registry) {
       OUTBOUND_SECONDS,
     ),
     tokenReads: counter('postern_token_reads_total', 'Access tokens and credentials handed to MCP servers', ['what']),
+    refreshAlarms: counter(
+      'postern_refresh_alarms_total',
+      'Alarms about refreshes refused for another reason than an ended grant',
+      ['fault'],
+    ),
     connectionsEnded: counter('postern_connections_ended_total', 'Connections lost or disconnected', ['by', 'reason']),
     revocations: counter('postern_revocations_total', 'Revocations at providers', ['result', 'reason']),
     grantsLeft: counter('postern_grants_left_total', 'Grants without a connection that were not revoked', ['reason']),
