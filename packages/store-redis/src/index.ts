@@ -14,7 +14,7 @@ export { openQueueRedis, type QueueRedis, type QueueRedisOptions } from './open-
 export type { RedisAddress, RedisTlsOptions } from './redis-address.ts';
 export { type AdminScope, adminScopes, type StoredAdminCredential } from './redis-admin-credential-store.ts';
 export type { RedisApiKeyStore, StoredApiKey } from './redis-api-key-store.ts';
-export type { RedisAuditLog } from './redis-audit-log.ts';
+export { type AuditStreamName, isAuditPosition, type RedisAuditLog } from './redis-audit-log.ts';
 export { DEPLOYMENT_ID, type RedisEpochs } from './redis-epochs.ts';
 export type { LoggedEvent } from './redis-event-log.ts';
 export { RedisFault } from './redis-fault.ts';

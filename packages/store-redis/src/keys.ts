@@ -150,8 +150,10 @@ export function createKeys(prefix: string) {
       return { kind, id: `${kind === 'result' ? 'el' : noun}_${shard}${secret}` };
     },
     clientRegistration: (digest: string) => key(shardOfDigest(digest), 'reg', digest),
-    /** The audit trail, if it is kept in Redis. */
-    audit: key(shardOfDigest(digestOf('audit')), 'audit'),
+    /** The audit trail, if it is kept in Redis. Both streams are in one slot. */
+    audit: key(AUDIT_SHARD, 'audit'),
+    /** The lines of the audit trail that only operators can cause. */
+    operatorAudit: key(AUDIT_SHARD, 'audit', 'operators'),
     /** An API key of an MCP server, or the revocation of one of the configuration. All are in one slot, with their index. */
     apiKey: (apiKeyId: string) => key(API_KEYS_SHARD, 'ak', apiKeyNamed(apiKeyId)),
     /** Ids of all API keys, and the version of the list. */
@@ -199,6 +201,8 @@ function endpointName(endpoint: string): string {
     throw new TypeError('Not a webhook endpoint.');
   return endpoint;
 }
+
+const AUDIT_SHARD = shardOfDigest(digestOf('audit'));
 
 /** The list is read as a whole, so its keys share a slot. */
 const API_KEYS_SHARD = shardOfDigest(digestOf('api-keys'));

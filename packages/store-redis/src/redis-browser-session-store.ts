@@ -142,7 +142,9 @@ export class RedisBrowserSessionStore implements BrowserSessionStore {
   }
 
   async touch(id: BrowserSessionId): Promise<void> {
-    await this.#link.run('touchBrowserSession', [this.#keys.browserSession(id)], [this.#link.clock()]);
+    await this.#link.run('touchBrowserSession', [this.#keys.browserSession(id)], [this.#link.clock()], {
+      repeatable: true,
+    });
   }
 
   async end(id: BrowserSessionId): Promise<void> {
@@ -152,7 +154,9 @@ export class RedisBrowserSessionStore implements BrowserSessionStore {
   /** Two rounds, because the session names its user. Ending all sessions is one write, and later reads see it. */
   async #read(shard: Shard, name: string): Promise<Omit<BrowserSession, 'id'> | undefined> {
     const key = this.#keys.browserSessionNamed(shard, name);
-    const [record, created, ends] = listOf(await this.#link.run('readBrowserSession', [key], [this.#link.clock()]));
+    const [record, created, ends] = listOf(
+      await this.#link.run('readBrowserSession', [key], [this.#link.clock()], { repeatable: true }),
+    );
     if (record === undefined) return undefined;
     const times = { createdAt: numberOf(created), endsAt: numberOf(ends) };
     const browserSession = { ...decodeBrowserSession(textOf(record)), ...times };

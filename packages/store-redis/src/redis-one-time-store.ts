@@ -39,7 +39,9 @@ export class RedisOneTimeStore implements OneTimeStore {
   }
 
   async read(shard: Shard, digest: string): Promise<OneTimeRecord | undefined> {
-    const reply = await this.#link.run('readOneTime', [this.#keys.oneTime(shard, digest)], [this.#link.clock()]);
+    const reply = await this.#link.run('readOneTime', [this.#keys.oneTime(shard, digest)], [this.#link.clock()], {
+      repeatable: true,
+    });
     const [record, sealed] = listOf(reply);
     return record === undefined ? undefined : { ...decodeOneTime(textOf(record), digest), sealed: textOf(sealed) };
   }
