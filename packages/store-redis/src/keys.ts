@@ -153,7 +153,7 @@ export function createKeys(prefix: string) {
     /** The audit trail, if it is kept in Redis. Both streams are in one slot. */
     audit: key(AUDIT_SHARD, 'audit'),
     /** The lines of the audit trail that only operators can cause. */
-    operatorAudit: key(AUDIT_SHARD, 'audit', 'operators'),
+    operatorAudit: key(AUDIT_SHARD, 'oaudit'),
     /** An API key of an MCP server, or the revocation of one of the configuration. All are in one slot, with their index. */
     apiKey: (apiKeyId: string) => key(API_KEYS_SHARD, 'ak', apiKeyNamed(apiKeyId)),
     /** Ids of all API keys, and the version of the list. */

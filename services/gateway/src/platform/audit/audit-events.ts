@@ -22,8 +22,8 @@ export interface OcsfActivity {
 }
 
 const people = { trail: 'people' } as const;
-const operators = <A extends OcsfActivity>(activity: A) => ({ ...activity, trail: 'operators' }) as const;
-const strangers = <A extends OcsfActivity>(activity: A) => ({ ...activity, trail: 'strangers' }) as const;
+const operators = (activity: OcsfActivity) => ({ ...activity, trail: 'operators' }) as const;
+const strangers = (activity: OcsfActivity) => ({ ...activity, trail: 'strangers' }) as const;
 
 /** Class 3002. */
 const authentication = (activityId: number, hasFailed = false) =>
