@@ -76,6 +76,7 @@ const shared: Readonly<Record<string, readonly CommandName[]>> = {
   'elicitation-fields.lua': ['createElicitation', 'transitionElicitation', 'redeemElicitation'],
   'storage-ledger.lua': ['createElicitation', 'transitionElicitation', 'putIdempotency', 'putPayment', 'readLedgers'],
   'idempotency-record.lua': ['createElicitation', 'putIdempotency'],
+  'api-key-list.lua': ['addApiKey', 'revokeApiKey'],
   'passkey-change.lua': ['addPasskey', 'removePasskey', 'resetPasskeys'],
   'counted-payments.lua': ['transitionElicitation'],
   'pending-refunds.lua': ['putPayment', 'dropRefundCheck'],
