@@ -94,6 +94,20 @@ describe('S142, S143: a payment that completes no elicitation', () => {
     expect(bench.atProcessor()).toEqual([]);
   });
 
+  test('S206: has a refund that no key of the MCP server names', async () => {
+    const bench = await createUnexpected();
+    bench.scripted.failsNext('refund', 'refused');
+    await bench.receive();
+    const [automatic] = (await bench.payment())?.refunds ?? [];
+    const refund = (key: string) =>
+      bench.stage.refundFlow.refund(bench.stage.caller(), bench.elicitationId, { key, minorUnits: 100, reason: 'mine' });
+    for (const key of ['unexpected', 'gateway', automatic?.refundId ?? '', '["gateway","unexpected"]', 'gateway,unexpected'])
+      expect(await refund(key)).toMatchObject({ requestedBy: 'mcp_server', status: 'succeeded' });
+    expect(new Set((await bench.payment())?.refunds.map(({ refundId }) => refundId)).size).toBe(6);
+    await bench.receive();
+    expect(bench.atProcessor()).toHaveLength(5);
+  });
+
   test('is not paid back if it completed its elicitation', async () => {
     const bench = await createPaymentBench({ payment: { refundUnexpected: true } });
     bench.scripted.pay(await bench.opened());
