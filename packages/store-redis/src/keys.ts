@@ -6,6 +6,7 @@ import type {
   RevocationId,
   Shard,
   Subject,
+  UsedKind,
 } from '@postern/elicitation';
 import { digestOf, SHARDS, shardIn, shardOfDigest } from '@postern/elicitation';
 
@@ -25,6 +26,9 @@ export function createKeys(prefix: string) {
 
   /** Placeholder for a declared key that a call does not use. It never exists. */
   const none = (shard: Shard) => key(shard, 'none');
+
+  /** Stored records of an MCP server in a shard, by hour of expiry. */
+  const ledger = (shard: Shard, mcpServerId: string) => key(shard, 'quota', plain(mcpServerId));
 
   return {
     /** Channel of the wake-ups; not a key. */
@@ -108,10 +112,11 @@ export function createKeys(prefix: string) {
     /** Counts new elicitations per MCP server and subject, so no MCP server uses up the limit of another. */
     subjectLimit: (shard: Shard, mcpServerId: string, subject: Subject) =>
       key(shard, 'limit', shortDigestOf(JSON.stringify([mcpServerId, subject.issuer, subject.subject]))),
-    /** Stored records of an MCP server in a shard, by hour of expiry. */
-    ledger: (shard: Shard, mcpServerId: string) => key(shard, 'quota', plain(mcpServerId)),
+    ledger,
     oneTime: (shard: Shard, digest: string) => key(shard, 'once', digest),
     claim: (digest: string) => key(shardOfDigest(digest), 'claim', digest),
+    /** Self-contained one-time values of one kind that were used, by their expiry. */
+    used: (kind: UsedKind, digest: string) => key(shardOfDigest(digest), 'used', plain(kind)),
     /** The id is a bearer value and is not stored, not even in a key name. */
     browserSession: (id: BrowserSessionId) => key(shardIn(id), 'bs', digestOf(id)),
     /** The browser sessions of a subject, and the times up to which they were ended together. */
@@ -128,6 +133,7 @@ export function createKeys(prefix: string) {
         key(shard, 'oss', shortDigestOf(JSON.stringify([subject.issuer, subject.subject]))),
       browserSessionNamed: (shard: Shard, name: string) => key(shard, 'os', name),
       loggedOut: (logoutName: string) => key(shardOfDigest(logoutName), 'oslo', logoutName),
+      ledger,
       none,
     },
     idempotency: (shard: Shard, digest: string) => key(shard, 'idem', digest.slice(0, SHORT)),

@@ -102,10 +102,10 @@ export async function buildConsole(deps: ConsoleDeps, config: ConsoleConfig): Pr
     deps: {
       config: { ...deps.config, publicUrl: config.publicUrl },
       identityProviders: [identityProvider],
-      stores,
-      entropy,
+      ...{ stores, now, entropy },
     },
     browser,
+    kind: 'console-logout',
   });
   const signInFlow = createSignInFlow<string>({
     config: { publicUrl: config.publicUrl, browserSession: config.session },
@@ -114,6 +114,7 @@ export async function buildConsole(deps: ConsoleDeps, config: ConsoleConfig): Pr
     stores: { oneTime: stores.oneTime, browserSessions: stores.operatorSessions },
     vault: deps.vault,
     identityProviders: [identityProvider],
+    kind: 'console-login',
     parseReturnTo: path => (isConsolePath(path) ? path : undefined),
     now,
     entropy,

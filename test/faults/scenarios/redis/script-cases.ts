@@ -385,6 +385,15 @@ export const scriptCases: Readonly<Record<CalledScript, ScriptCase>> = {
     again: { result: 'spent' },
     onlyOnce: true,
   },
+  spendOneTime: {
+    async prepare() {
+      const value = { kind: 'login', digest: secretDigest(), expiresAt: Date.now() + MINUTE } as const;
+      return again => again.oneTime.spend(value);
+    },
+    first: true,
+    again: false,
+    onlyOnce: true,
+  },
   createBrowserSession: {
     async prepare() {
       const session = signIn();
