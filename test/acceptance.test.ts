@@ -162,6 +162,9 @@ const covered = [
   'S170 refreshes are counted once, over all replicas',
   'S171 storage and ages of keys are reported without a key, and no age is invented',
   'S187 the button of a confirmation has our verb before the action of the MCP server, and the digest covers both',
+  'S205 no number of lines of users and MCP servers pushes out what operators did',
+  'S206 no key of an MCP server names the automatic refund',
+  'S207 every key of Redis has somebody who pays: a quota, a fixed bound, operators',
   'L6 fifty approvals at once on three processes, a thousand rounds',
 ];
 

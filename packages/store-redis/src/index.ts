@@ -8,6 +8,8 @@ export { durabilityProfiles } from './durability.ts';
 export type { DurabilityChange } from './durability-watch.ts';
 export { inspectRedis, type RedisInspection } from './inspect-redis.ts';
 export { type SealedKind, sealedKinds } from './keys.ts';
+/** @internal */
+export { keyRowOf } from './keyspace.ts';
 export type { LeaseStore } from './lease-store.ts';
 export { isDataLost, type LossReports } from './loss-watch.ts';
 export { openQueueRedis, type QueueRedis, type QueueRedisOptions } from './open-queue-redis.ts';

@@ -110,7 +110,8 @@ export class RedisLink {
         } catch (error) {
           const fault = faultOf(error);
           const isHarmless =
-            (fault.kind === 'refused' && fault.code === 'not_connected') || (fault.kind === 'ambiguous' && isRepeatable);
+            (fault.kind === 'refused' && fault.code === 'not_connected') ||
+            (fault.kind === 'ambiguous' && isRepeatable);
           if (!isHarmless || performance.now() >= repeatsUntil || !(await this.#reconnected())) {
             over?.(fault);
             throw storeErrorOf(fault);

@@ -1,4 +1,11 @@
-import { type OneTimeRecord, type OneTimeStore, type Shard, SHARDS, shardIn, shardOfDigest } from '@postern/elicitation';
+import {
+  type OneTimeRecord,
+  type OneTimeStore,
+  SHARDS,
+  type Shard,
+  shardIn,
+  shardOfDigest,
+} from '@postern/elicitation';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type ContractStores, CROWD, crowd, type MakeStores } from './contract-stores.ts';
 import { ask, created, engage, MINUTE, moved, oneTimeFor, secretDigest, somebody } from './samples.ts';
@@ -95,7 +102,8 @@ export function describeOneTimeStore(name: string, makeStores: MakeStores): void
       expect(await stores.oneTime.spend(first)).toBe(true);
       const flood = Array.from({ length: 600 }, (_, nth) => value(nth + 1));
       for (const one of flood) expect(await stores.oneTime.spend(one)).toBe(true);
-      for (const one of [first, ...flood.slice(0, 5), ...flood.slice(-5)]) expect(await stores.oneTime.spend(one)).toBe(false);
+      for (const one of [first, ...flood.slice(0, 5), ...flood.slice(-5)])
+        expect(await stores.oneTime.spend(one)).toBe(false);
       // As old as one that is forgotten: it might be that one.
       expect(await stores.oneTime.spend(value(1))).toBe(false);
       expect(await stores.oneTime.spend(value(700))).toBe(true);

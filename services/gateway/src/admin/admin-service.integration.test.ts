@@ -229,6 +229,8 @@ describe('views of a person', () => {
   });
 
   test('S205: pages of the audit trail have each line of users and operators once, in the order of time', async () => {
+    await admin.person(actor, somebody());
+    expect(await stores.audits.readBack({ limit: 1 })).toMatchObject([{ stream: 'operators' }]);
     const line = (n: number) => JSON.stringify({ time: new Date().toISOString(), event: 'paged.line', n });
     // Many in one millisecond: both streams then have the same ids.
     const order = Array.from({ length: 60 }, (_, n) => (n % 3 === 0 ? ('operators' as const) : ('people' as const)));
@@ -376,7 +378,11 @@ describe('commands that change what is stored about a person', () => {
     const ids = await Promise.all(
       origins.map(async origin => {
         const id = samples.browserSessionIdOf(person);
-        await stores.browserSessions.create({ ...session, id, origin }, lifetime);
+        await stores.browserSessions.create(
+          { ...session, id, origin },
+          lifetime,
+          'vouchedBy' in origin ? samples.AMPLE : undefined,
+        );
         return id;
       }),
     );

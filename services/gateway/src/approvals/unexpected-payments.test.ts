@@ -100,8 +100,18 @@ describe('S142, S143: a payment that completes no elicitation', () => {
     await bench.receive();
     const [automatic] = (await bench.payment())?.refunds ?? [];
     const refund = (key: string) =>
-      bench.stage.refundFlow.refund(bench.stage.caller(), bench.elicitationId, { key, minorUnits: 100, reason: 'mine' });
-    for (const key of ['unexpected', 'gateway', automatic?.refundId ?? '', '["gateway","unexpected"]', 'gateway,unexpected'])
+      bench.stage.refundFlow.refund(bench.stage.caller(), bench.elicitationId, {
+        key,
+        minorUnits: 100,
+        reason: 'mine',
+      });
+    for (const key of [
+      'unexpected',
+      'gateway',
+      automatic?.refundId ?? '',
+      '["gateway","unexpected"]',
+      'gateway,unexpected',
+    ])
       expect(await refund(key)).toMatchObject({ requestedBy: 'mcp_server', status: 'succeeded' });
     expect(new Set((await bench.payment())?.refunds.map(({ refundId }) => refundId)).size).toBe(6);
     await bench.receive();

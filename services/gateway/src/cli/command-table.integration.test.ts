@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { SHARDS, type Subject } from '@postern/elicitation';
-import { createRedisStores, type RedisStores } from '@postern/store-redis';
+import { createRedisStores, keyRowOf, type RedisStores } from '@postern/store-redis';
 import { kindSamples, samples } from '@postern/testkit/contract';
 import { type RedisServer, startRedis } from '@postern/testkit/redis';
 import { createKeyRing, createVault } from '@postern/vault';
@@ -346,6 +346,12 @@ const changing = each.filter(([, { changes }]) => changes);
 /** An option of another command. */
 const foreignTo = (command: Command) =>
   (['kid', 'deployment'] as const).find(option => command.options?.[option] === undefined) ?? 'follow';
+
+test('S207: every key of a gateway with webhooks, jobs and people has a row that says who pays for it', async () => {
+  const keys = (await redis.ask('keys', '*')).split('\n').filter(key => key !== '');
+  const unknown = keys.filter(key => keyRowOf(key.slice(0, key.indexOf(':')), key) === undefined);
+  expect({ unknown, isFilled: keys.length > 20 }).toEqual({ unknown: [], isFilled: true });
+});
 
 describe('S151: every command of the table', () => {
   test('has a scenario here', () => {

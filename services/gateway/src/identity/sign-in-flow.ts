@@ -158,8 +158,7 @@ export function createSignInFlow<To extends string>(p: {
         if (identityProvider === undefined) return { result: 'unknown' };
         // A browser can replay the cookie, so spending the `state` makes the transaction one-time.
         const { expiresAt } = transaction;
-        if (!(await p.stores.oneTime.spend({ kind, digest: digestOf(state), expiresAt })))
-          return { result: 'unknown' };
+        if (!(await p.stores.oneTime.spend({ kind, digest: digestOf(state), expiresAt }))) return { result: 'unknown' };
         const { nonce, codeVerifier, maxAge } = transaction;
         const returnTo = p.parseReturnTo(transaction.returnTo ?? '');
         const redirectUri = redirectUriOf(identityProvider);
