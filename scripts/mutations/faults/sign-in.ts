@@ -79,7 +79,7 @@ export const signInFaults: readonly Fault[] = [
     breaks: 'S08',
     file: 'services/gateway/src/identity/sign-in-flow.ts',
     original:
-      "        if (!(await p.stores.oneTime.spend({ kind, digest: digestOf(state), expiresAt })))\n          return { result: 'unknown' };\n",
+      "        if (!(await p.stores.oneTime.spend({ kind, digest: digestOf(state), expiresAt }))) return { result: 'unknown' };\n",
     replacement: '',
     foundBy: ['services/gateway/src/identity/sign-in-flow.test.ts'],
   },

@@ -378,7 +378,7 @@ export const storeFaults: readonly Fault[] = [
     name: 'a command that finds no connection is refused at once',
     breaks: 'docs/redis.md: a silent Redis',
     file: 'packages/store-redis/src/redis-link.ts',
-    original: "(fault.kind === 'refused' && fault.code === 'not_connected') || ",
+    original: "(fault.kind === 'refused' && fault.code === 'not_connected') ||",
     replacement: '',
     foundBy: ['packages/store-redis/src/unavailable.all.integration.test.ts'],
     only: 'a Redis that is silent',
