@@ -11,7 +11,8 @@ interface KeyRow {
   readonly paidBy: string;
 }
 
-/** One row for each line: key, type, lifetime, written by, paid by. */
+/** Key, type, lifetime, written by, paid by. */
+// biome-ignore format: a row for each line
 const rows = [
   ["`{s}:el:<name>`", "hash", "to `expiresAt` + retention; none while charging; once ended, retention", "create, transition, redeem", "quota of its MCP server"],
   ["`{s}:res:<name>`", "hash", "retention, from the end of its elicitation", "transition, replace", "quota of its MCP server"],
