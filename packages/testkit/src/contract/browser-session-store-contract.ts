@@ -143,7 +143,8 @@ export function describeBrowserSessionStore(name: string, makeStores: MakeStores
       const mcpServerId = `tenant-${operation()}`;
       const subject = somebody();
       const few = { records: 24 * SHARDS.length, bytes: 1e9 };
-      for (let nth = 0; nth < 50; nth += 1) await start(vouchedBy(mcpServerId, subject), few);
+      const sessions = Array.from({ length: 50 }, () => vouchedBy(mcpServerId, subject));
+      for (const session of sessions) await expect(start(session, few)).resolves.toMatchObject({ id: session.id });
     });
 
     test('S112: an application cannot end other sessions by creating its own', async () => {

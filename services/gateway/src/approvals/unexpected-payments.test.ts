@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { createPaymentBench } from '../testing/payment-bench.ts';
+import { createPaymentBench, failureOf } from '../testing/payment-bench.ts';
 import { createWebhookHandler } from './processor-webhooks.ts';
 
 const PAYMENT = 'pi_cs_1';
@@ -112,7 +112,7 @@ describe('S142, S143: a payment that completes no elicitation', () => {
       '["gateway","unexpected"]',
       'gateway,unexpected',
     ])
-      expect(await refund(key)).toMatchObject({ requestedBy: 'mcp_server', status: 'succeeded' });
+      expect(await failureOf(refund(key))).toBe('succeeded');
     expect(new Set((await bench.payment())?.refunds.map(({ refundId }) => refundId)).size).toBe(6);
     await bench.receive();
     expect(bench.atProcessor()).toHaveLength(5);
