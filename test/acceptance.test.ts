@@ -165,6 +165,9 @@ const covered = [
   'S188 a grant that has ended ends here too, and the user is asked, in whatever words the provider refuses',
   'S189 faults of the operator or the provider keep every grant and raise an alarm',
   'S190 a frozen replica never shares a rotating refresh token with another',
+  'S205 no number of lines of users and MCP servers pushes out what operators did',
+  'S206 no key of an MCP server names the automatic refund',
+  'S207 every key of Redis has somebody who pays: a quota, a fixed bound, operators',
   'L6 fifty approvals at once on three processes, a thousand rounds',
 ];
 

@@ -1,4 +1,5 @@
 import type { BrowserSessionId, ElicitationId } from './ids.ts';
+import type { StorageQuota } from './mcp-server.ts';
 import type { Subject } from './subject.ts';
 
 /** A signed-in browser. The id is the cookie's value; stores keep only its digest. */
@@ -39,9 +40,15 @@ export type LogoutTarget =
   | { readonly subject: Subject; readonly identityProvider: string };
 
 export interface BrowserSessionStore {
+  /**
+   * Creates a session. Of more than 20 that identity providers signed a user in with, or that one application vouched for, the oldest end.
+   * @param quota of the MCP server whose application vouched for the user: the session counts against it until its absolute end
+   * @throws QuotaExceededError
+   */
   create(
     session: NewBrowserSession,
     lifetime: { readonly idleMs: number; readonly absoluteMs: number },
+    quota?: StorageQuota,
   ): Promise<BrowserSession>;
   /** Does not extend the session. Returns undefined past its idle or absolute lifetime. */
   read(id: BrowserSessionId): Promise<BrowserSession | undefined>;
@@ -49,12 +56,12 @@ export interface BrowserSessionStore {
   touch(id: BrowserSessionId): Promise<void>;
   end(id: BrowserSessionId): Promise<void>;
   /**
-   * Browser sessions of a user that have not ended, newest first: at most the newest 20 that identity providers signed in, and the newest
-   * 20 that each application vouched for. For a user whom an application vouched for, only those that the same application vouched for.
+   * Browser sessions of a user that have not ended, newest first. For a user whom an application vouched for, only those that the same
+   * application vouched for.
    */
   list(owner: BrowserSessionOwner): Promise<readonly ListedBrowserSession[]>;
   /**
-   * Ends all sessions that `list` could show, listed or not, in one step. A session that is created later is not affected. After a
+   * Ends all sessions that `list` could show, in one step. A session that is created later is not affected. After a
    * failure, the session `owner.id` is either alive, or over with its record.
    * @param absoluteMs the longest time that a session can last
    */

@@ -23,6 +23,25 @@ export interface OneTimeStore {
   /** Reads without taking. */
   read(shard: Shard, digest: string): Promise<OneTimeRecord | undefined>;
   consume(shard: Shard, digest: string): Promise<ConsumeResult>;
-  /** True for exactly one caller per digest within `ttlMs`. For self-contained one-time values (sealed cookies, tickets). */
+  /**
+   * True for exactly one caller per digest within `ttlMs`. For what an elicitation allows a few times at once, so that its MCP server has
+   * paid for it with the elicitation.
+   */
   claim(digest: string, ttlMs: number): Promise<boolean>;
+  /**
+   * True for exactly one caller per digest until `expiresAt`, after which the caller refuses the value itself. For self-contained one-time
+   * values (sealed cookies, tickets). Strangers cause them, so the store remembers a fixed number of each kind: beyond it, it forgets the
+   * values that expire first, and refuses all that expire as early.
+   */
+  spend(value: { readonly kind: UsedKind; readonly digest: string; readonly expiresAt: number }): Promise<boolean>;
 }
+
+/** What a self-contained one-time value is for. Each has a limit of its own, so that a flood of one costs no other. */
+export type UsedKind =
+  | 'login'
+  | 'logout'
+  | 'console-login'
+  | 'console-logout'
+  | 'passkey'
+  /** Of the application of one MCP server. */
+  | `ticket.${string}`;

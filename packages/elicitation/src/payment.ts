@@ -104,9 +104,17 @@ export function paymentPutBy({
   };
 }
 
-/** Returns the id of a refund. The same key of the same payment always has the same id. */
-export function refundIdOf(of: Pick<Payment, 'elicitationId' | 'processorReference'>, key: string): string {
-  return `rf_${digestOf(JSON.stringify(['refund', of.elicitationId, of.processorReference, key]))}`;
+/**
+ * Returns the id of a refund. The same key of the same payment always has the same id. Whoever chooses the key has keys of their own: an
+ * MCP server can name no refund of the gateway.
+ */
+export function refundIdOf(
+  { elicitationId, processorReference }: Pick<Payment, 'elicitationId' | 'processorReference'>,
+  by: Exclude<Refund['requestedBy'], 'operator'>,
+  key: string,
+): string {
+  const named = ['refund', elicitationId, processorReference, ...(by === 'mcp_server' ? [] : [by]), key];
+  return `rf_${digestOf(JSON.stringify(named))}`;
 }
 
 const sumOf = (refunds: readonly Refund[]) => refunds.reduce((sum, { minorUnits }) => sum + minorUnits, 0);
@@ -214,7 +222,7 @@ function refundChange(payment: Payment, report: ReportedRefund): PaymentChange |
       processorReference === report.processorReference ||
       (processorReference === undefined && refundId === report.refundId),
   );
-  const { refundId = refundIdOf(payment, report.processorReference), ...rest } = report;
+  const { refundId = refundIdOf(payment, 'processor', report.processorReference), ...rest } = report;
   const next: Refund =
     known === undefined
       ? { ...rest, refundId, requestedBy: 'processor' }

@@ -94,6 +94,8 @@ export const confirmedCommands: Record<CommandName, ConfirmationRule> = {
   readOneTime: 'never',
   // Consumed exactly once: next the gateway exchanges the code, or a foreign browser has invalidated it.
   consumeOneTime: 'always',
+  // As for a claim: sign-ins, tickets and ceremonies.
+  spendOneTime: 'always',
   // If a browser session is lost, the user signs in again.
   createBrowserSession: 'never',
   readBrowserSession: 'never',
@@ -149,7 +151,7 @@ export const confirmedCalls = {
   endBrowserSession: 'always',
   // A revoked credential must stay revoked.
   changeAdminCredential: 'always',
-  // Consumed exactly once: sign-ins, tickets and ceremonies.
+  // One check of a credential, one poll of a provider.
   claimOneTime: 'always',
   // A replica without it would look like a Redis that has lost its data.
   putEpoch: 'always',

@@ -8,13 +8,15 @@ export { durabilityProfiles } from './durability.ts';
 export type { DurabilityChange } from './durability-watch.ts';
 export { inspectRedis, type RedisInspection } from './inspect-redis.ts';
 export { type SealedKind, sealedKinds } from './keys.ts';
+/** @internal */
+export { keyRowOf } from './keyspace.ts';
 export type { LeaseStore } from './lease-store.ts';
 export { isDataLost, type LossReports } from './loss-watch.ts';
 export { openQueueRedis, type QueueRedis, type QueueRedisOptions } from './open-queue-redis.ts';
 export type { RedisAddress, RedisTlsOptions } from './redis-address.ts';
 export { type AdminScope, adminScopes, type StoredAdminCredential } from './redis-admin-credential-store.ts';
 export type { RedisApiKeyStore, StoredApiKey } from './redis-api-key-store.ts';
-export type { RedisAuditLog } from './redis-audit-log.ts';
+export { type AuditStreamName, isAuditPosition, type RedisAuditLog } from './redis-audit-log.ts';
 export { DEPLOYMENT_ID, type RedisEpochs } from './redis-epochs.ts';
 export type { LoggedEvent } from './redis-event-log.ts';
 export { RedisFault } from './redis-fault.ts';

@@ -6,6 +6,7 @@ import type {
   RevocationId,
   Shard,
   Subject,
+  UsedKind,
 } from '@postern/elicitation';
 import { digestOf, SHARDS, shardIn, shardOfDigest } from '@postern/elicitation';
 
@@ -25,6 +26,9 @@ export function createKeys(prefix: string) {
 
   /** Placeholder for a declared key that a call does not use. It never exists. */
   const none = (shard: Shard) => key(shard, 'none');
+
+  /** Stored records of an MCP server in a shard, by hour of expiry. */
+  const ledger = (shard: Shard, mcpServerId: string) => key(shard, 'quota', plain(mcpServerId));
 
   return {
     /** Channel of the wake-ups; not a key. */
@@ -108,10 +112,11 @@ export function createKeys(prefix: string) {
     /** Counts new elicitations per MCP server and subject, so no MCP server uses up the limit of another. */
     subjectLimit: (shard: Shard, mcpServerId: string, subject: Subject) =>
       key(shard, 'limit', shortDigestOf(JSON.stringify([mcpServerId, subject.issuer, subject.subject]))),
-    /** Stored records of an MCP server in a shard, by hour of expiry. */
-    ledger: (shard: Shard, mcpServerId: string) => key(shard, 'quota', plain(mcpServerId)),
+    ledger,
     oneTime: (shard: Shard, digest: string) => key(shard, 'once', digest),
     claim: (digest: string) => key(shardOfDigest(digest), 'claim', digest),
+    /** Self-contained one-time values of one kind that were used, by their expiry. */
+    used: (kind: UsedKind, digest: string) => key(shardOfDigest(digest), 'used', plain(kind)),
     /** The id is a bearer value and is not stored, not even in a key name. */
     browserSession: (id: BrowserSessionId) => key(shardIn(id), 'bs', digestOf(id)),
     /** The browser sessions of a subject, and the times up to which they were ended together. */
@@ -128,6 +133,7 @@ export function createKeys(prefix: string) {
         key(shard, 'oss', shortDigestOf(JSON.stringify([subject.issuer, subject.subject]))),
       browserSessionNamed: (shard: Shard, name: string) => key(shard, 'os', name),
       loggedOut: (logoutName: string) => key(shardOfDigest(logoutName), 'oslo', logoutName),
+      ledger,
       none,
     },
     idempotency: (shard: Shard, digest: string) => key(shard, 'idem', digest.slice(0, SHORT)),
@@ -150,8 +156,10 @@ export function createKeys(prefix: string) {
       return { kind, id: `${kind === 'result' ? 'el' : noun}_${shard}${secret}` };
     },
     clientRegistration: (digest: string) => key(shardOfDigest(digest), 'reg', digest),
-    /** The audit trail, if it is kept in Redis. */
-    audit: key(shardOfDigest(digestOf('audit')), 'audit'),
+    /** The audit trail, if it is kept in Redis. Both streams are in one slot. */
+    audit: key(AUDIT_SHARD, 'audit'),
+    /** The lines of the audit trail that only operators can cause. */
+    operatorAudit: key(AUDIT_SHARD, 'oaudit'),
     /** An API key of an MCP server, or the revocation of one of the configuration. All are in one slot, with their index. */
     apiKey: (apiKeyId: string) => key(API_KEYS_SHARD, 'ak', apiKeyNamed(apiKeyId)),
     /** Ids of all API keys, and the version of the list. */
@@ -199,6 +207,8 @@ function endpointName(endpoint: string): string {
     throw new TypeError('Not a webhook endpoint.');
   return endpoint;
 }
+
+const AUDIT_SHARD = shardOfDigest(digestOf('audit'));
 
 /** The list is read as a whole, so its keys share a slot. */
 const API_KEYS_SHARD = shardOfDigest(digestOf('api-keys'));

@@ -1,3 +1,4 @@
+import { createFakeClock } from '@postern/testkit/clock';
 import { type RedisServer, startRedis } from '@postern/testkit/redis';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { createKeys } from './keys.ts';
@@ -75,13 +76,33 @@ test('a key stays revoked whatever characters its reason has', async () => {
   expect((await stores.apiKeys.read())?.apiKeys).toMatchObject([{ ...ofFile, revoked: odd }]);
 });
 
-test('refuses more keys than replicas can read, and still revokes', async () => {
+test('refuses more keys than replicas can read, and still revokes; revoked ones make room', async () => {
   const list = createKeys(`keys-${round}`).apiKeys;
   await stores.apiKeys.add(newKey('ak_1'));
   const fields = Array.from({ length: 9_999 }, (_, n) => [`ak_x${n}`, 'valid']).flat();
   await server.ask('HSET', list, ...fields);
   expect(await stores.apiKeys.add(newKey('ak_2'))).toBe('full');
   expect(await stores.apiKeys.revoke('ak_1', change)).toBe('revoked');
+  expect(await stores.apiKeys.add(newKey('ak_2'))).toBe('added');
+});
+
+test('a revoked key of the store stays listed for a while, one of the configuration as long as it may come back', async () => {
+  const clock = createFakeClock();
+  await using timed = await createRedisStores({ url: server.url, prefix: `keys-${round}`, now: clock.now });
+  const ids = async () => (await timed.apiKeys.read())?.apiKeys.map(({ apiKeyId }) => apiKeyId).sort();
+  const ofFile = { apiKeyId: 'ak_file_1', mcpServerId: 'tracker', digest: 'd1' };
+  await timed.apiKeys.revoke(ofFile, change);
+  for (const id of ['ak_1', 'ak_2']) await timed.apiKeys.add(newKey(id));
+  await timed.apiKeys.revoke('ak_1', change);
+  expect(await ids()).toEqual(['ak_1', 'ak_2', 'ak_file_1']);
+  clock.advance(91 * 24 * 3_600_000);
+  expect(await timed.apiKeys.revoke('ak_2', change)).toBe('revoked');
+  expect(await ids()).toEqual(['ak_2', 'ak_file_1']);
+  const list = createKeys(`keys-${round}`).apiKeys;
+  const newer = Array.from({ length: 1_000 }, (_, n) => [`ak_y${n}`, `revoked ${clock.now() + 1e12}`]).flat();
+  await server.ask('HSET', list, ...newer);
+  await timed.apiKeys.add(newKey('ak_3'));
+  expect(await ids()).toEqual(['ak_3', 'ak_file_1']);
 });
 
 test('reads a long list without using up the connection', async () => {

@@ -55,8 +55,11 @@ const aboutSchema = z.object({
 });
 const recordSchema = z.object({ mcpServerId: text, sealedDigest: text });
 
-/** All replicas read the list as a whole. */
+/** Valid keys: all replicas read the list as a whole. */
 const MAX_API_KEYS = 10_000;
+/** Revoked keys of the store that operators still see in the list, and for how long. The audit trail has them as well. */
+const MAX_REVOKED = 1_000;
+const REVOKED_MS = 90 * 24 * 3_600_000;
 /** A long list must leave room for other commands on the connection. */
 const READ_AT_ONCE = 500;
 
@@ -73,7 +76,7 @@ export class RedisApiKeyStore {
   async add(p: NewApiKey): Promise<'added' | 'exists' | 'full'> {
     const { apiKeyId, mcpServerId, name, lastFour, by, reason, sealedDigest } = p;
     const about = encode({ mcpServerId, added: { name, lastFour, by, reason } });
-    const texts = [about, encode({ mcpServerId, sealedDigest }), MAX_API_KEYS];
+    const texts = [about, encode({ mcpServerId, sealedDigest }), MAX_API_KEYS, MAX_REVOKED];
     const reply = await this.#change('addApiKey', apiKeyId, texts);
     if (reply !== 'added' && reply !== 'exists' && reply !== 'full') throw unknownResult();
     return reply;
@@ -83,7 +86,8 @@ export class RedisApiKeyStore {
   async revoke(key: string | RevokedConfigKey, change: ApiKeyChange): Promise<'revoked' | 'already' | 'unknown'> {
     const isStored = typeof key === 'string';
     const about = isStored ? '' : encode({ mcpServerId: key.mcpServerId, digest: key.digest });
-    const reply = await this.#change('revokeApiKey', isStored ? key : key.apiKeyId, [about, encode(change)]);
+    const texts = [about, encode(change), REVOKED_MS, MAX_REVOKED];
+    const reply = await this.#change('revokeApiKey', isStored ? key : key.apiKeyId, texts);
     if (reply !== 'revoked' && reply !== 'already' && reply !== 'unknown') throw unknownResult();
     return reply;
   }

@@ -2,8 +2,13 @@ import type { Keys } from './keys.ts';
 import type { RedisLink } from './redis-link.ts';
 import { listOf, textOf } from './reply.ts';
 
+/** The streams of the audit trail, in the order of lines that have the same time and number. */
+const streams = ['people', 'operators'] as const;
+export type AuditStreamName = (typeof streams)[number];
+
 export interface AuditLine {
-  /** Pass it as `after` or `before` to continue from here. */
+  readonly stream: AuditStreamName;
+  /** Place in the trail. It orders the lines of both streams. */
   readonly position: string;
   /** The line as appended. */
   readonly line: string;
@@ -19,40 +24,55 @@ export interface AuditRetention {
 /** Minimum time between two removals of old lines by one process, on the clock of Redis, in milliseconds. */
 const TRIM_MS = 60_000;
 
+/** An id of Redis, followed by `o` in the stream of operators. */
+const POSITION = /^(\d{1,15})-(\d{1,15})(o?)$/;
+
 /**
- * The audit trail of all gateway processes, in the order of their writes to Redis. Redis drops the oldest lines by count and by age. It
- * is one key, so one node of a cluster carries it all. It complements the log and does not replace it.
+ * The audit trail of all gateway processes, in the order of their writes to Redis. The lines that only operators can cause have a stream of
+ * their own, because Redis drops the oldest lines of a stream by count and by age. Both are in one slot, so one node of a cluster carries
+ * them. The trail complements the log and does not replace it.
  */
 export class RedisAuditLog {
   readonly #link: RedisLink;
-  readonly #key: string;
-  readonly #retention: AuditRetention;
-  #trimmedAt = 0;
+  readonly #keys: Readonly<Record<AuditStreamName, string>>;
+  readonly #retention: Readonly<Record<AuditStreamName, AuditRetention>>;
+  readonly #trimmedAt = { people: 0, operators: 0 };
 
-  constructor(link: RedisLink, keys: Keys, retention: AuditRetention) {
+  constructor(link: RedisLink, keys: Keys, retention: Readonly<Record<AuditStreamName, AuditRetention>>) {
     this.#link = link;
-    this.#key = keys.audit;
+    this.#keys = { people: keys.audit, operators: keys.operatorAudit };
     this.#retention = retention;
   }
 
   /** @throws StoreUnavailableError if the line may or may not have been appended */
-  async append(line: string): Promise<void> {
-    const { lines, maxAgeMs } = this.#retention;
-    const position = textOf(await this.#link.call('xadd', this.#key, 'MAXLEN', '~', lines, '*', 'line', line));
-    const [now = 0] = position.split('-').map(Number);
-    if (now - this.#trimmedAt < TRIM_MS) return;
-    this.#trimmedAt = now;
-    await this.#link.call('xtrim', this.#key, 'MINID', '~', now - maxAgeMs);
+  async append(stream: AuditStreamName, line: string): Promise<void> {
+    const [key, { lines, maxAgeMs }] = [this.#keys[stream], this.#retention[stream]];
+    const id = textOf(await this.#link.call('xadd', key, 'MAXLEN', '~', lines, '*', 'line', line));
+    const [now = 0] = id.split('-').map(Number);
+    if (now - this.#trimmedAt[stream] < TRIM_MS) return;
+    this.#trimmedAt[stream] = now;
+    await this.#link.call('xtrim', key, 'MINID', '~', now - maxAgeMs);
   }
 
-  /** @param after a position returned earlier; without it, reads from the oldest line kept. @throws StoreUnavailableError */
+  /**
+   * Oldest first.
+   * @param p.after the last position read of each stream; without one, from the oldest line kept. One position for both would miss lines:
+   * a stream may get one, after it was read, that is older than the newest of the other.
+   * @throws StoreUnavailableError
+   */
   async read(p: {
-    readonly after?: string;
+    readonly after?: Readonly<Partial<Record<AuditStreamName, string>>>;
     readonly since?: Date;
     readonly limit: number;
   }): Promise<readonly AuditLine[]> {
-    const from = p.after === undefined ? positionOf(p.since, '-') : `(${p.after}`;
-    return linesIn(await this.#link.call('xrange', this.#key, from, '+', 'COUNT', p.limit));
+    const found = await Promise.all(
+      streams.map(async stream => {
+        const after = p.after?.[stream];
+        const from = after === undefined ? timeOf(p.since, '-') : `(${placeOf(after).id}`;
+        return linesIn(stream, await this.#link.call('xrange', this.#keys[stream], from, '+', 'COUNT', p.limit));
+      }),
+    );
+    return found.flat().sort(byPosition).slice(0, p.limit);
   }
 
   /** Newest first. @param before a position returned earlier. @throws StoreUnavailableError */
@@ -62,18 +82,47 @@ export class RedisAuditLog {
     readonly until?: Date;
     readonly limit: number;
   }): Promise<readonly AuditLine[]> {
-    const from = p.before === undefined ? positionOf(p.until, '+') : `(${p.before}`;
-    return linesIn(await this.#link.call('xrevrange', this.#key, from, positionOf(p.since, '-'), 'COUNT', p.limit));
+    const found = await Promise.all(
+      streams.map(async stream => {
+        const from = p.before === undefined ? timeOf(p.until, '+') : boundOf(stream, p.before);
+        const to = timeOf(p.since, '-');
+        return linesIn(stream, await this.#link.call('xrevrange', this.#keys[stream], from, to, 'COUNT', p.limit));
+      }),
+    );
+    return found
+      .flat()
+      .sort((one, other) => byPosition(other, one))
+      .slice(0, p.limit);
   }
 }
 
+/** Whether a text is a position in the audit trail. */
+export const isAuditPosition = (text: string): boolean => POSITION.test(text);
+
+function placeOf(position: string) {
+  const [, time = '', number = '', isOfOperators] = POSITION.exec(position) ?? [];
+  return { id: `${time}-${number}`, time: Number(time), number: Number(number), rank: isOfOperators === 'o' ? 1 : 0 };
+}
+
+function byPosition(one: AuditLine, other: AuditLine): number {
+  const [a, b] = [placeOf(one.position), placeOf(other.position)];
+  return a.time - b.time || a.number - b.number || a.rank - b.rank;
+}
+
+/** The newest id that a stream may have before a position. */
+function boundOf(stream: AuditStreamName, before: string): string {
+  const { id, rank } = placeOf(before);
+  return streams.indexOf(stream) < rank ? id : `(${id}`;
+}
+
 /** Redis knows no time before 1970. */
-const positionOf = (at: Date | undefined, otherwise: '-' | '+') =>
+const timeOf = (at: Date | undefined, otherwise: '-' | '+') =>
   at === undefined ? otherwise : Math.max(0, at.getTime());
 
-function linesIn(reply: unknown): readonly AuditLine[] {
+function linesIn(stream: AuditStreamName, reply: unknown): readonly AuditLine[] {
   return listOf(reply).map(entry => {
-    const [position, fields] = listOf(entry);
-    return { position: textOf(position), line: textOf(listOf(fields)[1]) };
+    const [id, fields] = listOf(entry);
+    const position = `${textOf(id)}${stream === 'operators' ? 'o' : ''}`;
+    return { stream, position, line: textOf(listOf(fields)[1]) };
   });
 }

@@ -8,13 +8,16 @@ import {
   type LogoutTarget,
   type NewBrowserSession,
   newOperationId,
+  QuotaExceededError,
   type Shard,
+  type StorageQuota,
   shardIn,
   shardOf,
   shardOfDigest,
   systemEntropy,
 } from '@postern/elicitation';
 import { z } from 'zod';
+import { shareText } from './create-elicitation.ts';
 import type { Keys } from './keys.ts';
 import { decode, elicitationId, encode, subject, text, time } from './records/record-layout.ts';
 import type { RedisLink } from './redis-link.ts';
@@ -32,8 +35,8 @@ const browserSessionSchema = z.object({
   groups: z.array(text).exactOptional(),
 });
 
-/** Maximum number of browser sessions that are listed for one user, and of those that one application vouched for. */
-const LISTED = 20;
+/** Maximum number of browser sessions of one user, and of those that one application vouched for. */
+const MOST = 20;
 /** The digest of a session id. The other fields of the list are the times up to which sessions are over. */
 const SESSION_NAME = /^[\w-]{43}$/;
 
@@ -60,7 +63,10 @@ function decodeBrowserSession(json: string) {
   return decode(browserSessionSchema, json);
 }
 
-type SessionKeys = Pick<Keys, 'browserSession' | 'browserSessionsOf' | 'browserSessionNamed' | 'loggedOut' | 'none'>;
+type SessionKeys = Pick<
+  Keys,
+  'browserSession' | 'browserSessionsOf' | 'browserSessionNamed' | 'loggedOut' | 'ledger' | 'none'
+>;
 
 export class RedisBrowserSessionStore implements BrowserSessionStore {
   readonly #link: RedisLink;
@@ -74,18 +80,26 @@ export class RedisBrowserSessionStore implements BrowserSessionStore {
   async create(
     session: NewBrowserSession,
     lifetime: { readonly idleMs: number; readonly absoluteMs: number },
+    quota?: StorageQuota,
   ): Promise<BrowserSession> {
+    const shard = shardIn(session.id);
+    const voucher = 'vouchedBy' in session.origin ? session.origin.vouchedBy : undefined;
+    if ((voucher === undefined) !== (quota === undefined)) throw new TypeError('An application pays for its users.');
+    const ledger = voucher === undefined ? this.#keys.none(shard) : this.#keys.ledger(shard, voucher);
     const reply = await this.#link.run(
       'createBrowserSession',
-      [this.#keys.browserSession(session.id), this.#listOf(session)],
+      [this.#keys.browserSession(session.id), this.#listOf(session), ledger],
       [
         ...[this.#link.clock(), encodeBrowserSession(session), lifetime.idleMs, lifetime.absoluteMs],
-        ...[digestOf(session.id), LISTED, 'vouchedBy' in session.origin ? session.origin.vouchedBy : ''],
+        ...[digestOf(session.id), MOST, voucher ?? '', quota === undefined ? '' : shareText(quota)],
       ],
       { repeatable: true },
     );
-    const [createdAt, endsAt] = listOf(reply);
-    return { ...session, createdAt: numberOf(createdAt), endsAt: numberOf(endsAt) };
+    const [result, first, endsAt, ...ended] = listOf(reply);
+    if (result === 'over_quota') throw new QuotaExceededError(voucher ?? '', numberOf(first));
+    // They are over since the commit. If this process dies here, their records expire.
+    await this.#remove(shard, ended.map(textOf));
+    return { ...session, createdAt: numberOf(first), endsAt: numberOf(endsAt) };
   }
 
   async read(id: BrowserSessionId): Promise<BrowserSession | undefined> {
@@ -115,7 +129,10 @@ export class RedisBrowserSessionStore implements BrowserSessionStore {
     const own = owner.id === undefined ? undefined : digestOf(owner.id);
     const others = (await this.list(owner)).filter(({ name }) => name !== own);
     // Records name the user, so they go first: after a failure, the user is still signed in to repeat it.
-    await Promise.all(others.map(({ name }) => this.#link.call('del', this.#keys.browserSessionNamed(shard, name))));
+    await this.#remove(
+      shard,
+      others.map(({ name }) => name),
+    );
     await this.#link.run(
       'endBrowserSessions',
       [this.#listOf(owner), own === undefined ? this.#keys.none(shard) : this.#keys.browserSessionNamed(shard, own)],
@@ -142,31 +159,44 @@ export class RedisBrowserSessionStore implements BrowserSessionStore {
   }
 
   async touch(id: BrowserSessionId): Promise<void> {
-    await this.#link.run('touchBrowserSession', [this.#keys.browserSession(id)], [this.#link.clock()]);
+    await this.#link.run('touchBrowserSession', [this.#keys.browserSession(id)], [this.#link.clock()], {
+      repeatable: true,
+    });
   }
 
   async end(id: BrowserSessionId): Promise<void> {
+    const found = await this.read(id);
     await this.#link.callFor('endBrowserSession', 'del', this.#keys.browserSession(id));
+    // Otherwise it would count as one of the user's, and end another.
+    if (found !== undefined) await this.#link.call('hdel', this.#listOf(found), digestOf(id));
   }
 
   /** Two rounds, because the session names its user. Ending all sessions is one write, and later reads see it. */
   async #read(shard: Shard, name: string): Promise<Omit<BrowserSession, 'id'> | undefined> {
     const key = this.#keys.browserSessionNamed(shard, name);
-    const [record, created, ends] = listOf(await this.#link.run('readBrowserSession', [key], [this.#link.clock()]));
+    const [record, created, ends] = listOf(
+      await this.#link.run('readBrowserSession', [key], [this.#link.clock()], { repeatable: true }),
+    );
     if (record === undefined) return undefined;
     const times = { createdAt: numberOf(created), endsAt: numberOf(ends) };
     const browserSession = { ...decodeBrowserSession(textOf(record)), ...times };
     const { origin, logoutName } = browserSession;
     const fields = [
-      ...[SINCE_ALL, sinceOf(browserSession)],
+      ...[name, SINCE_ALL, sinceOf(browserSession)],
       ...('identityProvider' in origin ? [sinceAt(origin.identityProvider)] : []),
     ];
     const [ofUser, ofProvider] = await Promise.all([
       this.#link.call('hmget', this.#listOf(browserSession), ...fields),
       logoutName === undefined ? [] : this.#link.call('hmget', this.#keys.loggedOut(logoutName), SINCE_ALL),
     ]);
-    const ended = [...listOf(ofUser), ...listOf(ofProvider)];
+    const [listed, ...ended] = [...listOf(ofUser), ...listOf(ofProvider)];
+    // One that is not listed was replaced by newer ones.
+    if (isAbsent(listed)) return undefined;
     return ended.some(at => !isAbsent(at) && times.createdAt <= numberOf(at)) ? undefined : browserSession;
+  }
+
+  async #remove(shard: Shard, names: readonly string[]): Promise<void> {
+    await Promise.all(names.map(name => this.#link.call('del', this.#keys.browserSessionNamed(shard, name))));
   }
 
   #listOf({ subject }: Pick<BrowserSession, 'subject'>): string {

@@ -111,7 +111,9 @@ export class RedisElicitationStore implements ElicitationStore {
 
   async #openAt(mcpServerId: string, subject: Subject): Promise<readonly Elicitation[]> {
     const index = this.#scripts.keys.openOf(shardOf(subject), mcpServerId, subject);
-    const reply = await this.#scripts.link.run('openElicitations', [index], [this.#scripts.link.clock()]);
+    const reply = await this.#scripts.link.run('openElicitations', [index], [this.#scripts.link.clock()], {
+      repeatable: true,
+    });
     const [now, ...ids] = listOf(reply);
     const found = await Promise.all(ids.map(id => this.read(elicitationIdOf(id))));
     // The records filter out elicitations that ended between both reads, or that expired without the index knowing.

@@ -17,14 +17,18 @@ export interface StoreGuard {
 export type Scalar = string | number;
 
 export interface RunOptions {
-  /** An operation id (or similar) makes the script idempotent, so the link repeats it once after a lost reply. */
+  /** An operation id (or similar) makes the script idempotent, so the link repeats it after a lost reply. */
   readonly repeatable?: boolean;
 }
 
 type Method = (...values: readonly string[]) => Promise<unknown>;
 
-/** Poll interval of a repeat that waits for a reconnect. */
+/** Poll interval of a command that waits for a reconnect. */
 const POLL_MS = 25;
+/** Single commands that change nothing, so that the link repeats them after a lost reply. */
+const reads: ReadonlySet<string> = new Set([
+  ...['get', 'hget', 'hgetall', 'hlen', 'hmget', 'smembers', 'xrange', 'xrevrange', 'zcard', 'zrange'],
+]);
 /** Each pending command holds some kilobytes until its timeout. */
 const MAX_PENDING = 20_000;
 
@@ -35,20 +39,22 @@ const MAX_PENDING = 20_000;
 export class RedisLink {
   readonly #redis: Redis | Cluster;
   readonly #clock: (() => number) | undefined;
-  readonly #repeatWithinMs: number;
+  readonly #patienceMs: number;
   readonly #observe: CommandObserver | undefined;
   readonly #maxPending: number;
   readonly #confirmation: Confirmation | undefined;
   readonly #guard: StoreGuard | undefined;
   /** Number of pending commands, including repeats. */
   #pending = 0;
+  /** When a command first missed the connection since the last reply, on a clock that is never set. */
+  #missedAt: number | undefined;
 
-  /** @param repeatWithinMs maximum wait of a repeat for a reconnect */
+  /** @param patienceMs how long commands wait for a lost connection, together: counted from the first that misses it */
   constructor(
     redis: Redis | Cluster,
     options: {
       now?: (() => number) | undefined;
-      repeatWithinMs: number;
+      patienceMs: number;
       observe?: CommandObserver | undefined;
       /** Maximum number of commands without a reply. Further commands fail immediately. */
       maxPending?: number | undefined;
@@ -60,7 +66,7 @@ export class RedisLink {
   ) {
     this.#redis = redis;
     this.#clock = options.now;
-    this.#repeatWithinMs = options.repeatWithinMs;
+    this.#patienceMs = options.patienceMs;
     this.#observe = options.observe;
     this.#maxPending = options.maxPending ?? MAX_PENDING;
     this.#confirmation = options.confirmation;
@@ -80,29 +86,40 @@ export class RedisLink {
   ): Promise<unknown> {
     if (keys.length !== commandKeys[name]) throw new TypeError(`${name} declares ${commandKeys[name]} keys.`);
     const sent = [...keys, ...values].map(scalar);
-    this.#admit();
-    try {
-      return await this.#runAdmitted(name, sent, options);
-    } finally {
-      this.#pending -= 1;
-    }
+    return this.#patiently(name, options.repeatable === true, () =>
+      this.#answer(confirmedCommands[name], sent, redis => this.#send(redis, name, sent)),
+    );
   }
 
-  async #runAdmitted(name: CommandName, sent: readonly string[], options: RunOptions): Promise<unknown> {
+  /**
+   * Sends a command again that found no connection: Redis has not seen it, so this harms nothing. So does a repeatable command whose
+   * reply was lost. A Redis that is silent for a moment (a sync of its file, a long script) thus delays requests and refuses none,
+   * neither those that wait for a reply when its connection is closed, nor those that arrive before the next one is up.
+   */
+  async #patiently(name: string, isRepeatable: boolean, attempt: () => Promise<unknown>): Promise<unknown> {
+    this.#admit();
     const over = this.#observe?.(name);
-    for (let isRepeat = false; ; isRepeat = true) {
-      try {
-        const answer = await this.#answer(confirmedCommands[name], sent, redis => this.#send(redis, name, sent));
-        over?.();
-        return answer;
-      } catch (error) {
-        const fault = faultOf(error);
-        if (isRepeat || options.repeatable !== true || fault.kind !== 'ambiguous') {
-          over?.(fault);
-          throw storeErrorOf(fault);
+    const repeatsUntil = performance.now() + 2 * this.#patienceMs;
+    try {
+      for (;;) {
+        try {
+          const answer = await attempt();
+          this.#missedAt = undefined;
+          over?.();
+          return answer;
+        } catch (error) {
+          const fault = faultOf(error);
+          const isHarmless =
+            (fault.kind === 'refused' && fault.code === 'not_connected') ||
+            (fault.kind === 'ambiguous' && isRepeatable);
+          if (!isHarmless || performance.now() >= repeatsUntil || !(await this.#reconnected())) {
+            over?.(fault);
+            throw storeErrorOf(fault);
+          }
         }
       }
-      await this.#reconnected();
+    } finally {
+      this.#pending -= 1;
     }
   }
 
@@ -133,20 +150,10 @@ export class RedisLink {
 
   async #call(command: string, values: readonly Scalar[], purpose: ConfirmedCall | undefined): Promise<unknown> {
     const sent = values.map(scalar);
-    this.#admit();
-    const over = this.#observe?.(command);
-    try {
-      const rule = purpose === undefined ? 'never' : confirmedCalls[purpose];
-      const answer = await this.#answer(rule, sent, redis => this.#sendCall(redis, command, sent));
-      over?.();
-      return answer;
-    } catch (error) {
-      const fault = faultOf(error);
-      over?.(fault);
-      throw storeErrorOf(fault);
-    } finally {
-      this.#pending -= 1;
-    }
+    const rule = purpose === undefined ? 'never' : confirmedCalls[purpose];
+    return this.#patiently(command, reads.has(command), () =>
+      this.#answer(rule, sent, redis => this.#sendCall(redis, command, sent)),
+    );
   }
 
   #send(redis: Redis | Cluster, name: CommandName, sent: readonly string[]): Promise<unknown> {
@@ -215,12 +222,16 @@ export class RedisLink {
     setImmediate(() => stream.uncork());
   }
 
-  /** Waits, for a limited time, until Redis is connected. */
-  async #reconnected(): Promise<void> {
-    const attempts = Math.ceil(this.#repeatWithinMs / POLL_MS);
+  /** Waits until Redis is connected. Resolves with false if it has been missed for too long: requests must not pile up. */
+  async #reconnected(): Promise<boolean> {
     // A connection that is being closed still looks connected at first.
-    for (let attempt = 0; attempt < attempts && (attempt === 0 || !isConnected(this.#redis)); attempt += 1)
+    await delay(POLL_MS);
+    while (!isConnected(this.#redis)) {
+      this.#missedAt ??= performance.now();
+      if (performance.now() - this.#missedAt >= this.#patienceMs || this.#redis.status === 'end') return false;
       await delay(POLL_MS);
+    }
+    return true;
   }
 }
 

@@ -1,4 +1,4 @@
-import type { ConsumeResult, OneTimeRecord, OneTimeStore, Shard } from '@postern/elicitation';
+import type { ConsumeResult, OneTimeRecord, OneTimeStore, Shard, UsedKind } from '@postern/elicitation';
 import { z } from 'zod';
 import type { Keys } from './keys.ts';
 import { decode, elicitationId, encode, layoutNamedIn, text, unreadable } from './records/record-layout.ts';
@@ -24,6 +24,12 @@ function decodeOneTime(json: string, digest: string): Omit<OneTimeRecord, 'seale
 
 /** Minimum time for which a taken record is remembered. */
 const SPENT_MS = 10 * 60_000;
+/** Used values of one kind that a shard remembers, about 130 bytes each. */
+const MOST_USED = 512;
+/** 132 bits of a digest. */
+const NAME_LENGTH = 22;
+/** The clocks of replicas and of Redis differ by less. */
+const GRACE_MS = 60_000;
 
 /**
  * A take is never repeated after a lost reply, because the second take could not tell whether the first was its own. The record
@@ -39,7 +45,9 @@ export class RedisOneTimeStore implements OneTimeStore {
   }
 
   async read(shard: Shard, digest: string): Promise<OneTimeRecord | undefined> {
-    const reply = await this.#link.run('readOneTime', [this.#keys.oneTime(shard, digest)], [this.#link.clock()]);
+    const reply = await this.#link.run('readOneTime', [this.#keys.oneTime(shard, digest)], [this.#link.clock()], {
+      repeatable: true,
+    });
     const [record, sealed] = listOf(reply);
     return record === undefined ? undefined : { ...decodeOneTime(textOf(record), digest), sealed: textOf(sealed) };
   }
@@ -59,5 +67,11 @@ export class RedisOneTimeStore implements OneTimeStore {
   async claim(digest: string, ttlMs: number): Promise<boolean> {
     const key = this.#keys.claim(digest);
     return (await this.#link.callFor('claimOneTime', 'set', key, '', 'PX', ttlMs, 'NX')) === 'OK';
+  }
+
+  async spend(p: { readonly kind: UsedKind; readonly digest: string; readonly expiresAt: number }): Promise<boolean> {
+    const key = this.#keys.used(p.kind, p.digest);
+    const values = [this.#link.clock(), p.digest.slice(0, NAME_LENGTH), p.expiresAt, MOST_USED, GRACE_MS];
+    return listOf(await this.#link.run('spendOneTime', [key], values))[0] === 'taken';
   }
 }

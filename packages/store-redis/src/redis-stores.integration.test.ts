@@ -6,6 +6,7 @@ import { startRedis, startRedisCluster } from '@postern/testkit/redis';
 import { Redis } from 'ioredis';
 import { afterAll, expect, test } from 'vitest';
 import { createRedisStores, type RedisAddress, type RedisStores } from './index.ts';
+import { keyRowOf } from './keyspace.ts';
 
 const redis = await startRedis();
 const cluster = await startRedisCluster();
@@ -47,6 +48,23 @@ async function announced(stores: RedisStores, shard: Shard): Promise<readonly El
 
 describeStores('Redis', () => makeStores(addresses.redis));
 describeStores('Redis Cluster', () => makeStores(addresses.cluster));
+
+test('S207: every key of these suites has a row in KEYSPACE.md that says who pays for it', async () => {
+  const unknown: string[] = [];
+  const found = new Set<string | undefined>();
+  for (const url of [redis.url, ...cluster.urls]) {
+    const operator = new Redis(url);
+    const keys = await operator.keys('suite-*');
+    operator.disconnect();
+    for (const key of keys) {
+      const row = keyRowOf(key.slice(0, key.indexOf(':')), key);
+      found.add(row?.key);
+      if (row === undefined) unknown.push(key);
+    }
+  }
+  expect(unknown).toEqual([]);
+  expect(found.size).toBeGreaterThan(30);
+});
 
 test.each(Object.entries(addresses))('the other features need no further permission: %s', async (_, address) => {
   await using stores = await createRedisStores({ ...address, prefix: 'suite-other' });

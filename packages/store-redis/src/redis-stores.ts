@@ -20,7 +20,7 @@ import { createKeys } from './keys.ts';
 import { LeaseStore } from './lease-store.ts';
 import { RedisAdminCredentialStore } from './redis-admin-credential-store.ts';
 import { RedisApiKeyStore } from './redis-api-key-store.ts';
-import { type AuditRetention, RedisAuditLog } from './redis-audit-log.ts';
+import { type AuditRetention, type AuditStreamName, RedisAuditLog } from './redis-audit-log.ts';
 import { RedisBrowserSessionStore } from './redis-browser-session-store.ts';
 import { RedisClientRegistrationStore } from './redis-client-registration-store.ts';
 import { RedisConnectionStore } from './redis-connection-store.ts';
@@ -58,8 +58,8 @@ export type RedisStoresOptions = WatchedRedisOptions & {
   readonly feed?: Partial<FeedRetention>;
   /** Retention of counts, in ms. Default 90 days. */
   readonly countRetentionMs?: number;
-  /** Retention of the audit trail. Default about 100,000 lines, and 90 days. */
-  readonly audit?: Partial<AuditRetention>;
+  /** Retention of each stream of the audit trail. Default about 100,000 lines; 90 days, and 400 of what operators did. */
+  readonly audit?: Readonly<Partial<Record<AuditStreamName, Partial<AuditRetention>>>>;
 };
 
 export interface RedisStores extends AsyncDisposable, Pick<WatchedRedis, 'ping' | 'refusals' | 'close'> {
@@ -134,7 +134,10 @@ export async function createRedisStores(options: RedisStoresOptions): Promise<Re
     clientRegistrations: new RedisClientRegistrationStore(link, keys),
     notifier: waiters,
     events: new RedisEventLog(link, keys),
-    audits: new RedisAuditLog(link, keys, { lines: 100_000, maxAgeMs: 90 * DAY_MS, ...options.audit }),
+    audits: new RedisAuditLog(link, keys, {
+      people: { lines: 100_000, maxAgeMs: 90 * DAY_MS, ...options.audit?.people },
+      operators: { lines: 100_000, maxAgeMs: 400 * DAY_MS, ...options.audit?.operators },
+    }),
     feeds: new RedisEventFeed(link, keys, { waiters, maxAgeMs: retention.maxAgeMs }),
     outbox: new RedisEventOutbox(link, keys, { waiters, retention, countRetentionMs }),
     lists: new RedisRecordLists(link, keys),

@@ -95,6 +95,25 @@ describe('an unavailable Redis', () => {
     });
   });
 
+  test('a Redis that is silent until its connection is closed delays requests, and refuses none', async () => {
+    await using redis = await startRedis();
+    const faults: RedisFault[] = [];
+    await using stores = await createRedisStores({
+      ...{ url: redis.url, commandTimeoutMs: 2_000 },
+      onFault: fault => faults.push(fault),
+    });
+    const { elicitationId } = await created(stores.elicitations, ask(somebody()));
+    redis.suspend();
+    const waiting = [stores.elicitations.create(ask(somebody())), stores.elicitations.read(elicitationId)];
+    await expect.poll(() => faults.length, { timeout: 10_000 }).toBeGreaterThan(0);
+    // These find no connection.
+    const arriving = [stores.elicitations.create(ask(somebody())), stores.elicitations.read(elicitationId)];
+    redis.resume();
+    const found = await Promise.allSettled([...waiting, ...arriving]);
+    const each = [{ value: { result: 'created' } }, { value: { elicitationId } }];
+    expect(found).toMatchObject([...each, ...each]);
+  });
+
   test('the start gives up in time if Redis never answers', async () => {
     const redis = await startRedis();
     await redis[Symbol.asyncDispose]();

@@ -129,7 +129,7 @@ export async function openWatchedRedis(keys: Keys, options: WatchedRedisOptions)
   const guard: StoreGuard = { held: undefined, isLost: false };
   const link = new RedisLink(redis, {
     now: options.now,
-    repeatWithinMs: commandTimeoutMs,
+    patienceMs: commandTimeoutMs,
     observe: options.onCommand,
     maxPending: options.maxPendingCommands,
     confirmation,

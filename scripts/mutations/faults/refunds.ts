@@ -213,4 +213,20 @@ export const refundFaults: readonly Fault[] = [
     foundBy: ['test/console/acts.test.ts'],
     only: 'without its plan',
   },
+  {
+    name: 'refunds: an MCP server can name the automatic refund',
+    breaks: 'S206',
+    file: 'packages/elicitation/src/payment.ts',
+    original: "...(by === 'mcp_server' ? [] : [by]), key]",
+    replacement: 'key]',
+    foundBy: ['services/gateway/src/approvals/unexpected-payments.test.ts'],
+  },
+  {
+    name: 'refunds: a refusal leaves the payment as it seemed',
+    breaks: 'S117',
+    file: 'services/gateway/src/approvals/refund-flow.ts',
+    original: "'refused' in known ? await asItStands(payment) : payment",
+    replacement: 'payment',
+    foundBy: ['services/gateway/src/approvals/refund-flow.test.ts'],
+  },
 ];

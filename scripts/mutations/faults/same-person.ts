@@ -185,17 +185,16 @@ export const samePersonFaults: readonly Fault[] = [
     name: 'external verification: a ticket counts twice',
     breaks: 'S10',
     file: 'services/gateway/src/identity/external-verification.ts',
-    original:
-      'if (!(await p.stores.oneTime.claim(digestOf(`ticket ${ticket.id}`), OPEN_MS + TICKET_MS))) return refused;',
-    replacement: '',
+    original: 'if (!(await p.stores.oneTime.spend(spent)) || ',
+    replacement: 'if (',
     foundBy: ['services/gateway/src/identity/external-verification.test.ts'],
   },
   {
     name: 'external verification: a ticket counts in another browser',
     breaks: 'S10',
     file: 'services/gateway/src/identity/external-verification.ts',
-    original: 'if (elicitation === undefined || ticket.browserBinding !== browserBinding) return refused;',
-    replacement: 'if (elicitation === undefined) return refused;',
+    original: ' || ticket.browserBinding !== browserBinding) return refused;',
+    replacement: ') return refused;',
     foundBy: ['services/gateway/src/identity/external-verification.test.ts'],
   },
   {

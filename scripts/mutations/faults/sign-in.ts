@@ -79,7 +79,7 @@ export const signInFaults: readonly Fault[] = [
     breaks: 'S08',
     file: 'services/gateway/src/identity/sign-in-flow.ts',
     original:
-      "        if (!(await p.stores.oneTime.claim(digestOf(`login ${state}`), LOGIN_TRANSACTION_SECONDS * 1000)))\n          return { result: 'unknown' };\n",
+      "        if (!(await p.stores.oneTime.spend({ kind, digest: digestOf(state), expiresAt }))) return { result: 'unknown' };\n",
     replacement: '',
     foundBy: ['services/gateway/src/identity/sign-in-flow.test.ts'],
   },
@@ -218,7 +218,7 @@ export const signInFaults: readonly Fault[] = [
     name: 'logout: a return counts twice',
     breaks: 'S173',
     file: 'services/gateway/src/identity/provider-logout.ts',
-    original: 'return await deps.stores.oneTime.claim(digestOf(`logout ${begun}`), LOGOUT_SECONDS * 1000);',
+    original: 'return await deps.stores.oneTime.spend({ kind, digest: digestOf(begun), expiresAt });',
     replacement: 'return true;',
     foundBy: ['test/e2e/back-channel-logout.test.ts'],
   },

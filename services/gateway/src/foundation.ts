@@ -108,11 +108,12 @@ export async function createFoundation(config: GatewayConfig, options: Foundatio
     options,
   );
   // Log and audit trail use the real time, not the test clock.
-  const auditStream = config.audit.stream
-    ? createAuditStream({ audits: stores.audits, logger, now: Date.now, onLost: () => metrics?.auditLineLost() })
-    : undefined;
+  const auditStream = createAuditStream({
+    ...{ audits: stores.audits, logger, now: Date.now, keepsPeople: config.audit.stream },
+    onLost: () => metrics?.auditLineLost(),
+  });
   const refreshCounter = createRefreshCounter({ counts: stores.refreshCounts, logger, now });
-  const auditSinks = [metrics?.audit ?? [], auditStream?.sink ?? [], refreshCounter.sink].flat();
+  const auditSinks = [metrics?.audit ?? [], auditStream.sink, refreshCounter.sink].flat();
   const pseudonym = pseudonymsOf(config);
   const auditLog = createAuditLog(logger, pseudonym, auditSinks);
   const stopping = createStopping();
@@ -166,7 +167,7 @@ export async function createFoundation(config: GatewayConfig, options: Foundatio
       // The process must not stop before their token sets are stored.
       await Promise.allSettled(refreshes.values());
       await refreshCounter[Symbol.asyncDispose]();
-      await auditStream?.[Symbol.asyncDispose]();
+      await auditStream[Symbol.asyncDispose]();
       await stores.close();
       await outboundConnections.close();
       await opened[Symbol.asyncDispose]();

@@ -4,6 +4,7 @@ revoked. The first revocation stays.
 
 KEYS   1 API key   2 list of API keys
 ARGV   1 clock   2 id   3 new version of the list   4 description of a key of the configuration, or ''   5 who and why
+       6 ms for which a revoked key of the store stays listed   7 maximum number of those
 returns {'revoked'}, {'already'} or {'unknown'}
 emits  nothing
 ]]
@@ -21,5 +22,11 @@ end
 
 redis.call('HDEL', KEYS[1], 'record')
 redis.call('HSET', KEYS[1], 'revoked', whole(now) .. ' ' .. ARGV[5])
-redis.call('HSET', KEYS[2], ARGV[2], 'revoked', 'version', ARGV[3])
+local status = 'revoked'
+if ARGV[4] == '' then
+  status = 'revoked ' .. whole(now + tonumber(ARGV[6]))
+  redis.call('PEXPIRE', KEYS[1], ARGV[6])
+end
+redis.call('HSET', KEYS[2], ARGV[2], status, 'version', ARGV[3])
+tidy(KEYS[2], now, ARGV[7])
 return { 'revoked' }

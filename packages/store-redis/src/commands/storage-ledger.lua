@@ -7,7 +7,7 @@ local EXACT_HOURS = 72
 -- Bytes of a record in addition to its texts: its key, fields and index entries. Texts need up to a quarter more than their
 -- length.
 local COST = { elicitation = 1280, reserve = 2048, reserve_payment = 4096, answer = 1024, one_time = 512, payment = 512,
-  idempotency = 256 }
+  idempotency = 256, browser_session = 768 }
 
 -- Minimum lifetime of the rest of a taken one-time record.
 local SPENT_MS = 600000

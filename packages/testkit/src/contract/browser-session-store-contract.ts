@@ -1,7 +1,7 @@
-import { digestOf, type NewBrowserSession, type Subject } from '@postern/elicitation';
+import { digestOf, type NewBrowserSession, SHARDS, type Subject, shardOf } from '@postern/elicitation';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type ContractStores, crowd, type MakeStores } from './contract-stores.ts';
-import { browserSessionIdOf, MINUTE, somebody } from './samples.ts';
+import { AMPLE, browserSessionIdOf, MINUTE, operation, somebody } from './samples.ts';
 
 const LIFETIME = { idleMs: 30 * MINUTE, absoluteMs: 100 * MINUTE };
 
@@ -29,7 +29,7 @@ export function describeBrowserSessionStore(name: string, makeStores: MakeStores
           browser: 'Firefox, Windows',
         },
       ]) {
-        const created = await stores.browserSessions.create(session, LIFETIME);
+        const created = await start(session);
         const createdAt = stores.clock.now();
         expect(created).toEqual({ ...session, createdAt, endsAt: createdAt + LIFETIME.absoluteMs });
         expect(await stores.browserSessions.read(session.id)).toEqual(created);
@@ -72,7 +72,8 @@ export function describeBrowserSessionStore(name: string, makeStores: MakeStores
       ...signIn(subject),
       origin: { vouchedBy: mcpServerId },
     });
-    const start = (session: NewBrowserSession) => stores.browserSessions.create(session, LIFETIME);
+    const start = (session: NewBrowserSession, quota = AMPLE) =>
+      stores.browserSessions.create(session, LIFETIME, 'vouchedBy' in session.origin ? quota : undefined);
     const namesFor = async (owner: NewBrowserSession) =>
       (await stores.browserSessions.list(owner)).map(({ name }) => name);
 
@@ -93,7 +94,7 @@ export function describeBrowserSessionStore(name: string, makeStores: MakeStores
       expect(await namesFor(second)).toEqual([]);
     });
 
-    test('lists the newest twenty', async () => {
+    test('S207: a user has at most twenty sessions: of more, the oldest end, and an ended one counts no more', async () => {
       const subject = somebody();
       const made = [];
       for (let nth = 0; nth < 23; nth += 1) {
@@ -101,15 +102,52 @@ export function describeBrowserSessionStore(name: string, makeStores: MakeStores
         stores.clock.advance(1);
       }
       const [owner = signIn(subject)] = made;
-      expect(await namesFor(owner)).toEqual(
-        made
-          .slice(3)
-          .reverse()
-          .map(({ id }) => digestOf(id)),
-      );
+      const alive = made.slice(3).reverse();
+      expect(await namesFor(owner)).toEqual(alive.map(({ id }) => digestOf(id)));
+      for (const { id } of made.slice(0, 3)) expect(await stores.browserSessions.read(id)).toBeUndefined();
+      const [newest] = alive;
+      if (newest !== undefined) await stores.browserSessions.end(newest.id);
+      await start(signIn(subject));
+      for (const { id } of alive.slice(1)) expect(await stores.browserSessions.read(id)).toBeDefined();
     });
 
-    test('S112: an application cannot push other sessions out of the list', async () => {
+    test('S207: many sessions that begin at once leave twenty', async () => {
+      const subject = somebody();
+      const made = await crowd(() => start(signIn(subject)));
+      const alive = await Promise.all(made.map(({ id }) => stores.browserSessions.read(id)));
+      expect(alive.filter(session => session !== undefined)).toHaveLength(20);
+    });
+
+    test('S207: an MCP server pays for the sessions that its application vouched for, of whatever users', async () => {
+      const mcpServerId = `tenant-${operation()}`;
+      const few = { records: 8 * SHARDS.length, bytes: 1e9 };
+      const person = somebody();
+      function inventedInOneShard(): NewBrowserSession {
+        for (;;) {
+          const invented = somebody();
+          if (shardOf(invented) === shardOf(person)) return vouchedBy(mcpServerId, invented);
+        }
+      }
+      for (let nth = 0; nth < 8; nth += 1) await start(inventedInOneShard(), few);
+      const refused = inventedInOneShard();
+      await expect(start(refused, few)).rejects.toMatchObject({ code: 'quota_exceeded', mcpServerId });
+      expect(await stores.browserSessions.read(refused.id)).toBeUndefined();
+      expect(await namesFor(refused)).toEqual([]);
+      await start(vouchedBy(`${mcpServerId}-2`, person), few);
+      await start(signIn(person));
+      stores.clock.advance(LIFETIME.absoluteMs + 60 * MINUTE);
+      await start(refused, few);
+    });
+
+    test('S207: a session that ends for a newer one is paid for no more', async () => {
+      const mcpServerId = `tenant-${operation()}`;
+      const subject = somebody();
+      const few = { records: 24 * SHARDS.length, bytes: 1e9 };
+      const sessions = Array.from({ length: 50 }, () => vouchedBy(mcpServerId, subject));
+      for (const session of sessions) await expect(start(session, few)).resolves.toMatchObject({ id: session.id });
+    });
+
+    test('S112: an application cannot end other sessions by creating its own', async () => {
       const subject = somebody();
       const own = await start(signIn(subject));
       const desk = await start(vouchedBy('desk', subject));
@@ -119,10 +157,11 @@ export function describeBrowserSessionStore(name: string, makeStores: MakeStores
       }
       expect(await namesFor(own)).toEqual(expect.arrayContaining([own, desk].map(({ id }) => digestOf(id))));
       expect(await namesFor(own)).toHaveLength(22);
+      for (const { id } of [own, desk]) expect(await stores.browserSessions.read(id)).toBeDefined();
       expect(await namesFor(desk)).toEqual([digestOf(desk.id)]);
     });
 
-    test('S101: ends all sessions of a user in one step, those that are not listed too, and none that follows', async () => {
+    test('S101: ends all sessions of a user in one step, and none that follows', async () => {
       const subject = somebody();
       const made = await crowd(() => start(signIn(subject)));
       const app = await start(vouchedBy('embedded', subject));

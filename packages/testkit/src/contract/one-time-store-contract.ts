@@ -1,4 +1,11 @@
-import { type OneTimeRecord, type Shard, shardIn } from '@postern/elicitation';
+import {
+  type OneTimeRecord,
+  type OneTimeStore,
+  SHARDS,
+  type Shard,
+  shardIn,
+  shardOfDigest,
+} from '@postern/elicitation';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type ContractStores, CROWD, crowd, type MakeStores } from './contract-stores.ts';
 import { ask, created, engage, MINUTE, moved, oneTimeFor, secretDigest, somebody } from './samples.ts';
@@ -73,6 +80,34 @@ export function describeOneTimeStore(name: string, makeStores: MakeStores): void
       expect(results.filter(Boolean)).toHaveLength(1);
       expect(await stores.oneTime.claim(digest, 10 * MINUTE)).toBe(false);
       expect(await stores.oneTime.claim(secretDigest(), 10 * MINUTE)).toBe(true);
+    });
+
+    test('exactly one of many concurrent callers spends a value, and none afterwards', async () => {
+      const value = { kind: 'login', digest: secretDigest(), expiresAt: stores.clock.now() + 10 * MINUTE } as const;
+      const results = await crowd(() => stores.oneTime.spend(value));
+      expect(results.filter(Boolean)).toHaveLength(1);
+      stores.clock.advance(9 * MINUTE);
+      expect(await stores.oneTime.spend(value)).toBe(false);
+      expect(await stores.oneTime.spend({ ...value, digest: secretDigest() })).toBe(true);
+    });
+
+    test('S207: remembers a fixed number of used values, accepts none twice, and a flood of one kind costs no other', async () => {
+      const now = stores.clock.now();
+      function value(nth: number): Parameters<OneTimeStore['spend']>[0] {
+        let digest = secretDigest();
+        while (shardOfDigest(digest) !== SHARDS[0]) digest = secretDigest();
+        return { kind: 'ticket.flooded', digest, expiresAt: now + 5 * MINUTE + nth };
+      }
+      const first = value(0);
+      expect(await stores.oneTime.spend(first)).toBe(true);
+      const flood = Array.from({ length: 600 }, (_, nth) => value(nth + 1));
+      for (const one of flood) expect(await stores.oneTime.spend(one)).toBe(true);
+      for (const one of [first, ...flood.slice(0, 5), ...flood.slice(-5)])
+        expect(await stores.oneTime.spend(one)).toBe(false);
+      // As old as one that is forgotten: it might be that one.
+      expect(await stores.oneTime.spend(value(1))).toBe(false);
+      expect(await stores.oneTime.spend(value(700))).toBe(true);
+      expect(await stores.oneTime.spend({ ...value(1), kind: 'ticket.other' })).toBe(true);
     });
   });
 }

@@ -9,10 +9,17 @@ import {
   type ListedBrowserSession,
   type LogoutTarget,
   type NewBrowserSession,
+  QuotaExceededError,
+  type StorageQuota,
+  shardIn,
 } from '@postern/elicitation';
+import type { MemoryLedger } from './memory-ledger.ts';
 
-/** Maximum number of browser sessions listed for one user, and of those that one application vouched for. */
-const LISTED = 20;
+/** Maximum number of browser sessions of one user, and of those that one application vouched for. */
+const MOST = 20;
+const SESSION_BYTES = 768;
+const voucherOf = ({ origin }: Pick<BrowserSession, 'origin'>) =>
+  'vouchedBy' in origin ? origin.vouchedBy : undefined;
 
 export class MemoryBrowserSessionStore implements BrowserSessionStore {
   readonly #now: Clock;
@@ -20,16 +27,33 @@ export class MemoryBrowserSessionStore implements BrowserSessionStore {
 
   readonly #reports = new Set<string>();
 
-  constructor(now: Clock) {
+  readonly #ledger: MemoryLedger;
+
+  constructor(now: Clock, ledger: MemoryLedger) {
     this.#now = now;
+    this.#ledger = ledger;
   }
 
   async create(
     session: NewBrowserSession,
     lifetime: { readonly idleMs: number; readonly absoluteMs: number },
+    quota?: StorageQuota,
   ): Promise<BrowserSession> {
     const now = this.#now();
     const created = { ...session, createdAt: now, endsAt: now + lifetime.absoluteMs } as const;
+    const [shard, voucher] = [shardIn(session.id), voucherOf(session)];
+    const older = [...this.#rows.values()]
+      .filter(row => isSameSubject(row.session.subject, session.subject) && voucherOf(row.session) === voucher)
+      .filter(row => row.session.endsAt > now)
+      .sort((one, other) => other.session.createdAt - one.session.createdAt)
+      .slice(MOST - 1);
+    if (voucher !== undefined && quota !== undefined) {
+      for (const row of older) this.#ledger.release(shard, voucher, row.session.id);
+      const charge = { id: session.id, endsAt: created.endsAt, bytes: SESSION_BYTES };
+      const refused = this.#ledger.admit(shard, voucher, [charge], quota, 8);
+      if (refused) throw new QuotaExceededError(voucher, refused.retryAfterMs);
+    }
+    for (const row of older) this.#rows.delete(row.session.id);
     this.#rows.set(session.id, { session: created, idleMs: lifetime.idleMs, idleUntil: now + lifetime.idleMs });
     return created;
   }
@@ -48,16 +72,9 @@ export class MemoryBrowserSessionStore implements BrowserSessionStore {
   }
 
   async list(owner: BrowserSessionOwner): Promise<readonly ListedBrowserSession[]> {
-    const listed = new Map<string, number>();
     return this.#of(owner)
       .map(({ id, ...session }) => ({ ...session, name: digestOf(id) }))
-      .sort((a, b) => b.createdAt - a.createdAt || (a.name < b.name ? -1 : 1))
-      .filter(({ origin }) => {
-        const voucher = 'vouchedBy' in origin ? origin.vouchedBy : '';
-        const nth = (listed.get(voucher) ?? 0) + 1;
-        listed.set(voucher, nth);
-        return nth <= LISTED;
-      });
+      .sort((a, b) => b.createdAt - a.createdAt || (a.name < b.name ? -1 : 1));
   }
 
   async endAll(owner: BrowserSessionOwner): Promise<void> {

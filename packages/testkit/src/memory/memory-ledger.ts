@@ -23,12 +23,23 @@ export class MemoryLedger {
     return this.#kept(shard, mcpServerId).get(id)?.bytes ?? 0;
   }
 
-  /** Charges new records, up to seven eighths of the share; the rest is for the users' answers. All or nothing. */
-  admit(shard: Shard, mcpServerId: string, charges: readonly Charge[], quota: StorageQuota): OverQuota | undefined {
+  /** Charges new records, up to seven eighths of the share; the rest is for the users' answers and sessions. All or nothing. */
+  admit(
+    shard: Shard,
+    mcpServerId: string,
+    charges: readonly Charge[],
+    quota: StorageQuota,
+    eighths = 7,
+  ): OverQuota | undefined {
     const share = shareOf(quota);
-    const refused = this.#charge(shard, mcpServerId, charges, { share, eighths: 7 });
+    const refused = this.#charge(shard, mcpServerId, charges, { share, eighths });
     if (!refused) this.#shares.set(scopeOf(shard, mcpServerId), share);
     return refused;
+  }
+
+  /** Reverses the charge of a record. */
+  release(shard: Shard, mcpServerId: string, id: string): void {
+    this.#kept(shard, mcpServerId).delete(id);
   }
 
   /** Applies all charges or none. If `mayRefuse`, they must fit the last known share. */

@@ -66,7 +66,7 @@ export function createMemoryStores({
     payments,
     revocations,
     oneTime,
-    browserSessions: new MemoryBrowserSessionStore(now),
+    browserSessions: new MemoryBrowserSessionStore(now, ledger),
     idempotency,
     mutes,
     notifier,

@@ -1,6 +1,6 @@
 import { definedOnly, type Subject } from '@postern/elicitation';
 import type { RedisStores } from '@postern/store-redis';
-import type { AuditEventName } from '../platform/audit/audit-events.ts';
+import type { OperatorEventName } from '../platform/audit/audit-events.ts';
 import type { Pseudonyms } from '../platform/audit/pseudonyms.ts';
 import { requestFields } from '../platform/http/request-context.ts';
 import { instance, type Logger } from '../platform/logger.ts';
@@ -15,7 +15,7 @@ export interface Actor {
 
 /** Something that an operator did or looked at. */
 export interface OperatorAct {
-  readonly event: AuditEventName;
+  readonly event: OperatorEventName;
   /** The person whose data it concerns; recorded under the pseudonym. */
   readonly subject?: Subject;
   readonly [field: string]: unknown;
@@ -31,11 +31,13 @@ export type RecordAct = (actor: Actor, act: OperatorAct) => Promise<void>;
  * Unlike the events of users, the acts of operators are in the audit trail in Redis whether `audit.stream` is on or off, and a verb waits
  * for them.
  * @param p.logger the log of the gateway; a command has none
+ * @param p.print where a command writes the line as well, so that the log of the container or the shell has it
  */
 export function createAdminAudit(p: {
   readonly audits: Pick<RedisStores['audits'], 'append'>;
   readonly pseudonym: Pseudonyms;
   readonly logger?: Logger;
+  readonly print?: ((text: string) => void) | undefined;
   readonly now: () => number;
 }): RecordAct {
   const log = p.logger?.child({ audit: true });
@@ -48,8 +50,10 @@ export function createAdminAudit(p: {
       door,
     };
     const message = 'operator act';
-    const line = { level: 'info', instance, time: new Date(p.now()).toISOString(), audit: true, ...requestFields() };
-    await p.audits.append(JSON.stringify({ ...line, ...record, message }));
+    const fields = { level: 'info', instance, time: new Date(p.now()).toISOString(), audit: true, ...requestFields() };
+    const line = JSON.stringify({ ...fields, ...record, message });
+    await p.audits.append('operators', line);
     log?.info(record, message);
+    p.print?.(`${line}\n`);
   };
 }

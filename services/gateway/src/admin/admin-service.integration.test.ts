@@ -198,7 +198,7 @@ describe('views of a person', () => {
     const { elicitationId } = await moved(stores.elicitations, await make(person), engage);
     const time = new Date().toISOString();
     const line = { time, event: 'elicitation.accepted', requestId: 'rq_1', elicitationId, subject: pseudonym(person) };
-    await stores.audits.append(JSON.stringify(line));
+    await stores.audits.append('people', JSON.stringify(line));
     const detail = await admin.elicitation(actor, elicitationId);
     expect(detail).toMatchObject({ person, isTimelineComplete: true });
     expect(detail?.timeline.map(({ name }) => name)).toEqual(
@@ -211,7 +211,7 @@ describe('views of a person', () => {
     );
     expect(detail?.timeline).toContainEqual(expect.objectContaining({ source: 'audit', requestId: 'rq_1' }));
     expect(await admin.elicitation(actor, `el_7f${'A'.repeat(43)}`)).toBeUndefined();
-    for (let more = 0; more < 200; more += 1) await stores.audits.append(JSON.stringify(line));
+    for (let more = 0; more < 200; more += 1) await stores.audits.append('people', JSON.stringify(line));
     expect(await admin.elicitation(actor, elicitationId)).toMatchObject({ isTimelineComplete: false });
   });
 
@@ -226,6 +226,21 @@ describe('views of a person', () => {
     expect((await admin.audit(actor, { limit: 10, ...later })).items).toEqual([]);
     expect((await admin.audit(actor, { limit: 10, event: 'admin' })).items).not.toEqual([]);
     expect((await admin.audit(actor, { limit: 10, event: 'adm' })).items).toEqual([]);
+  });
+
+  test('S205: pages of the audit trail have each line of users and operators once, in the order of time', async () => {
+    await admin.person(actor, somebody());
+    expect(await stores.audits.readBack({ limit: 1 })).toMatchObject([{ stream: 'operators' }]);
+    const line = (n: number) => JSON.stringify({ time: new Date().toISOString(), event: 'paged.line', n });
+    // Many in one millisecond: both streams then have the same ids.
+    const order = Array.from({ length: 60 }, (_, n) => (n % 3 === 0 ? ('operators' as const) : ('people' as const)));
+    await Promise.all(order.map((stream, n) => stores.audits.append(stream, line(n))));
+    const found = await allPages(cursor => admin.audit(actor, { limit: 7, event: 'paged', ...at(cursor) }));
+    expect(found.map(({ line }) => line['n']).toSorted((one, other) => Number(one) - Number(other))).toEqual(
+      order.map((_, n) => n),
+    );
+    const times = found.map(({ position }) => Number.parseInt(position, 10));
+    expect(times).toEqual(times.toSorted((one, other) => other - one));
   });
 });
 
@@ -363,7 +378,11 @@ describe('commands that change what is stored about a person', () => {
     const ids = await Promise.all(
       origins.map(async origin => {
         const id = samples.browserSessionIdOf(person);
-        await stores.browserSessions.create({ ...session, id, origin }, lifetime);
+        await stores.browserSessions.create(
+          { ...session, id, origin },
+          lifetime,
+          'vouchedBy' in origin ? samples.AMPLE : undefined,
+        );
         return id;
       }),
     );
@@ -505,7 +524,7 @@ test('postern audit filters by user, MCP server, event, elicitation and time, an
 
   const viewed = { event: 'admin.person_viewed', elicitationId: 'el_looked_at' } as const;
   for (const line of [viewed, { ...viewed, event: 'elicitation.approved' }, { ...viewed, elicitationId: 'el_other' }])
-    await stores.audits.append(JSON.stringify(line));
+    await stores.audits.append('people', JSON.stringify(line));
   const about = ['--elicitation', viewed.elicitationId];
   const found = async (...more: string[]) =>
     (await cli('audit', ...about, ...more)).out.split('\n').flatMap(text => (text === '' ? [] : [JSON.parse(text)]));

@@ -22,8 +22,9 @@ export interface AdminServiceDeps {
   readonly stores: RedisStores;
   readonly vault: Vault;
   readonly pseudonym: Pseudonyms;
-  /** The log of the gateway. A command has none: its acts are in the audit trail only. */
+  /** The log of the gateway. A command has none, and prints its acts. */
   readonly logger?: Logger;
+  readonly print?: ((text: string) => void) | undefined;
   readonly openQueueRedis: () => QueueRedis;
   readonly now: () => number;
   readonly mcpServers?: ReadonlyMap<string, RegisteredMcpServer>;

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { definedOnly, type Subject } from '@postern/elicitation';
-import type { RedisStores } from '@postern/store-redis';
+import { type AuditStreamName, isAuditPosition, type RedisStores } from '@postern/store-redis';
 import type { Pseudonyms } from '../platform/audit/pseudonyms.ts';
 import type { Actor, RecordAct } from './admin-audit.ts';
 import { giveWay } from './few-at-once.ts';
@@ -74,7 +74,7 @@ function matchesAudit({ event, line }: AuditItem, q: AuditFilter): boolean {
 /** Searches the audit trail in Redis, newest first. */
 export function createAuditSearch({ audits, pseudonym }: { audits: RedisStores['audits']; pseudonym: Pseudonyms }) {
   return async (q: AuditQuery): Promise<Page<AuditItem>> => {
-    if (q.cursor !== undefined && !/^\d{1,15}-\d{1,15}$/.test(q.cursor))
+    if (q.cursor !== undefined && !isAuditPosition(q.cursor))
       throw new InvalidCursorError('The cursor is not one that a page returned.');
     const of = { ...q, pseudonym: q.subject && pseudonym(q.subject) };
     const isCandidate = mayMatch(of);
@@ -134,15 +134,15 @@ export function createAuditVerbs(p: {
       await recordSearch(actor, q.subject);
       const of = { ...q, pseudonym: q.subject && p.pseudonym(q.subject) };
       const isCandidate = mayMatch(of);
-      let after: string | undefined;
+      const after: Partial<Record<AuditStreamName, string>> = {};
       while (!q.signal.aborted) {
-        const lines = await p.audits.read({ limit: EXPORTED_AT_ONCE, ...definedOnly({ after, since: q.since }) });
-        for (const { position, line: text } of lines) {
+        const lines = await p.audits.read({ limit: EXPORTED_AT_ONCE, after, ...definedOnly({ since: q.since }) });
+        for (const { stream, position, line: text } of lines) {
+          after[stream] = position;
           if (!isCandidate(text)) continue;
           const item = auditItem(position, text);
           if (matchesAudit(item, of)) yield { ...item, text };
         }
-        after = lines.at(-1)?.position ?? after;
         if (lines.length === EXPORTED_AT_ONCE) continue;
         if (!q.follow) return;
         await delay(FOLLOW_MS, undefined, { signal: q.signal }).catch(() => undefined);

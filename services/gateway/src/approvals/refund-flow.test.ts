@@ -168,6 +168,40 @@ describe('S117: what happens at the processor', () => {
     expect(await bench.status()).toBe('completed');
   });
 
+  test('a refused refund shows what happened at the processor: a refund there, a dispute', async () => {
+    const refunded = await createRefundBench();
+    refunded.scripted.refundsThere(PAYMENT, 2490);
+    refunded.scripted.failsNext('refund', 'refused');
+    expect(await refunded.refund('key', 500)).toMatchObject({ status: 'failed' });
+    expect((await refunded.payment()).refunds).toMatchObject([
+      { requestedBy: 'mcp_server', status: 'failed' },
+      { requestedBy: 'processor', minorUnits: 2490, status: 'succeeded' },
+    ]);
+    expect(await failureOf(refunded.refund('another', 1))).toBe('refund_exceeds_payment');
+
+    const disputed = await createRefundBench();
+    const dispute = { processorReference: 'du_1', currency: 'EUR', minorUnits: 2490, createdAt: 1 };
+    disputed.scripted.disputes(PAYMENT, { ...dispute, status: 'open' });
+    disputed.scripted.failsNext('refund', 'refused');
+    expect(await disputed.refund('key', 500)).toMatchObject({ status: 'failed' });
+    expect(await failureOf(disputed.refund('another', 1))).toBe('payment_disputed');
+    expect(disputed.eventsOf('payment.disputed')).toHaveLength(1);
+  });
+
+  test.each(['refunds', 'disputes'] as const)(
+    'a refused refund stays pending while the processor does not show the %s',
+    async verb => {
+      const bench = await createRefundBench();
+      bench.scripted.failsNext('refund', 'refused');
+      bench.scripted.failsNext(verb);
+      expect(await bench.refund('key', 2490)).toMatchObject({ status: 'pending' });
+      expect(await failureOf(bench.refund('another', 1))).toBe('refund_exceeds_payment');
+      bench.scripted.failsNext('refund', 'refused');
+      await bench.sweep();
+      expect((await bench.payment()).refunds).toMatchObject([{ status: 'failed' }]);
+    },
+  );
+
   test('is asked for again if the processor does not respond', async () => {
     const bench = await createRefundBench();
     bench.scripted.refundsThere(PAYMENT, 2490);

@@ -102,7 +102,7 @@ export function createRefundFlow(p: {
         return standing.payment;
       },
       requestFor: of => ({
-        ...{ refundId: refundIdOf(of, key), fingerprint: refundFingerprint(body), ...definedOnly(body) },
+        ...{ refundId: refundIdOf(of, 'mcp_server', key), fingerprint: refundFingerprint(body), ...definedOnly(body) },
         ...{ requestedBy: 'mcp_server', createdAt: p.now() },
       }),
     });
@@ -122,17 +122,25 @@ export function createRefundFlow(p: {
         ...definedOnly({ payeeAccount }),
       }),
     );
-    const after =
-      known === undefined
-        ? payment
-        : await committed(payment, current => {
-            if ('refused' in known) return refusedRefund(current, refundId, known.refused);
-            // A webhook may have overtaken the response: a report that named the processor's reference is newer.
-            const isReported =
-              current.refunds.find(found => found.refundId === refundId)?.processorReference !== undefined;
-            return isReported ? undefined : reportedChange(current, { refunds: [{ ...known.answer, refundId }] });
-          });
+    if (known === undefined) return refund;
+    const seen = 'refused' in known ? await asItStands(payment) : payment;
+    if (seen === undefined) return refund;
+    const after = await committed(seen, current => {
+      if ('refused' in known) return refusedRefund(current, refundId, known.refused);
+      // A webhook may have overtaken the response: a report that named the processor's reference is newer.
+      const isReported = current.refunds.find(found => found.refundId === refundId)?.processorReference !== undefined;
+      return isReported ? undefined : reportedChange(current, { refunds: [{ ...known.answer, refundId }] });
+    });
     return after.refunds.find(found => found.refundId === refundId) ?? refund;
+  }
+
+  /**
+   * Commits what has happened to a payment whose refund was refused: refunded elsewhere, disputed. Without a usable response, the refund
+   * stays pending and a later check orders it again: given up now, it would leave a payment that only looks refundable.
+   */
+  async function asItStands(payment: Payment): Promise<Payment | undefined> {
+    const refunded = await sync(payment, 'refunds');
+    return refunded && sync(refunded, 'disputes');
   }
 
   /** Asks the processor. Undefined if it gives no usable response, so that a later check asks again. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { createPaymentBench } from '../testing/payment-bench.ts';
+import { createPaymentBench, failureOf } from '../testing/payment-bench.ts';
 import { createWebhookHandler } from './processor-webhooks.ts';
 
 const PAYMENT = 'pi_cs_1';
@@ -92,6 +92,30 @@ describe('S142, S143: a payment that completes no elicitation', () => {
     expect(bench.eventsOf('payment.refund_failed')).toHaveLength(1);
     expect(bench.refunds()).toMatchObject([{ reason: 'refund_failed', processorReference: PAYMENT }]);
     expect(bench.atProcessor()).toEqual([]);
+  });
+
+  test('S206: has a refund that no key of the MCP server names', async () => {
+    const bench = await createUnexpected();
+    bench.scripted.failsNext('refund', 'refused');
+    await bench.receive();
+    const [automatic] = (await bench.payment())?.refunds ?? [];
+    const refund = (key: string) =>
+      bench.stage.refundFlow.refund(bench.stage.caller(), bench.elicitationId, {
+        key,
+        minorUnits: 100,
+        reason: 'mine',
+      });
+    for (const key of [
+      'unexpected',
+      'gateway',
+      automatic?.refundId ?? '',
+      '["gateway","unexpected"]',
+      'gateway,unexpected',
+    ])
+      expect(await failureOf(refund(key))).toBe('succeeded');
+    expect(new Set((await bench.payment())?.refunds.map(({ refundId }) => refundId)).size).toBe(6);
+    await bench.receive();
+    expect(bench.atProcessor()).toHaveLength(5);
   });
 
   test('is not paid back if it completed its elicitation', async () => {

@@ -59,9 +59,13 @@ export function createUnexpectedPayments(p: {
       const known = stored.find(({ processorReference }) => processorReference === facts.processorReference);
       if (known?.completes === true) return undefined;
       const payment = known ?? { ...facts, version, paidAt: 0, refunds: [], disputes: [] };
-      const request = { refundId: refundIdOf(payment, 'unexpected'), fingerprint: 'unexpected', createdAt: p.now() };
-      // The bank, or somebody at the processor, has paid it back already.
-      const isOpen = payment.disputes.length === 0 && refundableOf(payment) > 0;
+      const refundId = refundIdOf(payment, 'gateway', 'unexpected');
+      const request = { refundId, fingerprint: 'unexpected', createdAt: p.now() };
+      // The bank, somebody at the processor, or this gateway has paid it back already.
+      const isOpen =
+        payment.disputes.length === 0 &&
+        refundableOf(payment) > 0 &&
+        !payment.refunds.some(({ requestedBy }) => requestedBy === 'gateway');
       const reserved =
         reason !== undefined && isOpen
           ? reserveRefund(payment, { ...request, reason, requestedBy: 'gateway' })

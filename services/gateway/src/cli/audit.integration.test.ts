@@ -12,7 +12,7 @@ let stores: RedisStores;
 let folder: string;
 beforeAll(async () => {
   redis = await startRedis();
-  stores = await createRedisStores({ url: redis.url, prefix: 'audit', audit: { lines: 1000 } });
+  stores = await createRedisStores({ url: redis.url, prefix: 'audit', audit: { people: { lines: 1000 } } });
   folder = await mkdtemp(join(tmpdir(), 'postern-audit-'));
   const configured = { redis: { url: redis.url, prefix: 'audit' } };
   await writeFile(join(folder, 'on.yaml'), JSON.stringify(sampleConfig({ ...configured, audit: { stream: true } })));
@@ -39,8 +39,8 @@ const on = () => ['-c', join(folder, 'on.yaml')];
 describe('postern audit', () => {
   test('prints the retained events, oldest first, with control characters escaped', async () => {
     const kept = Array.from({ length: 1_200 }, (_, n) => JSON.stringify({ event: 'x', n }));
-    for (const line of kept) await stores.audits.append(line);
-    await stores.audits.append('{"event":"a\u009b2Jb\u2028"}');
+    for (const line of kept) await stores.audits.append('people', line);
+    await stores.audits.append('people', '{"event":"a\u009b2Jb\u2028"}');
     const { code, out } = run(on());
     expect(await code).toBe(0);
     const numbers = out.slice(0, -1).map(line => JSON.parse(line).n);
@@ -49,19 +49,32 @@ describe('postern audit', () => {
     expect(out.at(-1)).toBe('{"event":"a\\u009b2Jb\\u2028"}\n');
   });
 
+  test('S205: what operators did outlives any number of lines of users, in the order of time', async () => {
+    await stores.audits.append('operators', '{"event":"first"}');
+    for (let n = 0; n < 1_300; n += 1) await stores.audits.append('people', '{"event":"of users"}');
+    await stores.audits.append('operators', '{"event":"last"}');
+    const { code, out } = run(on());
+    expect(await code).toBe(0);
+    const events = out.map(line => JSON.parse(line).event);
+    expect(events).not.toContain('x');
+    expect(events[0]).toBe('first');
+    expect(events.filter(event => event !== 'of users')).toEqual(['first', 'last']);
+  });
+
   test('follows until it is interrupted', async () => {
     const stop = new AbortController();
     const { code, out } = run([...on(), '--follow'], stop.signal);
     await expect.poll(() => out.length).toBeGreaterThan(900);
-    await stores.audits.append('{"event":"later"}');
-    await expect.poll(() => out.filter(line => line === '{"event":"later"}\n')).toHaveLength(1);
+    for (const stream of ['people', 'operators', 'people'] as const)
+      await stores.audits.append(stream, `{"event":"later","stream":"${stream}"}`);
+    await expect.poll(() => out.filter(line => line.startsWith('{"event":"later"'))).toHaveLength(3);
     stop.abort();
     expect(await code).toBe(130);
   });
 
   test('S181: prints only the lines of one API key', async () => {
     const lines = [{ apiKeyId: 'ak_1' }, { apiKeyId: 'ak_12' }, { note: 'ak_1' }, {}];
-    for (const line of lines) await stores.audits.append(JSON.stringify({ event: 'used', ...line }));
+    for (const line of lines) await stores.audits.append('people', JSON.stringify({ event: 'used', ...line }));
     const { code, out } = run([...on(), '--api-key', 'ak_1']);
     expect(await code).toBe(0);
     expect(out.map(line => JSON.parse(line))).toEqual([{ event: 'used', apiKeyId: 'ak_1' }]);

@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { SHARDS, type Subject } from '@postern/elicitation';
-import { createRedisStores, type RedisStores } from '@postern/store-redis';
+import { createRedisStores, keyRowOf, type RedisStores } from '@postern/store-redis';
 import { kindSamples, samples } from '@postern/testkit/contract';
 import { type RedisServer, startRedis } from '@postern/testkit/redis';
 import { createKeyRing, createVault } from '@postern/vault';
@@ -305,7 +305,7 @@ function scenarioOf({ name }: Command): Scenario {
 const contents = () =>
   redis.ask(
     'eval',
-    `local passing, all = { audit = 1, probe = 1, limiter = 1, ['stalled-check'] = 1 }, {}
+    `local passing, all = { audit = 1, oaudit = 1, probe = 1, limiter = 1, ['stalled-check'] = 1 }, {}
      local function valueOf(key)
        if redis.call('type', key).ok ~= 'hash' then return redis.call('dump', key) end
        local flat, pairs = redis.call('hgetall', key), {}
@@ -346,6 +346,12 @@ const changing = each.filter(([, { changes }]) => changes);
 /** An option of another command. */
 const foreignTo = (command: Command) =>
   (['kid', 'deployment'] as const).find(option => command.options?.[option] === undefined) ?? 'follow';
+
+test('S207: every key of a gateway with webhooks, jobs and people has a row that says who pays for it', async () => {
+  const keys = (await redis.ask('keys', '*')).split('\n').filter(key => key !== '');
+  const unknown = keys.filter(key => keyRowOf(key.slice(0, key.indexOf(':')), key) === undefined);
+  expect({ unknown, isFilled: keys.length > 20 }).toEqual({ unknown: [], isFilled: true });
+});
 
 describe('S151: every command of the table', () => {
   test('has a scenario here', () => {
@@ -424,6 +430,8 @@ describe('S151: every command of the table', () => {
 
       if (scenario.act === undefined) throw new Error('name the act that the audit trail has');
       const { done, acts } = await actsOf(() => run(command.name, [...args, '--json'], scenario.config?.()));
+      // The log of the container or the shell has the act as well (S205).
+      expect(done.err).toContain(`"event":"${scenario.act}"`);
       expect(acts.filter(({ event }) => event !== 'admin.connection_removed')).toEqual(actOf(scenario.act));
       expect({ code: done.code, err: done.err }).toMatchObject({ code: 0 });
       expect(JSON.parse(done.out)).not.toMatchObject({ dryRun: true });

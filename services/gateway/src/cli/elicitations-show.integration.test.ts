@@ -134,7 +134,9 @@ describe('postern elicitations show', () => {
       for (const elicitation of [start, active]) {
         const { code, out, err } = await show(elicitation.elicitationId);
         const { out: json } = await show(elicitation.elicitationId, '--json');
-        expect([code, err]).toEqual([0, '']);
+        expect(code).toBe(0);
+        expect(JSON.parse(err)).toMatchObject({ event: 'admin.person_viewed', by: 'operator' });
+        expect(err).not.toContain('canary');
         expect(out + json).not.toMatch(/canary|user-/);
         expect(out + json).not.toContain(digest);
         expect(out).toMatch(new RegExp(`^kind +${request.kind}$`, 'm'));

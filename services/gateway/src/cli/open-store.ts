@@ -7,13 +7,15 @@ import { startEmbeddedRedis } from '../platform/redis/embedded-redis.ts';
 import { hasOwnRedis, redisTarget, retentionOf } from '../platform/redis/redis-target.ts';
 import { StartError } from '../platform/start-error.ts';
 import { openVault } from '../sealing/open-vault.ts';
-import { CliError, type CliIo } from './cli-io.ts';
+import { CliError, type CliIo, printable } from './cli-io.ts';
 
 export interface OpenStore extends AsyncDisposable {
   readonly vault: Vault;
   readonly stores: RedisStores;
   readonly config: GatewayConfig;
   readonly pseudonym: Pseudonyms;
+  /** Writes the audit lines of this command to standard error. */
+  readonly print: (text: string) => void;
   /** Opens a separate connection for job queues. The caller closes it. */
   readonly openQueueRedis: () => QueueRedis;
 }
@@ -43,6 +45,7 @@ export async function openStore(configPath: string, io: CliIo): Promise<OpenStor
     stores,
     config,
     pseudonym: pseudonymsOf(config),
+    print: text => io.err(printable(text)),
     openQueueRedis: () => openQueueRedis({ ...queue, connectionName: 'postern-cli' }),
     [Symbol.asyncDispose]: () => held.disposeAsync(),
   };

@@ -104,10 +104,10 @@ export async function buildConsole(deps: ConsoleDeps, config: ConsoleConfig): Pr
     deps: {
       config: { ...deps.config, publicUrl: config.publicUrl },
       identityProviders: [identityProvider],
-      stores,
-      entropy,
+      ...{ stores, now, entropy },
     },
     browser,
+    kind: 'console-logout',
   });
   const signInFlow = createSignInFlow<string>({
     config: { publicUrl: config.publicUrl, browserSession: config.session },
@@ -116,6 +116,7 @@ export async function buildConsole(deps: ConsoleDeps, config: ConsoleConfig): Pr
     stores: { oneTime: stores.oneTime, browserSessions: stores.operatorSessions },
     vault: deps.vault,
     identityProviders: [identityProvider],
+    kind: 'console-login',
     parseReturnTo: path => (isConsolePath(path) ? path : undefined),
     now,
     entropy,

@@ -3,6 +3,7 @@ import {
   type Entropy,
   type NewBrowserSession,
   newBrowserSessionId,
+  type StorageQuota,
   shardOf,
 } from '@postern/elicitation';
 import type { RedisStores } from '@postern/store-redis';
@@ -17,6 +18,8 @@ export function longestSessionMs({ browserSession }: Pick<GatewayConfig, 'browse
 /**
  * Creates a browser session under a new id and records the sign-in.
  * @param p.signedInAt name of the identity provider or application, for the audit log
+ * @param p.quota of the MCP server whose application vouched for the user
+ * @throws QuotaExceededError
  */
 export async function createBrowserSession(
   deps: {
@@ -25,13 +28,14 @@ export async function createBrowserSession(
     stores: Pick<RedisStores, 'browserSessions'>;
     entropy: Entropy;
   },
-  p: { readonly session: Omit<NewBrowserSession, 'id'>; readonly signedInAt: string },
+  p: { readonly session: Omit<NewBrowserSession, 'id'>; readonly signedInAt: string; readonly quota?: StorageQuota },
 ): Promise<BrowserSession> {
   const { subject } = p.session;
   const { idleMinutes } = deps.config.browserSession;
   const browserSession = await deps.stores.browserSessions.create(
     { id: newBrowserSessionId(shardOf(subject), deps.entropy), ...p.session },
     { idleMs: idleMinutes * 60_000, absoluteMs: longestSessionMs(deps.config) },
+    p.quota,
   );
   deps.auditLog.signedIn({ subject, origin: p.signedInAt });
   return browserSession;

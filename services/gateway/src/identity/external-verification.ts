@@ -51,6 +51,8 @@ const openSchema = z.object({
 });
 const ticketSchema = z.object({
   ...openSchema.shape,
+  /** Until when the application can get another ticket of this opening. Absent in tickets of an earlier release. */
+  openUntil: z.number().optional(),
   issuer: z.string(),
   subject: z.string(),
   authTime: z.number().optional(),
@@ -89,6 +91,7 @@ export function createExternalVerification(p: {
   config: Pick<GatewayConfig, 'publicUrl' | 'browserSession'>;
   auditLog: AuditLog;
   service: ElicitationService;
+  mcpServers: ReadonlyMap<string, RegisteredMcpServer>;
   stores: Pick<RedisStores, 'oneTime' | 'browserSessions'>;
   vault: Vault;
   oauthCallback: Pick<OAuthCallback, 'finishVerified'>;
@@ -121,6 +124,7 @@ export function createExternalVerification(p: {
       ...opening,
       issuer: request.subject.issuer,
       subject: request.subject.subject,
+      openUntil: opening.expiresAt,
       expiresAt: p.now() + TICKET_MS,
       ...definedOnly({ authTime: request.authTime === undefined ? undefined : request.authTime * 1000 }),
     };
@@ -200,28 +204,34 @@ export function createExternalVerification(p: {
      * Exchanges a ticket for a browser session, once and only in the browser that opened the link. Creates no session if the ticket does
      * not prove a fresh sign-in that the opening required.
      * @param browser name of the browser and its system, for the list that its user sees
+     * @throws QuotaExceededError
      */
     async redeemTicket(sealed: string, browserBinding: string | undefined, browser?: string): Promise<RedeemedTicket> {
       const ticket = await unsealTransaction(p, ticketSchema, sealed, ticketContext);
       const elicitationId = parseElicitationId(ticket?.elicitationId ?? '');
       if (ticket === undefined || elicitationId === undefined) return refused;
-      // Claim before comparing: a ticket that another browser has presented must not work afterwards.
-      if (!(await p.stores.oneTime.claim(digestOf(`ticket ${ticket.id}`), OPEN_MS + TICKET_MS))) return refused;
       const elicitation = await p.service.find(elicitationId);
-      if (elicitation === undefined || ticket.browserBinding !== browserBinding) return refused;
+      const mcpServer = elicitation && p.mcpServers.get(elicitation.mcpServerId);
+      if (mcpServer === undefined) return refused;
+      // Spend the opening before comparing: a ticket that another browser has presented must not work afterwards.
+      const { mcpServerId } = mcpServer;
+      const expiresAt = (ticket.openUntil ?? p.now() + OPEN_MS) + TICKET_MS;
+      const spent = { kind: `ticket.${mcpServerId}`, digest: digestOf(ticket.id), expiresAt } as const;
+      if (!(await p.stores.oneTime.spend(spent)) || ticket.browserBinding !== browserBinding) return refused;
       const proves = provesPerson(ticket, p.now());
       if (ticket.provesFrom !== undefined && !proves)
         return { result: 'refused', code: 'auth_time_too_old', returnTo: ticket.to ?? elicitationId };
       const subject: Subject = { issuer: ticket.issuer, subject: ticket.subject };
       const session = {
         subject,
-        origin: { vouchedBy: elicitation.mcpServerId },
+        origin: { vouchedBy: mcpServerId },
         displayName: ticket.subject,
         ...definedOnly({ authTime: ticket.authTime, browser }),
         ...(proves && ticket.to === undefined ? { provedFor: elicitationId } : {}),
       };
-      const signedInAt = `application of ${elicitation.mcpServerId}`;
-      const browserSession = await createBrowserSession(p, { session, signedInAt });
+      const signedInAt = `application of ${mcpServerId}`;
+      const { quota } = mcpServer.limits;
+      const browserSession = await createBrowserSession(p, { session, signedInAt, quota });
       return { result: 'signed_in', browserSession, returnTo: ticket.to ?? elicitationId, maxAge: ticket.maxAge };
     },
   };

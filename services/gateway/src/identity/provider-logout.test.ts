@@ -13,14 +13,14 @@ const end = async () => new URL('https://id.example/end');
 const { vault } = parseConfig(sampleConfig());
 
 function offerOf(endSessionUrl: () => Promise<URL | undefined>) {
-  const [setCookie, clearCookie, claim] = [vi.fn(), vi.fn(), vi.fn(async () => true)];
+  const [setCookie, clearCookie, spend] = [vi.fn(), vi.fn(), vi.fn(async () => true)];
   const config = identityProviderConfigSchema.parse({ name: 'id', issuer: 'https://id.example', clientId: 'postern' });
   const providerLogout = createProviderLogout({
     deps: {
       config: { publicUrl, vault },
       identityProviders: [{ config, signIn: { start: never, finish: never, endSessionUrl } }],
-      stores: { oneTime: { claim } },
-      entropy: systemEntropy,
+      stores: { oneTime: { spend } },
+      ...{ entropy: systemEntropy, now: Date.now },
     },
     browser: createBrowser({
       ...{ publicUrl, entropy: systemEntropy },
@@ -29,7 +29,7 @@ function offerOf(endSessionUrl: () => Promise<URL | undefined>) {
   });
   const reply = { setCookie, clearCookie } as unknown as FastifyReply;
   return {
-    ...{ setCookie, claim },
+    ...{ setCookie, spend },
     of: (origin: { identityProvider: string } | { vouchedBy: string }) => providerLogout.offer(reply, { origin }),
     isReturn: (state: string, cookie = state) =>
       providerLogout.isReturn(
@@ -86,7 +86,7 @@ it('S173: a state that the gateway did not make, or made for another browser, re
   const others = ['x', 'A'.repeat(65), `${state}A`, `${state.slice(0, -8)}AAAAAAAA`, `AAAAAAAA${state.slice(8)}`];
   for (const other of others) expect(await offer.isReturn(other)).toBe(false);
   expect(await offer.isReturn(ofAnother, state)).toBe(false);
-  expect(offer.claim).not.toHaveBeenCalled();
+  expect(offer.spend).not.toHaveBeenCalled();
   expect(await offer.isReturn(state)).toBe(true);
-  expect(offer.claim).toHaveBeenCalledOnce();
+  expect(offer.spend).toHaveBeenCalledOnce();
 });

@@ -1,6 +1,14 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { AuthorizationError } from '@postern/authorization';
-import { type BrowserSession, definedOnly, digestOf, type Entropy, newOperationId } from '@postern/elicitation';
+import {
+  type BrowserSession,
+  type Clock,
+  definedOnly,
+  digestOf,
+  type Entropy,
+  newOperationId,
+  type UsedKind,
+} from '@postern/elicitation';
 import type { RedisStores } from '@postern/store-redis';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Browser, LOGOUT_SECONDS } from '../pages/browser.ts';
@@ -19,7 +27,8 @@ const RANDOM_LENGTH = 22;
 export interface ProviderLogoutDeps {
   readonly config: Pick<GatewayConfig, 'publicUrl' | 'vault'>;
   readonly identityProviders: readonly IdentityProvider[];
-  readonly stores: { readonly oneTime: Pick<RedisStores['oneTime'], 'claim'> };
+  readonly stores: { readonly oneTime: Pick<RedisStores['oneTime'], 'spend'> };
+  readonly now: Clock;
   readonly entropy: Entropy;
 }
 
@@ -31,15 +40,18 @@ export interface ProviderLogoutDeps {
 export function createProviderLogout({
   deps,
   browser,
+  kind = 'logout',
 }: {
   readonly deps: ProviderLogoutDeps;
   readonly browser: Browser;
+  /** What spending a `state` counts as. */
+  readonly kind?: Extract<UsedKind, 'logout' | 'console-logout'>;
 }) {
   const { publicUrl } = deps.config;
   const key = sharedKeyFor(deps.config, 'postern logout, 1');
   const stateOf = (random: string) => `${random}${createHmac('sha256', key).update(random).digest('base64url')}`;
 
-  /** Otherwise strangers, who can send any cookie with the same `state`, could fill Redis with claims. */
+  /** Otherwise strangers, who can send any cookie with the same `state`, could use up the places of used values. */
   function isOwn(state: string): boolean {
     const [given, own] = [Buffer.from(state), Buffer.from(stateOf(state.slice(0, RANDOM_LENGTH)))];
     return given.length === own.length && timingSafeEqual(given, own);
@@ -82,8 +94,9 @@ export function createProviderLogout({
       const begun = browser.takeLogoutCookie(request, reply);
       const given = new URL(request.url, publicUrl).searchParams.getAll('state');
       if (begun === undefined || given.length !== 1 || given[0] !== begun || !isOwn(begun)) return false;
-      // A browser can replay the cookie, so the claim makes the value one-time.
-      return await deps.stores.oneTime.claim(digestOf(`logout ${begun}`), LOGOUT_SECONDS * 1000);
+      // A browser can replay the cookie, so spending the value makes it one-time.
+      const expiresAt = deps.now() + LOGOUT_SECONDS * 1000;
+      return await deps.stores.oneTime.spend({ kind, digest: digestOf(begun), expiresAt });
     },
   };
 }

@@ -7,6 +7,7 @@ import {
   type ElicitationId,
   type Entropy,
   parseElicitationId,
+  type UsedKind,
 } from '@postern/elicitation';
 import type { RedisStores } from '@postern/store-redis';
 import type { Vault } from '@postern/vault';
@@ -69,7 +70,7 @@ export type SignInResult<To extends string = ReturnTo> =
 
 /**
  * Sign-in at an identity provider. The login transaction is kept in a sealed cookie, so starting one writes nothing to Redis. The
- * callback claims it once.
+ * callback spends it once.
  */
 export function createSignInFlow<To extends string>(p: {
   config: Pick<GatewayConfig, 'publicUrl' | 'browserSession'>;
@@ -77,12 +78,15 @@ export function createSignInFlow<To extends string>(p: {
   stores: Pick<RedisStores, 'oneTime' | 'browserSessions'>;
   vault: Vault;
   identityProviders: readonly IdentityProvider[];
+  /** What spending a transaction counts as. Default: `login`. */
+  kind?: Extract<UsedKind, 'login' | 'console-login'>;
   /** Parses where the browser goes after the sign-in, as kept in the transaction. */
   parseReturnTo: (returnTo: string) => To | undefined;
   now: Clock;
   entropy: Entropy;
 }) {
   const redirectUriOf = ({ config: { name } }: IdentityProvider) => signInRedirectUriOf(p.config.publicUrl, name);
+  const { kind = 'login' } = p;
   const random = () => Buffer.from(p.entropy(32)).toString('base64url');
 
   // Deployments may share a vault key, so sealed transactions name their deployment.
@@ -152,9 +156,9 @@ export function createSignInFlow<To extends string>(p: {
         if (transaction?.state !== state) continue;
         const identityProvider = p.identityProviders.find(candidate => candidate.config.issuer === transaction.issuer);
         if (identityProvider === undefined) return { result: 'unknown' };
-        // A browser can replay the cookie, so the claim makes the transaction one-time.
-        if (!(await p.stores.oneTime.claim(digestOf(`login ${state}`), LOGIN_TRANSACTION_SECONDS * 1000)))
-          return { result: 'unknown' };
+        // A browser can replay the cookie, so spending the `state` makes the transaction one-time.
+        const { expiresAt } = transaction;
+        if (!(await p.stores.oneTime.spend({ kind, digest: digestOf(state), expiresAt }))) return { result: 'unknown' };
         const { nonce, codeVerifier, maxAge } = transaction;
         const returnTo = p.parseReturnTo(transaction.returnTo ?? '');
         const redirectUri = redirectUriOf(identityProvider);

@@ -35,6 +35,9 @@ const RETRY_MS = 1_000;
 /** Keys that are opened at the same time: a key service has to answer users meanwhile. */
 const OPEN_AT_ONCE = 8;
 
+/** Withdrawn keys whose id is known, for the audit lines of callers that still use them. */
+const MAX_WITHDRAWN = 10_000;
+
 interface ApiKeyWatchOptions {
   readonly apiKeys: Pick<RedisApiKeyStore, 'read'>;
   readonly vault: Pick<Vault, 'open'>;
@@ -57,7 +60,7 @@ export async function startApiKeyWatch(options: ApiKeyWatchOptions): Promise<Api
   /** By digest. */
   let valid: ReadonlyMap<string, { readonly apiKeyId: string; readonly mcpServerId: string }> = new Map();
   let revoked: ReadonlySet<string> = new Set();
-  /** Ids by digest: Redis deletes the digest of a revoked key. */
+  /** Ids by digest, the last `MAX_WITHDRAWN`: Redis deletes the digest of a revoked key. */
   const withdrawnIds = new Map<string, string>();
   /** Digests by id. A key keeps its digest, so each is opened once. Undefined for a key that does not open. */
   const digests = new Map<string, string | undefined>();
@@ -86,6 +89,10 @@ export async function startApiKeyWatch(options: ApiKeyWatchOptions): Promise<Api
     revoked = new Set(listed.flatMap(({ digest, revoked }) => (revoked === undefined ? [] : (digest ?? []))));
     const withdrawn = [...before].filter(([digest]) => !valid.has(digest));
     for (const [digest, { apiKeyId }] of withdrawn) withdrawnIds.set(digest, apiKeyId);
+    for (const digest of withdrawnIds.keys()) {
+      if (withdrawnIds.size <= MAX_WITHDRAWN) break;
+      withdrawnIds.delete(digest);
+    }
     const isRevokedNow = [...revoked].some(digest => !revokedBefore.has(digest));
     if (withdrawn.length > 0 || isRevokedNow) onWithdrawn();
   }

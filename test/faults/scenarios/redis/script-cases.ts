@@ -153,7 +153,6 @@ export const scriptCases: Readonly<Record<CalledScript, ScriptCase>> = {
         (await again.elicitations.listOpen(subject, [mcpServerId])).map(it => it.elicitationId === elicitationId);
     },
     first: [true],
-    onlyOnce: true,
   },
   setMute: {
     async prepare() {
@@ -372,7 +371,6 @@ export const scriptCases: Readonly<Record<CalledScript, ScriptCase>> = {
       return stores => stores.oneTime.read(where, digest);
     },
     first: undefined,
-    onlyOnce: true,
   },
   consumeOneTime: {
     async prepare(stores) {
@@ -383,6 +381,15 @@ export const scriptCases: Readonly<Record<CalledScript, ScriptCase>> = {
     },
     first: { result: 'taken' },
     again: { result: 'spent' },
+    onlyOnce: true,
+  },
+  spendOneTime: {
+    async prepare() {
+      const value = { kind: 'login', digest: secretDigest(), expiresAt: Date.now() + MINUTE } as const;
+      return again => again.oneTime.spend(value);
+    },
+    first: true,
+    again: false,
     onlyOnce: true,
   },
   createBrowserSession: {
@@ -399,7 +406,6 @@ export const scriptCases: Readonly<Record<CalledScript, ScriptCase>> = {
       return again => again.browserSessions.read(id);
     },
     first: { displayName: 'Alice' },
-    onlyOnce: true,
   },
   endBrowserSessions: {
     async prepare(stores) {
@@ -415,7 +421,6 @@ export const scriptCases: Readonly<Record<CalledScript, ScriptCase>> = {
       return again => again.browserSessions.touch(id);
     },
     first: undefined,
-    onlyOnce: true,
     renews: ['bs'],
   },
   addApiKey: {

@@ -95,8 +95,9 @@ export function createPasskeyCeremonies(p: {
         ceremony.digest === purpose.digest &&
         ceremony.secretDigest === digestOf(form.secret);
       if (!isForThis) return undefined;
-      // Claim before verifying the response: an intercepted response must not work a second time.
-      const isFirst = await p.stores.oneTime.claim(digestOf(`passkey ${ceremony.nonce}`), CEREMONY_MS);
+      // Spend it before verifying the response: an intercepted response must not work a second time.
+      const { nonce, expiresAt } = ceremony;
+      const isFirst = await p.stores.oneTime.spend({ kind: 'passkey', digest: digestOf(nonce), expiresAt });
       if (!isFirst) return undefined;
       return {
         challenge: challengeOf(ceremony),

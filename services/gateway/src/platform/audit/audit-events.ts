@@ -3,38 +3,48 @@ import type { AuditEvent, PaymentEventType } from '@postern/elicitation';
 /** Who caused an event whose line does not say so with `operator` or `by`. */
 type Cause = 'person' | 'visitor' | 'mcp_server' | 'gateway';
 
-/** What an audit event is in the Open Cybersecurity Schema Framework 1.8.0. */
+/**
+ * Who can cause an event, which decides where Redis keeps its lines. `operators`: only operators and the gateway itself can; their lines
+ * are in a stream that other people's lines cannot push out of (S205). `people`: users and MCP servers. `strangers`: requests without a
+ * credential, a browser session or a valid signature, so the stream takes few of their lines (S124).
+ */
+type Trail = 'operators' | 'people' | 'strangers';
+
+/** What an audit event is in the Open Cybersecurity Schema Framework 1.8.0, and who can cause it. */
 export interface OcsfActivity {
   readonly classUid: number;
   readonly activityId: number;
   readonly cause: Cause;
   readonly hasFailed: boolean;
+  readonly trail: Trail;
   /** Of Entity Management: what the event is about, and the member of the line with its id. */
   readonly entity?: { readonly type: string; readonly id: string };
 }
 
+const people = { trail: 'people' } as const;
+const operators = (activity: OcsfActivity) => ({ ...activity, trail: 'operators' }) as const;
+const strangers = (activity: OcsfActivity) => ({ ...activity, trail: 'strangers' }) as const;
+
 /** Class 3002. */
-const authentication = (activityId: number, hasFailed = false): OcsfActivity => ({
-  ...{ classUid: 3002, activityId, cause: 'person', hasFailed },
-});
+const authentication = (activityId: number, hasFailed = false) =>
+  ({ classUid: 3002, activityId, cause: 'person', hasFailed, ...people }) as const;
 const [LOGON, LOGOFF] = [1, 2];
 
 /** Class 3001. */
-const account = (activityId: number, hasFailed = false): OcsfActivity => ({
-  ...{ classUid: 3001, activityId, cause: 'person', hasFailed },
-});
+const account = (activityId: number, hasFailed = false) =>
+  ({ classUid: 3001, activityId, cause: 'person', hasFailed, ...people }) as const;
 const [USER_DELETE, FACTOR_ENABLE, FACTOR_DISABLE, OTHER] = [6, 10, 11, 99];
 
 /** Class 3004, for one type of entity. */
 const managed =
   (type: string, id: string, usual: Cause = 'gateway') =>
   (activityId: number, { cause = usual, hasFailed = false }: { cause?: Cause; hasFailed?: boolean } = {}) => ({
-    ...{ classUid: 3004, activityId, cause, hasFailed, entity: { type, id } },
+    ...{ classUid: 3004, activityId, cause, hasFailed, entity: { type, id }, ...people },
   });
 const [CREATE, READ, UPDATE, DELETE, ENABLE, DISABLE, SUSPEND] = [1, 2, 3, 4, 8, 9, 12];
 
 /** Class 6008, of the gateway itself. */
-const fault: OcsfActivity = { classUid: 6008, activityId: 1, cause: 'gateway', hasFailed: true };
+const fault = operators({ classUid: 6008, activityId: 1, cause: 'gateway', hasFailed: true, ...people });
 
 const failed = { hasFailed: true } as const;
 const byMcpServer = { cause: 'mcp_server' } as const;
@@ -74,27 +84,27 @@ export const auditEvents = {
   'elicitation.redeemed': elicitation(READ, byMcpServer),
   'elicitation.wrong_person': elicitation(READ, { cause: 'visitor', ...failed }),
   'browser.signed_in': authentication(LOGON),
-  'browser.sign_in_failed': authentication(LOGON, true),
+  'browser.sign_in_failed': strangers(authentication(LOGON, true)),
   'browser.signed_out': authentication(LOGOFF),
   'browser.signed_out_everywhere': authentication(LOGOFF),
   'browser.logged_out': authentication(LOGOFF),
-  'browser.logout_refused': authentication(LOGOFF, true),
-  'console.signed_in': authentication(LOGON),
-  'console.sign_in_failed': authentication(LOGON, true),
+  'browser.logout_refused': strangers(authentication(LOGOFF, true)),
+  'console.signed_in': operators(authentication(LOGON)),
+  'console.sign_in_failed': strangers(authentication(LOGON, true)),
   'console.refused': authentication(LOGON, true),
-  'console.signed_out': authentication(LOGOFF),
+  'console.signed_out': operators(authentication(LOGOFF)),
   'console.logged_out': authentication(LOGOFF),
-  'console.logout_refused': authentication(LOGOFF, true),
-  'caller.refused': authentication(LOGON, true),
+  'console.logout_refused': strangers(authentication(LOGOFF, true)),
+  'caller.refused': strangers(authentication(LOGON, true)),
   'account.exported': person(READ, byPerson),
   'account.disconnected': person(UPDATE, byPerson),
   'account.erased': account(USER_DELETE),
   'passkey.added': account(FACTOR_ENABLE),
   'passkey.removed': account(FACTOR_DISABLE),
-  'passkey.reset': account(FACTOR_DISABLE),
+  'passkey.reset': operators(account(FACTOR_DISABLE)),
   'passkey.renamed': account(OTHER),
   'passkey.refused': account(OTHER, true),
-  'callback.refused': managed('connection', 'provider')(CREATE, { ...byPerson, ...failed }),
+  'callback.refused': strangers(managed('connection', 'provider')(CREATE, { ...byPerson, ...failed })),
   'connection.token_read': connection(READ, byMcpServer),
   'connection.token_rejected': connection(UPDATE, byMcpServer),
   'connection.refreshed': connection(UPDATE),
@@ -115,7 +125,7 @@ export const auditEvents = {
   'payment.refused': payment(CREATE, failed),
   'payment.not_closed': payment(UPDATE, failed),
   'payment.processor_unavailable': payment(READ, failed),
-  'payment.webhook_refused': managed('payment_processor', 'processor')(READ, failed),
+  'payment.webhook_refused': strangers(managed('payment_processor', 'processor')(READ, failed)),
   'payment.daily_limit_reached': payment(CREATE, { ...byPerson, ...failed }),
   'credential.checked': managed('credential', 'elicitationId')(READ),
   'credential.read': credential(READ, byMcpServer),
@@ -126,33 +136,38 @@ export const auditEvents = {
   'webhook.dead': webhook(UPDATE, failed),
   'webhook.gap': webhook(UPDATE, failed),
   'webhook.disabled': webhook(DISABLE),
-  'webhook.enabled': webhook(ENABLE),
-  'vault.rewrapped': vaultKey(UPDATE),
+  'webhook.enabled': operators(webhook(ENABLE)),
+  'vault.rewrapped': operators(vaultKey(UPDATE)),
   'vault.key_lost': fault,
   'vault.damaged': fault,
   'vault.old_key_in_use': fault,
-  'vault.keys_removable': vaultKey(READ),
-  'redis.loss_accepted': redis(UPDATE),
+  'vault.keys_removable': operators(vaultKey(READ)),
+  'redis.loss_accepted': operators(redis(UPDATE)),
   'redis.rolled_back': fault,
-  'replica.drain_ordered': managed('replica', 'replicaId')(SUSPEND),
-  'api_key.added': apiKey(CREATE),
-  'api_key.revoked': apiKey(DISABLE),
-  'admin.credential_added': adminCredential(CREATE),
-  'admin.credential_revoked': adminCredential(DELETE),
-  'admin.person_viewed': person(READ),
-  'admin.person_exported': person(READ),
-  'admin.person_signed_out': person(UPDATE),
-  'admin.person_erased': person(DELETE),
-  'admin.elicitation_cancelled': elicitation(UPDATE),
-  'admin.refund_started': payment(UPDATE),
-  'admin.connection_removed': connection(DELETE),
-  'admin.disconnect_started': job(CREATE),
-  'admin.redelivery_started': job(CREATE),
-  'admin.job_cancelled': job(DISABLE),
-  'admin.job_ended': job(UPDATE),
-  'admin.event_redelivered': managed('webhook_delivery', 'eventId')(UPDATE),
-  'admin.webhook_enabled': webhook(ENABLE),
-  'admin.rewrap_started': vaultKey(UPDATE),
+  'replica.drain_ordered': operators(managed('replica', 'replicaId')(SUSPEND)),
+  'api_key.added': operators(apiKey(CREATE)),
+  'api_key.revoked': operators(apiKey(DISABLE)),
+  'admin.credential_added': operators(adminCredential(CREATE)),
+  'admin.credential_revoked': operators(adminCredential(DELETE)),
+  'admin.person_viewed': operators(person(READ)),
+  'admin.person_exported': operators(person(READ)),
+  'admin.person_signed_out': operators(person(UPDATE)),
+  'admin.person_erased': operators(person(DELETE)),
+  'admin.elicitation_cancelled': operators(elicitation(UPDATE)),
+  'admin.refund_started': operators(payment(UPDATE)),
+  'admin.connection_removed': operators(connection(DELETE)),
+  'admin.disconnect_started': operators(job(CREATE)),
+  'admin.redelivery_started': operators(job(CREATE)),
+  'admin.job_cancelled': operators(job(DISABLE)),
+  'admin.job_ended': operators(job(UPDATE)),
+  'admin.event_redelivered': operators(managed('webhook_delivery', 'eventId')(UPDATE)),
+  'admin.webhook_enabled': operators(webhook(ENABLE)),
+  'admin.rewrap_started': operators(vaultKey(UPDATE)),
 } as const satisfies Readonly<Record<DomainEventName, OcsfActivity> & Record<string, OcsfActivity>>;
 
 export type AuditEventName = keyof typeof auditEvents;
+
+/** The events that may be recorded as acts of operators. */
+export type OperatorEventName = {
+  [Name in AuditEventName]: (typeof auditEvents)[Name]['trail'] extends 'operators' ? Name : never;
+}[AuditEventName];

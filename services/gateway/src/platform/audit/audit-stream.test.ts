@@ -1,14 +1,20 @@
 import { Writable } from 'node:stream';
 import { StoreUnavailableError } from '@postern/elicitation';
+import type { AuditStreamName } from '@postern/store-redis';
 import { describe, expect, it } from 'vitest';
 import { samplePseudonyms } from '../../testing/sample-config.ts';
 import { createLogger } from '../logger.ts';
 import { createAuditLog } from './audit-log.ts';
 import { createAuditStream } from './audit-stream.ts';
+import { auditTrail } from './audit-trail.ts';
 
 const alice = { subject: { issuer: 'https://id.example', subject: 'alice' } };
 
-function setUp(append: (line: string) => Promise<void>, now = () => Date.UTC(2026, 0, 2)) {
+function setUp(
+  append: (line: string, stream: AuditStreamName) => Promise<void>,
+  now = () => Date.UTC(2026, 0, 2),
+  keepsPeople = true,
+) {
   const chunks: string[] = [];
   const destination = new Writable({
     write(chunk, _encoding, next) {
@@ -19,13 +25,14 @@ function setUp(append: (line: string) => Promise<void>, now = () => Date.UTC(202
   const logger = createLogger({ level: 'info', destination });
   let lost = 0;
   const stream = createAuditStream({
-    ...{ audits: { append }, logger, now },
+    ...{ audits: { append: (stream, line) => append(line, stream) }, logger, now, keepsPeople },
     onLost: () => {
       lost += 1;
     },
   });
   const logged = () => chunks.join('').trimEnd().split('\n');
-  return { stream, auditLog: createAuditLog(logger, samplePseudonyms, [stream.sink]), logged, lost: () => lost };
+  const audit = auditTrail(logger, [stream.sink]);
+  return { stream, auditLog: createAuditLog(logger, samplePseudonyms, [stream.sink]), audit, logged, lost: () => lost };
 }
 const untimed = (line: string | undefined) => ({ ...JSON.parse(line ?? '{}'), time: undefined });
 
@@ -76,6 +83,28 @@ describe('the audit stream', () => {
     answer();
     await stream[Symbol.asyncDispose]();
     expect(logged().map(untimed)).toContainEqual(expect.objectContaining({ event: 'audit.lines_lost', lines: 500 }));
+  });
+
+  it('S205: keeps what operators did apart, also while the lines of users take all places and while these are not kept', async () => {
+    const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
+    for (const keepsPeople of [true, false]) {
+      const taken: AuditStreamName[] = [];
+      const { stream, auditLog, audit } = setUp(
+        (_, of) => {
+          taken.push(of);
+          return answered;
+        },
+        undefined,
+        keepsPeople,
+      );
+      for (let n = 0; n < 1_500; n += 1) auditLog.exported(alice);
+      audit.info({ event: 'console.signed_in', operator: 'olga' }, 'operator signed in');
+      audit.info({ event: 'console.refused', operator: 'mallory' }, 'operator without a role');
+      expect(taken.filter(of => of === 'operators')).toHaveLength(1);
+      expect(taken.filter(of => of === 'people')).toHaveLength(keepsPeople ? 1_000 : 0);
+      answer();
+      await stream[Symbol.asyncDispose]();
+    }
   });
 
   it('S124: takes few lines that strangers cause, so that they push out no line of others, and says how many it left out', async () => {

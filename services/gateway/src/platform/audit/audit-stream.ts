@@ -1,22 +1,12 @@
-import type { RedisAuditLog } from '@postern/store-redis';
+import type { AuditStreamName, RedisAuditLog } from '@postern/store-redis';
 import { instance, type Logger, safeError } from '../logger.ts';
-import type { AuditEventName } from './audit-events.ts';
+import { auditEvents } from './audit-events.ts';
 import type { AuditSink } from './audit-trail.ts';
 
-/** Maximum pending lines. Further lines are dropped rather than kept in memory. */
+/** Maximum pending lines of each stream. Further lines are dropped rather than kept in memory. */
 const MAX_UNDER_WAY = 1_000;
 
-/** Events that requests without a credential, a browser session or a valid signature cause, as often as somebody sends them. */
-const causedByStrangers: ReadonlySet<AuditEventName> = new Set([
-  'browser.logout_refused',
-  'browser.sign_in_failed',
-  'callback.refused',
-  'caller.refused',
-  'console.logout_refused',
-  'console.sign_in_failed',
-  'payment.webhook_refused',
-]);
-/** How many of these lines the stream of one process takes at once, and how long it takes for each further one. */
+/** How many lines of strangers the stream of one process takes at once, and how long it takes for each further one. */
 const STRANGERS_AT_ONCE = 100;
 const STRANGERS_EVERY_MS = 36_000;
 
@@ -28,17 +18,20 @@ export interface AuditStream extends AsyncDisposable {
  * Writes the audit events to Redis too, as the same lines as in the log. No request waits for it: while Redis is unavailable, lines are
  * missing in the stream, and the log says how many. The log itself is complete.
  *
- * Redis keeps a limited number of lines. So that strangers cannot push out what users and operators did, the stream takes few of their
- * lines (S124). The next one that it takes says how many it left out.
+ * Redis keeps a limited number of lines. The table of audit events says which of them only operators can cause: these have a stream and
+ * places of their own, so that users and MCP servers push none of them out (S205). So that strangers cannot push out what users did, the
+ * stream takes few of their lines (S124). The next one that it takes says how many it left out.
  */
 export function createAuditStream(p: {
   readonly audits: Pick<RedisAuditLog, 'append'>;
   readonly logger: Logger;
   readonly now: () => number;
+  /** Whether users' lines are kept too (`audit.stream`). What operators did always is. */
+  readonly keepsPeople: boolean;
   /** Called for each missing line. */
   readonly onLost?: () => void;
 }): AuditStream {
-  const underWay = new Set<Promise<void>>();
+  const underWay = { people: new Set<Promise<void>>(), operators: new Set<Promise<void>>() };
   let lost = 0;
   let leftOut = 0;
   let places = STRANGERS_AT_ONCE;
@@ -67,12 +60,15 @@ export function createAuditStream(p: {
 
   return {
     sink(record, { level, text }) {
-      const isOfStranger = causedByStrangers.has(record.event);
+      const { trail } = auditEvents[record.event];
+      const stream: AuditStreamName = trail === 'operators' ? trail : 'people';
+      if (stream === 'people' && !p.keepsPeople) return;
+      const isOfStranger = trail === 'strangers';
       if (isOfStranger && !hasPlace()) {
         leftOut += 1;
         return;
       }
-      if (underWay.size >= MAX_UNDER_WAY) {
+      if (underWay[stream].size >= MAX_UNDER_WAY) {
         lose();
         return;
       }
@@ -85,13 +81,13 @@ export function createAuditStream(p: {
       });
       if (isOfStranger) leftOut = 0;
       const appending = p.audits
-        .append(line)
+        .append(stream, line)
         .then(done, lose)
-        .finally(() => underWay.delete(appending));
-      underWay.add(appending);
+        .finally(() => underWay[stream].delete(appending));
+      underWay[stream].add(appending);
     },
     async [Symbol.asyncDispose]() {
-      await Promise.all(underWay);
+      await Promise.all([...underWay.people, ...underWay.operators]);
       done();
     },
   };

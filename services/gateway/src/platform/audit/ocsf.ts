@@ -9,10 +9,11 @@ interface AuditLine {
   readonly line: Readonly<Record<string, unknown>>;
 }
 
+type Activity = Omit<OcsfActivity, 'trail'>;
 // Maps, because the name of an event and a level come from Redis: an object also has members such as `constructor`.
-const activities: ReadonlyMap<string, OcsfActivity> = new Map(Object.entries(auditEvents));
+const activities: ReadonlyMap<string, Activity> = new Map(Object.entries(auditEvents));
 /** Base Event, for an event of a later release. */
-const unknownActivity: OcsfActivity = { classUid: 0, activityId: 0, cause: 'gateway', hasFailed: false };
+const unknownActivity: Activity = { classUid: 0, activityId: 0, cause: 'gateway', hasFailed: false };
 
 const [USER, ADMIN, UNKNOWN] = [1, 2, 0];
 const severities: ReadonlyMap<unknown, number> = new Map([
@@ -29,14 +30,14 @@ const ended = new Set(['admin.job_ended', 'admin.connection_removed']);
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
 
 /** 0 if the outcome is not known. */
-function statusIdOf({ event, line }: AuditLine, { classUid, hasFailed }: OcsfActivity): number {
+function statusIdOf({ event, line }: AuditLine, { classUid, hasFailed }: Activity): number {
   const { status, outcome, operator } = line;
   if (hasFailed || status === 'failed' || outcome === 'abandoned' || outcome === 'unsupported') return FAILURE;
   const isOfOperator = operator !== undefined && !event.startsWith('console.') && !ended.has(event);
   return classUid === 0 || outcome === 'unknown' || isOfOperator ? UNKNOWN_OUTCOME : SUCCESS;
 }
 
-function actorOf(line: AuditLine['line'], { cause }: OcsfActivity) {
+function actorOf(line: AuditLine['line'], { cause }: Activity) {
   const [operator, mcpServerId] = [textOf(line['operator']), textOf(line['mcpServerId'])];
   const subject = textOf(line[cause === 'visitor' ? 'visitor' : 'subject']);
   const by = textOf(line['by']) ?? cause;
@@ -54,7 +55,7 @@ function userOf(line: AuditLine['line']) {
   return operator === undefined ? { name: 'unknown', type_id: UNKNOWN } : { name: operator, type_id: ADMIN };
 }
 
-function entityOf(line: AuditLine['line'], entity: NonNullable<OcsfActivity['entity']>) {
+function entityOf(line: AuditLine['line'], entity: NonNullable<Activity['entity']>) {
   const [id, subject] = [textOf(line[entity.id]), textOf(line['subject'])];
   const user = subject === undefined ? undefined : { uid: subject, type_id: USER };
   const kind = entity.type === 'person' ? { type_id: 2, type: 'User' } : { type_id: 99, type: entity.type };
@@ -65,13 +66,13 @@ function entityOf(line: AuditLine['line'], entity: NonNullable<OcsfActivity['ent
 const services: Readonly<Record<string, string>> = { browser: 'pages', console: 'console', caller: 'API' };
 
 /** The credential with which the request of an audit line was authenticated. */
-function sessionOf(line: AuditLine['line'], { entity }: OcsfActivity) {
+function sessionOf(line: AuditLine['line'], { entity }: Activity) {
   const apiKeyId = entity?.id === 'apiKeyId' ? undefined : textOf(line['apiKeyId']);
   return apiKeyId === undefined ? {} : { session: { credential_uid: apiKeyId } };
 }
 
 /** The attributes of one class. */
-function detailsOf({ event, line }: AuditLine, activity: OcsfActivity) {
+function detailsOf({ event, line }: AuditLine, activity: Activity) {
   const { classUid, entity } = activity;
   const ip = textOf(line['source']);
   const shared = {
@@ -97,7 +98,7 @@ const mapped = ['audit', 'time', 'event', 'level', 'message', 'requestId'];
 const codes = ['code', 'failure', 'error'];
 
 /** Members that the class of this event has attributes for. */
-function mappedIn(line: AuditLine['line'], { classUid, entity, ...activity }: OcsfActivity): ReadonlySet<string> {
+function mappedIn(line: AuditLine['line'], { classUid, entity, ...activity }: Activity): ReadonlySet<string> {
   if (entity === undefined && classUid !== 3001 && classUid !== 3002) return new Set(mapped);
   const actor = actorOf(line, { classUid, ...activity });
   return new Set([

@@ -75,6 +75,15 @@ export const configSchema = z.strictObject({
         .describe(
           'Maximum age of audit lines in Redis, in addition to audit.retained. About 0.5 KB of Redis memory each.',
         ),
+      operatorAuditDays: z
+        .int()
+        .min(1)
+        .max(4000)
+        .default(400)
+        .describe(
+          'Maximum age of what operators did, in a stream of the audit trail that no lines of users or MCP servers can push out of. It ' +
+            'keeps about the newest 100,000.',
+        ),
     })
     .prefault({})
     .describe('How long Redis keeps what operators look at.'),

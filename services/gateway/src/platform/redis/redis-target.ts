@@ -49,7 +49,10 @@ export function retentionOf(
   return {
     retentionMs,
     countRetentionMs: retention.countDays * DAY_MS,
-    audit: { lines: audit.retained, maxAgeMs: retention.auditDays * DAY_MS },
+    audit: {
+      people: { lines: audit.retained, maxAgeMs: retention.auditDays * DAY_MS },
+      operators: { maxAgeMs: retention.operatorAuditDays * DAY_MS },
+    },
     // An elicitation whose payment has no record counts as one of which nothing was paid back.
     paymentRetentionMs: Math.max(payment.retentionDays * DAY_MS, retentionMs + DAY_MS),
     feed: { events: events.retained, maxAgeMs: events.retainedDays * DAY_MS },
