@@ -112,6 +112,7 @@ export function createProvider(p: {
     incremental: config.incrementalScopes,
     revocationReach: config.revocation?.reach ?? 'token',
     apiHosts: config.apiHosts,
+    spelledScopes: scopes.spelled,
     requestedScopes: scopes.requested,
     scopesToRequest: scopes.toRequest,
 
@@ -180,7 +181,7 @@ export function createProvider(p: {
         ...(usesPkce && { codeVerifier }),
         parameters: { ...tokenParameters, ...(indicator !== undefined && { resource: indicator }) },
       });
-      return granted(at, grant, { ...request, asked: requested, dpopKey, issuedAfter });
+      return granted(at, grant, { ...request, asked: [...requested, ...asked], dpopKey, issuedAfter });
     },
 
     async startDevice({ redirectUri, scopes: asked, resource }) {
@@ -212,7 +213,7 @@ export function createProvider(p: {
         parameters: { ...tokenParameters, ...(indicator !== undefined && { resource: indicator }) },
       });
       if (poll.result !== 'granted') return poll;
-      const grant = await granted(at, poll.grant, { ...request, asked: requested, dpopKey, issuedAfter });
+      const grant = await granted(at, poll.grant, { ...request, asked: [...requested, ...asked], dpopKey, issuedAfter });
       return { result: 'granted', grant };
     },
 
