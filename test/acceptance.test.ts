@@ -162,6 +162,8 @@ const covered = [
   'S170 refreshes are counted once, over all replicas',
   'S171 storage and ages of keys are reported without a key, and no age is invented',
   'S187 the button of a confirmation has our verb before the action of the MCP server, and the digest covers both',
+  'S191 harmless untidiness in documents of other parties is understood, and what is dangerous is refused',
+  'S192 spellings of one scope by a configured rule only, and no other scope counts as granted',
   'L6 fifty approvals at once on three processes, a thousand rounds',
 ];
 
