@@ -168,6 +168,8 @@ const covered = [
   'S205 no number of lines of users and MCP servers pushes out what operators did',
   'S206 no key of an MCP server names the automatic refund',
   'S207 every key of Redis has somebody who pays: a quota, a fixed bound, operators',
+  'S191 harmless untidiness in documents of other parties is understood, and what is dangerous is refused',
+  'S192 spellings of one scope by a configured rule only, and no other scope counts as granted',
   'L6 fifty approvals at once on three processes, a thousand rounds',
 ];
 

@@ -27,8 +27,6 @@ beforeAll(async () => {
     clientId: 'postern-at-hub',
     clientSecret: 'hub-client-secret',
     clientAuthentication: 'client_secret_post',
-    scopeSeparator: ',',
-    tokenResponse: { format: 'auto' },
     account: { from: 'userinfo', idClaim: 'id', nameClaim: 'login' },
   } as const;
   world = await startWorld({

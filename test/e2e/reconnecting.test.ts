@@ -6,17 +6,25 @@ import { connectAccount, elicitationIdOf } from '../support/person-at-gateway.ts
 import { acceptFormIn, type RawAnswer, type RawBrowser } from '../support/raw-browser.ts';
 import { type Api, askFor, keyOf, startWorld, type World } from '../support/world.ts';
 
+const scopeSpelling = { prefixes: ['https://api.forge.example/'], ignoreCase: true };
+
 let world: World;
 
 beforeAll(async () => {
   world = await startWorld({
     // The same provider under two names: as it is, and configured as one that adds new scopes to earlier grants.
     otherMcpServers: [{ id: 'adding', name: 'Adding Server', providers: ['forge'] }],
+    config: ({ base }) => ({
+      providers: (base.providers ?? []).map(provider => Object.assign({}, provider, { scopeSpelling })),
+    }),
   });
 });
 afterEach(() => {
   world.clock.backToNow();
-  Object.assign(world.provider.switches, { refreshTokens: 'rotate-strict', accessTokenTtlSeconds: 3600 });
+  Object.assign(world.provider.switches, {
+    ...{ refreshTokens: 'rotate-strict', accessTokenTtlSeconds: 3600 },
+    rewriteTokenAnswer: undefined,
+  });
 });
 afterAll(() => world?.[Symbol.asyncDispose]());
 
@@ -290,5 +298,58 @@ describe('S19: a grant with fewer scopes than the tool needs', () => {
       generation: before.generation,
     });
     expect(world.provider.tokens.statusOf(before.accessToken)).toBe('current');
+  });
+});
+
+describe('S192: a scope in another spelling', () => {
+  const respell = (scope: unknown) =>
+    String(scope)
+      .split(' ')
+      .map(part => `https://API.forge.example/${part.toUpperCase()}`)
+      .join(' ');
+
+  it('is granted, serves every spelling without asking again, and survives refreshes', async () => {
+    world.provider.switches.rewriteTokenAnswer = answer => ({ ...answer, scope: respell(answer['scope']) });
+    const user = world.subject();
+    const scopes = ['https://api.forge.example/Repo', 'issues'];
+    const made = connected(world, { user, scopes });
+    await expect(made).resolves.toHaveProperty('connectionId');
+    const { connectionId } = await made;
+    const read = async () => (await world.api.accessToken(connectionId)).body;
+    const { scopes: granted, generation } = await read();
+    expect(granted).toEqual(expect.arrayContaining(['issues', 'repo']));
+
+    for (const spelling of ['repo', 'REPO', 'https://api.forge.example/repo'])
+      expect(await world.api.issue(askFor(world, user, asking(spelling)))).toMatchObject({
+        status: 200,
+        body: { status: 'completed', outcome: { connectionId } },
+      });
+    expect((await world.api.issue(askFor(world, user, asking('https://other.example/repo')))).status).not.toBe(200);
+
+    world.clock.ahead = 2 * 3_600_000;
+    const refreshed = await read();
+    expect(refreshed.generation).toBeGreaterThan(generation);
+    expect(refreshed.scopes).toEqual(granted);
+  });
+});
+
+describe('S191: an untidy token response', () => {
+  it.each([
+    { refresh_token: null, scope: null, expires_in: '3600', token_type: null },
+    { refresh_token: '', scope: null, expires_in: 0, token_type: undefined },
+  ])('to a refresh keeps the refresh token, the scopes and the connection: %o', async changes => {
+    world.provider.switches.refreshTokens = 'static';
+    const user = world.subject();
+    const { connectionId } = await connected(world, { user });
+    const before = (await world.api.accessToken(connectionId)).body;
+    world.provider.switches.rewriteTokenAnswer = answer => ({ ...answer, ...changes });
+    world.clock.ahead = 2 * 3_600_000;
+    const first = (await world.api.accessToken(connectionId)).body;
+    expect(first).toMatchObject({ generation: before.generation + 1, scopes: before.scopes });
+    // The refresh token from before still works, when the API has rejected the access token.
+    world.clock.ahead = 4 * 3_600_000;
+    const second = (await world.api.accessToken(connectionId, { rejectedGeneration: first.generation })).body;
+    expect(second).toMatchObject({ generation: first.generation + 1, scopes: before.scopes });
+    expect(world.provider.tokens.statusOf(second.accessToken)).toBe('current');
   });
 });

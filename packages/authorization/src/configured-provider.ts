@@ -143,6 +143,7 @@ export function createProvider(p: {
     revocationReach: config.revocation?.reach ?? 'token',
     rotatesRefreshTokens: config.refresh?.rotates,
     apiHosts: config.apiHosts,
+    spelledScopes: scopes.spelled,
     requestedScopes: scopes.requested,
     scopesToRequest: scopes.toRequest,
 
@@ -212,7 +213,7 @@ export function createProvider(p: {
         parameters: { ...tokenParameters, ...(indicator !== undefined && { resource: indicator }) },
       });
       const grant = await asClient(at, redirectUri, true, exchange);
-      return granted(at, grant, { ...request, asked: requested, dpopKey, issuedAfter });
+      return granted(at, grant, { ...request, asked: [...requested, ...asked], dpopKey, issuedAfter });
     },
 
     async startDevice({ redirectUri, scopes: asked, resource }) {
@@ -242,7 +243,7 @@ export function createProvider(p: {
         parameters: { ...tokenParameters, ...(indicator !== undefined && { resource: indicator }) },
       });
       if (poll.result !== 'granted') return poll;
-      const grant = await granted(at, poll.grant, { ...request, asked: requested, dpopKey, issuedAfter });
+      const grant = await granted(at, poll.grant, { ...request, asked: [...requested, ...asked], dpopKey, issuedAfter });
       return { result: 'granted', grant };
     },
 

@@ -217,9 +217,8 @@ describe('a device flow at a hostile provider', () => {
     ['a verification URI with credentials', { verification_uri: 'https://as.example@evil.example/' }],
     ['no expiry', { expires_in: undefined }],
     ['an expiry in the past', { expires_in: -1 }],
-    ['an expiry that is a string', { expires_in: '900' }],
+    ['an expiry in words', { expires_in: 'soon' }],
     ['an expiry in a year', { expires_in: 31_536_000 }],
-    ['an interval of zero', { interval: 0 }],
     ['an interval of a day', { interval: 86_400 }],
   ])('rejects a response with %s', async (_, changes) => {
     expect(await failureCodeOf(start(200, honest(changes)))).toBe('invalid_device_authorization');

@@ -3,6 +3,7 @@ import * as z from 'zod';
 import { AuthorizationError, errorFromProvider, fromLibraryError } from './authorization-error.ts';
 import type { ResolvedClient } from './client-registration.ts';
 import { isEndpointUrl } from './config-values.ts';
+import { foreignDocument } from './foreign-document.ts';
 import { jsonMembers } from './json-members.ts';
 import type { OauthClient } from './oauth-client.ts';
 import { isInsecure } from './server-metadata.ts';
@@ -30,7 +31,7 @@ const verificationUriSchema = z
   .refine(isEndpointUrl)
   .transform(value => new URL(value).href);
 
-const answerSchema = z.object({
+const answerSchema = foreignDocument({
   device_code: z
     .string()
     .max(8192)
@@ -40,7 +41,12 @@ const answerSchema = z.object({
   verification_uri: verificationUriSchema,
   verification_uri_complete: verificationUriSchema.optional().catch(undefined),
   expires_in: z.int().min(1).max(86_400),
-  interval: z.int().min(1).max(600).default(5),
+  interval: z
+    .int()
+    .min(0)
+    .max(600)
+    .default(0)
+    .transform(seconds => seconds || 5),
 });
 type DeviceAnswer = z.output<typeof answerSchema>;
 
@@ -62,7 +68,7 @@ export async function startDevice(
     (fetch: client.CustomFetch): client.CustomFetch =>
     async (url, options) => {
       const response = await fetch(url, options);
-      if (response.status !== 200) return response;
+      if (!response.ok) return response;
       answer = parseAnswer(await response.text(), isInsecure(endpoint));
       return Response.json(answer);
     };

@@ -3,6 +3,7 @@ import * as z from 'zod';
 import { AuthorizationError, fromLibraryError } from './authorization-error.ts';
 import { type ClientCredentials, clientAuthenticationOf } from './client-authentication.ts';
 import { configuredRegistration, type EndpointMetadata, explicitEndpoints } from './client-registration.ts';
+import { foreignDocument } from './foreign-document.ts';
 import type { IdentityProviderConfig } from './identity-provider-config.ts';
 import { jsonMembers } from './json-members.ts';
 import { OutboundError } from './outbound/outbound-error.ts';
@@ -82,8 +83,8 @@ async function assertResponds(endpoint: string, fetch: OutboundFetch): Promise<v
   }
 }
 
-const keySetSchema = z.object({
-  keys: z.array(z.looseObject({ kty: z.string(), use: z.string().optional() })).max(1_000),
+const keySetSchema = foreignDocument({
+  keys: z.array(z.looseObject({ kty: z.string(), use: z.string().nullish() })).max(1_000),
 });
 
 async function countUsableKeys(uri: string, fetch: OutboundFetch): Promise<number> {
@@ -93,7 +94,7 @@ async function countUsableKeys(uri: string, fetch: OutboundFetch): Promise<numbe
   } catch (error) {
     throw fromLibraryError(error, 'provider_unavailable');
   }
-  if (response.status !== 200) throw new AuthorizationError('provider_unavailable');
+  if (!response.ok) throw new AuthorizationError('provider_unavailable');
   const keySet = keySetSchema.safeParse(jsonMembers(await response.text()));
   if (!keySet.success) throw new AuthorizationError('invalid_metadata');
   return keySet.data.keys.filter(key => (key.use ?? 'sig') === 'sig' && isPublicKey(key)).length;

@@ -27,7 +27,6 @@ describe('a provider with form-encoded responses, errors with status 200 and com
   const github = (odd: OddProvider, changes: Partial<ProviderConfigInput> = {}) =>
     providerAt(odd, {
       userinfoEndpoint: odd.endpoints.account,
-      scopeSeparator: ',',
       scopeImplies: { user: ['read:user'] },
       tokenResponse: { format: 'auto', refusedErrors: ['bad_refresh_token'] },
       account: { from: 'userinfo', idClaim: 'id', nameClaim: 'login' },
@@ -102,7 +101,6 @@ describe('a provider with the token in a nested object, and ok instead of a stat
     providerAt(odd, {
       clientAuthentication: 'client_secret_post',
       scopeParameter: 'user_scope',
-      scopeSeparator: ',',
       requestScopeSeparator: ',',
       tokenResponse: {
         ...answers,

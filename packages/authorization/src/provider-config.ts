@@ -37,7 +37,6 @@ const accountSchema = z.strictObject({
   nameClaim: z.string().min(1).max(100).optional().describe('Member by which the user recognises the account'),
 });
 
-const separatorSchema = z.enum([' ', ',']).default(' ');
 const scopesSchema = z.array(scopeTokenSchema).max(50).default([]);
 
 /** Additional parameters of a request, except those that Postern sets itself. */
@@ -109,14 +108,28 @@ const members = z.strictObject({
     .record(scopeTokenSchema, z.array(scopeTokenSchema).max(100))
     .default({})
     .describe('Scopes that a scope includes, e.g. user: [read:user], or other names of the scope'),
-  unreportedScopes: scopesSchema.describe(
-    'Granted scopes that responses never name, such as openid and offline_access',
-  ),
+  scopeSpelling: z
+    .strictObject({
+      prefixes: z
+        .array(scopeTokenSchema.regex(/\/$/, 'must end in "/"'))
+        .max(10)
+        .default([])
+        .describe('A scope with one of these prefixes is the scope without it: https://graph.microsoft.com/'),
+      ignoreCase: z.boolean().default(false).describe('Whether mail.read is Mail.Read'),
+    })
+    .prefault({})
+    .describe('Which spellings of a scope mean the same. All others are different scopes'),
+  unreportedScopes: z
+    .array(scopeTokenSchema.regex(/^(?!\*$)/, 'must name the end of a scope'))
+    .max(50)
+    .default([])
+    .describe(
+      'Granted scopes that responses never name, such as openid and offline_access. A leading * stands for any text: */.default',
+    ),
   incrementalScopes: z
     .boolean()
     .default(false)
     .describe('Whether the provider adds new scopes to those granted before'),
-  scopeSeparator: separatorSchema.describe('Separates scopes in token responses; "," at GitHub'),
   scopeParameter: z
     .string()
     .regex(/^[a-z_]{1,40}$/)
@@ -124,7 +137,7 @@ const members = z.strictObject({
     .meta({ not: { enum: [...protocolParameters].filter(name => name !== 'scope') } })
     .default('scope')
     .describe('Parameter for scopes in requests, e.g. user_scope if scope means those of a bot'),
-  requestScopeSeparator: separatorSchema.describe('Separates scopes in requests'),
+  requestScopeSeparator: z.enum([' ', ',']).default(' ').describe('Separates scopes in requests'),
   resources: z
     .array(
       z

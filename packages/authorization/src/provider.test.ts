@@ -317,8 +317,10 @@ describe('the connected account', () => {
 
   it('is not guessed if the userinfo endpoint fails', async () => {
     const at = provider({ account: { from: 'userinfo' }, baseScopes: ['openid'] });
-    op.fault({ endpoint: 'userinfo', status: 403, body: '{"sub":"alice"}' });
+    op.fault({ endpoint: 'userinfo', status: 404, times: 1, body: '{"sub":"alice"}' });
     expect(await failureCodeOf(connect(at))).toBe('invalid_userinfo');
+    op.fault({ endpoint: 'userinfo', status: 403, times: 1, body: '{"sub":"alice"}' });
+    expect(await connect(at)).not.toHaveProperty('account');
   });
 });
 

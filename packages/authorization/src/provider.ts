@@ -145,6 +145,8 @@ export interface Provider {
 
   /** Host to which the browser will be sent. Synchronous without discovery. */
   destinationHost(): Promise<string> | string;
+  /** Returns scopes in the one spelling that the configuration uses, each scope once. */
+  spelledScopes(scopes: readonly string[]): string[];
   /**
    * Returns the scopes to request from the provider for the scopes of an MCP server.
    * @throws {AuthorizationError} `scope_not_allowed`

@@ -3,6 +3,7 @@ import * as z from 'zod';
 import { AuthorizationError, errorFromProvider, errorFromUnreadable, fromLibraryError } from './authorization-error.ts';
 import type { EndpointMetadata, ResolvedClient } from './client-registration.ts';
 import { type DpopKey, dpopKeyPair, isNonceChallenge } from './dpop.ts';
+import { foreignDocument } from './foreign-document.ts';
 import { jsonMembers } from './json-members.ts';
 import type { OauthClient } from './oauth-client.ts';
 import type { ProviderConfig } from './provider-config.ts';
@@ -24,13 +25,14 @@ export function pushesAuthorization(
 }
 
 /** RFC 9126 section 2.2. The value becomes part of a URL for the browser, so it must be a single URI. */
-const pushedSchema = z.object({
+const pushedSchema = foreignDocument({
   request_uri: z
     .string()
     .max(2000)
     .regex(/^(urn:|https:\/\/)[\x21-\x7e]+$/i)
     .refine(value => URL.canParse(value)),
-  expires_in: z.int().min(1).max(86_400),
+  // Only for the library: the browser goes there at once.
+  expires_in: z.int().min(1).default(60),
 });
 
 /** Pushes the parameters, authenticated and with the DPoP key, and returns the URL that refers to them. */
@@ -49,7 +51,7 @@ export async function pushAuthorization(
       if (url !== endpoint) return answer;
       const body = await answer.text();
       const members = jsonMembers(body);
-      if (answer.status === 201) {
+      if (answer.ok) {
         const pushed = pushedSchema.safeParse(members);
         if (!pushed.success) throw new AuthorizationError('invalid_pushed_authorization');
         return Response.json(pushed.data, { status: 201 });

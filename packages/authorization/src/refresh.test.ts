@@ -6,6 +6,7 @@ import {
   startEvilProvider,
   startOpenIdProvider,
   type TestProvider,
+  untidyTokenAnswers,
 } from '@postern/testkit/providers';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createOutboundFetch } from './outbound/outbound-fetch.ts';
@@ -152,6 +153,14 @@ describe('N3: responses to a refresh', () => {
       code: codes[name] ?? 'invalid_token_response',
     });
     expect(evil.requests('token')).toHaveLength(1);
+  });
+
+  it.each(Object.entries(untidyTokenAnswers(honestRefresh())))('S191: are accepted: %s', async (name, answer) => {
+    evil.tokenAnswer = () => answer;
+    const refreshed = refresh();
+    await expect(refreshed).resolves.toMatchObject({ accessToken: honestRefresh()['access_token'], scopes: ['repo'] });
+    // Without a new refresh token, the caller keeps the one it has.
+    if (name.includes('refresh_token')) await expect(refreshed).resolves.not.toHaveProperty('refreshToken');
   });
 
   it('are rejected with a DPoP token that was not requested', async () => {

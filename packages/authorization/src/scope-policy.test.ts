@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { providerConfigSchema } from './presets/expand-preset.ts';
 import type { ProviderConfigInput } from './provider-config.ts';
@@ -52,9 +53,128 @@ describe('S19: the effectively granted scopes', () => {
       ['email'],
       ['email', 'userinfo.email'],
     ],
-    ['are separated by commas if configured', { scopeSeparator: ',' }, 'a,b', [], ['a', 'b']],
+    ['are separated by commas', {}, 'a,b', [], ['a', 'b']],
+    ['contain commas if a requested scope does', {}, 'a,b c', ['a,b'], ['a,b', 'c']],
+    ['contain commas if a configured scope does', { scopeImplies: { 'a,c': ['d'] } }, 'a,b', ['a'], ['a,b']],
   ] as const)('%s', (_, changes, scope, asked, granted) => {
     expect(policy(changes as Partial<ProviderConfigInput>).granted(scope, asked)).toEqual(granted);
+  });
+});
+
+const scopeSpelling = { prefixes: ['https://graph.example/'], ignoreCase: true };
+const graph = {
+  scopeSpelling,
+  scopeDescriptions: { 'Mail.Read': 'Read mail', 'Mail.ReadWrite': 'Change mail' },
+  scopeImplies: { 'Mail.ReadWrite': ['Mail.Read'] },
+  unreportedScopes: ['.default', '*/.default'],
+};
+
+describe('S192: spellings of one scope', () => {
+  it.each([
+    ['with the prefix', 'https://graph.example/Mail.Read', ['Mail.Read'], ['Mail.Read']],
+    ['in another case', 'mail.read', ['Mail.Read'], ['Mail.Read']],
+    ['with the prefix in another case', 'HTTPS://Graph.example/mail.READ', ['Mail.Read'], ['Mail.Read']],
+    [
+      'that implies the requested one',
+      'https://graph.example/mail.readwrite',
+      ['Mail.Read'],
+      ['Mail.ReadWrite', 'Mail.Read'],
+    ],
+    ['that no preset knows', 'https://graph.example/people.read', ['People.Read'], ['People.Read']],
+    [
+      'as held before the spelling was known',
+      'Mail.Read',
+      ['https://graph.example/Mail.Read'],
+      ['Mail.Read', 'https://graph.example/Mail.Read'],
+    ],
+    [
+      'of a set of scopes that responses never name',
+      'Mail.Read',
+      ['https://graph.example/.default'],
+      ['Mail.Read', '.default', 'https://graph.example/.default'],
+    ],
+    ['of such a set at another API', 'api://x/Orders', ['api://x/.default'], ['api://x/Orders', 'api://x/.default']],
+  ] as const)('count as the requested one: reported %s', (_, reported, asked, granted) => {
+    expect(policy(graph).granted(reported, asked)).toEqual(granted);
+  });
+
+  it.each([
+    ['at another API', 'https://other.example/Mail.Read'],
+    ['below the prefix', 'https://graph.example/v2/Mail.Read'],
+    ['behind two prefixes', 'https://graph.example/https://graph.example/Mail.Read'],
+    ['with the prefix as its end', 'Mail.Read/https://graph.example/'],
+    ['that only begins like it', 'Mail.Read.All'],
+    ['that is encoded', 'https://graph.example/Mail%2eRead'],
+    ['that is less', 'Mail.Read'],
+  ])('are bounded by the configuration: %s, %s is another scope', (_, reported) => {
+    expect(policy(graph).granted(reported, ['Mail.ReadWrite', 'Mail.Read'])).not.toContain('Mail.ReadWrite');
+    const asked = reported === 'Mail.Read' ? 'Mail.ReadWrite' : 'Mail.Read';
+    expect(policy(graph).granted(reported, [asked])).not.toContain(asked);
+  });
+
+  it('are different scopes unless the configuration says otherwise', () => {
+    expect(policy().granted('https://graph.example/Mail.Read mail.read', ['Mail.Read'])).not.toContain('Mail.Read');
+    expect(
+      policy({ scopeSpelling: { ignoreCase: true } }).granted('https://graph.example/Mail.Read', ['Mail.Read']),
+    ).not.toContain('Mail.Read');
+    const prefixed = policy({ scopeSpelling: { prefixes: ['https://graph.example/'] } });
+    expect(prefixed.granted('https://graph.example/mail.read', ['Mail.Read'])).toEqual(['mail.read']);
+  });
+
+  it('never make another scope count as granted', () => {
+    const name = fc.stringMatching(/^[A-Za-z.]{1,6}$/);
+    const scope = fc
+      .tuple(fc.constantFrom('', 'https://graph.example/', 'https://other.example/', 'graph.example/'), name)
+      .map(parts => parts.join(''));
+    // Written independently of the policy: the last part of the scope without case, and the API that it belongs to.
+    const meaning = (text: string) => {
+      const [, api = '', last = ''] =
+        /^((?:https:\/\/(?:graph|other)\.example|graph\.example)\/)?(.*)$/i.exec(text) ?? [];
+      return `${api.toLowerCase() === 'https://graph.example/' ? '' : api.toLowerCase()} ${last.toLowerCase()}`;
+    };
+    fc.assert(
+      fc.property(
+        fc.array(scope, { maxLength: 6 }),
+        fc.array(scope, { minLength: 1, maxLength: 6 }),
+        (reported, asked) => {
+          const granted = policy({ scopeSpelling }).granted(reported.join(' '), asked);
+          const meanings = new Set(reported.map(meaning));
+          const expected = asked.filter(
+            part => part === 'openid' || part === 'offline_access' || meanings.has(meaning(part)),
+          );
+          expect(asked.filter(part => granted.includes(part))).toEqual(expected);
+          expect(new Set(granted.map(meaning))).toEqual(meanings);
+        },
+      ),
+    );
+  });
+
+  it('are one scope in requests, and in the closed list of the configuration', async () => {
+    const scopes = policy({ ...graph, scopes: { 'Mail.Read': 'Read mail' } });
+    expect(scopes.requested(['https://graph.example/mail.read', 'Mail.Read'])).toEqual(['Mail.Read']);
+    expect(scopes.spelled(['MAIL.READ', 'https://graph.example/Mail.Read'])).toEqual(['Mail.Read']);
+    expect(scopes.toRequest(['Mail.Read'], ['https://graph.example/mail.read'])).toEqual(['Mail.Read']);
+    expect(await failureCodeOf(() => scopes.requested(['https://other.example/Mail.Read']))).toBe('scope_not_allowed');
+    const incremental = policy({ ...graph, incrementalScopes: true });
+    expect(incremental.toRequest(['Mail.Read', 'Mail.ReadWrite'], ['https://graph.example/mail.read'])).toEqual([
+      'Mail.ReadWrite',
+    ]);
+  });
+
+  it('lose nothing in a refresh', () => {
+    const scopes = policy(graph);
+    const held = scopes.granted('https://graph.example/Mail.ReadWrite people.read', [
+      'Mail.ReadWrite',
+      'People.Read',
+      '.default',
+    ]);
+    for (const response of [
+      undefined,
+      'mail.readwrite PEOPLE.READ',
+      'https://graph.example/mail.ReadWrite People.Read',
+    ]) {
+      expect(scopes.granted(response, held)).toEqual(expect.arrayContaining(held));
+    }
   });
 });
 

@@ -5,6 +5,8 @@ import type { ProviderConfig } from './provider-config.ts';
 
 /** The scope rules of one provider: which scopes may be requested, and which are granted. */
 export interface ScopePolicy {
+  /** Returns scopes in the one spelling that the configuration uses, each scope once. */
+  spelled(scopes: readonly string[]): string[];
   /**
    * Returns the scopes to request for the scopes of an MCP server.
    * @throws {AuthorizationError} `scope_not_allowed`
@@ -38,14 +40,21 @@ export function describedScopes({ scopeDescriptions, scopes = {} }: ProviderConf
 }
 
 export function scopePolicy(config: ProviderConfig): ScopePolicy {
-  const { baseScopes, defaultScopes, scopes: described, incrementalScopes, scopeSeparator } = config;
-  const implied = new Map(Object.entries(config.scopeImplies));
-  const unreported = new Set([...neverReported, ...config.unreportedScopes]);
+  const { incrementalScopes, scopeSpelling } = config;
+  const configured = configuredScopes(config);
+  const spelled = spellingOf(scopeSpelling, configured);
+  const scopesOf = (scopes: readonly string[]) => [...new Set(scopes.map(spelled))];
+  const implied = new Map<string, readonly string[]>();
+  for (const [scope, further] of Object.entries(config.scopeImplies))
+    implied.set(spelled(scope), scopesOf([...(implied.get(spelled(scope)) ?? []), ...further]));
+  const unreported = new Set(scopesOf([...neverReported, ...config.unreportedScopes]));
+  const unreportedEnds = config.unreportedScopes.filter(scope => scope.startsWith('*')).map(scope => scope.slice(1));
+  const isUnreported = (scope: string) => unreported.has(scope) || unreportedEnds.some(end => scope.endsWith(end));
   // An ID token requires this scope (OpenID Connect Core 3.1.2.1).
-  const always = config.account?.from === 'id_token' ? ['openid', ...baseScopes] : baseScopes;
-  const allowed = described && new Set([...always, ...defaultScopes, ...Object.keys(described)]);
+  const always = scopesOf([...(config.account?.from === 'id_token' ? ['openid'] : []), ...config.baseScopes]);
+  const defaultScopes = scopesOf(config.defaultScopes);
+  const allowed = config.scopes && new Set([...always, ...defaultScopes, ...scopesOf(Object.keys(config.scopes))]);
 
-  const isScope = (text: string) => scopeTokenSchema.safeParse(text).success;
   const mayRequest = (scope: string) => isScope(scope) && allowed?.has(scope) !== false;
 
   /** Returns the scopes with all directly and indirectly implied scopes. */
@@ -57,7 +66,7 @@ export function scopePolicy(config: ProviderConfig): ScopePolicy {
   }
 
   function requested(scopes: readonly string[]): string[] {
-    const asked = scopes.length > 0 ? scopes : defaultScopes;
+    const asked = scopes.length > 0 ? scopesOf(scopes) : defaultScopes;
     if (!asked.every(mayRequest)) throw new AuthorizationError('scope_not_allowed');
     return [...new Set([...always, ...asked])];
   }
@@ -65,7 +74,7 @@ export function scopePolicy(config: ProviderConfig): ScopePolicy {
   /** Returns the scopes of `held` that would be lost unless requested. Of two names for one scope, it returns the first. */
   function keeping(needed: readonly string[], held: readonly string[]): string[] {
     const kept = closure(needed);
-    const requestable = [...new Set(held)].filter(mayRequest);
+    const requestable = held.filter(mayRequest);
     // The provider decides how many there are, so compare each only with scopes that imply others.
     const wider = [...requestable.entries()]
       .filter(([, scope]) => implied.has(scope))
@@ -80,21 +89,57 @@ export function scopePolicy(config: ProviderConfig): ScopePolicy {
   }
 
   return {
+    spelled: scopesOf,
     requested,
 
     toRequest(needed, held) {
       const asked = requested(needed);
-      if (!incrementalScopes) return requested([...asked, ...keeping(asked, held)]);
-      const missing = asked.filter(scope => !held.includes(scope));
+      const had = scopesOf(held);
+      if (!incrementalScopes) return requested([...asked, ...keeping(asked, had)]);
+      const missing = asked.filter(scope => !had.includes(scope));
       // No scope is missing, but the old grant is unusable, so the user must authorize again.
       return missing.length > 0 ? requested(missing) : asked;
     },
 
     granted(scope, asked) {
-      const separator = scopeSeparator === ',' ? /[\s,]+/ : /\s+/;
+      const names = [...configured, ...asked];
+      // A comma separates scopes, unless this provider has a scope with a comma in its name (RFC 6749 appendix A.4).
+      const separator = names.some(name => name.includes(',')) ? /\s+/ : /[\s,]+/;
+      const spelledAsAsked = spellingOf(scopeSpelling, names);
       // An invalid scope can be neither requested nor shown.
       const reported = scope?.split(separator).filter(isScope) ?? asked;
-      return [...closure([...reported, ...asked.filter(part => unreported.has(part))])];
+      const scopes = closure([...reported, ...asked.filter(part => isUnreported(spelled(part)))].map(spelledAsAsked));
+      // The caller knows scopes in the spelling in which it asked for them.
+      return [...scopes, ...asked.filter(part => !scopes.has(part) && scopes.has(spelledAsAsked(part)))];
     },
   };
+}
+
+const isScope = (text: string): boolean => scopeTokenSchema.safeParse(text).success;
+
+/** Every scope that the configuration names. */
+function configuredScopes({ scopes = {}, scopeDescriptions, scopeImplies, ...lists }: ProviderConfig): string[] {
+  const { baseScopes, defaultScopes, unreportedScopes } = lists;
+  const named = [scopes, scopeDescriptions, scopeImplies].flatMap(record => Object.keys(record));
+  return [...named, ...baseScopes, ...defaultScopes, ...unreportedScopes];
+}
+
+/**
+ * Returns a function that maps all spellings of a scope to one: that of `names`, or the scope without its prefix. Only a configured prefix
+ * is taken off, once and as a whole, and case counts unless it is configured not to. So two scopes are the same only by a rule that
+ * names them, never because they look alike.
+ */
+function spellingOf(
+  { prefixes, ignoreCase }: ProviderConfig['scopeSpelling'],
+  names: readonly string[],
+): (scope: string) => string {
+  if (prefixes.length === 0 && !ignoreCase) return scope => scope;
+  const fold = (text: string) => (ignoreCase ? text.toLowerCase() : text);
+  const bare = (scope: string) => {
+    const prefix = prefixes.find(text => fold(scope).startsWith(fold(text)) && scope.length > text.length);
+    return scope.slice(prefix?.length ?? 0);
+  };
+  // The first name of a scope counts.
+  const known = new Map(names.toReversed().map(name => [fold(bare(name)), name]));
+  return scope => known.get(fold(bare(scope))) ?? bare(scope);
 }

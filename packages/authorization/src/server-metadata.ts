@@ -1,13 +1,14 @@
 import * as z from 'zod';
 import { AuthorizationError } from './authorization-error.ts';
 import { isEndpointUrl, protocolParameters } from './config-values.ts';
+import { emptyCounts, foreignDocument } from './foreign-document.ts';
 import type { OutboundFetch } from './outbound/outbound-fetch.ts';
 import { createPromiseCache, insertWellKnown, readWellKnownDocument } from './well-known-document.ts';
 
 const endpointSchema = z.string().max(2000).refine(isEndpointUrl);
 
 /** The members of RFC 8414 / OpenID Connect Discovery that we use; all others are dropped. */
-const serverMetadataSchema = z.object({
+const serverMetadataSchema = foreignDocument({
   issuer: z.string(),
   authorization_endpoint: endpointSchema.refine(hasNoProtocolParameters),
   token_endpoint: endpointSchema,
@@ -20,14 +21,14 @@ const serverMetadataSchema = z.object({
   revocation_endpoint: endpointSchema.exactOptional(),
   authorization_response_iss_parameter_supported: z.boolean().exactOptional(),
   client_id_metadata_document_supported: z.boolean().exactOptional(),
-  code_challenge_methods_supported: z.array(z.string()).exactOptional(),
+  code_challenge_methods_supported: z.array(z.string()).exactOptional().meta(emptyCounts),
   id_token_signing_alg_values_supported: z.array(z.string()).exactOptional(),
   token_endpoint_auth_methods_supported: z.array(z.string()).exactOptional(),
   token_endpoint_auth_signing_alg_values_supported: z.array(z.string()).exactOptional(),
-  dpop_signing_alg_values_supported: z.array(z.string()).exactOptional(),
+  dpop_signing_alg_values_supported: z.array(z.string()).exactOptional().meta(emptyCounts),
   scopes_supported: z.array(z.string()).exactOptional(),
   grant_types_supported: z.array(z.string()).exactOptional(),
-  protected_resources: z.array(z.string()).exactOptional(),
+  protected_resources: z.array(z.string()).exactOptional().meta(emptyCounts),
 });
 
 export type ServerMetadata = z.infer<typeof serverMetadataSchema> & {

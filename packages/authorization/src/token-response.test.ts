@@ -22,41 +22,36 @@ describe('parseTokenResponse', () => {
   });
 
   it.each([
-    ['a configured form', 'form', 'text/plain', 'access_token=a&expires_in=60', 60],
-    ['a form by its content type', 'auto', form, 'access_token=a&expires_in=60', 60],
+    ['a configured form', 'form', 'text/plain', 'access_token=a&expires_in=60', '60'],
+    ['a form by its content type', 'auto', form, 'access_token=a&expires_in=60', '60'],
     ['JSON by its content type', 'auto', 'application/json', '{"access_token":"a","expires_in":60}', 60],
+    ['JSON that is labelled as a form', 'auto', form, '{"access_token":"a","expires_in":60}', 60],
   ] as const)('%s', (_, format, contentType, body, expires_in) => {
     const answer = read(body, { format }, { contentType });
     expect(answer).toMatchObject({ kind: 'tokens', members: { access_token: 'a', expires_in } });
   });
 
-  it('rejects a form-encoded response unless it is configured', () => {
-    expect(read('access_token=a&token_type=bearer', undefined, { contentType: form })).toBeUndefined();
+  it('rejects a form-encoded response if the format is json, or the content type is another', () => {
+    expect(read('access_token=a&token_type=bearer', { format: 'json' }, { contentType: form })).toBeUndefined();
+    expect(read('access_token=a&token_type=bearer')).toBeUndefined();
   });
 
   it('reads members only from their configured paths', () => {
     const members = { accessToken: 'authed_user.access_token', scope: 'authed_user.scope' };
     const answer = { access_token: 'of the bot', authed_user: { access_token: 'a', scope: ['b', 'c'] } };
-    expect(read(answer, { members })).toMatchObject({ members: { access_token: 'a', scope: 'b c' } });
+    expect(read(answer, { members })).toMatchObject({ members: { access_token: 'a', scope: ['b', 'c'] } });
     expect(read({ access_token: 'of the bot' }, { members })).toMatchObject({ members: { access_token: undefined } });
     expect(read({ authed_user: 'x' }, { members: { accessToken: 'authed_user.length' } })).toMatchObject({
       members: { access_token: undefined },
     });
   });
 
-  it.each([
-    ['a token type', { tokenType: 'bearer' }, { token_type: 'user' }, { token_type: 'bearer' }],
-    ['a missing lifetime', { lifetimeSeconds: 60 }, {}, { expires_in: 60 }],
-    [
-      'the lifetime of the response, not the configured one',
-      { lifetimeSeconds: 60 },
-      { expires_in: 5 },
-      { expires_in: 5 },
-    ],
-    ['null as absent', {}, { refresh_token: null }, { refresh_token: undefined }],
-  ] as const)('assumes %s', (_, config, answer, members) => {
-    expect(read(answer, config)).toMatchObject({ members });
-  });
+  it.each([['a token type', { tokenType: 'bearer' }, { token_type: 'user' }, { token_type: 'bearer' }]] as const)(
+    'assumes %s',
+    (_, config, answer, members) => {
+      expect(read(answer, config)).toMatchObject({ members });
+    },
+  );
 
   it.each([
     ['an error with 200', {}, { error: 'bad_refresh_token' }, 'bad_refresh_token'],
@@ -91,6 +86,23 @@ describe('parseTokenResponse', () => {
     expect(read('access_token=a&access_token=b', { format: 'form' })).toBeUndefined();
     expect(read('{"access_token":"a","access_token":"b"}')).toBeUndefined();
   });
+});
+
+it('S191: takes a missing token type for bearer, never for DPoP', () => {
+  for (const token_type of [undefined, null, '']) {
+    expect(() => validateTokenResponse({ access_token: 'a', token_type }, 'bearer')).not.toThrow();
+    expect(() => validateTokenResponse({ access_token: 'a', token_type }, 'dpop')).toThrow(AuthorizationError);
+  }
+});
+
+it.each([
+  [{}, 60],
+  [{ expires_in: null }, 60],
+  [{ expires_in: 0 }, 60],
+  [{ expires_in: '5' }, 5],
+])('assumes the configured lifetime for %j only if the response names none', (answer, expires_in) => {
+  const validated = validateTokenResponse({ access_token: 'a', ...answer }, 'bearer', { lifetimeSeconds: 60 });
+  expect(validated).toMatchObject({ expires_in });
 });
 
 it.each(['access_token', 'refresh_token', 'id_token'])('N3: rejects an %s that is too long to store', name => {

@@ -2,6 +2,7 @@ import type * as client from 'openid-client';
 import * as z from 'zod';
 import { AuthorizationError, errorFromProvider, errorFromUnreadable, type Refused } from './authorization-error.ts';
 import { isNonceChallenge } from './dpop.ts';
+import { emptyCounts, foreignDocument } from './foreign-document.ts';
 import { type JsonMembers, jsonDocument, jsonMembers, memberAt } from './json-members.ts';
 
 /** Member names joined by dots: `authed_user.access_token`. */
@@ -9,6 +10,9 @@ const memberPathSchema = z
   .string()
   .max(200)
   .regex(/^[^.\s]+(\.[^.\s]+)*$/, 'must be member names joined by dots');
+
+/** Ten years. A longer lifetime is no lifetime. */
+const maxLifetimeSeconds = 315_360_000;
 
 const scalarSchema = z.union([z.string().max(200), z.number(), z.boolean(), z.null()]);
 
@@ -22,7 +26,7 @@ export const oauthErrorCodeSchema = z
 
 /** How token responses of a provider differ from RFC 6749 section 5. Responses are first mapped and then validated. */
 export const tokenResponseConfigSchema = z.strictObject({
-  format: z.enum(['json', 'form', 'auto']).default('json').describe('auto: by the content type'),
+  format: z.enum(['json', 'form', 'auto']).default('auto').describe('auto: by the content type'),
   members: z
     .strictObject({
       accessToken: memberPathSchema.optional(),
@@ -38,7 +42,7 @@ export const tokenResponseConfigSchema = z.strictObject({
     .literal('bearer')
     .optional()
     .describe('Token type, regardless of token_type in the response; not with DPoP'),
-  lifetimeSeconds: z.int().min(1).max(315_360_000).optional().describe('Lifetime if the response has no expires_in'),
+  lifetimeSeconds: z.int().min(1).max(maxLifetimeSeconds).optional().describe('Lifetime if the response names none'),
   success: successSchema.optional().describe('With any other value, or without the member, a 200 is an error'),
   errorMember: memberPathSchema
     .default('error')
@@ -49,6 +53,9 @@ export const tokenResponseConfigSchema = z.strictObject({
     .default([])
     .describe('Error codes, besides invalid_grant, for a refresh token that is no longer accepted'),
 });
+
+/** The answers of a provider that follows RFC 6749. */
+const standardAnswers = tokenResponseConfigSchema.parse({});
 
 export type TokenResponseConfig = z.output<typeof tokenResponseConfigSchema>;
 
@@ -81,14 +88,14 @@ export function guardTokenEndpoint(rules: TokenEndpointRules, fetch: client.Cust
     if (url !== endpoint) return received;
     const { status, headers } = received;
     const body = await received.text();
-    if (status !== 200 && status < 400) throw new AuthorizationError('invalid_token_response');
+    if (!received.ok && status < 400) throw new AuthorizationError('invalid_token_response');
 
     const read = parseTokenResponse({ status, contentType: headers.get('content-type'), body }, rules.tokenResponse);
     if (rules.tokenType === 'dpop' && isNonceChallenge(received, read?.kind === 'error' ? read.code : '')) {
       return new Response(body, { status, headers });
     }
     if (read?.kind !== 'tokens') throw refusal(received, body, read?.code, rules);
-    const { id_token, ...rest } = validateTokenResponse(read.members, rules.tokenType);
+    const { id_token, ...rest } = validateTokenResponse(read.members, rules.tokenType, rules.tokenResponse);
     const response = rules.keepsIdToken && id_token !== undefined ? { ...rest, id_token } : rest;
     issued = { response, members: read.all };
     return Response.json(response);
@@ -178,17 +185,17 @@ export function parseTokenResponse(
   p: { readonly status: number; readonly contentType: string | null; readonly body: string },
   config: TokenResponseConfig | undefined,
 ): ParsedTokenResponse | undefined {
-  const members = membersOf(p, config?.format ?? 'json');
+  const { format, success } = config ?? standardAnswers;
+  const members = membersOf(p, format);
   const code = members && errorCodeIn(members, config);
   if (p.status >= 400) return code === undefined ? undefined : { kind: 'error', code };
   if (members === undefined) return undefined;
   // RFC 6749 has no errors with status 200, so a response with an error code contradicts itself.
-  if (config === undefined) return code === undefined ? { kind: 'tokens', members, all: members } : undefined;
+  if (config === undefined && code !== undefined) return undefined;
 
-  const { success } = config;
   const failed = success !== undefined && memberAt(members, success.member) !== success.equals;
   if (failed || code !== undefined) return { kind: 'error', code: code ?? '' };
-  return { kind: 'tokens', members: standardMembers(members, config), all: members };
+  return { kind: 'tokens', members: standardMembers(members, config ?? standardAnswers), all: members };
 }
 
 function membersOf(
@@ -197,7 +204,9 @@ function membersOf(
 ): JsonMembers | undefined {
   const type = contentType?.split(';')[0]?.trim().toLowerCase();
   const isForm = format === 'form' || (format === 'auto' && type === 'application/x-www-form-urlencoded');
-  return isForm ? formMembers(body) : jsonMembers(body);
+  // Some servers call their JSON a form.
+  const json = format === 'form' ? undefined : jsonMembers(body);
+  return json ?? (isForm ? formMembers(body) : undefined);
 }
 
 function formMembers(body: string): JsonMembers | undefined {
@@ -215,25 +224,16 @@ function errorCodeIn(members: JsonMembers, config: TokenResponseConfig | undefin
 }
 
 function standardMembers(members: JsonMembers, config: TokenResponseConfig): JsonMembers {
-  const at = (path: string | undefined, name: string) => memberAt(members, path ?? name) ?? undefined;
-  const { members: paths, tokenType, lifetimeSeconds } = config;
+  const at = (path: string | undefined, name: string) => memberAt(members, path ?? name);
+  const { members: paths, tokenType } = config;
   return {
     access_token: at(paths.accessToken, 'access_token'),
     token_type: tokenType ?? at(paths.tokenType, 'token_type'),
-    expires_in: wholeNumber(at(paths.expiresIn, 'expires_in')) ?? lifetimeSeconds,
+    expires_in: at(paths.expiresIn, 'expires_in'),
     refresh_token: at(paths.refreshToken, 'refresh_token'),
     id_token: at(paths.idToken, 'id_token'),
-    scope: scopeText(at(paths.scope, 'scope')),
+    scope: at(paths.scope, 'scope'),
   };
-}
-
-/** Converts digits to a number, because all values of a form are strings. */
-function wholeNumber(value: unknown): unknown {
-  return typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : value;
-}
-
-function scopeText(value: unknown): unknown {
-  return Array.isArray(value) && value.every(scope => typeof scope === 'string') ? value.join(' ') : value;
 }
 
 /** Longer than any header. Limits tokens, which are stored for months. */
@@ -247,20 +247,27 @@ const tokenSchema = z
 
 export type TokenType = 'bearer' | 'dpop';
 
-/** RFC 6749 section 5.1. Stricter than openid-client, which accepts numbers in strings. */
-const tokenResponseSchema = z.object({
+/** RFC 6749 section 5.1. */
+const tokenResponseSchema = foreignDocument({
   access_token: tokenSchema,
   token_type: z
     .string()
+    .trim()
     .toLowerCase()
-    .pipe(z.enum(['bearer', 'dpop'])),
-  expires_in: z.int().min(0).max(315_360_000).optional(),
+    .pipe(z.enum(['bearer', 'dpop']))
+    .default('bearer'),
+  // A hint, which must not cost a grant. Zero, a negative and a very long lifetime mean that the token does not expire.
+  expires_in: z.int().min(1).max(maxLifetimeSeconds).optional().catch(undefined),
   refresh_token: tokenSchema.optional(),
   id_token: tokenSchema.optional(),
-  scope: z.string().max(4096).optional(),
+  scope: z
+    .union([z.string(), z.array(z.string()).transform(scopes => scopes.join(' '))])
+    .pipe(z.string().max(4096))
+    .optional()
+    .meta(emptyCounts),
 });
 
-export type TokenResponse = z.infer<typeof tokenResponseSchema>;
+export type TokenResponse = z.output<typeof tokenResponseSchema>;
 
 /**
  * Validates a token response. The token type must match the request: a bearer token after a DPoP proof could be
@@ -269,11 +276,15 @@ export type TokenResponse = z.infer<typeof tokenResponseSchema>;
  * @throws {AuthorizationError} `invalid_token_response`, without any content of the response.
  * @internal exported for tests
  */
-export function validateTokenResponse(members: JsonMembers, expected: TokenType): TokenResponse {
+export function validateTokenResponse(
+  members: JsonMembers,
+  expected: TokenType,
+  { lifetimeSeconds }: Pick<TokenResponseConfig, 'lifetimeSeconds'> = {},
+): TokenResponse {
   const response = tokenResponseSchema.safeParse(members);
   if (!response.success || response.data.token_type !== expected)
     throw new AuthorizationError('invalid_token_response');
-  return response.data;
+  return { ...response.data, expires_in: response.data.expires_in ?? lifetimeSeconds };
 }
 
 const maxIdTokenAgeSeconds = 600;

@@ -44,12 +44,20 @@ describe('the connected account', () => {
     expect(await failureCodeOf(connect(provider({ account: { from: 'userinfo' } })))).toBe('invalid_userinfo');
   });
 
-  it.each([
-    ['a duplicate sub', { body: '{"sub":"alice","sub":"mallory"}' }],
-    ['a 401, which refuses the token and not the client', refusal],
-  ])('N3: is refused after %s', async (_, answer) => {
-    evil.userinfoAnswer = () => answer;
+  it('N3: is refused after a duplicate sub', async () => {
+    evil.userinfoAnswer = () => ({ body: '{"sub":"alice","sub":"mallory"}' });
     expect(await failureCodeOf(connect(provider({ account: { from: 'userinfo' } })))).toBe('invalid_userinfo');
+  });
+
+  it.each([
+    ['a 401 with a challenge', refusal],
+    ['a 401', { status: 401, body: '' }],
+    ['a 403', { status: 403, body: '{}' }],
+  ])('is unknown if userinfo refuses the token, which may be for another API: %s', async (_, answer) => {
+    evil.userinfoAnswer = () => answer;
+    const grant = await connect(provider({ account: { from: 'userinfo' } }));
+    expect(grant).toMatchObject({ scopes: ['repo'] });
+    expect(grant).not.toHaveProperty('account');
   });
 
   it('N4: is refused if another provider signed the ID token', async () => {

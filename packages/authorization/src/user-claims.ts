@@ -16,7 +16,8 @@ export interface Account {
 }
 
 /**
- * Returns the account that the user connected, from the token response, the ID token or userinfo, as configured.
+ * Returns the account that the user connected, from the token response, the ID token or userinfo, as configured. Undefined if none
+ * is configured, or userinfo refuses the access token.
  *
  * @throws {AuthorizationError} `invalid_token_response`, `invalid_id_token`, `invalid_userinfo`, `provider_unavailable`,
  *   `outbound_…`.
@@ -33,7 +34,9 @@ export async function connectedAccount(
     if (claims === undefined) throw new AuthorizationError('invalid_id_token');
     return accountFrom(claims, p.config);
   }
-  const profile = await userinfo(oauthClient, at, response.access_token, p.dpopKey);
+  const profile = await profileOf(oauthClient, at, response.access_token, p.dpopKey);
+  // A token for another API of the provider is no use here, but good there.
+  if (profile === undefined) return undefined;
   // OpenID Connect Core 5.3.2: both must have the same subject.
   if (claims !== undefined && profile['sub'] !== claims.sub)
     throw new AuthorizationError('invalid_userinfo', { claim: 'sub' });
@@ -41,12 +44,19 @@ export async function connectedAccount(
 }
 
 /** Reads the userinfo endpoint (OpenID Connect Core 5.3). @throws {AuthorizationError} */
-export async function userinfo(
+export async function userinfo(...of: Parameters<typeof profileOf>): Promise<JsonMembers> {
+  const profile = await profileOf(...of);
+  if (profile === undefined) throw new AuthorizationError('invalid_userinfo');
+  return profile;
+}
+
+/** Returns undefined if the userinfo endpoint refuses the access token. @throws {AuthorizationError} */
+async function profileOf(
   oauthClient: OauthClient,
   at: ResolvedClient,
   accessToken: string,
   dpopKey?: DpopKey,
-): Promise<JsonMembers> {
+): Promise<JsonMembers | undefined> {
   const endpoint = at.metadata.userinfo_endpoint;
   if (endpoint === undefined) throw new AuthorizationError('invalid_userinfo');
   const keyPair = dpopKey && (await dpopKeyPair(dpopKey));
@@ -61,13 +71,14 @@ export async function userinfo(
         undefined,
         dpop,
       );
-      const members = answer.status === 200 ? jsonMembers(await answer.text()) : undefined;
+      if (answer.status === 401 || answer.status === 403) return undefined;
+      const members = answer.ok ? jsonMembers(await answer.text()) : undefined;
       if (members === undefined) throw new AuthorizationError('invalid_userinfo');
       return members;
     });
   } catch (error) {
     // The provider refuses the access token here, not the client.
-    if (error instanceof client.WWWAuthenticateChallengeError) throw new AuthorizationError('invalid_userinfo');
+    if (error instanceof client.WWWAuthenticateChallengeError) return undefined;
     throw fromLibraryError(error, 'invalid_userinfo');
   }
 }

@@ -22,7 +22,7 @@ export async function readWellKnownDocument(
   }
   if (response.status >= 500 || response.status === 429) throw new AuthorizationError('provider_unavailable');
   if (response.status >= 400) return undefined;
-  if (response.status !== 200) throw new AuthorizationError('invalid_metadata');
+  if (!response.ok) throw new AuthorizationError('invalid_metadata');
   return jsonMembers(await response.text());
 }
 

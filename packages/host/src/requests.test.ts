@@ -27,7 +27,14 @@ describe('requests', () => {
   });
 
   test('without a mode are in form mode', () => {
-    expect(parseElicitation({ message: 'Who?', requestedSchema: schema }).mode).toBe('form');
+    for (const mode of [undefined, null])
+      expect(parseElicitation({ mode, message: 'Who?', requestedSchema: schema }).mode).toBe('form');
+  });
+
+  test.each([null, ''])('with %j as id have none', elicitationId => {
+    const params = { mode: 'url', message: 'm', url: 'https://a.example/', elicitationId };
+    expect(parseElicitation(params)).not.toHaveProperty('elicitationId');
+    expect(readUrlElicitationRequired({ code: -32042, data: { elicitations: [params] } })).toBeUndefined();
   });
 
   test.each([

@@ -9,12 +9,13 @@ import { parseRequestedSchema } from './wire-schema.ts';
 export const URL_ELICITATION_REQUIRED = -32042;
 
 const elicitationId = z.string().min(1).max(512);
-const formParams = z.object({ mode: z.literal('form').optional(), message: z.string(), requestedSchema: z.unknown() });
+const formParams = z.object({ mode: z.literal('form').nullish(), message: z.string(), requestedSchema: z.unknown() });
 const urlParams = z.object({
   mode: z.literal('url'),
   message: z.string(),
   url: z.string(),
-  elicitationId: elicitationId.optional(),
+  // Some MCP servers write an absent id as null or an empty text.
+  elicitationId: z.preprocess(id => (id === null || id === '' ? undefined : id), elicitationId.optional()),
 });
 
 const toUrlElicitation = ({ elicitationId: id, ...rest }: z.output<typeof urlParams>): UrlElicitation =>

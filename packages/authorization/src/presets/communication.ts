@@ -88,7 +88,6 @@ export const slack = definePreset({
     clientAuthentication: 'client_secret_post',
     defaultScopes: ['users:read'],
     requestScopeSeparator: ',',
-    scopeSeparator: ',',
     // token_type is "user", and failures have status 200.
     tokenResponse: {
       tokenType: 'bearer',
@@ -148,7 +147,6 @@ export const zoom = definePreset({
     userinfoEndpoint: 'https://api.zoom.us/v2/users/me',
     clientAuthentication: 'client_secret_basic',
     baseScopes: ['user:read:user'],
-    scopeSeparator: ',',
     account: { from: 'userinfo', idClaim: 'id', nameClaim: 'email' },
     revocation: { endpoint: 'https://zoom.us/oauth/revoke' },
   },

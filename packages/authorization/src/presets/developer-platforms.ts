@@ -54,9 +54,8 @@ function githubMembers(web: string, api: string, apiHosts: string[]) {
     deviceAuthorizationEndpoint: `${web}/login/device/code`,
     userinfoEndpoint: `${api}/user`,
     clientAuthentication: 'client_secret_post',
-    scopeSeparator: ',',
-    // Without an Accept header the response is form-encoded. Errors always have status 200.
-    tokenResponse: { format: 'auto', refusedErrors: ['bad_refresh_token'] },
+    // Errors always have status 200.
+    tokenResponse: { refusedErrors: ['bad_refresh_token'] },
     account: { from: 'userinfo', idClaim: 'id', nameClaim: 'login' },
     // Revokes the token only: deleting the grant would also end the connections of other MCP servers with the same app.
     revocation: {

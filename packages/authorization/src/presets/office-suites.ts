@@ -117,6 +117,7 @@ const microsoftScopes: PresetScopes = {
   'ChannelMessage.Send': 'change',
   'Team.ReadBasic.All': 'see',
   'OnlineMeetings.ReadWrite': 'delete',
+  '.default': 'delete',
 };
 
 const microsoftMembers = {
@@ -135,7 +136,14 @@ const microsoftMembers = {
     'Notes.ReadWrite': ['Notes.Read'],
     'Chat.ReadWrite': ['Chat.Read'],
   },
-  unreportedScopes: ['profile', 'email'],
+  // Names without a resource are those of Microsoft Graph, also under its application id:
+  // https://learn.microsoft.com/en-us/entra/identity-platform/scopes-oidc. Microsoft's own libraries compare scopes without case.
+  scopeSpelling: {
+    prefixes: ['https://graph.microsoft.com/', '00000003-0000-0000-c000-000000000000/'],
+    ignoreCase: true,
+  },
+  // .default asks for the permissions of the app; responses name these.
+  unreportedScopes: ['profile', 'email', '.default', '*/.default'],
   // The user has to sign in again, e.g. because of a new conditional access policy.
   tokenResponse: { refusedErrors: ['interaction_required'] },
 } as const satisfies PresetMembers;
@@ -204,6 +212,6 @@ export const microsoft = definePreset({
   },
   notes: [
     ...microsoftNotes,
-    'The preset has explicit endpoints, because each organisation has its own token issuer. Postern reads the account from Microsoft Graph, so at least one Graph scope must be granted.',
+    'The preset has explicit endpoints, because each organisation has its own token issuer. Postern reads the account from Microsoft Graph. The account of a connection with scopes of another API is therefore unknown.',
   ],
 });

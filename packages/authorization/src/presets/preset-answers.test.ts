@@ -39,7 +39,7 @@ function granted(name: string, answer: object | string, asked: readonly string[]
   const config = configOf(name);
   const tokens = read(name, answer);
   if (tokens?.kind !== 'tokens') throw new Error('no tokens in the response');
-  const response = validateTokenResponse(tokens.members, 'bearer');
+  const response = validateTokenResponse(tokens.members, 'bearer', config.tokenResponse);
   return {
     accessToken: response.access_token,
     refreshToken: response.refresh_token,
@@ -241,5 +241,46 @@ describe('the error codes that end a grant, in addition to invalid_grant', () =>
       'microsoft-entra',
       'slack',
     ]);
+  });
+});
+
+describe('S192: scopes in another spelling than they were requested in', () => {
+  const microsoft = ['microsoft', 'microsoft-entra'].flatMap(name => [
+    [name, 'https://graph.microsoft.com/Calendars.ReadWrite', 'Calendars.ReadWrite'],
+    [name, 'profile openid email calendars.readwrite', 'Calendars.ReadWrite'],
+    [name, '00000003-0000-0000-c000-000000000000/Calendars.ReadWrite', 'Calendars.ReadWrite'],
+    [name, 'Calendars.ReadWrite', 'https://graph.microsoft.com/Calendars.ReadWrite'],
+    [name, 'Calendars.ReadWrite', 'https://graph.microsoft.com/Calendars.Read'],
+    [name, 'User.Read', 'https://graph.microsoft.com/.default'],
+    [
+      name,
+      'api://11111111-2222-4333-8444-555555555555/Orders.Read',
+      'api://11111111-2222-4333-8444-555555555555/.default',
+    ],
+    [name, 'User.Read', 'offline_access'],
+    [name, 'User.Read', 'profile'],
+  ]);
+
+  test.each([
+    ...microsoft,
+    ['google', 'https://www.googleapis.com/auth/userinfo.email', 'email'],
+    ['google', 'https://www.googleapis.com/auth/userinfo.profile', 'profile'],
+    ['google', 'https://www.googleapis.com/auth/userinfo.email', 'openid'],
+    ['salesforce', 'api', 'refresh_token'],
+    ['shopify', 'write_products', 'read_products'],
+    ['okta', 'openid profile', 'offline_access'],
+  ])('%s reports %s, and %s is granted', (name, scope, asked) => {
+    const { scopes } = granted(name, { access_token: 't', scope }, [asked]);
+    expect(scopes).toContain(asked);
+  });
+
+  test.each([
+    ['microsoft', 'https://outlook.office.com/Calendars.ReadWrite', 'Calendars.ReadWrite'],
+    ['microsoft', 'https://graph.microsoft.us/Calendars.ReadWrite', 'Calendars.ReadWrite'],
+    ['microsoft', 'Calendars.Read', 'https://graph.microsoft.com/Calendars.ReadWrite'],
+    ['google', 'https://www.googleapis.com/auth/Calendar', 'https://www.googleapis.com/auth/calendar'],
+    ['github', 'https://graph.microsoft.com/repo', 'repo'],
+  ])('%s reports %s, and %s is not granted', (name, scope, asked) => {
+    expect(granted(name, { access_token: 't', scope }, [asked]).scopes).not.toContain(asked);
   });
 });

@@ -63,7 +63,6 @@ function intercomIn(region: '' | 'eu' | 'au') {
       tokenEndpoint: `https://api${suffix}.intercom.io/auth/eagle/token`,
       userinfoEndpoint: `https://api${suffix}.intercom.io/me`,
       clientAuthentication: 'client_secret_post',
-      tokenResponse: { tokenType: 'bearer' },
       account: { from: 'userinfo', idClaim: 'id', nameClaim: 'email' },
     },
     notes: [
@@ -161,7 +160,6 @@ export const shopify = definePreset({
     clientAuthentication: 'client_secret_post',
     defaultScopes: ['read_products'],
     requestScopeSeparator: ',',
-    scopeSeparator: ',',
     // Tokens that expire and can be refreshed; public apps must use them from January 2027.
     tokenParameters: { expiring: '1' },
     // Responses omit a read scope if the write scope is granted.
@@ -177,7 +175,6 @@ export const shopify = definePreset({
       write_content: ['read_content'],
       write_themes: ['read_themes'],
     },
-    tokenResponse: { tokenType: 'bearer' },
   },
   notes: [
     'Each shop needs its own configured provider. The token belongs to the shop, not to a user, so there is no account.',

@@ -30,7 +30,6 @@ export const facebook = definePreset({
     clientAuthentication: 'client_secret_post',
     baseScopes: ['public_profile'],
     requestScopeSeparator: ',',
-    scopeSeparator: ',',
     account: { from: 'userinfo', idClaim: 'id', nameClaim: 'name' },
     revocation: {
       endpoint: 'https://graph.facebook.com/v24.0/me/permissions',
@@ -73,9 +72,7 @@ export const linkedin = definePreset({
     userinfoEndpoint: 'https://api.linkedin.com/v2/userinfo',
     clientAuthentication: 'client_secret_post',
     baseScopes: ['openid', 'profile'],
-    scopeSeparator: ',',
     scopeImplies: { rw_ads: ['r_ads'] },
-    tokenResponse: { tokenType: 'bearer' },
     account: { from: 'userinfo', idClaim: 'sub', nameClaim: 'name' },
     revocation: { endpoint: 'https://www.linkedin.com/oauth/v2/revoke', token: 'access_token' },
   },
@@ -195,8 +192,6 @@ export const twitch = definePreset({
     userinfoEndpoint: 'https://id.twitch.tv/oauth2/userinfo',
     clientAuthentication: 'client_secret_post',
     baseScopes: ['openid'],
-    // Reads scopes that are a list.
-    tokenResponse: { format: 'json' },
     account: { from: 'userinfo', idClaim: 'sub', nameClaim: 'preferred_username' },
     revocation: { endpoint: 'https://id.twitch.tv/oauth2/revoke', token: 'access_token' },
   },

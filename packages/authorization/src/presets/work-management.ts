@@ -89,7 +89,6 @@ export const clickup = definePreset({
     tokenEndpoint: 'https://api.clickup.com/api/v2/oauth/token',
     userinfoEndpoint: 'https://api.clickup.com/api/v2/user',
     clientAuthentication: 'client_secret_post',
-    tokenResponse: { tokenType: 'bearer' },
     account: { from: 'userinfo', idClaim: 'user.id', nameClaim: 'user.username' },
   },
   notes: [
@@ -131,9 +130,7 @@ export const figma = definePreset({
     baseScopes: ['current_user:read'],
     defaultScopes: ['file_content:read'],
     requestScopeSeparator: ',',
-    scopeSeparator: ',',
     refresh: { endpoint: 'https://api.figma.com/v1/oauth/refresh' },
-    tokenResponse: { tokenType: 'bearer' },
     account: { from: 'userinfo', idClaim: 'id', nameClaim: 'handle' },
   },
   notes: ['Access tokens last 90 days; the refresh token stays the same. There is no revocation endpoint.'],
@@ -161,11 +158,8 @@ export const linear = definePreset({
     clientAuthentication: 'client_secret_post',
     baseScopes: ['read'],
     requestScopeSeparator: ',',
-    scopeSeparator: ',',
     scopeImplies: { write: ['issues:create', 'comments:create'] },
     authorizationParameters: { prompt: 'consent' },
-    // Some responses contain scopes as a list.
-    tokenResponse: { format: 'json' },
     revocation: {
       endpoint: 'https://api.linear.app/oauth/revoke',
       style: 'bearer',
@@ -212,8 +206,7 @@ export const monday = definePreset({
     tokenEndpoint: 'https://auth.monday.com/oauth_ms/oauth/token',
     clientAuthentication: 'client_secret_post',
     defaultScopes: ['me:read'],
-    scopeSeparator: ',',
-    tokenResponse: { tokenType: 'bearer', lifetimeSeconds: 3600 },
+    tokenResponse: { lifetimeSeconds: 3600 },
     revocation: { endpoint: 'https://auth.monday.com/oauth_ms/oauth/revoke' },
   },
   notes: [

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { AuthorizationError } from '../authorization-error.ts';
 import { issuerSchema, scopeTokenSchema } from '../config-values.ts';
+import { foreignDocument } from '../foreign-document.ts';
 import { OutboundError } from '../outbound/outbound-error.ts';
 import type { OutboundFetch } from '../outbound/outbound-fetch.ts';
 import { createPromiseCache, insertWellKnown, readWellKnownDocument } from '../well-known-document.ts';
@@ -27,7 +28,7 @@ export interface ProtectedResources {
 }
 
 /** The members of RFC 9728 that we use; all others are dropped. `signed_metadata` is ignored. */
-const metadataSchema = z.object({
+const metadataSchema = foreignDocument({
   resource: z.string(),
   authorization_servers: z.array(z.string().max(2000)).min(1).max(100),
   scopes_supported: z.array(z.string()).max(1000).exactOptional(),

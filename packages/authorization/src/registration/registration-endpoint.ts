@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { AuthorizationError, fromLibraryError } from '../authorization-error.ts';
 import { isEndpointUrl } from '../config-values.ts';
+import { foreignDocument } from '../foreign-document.ts';
 import { jsonMembers } from '../json-members.ts';
 import type { OutboundFetch } from '../outbound/outbound-fetch.ts';
 import type { ServerMetadata } from '../server-metadata.ts';
@@ -27,10 +28,11 @@ const visibleAscii = z
   .regex(/^[\x20-\x7e]+$/);
 
 /** RFC 7591 section 3.2.1, RFC 7592 section 3. Irrelevant members are dropped. */
-const answerSchema = z.object({
+const answerSchema = foreignDocument({
   client_id: visibleAscii,
   client_secret: visibleAscii.exactOptional(),
-  client_secret_expires_at: z.int().min(0).max(100_000_000_000).exactOptional(),
+  // Servers that omit it issue secrets that last.
+  client_secret_expires_at: z.int().min(0).max(100_000_000_000).default(0),
   token_endpoint_auth_method: z.string().exactOptional(),
   redirect_uris: z.array(z.string()).max(100),
   registration_client_uri: z.string().max(2000).exactOptional(),
@@ -59,8 +61,7 @@ export async function registerClient(p: {
   const body = jsonMembers(await response.text());
 
   if (response.status >= 400) throw refused(body?.['error']);
-  // RFC 7591 requires 201, but many servers respond with 200.
-  if (response.status !== 201 && response.status !== 200) throw new AuthorizationError('invalid_registration');
+  if (!response.ok) throw new AuthorizationError('invalid_registration');
   return parseAnswer(body, { ...p, method });
 }
 
@@ -76,7 +77,7 @@ export async function deleteClient(
 ): Promise<boolean> {
   try {
     const response = await fetch(url, { method: 'DELETE', headers: { authorization: `Bearer ${accessToken}` } });
-    return response.status === 204 || response.status === 200;
+    return response.ok;
   } catch (error) {
     throw fromLibraryError(error, 'provider_unavailable');
   }
@@ -153,8 +154,7 @@ function parseAnswer(
   const management = managementOf(answer.data, p.metadata.registration_endpoint);
   if (method === 'none' || method === 'private_key_jwt') return { clientId, method, ...management };
 
-  // A secret requires an expiry; 0 means never.
-  if (client_secret === undefined || expiry === undefined) throw new AuthorizationError('invalid_registration');
+  if (client_secret === undefined) throw new AuthorizationError('invalid_registration');
   if (expiry === 0) return { clientId, method, clientSecret: client_secret, ...management };
   const secretExpiresAt = expiry * 1000;
   if (secretExpiresAt <= p.now()) throw new AuthorizationError('invalid_registration');

@@ -25,10 +25,6 @@ export function malformedTokenAnswers(honest: Members) {
     null: { body: 'null' },
     'wrong token_type': { body: { ...honest, token_type: 'mac' } },
     'token_type of another kind': { body: { ...honest, token_type: ['Bearer'] } },
-    'missing token_type': { body: without('token_type') },
-    'negative expires_in': { body: { ...honest, expires_in: -1 } },
-    'expires_in in words': { body: { ...honest, expires_in: 'soon' } },
-    'huge expires_in': { body: { ...honest, expires_in: 1e99 } },
     'missing access_token': { body: without('access_token') },
     'empty access_token': { body: { ...honest, access_token: '' } },
     'access_token of another kind': { body: { ...honest, access_token: { value: 'x' } } },
@@ -42,6 +38,38 @@ export function malformedTokenAnswers(honest: Members) {
   } satisfies Record<string, EvilAnswer>;
 }
 
+/** Responses of a token endpoint that are against the letter of RFC 6749, but harmless and plain: a client must accept them. */
+export function untidyTokenAnswers(honest: Members) {
+  const answer = (changes: Members): EvilAnswer => ({ body: { ...honest, ...changes } });
+  return {
+    'status 201': { status: 201, body: honest },
+    'status 203': { status: 203, body: honest },
+    'a form': {
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      body: new URLSearchParams(Object.entries(honest).map(([name, value]) => [name, String(value)])).toString(),
+    },
+    'JSON labelled as a form': {
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      body: JSON.stringify(honest),
+    },
+    'missing token_type': answer({ token_type: undefined }),
+    'null as token_type': answer({ token_type: null }),
+    'expires_in as text': answer({ expires_in: '3600' }),
+    'expires_in with a fraction': answer({ expires_in: '3600.5' }),
+    'null as expires_in': answer({ expires_in: null }),
+    'empty expires_in': answer({ expires_in: '' }),
+    'zero as expires_in': answer({ expires_in: 0 }),
+    'negative expires_in': answer({ expires_in: -1 }),
+    'expires_in in words': answer({ expires_in: 'soon' }),
+    'huge expires_in': answer({ expires_in: 1e99 }),
+    'null as refresh_token': answer({ refresh_token: null }),
+    'empty refresh_token': answer({ refresh_token: '' }),
+    'null as id_token': answer({ id_token: null }),
+    'null as scope': answer({ scope: null }),
+    'null in members of its own': answer({ account: null, error: null, error_description: '' }),
+  } satisfies Record<string, EvilAnswer>;
+}
+
 /** Hostile responses of a pushed authorization request endpoint (RFC 9126). */
 export const hostilePushedAnswers = {
   empty: { status: 201, body: '' },
@@ -51,7 +79,6 @@ export const hostilePushedAnswers = {
   'request_uri of another kind': pushed(['urn:a', 'urn:b']),
   'request_uri of 1 MiB': pushed(`urn:${'x'.repeat(1024 * 1024)}`),
   'request_uri with a line break': pushed('urn:a\r\nset-cookie: b=c'),
-  'missing expires_in': { status: 201, body: { request_uri: 'urn:a' } },
   'negative expires_in': { status: 201, body: { request_uri: 'urn:a', expires_in: -60 } },
   'error with 201': { status: 201, body: { error: 'invalid_request', error_description: '<b>no</b>' } },
   redirect: { status: 307, headers: { location: 'http://localhost:1/request' }, body: '' },

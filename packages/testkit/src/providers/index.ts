@@ -8,6 +8,7 @@ export {
   hostileRegistrationClientUris,
   malformedTokenAnswers,
   trickyRequestUris,
+  untidyTokenAnswers,
 } from './evil-answers.ts';
 export {
   type EvilAnswer,

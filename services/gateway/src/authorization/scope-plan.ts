@@ -85,10 +85,13 @@ function ifNotAllowed(error: unknown, scopes: readonly string[]): readonly strin
   throw error;
 }
 
-/** Adds the scopes that the configuration always requests: the page must show them too. */
+/**
+ * Adds the scopes that the configuration always requests: the page must show them too. Keeps the spelling of an elicitation that was
+ * issued under another configuration, which the domain compares.
+ */
 function withBase(provider: Provider | undefined, scopes: readonly string[]): readonly string[] {
   try {
-    return provider?.requestedScopes(scopes) ?? scopes;
+    return [...new Set([...(provider?.requestedScopes(scopes) ?? []), ...scopes])];
   } catch (error) {
     return ifNotAllowed(error, scopes);
   }

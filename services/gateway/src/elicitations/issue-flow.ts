@@ -55,21 +55,21 @@ export function createIssueFlow(p: {
     }
   }
 
-  /** Refuses a request that the provider would later reject in front of the user. The domain refuses unknown providers. */
-  function assertRequestable({
-    provider,
-    scopes = [],
-    resource,
-    expectedAccount,
-  }: AuthorizationInput['authorization']): void {
-    const config = p.config.providers.find(candidate => candidate.name === provider);
-    if (config === undefined) return;
+  /**
+   * Returns the request with the scopes in one spelling, because the domain compares them as texts. Refuses a request that the provider
+   * would later reject in front of the user. The domain refuses unknown providers.
+   */
+  function requestable(authorization: AuthorizationInput['authorization']): AuthorizationInput['authorization'] {
+    const { provider: name, scopes = [], resource, expectedAccount } = authorization;
+    const config = p.config.providers.find(candidate => candidate.name === name);
+    const provider = p.providers.get(name);
+    if (config === undefined || provider === undefined) return authorization;
     if (resource !== undefined && !config.resources.includes(resource))
       throw new ProblemError('resource_not_allowed', { detail: allowed('resources', config.resources) });
     if (expectedAccount !== undefined && config.account === undefined)
       throw new ProblemError('expected_account_unsupported');
     try {
-      p.providers.get(provider)?.requestedScopes(scopes);
+      provider.requestedScopes(scopes);
     } catch (error) {
       if (error instanceof AuthorizationError && error.code === 'scope_not_allowed')
         throw new ProblemError(
@@ -78,6 +78,9 @@ export function createIssueFlow(p: {
         );
       throw error;
     }
+    return authorization.scopes === undefined
+      ? authorization
+      : { ...authorization, scopes: provider.spelledScopes(authorization.scopes) };
   }
 
   async function issue(
@@ -85,11 +88,10 @@ export function createIssueFlow(p: {
     request: IssueElicitation,
     idempotencyKey: string | undefined,
   ): Promise<IssueResponse> {
-    if (request.kind === 'authorization' && mcpServer.providers.includes(request.authorization.provider))
-      assertRequestable(request.authorization);
+    const mayUse = request.kind === 'authorization' && mcpServer.providers.includes(request.authorization.provider);
     const elicitationRequest =
       request.kind === 'authorization'
-        ? { kind: request.kind, ...definedOnly(request.authorization) }
+        ? { kind: request.kind, ...definedOnly(mayUse ? requestable(request.authorization) : request.authorization) }
         : elicitationRequestOf(request, mcpServer);
     if (elicitationRequest.kind === 'payment') assertPossiblePayment(elicitationRequest, mcpServer, p.processors);
     await assertHonestNames(p.registeredNames, mcpServer.mcpServerId, request);

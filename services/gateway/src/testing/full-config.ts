@@ -124,7 +124,7 @@ const fullProvider = {
   scopeImplies: { write: ['read'] },
   unreportedScopes: ['openid'],
   incrementalScopes: true,
-  scopeSeparator: ',',
+  scopeSpelling: { prefixes: ['https://api.example/'], ignoreCase: true },
   scopeParameter: 'scope',
   requestScopeSeparator: ' ',
   resources: ['https://api.example/files', 'urn:example:files'],
