@@ -20,6 +20,7 @@ const serverMetadataSchema = z.object({
   revocation_endpoint: endpointSchema.exactOptional(),
   authorization_response_iss_parameter_supported: z.boolean().exactOptional(),
   client_id_metadata_document_supported: z.boolean().exactOptional(),
+  claims_parameter_supported: z.boolean().exactOptional(),
   code_challenge_methods_supported: z.array(z.string()).exactOptional(),
   id_token_signing_alg_values_supported: z.array(z.string()).exactOptional(),
   token_endpoint_auth_methods_supported: z.array(z.string()).exactOptional(),

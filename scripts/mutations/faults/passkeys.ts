@@ -53,7 +53,7 @@ export const passkeysFaults: readonly Fault[] = [
     name: 'an older sign-in will do to add a first passkey',
     breaks: 'S67',
     file: 'services/gateway/src/identity/login-routes.ts',
-    original: 'const maxAge = provesFor !== undefined ? 0 : isKnown',
+    original: 'const maxAge = isKnown && isFresh ? 0 : isKnown',
     replacement: 'const maxAge = isKnown',
     foundBy: ['test/security/first-passkey.test.ts'],
     only: 'neither adds one nor approves',

@@ -86,6 +86,7 @@ export const auditEvents = {
   'console.logged_out': authentication(LOGOFF),
   'console.logout_refused': authentication(LOGOFF, true),
   'caller.refused': authentication(LOGON, true),
+  'page.failed': fault,
   'account.exported': person(READ, byPerson),
   'account.disconnected': person(UPDATE, byPerson),
   'account.erased': account(USER_DELETE),
