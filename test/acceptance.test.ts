@@ -162,6 +162,9 @@ const covered = [
   'S170 refreshes are counted once, over all replicas',
   'S171 storage and ages of keys are reported without a key, and no age is invented',
   'S187 the button of a confirmation has our verb before the action of the MCP server, and the digest covers both',
+  'S209 nothing that fails is green in the console, and a redelivery says how its deliveries ended',
+  'S210 what a person gives out is found by a POST, and a pasted secret gets into no URL, log or audit line',
+  'S211 one recent sign-in is enough, and its time is that of a verified ID token',
   'L6 fifty approvals at once on three processes, a thousand rounds',
 ];
 

@@ -272,4 +272,28 @@ export const passkeysFaults: readonly Fault[] = [
     replacement: '    await announcements.remove(announcement);\n    for (const { endpoint, queue } of parts) {\n',
     foundBy: ['services/gateway/src/events/webhooks/announcer.test.ts'],
   },
+  {
+    name: 'a sign-in before the link was opened proves the person',
+    breaks: 'S211',
+    file: 'services/gateway/src/identity/sign-in-flow.ts',
+    original: 'authTime !== undefined && authTime >= Math.floor(startedAt / 1000) * 1000',
+    replacement: 'authTime !== undefined',
+    foundBy: ['services/gateway/src/identity/sign-in-flow.test.ts'],
+  },
+  {
+    name: 'a sign-in in the future proves the person',
+    breaks: 'S211',
+    file: 'services/gateway/src/identity/sign-in-flow.ts',
+    original: 'isFresh(signedIn.authTime, Number.POSITIVE_INFINITY, p.now()) ? signedIn.authTime : undefined',
+    replacement: 'signedIn.authTime',
+    foundBy: ['services/gateway/src/identity/sign-in-flow.test.ts'],
+  },
+  {
+    name: 'the first sign-in does not ask for its time',
+    breaks: 'S211',
+    file: 'packages/authorization/src/sign-in.ts',
+    original: '...(server.claims_parameter_supported === true && { claims: AUTH_TIME_CLAIM }),',
+    replacement: '',
+    foundBy: ['packages/authorization/src/sign-in.test.ts'],
+  },
 ];

@@ -115,7 +115,7 @@ export function filters(path: string, fields: readonly FilterField[], csrfToken?
   });
   const token =
     csrfToken === undefined ? undefined : html`<input type="hidden" name="csrf_token" value="${csrfToken}">`;
-  return html`<form class="filters"${attributes({ method: csrfToken === undefined ? 'get' : 'post' })} action="${ownPath(path)}" role="search" aria-label="Filters">${token}${controls}<button>Filter</button></form>`;
+  return html`<form class="filters" method="${csrfToken === undefined ? 'get' : 'post'}" action="${ownPath(path)}" role="search" aria-label="Filters">${token}${controls}<button>Filter</button></form>`;
 }
 
 export const anyOf = (what: string, values: readonly string[]): readonly Choice[] => [
