@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { parseElicitationId } from '@postern/elicitation';
-import { openDeliveryQueue } from '../../services/gateway/src/events/webhooks/delivery-queue.ts';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { openDeliveryQueue } from '../../services/gateway/src/events/webhooks/delivery-queue.ts';
 import { connected } from '../support/connections.ts';
 import { heldJob } from '../support/held-job.ts';
 import { paidPerson } from '../support/payment-person.ts';

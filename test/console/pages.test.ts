@@ -48,7 +48,8 @@ async function found(text: string) {
 }
 
 /** A page with a number to give out. */
-const refusedPage = () => world.raw().post(`/e/${paid}/accept`, { form: {}, headers: { origin: 'https://evil.example' } });
+const refusedPage = () =>
+  world.raw().post(`/e/${paid}/accept`, { form: {}, headers: { origin: 'https://evil.example' } });
 
 async function takenPayment() {
   const elicitationId = parseElicitationId(taken);
@@ -169,10 +170,18 @@ describe('S138: what operators look at', () => {
   });
 
   it.each([
-    ['the number of an error page', async () => /rq_[\w-]{16}/.exec((await refusedPage()).body)?.[0] ?? '', 'page.failed'],
+    [
+      'the number of an error page',
+      async () => /rq_[\w-]{16}/.exec((await refusedPage()).body)?.[0] ?? '',
+      'page.failed',
+    ],
     ['an elicitation', async () => cancelled, () => `/elicitations/${cancelled}`],
     ['a link', async () => `${world.publicUrl}/e/${paid}`, () => `/elicitations/${paid}`],
-    ['a match code, in any case', async () => matchCodeOf(parseElicitationId(paid) ?? 'el_').toLowerCase(), () => `/elicitations/${paid}`],
+    [
+      'a match code, in any case',
+      async () => matchCodeOf(parseElicitationId(paid) ?? 'el_').toLowerCase(),
+      () => `/elicitations/${paid}`,
+    ],
     ['an order', async () => (await takenPayment()).reference, () => `/payments/${taken}`],
     ['a reference of the processor', async () => (await takenPayment()).processorReference, () => `/payments/${taken}`],
     ['a job', async () => job.split('/').at(-1) ?? '', () => job],
@@ -205,7 +214,9 @@ describe('S138: what operators look at', () => {
     expect(unknown).toMatchObject({ status: 422, location: undefined });
     expect(unknown.body).not.toContain(SECRET_TEXT);
     expect((await filtered({ event: SECRET_TEXT })).status).toBe(400);
-    expect((await filtered({ event: 'admin', since: '2026-01-01' })).location).toBe('/audit?event=admin&since=2026-01-01');
+    expect((await filtered({ event: 'admin', since: '2026-01-01' })).location).toBe(
+      '/audit?event=admin&since=2026-01-01',
+    );
     expect((await operator.get('/audit')).body).not.toMatch(/<form class="filters" method="get"/);
     const lines = (await world.gateways[0]?.deps.stores.audits.readBack({ limit: 5_000 })) ?? [];
     for (const text of [apiKey, SECRET_TEXT, 'A'.repeat(43)])

@@ -282,10 +282,9 @@ async function seedDeliveries(): Promise<void> {
     },
   });
   await stage.publish(2);
-  await vi.waitFor(
-    async () => expect(await stage.counts('tracker.hook')).toMatchObject({ dead: 1, delayed: 1 }),
-    { timeout: 100_000 },
-  );
+  await vi.waitFor(async () => expect(await stage.counts('tracker.hook')).toMatchObject({ dead: 1, delayed: 1 }), {
+    timeout: 100_000,
+  });
   await webhooks.stop();
   await stores.webhookEndpoints.disable('tracker.quiet', { reason: 'gone', now: Date.now() });
   // Opens the queues of both endpoints.

@@ -1,4 +1,4 @@
-import { type Html, html, ownPath } from '@postern/pages/html';
+import { attributes, type Html, html, ownPath } from '@postern/pages/html';
 import type {
   AuditItem,
   DeadDeliveryItem,
@@ -151,7 +151,7 @@ ${pager('/audit', query, next)}`,
   });
 }
 
-const auditTable = (items: readonly AuditItem[], empty: string): Html =>
+const auditTable = (items: readonly AuditItem[], empty: string, isOpen = false): Html =>
   table({
     caption: 'Audit trail, newest first',
     columns: [
@@ -168,7 +168,7 @@ const auditTable = (items: readonly AuditItem[], empty: string): Html =>
       'operator' in line ? optional(textIn(line, 'operator')) : codeOf(textIn(line, 'subject')),
       optional(textIn(line, 'mcpServerId')),
       codeOf(textIn(line, 'requestId')),
-      html`<details><summary>All fields</summary>${facts(Object.entries(line).map(([name, value]) => [name, valueHtml(value)]))}</details>`,
+      html`<details${attributes({ open: isOpen })}><summary>All fields</summary>${facts(Object.entries(line).map(([name, value]) => [name, valueHtml(value)]))}</details>`,
     ]),
     empty,
   });
@@ -193,13 +193,16 @@ function hitHref({ what, id, elicitationId = id }: FoundRecords['hits'][number],
 /** What else an operator can do about a text that leads nowhere. */
 function notFoundNote({ asked, hits, lines }: FoundRecords): Html | undefined {
   if (asked === 'secret')
-    return html`<p class="warning">That is a secret, not an id. It was neither searched nor logged, but whoever sent it to you has revealed it: revoke it.${hits.length > 0 ? ' It belongs to this API key:' : undefined}</p>`;
+    return html`<p class="warning">That is a secret, not an id. The gateway neither searched nor logged it. Somebody has revealed it to you: revoke it.${hits.length > 0 ? ' It belongs to this API key:' : undefined}</p>`;
   if (asked === 'request_id' && lines.length === 0)
     return html`<p class="warning">The audit trail has no line of this request. Lines of people are there only while <code>audit.stream</code> is on, and of many error pages in a minute only some. The log of the replicas has them: search it for the number, in <code>requestId</code>.</p>`;
   if (hits.length + lines.length === 0)
     return html`<p class="empty">Nothing found. Elicitations are kept for <code>retention.endedHours</code> after their end. For a payment that is older, the processor has the id of its elicitation in its metadata.</p>`;
   return undefined;
 }
+
+/** Lines that are shown with all fields. */
+const OPEN_LINES = 3;
 
 /** Results do not repeat the text: it may be a secret. */
 export function findPage(page: SignedInPage, found?: FoundRecords): string {
@@ -231,7 +234,7 @@ export function findPage(page: SignedInPage, found?: FoundRecords): string {
                 }),
                 empty: '',
               })
-        }${found.lines.length === 0 ? undefined : html`<h2>Audit trail</h2>${auditTable(found.lines, '')}`}${found.isComplete ? undefined : html`<p class="soft">There are older records or lines that the search has not read.</p>`}`;
+        }${found.lines.length === 0 ? undefined : html`<h2>Audit trail</h2>${auditTable(found.lines, '', found.lines.length <= OPEN_LINES)}`}${found.isComplete ? undefined : html`<p class="soft">There are older records or lines that the search has not read.</p>`}`;
   return consolePage(page, {
     title: 'Find',
     at: '/find',

@@ -1,7 +1,7 @@
 import { countedSteps } from '@postern/elicitation';
 import { describe, expect, test } from 'vitest';
 import type { WebhookEndpointItem } from '../admin-views.ts';
-import { endpointStatus, overviewPage } from './overview-page.ts';
+import { endpointActs, endpointStatus, overviewPage } from './overview-page.ts';
 
 const endpoint: WebhookEndpointItem = {
   ...{ endpoint: 'tracker.hook', host: 'hooks.example.com', status: 'enabled' },
@@ -18,6 +18,14 @@ describe('S209: nothing that fails is green', () => {
     [{ dead: 1, status: 'disabled', reason: 'gone' }, 'disabled'],
   ] as const)('an endpoint with %j is %s', (change, expected) => {
     expect(endpointStatus({ ...endpoint, ...change })).toBe(expected);
+  });
+
+  test('an endpoint of the operator has a slash in its name, and none in the path of an act', () => {
+    const acts = `${endpointActs({ ...endpoint, endpoint: 'operator/ops', status: 'disabled', dead: 1 })}`;
+    expect([...acts.matchAll(/href="([^"]+)"/g)].map(([, href]) => href)).toEqual([
+      '/webhooks/operator%2Fops/enable',
+      '/webhooks/operator%2Fops/redeliver',
+    ]);
   });
 
   const at = '2026-11-28T01:00:00.000Z';
@@ -42,8 +50,7 @@ describe('S209: nothing that fails is green', () => {
       },
     });
   }
-  const toneOf = (page: string, word: string) =>
-    new RegExp(`class="status (\\w+)">(?:<bdi>)?${word}<`).exec(page)?.[1];
+  const toneOf = (page: string, word: string) => new RegExp(`class="status (\\w+)">(?:<bdi>)?${word}<`).exec(page)?.[1];
 
   test('a tile with retrying, dead or disabled webhooks has their colour, and Redis that refuses writes is not connected', () => {
     const tiles = (webhooks: readonly WebhookEndpointItem[], refusals: readonly string[] = []) =>
