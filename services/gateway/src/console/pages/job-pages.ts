@@ -21,7 +21,7 @@ export function targetFacts(target: JobTarget): readonly (readonly [string, Html
 const verbs: Readonly<Record<JobItem['verb'], string>> = { disconnect: 'Disconnect', redeliver: 'Redeliver webhooks' };
 
 /** A redelivery is done once it has retried, which says nothing about the receiver. */
-export function jobStatus({ status: word, deliveries }: Pick<JobItem, 'status' | 'deliveries'>): string {
+function jobStatus({ status: word, deliveries }: Pick<JobItem, 'status' | 'deliveries'>): string {
   if (word !== 'done' || deliveries === undefined) return word;
   if (deliveries.failedAgain > 0) return 'failed again';
   return deliveries.waiting > 0 ? 'waiting' : word;
