@@ -170,6 +170,9 @@ const covered = [
   'S207 every key of Redis has somebody who pays: a quota, a fixed bound, operators',
   'S191 harmless untidiness in documents of other parties is understood, and what is dangerous is refused',
   'S192 spellings of one scope by a configured rule only, and no other scope counts as granted',
+  'S209 nothing that fails is green in the console, and a redelivery says how its deliveries ended',
+  'S210 what a person gives out is found by a POST, and a pasted secret gets into no URL, log or audit line',
+  'S211 one recent sign-in is enough, and its time is that of a verified ID token',
   'L6 fifty approvals at once on three processes, a thousand rounds',
 ];
 

@@ -175,8 +175,11 @@ const calls: Readonly<Record<string, { scope: Scope; path?: string; body?: objec
   startRefund: { scope: 'act', path: `/payments/${unknownElicitation}/refunds`, body: {}, status: 404 },
   listWebhookEndpoints: { scope: 'read' },
   listDeadDeliveries: { scope: 'read' },
+  listRetryingDeliveries: { scope: 'read' },
+  enableWebhookEndpoint: { scope: 'act', body: { endpoint: 'tracker.nowhere' }, status: 404 },
   startRedelivery: { scope: 'act', body: { endpoint: 'tracker.nowhere' }, status: 404 },
   listAudit: { scope: 'read' },
+  find: { scope: 'read', body: { text: 'order-unknown' } },
   showPerson: { scope: 'people', body: alice },
   exportPerson: { scope: 'people', body: alice },
   signOutPerson: { scope: 'act', body: { ...alice, dryRun: true } },
@@ -448,6 +451,7 @@ const acts: Readonly<Record<string, string>> = {
   startDisconnect: 'admin.disconnect_started',
   startRefund: 'admin.refund_started',
   startRedelivery: 'admin.redelivery_started',
+  enableWebhookEndpoint: 'admin.webhook_enabled',
   cancelJob: 'admin.job_cancelled',
 };
 
@@ -486,7 +490,7 @@ it('S178, S179: every operation returns what it describes, and the audit trail s
   }
   for (const list of ['listConnections', 'listCredentials', 'listWebhookEndpoints', 'listAudit'])
     expect({ list, items: (await run(list)).items }).not.toEqual({ list, items: [] });
-  for (const empty of ['getHealth', 'listDeadDeliveries']) await run(empty);
+  for (const empty of ['getHealth', 'listDeadDeliveries', 'listRetryingDeliveries']) await run(empty);
   await run('getCounts', {}, '?since=2026-11-01T00:00:00Z&until=2026-11-24T00:00:00Z');
   for (const id of ['showPerson', 'exportPerson'])
     expect(await run(id, person)).toMatchObject({ connections: [{ connectionId }], credentials: [{}] });
@@ -495,6 +499,7 @@ it('S178, S179: every operation returns what it describes, and the audit trail s
   for (const id of ['planRefund', 'startRefund', 'getPayment'])
     expect(await run(id, { elicitationId })).toMatchObject({ elicitationId });
   await run('startRedelivery', { endpoint: 'tracker.hook' });
+  await run('enableWebhookEndpoint', { endpoint: 'tracker.hook' });
   const { jobId } = await run('startDisconnect', { person });
   for (const id of ['getJob', 'listJobs']) await run(id, { jobId });
   await run('signOutPerson', { ...person, dryRun: true });

@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto';
+import { parseElicitationId } from '@postern/elicitation';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { openDeliveryQueue } from '../../services/gateway/src/events/webhooks/delivery-queue.ts';
 import { connected } from '../support/connections.ts';
 import { heldJob } from '../support/held-job.ts';
 import { paidPerson } from '../support/payment-person.ts';
@@ -122,6 +124,30 @@ describe('S155: every act says what it will do, and runs once it is confirmed', 
   });
 });
 
+it('S209: a webhook that is retried shows why and since when, and a redelivery says that it failed again', async () => {
+  const deps = world.gateways[0]?.deps;
+  const elicitationId = parseElicitationId((await world.ask('erin')).elicitationId);
+  if (deps === undefined || elicitationId === undefined) throw new Error('no gateway');
+  const redis = deps.openQueueRedis();
+  const queue = openDeliveryQueue({ endpoint: 'tracker.hook', redis, onError: () => {} });
+  const event = { eventId: 'ev_console.1', elicitationId, mcpServerId: 'tracker', occurredAt: world.clock.now() };
+  await queue.add([{ ...event, kind: 'authorization', status: 'expired' }]);
+  const path = '/webhooks?endpoint=tracker.hook';
+  await expect
+    .poll(async () => (await operator.get(path)).body, { timeout: 60_000, interval: 300 })
+    .toMatch(/Next attempt.*<b><bdi>(unreachable|blocked)<.*ev_console\.1/s);
+  expect((await operator.get(path)).body).toMatch(/class="status busy">(?:<bdi>)?retrying</);
+  expect((await operator.get('/')).body).toMatch(/Webhooks retrying.*?class="status busy"/s);
+  expect((await operator.get('/webhooks')).body).not.toMatch(/status good">(?:<bdi>)?enabled/);
+  expect((await operator.get('/webhooks?endpoint=tracker.nowhere')).status).toBe(404);
+  const act = '/webhooks/tracker.hook/redeliver';
+  const done = await ended(jobIn(await confirm(await operator.get(act), act)));
+  expect(done.body).toMatch(/status bad">(?:<bdi>)?failed again/);
+  expect(done.body).not.toMatch(/status good/);
+  await queue.close();
+  redis.close();
+});
+
 describe('S156: acts about a person', () => {
   it('disconnect and sign out a person, whose subject is in no URL', async () => {
     const { connectionId, raw } = await connected(world, { user: 'alice' });
@@ -191,6 +217,12 @@ describe('S179: every act and every look at a person', () => {
     '/webhooks/:endpoint/redeliver': async () => ({
       ...{ path: '/webhooks/tracker.hook/redeliver', event: 'admin.redelivery_started' },
     }),
+    '/webhooks/:endpoint/enable': async () => {
+      const { webhookEndpoints } = gateway().deps.stores;
+      await webhookEndpoints.disable('tracker.hook', { reason: 'gone', now: world.clock.now() });
+      expect((await operator.get('/webhooks?endpoint=tracker.hook')).body).toContain('/webhooks/tracker.hook/enable');
+      return { path: '/webhooks/tracker.hook/enable', event: 'admin.webhook_enabled' };
+    },
     '/jobs/:jobId/stop': async () => ({
       ...{ path: `/jobs/${await heldJob(gateway().deps.stores.jobs)}/stop`, event: 'admin.job_cancelled' },
     }),
@@ -215,7 +247,8 @@ describe('S179: every act and every look at a person', () => {
     const app = gateway().console?.app;
     const routes = app === undefined ? [] : registeredRoutes(app).filter(({ method }) => method === 'POST');
     // Ends of sessions have events of their own.
-    const isAct = (path: string) => path !== '/logout' && !path.startsWith('/login/');
+    // A search changes nothing, and shows pseudonyms only.
+    const isAct = (path: string) => !['/logout', '/find', '/audit'].includes(path) && !path.startsWith('/login/');
     const paths = routes.map(({ path }) => path).filter(isAct);
     expect(paths.sort()).toEqual(Object.keys(posts).sort());
   });

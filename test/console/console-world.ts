@@ -30,6 +30,11 @@ const ownRoles = {
   operator: [operators.operator, 'mallory'],
 };
 
+export interface ConsoleWorldOptions {
+  /** Another public URL of the console, at which a test starts a gateway for a browser. */
+  readonly alsoAt?: string;
+}
+
 /**
  * A gateway with a console.
  * @param roles replaces the roles of {@link operators}; each of them has a group of docs/console.md
@@ -38,12 +43,21 @@ export function startConsoleWorld(
   options: WorldOptions & Required<Pick<WorldOptions, 'payment'>>,
   roles?: ConsoleRoles,
 ): Promise<PayingWorld>;
-export function startConsoleWorld(options?: WorldOptions, roles?: ConsoleRoles): Promise<World>;
-export function startConsoleWorld(options: WorldOptions = {}, roles: ConsoleRoles = ownRoles): Promise<World> {
+export function startConsoleWorld(
+  options?: WorldOptions,
+  roles?: ConsoleRoles,
+  more?: ConsoleWorldOptions,
+): Promise<World>;
+export function startConsoleWorld(
+  options: WorldOptions = {},
+  roles: ConsoleRoles = ownRoles,
+  { alsoAt }: ConsoleWorldOptions = {},
+): Promise<World> {
   return startWorld({
     ...options,
     publicUrl: GATE,
     identityProvider: {
+      claimsParameter: true,
       clients: [
         {
           clientId: 'postern',
@@ -52,7 +66,9 @@ export function startConsoleWorld(options: WorldOptions = {}, roles: ConsoleRole
         },
         {
           ...consoleClient,
-          redirectUris: [`${CONSOLE}/login/callback/console`],
+          redirectUris: [CONSOLE, ...(alsoAt === undefined ? [] : [alsoAt])].map(
+            url => `${url}/login/callback/console`,
+          ),
           metadata: {
             post_logout_redirect_uris: [`${CONSOLE}/logout/callback/console`],
             // With these members, ID tokens have a `sid`.

@@ -1,4 +1,4 @@
-import { parseElicitationId } from '@postern/elicitation';
+import { matchCodeOf, parseElicitationId } from '@postern/elicitation';
 import { sharedBrowser } from '@postern/testkit/chromium';
 import type { BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -9,11 +9,12 @@ import { axeFindings, layoutFaults, NARROW } from '../support/page-checks.ts';
 import { paidPerson } from '../support/payment-person.ts';
 import type { RawBrowser } from '../support/raw-browser.ts';
 import { watchWrites } from '../support/redis-writes.ts';
-import type { PayingWorld } from '../support/world.ts';
+import { keyOf, type PayingWorld } from '../support/world.ts';
 import { consoleAddress, csrfTokenIn, signedIn, startConsoleWorld } from './console-world.ts';
 
 const HOSTILE = '"><svg/onload=zz>';
 const SECRET = 'ak_consolecanary1';
+const SECRET_TEXT = 'Pasted-Canary-4711';
 const SCRIPT = /^<script src="\/assets\/console-[\w-]{16}\.js" defer>$/;
 
 let world: PayingWorld;
@@ -42,7 +43,28 @@ async function startedJob(): Promise<string> {
   return (await operator.post('/disconnect', { form: { ...form, provider: 'forge' } })).location ?? 'no job';
 }
 
+async function found(text: string) {
+  return operator.post('/find', { form: { csrf_token: csrfTokenIn(await operator.get('/find')), text } });
+}
+
+/** A page with a number to give out. */
+const refusedPage = () =>
+  world.raw().post(`/e/${paid}/accept`, { form: {}, headers: { origin: 'https://evil.example' } });
+
+async function takenPayment() {
+  const elicitationId = parseElicitationId(taken);
+  const stores = world.gateways[0]?.deps.stores;
+  const of = elicitationId && (await stores?.elicitations.read(elicitationId));
+  const [{ processorReference } = {}] = (elicitationId && (await stores?.payments.list(elicitationId))) ?? [];
+  const page = await operator.get(`/payments/${taken}`);
+  const subject = /pseudonym.*?<code[^>]*><bdi>([\w-]{16})</s.exec(page.body)?.[1];
+  if (of?.request.kind !== 'payment' || processorReference === undefined || subject === undefined)
+    throw new Error('no payment');
+  return { reference: of.request.terms.reference, processorReference, subject };
+}
+
 const paths = () => [
+  '/find',
   '/',
   '/?range=month',
   '/elicitations',
@@ -145,6 +167,68 @@ describe('S138: what operators look at', () => {
     expect(found.status).toBe(200);
     expect(found.body).toContain(paid);
     expect((await operator.get('/audit?event=admin.person_viewed')).body).toContain('ticket 4711');
+  });
+
+  it.each([
+    [
+      'the number of an error page',
+      async () => /rq_[\w-]{16}/.exec((await refusedPage()).body)?.[0] ?? '',
+      'page.failed',
+    ],
+    ['an elicitation', async () => cancelled, () => `/elicitations/${cancelled}`],
+    ['a link', async () => `${world.publicUrl}/e/${paid}`, () => `/elicitations/${paid}`],
+    [
+      'a match code, in any case',
+      async () => matchCodeOf(parseElicitationId(paid) ?? 'el_').toLowerCase(),
+      () => `/elicitations/${paid}`,
+    ],
+    ['an order', async () => (await takenPayment()).reference, () => `/payments/${taken}`],
+    ['a reference of the processor', async () => (await takenPayment()).processorReference, () => `/payments/${taken}`],
+    ['a job', async () => job.split('/').at(-1) ?? '', () => job],
+    ['a pseudonym', async () => (await takenPayment()).subject, () => `/elicitations/${taken}`],
+  ])('S210: finds %s', async (_, textOf, expected) => {
+    const wanted = typeof expected === 'string' ? expected : `href="${expected()}"`;
+    const text = await textOf();
+    // Lines of people are in the audit trail a moment later.
+    await expect.poll(async () => (await found(text)).body, { timeout: 60_000, interval: 500 }).toContain(wanted);
+  });
+
+  it('S210: a secret that is pasted is searched nowhere, and is in no page, URL, log or audit line', async () => {
+    const apiKey = keyOf('tracker');
+    for (const [text, leads] of [
+      [apiKey, true],
+      [`pk_${'A'.repeat(43)}`, false],
+      ['Bearer abc', false],
+    ] as const) {
+      const page = await found(` ${text} `);
+      expect(page.status).toBe(200);
+      expect(page.body).toContain('class="warning"');
+      expect(page.body.includes('/audit?apiKey=ak_')).toBe(leads);
+      expect(page.body).not.toContain(text);
+    }
+    const csrf_token = csrfTokenIn(await operator.get('/audit'));
+    const filtered = (form: Record<string, string>) => operator.post('/audit', { form: { csrf_token, ...form } });
+    const ofKey = await filtered({ apiKey, event: '' });
+    expect(ofKey).toMatchObject({ status: 303, location: expect.stringMatching(/^\/audit\?apiKey=ak_\w+$/) });
+    const unknown = await filtered({ apiKey: SECRET_TEXT });
+    expect(unknown).toMatchObject({ status: 422, location: undefined });
+    expect(unknown.body).not.toContain(SECRET_TEXT);
+    expect((await filtered({ event: SECRET_TEXT })).status).toBe(400);
+    expect((await filtered({ event: 'admin', since: '2026-01-01' })).location).toBe(
+      '/audit?event=admin&since=2026-01-01',
+    );
+    expect((await operator.get('/audit')).body).not.toMatch(/<form class="filters" method="get"/);
+    const lines = (await world.gateways[0]?.deps.stores.audits.readBack({ limit: 5_000 })) ?? [];
+    for (const text of [apiKey, SECRET_TEXT, 'A'.repeat(43)])
+      expect(`${world.log()}${lines.map(({ line }) => line).join('')}`).not.toContain(text);
+  });
+
+  it('S210: says where the log has the number that the audit trail does not have', async () => {
+    const { status, body } = await found(`rq_${'A'.repeat(16)}`);
+    expect(status).toBe(200);
+    expect(body).toContain('<code>requestId</code>');
+    expect((await operator.post('/find', { form: { text: 'x' } })).status).toBe(400);
+    expect((await operator.get('/find?text=x')).body).not.toContain('value="x"');
   });
 
   it('draws what happened, with a table behind each chart', async () => {

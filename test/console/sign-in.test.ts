@@ -1,7 +1,10 @@
 import { createLogger, parseConfig, startGateway } from '@postern/gateway';
+import { sharedBrowser } from '@postern/testkit/chromium';
+import { freePort } from '@postern/testkit/processes';
 import { driveAuthorization } from '@postern/testkit/providers';
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { newPerson } from '../support/browser.ts';
 import { logoutToken } from '../support/logout-token.ts';
 import { createRawBrowser, unescapeHtml } from '../support/raw-browser.ts';
 import type { World } from '../support/world.ts';
@@ -20,8 +23,10 @@ import {
 let world: World;
 /** The `sid` of every ID token so far. */
 const sids: string[] = [];
+let port: number;
 beforeAll(async () => {
-  world = await startConsoleWorld();
+  port = await freePort();
+  world = await startConsoleWorld({}, undefined, { alsoAt: `http://127.0.0.1:${port}` });
   world.identityProvider.switches.rewriteTokenAnswer = answer => {
     sids.push(String(decodeJwt(String(answer['id_token']))['sid']));
     return answer;
@@ -125,6 +130,57 @@ describe('S135: sign-in of operators', () => {
     world.clock.pass(2 * 60);
     expect((await browser.get('/people')).status).toBe(401);
     world.clock.backToNow();
+  });
+});
+
+describe('S211: the way back from the identity provider', () => {
+  const fromElsewhere = { headers: { 'sec-fetch-site': 'cross-site' } };
+
+  it('S211: is no link from another site, and the first sign-in is recent enough to act', async () => {
+    const { elicitationId } = await world.ask('carol');
+    const { console: configured } = world.config;
+    if (configured === undefined) throw new Error('no console');
+    const url = `http://127.0.0.1:${port}`;
+    await using _gateway = await startGateway(
+      parseConfig({
+        ...world.config,
+        ...{ listen: { port: 0 }, console: { ...configured, publicUrl: url, listen: { port } } },
+      }),
+      { logger: createLogger({ level: 'silent' }) },
+    );
+    await using person = await newPerson(await sharedBrowser(), operators.operator);
+    const { page } = person;
+    await page.goto(`${url}/elicitations/${elicitationId}/cancel`);
+    await page.getByRole('link', { name: 'Sign in' }).click();
+    await page.locator(`button[name=user][value=${operators.operator}]`).click();
+    // Neither a warning nor another sign-in.
+    await page.locator('form.act input[name=reason]').waitFor();
+    expect(page.url()).toBe(`${url}/elicitations/${elicitationId}/cancel`);
+    // A page of another site leads here.
+    await page.goto(world.identityProvider.issuer);
+    await page.evaluate(`location.href = ${JSON.stringify(`${url}/elicitations/${elicitationId}`)}`);
+    await page.waitForURL(`${url}/**`);
+    expect(await page.locator('nav[aria-label=Sections]').count()).toBe(0);
+    await page.locator(`main a[href="/elicitations/${elicitationId}"]`).click();
+    await page.locator('nav[aria-label=Sections]').waitFor();
+  });
+
+  it('S211: no other site starts a sign-in, whose way back would lead to a person', async () => {
+    const to = encodeURIComponent('/elicitations/el_1');
+    const page = await consoleBrowser(world).get(`/login?to=${to}&fresh=1`, fromElsewhere);
+    expect(page).toMatchObject({ status: 200, location: undefined, setCookies: [] });
+    expect(unescapeHtml(page.body)).toContain(`href="/login?to=${to}&fresh=1"`);
+    const before = await consoleBrowser(world).get('/elicitations/el_1', fromElsewhere);
+    expect(before.status).toBe(401);
+    expect(before.body).toContain('<bdi>/elicitations/el_1</bdi>');
+  });
+
+  it('S211: leads to a path of the console only', async () => {
+    const browser = consoleBrowser(world);
+    const callback = await signInAnswer(browser, operators.viewer, '/login?to=%2Felicitations%3Fa%3D%22%3E');
+    const page = await browser.get(callback, fromElsewhere);
+    expect(page.status).toBe(200);
+    expect(unescapeHtml(page.body)).toContain('content="0; url=/elicitations?a=">"');
   });
 });
 

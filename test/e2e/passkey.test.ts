@@ -3,14 +3,17 @@ import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { issueFor, paymentOf, paymentPolicy } from '../support/asks.ts';
 import { addAuthenticator } from '../support/authenticator.ts';
-import { goOnToFirstPasskey, newPerson, signIn } from '../support/browser.ts';
+import { newPerson, signIn } from '../support/browser.ts';
 import { startWorld, type World } from '../support/world.ts';
 
 let browser: Browser;
 let world: World;
 beforeAll(async () => {
   const payment = paymentPolicy({ passkeyAbove: { EUR: 2000 } });
-  [browser, world] = await Promise.all([sharedBrowser(), startWorld({ mcpServer: { payment } })]);
+  [browser, world] = await Promise.all([
+    sharedBrowser(),
+    startWorld({ mcpServer: { payment }, identityProvider: { claimsParameter: true } }),
+  ]);
 });
 afterAll(async () => {
   await world?.[Symbol.asyncDispose]();
@@ -26,17 +29,27 @@ const outcomeOf = async (elicitationId: string) => (await world.api.read(elicita
 const statusNow = async (elicitationId: string) => (await world.api.read(elicitationId)).body.status;
 
 describe('a payment above the threshold', () => {
-  it('is approved with a passkey that is registered on first use and used again', async () => {
+  it('S211: is approved with a passkey that is registered on first use, after one sign-in and five clicks, and used again', async () => {
     const user = world.subject();
     await using person = await newPerson(browser, user);
     const { page } = person;
+    let clicks = 0;
+    await page.exposeFunction('noteClick', () => {
+      clicks += 1;
+    });
+    await page.addInitScript("addEventListener('click', event => event.isTrusted && noteClick(), true)");
     const authenticator = await addAuthenticator(page);
     const first = await issueFor(world, user, paymentOf());
+    world.identityProvider.clearRequests();
     await page.goto(first.url);
     await signIn(page, user);
-    await goOnToFirstPasskey(page, user);
+    await page.locator('form[action$="/accept"] button').click();
     await page.locator('form[data-passkey="register"] button').click();
     await approveWithPasskey(page);
+    // To the sign-in, at the identity provider, accept, create the passkey, use it.
+    expect(clicks).toBe(5);
+    const signIns = world.identityProvider.requests('authorization').filter(({ url }) => url.searchParams.has('state'));
+    expect(signIns.map(({ url }) => url.searchParams.get('max_age'))).toEqual([null]);
     expect(await outcomeOf(first.elicitationId)).toMatchObject({
       status: 'completed',
       outcome: { approval: { method: 'passkey', identity: 'login' } },
@@ -61,7 +74,7 @@ describe('a payment above the threshold', () => {
     const { url, elicitationId } = await issueFor(world, user, paymentOf());
     await page.goto(url);
     await signIn(page, user);
-    await goOnToFirstPasskey(page, user);
+    await page.locator('form[action$="/accept"] button').click();
     await page.locator('form[data-passkey="register"] button').click();
     await page.locator('form[data-passkey="assert"]').waitFor();
     await authenticator.recognises(false);

@@ -22,6 +22,7 @@ const serverMetadataSchema = foreignDocument({
   authorization_response_iss_parameter_supported: z.boolean().exactOptional(),
   client_id_metadata_document_supported: z.boolean().exactOptional(),
   code_challenge_methods_supported: z.array(z.string()).exactOptional().meta(emptyCounts),
+  claims_parameter_supported: z.boolean().exactOptional(),
   id_token_signing_alg_values_supported: z.array(z.string()).exactOptional(),
   token_endpoint_auth_methods_supported: z.array(z.string()).exactOptional(),
   token_endpoint_auth_signing_alg_values_supported: z.array(z.string()).exactOptional(),

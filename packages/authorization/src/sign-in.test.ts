@@ -134,6 +134,16 @@ describe('S08: sign-in at a real provider', () => {
     expect(authTime).toBeGreaterThanOrEqual(before);
   });
 
+  it('S211: asks for the auth_time by the claims parameter, where the provider supports it', async () => {
+    const claimsOf = async (issuer: string) =>
+      (await signInAt(issuer).start({ redirectUri, state, nonce })).authorizationUrl.searchParams.get('claims');
+    expect(await claimsOf(op.issuer)).toBeNull();
+    await using asking = await startOpenIdProvider({ clients, consent: 'skip', claimsParameter: true });
+    expect(await claimsOf(asking.issuer)).toBe('{"id_token":{"auth_time":{"essential":true}}}');
+    const { authTime = 0 } = await signIn(signInAt(asking.issuer));
+    expect(Math.abs(authTime - Date.now())).toBeLessThan(60_000);
+  });
+
   it('S05: takes the subject from the configured claims', async () => {
     expect((await signIn(signInAt(op.issuer, { subjectClaim: 'tid+oid' }))).subject).toBe('tenant-1+oid-alice');
     expect(await failureCodeOf(signIn(signInAt(op.issuer, { subjectClaim: 'employee_id' })))).toBe('invalid_id_token');

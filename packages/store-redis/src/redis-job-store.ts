@@ -11,6 +11,9 @@ export interface JobProgress {
   readonly found: number;
   /** Of those, the ones that are done. */
   readonly done: number;
+  /** Of a redelivery: how many of those the receiver has accepted since, and how many have failed again. */
+  readonly delivered?: number;
+  readonly failedAgain?: number;
   /** Records that this release cannot read. */
   readonly unreadable: number;
   /** Share of the search that is done, 0 to 1. */
@@ -67,6 +70,8 @@ const count = z.int().nonnegative();
 const progressSchema = z.object({
   found: count,
   done: count,
+  delivered: count.exactOptional(),
+  failedAgain: count.exactOptional(),
   unreadable: count,
   share: z.number().min(0).max(1),
   cursor: text,

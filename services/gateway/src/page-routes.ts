@@ -110,8 +110,13 @@ export const pageRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = async (app,
     }
 
     scope.setErrorHandler((error, request, reply) => {
-      const problem = pageErrorProblem(error) ?? reportedProblem(deps, request, error);
-      return sendErrorPage(views, request, reply, problem ?? problemFor('internal_error'), error);
+      const problem = pageErrorProblem(error) ?? reportedProblem(deps, request, error) ?? problemFor('internal_error');
+      // The page of an unknown elicitation has no number.
+      if (problem.code !== 'not_found')
+        deps.auditLog.pageFailed({
+          ...{ requestId: request.id, route: request.routeOptions.url, status: problem.status },
+        });
+      return sendErrorPage(views, request, reply, problem, error);
     });
 
     const registerRedirects = redirectGetOfPosts(scope);

@@ -49,6 +49,7 @@ export function configurationOf(p: {
     }),
     features: {
       introspection: { enabled: true, allowedPolicy: () => true },
+      ...(options.claimsParameter === true && { claimsParameter: { enabled: true } }),
       backchannelLogout: { enabled: true },
       ...(options.revocation === 'off' && { revocation: { enabled: false } }),
       pushedAuthorizationRequests: {

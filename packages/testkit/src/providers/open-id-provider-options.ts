@@ -74,6 +74,8 @@ export interface OpenIdProviderOptions extends Partial<ProviderSwitches> {
   readonly consent?: 'ask' | 'skip';
   /** Whether name and e-mail are in the ID token, or only at the userinfo endpoint. Default true. */
   readonly profileInIdToken?: boolean;
+  /** OpenID Connect Core 5.5. Default false: only `max_age` makes the provider say when the user signed in. */
+  readonly claimsParameter?: boolean;
   /** RFC 9126. Default `off`. */
   readonly pushedAuthorization?: 'off' | 'offered' | 'required';
   /** RFC 9449. `offered`: any client may send proofs; those with `dpopBound` must. Default `off`. */

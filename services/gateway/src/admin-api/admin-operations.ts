@@ -12,6 +12,7 @@ import { z } from 'zod';
 import type { Actor } from '../admin/admin-audit.ts';
 import type { AdminService } from '../admin/admin-service.ts';
 import type { DisconnectTarget } from '../admin/connection-search.ts';
+import { MAX_TEXT } from '../admin/find.ts';
 import * as responses from './admin-responses.ts';
 import * as overviewResponses from './overview-responses.ts';
 
@@ -212,8 +213,22 @@ export const adminOperations: readonly AdminOperation[] = [
     run: async ({ admin, input }) => ({ items: await admin.deadDeliveries(definedOnly(input)) }),
   }),
   operation({
+    ...{ id: 'listRetryingDeliveries', method: 'GET', path: '/retrying-deliveries', scope: 'read' },
+    about: 'deliveries that wait for their next attempt, the soonest first',
+    input: z.strictObject({ endpoint: name.exactOptional(), limit: page.limit }),
+    output: responses.listOf(responses.retryingDelivery),
+    run: async ({ admin, input }) => ({ items: await admin.retryingDeliveries(definedOnly(input)) }),
+  }),
+  operation({
+    ...{ id: 'enableWebhookEndpoint', method: 'POST', path: '/webhook-endpoints/enable', scope: 'act' },
+    about: 'enable an endpoint that responded 410 or failed for 72 hours',
+    input: z.strictObject({ endpoint: name, dryRun: z.boolean().default(false) }),
+    output: responses.webhookEnabled,
+    run: ({ admin, actor, input }) => admin.enableWebhookEndpoint(actor, input),
+  }),
+  operation({
     ...{ id: 'startRedelivery', method: 'POST', path: '/redeliveries', scope: 'act' },
-    about: 'start a job that retries the dead deliveries of an endpoint',
+    about: 'start a job that retries the retrying and dead deliveries of an endpoint, and counts how they end',
     input: z.strictObject({ endpoint: name }),
     output: responses.job,
     run: ({ admin, actor, input }) => admin.startRedelivery(actor, input),
@@ -228,6 +243,14 @@ export const adminOperations: readonly AdminOperation[] = [
     output: responses.pageOf(responses.auditLine),
     run: ({ admin, actor, input: { since, until, ...input } }) =>
       admin.audit(actor, definedOnly({ ...input, since: dateOf(since), until: dateOf(until) })),
+  }),
+  operation({
+    ...{ id: 'find', method: 'POST', path: '/find', scope: 'read' },
+    about:
+      'records and audit lines by a request id, id, match code, reference or pseudonym; the text is logged nowhere',
+    input: z.strictObject({ text: z.string().min(1).max(MAX_TEXT) }),
+    output: responses.found,
+    run: ({ admin, input }) => admin.find(input.text),
   }),
   operation({
     ...{ id: 'showPerson', method: 'POST', path: '/people/show', scope: 'people' },

@@ -134,10 +134,15 @@ export const webhookEndpoint = named('WebhookEndpoint', {
   ...{ waiting: count, underWay: count, delayed: count, dead: count },
 });
 
-export const deadDelivery = named('DeadDelivery', {
-  ...{ endpoint: text, eventId: text, type: text, reason: text, attempts: count, failedAt: time },
+const delivery = {
+  ...{ endpoint: text, eventId: text, type: text, attempts: count },
   ...{ elicitationId: text.exactOptional(), mcpServerId: text.exactOptional() },
-});
+  httpStatus: count.exactOptional().meta({ description: 'Of the last response. Absent if there was none.' }),
+};
+export const deadDelivery = named('DeadDelivery', { ...delivery, reason: text, failedAt: time });
+export const retryingDelivery = named('RetryingDelivery', { ...delivery, reason: text.exactOptional(), nextAt: time });
+
+export const webhookEnabled = z.object({ endpoint: text, wasDisabled: z.boolean() });
 
 export const auditLine = named('AuditLine', {
   position: text.meta({ description: 'Place in the audit trail.' }),
@@ -146,6 +151,21 @@ export const auditLine = named('AuditLine', {
     event: text,
     line: z.record(text, z.unknown()).meta({ description: 'The whole line, as it was logged.' }),
   },
+});
+
+export const found = named('Found', {
+  asked: z.enum(['request_id', 'match_code', 'id', 'reference', 'secret']).meta({
+    description: 'What the text is by its form. A secret is not searched, but an API key leads to its id.',
+  }),
+  hits: z.array(
+    z.object({
+      ...{ what: z.enum(['elicitation', 'payment', 'connection', 'credential', 'job', 'api_key']), id: text },
+      ...{ elicitationId: text.exactOptional(), mcpServerId: text.exactOptional() },
+      ...{ status: text.exactOptional(), at: time.exactOptional() },
+    }),
+  ),
+  lines: z.array(auditLine).meta({ description: 'Lines of the audit trail that have the text, newest first.' }),
+  isComplete: z.boolean().meta({ description: 'False if there are older records or lines that were not searched.' }),
 });
 
 const signedInThrough = z
@@ -241,4 +261,8 @@ export const job = named('Job', {
   status: z.enum(['waiting', 'running', 'done', 'failed', 'cancelled']),
   ...{ createdAt: time, updatedAt: time, endedAt: time.exactOptional(), error: text.exactOptional() },
   ...{ found: count, done: count, unreadable: count, share: z.number().min(0).max(1) },
+  deliveries: z
+    .object({ delivered: count, failedAgain: count, waiting: count })
+    .exactOptional()
+    .meta({ description: 'How the deliveries ended that a redelivery has retried. `waiting`: not attempted yet.' }),
 });

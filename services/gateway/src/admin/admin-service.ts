@@ -10,6 +10,7 @@ import type { UpstreamOf } from '../platform/overload/upstream.ts';
 import { createAdminAudit } from './admin-audit.ts';
 import { createAuditSearch, createAuditVerbs } from './audit-search.ts';
 import { createChanges } from './changes.ts';
+import { createFind } from './find.ts';
 import { createJobWorker } from './job-runner.ts';
 import { createJobs } from './jobs.ts';
 import { createOverview } from './overview.ts';
@@ -52,6 +53,7 @@ export function createAdminService(deps: AdminServiceDeps) {
   return {
     ...createRecordListing(shared),
     ...createPeople(shared),
+    ...createFind({ ...shared, config }),
     ...createOverview({ ...shared, config, now: deps.now, ...definedOnly({ upstreamOf: deps.upstreamOf }) }),
     ...createAuditVerbs({ search: auditSearch, record, audits: stores.audits, pseudonym }),
     ...createChanges({ ...shared, config, now: deps.now }),

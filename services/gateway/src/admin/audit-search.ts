@@ -23,6 +23,8 @@ export interface AuditQuery extends PageRequest {
   /** The key that a request was authenticated with, or that an operator changed. */
   readonly apiKeyId?: string;
   readonly event?: string;
+  /** Text that one of the members of the line is. */
+  readonly anyMember?: string;
   readonly since?: Date;
   readonly until?: Date;
 }
@@ -46,13 +48,13 @@ function auditItem(position: string, text: string): AuditItem {
 }
 
 /** What a line must be about. The pseudonym stands for the subject. */
-type AuditFilter = Pick<AuditQuery, 'mcpServerId' | 'elicitationId' | 'apiKeyId' | 'event'> & {
+type AuditFilter = Pick<AuditQuery, 'mcpServerId' | 'elicitationId' | 'apiKeyId' | 'event' | 'anyMember'> & {
   readonly pseudonym?: string | undefined;
 };
 
 /** Tells without parsing that a stored line cannot match: most of the lines that a search reads. */
 function mayMatch({ pseudonym, event, ...ids }: AuditFilter): (text: string) => boolean {
-  const named = [pseudonym, ids.mcpServerId, ids.elicitationId, ids.apiKeyId, event].filter(
+  const named = [pseudonym, ids.mcpServerId, ids.elicitationId, ids.apiKeyId, event, ids.anyMember].filter(
     value => value !== undefined,
   );
   // As in the line, without the quotes.
@@ -67,6 +69,7 @@ function matchesAudit({ event, line }: AuditItem, q: AuditFilter): boolean {
     (q.mcpServerId === undefined || line['mcpServerId'] === q.mcpServerId) &&
     (q.elicitationId === undefined || line['elicitationId'] === q.elicitationId) &&
     (q.apiKeyId === undefined || line['apiKeyId'] === q.apiKeyId) &&
+    (q.anyMember === undefined || Object.values(line).includes(q.anyMember)) &&
     (q.event === undefined || event === q.event || event.startsWith(`${q.event}.`))
   );
 }

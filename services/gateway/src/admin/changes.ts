@@ -17,6 +17,7 @@ import {
 } from '@postern/elicitation';
 import type { RedisStores } from '@postern/store-redis';
 import { createAccountExport } from '../account/account-export.ts';
+import type { WebhookQueues } from '../events/webhooks/webhook-queues.ts';
 import { longestSessionMs } from '../identity/create-browser-session.ts';
 import { mayRead, mayUse, type RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
 import { announcementsOf, type Pseudonyms } from '../platform/audit/pseudonyms.ts';
@@ -30,6 +31,7 @@ export interface ChangesDeps {
   readonly mcpServers: ReadonlyMap<string, RegisteredMcpServer>;
   readonly pseudonym: Pseudonyms;
   readonly record: RecordAct;
+  readonly queues: () => Promise<WebhookQueues['all']>;
   readonly now: () => number;
 }
 
@@ -42,7 +44,7 @@ export interface DryRun {
  * What operators change. Each verb is a sequence of single commits: after a crash, repeating it does the rest. A removed connection leaves
  * a revocation in the same commit, and the running gateway asks the provider within seconds.
  */
-export function createChanges({ config, stores, mcpServers, pseudonym, record, now }: ChangesDeps) {
+export function createChanges({ config, stores, mcpServers, pseudonym, record, queues, now }: ChangesDeps) {
   const providers = new Set(config.providers.map(({ name }) => name));
   const service = createElicitationService({
     elicitations: stores.elicitations,
@@ -100,6 +102,15 @@ export function createChanges({ config, stores, mcpServers, pseudonym, record, n
   });
 
   return {
+    /** Enables an endpoint. The gateway resumes its waiting deliveries within seconds. Undefined for an endpoint that is not configured. */
+    async enableWebhookEndpoint(actor: Actor, { endpoint, dryRun }: DryRun & { readonly endpoint: string }) {
+      if (!(await queues()).some(each => each.endpoint.name === endpoint)) return undefined;
+      if (dryRun)
+        return { endpoint, wasDisabled: (await stores.webhookEndpoints.read(endpoint)).disabled !== undefined };
+      await record(actor, { event: 'admin.webhook_enabled', endpoint });
+      return { endpoint, wasDisabled: await stores.webhookEndpoints.enable(endpoint) };
+    },
+
     /**
      * Cancels an elicitation for its MCP server, which learns of it as of any end. `being_decided`: a payment processor or an application
      * that verifies decides its end. Undefined for an unknown id.

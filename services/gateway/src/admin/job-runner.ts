@@ -49,8 +49,8 @@ export function createJobWorker(deps: JobRunnerDeps) {
     let progress = job.progress ?? START;
 
     async function end(status: 'done' | 'failed'): Promise<Worked> {
-      const { found, done, unreadable, error } = progress;
-      const counts = { found, done, unreadable, ...definedOnly({ error }) };
+      const { found, done, unreadable, error, delivered, failedAgain } = progress;
+      const counts = { found, done, unreadable, ...definedOnly({ error, delivered, failedAgain }) };
       await record(actor, { event: 'admin.job_ended', jobId, verb, status, ...counts });
       return (await stores.jobs.end({ jobId, holder, status, progress })) ? 'ended' : 'elsewhere';
     }

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import {
   type ConnectionId,
   definedOnly,
@@ -7,11 +8,12 @@ import {
   systemEntropy,
 } from '@postern/elicitation';
 import type { JobProgress, QueueRedis, RedisStores, StoredJob } from '@postern/store-redis';
-import type { DeliveryQueue } from '../events/webhooks/delivery-queue.ts';
+import type { DeliveryQueue, RetryOutcome } from '../events/webhooks/delivery-queue.ts';
 import { openWebhookQueues } from '../events/webhooks/webhook-queues.ts';
 import type { RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { createConnectionSearch, type DisconnectTarget } from './connection-search.ts';
+import { fewAtOnce } from './few-at-once.ts';
 
 /** Thrown for a job that no retry can complete. */
 export class JobFailedError extends Error {
@@ -32,7 +34,7 @@ export type JobStep = (progress: JobProgress) => Promise<{ readonly progress: Jo
 
 export interface JobWorkDeps {
   readonly config: Pick<GatewayConfig, 'providers' | 'mcpServers' | 'operatorWebhooks'>;
-  readonly stores: Pick<RedisStores, 'connections' | 'lists' | 'sealedRecords'>;
+  readonly stores: Pick<RedisStores, 'connections' | 'lists' | 'sealedRecords' | 'webhookEndpoints'>;
   readonly mcpServers: ReadonlyMap<string, RegisteredMcpServer>;
   readonly openQueueRedis: () => QueueRedis;
   /** Called for each connection that the job removes. */
@@ -43,7 +45,14 @@ export interface JobWorkDeps {
 
 /** Steps of a search without a match, after which the lease is extended. */
 const SEARCHES_PER_STEP = 50;
-const REDELIVERIES_PER_STEP = 50;
+/** Deliveries that a job starts and looks at: more wait for their turn in the job. */
+const REDELIVERIES_AT_ONCE = 100;
+/** Pause before the job looks again at deliveries without an outcome. */
+const LOOK_MS = 250;
+/** How long a job waits for any outcome: while attempts are under way, longer than one takes. */
+const PATIENCE_MS = { attempting: 30_000, nothing: 3_000 };
+/** Begins a cursor among the deliveries that wait for their next attempt. */
+const WAITING = 'waiting ';
 
 /** What the job looks for. @throws JobFailedError */
 function disconnectTargetOf({ about: { target }, person }: StoredJob): DisconnectTarget {
@@ -99,23 +108,73 @@ function disconnecting(job: StoredJob, { config, stores, mcpServers, onRemoved }
 
 /**
  * Starts the next attempt of the deliveries of an endpoint that wait for it, and restarts those that were dead when the job was started,
- * oldest first. The cursor counts the oldest ones that this release cannot read.
+ * oldest first. Then it looks how each of them ended, a bounded number at a time, so a crash loses no count. A pending entry is an event id,
+ * and once the attempt is started, the number of attempts before. The cursor is the place among the waiting ones, then it counts the oldest
+ * dead ones that this release cannot read.
  */
-function redelivering(job: Pick<StoredJob, 'createdAt'>, queue: DeliveryQueue): JobStep {
-  return async progress => {
-    // Once: those that fail again wait for their next attempt.
-    if (progress.share === 0) await queue.retryNow();
-    for (const eventId of progress.pending) await queue.redeliver(eventId);
-    const skipped = Number(progress.cursor);
+function redelivering(
+  { createdAt }: Pick<StoredJob, 'createdAt'>,
+  queue: DeliveryQueue,
+  isEndpointDisabled: () => Promise<boolean>,
+): JobStep {
+  let idleMs = 0;
+
+  /** Starts one, or looks at it. The queue of a disabled endpoint attempts nothing, so there is nothing to wait for. */
+  async function advance(entry: string, isDisabled: boolean) {
+    const [eventId = '', before] = entry.split(' ');
+    const now = before === undefined ? await queue.retry(eventId, createdAt) : undefined;
+    const later = before === undefined ? undefined : await queue.outcomeOf(eventId, Number(before));
+    const end = typeof now === 'string' ? now : later;
+    const isOpen = end === undefined || end === 'waiting';
+    const attempts = typeof now === 'object' ? now.attempts : before;
+    return { end, isStarted: now !== undefined, pending: isOpen && !isDisabled ? [`${eventId} ${attempts}`] : [] };
+  }
+
+  /** Finds the next ones. Undefined without any that were there at the start. */
+  async function find(cursor: string, limit: number) {
+    if (!/^\d+$/.test(cursor)) {
+      const after = cursor.slice(WAITING.length);
+      const found = await queue.retryable({ until: createdAt, limit, ...(after === '' ? {} : { after }) });
+      return { eventIds: found.eventIds, cursor: found.cursor === undefined ? '0' : `${WAITING}${found.cursor}` };
+    }
+    const skipped = Number(cursor);
     const { dead } = await queue.counts();
-    const limit = Math.min(REDELIVERIES_PER_STEP, dead - skipped);
-    const read = limit > 0 ? await queue.dead({ start: dead - skipped - limit, limit }) : [];
-    const pending = read.filter(({ failedAt }) => failedAt <= job.createdAt).map(({ event }) => event.eventId);
-    const found = progress.found + pending.length;
-    const isOver = limit <= 0 || (read.length > 0 && pending.length === 0);
-    const share = isOver ? 1 : found / Math.max(found, found + dead - skipped - limit);
-    const cursor = String(skipped + Math.max(0, limit) - read.length);
-    return { progress: { ...progress, found, done: progress.found, pending, cursor, share }, isOver };
+    const atOnce = Math.min(limit, dead - skipped);
+    if (atOnce <= 0) return undefined;
+    const read = await queue.dead({ start: dead - skipped - atOnce, limit: atOnce });
+    const eventIds = read.filter(({ failedAt }) => failedAt <= createdAt).map(({ event }) => event.eventId);
+    if (read.length > 0 && eventIds.length === 0) return undefined;
+    return { eventIds, cursor: String(skipped + atOnce - read.length) };
+  }
+
+  return async progress => {
+    const isDisabled = await isEndpointDisabled();
+    const ends = await fewAtOnce(progress.pending, entry => advance(entry, isDisabled));
+    const counted = (end: RetryOutcome) => ends.filter(each => each.end === end).length;
+    const done = progress.done + ends.filter(({ isStarted }) => isStarted).length;
+    const delivered = (progress.delivered ?? 0) + counted('delivered');
+    const failedAgain = (progress.failedAgain ?? 0) + counted('failed');
+    const open = ends.flatMap(({ pending }) => pending);
+    const room = REDELIVERIES_AT_ONCE - open.length;
+    const next = room > 0 ? await find(progress.cursor, room) : { eventIds: [], cursor: progress.cursor };
+    const hasChanged = ends.some(({ end, isStarted }) => isStarted || (end !== undefined && end !== 'waiting'));
+    const isIdle = !hasChanged && open.length > 0 && (next === undefined || next.eventIds.length === 0);
+    idleMs = isIdle ? idleMs + LOOK_MS : 0;
+    if (isIdle) await delay(LOOK_MS);
+    const { dead, delayed, underWay } = await queue.counts();
+    // The receiver asks to wait, or no gateway is running: the deliveries stay in the queue.
+    const patienceMs = underWay > 0 ? PATIENCE_MS.attempting : PATIENCE_MS.nothing;
+    const isOver = next === undefined && (open.length === 0 || idleMs >= patienceMs);
+    const found = progress.found + (next?.eventIds.length ?? 0);
+    const left = next === undefined ? 0 : dead + delayed;
+    return {
+      progress: {
+        ...{ ...progress, found, done, delivered, failedAgain, cursor: next?.cursor ?? progress.cursor },
+        pending: isOver ? [] : [...open, ...(next?.eventIds ?? [])],
+        share: isOver ? 1 : (done - open.length) / Math.max(1, found + left),
+      },
+      isOver,
+    };
   };
 }
 
@@ -130,5 +189,7 @@ export async function withWorkOf<T>(
   const { queue } = queues.all.find(({ endpoint }) => endpoint.name === job.about.target.endpoint) ?? {};
   if (queue === undefined) throw new JobFailedError('unknown_endpoint');
   // The queues are open until the work is over.
-  return await work(redelivering(job, queue));
+  const { endpoint = '' } = job.about.target;
+  const isDisabled = async () => (await deps.stores.webhookEndpoints.read(endpoint)).disabled !== undefined;
+  return await work(redelivering(job, queue, isDisabled));
 }

@@ -315,7 +315,7 @@ describe('the runner of a gateway', () => {
 describe('redelivery', () => {
   const secret = newSecret();
 
-  test('S146: restarts the deliveries of one endpoint that were dead at the start, and those only', async () => {
+  test('S146, S209: restarts the deliveries of one endpoint that were dead at the start, and those only, and says how they ended', async () => {
     let status = 500;
     await using receiver = await startReceiver(() => status);
     const prefix = `admin-redelivery-${round}`;
@@ -338,8 +338,9 @@ describe('redelivery', () => {
     const again = await service.startRedelivery(actor, { endpoint: 'tracker.hook' });
     const job = await service.completeJob(again?.jobId ?? '', { signal, onProgress: () => {} });
     expect(job).toMatchObject({ status: 'done', verb: 'redeliver', found: 120, done: 120 });
-    await until(() => Promise.resolve(expect(receiver.received).toHaveLength(240)));
-    await until(async () => expect(await dead()).toBe(120));
+    expect(job).toMatchObject({ deliveries: { delivered: 0, failedAgain: 120, waiting: 0 } });
+    expect(receiver.received).toHaveLength(240);
+    expect(await dead()).toBe(120);
 
     status = 204;
     const [{ eventId = '' } = {}] = await service.deadDeliveries({ limit: 1 });
@@ -347,8 +348,26 @@ describe('redelivery', () => {
     expect(await service.redeliver(actor, { eventId })).toEqual({ redelivered: 1 });
     await until(async () => expect(await dead()).toBe(119));
     const last = await service.startRedelivery(actor, { endpoint: 'tracker.hook' });
-    await service.completeJob(last?.jobId ?? '', { signal, onProgress: () => {} });
-    await until(async () => expect(await dead()).toBe(0));
+    const delivered = await service.completeJob(last?.jobId ?? '', { signal, onProgress: () => {} });
+    expect(delivered).toMatchObject({ done: 119, deliveries: { delivered: 119, failedAgain: 0, waiting: 0 } });
+    expect(await dead()).toBe(0);
+
+    // The queue of a disabled endpoint attempts nothing, and the job does not wait for it.
+    status = 410;
+    await stage.publish(1);
+    await until(async () => expect(await dead()).toBe(1));
+    expect(await service.enableWebhookEndpoint(actor, { endpoint: 'tracker.nowhere', dryRun: false })).toBeUndefined();
+    const disabled = await service.startRedelivery(actor, { endpoint: 'tracker.hook' });
+    expect(await service.completeJob(disabled?.jobId ?? '', { signal, onProgress: () => {} })).toMatchObject({
+      ...{ status: 'done', done: 1, deliveries: { delivered: 0, failedAgain: 0, waiting: 1 } },
+    });
+    expect((await service.webhookEndpoints())[0]).toMatchObject({ status: 'disabled', reason: 'gone', waiting: 1 });
+    status = 204;
+    const enable = (dryRun: boolean) => service.enableWebhookEndpoint(actor, { endpoint: 'tracker.hook', dryRun });
+    expect(await enable(true)).toEqual({ endpoint: 'tracker.hook', wasDisabled: true });
+    expect(await enable(false)).toEqual({ endpoint: 'tracker.hook', wasDisabled: true });
+    expect(await enable(false)).toEqual({ endpoint: 'tracker.hook', wasDisabled: false });
+    await until(async () => expect((await stage.counts('tracker.hook')).waiting).toBe(0));
     await deliveries.stop();
   });
 });

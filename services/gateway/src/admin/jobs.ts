@@ -35,7 +35,9 @@ const iso = (at: number): string => new Date(at).toISOString();
 function jobItem({ jobId, about, createdAt, updatedAt, isHeld, progress, ended }: StoredJob) {
   const { verb, by, door, reason } = about;
   const { since, ...target } = about.target;
-  const { found = 0, done = 0, unreadable = 0, share = 0, error } = progress ?? {};
+  const { found = 0, done = 0, unreadable = 0, share = 0, error, delivered = 0, failedAgain = 0 } = progress ?? {};
+  /** `waiting`: without an attempt since the job has started them. */
+  const deliveries = { delivered, failedAgain, waiting: done - delivered - failedAgain };
   return {
     ...{ jobId, verb, by, door },
     target: { ...target, ...definedOnly({ since: since === undefined ? undefined : iso(since) }) },
@@ -43,6 +45,7 @@ function jobItem({ jobId, about, createdAt, updatedAt, isHeld, progress, ended }
     createdAt: iso(createdAt),
     updatedAt: iso(updatedAt),
     ...{ found, done, unreadable, share },
+    ...(verb === 'redeliver' ? { deliveries } : {}),
     ...definedOnly({ reason, error, endedAt: ended && iso(ended.at) }),
   };
 }

@@ -1,6 +1,7 @@
 import { countedSteps, definedOnly, SHARDS } from '@postern/elicitation';
 import type { RedisStores } from '@postern/store-redis';
 import type { Vault } from '@postern/vault';
+import type { RetryingDelivery } from '../events/webhooks/delivery-queue.ts';
 import type { WebhookQueues } from '../events/webhooks/webhook-queues.ts';
 import { typeOf } from '../events/webhooks/webhook-request.ts';
 import type { RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
@@ -78,6 +79,16 @@ function partsOf<Item extends { readonly size: number }>(items: readonly Item[],
   return parts;
 }
 
+/** An undelivered webhook. The reason of a response names its status. */
+function deliveryItem({ endpoint, event, attempts, reason = '' }: Omit<RetryingDelivery, 'nextAt'>) {
+  const [, httpStatus] = /^status_(\d{3})$/.exec(reason) ?? [];
+  return {
+    ...{ endpoint, eventId: event.eventId, type: typeOf(event), attempts },
+    ...(httpStatus === undefined ? {} : { httpStatus: Number(httpStatus) }),
+    ...('elicitationId' in event ? { elicitationId: event.elicitationId, mcpServerId: event.mcpServerId } : {}),
+  };
+}
+
 /** Sizes of lists that are read at once. */
 const SIZES_AT_ONCE = 16;
 const LISTS = ['open', 'ended', 'connections', 'credentials', 'revocations'] as const;
@@ -147,12 +158,24 @@ export function createOverview(deps: OverviewDeps) {
         .flat()
         .sort((a, b) => b.failedAt - a.failedAt)
         .slice(0, limit)
-        .map(({ event, failedAt, ...delivery }) => ({
-          ...delivery,
-          eventId: event.eventId,
-          type: typeOf(event),
-          failedAt: new Date(failedAt).toISOString(),
-          ...('elicitationId' in event ? { elicitationId: event.elicitationId, mcpServerId: event.mcpServerId } : {}),
+        .map(({ failedAt, reason, ...delivery }) => ({
+          ...deliveryItem({ ...delivery, reason }),
+          ...{ reason, failedAt: new Date(failedAt).toISOString() },
+        }));
+    },
+
+    /** The soonest next attempt first, of one endpoint or of each. */
+    async retryingDeliveries({ endpoint, limit }: { readonly endpoint?: string; readonly limit: number }) {
+      const wanted = (await queues()).filter(each => endpoint === undefined || each.endpoint.name === endpoint);
+      const retrying = await Promise.all(wanted.map(({ queue }) => queue.retrying({ limit })));
+      return retrying
+        .flat()
+        .sort((a, b) => a.nextAt - b.nextAt)
+        .slice(0, limit)
+        .map(({ nextAt, ...delivery }) => ({
+          ...deliveryItem(delivery),
+          ...definedOnly({ reason: delivery.reason }),
+          nextAt: new Date(nextAt).toISOString(),
         }));
     },
 

@@ -38,7 +38,7 @@ export function tableOf(head: readonly string[], rows: readonly (readonly string
   return [head, ...rows].map(line).join('\n');
 }
 
-export const counted = (count: number, noun: string) => `${count} ${noun}${count === 1 ? '' : 's'}`;
+export const counted = (count: number, noun: string, plural = `${noun}s`) => `${count} ${count === 1 ? noun : plural}`;
 
 /** Escapes control and invisible characters except line feeds, as JSON does, because parts of the text come from MCP servers and users. */
 export function printable(text: string): string {

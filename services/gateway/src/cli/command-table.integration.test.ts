@@ -80,6 +80,7 @@ const scenarios: Readonly<Record<string, Scenario>> = {
   },
   audit: { done: () => ['--issuer', people.kept.issuer, '--subject', people.kept.subject, ...why], act: viewed },
   'audit pseudonym': { done: () => named(people.kept) },
+  find: { done: () => [elicitationId], failed: () => ['order-unknown'] },
   'elicitations show': {
     ...{ done: () => [elicitationId, ...why], failed: () => [`${elicitationId.slice(0, -4)}AAAA`] },
     act: viewed,
@@ -131,6 +132,7 @@ const scenarios: Readonly<Record<string, Scenario>> = {
   },
   'webhooks list': { done: () => [], config: () => configs.local, failed: () => [] },
   'webhooks dead': { done: () => [], config: () => configs.local, failed: () => [] },
+  'webhooks retrying': { done: () => [], config: () => configs.local, failed: () => [] },
   'webhooks redeliver': {
     ...{ done: () => ['--all', ...why], failed: () => ['ev_unknown', ...why] },
     act: 'admin.redelivery_started',
@@ -216,7 +218,7 @@ beforeAll(async () => {
       { instance: `${host}:7`, version: '1', startedAt: 1, status: 'drained', requests: 0 },
       3_600_000,
     );
-  await seedDeadDelivery();
+  await seedDeliveries();
   await stores.jobs.start({ jobId, about });
 });
 afterAll(async () => {
@@ -248,7 +250,6 @@ async function seed(subject: Subject): Promise<void> {
   );
 }
 
-/** A dead delivery at one endpoint, and another endpoint that is disabled. */
 const about = { verb: 'disconnect', target: { provider: 'github' }, by: 'olga', door: 'console' } as const;
 
 /** A connection of a release that this one cannot read, and a job that failed. */
@@ -266,14 +267,24 @@ async function seedBroken(): Promise<void> {
   await broken.close();
 }
 
-async function seedDeadDelivery(): Promise<void> {
+/** A dead and a retrying delivery at one endpoint, and another endpoint that is disabled. */
+async function seedDeliveries(): Promise<void> {
+  let failures = 0;
   await using receiver = await startReceiver(() => 500);
   await using stage = await webhookStage({ address: { url: redis.url }, prefix: 'commands' });
   const webhooks = await stage.start([{ id: 'hook', url: receiver.url, secrets: endpoint.secrets }], {
-    pace: { ...quickPace, retryDelay: () => undefined },
+    pace: {
+      ...quickPace,
+      retryDelay() {
+        failures += 1;
+        return failures === 1 ? undefined : 3_600_000;
+      },
+    },
   });
-  await stage.publish(1);
-  await vi.waitFor(async () => expect((await stage.counts('tracker.hook')).dead).toBe(1), { timeout: 100_000 });
+  await stage.publish(2);
+  await vi.waitFor(async () => expect(await stage.counts('tracker.hook')).toMatchObject({ dead: 1, delayed: 1 }), {
+    timeout: 100_000,
+  });
   await webhooks.stop();
   await stores.webhookEndpoints.disable('tracker.quiet', { reason: 'gone', now: Date.now() });
   // Opens the queues of both endpoints.

@@ -3,6 +3,7 @@ import { apiKeysCommands } from './api-keys-commands.ts';
 import { auditCommands } from './audit-commands.ts';
 import type { Command } from './command.ts';
 import { elicitationsCommands } from './elicitations-show.ts';
+import { findCommands } from './find.ts';
 import { jobsCommands } from './jobs-commands.ts';
 import { newKeyCommands } from './new-key-commands.ts';
 import { passkeysCommands } from './passkeys-reset.ts';
@@ -45,6 +46,7 @@ export const commandTable: readonly Command[] = [
   ...apiKeysCommands,
   ...adminCredentialsCommands,
   ...auditCommands,
+  ...findCommands,
   ...elicitationsCommands,
   ...peopleCommands,
   ...jobsCommands,

@@ -1,20 +1,10 @@
-import type { RedisStores } from '@postern/store-redis';
 import type { Actor } from '../admin/admin-audit.ts';
 import type { AdminService } from '../admin/admin-service.ts';
 import type { JobItem } from '../admin/jobs.ts';
-import { openWebhookQueues, type WebhookQueues } from '../events/webhooks/webhook-queues.ts';
-import { typeOf } from '../events/webhooks/webhook-request.ts';
-import { CliError, type CliIo, type ExitCode, exitCodes, tableOf, UsageError } from './cli-io.ts';
+import { CliError, type CliIo, counted, type ExitCode, exitCodes, tableOf, UsageError } from './cli-io.ts';
 import { type Command, changingActor, type Invocation, whoAndWhy } from './command.ts';
 import { completed } from './jobs-commands.ts';
-import { openAdmin, recordIn } from './open-admin.ts';
-import { type OpenStore, openStore } from './open-store.ts';
-
-interface OpenWebhooks extends AsyncDisposable {
-  readonly store: OpenStore;
-  readonly endpoints: WebhookQueues['all'];
-  readonly records: RedisStores['webhookEndpoints'];
-}
+import { openAdmin } from './open-admin.ts';
 
 const UNKNOWN_ENDPOINT =
   'Unknown endpoint. Endpoints are named <MCP server>.<id> or operator/<id>, see postern webhooks list.';
@@ -26,21 +16,7 @@ function endpointsOf<Endpoint>(endpoints: readonly Endpoint[]): readonly Endpoin
   return endpoints;
 }
 
-/** Opens the queues of the configured endpoints. @throws ConfigError, CliError, UnsafeRedisError, StoreUnavailableError */
-async function openWebhooks(configPath: string, io: CliIo): Promise<OpenWebhooks> {
-  await using stack = new AsyncDisposableStack();
-  const store = stack.use(await openStore(configPath, io));
-  const queues = stack.use(await openWebhookQueues({ ...store, onError: () => io.err('Redis does not respond.\n') }));
-  const endpoints = endpointsOf(queues.all);
-  const held = stack.move();
-  return {
-    ...{ store, endpoints },
-    records: store.stores.webhookEndpoints,
-    [Symbol.asyncDispose]: () => held.disposeAsync(),
-  };
-}
-
-/** `postern webhooks list`: exits with 1 if an endpoint is disabled or has dead deliveries. */
+/** `postern webhooks list`: exits with 1 if an endpoint is disabled, fails, or has dead deliveries. */
 async function webhooksList(p: Invocation, io: CliIo): Promise<ExitCode> {
   await using opened = await openAdmin(p.configPath, io);
   const endpoints = endpointsOf(await opened.admin.webhookEndpoints());
@@ -57,25 +33,20 @@ async function webhooksList(p: Invocation, io: CliIo): Promise<ExitCode> {
     ]);
     io.out(`${tableOf(['endpoint', 'host', 'status', 'failing since', 'waiting', 'retrying', 'dead'], rows)}\n`);
   }
-  const isSound = endpoints.every(({ status, dead }) => status === 'enabled' && dead === 0);
+  const isSound = endpoints.every(
+    ({ status, dead, failingSince }) => status === 'enabled' && dead === 0 && failingSince === undefined,
+  );
   return isSound ? exitCodes.ok : exitCodes.failure;
 }
 
-/** Maximum dead deliveries shown per endpoint, newest first. */
+/** Maximum number of deliveries shown. */
 const SHOWN = 500;
 
 /** `postern webhooks dead`: exits with 1 if there are any. */
 async function webhooksDead(p: Invocation, io: CliIo): Promise<ExitCode> {
-  await using webhooks = await openWebhooks(p.configPath, io);
-  const found = await Promise.all(webhooks.endpoints.map(({ queue }) => queue.dead({ start: 0, limit: SHOWN })));
-  const dead = found.flat().map(({ endpoint, event, reason, attempts, failedAt }) => ({
-    eventId: event.eventId,
-    endpoint,
-    type: typeOf(event),
-    reason,
-    attempts,
-    failedAt: new Date(failedAt).toISOString(),
-  }));
+  await using opened = await openAdmin(p.configPath, io);
+  endpointsOf(await opened.admin.webhookEndpoints());
+  const dead = await opened.admin.deadDeliveries({ limit: SHOWN });
   if (p.json) io.out(`${JSON.stringify({ dead })}\n`);
   else if (dead.length === 0) io.out('No dead deliveries.\n');
   else {
@@ -90,6 +61,22 @@ async function webhooksDead(p: Invocation, io: CliIo): Promise<ExitCode> {
     io.out(`${tableOf(['event', 'endpoint', 'type', 'reason', 'attempts', 'failed at'], rows)}\n`);
   }
   return dead.length === 0 ? exitCodes.ok : exitCodes.failure;
+}
+
+/** `postern webhooks retrying`: exits with 1 if there are any. */
+async function webhooksRetrying(p: Invocation, io: CliIo): Promise<ExitCode> {
+  await using opened = await openAdmin(p.configPath, io);
+  endpointsOf(await opened.admin.webhookEndpoints());
+  const retrying = await opened.admin.retryingDeliveries({ limit: SHOWN });
+  if (p.json) io.out(`${JSON.stringify({ retrying })}\n`);
+  else if (retrying.length === 0) io.out('No retrying deliveries.\n');
+  else {
+    const rows = retrying.map(({ eventId, endpoint, type, reason = '-', attempts, nextAt }) => [
+      ...[eventId, endpoint, type, reason, String(attempts), nextAt],
+    ]);
+    io.out(`${tableOf(['event', 'endpoint', 'type', 'reason', 'attempts', 'next attempt at'], rows)}\n`);
+  }
+  return retrying.length === 0 ? exitCodes.ok : exitCodes.failure;
 }
 
 /**
@@ -110,6 +97,7 @@ async function webhooksRedeliver(p: Invocation, io: CliIo): Promise<ExitCode> {
   const warn = (endpoint: string) =>
     io.err(`${endpoint} is disabled: postern webhooks enable ${endpoint} --reason …\n`);
   let deliveries = 0;
+  const ends = { delivered: 0, failedAgain: 0, waiting: 0 };
   let code: ExitCode = exitCodes.ok;
   if (eventId !== undefined) {
     const dead = await admin.endpointsWithDead(eventId);
@@ -120,18 +108,26 @@ async function webhooksRedeliver(p: Invocation, io: CliIo): Promise<ExitCode> {
   for (const { endpoint, status, dead, delayed } of eventId === undefined ? endpoints : []) {
     if (dead + delayed === 0 || code !== exitCodes.ok) continue;
     if (status === 'disabled') warn(endpoint);
-    deliveries += delayed;
     if (dryRun) {
-      deliveries += dead;
+      deliveries += dead + delayed;
       continue;
     }
     const { job, code: ended } = await completed(opened, () => started(admin, actor, endpoint), io);
     deliveries += job.done;
+    ends.delivered += job.deliveries?.delivered ?? 0;
+    ends.failedAgain += job.deliveries?.failedAgain ?? 0;
+    ends.waiting += job.deliveries?.waiting ?? 0;
     code = ended;
   }
-  if (p.json) io.out(`${JSON.stringify({ dryRun, deliveries })}\n`);
-  else io.out(`${dryRun ? 'Would retry' : 'Retrying'} ${deliveries} deliveries.\n`);
-  return code;
+  const isJob = eventId === undefined && !dryRun;
+  if (p.json) io.out(`${JSON.stringify({ dryRun, deliveries, ...(isJob ? ends : {}) })}\n`);
+  else if (isJob)
+    io.out(
+      `Retried ${counted(deliveries, 'delivery', 'deliveries')}: ${ends.delivered} delivered, ${ends.failedAgain} failed again, ` +
+        `${ends.waiting} not attempted yet.\n`,
+    );
+  else io.out(`${dryRun ? 'Would retry' : 'Retrying'} ${counted(deliveries, 'delivery', 'deliveries')}.\n`);
+  return code === exitCodes.ok && ends.failedAgain > 0 ? exitCodes.failure : code;
 }
 
 async function started(admin: AdminService, actor: Actor, endpoint: string): Promise<JobItem> {
@@ -144,12 +140,10 @@ async function started(admin: AdminService, actor: Actor, endpoint: string): Pro
 async function webhooksEnable(p: Invocation, io: CliIo): Promise<ExitCode> {
   const [actor, { dryRun }] = [changingActor(p), p];
   const [endpoint = ''] = p.args;
-  await using webhooks = await openWebhooks(p.configPath, io);
-  if (!webhooks.endpoints.some(each => each.endpoint.name === endpoint)) throw new CliError(UNKNOWN_ENDPOINT);
-  if (!dryRun) await recordIn(webhooks.store)(actor, { event: 'admin.webhook_enabled', endpoint });
-  const wasDisabled = dryRun
-    ? (await webhooks.records.read(endpoint)).disabled !== undefined
-    : await webhooks.records.enable(endpoint);
+  await using opened = await openAdmin(p.configPath, io);
+  const enabled = await opened.admin.enableWebhookEndpoint(actor, { endpoint, dryRun });
+  if (enabled === undefined) throw new CliError(UNKNOWN_ENDPOINT);
+  const { wasDisabled } = enabled;
   if (p.json) io.out(`${JSON.stringify({ dryRun, endpoint, wasDisabled })}\n`);
   else if (!wasDisabled) io.out(`${endpoint} was not disabled.\n`);
   else io.out(dryRun ? `Would enable ${endpoint}.\n` : `${endpoint} is enabled.\n`);
@@ -162,7 +156,7 @@ export const webhooksCommands: readonly Command[] = [
     about: 'list the endpoints with their status and pending deliveries',
     json: 'document',
     changes: false,
-    failure: 'an endpoint is disabled, or has dead deliveries',
+    failure: 'an endpoint is disabled, has accepted nothing since a failure, or has dead deliveries',
     run: webhooksList,
   },
   {
@@ -172,6 +166,14 @@ export const webhooksCommands: readonly Command[] = [
     changes: false,
     failure: 'there are dead deliveries',
     run: webhooksDead,
+  },
+  {
+    name: 'webhooks retrying',
+    about: 'list deliveries that wait for their next attempt, with the reason',
+    json: 'document',
+    changes: false,
+    failure: 'there are such deliveries',
+    run: webhooksRetrying,
   },
   {
     name: 'webhooks redeliver',
@@ -184,7 +186,7 @@ export const webhooksCommands: readonly Command[] = [
     },
     json: 'document',
     changes: true,
-    failure: 'the event has no dead delivery, or a job failed',
+    failure: 'the event has no dead delivery, a delivery failed again, or a job failed',
     canBeInterrupted: true,
     run: webhooksRedeliver,
   },

@@ -87,7 +87,7 @@ test('lists dead deliveries with their reason and redelivers them once the recei
   expect((await run('webhooks', 'redeliver', one, ...why, '-c', config)).code).toBe(1);
   expect(await run('webhooks', 'redeliver', '--all', ...why, '-c', config)).toMatchObject({
     code: 0,
-    out: 'Retrying 129 deliveries.\n',
+    out: 'Retried 129 deliveries: 129 delivered, 0 failed again, 0 not attempted yet.\n',
   });
   await until(() => expect(receiver.received).toHaveLength(260));
   expect(new Set(receiver.ids().slice(130))).toEqual(new Set(eventIds));
@@ -96,7 +96,7 @@ test('lists dead deliveries with their reason and redelivers them once the recei
   await webhooks.stop();
 });
 
-test('redeliver starts the next attempt of deliveries that would wait for hours', async () => {
+test('S209: redeliver starts the next attempt of deliveries that would wait for hours, and says how they ended', async () => {
   let status = 500;
   await using receiver = await startReceiver(() => status);
   await using stage = await webhookStage({ address: { url: redis.url }, prefix: 'delayed' });
@@ -109,14 +109,27 @@ test('redeliver starts the next attempt of deliveries that would wait for hours'
   const redeliver = (...more: string[]) =>
     run('webhooks', 'redeliver', '--endpoint', 'tracker.hook', ...why, '-c', config, ...more);
   expect((await redeliver('--dry-run')).out).toBe('Would retry 3 deliveries.\n');
+  // Nothing is dead, but nothing is delivered either.
+  expect((await run('webhooks', 'list', '-c', config)).code).toBe(1);
+  const waiting = await run('webhooks', 'retrying', '--json', '-c', config);
+  expect(waiting.code).toBe(1);
+  const { retrying } = JSON.parse(waiting.out);
+  expect(new Set(retrying.map(({ eventId }: { eventId: string }) => eventId))).toEqual(new Set(eventIds));
+  expect(retrying[0]).toMatchObject({ reason: 'status_500', httpStatus: 500, attempts: 1 });
+  const inHours = (Date.parse(retrying[0].nextAt) - Date.now()) / 3_600_000;
+  expect(Math.round(inHours)).toBe(16);
   expect(receiver.received).toHaveLength(3);
   // They fail again, and wait again: the job does not try them for ever.
-  expect((await redeliver()).out).toBe('Retrying 3 deliveries.\n');
+  expect(await redeliver()).toMatchObject({
+    ...{ code: 1, out: 'Retried 3 deliveries: 0 delivered, 3 failed again, 0 not attempted yet.\n' },
+  });
   await until(async () => expect(receiver.received).toHaveLength(6));
   await until(async () => expect(await stage.counts('tracker.hook')).toMatchObject({ delayed: 3 }));
   status = 204;
-  expect((await redeliver()).code).toBe(0);
-  await until(async () => expect(await stage.counts('tracker.hook')).toMatchObject({ delayed: 0, dead: 0 }));
+  expect(await redeliver()).toMatchObject({
+    ...{ code: 0, out: 'Retried 3 deliveries: 3 delivered, 0 failed again, 0 not attempted yet.\n' },
+  });
+  expect(await stage.counts('tracker.hook')).toMatchObject({ delayed: 0, dead: 0 });
   expect(new Set(receiver.ids().slice(6))).toEqual(new Set(eventIds));
   await webhooks.stop();
 });

@@ -3,7 +3,14 @@ import type { FastifyPluginAsync } from 'fastify';
 import { z } from 'zod';
 import type { AdminService } from '../admin/admin-service.ts';
 import { type ActDeps, registerAct } from './acts.ts';
-import { cancelElicitationView, disconnectView, redeliverView, signOutView, stopJobView } from './pages/act-views.ts';
+import {
+  cancelElicitationView,
+  disconnectView,
+  enableEndpointView,
+  redeliverView,
+  signOutView,
+  stopJobView,
+} from './pages/act-views.ts';
 import { registerRefundAct } from './refund-act.ts';
 
 export interface ActRoutesDeps extends ActDeps {
@@ -100,6 +107,19 @@ export const actRoutes: FastifyPluginAsync<ActRoutesDeps> = async (app, { admin,
     async perform(actor, { endpoint }) {
       const job = await admin.startRedelivery(actor, { endpoint });
       return job && jobPath(job);
+    },
+  });
+
+  registerAct(app, deps, {
+    path: '/webhooks/:endpoint/enable',
+    values: z.strictObject({ endpoint: z.string() }),
+    async plan(_, { endpoint }) {
+      const found = await endpointOf(endpoint);
+      return found && enableEndpointView(found);
+    },
+    async perform(actor, { endpoint }) {
+      const enabled = await admin.enableWebhookEndpoint(actor, { endpoint, dryRun: false });
+      return enabled && `/webhooks?${new URLSearchParams({ endpoint })}`;
     },
   });
 

@@ -35,7 +35,7 @@ import type { UpstreamOf } from '../platform/overload/upstream.ts';
 import { gracefulClosePlugin, type Stopping } from '../platform/stopping.ts';
 import { actRoutes } from './act-routes.ts';
 import { apiKeyRoutes } from './api-key-routes.ts';
-import { createConsoleAudit } from './console-audit.ts';
+import { type ConsoleAudit, createConsoleAudit } from './console-audit.ts';
 import { createConsoleGuard, ForeignLinkError, isConsolePath } from './console-guard.ts';
 import { consoleRoutes } from './console-routes.ts';
 import { consoleScript } from './console-script.ts';
@@ -96,7 +96,7 @@ export async function buildConsole(deps: ConsoleDeps, config: ConsoleConfig): Pr
     entropy,
   });
   const record = createAdminAudit({ ...deps, audits: stores.audits });
-  const audit = createConsoleAudit(auditTrail(logger, deps.auditSinks));
+  const audit = createConsoleAudit(auditTrail(logger, deps.auditSinks), logger);
   const guard = createConsoleGuard({ config, browser, stylesheetPath, now });
   const provider: IdentityProviderConfig = { ...config.identityProvider, name: 'console' };
   const identityProvider = createIdentityProvider(deps, provider, { groupsClaim: config.roles.claim });
@@ -142,8 +142,9 @@ export async function buildConsole(deps: ConsoleDeps, config: ConsoleConfig): Pr
     reply.headers(pageHeaders);
   });
 
-  app.setErrorHandler((error, request, reply) => sendError(deps, request, reply, error));
-  app.setNotFoundHandler((request, reply) => sendError(deps, request, reply, new ProblemError('not_found')));
+  const errorDeps = { ...deps, pageFailed: audit.pageFailed };
+  app.setErrorHandler((error, request, reply) => sendError(errorDeps, request, reply, error));
+  app.setNotFoundHandler((request, reply) => sendError(errorDeps, request, reply, new ProblemError('not_found')));
   for (const { path, type, body } of assets)
     app.get(path, { config: { consoleRole: 'anyone' } }, (_request, reply) =>
       reply
@@ -194,7 +195,12 @@ function statusOf(error: unknown): number | undefined {
   return undefined;
 }
 
-function sendError(deps: ErrorsPluginDeps, request: FastifyRequest, reply: FastifyReply, error: unknown): FastifyReply {
+function sendError(
+  deps: ErrorsPluginDeps & Pick<ConsoleAudit, 'pageFailed'>,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  error: unknown,
+): FastifyReply {
   reply.headers(pageHeaders);
   if (error instanceof ForeignLinkError) return reply.send(foreignLinkPage({ stylesheetPath }, { href: error.here }));
   const known = statusOf(error);
@@ -203,5 +209,10 @@ function sendError(deps: ErrorsPluginDeps, request: FastifyRequest, reply: Fasti
   const status = known ?? problem?.status ?? 500;
   const [title, text] = texts[status] ?? ['Something went wrong', 'The log of the gateway has the reason.'];
   if (problem?.retryAfterMs !== undefined) reply.header('retry-after', Math.ceil(problem.retryAfterMs / 1000));
-  return reply.code(status).send(errorPage({ stylesheetPath }, { title, text, requestId: request.id }));
+  // Anyone can open an unknown path, and it explains itself.
+  const hasNumber = status !== 404;
+  if (hasNumber) deps.pageFailed({ requestId: request.id, route: request.routeOptions.url, status });
+  return reply
+    .code(status)
+    .send(errorPage({ stylesheetPath }, { title, text, ...(hasNumber ? { requestId: request.id } : {}) }));
 }

@@ -1,14 +1,16 @@
 import { definedOnly } from '@postern/elicitation';
 import type { AuditLog } from '../platform/audit/audit-log.ts';
-import type { AuditTrail } from '../platform/audit/audit-trail.ts';
+import { type AuditTrail, createPageTrace } from '../platform/audit/audit-trail.ts';
+import type { Logger } from '../platform/logger.ts';
 import type { Role } from './roles.ts';
 
 /**
  * Audit events of the console itself. The admin service records what an operator looks at and changes. Operators are named by their subject
  * at the identity provider, not by a pseudonym: they answer for what they do.
  */
-export function createConsoleAudit(trail: AuditTrail) {
+export function createConsoleAudit(trail: AuditTrail, logger: Pick<Logger, 'warn'>) {
   return {
+    pageFailed: createPageTrace(trail, logger),
     signedIn: (p: { operator: string; role: Role }) =>
       trail.info({ event: 'console.signed_in', ...p }, 'operator signed in'),
     /** Signed in at the identity provider, but without a role. */

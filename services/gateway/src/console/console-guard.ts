@@ -1,4 +1,4 @@
-import type { BrowserSession, Clock } from '@postern/elicitation';
+import { type BrowserSession, type Clock, definedOnly } from '@postern/elicitation';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { Actor } from '../admin/admin-audit.ts';
@@ -47,6 +47,12 @@ const hereOf = ({ url }: FastifyRequest): string => (isConsolePath(url) ? url : 
 export const isConsolePath = (path: string): boolean =>
   path.length <= 1000 && /^\/(?![/\\])[\x21-\x5b\x5d-\x7e]*$/.test(path) && !path.startsWith('/login');
 
+/** Whether another site led the browser here. A redirect keeps the site that the navigation began at. */
+export function isFromElsewhere({ headers }: FastifyRequest): boolean {
+  const site = headers['sec-fetch-site'];
+  return site === 'cross-site' || site === 'same-site';
+}
+
 /** Another site led the browser to a page about a person. The operator opens it from a page of the console. */
 export class ForeignLinkError extends Error {
   override name = 'ForeignLinkError';
@@ -69,8 +75,10 @@ export function createConsoleGuard({ config, browser, stylesheetPath, now }: Con
     if (needed === 'anyone' || request.is404) return undefined;
     const browserSession = await browser.readSession(request);
     if (browserSession === undefined) {
-      const href = signInHref(request.method === 'POST' ? '/' : hereOf(request), false);
-      return reply.code(401).send(signInPage({ stylesheetPath }, { href }));
+      const here = request.method === 'POST' ? '/' : hereOf(request);
+      const linkedTo = isFromElsewhere(request) && here !== '/' ? here : undefined;
+      const href = signInHref(here, false);
+      return reply.code(401).send(signInPage({ stylesheetPath }, { href, ...definedOnly({ linkedTo }) }));
     }
     const role = roleOf(browserSession, config.roles);
     const csrfToken = browser.csrfToken(browserSession.id);
@@ -121,9 +129,7 @@ export function createConsoleGuard({ config, browser, stylesheetPath, now }: Con
      */
     visitToPerson(request: FastifyRequest): ConsoleVisit {
       assertNoPrefetch(request);
-      const from = request.headers['sec-fetch-site'];
-      if (request.method === 'GET' && (from === 'cross-site' || from === 'same-site'))
-        throw new ForeignLinkError(hereOf(request));
+      if (request.method === 'GET' && isFromElsewhere(request)) throw new ForeignLinkError(hereOf(request));
       return this.visitOf(request);
     },
 

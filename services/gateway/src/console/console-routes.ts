@@ -3,6 +3,7 @@ import { definedOnly, NotFoundError, parseElicitationId } from '@postern/elicita
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { AdminService } from '../admin/admin-service.ts';
+import { MAX_TEXT } from '../admin/find.ts';
 import { createSharedReads } from '../admin/shared-reads.ts';
 import { PageError } from '../pages/page-request.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
@@ -10,8 +11,9 @@ import { type ConsoleGuard, csrfField, reasonField } from './console-guard.ts';
 import { elicitationPage, elicitationsPage, kinds, statuses } from './pages/elicitation-pages.ts';
 import { jobPage, jobsPage } from './pages/job-pages.ts';
 import type { SignedInPage } from './pages/layout.ts';
-import { auditPage, peoplePage, webhooksPage } from './pages/operations-pages.ts';
+import { auditPage, endpointPage, findPage, peoplePage, webhooksPage } from './pages/operations-pages.ts';
 import { overviewPage, ranges } from './pages/overview-page.ts';
+import { linkTo } from './pages/parts.ts';
 import { paymentPage, paymentsPage } from './pages/payment-pages.ts';
 import { connectionsPage, credentialsPage } from './pages/record-pages.ts';
 
@@ -48,7 +50,16 @@ const connectionsQuery = z.object({
 const credentialsQuery = z.object({ mcpServer: name, cursor });
 const paymentsQuery = z.object({ phase: z.enum(['open', 'ended']).default('ended'), mcpServer: name, cursor });
 const webhooksQuery = z.object({ endpoint: name });
-const auditQuery = z.object({ event: name, mcpServer: name, apiKey: name, since: date, until: date, cursor });
+/** Typed text that may get into a URL has a form that no secret has. */
+const auditFilter = {
+  event: given(z.string().regex(/^[a-z_]{1,40}(?:\.[a-z_]{1,40})?$/)),
+  mcpServer: name,
+  apiKey: given(z.string().regex(/^ak_[\w-]{1,64}$/)),
+  ...{ since: date, until: date },
+};
+const auditQuery = z.object({ ...auditFilter, cursor });
+const auditForm = z.strictObject({ ...auditFilter, apiKey: given(z.string().max(500)), csrf_token: csrfField });
+const findForm = z.strictObject({ csrf_token: csrfField, text: z.string().min(1).max(MAX_TEXT) });
 const personForm = z.strictObject({
   csrf_token: csrfField,
   issuer: z.string().max(2000),
@@ -181,11 +192,18 @@ export const consoleRoutes: FastifyPluginAsync<ConsoleRoutesDeps> = async (app, 
 
   app.get('/webhooks', viewer, async (request, reply) => {
     const { endpoint } = queryOf(request, webhooksQuery);
-    const [endpoints, dead] = await Promise.all([
+    const list = { ...definedOnly({ endpoint }), limit: PAGE };
+    const [endpoints, retrying, dead] = await Promise.all([
       admin.webhookEndpoints(),
-      admin.deadDeliveries({ ...definedOnly({ endpoint }), limit: PAGE }),
+      admin.retryingDeliveries(list),
+      admin.deadDeliveries(list),
     ]);
-    return reply.send(webhooksPage(pageFor(request), { endpoint, endpoints, dead }));
+    const shown = endpoint === undefined ? undefined : endpoints.find(each => each.endpoint === endpoint);
+    if (endpoint !== undefined && shown === undefined) throw new NotFoundError();
+    const view = { endpoints, retrying, dead };
+    return reply.send(
+      shown === undefined ? webhooksPage(pageFor(request), view) : endpointPage(pageFor(request), shown, view),
+    );
   });
 
   app.get('/jobs', viewer, async (request, reply) =>
@@ -206,6 +224,25 @@ export const consoleRoutes: FastifyPluginAsync<ConsoleRoutesDeps> = async (app, 
       limit: PAGE,
     });
     return reply.send(auditPage(pageFor(request), { query, ...page }, configured));
+  });
+
+  // Each member is checked before it is in a URL, and an API key that was pasted instead of its id never is.
+  app.post('/audit', viewer, async (request, reply) => {
+    const { csrf_token: _, apiKey, ...query } = await guard.readForm(request, auditForm);
+    const isId = auditQuery.safeParse({ apiKey }).success;
+    const apiKeyId = isId || apiKey === undefined ? apiKey : await admin.apiKeyIdOf(apiKey);
+    if (apiKey !== undefined && apiKeyId === undefined) {
+      const notice = 'No API key has this id. The list of API keys has the ids.';
+      return reply.code(422).send(auditPage(pageFor(request), { query, items: [] }, configured, notice));
+    }
+    return reply.redirect(linkTo('/audit', { ...query, apiKey: apiKeyId }).toString(), 303);
+  });
+
+  app.get('/find', viewer, async (request, reply) => reply.send(findPage(pageFor(request))));
+
+  app.post('/find', viewer, async (request, reply) => {
+    const { text } = await guard.readForm(request, findForm);
+    return reply.send(findPage(pageFor(request), await admin.find(text)));
   });
 
   app.get('/people', support, async (request, reply) => reply.send(peoplePage(pageFor(request), { issuers })));

@@ -10,8 +10,8 @@ import type { Browser } from '../pages/browser.ts';
 import { assertNoPrefetch, PageError } from '../pages/page-request.ts';
 import type { ConsoleConfig } from '../platform/config/console-config.ts';
 import type { ConsoleAudit } from './console-audit.ts';
-import { type ConsoleGuard, csrfField, isConsolePath } from './console-guard.ts';
-import { noRolePage, signedOutPage, signInFailedPage } from './pages/sign-in-pages.ts';
+import { type ConsoleGuard, csrfField, isConsolePath, isFromElsewhere } from './console-guard.ts';
+import { noRolePage, signedInPage, signedOutPage, signInFailedPage, signInPage } from './pages/sign-in-pages.ts';
 import { roleOf } from './roles.ts';
 import { signInHref } from './sign-in-href.ts';
 
@@ -47,6 +47,9 @@ export const consoleSignInRoutes: FastifyPluginAsync<ConsoleSignInDeps> = async 
     if (!query.success) throw new PageError('bad_request');
     const { to = '/', fresh } = query.data;
     const returnTo = isConsolePath(to) ? to : '/';
+    // Otherwise another site could lead an operator with a session at the identity provider through a sign-in to the record of a person.
+    if (isFromElsewhere(request))
+      return reply.send(signInPage(page, { href: signInHref(returnTo, fresh === '1'), linkedTo: returnTo }));
     try {
       const { authorizationUrl, cookie } = await signInFlow.start({
         identityProvider,
@@ -93,7 +96,10 @@ export const consoleSignInRoutes: FastifyPluginAsync<ConsoleSignInDeps> = async 
     }
     await browser.startSession(request, reply, browserSession);
     audit.signedIn({ operator, role });
-    return reply.redirect(returnTo, 303);
+    // A redirect would arrive as a link from the identity provider.
+    return isFromElsewhere(request)
+      ? reply.send(signedInPage(page, { href: returnTo }))
+      : reply.redirect(returnTo, 303);
   });
 
   app.post('/logout', { config: { consoleRole: 'signed_in' } }, async (request, reply) => {

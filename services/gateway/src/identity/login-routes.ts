@@ -145,10 +145,11 @@ export const loginRoutes: FastifyPluginAsync<PageKit<LoginRoutesDeps>> = async (
       elicitation !== undefined && query.data.switch === undefined && isForVisitor(elicitation, browserSession);
     const isFresh = query.data.fresh === '1';
     if (isKnown) views.speakTo(request, elicitation);
-    // A first passkey requires a sign-in after this request, because the session cookie may be stolen.
-    const provesFor = isKnown && isFresh ? elicitationId : undefined;
+    // A first passkey requires a sign-in after this request, because the session cookie may be stolen. Of a person who is not known yet,
+    // only the ID token can say so; a known one must sign in again.
+    const provesFor = !isKnown || isFresh ? elicitationId : undefined;
     const ofMe = isFresh && isAccountPage(returnTo) ? FRESH_SECONDS : undefined;
-    const maxAge = provesFor !== undefined ? 0 : isKnown ? freshSecondsFor(elicitation) : ofMe;
+    const maxAge = isKnown && isFresh ? 0 : isKnown ? freshSecondsFor(elicitation) : ofMe;
     let identityProvider: IdentityProvider | undefined;
     if (elicitationId === undefined) {
       identityProvider = signInFlow.identityProviderNamed(query.data.to === undefined ? undefined : query.data.idp);

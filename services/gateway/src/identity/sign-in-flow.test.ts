@@ -86,11 +86,16 @@ describe('S67: a sign-in that an elicitation requires', () => {
   const secondsAgo = (seconds: number) => Math.floor(Date.now() / 1000) - seconds;
 
   /** @param p.took duration of the sign-in, in seconds */
-  async function signedIn(p: { took?: number; authTime?: number; maxAge?: number }) {
+  async function signedIn(p: { took?: number; authTime?: number; maxAge?: number | 'none' }) {
     const { flow, identityProvider, clock } = await setUp();
     const { maxAge = 0, took = 0 } = p;
-    const started = await flow.start({ identityProvider, returnTo: provesFor, forceLogin: false, maxAge, provesFor });
-    expect(started.authorizationUrl.searchParams.get('max_age')).toBe(String(maxAge));
+    // The evil provider has the real clock.
+    clock.advance(Date.now() - took * 1000 - clock.now());
+    const started = await flow.start({
+      ...{ identityProvider, returnTo: provesFor, forceLogin: false, provesFor },
+      ...(maxAge === 'none' ? {} : { maxAge }),
+    });
+    expect(started.authorizationUrl.searchParams.get('max_age')).toBe(maxAge === 'none' ? null : String(maxAge));
     const honest = evil.idTokenClaims;
     evil.idTokenClaims = nonce => ({
       ...honest(nonce),
@@ -122,9 +127,26 @@ describe('S67: a sign-in that an elicitation requires', () => {
     expect(await signedIn({})).toMatchObject({ result: 'refused', error: { code: 'invalid_id_token' } });
   });
 
-  it('proves nothing if an older sign-in was acceptable', async () => {
-    const answer = await signedIn({ maxAge: 300, authTime: secondsAgo(0) });
-    expect(answer).toMatchObject({ result: 'signed_in', browserSession: { authTime: expect.any(Number) } });
+  it.each([300, 'none'] as const)(
+    'S211: without max_age=0 (%s), counts only if it happened after its start',
+    async maxAge => {
+      expect(await signedIn({ maxAge, took: 90, authTime: secondsAgo(60) })).toMatchObject({
+        result: 'signed_in',
+        browserSession: { provedFor: provesFor, authTime: expect.any(Number) },
+      });
+      for (const authTime of [secondsAgo(2), undefined]) {
+        if (authTime === undefined && maxAge !== 'none') continue;
+        const answer = await signedIn({ maxAge, ...definedOnly({ authTime }) });
+        expect(answer).toMatchObject({ result: 'signed_in' });
+        expect(answer).not.toHaveProperty('browserSession.provedFor');
+      }
+    },
+  );
+
+  it('S211: a time in the future is no time of a sign-in, and proves nothing', async () => {
+    const answer = await signedIn({ maxAge: 'none', authTime: secondsAgo(-3600) });
+    expect(answer).toMatchObject({ result: 'signed_in' });
+    expect(answer).not.toHaveProperty('browserSession.authTime');
     expect(answer).not.toHaveProperty('browserSession.provedFor');
   });
 });

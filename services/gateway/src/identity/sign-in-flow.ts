@@ -19,6 +19,7 @@ import { signInRedirectUriOf } from '../platform/http/public-urls.ts';
 import { unsealTransaction } from '../sealing/unseal-transaction.ts';
 import { logoutNameOf } from './back-channel-logout.ts';
 import { createBrowserSession } from './create-browser-session.ts';
+import { isFresh } from './sign-in-policy.ts';
 
 export interface IdentityProvider {
   readonly config: IdentityProviderConfig;
@@ -109,7 +110,7 @@ export function createSignInFlow<To extends string>(p: {
       forceLogin: boolean;
       /** Maximum age of the sign-in, in seconds. With 0, only a sign-in after this start is accepted. */
       maxAge?: number;
-      /** The elicitation that requires this sign-in. Counts only with `maxAge` 0. */
+      /** The elicitation for which the user signs in. Counts only if the sign-in happened after this start. */
       provesFor?: ElicitationId;
       /** Language of the page that leads to the sign-in (BCP 47). */
       locale?: string;
@@ -179,6 +180,8 @@ export function createSignInFlow<To extends string>(p: {
           throw error;
         }
         const { name } = identityProvider.config;
+        // A time in the future would become recent later.
+        const authTime = isFresh(signedIn.authTime, Number.POSITIVE_INFINITY, p.now()) ? signedIn.authTime : undefined;
         const browserSession = await createBrowserSession(p, {
           session: {
             subject: { issuer: signedIn.issuer, subject: signedIn.subject },
@@ -186,8 +189,8 @@ export function createSignInFlow<To extends string>(p: {
             displayName: signedIn.displayName,
             ...definedOnly({
               detail: signedIn.detail,
-              authTime: signedIn.authTime,
-              provedFor: provedForOf(transaction),
+              authTime,
+              provedFor: provedForOf(transaction, authTime),
               browser,
               logoutName: signedIn.sessionId && logoutNameOf(signedIn.issuer, signedIn.sessionId),
               groups: signedIn.groups,
@@ -210,8 +213,18 @@ export function createSignInFlow<To extends string>(p: {
 export const parseReturnTo = (returnTo: string): ReturnTo | undefined =>
   isAccountPage(returnTo) ? returnTo : parseElicitationId(returnTo);
 
-function provedForOf({ provesFor, maxAge }: LoginTransaction): ElicitationId | undefined {
-  return maxAge === 0 ? parseElicitationId(provesFor ?? '') : undefined;
+/**
+ * The elicitation for which this sign-in was made. With `max_age=0` the exchange has checked its time. Otherwise the ID token says that it
+ * happened after the start, without a tolerance: an earlier sign-in was for something else.
+ */
+function provedForOf(
+  { provesFor, maxAge, expiresAt }: LoginTransaction,
+  authTime: number | undefined,
+): ElicitationId | undefined {
+  const startedAt = expiresAt - LOGIN_TRANSACTION_SECONDS * 1000;
+  // An `auth_time` has whole seconds.
+  const isAfterStart = authTime !== undefined && authTime >= Math.floor(startedAt / 1000) * 1000;
+  return maxAge === 0 || isAfterStart ? parseElicitationId(provesFor ?? '') : undefined;
 }
 
 export type SignInFlow = ReturnType<typeof createSignInFlow<ReturnTo>>;

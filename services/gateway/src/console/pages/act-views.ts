@@ -102,6 +102,28 @@ export function redeliverView({ endpoint, host, dead, delayed }: WebhookEndpoint
   };
 }
 
+export function enableEndpointView({
+  endpoint,
+  host,
+  status: word,
+  reason,
+  waiting,
+  delayed,
+}: WebhookEndpointItem): ActView {
+  const about = facts([
+    ['Endpoint', html`${endpoint}`],
+    ['Host', html`${host}`],
+    ['Status', html`${status(word)}${reason === undefined ? undefined : html` <span class="soft">${reason}</span>`}`],
+  ]);
+  const view = { title: 'Enable a webhook endpoint', at: '/webhooks' as const };
+  if (word === 'enabled') return { ...view, says: html`${about}<p class="empty">It is enabled.</p>` };
+  return {
+    ...view,
+    button: 'Enable this endpoint',
+    says: html`${about}<p>The gateway sends ${plural(waiting + delayed, 'waiting delivery', 'waiting deliveries')} within seconds or at their next attempt, and new ones from now on. Dead deliveries stay dead until you redeliver them. An endpoint that responds 410 again is disabled again.</p>`,
+  };
+}
+
 export function stopJobView(job: JobItem): ActView {
   const about = html`<p>${status(job.status)} ${job.verb}</p>${facts(targetFacts(job.target))}`;
   if (job.endedAt !== undefined)

@@ -1,7 +1,7 @@
 import { attributes, type Html, html } from '@postern/pages/html';
 import type { JobItem } from '../admin-views.ts';
 import { consolePage, type SignedInPage } from './layout.ts';
-import { code, count, facts, linkTo, optional, status, table, time, timeOrNone } from './parts.ts';
+import { code, count, countAs, facts, linkTo, optional, status, table, time, timeOrNone } from './parts.ts';
 
 type JobTarget = JobItem['target'];
 
@@ -19,6 +19,24 @@ export function targetFacts(target: JobTarget): readonly (readonly [string, Html
 }
 
 const verbs: Readonly<Record<JobItem['verb'], string>> = { disconnect: 'Disconnect', redeliver: 'Redeliver webhooks' };
+
+/** A redelivery is done once it has retried, which says nothing about the receiver. */
+function jobStatus({ status: word, deliveries }: Pick<JobItem, 'status' | 'deliveries'>): string {
+  if (word !== 'done' || deliveries === undefined) return word;
+  if (deliveries.failedAgain > 0) return 'failed again';
+  return deliveries.waiting > 0 ? 'waiting' : word;
+}
+
+/** What became of the deliveries that were retried. */
+function deliveryTexts({ done, deliveries, endedAt }: JobItem): Html {
+  if (deliveries === undefined) return html`${count(done)} done`;
+  const { delivered, failedAgain, waiting } = deliveries;
+  const waits =
+    waiting > 0 && endedAt !== undefined
+      ? html`<p class="warning">${count(waiting)} were not attempted yet: the endpoint is disabled or slow, or no gateway is running. They stay in the queue.</p>`
+      : undefined;
+  return html`${count(done)} retried: ${count(delivered)} delivered, ${countAs('failed again', failedAgain)} failed again, ${countAs('waiting', waiting)} not attempted yet${waits}`;
+}
 
 const percent = ({ share, endedAt }: JobItem) => (endedAt === undefined ? Math.floor(share * 100) : 100);
 
@@ -42,7 +60,7 @@ export function jobsPage(page: SignedInPage, jobs: readonly JobItem[]): string {
         ],
         rows: jobs.map(job => [
           html`<a href="${linkTo(`/jobs/${job.jobId}`)}">${code(job.jobId)}</a>`,
-          status(job.status),
+          status(jobStatus(job)),
           html`${verbs[job.verb]}`,
           html`${targetFacts(job.target).flatMap(([name, value]) => (value === undefined ? [] : [html`<span class="pair">${name}: ${value}</span> `]))}`,
           count(job.done),
@@ -61,7 +79,7 @@ const LIVE_SECONDS = 2;
 
 /** How a job stands. The page updates itself until the job has ended. */
 export function jobPage(page: SignedInPage, job: JobItem): string {
-  const { jobId, verb, found, done, unreadable, error, reason, endedAt } = job;
+  const { jobId, verb, found, unreadable, error, reason, endedAt } = job;
   const stop =
     page.role === 'operator' && endedAt === undefined
       ? html`<p><a class="button" href="${linkTo(`/jobs/${jobId}/stop`)}">Stop this job…</a></p>`
@@ -71,8 +89,8 @@ export function jobPage(page: SignedInPage, job: JobItem): string {
     at: '/jobs',
     above: html`<nav class="trail" aria-label="You are here"><a href="${linkTo('/jobs')}">Jobs</a></nav>`,
     live: { seconds: endedAt === undefined ? LIVE_SECONDS : 0, reloads: true },
-    main: html`<p role="status">${status(job.status)}</p>
-<p class="progress"><progress aria-label="Progress" max="100"${attributes({ value: percent(job) })}></progress> ${count(done)} done</p>
+    main: html`<p role="status">${status(jobStatus(job))}</p>
+<div class="progress"><progress aria-label="Progress" max="100"${attributes({ value: percent(job) })}></progress> ${deliveryTexts(job)}</div>
 ${error === undefined ? undefined : html`<p class="warning">The last attempt failed: ${error}. A replica tries again.</p>`}
 ${unreadable === 0 ? undefined : html`<p class="warning">${count(unreadable)} records could not be read. They may be of a newer release.</p>`}
 ${facts([

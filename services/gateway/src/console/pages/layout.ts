@@ -1,4 +1,6 @@
+import { definedOnly } from '@postern/elicitation';
 import { attributes, type Html, html, onPage, ownPath, scriptElement } from '@postern/pages/html';
+import { MAX_TEXT } from '../../admin/find.ts';
 import { consoleScript } from '../console-script.ts';
 import type { Role } from '../roles.ts';
 
@@ -25,14 +27,19 @@ export const sections = [
   { path: '/people', name: 'People' },
   { path: '/jobs', name: 'Jobs' },
   { path: '/audit', name: 'Audit' },
+  { path: '/find', name: 'Find' },
 ] as const;
 export type SectionPath = (typeof sections)[number]['path'];
 
-function documentOf({ stylesheetPath }: ConsolePage, p: { title: string; body: Html; reloadSeconds?: number }): string {
+function documentOf(
+  { stylesheetPath }: ConsolePage,
+  p: { title: string; body: Html; reloadSeconds?: number; goTo?: string },
+): string {
   const reload =
     p.reloadSeconds === undefined
       ? undefined
       : html`<noscript><meta http-equiv="refresh" content="${String(p.reloadSeconds)}"></noscript>`;
+  const goTo = p.goTo === undefined ? undefined : html`<meta http-equiv="refresh" content="${`0; url=${p.goTo}`}">`;
   return `${html`<!doctype html>
 <html lang="en">
 <head>
@@ -44,7 +51,7 @@ function documentOf({ stylesheetPath }: ConsolePage, p: { title: string; body: H
 <meta name="format-detection" content="telephone=no, date=no, email=no, address=no">
 <link rel="stylesheet" href="${ownPath(stylesheetPath)}">
 ${scriptElement(consoleScript)}
-${reload}
+${reload}${goTo}
 </head>
 <body>
 ${p.body}
@@ -53,10 +60,11 @@ ${p.body}
 `}`;
 }
 
-/** A page before the sign-in, or instead of a page: a title and a few sentences. */
-export function plainPage(page: ConsolePage, p: { title: string; main: Html }): string {
+/** A page before the sign-in, or instead of a page: a title and a few sentences. @param p.goTo path to which the browser goes on by itself */
+export function plainPage(page: ConsolePage, p: { title: string; main: Html; goTo?: string }): string {
   return documentOf(page, {
     title: p.title,
+    ...definedOnly({ goTo: p.goTo }),
     body: html`<main class="plain" id="main"><p class="mark">Postern <span>Console</span></p><h1>${p.title}</h1>${p.main}</main>`,
   });
 }
@@ -68,6 +76,10 @@ export interface Live {
   /** Whether the page reloads without the script as well. A reload loses focus and scroll position. */
   readonly reloads: boolean;
 }
+
+/** A POST, because a URL with the text would reach logs of proxies and the history of browsers, and the text may be a secret. */
+const findForm = ({ csrfToken }: SignedInPage): Html =>
+  html`<form class="find" method="post" action="${ownPath('/find')}" role="search" autocomplete="off"><input type="hidden" name="csrf_token" value="${csrfToken}"><input type="text" name="text" required maxlength="${String(MAX_TEXT)}" aria-label="Find a number, id, code or reference" placeholder="Find…" spellcheck="false"><button class="quiet">Find</button></form>`;
 
 /** A page of the console with its navigation. */
 export function consolePage(
@@ -101,6 +113,7 @@ export function consolePage(
 <div class="frame">
 <header class="side">
 <p class="mark">Postern <span>Console</span></p>
+${findForm(page)}
 <nav aria-label="Sections"><ul>${links}</ul></nav>
 <div class="who">
 <p><b>${page.name}</b> <span class="role">${page.role}</span></p>

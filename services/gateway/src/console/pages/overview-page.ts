@@ -5,7 +5,7 @@ import { barChart, type ChartView } from './charts.ts';
 import { funnels } from './funnels.ts';
 import { keyTables, storageTable } from './keys-and-storage.ts';
 import { consolePage, type SignedInPage } from './layout.ts';
-import { count, linkTo, optional, status, table, timeOrNone, utcTime } from './parts.ts';
+import { count, countAs, linkTo, optional, status, table, timeOrNone, utcTime } from './parts.ts';
 
 /** Periods of the overview. */
 export const ranges = {
@@ -59,7 +59,7 @@ ${decisionChart(counts)}
 ${barChart(chartOf(view, { id: 'refreshes', title: 'Token refreshes, by outcome', rows: tokens, colours: outcomes }))}
 </div>
 ${funnels(steps)}
-${providerTable(health.providers ?? [], refreshes)}
+${providerTable(health.providers ?? [], refreshes, view.places.at(-1))}
 <h2>Webhooks</h2>
 ${webhookTable(health.webhooks ?? [])}
 ${health.storage === undefined ? undefined : storageTable(health.storage)}
@@ -69,7 +69,17 @@ ${keyTables(health)}`,
   });
 }
 
-function healthTiles({ redis, records, webhooks = [] }: Health): Html {
+const redisStatusOf = ({ isReachable, refusals }: Health['redis']) =>
+  isReachable ? (refusals.length === 0 ? 'connected' : 'refusing') : 'lost';
+
+function healthTiles({ redis, records, webhooks }: Health): Html {
+  const toWebhooks = (word: string, of: (endpoint: WebhookEndpointItem) => number) =>
+    webhooks === undefined
+      ? html`–`
+      : html`<a href="${linkTo('/webhooks')}">${countAs(
+          word,
+          webhooks.reduce((sum, each) => sum + of(each), 0),
+        )}</a>`;
   const tiles: [string, Html][] = [
     [
       'Waiting now',
@@ -81,12 +91,11 @@ function healthTiles({ redis, records, webhooks = [] }: Health): Html {
       'Connections',
       records === undefined ? html`–` : html`<a href="${linkTo('/connections')}">${count(records.connections)}</a>`,
     ],
-    ['Revocations due', records === undefined ? html`–` : count(records.revocations)],
-    [
-      'Dead deliveries',
-      html`<a href="${linkTo('/webhooks')}">${count(webhooks.reduce((sum, { dead }) => sum + dead, 0))}</a>`,
-    ],
-    ['Redis', status(redis.isReachable ? 'connected' : 'lost')],
+    ['Revocations due', records === undefined ? html`–` : countAs('retrying', records.revocations)],
+    ['Webhooks retrying', toWebhooks('retrying', ({ delayed }) => delayed)],
+    ['Webhooks dead', toWebhooks('undelivered', ({ dead }) => dead)],
+    ['Webhooks disabled', toWebhooks('disabled', of => (of.status === 'disabled' ? 1 : 0))],
+    ['Redis', status(redisStatusOf(redis))],
   ];
   return html`<dl class="tiles">${tiles.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
 }
@@ -144,6 +153,13 @@ function decisionChart({ decisions }: Counts): Html {
   });
 }
 
+/** The worst of what is wrong with an endpoint. Enabled alone says nothing about its deliveries. */
+export function endpointStatus({ status: word, dead, delayed, failingSince }: WebhookEndpointItem): string {
+  if (word === 'disabled') return word;
+  if (dead > 0) return 'undelivered';
+  return delayed > 0 || failingSince !== undefined ? 'retrying' : word;
+}
+
 /** @param role of the operator who may redeliver; absent where the table has no acts */
 export function webhookTable(webhooks: readonly WebhookEndpointItem[], role?: Role): Html {
   const isOperator = role === 'operator';
@@ -159,24 +175,30 @@ export function webhookTable(webhooks: readonly WebhookEndpointItem[], role?: Ro
       { name: 'Failing since (UTC)' },
       ...(isOperator ? [{ name: 'Act' }] : []),
     ],
-    rows: webhooks.map(({ endpoint, host, status: word, reason, waiting, delayed, dead, failingSince }) => [
-      html`<a href="${linkTo('/webhooks', { endpoint })}">${endpoint}</a>`,
-      html`${host}`,
-      html`${status(word)}${reason === undefined ? undefined : html` <span class="soft">${reason}</span>`}`,
-      count(waiting),
-      count(delayed),
-      count(dead),
-      timeOrNone(failingSince),
-      ...(isOperator
-        ? [
-            dead + delayed === 0
-              ? optional(undefined)
-              : html`<a href="${linkTo(`/webhooks/${endpoint}/redeliver`)}">Redeliver</a>`,
-          ]
-        : []),
+    rows: webhooks.map(of => [
+      html`<a href="${linkTo('/webhooks', { endpoint: of.endpoint })}">${of.endpoint}</a>`,
+      html`${of.host}`,
+      html`${status(endpointStatus(of))}${of.reason === undefined ? undefined : html` <span class="soft">${of.reason}</span>`}`,
+      count(of.waiting + of.underWay),
+      countAs('retrying', of.delayed),
+      countAs('undelivered', of.dead),
+      timeOrNone(of.failingSince),
+      ...(isOperator ? [endpointActs(of)] : []),
     ]),
     empty: 'No webhook endpoints are configured.',
   });
+}
+
+const hrefOf = ({ endpoint }: WebhookEndpointItem, act: string) =>
+  linkTo(`/webhooks/${encodeURIComponent(endpoint)}/${act}`);
+
+/** What an operator can do about an endpoint now. */
+export function endpointActs(of: WebhookEndpointItem): Html {
+  const acts = [
+    ...(of.status === 'disabled' ? [html`<a href="${hrefOf(of, 'enable')}">Enable</a>`] : []),
+    ...(of.dead + of.delayed > 0 ? [html`<a href="${hrefOf(of, 'redeliver')}">Redeliver</a>`] : []),
+  ];
+  return acts.length === 0 ? optional(undefined) : html`<span class="pairs">${acts}</span>`;
 }
 
 function redisState({ redis, version }: Health): Html {
@@ -186,7 +208,12 @@ function redisState({ redis, version }: Health): Html {
     : html`<p class="warning">Redis refuses writes: ${redis.refusals.join(', ')}</p>`;
 }
 
-function providerTable(providers: NonNullable<Health['providers']>, refreshes: Counts['refreshes']): Html {
+/** @param now the current hour or day: a provider whose refreshes fail in it is not green */
+function providerTable(
+  providers: NonNullable<Health['providers']>,
+  refreshes: Counts['refreshes'],
+  now: string | undefined,
+): Html {
   if (providers.length === 0) return html``;
   const byProvider = Map.groupBy(refreshes, ({ provider }) => provider);
   return html`<h2>Providers</h2>
@@ -209,7 +236,7 @@ function providerTable(providers: NonNullable<Health['providers']>, refreshes: C
           html`<a href="${linkTo('/connections', { provider })}">${provider}</a>`,
           pausedMs > 0
             ? html`${status('paused')} <span class="soft">${String(Math.ceil(pausedMs / 1000))} s</span>`
-            : status('sent'),
+            : status(rows.some(({ at, outcome }) => at === now && outcome === 'postponed') ? 'failing' : 'sent'),
           count(of('refreshed')),
           count(of('postponed')),
           lost === 0

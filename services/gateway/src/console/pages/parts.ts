@@ -46,7 +46,11 @@ const tones: Readonly<Record<string, 'good' | 'bad' | 'busy'>> = {
   disabled: 'bad',
   paused: 'bad',
   refusing: 'bad',
+  undelivered: 'bad',
+  'failed again': 'bad',
   pending: 'busy',
+  retrying: 'busy',
+  failing: 'busy',
   active: 'busy',
   verifying: 'busy',
   waiting: 'busy',
@@ -56,10 +60,13 @@ const tones: Readonly<Record<string, 'good' | 'bad' | 'busy'>> = {
 };
 
 /** A status as a word with a coloured dot. */
-export function status(word: string): Html {
+export function status(word: string, shown: Html = html`${word}`): Html {
   const tone = Object.hasOwn(tones, word) ? tones[word] : undefined;
-  return html`<span${attributes({ class: `status ${tone ?? 'other'}` })}>${word}</span>`;
+  return html`<span${attributes({ class: `status ${tone ?? 'other'}` })}>${shown}</span>`;
 }
+
+/** A number with the colour of a status while it is not zero. */
+export const countAs = (word: string, value: number): Html => (value === 0 ? count(value) : status(word, count(value)));
 
 const utcText = (iso: string) => `${iso.slice(0, 10)} ${iso.slice(11, 19)}`;
 
@@ -91,8 +98,11 @@ export type FilterField =
   | { readonly name: string; readonly label: string; readonly value: string; readonly choices: readonly Choice[] }
   | { readonly name: string; readonly label: string; readonly value: string; readonly type: 'text' | 'date' };
 
-/** A form that repeats the page with its fields in the query, so that the result has a permanent link. */
-export function filters(path: string, fields: readonly FilterField[]): Html {
+/**
+ * A form that repeats the page with its fields in the query, so that the result has a permanent link.
+ * @param csrfToken makes it a POST: the page checks typed text before it gets into a URL
+ */
+export function filters(path: string, fields: readonly FilterField[], csrfToken?: string): Html {
   const controls = fields.map(field => {
     const control =
       'choices' in field
@@ -103,7 +113,9 @@ export function filters(path: string, fields: readonly FilterField[]): Html {
         : html`<input type="${field.type}" name="${field.name}" value="${field.value}">`;
     return html`<label><span>${field.label}</span>${control}</label>`;
   });
-  return html`<form class="filters" method="get" action="${ownPath(path)}" role="search" aria-label="Filters">${controls}<button>Filter</button></form>`;
+  const token =
+    csrfToken === undefined ? undefined : html`<input type="hidden" name="csrf_token" value="${csrfToken}">`;
+  return html`<form class="filters" method="${csrfToken === undefined ? 'get' : 'post'}" action="${ownPath(path)}" role="search" aria-label="Filters">${token}${controls}<button>Filter</button></form>`;
 }
 
 export const anyOf = (what: string, values: readonly string[]): readonly Choice[] => [

@@ -200,7 +200,7 @@ export function refundView(p: {
   const named = p.isOneOfMany
     ? html`<input type="hidden" name="payment" value="${payment.processorReference}">`
     : undefined;
-  const form = html`<form class="filters" method="get" action="${ownPath(`/payments/${elicitationId}/refund`)}">${named}<label><span>${`Amount in ${payment.currency}, such as ${all}`}</span><input type="text" name="amount" value="${amount ?? all}" required></label><button>Show what it does</button></form>`;
+  const form = html`<form class="filters" method="get" action="${ownPath(`/payments/${elicitationId}/refund`)}">${named}<label><span>${`Amount in ${payment.currency}, such as ${all}`}</span><input type="text" name="amount" value="${amount ?? all}" inputmode="decimal" pattern="[0-9.]{1,20}" required></label><button>Show what it does</button></form>`;
   const outdated =
     p.isOutdated === true
       ? html`<p class="warning">Nothing was paid back: the payment has changed since you opened the page.</p>`

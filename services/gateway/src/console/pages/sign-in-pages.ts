@@ -2,10 +2,24 @@ import { html, ownPath, webUrl } from '@postern/pages/html';
 import type { Role } from '../roles.ts';
 import { type ConsolePage, plainPage } from './layout.ts';
 
-export const signInPage = (page: ConsolePage, { href }: { readonly href: string }): string =>
-  plainPage(page, {
+/** @param p.linkedTo path that a link from another site leads to */
+export function signInPage(page: ConsolePage, p: { readonly href: string; readonly linkedTo?: string }): string {
+  const linked =
+    p.linkedTo === undefined
+      ? undefined
+      : html`<p>A link from another site leads to <code class="whole">${p.linkedTo}</code>. If that is the record of one person, the audit trail notes that you look at it.</p>`;
+  return plainPage(page, {
     title: 'Sign in',
-    main: html`<p>This console is for the operators of this gateway.</p><p><a class="button" href="${ownPath(href)}">Sign in</a></p>`,
+    main: html`<p>This console is for the operators of this gateway.</p>${linked}<p><a class="button" href="${ownPath(p.href)}">Sign in</a></p>`,
+  });
+}
+
+/** After the sign-in. The browser goes on from a page of the console, not from the identity provider. */
+export const signedInPage = (page: ConsolePage, { href }: { readonly href: string }): string =>
+  plainPage(page, {
+    title: 'You are signed in',
+    main: html`<p><a class="button" href="${ownPath(href)}">Continue</a></p>`,
+    goTo: href,
   });
 
 /** @param p.endSessionHref where the operator can sign out of the identity provider */

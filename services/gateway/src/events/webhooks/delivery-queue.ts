@@ -1,4 +1,4 @@
-import { kinds, paymentEventTypes } from '@postern/elicitation';
+import { definedOnly, kinds, paymentEventTypes } from '@postern/elicitation';
 import type { QueueRedis } from '@postern/store-redis';
 import { type Job, type JobsOptions, Queue } from 'bullmq';
 import { z } from 'zod';
@@ -9,6 +9,8 @@ import type { WebhookEvent } from './webhook-request.ts';
 export const QUEUE_NAME = 'deliveries';
 
 const HOUR_S = 3600;
+/** BullMQ orders the attempts of one millisecond by the lowest bits of their scores. */
+const SCORE_PER_MS = 0x1000;
 
 /** Completed jobs are kept so that adding an event twice is harmless, and dead ones so that the operator can inspect them. */
 const jobOptions: JobsOptions = {
@@ -52,6 +54,19 @@ export interface DeadDelivery {
   readonly failedAt: number;
 }
 
+/** A delivery that waits for its next attempt. */
+export interface RetryingDelivery {
+  readonly endpoint: string;
+  readonly event: WebhookEvent;
+  /** Reason of the last failure. Absent while the endpoint is disabled and no attempt has failed. */
+  readonly reason?: string;
+  readonly attempts: number;
+  readonly nextAt: number;
+}
+
+/** What became of a delivery since its retry. `waiting`: it has not been attempted yet. */
+export type RetryOutcome = 'delivered' | 'failed' | 'waiting';
+
 export interface QueueCounts {
   /** Not attempted yet, or due now. */
   readonly waiting: number;
@@ -77,8 +92,24 @@ export interface DeliveryQueue {
   isDead(eventId: string): Promise<boolean>;
   /** Restarts the schedule of a dead delivery. @returns false if there is none with this id */
   redeliver(eventId: string): Promise<boolean>;
-  /** Starts the next attempt of every delivery that waits for it. */
-  retryNow(): Promise<void>;
+  /** The soonest next attempt first. */
+  retrying(p: { readonly limit: number }): Promise<readonly RetryingDelivery[]>;
+  /**
+   * Ids of deliveries that wait for their next attempt since `until` or before, the soonest first.
+   * @param p.after `cursor` of the call before
+   * @returns without a cursor at the end
+   */
+  retryable(p: {
+    readonly until: number;
+    readonly after?: string;
+    readonly limit: number;
+  }): Promise<{ readonly eventIds: readonly string[]; readonly cursor?: string }>;
+  /**
+   * Starts the next attempt of a delivery whose last attempt was before `until`, or says how a later one ended. Repeating it is harmless.
+   * @returns the attempts before the next one, for `outcomeOf`
+   */
+  retry(eventId: string, until: number): Promise<Exclude<RetryOutcome, 'waiting'> | { readonly attempts: number }>;
+  outcomeOf(eventId: string, attempts: number): Promise<RetryOutcome>;
   close(): Promise<void>;
 }
 
@@ -95,6 +126,23 @@ export function openDeliveryQueue(p: {
     defaultJobOptions: jobOptions,
   });
   queue.on('error', onError);
+
+  /** Ids and times of the next attempts, as pairs. */
+  const delayedFrom = (place: string, limit: number): Promise<string[]> =>
+    redis.connection.zrangebyscore(queue.toKey('delayed'), place, '+inf', 'WITHSCORES', 'LIMIT', 0, limit);
+  const pairsOf = (reply: readonly string[]) =>
+    Array.from({ length: reply.length / 2 }, (_, at) => ({ id: reply[2 * at] ?? '', score: reply[2 * at + 1] ?? '' }));
+
+  async function retryingOf({ id, score }: { id: string; score: string }): Promise<readonly RetryingDelivery[]> {
+    const job = await queue.getJob(id);
+    const event = jobSchema.safeParse(job?.data);
+    // It was attempted meanwhile, or is of a newer release.
+    if (job === undefined || !event.success) return [];
+    const nextAt = Math.floor(Number(score) / SCORE_PER_MS);
+    return [
+      { endpoint, event: event.data, attempts: job.attemptsMade, nextAt, ...definedOnly({ reason: job.failedReason }) },
+    ];
+  }
 
   const deadOf = (job: Job<unknown>): readonly DeadDelivery[] => {
     const event = jobSchema.safeParse(job.data);
@@ -137,7 +185,39 @@ export function openDeliveryQueue(p: {
       await job.retry('failed', { resetAttemptsMade: true });
       return true;
     },
-    retryNow: () => queue.promoteJobs(),
+    async retrying({ limit }) {
+      const found = await Promise.all(pairsOf(await delayedFrom('-inf', limit)).map(retryingOf));
+      return found.flat();
+    },
+    async retryable({ until, after, limit }) {
+      const pairs = pairsOf(await delayedFrom(after === undefined ? '-inf' : `(${after}`, limit));
+      const jobs = await Promise.all(pairs.map(({ id }) => queue.getJob(id)));
+      const cursor = pairs.length < limit ? undefined : pairs.at(-1)?.score;
+      const before = jobs.filter(job => job !== undefined && (job.processedOn ?? 0) <= until);
+      return { eventIds: before.flatMap(job => job?.id ?? []), ...definedOnly({ cursor }) };
+    },
+    async retry(eventId, until) {
+      const job = await queue.getJob(eventId);
+      // The queue drops delivered ones first.
+      if (job === undefined) return 'delivered';
+      if (job.finishedOn !== undefined) {
+        if (!(await job.isFailed())) return 'delivered';
+        if (job.finishedOn > until) return 'failed';
+        await job.retry('failed', { resetAttemptsMade: true });
+        return { attempts: 0 };
+      }
+      if (await job.isDelayed()) {
+        if ((job.processedOn ?? 0) > until) return 'failed';
+        await job.promote();
+      }
+      return { attempts: job.attemptsMade };
+    },
+    async outcomeOf(eventId, attempts) {
+      const job = await queue.getJob(eventId);
+      if (job === undefined) return 'delivered';
+      if (job.finishedOn !== undefined) return (await job.isFailed()) ? 'failed' : 'delivered';
+      return job.attemptsMade > attempts ? 'failed' : 'waiting';
+    },
     close: () => queue.close(),
   };
 }

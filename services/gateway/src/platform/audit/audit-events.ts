@@ -96,6 +96,7 @@ export const auditEvents = {
   'console.logged_out': authentication(LOGOFF),
   'console.logout_refused': strangers(authentication(LOGOFF, true)),
   'caller.refused': strangers(authentication(LOGON, true)),
+  'page.failed': strangers(fault),
   'account.exported': person(READ, byPerson),
   'account.disconnected': person(UPDATE, byPerson),
   'account.erased': account(USER_DELETE),

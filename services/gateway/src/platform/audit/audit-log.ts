@@ -14,7 +14,7 @@ import {
 import type { VaultErrorCode } from '@postern/vault';
 import { requestContext } from '../http/request-context.ts';
 import type { Logger } from '../logger.ts';
-import { type AuditSink, auditTrail } from './audit-trail.ts';
+import { type AuditSink, auditTrail, createPageTrace } from './audit-trail.ts';
 import { paymentAudit } from './payment-audit.ts';
 import type { Pseudonyms } from './pseudonyms.ts';
 
@@ -54,6 +54,7 @@ export function createAuditLog(logger: Logger, pseudonym: Pseudonyms, sinks: rea
   });
   return {
     elicitation: record,
+    pageFailed: createPageTrace(audit, logger),
     signedIn: (p: { subject: Subject; origin: string }) =>
       audit.info({ event: 'browser.signed_in', subject: pseudonym(p.subject), origin: p.origin }, 'signed in'),
     signInFailed: (p: { code: string }) =>
