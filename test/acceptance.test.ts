@@ -162,6 +162,8 @@ const covered = [
   'S170 refreshes are counted once, over all replicas',
   'S171 storage and ages of keys are reported without a key, and no age is invented',
   'S187 the button of a confirmation has our verb before the action of the MCP server, and the digest covers both',
+  'S197 patterns run on threads with a limit of processor time, and those of one MCP server delay no other',
+  'S198 a fingerprint of a typed secret has a secret key',
   'L6 fifty approvals at once on three processes, a thousand rounds',
 ];
 
