@@ -164,6 +164,7 @@ const covered = [
   'S187 the button of a confirmation has our verb before the action of the MCP server, and the digest covers both',
   'S197 patterns run on threads with a limit of processor time, and those of one MCP server delay no other',
   'S198 a fingerprint of a typed secret has a secret key',
+  'S199 a page shows whatever is issued, open and approved, in every language',
   'L6 fifty approvals at once on three processes, a thousand rounds',
 ];
 

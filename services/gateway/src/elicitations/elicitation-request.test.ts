@@ -43,6 +43,18 @@ test.each([
   expect(askDigest(JSON.parse(JSON.stringify(request)))).toBe(request.digest);
 });
 
+test.each(['XAU', 'XXX', 'XDR', 'ZZZ'])(
+  'S199: a confirmation with an amount that no page can show is refused by its path: %s',
+  currency => {
+    const facts = ['EUR', currency].map(code => ({
+      ...{ type: 'amount', label: 'Sum', value: { currency: code, minorUnits: 1 } },
+    })) as never;
+    expect(() =>
+      elicitationRequestOf(parsedInput({ confirmation: { ...sampleConfirmation, facts } }), caller()),
+    ).toThrow(fault('body.confirmation.facts.1.value.currency'));
+  },
+);
+
 describe('a credential request', () => {
   const asked = (change: Partial<typeof sampleCredential> & object) => () =>
     elicitationRequestOf(parsedInput({ credential: { ...sampleCredential, name: 'other', ...change } }), caller());

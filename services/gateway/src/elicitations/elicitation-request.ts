@@ -7,7 +7,7 @@ import {
   type JsonObject,
   type PaymentRequest,
 } from '@postern/elicitation';
-import type { PaymentProcessor } from '@postern/payment';
+import { decimalsOf, type PaymentProcessor } from '@postern/payment';
 import { fieldsSentBy } from '../entries/credential-check.ts';
 import type { PatternedText } from '../entries/patterns.ts';
 import { allowed } from '../mcp-servers/allowed-to-caller.ts';
@@ -22,7 +22,7 @@ import { ProblemError } from '../platform/http/problems.ts';
 
 /**
  * Converts the body of an API call to the immutable request of an elicitation, with its digest.
- * @throws ProblemError `invalid_request` for a credential that cannot be checked
+ * @throws ProblemError `invalid_request` for a credential that cannot be checked, or an amount that cannot be shown
  */
 export function elicitationRequestOf(
   input: Exclude<IssueElicitation, { kind: 'authorization' }>,
@@ -37,6 +37,10 @@ export function elicitationRequestOf(
       return { ...request, digest: askDigest(request), ...definedOnly({ payeeAccount }) };
     }
     case 'confirmation': {
+      // No page can show a number of minor units of such a currency.
+      for (const [at, fact] of input.confirmation.facts.entries())
+        if (fact.type === 'amount' && decimalsOf(fact.value.currency) === undefined)
+          throw invalid(`body.confirmation.facts.${at}.value.currency`, 'not an active currency with a minor unit');
       const request = { kind: input.kind, terms: definedOnly(input.confirmation) };
       return { ...request, digest: askDigest(request) };
     }
