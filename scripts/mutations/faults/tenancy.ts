@@ -340,6 +340,22 @@ export const tenancyFaults: readonly Fault[] = [
     foundBy: ['packages/host/src/legacy.test.ts'],
   },
   {
+    name: 'a space that hardly shows separates words only',
+    breaks: 'S74',
+    file: 'services/gateway/src/mcp-servers/confusable-names.ts',
+    original: ', /[\\t\\n\\r ]+/, ',
+    replacement: ', ',
+    foundBy: ['services/gateway/src/mcp-servers/confusable-names.test.ts'],
+  },
+  {
+    name: 'a middle dot does not look like a full stop',
+    breaks: 'S74',
+    file: 'services/gateway/src/mcp-servers/skeleton.ts',
+    original: ' ?? DOTS.get(prototype)',
+    replacement: '',
+    foundBy: ['services/gateway/src/mcp-servers/confusable-names.test.ts'],
+  },
+  {
     name: 'the fingerprint of a credential has a public key',
     breaks: 'S198',
     file: 'services/gateway/src/entries/credential-flow.ts',
