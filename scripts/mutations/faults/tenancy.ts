@@ -270,9 +270,9 @@ export const tenancyFaults: readonly Fault[] = [
   {
     name: 'a pattern is compiled whatever it costs',
     breaks: 'S197',
-    file: 'services/gateway/src/entries/pattern-thread.ts',
-    original: "if (leftMs <= 0) return 'too_costly';",
-    replacement: "if (leftMs <= -1_000) return 'too_costly';",
+    file: 'services/gateway/src/entries/patterns.ts',
+    original: 'const LIMIT_MS = { compile: 25, match: 50 };',
+    replacement: 'const LIMIT_MS = { compile: 25_000, match: 50_000 };',
     foundBy: ['services/gateway/src/entries/patterns.test.ts'],
   },
   {
@@ -295,8 +295,9 @@ export const tenancyFaults: readonly Fault[] = [
     name: 'an MCP server does not take turns with the others',
     breaks: 'S197',
     file: 'services/gateway/src/entries/patterns.ts',
-    original: '      waiting.delete(mcpServerId);\n      // Behind',
-    replacement: '      // Behind',
+    original:
+      '      waiting.delete(mcpServerId);\n      // Behind the MCP servers that have waited meanwhile.\n      if (left.length > 0) waiting.set(mcpServerId, left);',
+    replacement: '      if (left.length === 0) waiting.delete(mcpServerId);',
     foundBy: ['services/gateway/src/entries/patterns.test.ts'],
   },
   {
@@ -343,8 +344,8 @@ export const tenancyFaults: readonly Fault[] = [
     name: 'a space that hardly shows separates words only',
     breaks: 'S74',
     file: 'services/gateway/src/mcp-servers/confusable-names.ts',
-    original: ', /[\\t\\n\\r ]+/, ',
-    replacement: ', ',
+    original: 'separator: /[\\t\\n\\r ]+/,',
+    replacement: 'separator: /[\\s\\p{Z}]+/u,',
     foundBy: ['services/gateway/src/mcp-servers/confusable-names.test.ts'],
   },
   {

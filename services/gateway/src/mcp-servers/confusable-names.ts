@@ -43,9 +43,13 @@ function wordOf(raw: string): Word {
 
 /**
  * What may separate words. A hair space between letters hardly shows, so that a reader may take two words for one; and a name may follow
- * or precede any sign, as in `GitHub/Login`.
+ * or precede any sign, as in `GitHub/Login`. Only texts with such characters are split again.
  */
-const SEPARATORS = [/[\s\p{Z}]+/u, /[\t\n\r ]+/, /[^\p{L}\p{M}\p{N}]+/u];
+const SEPARATORS = [
+  { separator: /[\s\p{Z}]+/u, differsFor: /(?:)/ },
+  { separator: /[\t\n\r ]+/, differsFor: /(?![\t\n\r ])[\s\p{Z}]/u },
+  { separator: /[^\p{L}\p{M}\p{N}]+/u, differsFor: /[^\p{L}\p{M}\p{N}\s\p{Z}]/u },
+];
 
 const wordsOf = (text: string, separator: RegExp): Word[] =>
   text
@@ -143,9 +147,9 @@ function createIndex(names: readonly RegisteredName[], separator: RegExp) {
 
 /** Finds texts that users can mistake for a registered name (UTS 39), with an index that is built once. */
 export function createRegisteredNames(names: readonly RegisteredName[]) {
-  const indexes = SEPARATORS.map(separator => createIndex(names, separator));
+  const indexes = SEPARATORS.map(({ separator, differsFor }) => ({ differsFor, ...createIndex(names, separator) }));
   const isMisleading = (text: string, mcpServerId: string, isProse: boolean) =>
-    indexes.some(index => index.isMisleading(text, mcpServerId, isProse));
+    indexes.some(index => index.differsFor.test(text) && index.isMisleading(text, mcpServerId, isProse));
   const known = new Map<string, boolean>();
 
   return {
