@@ -110,6 +110,16 @@ describe('S197: the lanes of patterns', () => {
     expect(limits).toEqual([50]);
   });
 
+  test('a job that has waited for five seconds is refused', async () => {
+    const { ask, end, begun, clock } = createBench();
+    const [first, second] = [ask('a', '1'), ask('a', '2')];
+    clock.advance(5_001);
+    end();
+    expect(await first).toBeUndefined();
+    await expect(second).rejects.toThrow(expect.objectContaining({ code: 'too_many_concurrent_requests' }));
+    expect(begun).toEqual(['quick 1']);
+  });
+
   test('a busy machine is no fault of the pattern', async () => {
     const { ask, end } = createBench();
     const asked = ask('a', '1');

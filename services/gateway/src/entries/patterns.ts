@@ -27,7 +27,11 @@ const MINUTE_MS = 60_000;
 const MAX_WAITING = 64;
 /** In the slow lane, the pause after a job is so many times as long as the job: the lane uses a fifth of a processor. */
 const PAUSES = 4;
+/** Maximum time until the last job of a request begins. */
+const PATIENCE_MS = 5_000;
 const RETRY_MS = 1_000;
+
+const tooMany = () => new ProblemError('too_many_concurrent_requests', { retryAfterMs: RETRY_MS });
 
 interface Lane {
   readonly isSlow: boolean;
@@ -88,11 +92,16 @@ export function createPatterns(p: { readonly now: Clock; readonly startThread?: 
   }
 
   /** @throws ProblemError `too_many_concurrent_requests` */
-  async function run(mcpServerId: string, job: PatternJob, limitMs: number): Promise<PatternAnswer> {
+  async function run(
+    mcpServerId: string,
+    job: PatternJob,
+    { limitMs, until }: { readonly limitMs: number; readonly until: number },
+  ): Promise<PatternAnswer> {
     const { promise, resolve, reject } = Promise.withResolvers<PatternAnswer>();
     const jobs = waiting.get(mcpServerId) ?? [];
-    if (jobs.length >= MAX_WAITING) throw new ProblemError('too_many_concurrent_requests', { retryAfterMs: RETRY_MS });
+    if (jobs.length >= MAX_WAITING) throw tooMany();
     const task = async (thread: PatternThread) => {
+      if (now() > until) return reject(tooMany());
       try {
         const { answer, usedMs } = await thread.run(job, limitMs);
         // The others wait for the start of the next thread.
@@ -107,11 +116,11 @@ export function createPatterns(p: { readonly now: Clock; readonly startThread?: 
     return promise;
   }
 
-  async function compile(mcpServerId: string, pattern: string): Promise<PatternAnswer> {
+  async function compile(mcpServerId: string, pattern: string, until: number): Promise<PatternAnswer> {
     const before = known.get(pattern);
     if (before !== undefined) return before;
     const name = JSON.stringify([mcpServerId, pattern]);
-    const job = compiling.get(name) ?? run(mcpServerId, { pattern }, LIMIT_MS.compile);
+    const job = compiling.get(name) ?? run(mcpServerId, { pattern }, { limitMs: LIMIT_MS.compile, until });
     compiling.set(name, job);
     const answer = await job.finally(() => compiling.delete(name));
     if (typeof answer !== 'number' && answer !== 'invalid') return answer;
@@ -130,9 +139,10 @@ export function createPatterns(p: { readonly now: Clock; readonly startThread?: 
       mcpServerId: string,
       texts: readonly PatternedText[],
     ): Promise<{ readonly path: string; readonly message: string } | undefined> {
+      const until = now() + PATIENCE_MS;
       for (const { path, pattern, maxLength } of texts) {
         if (pattern === undefined) continue;
-        const size = await compile(mcpServerId, pattern);
+        const size = await compile(mcpServerId, pattern, until);
         if (size === 'stuck') throw new ProblemError('overloaded', { retryAfterMs: RETRY_MS });
         if (size === 'invalid') return { path, message: 'not a pattern in RE2 syntax' };
         if (typeof size !== 'number' || size > MAX_INSTRUCTIONS)
@@ -149,7 +159,7 @@ export function createPatterns(p: { readonly now: Clock; readonly startThread?: 
       match: Extract<PatternJob, { readonly text: string }>,
     ): Promise<boolean | 'unchecked'> {
       try {
-        const result = await run(mcpServerId, match, LIMIT_MS.match);
+        const result = await run(mcpServerId, match, { limitMs: LIMIT_MS.match, until: now() + PATIENCE_MS });
         return typeof result === 'boolean' ? result : 'unchecked';
       } catch (error) {
         if (!(error instanceof ProblemError)) throw error;
