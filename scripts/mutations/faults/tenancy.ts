@@ -360,8 +360,8 @@ export const tenancyFaults: readonly Fault[] = [
     name: 'a middle dot does not look like a full stop',
     breaks: 'S74',
     file: 'services/gateway/src/mcp-servers/skeleton.ts',
-    original: ' ?? DOTS.get(prototype)',
-    replacement: '',
+    original: '[...SMALL_CAPITALS, ...DOTS]',
+    replacement: 'SMALL_CAPITALS',
     foundBy: ['services/gateway/src/mcp-servers/confusable-names.test.ts'],
   },
   {
