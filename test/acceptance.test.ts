@@ -173,6 +173,9 @@ const covered = [
   'S209 nothing that fails is green in the console, and a redelivery says how its deliveries ended',
   'S210 what a person gives out is found by a POST, and a pasted secret gets into no URL, log or audit line',
   'S211 one recent sign-in is enough, and its time is that of a verified ID token',
+  'S197 patterns run on threads with a limit of processor time, and those of one MCP server delay no other',
+  'S198 a fingerprint of a typed secret has a secret key',
+  'S199 a page shows whatever is issued, open and approved, in every language',
   'L6 fifty approvals at once on three processes, a thousand rounds',
 ];
 

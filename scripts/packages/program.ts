@@ -100,14 +100,26 @@ function packageName(id: string): string {
   return id.split('/', id.startsWith('@') ? 2 : 1).join('/');
 }
 
-/** Makes a module find the files that it reads: as if it were in `dist/files`, in the folder that it has in the repository. */
+/**
+ * Makes a module find the files that it reads: as if it were in `dist/files`, in the folder that it has in the repository. A TypeScript
+ * file is the module of a thread: it becomes a chunk.
+ */
 const fileUrls: Plugin = {
   name: 'file-urls',
   transform: {
     filter: { code: /new URL\([^;]*import\.meta\.url\)/ },
     handler(code, id) {
-      const place = JSON.stringify(`./${FILES}/${relative(root, id)}`);
-      return { code: code.replaceAll(/\bimport\.meta\.url\b/g, `new URL(${place}, import.meta.url)`) };
+      const module = `new URL(${JSON.stringify(`./${FILES}/${relative(root, id)}`)}, import.meta.url)`;
+      const located = code.replaceAll(/\bimport\.meta\.url\b/g, module);
+      const isThread = /new URL\('([\w-]+)\.ts', (new URL\([^)]*\))\)/g;
+      return {
+        code: located.replaceAll(isThread, (_, name: string) => {
+          const fileName = `${name}.js`;
+          this.emitFile({ type: 'chunk', id: join(dirname(id), `${name}.ts`), fileName });
+          // All chunks are in one folder.
+          return `new URL('./${fileName}', import.meta.url)`;
+        }),
+      };
     },
   },
 };

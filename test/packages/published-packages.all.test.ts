@@ -193,6 +193,20 @@ describe('an installed package', () => {
   });
 });
 
+test('S197: the installed gateway compiles patterns on a thread', async () => {
+  const issue = (pattern: string) =>
+    fetch(`${gateway.url}/v1/elicitations`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${gateway.apiKey}`, 'content-type': 'application/json' },
+      body: JSON.stringify({
+        ...{ kind: 'form', subject: { issuer: 'http://127.0.0.1:3000', subject: 'alice' } },
+        form: { requestedSchema: { type: 'object', properties: { code: { type: 'string', pattern, maxLength: 9 } } } },
+      }),
+    });
+  expect((await issue('^a+$')).status).toBe(201);
+  expect((await issue('(')).status).toBe(400);
+});
+
 test('the installed gateway previews its pages', async () => {
   await using preview = startTerminalProcess(
     [nodeOf(24), 'node_modules/.bin/postern', 'pages', 'preview'],

@@ -14,6 +14,11 @@ export interface HostOptions {
   readonly mcpServer: { readonly id: string; readonly url?: string };
   /** The modes that `handler` supports, declared to the MCP server. Default: both modes. */
   readonly modes?: readonly [ElicitationMode, ...ElicitationMode[]];
+  /**
+   * Called with the reason when a pushed request reaches no handler, because it is malformed or larger than this package shows. Tell the
+   * user: the MCP server gets −32602.
+   */
+  readonly onUnshown?: (error: HostError) => void;
   /** Lets the user end the wait for a completion notice. Without it, only the notice or the timeout ends the wait. */
   readonly completionPrompt?: CompletionPrompt;
   /** Answers sampling and roots requests in rounds of 2026-07-28. Without it they fail the call. */
@@ -41,6 +46,7 @@ export function parseHostOptions(options: HostOptions) {
     capabilities: elicitationCapabilities(modes),
     completionPrompt: options.completionPrompt,
     fulfilInput: options.fulfilInput,
+    onUnshown: options.onUnshown,
     limits: parseLimits(options.limits),
     clock,
     identity: (claimedName: string | undefined): McpServerIdentity =>

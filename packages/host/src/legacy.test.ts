@@ -1,6 +1,7 @@
 /** Revision 2025-11-25 with real MCP servers and clients of both SDKs. */
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { ElicitationContext, ElicitationHandler, ElicitationRequest } from './elicitation.ts';
+import type { HostError } from './errors.ts';
 import type { HostOptions } from './host-options.ts';
 import { accept, cancel, decline } from './requests.ts';
 import { type ExampleTool, type ExampleTools, legacyWorlds, WireError } from './testing/legacy-worlds.ts';
@@ -65,9 +66,12 @@ describe.each(Object.entries(legacyWorlds))('%s', (_name, connect) => {
         const error: unknown = await elicit(args).catch((reason: unknown) => reason);
         return String((error as { code: unknown }).code);
       };
-      const twice = { type: 'object', properties: { a: { type: 'string', enum: ['x', 'x'] } } };
-      const host = await join({ refused }, { handler, modes: ['form'] });
-      expect(await host.call('refused', { message: 'm', requestedSchema: twice })).toBe('-32602');
+      const empty = { type: 'object', properties: { a: { type: 'string', enum: [] } } };
+      const unshown: string[] = [];
+      const onUnshown = ({ code, message }: HostError) => unshown.push(`${code} ${message}`);
+      const host = await join({ refused }, { handler, modes: ['form'], onUnshown });
+      expect(await host.call('refused', { message: 'm', requestedSchema: empty })).toBe('-32602');
+      expect(unshown).toEqual([expect.stringMatching(/^invalid_request .*properties\.a\.enum/)]);
       expect(await host.call('refused', page('el-1'))).toBe('-32602');
       expect(asked).toEqual([]);
     });

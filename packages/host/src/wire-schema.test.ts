@@ -60,6 +60,97 @@ describe('a form of an MCP server', () => {
     );
   });
 
+  test.each<[string, object, object?]>([
+    [
+      'any names',
+      {
+        'first name': { type: 'string' },
+        Größe: { type: 'integer' },
+        '1': { type: 'boolean' },
+        '': { type: 'string' },
+      },
+    ],
+    ['a name of every object', { constructor: { type: 'string' }, toString: { type: 'string' } }],
+    ['25 fields', Object.fromEntries(Array.from({ length: 25 }, (_, at) => [`f${at}`, { type: 'string' }]))],
+    ['300 options', { a: { type: 'string', enum: Array.from({ length: 300 }, (_, at) => `${at}`) } }],
+    ['an empty option', { a: { type: 'string', enum: ['', 'a'], default: '' } }],
+    ['a long option, and one over several lines', { a: { type: 'string', enum: ['a'.repeat(500), 'a\nb'] } }],
+    [
+      'titles that repeat',
+      {
+        a: {
+          type: 'string',
+          oneOf: [
+            { const: '1', title: 'A' },
+            { const: '2', title: 'A' },
+          ],
+        },
+      },
+    ],
+    [
+      'several of titled options',
+      { a: { type: 'array', items: { anyOf: [{ const: '', title: 'None' }] }, default: [''] } },
+    ],
+    [
+      'several of options',
+      { a: { type: 'array', minItems: 1, maxItems: 1, items: { type: 'string', enum: ['a', ''] } } },
+    ],
+    [
+      'an option without a title',
+      {
+        a: {
+          type: 'string',
+          oneOf: [
+            { const: 'a', title: '' },
+            { const: '', title: '' },
+          ],
+        },
+      },
+      {
+        a: {
+          type: 'string',
+          oneOf: [
+            { const: 'a', title: 'a' },
+            { const: '', title: '(empty)' },
+          ],
+        },
+      },
+    ],
+    ['repeated options', { a: { type: 'string', enum: ['a', 'a'] } }, { a: { type: 'string', enum: ['a'] } }],
+    [
+      'names for some options',
+      { a: { type: 'string', enum: ['a', 'b'], enumNames: ['A'] } },
+      { a: { type: 'string', enum: ['a', 'b'] } },
+    ],
+    [
+      'a length of a choice',
+      { a: { type: 'string', enum: ['a'], maxLength: 9 } },
+      { a: { type: 'string', enum: ['a'] } },
+    ],
+    [
+      'a type beside titled options',
+      { a: { type: 'array', items: { type: 'string', anyOf: [{ const: 'a', title: 'A' }] } } },
+      { a: { type: 'array', items: { anyOf: [{ const: 'a', title: 'A' }] } } },
+    ],
+  ])('may have %s', (_name, properties, shown = properties) => {
+    expect(parseRequestedSchema(form({ ...properties }))).toEqual(form({ ...shown }));
+  });
+
+  test('may require properties of any name, once and if they exist', () => {
+    const properties = { 'first name': { type: 'string' } };
+    expect(parseRequestedSchema(form(properties, { required: ['first name', 'first name', 'other'] }))).toEqual(
+      form(properties, { required: ['first name'] }),
+    );
+  });
+
+  test.each([
+    ['fields', form(Object.fromEntries(Array.from({ length: 201 }, (_, at) => [`f${at}`, { type: 'string' }])))],
+    ['bytes', form({ a: { type: 'string', enum: ['a'.repeat(512 * 1024)] } })],
+    ['options', form({ a: { type: 'string', enum: Array.from({ length: 5_001 }, (_, at) => `${at}`) } })],
+  ])('is refused with too many %s', (_name, wire) => {
+    expect(() => parseRequestedSchema(wire)).toThrow(expect.objectContaining({ code: 'invalid_request' }));
+  });
+
   test.each([
     ['nested objects', form({ a: form({ b: { type: 'string' } }) }), 'properties.a'],
     ['arrays of objects', form({ a: { type: 'array', items: form({}) } }), 'properties.a'],

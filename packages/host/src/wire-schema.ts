@@ -1,5 +1,5 @@
-import { patternSchema, type RequestedSchema, requestedSchemaSchema, stringFormats } from '@postern/api';
-import type { z } from 'zod/v4';
+import { patternSchema, type RequestedSchema, requestedSchemaWithin, stringFormats } from '@postern/api';
+import { z } from 'zod/v4';
 import { HostError } from './errors.ts';
 import { inertLine } from './inert.ts';
 
@@ -13,6 +13,12 @@ const rootAnnotations = new Set(['$schema', '$id', '$comment', 'title', 'descrip
 const propertyAnnotations = new Set(['$comment', 'examples', 'deprecated', 'readOnly', 'writeOnly']);
 const formats = new Set<unknown>(stringFormats);
 
+/** MCP limits neither names nor values. These numbers limit the work, and no form for a person comes near them. */
+const anyForm = requestedSchemaWithin({
+  ...{ bytes: 512 * 1024, properties: 200, options: 5_000, sameTitles: true },
+  ...{ name: z.string(), optionValue: z.string(), defaultText: z.string() },
+});
+
 const TITLE_LENGTH = 120;
 const DESCRIPTION_LENGTH = 500;
 
@@ -24,15 +30,30 @@ function inertMember(members: Members, name: string, length: number): void {
   else members[name] = inert;
 }
 
-const inertTitles = (options: unknown): unknown =>
-  Array.isArray(options)
-    ? options.map(option => {
-        if (!isMembers(option)) return option;
-        const copy = { ...option };
-        inertMember(copy, 'title', TITLE_LENGTH);
-        return copy;
-      })
-    : options;
+/** Titles are never empty: an option without one is shown by its value. JSON Schema allows repeated options, which mean the same. */
+function tolerantOptions(options: unknown): unknown {
+  if (!Array.isArray(options)) return options;
+  const members: readonly unknown[] = options;
+  const known = new Set<unknown>();
+  return members
+    .filter(option => !isMembers(option) || (!known.has(option['const']) && known.add(option['const'])))
+    .map(option => {
+      if (!isMembers(option) || typeof option['title'] !== 'string') return option;
+      const own = [option['title'], option['const']].map(text => inertLine(String(text), TITLE_LENGTH));
+      return { ...option, title: own.find(text => text !== '') ?? '(empty)' };
+    });
+}
+
+const withoutRepeats = (values: unknown): unknown => (Array.isArray(values) ? [...new Set(values)] : values);
+
+/** Names that do not belong to the values one by one are no help. */
+function namesOf({ enum: values, enumNames }: Members): string[] | undefined {
+  if (!Array.isArray(enumNames) || !Array.isArray(values) || enumNames.length !== values.length) return undefined;
+  if (new Set(values).size !== values.length) return undefined;
+  return enumNames.map(
+    (name, at) => inertLine(String(name), TITLE_LENGTH) || inertLine(String(values[at])) || '(empty)',
+  );
+}
 
 /** Whether to show the pattern to the user. The host never matches patterns; the MCP server checks them. */
 function isShownPattern({ type, pattern, ...rest }: Members): boolean {
@@ -46,11 +67,15 @@ function tolerantProperty(property: unknown): unknown {
   inertMember(copy, 'description', DESCRIPTION_LENGTH);
   if (!isShownPattern(copy)) delete copy['pattern'];
   if ('format' in copy && !formats.has(copy['format'])) delete copy['format'];
-  if ('oneOf' in copy) copy['oneOf'] = inertTitles(copy['oneOf']);
-  const { items, enumNames } = copy;
-  if (isMembers(items) && 'anyOf' in items) copy['items'] = { ...items, anyOf: inertTitles(items['anyOf']) };
-  if (Array.isArray(enumNames))
-    copy['enumNames'] = enumNames.map(name => (typeof name === 'string' ? inertLine(name, TITLE_LENGTH) : name));
+  const { items } = copy;
+  const names = namesOf(copy);
+  if (names === undefined) delete copy['enumNames'];
+  else copy['enumNames'] = names;
+  if ('enum' in copy) copy['enum'] = withoutRepeats(copy['enum']);
+  if ('oneOf' in copy) copy['oneOf'] = tolerantOptions(copy['oneOf']);
+  if ('enum' in copy || 'oneOf' in copy) for (const rule of ['minLength', 'maxLength', 'format']) delete copy[rule];
+  if (isMembers(items) && 'anyOf' in items) copy['items'] = { anyOf: tolerantOptions(items['anyOf']) };
+  else if (isMembers(items) && 'enum' in items) copy['items'] = { ...items, enum: withoutRepeats(items['enum']) };
   return copy;
 }
 
@@ -58,7 +83,11 @@ function tolerant(schema: unknown): unknown {
   if (!isMembers(schema)) return schema;
   const copy = without(schema, rootAnnotations);
   if (typeof copy['additionalProperties'] === 'boolean') delete copy['additionalProperties'];
-  const { properties } = copy;
+  const { properties, required } = copy;
+  if (isMembers(properties) && Array.isArray(required))
+    copy['required'] = [...new Set(required)].filter(
+      name => typeof name !== 'string' || Object.hasOwn(properties, name),
+    );
   if (isMembers(properties))
     copy['properties'] = Object.fromEntries(
       Object.entries(properties).map(([name, property]) => [name, tolerantProperty(property)]),
@@ -79,18 +108,18 @@ function withoutMember(value: unknown, path: readonly PropertyKey[]): unknown {
 }
 
 /**
- * Parses the form schema of an MCP server. Drops annotations, unknown formats and invalid defaults, and makes texts inert.
- * Refuses everything else outside MCP's restricted schema (nested objects, references, unknown types and keywords), because
+ * Parses the form schema of an MCP server. Drops annotations, unknown formats and invalid defaults, and makes texts inert, but neither
+ * names of properties nor values of options, which the answer repeats. Refuses everything else outside MCP's restricted schema (nested objects, references, unknown types and keywords), because
  * a form cannot show it.
  *
  * @throws {HostError} `invalid_request`, with the paths of the faults
  */
 export function parseRequestedSchema(wire: unknown): RequestedSchema {
   let schema = tolerant(wire);
-  const strict = requestedSchemaSchema.safeParse(schema);
+  const strict = anyForm.safeParse(schema);
   if (strict.success) return strict.data;
   for (const { path } of strict.error.issues) if (path.at(-1) === 'default') schema = withoutMember(schema, path);
-  const parsed = requestedSchemaSchema.safeParse(schema);
+  const parsed = anyForm.safeParse(schema);
   if (parsed.success) return parsed.data;
   throw new HostError('invalid_request', `the form is outside MCP's restricted schema: ${faultsOf(parsed.error)}`);
 }

@@ -152,6 +152,7 @@ describe('faults', () => {
     'too_few',
     'too_many',
     'pattern',
+    'unchecked',
   ] satisfies FieldFault[])('%s has a text for every kind of field', fault => {
     for (const field of [
       ...sampleForm.form.fields,

@@ -116,7 +116,7 @@ export function credentialFaultText(
 }
 
 function textFault(field: { minLength?: number; maxLength?: number }, fault: FieldFault, t: Translator): Html {
-  if (fault === 'missing' || fault === 'pattern') return t.html(`fault.${fault}`);
+  if (fault === 'missing' || fault === 'pattern' || fault === 'unchecked') return t.html(`fault.${fault}`);
   if (fault === 'too_short' && field.minLength !== undefined)
     return t.html('fault.too_short', { min: field.minLength });
   // A field without `maxLength` only exceeds the global limit, which no typed text reaches.

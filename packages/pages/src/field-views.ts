@@ -16,7 +16,9 @@ export type FieldFault =
   | 'not_an_option'
   | 'too_few'
   | 'too_many'
-  | 'pattern';
+  | 'pattern'
+  /** The gateway could not check the pattern in time. */
+  | 'unchecked';
 
 interface CredentialFieldFrame {
   /** Letters, digits, `_`, `.` and `-`, a letter or `_` first. The input is named `field.<name>`. */
@@ -26,7 +28,7 @@ interface CredentialFieldFrame {
   readonly example?: ForeignText;
   /** In Unicode code points. */
   readonly maxLength: number;
-  readonly fault?: Extract<FieldFault, 'missing' | 'pattern' | 'too_long'>;
+  readonly fault?: Extract<FieldFault, 'missing' | 'pattern' | 'too_long' | 'unchecked'>;
 }
 
 /** One field of a credential. Pages never receive secret values back. */

@@ -4,6 +4,7 @@ import type { QueueRedis, RedisStores } from '@postern/store-redis';
 import type { Vault } from '@postern/vault';
 import { createProviderAnswers, type ProviderAnswers } from './authorization/provider-answers.ts';
 import type { RefreshesInProgress } from './authorization/token-refresh.ts';
+import { createPatterns, type Patterns } from './entries/patterns.ts';
 import { createEventStreams, type EventStreams } from './events/event-streams.ts';
 import { type ApiKeyWatch, startApiKeyWatch } from './mcp-servers/api-key-list.ts';
 import { createApiKeyUses, type NoteApiKeyUse } from './mcp-servers/api-key-uses.ts';
@@ -71,6 +72,7 @@ export interface Foundation extends AsyncDisposable {
   readonly providerAnswers: ProviderAnswers;
   /** Id in the list of replicas. */
   readonly replicaId: string;
+  readonly patterns: Patterns;
   /** Stylesheets and images of the pages by path, of this configuration and the ones before. */
   readonly assets: Map<string, Asset>;
   readonly now: Clock;
@@ -118,6 +120,7 @@ export async function createFoundation(config: GatewayConfig, options: Foundatio
   const auditLog = createAuditLog(logger, pseudonym, auditSinks);
   const stopping = createStopping();
   const refreshes: RefreshesInProgress = new Map();
+  const patterns = createPatterns({ now });
   const eventStreams = createEventStreams({
     feeds: stores.feeds,
     max: config.overload.eventStreams,
@@ -148,7 +151,7 @@ export async function createFoundation(config: GatewayConfig, options: Foundatio
       outboundConnections,
       stopping,
     },
-    ...{ stores, openQueueRedis, vault, apiKeys, callersInForce, eventStreams, refreshes, now },
+    ...{ stores, openQueueRedis, vault, apiKeys, callersInForce, eventStreams, refreshes, patterns, now },
     providerAnswers: createProviderAnswers({ auditLog, now }),
     replicaId: newReplicaId(),
     noteApiKeyUse: createApiKeyUses({ keyAges: stores.keyAges, now }),
@@ -168,6 +171,7 @@ export async function createFoundation(config: GatewayConfig, options: Foundatio
       await Promise.allSettled(refreshes.values());
       await refreshCounter[Symbol.asyncDispose]();
       await auditStream[Symbol.asyncDispose]();
+      await patterns[Symbol.asyncDispose]();
       await stores.close();
       await outboundConnections.close();
       await opened[Symbol.asyncDispose]();

@@ -30,7 +30,8 @@ export function labelOf(name: string, property: PropertySchema): string {
   return title === '' || title === shown ? shown : `${title} (${shown})`;
 }
 
-const optionText = ({ value, title }: Option) => inertLine(value === title ? value : `${title} (${value})`, 200);
+const optionText = ({ value, title }: Option) =>
+  inertLine(value === title ? value : `${title} (${value})`, 200) || '(empty)';
 
 export function optionLines(options: readonly Option[]): readonly string[] {
   const width = String(options.length).length;
@@ -46,7 +47,7 @@ export function valueText(property: PropertySchema, value: FormValue): string {
     const option = options.find(candidate => candidate.value === one);
     return option === undefined ? inertLine(one, 2000) : optionText(option);
   };
-  if (typeof value === 'string') return value === '' ? '(empty)' : text(value);
+  if (typeof value === 'string') return text(value) || '(empty)';
   return value.length === 0 ? '(none)' : value.map(text).join(', ');
 }
 

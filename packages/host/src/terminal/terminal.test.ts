@@ -8,6 +8,7 @@ import { parseElicitation } from '../requests.ts';
 import { context, formOf, url } from '../testing/example-requests.ts';
 import { ManualClock } from '../testing/manual-clock.ts';
 import { ScriptedPerson } from '../testing/scripted-person.ts';
+import { parseRequestedSchema } from '../wire-schema.ts';
 import { createTerminal, type TerminalOptions } from './terminal.ts';
 
 function seat(person: ScriptedPerson, options: TerminalOptions = {}) {
@@ -95,6 +96,32 @@ describe('a form', () => {
     const message = { ...formOf({ value: { type: 'string' } }), message: 'Paste your access token.' };
     expect((await answer(message, [':d'])).person.text.match(/Careful:/g)).toHaveLength(1);
     expect((await answer(form, [':d'])).person.text).not.toContain('Careful:');
+  });
+
+  test('shows and returns any names and options', async () => {
+    const requestedSchema = parseRequestedSchema({
+      type: 'object',
+      properties: {
+        'first name': { type: 'string' },
+        constructor: { type: 'integer' },
+        size: { type: 'string', enum: ['', 'L'] },
+        extras: { type: 'array', items: { anyOf: [{ const: '', title: 'None' }] } },
+        '\u202e': { type: 'boolean' },
+      },
+      required: ['first name'],
+    });
+    const { action, person } = await answer({ mode: 'form', message: 'm', requestedSchema }, [
+      'A',
+      '1',
+      '1',
+      '1',
+      'y',
+      's',
+    ]);
+    const content = { 'first name': 'A', constructor: 1, size: '', extras: [''], '\u202e': true };
+    expect(action).toEqual({ action: 'accept', content });
+    for (const shown of ['first name', '1  (empty)', 'None ()', '(no name)']) expect(person.text).toContain(shown);
+    expect(person.text).not.toContain('\u202e');
   });
 
   test('without fields asks for consent only', async () => {

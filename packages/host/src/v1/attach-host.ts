@@ -37,7 +37,8 @@ export interface ElicitationHostV1 {
  * @throws {HostError} `invalid_options`
  */
 export function attachHostV1(mcpClient: Client, options: HostOptions): ElicitationHostV1 {
-  const { handler, capabilities, limits, clock, identity, completionPrompt, fulfilInput } = parseHostOptions(options);
+  const { handler, capabilities, limits, clock, identity, completionPrompt, fulfilInput, onUnshown } =
+    parseHostOptions(options);
   const completions = new Completions();
   const calls = new CallsInFlight();
   const mcpServer = () => {
@@ -47,7 +48,7 @@ export function attachHostV1(mcpClient: Client, options: HostOptions): Elicitati
 
   mcpClient.registerCapabilities({ elicitation: { ...capabilities } });
   mcpClient.setRequestHandler(ElicitRequestSchema, async ({ params }, { signal }) => {
-    const request = parsedOrRefused(params);
+    const request = parsedOrRefused(params, onUnshown);
     const answer = await answerPushed({ handler, request, mcpServer: mcpServer(), calls, signal });
     if (answer.action !== 'accept' || answer.content === undefined) return { action: answer.action };
     return { action: 'accept', content: structuredClone(answer.content) as WireContent };
@@ -86,11 +87,12 @@ export function attachHostV1(mcpClient: Client, options: HostOptions): Elicitati
 type WireContent = { [name: string]: string | number | boolean | string[] };
 
 /** Rejects a malformed elicitation with −32602, because the fault is the MCP server's. */
-function parsedOrRefused(params: unknown) {
+function parsedOrRefused(params: unknown, onUnshown: HostOptions['onUnshown']) {
   try {
     return parseElicitation(params);
   } catch (error) {
     if (!(error instanceof HostError)) throw error;
+    onUnshown?.(error);
     throw new McpError(ErrorCode.InvalidParams, error.message, { reason: error.code });
   }
 }

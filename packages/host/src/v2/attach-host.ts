@@ -38,7 +38,8 @@ export interface ElicitationHost {
  * @throws {HostError} `invalid_options`
  */
 export function attachHost(mcpClient: Client, options: HostOptions): ElicitationHost {
-  const { handler, capabilities, limits, clock, identity, completionPrompt, fulfilInput } = parseHostOptions(options);
+  const { handler, capabilities, limits, clock, identity, completionPrompt, fulfilInput, onUnshown } =
+    parseHostOptions(options);
   const completions = new Completions();
   const calls = new CallsInFlight();
   const tools = new ToolDefinitions(mcpClient);
@@ -49,7 +50,7 @@ export function attachHost(mcpClient: Client, options: HostOptions): Elicitation
 
   mcpClient.registerCapabilities({ elicitation: { ...capabilities } });
   mcpClient.setRequestHandler('elicitation/create', async ({ params }, { mcpReq }) => {
-    const request = parsedOrRefused(params);
+    const request = parsedOrRefused(params, onUnshown);
     const answer = await answerPushed({ handler, request, mcpServer: mcpServer(), calls, signal: mcpReq.signal });
     if (answer.action !== 'accept' || answer.content === undefined) return { action: answer.action };
     return { action: 'accept', content: structuredClone(answer.content) as WireContent };
@@ -116,11 +117,12 @@ export function attachHost(mcpClient: Client, options: HostOptions): Elicitation
 }
 
 /** Rejects a malformed elicitation with −32602, because the fault is the MCP server's. */
-function parsedOrRefused(params: unknown) {
+function parsedOrRefused(params: unknown, onUnshown: HostOptions['onUnshown']) {
   try {
     return parseElicitation(params);
   } catch (error) {
     if (!(error instanceof HostError)) throw error;
+    onUnshown?.(error);
     throw new ProtocolError(ProtocolErrorCode.InvalidParams, error.message, { reason: error.code });
   }
 }

@@ -8,7 +8,7 @@ import {
   sampleCredential,
   sampleTerms,
 } from '../testing/elicitation-stage.ts';
-import { assertPossiblePayment, elicitationRequestOf } from './elicitation-request.ts';
+import { assertPossiblePayment, elicitationRequestOf, patternedTextsIn } from './elicitation-request.ts';
 
 const check = { url: 'https://acme.example/whoami', basic: { username: 'user', password: 'word' } };
 const { caller } = createElicitationStage({ mcpServer: { credentialChecks: { 'acme-api': check } } });
@@ -43,15 +43,21 @@ test.each([
   expect(askDigest(JSON.parse(JSON.stringify(request)))).toBe(request.digest);
 });
 
+test.each(['XAU', 'XXX', 'XDR', 'ZZZ'])(
+  'S199: a confirmation with an amount that no page can show is refused by its path: %s',
+  currency => {
+    const facts = ['EUR', currency].map(code => ({
+      ...{ type: 'amount', label: 'Sum', value: { currency: code, minorUnits: 1 } },
+    })) as never;
+    expect(() =>
+      elicitationRequestOf(parsedInput({ confirmation: { ...sampleConfirmation, facts } }), caller()),
+    ).toThrow(fault('body.confirmation.facts.1.value.currency'));
+  },
+);
+
 describe('a credential request', () => {
   const asked = (change: Partial<typeof sampleCredential> & object) => () =>
     elicitationRequestOf(parsedInput({ credential: { ...sampleCredential, name: 'other', ...change } }), caller());
-  const field = (pattern: string) => ({ name: 'api_key', label: 'API key', pattern });
-
-  test('a credential request with an invalid or too costly pattern is refused with its path', () => {
-    expect(asked({ fields: [field('(')] })).toThrow(fault('body.credential.fields.0.pattern'));
-    expect(asked({ fields: [field('.{0,999}'.repeat(25))] })).toThrow(fault('body.credential.fields.0.pattern'));
-  });
 
   test('a credential request without a field that its check needs is refused', () => {
     expect(asked({ name: 'acme-api' })).toThrow(fault('body.credential.fields'));
@@ -70,28 +76,16 @@ describe('a credential request', () => {
   });
 });
 
-describe('a form request', () => {
-  const asked = (pattern: string, maxLength?: number) => () =>
-    elicitationRequestOf(
-      parsedInput({
-        form: {
-          requestedSchema: {
-            type: 'object',
-            properties: { first: { type: 'boolean' }, name: { type: 'string', pattern, maxLength } },
-          },
-        },
-      } as never),
-      caller(),
-    );
-  const where = 'body.form.requestedSchema.properties.name.pattern';
-
-  test('a form request with an invalid or too costly pattern is refused with its path', () => {
-    expect(asked('(?=look)')).toThrow(fault(where));
-    expect(asked('[a-z]{0,900}')).toThrow(fault(where));
-    expect(asked('[a-z]{0,900}', 40)()).toMatchObject({
-      requestedSchema: { properties: { name: { pattern: '[a-z]{0,900}' } } },
-    });
-  });
+test('the texts that the user types have the paths of their patterns', () => {
+  const fields = [{ name: 'api_key', label: 'API key', pattern: 'a', maxLength: 9 }];
+  expect(patternedTextsIn(parsedInput({ credential: { ...sampleCredential, fields } }))).toMatchObject([
+    { path: 'body.credential.fields.0.pattern', pattern: 'a', maxLength: 9 },
+  ]);
+  const properties = { first: { type: 'boolean' }, name: { type: 'string', pattern: 'b' } } as const;
+  expect(patternedTextsIn(parsedInput({ form: { requestedSchema: { type: 'object', properties } } }))).toMatchObject([
+    { pattern: undefined },
+    { path: 'body.form.requestedSchema.properties.name.pattern', pattern: 'b', maxLength: 4096 },
+  ]);
 });
 
 describe('S141: the payee of a payment', () => {

@@ -1,5 +1,5 @@
 import type { IssueElicitation } from '@postern/api';
-import { MAX_FORM_TEXT_LENGTH, type RequestedSchema } from '@postern/api/form';
+import { MAX_FORM_TEXT_LENGTH } from '@postern/api/form';
 import {
   askDigest,
   definedOnly,
@@ -7,9 +7,9 @@ import {
   type JsonObject,
   type PaymentRequest,
 } from '@postern/elicitation';
-import type { PaymentProcessor } from '@postern/payment';
+import { decimalsOf, type PaymentProcessor } from '@postern/payment';
 import { fieldsSentBy } from '../entries/credential-check.ts';
-import { findPatternFault } from '../entries/patterns.ts';
+import type { PatternedText } from '../entries/patterns.ts';
 import { allowed } from '../mcp-servers/allowed-to-caller.ts';
 import {
   checkOf,
@@ -22,7 +22,7 @@ import { ProblemError } from '../platform/http/problems.ts';
 
 /**
  * Converts the body of an API call to the immutable request of an elicitation, with its digest.
- * @throws ProblemError `invalid_request` for a pattern that cannot be matched, or a credential that cannot be checked
+ * @throws ProblemError `invalid_request` for a credential that cannot be checked, or an amount that cannot be shown
  */
 export function elicitationRequestOf(
   input: Exclude<IssueElicitation, { kind: 'authorization' }>,
@@ -37,14 +37,16 @@ export function elicitationRequestOf(
       return { ...request, digest: askDigest(request), ...definedOnly({ payeeAccount }) };
     }
     case 'confirmation': {
+      // No page can show a number of minor units of such a currency.
+      for (const [at, fact] of input.confirmation.facts.entries())
+        if (fact.type === 'amount' && decimalsOf(fact.value.currency) === undefined)
+          throw invalid(`body.confirmation.facts.${at}.value.currency`, 'not an active currency with a minor unit');
       const request = { kind: input.kind, terms: definedOnly(input.confirmation) };
       return { ...request, digest: askDigest(request) };
     }
     case 'credential': {
       const { fields: given, rejectedGeneration, ...rest } = input.credential;
       const fields = given.map(definedOnly);
-      const fault = findPatternFault(fields);
-      if (fault !== undefined) throw invalid(`body.credential.fields.${fault.at}.pattern`, fault.message);
       // Without these fields the check would fail for any input.
       const check = checkOf(mcpServer, rest.name);
       for (const name of check === undefined ? [] : fieldsSentBy(check))
@@ -59,7 +61,6 @@ export function elicitationRequestOf(
     }
     case 'form': {
       const { title, requestedSchema, texts, secretFields } = input.form;
-      assertMatchablePatterns(requestedSchema);
       // Validated JSON: every member is stored as sent.
       const schema = JSON.parse(JSON.stringify(requestedSchema)) as JsonObject;
       const request = {
@@ -74,16 +75,16 @@ export function elicitationRequestOf(
   }
 }
 
-/** @throws ProblemError `invalid_request` */
-function assertMatchablePatterns({ properties }: RequestedSchema): void {
-  const texts = Object.entries(properties).map(([name, property]) => ({
-    name,
+/** Returns the texts that the user types, with their patterns. */
+export function patternedTextsIn(input: IssueElicitation): PatternedText[] {
+  if (input.kind === 'credential')
+    return input.credential.fields.map((field, at) => ({ path: `body.credential.fields.${at}.pattern`, ...field }));
+  if (input.kind !== 'form') return [];
+  return Object.entries(input.form.requestedSchema.properties).map(([name, property]) => ({
+    path: `body.form.requestedSchema.properties.${name}.pattern`,
     pattern: 'pattern' in property ? property.pattern : undefined,
     maxLength: Math.min('maxLength' in property ? (property.maxLength ?? Infinity) : Infinity, MAX_FORM_TEXT_LENGTH),
   }));
-  const fault = findPatternFault(texts);
-  if (fault !== undefined)
-    throw invalid(`body.form.requestedSchema.properties.${texts[fault.at]?.name}.pattern`, fault.message);
 }
 
 function invalid(path: string, message: string): ProblemError {

@@ -13,12 +13,13 @@ import {
 } from '@postern/elicitation';
 import type { PaymentProcessor } from '@postern/payment';
 import type { RedisStores } from '@postern/store-redis';
+import type { Patterns } from '../entries/patterns.ts';
 import { allowed } from '../mcp-servers/allowed-to-caller.ts';
 import { assertHonestNames, type RegisteredNames } from '../mcp-servers/confusable-names.ts';
 import type { RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { ProblemError } from '../platform/http/problems.ts';
-import { assertPossiblePayment, elicitationRequestOf } from './elicitation-request.ts';
+import { assertPossiblePayment, elicitationRequestOf, patternedTextsIn } from './elicitation-request.ts';
 import { createPresenter } from './presenter.ts';
 
 type AuthorizationInput = Extract<IssueElicitation, { kind: 'authorization' }>;
@@ -37,6 +38,7 @@ export function createIssueFlow(p: {
   accessTokens: AccessTokenVerifier;
   processors: ReadonlyMap<string, Pick<PaymentProcessor, 'canTake'>>;
   registeredNames: RegisteredNames;
+  patterns: Pick<Patterns, 'findFault'>;
 }) {
   const present = createPresenter(p.config);
 
@@ -95,6 +97,8 @@ export function createIssueFlow(p: {
         : elicitationRequestOf(request, mcpServer);
     if (elicitationRequest.kind === 'payment') assertPossiblePayment(elicitationRequest, mcpServer, p.processors);
     await assertHonestNames(p.registeredNames, mcpServer.mcpServerId, request);
+    const fault = await p.patterns.findFault(mcpServer.mcpServerId, patternedTextsIn(request));
+    if (fault !== undefined) throw new ProblemError('invalid_request', { errors: [fault] });
     const subject = await subjectOf(mcpServer, request.subject);
     const key =
       idempotencyKey === undefined ? undefined : idempotencyKeyOf(mcpServer, { subject, request, idempotencyKey });

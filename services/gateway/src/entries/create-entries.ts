@@ -3,6 +3,7 @@ import type { RedisStores } from '@postern/store-redis';
 import type { Vault } from '@postern/vault';
 import type { RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
 import type { AuditLog } from '../platform/audit/audit-log.ts';
+import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import type { OutboundLog } from '../platform/outbound/outbound-log.ts';
 import type { UpstreamOf } from '../platform/overload/upstream.ts';
 import { createCredentialCheck, isUnavailable } from './credential-check.ts';
@@ -11,6 +12,7 @@ import { createSubmissionFlow } from './submission-flow.ts';
 
 /** Creates the services of this room: submitting credentials and forms, and reading credentials. */
 export function createEntries(p: {
+  config: Pick<GatewayConfig, 'vault'>;
   mcpServers: ReadonlyMap<string, RegisteredMcpServer>;
   stores: RedisStores;
   service: ElicitationService;

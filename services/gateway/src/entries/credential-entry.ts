@@ -1,7 +1,7 @@
 import type { CredentialField } from '@postern/elicitation';
-import { isWholeMatch } from './patterns.ts';
+import type { Patterns } from './patterns.ts';
 
-export type FieldFault = 'missing' | 'pattern' | 'too_long';
+export type FieldFault = 'missing' | 'pattern' | 'too_long' | 'unchecked';
 
 /** The user's input by field. */
 export type CredentialValues = Readonly<Record<string, string>>;
@@ -14,24 +14,27 @@ export type CredentialEntry =
  * Reads and validates the fields of a credential. Trims white space at both ends, which comes from copying. Keeps inner line breaks, for
  * example of a private key, as LF.
  */
-export function readCredentialEntry(
+export async function readCredentialEntry(
   fields: readonly CredentialField[],
   typed: ReadonlyMap<string, string | readonly string[]>,
-): CredentialEntry {
+  matches: (pattern: string, text: string) => ReturnType<Patterns['matches']>,
+): Promise<CredentialEntry> {
   const faults = new Map<string, FieldFault>();
   const values: Record<string, string> = {};
   for (const field of fields) {
     const given = typed.get(field.name);
     const value = typeof given === 'string' ? given.replace(/\r\n?/g, '\n').trim() : '';
-    const fault = faultOf(field, value);
+    const fault = await faultOf(field, value);
     if (fault !== undefined) faults.set(field.name, fault);
     values[field.name] = value;
   }
   return faults.size > 0 ? { faults } : { values };
-}
 
-function faultOf({ pattern, maxLength }: CredentialField, value: string): FieldFault | undefined {
-  if (value === '') return 'missing';
-  if (value.length > maxLength) return 'too_long';
-  return pattern !== undefined && !isWholeMatch(pattern, value) ? 'pattern' : undefined;
+  async function faultOf({ pattern, maxLength }: CredentialField, value: string): Promise<FieldFault | undefined> {
+    if (value === '') return 'missing';
+    if (value.length > maxLength) return 'too_long';
+    const isMatch = pattern === undefined || (await matches(pattern, value));
+    if (isMatch === 'unchecked') return 'unchecked';
+    return isMatch ? undefined : 'pattern';
+  }
 }

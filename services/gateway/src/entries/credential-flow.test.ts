@@ -145,6 +145,14 @@ test('a fingerprint is stable, differs between values and does not contain them'
   expect(await flow.fingerprint(await stored(id))).not.toBe(one);
 });
 
+test('S198: a fingerprint has a secret key, so the public id of the credential and a guess do not confirm a short secret', async () => {
+  const { stage, flow, saved, stored } = createBench();
+  const pin = await stored(await saved('4711'));
+  const vault = { ...stage.config.vault, transactionKey: new Uint8Array(32) };
+  const elsewhere = createCredentialFlow({ ...stage, config: { vault } });
+  expect(await elsewhere.fingerprint(pin)).not.toBe(await flow.fingerprint(pin));
+});
+
 function changed(stage: ElicitationStage, change: Partial<Parameters<typeof registerMcpServer>[0]>) {
   return registerMcpServer({ ...stage.caller().config, ...change }, stage.caller().limits.quota);
 }

@@ -14,6 +14,8 @@ import type { Vault } from '@postern/vault';
 import { z } from 'zod';
 import { mayRead, type RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
 import type { AuditLog } from '../platform/audit/audit-log.ts';
+import type { GatewayConfig } from '../platform/config/config-schema.ts';
+import { sharedKeyFor } from '../platform/config/shared-secret.ts';
 import { ProblemError } from '../platform/http/problems.ts';
 import { credentialContext } from '../sealing/seal-contexts.ts';
 import { sealFor } from '../sealing/sealed-delivery.ts';
@@ -26,12 +28,14 @@ export type DeletedBy = 'person' | { readonly mcpServerId: string };
 
 /** Reads and deletes lasting credentials. */
 export function createCredentialFlow(p: {
+  config: Pick<GatewayConfig, 'vault'>;
   stores: Pick<RedisStores, 'credentials'>;
   vault: Vault;
   auditLog: AuditLog;
   now: Clock;
 }) {
   const { credentials } = p.stores;
+  const fingerprintKey = sharedKeyFor(p.config, 'postern fingerprints of credentials, 1');
 
   async function open(credential: Credential): Promise<CredentialValues> {
     return valuesSchema.parse(JSON.parse(await p.vault.open(credential.sealedValues, credentialContext(credential))));
@@ -81,14 +85,13 @@ export function createCredentialFlow(p: {
     },
 
     /**
-     * Returns eight hexadecimal digits by which the user can distinguish credentials, derived from the values and the
-     * credential id. Computed
-     * on each call and never stored, because a short secret could be found by brute force.
+     * Returns eight hexadecimal digits by which the user can distinguish credentials, derived from the values and the credential id
+     * under a key of the deployment: a person or program that sees them cannot try out short secrets. Computed on each call and never stored.
      */
     async fingerprint(credential: Credential): Promise<string> {
       const values = await open(credential);
-      const digest = createHmac('sha256', `postern credential ${credential.credentialId}`)
-        .update(JSON.stringify(credential.fields.map(field => values[field] ?? '')))
+      const digest = createHmac('sha256', fingerprintKey)
+        .update(JSON.stringify([credential.credentialId, ...credential.fields.map(field => values[field] ?? '')]))
         .digest('hex');
       return `${digest.slice(0, 4)} ${digest.slice(4, 8)}`.toUpperCase();
     },

@@ -6,6 +6,7 @@ import { createDecisionView, type KindPages, type PageRequest, type VisitOf } fr
 import type { PageKit } from '../pages/page-kit.ts';
 import { elicitationPath } from '../platform/http/public-urls.ts';
 import { type FieldFault, readCredentialEntry } from './credential-entry.ts';
+import type { Patterns } from './patterns.ts';
 import type { SubmissionFlow } from './submission-flow.ts';
 
 /** The non-secret values and the faults that the page shows again after a refused entry. */
@@ -18,6 +19,7 @@ export interface CredentialPagesDeps {
   readonly service: Pick<ElicitationService, 'assertSamePerson'>;
   readonly mcpServers: ReadonlyMap<string, RegisteredMcpServer>;
   readonly submissionFlow: SubmissionFlow;
+  readonly patterns: Pick<Patterns, 'matches'>;
 }
 
 /** The pages of a credential: a secret that only its MCP server will see. */
@@ -89,9 +91,11 @@ export function createCredentialPages(pages: PageKit<CredentialPagesDeps>): Kind
       const { elicitation, visitor } = visit;
       const { elicitationId } = elicitation;
       deps.service.assertSamePerson(elicitation, visitor);
-      const { values, faults } = readCredentialEntry(elicitation.request.fields, typed);
       const isOpen = elicitation.status === 'pending' || elicitation.status === 'active';
       if (!isOpen) return reply.redirect(elicitationPath(elicitationId), 303);
+      const { values, faults } = await readCredentialEntry(elicitation.request.fields, typed, (pattern, text) =>
+        deps.patterns.matches(elicitation.mcpServerId, { pattern, text, part: 'whole' }),
+      );
       if (faults !== undefined)
         return sendOpenPage(request, reply.code(422), visit, 'fields_invalid', { typed, faults });
       try {

@@ -1,5 +1,7 @@
 import {
+  contentFromFields,
   defaultContent,
+  type FormContent,
   type FormFault,
   type FormFields,
   type FormTexts,
@@ -16,17 +18,59 @@ import {
   readTypedNumber,
   typedNumberText,
 } from '@postern/pages';
+import type { Patterns } from './patterns.ts';
+
+/** A fault of the content, a number with two readings, or a text whose pattern could not be checked. */
+interface EntryFault {
+  /** Name of the property. */
+  readonly path: string;
+  readonly code: FormFault['code'] | 'ambiguous' | 'unchecked';
+}
 
 /** The refused submission that the page shows again. */
 export interface FormTry {
   readonly fields: FormFields;
-  readonly faults: readonly FormFault[];
-  /** Names of numbers with two readings. */
-  readonly ambiguous: readonly string[];
+  /** The first fault of a field is shown. */
+  readonly faults: readonly EntryFault[];
+}
+
+/**
+ * Reads the fields of a form. Converts them once to collect what must match a pattern, and again with the results.
+ * @returns the content also if a number has two readings
+ */
+export async function readFormEntry(
+  schema: RequestedSchema,
+  fields: FormFields,
+  matches: (pattern: string, text: string) => ReturnType<Patterns['matches']>,
+): Promise<{ readonly content?: FormContent | undefined; readonly faults: readonly EntryFault[] }> {
+  const { plain, ambiguous } = withPlainNumbers(schema, fields);
+  const asked: { readonly pattern: string; readonly text: string }[] = [];
+  contentFromFields(schema, plain, (pattern, text) => asked.push({ pattern, text }) > 0);
+  const matching = new Set<string>();
+  const unchecked = new Set<unknown>();
+  for (const { pattern, text } of asked) {
+    const result = await matches(pattern, text);
+    if (result === 'unchecked') unchecked.add(pattern);
+    else if (result) matching.add(JSON.stringify([pattern, text]));
+  }
+  const { content, faults = [] } = contentFromFields(schema, plain, (pattern, text) =>
+    matching.has(JSON.stringify([pattern, text])),
+  );
+  const isUnchecked = ({ path, code }: FormFault) => {
+    const property = code === 'pattern' ? schema.properties[path] : undefined;
+    return property !== undefined && 'pattern' in property && unchecked.has(property.pattern);
+  };
+  return {
+    content,
+    faults: [
+      ...ambiguous.map(path => ({ path, code: 'ambiguous' as const })),
+      ...faults.map(fault => (isUnchecked(fault) ? { ...fault, code: 'unchecked' as const } : fault)),
+    ],
+  };
 }
 
 /** Numbers as JavaScript writes them, whatever the language of the reader; the names of those with two readings. */
-export function withPlainNumbers(
+function withPlainNumbers(
   schema: RequestedSchema,
   fields: FormFields,
 ): { readonly plain: FormFields; readonly ambiguous: readonly string[] } {
@@ -52,9 +96,7 @@ export function formFieldViews(
 ): FormFieldView[] {
   const filled = tried?.fields ?? defaultFields(schema, locale);
   return Object.entries(schema.properties).map(([name, property]) => {
-    const fault = tried?.ambiguous.includes(name)
-      ? 'ambiguous'
-      : faultOf(tried?.faults.find(({ path }) => path === name));
+    const fault = faultOf(tried?.faults.find(({ path }) => path === name));
     const own = Object.hasOwn(texts, name) ? texts[name] : undefined;
     const frame = {
       name,
@@ -137,6 +179,6 @@ const titled = (option: { readonly const: string; readonly title: string }): Opt
 });
 
 /** The page has no field for an unknown property. */
-function faultOf(fault: FormFault | undefined): FieldFault | undefined {
+function faultOf(fault: EntryFault | undefined): FieldFault | undefined {
   return fault === undefined || fault.code === 'unknown' ? undefined : fault.code;
 }

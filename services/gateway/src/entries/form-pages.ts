@@ -1,17 +1,18 @@
-import { contentFromFields, type FormFields, formTextsSchema, requestedSchemaSchema } from '@postern/api/form';
+import { type FormFields, formTextsSchema, requestedSchemaSchema } from '@postern/api/form';
 import { definedOnly, type ElicitationOf, type ElicitationService, RequestChangedError } from '@postern/elicitation';
 import { type FormNotice, formDonePage, formPage } from '@postern/pages';
 import type { FastifyReply } from 'fastify';
 import { createDecisionView, type KindPages, type PageRequest, type VisitOf } from '../pages/kind-pages.ts';
 import type { PageKit } from '../pages/page-kit.ts';
 import { elicitationPath } from '../platform/http/public-urls.ts';
-import { type FormTry, formFieldViews, withPlainNumbers } from './form-field-views.ts';
-import { occursIn } from './patterns.ts';
+import { type FormTry, formFieldViews, readFormEntry } from './form-field-views.ts';
+import type { Patterns } from './patterns.ts';
 import type { SubmissionFlow } from './submission-flow.ts';
 
 export interface FormPagesDeps {
   readonly service: Pick<ElicitationService, 'assertSamePerson'>;
   readonly submissionFlow: SubmissionFlow;
+  readonly patterns: Pick<Patterns, 'matches'>;
 }
 
 /** The pages of a form, which an MCP server describes with MCP's restricted JSON Schema. */
@@ -64,16 +65,16 @@ export function createFormPages(pages: PageKit<FormPagesDeps>): KindPages<'form'
       deps.service.assertSamePerson(elicitation, visitor);
       if (elicitation.status !== 'pending') return reply.redirect(elicitationPath(elicitationId), 303);
       const fields: FormFields = Object.fromEntries(typed);
-      const schema = schemaOf(elicitation);
-      const { plain, ambiguous } = withPlainNumbers(schema, fields);
-      const { content, faults = [] } = contentFromFields(schema, plain, occursIn);
-      if (content === undefined || ambiguous.length > 0)
-        return sendOpenPage(request, reply.code(422), visit, 'fields_invalid', { fields, faults, ambiguous });
+      const { content, faults } = await readFormEntry(schemaOf(elicitation), fields, (pattern, text) =>
+        deps.patterns.matches(elicitation.mcpServerId, { pattern, text, part: 'any' }),
+      );
+      if (content === undefined || faults.length > 0)
+        return sendOpenPage(request, reply.code(422), visit, 'fields_invalid', { fields, faults });
       try {
         await deps.submissionFlow.form(elicitation, { visitor, shown }, content);
       } catch (error) {
         if (!(error instanceof RequestChangedError)) throw error;
-        return sendOpenPage(request, reply.code(409), visit, 'terms_changed', { fields, faults: [], ambiguous: [] });
+        return sendOpenPage(request, reply.code(409), visit, 'terms_changed', { fields, faults: [] });
       }
       return reply.redirect(elicitationPath(elicitationId), 303);
     },

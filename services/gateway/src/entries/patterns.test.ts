@@ -1,52 +1,131 @@
+import { createFakeClock } from '@postern/testkit/clock';
 import { describe, expect, test } from 'vitest';
-import { findPatternFault, isWholeMatch, occursIn } from './patterns.ts';
+import type { PatternAnswer, PatternJob } from './pattern-thread.ts';
+import { createPatterns } from './patterns.ts';
 
-const field = (change: { pattern?: string; maxLength?: number } = {}) => ({ maxLength: 100, ...change });
-
-describe('a pattern of an MCP server', () => {
-  test.each(['ak_[a-z0-9]{8,}', '[0-9a-f]{64}', '-----BEGIN [A-Z ]+-----(?s:.*)', '(?:[0-9A-F]{2}:){31}[0-9A-F]{2}'])(
-    'is accepted: %s',
-    pattern => {
-      expect(findPatternFault([field({ pattern, maxLength: 4096 })])).toBeUndefined();
+/** Two lanes whose jobs end on demand. */
+function createBench() {
+  const clock = createFakeClock();
+  const begun: string[] = [];
+  const limits: number[] = [];
+  const open: ((answer: PatternAnswer) => void)[] = [];
+  let threads = 0;
+  const bench = createPatterns({
+    now: clock.now,
+    startThread() {
+      const lane = ['quick', 'slow'][threads++];
+      return {
+        run({ pattern }: PatternJob, limitMs: number) {
+          limits.push(limitMs);
+          begun.push(`${lane} ${pattern}`);
+          return new Promise(resolve => open.push(answer => resolve({ answer, usedMs: 1 })));
+        },
+        end: async () => undefined,
+      };
     },
-  );
-
-  test.each(['(', '(?=look)', '(a)\\1', '((a{30}){30}){30}'])(
-    'a pattern of an MCP server is refused if it is not RE2 syntax: %s',
-    pattern => {
-      expect(findPatternFault([field(), field({ pattern })])).toMatchObject({ at: 1 });
+  });
+  return {
+    ...{ bench, clock, begun, limits },
+    ask: (mcpServerId: string, pattern: string, maxLength = 1) =>
+      bench.findFault(mcpServerId, [{ path: `of ${pattern}`, pattern, maxLength }]),
+    /** Ends the oldest job, and waits until the next one has begun. */
+    async answer(answer: PatternAnswer = 1) {
+      const before = begun.length;
+      open.shift()?.(answer);
+      await expect.poll(() => begun.length, { interval: 1, timeout: 2_000 }).toBeGreaterThan(before);
     },
-  );
+    end: (answer: PatternAnswer = 1) => open.shift()?.(answer),
+  };
+}
 
-  test.each(['.{0,999}'.repeat(25), `${'((.?){10}){100}'.repeat(10)}`, '\\Q[\\E.{0,999}.{0,999}'])(
-    'is refused if it would block the event loop: %s',
-    pattern => {
-      expect(findPatternFault([field({ pattern, maxLength: 4096 })])).toMatchObject({ at: 0 });
-    },
-  );
-
-  test('S66: a pattern of an MCP server is refused before it is compiled if it exceeds the compile limit of the page', () => {
-    const fields = Array.from({ length: 20 }, () => field({ pattern: 'a{0,1000}'.repeat(22), maxLength: 1 }));
-    expect(findPatternFault(fields)).toMatchObject({ at: 0, message: expect.stringContaining('compile') });
-    const classes = Array.from({ length: 20 }, () => field({ pattern: `[${'\\pL\\PL'.repeat(30)}]`, maxLength: 1 }));
-    expect(findPatternFault(classes)).toMatchObject({ at: 1, message: expect.stringContaining('compile') });
+describe('S197: the lanes of patterns', () => {
+  test('MCP servers take turns, each with one job at a time', async () => {
+    const { ask, answer, end, begun } = createBench();
+    const asked = ['1', '2', '3'].map(pattern => ask('a', pattern));
+    const other = ask('b', '4');
+    await answer();
+    await answer();
+    await answer();
+    end();
+    await Promise.all([...asked, other]);
+    expect(begun).toEqual(['quick 1', 'quick 4', 'quick 2', 'quick 3']);
   });
 
-  test('counts towards the match limit of the page', () => {
-    const pattern = '[a-z]{200}';
-    const fields = Array.from({ length: 8 }, () => field({ pattern, maxLength: 4096 }));
-    expect(findPatternFault(fields.slice(0, 1))).toBeUndefined();
-    expect(findPatternFault(fields)).toBeDefined();
-    expect(findPatternFault(fields.map(each => ({ ...each, maxLength: 200 })))).toBeUndefined();
+  test('an MCP server with a costly pattern moves to the slow lane for a minute, with its waiting jobs', async () => {
+    const { ask, answer, end, begun, clock } = createBench();
+    const asked = [ask('a', '1'), ask('a', '2'), ask('b', '3')];
+    await answer('too_costly');
+    await expect.poll(() => begun.length, { interval: 1, timeout: 2_000 }).toBe(3);
+    expect(begun.toSorted()).toEqual(['quick 1', 'quick 3', 'slow 2']);
+    end();
+    end();
+    expect(await Promise.all(asked)).toEqual([
+      { path: 'of 1', message: expect.stringContaining('compile') },
+      undefined,
+      undefined,
+    ]);
+    clock.advance(60_000);
+    const later = ask('a', '5');
+    await expect.poll(() => begun.length, { interval: 1, timeout: 2_000 }).toBe(4);
+    expect(begun.at(-1)).toBe('quick 5');
+    end();
+    await later;
   });
-});
 
-test.each([
-  ['[a-z]+', 'Kiel 1', { whole: false, occurs: true }],
-  ['^[a-z]+$', 'kiel', { whole: true, occurs: true }],
-  ['^[a-z]+$', 'kiel\nKIEL', { whole: false, occurs: false }],
-  ['^.$', '👍', { whole: true, occurs: true }],
-  ['^(a+)+$', `${'a'.repeat(4095)}!`, { whole: false, occurs: false }],
-])('%s matches %j: %j', (pattern, text, { whole, occurs }) => {
-  expect([isWholeMatch(pattern, text), occursIn(pattern, text)]).toEqual([whole, occurs]);
+  test('a pattern is compiled once for a burst of equal forms, and its result is kept', async () => {
+    const { ask, end, begun } = createBench();
+    const burst = Promise.all(Array.from({ length: 200 }, () => ask('a', '1')));
+    end();
+    await burst;
+    await ask('b', '1');
+    expect(begun).toEqual(['quick 1']);
+  });
+
+  test('more waiting jobs of one MCP server are refused, and an answer among them stays unchecked', async () => {
+    const { ask, bench } = createBench();
+    for (const pattern of Array.from({ length: 65 }).keys()) void ask('a', `${pattern}`);
+    await expect(ask('a', 'more')).rejects.toThrow(expect.objectContaining({ code: 'too_many_concurrent_requests' }));
+    expect(await bench.matches('a', { pattern: 'a', text: 'a', part: 'any' })).toBe('unchecked');
+  });
+
+  test.each([
+    [2_000, 500, undefined],
+    [2_000, 600, 'match'],
+    [2_001, 1, 'compile'],
+    ['invalid', 1, 'RE2'],
+  ] as const)('a pattern of %s instructions for %i characters is refused: %s', async (size, maxLength, message) => {
+    const { ask, end, limits } = createBench();
+    const asked = ask('a', '1', maxLength);
+    end(size);
+    expect((await asked)?.message ?? '').toContain(message ?? '');
+    expect((await asked) === undefined).toBe(message === undefined);
+    expect(limits).toEqual([25]);
+  });
+
+  test('an answer has more time than its pattern had at issue', async () => {
+    const { bench, end, limits } = createBench();
+    const matches = bench.matches('a', { pattern: 'a', text: 'a', part: 'any' });
+    end(true);
+    expect(await matches).toBe(true);
+    expect(limits).toEqual([50]);
+  });
+
+  test('a job that has waited for five seconds is refused', async () => {
+    const { ask, end, begun, clock } = createBench();
+    const [first, second] = [ask('a', '1'), ask('a', '2')];
+    clock.advance(5_001);
+    end();
+    const refused = expect(second).rejects.toThrow(expect.objectContaining({ code: 'too_many_concurrent_requests' }));
+    expect(await first).toBeUndefined();
+    await new Promise(setImmediate);
+    expect(begun).toEqual(['quick 1']);
+    await refused;
+  });
+
+  test('a busy machine is no fault of the pattern', async () => {
+    const { ask, end } = createBench();
+    const asked = ask('a', '1');
+    end('stuck');
+    await expect(asked).rejects.toThrow(expect.objectContaining({ code: 'overloaded' }));
+  });
 });

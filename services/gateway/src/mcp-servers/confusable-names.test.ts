@@ -8,6 +8,7 @@ const names = createRegisteredNames([
   { path: 'providers[1].displayName', text: 'Code Forge' },
   { path: 'providers[2].displayName', text: 'PayPal' },
   { path: 'providers[3].displayName', text: 'O’Reilly' },
+  { path: 'providers[4].displayName', text: 'Shop.example' },
   { path: 'mcpServers[0].name', text: 'Issue Tracker', mcpServerId: 'tracker' },
   { path: 'mcpServers[1].name', text: 'Tom', mcpServerId: 'tom' },
   { path: 'mcpServers[1].payment.payees[0]', text: 'Acme GmbH', mcpServerId: 'tom' },
@@ -29,6 +30,10 @@ describe('S74: the check of confusable names', () => {
     ['a payee', 'Acmе GmbH'],
     ['a name within a title', 'API key of GіtHub'],
     ['a name before punctuation', 'GіtHub, for you'],
+    ['a name before a symbol', 'GіtHub⋅'],
+    ['a name within signs', 'Log in: GіtHub/Code'],
+    ['a hair space in a word', 'Git\u200aHub'],
+    ['a hair space in a word after others', 'Sign in at Git\u200aHub now'],
   ])('refuses %s: %s', (_, text) => {
     expect(names.isMisleadingName(text, 'other')).toBe(true);
   });
@@ -47,6 +52,28 @@ describe('S74: the check of confusable names', () => {
   ])('accepts the registered name and different names: %s', text => {
     expect(names.isMisleadingName(text, 'other')).toBe(false);
     expect(names.isMisleadingProse(text, 'other')).toBe(false);
+  });
+
+  it('refuses every space of Unicode within a word, except the plain one', () => {
+    const spaces = Array.from({ length: 0x1_0000 }, (_, point) => String.fromCharCode(point)).filter(
+      character => /\p{Zs}/u.test(character) && character !== ' ',
+    );
+    expect(spaces).toEqual(expect.arrayContaining(['\u2000', '\u2009', '\u200a', '\u202f', '\u3000', '\u1680']));
+    for (const space of spaces) {
+      expect(names.isMisleadingName(`Git${space}Hub`, 'other'), `${space.codePointAt(0)}`).toBe(true);
+      expect(names.isMisleadingProse(`Git${space}Hub`, 'other'), `${space.codePointAt(0)}`).toBe(true);
+      expect(names.isMisleadingName(`Code${space}Forge`, 'other'), `${space.codePointAt(0)}`).toBe(false);
+    }
+  });
+
+  it('refuses every dot of Unicode in place of a full stop', () => {
+    const dots = [
+      ...'\u2024·\u0387\u2219\u22c5\u30fb\uff65\u2022\u2027\u2e31\u2e33\u16eb\u1427\u{10101}\u0701\u0702\ua4f8．',
+    ];
+    for (const dot of dots)
+      expect(names.isMisleadingName(`Shop${dot}example`, 'other'), `${dot.codePointAt(0)}`).toBe(true);
+    for (const text of ['Shop.example', 'shop.example.', 'Shop example', 'Shop·Laden'])
+      expect(names.isMisleadingName(text, 'other')).toBe(false);
   });
 
   it('accepts any spelling of an MCP server’s own names', () => {

@@ -41,9 +41,19 @@ function wordOf(raw: string): Word {
   return { text, same: sameNameKey(text), keys: confusionKeys(text) };
 }
 
-const wordsOf = (text: string): Word[] =>
+/**
+ * What may separate words. A hair space between letters hardly shows, so that a reader may take two words for one; and a name may follow
+ * or precede any sign, as in `GitHub/Login`. Only texts with such characters are split again.
+ */
+const SEPARATORS = [
+  { separator: /[\s\p{Z}]+/u, differsFor: /(?:)/ },
+  { separator: /[\t\n\r ]+/, differsFor: /(?![\t\n\r ])[\s\p{Z}]/u },
+  { separator: /[^\p{L}\p{M}\p{N}]+/u, differsFor: /[^\p{L}\p{M}\p{N}\s\p{Z}]/u },
+];
+
+const wordsOf = (text: string, separator: RegExp): Word[] =>
   text
-    .split(/[\s\p{Z}]+/u)
+    .split(separator)
     .map(wordOf)
     .filter(word => word.text !== '');
 
@@ -89,39 +99,57 @@ export function namesIn(config: GatewayConfig): RegisteredName[] {
   ];
 }
 
-/** Finds texts that users can mistake for a registered name (UTS 39), with an index that is built once. */
-export function createRegisteredNames(names: readonly RegisteredName[]) {
+/** The registered names as words between one kind of separators. */
+function createIndex(names: readonly RegisteredName[], separator: RegExp) {
   const byKey = new Map<string, (RegisteredName & { same: string })[]>();
   /** By the key of the first word: the lengths, in words, of the names that begin with it. */
   const lengths = new Map<string, Set<number>>();
   for (const name of names) {
-    const words = wordsOf(name.text);
+    const words = wordsOf(name.text, separator);
     for (const key of words[0]?.keys ?? []) lengths.set(key, (lengths.get(key) ?? new Set()).add(words.length));
     for (const key of new Set(keysOf(words)))
       byKey.set(key, [...(byKey.get(key) ?? []), { ...name, same: sameOf(words) }]);
   }
+  const alike = (words: readonly Word[]) => keysOf(words).flatMap(key => byKey.get(key) ?? []);
 
   /** Returns the registered name that the words resemble, unless they are exactly that name or a name of this MCP server. */
   function imitatedBy(words: readonly Word[], mcpServerId: string): RegisteredName | undefined {
     const same = sameOf(words);
-    const alike = keysOf(words).flatMap(key => byKey.get(key) ?? []);
-    if (alike.some(name => name.same === same)) return undefined;
-    return alike.find(name => name.mcpServerId !== mcpServerId);
+    const found = alike(words);
+    if (found.some(name => name.same === same)) return undefined;
+    return found.find(name => name.mcpServerId !== mcpServerId);
   }
 
-  function isMisleading(text: string, mcpServerId: string, isProse: boolean): boolean {
-    const words = wordsOf(text);
-    const isAtHome = atHomeIn(words);
-    return words.some((first, start) => {
-      for (const length of new Set(first.keys.flatMap(key => [...(lengths.get(key) ?? [])]))) {
-        const part = words.slice(start, start + length);
-        if (isProse && !part.some(word => NOT_ASCII.test(word.text))) continue;
-        if (imitatedBy(part, mcpServerId) !== undefined && !isAtHome(part)) return true;
-      }
-      return false;
-    });
-  }
+  return {
+    isMisleading(text: string, mcpServerId: string, isProse: boolean): boolean {
+      const words = wordsOf(text, separator);
+      const isAtHome = atHomeIn(words);
+      return words.some((first, start) => {
+        for (const length of new Set(first.keys.flatMap(key => [...(lengths.get(key) ?? [])]))) {
+          const part = words.slice(start, start + length);
+          if (isProse && !part.some(word => NOT_ASCII.test(word.text))) continue;
+          if (imitatedBy(part, mcpServerId) !== undefined && !isAtHome(part)) return true;
+        }
+        return false;
+      });
+    },
 
+    /** Returns another registered name that this one resembles. */
+    resembled({ text, mcpServerId }: RegisteredName): RegisteredName | undefined {
+      const words = wordsOf(text, separator);
+      const same = sameOf(words);
+      return alike(words).find(
+        name => name.same !== same && (mcpServerId === undefined || name.mcpServerId !== mcpServerId),
+      );
+    },
+  };
+}
+
+/** Finds texts that users can mistake for a registered name (UTS 39), with an index that is built once. */
+export function createRegisteredNames(names: readonly RegisteredName[]) {
+  const indexes = SEPARATORS.map(({ separator, differsFor }) => ({ differsFor, ...createIndex(names, separator) }));
+  const isMisleading = (text: string, mcpServerId: string, isProse: boolean) =>
+    indexes.some(index => index.differsFor.test(text) && index.isMisleading(text, mcpServerId, isProse));
   const known = new Map<string, boolean>();
 
   return {
@@ -139,13 +167,8 @@ export function createRegisteredNames(names: readonly RegisteredName[]) {
       NOT_ASCII.test(text) && isMisleading(text, mcpServerId, true),
 
     /** Returns another registered name that this one resembles. */
-    imitatedBy: ({ text, mcpServerId }: RegisteredName): RegisteredName | undefined => {
-      const words = wordsOf(text);
-      const same = sameOf(words);
-      return keysOf(words)
-        .flatMap(key => byKey.get(key) ?? [])
-        .find(name => name.same !== same && (mcpServerId === undefined || name.mcpServerId !== mcpServerId));
-    },
+    imitatedBy: (name: RegisteredName): RegisteredName | undefined =>
+      indexes.map(index => index.resembled(name)).find(found => found !== undefined),
   };
 }
 

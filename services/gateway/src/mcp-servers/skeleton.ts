@@ -8,28 +8,35 @@ const SMALL_CAPITALS = new Map(
   }),
 );
 
+/** A small font shows dots at different heights alike. UTS 39 maps all middle dots to the first, but not to the full stop. */
+const DOTS = new Map([
+  ['\u00b7', '.'],
+  ['\u2e33', '.'],
+]);
+
 const prototypes = readPrototypes();
 const ignorable = /\p{Default_Ignorable_Code_Point}/u;
 
 function readPrototypes(): ReadonlyMap<string, string> {
   const characters = (codePoints: string) =>
     String.fromCodePoint(...codePoints.split('+').map(codePoint => Number.parseInt(codePoint, 16)));
-  const read = new Map<string, string>(SMALL_CAPITALS);
+  const read = new Map<string, string>([...SMALL_CAPITALS, ...DOTS]);
   for (const line of readFileSync(new URL('confusables.txt', import.meta.url), 'utf8').split('\n')) {
     const [shown, ...sources] = line.split(' ');
     if (shown === undefined || shown === '' || shown === '#') continue;
     const prototype = characters(shown);
-    for (const source of sources) read.set(characters(source), SMALL_CAPITALS.get(prototype) ?? prototype);
+    for (const source of sources)
+      read.set(characters(source), SMALL_CAPITALS.get(prototype) ?? DOTS.get(prototype) ?? prototype);
   }
   return read;
 }
 
-/** UTS 39 section 4, over NFKD instead of NFD: replaces characters that look alike by one of them. */
+/** UTS 39 section 4, over NFKD instead of NFD: replaces characters that look alike by one of them, and removes spaces. */
 function skeleton(text: string): string {
   let shown = '';
   for (const character of text.normalize('NFKD'))
     if (!ignorable.test(character)) shown += prototypes.get(character) ?? character;
-  return shown.normalize('NFD');
+  return shown.normalize('NFD').replaceAll(' ', '');
 }
 
 /** Full case folding. */

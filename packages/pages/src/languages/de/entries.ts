@@ -46,6 +46,8 @@ export const entries: Texts<'entries'> = {
   'fault.pattern':
     'Das scheint nicht zu stimmen. Prüfen Sie, ob es vollständig ist und nichts anderes mitkopiert wurde.',
   'fault.otherForm': 'Das Format stimmt nicht. Prüfen Sie, ob Zeichen fehlen oder überzählig sind.',
+  'fault.unchecked':
+    'Das ließ sich gerade nicht prüfen. Warten Sie einen Moment und senden Sie es noch einmal, oder lehnen Sie ab.',
   'fault.other': 'Das lässt sich nicht verwenden. Bitte geben Sie es noch einmal ein.',
 
   'credential.heading': '{mcpServer} bittet Sie um Zugangsdaten',

@@ -64,6 +64,7 @@ export const entries = {
   },
   'fault.pattern': 'This does not look right. Check that it is complete, and that nothing else was copied with it.',
   'fault.otherForm': 'This is not in the right format. Check it for missing or extra characters.',
+  'fault.unchecked': 'This could not be checked just now. Wait a moment, then send it again, or decline.',
   'fault.other': 'This cannot be used. Please enter it again.',
 
   'credential.heading': noted(

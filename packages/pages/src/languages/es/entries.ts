@@ -52,6 +52,7 @@ export const entries: Texts<'entries'> = {
   'fault.too_many': 'Has elegido demasiadas opciones. Elige {max} como máximo.',
   'fault.pattern': 'Esto no parece correcto. Comprueba que esté completo y que no se haya copiado nada más.',
   'fault.otherForm': 'El formato no es correcto. Comprueba si faltan o sobran caracteres.',
+  'fault.unchecked': 'No se ha podido comprobar en este momento. Espera un poco y vuelve a enviarlo, o rechaza.',
   'fault.other': 'Esto no se puede usar. Vuelve a introducirlo.',
 
   'credential.heading': '{mcpServer} te pide datos de acceso',

@@ -53,6 +53,7 @@ export const entries: Texts<'entries'> = {
   'fault.too_many': 'Vous avez fait trop de choix. Choisissez-en {max} au maximum.',
   'fault.pattern': 'Cela ne semble pas correct. Vérifiez que tout y est et que rien d’autre n’a été copié avec.',
   'fault.otherForm': 'Le format n’est pas correct. Vérifiez s’il manque des caractères ou s’il y en a en trop.',
+  'fault.unchecked': 'Cela n’a pas pu être vérifié pour le moment. Patientez un instant, puis renvoyez-le, ou refusez.',
   'fault.other': 'Cela ne peut pas être utilisé. Veuillez le saisir de nouveau.',
 
   'credential.heading': '{mcpServer} vous demande des identifiants',

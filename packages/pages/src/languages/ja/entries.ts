@@ -44,6 +44,7 @@ export const entries: Texts<'entries'> = {
   'fault.too_many': '選択が多すぎます。{max}件まで選択できます。',
   'fault.pattern': '正しくないようです。すべて入力されているか、余分なものがコピーされていないかをご確認ください。',
   'fault.otherForm': '形式が正しくありません。文字の不足や余分な文字がないかをご確認ください。',
+  'fault.unchecked': '現在、確認できませんでした。少し待ってからもう一度送信するか、拒否してください。',
   'fault.other': '使用できません。もう一度入力してください。',
 
   'credential.heading': '{mcpServer} がアクセス情報を求めています',

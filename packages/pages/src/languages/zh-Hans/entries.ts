@@ -44,6 +44,7 @@ export const entries: Texts<'entries'> = {
   'fault.too_many': '选择的项太多，请最多选择 {max} 项。',
   'fault.pattern': '内容看起来不对。请检查是否完整，是否多复制了其他内容。',
   'fault.otherForm': '内容的格式不正确。请检查是否有缺少或多余的字符。',
+  'fault.unchecked': '暂时无法检查此内容。请稍候再次发送，或者拒绝。',
   'fault.other': '此内容无法使用，请重新填写。',
 
   'credential.heading': '{mcpServer} 请您提供访问凭据',

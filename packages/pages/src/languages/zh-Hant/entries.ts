@@ -44,6 +44,7 @@ export const entries: Texts<'entries'> = {
   'fault.too_many': '選擇的項目太多，請最多選擇 {max} 項。',
   'fault.pattern': '內容看起來不對。請檢查是否完整，是否多複製了其他內容。',
   'fault.otherForm': '內容的格式不正確。請檢查是否有缺少或多餘的字元。',
+  'fault.unchecked': '目前無法檢查這項內容。請稍候再次傳送，或者拒絕。',
   'fault.other': '這項內容無法使用，請重新輸入。',
 
   'credential.heading': '{mcpServer} 請您提供存取憑證',
