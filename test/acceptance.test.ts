@@ -163,6 +163,9 @@ const covered = [
   'S171 storage and ages of keys are reported without a key, and no age is invented',
   'S187 the button of a confirmation has our verb before the action of the MCP server, and the digest covers both',
   'L6 fifty approvals at once on three processes, a thousand rounds',
+  'S212 a form post is judged by Sec-Fetch-Site first: Origin null is accepted beside same-origin only',
+  'S213 a provider response without state changes nothing and leads back',
+  'S214 static files are compressed once per encoding, pages with a token never',
 ];
 
 const root = join(import.meta.dirname, '..');

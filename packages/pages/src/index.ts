@@ -76,6 +76,7 @@ export { type PaymentNotice, paymentPage } from './pages/payment-page.ts';
 export { receiptPage } from './pages/receipt-page.ts';
 export {
   errorPage,
+  noRequestPage,
   notFoundPage,
   wrongBrowserPage,
   wrongPersonPage,

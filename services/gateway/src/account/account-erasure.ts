@@ -14,7 +14,7 @@ import type { CredentialFlow } from '../entries/credential-flow.ts';
 import { longestSessionMs } from '../identity/create-browser-session.ts';
 import type { AuditLog } from '../platform/audit/audit-log.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
-import { type AccountScopeDeps, createAccountScope, visitorIn } from './account-scope.ts';
+import { type AccountScopeDeps, createAccountScope } from './account-scope.ts';
 
 /** How often an elicitation can move while it is read: to the provider, to the application, back to the user. */
 const MOVES = 4;

@@ -6,20 +6,15 @@ import type {
   ElicitationService,
   Mute,
   TerminalElicitation,
-  Visitor,
 } from '@postern/elicitation';
 import type { RedisStores } from '@postern/store-redis';
 import { mayRead, mayUse, type RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
+import { visitorIn } from '../pages/page-guard.ts';
 
 export interface AccountScopeDeps {
   readonly stores: Pick<RedisStores, 'connections' | 'credentials' | 'mutes'>;
   readonly service: Pick<ElicitationService, 'listOpen' | 'listEnded'>;
   readonly mcpServers: ReadonlyMap<string, RegisteredMcpServer>;
-}
-
-/** The person that a browser session proves. */
-export function visitorIn({ origin, subject }: BrowserSessionOwner): Extract<Visitor, { kind: 'signed_in' }> {
-  return { kind: 'signed_in', subject, ...('vouchedBy' in origin ? { vouchedBy: origin.vouchedBy } : {}) };
 }
 
 /**

@@ -32,4 +32,10 @@ export const identity: Texts<'identity'> = {
   'wrongBrowser.text': '安全のため、ここで停止しました。アカウントは連携されていません。',
   'wrongBrowser.next':
     'ご自身で開始した場合は、アプリに戻ってやり直してください。他の人からリンクが送られてきた場合は、ウィンドウを閉じてください。',
+
+  'noRequest.heading': 'この応答に対応するリクエストが見つかりません',
+  'noRequest.text': '元のサービスからの応答に、どのリクエストのものかが示されていないか、リクエストが終了しています。連携も拒否も行われていません。',
+  'noRequest.next': 'リクエストをもう一度開いて、続行するか拒否してください。',
+  'noRequest.nextInApp': 'アプリに戻って、リンクをもう一度開いてください。',
+  'noRequest.open': 'リクエストを開く',
 };
