@@ -47,7 +47,8 @@ export function deadline({ expiresAt, now }: Deadline, what: 'decision' | 'devic
   const secondsLeft = now === undefined ? Number.POSITIVE_INFINITY : (expiresAt.getTime() - now.getTime()) / 1000;
   if (secondsLeft >= 12 * 3600) return t.html(`${what}.ends`, { time: timeText(expiresAt, 'moment', t) });
   return t.html(`${what}.endsSoon`, {
-    relative: timeLeft(Math.floor(Math.max(0, secondsLeft)), t),
+    // Rounded up: when the script has counted to zero, the gateway agrees.
+    relative: timeLeft(Math.ceil(Math.max(0, secondsLeft)), t),
     time: timeText(expiresAt, 'clock', t),
   });
 }
