@@ -66,5 +66,10 @@ function relativeTime(seconds: number, t: Translator): string {
 }
 
 /** A duration in whole hours, as the locale writes it. */
-export const hoursText = (hours: number, t: Translator): Html =>
-  ownText(new Intl.NumberFormat(t.locale, { style: 'unit', unit: 'hour', unitDisplay: 'long' }).format(hours));
+export const hoursText = (hours: number, t: Translator): Html => durationText(hours, 'hour', t);
+
+/** A duration in whole days, as the locale writes it. */
+export const daysText = (days: number, t: Translator): Html => durationText(days, 'day', t);
+
+const durationText = (value: number, unit: 'hour' | 'day', t: Translator): Html =>
+  ownText(new Intl.NumberFormat(t.locale, { style: 'unit', unit, unitDisplay: 'long' }).format(value));

@@ -22,7 +22,8 @@ const MOVES = 4;
 
 export interface ErasureDeps extends AccountScopeDeps {
   readonly config: Pick<GatewayConfig, 'browserSession'>;
-  readonly stores: AccountScopeDeps['stores'] & Pick<RedisStores, 'browserSessions'>;
+  readonly stores: AccountScopeDeps['stores'] &
+    Pick<RedisStores, 'browserSessions'> & { readonly payments: Pick<RedisStores['payments'], 'forgetPaid'> };
   readonly service: AccountScopeDeps['service'] & Pick<ElicitationService, 'find' | 'decline' | 'fail'>;
   readonly credentialFlow: Pick<CredentialFlow, 'delete'>;
   readonly disconnection: Pick<Disconnection, 'disconnectAll'>;
@@ -84,6 +85,7 @@ export function createErasure({ deps }: { readonly deps: ErasureDeps }) {
       const { subject } = browserSession;
       for (const { mcpServerId } of await scope.mutes(browserSession))
         await deps.stores.mutes.unmute(subject, mcpServerId);
+      await deps.stores.payments.forgetPaid({ subject, voucher: visitorIn(browserSession).vouchedBy });
       await deps.stores.browserSessions.endAll(browserSession, longestSessionMs(deps.config));
       deps.auditLog.erased({
         subject,
