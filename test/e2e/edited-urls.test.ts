@@ -175,7 +175,8 @@ describe('edited URLs', () => {
 
 it('S212: behind a proxy that adds Referrer-Policy: no-referrer, forms work, with their token only', async () => {
   const { raw, elicitationId } = await signedIn();
-  const [, csrf_token = ''] = /name="csrf_token" value="([^"]+)"/.exec((await raw.get(`/e/${elicitationId}`)).body) ?? [];
+  const [, csrf_token = ''] =
+    /name="csrf_token" value="([^"]+)"/.exec((await raw.get(`/e/${elicitationId}`)).body) ?? [];
   const decline = (token: string, headers: Record<string, string | undefined>) =>
     raw.post(`/e/${elicitationId}/decline`, { form: { csrf_token: token }, headers: { origin: 'null', ...headers } });
   expect((await decline(csrf_token, { 'sec-fetch-site': undefined })).status).toBe(403);
@@ -244,7 +245,9 @@ describe('S16: an OAuth callback is accepted only on the path of its MCP server 
     expect(await linksOf(raw)).toEqual([400, `/e/${elicitationId}`]);
     expect(await linksOf(raw, '/callback/tracker/evil?error=access_denied')).toEqual([400, '/me']);
     expect(await linksOf(world.raw())).toEqual([400]);
-    const { elicitationId: second } = await world.ask(user, { authorization: { provider: 'forge', scopes: ['issues'] } });
+    const { elicitationId: second } = await world.ask(user, {
+      authorization: { provider: 'forge', scopes: ['issues'] },
+    });
     await raw.accept(second);
     expect(await linksOf(raw)).toEqual([400, '/me']);
     expect([await statusOf(elicitationId), await statusOf(second)]).toEqual(['active', 'active']);

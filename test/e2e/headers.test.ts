@@ -32,7 +32,12 @@ afterAll(async () => {
 /** Every route with real and invented parameters, every method, and unknown paths. */
 async function answers(): Promise<Map<string, RawAnswer>> {
   const found = new Map<string, RawAnswer>();
-  const add = async (raw: RawBrowser, method: string, target: string, request: Parameters<RawBrowser['request']>[2] = {}) =>
+  const add = async (
+    raw: RawBrowser,
+    method: string,
+    target: string,
+    request: Parameters<RawBrowser['request']>[2] = {},
+  ) =>
     found.set(
       `${method} ${target} ${raw === signedIn ? 'signed in' : ''}`,
       await raw.request(method, target, { ...request, headers: { 'accept-encoding': 'gzip, br', ...request.headers } }),

@@ -8,7 +8,10 @@ const SAMPLES = 4;
 export function drawnIcon(ground: Colour, size: number): Buffer {
   const ink = textOn(ground);
   // Edges have few shades, so the icon has a palette, which halves its size.
-  const palette = new Map<string, { readonly rgb: readonly number[]; readonly alpha: number; readonly index: number }>();
+  const palette = new Map<
+    string,
+    { readonly rgb: readonly number[]; readonly alpha: number; readonly index: number }
+  >();
   const rows: Buffer[] = [];
   for (let y = 0; y < size; y += 1) {
     // Each row begins with its filter: none (PNG, section 9).

@@ -283,7 +283,8 @@ export const pagesFaults: readonly Fault[] = [
     breaks: 'S214',
     file: 'services/gateway/src/page-routes.ts',
     original: '  return reply.send(errorPage(context, { requestId: request.id, kind }));',
-    replacement: "  return sendAsset(request, reply, { type: 'text/html', body: errorPage(context, { requestId: request.id, kind }) }) as never;",
+    replacement:
+      "  return sendAsset(request, reply, { type: 'text/html', body: errorPage(context, { requestId: request.id, kind }) }) as never;",
     foundBy: ['test/e2e/headers.test.ts'],
   },
 ];

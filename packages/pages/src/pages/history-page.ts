@@ -64,10 +64,7 @@ export function historyPage(
       : html`<ul class="entries">${view.answered.map(answered => answeredEntry(answered, t))}</ul>`;
   const turn = (href: string | undefined, label: Html) =>
     href === undefined ? [] : [html`<a class="link" href="${webUrl(href)}">${label}</a>`];
-  const turns = [
-    ...turn(view.newerHref, t.html('history.newer')),
-    ...turn(view.olderHref, t.html('history.older')),
-  ];
+  const turns = [...turn(view.newerHref, t.html('history.newer')), ...turn(view.olderHref, t.html('history.older'))];
   const main = html`<h1>${t.html('history.heading')}</h1>
 ${view.newerHref === undefined ? html`<div class="lead"><p>${t.html('history.text', { hours })}</p></div>${list}` : undefined}
 ${view.earlier.length === 0 ? undefined : html`<section class="group" aria-labelledby="earlier"><h2 id="earlier">${t.html('history.earlier')}</h2><p class="lead">${t.html('history.earlierText', { days: daysText(view.paymentsKeptDays, t) })}</p><ul class="entries">${view.earlier.map(paid => paidEntry(paid, t))}</ul></section>`}

@@ -91,7 +91,8 @@ const disconnectAll = { action: '/me/data/disconnect', keepHref: '/me/data', csr
 
 export const sampleAccountPages: Readonly<Record<string, (context: PageContext) => string>> = {
   'me-twelve': context => mePage(context, twelve),
-  history: context => historyPage(context, { answered, earlier, answersKeptHours: 24, paymentsKeptDays: 400, olderHref, backHref }),
+  history: context =>
+    historyPage(context, { answered, earlier, answersKeptHours: 24, paymentsKeptDays: 400, olderHref, backHref }),
   'history-empty': context => historyPage(context, { ...emptyHistory, answersKeptHours: 24, backHref }),
   'history-extreme': context =>
     historyPage(context, {

@@ -25,7 +25,12 @@ async function settled() {
   const lasting = await issue('lasting');
   await samples.moved(stores.elicitations, lasting, kindSamples.answer(lasting));
   const open = await issue('confirmation');
-  const paying = await samples.moved(stores.elicitations, await issue('payment'), kindSamples.approve, kindSamples.charge);
+  const paying = await samples.moved(
+    stores.elicitations,
+    await issue('payment'),
+    kindSamples.approve,
+    kindSamples.charge,
+  );
   await samples.moved(stores.elicitations, paying, kindSamples.answer(paying));
   const charging = await samples.moved(stores.elicitations, await issue('payment'), kindSamples.approve);
   const browserSession = await stores.browserSessions.create(
@@ -49,7 +54,16 @@ async function settled() {
     isSignedIn: (await stores.browserSessions.read(browserSession.id)) !== undefined,
   });
   const statusOf = async ({ elicitationId }: Elicitation) => (await stores.elicitations.read(elicitationId))?.status;
-  return { ...stage, browserSession, charging, paying, connections, erase: () => erase(browserSession), left, statusOf };
+  return {
+    ...stage,
+    browserSession,
+    charging,
+    paying,
+    connections,
+    erase: () => erase(browserSession),
+    left,
+    statusOf,
+  };
 }
 
 const NOTHING = { connections: 0, credentials: 0, open: 'declined', payments: 0, isSignedIn: false };

@@ -92,7 +92,11 @@ export function createAccountExport({ deps, views, fingerprint }: ExportKit) {
     ...{ amount: of.amount, processor: of.processor, processorReference: of.processorReference },
     ...definedOnly({ mode: of.mode }),
     paidAt: time(of.paidAt),
-    refunds: of.refunds.map(({ minorUnits, status, createdAt }) => ({ minorUnits, status, requestedAt: time(createdAt) })),
+    refunds: of.refunds.map(({ minorUnits, status, createdAt }) => ({
+      minorUnits,
+      status,
+      requestedAt: time(createdAt),
+    })),
   });
 
   return {

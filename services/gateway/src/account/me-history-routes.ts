@@ -55,7 +55,9 @@ export const meHistoryRoutes: FastifyPluginAsync<PageKit<MeHistoryRoutesDeps>> =
       const ended = page === 1 ? all.filter(elicitation => views.isStillAllowed(elicitation)) : [];
       return reply.send(
         historyPage(views.context(request), {
-          earlier: payments.filter(({ elicitationId }) => !listed.has(elicitationId)).flatMap(of => paidView(of, views)),
+          earlier: payments
+            .filter(({ elicitationId }) => !listed.has(elicitationId))
+            .flatMap(of => paidView(of, views)),
           paymentsKeptDays: deps.config.payment.retentionDays,
           ...(page > 1 && { newerHref: page === 2 ? HISTORY_PATH : `${HISTORY_PATH}?page=${page - 1}` }),
           ...(hasMore && { olderHref: `${HISTORY_PATH}?page=${page + 1}` }),

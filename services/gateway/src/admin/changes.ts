@@ -90,9 +90,7 @@ export function createChanges({ config, stores, mcpServers, pseudonym, record, n
           list: id => stores.payments.list(id),
           listPaid: async page =>
             (
-              await Promise.all(
-                vouchersOf(mcpServers).map(voucher => stores.payments.listPaid({ ...page, voucher })),
-              )
+              await Promise.all(vouchersOf(mcpServers).map(voucher => stores.payments.listPaid({ ...page, voucher })))
             ).flat(),
         },
       },

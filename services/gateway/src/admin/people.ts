@@ -32,7 +32,9 @@ export const vouchersOf = (mcpServers: PeopleDeps['mcpServers']): readonly (stri
 
 /** What a person decided, newest first, in whichever application vouched for them. */
 export async function listAllEnded(p: Pick<PeopleDeps, 'stores' | 'mcpServers'>, subject: Subject) {
-  const ended = await Promise.all(vouchersOf(p.mcpServers).map(voucher => p.stores.elicitations.listEnded(subject, voucher)));
+  const ended = await Promise.all(
+    vouchersOf(p.mcpServers).map(voucher => p.stores.elicitations.listEnded(subject, voucher)),
+  );
   return ended.flat().sort((a, b) => b.endedAt - a.endedAt);
 }
 

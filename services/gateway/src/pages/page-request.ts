@@ -21,7 +21,9 @@ export class PageError extends Error {
 export function assertSameOrigin({ headers }: FastifyRequest, publicUrl: string): void {
   const { origin, 'sec-fetch-site': site } = headers;
   const isOwn =
-    site === undefined ? origin === publicUrl : site === 'same-origin' && [undefined, 'null', publicUrl].includes(origin);
+    site === undefined
+      ? origin === publicUrl
+      : site === 'same-origin' && [undefined, 'null', publicUrl].includes(origin);
   if (!isOwn) throw new PageError('forbidden');
 }
 

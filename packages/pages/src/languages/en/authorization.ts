@@ -36,7 +36,10 @@ export const authorization = {
   'risk.summary': noted('In short', 'Read by screen readers before the numbers of permissions by risk.'),
   'risk.delete': noted('It could delete', 'Heading above permissions to delete something; “it” is the app.'),
   'risk.change': noted('It could change', 'Heading above permissions to change something.'),
-  'risk.other': noted('It could do this', 'Heading above permissions of which it is unknown whether they change something.'),
+  'risk.other': noted(
+    'It could do this',
+    'Heading above permissions of which it is unknown whether they change something.',
+  ),
   'risk.see': noted('It could see', 'Heading above permissions to read something.'),
   'risk.deletes': noted('Delete: {count}', 'The number of permissions to delete something, in a small label.'),
   'risk.changes': 'Change: {count}',
