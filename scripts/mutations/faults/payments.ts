@@ -471,8 +471,8 @@ export const paymentsFaults: readonly Fault[] = [
     name: 'the history of payments ends with the records of elicitations',
     breaks: 'S167',
     file: 'services/gateway/src/account/me-history-routes.ts',
-    original: 'earlier: payments.filter(({ elicitationId }) => !listed.has(elicitationId))',
-    replacement: 'earlier: payments.filter(({ elicitationId }) => listed.has(elicitationId))',
+    original: '!listed.has(elicitationId)',
+    replacement: 'listed.has(elicitationId)',
     foundBy: ['test/e2e/refunds.test.ts'],
   },
 ];
