@@ -285,7 +285,7 @@ export const pagesFaults: readonly Fault[] = [
     original: '  return reply.send(errorPage(context, { requestId: request.id, kind }));',
     replacement:
       "  return sendAsset(request, reply, { type: 'text/html', body: errorPage(context, { requestId: request.id, kind }) }) as never;",
-    foundBy: ['test/e2e/headers.test.ts'],
+    foundBy: ['test/e2e/edited-urls.test.ts'],
   },
   {
     name: 'a page that has expired keeps its buttons',

@@ -100,7 +100,10 @@ async function firstPageBytes({ port }: GatewayProcess, redisUrl: string) {
   for (const path of new Set(loaded)) {
     const { status, body } = await connection.request(httpRequest('GET', path, port, headers));
     if (status !== 200) throw new Error(`${path} was answered with ${status}`);
-    parts.push({ what: path.endsWith('.css') ? 'stylesheet' : path.endsWith('.js') ? 'script' : 'icon', bytes: Buffer.byteLength(body, 'latin1') });
+    parts.push({
+      what: path.endsWith('.css') ? 'stylesheet' : path.endsWith('.js') ? 'script' : 'icon',
+      bytes: Buffer.byteLength(body, 'latin1'),
+    });
   }
   return { parts, sum: parts.reduce((sum, { bytes }) => sum + bytes, 0) };
 }
