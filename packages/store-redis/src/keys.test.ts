@@ -117,6 +117,12 @@ test('key names', () => {
 });
 
 describe('everything about one user', () => {
+  test('S167: the payments of a person are apart from those that an application vouched for', () => {
+    const [person, shard] = [somebody(), '7f' as Shard];
+    const names = [undefined, 'calendar', 'wiki'].map(voucher => keys.paidBy(shard, person, voucher));
+    expect(new Set(names).size).toBe(3);
+  });
+
   test('every key of one user is in one slot', () => {
     const subject = somebody();
     const request = ask(subject);

@@ -454,10 +454,10 @@ export const paymentsFaults: readonly Fault[] = [
   {
     name: 'an application sees the payments of people who sign in elsewhere',
     breaks: 'S167',
-    file: 'packages/store-redis/src/redis-payment-store.ts',
-    original: 'this.#keys.paidBy(shardOf(subject), subject, voucher);\n    return',
-    replacement: 'this.#keys.paidBy(shardOf(subject), subject, voucher && undefined);\n    return',
-    foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
+    file: 'packages/store-redis/src/keys.ts',
+    original: "'pays', shortDigestOf(JSON.stringify([issuer, subject, ...(voucher === undefined",
+    replacement: "'pays', shortDigestOf(JSON.stringify([issuer, subject, ...(voucher !== undefined",
+    foundBy: ['packages/store-redis/src/keys.test.ts'],
   },
   {
     name: 'a deletion leaves the way from a person to the payments',
