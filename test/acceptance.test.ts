@@ -177,6 +177,9 @@ const covered = [
   'S198 a fingerprint of a typed secret has a secret key',
   'S199 a page shows whatever is issued, open and approved, in every language',
   'L6 fifty approvals at once on three processes, a thousand rounds',
+  'S212 a form post is judged by Sec-Fetch-Site first: Origin null is accepted beside same-origin only',
+  'S213 a provider response without state changes nothing and leads back',
+  'S214 static files are compressed once per encoding, pages with a token never',
 ];
 
 const root = join(import.meta.dirname, '..');

@@ -142,6 +142,19 @@ describe('S138: what operators look at', () => {
     expect(audit.body).toContain('mallory');
   });
 
+  it('S214: sends its stylesheet and script compressed, and no page', async () => {
+    const headers = { 'accept-encoding': 'gzip, br' };
+    const page = await operator.get('/', { headers });
+    expect(page.headers['content-encoding']).toBeUndefined();
+    const files = [...page.body.matchAll(/(?:href|src)="(\/assets\/[^"]+)"/g)].map(([, path = '']) => path);
+    expect(files).toHaveLength(2);
+    for (const path of files)
+      expect((await operator.get(path, { headers })).headers).toMatchObject({
+        'content-encoding': 'br',
+        'cache-control': 'public, max-age=31536000, immutable',
+      });
+  });
+
   it('lets no other site record a look in the name of an operator', async () => {
     const lines = async () => (await operator.get('/audit?event=admin.person_viewed')).body.split('<tr').length;
     const before = await lines();

@@ -46,6 +46,49 @@ async function signedIn(provider = 'forge'): Promise<{ raw: RawBrowser; elicitat
   return { raw, elicitationId, user };
 }
 
+it('S213: a response without state changes nothing, and leads back to the request of the signed-in person', async () => {
+  const { raw, elicitationId, user } = await signedIn();
+  const destination = await raw.accept(elicitationId);
+  const cancelled = '/callback/tracker/forge?error=access_denied&error_description=cancelled';
+  const linksOf = async (browser: RawBrowser, path = cancelled) => {
+    const { status, body } = await browser.get(path);
+    return [status, ...[...body.matchAll(/href="(\/(?:e\/[\w-]+|me))"/g)].map(([, href]) => href)];
+  };
+  expect(await linksOf(raw)).toEqual([400, `/e/${elicitationId}`]);
+  expect(await linksOf(raw, '/callback/tracker/evil?error=access_denied')).toEqual([400, '/me']);
+  expect(await linksOf(world.raw())).toEqual([400]);
+  const { elicitationId: second } = await world.ask(user, {
+    authorization: { provider: 'forge', scopes: ['issues'] },
+  });
+  await raw.accept(second);
+  expect(await linksOf(raw)).toEqual([400, '/me']);
+  expect([await statusOf(elicitationId), await statusOf(second)]).toEqual(['active', 'active']);
+  const callback = await raw.decideAtProvider(destination, 'alice');
+  expect(await raw.get(callback)).toMatchObject({ status: 303, location: `/e/${elicitationId}` });
+  expect(await statusOf(elicitationId)).toBe('completed');
+});
+
+it('S214: no page is compressed, whatever the browser accepts', async () => {
+  const { raw, elicitationId } = await signedIn();
+  for (const path of [`/e/${elicitationId}`, '/me', '/me/history?page=0', `/callback/tracker/forge?code=x`]) {
+    const { headers } = await raw.get(path, { headers: { 'accept-encoding': 'gzip, br' } });
+    expect([path, headers['content-encoding']]).toEqual([path, undefined]);
+  }
+});
+
+it('S212: behind a proxy that adds Referrer-Policy: no-referrer, forms work, with their token only', async () => {
+  const { raw, elicitationId } = await signedIn();
+  const [, csrf_token = ''] =
+    /name="csrf_token" value="([^"]+)"/.exec((await raw.get(`/e/${elicitationId}`)).body) ?? [];
+  const decline = (token: string, headers: Record<string, string | undefined>) =>
+    raw.post(`/e/${elicitationId}/decline`, { form: { csrf_token: token }, headers: { origin: 'null', ...headers } });
+  expect((await decline(csrf_token, { 'sec-fetch-site': undefined })).status).toBe(403);
+  expect((await decline(csrf_token, { 'sec-fetch-site': 'cross-site' })).status).toBe(403);
+  expect((await decline(`${csrf_token}x`, {})).status).toBe(403);
+  expect((await decline(csrf_token, {})).status).toBe(303);
+  expect(await statusOf(elicitationId)).toBe('declined');
+});
+
 describe('edited URLs', () => {
   it('a truncated, changed, doubled, padded or wrapped id gets the response for an unknown id', async () => {
     const { raw, elicitationId } = await signedIn();

@@ -4,6 +4,7 @@ import { paymentOf } from '../support/asks.ts';
 import { expectInContract, expectProblem } from '../support/contract.ts';
 import { listen } from '../support/event-listener.ts';
 import { askPerson, auditOf, paidPerson, sessionOf, webhookUrlOf } from '../support/payment-person.ts';
+import { expireRecord } from '../support/stored-elicitation.ts';
 import { keyOf, type PayingWorld, startWorld } from '../support/world.ts';
 
 let world: PayingWorld;
@@ -141,12 +142,25 @@ describe('S115, S116: refunds over the API', () => {
         ['1.00', 'failed'],
       ]),
     );
+    const history = async (query = '') => {
+      const { status, body } = await raw.get(`/me/history${query}`);
+      return { status, text: body.replace(/<[^>]*>/g, '').replace(/\s+/g, ' '), links: body.includes(`href="${page}`) };
+    };
+    expect(await history()).toMatchObject({ links: true, text: expect.not.stringContaining('Earlier payments') });
+    expect(await history('?page=2')).toMatchObject({ status: 200, text: expect.not.stringContaining('24.90') });
+    for (const wrong of ['0', '51', '1.5', 'x', '1&page=2'])
+      expect([wrong, (await history(`?page=${wrong}`)).status]).toEqual([wrong, 400]);
     world.stripe.dispute(payment.intent, 'needs_response');
     await payment.deliver();
     expect((await shown()).map(([, dispute]) => dispute?.startsWith('Not decided yet'))).toEqual([true, true]);
     world.stripe.dispute(payment.intent, 'lost');
     await payment.deliver();
     expect((await shown()).map(([, dispute]) => dispute?.startsWith('Decided for you'))).toEqual([true, true]);
+    // The payment outlives its elicitation, in the history as well.
+    await expireRecord(world, payment.elicitationId);
+    const later = await history();
+    expect(later).toMatchObject({ status: 200, links: false });
+    expect(later.text).toMatch(/Earlier payments.*Paid: .?€24\.90.*€4\.90.* paid back/);
   });
 
   it('of a currency without decimals', async () => {

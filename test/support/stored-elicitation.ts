@@ -17,6 +17,11 @@ export function storedElicitation(world: World, elicitationId: string): Promise<
   return withRecord(world, elicitationId, (redis, key) => redis.hgetall(key));
 }
 
+/** Removes the record, as its retention does. */
+export async function expireRecord(world: World, elicitationId: string): Promise<void> {
+  await withRecord(world, elicitationId, (redis, key) => redis.del(key));
+}
+
 /** Fields of a record, in order: the store splits a short record. */
 export const RECORD_PIECES = ['record', 'r2', 'r3', 'r4', 'r5', 'r6', 'r7', 'r8'];
 

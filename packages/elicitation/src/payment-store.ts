@@ -27,6 +27,14 @@ export interface PaymentStore {
    */
   list(elicitationId: ElicitationId): Promise<readonly Payment[]>;
   /**
+   * A page of the elicitations that a user completed with a payment, newest first, until the retention of payments: at most the newest
+   * {@link LISTED_PAYMENTS}.
+   * @param voucher as for `ElicitationStore.listEnded`
+   */
+  listPaid(p: PaidBy & { readonly skip: number; readonly limit: number }): Promise<readonly ElicitationId[]>;
+  /** Forgets who made the payments of this list. The payments stay. */
+  forgetPaid(p: PaidBy): Promise<void>;
+  /**
    * Commits a change decided on the version that the payment names, with its event, and schedules a check while a refund is
    * pending, unless an earlier one is due. `conflict`: another change was committed first, and nothing is changed. A payment of version 0 is added.
    */
@@ -37,6 +45,14 @@ export interface PaymentStore {
   dueChecks(shard: Shard, limit: number): Promise<readonly DueCheck[]>;
   /** Cancels the check, unless it is about refunds and one of the elicitation is pending. */
   dropCheck(elicitationId: ElicitationId, of: CheckOf): Promise<void>;
+}
+
+/** Maximum number of payments that are listed for a user. */
+export const LISTED_PAYMENTS = 1000;
+
+export interface PaidBy {
+  readonly subject: Subject;
+  readonly voucher?: string | undefined;
 }
 
 /** The status of the charge, or of the refunds of its payment. */

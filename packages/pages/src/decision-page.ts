@@ -3,7 +3,7 @@ import type { ForeignText } from './foreign-text.ts';
 import { attributes, type Html, html } from './html.ts';
 import { layout } from './layout.ts';
 import { type WatchView, watchPart } from './live-parts.ts';
-import { facts, linkButton, manageLink, paragraphs, postForm, submitButton } from './parts.ts';
+import { type ButtonLook, facts, linkButton, manageLink, paragraphs, postForm, submitButton } from './parts.ts';
 import { ceremonyNotes } from './passkey-ceremony-form.ts';
 import { type Deadline, deadline } from './times.ts';
 import type { Translator } from './translator.ts';
@@ -58,6 +58,8 @@ export interface DecisionKind {
   /** A line above the buttons. */
   readonly aboveButtons?: Html | undefined;
   readonly acceptLabel: Html;
+  /** The operator must act first, says the notice. No button leads on then: the acting one only tries again. */
+  readonly waitsForOperator?: boolean;
   readonly tone?: 'danger' | 'caution' | undefined;
   /**
    * Link that replaces the accepting form, with the same size and weight, if the user must first do something else, such as
@@ -65,7 +67,7 @@ export interface DecisionKind {
    */
   readonly acceptHref?: string;
   /** Form that replaces the accepting form and needs the script of the page. */
-  readonly acceptCeremony?: Html;
+  readonly acceptCeremony?: (label: Html, look: ButtonLook) => Html;
   /** Set if `facts` contains input fields, which belong to the accepting form by its `id`. */
   readonly acceptForm?: { readonly id: string; readonly novalidate: boolean };
   /** Note about the accepting button. */
@@ -86,14 +88,14 @@ export function decisionPage(context: PageContext, t: Translator, view: Decision
   const lead = kind.lead === undefined ? undefined : html`<div class="lead">${paragraphs([kind.lead].flat())}</div>`;
   const leave = switchAccountAction === undefined ? undefined : { action: switchAccountAction, csrfToken };
   const aboutAccept = kind.aboutAccept === undefined ? undefined : html`<p class="about">${kind.aboutAccept}</p>`;
+  const ordinary = kind.tone === 'danger' && kind.acceptHref === undefined ? 'danger' : 'accent';
+  const [label, look]: [Html, ButtonLook] =
+    kind.waitsForOperator === true ? [t.html('charge.tryAgain'), 'plain'] : [kind.acceptLabel, ordinary];
   const accept =
-    kind.acceptCeremony ??
+    kind.acceptCeremony?.(label, look) ??
     (kind.acceptHref === undefined
-      ? postForm(
-          { action: view.acceptAction, csrfToken, shown, ...kind.acceptForm },
-          submitButton(kind.acceptLabel, kind.tone === 'danger' ? 'danger' : 'accent'),
-        )
-      : linkButton(kind.acceptHref, kind.acceptLabel, 'accent'));
+      ? postForm({ action: view.acceptAction, csrfToken, shown, ...kind.acceptForm }, submitButton(label, look))
+      : linkButton(kind.acceptHref, label, look));
   const announcement = kind.acceptCeremony && ceremonyNotes('passkey', t);
   const decline = submitButton(t.html('decision.decline'), 'plain');
   const main = html`${notice}
@@ -115,12 +117,12 @@ ${aboutAccept}
 ${actionBar(
   {
     person: person && personRow(person, t, leave),
-    above: html`${announcement}${kind.aboveButtons}`,
+    above: html`${announcement}${kind.aboveButtons}${watchPart(view.watch, t)}`,
+    closes: true,
     buttons: [postForm({ action: view.declineAction, csrfToken }, decline), accept],
   },
   t,
 )}
-<div class="fine"><p>${kind.reassurance}</p><p>${deadline(view, 'decision', t)}</p>${manageLink(view.manageHref, t)}</div>
-${watchPart(view.watch, t)}`;
+<div class="fine"><p>${kind.reassurance}</p><p>${deadline(view, 'decision', t)}</p>${manageLink(view.manageHref, t)}</div>`;
   return layout(context, t, { title: kind.title, main });
 }

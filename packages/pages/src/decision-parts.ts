@@ -1,6 +1,6 @@
 /** The parts that pages with a decision share, in the order of the eye: who asks, the match code, the person, the action bar. */
 import { type ForeignText, foreign, foreignPlain } from './foreign-text.ts';
-import { type Html, html } from './html.ts';
+import { attributes, type Html, html } from './html.ts';
 import { appMark, personMark } from './marks.ts';
 import { hostText, postForm } from './parts.ts';
 import { fitsOneLine, widthOf } from './text-width.ts';
@@ -116,12 +116,18 @@ export function toward(host: string, t: Translator): Html {
 
 /** The bar that stays in view: the person, a long destination, and the buttons, the safe one first. */
 export function actionBar(
-  bar: { readonly person?: Html | undefined; readonly above?: Html | undefined; readonly buttons: readonly Html[] },
+  bar: {
+    readonly person?: Html | undefined;
+    readonly above?: Html | undefined;
+    readonly buttons: readonly Html[];
+    /** Whether the script removes the buttons when the time is up. */
+    readonly closes?: boolean;
+  },
   t: Translator,
 ): Html {
   return html`<div class="bar">
 ${bar.person}${bar.above}
-<div class="actions decision" role="group" aria-label="${t.plain('decision.label')}">
+<div class="actions decision" role="group" aria-label="${t.plain('decision.label')}"${attributes({ 'data-closes': bar.closes })}>
 ${bar.buttons}
 </div>
 </div>`;

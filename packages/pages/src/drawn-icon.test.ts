@@ -3,21 +3,28 @@ import { expect, test } from 'vitest';
 import { parseColour } from './colour.ts';
 import { drawnIcon } from './drawn-icon.ts';
 
-/** Decodes a PNG with 8 bits of red, green, blue and alpha without filters. */
+/** Decodes a PNG with a palette and without filters. */
 function pixelsOf(png: Buffer): { size: number; pixel: (x: number, y: number) => number[] } {
-  let data = Buffer.alloc(0);
-  let size = 0;
+  const chunks: Record<string, Buffer> = {};
   for (let at = 8; at < png.length; ) {
     const length = png.readUInt32BE(at);
     const named = png.subarray(at + 4, at + 8 + length);
     expect(png.readUInt32BE(at + 8 + length)).toBe(crc32(named));
-    if (named.toString('latin1', 0, 4) === 'IHDR') size = named.readUInt32BE(4);
-    if (named.toString('latin1', 0, 4) === 'IDAT') data = inflateSync(named.subarray(4));
+    chunks[named.toString('latin1', 0, 4)] = named.subarray(4);
     at += 12 + length;
   }
-  expect(data.length).toBe(size * (1 + size * 4));
-  const start = (x: number, y: number) => y * (1 + size * 4) + 1 + x * 4;
-  return { size, pixel: (x, y) => [...data.subarray(start(x, y), start(x, y) + 4)] };
+  const { IHDR, PLTE, tRNS, IDAT } = chunks;
+  if (IHDR === undefined || PLTE === undefined || tRNS === undefined || IDAT === undefined) throw new Error('no PNG');
+  const size = IHDR.readUInt32BE(0);
+  const data = inflateSync(IDAT);
+  expect(data.length).toBe(size * (1 + size));
+  return {
+    size,
+    pixel(x, y) {
+      const index = data[y * (1 + size) + 1 + x] ?? -1;
+      return [...PLTE.subarray(index * 3, index * 3 + 3), tRNS[index] ?? -1];
+    },
+  };
 }
 
 test.each([

@@ -7,25 +7,36 @@ const SAMPLES = 4;
 /** Draws the icon of an operator without an own one: a gate in a rounded square of the given colour. Returns a square PNG. */
 export function drawnIcon(ground: Colour, size: number): Buffer {
   const ink = textOn(ground);
+  // Edges have few shades, so the icon has a palette, which halves its size.
+  const palette = new Map<
+    string,
+    { readonly rgb: readonly number[]; readonly alpha: number; readonly index: number }
+  >();
   const rows: Buffer[] = [];
   for (let y = 0; y < size; y += 1) {
     // Each row begins with its filter: none (PNG, section 9).
-    const row = Buffer.alloc(1 + size * 4);
+    const row = Buffer.alloc(1 + size);
     for (let x = 0; x < size; x += 1) {
       const covered = (shape: (x: number, y: number) => boolean) => coverage(shape, x, y, size);
       const { red, green, blue } = mix(ground, ink, covered(isGate));
-      row.set([red, green, blue, covered(isSquare) * 255].map(Math.round), 1 + x * 4);
+      const [alpha = 0, ...rgb] = [covered(isSquare) * 255, red, green, blue].map(Math.round);
+      const shade = palette.get(`${rgb} ${alpha}`) ?? { rgb, alpha, index: palette.size };
+      palette.set(`${rgb} ${alpha}`, shade);
+      row[1 + x] = shade.index;
     }
     rows.push(row);
   }
   const header = Buffer.alloc(13);
   header.writeUInt32BE(size, 0);
   header.writeUInt32BE(size, 4);
-  // 8 bits per channel, red, green, blue and alpha.
-  header.set([8, 6], 8);
+  // 8 bits per pixel, an index of the palette.
+  header.set([8, 3], 8);
+  const shades = [...palette.values()];
   return Buffer.concat([
     Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'),
     chunk('IHDR', header),
+    chunk('PLTE', Buffer.from(shades.flatMap(({ rgb }) => rgb))),
+    chunk('tRNS', Buffer.from(shades.map(({ alpha }) => alpha))),
     chunk('IDAT', deflateSync(Buffer.concat(rows))),
     chunk('IEND', Buffer.alloc(0)),
   ]);

@@ -108,20 +108,90 @@ describe.each(shown)('in %s', locale => {
   });
 });
 
-test('the buttons stay in view while a list scrolls, and let go below 480 px of height', async () => {
-  const context = await (await sharedBrowser()).newContext();
+async function withPage(width: number, height: number, use: (page: Page) => Promise<void>): Promise<void> {
+  const context = await (await sharedBrowser()).newContext({ viewport: { width, height } });
   try {
-    const page = await context.newPage();
-    await page.goto(pageServer.page('connect'));
-    const positions: unknown[] = [];
-    for (const height of [844, 481, 479]) {
-      await page.setViewportSize({ width: 390, height });
-      positions.push(await page.evaluate('getComputedStyle(document.querySelector(".bar")).position'));
-    }
-    expect(positions).toEqual(['sticky', 'sticky', 'static']);
+    await use(await context.newPage());
   } finally {
     await context.close();
   }
+}
+
+test('the bar stays in view while a list scrolls, below 480 px of height only its buttons, below 240 px nothing', async () => {
+  await withPage(390, 844, async page => {
+    await page.goto(pageServer.page('connect'));
+    const inView: unknown[] = [];
+    for (const height of [844, 481, 479, 241, 239]) {
+      await page.setViewportSize({ width: 390, height });
+      inView.push([
+        height,
+        ...(await page.evaluate<boolean[]>(
+          `['.person', '.decision .button'].map(part => document.querySelector(part).getBoundingClientRect().bottom <= innerHeight)`,
+        )),
+      ]);
+    }
+    expect(inView).toEqual([
+      [844, true, true],
+      [481, true, true],
+      [479, false, true],
+      [241, false, true],
+      [239, false, false],
+    ]);
+  });
+});
+
+test('at 200 % zoom of a laptop, the buttons of every decision are in view', async () => {
+  await withPage(640, 400, async page => {
+    const faults: string[] = [];
+    for (const name of decisionsIn('en')) {
+      await page.goto(pageServer.page(name));
+      const isInView = await page.evaluate(
+        `[...document.querySelectorAll('.decision .button')].every(button => button.getBoundingClientRect().bottom <= innerHeight)`,
+      );
+      if (isInView !== true) faults.push(name);
+    }
+    expect(faults).toEqual([]);
+  });
+});
+
+test.each([
+  [390, 664],
+  [640, 400],
+])('the link of a mistake leads to its field with label and message in view, at %i by %i', async (width, height) => {
+  await withPage(width, height, async page => {
+    for (const name of ['form-faults', 'credential-faults']) {
+      await page.goto(pageServer.page(name));
+      const links = page.locator('.faults a');
+      const count = await links.count();
+      expect(count).toBeGreaterThan(0);
+      for (let nth = 0; nth < count; nth += 1) {
+        await links.nth(nth).click();
+        const hidden = await page.evaluate(`(() => {
+          const field = document.querySelector(':target').closest('.field');
+          const bar = document.querySelector('.decision').getBoundingClientRect().top;
+          return ['label, legend', '.field-fault'].filter(part => {
+            const { top, bottom } = field.querySelector(part).getBoundingClientRect();
+            return top < 0 || bottom > bar;
+          });
+        })()`);
+        expect([name, nth, hidden]).toEqual([name, nth, []]);
+      }
+    }
+  });
+});
+
+test.each([320, 390])('a code is on one line, at a width of %i', async width => {
+  await withPage(width, 800, async page => {
+    for (const name of ['connect', 'device', 'receipt-paid', 'connect-misconfigured', 'error-internal', 'me-all']) {
+      await page.goto(pageServer.page(name));
+      const broken = await page.evaluate(`[...document.querySelectorAll('code, .code')].filter(code => {
+        const range = document.createRange();
+        range.selectNodeContents(code);
+        return new Set(Array.from(range.getClientRects(), ({ top }) => Math.round(top))).size > 1;
+      }).map(code => code.textContent)`);
+      expect([name, broken]).toEqual([name, []]);
+    }
+  });
 });
 
 test('the check finds parts outside of the window', async () => {

@@ -1,8 +1,8 @@
 import { type Html, html } from './html.ts';
 
-/** Line icons, 24 by 24, in the colour of the surrounding text and hidden from screen readers. */
+/** Line icons, 24 by 24, hidden from screen readers. The stylesheet draws their lines. */
 const draw = (paths: Html): Html =>
-  html`<svg class="icon" viewBox="0 0 24 24" width="24" height="24" fill="none" stroke="currentColor" stroke-width="1.75" stroke-linecap="round" stroke-linejoin="round" aria-hidden="true" focusable="false">${paths}</svg>`;
+  html`<svg class="icon" viewBox="0 0 24 24" width="24" height="24" aria-hidden="true">${paths}</svg>`;
 
 export const icons = {
   globe: draw(

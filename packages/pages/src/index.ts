@@ -58,7 +58,7 @@ export {
   formDonePage,
 } from './pages/entered-pages.ts';
 export { type FormNotice, formPage } from './pages/form-page.ts';
-export { type AnsweredAbout, historyPage } from './pages/history-page.ts';
+export { type AnsweredAbout, historyPage, type PaidView } from './pages/history-page.ts';
 export { leavingPage } from './pages/leaving-page.ts';
 export { mcpServerPage, reportReasons } from './pages/mcp-server-page.ts';
 export { type ConnectionView, mePage } from './pages/me-page.ts';
@@ -76,6 +76,7 @@ export { type PaymentNotice, paymentPage } from './pages/payment-page.ts';
 export { receiptPage } from './pages/receipt-page.ts';
 export {
   errorPage,
+  noRequestPage,
   notFoundPage,
   wrongBrowserPage,
   wrongPersonPage,

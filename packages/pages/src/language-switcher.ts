@@ -13,7 +13,7 @@ export function languageSwitcher({ path }: PageContext, t: Translator): Html | u
   const choices = locales.map(locale => {
     const current = locale === t.locale ? ('true' as const) : undefined;
     const about = attributes({ value: locale, lang: locale, 'aria-current': current });
-    return html`<li><button type="submit" name="language"${about}>${ownText(languageOf(locale).name)}</button></li>`;
+    return html`<li><button name="language"${about}>${ownText(languageOf(locale).name)}</button></li>`;
   });
   return html`<details class="languages"><summary>${icons.globe}<span class="unseen">${t.html('layout.language')} </span>${ownText(languageOf(t.locale).name)}</summary><form method="post" action="/language" autocomplete="off"><input type="hidden" name="back" value="${path}"><ul>${choices}</ul></form></details>`;
 }

@@ -19,9 +19,9 @@ export function watchPart(view: WatchView | undefined, t: Translator): Html | un
   return html`<div class="watch" role="status" data-watch="${view.statusHref}" data-page="${view.pageHref}" data-phase="${view.phase}" data-ended="${t.plain('live.ended')}" data-see="${t.plain('live.see')}" data-time-up="${t.plain('live.timeUp')}"></div>`;
 }
 
-/** A secret input with a button that shows it for a moment. `id` is that of the input. */
+/** A secret input with a button that shows it for a moment, and then hides it. `id` is that of the input. */
 export function showable(input: Html, field: { readonly id: string; readonly label: Html }, t: Translator): Html {
-  return html`<div class="showable">${input}<button class="button small" type="button" hidden aria-pressed="false" data-show="${field.id}"><span>${t.html('live.show')}</span><span class="unseen"> ${field.label}</span></button></div>`;
+  return html`<div class="showable">${input}<button class="button small" type="button" hidden data-show="${field.id}" data-hide="${t.plain('live.hide')}"><span>${t.html('live.show')}</span><span class="unseen"> ${field.label}</span></button></div>`;
 }
 
 /** A `code` element with a button that copies its text. */

@@ -99,6 +99,12 @@ export function linkRow(p: {
 `;
 }
 
+/** A row without details. */
+export function plainRow({ mark, name, notes }: Pick<AccountRow, 'mark' | 'name' | 'notes'>): Html {
+  return html`<li class="entry row-item"><div class="row">${mark}<span class="row-text"><span class="row-name">${name}</span>${notes.map(rowNote)}</span></div></li>
+`;
+}
+
 export function rowNote(note: Html | undefined): Html {
   return note === undefined ? html`` : html`<span class="row-note">${note}</span>`;
 }

@@ -295,7 +295,41 @@ describe('S114: a page that is out of date', () => {
       await page.clock.runFor(2000);
       expect(await announced(page)).toMatch(/ends in 5\d seconds/);
       await page.clock.runFor(60_000);
-      expect(await announced(page)).toBe('The time is up.');
+      expect(await announced(page)).toContain('The time is up.');
+    });
+  });
+
+  test('has no button to press once the time is up, and then leads to the current page', async () => {
+    await withPage(async page => {
+      await openStopped(page, 'watched');
+      const buttons = page.locator('.decision :is(button, a.button)');
+      await page.clock.runFor(599_000);
+      expect(await buttons.count()).toBe(2);
+      await page.clock.runFor(1000);
+      expect(await buttons.count()).toBe(0);
+      expect(await page.locator('.decision [data-watch]').isVisible()).toBe(true);
+      expect(page.url()).toBe(pageServer.page('watched'));
+      phase = 'expired';
+      await expect
+        .poll(async () => {
+          await page.clock.runFor(3000);
+          return page.url();
+        })
+        .toBe(pageServer.page('done'));
+    });
+  });
+
+  test('sends nothing that is typed after the time', async () => {
+    await withPage(async page => {
+      await openStopped(page, 'watched-form');
+      await page.clock.runFor(601_000);
+      const from = pageServer.received.length;
+      const field = page.locator('input[type=text]').first();
+      await field.fill('late');
+      await field.press('Enter');
+      expect(pageServer.received.slice(from).filter(({ method }) => method === 'POST')).toEqual([]);
+      expect(await field.inputValue()).toBe('late');
+      expect(await page.locator('[data-watch] a').isVisible()).toBe(true);
     });
   });
 
@@ -325,15 +359,16 @@ describe('a secret', () => {
       await page.clock.install();
       await page.goto(pageServer.page('credential'));
       await page.fill('#field-key', 'sk_1');
-      const button = page.getByRole('button', { name: 'Show API key' });
-      await button.click();
-      expect([await type(page), await button.getAttribute('aria-pressed')]).toEqual(['text', 'true']);
+      const show = page.getByRole('button', { name: 'Show API key' });
+      const hide = page.getByRole('button', { name: 'Hide API key' });
+      await show.click();
+      expect([await type(page), await hide.isVisible(), await show.count()]).toEqual(['text', true, 0]);
       await page.clock.runFor(10_000);
-      expect([await type(page), await button.getAttribute('aria-pressed')]).toEqual(['password', 'false']);
-      await button.click();
-      await button.click();
+      expect([await type(page), await show.isVisible(), await hide.count()]).toEqual(['password', true, 0]);
+      await show.click();
+      await hide.click();
       expect(await type(page)).toBe('password');
-      await button.click();
+      await show.click();
       const answered = page.waitForResponse(response => response.request().method() === 'POST');
       await page.press('#field-key', 'Enter');
       await answered;

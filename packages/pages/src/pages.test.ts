@@ -294,6 +294,16 @@ describe.each(hostileStrings)('hostile text %j', hostile => {
     ),
     historyPage(english, {
       answersKeptHours: 24,
+      earlier: [
+        {
+          mcpServerName: text,
+          amount: { currency: 'EUR', minorUnits: 1, decimals: 2 },
+          paidAt: new Date(0),
+          isTest: false,
+          refunds: [],
+        },
+      ],
+      paymentsKeptDays: 400,
       answered: [
         {
           mcpServerName: text,

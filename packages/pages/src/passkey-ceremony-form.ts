@@ -1,6 +1,6 @@
 import { type Html, html, ownPath } from './html.ts';
 import { icons } from './icons.ts';
-import { submitButton } from './parts.ts';
+import { type ButtonLook, submitButton } from './parts.ts';
 import type { Translator } from './translator.ts';
 
 /** The data for one passkey ceremony, prepared by the gateway. */
@@ -28,10 +28,10 @@ export function ceremonyNotes(texts: CeremonyTexts, t: Translator): Html {
 /** The script finds its options and its texts in the data attributes, and fills in `response`. */
 export function ceremonyForm(
   view: CeremonyView & { readonly shown?: string },
-  p: { readonly label: Html; readonly texts: CeremonyTexts },
+  p: { readonly label: Html; readonly texts: CeremonyTexts; readonly look?: ButtonLook },
   t: Translator,
 ): Html {
   const { texts } = p;
   const shown = view.shown === undefined ? undefined : html`<input type="hidden" name="shown" value="${view.shown}">`;
-  return html`<form class="needs-script" method="post" action="${ownPath(view.action)}" autocomplete="off" data-passkey="${view.mode}" data-options="${view.optionsJson}" data-waiting="${t.plain('passkey.waiting')}" data-sending="${t.plain('passkey.sending')}" data-cancelled="${t.plain(`${texts}.cancelled`)}" data-already-added="${t.plain(`${texts}.alreadyAdded`)}" data-failed="${t.plain(`${texts}.failed`)}" data-unsupported="${t.plain(`${texts}.unsupported`)}"><input type="hidden" name="csrf_token" value="${view.csrfToken}">${shown}<input type="hidden" name="ceremony" value="${view.ceremony}"><input type="hidden" name="response" value="">${submitButton(p.label, 'accent')}</form>`;
+  return html`<form class="needs-script" method="post" action="${ownPath(view.action)}" autocomplete="off" data-passkey="${view.mode}" data-options="${view.optionsJson}" data-waiting="${t.plain('passkey.waiting')}" data-sending="${t.plain('passkey.sending')}" data-cancelled="${t.plain(`${texts}.cancelled`)}" data-already-added="${t.plain(`${texts}.alreadyAdded`)}" data-failed="${t.plain(`${texts}.failed`)}" data-unsupported="${t.plain(`${texts}.unsupported`)}"><input type="hidden" name="csrf_token" value="${view.csrfToken}">${shown}<input type="hidden" name="ceremony" value="${view.ceremony}"><input type="hidden" name="response" value="">${submitButton(p.label, p.look ?? 'accent')}</form>`;
 }

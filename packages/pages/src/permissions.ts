@@ -7,12 +7,12 @@ import { widthOf } from './text-width.ts';
 import type { Translator } from './translator.ts';
 import type { RequestedScopeView, ScopeView } from './views.ts';
 
-type Risk = 'delete' | 'change' | 'see';
+type Risk = 'delete' | 'change' | 'other' | 'see';
 
 /** The worst first. */
-const risks: readonly Risk[] = ['delete', 'change', 'see'];
-const riskIcons = { delete: icons.bin, change: icons.pencil, see: icons.eye } as const;
-const counted = { delete: 'risk.deletes', change: 'risk.changes', see: 'risk.sees' } as const;
+const risks: readonly Risk[] = ['delete', 'change', 'other', 'see'];
+const riskIcons = { delete: icons.bin, change: icons.pencil, other: icons.key, see: icons.eye } as const;
+const counted = { delete: 'risk.deletes', change: 'risk.changes', other: 'risk.others', see: 'risk.sees' } as const;
 
 /** Maximum number of permissions to see that are shown without folding. */
 const foldAbove = 6;
@@ -20,9 +20,9 @@ const foldAbove = 6;
 /** Scopes that mean the same everywhere and permit no change (OpenID Connect Core 1.0 sections 5.4 and 11). */
 const harmless: ReadonlySet<string> = new Set(['openid', 'profile', 'email', 'offline_access']);
 
-/** An unknown permission counts as one to change. */
+/** Without `access`, nothing is known about a permission: it is under a heading that claims nothing, and as conspicuous as a change. */
 function riskOf({ scope, description, access }: ScopeView): Risk {
-  return access ?? (description === undefined && harmless.has(scope) ? 'see' : 'change');
+  return access ?? (description === undefined && harmless.has(scope) ? 'see' : 'other');
 }
 
 /** The number of permissions by risk, for the first view of a page whose list may need scrolling. */

@@ -53,12 +53,11 @@ function declarations(colours: Readonly<Record<string, string>>): string {
     .join(';');
 }
 
-/** Removes comments and indentation, which browsers do not need. */
+/** Removes comments and the white space that browsers do not need. No text in it has a brace, a semicolon or two spaces. */
 function minify(css: string): string {
   return css
     .replace(/\/\*[\s\S]*?\*\//g, '')
-    .split('\n')
-    .map(line => line.trim())
-    .filter(line => line !== '')
-    .join('\n');
+    .replace(/\s+/g, ' ')
+    .replace(/(?<=[;{},]) | (?=[{}])|(?<=[a-z]:) |;(?= ?\})/g, '')
+    .trim();
 }

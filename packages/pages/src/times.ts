@@ -47,7 +47,8 @@ export function deadline({ expiresAt, now }: Deadline, what: 'decision' | 'devic
   const secondsLeft = now === undefined ? Number.POSITIVE_INFINITY : (expiresAt.getTime() - now.getTime()) / 1000;
   if (secondsLeft >= 12 * 3600) return t.html(`${what}.ends`, { time: timeText(expiresAt, 'moment', t) });
   return t.html(`${what}.endsSoon`, {
-    relative: timeLeft(Math.floor(Math.max(0, secondsLeft)), t),
+    // Rounded up: when the script has counted to zero, the gateway agrees.
+    relative: timeLeft(Math.ceil(Math.max(0, secondsLeft)), t),
     time: timeText(expiresAt, 'clock', t),
   });
 }
@@ -65,5 +66,10 @@ function relativeTime(seconds: number, t: Translator): string {
 }
 
 /** A duration in whole hours, as the locale writes it. */
-export const hoursText = (hours: number, t: Translator): Html =>
-  ownText(new Intl.NumberFormat(t.locale, { style: 'unit', unit: 'hour', unitDisplay: 'long' }).format(hours));
+export const hoursText = (hours: number, t: Translator): Html => durationText(hours, 'hour', t);
+
+/** A duration in whole days, as the locale writes it. */
+export const daysText = (days: number, t: Translator): Html => durationText(days, 'day', t);
+
+const durationText = (value: number, unit: 'hour' | 'day', t: Translator): Html =>
+  ownText(new Intl.NumberFormat(t.locale, { style: 'unit', unit, unitDisplay: 'long' }).format(value));

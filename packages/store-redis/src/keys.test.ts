@@ -28,6 +28,7 @@ test('key names', () => {
     keys.held(shard),
     keys.result(`el_${shard}${secret}`),
     keys.payments(`el_${shard}${secret}`),
+    keys.paidBy(shard, subject, undefined),
     keys.chargeChecks(shard),
     keys.connection(`cn_${shard}${secret}`),
     keys.connectionsOf(shard, subject),
@@ -79,6 +80,7 @@ test('key names', () => {
       "postern:{7f}:held",
       "postern:{7f}:res:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
       "postern:{7f}:paid:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
+      "postern:{7f}:pays:CyZuEIazKSAWnoj0t_pVAh",
       "postern:{7f}:charges",
       "postern:{7f}:cn:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
       "postern:{7f}:cns:CyZuEIazKSAWnoj0t_pVAhE8nD23mcB-c7XwJDtxj10",
@@ -117,6 +119,12 @@ test('key names', () => {
 });
 
 describe('everything about one user', () => {
+  test('S167: the payments of a person are apart from those that an application vouched for', () => {
+    const [person, shard] = [somebody(), '7f' as Shard];
+    const names = [undefined, 'calendar', 'wiki'].map(voucher => keys.paidBy(shard, person, voucher));
+    expect(new Set(names).size).toBe(3);
+  });
+
   test('every key of one user is in one slot', () => {
     const subject = somebody();
     const request = ask(subject);
@@ -128,6 +136,7 @@ describe('everything about one user', () => {
       keys.due(shard),
       keys.openOf(shard, 'issue-tracker', subject),
       keys.endedOf(shard, subject, undefined),
+      keys.paidBy(shard, subject, undefined),
       keys.mutedBy(shard, subject),
       keys.events(shard),
       keys.held(shard),

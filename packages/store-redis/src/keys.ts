@@ -79,6 +79,9 @@ export function createKeys(prefix: string) {
     feedWakeUp: (mcpServerId: string) => `feed:${mcpServerId}`,
     /** Payments of an elicitation, by the processor's reference, with their refunds and disputes. */
     payments: (id: ElicitationId) => key(shardIn(id), 'paid', secretOf(id)),
+    /** Ids of the elicitations that a subject completed with a payment, by its time. Vouched ones as for `endedOf`. */
+    paidBy: (shard: Shard, { issuer, subject }: Subject, voucher: string | undefined) =>
+      key(shard, 'pays', shortDigestOf(JSON.stringify([issuer, subject, ...(voucher === undefined ? [] : [voucher])]))),
     /** A user's payments to an MCP server in one currency that count against daily limits, by elicitation. */
     countedPayments: (shard: Shard, p: { mcpServerId: string; subject: Subject; currency: string }) =>
       key(

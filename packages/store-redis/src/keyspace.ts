@@ -46,6 +46,7 @@ const rows = [
   ["`{s}:muted:<digest>`", "hash: MCP server id → time", "until undone", "set mute, `DEL`", "the person"],
   ["`{s}:limit:<digest>`", "string `<window end> <count>`", "to the end of the window", "create", "its elicitation"],
   ["`{s}:paid:<name>`", "hash: the payments of an elicitation", "`payment.retentionDays`, 400 days by default, from the last change; at least a day longer than `retention.endedHours`", "transition, note payment, put payment", "quota of its MCP server"],
+  ["`{s}:pays:<digest>`", "sorted set: id of a paid elicitation by its time; the newest 1,000", "`payment.retentionDays`, from the last payment; the user's deletion of all data", "transition, `DEL`", "fixed: 1,000 per person, who paid each"],
   ["`{s}:spent:<digest>`", "hash: elicitation id → `<approved at> <minor units>`", "24 hours from the last approval", "transition", "quota of its MCP server"],
   ["`{s}:charges`", "sorted set: elicitation id by the time of the next request to its processor", "entry goes when its payment is no longer charging", "check charge (`ZREM`)", "its payment"],
   ["`{s}:refunds`", "sorted set: elicitation id by the time of the next request about its refunds", "entry goes when no refund is pending", "put payment, check charge, drop refund check", "its payment"],

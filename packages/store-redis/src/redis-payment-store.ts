@@ -6,6 +6,7 @@ import {
   FIRST_REFUND_CHECK_MS,
   isAwaitingRefund,
   PAYMENT_VERSIONS,
+  type PaidBy,
   type Payment,
   type PaymentChange,
   type PaymentNote,
@@ -59,6 +60,15 @@ export class RedisPaymentStore implements PaymentStore {
     return [...found]
       .filter(([name]) => name.startsWith(':'))
       .map(([, stored]) => decodePayment(elicitationId, numberOf(version), textOf(stored)));
+  }
+
+  async listPaid({ subject, voucher, skip, limit }: Parameters<PaymentStore['listPaid']>[0]) {
+    const key = this.#keys.paidBy(shardOf(subject), subject, voucher);
+    return listOf(await this.#link.call('zrange', key, skip, skip + limit - 1, 'REV')).map(idOf);
+  }
+
+  async forgetPaid({ subject, voucher }: PaidBy): Promise<void> {
+    await this.#link.call('del', this.#keys.paidBy(shardOf(subject), subject, voucher));
   }
 
   async put({

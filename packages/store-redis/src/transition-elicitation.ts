@@ -57,6 +57,7 @@ export async function transitionElicitation(
       keys.endedOf(shard, current.subject, voucherOf(current)),
       keys.ended(shard),
       answer?.list ?? none,
+      paid === undefined ? none : keys.paidBy(shard, current.subject, voucherOf(current)),
     ],
     [
       link.clock(),

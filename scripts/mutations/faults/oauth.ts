@@ -256,4 +256,20 @@ export const oauthFaults: readonly Fault[] = [
     replacement: "if (document['resource'] === '') throw",
     foundBy: ['packages/authorization/src/registration/protected-resource-metadata.test.ts'],
   },
+  {
+    name: 'a response without state leads to a request of another provider',
+    breaks: 'S213',
+    file: 'services/gateway/src/authorization/oauth-callback.ts',
+    original: 'elicitation.request.provider === provider &&',
+    replacement: 'provider.length > 0 &&',
+    foundBy: ['test/e2e/edited-urls.test.ts'],
+  },
+  {
+    name: 'a cancelled sign-in without state is blamed on another browser',
+    breaks: 'S213',
+    file: 'services/gateway/src/authorization/oauth-callback.ts',
+    original: "{ result: reason === 'foreign_browser' ? reason : 'no_request' }",
+    replacement: "{ result: 'foreign_browser' }",
+    foundBy: ['services/gateway/src/authorization/oauth-callback.test.ts'],
+  },
 ];

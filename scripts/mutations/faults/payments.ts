@@ -451,4 +451,28 @@ export const paymentsFaults: readonly Fault[] = [
     replacement: "status === 'lost'",
     foundBy: ['services/gateway/src/approvals/refund-flow.test.ts'],
   },
+  {
+    name: 'an application sees the payments of people who sign in elsewhere',
+    breaks: 'S167',
+    file: 'packages/store-redis/src/keys.ts',
+    original: "'pays', shortDigestOf(JSON.stringify([issuer, subject, ...(voucher === undefined",
+    replacement: "'pays', shortDigestOf(JSON.stringify([issuer, subject, ...(voucher !== undefined",
+    foundBy: ['packages/store-redis/src/keys.test.ts'],
+  },
+  {
+    name: 'a deletion leaves the way from a person to the payments',
+    breaks: 'S103',
+    file: 'services/gateway/src/account/account-erasure.ts',
+    original: 'await deps.stores.payments.forgetPaid({ subject, voucher: visitorIn(browserSession).vouchedBy });',
+    replacement: '',
+    foundBy: ['services/gateway/src/account/account-erasure.test.ts'],
+  },
+  {
+    name: 'the history of payments ends with the records of elicitations',
+    breaks: 'S167',
+    file: 'services/gateway/src/account/me-history-routes.ts',
+    original: '!listed.has(elicitationId)',
+    replacement: 'listed.has(elicitationId)',
+    foundBy: ['test/e2e/refunds.test.ts'],
+  },
 ];

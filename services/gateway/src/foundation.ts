@@ -15,7 +15,6 @@ import {
   type WaitingRequests,
 } from './mcp-servers/callers-in-force.ts';
 import { createObservation, type Observation } from './observation.ts';
-import type { Asset } from './pages/looks.ts';
 import { type AuditLog, createAuditLog } from './platform/audit/audit-log.ts';
 import { createAuditStream } from './platform/audit/audit-stream.ts';
 import type { AuditSink } from './platform/audit/audit-trail.ts';
@@ -23,6 +22,7 @@ import { type Pseudonyms, pseudonymsOf } from './platform/audit/pseudonyms.ts';
 import { createRefreshCounter } from './platform/audit/refresh-counter.ts';
 import type { GatewayConfig } from './platform/config/config-schema.ts';
 import { hasKeyService } from './platform/config/vault-config.ts';
+import type { Asset } from './platform/http/static-assets.ts';
 import type { Logger } from './platform/logger.ts';
 import type { Metrics } from './platform/metrics/create-metrics.ts';
 import { outboundPolicyOf } from './platform/outbound/outbound-policy-of.ts';

@@ -35,6 +35,7 @@ import {
   sendProblem,
 } from './platform/http/problems.ts';
 import { requestContext } from './platform/http/request-context.ts';
+import { sendAsset } from './platform/http/static-assets.ts';
 
 /** The hosted pages: requests are forms, responses are HTML or redirects, including errors. */
 export const pageRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = async (app, { deps }) => {
@@ -68,22 +69,15 @@ export const pageRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = async (app,
   await app.register(cookie);
 
   const script = { type: 'text/javascript; charset=utf-8', body: pageScript.body };
-  for (const [path, { type, body }] of [...keepAssets(deps.assets, looks.assets), [pageScript.path, script] as const]) {
-    app.get(path, (_request, reply) =>
-      reply
-        .headers(type.startsWith('image/') ? imageHeaders : assetHeaders)
-        .header('cache-control', 'public, max-age=31536000, immutable')
-        .type(type)
-        .send(body),
-    );
+  for (const [path, asset] of [...keepAssets(deps.assets, looks.assets), [pageScript.path, script] as const]) {
+    const headers = {
+      ...(asset.type.startsWith('image/') ? imageHeaders : assetHeaders),
+      'cache-control': 'public, max-age=31536000, immutable',
+    };
+    app.get(path, (request, reply) => sendAsset(request, reply.headers(headers), asset));
   }
-  app.get('/favicon.ico', (_request, reply) =>
-    reply
-      .headers(imageHeaders)
-      .header('cache-control', 'public, max-age=3600')
-      .type(looks.icon.type)
-      .send(looks.icon.body),
-  );
+  const iconHeaders = { ...imageHeaders, 'cache-control': 'public, max-age=3600' };
+  app.get('/favicon.ico', (request, reply) => sendAsset(request, reply.headers(iconHeaders), looks.icon));
 
   // Unknown paths: an HTML page for browsers, a problem document for other clients.
   app.setNotFoundHandler((request, reply) => {

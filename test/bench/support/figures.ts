@@ -11,7 +11,7 @@ export const figures = {
   idle: 'memory of an idle process (RSS), as in the image',
   waiter: 'memory of a waiting read, ',
   live: 'Redis memory of a live elicitation at ',
-  page: 'first page load, page and stylesheet, gzip',
+  page: 'first page load, static files compressed',
   ended: 'Redis memory of an ended elicitation, while it is kept',
   connected: 'Redis memory of a user with one connection, and the elicitation that created it',
 } as const;

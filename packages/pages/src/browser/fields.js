@@ -2,17 +2,22 @@
 
 for (const button of document.querySelectorAll('[data-show]')) {
   const field = document.getElementById(button.dataset.show);
+  const name = button.firstElementChild;
+  const label = name.textContent;
+  let isOpen = false;
   let timer;
 
   const show = isShown => {
     clearTimeout(timer);
     if (field.type === 'textarea') field.classList.toggle('masked', !isShown);
     else field.type = isShown ? 'text' : 'password';
-    button.setAttribute('aria-pressed', String(isShown));
+    isOpen = isShown;
+    // The name says what the button does next; a state in addition would contradict it.
+    name.textContent = isShown ? button.dataset.hide : label;
     if (isShown) timer = setTimeout(() => show(false), 10_000);
   };
 
-  button.addEventListener('click', () => show(button.getAttribute('aria-pressed') === 'false'));
+  button.addEventListener('click', () => show(!isOpen));
   // Before the form is sent: browsers keep the values of text fields. And before the user looks at something else.
   addEventListener('submit', () => show(false), true);
   document.addEventListener('visibilitychange', () => show(false));

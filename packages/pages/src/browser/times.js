@@ -30,7 +30,7 @@
     let wasLong = Number(countdown.dataset.left) >= 60;
 
     const tick = setInterval(() => {
-      const seconds = Math.max(0, Math.floor((end - Date.now()) / 1000));
+      const seconds = Math.max(0, Math.ceil((end - Date.now()) / 1000));
       const text = textOf(seconds);
       if (countdown.textContent !== text) countdown.textContent = text;
       if (seconds === 0) clearInterval(tick);
@@ -38,7 +38,6 @@
       if (seconds < 60 && wasLong) announcement.textContent = countdown.closest('p').textContent;
       wasLong = seconds >= 60;
       if (seconds > 0) return;
-      announcement.textContent = announcement.dataset.timeUp;
       announcement.dispatchEvent(new Event('timeup'));
     }, 1000);
   }

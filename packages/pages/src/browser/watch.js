@@ -2,7 +2,7 @@
 {
   const announcement = document.querySelector('[data-watch]');
   if (announcement !== null) {
-    const { watch, page, phase, ended, see } = announcement.dataset;
+    const { watch, page, phase, ended, see, timeUp } = announcement.dataset;
     const check = document.querySelector('form[data-check]');
     let delay = 2000;
     let remaining = 120;
@@ -23,16 +23,17 @@
       return check === null && (await response.json()).phase !== phase;
     };
 
-    const showCurrent = () => {
-      remaining = 0;
-      if (!hasInput) {
-        location.replace(page);
-        return;
-      }
+    const say = text => {
       const link = document.createElement('a');
       link.href = page;
       link.textContent = see;
-      announcement.replaceChildren(`${ended} `, link);
+      announcement.replaceChildren(`${text} `, link);
+    };
+
+    const showCurrent = () => {
+      remaining = 0;
+      if (hasInput) say(ended);
+      else location.replace(page);
     };
 
     const next = async () => {
@@ -60,6 +61,12 @@
       if (event.persisted) next();
     });
     document.addEventListener('visibilitychange', next);
-    announcement.addEventListener('timeup', next);
+    announcement.addEventListener('timeup', () => {
+      // Nothing can be pressed or sent any more, also while the gateway does not answer.
+      document.querySelector('[data-closes]')?.replaceChildren(announcement);
+      say(timeUp);
+      delay = 1000;
+      next();
+    });
   }
 }

@@ -69,7 +69,7 @@ ${pageHead({ mcpServer: view.mcpServer, counterpart: namedMark(processor.name), 
 ${priceTag(payment, t)}
 <div class="lead"><p>${lead}</p></div>
 ${paymentFacts(payment, t)}
-${actions(view, processor, t)}
+${actions(context, view, processor, t)}
 <div class="fine"><p>${t.html('charge.reassurance')}</p>${timeLeft(view, t)}</div>
 ${watchPart(view.watch, t)}`;
   return layout(context, t, { title: heading.title, main });
@@ -87,7 +87,7 @@ function noticeBlock(
 }
 
 /** Two buttons while the user can decide, and only the check of the result while the processor works. */
-function actions(view: ChargeView, processor: Processor, t: Translator): Html {
+function actions(context: PageContext, view: ChargeView, processor: Processor, t: Translator): Html {
   const { csrfToken, checkHref } = view;
   const person = view.person && personRow(view.person, t);
   if (view.notice === 'processing') {
@@ -99,7 +99,7 @@ function actions(view: ChargeView, processor: Processor, t: Translator): Html {
       ? undefined
       : html`<p><a class="link" href="${webUrl(checkHref)}">${t.html('charge.check')}</a></p>`;
   const stop = postForm({ action: view.declineAction, csrfToken }, submitButton(t.html('charge.stop'), 'plain'));
-  const go = onward(view, processor, t);
+  const go = onward(context, view, processor, t);
   return html`${check}${actionBar({ person, above: toward(processor.host, t), buttons: go === undefined ? [stop] : [stop, go] }, t)}`;
 }
 
@@ -109,6 +109,7 @@ function continueLabel(processor: string, t: Translator): Html {
 }
 
 function onward(
+  { operatorReference }: PageContext,
   { continueHref, continueAction, csrfToken, notice }: ChargeView,
   { name, host }: Processor,
   t: Translator,
@@ -121,8 +122,10 @@ function onward(
     return linkButton(target.href, continueLabel(name, t), 'accent');
   }
   if (continueAction === undefined) return undefined;
-  const label = notice === 'processor_unavailable' ? t.html('charge.tryAgain') : continueLabel(name, t);
-  return postForm({ action: continueAction, csrfToken }, submitButton(label, 'accent'));
+  const isRetry = notice === 'processor_unavailable';
+  const label = isRetry ? t.html('charge.tryAgain') : continueLabel(name, t);
+  const look = isRetry && operatorReference !== undefined ? 'plain' : 'accent';
+  return postForm({ action: continueAction, csrfToken }, submitButton(label, look));
 }
 
 /** Allows plain http only on loopback, for an operator who tries Postern out. */

@@ -36,12 +36,13 @@ describe('permissions are grouped by risk', () => {
   const of = (access: 'see' | 'change' | 'delete', count: number) =>
     Array.from({ length: count }, (_, index) => ({ scope: `${access}-${index}`, access }));
 
-  test('the worst first; an unknown one counts as one to change', () => {
+  test('the worst first; an unknown one is under a heading that claims nothing', () => {
     const markup = asking([...of('see', 1), { scope: 'openid' }, { scope: 'unknown' }, ...of('delete', 1)]);
+    expect(markup).not.toContain('id="asked-change"');
     expectOrder(markup, [
       'id="asked-delete"',
       'delete-0',
-      'id="asked-change"',
+      'id="asked-other"',
       'unknown',
       'id="asked-see"',
       'see-0',

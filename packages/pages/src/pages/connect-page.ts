@@ -51,6 +51,7 @@ export function connectPage(context: PageContext, view: ConnectView): string {
     resource: resourceFact(authorization, t),
     aboveButtons: isShortHost ? undefined : toward(host, t),
     acceptLabel: isShortHost ? t.html('connect.continue', { host: hostText(host) }) : t.html('connect.accept'),
+    waitsForOperator: isFailure(notice) && context.operatorReference !== undefined,
     reassurance: t.html('connect.reassurance', inSentences),
   });
 }
@@ -75,9 +76,11 @@ function noticeBlock(
   names: { mcpServer: ForeignText; provider: string },
   t: Translator,
 ): Html {
-  const isFailure = notice === 'provider_unavailable' || notice === 'provider_refused';
-  return paragraphs([(isFailure ? operatorNotice(context, t) : undefined) ?? noticeText(notice, names, t)]);
+  return paragraphs([(isFailure(notice) ? operatorNotice(context, t) : undefined) ?? noticeText(notice, names, t)]);
 }
+
+const isFailure = (notice: ConnectNotice | undefined): boolean =>
+  notice === 'provider_unavailable' || notice === 'provider_refused';
 
 function noticeText(notice: ConnectNotice, names: { mcpServer: ForeignText; provider: string }, t: Translator): Html {
   switch (notice) {

@@ -72,6 +72,7 @@ export function credentialPage(context: PageContext, view: CredentialView): stri
       t,
     ),
     acceptForm: { id: answerFormId, novalidate: false },
+    waitsForOperator: notice === 'check_unavailable' && context.operatorReference !== undefined,
     acceptLabel: t.html(credential.lasting ? 'credential.save' : 'credential.send'),
     reassurance: t.html('credential.reassurance'),
   });

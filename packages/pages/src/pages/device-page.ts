@@ -72,7 +72,7 @@ ${watchPart(view.watch, t)}`;
 
 function steps({ providerName: provider, userCode, verificationHref }: DeviceView, t: Translator): Html {
   return html`<ol class="steps">
-<li><p>${t.html('device.copy')}</p><p>${copyable(html`<code class="user-code" dir="ltr" translate="no">${userCode}</code>`, t)}</p></li>
+<li><p>${t.html('device.copy')}</p><p>${copyable(html`<code class="${userCode.length > 9 ? 'user-code long' : 'user-code'}" dir="ltr" translate="no">${userCode}</code>`, t)}</p></li>
 <li><p>${t.html('device.enter', { provider: shortName(provider) })}</p>${newTabLink(verificationHref, t)}</li>
 <li><p>${t.html('device.return', { provider: shortName(provider) })}</p></li>
 </ol>`;

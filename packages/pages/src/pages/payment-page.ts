@@ -54,6 +54,7 @@ export function paymentPage(context: PageContext, view: PaymentView): string {
     facts: paymentFacts(payment, t),
     aboveButtons: processor && toward(processor.host, t),
     ...acceptance(view, t),
+    waitsForOperator: view.notice === 'processor_unavailable' && context.operatorReference !== undefined,
     reassurance:
       processor === undefined
         ? t.html('payment.reassuranceDirect', { mcpServer: shortName(mcpServer) })
@@ -82,7 +83,10 @@ function acceptance(
       if (!('ceremony' in approval)) return signingInAgain(approval, t);
       const acceptLabel = t.html('payment.acceptWithPasskey');
       const ceremony = { ...approval.ceremony, mode: 'assert', csrfToken, shown } as const;
-      return { acceptLabel, acceptCeremony: ceremonyForm(ceremony, { label: acceptLabel, texts: 'passkey' }, t) };
+      return {
+        acceptLabel,
+        acceptCeremony: (label, look) => ceremonyForm(ceremony, { label, look, texts: 'passkey' }, t),
+      };
     }
   }
 }

@@ -2,7 +2,7 @@
 import { html } from '../html.ts';
 import { icons } from '../icons.ts';
 import { messagePage } from '../message-page.ts';
-import { fact, facts, personFact, postForm, submitButton } from '../parts.ts';
+import { fact, facts, linkButton, personFact, postForm, submitButton } from '../parts.ts';
 import { translatorFor } from '../translator.ts';
 import type { PageContext, PersonView } from '../views.ts';
 
@@ -40,6 +40,27 @@ export function wrongBrowserPage(context: PageContext): string {
     tone: 'caution',
     heading: t.html('wrongBrowser.heading'),
     texts: [t.html('wrongBrowser.text'), t.html('wrongBrowser.next')],
+  });
+}
+
+export interface NoRequestView {
+  /** The one open request that the response can be about. */
+  readonly requestHref?: string;
+  /** The list of open requests. */
+  readonly accountHref?: string;
+}
+
+/** A provider's response names no request, or one that has ended. */
+export function noRequestPage(context: PageContext, { requestHref, accountHref }: NoRequestView): string {
+  const t = translatorFor(context);
+  const href = requestHref ?? accountHref;
+  const label = t.html(requestHref === undefined ? 'account.back' : 'noRequest.open');
+  return messagePage(context, t, {
+    title: t.plain('noRequest.heading'),
+    icon: icons.search,
+    heading: t.html('noRequest.heading'),
+    texts: [t.html('noRequest.text'), t.html(href === undefined ? 'noRequest.nextInApp' : 'noRequest.next')],
+    actions: href === undefined ? [] : [linkButton(href, label, 'accent')],
   });
 }
 

@@ -62,7 +62,16 @@ export function signInFailedPage(context: PageContext, view: SignInFailedView): 
     tone: 'caution',
     heading: t.html('signInFailed.heading'),
     texts: [operatorNotice(context, t) ?? t.html('signInFailed.text')],
-    actions: view.retryHref === undefined ? [] : [linkButton(view.retryHref, t.html('signInFailed.retry'), 'accent')],
+    actions:
+      view.retryHref === undefined
+        ? []
+        : [
+            linkButton(
+              view.retryHref,
+              t.html('signInFailed.retry'),
+              context.operatorReference === undefined ? 'accent' : 'plain',
+            ),
+          ],
   });
 }
 

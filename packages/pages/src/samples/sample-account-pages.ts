@@ -68,6 +68,19 @@ const answered: readonly AnsweredView[] = [
   },
 ];
 
+const earlier = [1990, 500].map((minorUnits, index) => ({
+  mcpServerName: 'Book Shop',
+  amount: { currency: 'EUR', minorUnits, decimals: 2 },
+  paidAt: at,
+  isTest: index === 1,
+  refunds:
+    index === 0
+      ? [{ amount: { currency: 'EUR', minorUnits: 490, decimals: 2 }, status: 'succeeded' as const, requestedAt: at }]
+      : [],
+}));
+const olderHref = '/me/history?page=2';
+const emptyHistory = { answered: [], earlier: [], paymentsKeptDays: 400 };
+
 const rename = {
   label: 'Phone of Ada',
   action: '/me/passkeys/1/rename',
@@ -78,11 +91,24 @@ const disconnectAll = { action: '/me/data/disconnect', keepHref: '/me/data', csr
 
 export const sampleAccountPages: Readonly<Record<string, (context: PageContext) => string>> = {
   'me-twelve': context => mePage(context, twelve),
-  history: context => historyPage(context, { answered, answersKeptHours: 24, backHref }),
-  'history-empty': context => historyPage(context, { answered: [], answersKeptHours: 24, backHref }),
+  history: context =>
+    historyPage(context, { answered, earlier, answersKeptHours: 24, paymentsKeptDays: 400, olderHref, backHref }),
+  'history-empty': context => historyPage(context, { ...emptyHistory, answersKeptHours: 24, backHref }),
   'history-extreme': context =>
     historyPage(context, {
       answersKeptHours: 2160,
+      paymentsKeptDays: 4000,
+      earlier: [
+        {
+          mcpServerName: longWord,
+          amount: { currency: 'JPY', minorUnits: 999_999_999_999, decimals: 0 },
+          paidAt: at,
+          isTest: true,
+          refunds: [],
+        },
+      ],
+      newerHref: '/me/history',
+      olderHref,
       answered: [
         {
           mcpServerName: longWord,

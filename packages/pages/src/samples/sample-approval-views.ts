@@ -161,7 +161,7 @@ export const samplePaymentDone = {
   approvedAt: new Date('2026-03-04T14:24:00Z'),
   paid: true,
   method: 'button' as const,
-  receiptNumber: '0a.Zm9yIHRlc3RzIG9ubHksIG5vdCBhIHJlYWwgb25l',
+  receiptNumber: 'el_0aZm9yIHRlc3RzIG9ubHksIG5vdCBhIHJlYWwgb25lQUI',
   receiptHref: '/e/0a.sample/receipt',
   returnHref: 'https://books.fabrikam.example/back',
   person: samplePerson,

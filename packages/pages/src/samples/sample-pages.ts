@@ -6,7 +6,7 @@ import { donePage } from '../pages/done-page.ts';
 import { declinedPage, endedPage, workingPage } from '../pages/ended-pages.ts';
 import { leavingPage } from '../pages/leaving-page.ts';
 import { mePage } from '../pages/me-page.ts';
-import { errorPage, notFoundPage, wrongBrowserPage, wrongPersonPage } from '../pages/refusal-pages.ts';
+import { errorPage, noRequestPage, notFoundPage, wrongBrowserPage, wrongPersonPage } from '../pages/refusal-pages.ts';
 import { signedOutPage, signInAgainPage, signInFailedPage, signInPage } from '../pages/sign-in-pages.ts';
 import type { PageContext } from '../views.ts';
 import { sampleAccountPages } from './sample-account-pages.ts';
@@ -231,6 +231,8 @@ export const samplePages: Readonly<Record<string, (context: PageContext) => stri
   'wrong-person': context =>
     wrongPersonPage(context, { person: samplePerson, switchAccountAction: '/logout', csrfToken: 'csrf-value' }),
   'wrong-browser': wrongBrowserPage,
+  'no-request': context => noRequestPage(context, { requestHref: '/e/el_sample' }),
+  'no-request-signed-out': context => noRequestPage(context, {}),
   'signed-out': context =>
     signedOutPage(context, { endSessionHref: 'https://id.example.com/session/end?client_id=postern' }),
   'not-found': notFoundPage,

@@ -8,7 +8,7 @@ KEYS   1 elicitation   2 open requests   3 due index   4 events
        11 payments of the elicitation (unused unless paid)   12 ledger of the MCP server
        13 payments of the person that count against daily limits (unused unless one is counted or released)
        14 ended elicitations of the subject   15 ended elicitations of the shard
-       16 connections or credentials of the shard (unused unless put)
+       16 connections or credentials of the shard (unused unless put)   17 payments of the subject (unused unless paid)
 ARGV   1 clock   2 elicitation id   3 operation id   4 version decided on   5 'early' (before expiresAt only),
        'late' (from expiresAt on only) or 'any'   6 new status
        7 what the transition leaves: 'open', 'charging' (the user may have paid), 'reopened' (it was charging), 'ended' or
@@ -29,8 +29,9 @@ returns {'applied', now, expiresAt, id of the event}
         {'unreadable', record}        of the connection or credential that would be replaced
 emits  one event and one wake-up if applied, and a wake-up of the connection or credential that is put
 ]]
--- Maximum number of ended elicitations listed per subject.
+-- Maximum number of ended elicitations and of payments listed per subject.
 local LISTED_ENDS = 100
+local LISTED_PAYMENTS = 1000
 
 local now = store_clock(ARGV[1])
 
@@ -133,6 +134,10 @@ if ARGV[20] ~= '' then
   redis.call('HSET', KEYS[11], ARGV[20], 'counted', ':' .. ARGV[20], whole(now) .. ' ' .. ARGV[25])
   redis.call('HINCRBY', KEYS[11], ':version', '1')
   redis.call('PEXPIRE', KEYS[11], ARGV[21])
+  redis.call('ZADD', KEYS[17], whole(now), ARGV[2])
+  redis.call('ZREMRANGEBYSCORE', KEYS[17], '-inf', whole(now - tonumber(ARGV[21])))
+  redis.call('ZREMRANGEBYRANK', KEYS[17], '0', whole(-1 - LISTED_PAYMENTS))
+  redis.call('PEXPIRE', KEYS[17], ARGV[21])
 end
 
 if counting then

@@ -90,6 +90,34 @@ export function describePaymentStore(name: string, makeStores: MakeStores): void
       expect(await noted({ elicitationId: payment.elicitationId })).toBe('counted');
     });
 
+    test('lists the payments of a person by pages, newest first, apart from those that an application vouched for', async () => {
+      const person = somebody();
+      const pay = async (identityMode: 'login' | 'external') => {
+        const asked = { ...askFor('payment', person), coalescingDigest: operation() };
+        const pending = await created(stores.elicitations, {
+          ...asked,
+          elicitation: { ...asked.elicitation, identityMode },
+        });
+        stores.clock.advance(1);
+        const current = await moved(stores.elicitations, pending, approve, charge);
+        return (await moved(stores.elicitations, current, answer(current))).elicitationId;
+      };
+      const list = (voucher?: string, skip = 0, limit = 10) =>
+        stores.payments.listPaid({ subject: person, voucher, skip, limit });
+      expect(await list()).toEqual([]);
+      const [first, vouched, second, third] = [
+        ...[await pay('login'), await pay('external'), await pay('login'), await pay('login')],
+      ];
+      expect(await list()).toEqual([third, second, first]);
+      expect(await list(undefined, 1, 1)).toEqual([second]);
+      expect(await list(undefined, 3, 1)).toEqual([]);
+      expect(await list('issue-tracker')).toEqual([vouched]);
+      expect(await stores.payments.listPaid({ subject: somebody(), skip: 0, limit: 10 })).toEqual([]);
+      await stores.payments.forgetPaid({ subject: person });
+      expect([await list(), await list('issue-tracker')]).toEqual([[], [vouched]]);
+      expect(first === undefined ? [] : await stores.payments.list(first)).toHaveLength(1);
+    });
+
     test('adds an unexpected payment once, beside the one that completed the elicitation', async () => {
       const payment = await paid();
       const added = { ...payment, processorReference: 'pi_2', completes: false, paidAt: 0 };

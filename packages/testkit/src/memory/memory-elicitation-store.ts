@@ -189,7 +189,7 @@ export class MemoryElicitationStore implements ElicitationStore {
     if (putOneTime) this.#deps.oneTime.put(shardIn(moved.elicitationId), putOneTime.record, putOneTime.ttlMs);
     if (putConnection) this.#deps.connections.put(putConnection, now);
     const paid = paymentPutBy(request);
-    if (paid !== undefined) this.#deps.payments.putCompleting(moved.elicitationId, paid);
+    if (paid !== undefined) this.#deps.payments.putCompleting(moved, paid);
     if (putCredential) this.#deps.credentials.put(putCredential, now);
     this.#announce(moved);
     return { result: 'applied', elicitation: moved };

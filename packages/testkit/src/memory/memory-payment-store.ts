@@ -4,10 +4,13 @@ import {
   type CountedPayment,
   DAILY_LIMIT_MS,
   type DueCheck,
+  type Elicitation,
   type ElicitationEvent,
   type ElicitationId,
   FIRST_REFUND_CHECK_MS,
   isAwaitingRefund,
+  LISTED_PAYMENTS,
+  type PaidBy,
   type Payment,
   type PaymentChange,
   type PaymentFacts,
@@ -16,11 +19,14 @@ import {
   paymentEventOf,
   type Shard,
   shardIn,
+  voucherOf,
 } from '@postern/elicitation';
 
 type CountedOf = Parameters<PaymentStore['counted']>[0];
 const keyOf = ({ subject, mcpServerId, currency }: CountedOf) =>
   JSON.stringify([subject.issuer, subject.subject, mcpServerId, currency]);
+
+const paidByKey = ({ subject, voucher }: PaidBy) => JSON.stringify([subject.issuer, subject.subject, voucher]);
 
 interface Row {
   readonly notes: Map<string, PaymentNote>;
@@ -36,6 +42,7 @@ export class MemoryPaymentStore implements PaymentStore {
   readonly #rows = new Map<ElicitationId, Row>();
 
   readonly #checks = { charge: new Map<ElicitationId, number>(), refunds: new Map<ElicitationId, number>() };
+  readonly #paid = new Map<string, readonly ElicitationId[]>();
   readonly #counted = new Map<string, readonly CountedPayment[]>();
 
   constructor(p: { now: Clock; retentionMs: number; announce: (event: ElicitationEvent) => void }) {
@@ -45,7 +52,10 @@ export class MemoryPaymentStore implements PaymentStore {
   }
 
   /** Called within the commit that completes the elicitation. */
-  putCompleting(elicitationId: ElicitationId, facts: PaymentFacts): void {
+  putCompleting(elicitation: Elicitation, facts: PaymentFacts): void {
+    const { elicitationId, subject } = elicitation;
+    const by = paidByKey({ subject, voucher: voucherOf(elicitation) });
+    this.#paid.set(by, [elicitationId, ...(this.#paid.get(by) ?? [])].slice(0, LISTED_PAYMENTS));
     const row = this.#written(elicitationId);
     row.notes.set(facts.processorReference, 'counted');
     row.version += 1;
@@ -58,6 +68,15 @@ export class MemoryPaymentStore implements PaymentStore {
     return row === undefined
       ? []
       : [...row.payments.values()].map(payment => structuredClone({ ...payment, version: row.version }));
+  }
+
+  async listPaid({ skip, limit, ...by }: Parameters<PaymentStore['listPaid']>[0]): Promise<readonly ElicitationId[]> {
+    const listed = (this.#paid.get(paidByKey(by)) ?? []).filter(id => this.#kept(id) !== undefined);
+    return listed.slice(skip, skip + limit);
+  }
+
+  async forgetPaid(by: PaidBy): Promise<void> {
+    this.#paid.delete(paidByKey(by));
   }
 
   async put({

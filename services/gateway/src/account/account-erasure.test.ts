@@ -25,6 +25,13 @@ async function settled() {
   const lasting = await issue('lasting');
   await samples.moved(stores.elicitations, lasting, kindSamples.answer(lasting));
   const open = await issue('confirmation');
+  const paying = await samples.moved(
+    stores.elicitations,
+    await issue('payment'),
+    kindSamples.approve,
+    kindSamples.charge,
+  );
+  await samples.moved(stores.elicitations, paying, kindSamples.answer(paying));
   const charging = await samples.moved(stores.elicitations, await issue('payment'), kindSamples.approve);
   const browserSession = await stores.browserSessions.create(
     {
@@ -43,20 +50,32 @@ async function settled() {
     connections: (await stores.connections.list(subject)).length,
     credentials: (await stores.credentials.list(subject)).length,
     open: (await stores.elicitations.read(open.elicitationId))?.status,
+    payments: (await stores.payments.listPaid({ subject, skip: 0, limit: 9 })).length,
     isSignedIn: (await stores.browserSessions.read(browserSession.id)) !== undefined,
   });
   const statusOf = async ({ elicitationId }: Elicitation) => (await stores.elicitations.read(elicitationId))?.status;
-  return { ...stage, browserSession, charging, connections, erase: () => erase(browserSession), left, statusOf };
+  return {
+    ...stage,
+    browserSession,
+    charging,
+    paying,
+    connections,
+    erase: () => erase(browserSession),
+    left,
+    statusOf,
+  };
 }
 
-const NOTHING = { connections: 0, credentials: 0, open: 'declined', isSignedIn: false };
+const NOTHING = { connections: 0, credentials: 0, open: 'declined', payments: 0, isSignedIn: false };
 
 describe('S103: deletion', () => {
   it('removes everything, leaves a charging payment to its processor, and reports what the providers answered', async () => {
-    const { erase, left, statusOf, charging, eventsNamed } = await settled();
+    const { erase, left, statusOf, charging, paying, stores, eventsNamed } = await settled();
+    expect((await left()).payments).toBe(1);
     expect(await erase()).toMatchObject([{ revocation: 'revoked' }, { revocation: 'revoked' }]);
     expect(await left()).toEqual(NOTHING);
     expect(await statusOf(charging)).toBe('active');
+    expect(await stores.payments.list(paying.elicitationId)).toHaveLength(1);
     expect(eventsNamed('account.erased')).toMatchObject([{ declined: 1, connections: 2, credentials: 1 }]);
   });
 

@@ -12,16 +12,18 @@ import type { RedisStores } from '@postern/store-redis';
 import type { Disconnected, Disconnection } from '../authorization/disconnection.ts';
 import type { CredentialFlow } from '../entries/credential-flow.ts';
 import { longestSessionMs } from '../identity/create-browser-session.ts';
+import { visitorIn } from '../pages/page-guard.ts';
 import type { AuditLog } from '../platform/audit/audit-log.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
-import { type AccountScopeDeps, createAccountScope, visitorIn } from './account-scope.ts';
+import { type AccountScopeDeps, createAccountScope } from './account-scope.ts';
 
 /** How often an elicitation can move while it is read: to the provider, to the application, back to the user. */
 const MOVES = 4;
 
 export interface ErasureDeps extends AccountScopeDeps {
   readonly config: Pick<GatewayConfig, 'browserSession'>;
-  readonly stores: AccountScopeDeps['stores'] & Pick<RedisStores, 'browserSessions'>;
+  readonly stores: AccountScopeDeps['stores'] &
+    Pick<RedisStores, 'browserSessions'> & { readonly payments: Pick<RedisStores['payments'], 'forgetPaid'> };
   readonly service: AccountScopeDeps['service'] & Pick<ElicitationService, 'find' | 'decline' | 'fail'>;
   readonly credentialFlow: Pick<CredentialFlow, 'delete'>;
   readonly disconnection: Pick<Disconnection, 'disconnectAll'>;
@@ -83,6 +85,7 @@ export function createErasure({ deps }: { readonly deps: ErasureDeps }) {
       const { subject } = browserSession;
       for (const { mcpServerId } of await scope.mutes(browserSession))
         await deps.stores.mutes.unmute(subject, mcpServerId);
+      await deps.stores.payments.forgetPaid({ subject, voucher: visitorIn(browserSession).vouchedBy });
       await deps.stores.browserSessions.endAll(browserSession, longestSessionMs(deps.config));
       deps.auditLog.erased({
         subject,

@@ -6,6 +6,8 @@ import {
   definedOnly,
   type Elicitation,
   isTerminal,
+  LISTED_PAYMENTS,
+  type Payment,
 } from '@postern/elicitation';
 import type { RedisStores } from '@postern/store-redis';
 import { passkeyOwnerIn } from '../identity/passkeys/user-passkeys.ts';
@@ -84,15 +86,29 @@ export function createAccountExport({ deps, views, fingerprint }: ExportKit) {
     ...(of.status === 'failed' ? { failure: of.failure } : {}),
   });
 
+  const payment = (of: Payment) => ({
+    mcpServer: views.mcpServerName(of.mcpServerId),
+    elicitationId: of.elicitationId,
+    ...{ amount: of.amount, processor: of.processor, processorReference: of.processorReference },
+    ...definedOnly({ mode: of.mode }),
+    paidAt: time(of.paidAt),
+    refunds: of.refunds.map(({ minorUnits, status, createdAt }) => ({
+      minorUnits,
+      status,
+      requestedAt: time(createdAt),
+    })),
+  });
+
   return {
     async of(browserSession: Pick<BrowserSession, 'subject' | 'origin' | 'displayName' | 'detail'>) {
       const { subject, displayName, detail } = browserSession;
-      const [connections, credentials, mutes, open, ended, passkeys, sessions] = await Promise.all([
+      const [connections, credentials, mutes, open, ended, { payments }, passkeys, sessions] = await Promise.all([
         scope.connections(browserSession),
         scope.credentials(browserSession),
         scope.mutes(browserSession),
         scope.open(browserSession),
         scope.ended(browserSession),
+        scope.payments(browserSession, { skip: 0, limit: LISTED_PAYMENTS }),
         deps.stores.passkeys.list(passkeyOwnerIn(browserSession)),
         deps.stores.browserSessions.list(browserSession),
       ]);
@@ -121,6 +137,7 @@ export function createAccountExport({ deps, views, fingerprint }: ExportKit) {
         })),
         openRequests: open.map(elicitation),
         answers: ended.map(elicitation),
+        payments: payments.map(payment),
       };
     },
   };

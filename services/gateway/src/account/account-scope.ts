@@ -5,21 +5,19 @@ import type {
   Elicitation,
   ElicitationService,
   Mute,
+  Payment,
   TerminalElicitation,
-  Visitor,
 } from '@postern/elicitation';
 import type { RedisStores } from '@postern/store-redis';
 import { mayRead, mayUse, type RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
+import { visitorIn } from '../pages/page-guard.ts';
 
 export interface AccountScopeDeps {
-  readonly stores: Pick<RedisStores, 'connections' | 'credentials' | 'mutes'>;
+  readonly stores: Pick<RedisStores, 'connections' | 'credentials' | 'mutes'> & {
+    readonly payments: Pick<RedisStores['payments'], 'list' | 'listPaid'>;
+  };
   readonly service: Pick<ElicitationService, 'listOpen' | 'listEnded'>;
   readonly mcpServers: ReadonlyMap<string, RegisteredMcpServer>;
-}
-
-/** The person that a browser session proves. */
-export function visitorIn({ origin, subject }: BrowserSessionOwner): Extract<Visitor, { kind: 'signed_in' }> {
-  return { kind: 'signed_in', subject, ...('vouchedBy' in origin ? { vouchedBy: origin.vouchedBy } : {}) };
 }
 
 /**
@@ -55,6 +53,17 @@ export function createAccountScope({ deps }: { readonly deps: AccountScopeDeps }
 
     open: (browserSession: BrowserSessionOwner): Promise<readonly Elicitation[]> =>
       deps.service.listOpen(visitorIn(browserSession), [...deps.mcpServers.keys()]),
+
+    /** A page of the person's payments, newest first, as long as their records last. */
+    async payments(
+      browserSession: BrowserSessionOwner,
+      { skip, limit }: { readonly skip: number; readonly limit: number },
+    ): Promise<{ readonly payments: readonly Payment[]; readonly hasMore: boolean }> {
+      const { subject, vouchedBy: voucher } = visitorIn(browserSession);
+      const ids = await deps.stores.payments.listPaid({ subject, voucher, skip, limit: limit + 1 });
+      const found = await Promise.all(ids.slice(0, limit).map(id => deps.stores.payments.list(id)));
+      return { payments: found.flat(), hasMore: ids.length > limit };
+    },
 
     ended: (browserSession: BrowserSessionOwner): Promise<readonly TerminalElicitation[]> =>
       deps.service.listEnded(visitorIn(browserSession)),

@@ -1,10 +1,12 @@
-import type { Elicitation } from '@postern/elicitation';
+import { type Elicitation, LISTED_PAYMENTS } from '@postern/elicitation';
 import { historyPage, type RefundView } from '@postern/pages';
 import type { RedisStores } from '@postern/store-redis';
 import type { FastifyPluginAsync } from 'fastify';
-import { refundViews } from '../approvals/payment-view.ts';
+import { z } from 'zod';
+import { paidView, refundViews } from '../approvals/payment-view.ts';
 import { type AccountGuardDeps, createAccountGuard } from '../identity/account-guard.ts';
 import type { PageKit } from '../pages/page-kit.ts';
+import { PageError } from '../pages/page-request.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { elicitationPath, receiptPath } from '../platform/http/public-urls.ts';
 import { type AccountScopeDeps, createAccountScope } from './account-scope.ts';
@@ -13,11 +15,22 @@ import { answeredAbout } from './asked-views.ts';
 export const HISTORY_PATH = '/me/history';
 
 export interface MeHistoryRoutesDeps extends AccountGuardDeps, AccountScopeDeps {
-  readonly config: AccountGuardDeps['config'] & Pick<GatewayConfig, 'retention'>;
+  readonly config: AccountGuardDeps['config'] & Pick<GatewayConfig, 'retention' | 'payment'>;
   readonly stores: AccountScopeDeps['stores'] & Pick<RedisStores, 'payments'>;
 }
 
-/** The user's answers, while their records last. */
+const PAYMENTS_PER_PAGE = 20;
+
+const querySchema = z.object({
+  page: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(LISTED_PAYMENTS / PAYMENTS_PER_PAGE)
+    .default(1),
+});
+
+/** The user's answers and payments, while their records last. */
 export const meHistoryRoutes: FastifyPluginAsync<PageKit<MeHistoryRoutesDeps>> = async (app, pages) => {
   const { deps, views } = pages;
   const { guardGet } = createAccountGuard(pages);
@@ -31,9 +44,23 @@ export const meHistoryRoutes: FastifyPluginAsync<PageKit<MeHistoryRoutesDeps>> =
 
   app.get(HISTORY_PATH, (request, reply) =>
     guardGet(request, reply, async browserSession => {
-      const ended = (await scope.ended(browserSession)).filter(elicitation => views.isStillAllowed(elicitation));
+      const query = querySchema.safeParse(request.query);
+      if (!query.success) throw new PageError('bad_request');
+      const { page } = query.data;
+      const [all, { payments, hasMore }] = await Promise.all([
+        scope.ended(browserSession),
+        scope.payments(browserSession, { skip: (page - 1) * PAYMENTS_PER_PAGE, limit: PAYMENTS_PER_PAGE }),
+      ]);
+      const listed = new Set(all.map(({ elicitationId }) => elicitationId));
+      const ended = page === 1 ? all.filter(elicitation => views.isStillAllowed(elicitation)) : [];
       return reply.send(
         historyPage(views.context(request), {
+          earlier: payments
+            .filter(({ elicitationId }) => !listed.has(elicitationId))
+            .flatMap(of => paidView(of, views)),
+          paymentsKeptDays: deps.config.payment.retentionDays,
+          ...(page > 1 && { newerHref: page === 2 ? HISTORY_PATH : `${HISTORY_PATH}?page=${page - 1}` }),
+          ...(hasMore && { olderHref: `${HISTORY_PATH}?page=${page + 1}` }),
           answered: await Promise.all(
             ended.map(async elicitation => ({
               mcpServerName: views.mcpServerName(elicitation.mcpServerId),

@@ -1,4 +1,4 @@
-import { kinds } from '@postern/elicitation';
+import { kinds, refundStatuses } from '@postern/elicitation';
 import { z } from 'zod';
 
 /**
@@ -239,6 +239,14 @@ export const personExport = named('PersonExport', {
   ),
   mutedMcpServers: z.array(z.object({ mcpServer: mcpServerName, mutedAt: time })),
   ...{ openRequests: z.array(answer), answers: z.array(answer) },
+  payments: z.array(
+    z.object({
+      ...{ mcpServer: mcpServerName, elicitationId: text, processor: text, processorReference: text, paidAt: time },
+      amount: z.object({ currency: text, minorUnits: count }),
+      mode: z.enum(['live', 'test']).exactOptional(),
+      refunds: z.array(z.object({ minorUnits: count, status: z.enum(refundStatuses), requestedAt: time })),
+    }),
+  ),
 });
 
 export const signedOut = z.object({ found: count.meta({ description: 'Listed browser sessions.' }) });

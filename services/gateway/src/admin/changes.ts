@@ -23,7 +23,7 @@ import { mayRead, mayUse, type RegisteredMcpServer } from '../mcp-servers/regist
 import { announcementsOf, type Pseudonyms } from '../platform/audit/pseudonyms.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import type { Actor, RecordAct } from './admin-audit.ts';
-import { allSessionsOf, listAllEnded, listAllPasskeys, passkeyOwners } from './people.ts';
+import { allSessionsOf, listAllEnded, listAllPasskeys, passkeyOwners, vouchersOf } from './people.ts';
 
 export interface ChangesDeps {
   readonly config: Pick<GatewayConfig, 'providers' | 'browserSession' | 'operatorWebhooks'>;
@@ -85,7 +85,17 @@ export function createChanges({ config, stores, mcpServers, pseudonym, record, q
   const all = [...mcpServers.values()];
   const accountExport = createAccountExport({
     deps: {
-      stores: { ...stores, passkeys: { list: subject => listAllPasskeys({ stores, mcpServers }, subject) } },
+      stores: {
+        ...stores,
+        passkeys: { list: subject => listAllPasskeys({ stores, mcpServers }, subject) },
+        payments: {
+          list: id => stores.payments.list(id),
+          listPaid: async page =>
+            (
+              await Promise.all(vouchersOf(mcpServers).map(voucher => stores.payments.listPaid({ ...page, voucher })))
+            ).flat(),
+        },
+      },
       mcpServers,
       now,
       // An operator answers for all applications, so nothing is left out for the one that identified the person.
@@ -179,6 +189,7 @@ export function createChanges({ config, stores, mcpServers, pseudonym, record, q
       let passkeys = 0;
       for (const owner of passkeyOwners(mcpServers, subject))
         passkeys += await stores.passkeys.reset(owner, announcedAs);
+      for (const voucher of vouchersOf(mcpServers)) await stores.payments.forgetPaid({ subject, voucher });
       await stores.browserSessions.endAll(allSessionsOf(subject), longestSessionMs(config));
       return { ...counts, passkeys, stillDeciding: cancelled.filter(end => end === 'being_decided').length, left };
     },

@@ -24,10 +24,17 @@ export const allSessionsOf = (subject: Subject): Pick<BrowserSession, 'subject' 
   origin: { identityProvider: '' },
 });
 
+/** Who may have identified a person: the gateway's sign-in, and each application that vouches. */
+export const vouchersOf = (mcpServers: PeopleDeps['mcpServers']): readonly (string | undefined)[] => [
+  undefined,
+  ...mcpServers.keys(),
+];
+
 /** What a person decided, newest first, in whichever application vouched for them. */
 export async function listAllEnded(p: Pick<PeopleDeps, 'stores' | 'mcpServers'>, subject: Subject) {
-  const vouchers = [undefined, ...p.mcpServers.keys()];
-  const ended = await Promise.all(vouchers.map(voucher => p.stores.elicitations.listEnded(subject, voucher)));
+  const ended = await Promise.all(
+    vouchersOf(p.mcpServers).map(voucher => p.stores.elicitations.listEnded(subject, voucher)),
+  );
   return ended.flat().sort((a, b) => b.endedAt - a.endedAt);
 }
 

@@ -4,6 +4,7 @@ import {
   type ChargeNotice,
   type ChargeView,
   displayHost,
+  type PaidView,
   type PaymentFactsView,
   type RefundView,
 } from '@postern/pages';
@@ -11,6 +12,7 @@ import { decimalsOf, type PaymentProcessor } from '@postern/payment';
 import type { CompletedVisitOf, VisitOf } from '../pages/kind-pages.ts';
 import type { PageKit } from '../pages/page-kit.ts';
 import { watchOf } from '../pages/page-phase.ts';
+import type { PageViews } from '../pages/page-views.ts';
 import { elicitationPath } from '../platform/http/public-urls.ts';
 import type { RefundFlow } from './refund-flow.ts';
 
@@ -30,6 +32,14 @@ export function refundViews({ amount, refunds }: Pick<Payment, 'amount' | 'refun
       amount: amountView({ currency: amount.currency, minorUnits }),
     }))
     .toSorted((one, other) => one.requestedAt.getTime() - other.requestedAt.getTime());
+}
+
+/** A payment without its elicitation. None in a currency that this release does not know. */
+export function paidView(payment: Payment, views: Pick<PageViews, 'mcpServerName'>): readonly PaidView[] {
+  const { amount, mode, paidAt, mcpServerId } = payment;
+  if (decimalsOf(amount.currency) === undefined) return [];
+  const about = { amount: amountView(amount), mcpServerName: views.mcpServerName(mcpServerId) };
+  return [{ ...about, paidAt: new Date(paidAt), isTest: mode === 'test', refunds: refundViews(payment) }];
 }
 
 export interface PaymentViewDeps {

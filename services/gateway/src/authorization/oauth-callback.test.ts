@@ -80,7 +80,7 @@ it.each([undefined, digestOf('another browser')])(
   'S04, A5: a response in another browser (%s) uses up the transaction without a token request',
   async browserBinding => {
     const { callback, exchanged, eventsNamed, current } = await setUp();
-    expect(await callback({ browserBinding })).toEqual({ result: 'refused' });
+    expect(await callback({ browserBinding })).toEqual({ result: 'foreign_browser' });
     expect(await callback()).toMatchObject({ result: 'settled' });
     expect(exchanged).toEqual([]);
     expect(eventsNamed('callback.refused')).toMatchObject([{ reason: 'foreign_browser' }]);
@@ -92,7 +92,7 @@ it.each([{ mcpServerId: 'calendar' }, { providerName: 'gitlab' }])(
   'S16: refuses a response on the path of another MCP server or provider: %o',
   async change => {
     const { callback, exchanged, eventsNamed } = await setUp();
-    expect(await callback(change)).toEqual({ result: 'refused' });
+    expect(await callback(change)).toEqual({ result: 'no_request' });
     expect(exchanged).toEqual([]);
     expect(eventsNamed('callback.refused')).toMatchObject([{ reason: 'foreign_path' }]);
   },
@@ -122,7 +122,7 @@ it('S05: exchanges the code once if the response arrives three times concurrentl
 it('T5: refuses a response with two states without using up the transaction', async () => {
   const { callback, states, exchanged, eventsNamed } = await setUp();
   const query = `state=${states[0]}&state=${states[0]}&code=the-code`;
-  expect(await callback({ query })).toEqual({ result: 'refused' });
+  expect(await callback({ query })).toEqual({ result: 'no_request' });
   expect(eventsNamed('callback.refused')).toMatchObject([{ reason: 'no_state' }]);
   expect(exchanged).toEqual([]);
   expect(await callback()).toMatchObject({ result: 'settled' });

@@ -1,5 +1,6 @@
 import { AuthorizationError, type Grant, type ProviderRegistry } from '@postern/authorization';
 import {
+  type BrowserSession,
   definedOnly,
   digestOf,
   type Elicitation,
@@ -17,12 +18,12 @@ import {
   shardIn,
   type Visitor,
 } from '@postern/elicitation';
-import { wrongBrowserPage } from '@postern/pages';
+import { noRequestPage, wrongBrowserPage } from '@postern/pages';
 import type { RedisStores } from '@postern/store-redis';
 import type { Vault } from '@postern/vault';
 import type { FastifyPluginAsync } from 'fastify';
 import type { RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
-import { visitorOf } from '../pages/page-guard.ts';
+import { visitorIn, visitorOf } from '../pages/page-guard.ts';
 import type { PageKit } from '../pages/page-kit.ts';
 import { assertNoPrefetch } from '../pages/page-request.ts';
 import type { AuditLog } from '../platform/audit/audit-log.ts';
@@ -52,18 +53,23 @@ export interface AuthorizationResponse {
 }
 
 export type CallbackResult =
-  /** The response does not belong to this browser, this path, or any transaction. */
-  | { readonly result: 'refused' }
+  /** Another browser began the attempt. */
+  | { readonly result: 'foreign_browser' }
+  /** The response belongs to no transaction, or to one of another path. */
+  | { readonly result: 'no_request' }
   /** The page of the elicitation shows the status. */
   | { readonly result: 'settled'; readonly elicitationId: ElicitationId }
   /** The application must verify the user. */
   | { readonly result: 'verify'; readonly url: URL };
+
+type RefusalReason = 'no_state' | 'unknown_state' | 'foreign_browser' | 'foreign_path' | 'no_elicitation';
 
 export interface CallbackRoutesDeps {
   readonly config: Pick<GatewayConfig, 'publicUrl'>;
   readonly mcpServers: ReadonlyMap<string, RegisteredMcpServer>;
   readonly providers: Pick<ProviderRegistry, 'get'>;
   readonly oauthCallback: Pick<OAuthCallback, 'handle'>;
+  readonly service: Pick<ElicitationService, 'listOpen'>;
 }
 
 /**
@@ -74,6 +80,25 @@ export const callbackRoutes: FastifyPluginAsync<PageKit<CallbackRoutesDeps>> = a
   app,
   { deps, browser, views },
 ) => {
+  /**
+   * The way back for a response without a request. Without `state`, a response changes nothing: any page can send a browser here. The
+   * link depends on who is signed in only.
+   */
+  async function wayBack(browserSession: BrowserSession | undefined, mcpServerId: string, provider: string) {
+    if (browserSession === undefined) return {};
+    const begun = (await deps.service.listOpen(visitorIn(browserSession), [mcpServerId])).filter(
+      elicitation =>
+        elicitation.status === 'active' &&
+        isOfKind(elicitation, 'authorization') &&
+        elicitation.request.provider === provider &&
+        views.isStillAllowed(elicitation),
+    );
+    const [only, ...others] = begun;
+    return only === undefined || others.length > 0
+      ? { accountHref: '/me' }
+      : { requestHref: elicitationPath(only.elicitationId) };
+  }
+
   app.get<{ Params: { mcpServerId: string; provider: string } }>(
     '/callback/:mcpServerId/:provider',
     { exposeHeadRoute: false },
@@ -91,8 +116,12 @@ export const callbackRoutes: FastifyPluginAsync<PageKit<CallbackRoutesDeps>> = a
           views.isStillAllowed(elicitation) ? visitorOf(elicitation, browserSession) : undefined,
       });
       switch (callback.result) {
-        case 'refused':
+        case 'foreign_browser':
           return reply.code(400).send(wrongBrowserPage(views.context(request)));
+        case 'no_request': {
+          const back = await wayBack(browserSession, mcpServerId, provider);
+          return reply.code(400).send(noRequestPage(views.context(request), back));
+        }
         case 'settled':
           return reply.redirect(elicitationPath(callback.elicitationId), 303);
         case 'verify':
@@ -123,7 +152,7 @@ export function createOAuthCallback(p: {
    * consumed before the comparisons, so a response in a foreign browser or on a foreign path uses it up.
    */
   async function handle(response: AuthorizationResponse): Promise<CallbackResult> {
-    const refuse = (reason: string, elicitationId?: string): CallbackResult => {
+    const refuse = (reason: RefusalReason, elicitationId?: string): CallbackResult => {
       const { mcpServerId, providerName: provider } = response;
       auditLog.callbackRefused({
         reason,
@@ -131,7 +160,7 @@ export function createOAuthCallback(p: {
         provider,
         ...definedOnly({ elicitationId }),
       });
-      return { result: 'refused' };
+      return { result: reason === 'foreign_browser' ? reason : 'no_request' };
     };
 
     // RFC 6749 sections 3.1 and 10.12: exactly one `state`, in our format.

@@ -29,6 +29,7 @@ import { zodOnly } from '../platform/http/parse.ts';
 import { type ErrorsPluginDeps, ProblemError, problemFor, reportedProblem } from '../platform/http/problems.ts';
 import { newRequestId, requestContextPlugin, requestLogPlugin } from '../platform/http/request-context.ts';
 import { securityHeadersPlugin } from '../platform/http/security-headers-plugin.ts';
+import { sendAsset } from '../platform/http/static-assets.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { OutboundLog } from '../platform/outbound/outbound-log.ts';
 import type { UpstreamOf } from '../platform/overload/upstream.ts';
@@ -65,8 +66,8 @@ const REQUESTS_PER_MINUTE = 300;
 const stylesheet = readFileSync(new URL('console.css', import.meta.url), 'utf8');
 const stylesheetPath = `/assets/console-${createHash('sha256').update(stylesheet).digest('base64url').slice(0, 16)}.css`;
 const assets = [
-  { path: stylesheetPath, type: 'text/css', body: stylesheet },
-  { ...consoleScript, type: 'text/javascript' },
+  { path: stylesheetPath, type: 'text/css; charset=utf-8', body: stylesheet },
+  { ...consoleScript, type: 'text/javascript; charset=utf-8' },
 ];
 
 /**
@@ -145,13 +146,13 @@ export async function buildConsole(deps: ConsoleDeps, config: ConsoleConfig): Pr
   const errorDeps = { ...deps, pageFailed: audit.pageFailed };
   app.setErrorHandler((error, request, reply) => sendError(errorDeps, request, reply, error));
   app.setNotFoundHandler((request, reply) => sendError(errorDeps, request, reply, new ProblemError('not_found')));
-  for (const { path, type, body } of assets)
-    app.get(path, { config: { consoleRole: 'anyone' } }, (_request, reply) =>
-      reply
-        .header('content-security-policy', "default-src 'none'; sandbox")
-        .header('cache-control', 'public, max-age=31536000, immutable')
-        .type(`${type}; charset=utf-8`)
-        .send(body),
+  const assetHeaders = {
+    'content-security-policy': "default-src 'none'; sandbox",
+    'cache-control': 'public, max-age=31536000, immutable',
+  };
+  for (const asset of assets)
+    app.get(asset.path, { config: { consoleRole: 'anyone' } }, (request, reply) =>
+      sendAsset(request, reply.headers(assetHeaders), asset),
     );
   guard.register(app);
   const endSession = (id: Parameters<typeof stores.operatorSessions.end>[0]) => stores.operatorSessions.end(id);

@@ -12,12 +12,7 @@ import {
 } from '@postern/pages';
 import { ConfigError } from '../platform/config/config-error.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
-
-/** A response that never changes under its path. */
-export interface Asset {
-  readonly type: string;
-  readonly body: string | Buffer;
-}
+import type { Asset } from '../platform/http/static-assets.ts';
 
 /** The appearance of a page. */
 export interface Look {

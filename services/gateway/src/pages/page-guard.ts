@@ -1,5 +1,6 @@
 import {
   type BrowserSession,
+  type BrowserSessionOwner,
   DomainError,
   type Elicitation,
   type ElicitationService,
@@ -85,6 +86,11 @@ export function visitorOf(elicitation: Elicitation, browserSession: BrowserSessi
   if (elicitation.identityMode === 'login') return 'vouchedBy' in origin ? undefined : { kind: 'signed_in', subject };
   const isVouched = 'vouchedBy' in origin && origin.vouchedBy === elicitation.mcpServerId;
   return isVouched ? { kind: 'signed_in', subject, vouchedBy: origin.vouchedBy } : undefined;
+}
+
+/** The person that a browser session proves. */
+export function visitorIn({ origin, subject }: BrowserSessionOwner): Extract<Visitor, { kind: 'signed_in' }> {
+  return { kind: 'signed_in', subject, ...('vouchedBy' in origin ? { vouchedBy: origin.vouchedBy } : {}) };
 }
 
 /** Admits only the person that the elicitation was issued for. Every page of an elicitation goes through this guard. */

@@ -13,16 +13,18 @@ export class PageError extends Error {
 }
 
 /**
- * Requires that a form post comes from our own pages. `Sec-Fetch-Site` decides if the browser sends it, otherwise `Origin`; a
- * request
- * with neither is refused (security: T21).
+ * Requires that a form post comes from our own pages (security: T21). A browser derives `Sec-Fetch-Site` from the page that posts, and no
+ * page can set it, so it decides. `Origin: null` beside `same-origin` is our own page under `Referrer-Policy: no-referrer`, which a proxy
+ * may add: sandboxed and `data:` pages are `cross-site`. Without `Sec-Fetch-Site` only our own `Origin` is accepted.
  * @throws PageError `forbidden`
  */
-export function assertSameOrigin(request: FastifyRequest, publicUrl: string): void {
-  const site = request.headers['sec-fetch-site'];
-  const { origin } = request.headers;
-  if (site !== undefined ? site !== 'same-origin' : origin === undefined) throw new PageError('forbidden');
-  if (origin !== undefined && origin !== publicUrl) throw new PageError('forbidden');
+export function assertSameOrigin({ headers }: FastifyRequest, publicUrl: string): void {
+  const { origin, 'sec-fetch-site': site } = headers;
+  const isOwn =
+    site === undefined
+      ? origin === publicUrl
+      : site === 'same-origin' && [undefined, 'null', publicUrl].includes(origin);
+  if (!isOwn) throw new PageError('forbidden');
 }
 
 /**

@@ -45,6 +45,7 @@ export const common: Texts<'common'> = {
   'fault.operator': 'لن تنجح هذه الخطوة قبل أن يُجري مشغّل {brand} تعديلًا. زوّده بهذا الرقم: {reference}',
 
   'live.show': 'إظهار',
+  'live.hide': 'إخفاء',
   'live.copy': 'نسخ',
   'live.copied': 'تم النسخ',
   'live.ended': 'انتهى هذا الطلب.',

@@ -34,6 +34,12 @@ export const me: Texts<'me'> = {
   'history.status.declined': 'مرفوض',
   'history.status.failed': 'لم يكتمل',
   'history.when': '{mcpServer}، {time}',
+  'history.earlier': 'مدفوعات سابقة',
+  'history.earlierText': 'خلال آخر {days}، من دون إيصالاتها.',
+  'history.paid': 'مدفوع',
+  'history.paidTest': 'وضع الاختبار: لم يُخصم أي مبلغ.',
+  'history.newer': 'مدفوعات أحدث',
+  'history.older': 'مدفوعات أقدم',
 
   'browsers.heading': 'المتصفحات',
   'browsers.text': 'تم تسجيل دخولك إلى {brand} هنا.',

@@ -47,6 +47,7 @@ export const common: Texts<'common'> = {
     'Das funktioniert erst, wenn der Betreiber von {brand} etwas ändert. Nennen Sie ihm diese Nummer: {reference}',
 
   'live.show': 'Anzeigen',
+  'live.hide': 'Verbergen',
   'live.copy': 'Kopieren',
   'live.copied': 'Kopiert',
   'live.ended': 'Diese Anfrage ist beendet.',

@@ -32,4 +32,11 @@ export const identity: Texts<'identity'> = {
   'wrongBrowser.text': 'Zu Ihrem Schutz wurde der Vorgang hier angehalten. Es wurde nichts verbunden.',
   'wrongBrowser.next':
     'Wenn Sie ihn selbst begonnen haben, kehren Sie zu Ihrer App zurück und starten Sie neu. Wenn Ihnen jemand anderes einen Link geschickt hat, schließen Sie dieses Fenster.',
+
+  'noRequest.heading': 'Zu dieser Antwort gibt es keine Anfrage',
+  'noRequest.text':
+    'Der Dienst, der Sie zurückgeschickt hat, hat nicht angegeben, zu welcher Anfrage seine Antwort gehört, oder die Anfrage ist beendet. Es wurde nichts verbunden und nichts abgelehnt.',
+  'noRequest.next': 'Öffnen Sie die Anfrage noch einmal, um fortzufahren oder abzulehnen.',
+  'noRequest.nextInApp': 'Kehren Sie zu Ihrer App zurück und öffnen Sie den Link noch einmal.',
+  'noRequest.open': 'Anfrage öffnen',
 };

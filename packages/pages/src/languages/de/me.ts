@@ -35,6 +35,12 @@ export const me: Texts<'me'> = {
   'history.status.declined': 'Abgelehnt',
   'history.status.failed': 'Nicht abgeschlossen',
   'history.when': '{mcpServer}, {time}',
+  'history.earlier': 'Frühere Zahlungen',
+  'history.earlierText': '{days} lang aufbewahrt, ohne Belege.',
+  'history.paid': 'Bezahlt',
+  'history.paidTest': 'Testmodus: Es wurde kein Geld eingezogen.',
+  'history.newer': 'Neuere Zahlungen',
+  'history.older': 'Ältere Zahlungen',
 
   'browsers.heading': 'Browser',
   'browsers.text': 'Hier sind Sie bei {brand} angemeldet.',

@@ -64,6 +64,7 @@ export const common = {
   ),
 
   'live.show': 'Show',
+  'live.hide': 'Hide',
   'live.copy': 'Copy',
   'live.copied': 'Copied',
   'live.ended': 'This request has ended.',

@@ -37,4 +37,11 @@ export const identity = {
   'wrongBrowser.text': 'To protect you, it was stopped here. Nothing was connected.',
   'wrongBrowser.next':
     'If you started it yourself, go back to your app and ask again. If someone else sent you a link, close this window.',
+
+  'noRequest.heading': 'No request was found for this answer',
+  'noRequest.text':
+    'The service that sent you back did not say which request its answer belongs to, or the request has ended. Nothing was connected or declined.',
+  'noRequest.next': 'Open the request again to go on or to decline.',
+  'noRequest.nextInApp': 'Go back to your app and open the link again.',
+  'noRequest.open': 'Open the request',
 } as const;

@@ -41,6 +41,12 @@ export const me = {
   'history.status.declined': 'Declined',
   'history.status.failed': 'Not finished',
   'history.when': noted('{mcpServer}, {time}', 'Below an answer: the app that asked, and when the user answered.'),
+  'history.earlier': 'Earlier payments',
+  'history.earlierText': noted('Kept for {days}, without their receipts.', '{days} is a time such as 400 days.'),
+  'history.paid': 'Paid',
+  'history.paidTest': 'Test mode: no money was taken.',
+  'history.newer': 'Newer payments',
+  'history.older': 'Older payments',
 
   'browsers.heading': 'Browsers',
   'browsers.text': 'You are signed in to {brand} here.',

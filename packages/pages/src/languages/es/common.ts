@@ -47,6 +47,7 @@ export const common: Texts<'common'> = {
     'Esto no funcionará hasta que el administrador de {brand} haga un cambio. Indícale este número: {reference}',
 
   'live.show': 'Mostrar',
+  'live.hide': 'Ocultar',
   'live.copy': 'Copiar',
   'live.copied': 'Copiado',
   'live.ended': 'Esta solicitud ha terminado.',

@@ -32,4 +32,11 @@ export const identity: Texts<'identity'> = {
   'wrongBrowser.text': 'Para protegerte, se ha detenido aquí. No se ha vinculado nada.',
   'wrongBrowser.next':
     'Si lo iniciaste tú, vuelve a tu aplicación y empieza de nuevo. Si otra persona te ha enviado un enlace, cierra esta ventana.',
+
+  'noRequest.heading': 'Ninguna solicitud corresponde a esta respuesta',
+  'noRequest.text':
+    'El servicio que te ha traído de vuelta no ha indicado a qué solicitud pertenece su respuesta, o la solicitud ha terminado. No se ha vinculado ni rechazado nada.',
+  'noRequest.next': 'Abre de nuevo la solicitud para continuar o rechazarla.',
+  'noRequest.nextInApp': 'Vuelve a tu aplicación y abre el enlace de nuevo.',
+  'noRequest.open': 'Abrir la solicitud',
 };

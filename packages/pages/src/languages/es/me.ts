@@ -35,6 +35,12 @@ export const me: Texts<'me'> = {
   'history.status.declined': 'Rechazado',
   'history.status.failed': 'Sin completar',
   'history.when': '{mcpServer}, {time}',
+  'history.earlier': 'Pagos anteriores',
+  'history.earlierText': 'Se conservan {days}, sin sus recibos.',
+  'history.paid': 'Pagado',
+  'history.paidTest': 'Modo de prueba: no se ha cobrado nada.',
+  'history.newer': 'Pagos más recientes',
+  'history.older': 'Pagos más antiguos',
 
   'browsers.heading': 'Navegadores',
   'browsers.text': 'Aquí tienes la sesión iniciada en {brand}.',

@@ -47,6 +47,7 @@ export const common: Texts<'common'> = {
     'Cette étape restera impossible tant que l’exploitant de {brand} n’aura pas fait une modification. Communiquez-lui ce numéro\u00a0: {reference}',
 
   'live.show': 'Afficher',
+  'live.hide': 'Masquer',
   'live.copy': 'Copier',
   'live.copied': 'Copié',
   'live.ended': 'Cette demande est terminée.',

@@ -33,4 +33,11 @@ export const identity: Texts<'identity'> = {
   'wrongBrowser.text': 'Pour vous protéger, elle a été arrêtée ici. Aucun compte n’a été associé.',
   'wrongBrowser.next':
     'Si vous l’avez commencée vous-même, revenez à votre application et recommencez. Si quelqu’un d’autre vous a envoyé un lien, fermez cette fenêtre.',
+
+  'noRequest.heading': 'Aucune demande ne correspond à cette réponse',
+  'noRequest.text':
+    'Le service qui vous a renvoyé ici n’a pas indiqué à quelle demande sa réponse se rapporte, ou la demande est terminée. Rien n’a été associé ni refusé.',
+  'noRequest.next': 'Ouvrez de nouveau la demande pour continuer ou refuser.',
+  'noRequest.nextInApp': 'Revenez à votre application et ouvrez de nouveau le lien.',
+  'noRequest.open': 'Ouvrir la demande',
 };

@@ -35,6 +35,12 @@ export const me: Texts<'me'> = {
   'history.status.declined': 'Refusé',
   'history.status.failed': 'Non abouti',
   'history.when': '{mcpServer}, {time}',
+  'history.earlier': 'Paiements antérieurs',
+  'history.earlierText': 'Conservés {days}, sans leurs reçus.',
+  'history.paid': 'Payé',
+  'history.paidTest': 'Mode test\u00a0: aucun montant n’a été prélevé.',
+  'history.newer': 'Paiements plus récents',
+  'history.older': 'Paiements plus anciens',
 
   'browsers.heading': 'Navigateurs',
   'browsers.text': 'Vous êtes connecté à {brand} ici.',

@@ -46,6 +46,7 @@ export const common: Texts<'common'> = {
     '{brand} の運営者が設定を変更するまで、この操作はできません。次の番号を運営者にお伝えください: {reference}',
 
   'live.show': '表示',
+  'live.hide': '非表示',
   'live.copy': 'コピー',
   'live.copied': 'コピーしました',
   'live.ended': 'このリクエストは終了しました。',

@@ -34,6 +34,12 @@ export const me: Texts<'me'> = {
   'history.status.declined': '拒否',
   'history.status.failed': '未完了',
   'history.when': '{mcpServer}、{time}',
+  'history.earlier': '以前の支払い',
+  'history.earlierText': '過去 {days} の支払いです。領収書は含まれません。',
+  'history.paid': '支払い済み',
+  'history.paidTest': 'テストモード: 請求は行われていません。',
+  'history.newer': '新しい支払い',
+  'history.older': '古い支払い',
 
   'browsers.heading': 'ブラウザ',
   'browsers.text': '次のブラウザで {brand} にログインしています。',

@@ -44,6 +44,7 @@ export const common: Texts<'common'> = {
   'fault.operator': '在 {brand} 的运营方作出更改之前，这一步无法完成。请把此编号告诉他们：{reference}',
 
   'live.show': '显示',
+  'live.hide': '隐藏',
   'live.copy': '复制',
   'live.copied': '已复制',
   'live.ended': '此请求已经结束。',

@@ -28,4 +28,11 @@ export const identity: Texts<'identity'> = {
   'wrongBrowser.heading': '此操作是在另一个浏览器中发起的',
   'wrongBrowser.text': '为了保护您，操作已在此停止。没有连接任何账户。',
   'wrongBrowser.next': '如果是您本人发起的，请返回您的应用重新开始。如果链接是别人发给您的，请关闭此窗口。',
+
+  'noRequest.heading': '找不到与此回应对应的请求',
+  'noRequest.text':
+    '将您带回此处的服务没有说明其回应属于哪个请求，或者该请求已结束。没有连接任何账户，也没有拒绝任何请求。',
+  'noRequest.next': '请重新打开该请求，以继续或拒绝。',
+  'noRequest.nextInApp': '请返回您的应用，重新打开链接。',
+  'noRequest.open': '打开请求',
 };

@@ -34,6 +34,12 @@ export const me: Texts<'me'> = {
   'history.status.declined': '已拒绝',
   'history.status.failed': '未完成',
   'history.when': '来自 {mcpServer}，{time}',
+  'history.earlier': '更早的付款',
+  'history.earlierText': '最近 {days} 内的付款，不含收据。',
+  'history.paid': '已付款',
+  'history.paidTest': '测试模式：没有扣款。',
+  'history.newer': '较新的付款',
+  'history.older': '较早的付款',
 
   'browsers.heading': '浏览器',
   'browsers.text': '您在以下浏览器中登录了 {brand}。',

@@ -44,6 +44,7 @@ export const common: Texts<'common'> = {
   'fault.operator': '在 {brand} 的營運者作出變更之前，這個步驟無法完成。請提供這個編號給他們：{reference}',
 
   'live.show': '顯示',
+  'live.hide': '隱藏',
   'live.copy': '複製',
   'live.copied': '已複製',
   'live.ended': '這項要求已結束。',

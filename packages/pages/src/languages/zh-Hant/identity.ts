@@ -28,4 +28,11 @@ export const identity: Texts<'identity'> = {
   'wrongBrowser.heading': '這項操作是在另一個瀏覽器中發起的',
   'wrongBrowser.text': '為了保護您，操作已在此停止。沒有連結任何帳戶。',
   'wrongBrowser.next': '如果是您本人發起的，請返回您的應用程式重新開始。如果連結是別人傳給您的，請關閉這個視窗。',
+
+  'noRequest.heading': '找不到與此回應對應的要求',
+  'noRequest.text':
+    '將您帶回此處的服務沒有說明其回應屬於哪項要求，或者該要求已結束。沒有連結任何帳戶，也沒有拒絕任何要求。',
+  'noRequest.next': '請重新開啟該要求，以繼續或拒絕。',
+  'noRequest.nextInApp': '請返回您的應用程式，重新開啟連結。',
+  'noRequest.open': '開啟要求',
 };

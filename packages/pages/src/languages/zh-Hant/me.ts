@@ -34,6 +34,12 @@ export const me: Texts<'me'> = {
   'history.status.declined': '已拒絕',
   'history.status.failed': '未完成',
   'history.when': '來自 {mcpServer}，{time}',
+  'history.earlier': '較早的付款',
+  'history.earlierText': '最近 {days} 內的付款，不含收據。',
+  'history.paid': '已付款',
+  'history.paidTest': '測試模式：沒有扣款。',
+  'history.newer': '較新的付款',
+  'history.older': '更早的付款',
 
   'browsers.heading': '瀏覽器',
   'browsers.text': '您在以下瀏覽器登入了 {brand}。',
