@@ -67,7 +67,7 @@ export const pageRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = async (app,
   // Pages only: the API does not read cookies.
   await app.register(cookie);
 
-  const script = { type: 'text/javascript; charset=utf-8', body: pageScript.body };
+  const script = { type: 'text/javascript; charset=utf-8', body: Buffer.from(pageScript.body) };
   for (const [path, { type, body }] of [...keepAssets(deps.assets, looks.assets), [pageScript.path, script] as const]) {
     app.get(path, (_request, reply) =>
       reply
@@ -85,8 +85,15 @@ export const pageRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = async (app,
       .send(looks.icon.body),
   );
 
+  await app.register(rateLimit, {
+    global: false,
+    timeWindow: 60_000,
+    max: limits.pageRequestsPerMinute,
+    errorResponseBuilder: (_request, context) => new ProblemError('rate_limited', { retryAfterMs: context.ttl }),
+  });
+
   // Unknown paths: an HTML page for browsers, a problem document for other clients.
-  app.setNotFoundHandler((request, reply) => {
+  app.setNotFoundHandler({ preHandler: app.rateLimit() }, (request, reply) => {
     const problem = problemFor('not_found');
     const readsPages = request.headers.accept?.includes('text/html') === true;
     return readsPages ? sendErrorPage(views, request, reply, problem, undefined) : sendProblem(request, reply, problem);
@@ -96,11 +103,7 @@ export const pageRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = async (app,
     deps.telemetry?.traceRequests(scope, { surface: 'page' });
     scope.removeAllContentTypeParsers();
     deferFormParsing(scope);
-    await scope.register(rateLimit, {
-      timeWindow: 60_000,
-      max: limits.pageRequestsPerMinute,
-      errorResponseBuilder: (_request, context) => new ProblemError('rate_limited', { retryAfterMs: context.ttl }),
-    });
+    scope.addHook('onRequest', app.rateLimit());
     scope.addHook('onRequest', async (_request, reply) => {
       reply.headers(pageHeaders);
     });

@@ -1,9 +1,16 @@
 import { Registry } from 'prom-client';
-import { describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
+import { UnidentifiedBytes } from '../http/unidentified.ts';
 import { createMetrics } from './create-metrics.ts';
 import { startMetricsListener } from './metrics-listener.ts';
 
-const local = { host: '127.0.0.1', port: 0, registry: new Registry(), ready: async () => ({ writes: true }) };
+const local = {
+  ...{ host: '127.0.0.1', port: 0, registry: new Registry(), ready: async () => ({ writes: true }) },
+  allowedHosts: ['scraped.example'],
+  addressOf: () => '127.0.0.1',
+  unidentified: new UnidentifiedBytes(() => {}),
+};
+afterAll(() => local.unidentified[Symbol.dispose]());
 
 describe('the metrics listener', () => {
   it('serves the metrics of the registry in the text format', async () => {
