@@ -85,6 +85,21 @@ it.each(['no cookie', 'the cookie of another sign-in'])('S08: rejects a callback
   expect(evil.requests('token')).toEqual([]);
 });
 
+it('S201: asks the identity provider about no more than thirty invented codes a minute, and uses up no sign-in beyond', async () => {
+  const { flow, start, callbackUrl, cookie } = await setUp();
+  for (let n = 0; n < 30; n += 1) {
+    const { authorizationUrl, cookie: own } = await start();
+    const invented = new URL(callbackUrl);
+    invented.searchParams.set('state', authorizationUrl.searchParams.get('state') ?? '');
+    invented.searchParams.set('code', 'invented');
+    expect(await flow.finish(invented, [own], request)).toMatchObject({ result: 'refused' });
+  }
+  await expect(flow.finish(callbackUrl, [cookie], request)).rejects.toMatchObject({ code: 'rate_limited' });
+  expect(evil.requests('token')).toHaveLength(30);
+  const elsewhere = { ...request, ip: '192.0.2.2' };
+  expect(await flow.finish(callbackUrl, [cookie], elsewhere)).toMatchObject({ result: 'signed_in' });
+});
+
 describe('S67: a sign-in that an elicitation requires', () => {
   const provesFor = newElicitationId(shardOf({ issuer: 'https://id.example', subject: 'alice' }), systemEntropy);
   const secondsAgo = (seconds: number) => Math.floor(Date.now() / 1000) - seconds;
