@@ -162,6 +162,9 @@ const covered = [
   'S170 refreshes are counted once, over all replicas',
   'S171 storage and ages of keys are reported without a key, and no age is invented',
   'S187 the button of a confirmation has our verb before the action of the MCP server, and the digest covers both',
+  'S200 callers whom the gateway does not know cannot fill its memory',
+  'S201 invented codes cost few requests to the identity provider, and keep nobody from signing in',
+  'S202 no web page reads the metrics by its own host name',
   'L6 fifty approvals at once on three processes, a thousand rounds',
 ];
 

@@ -33,14 +33,21 @@ beforeAll(async () => {
   for (const name of ['console', 'admin', 'metrics'] as const) ports[name] = await freePort();
   group = limitedGroup();
   const enter = group === undefined ? [] : ['sh', '-c', `echo $$ > ${group}/cgroup.procs && exec "$@"`, 'sh'];
-  gateway = await startGatewayProcess(config(), { launcher: enter, env: process.env['PROF'] ? { NODE_OPTIONS: '--cpu-prof --cpu-prof-dir=/tmp/w5prof' } : {}, onLine: line => process.env['FLOODS'] && console.log(line) });
+  gateway = await startGatewayProcess(config(), {
+    launcher: enter,
+    env: process.env['PROF'] ? { NODE_OPTIONS: '--cpu-prof --cpu-prof-dir=/tmp/w5prof' } : {},
+    onLine: line => process.env['FLOODS'] && console.log(line),
+  });
 }, 60_000);
 afterEach(() => {
   for (const socket of sockets) socket.destroy();
   sockets.clear();
 });
 afterAll(async () => {
-  if (process.env['PROF']) { gateway.signal('SIGINT'); await gateway.ended(); }
+  if (process.env['PROF']) {
+    gateway.signal('SIGINT');
+    await gateway.ended();
+  }
   await gateway?.[Symbol.asyncDispose]();
   await redis?.[Symbol.asyncDispose]();
   if (group !== undefined) rmdirSync(group);
@@ -122,24 +129,29 @@ async function isServed(): Promise<boolean> {
 }
 
 const peak = () => 1024 * Number(/^VmHWM:\s+(\d+)/m.exec(readFileSync(`/proc/${gateway.pid}/status`, 'utf8'))?.[1]);
-const cpu = () => readFileSync(`/proc/${gateway.pid}/stat`, 'utf8').split(' ').slice(13, 15).map(ticks => Number(ticks) / 100);
+const cpu = () =>
+  readFileSync(`/proc/${gateway.pid}/stat`, 'utf8')
+    .split(' ')
+    .slice(13, 15)
+    .map(ticks => Number(ticks) / 100);
 const publicPort = () => Number(new URL(gateway.address).port);
-const head = (line: string, ...headers: string[]) => `${[`${line} HTTP/1.1`, 'host: gate.example', ...headers].join('\r\n')}\r\n`;
+const head = (line: string, ...headers: string[]) =>
+  `${[`${line} HTTP/1.1`, 'host: gate.example', ...headers].join('\r\n')}\r\n`;
 
-const pipelined = () => Buffer.from(`${head('GET /nowhere')}\r\n`.repeat(6 * MEBIBYTE / 45));
+const pipelined = () => Buffer.from(`${head('GET /nowhere')}\r\n`.repeat((6 * MEBIBYTE) / 45));
 const halfWebhook = () =>
   Buffer.concat([
     Buffer.from(`${head('POST /webhooks/stripe-main', 'content-length: 262144')}\r\n`),
     Buffer.alloc(255 * 1024, 'x'),
   ]);
 const tinyChunks = () =>
-  Buffer.from(
-    `${head('POST /webhooks/stripe-main', 'transfer-encoding: chunked')}\r\n${'1\r\nx\r\n'.repeat(200_000)}`,
-  );
+  Buffer.from(`${head('POST /webhooks/stripe-main', 'transfer-encoding: chunked')}\r\n${'1\r\nx\r\n'.repeat(200_000)}`);
 const unread = () => Buffer.from(`${head('GET /openapi.json')}\r\n`.repeat(16));
 const halfHeader = () => Buffer.from(head('GET /', ...Array.from({ length: 2_500 }, () => 'a: b')));
 const unknownJson = () =>
-  Buffer.from(`${head('POST /nowhere', 'content-type: application/json', 'content-length: 60000')}\r\n[${'[],'.repeat(19_000)}`);
+  Buffer.from(
+    `${head('POST /nowhere', 'content-type: application/json', 'content-length: 60000')}\r\n[${'[],'.repeat(19_000)}`,
+  );
 
 const attacks = [
   ['pipelined requests', pipelined, { connections: 100, addresses: 1 }],
@@ -153,27 +165,47 @@ const attacks = [
 ] as const;
 
 describe('S200: a flood of strangers, whose responses and requests would fill memory', () => {
-  it.each(attacks)('by %s leaves the gateway below 400 MB, and answers known callers', async (name, bytes, size) => {
-    const began = performance.now();
-    const flooding = flood({ port: publicPort(), ...size, bytes });
-    const served = (async () => {
-      let count = 0;
-      // Overload protection may shed some, with a Retry-After.
-      while (count < 3 || performance.now() - began < 2_000) if (await isServed()) count += 1;
-      return count;
-    })();
-    await flooding;
-    const count = await served;
-    expect(count).toBeGreaterThanOrEqual(3);
-    if (process.env['FLOODS']) console.log(name, Math.round(peak() / MEBIBYTE), 'MB', count, 'served, open', sockets.size, 'cpu', cpu(), 'self', process.cpuUsage());
-    expect(peak()).toBeLessThan(MOST);
-  }, 60_000);
+  it.each(attacks)(
+    'by %s leaves the gateway below 400 MB, and answers known callers',
+    async (name, bytes, size) => {
+      const began = performance.now();
+      const flooding = flood({ port: publicPort(), ...size, bytes });
+      const served = (async () => {
+        let count = 0;
+        // Overload protection may shed some, with a Retry-After.
+        while (count < 3 || performance.now() - began < 2_000) if (await isServed()) count += 1;
+        return count;
+      })();
+      await flooding;
+      const count = await served;
+      expect(count).toBeGreaterThanOrEqual(3);
+      if (process.env['FLOODS'])
+        console.log(
+          name,
+          Math.round(peak() / MEBIBYTE),
+          'MB',
+          count,
+          'served, open',
+          sockets.size,
+          'cpu',
+          cpu(),
+          'self',
+          process.cpuUsage(),
+        );
+      expect(peak()).toBeLessThan(MOST);
+    },
+    60_000,
+  );
 
-  it.each(['console', 'admin', 'metrics'] as const)('by pipelined requests and half headers, on the listener %s', async name => {
-    for (const bytes of [pipelined, halfHeader, unread])
-      await flood({ port: ports[name], connections: 100, addresses: 50, bytes });
-    await expect.poll(isServed, { timeout: 30_000 }).toBe(true);
-    if (process.env['FLOODS']) console.log(name, Math.round(peak() / MEBIBYTE), 'MB', 'cpu', cpu());
-    expect(peak()).toBeLessThan(MOST);
-  }, 60_000);
+  it.each(['console', 'admin', 'metrics'] as const)(
+    'by pipelined requests and half headers, on the listener %s',
+    async name => {
+      for (const bytes of [pipelined, halfHeader, unread])
+        await flood({ port: ports[name], connections: 100, addresses: 50, bytes });
+      await expect.poll(isServed, { timeout: 30_000 }).toBe(true);
+      if (process.env['FLOODS']) console.log(name, Math.round(peak() / MEBIBYTE), 'MB', 'cpu', cpu());
+      expect(peak()).toBeLessThan(MOST);
+    },
+    60_000,
+  );
 });

@@ -87,7 +87,7 @@ export const endpointFaults: readonly Fault[] = [
     name: 'a client on another machine that names loopback is served',
     breaks: 'S93',
     file: 'packages/mcp/src/http/origin-check.ts',
-    original: "if (!/^(?:::ffff:)?127\\.|^::1$/.test(address)) return",
+    original: 'if (!/^(?:::ffff:)?127\\.|^::1$/.test(address)) return',
     replacement: "if (address === '') return",
     foundBy,
   },

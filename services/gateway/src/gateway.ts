@@ -11,8 +11,8 @@ import { type Relay, relayReports, startRelay } from './events/relay.ts';
 import { startDeliveries } from './events/webhooks/start-deliveries.ts';
 import { createFoundation, type Foundation, type FoundationOptions } from './foundation.ts';
 import type { GatewayConfig } from './platform/config/config-schema.ts';
-import { createReadiness } from './platform/http/health-plugin.ts';
 import { addressOf } from './platform/http/addresses.ts';
+import { createReadiness } from './platform/http/health-plugin.ts';
 import { openListener } from './platform/http/listener.ts';
 import { createClientErrorHandler } from './platform/http/problems.ts';
 import { securityHeaders } from './platform/http/security-headers-plugin.ts';
@@ -254,7 +254,12 @@ async function startMetrics(
   const { metrics, config } = deps;
   if (metrics === undefined || config.metrics === undefined) return undefined;
   const { startMetricsListener } = await import('./platform/metrics/metrics-listener.ts');
-  return startMetricsListener({ ...config.metrics, ...requests, registry: metrics.registry, ready: createReadiness(deps) });
+  return startMetricsListener({
+    ...config.metrics,
+    ...requests,
+    registry: metrics.registry,
+    ready: createReadiness(deps),
+  });
 }
 
 /** Loads the console only if it is configured. */

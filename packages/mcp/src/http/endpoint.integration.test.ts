@@ -407,7 +407,7 @@ describe('S94: bodies', () => {
       accept: 'application/json, text/event-stream',
     };
     const request = new Request('http://localhost/mcp', { method: 'POST', body: raw, headers });
-    expect(await statusOf(endpoint().fetch(request))).toBe(status);
+    expect(await statusOf(endpoint().fetch(request, { remoteAddress: '127.0.0.1' }))).toBe(status);
     expect(servers).toEqual([]);
   });
 

@@ -7,6 +7,7 @@ import { TooManyJobsError } from '../admin/jobs.ts';
 import { createOperatorTurns } from '../admin/operator-turns.ts';
 import { InvalidCursorError } from '../admin/shard-lists.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
+import { networkOf } from '../platform/http/addresses.ts';
 import { handlerTimeoutPlugin } from '../platform/http/handler-timeout-plugin.ts';
 import {
   type ErrorsPluginDeps,
@@ -15,7 +16,6 @@ import {
   problemFor,
   sendProblem,
 } from '../platform/http/problems.ts';
-import { networkOf } from '../platform/http/addresses.ts';
 import { newRequestId, requestContextPlugin, requestLogPlugin } from '../platform/http/request-context.ts';
 import { identified } from '../platform/http/unidentified.ts';
 import type { Logger } from '../platform/logger.ts';

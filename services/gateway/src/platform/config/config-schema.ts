@@ -27,7 +27,9 @@ export const configSchema = z.strictObject({
       allowedHosts: z
         .array(z.string().regex(/^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/))
         .default([])
-        .describe('Host names with a dot under which you scrape it. IP addresses and names without a dot need no entry.'),
+        .describe(
+          'Host names with a dot under which you scrape it. IP addresses and names without a dot need no entry.',
+        ),
     })
     .optional()
     .describe(

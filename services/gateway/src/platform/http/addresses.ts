@@ -8,8 +8,8 @@ const trusted = new WeakMap<readonly string[], ReturnType<typeof proxyAddr.compi
 export function addressOf(request: IncomingMessage, { trustProxy }: { readonly trustProxy: string[] }): string {
   if (trustProxy.length === 0 || request.headers['x-forwarded-for'] === undefined)
     return request.socket.remoteAddress ?? '';
-  let trust = trusted.get(trustProxy);
-  if (trust === undefined) trusted.set(trustProxy, (trust = proxyAddr.compile(trustProxy)));
+  const trust = trusted.get(trustProxy) ?? proxyAddr.compile(trustProxy);
+  trusted.set(trustProxy, trust);
   return proxyAddr(request, trust);
 }
 
@@ -18,7 +18,10 @@ export function networkOf(address: string): string {
   const [, ipv4] = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address) ?? [];
   if (ipv4 !== undefined || !isIPv6(address)) return ipv4 ?? address;
   const [head = '', tail = ''] = address.split('%', 1)[0]?.split('::') ?? [];
-  const [before, after] = [head, tail].map(part => part.split(':').filter(group => group !== '')) as [string[], string[]];
+  const [before, after] = [head, tail].map(part => part.split(':').filter(group => group !== '')) as [
+    string[],
+    string[],
+  ];
   const zeros = new Array<string>(Math.max(0, 8 - before.length - after.length)).fill('0');
   const groups = [...before, ...zeros, ...after].slice(0, 4).map(group => Number.parseInt(group, 16).toString(16));
   return `${groups.join(':')}::/64`;

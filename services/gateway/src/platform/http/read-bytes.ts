@@ -12,7 +12,8 @@ export async function readBytes(body: Readable, limit: number): Promise<Buffer> 
   for await (const chunk of body as AsyncIterable<Buffer>) {
     const needed = size + chunk.byteLength;
     if (needed > limit) throw new ProblemError('payload_too_large');
-    if (needed > bytes.byteLength) bytes = Buffer.concat([bytes], Math.min(limit, Math.max(needed, 2 * bytes.byteLength)));
+    if (needed > bytes.byteLength)
+      bytes = Buffer.concat([bytes], Math.min(limit, Math.max(needed, 2 * bytes.byteLength)));
     size += chunk.copy(bytes, size);
   }
   return bytes.subarray(0, size);

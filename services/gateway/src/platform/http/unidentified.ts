@@ -90,11 +90,11 @@ export class UnidentifiedBytes implements Disposable {
     /** Charges a connection without a request, from the second sweep on: a new connection may have sent a request that waits to be read. */
     const idleOf = (socket: Socket): Held => {
       const { bytesRead: before } = socket;
-      let isSeen = false;
+      // The first time is now.
+      let measured = 0;
       const measure = () => {
-        const bytes = isSeen ? BASE_BYTES + (socket.bytesRead - before) * PARTIAL_HEADER_FACTOR : 0;
-        isSeen = true;
-        return bytes;
+        measured += 1;
+        return measured > 2 ? BASE_BYTES + (socket.bytesRead - before) * PARTIAL_HEADER_FACTOR : 0;
       };
       return this.#hold(socket, { name: networkOf(socket.remoteAddress ?? ''), isPerson: false }, measure);
     };
@@ -122,7 +122,8 @@ export class UnidentifiedBytes implements Disposable {
       identifies.set(request, person => {
         connection.isKnown = true;
         this.#release(held);
-        if (person !== undefined && !response.closed) held = this.#hold(socket, { name: person, isPerson: true }, measure);
+        if (person !== undefined && !response.closed)
+          held = this.#hold(socket, { name: person, isPerson: true }, measure);
       });
       // By now the socket has the whole response, and keeps what the caller does not read.
       response.once('prefinish', () => this.#update(held));

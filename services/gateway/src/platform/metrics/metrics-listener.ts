@@ -74,7 +74,7 @@ export async function startMetricsListener(p: {
  * no stranger owns.
  */
 function isAllowedHost(host: string | undefined, names: readonly string[]): boolean {
-  const name = URL.parse(`http://${host}`)?.hostname.replace(/^\[|\]$/g, '');
+  const name = URL.parse(`http://${host ?? ''}`)?.hostname.replace(/^\[|\]$/g, '');
   return name !== undefined && (isIP(name) !== 0 || !name.includes('.') || names.includes(name));
 }
 

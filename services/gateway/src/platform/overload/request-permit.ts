@@ -79,6 +79,8 @@ export class RequestPermit implements Disposable {
 
   /** Counts the request in the share of its MCP server. Returns false when the MCP server has used its share. */
   enterShare(mcpServerId: string, share: number): boolean {
+    // The caller has disconnected, and nothing would release it.
+    if (this.#isDisposed) return true;
     const acquired = this.#counters.mcpServers.acquire(mcpServerId, share);
     if (typeof acquired === 'string') return false;
     this.#holder = mcpServerId;
@@ -88,6 +90,7 @@ export class RequestPermit implements Disposable {
 
   /** Counts the request as in flight until it is disposed of. */
   enter(): void {
+    if (this.#isDisposed) return;
     this.#isEntered = true;
     this.#counters.inFlight.enter();
   }
