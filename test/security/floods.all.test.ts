@@ -36,7 +36,7 @@ beforeAll(async () => {
   gateway = await startGatewayProcess(config(), {
     launcher: enter,
     env: process.env['PROF'] ? { NODE_OPTIONS: '--cpu-prof --cpu-prof-dir=/tmp/w5prof' } : {},
-    onLine: line => process.env['FLOODS'] && console.log(line),
+    onLine: () => {},
   });
 }, 60_000);
 afterEach(() => {
@@ -44,10 +44,6 @@ afterEach(() => {
   sockets.clear();
 });
 afterAll(async () => {
-  if (process.env['PROF']) {
-    gateway.signal('SIGINT');
-    await gateway.ended();
-  }
   await gateway?.[Symbol.asyncDispose]();
   await redis?.[Symbol.asyncDispose]();
   if (group !== undefined) rmdirSync(group);
@@ -101,7 +97,7 @@ function config(): GatewayConfigInput {
         issuers: [issuer],
       },
     ],
-  } as unknown as GatewayConfigInput;
+  };
 }
 
 /** Opens connections from different loopback addresses, and writes to each. They never read. */
@@ -129,11 +125,6 @@ async function isServed(): Promise<boolean> {
 }
 
 const peak = () => 1024 * Number(/^VmHWM:\s+(\d+)/m.exec(readFileSync(`/proc/${gateway.pid}/status`, 'utf8'))?.[1]);
-const cpu = () =>
-  readFileSync(`/proc/${gateway.pid}/stat`, 'utf8')
-    .split(' ')
-    .slice(13, 15)
-    .map(ticks => Number(ticks) / 100);
 const publicPort = () => Number(new URL(gateway.address).port);
 const head = (line: string, ...headers: string[]) =>
   `${[`${line} HTTP/1.1`, 'host: gate.example', ...headers].join('\r\n')}\r\n`;
@@ -167,31 +158,18 @@ const attacks = [
 describe('S200: a flood of strangers, whose responses and requests would fill memory', () => {
   it.each(attacks)(
     'by %s leaves the gateway below 400 MB, and answers known callers',
-    async (name, bytes, size) => {
+    async (_name, bytes, size) => {
       const began = performance.now();
       const flooding = flood({ port: publicPort(), ...size, bytes });
       const served = (async () => {
         let count = 0;
-        // Overload protection may shed some, with a Retry-After.
+        // Overload protection may shed some.
         while (count < 3 || performance.now() - began < 2_000) if (await isServed()) count += 1;
         return count;
       })();
       await flooding;
       const count = await served;
       expect(count).toBeGreaterThanOrEqual(3);
-      if (process.env['FLOODS'])
-        console.log(
-          name,
-          Math.round(peak() / MEBIBYTE),
-          'MB',
-          count,
-          'served, open',
-          sockets.size,
-          'cpu',
-          cpu(),
-          'self',
-          process.cpuUsage(),
-        );
       expect(peak()).toBeLessThan(MOST);
     },
     60_000,
@@ -203,7 +181,6 @@ describe('S200: a flood of strangers, whose responses and requests would fill me
       for (const bytes of [pipelined, halfHeader, unread])
         await flood({ port: ports[name], connections: 100, addresses: 50, bytes });
       await expect.poll(isServed, { timeout: 30_000 }).toBe(true);
-      if (process.env['FLOODS']) console.log(name, Math.round(peak() / MEBIBYTE), 'MB', 'cpu', cpu());
       expect(peak()).toBeLessThan(MOST);
     },
     60_000,

@@ -221,6 +221,15 @@ export const operationFaults: readonly Fault[] = [
     only: 'spreads',
   },
   {
+    name: 'overload: a delayed request of a disconnected caller counts for ever',
+    breaks: 'S72',
+    file: 'services/gateway/src/platform/overload/request-permit.ts',
+    original: '    if (this.#isDisposed) return;\n    this.#isEntered',
+    replacement: '    this.#isEntered',
+    foundBy: ['services/gateway/src/platform/overload/upstream.test.ts'],
+    only: 'releases all permits',
+  },
+  {
     name: 'overload: a delayed request loses its context',
     breaks: 'rule: overload',
     file: 'services/gateway/src/platform/overload/turns.ts',

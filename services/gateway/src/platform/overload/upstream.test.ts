@@ -191,6 +191,8 @@ describe('S72: a request that waits for an upstream', () => {
     request[Symbol.dispose]();
     answer.reject(new Error('no answer'));
     await expect(asking).rejects.toThrow();
+    request.enterShare('b', 100);
+    request.enter();
     expect([counts.inFlight, mcpServers.all]).toEqual([0, 0]);
   });
 
