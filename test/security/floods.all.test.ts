@@ -33,11 +33,7 @@ beforeAll(async () => {
   for (const name of ['console', 'admin', 'metrics'] as const) ports[name] = await freePort();
   group = limitedGroup();
   const enter = group === undefined ? [] : ['sh', '-c', `echo $$ > ${group}/cgroup.procs && exec "$@"`, 'sh'];
-  gateway = await startGatewayProcess(config(), {
-    launcher: enter,
-    env: process.env['PROF'] ? { NODE_OPTIONS: '--cpu-prof --cpu-prof-dir=/tmp/w5prof' } : {},
-    onLine: () => {},
-  });
+  gateway = await startGatewayProcess(config(), { launcher: enter, onLine: () => {} });
 }, 60_000);
 afterEach(() => {
   for (const socket of sockets) socket.destroy();
