@@ -36,6 +36,13 @@ describe('S80: the shipped configurations of load balancers', () => {
     expect(secondsIn(haproxy, /^ +timeout http-keep-alive (\d+)s/)).toBeLessThanOrEqual(60);
   });
 
+  test('S200: both hold requests of slow senders back, for a limited time', () => {
+    expect(haproxy).toMatch(/^ +option http-buffer-request$/m);
+    expect(secondsIn(haproxy, /^ +timeout http-request (\d+)s/)).toBeLessThanOrEqual(15);
+    expect(nginx).not.toMatch(/proxy_request_buffering +off/);
+    expect(secondsIn(nginx, /^ +client_body_timeout (\d+)s;/)).toBeLessThanOrEqual(15);
+  });
+
   test('S80: nginx uses a replica that is ready again before the next one stops listening', () => {
     const skipped = [...nginx.matchAll(/^ +server .* fail_timeout=(\d+)s;$/gm)].map(([, seconds]) => Number(seconds));
     expect(skipped).toHaveLength(3);

@@ -40,7 +40,7 @@ beforeAll(async () => {
     },
     replicas: 2,
     sweepPauseMs: 50,
-    config: { adminApi: { port: 0 }, audit: { stream: true } },
+    config: { adminApi: { port: 0 }, audit: { stream: true }, trustProxy: ['127.0.0.1'] },
   });
   folder = await mkdtemp(join(tmpdir(), 'postern-admin-api-'));
   config = join(folder, 'postern.config.yaml');
@@ -586,14 +586,16 @@ describe('docs/admin-api.md', () => {
 });
 
 describe('S147: requests without a valid credential', () => {
-  it('are limited before the gateway looks for the credential', async () => {
-    await using other = await startWorld({ config: { adminApi: { port: 0 } } });
-    const url = `${other.gateways[0]?.adminApi?.address}${BASE}/health`;
-    const guess = async () => (await fetch(url, { headers: { authorization: 'Bearer guessed' } })).status;
+  it('are limited by their address behind the proxy, and use up nothing of an operator at the same address', async () => {
+    const statusOf = async (authorization: string, from = '192.0.2.9') =>
+      (await fetch(`${api().address}${BASE}/health`, { headers: { authorization, 'x-forwarded-for': from } })).status;
+    const guess = () => statusOf('Bearer guessed');
     const statuses: number[] = [];
     for (let batch = 0; batch < 31; batch += 1)
       statuses.push(...(await Promise.all(Array.from({ length: 20 }, guess))));
     expect([...new Set(statuses)].sort()).toEqual([401, 429]);
     expect(statuses.filter(status => status === 401)).toHaveLength(600);
+    expect(await statusOf(`Bearer ${all()}`)).toBe(200);
+    expect(await statusOf('Bearer guessed', '192.0.2.10')).toBe(401);
   });
 });

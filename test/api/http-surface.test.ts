@@ -41,6 +41,14 @@ describe('the document', () => {
   });
 });
 
+it.each(['/nowhere', '/webhooks/nobody', '/login/back-channel-logout/nobody'])(
+  'S200: answers POST %s with 404 before the body has arrived',
+  async url => {
+    const more = 'Content-Type: application/json\r\nContent-Length: 60000\r\n';
+    expect((await sendBytes(address, `${head(`POST ${url}`, more)}[`)).status).toBe(404);
+  },
+);
+
 describe('methods', () => {
   const allowed = Map.groupBy(Object.values(operations as Record<string, Operation>), operation => operation.path);
   const cases = [...allowed].flatMap(([template, list]) => {

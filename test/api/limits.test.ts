@@ -85,7 +85,7 @@ describe('S46: rate limits', () => {
     expect((await api.issue(ask)).status).toBe(201);
   });
 
-  it('pages are limited per address, the API and health checks are not', async () => {
+  it('pages and unknown paths are limited per address, the API and health checks are not', async () => {
     const get = (path: string, headers = {}) => fetch(`${address()}${path}`, { redirect: 'manual', headers });
     const answers = await Promise.all(Array.from({ length: PAGES_PER_MINUTE * 2 }, () => get(`/e/${UNKNOWN}`)));
     expect(answers.filter(({ status }) => status === 429)).toHaveLength(PAGES_PER_MINUTE);
@@ -94,6 +94,7 @@ describe('S46: rate limits', () => {
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
     expect(refused.headers.get('content-type')).toBe('text/html; charset=utf-8');
     expect(refused.headers.get('content-security-policy')).toContain("frame-ancestors 'none'");
+    expect((await get('/nowhere')).status).toBe(429);
     expect((await get('/livez')).status).toBe(200);
     expect((await world.api.read(UNKNOWN)).status).toBe(404);
   });

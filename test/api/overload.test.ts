@@ -32,8 +32,8 @@ const UNKNOWN = `el_00${'c'.repeat(43)}`;
 function busyWith(count: number): Disposable {
   const stack = new DisposableStack();
   for (let n = 0; n < count; n += 1) {
-    const permit = stack.use(gateway().deps.overload.permit({}));
-    permit?.enter();
+    const permit = stack.use(gateway().deps.overload.permit());
+    permit.enter();
   }
   return stack;
 }

@@ -49,7 +49,7 @@ describe.each(configs.map(({ title, document }) => [title, document] as const))(
       ...config,
       // Replaces names and addresses of the example's network; everything else stays as written.
       listen: { host: '127.0.0.1', port: 0 },
-      metrics: config.metrics === undefined ? undefined : { host: '127.0.0.1', port: 0 },
+      metrics: config.metrics === undefined ? undefined : { ...config.metrics, host: '127.0.0.1', port: 0 },
       console: config.console && { ...config.console, listen: { host: '127.0.0.1', port: 0 } },
       adminApi: config.adminApi && { host: '127.0.0.1', port: 0 },
       redis: {

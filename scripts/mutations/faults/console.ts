@@ -101,8 +101,8 @@ export const consoleFaults: readonly Fault[] = [
     name: 'the admin API admits a credential without the scope of the route',
     breaks: 'S147',
     file: 'services/gateway/src/admin-api/admin-api-app.ts',
-    original: '!caller.scopes.includes(operation.scope)',
-    replacement: 'caller.scopes.length === 0',
+    original: '!callerOf(request).scopes.includes(operation.scope)',
+    replacement: 'callerOf(request).scopes.length === 0',
     foundBy: ['test/admin-api/admin-api.test.ts'],
   },
   {

@@ -12,6 +12,22 @@ export const endpointFaults: readonly Fault[] = [
     foundBy,
   },
   {
+    name: 'an MCP server without tokens answers a peer that it does not know',
+    breaks: 'S93',
+    file: 'packages/mcp/src/http/origin-check.ts',
+    original: '  if (address === undefined)\n',
+    replacement: "  if (address === undefined) return undefined;\n  if (address === '')\n",
+    foundBy,
+  },
+  {
+    name: 'an MCP server without tokens answers requests that a proxy forwards',
+    breaks: 'S93',
+    file: 'packages/mcp/src/http/origin-check.ts',
+    original: 'FORWARDED.some(name => headers.has(name))',
+    replacement: 'FORWARDED.every(name => headers.has(name))',
+    foundBy,
+  },
+  {
     name: 'a web page of any origin may call an MCP server',
     breaks: 'S93',
     file: 'packages/mcp/src/http/origin-check.ts',
@@ -70,9 +86,9 @@ export const endpointFaults: readonly Fault[] = [
   {
     name: 'a client on another machine that names loopback is served',
     breaks: 'S93',
-    file: 'packages/mcp/src/http/endpoint.ts',
-    original: ' && !isLoopbackAddress(remoteAddress))',
-    replacement: ' && false)',
+    file: 'packages/mcp/src/http/origin-check.ts',
+    original: 'if (!/^(?:::ffff:)?127\\.|^::1$/.test(address)) return',
+    replacement: "if (address === '') return",
     foundBy,
   },
   {

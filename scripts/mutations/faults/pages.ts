@@ -209,9 +209,9 @@ export const pagesFaults: readonly Fault[] = [
   {
     name: 'a form is read without a limit where its length is not announced',
     breaks: 'S75',
-    file: 'services/gateway/src/pages/form-body.ts',
-    original: 'if (size > bytes) throw',
-    replacement: 'if (size > 1024 * bytes) throw',
+    file: 'services/gateway/src/platform/http/read-bytes.ts',
+    original: 'if (needed > limit) throw',
+    replacement: 'if (needed > 1024 * limit) throw',
     foundBy: ['services/gateway/src/pages/form-body.test.ts'],
   },
   {

@@ -22,9 +22,10 @@ const patterns = Object.values(operations).map(({ path, method }) => ({
 
 /** The API for MCP servers: every request is authenticated, every request and response body is JSON. */
 export const apiRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = async (app, { deps }) => {
-  let document: string | undefined;
+  // Bytes: connections whose callers do not read it share them.
+  let document: Buffer | undefined;
   app.get('/openapi.json', (_request, reply) => {
-    document ??= JSON.stringify(openApiDocument(deps.config.publicUrl));
+    document ??= Buffer.from(JSON.stringify(openApiDocument(deps.config.publicUrl)));
     return reply.type('application/json').send(document);
   });
 
@@ -39,7 +40,10 @@ export const apiRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = async (app, 
       });
       api.addHook('onRequest', createCallerAuth(deps));
       addCallerChecks(api, deps);
-      api.addHook('onRequest', (request, _reply, done) => done(enterShare(request, callerOf(request), deps.overload)));
+      api.addHook('onRequest', (request, _reply, done) => {
+        const caller = callerOf(request);
+        deps.overload.turns.take(caller.mcpServerId, () => done(enterShare(request, caller, deps.overload)));
+      });
       deps.telemetry?.traceRequests(api, {
         surface: 'api',
         attributesOf: request => ({ 'postern.mcp_server_id': callerOf(request).mcpServerId }),

@@ -43,6 +43,10 @@ export async function buildApp(deps: GatewayDeps): Promise<FastifyInstance> {
     schemaController: zodOnly,
   });
 
+  // Routes that read a body add their own parser. All others, and unknown paths, leave it unread.
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('*', (_request, _payload, done) => done(null));
+
   await app.register(requestContextPlugin);
   await app.register(handlerTimeoutPlugin, { timeoutMs: HANDLER_MS });
   await app.register(overloadPlugin, { overload: deps.overload });

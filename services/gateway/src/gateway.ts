@@ -1,20 +1,22 @@
-import type { RequestListener, Server } from 'node:http';
+import type { IncomingMessage, Server } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import { startJobRunner } from './admin/job-runner.ts';
 import { noteKeysOf } from './admin/key-report.ts';
 import { buildApp, HANDLER_MS, MAX_HEADER_BYTES } from './app.ts';
 import { warnOfConfusableNames, warnOfRiskyConfig } from './config-warnings.ts';
-import type { ConsoleListener } from './console/start-console.ts';
+import type { ConsoleListener, ListenerRequests } from './console/start-console.ts';
 import { createDeps, type GatewayDeps } from './deps.ts';
 import { type Relay, relayReports, startRelay } from './events/relay.ts';
 import { startDeliveries } from './events/webhooks/start-deliveries.ts';
 import { createFoundation, type Foundation, type FoundationOptions } from './foundation.ts';
 import type { GatewayConfig } from './platform/config/config-schema.ts';
+import { addressOf } from './platform/http/addresses.ts';
 import { createReadiness } from './platform/http/health-plugin.ts';
 import { openListener } from './platform/http/listener.ts';
 import { createClientErrorHandler } from './platform/http/problems.ts';
 import { securityHeaders } from './platform/http/security-headers-plugin.ts';
+import { UnidentifiedBytes } from './platform/http/unidentified.ts';
 import type { MetricsListener } from './platform/metrics/metrics-listener.ts';
 import { type EmbeddedRedis, startEmbeddedRedis } from './platform/redis/embedded-redis.ts';
 import { hasOwnRedis } from './platform/redis/redis-target.ts';
@@ -147,27 +149,36 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
   });
   opened.defer(() => reloader.idle());
   foundation.metrics?.configReloaded('started');
+  /** One budget for all listeners. */
+  const fromStrangers = {
+    unidentified: opened.use(new UnidentifiedBytes(() => foundation.overload.shed('new', 'connection'))),
+    addressOf: (request: IncomingMessage) => addressOf(request, inForce.deps.config),
+  };
   const { httpServer, address, listening } = await openListener({
     ...config.listen,
     maxConnections: config.overload.connections,
     maxHeaderBytes: MAX_HEADER_BYTES,
     handlerMs: HANDLER_MS,
+    ...fromStrangers,
+    pipelined: foundation.overload.pipelined,
     onRequest: (request, response) => inForce.app.routing(request, response),
     onClientError: createClientErrorHandler(securityHeaders(config.publicUrl)),
     onDrop: () => foundation.overload.connectionDropped(),
   });
   opened.defer(() => void httpServer.close());
-  const metricsListener = await startMetrics(inForce.deps);
+  const metricsListener = await startMetrics(inForce.deps, fromStrangers);
   if (metricsListener !== undefined) opened.use(metricsListener);
   opened.defer(async () => inForce.console?.close());
-  const consoleListener = await startConsole(config, (request, response) =>
-    inForce.console?.routing(request, response),
-  );
+  const consoleListener = await startConsole(config, {
+    ...fromStrangers,
+    onRequest: (request, response) => inForce.console?.routing(request, response),
+  });
   if (consoleListener !== undefined) opened.use(consoleListener);
   opened.defer(async () => inForce.adminApi?.close());
-  const adminListener = await startAdminApi(config, (request, response) =>
-    inForce.adminApi?.routing(request, response),
-  );
+  const adminListener = await startAdminApi(config, {
+    ...fromStrangers,
+    onRequest: (request, response) => inForce.adminApi?.routing(request, response),
+  });
   if (adminListener !== undefined) opened.use(adminListener);
   const owned = opened.move();
   let closing: Promise<void> | undefined;
@@ -236,11 +247,19 @@ function startEventRelay({ stores: { outbox, leases }, logger, metrics }: Founda
   return startRelay({ outbox, leases, ...relayReports(logger, metrics) });
 }
 
-async function startMetrics(deps: GatewayDeps): Promise<MetricsListener | undefined> {
+async function startMetrics(
+  deps: GatewayDeps,
+  requests: Omit<ListenerRequests, 'onRequest'>,
+): Promise<MetricsListener | undefined> {
   const { metrics, config } = deps;
   if (metrics === undefined || config.metrics === undefined) return undefined;
   const { startMetricsListener } = await import('./platform/metrics/metrics-listener.ts');
-  return startMetricsListener({ ...config.metrics, registry: metrics.registry, ready: createReadiness(deps) });
+  return startMetricsListener({
+    ...config.metrics,
+    ...requests,
+    registry: metrics.registry,
+    ready: createReadiness(deps),
+  });
 }
 
 /** Loads the console only if it is configured. */
@@ -256,11 +275,11 @@ async function buildConsoleIfConfigured(deps: GatewayDeps): Promise<FastifyInsta
 
 async function startConsole(
   { console, stop }: GatewayConfig,
-  onRequest: RequestListener,
+  requests: ListenerRequests,
 ): Promise<ConsoleListener | undefined> {
   if (console === undefined) return undefined;
   const { openConsoleListener } = await import('./console/start-console.ts');
-  return openConsoleListener(console, { onRequest, finishMs: stop.finishSeconds * 1000 });
+  return openConsoleListener(console, { ...requests, finishMs: stop.finishSeconds * 1000 });
 }
 
 /** Loads the admin API only if it is configured. */
@@ -275,11 +294,11 @@ async function buildAdminApiIfConfigured(deps: GatewayDeps): Promise<FastifyInst
 
 async function startAdminApi(
   { adminApi, publicUrl, stop }: GatewayConfig,
-  onRequest: RequestListener,
+  requests: ListenerRequests,
 ): Promise<ConsoleListener | undefined> {
   if (adminApi === undefined) return undefined;
   const { openConsoleListener } = await import('./console/start-console.ts');
-  return openConsoleListener({ publicUrl, listen: adminApi }, { onRequest, finishMs: stop.finishSeconds * 1000 });
+  return openConsoleListener({ publicUrl, listen: adminApi }, { ...requests, finishMs: stop.finishSeconds * 1000 });
 }
 
 async function startEmbeddedRedisIfNeeded(

@@ -79,8 +79,15 @@ export const pageRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = async (app,
   const iconHeaders = { ...imageHeaders, 'cache-control': 'public, max-age=3600' };
   app.get('/favicon.ico', (request, reply) => sendAsset(request, reply.headers(iconHeaders), looks.icon));
 
+  await app.register(rateLimit, {
+    global: false,
+    timeWindow: 60_000,
+    max: limits.pageRequestsPerMinute,
+    errorResponseBuilder: (_request, context) => new ProblemError('rate_limited', { retryAfterMs: context.ttl }),
+  });
+
   // Unknown paths: an HTML page for browsers, a problem document for other clients.
-  app.setNotFoundHandler((request, reply) => {
+  app.setNotFoundHandler({ preHandler: app.rateLimit() }, (request, reply) => {
     const problem = problemFor('not_found');
     const readsPages = request.headers.accept?.includes('text/html') === true;
     return readsPages ? sendErrorPage(views, request, reply, problem, undefined) : sendProblem(request, reply, problem);
@@ -90,11 +97,7 @@ export const pageRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = async (app,
     deps.telemetry?.traceRequests(scope, { surface: 'page' });
     scope.removeAllContentTypeParsers();
     deferFormParsing(scope);
-    await scope.register(rateLimit, {
-      timeWindow: 60_000,
-      max: limits.pageRequestsPerMinute,
-      errorResponseBuilder: (_request, context) => new ProblemError('rate_limited', { retryAfterMs: context.ttl }),
-    });
+    scope.addHook('onRequest', app.rateLimit());
     scope.addHook('onRequest', async (_request, reply) => {
       reply.headers(pageHeaders);
     });

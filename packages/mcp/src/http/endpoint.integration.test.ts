@@ -74,10 +74,11 @@ interface Sent {
   readonly user?: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly path?: string;
-  readonly remoteAddress?: string;
+  readonly remoteAddress?: string | undefined;
 }
 
-async function send(mcp: McpEndpoint, { method = 'POST', ...sent }: Sent = {}): Promise<Response> {
+async function send(mcp: McpEndpoint, { method = 'POST', ...more }: Sent = {}): Promise<Response> {
+  const sent = { remoteAddress: '127.0.0.1', ...more };
   const body = method === 'POST' ? JSON.stringify(sent.body ?? initialize) : null;
   return await mcp.fetch(
     new Request(`http://127.0.0.1:3000${sent.path ?? '/mcp'}`, {
@@ -93,7 +94,7 @@ async function send(mcp: McpEndpoint, { method = 'POST', ...sent }: Sent = {}): 
         ...sent.headers,
       },
     }),
-    sent.remoteAddress === undefined ? {} : { remoteAddress: sent.remoteAddress },
+    { remoteAddress: sent.remoteAddress },
   );
 }
 
@@ -151,6 +152,18 @@ describe('S93: requests that a web page may have sent', () => {
       expect(await statusOf(send(endpoint(), { remoteAddress: local }))).toBe(200);
     expect(await statusOf(send(endpoint({ auth }), { remoteAddress, user: 'alice' }))).toBe(200);
     expect(await statusOf(send(endpoint({ allowedHosts: ['127.0.0.1'] }), { remoteAddress }))).toBe(200);
+  });
+
+  test('403 for an unknown peer, and for a request that a proxy on this machine forwards', async () => {
+    const unknown = await send(endpoint(), { remoteAddress: undefined });
+    expect(unknown.status).toBe(403);
+    expect(await unknown.text()).toContain('remoteAddress');
+    for (const name of ['forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-real-ip'])
+      expect(await statusOf(send(endpoint(), { headers: { [name]: 'for=192.0.2.2' } })), name).toBe(403);
+    expect(servers).toEqual([]);
+    const headers = { 'x-forwarded-for': '192.0.2.2' };
+    expect(await statusOf(send(endpoint({ auth }), { remoteAddress: undefined, headers, user: 'alice' }))).toBe(200);
+    expect(await statusOf(send(endpoint({ allowedHosts: ['127.0.0.1'] }), { headers }))).toBe(200);
   });
 
   test('with a token any host name may be asked for, and the origin is still checked', async () => {
@@ -376,7 +389,7 @@ describe('S94: bodies', () => {
     });
     const headers = { 'content-type': 'application/json', host: 'localhost' };
     const request = new Request('http://localhost/mcp', { method: 'POST', body, headers, duplex: 'half' });
-    expect(await statusOf(mcp.fetch(request))).toBe(413);
+    expect(await statusOf(mcp.fetch(request, { remoteAddress: '127.0.0.1' }))).toBe(413);
     expect(pulled).toBeLessThan(6);
   });
 
@@ -394,7 +407,7 @@ describe('S94: bodies', () => {
       accept: 'application/json, text/event-stream',
     };
     const request = new Request('http://localhost/mcp', { method: 'POST', body: raw, headers });
-    expect(await statusOf(endpoint().fetch(request))).toBe(status);
+    expect(await statusOf(endpoint().fetch(request, { remoteAddress: '127.0.0.1' }))).toBe(status);
     expect(servers).toEqual([]);
   });
 

@@ -6,15 +6,15 @@ import { parseStrictly } from '../parse-strictly.ts';
 import { authenticate, type EndpointAuth, resourceMetadata, type VerifiedToken } from './bearer.ts';
 import { hasJsonContentType, readJsonBody } from './json-body.ts';
 import { type NodeHandler, toNodeHandler } from './node-handler.ts';
-import { isLoopbackAddress, refuseHost, refuseOrigin } from './origin-check.ts';
+import { refuseHost, refuseOrigin, refuseRemote } from './origin-check.ts';
 import { jsonRpcError } from './responses.ts';
 import { sessionOwner } from './session-owner.ts';
 import { McpSessions, type RequestInputs, type SessionTransport } from './sessions.ts';
 
 export interface EndpointOptions {
   /**
-   * Requires an access token with every request. Without it, and without an `authInfo` of earlier middleware, only requests to
-   * loopback are answered.
+   * Requires an access token with every request. Without it, and without an `authInfo` of earlier middleware, only requests from and
+   * to loopback are answered.
    */
   readonly auth?: EndpointAuth;
   /** Host names that requests may name, without ports. Default: loopback for requests without a token, any for the others. */
@@ -113,9 +113,9 @@ export function createEndpoint<McpServer, Context>(p: {
     const authInfo =
       auth === undefined || metadata === undefined ? verified : await authenticate(request, auth, metadata.url);
     if (authInfo instanceof Response) return authInfo;
-    // A client on another machine can send `Host: localhost`.
-    if (authInfo === undefined && options.allowedHosts === undefined && !isLoopbackAddress(remoteAddress))
-      return jsonRpcError(403, -32000, 'Only loopback, or with a token');
+    const remote =
+      authInfo === undefined && options.allowedHosts === undefined ? refuseRemote(request, remoteAddress) : undefined;
+    if (remote !== undefined) return remote;
     // A page that rebinds its name to this address has no token.
     const mayNameAnyHost = authInfo !== undefined && options.allowedHosts === undefined;
     const refused = mayNameAnyHost ? undefined : refuseHost(request, { hosts: options.allowedHosts, origins });

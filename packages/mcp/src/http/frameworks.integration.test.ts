@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { serve } from '@hono/node-server';
+import { getConnInfo } from '@hono/node-server/conninfo';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { McpServer as McpServerV1 } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { McpServer } from '@modelcontextprotocol/server';
@@ -61,7 +62,7 @@ async function mount(name: string, mcp: McpEndpoint): Promise<URL> {
   if (line === undefined) throw new Error(`README mounts nothing in ${name}`);
   const apps: { readonly server: Server }[] = [];
   const scope = {
-    ...{ mcp, createServer, express, serve, Hono },
+    ...{ mcp, createServer, express, serve, Hono, getConnInfo },
     fastify: () => {
       const app = fastify();
       apps.push(app);

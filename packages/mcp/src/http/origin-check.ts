@@ -2,9 +2,20 @@ import { jsonRpcError } from './responses.ts';
 
 const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
 
-/** Whether a peer is on this machine. True as well if the framework does not report the address. */
-export function isLoopbackAddress(address: string | undefined): boolean {
-  return address === undefined || /^(?:::ffff:)?127\.|^::1$/.test(address);
+/** Headers that a reverse proxy adds: the peer is the proxy then, not the MCP client. */
+const FORWARDED = ['forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-real-ip'];
+
+/**
+ * Refuses requests that do not come from this machine. Any machine can send `Host: localhost`, so the address of the peer decides.
+ * `undefined` means that the request is from this machine.
+ */
+export function refuseRemote({ headers }: Request, address: string | undefined): Response | undefined {
+  if (address === undefined)
+    return jsonRpcError(403, -32000, 'Unknown peer: pass { remoteAddress } to fetch(), or set auth or allowedHosts');
+  if (!/^(?:::ffff:)?127\.|^::1$/.test(address)) return jsonRpcError(403, -32000, 'Only loopback, or with a token');
+  if (FORWARDED.some(name => headers.has(name)))
+    return jsonRpcError(403, -32000, 'Forwarded by a proxy: set auth or allowedHosts');
+  return undefined;
 }
 
 export interface AllowedSources {

@@ -7,8 +7,8 @@ import { jsonRpcError } from './responses.ts';
 export interface RequestInputs {
   readonly parsedBody?: unknown;
   readonly authInfo?: VerifiedToken;
-  /** Address of the peer. If set, and without a token and `allowedHosts`, it must be loopback. */
-  readonly remoteAddress?: string;
+  /** Address of the peer. Without a token and `allowedHosts`, it must be loopback. */
+  readonly remoteAddress?: string | undefined;
 }
 
 /** The part that both SDKs' web-standard server transports have in common. */

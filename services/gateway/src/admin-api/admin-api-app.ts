@@ -7,6 +7,7 @@ import { TooManyJobsError } from '../admin/jobs.ts';
 import { createOperatorTurns } from '../admin/operator-turns.ts';
 import { InvalidCursorError } from '../admin/shard-lists.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
+import { networkOf } from '../platform/http/addresses.ts';
 import { handlerTimeoutPlugin } from '../platform/http/handler-timeout-plugin.ts';
 import { zodOnly } from '../platform/http/parse.ts';
 import {
@@ -17,6 +18,7 @@ import {
   sendProblem,
 } from '../platform/http/problems.ts';
 import { newRequestId, requestContextPlugin, requestLogPlugin } from '../platform/http/request-context.ts';
+import { identified } from '../platform/http/unidentified.ts';
 import type { Logger } from '../platform/logger.ts';
 import { gracefulClosePlugin, type Stopping } from '../platform/stopping.ts';
 import { createAdminCredentials } from './admin-credentials.ts';
@@ -37,7 +39,7 @@ const ADMIN_API = '/admin/v1';
 const REASON_HEADER = 'postern-reason';
 
 const HANDLER_MS = 60_000;
-/** Per address. A guess of a token costs one read of Redis. */
+/** Per credential, and per address for strangers, who must not use up the requests of operators at the same address. */
 const REQUESTS_PER_MINUTE = 600;
 /** Printable ASCII, so that it means the same in every log. */
 const REASON = /^[\x20-\x7e]{1,200}$/;
@@ -60,17 +62,27 @@ export async function buildAdminApi(deps: AdminApiDeps): Promise<FastifyInstance
   const app = Fastify({
     logger: false,
     genReqId: newRequestId,
+    trustProxy: deps.config.trustProxy.length > 0 ? deps.config.trustProxy : false,
     bodyLimit: 16 * 1024,
     routerOptions: { caseSensitive: true, ignoreTrailingSlash: false, maxParamLength: 500 },
     return503OnClosing: false,
     schemaController: zodOnly,
   });
 
-  async function callerOf(request: FastifyRequest): Promise<StoredAdminCredential> {
+  const callers = new WeakMap<FastifyRequest, StoredAdminCredential>();
+
+  async function noteCaller(request: FastifyRequest): Promise<void> {
     const [, token] = BEARER.exec(request.headers.authorization ?? '') ?? [];
     const found = token === undefined ? undefined : await credentials.of(token);
-    if (found === undefined) throw new ProblemError('unauthenticated');
-    return found;
+    if (found === undefined) return;
+    callers.set(request, found);
+    identified(request);
+  }
+
+  function callerOf(request: FastifyRequest): StoredAdminCredential {
+    const caller = callers.get(request);
+    if (caller === undefined) throw new ProblemError('unauthenticated');
+    return caller;
   }
 
   function reasonOf(request: FastifyRequest, { scope }: AdminOperation): { readonly reason?: string } {
@@ -101,14 +113,15 @@ export async function buildAdminApi(deps: AdminApiDeps): Promise<FastifyInstance
     global: false,
     timeWindow: 60_000,
     max: REQUESTS_PER_MINUTE,
+    keyGenerator: request => callers.get(request)?.credentialId ?? networkOf(request.ip),
     errorResponseBuilder: (_request, context) => new ProblemError('rate_limited', { retryAfterMs: context.ttl }),
   });
   app.addHook('onRequest', async (_request, reply) => void reply.headers(headers));
+  app.addHook('onRequest', noteCaller);
   // Of routes, the plugin would count only the requests with a credential.
   app.addHook('onRequest', app.rateLimit());
   // The list of routes is public, so unknown paths need no credential.
   app.setNotFoundHandler((request, reply) => sendProblem(request, reply, problemFor('not_found')));
-  const callers = new WeakMap<FastifyRequest, StoredAdminCredential>();
   const turns = createOperatorTurns();
 
   for (const operation of adminOperations) {
@@ -118,13 +131,10 @@ export async function buildAdminApi(deps: AdminApiDeps): Promise<FastifyInstance
       exposeHeadRoute: false,
       // Before the body is read.
       async onRequest(request) {
-        const caller = await callerOf(request);
-        if (!caller.scopes.includes(operation.scope)) throw new ProblemError('insufficient_scope');
-        callers.set(request, caller);
+        if (!callerOf(request).scopes.includes(operation.scope)) throw new ProblemError('insufficient_scope');
       },
       async handler(request, reply) {
-        const caller = callers.get(request);
-        if (caller === undefined) throw new ProblemError('unauthenticated');
+        const caller = callerOf(request);
         const input = inputOf(request, operation);
         const who = `${caller.name} (${caller.credentialId})`;
         const actor = { who, door: 'admin_api' as const, ...reasonOf(request, operation) };

@@ -19,6 +19,18 @@ export function createAdminCredentials(p: {
   readonly now: () => number;
 }) {
   const store = p.stores.adminCredentials;
+  let reading: Promise<unknown> = Promise.resolve();
+  let next: ReturnType<typeof store.list> | undefined;
+  /** Any number of guessed tokens shares one read. It begins after the request, so that it finds every credential that was added before. */
+  const listed = () => {
+    next ??= reading.then(() => {
+      next = undefined;
+      const list = store.list();
+      reading = list.catch(() => undefined);
+      return list;
+    });
+    return next;
+  };
   const key = sharedKeyFor(p.config, 'postern admin credentials, 1');
   const macOf = (of: Pick<StoredAdminCredential, 'credentialId' | 'name' | 'scopes'>, token: string): Buffer =>
     createHmac('sha256', key)
@@ -42,7 +54,8 @@ export function createAdminCredentials(p: {
     /** Returns the credential of a token in force. @throws StoreUnavailableError */
     async of(token: string): Promise<StoredAdminCredential | undefined> {
       const [, random] = TOKEN.exec(token) ?? [];
-      const found = random === undefined ? undefined : await store.read(idOf(random));
+      if (random === undefined) return undefined;
+      const found = (await listed()).find(({ credentialId }) => credentialId === idOf(random));
       if (found === undefined) return undefined;
       const [mac, stored] = [macOf(found, token), Buffer.from(found.mac, 'base64url')];
       return stored.length === mac.length && timingSafeEqual(stored, mac) ? found : undefined;

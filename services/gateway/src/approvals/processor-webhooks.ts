@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import {
   type Elicitation,
   type ElicitationService,
@@ -13,9 +14,11 @@ import {
   ProcessorError,
 } from '@postern/payment';
 import type { RedisStores } from '@postern/store-redis';
-import type { FastifyPluginAsync } from 'fastify';
+import type { FastifyPluginAsync, FastifyRequest } from 'fastify';
 import type { AuditLog } from '../platform/audit/audit-log.ts';
 import { ProblemError } from '../platform/http/problems.ts';
+import { readBytes } from '../platform/http/read-bytes.ts';
+import { identified } from '../platform/http/unidentified.ts';
 import type { Telemetry } from '../platform/telemetry/telemetry.ts';
 import type { PaymentFlow } from './payment-flow.ts';
 import type { RefundFlow } from './refund-flow.ts';
@@ -42,8 +45,10 @@ export function createWebhookHandler(p: WebhookHandlerDeps) {
   async function handleWebhook(
     processor: PaymentProcessor,
     webhook: { readonly body: Uint8Array; readonly headers: Record<string, string | undefined> },
+    onVerified?: () => void,
   ): Promise<boolean> {
     const event = await eventOf(processor, webhook);
+    onVerified?.();
     if (event === 'unavailable') return false;
     if (event === undefined) return true;
     if ('about' in event) return followPayment(event);
@@ -109,6 +114,8 @@ export function createWebhookHandler(p: WebhookHandlerDeps) {
   return handleWebhook;
 }
 
+const MAX_BODY = 256 * 1024;
+
 interface ByProcessor {
   Params: { processor: string };
 }
@@ -124,18 +131,21 @@ export const processorWebhookRoutes: FastifyPluginAsync<{ deps: ProcessorWebhook
   const handleWebhook = createWebhookHandler(deps);
   deps.telemetry?.traceRequests(app, { surface: 'webhook' });
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: 256 * 1024 }, (_request, body, done) =>
-    done(null, body),
-  );
+  app.addContentTypeParser('*', (_request: FastifyRequest, payload: IncomingMessage) => readBytes(payload, MAX_BODY));
 
-  app.post<ByProcessor>('/webhooks/:processor', async (request, reply) => {
+  /** Before the body is read. */
+  const onRequest = async ({ params, headers }: FastifyRequest<ByProcessor>) => {
+    if (!deps.processors.has(params.processor)) throw new ProblemError('not_found');
+    if (Number(headers['content-length'] ?? 0) > MAX_BODY) throw new ProblemError('payload_too_large');
+  };
+  app.post<ByProcessor>('/webhooks/:processor', { onRequest }, async (request, reply) => {
     const processor = deps.processors.get(request.params.processor);
     if (processor === undefined || !Buffer.isBuffer(request.body)) throw new ProblemError('not_found');
     const headers = Object.fromEntries(
       Object.entries(request.headers).map(([name, value]) => [name, Array.isArray(value) ? value.join(', ') : value]),
     );
     try {
-      const isHandled = await handleWebhook(processor, { body: request.body, headers });
+      const isHandled = await handleWebhook(processor, { body: request.body, headers }, () => identified(request));
       if (!isHandled) throw new ProblemError('unavailable', { retryAfterMs: 10_000 });
     } catch (error) {
       if (!(error instanceof ProcessorError) || error.code !== 'signature_invalid') throw error;

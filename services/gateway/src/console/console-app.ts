@@ -24,6 +24,7 @@ import { type AuditSink, auditTrail } from '../platform/audit/audit-trail.ts';
 import type { Pseudonyms } from '../platform/audit/pseudonyms.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import type { ConsoleConfig } from '../platform/config/console-config.ts';
+import { networkOf } from '../platform/http/addresses.ts';
 import { handlerTimeoutPlugin } from '../platform/http/handler-timeout-plugin.ts';
 import { zodOnly } from '../platform/http/parse.ts';
 import { type ErrorsPluginDeps, ProblemError, problemFor, reportedProblem } from '../platform/http/problems.ts';
@@ -59,11 +60,11 @@ export interface ConsoleDeps extends ErrorsPluginDeps {
 }
 
 const HANDLER_MS = 60_000;
-/** Per address, so that a program cannot search people by guessing. */
+/** Per session, so that a program cannot search people by guessing; per address for strangers. */
 const REQUESTS_PER_MINUTE = 300;
 
 /** Read when the console starts: without one, nothing of it is loaded. */
-const stylesheet = readFileSync(new URL('console.css', import.meta.url), 'utf8');
+const stylesheet = readFileSync(new URL('console.css', import.meta.url));
 const stylesheetPath = `/assets/console-${createHash('sha256').update(stylesheet).digest('base64url').slice(0, 16)}.css`;
 const assets = [
   { path: stylesheetPath, type: 'text/css; charset=utf-8', body: stylesheet },
@@ -135,6 +136,7 @@ export async function buildConsole(deps: ConsoleDeps, config: ConsoleConfig): Pr
     global: false,
     timeWindow: 60_000,
     max: REQUESTS_PER_MINUTE,
+    keyGenerator: async request => (await guard.sessionOf(request))?.id ?? networkOf(request.ip),
     errorResponseBuilder: (_request, context) => new ProblemError('rate_limited', { retryAfterMs: context.ttl }),
   });
   // Of routes, the plugin would count only the requests that the guard admits.

@@ -69,11 +69,19 @@ export class ForeignLinkError extends Error {
 export function createConsoleGuard({ config, browser, stylesheetPath, now }: ConsoleGuardDeps) {
   const visits = new WeakMap<FastifyRequest, ConsoleVisit>();
   const turns = createOperatorTurns();
+  const sessions = new WeakMap<FastifyRequest, Promise<BrowserSession | undefined>>();
+
+  /** Reads the session of a request once. */
+  function sessionOf(request: FastifyRequest): Promise<BrowserSession | undefined> {
+    const read = sessions.get(request) ?? browser.readSession(request);
+    sessions.set(request, read);
+    return read;
+  }
 
   async function admit(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply | undefined> {
     const needed = request.routeOptions.config.consoleRole ?? 'operator';
     if (needed === 'anyone' || request.is404) return undefined;
-    const browserSession = await browser.readSession(request);
+    const browserSession = await sessionOf(request);
     if (browserSession === undefined) {
       const here = request.method === 'POST' ? '/' : hereOf(request);
       const linkedTo = isFromElsewhere(request) && here !== '/' ? here : undefined;
@@ -103,6 +111,8 @@ export function createConsoleGuard({ config, browser, stylesheetPath, now }: Con
   }
 
   return {
+    sessionOf,
+
     /** Guards every route that is registered in this scope from now on. */
     register(scope: FastifyInstance): void {
       scope.addHook('onRequest', admit);

@@ -71,6 +71,7 @@ export const consoleSignInRoutes: FastifyPluginAsync<ConsoleSignInDeps> = async 
     const signedIn = await signInFlow.finish(
       callbackUrl,
       browser.loginCookies(request),
+      request,
       browserName(request.headers['user-agent']),
     );
     if (signedIn.result === 'unknown') return failed(reply, 400, 'unknown_transaction', undefined);

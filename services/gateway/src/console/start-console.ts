@@ -1,6 +1,5 @@
-import type { RequestListener } from 'node:http';
 import type { ConsoleConfig } from '../platform/config/console-config.ts';
-import { openListener } from '../platform/http/listener.ts';
+import { type ListenerOptions, openListener } from '../platform/http/listener.ts';
 import { createClientErrorHandler } from '../platform/http/problems.ts';
 import { securityHeaders } from '../platform/http/security-headers-plugin.ts';
 import { closeListener } from '../platform/stopping.ts';
@@ -10,6 +9,11 @@ export interface ConsoleListener extends AsyncDisposable {
   readonly address: string;
 }
 
+/** What a listener needs to serve requests of callers that it does not know yet. */
+export type ListenerRequests = Pick<ListenerOptions, 'onRequest' | 'addressOf' | 'unidentified'>;
+
+/** Of requests on one connection. */
+const PIPELINED = 16;
 /** Enough for the operators. Others can block them only until the timeouts. */
 const MAX_CONNECTIONS = 256;
 const MAX_HEADER_BYTES = 16 * 1024;
@@ -18,21 +22,22 @@ const HANDLER_MS = 60_000;
 /** Opens the listener of the console, or of the admin API. @throws StartError if the address is in use */
 export async function openConsoleListener(
   config: Pick<ConsoleConfig, 'publicUrl' | 'listen'>,
-  p: { readonly onRequest: RequestListener; readonly finishMs: number },
+  { finishMs, ...requests }: ListenerRequests & { readonly finishMs: number },
 ): Promise<ConsoleListener> {
   const { httpServer, address } = await openListener({
     ...config.listen,
     maxConnections: MAX_CONNECTIONS,
     maxHeaderBytes: MAX_HEADER_BYTES,
     handlerMs: HANDLER_MS,
-    onRequest: p.onRequest,
+    ...requests,
+    pipelined: PIPELINED,
     onClientError: createClientErrorHandler(securityHeaders(config.publicUrl)),
     onDrop: () => {},
   });
   return {
     address,
     async [Symbol.asyncDispose]() {
-      await closeListener(httpServer, { lingerMs: 0, finishMs: p.finishMs, onDeaf: () => {} });
+      await closeListener(httpServer, { lingerMs: 0, finishMs, onDeaf: () => {} });
     },
   };
 }

@@ -1,7 +1,7 @@
 import { AuthorizationError, type LogoutTokenVerifier, MAX_LOGOUT_TOKEN_AGE_SECONDS } from '@postern/authorization';
 import { digestOf } from '@postern/elicitation';
 import type { RedisStores } from '@postern/store-redis';
-import type { FastifyContextConfig, FastifyPluginAsync } from 'fastify';
+import type { FastifyContextConfig, FastifyPluginAsync, FastifyRequest } from 'fastify';
 import type { AuditLog } from '../platform/audit/audit-log.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { ProblemError } from '../platform/http/problems.ts';
@@ -49,7 +49,12 @@ export const backChannelLogoutRoutes: FastifyPluginAsync<{
   );
 
   const path = '/login/back-channel-logout/:identityProvider';
-  app.post<ByIdentityProvider>(path, { config: routeConfig }, async (request, reply) => {
+  /** Before the body is read. */
+  const onRequest = async ({ params }: FastifyRequest<ByIdentityProvider>) => {
+    if (!deps.identityProviders.some(({ config }) => config.name === params.identityProvider))
+      throw new ProblemError('not_found');
+  };
+  app.post<ByIdentityProvider>(path, { config: routeConfig, onRequest }, async (request, reply) => {
     const { identityProvider: name } = request.params;
     const identityProvider = deps.identityProviders.find(({ config }) => config.name === name);
     if (identityProvider === undefined) throw new ProblemError('not_found');

@@ -191,6 +191,7 @@ export const loginRoutes: FastifyPluginAsync<PageKit<LoginRoutesDeps>> = async (
     const signedIn = await signInFlow.finish(
       callbackUrl,
       browser.loginCookies(request),
+      request,
       browserName(request.headers['user-agent']),
     );
     const context = views.context(request);

@@ -1,3 +1,5 @@
+import { IncomingMessage } from 'node:http';
+import { Socket } from 'node:net';
 import { createOutboundFetch, createSignIn, identityProviderConfigSchema } from '@postern/authorization';
 import { definedOnly, newElicitationId, shardOf, systemEntropy } from '@postern/elicitation';
 import { driveAuthorization, type EvilProvider, startEvilProvider } from '@postern/testkit/providers';
@@ -16,6 +18,8 @@ beforeEach(async () => {
   evil = await startEvilProvider({ clientId: 'postern' });
 });
 afterEach(() => evil.close());
+
+const request = { ip: '192.0.2.1', raw: new IncomingMessage(new Socket()) };
 
 /** A browser that the identity provider has redirected to the callback. */
 async function setUp() {
@@ -43,14 +47,14 @@ async function setUp() {
 
 it('S08: rejects a replayed callback, although the browser kept the cookie and the provider accepts the code again', async () => {
   const { flow, callbackUrl, cookie } = await setUp();
-  expect(await flow.finish(callbackUrl, [cookie])).toMatchObject({ result: 'signed_in', returnTo: 'me' });
-  expect(await flow.finish(callbackUrl, [cookie])).toEqual({ result: 'unknown' });
+  expect(await flow.finish(callbackUrl, [cookie], request)).toMatchObject({ result: 'signed_in', returnTo: 'me' });
+  expect(await flow.finish(callbackUrl, [cookie], request)).toEqual({ result: 'unknown' });
   expect(evil.requests('token')).toHaveLength(1);
 });
 
 it('S08: completes exactly one of ten simultaneous callbacks with the same state', async () => {
   const { flow, callbackUrl, cookie } = await setUp();
-  const results = await Promise.all(Array.from({ length: 10 }, () => flow.finish(callbackUrl, [cookie])));
+  const results = await Promise.all(Array.from({ length: 10 }, () => flow.finish(callbackUrl, [cookie], request)));
   expect(results.filter(({ result }) => result === 'signed_in')).toHaveLength(1);
   expect(evil.requests('token')).toHaveLength(1);
 });
@@ -59,26 +63,41 @@ it('S65: never exchanges a code that arrives at the redirect URI of another iden
   const { flow, callbackUrl, cookie } = await setUp();
   const elsewhere = new URL(callbackUrl);
   elsewhere.pathname = '/login/callback/other-id';
-  expect(await flow.finish(elsewhere, [cookie])).toMatchObject({
+  expect(await flow.finish(elsewhere, [cookie], request)).toMatchObject({
     result: 'refused',
     error: { code: 'issuer_mismatch' },
     returnTo: 'me',
   });
-  expect(await flow.finish(callbackUrl, [cookie])).toEqual({ result: 'unknown' });
+  expect(await flow.finish(callbackUrl, [cookie], request)).toEqual({ result: 'unknown' });
   expect(evil.requests('token')).toEqual([]);
 });
 
 it('S50: rejects a transaction of another deployment with the same vault key', async () => {
   const { flow, callbackUrl, cookie, elsewhere } = await setUp();
-  expect(await elsewhere.finish(callbackUrl, [cookie])).toEqual({ result: 'unknown' });
-  expect(await flow.finish(callbackUrl, [cookie])).toMatchObject({ result: 'signed_in' });
+  expect(await elsewhere.finish(callbackUrl, [cookie], request)).toEqual({ result: 'unknown' });
+  expect(await flow.finish(callbackUrl, [cookie], request)).toMatchObject({ result: 'signed_in' });
 });
 
 it.each(['no cookie', 'the cookie of another sign-in'])('S08: rejects a callback with %s', async which => {
   const { flow, callbackUrl, start } = await setUp();
   const cookies = which === 'no cookie' ? [undefined] : [(await start()).cookie];
-  expect(await flow.finish(callbackUrl, cookies)).toEqual({ result: 'unknown' });
+  expect(await flow.finish(callbackUrl, cookies, request)).toEqual({ result: 'unknown' });
   expect(evil.requests('token')).toEqual([]);
+});
+
+it('S201: asks the identity provider about no more than thirty invented codes a minute, and uses up no sign-in beyond', async () => {
+  const { flow, start, callbackUrl, cookie } = await setUp();
+  for (let n = 0; n < 30; n += 1) {
+    const { authorizationUrl, cookie: own } = await start();
+    const invented = new URL(callbackUrl);
+    invented.searchParams.set('state', authorizationUrl.searchParams.get('state') ?? '');
+    invented.searchParams.set('code', 'invented');
+    expect(await flow.finish(invented, [own], request)).toMatchObject({ result: 'refused' });
+  }
+  await expect(flow.finish(callbackUrl, [cookie], request)).rejects.toMatchObject({ code: 'rate_limited' });
+  expect(evil.requests('token')).toHaveLength(30);
+  const elsewhere = { ...request, ip: '192.0.2.2' };
+  expect(await flow.finish(callbackUrl, [cookie], elsewhere)).toMatchObject({ result: 'signed_in' });
 });
 
 describe('S67: a sign-in that an elicitation requires', () => {
@@ -102,7 +121,7 @@ describe('S67: a sign-in that an elicitation requires', () => {
       ...definedOnly({ auth_time: p.authTime }),
     });
     clock.advance(took * 1000);
-    return flow.finish(await driveAuthorization(started.authorizationUrl, 'alice'), [started.cookie]);
+    return flow.finish(await driveAuthorization(started.authorizationUrl, 'alice'), [started.cookie], request);
   }
 
   it.each([0, 90, LOGIN_TRANSACTION_SECONDS - 1])('counts if it happened after its start, %s s ago', async took => {

@@ -11,11 +11,15 @@ import {
 } from '@postern/elicitation';
 import type { RedisStores } from '@postern/store-redis';
 import type { Vault } from '@postern/vault';
+import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { LOGIN_TRANSACTION_SECONDS } from '../pages/browser.ts';
 import type { AuditLog } from '../platform/audit/audit-log.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
+import { networkOf } from '../platform/http/addresses.ts';
 import { signInRedirectUriOf } from '../platform/http/public-urls.ts';
+import { identified } from '../platform/http/unidentified.ts';
+import { Refusals } from '../platform/overload/refusals.ts';
 import { unsealTransaction } from '../sealing/unseal-transaction.ts';
 import { logoutNameOf } from './back-channel-logout.ts';
 import { createBrowserSession } from './create-browser-session.ts';
@@ -25,6 +29,10 @@ export interface IdentityProvider {
   readonly config: IdentityProviderConfig;
   readonly signIn: SignIn;
 }
+
+/** Callbacks per minute that end in a refusal. Many people may share an address. */
+const REFUSALS_PER_ADDRESS = 30;
+const REFUSALS_PER_PROCESS = 300;
 
 const loginTransactionSchema = z.object({
   state: z.string(),
@@ -90,6 +98,8 @@ export function createSignInFlow<To extends string>(p: {
   const { kind = 'login' } = p;
   const random = () => Buffer.from(p.entropy(32)).toString('base64url');
 
+  const refusals = new Refusals({ perAddress: REFUSALS_PER_ADDRESS, perProcess: REFUSALS_PER_PROCESS }, p.now);
+
   // Deployments may share a vault key, so sealed transactions name their deployment.
   const context = { purpose: 'login-transaction', deployment: p.config.publicUrl };
   const openTransaction = (sealed: string) => unsealTransaction(p, loginTransactionSchema, sealed, context);
@@ -144,10 +154,12 @@ export function createSignInFlow<To extends string>(p: {
      * A response at the redirect URI of another identity provider is a mix-up (RFC 9700 section 4.4). The gateway never exchanges its
      * code, and the transaction cannot be used again.
      * @param browser name of the browser and its system, for the list that its user sees
+     * @throws ProblemError `rate_limited`, without using up the transaction
      */
     async finish(
       callbackUrl: URL,
       cookies: readonly (string | undefined)[],
+      request: Pick<FastifyRequest, 'ip' | 'raw'>,
       browser?: string,
     ): Promise<SignInResult<To>> {
       const [state, ...more] = callbackUrl.searchParams.getAll('state');
@@ -157,6 +169,9 @@ export function createSignInFlow<To extends string>(p: {
         if (transaction?.state !== state) continue;
         const identityProvider = p.identityProviders.find(candidate => candidate.config.issuer === transaction.issuer);
         if (identityProvider === undefined) return { result: 'unknown' };
+        // Anyone can start a sign-in and invent a code, which only the identity provider can refuse.
+        const succeeded = refusals.begin(networkOf(request.ip));
+        identified(request);
         // A browser can replay the cookie, so spending the `state` makes the transaction one-time.
         const { expiresAt } = transaction;
         if (!(await p.stores.oneTime.spend({ kind, digest: digestOf(state), expiresAt }))) return { result: 'unknown' };
@@ -179,6 +194,7 @@ export function createSignInFlow<To extends string>(p: {
           if (error instanceof AuthorizationError) return { result: 'refused', error, returnTo, cookie };
           throw error;
         }
+        succeeded();
         const { name } = identityProvider.config;
         // A time in the future would become recent later.
         const authTime = isFresh(signedIn.authTime, Number.POSITIVE_INFINITY, p.now()) ? signedIn.authTime : undefined;

@@ -4,6 +4,7 @@ import { createLocalJWKSet, decodeJwt, errors, type JWTVerifyGetKey, jwtVerify }
 import type { AuditLog } from '../platform/audit/audit-log.ts';
 import { becomeProblem, ProblemError, problemFor, problemOf } from '../platform/http/problems.ts';
 import { nameApiKey } from '../platform/http/request-context.ts';
+import { identified } from '../platform/http/unidentified.ts';
 import type { ApiKeyList } from './api-key-list.ts';
 import type { NoteApiKeyUse } from './api-key-uses.ts';
 import { idOfFileKey, isNewApiKey } from './api-keys.ts';
@@ -47,6 +48,7 @@ export function createCallerAuth({ callers: directory, auditLog, noteApiKeyUse }
       throw new ProblemError('unauthenticated');
     }
     callers.set(request, caller);
+    identified(request);
     noteApiKeyUse(caller);
   };
 }

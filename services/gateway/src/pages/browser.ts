@@ -9,6 +9,7 @@ import {
 } from '@postern/elicitation';
 import type { RedisStores } from '@postern/store-redis';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { identified } from '../platform/http/unidentified.ts';
 
 /** Maximum duration of a sign-in, in seconds. */
 export const LOGIN_TRANSACTION_SECONDS = 600;
@@ -68,7 +69,9 @@ export function createBrowser(p: {
     async readSession(request: FastifyRequest): Promise<BrowserSession | undefined> {
       const id = sessionIdOf(request);
       const browserSession = id === undefined ? undefined : await p.browserSessions.read(id);
-      if (browserSession !== undefined) await p.onSession?.(request, browserSession);
+      if (browserSession === undefined) return undefined;
+      identified(request, JSON.stringify(browserSession.subject));
+      await p.onSession?.(request, browserSession);
       return browserSession;
     },
 

@@ -3,6 +3,7 @@ import { type PropertySchema, requestedSchemaSchema } from '@postern/api/form';
 import type { Elicitation } from '@postern/elicitation';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { ProblemError } from '../platform/http/problems.ts';
+import { readBytes } from '../platform/http/read-bytes.ts';
 import { requestContext } from '../platform/http/request-context.ts';
 import { PageError } from './page-request.ts';
 
@@ -99,20 +100,10 @@ export async function readFormBody(request: FastifyRequest, limits: FormLimits):
   if (Number(request.headers['content-length'] ?? 0) > limits.bytes) throw new ProblemError('payload_too_large');
   // While a slow sender sends, its request does not count as in flight.
   const permit = requestContext()?.permit;
-  const bytes = await (permit === undefined ? bytesOf(body, limits) : permit.waitFor(() => bytesOf(body, limits)));
+  const read = () => readBytes(body, limits.bytes);
+  const bytes = await (permit === undefined ? read() : permit.waitFor(read));
   if (controlsIn(bytes) > limits.controls) throw new PageError('bad_request');
   return fieldsIn(bytes.toString());
-}
-
-async function bytesOf(body: Readable, { bytes }: FormLimits): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of body as AsyncIterable<Buffer>) {
-    size += chunk.byteLength;
-    if (size > bytes) throw new ProblemError('payload_too_large');
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks);
 }
 
 function controlsIn(bytes: Buffer): number {

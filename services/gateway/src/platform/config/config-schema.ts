@@ -24,6 +24,12 @@ export const configSchema = z.strictObject({
     .strictObject({
       host: z.string().default('127.0.0.1'),
       port: z.int().min(0).max(65_535).describe('Must differ from the public port.'),
+      allowedHosts: z
+        .array(z.string().regex(/^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/))
+        .default([])
+        .describe(
+          'Host names with a dot under which you scrape it. IP addresses and names without a dot need no entry.',
+        ),
     })
     .optional()
     .describe(

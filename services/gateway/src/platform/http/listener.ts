@@ -1,8 +1,9 @@
 import { lookup } from 'node:dns/promises';
 import { once } from 'node:events';
-import type { RequestListener, Server } from 'node:http';
+import type { IncomingMessage, RequestListener, Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { hostPort, listenErrorOf } from '../start-error.ts';
+import type { UnidentifiedBytes } from './unidentified.ts';
 
 /** Listen backlog. Large, because thousands of callers reconnect at once when another replica stops. */
 const BACKLOG = 4_096;
@@ -14,6 +15,11 @@ export interface ListenerOptions {
   readonly maxHeaderBytes: number;
   /** Timeout of a handler, in ms. */
   readonly handlerMs: number;
+  /** Maximum of pipelined requests on a connection. */
+  readonly pipelined: number;
+  /** Address of the caller, behind trusted proxies. */
+  readonly addressOf: (request: IncomingMessage) => string;
+  readonly unidentified: UnidentifiedBytes;
   /** Called for each request. It may use another application for each. */
   readonly onRequest: RequestListener;
   readonly onClientError: (error: Error & { code: string }, socket: Socket) => void;
@@ -49,16 +55,16 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
 const { createServer } = process.getBuiltinModule('node:http');
 
 async function listen(options: ListenerOptions, host: string, port: number): Promise<Server> {
-  const httpServer = createServer(
-    {
-      requestTimeout: 15_000,
-      headersTimeout: 10_000,
-      // Longer than the idle timeout of load balancers (60 s): if the gateway closed first, a request could be lost.
-      keepAliveTimeout: options.handlerMs + 5_000,
-      maxHeaderSize: options.maxHeaderBytes,
-    },
-    options.onRequest,
-  );
+  const httpServer = createServer({
+    requestTimeout: 15_000,
+    headersTimeout: 10_000,
+    // Node's default of 30 s would add up to 30 s to both.
+    connectionsCheckingInterval: 2_000,
+    // Longer than the idle timeout of load balancers (60 s): if the gateway closed first, a request could be lost.
+    keepAliveTimeout: options.handlerMs + 5_000,
+    maxHeaderSize: options.maxHeaderBytes,
+  });
+  httpServer.on('request', options.unidentified.guard(httpServer, options));
   httpServer.setTimeout(options.handlerMs + 20_000);
   httpServer.maxConnections = options.maxConnections;
   httpServer.on('drop', options.onDrop);

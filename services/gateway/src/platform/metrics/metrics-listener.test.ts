@@ -1,9 +1,18 @@
+import { once } from 'node:events';
+import { get, type IncomingMessage } from 'node:http';
 import { Registry } from 'prom-client';
-import { describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
+import { UnidentifiedBytes } from '../http/unidentified.ts';
 import { createMetrics } from './create-metrics.ts';
 import { startMetricsListener } from './metrics-listener.ts';
 
-const local = { host: '127.0.0.1', port: 0, registry: new Registry(), ready: async () => ({ writes: true }) };
+const local = {
+  ...{ host: '127.0.0.1', port: 0, registry: new Registry(), ready: async () => ({ writes: true }) },
+  allowedHosts: ['scraped.example'],
+  addressOf: () => '127.0.0.1',
+  unidentified: new UnidentifiedBytes(() => {}),
+};
+afterAll(() => local.unidentified[Symbol.dispose]());
 
 describe('the metrics listener', () => {
   it('serves the metrics of the registry in the text format', async () => {
@@ -39,6 +48,28 @@ describe('the metrics listener', () => {
     for (const path of paths) expect((await fetch(`${listener.address}${path}`)).status, path).toBe(404);
     const posted = await fetch(`${listener.address}/metrics`, { method: 'POST', body: 'x' });
     expect([posted.status, posted.headers.get('allow')]).toEqual([405, 'GET']);
+  });
+
+  it('S202: refuses the host name of a web page that resolves to its address', async () => {
+    await using listener = await startMetricsListener(local);
+    const port = Number(new URL(listener.address).port);
+    const statusOf = async (host: string) => {
+      const request = get({ port, path: '/metrics', headers: { host }, agent: false });
+      const [response] = (await once(request, 'response')) as [IncomingMessage];
+      response.resume();
+      return response.statusCode;
+    };
+    for (const host of ['rebound.example', 'rebound.example:9464', '127.0.0.1.rebound.example', 'a b'])
+      expect(await statusOf(host), host).toBe(403);
+    for (const host of [
+      '127.0.0.1:9464',
+      '[::1]:9464',
+      '10.1.2.3',
+      'localhost',
+      'gateway:9464',
+      'scraped.example:9464',
+    ])
+      expect(await statusOf(host), host).toBe(200);
   });
 
   it('throws a StartError if its address is in use', async () => {

@@ -1,7 +1,9 @@
 import { once } from 'node:events';
-import { createServer, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { isIP } from 'node:net';
 import type { Registry } from 'prom-client';
 import type { Readiness } from '../http/health-plugin.ts';
+import type { ListenerOptions } from '../http/listener.ts';
 import { hostPort, listenErrorOf } from '../start-error.ts';
 
 export interface MetricsListener extends AsyncDisposable {
@@ -20,6 +22,10 @@ export async function startMetricsListener(p: {
   readonly registry: Registry;
   /** Resolves if the gateway can serve requests. */
   readonly ready: () => Promise<Readiness>;
+  /** Names that requests may have as host, besides addresses, names without a dot, and `host`. */
+  readonly allowedHosts: readonly string[];
+  readonly addressOf: ListenerOptions['addressOf'];
+  readonly unidentified: ListenerOptions['unidentified'];
 }): Promise<MetricsListener> {
   const answers: Readonly<Record<string, (response: ServerResponse) => Promise<void>>> = {
     '/metrics': async response => send(response, 200, await p.registry.metrics(), p.registry.contentType),
@@ -30,16 +36,22 @@ export async function startMetricsListener(p: {
         () => send(response, 503, 'not ready\n'),
       ),
   };
-  const httpServer = createServer({ requestTimeout: 5_000, headersTimeout: 5_000, maxHeaderSize: 8 * 1024 });
+  const httpServer = createServer({
+    ...{ requestTimeout: 5_000, headersTimeout: 5_000, connectionsCheckingInterval: 1_000 },
+    maxHeaderSize: 8 * 1024,
+  });
   // Enough for scrapers. Other callers can block them only until the timeouts.
   httpServer.maxConnections = 64;
-  httpServer.on('request', ({ method, url = '' }, response) => {
+  const onRequest = ({ method, url = '', headers }: IncomingMessage, response: ServerResponse) => {
+    if (!isAllowedHost(headers.host, [p.host, ...p.allowedHosts]))
+      return send(response, 403, 'host not allowed: add it to metrics.allowedHosts\n');
     const path = url.split('?', 1)[0] ?? '';
     const answer = Object.hasOwn(answers, path) ? answers[path] : undefined;
     if (answer === undefined) return send(response, 404, 'not found\n');
     if (method !== 'GET') return send(response.setHeader('allow', 'GET'), 405, 'method not allowed\n');
     answer(response).catch(() => send(response, 500, 'failed\n'));
-  });
+  };
+  httpServer.on('request', p.unidentified.guard(httpServer, { ...p, pipelined: 8, onRequest }));
   httpServer.listen({ host: p.host, port: p.port });
   try {
     await once(httpServer, 'listening');
@@ -55,6 +67,15 @@ export async function startMetricsListener(p: {
       httpServer.closeAllConnections();
     },
   };
+}
+
+/**
+ * A web page whose name resolves to this address (DNS rebinding) sends that name. It cannot be an address, or a name without a dot, which
+ * no stranger owns.
+ */
+function isAllowedHost(host: string | undefined, names: readonly string[]): boolean {
+  const name = URL.parse(`http://${host ?? ''}`)?.hostname.replace(/^\[|\]$/g, '');
+  return name !== undefined && (isIP(name) !== 0 || !name.includes('.') || names.includes(name));
 }
 
 function send(response: ServerResponse, status: number, body: string, type = 'text/plain; charset=utf-8'): void {

@@ -5,6 +5,7 @@ import type { Logger } from '../logger.ts';
 import type { Metrics } from '../metrics/create-metrics.ts';
 import type { RequestClass } from './request-class.ts';
 import { ConcurrencyLimiter, RequestPermit } from './request-permit.ts';
+import { Turns } from './turns.ts';
 
 /** Why `Admission` sheds a request: `in_flight`: too many requests in flight; `event_loop`: the event loop is delayed. */
 export type ShedReason = 'in_flight' | 'event_loop';
@@ -63,8 +64,7 @@ export class Admission {
 }
 
 /**
- * All reasons to refuse a request. `connection`: too many requests on one TCP connection; `share`: the MCP server has used its
- * share;
+ * All reasons to refuse a request. `connection`: see `UnidentifiedBytes`; `share`: the MCP server has used its share;
  * `cap`: another limit is reached; `waiting`, `circuit`: too many requests wait for an upstream, or its circuit is open.
  */
 export type RefusalReason = ShedReason | 'connection' | 'share' | 'cap' | 'waiting' | 'circuit';
@@ -76,13 +76,14 @@ export interface Overload extends Disposable {
   readonly limits: OverloadConfig;
   /** The share of one MCP server in a limit, unless its configuration sets another. */
   shareOf(limit: number): number;
+  /** By MCP server. */
+  readonly turns: Turns;
+  /** Maximum requests on one TCP connection. */
+  readonly pipelined: number;
   /** Waiting reads by MCP server. */
   readonly waits: ConcurrencyLimiter<string>;
-  /**
-   * Creates the permit of a request, which the caller disposes of. Returns undefined when the TCP connection has used its
-   * share.
-   */
-  permit(connection: object): RequestPermit | undefined;
+  /** Creates the permit of a request, which the caller disposes of. */
+  permit(): RequestPermit;
   /** Why a request would be shed now, counted; undefined when it is admitted. */
   refusal(requestClass: RequestClass): ProblemError | undefined;
   /** Counts a refusal and returns its error. */
@@ -131,10 +132,7 @@ export function createOverload(p: {
       },
     },
     mcpServers: new ConcurrencyLimiter<string>(),
-    connections: {
-      limiter: new ConcurrencyLimiter<object>(),
-      share: Math.ceil(p.limits.requestsInFlight * CONNECTION_SHARE),
-    },
+    turns: new Turns(p.mcpServers),
   };
   return {
     get inFlight() {
@@ -143,7 +141,9 @@ export function createOverload(p: {
     limits: p.limits,
     shareOf: limit => (p.mcpServers() > 1 ? Math.max(1, Math.floor(limit / 2)) : limit),
     waits: new ConcurrencyLimiter(p.limits.waitingReads),
-    permit: connection => RequestPermit.on(connection, counters),
+    turns: counters.turns,
+    pipelined: Math.ceil(p.limits.requestsInFlight * CONNECTION_SHARE),
+    permit: () => new RequestPermit(counters),
     refusal(requestClass) {
       const reason = admission.refusal(requestClass);
       return reason === undefined ? undefined : refused(requestClass, reason);

@@ -28,8 +28,7 @@ export const overloadPlugin = fp<{ overload: Overload }>(
       const requestClass = classOf(request);
       const refusal = overload.refusal(requestClass);
       if (refusal !== undefined) return done(refusal);
-      const permit = overload.permit(request.raw.socket);
-      if (permit === undefined) return done(overload.refused(requestClass, 'connection'));
+      const permit = overload.permit();
       const context = requestContext();
       if (context !== undefined) context.permit = permit;
       reply.raw.once('close', () => permit[Symbol.dispose]());

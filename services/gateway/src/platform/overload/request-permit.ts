@@ -1,3 +1,5 @@
+import type { Turns } from './turns.ts';
+
 /** Counts permits by holder, against one limit for all holders together and a share for each holder. */
 export class ConcurrencyLimiter<Holder> {
   readonly #held = new Map<Holder, number>();
@@ -43,8 +45,8 @@ export interface RequestCounters {
   readonly inFlight: { enter(): void; leave(): void };
   /** API requests per MCP server, from the verified credential to the response. */
   readonly mcpServers: ConcurrencyLimiter<string>;
-  /** Requests per TCP connection. */
-  readonly connections: { readonly limiter: ConcurrencyLimiter<object>; readonly share: number };
+  /** By MCP server. */
+  readonly turns: Pick<Turns, 'take'>;
 }
 
 /** Holder of the permits of page requests, which belong to no MCP server. No MCP server can have this id. */
@@ -56,23 +58,14 @@ const PAGES = 'pages of users';
  */
 export class RequestPermit implements Disposable {
   readonly #counters: RequestCounters;
-  readonly #onConnection: Disposable;
   #holder: string | undefined;
   #inShare: Disposable | undefined;
   #isEntered = false;
   #isWaiting = false;
   #isDisposed = false;
 
-  private constructor(counters: RequestCounters, onConnection: Disposable) {
+  constructor(counters: RequestCounters) {
     this.#counters = counters;
-    this.#onConnection = onConnection;
-  }
-
-  /** Returns undefined when the connection has used its share. The responses of one connection are sent in order anyway. */
-  static on(connection: object, counters: RequestCounters): RequestPermit | undefined {
-    const { limiter, share } = counters.connections;
-    const acquired = limiter.acquire(connection, share);
-    return typeof acquired === 'string' ? undefined : new RequestPermit(counters, acquired);
   }
 
   get holder(): string {
@@ -86,6 +79,8 @@ export class RequestPermit implements Disposable {
 
   /** Counts the request in the share of its MCP server. Returns false when the MCP server has used its share. */
   enterShare(mcpServerId: string, share: number): boolean {
+    // The caller has disconnected, and nothing would release it.
+    if (this.#isDisposed) return true;
     const acquired = this.#counters.mcpServers.acquire(mcpServerId, share);
     if (typeof acquired === 'string') return false;
     this.#holder = mcpServerId;
@@ -95,6 +90,7 @@ export class RequestPermit implements Disposable {
 
   /** Counts the request as in flight until it is disposed of. */
   enter(): void {
+    if (this.#isDisposed) return;
     this.#isEntered = true;
     this.#counters.inFlight.enter();
   }
@@ -110,6 +106,8 @@ export class RequestPermit implements Disposable {
     try {
       return await work();
     } finally {
+      // Many requests may wait for the same response.
+      await new Promise<void>(resolve => this.#counters.turns.take(this.holder, resolve));
       this.#isWaiting = false;
       if (!this.#isDisposed) this.#return();
     }
@@ -119,7 +117,6 @@ export class RequestPermit implements Disposable {
   [Symbol.dispose](): void {
     if (this.#isDisposed) return;
     this.#isDisposed = true;
-    this.#onConnection[Symbol.dispose]();
     if (!this.#isWaiting) this.#leave();
   }
 

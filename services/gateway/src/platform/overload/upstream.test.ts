@@ -3,6 +3,7 @@ import type { PaymentProcessor } from '@postern/payment';
 import { describe, expect, it } from 'vitest';
 import { Admission } from './admission.ts';
 import { ConcurrencyLimiter, RequestPermit } from './request-permit.ts';
+import { Turns } from './turns.ts';
 import { createUpstream, processorThrough, providersThrough, signInThrough, type UpstreamOptions } from './upstream.ts';
 
 const TIMEOUTS = 5;
@@ -151,14 +152,9 @@ describe('S72: a request that waits for an upstream', () => {
   function createRequests() {
     const counts = new Admission({ requestsInFlight: 100, eventLoopDelayMs: 100 }, { ms: 0 });
     const mcpServers = new ConcurrencyLimiter<string>();
-    const counters = {
-      inFlight: counts,
-      mcpServers,
-      connections: { limiter: new ConcurrencyLimiter<object>(), share: 1 },
-    };
+    const counters = { inFlight: counts, mcpServers, turns: new Turns(() => 1) };
     const begin = (mcpServerId?: string) => {
-      const permit = RequestPermit.on({}, counters);
-      if (permit === undefined) throw new Error('no permit');
+      const permit = new RequestPermit(counters);
       if (mcpServerId !== undefined) permit.enterShare(mcpServerId, 100);
       permit.enter();
       return permit;
@@ -195,6 +191,8 @@ describe('S72: a request that waits for an upstream', () => {
     request[Symbol.dispose]();
     answer.reject(new Error('no answer'));
     await expect(asking).rejects.toThrow();
+    request.enterShare('b', 100);
+    request.enter();
     expect([counts.inFlight, mcpServers.all]).toEqual([0, 0]);
   });
 

@@ -1,0 +1,172 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { type AddressInfo, connect, type Socket } from 'node:net';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { networkOf } from './addresses.ts';
+import { identified, UnidentifiedBytes } from './unidentified.ts';
+
+const MEBIBYTE = 1024 * 1024;
+const PIPELINED = 4;
+
+let budget: UnidentifiedBytes;
+let server: Server;
+let evicted: number;
+const clients: Socket[] = [];
+let arrived: { readonly request: IncomingMessage; readonly response: ServerResponse }[];
+let onArrival: () => void;
+
+beforeEach(async () => {
+  evicted = 0;
+  arrived = [];
+  onArrival = () => {};
+  budget = new UnidentifiedBytes(() => (evicted += 1));
+  server = createServer();
+  server.on(
+    'request',
+    budget.guard(server, {
+      pipelined: PIPELINED,
+      addressOf: ({ headers }) => String(headers['x-from'] ?? '192.0.2.1'),
+      onRequest: (request, response) => {
+        arrived.push({ request, response });
+        onArrival();
+      },
+    }),
+  );
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+});
+afterEach(() => {
+  for (const client of clients.splice(0)) client.destroy();
+  server.closeAllConnections();
+  server.close();
+  budget[Symbol.dispose]();
+});
+
+async function open(): Promise<Socket> {
+  const accepted = once(server, 'connection');
+  const client = connect((server.address() as AddressInfo).port, '127.0.0.1');
+  client.on('error', () => client.destroy()).resume();
+  clients.push(client);
+  await accepted;
+  return client;
+}
+
+const head = (from: string, bytes: number) =>
+  `POST / HTTP/1.1\r\nhost: a\r\nx-from: ${from}\r\ncontent-length: ${bytes}\r\n\r\n`;
+
+/** Sends a request whose body never arrives. */
+async function send(from: string, bytes: number): Promise<Socket> {
+  const client = await open();
+  const { promise, resolve } = Promise.withResolvers<void>();
+  onArrival = resolve;
+  client.write(head(from, bytes));
+  // A request that exceeds the budget by itself never arrives.
+  await Promise.race([promise, closed(client)]);
+  return client;
+}
+/** Not `once`, which a reset would reject. */
+const closed = (client: Socket) =>
+  new Promise<void>(resolve => (client.closed ? resolve() : client.once('close', () => resolve())));
+
+describe('S200: what the gateway holds for callers that it does not know', () => {
+  it('closes a connection with more pipelined requests than its share, without handing them on', async () => {
+    const client = await open();
+    client.write(head('192.0.2.1', 0).repeat(PIPELINED + 1_000));
+    await expect.poll(() => evicted, { timeout: 2_000 }).toBe(1);
+    await closed(client);
+    expect(arrived).toHaveLength(PIPELINED);
+    expect(budget.bytes).toBe(0);
+  });
+
+  it('closes the oldest connection of an address that exceeds its share, and no other', async () => {
+    const [other, oldest] = [await send('192.0.2.2', 400_000), await send('192.0.2.1', 400_000)];
+    for (let n = 0; n < 41; n += 1) await send('192.0.2.1', 400_000);
+    expect(evicted).toBe(1);
+    await closed(oldest);
+    await send('192.0.2.1', 400_000);
+    expect(evicted).toBe(2);
+    expect(other.closed).toBe(false);
+    expect(budget.bytes).toBeLessThan(17 * MEBIBYTE);
+  });
+
+  it('closes the oldest of all connections if all addresses exceed the budget, but none of a known caller', async () => {
+    const known = await send('192.0.2.250', 400_000);
+    identified({ raw: arrived[0]?.request as IncomingMessage });
+    const oldest = await send('192.0.2.251', 400_000);
+    for (let n = 0; n < 166; n += 1) await send(`192.0.2.${n % 200}`, 400_000);
+    expect(evicted).toBeGreaterThan(0);
+    await closed(oldest);
+    expect(budget.bytes).toBeLessThanOrEqual(64 * MEBIBYTE);
+    expect(budget.bytes).toBeGreaterThan(60 * MEBIBYTE);
+    expect(known.closed).toBe(false);
+  });
+
+  it('charges a signed-in person instead of the address', async () => {
+    const clients: Socket[] = [];
+    for (let n = 0; n < 42; n += 1) {
+      clients.push(await send(`192.0.2.${n}`, 400_000));
+      identified({ raw: arrived[n]?.request as IncomingMessage }, 'alice');
+    }
+    await closed(clients[0] as Socket);
+    expect(evicted).toBe(1);
+    expect(budget.bytes).toBe(0);
+  });
+
+  it('counts a response that its caller does not read, and forgets one that was read', async () => {
+    const client = await open();
+    client.pause();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    onArrival = resolve;
+    client.write(head('192.0.2.1', 0));
+    await promise;
+    arrived[0]?.response.end(Buffer.alloc(12 * MEBIBYTE));
+    expect(budget.bytes).toBeGreaterThan(4 * MEBIBYTE);
+    client.resume();
+    await once(arrived[0]?.response as ServerResponse, 'close');
+    expect(budget.bytes).toBe(0);
+    expect(evicted).toBe(0);
+  });
+
+  it('counts incomplete headers and connections that stay silent, but no new connection', async () => {
+    const client = await open();
+    budget.sweep();
+    expect(budget.bytes).toBe(0);
+    budget.sweep();
+    const silent = budget.bytes;
+    expect(silent).toBeGreaterThan(1_000);
+    client.write(`GET / HTTP/1.1\r\n${'a: b\r\n'.repeat(1_000)}`);
+    const swept = () => {
+      budget.sweep();
+      return budget.bytes;
+    };
+    await expect.poll(swept, { timeout: 2_000 }).toBeGreaterThan(silent + 50_000);
+    client.destroy();
+    await expect.poll(() => budget.bytes).toBe(0);
+  });
+
+  it('stops counting an idle connection on which a caller was identified', async () => {
+    const client = await open();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    onArrival = resolve;
+    client.write(head('192.0.2.1', 0));
+    await promise;
+    const { request, response } = arrived[0] as (typeof arrived)[number];
+    identified({ raw: request });
+    response.end();
+    await once(response, 'close');
+    for (let n = 0; n < 3; n += 1) budget.sweep();
+    expect(budget.bytes).toBe(0);
+  });
+});
+
+it.each([
+  ['192.0.2.1', '192.0.2.1'],
+  ['::ffff:192.0.2.1', '192.0.2.1'],
+  ['2001:db8::1', '2001:db8:0:0::/64'],
+  ['2001:DB8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
+  ['fe80::1%eth0', 'fe80:0:0:0::/64'],
+  ['::1', '0:0:0:0::/64'],
+  ['unknown', 'unknown'],
+])('the network of %s is %s', (address, network) => {
+  expect(networkOf(address)).toBe(network);
+});

@@ -1,0 +1,199 @@
+import type { IncomingMessage, RequestListener, Server } from 'node:http';
+import type { Socket } from 'node:net';
+import { networkOf } from './addresses.ts';
+
+/** Bytes that the process holds for callers that it does not know yet. */
+const PROCESS_BYTES = 64 * 1024 * 1024;
+/** Of them, for one address. A signed-in person may cause as many. */
+const ACCOUNT_BYTES = 16 * 1024 * 1024;
+/** Objects of a connection, or of a request on it, without headers and body. */
+const BASE_BYTES = 8 * 1024;
+/** What Node keeps for a byte of an incomplete header: the shortest names and values are objects too. */
+const PARTIAL_HEADER_FACTOR = 12;
+/** As above, for each name and value of a complete header. */
+const HEADER_BYTES = 64;
+/** Of a body without a declared length. */
+const UNDECLARED_BYTES = 256 * 1024;
+/** Maximum that a declared length counts: more than any route reads. */
+const LARGEST_BODY = 512 * 1024;
+/** Interval in which the gateway measures what no event reports, in ms: partial headers, and responses that wait for others. */
+const SWEEP_MS = 100;
+
+/** Result of Node's hook for a request: what follows is of another protocol. */
+const STOP_PARSING = 2;
+
+/** Bytes for one connection, or for one request on it. */
+interface Held {
+  readonly socket: Socket;
+  readonly account: Account;
+  readonly measure: () => number;
+  bytes: number;
+}
+
+/** An address, or a signed-in person. */
+interface Account {
+  readonly name: string;
+  readonly isPerson: boolean;
+  /** Oldest first. */
+  readonly held: Set<Held>;
+  bytes: number;
+}
+
+const identifies = new WeakMap<IncomingMessage, (person: string | undefined) => void>();
+
+/**
+ * Ends the charge of a request once its MCP server or operator is known, because other limits apply to them. If a person has signed in, the
+ * charge moves from the address to the person.
+ */
+export function identified({ raw }: { readonly raw: IncomingMessage }, person?: string): void {
+  identifies.get(raw)?.(person);
+}
+
+/**
+ * One budget, on all listeners, for what the process holds before it knows the caller: silent connections, headers, bodies, pipelined
+ * requests, unread responses. If an address exceeds its share, or all addresses the budget, the oldest connection is closed: an honest
+ * request is identified or answered within milliseconds, so the oldest are those that their callers leave open.
+ */
+export class UnidentifiedBytes implements Disposable {
+  /** Of all addresses, oldest first. */
+  readonly #held = new Set<Held>();
+  readonly #accounts = new Map<string, Account>();
+  readonly #onEvicted: () => void;
+  readonly #timer = setInterval(() => this.sweep(), SWEEP_MS).unref();
+  #bytes = 0;
+
+  /** @param onEvicted called for each connection that is closed */
+  constructor(onEvicted: () => void) {
+    this.#onEvicted = onEvicted;
+  }
+
+  /** Bytes of all addresses. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /**
+   * Returns a listener for the requests of `server`.
+   * @param p.pipelined requests on one connection without a complete response. Beyond it the connection is closed, because each refusal
+   * would stay in memory until the responses before it are sent.
+   */
+  guard(
+    server: Server,
+    p: {
+      readonly pipelined: number;
+      readonly addressOf: (request: IncomingMessage) => string;
+      readonly onRequest: RequestListener;
+    },
+  ): RequestListener {
+    const connections = new WeakMap<Socket, { requests: number; idle: Held | undefined; isKnown: boolean }>();
+
+    /** Charges a connection without a request, from the second sweep on: a new connection may have sent a request that waits to be read. */
+    const idleOf = (socket: Socket): Held => {
+      const { bytesRead: before } = socket;
+      // The first time is now.
+      let measured = 0;
+      const measure = () => {
+        measured += 1;
+        return measured > 2 ? BASE_BYTES + (socket.bytesRead - before) * PARTIAL_HEADER_FACTOR : 0;
+      };
+      return this.#hold(socket, { name: networkOf(socket.remoteAddress ?? ''), isPerson: false }, measure);
+    };
+
+    server.on('connection', (socket: Socket) => {
+      const connection = { requests: 0, idle: idleOf(socket), isKnown: false };
+      connections.set(socket, connection);
+      socket.once('close', () => this.#release(connection.idle));
+    });
+
+    return (request, response) => {
+      const { socket } = request;
+      const connection = connections.get(socket);
+      // Node parses the rest of a packet after its connection has been closed.
+      if (connection === undefined || socket.destroyed) return;
+      if (connection.requests >= p.pipelined) {
+        this.#close(socket);
+        return;
+      }
+      this.#release(connection.idle);
+      connection.requests += 1;
+      const bytes = BASE_BYTES + request.rawHeaders.length * HEADER_BYTES + bodyBytesOf(request);
+      const measure = () => bytes + response.writableLength;
+      let held = this.#hold(socket, { name: networkOf(p.addressOf(request)), isPerson: false }, measure);
+      identifies.set(request, person => {
+        connection.isKnown = true;
+        this.#release(held);
+        if (person !== undefined && !response.closed)
+          held = this.#hold(socket, { name: person, isPerson: true }, measure);
+      });
+      // By now the socket has the whole response, and keeps what the caller does not read.
+      response.once('prefinish', () => this.#update(held));
+      response.once('close', () => {
+        this.#release(held);
+        connection.requests -= 1;
+        if (connection.requests === 0 && !connection.isKnown && !socket.destroyed) connection.idle = idleOf(socket);
+      });
+      if (!socket.destroyed) p.onRequest(request, response);
+    };
+  }
+
+  /** Measures everything that is held. */
+  sweep(): void {
+    for (const { held } of this.#accounts.values()) for (const each of held) this.#update(each);
+  }
+
+  [Symbol.dispose](): void {
+    clearInterval(this.#timer);
+  }
+
+  #hold(socket: Socket, { name, isPerson }: Pick<Account, 'name' | 'isPerson'>, measure: () => number): Held {
+    const key = `${isPerson} ${name}`;
+    const account = this.#accounts.get(key) ?? { name: key, isPerson, held: new Set(), bytes: 0 };
+    this.#accounts.set(key, account);
+    const held = { socket, account, measure, bytes: 0 };
+    account.held.add(held);
+    if (!isPerson) this.#held.add(held);
+    this.#update(held);
+    return held;
+  }
+
+  #update(held: Held): void {
+    const { account } = held;
+    if (!account.held.has(held)) return;
+    this.#add(held, held.measure() - held.bytes);
+    while (account.bytes > ACCOUNT_BYTES) this.#evict(account.held);
+    while (this.#bytes > PROCESS_BYTES) this.#evict(this.#held);
+  }
+
+  #add(held: Held, bytes: number): void {
+    held.bytes += bytes;
+    held.account.bytes += bytes;
+    if (!held.account.isPerson) this.#bytes += bytes;
+  }
+
+  #release(held: Held | undefined): void {
+    if (held === undefined || !held.account.held.delete(held)) return;
+    this.#add(held, -held.bytes);
+    this.#held.delete(held);
+    if (held.account.held.size === 0) this.#accounts.delete(held.account.name);
+  }
+
+  #evict([oldest]: Set<Held>): void {
+    if (oldest === undefined) return;
+    this.#release(oldest);
+    this.#close(oldest.socket);
+  }
+
+  #close(socket: Socket): void {
+    if (socket.destroyed) return;
+    socket.destroy();
+    // Node would parse the rest of the packet, up to 64 KiB of requests, and then abort each. It has no public way to stop that.
+    const { parser } = socket as Socket & { parser?: { onIncoming?: unknown } | null };
+    if (parser?.onIncoming !== undefined) parser.onIncoming = () => STOP_PARSING;
+    this.#onEvicted();
+  }
+}
+
+function bodyBytesOf({ headers }: IncomingMessage): number {
+  if (headers['transfer-encoding'] !== undefined) return UNDECLARED_BYTES;
+  return Math.min(Number(headers['content-length'] ?? 0), LARGEST_BODY);
+}
