@@ -1,5 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { AuthorizationError, errorFromProvider } from './authorization-error.ts';
+import { issuersOf } from './issuer.ts';
 
 /** The recorded values of the start, and the callback to check against them. */
 export interface CallbackExpectations {
@@ -9,6 +10,8 @@ export interface CallbackExpectations {
   readonly state: string;
   /** Issuer of the authorization server; undefined only if the operator configured endpoints without an issuer. */
   readonly expectedIssuer: string | undefined;
+  /** The allowed tenants of an issuer with `{tenantid}`. */
+  readonly tenants?: readonly string[] | undefined;
   /** Whether an absent `iss` is an error: the authorization server advertises it, or the operator requires it. */
   readonly issRequired: boolean;
 }
@@ -39,7 +42,8 @@ export function validateCallback(p: CallbackExpectations): { code: string } {
   if (state === undefined) throw new AuthorizationError('invalid_callback');
   if (!sameText(state, p.state)) throw new AuthorizationError('state_mismatch');
 
-  if (iss === undefined ? p.issRequired : p.expectedIssuer !== undefined && iss !== p.expectedIssuer) {
+  const { expectedIssuer: issuer, tenants } = p;
+  if (iss === undefined ? p.issRequired : issuer !== undefined && !issuersOf({ issuer, tenants }).includes(iss)) {
     throw new AuthorizationError('issuer_mismatch');
   }
 

@@ -9,6 +9,7 @@ import {
 } from './client-registration.ts';
 import { pollDevice, startDevice } from './device-flow.ts';
 import { type DpopKey, dpopAlgorithm, dpopProof, dpopThumbprint, newDpopKey } from './dpop.ts';
+import { isSameUrl } from './issuer.ts';
 import { createOauthClient } from './oauth-client.ts';
 import type { OutboundFetch } from './outbound/outbound-fetch.ts';
 import type { Grant, Provider } from './provider.ts';
@@ -99,7 +100,8 @@ export function createProvider(p: {
       ...issued(grant, [...new Set([...p.asked, ...held])], issuedAfter),
       ...(id_token !== undefined && { idToken: id_token }),
       ...(connected !== undefined && { account: connected }),
-      issuer: at.metadata.issuer,
+      // The configured text, which stays the same if the metadata adds or drops a slash.
+      issuer: registrations.issuer ?? at.metadata.issuer,
       ...(dpopKey !== undefined && { dpopKey }),
     };
   }
@@ -164,7 +166,7 @@ export function createProvider(p: {
 
     async validateCallback(request) {
       assertUnchanged(request.expectedIssuer, await currentIssuer());
-      return validateCallback(request);
+      return validateCallback({ ...request, tenants: config.tenants });
     },
 
     async exchange({ code, redirectUri, codeVerifier, nonce, scopes: asked, resource, dpopKey, ...request }) {
@@ -272,5 +274,7 @@ function assertPlain(redirectUri: URL): void {
  * It never counts as the current issuer.
  */
 function assertUnchanged(recorded: string | undefined, current: string | undefined): void {
-  if (recorded !== current) throw new AuthorizationError('issuer_mismatch');
+  const isSame =
+    recorded === undefined || current === undefined ? recorded === current : isSameUrl(recorded, current);
+  if (!isSame) throw new AuthorizationError('issuer_mismatch');
 }

@@ -12,6 +12,7 @@ export {
   operatorSignInConfigSchema,
 } from './identity-provider-config.ts';
 export { inspectIdentityProvider, inspectProvider, type ServerInspection } from './inspect-server.ts';
+export { isSameUrl, issuerNamed, issuersOf, rootedUrl } from './issuer.ts';
 export { createLogoutTokenVerifier, type LogoutTokenVerifier, MAX_LOGOUT_TOKEN_AGE_SECONDS } from './logout-token.ts';
 export { OutboundError, type OutboundErrorCode } from './outbound/outbound-error.ts';
 export {

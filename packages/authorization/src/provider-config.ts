@@ -12,12 +12,15 @@ import {
   logoSchema,
   markSchema,
   mcpResourceSchema,
+  metadataFaults,
+  metadataMembers,
   nameSchema,
   protocolParameters,
   scopeDescriptionSchema,
   scopeTokenSchema,
   tokenProtocolParameters,
 } from './config-values.ts';
+import { isTemplate } from './issuer.ts';
 import { revocationConfigSchema } from './revocation-config.ts';
 import { tokenResponseConfigSchema } from './token-response.ts';
 
@@ -76,8 +79,8 @@ const members = z.strictObject({
     .describe(
       'A remote MCP server that uses this provider as authorization server (RFC 9728); issuer and clientId are then optional',
     ),
-  issuer: issuerSchema.optional().describe('Compared as a string with metadata, callbacks and ID tokens'),
-  discovery: z.enum(['oidc', 'oauth2']).optional().describe('OpenID Connect Discovery or RFC 8414; default oidc'),
+  issuer: issuerSchema.optional().describe('As the metadata names it. Only the slash of an empty path may differ'),
+  ...metadataMembers,
   authorizationEndpoint: endpointUrlSchema.optional().describe('Instead of discovery, with tokenEndpoint'),
   tokenEndpoint: endpointUrlSchema.optional(),
   deviceAuthorizationEndpoint: endpointUrlSchema.optional().describe('Set it if discovery does not find it'),
@@ -204,6 +207,7 @@ function providerConfigFaults(config: ProviderConfig): MemberFault[] {
   const unregistered = config.clientId === undefined;
   return [
     ...endpointFaults(config),
+    ...metadataFaults(config),
     ...(unregistered ? unregisteredFaults(config) : clientCredentialFaults(config)),
     ...proofFaults(config),
   ];
@@ -234,6 +238,8 @@ function endpointFaults(config: ProviderConfig): MemberFault[] {
       fault('issuer', 'is needed unless endpoints are given');
     if (jwksUri !== undefined) fault('jwksUri', 'comes from discovery');
   }
+  if (account?.from === 'id_token' && issuer !== undefined && isTemplate(issuer) && config.tenants === undefined)
+    fault('tenants', 'is needed for account from an ID token');
   if (config.pushedAuthorization === 'off' && config.pushedAuthorizationEndpoint !== undefined)
     fault('pushedAuthorizationEndpoint', 'has no effect with pushedAuthorization off');
   if (config.requireIss && issuer === undefined && config.mcpResource === undefined)

@@ -1,7 +1,7 @@
 import { type EvilProvider, type HttpListener, listenHttp, startEvilProvider } from '@postern/testkit/providers';
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createOutboundFetch } from './outbound/outbound-fetch.ts';
-import { assertPkceSupport, createMetadataCache, type DiscoveryAlgorithm } from './server-metadata.ts';
+import { type AuthorizationServer, assertPkceSupport, createMetadataCache } from './server-metadata.ts';
 import { failureCodeOf } from './testing/failure-of.ts';
 import { withoutNetwork } from './testing/outbound-fetch-fixture.ts';
 
@@ -17,7 +17,7 @@ describe('createMetadataCache', () => {
 
   it('sends one request for concurrent callers', async () => {
     const cache = createMetadataCache({ fetch, now: () => 0 });
-    const found = await Promise.all(Array.from({ length: 50 }, () => cache.get(evil.issuer, 'oidc')));
+    const found = await Promise.all(Array.from({ length: 50 }, () => cache.get({ issuer: evil.issuer, discovery: 'oidc' })));
     expect(new Set(found).size).toBe(1);
     expect(evil.requests('metadata')).toHaveLength(1);
   });
@@ -25,37 +25,37 @@ describe('createMetadataCache', () => {
   it('caches metadata for an hour', async () => {
     let now = 0;
     const cache = createMetadataCache({ fetch, now: () => now });
-    await cache.get(evil.issuer, 'oidc');
+    await cache.get({ issuer: evil.issuer, discovery: 'oidc' });
     now = 3_599_999;
-    await cache.get(evil.issuer, 'oidc');
+    await cache.get({ issuer: evil.issuer, discovery: 'oidc' });
     expect(evil.requests('metadata')).toHaveLength(1);
     now = 3_600_000;
     evil.metadata['token_endpoint'] = `${evil.issuer}/token2`;
-    expect((await cache.get(evil.issuer, 'oidc')).token_endpoint).toBe(`${evil.issuer}/token2`);
+    expect((await cache.get({ issuer: evil.issuer, discovery: 'oidc' })).token_endpoint).toBe(`${evil.issuer}/token2`);
   });
 
   it('does not cache a failure', async () => {
     const cache = createMetadataCache({ fetch, now: () => 0 });
     const { metadataAnswer } = evil;
     evil.metadataAnswer = () => ({ status: 503, body: '' });
-    expect(await failureCodeOf(cache.get(evil.issuer, 'oidc'))).toBe('provider_unavailable');
+    expect(await failureCodeOf(cache.get({ issuer: evil.issuer, discovery: 'oidc' }))).toBe('provider_unavailable');
     evil.metadataAnswer = metadataAnswer;
-    expect(await cache.get(evil.issuer, 'oidc')).toMatchObject({ issuer: evil.issuer });
+    expect(await cache.get({ issuer: evil.issuer, discovery: 'oidc' })).toMatchObject({ issuer: evil.issuer });
   });
 
   it('N13: refuses another issuer after the cached metadata has expired', async () => {
     let now = 0;
     const cache = createMetadataCache({ fetch, now: () => now });
-    await cache.get(evil.issuer, 'oidc');
+    await cache.get({ issuer: evil.issuer, discovery: 'oidc' });
     now = 3_600_000;
     evil.metadata['issuer'] = 'https://other.example';
-    expect(await failureCodeOf(cache.get(evil.issuer, 'oidc'))).toBe('metadata_mismatch');
+    expect(await failureCodeOf(cache.get({ issuer: evil.issuer, discovery: 'oidc' }))).toBe('metadata_mismatch');
   });
 
   it('fetches each kind of metadata from its own URL', async () => {
     const cache = createMetadataCache({ fetch, now: () => 0 });
-    await cache.get(evil.issuer, 'oidc');
-    await cache.get(evil.issuer, 'oauth2');
+    await cache.get({ issuer: evil.issuer, discovery: 'oidc' });
+    await cache.get({ issuer: evil.issuer, discovery: 'oauth2' });
     expect(evil.requests('metadata').map(({ url }) => url.pathname)).toEqual([
       '/.well-known/openid-configuration',
       '/.well-known/oauth-authorization-server',
@@ -70,7 +70,7 @@ describe('createMetadataCache', () => {
     const answer = { issuer, authorization_endpoint: `${issuer}/authorize`, token_endpoint };
     const isInside = (url: string | URL) => new URL(url).hostname.endsWith('.intern.example');
     const answering = withoutNetwork(async () => Response.json(answer), isInside);
-    const found = createMetadataCache({ fetch: answering, now: () => 0 }).get(issuer, 'oidc');
+    const found = createMetadataCache({ fetch: answering, now: () => 0 }).get({ issuer, discovery: 'oidc' });
     if (code === undefined) expect(await found).toMatchObject({ token_endpoint });
     else expect(await failureCodeOf(found)).toBe(code);
   });
@@ -93,7 +93,7 @@ describe('S172: end_session_endpoint', () => {
       async () => Response.json({ issuer, ...endpoints, end_session_endpoint }),
       isInside,
     );
-    const found = await createMetadataCache({ fetch: answering, now: () => 0 }).get(issuer, 'oidc');
+    const found = await createMetadataCache({ fetch: answering, now: () => 0 }).get({ issuer, discovery: 'oidc' });
     expect(found.end_session_endpoint).toBe(expected);
   });
 });
@@ -147,8 +147,8 @@ async function authorizationServer(
     else response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(document));
   });
   const origin = `http://localhost:${listener.port}`;
-  const discover = (issuer: string, algorithm: DiscoveryAlgorithm = 'mcp') =>
-    createMetadataCache({ fetch, now: () => 0 }).get(issuer, algorithm);
+  const discover = (issuer: string, algorithm: AuthorizationServer['discovery'] = 'mcp') =>
+    createMetadataCache({ fetch, now: () => 0 }).get({ issuer, discovery: algorithm });
   return { origin, asked, discover };
 }
 

@@ -37,7 +37,7 @@ async function mcpServer(answers: (resource: string) => Record<string, Answer>) 
   return {
     resource,
     asked,
-    get: (issuer?: string) => resources.get(resource, issuer),
+    get: (issuer?: string, metadataUrl?: string) => resources.get(resource, { issuer, metadataUrl }),
     wait: (milliseconds: number) => {
       now += milliseconds;
     },
@@ -186,7 +186,7 @@ it('T12: the metadata of a public resource cannot name an issuer on loopback', a
         url => new URL(url).hostname === 'git.intern.example',
       ),
       now: () => 0,
-    }).get(resource, undefined);
+    }).get(resource, {});
   expect(await failureCodeOf(answering(['http://localhost:3000']))).toBe('invalid_metadata');
   expect(await failureCodeOf(answering(['https://git.intern.example']))).toBe('invalid_metadata');
   expect(await answering([issuer])).toMatchObject({ issuer });
