@@ -14,11 +14,21 @@ export interface CallbackExpectations {
   readonly tenants?: readonly string[] | undefined;
   /** Whether an absent `iss` is an error: the authorization server advertises it, or the operator requires it. */
   readonly issRequired: boolean;
+  /** Names of additional parameters to return. */
+  readonly callbackMembers?: readonly string[];
+}
+
+export interface ValidatedCallback {
+  readonly code: string;
+  /** The additional parameters that the callback has. The browser can change them, unlike the code. */
+  readonly callbackMembers?: Readonly<Record<string, string>>;
 }
 
 /** RFC 6749 appendix A.11 and A.12: visible ASCII. */
 const visibleAscii = /^[\x20-\x7e]+$/;
 const maxCodeLength = 8192;
+/** Additional parameters are ids or URLs. Any other value is left out. */
+const keptValue = /^[\x21-\x7e]{1,200}$/;
 
 /**
  * Checks an authorization response without network access and returns its code, which is not exchanged yet.
@@ -32,7 +42,7 @@ const maxCodeLength = 8192;
  * @throws {AuthorizationError} `invalid_callback`, `state_mismatch`, `issuer_mismatch`, `access_denied`,
  *   `provider_error`, `provider_unavailable`.
  */
-export function validateCallback(p: CallbackExpectations): { code: string } {
+export function validateCallback(p: CallbackExpectations): ValidatedCallback {
   const parameters = singleParameters(p.callbackUrl.searchParams);
   const { code, error, iss, state } = parameters;
 
@@ -54,7 +64,11 @@ export function validateCallback(p: CallbackExpectations): { code: string } {
   if (code === undefined || code.length > maxCodeLength || !visibleAscii.test(code)) {
     throw new AuthorizationError('invalid_callback');
   }
-  return { code };
+  const kept = (p.callbackMembers ?? []).flatMap(name => {
+    const value = parameters[name];
+    return value !== undefined && keptValue.test(value) ? [[name, value] as const] : [];
+  });
+  return { code, ...(kept.length > 0 && { callbackMembers: Object.fromEntries(kept) }) };
 }
 
 /** Parses the query. Refuses duplicate parameters (RFC 6749 section 3.1) and parameters of other flows. */

@@ -26,15 +26,17 @@ export const issuerSchema = endpointUrlSchema
   .refine(value => !value.includes('?'), 'must not have a query')
   .meta({ pattern: endpointUrlPattern(String.raw`\/[^?#]*`) });
 
-/** The authorization server, and where its metadata is: the same members for providers and identity providers. */
-export const metadataMembers = {
+/** The place of the metadata: the same members for providers and identity providers. */
+export const metadataMembers = () => ({
   discovery: z
     .enum(['oidc', 'oauth2'])
     .optional()
     .describe('Only OpenID Connect Discovery, or only RFC 8414. Default: both places'),
   metadataUrl: endpointUrlSchema
     .optional()
-    .describe('URL of the metadata, if it is not below the issuer that the metadata names, as at Entra External ID and Azure AD B2C'),
+    .describe(
+      'URL of the metadata, if it is not below the issuer that the metadata names, as at Entra External ID and Azure AD B2C',
+    ),
   tenants: z
     .array(
       z
@@ -46,7 +48,7 @@ export const metadataMembers = {
     .max(1000)
     .optional()
     .describe('Allowed tenants of an issuer with {tenantid}, by their UUIDs'),
-};
+});
 
 /** Returns contradicting and missing members of an authorization server, by member name. */
 export function metadataFaults(config: {
@@ -65,11 +67,21 @@ export function metadataFaults(config: {
   return [
     [metadataUrl !== undefined && issuer === undefined, 'issuer', 'is needed with metadataUrl'],
     [metadataUrl !== undefined && discovery !== undefined, 'discovery', 'cannot be combined with metadataUrl'],
-    [metadataUrl !== undefined && tokenEndpoint !== undefined, 'metadataUrl', 'cannot be combined with explicit endpoints'],
-    [hasTenants && metadataUrl === undefined && tokenEndpoint === undefined, 'metadataUrl', 'is needed for an issuer with {tenantid}'],
+    [
+      metadataUrl !== undefined && tokenEndpoint !== undefined,
+      'metadataUrl',
+      'cannot be combined with explicit endpoints',
+    ],
+    [
+      hasTenants && metadataUrl === undefined && tokenEndpoint === undefined,
+      'metadataUrl',
+      'is needed for an issuer with {tenantid}',
+    ],
     [tenants !== undefined && !hasTenants, 'tenants', 'needs an issuer with {tenantid}'],
     [hasTenants && asserts, 'issuer', 'must not have {tenantid} for a client that authenticates with an assertion'],
-  ].flatMap(([isFault, member, message]) => (isFault === true ? [{ member: String(member), message: String(message) }] : []));
+  ].flatMap(([isFault, member, message]) =>
+    isFault === true ? [{ member: String(member), message: String(message) }] : [],
+  );
 }
 
 /** RFC 6749 appendix A.4. */
@@ -172,6 +184,23 @@ export const protocolParameters: ReadonlySet<string> = new Set([
   'response_type',
   'scope',
   'state',
+]);
+
+/** Parameters of authorization responses, which have a meaning of their own. */
+export const callbackParameters: ReadonlySet<string> = new Set([
+  'access_token',
+  'code',
+  'error',
+  'error_description',
+  'error_uri',
+  'expires_in',
+  'id_token',
+  'iss',
+  'response',
+  'session_state',
+  'state',
+  'token',
+  'token_type',
 ]);
 
 /** Parameters of token requests that only Postern sets. */

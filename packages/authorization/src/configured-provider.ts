@@ -166,7 +166,7 @@ export function createProvider(p: {
 
     async validateCallback(request) {
       assertUnchanged(request.expectedIssuer, await currentIssuer());
-      return validateCallback({ ...request, tenants: config.tenants });
+      return validateCallback({ ...request, tenants: config.tenants, callbackMembers: config.callbackMembers });
     },
 
     async exchange({ code, redirectUri, codeVerifier, nonce, scopes: asked, resource, dpopKey, ...request }) {
@@ -274,7 +274,6 @@ function assertPlain(redirectUri: URL): void {
  * It never counts as the current issuer.
  */
 function assertUnchanged(recorded: string | undefined, current: string | undefined): void {
-  const isSame =
-    recorded === undefined || current === undefined ? recorded === current : isSameUrl(recorded, current);
+  const isSame = recorded === undefined || current === undefined ? recorded === current : isSameUrl(recorded, current);
   if (!isSame) throw new AuthorizationError('issuer_mismatch');
 }

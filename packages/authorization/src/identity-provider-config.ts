@@ -9,7 +9,7 @@ import {
   scopeTokenSchema,
 } from './config-values.ts';
 import { isTemplate } from './issuer.ts';
-import { clientCredentialRules } from './json-schema-rules.ts';
+import { signInRules } from './json-schema-rules.ts';
 
 /** Claims that users can change, or that may be reassigned to another user. None of them may identify a user. */
 const mutableClaims = new Set([
@@ -53,7 +53,7 @@ const accessTokensSchema = z.strictObject({
 /** How the gateway signs people in at an OpenID provider. */
 const signInMembers = {
   issuer: issuerSchema,
-  ...metadataMembers,
+  ...metadataMembers(),
   clientId: z.string().min(1).max(500),
   clientSecret: z.string().min(1).max(2000).optional(),
   clientKey: clientKeySchema.optional().describe('Private JWK as JSON, for private_key_jwt'),
@@ -110,13 +110,13 @@ export const identityProviderConfigSchema = z
       context.addIssue({ code: 'custom', path: ['accessTokens', 'audience'], message });
     }
   })
-  .meta({ allOf: clientCredentialRules });
+  .meta({ allOf: signInRules });
 
 /** An OpenID provider at which operators sign in: no MCP server presents its access tokens, and no user sees its name. */
 export const operatorSignInConfigSchema = z
   .strictObject(signInMembers)
   .superRefine(checkSignIn)
-  .meta({ allOf: clientCredentialRules });
+  .meta({ allOf: signInRules });
 
 export type IdentityProviderConfig = z.output<typeof identityProviderConfigSchema>;
 /** The operator's configuration, before defaults. */

@@ -3,6 +3,7 @@ export {
   createAccessTokenVerifier,
 } from './access-token-verifier.ts';
 export { AuthorizationError, type AuthorizationErrorCode } from './authorization-error.ts';
+export type { ValidatedCallback } from './callback.ts';
 export { imageNameSchema, type LocalizedText, logoSchema } from './config-values.ts';
 export { slowDownMs } from './device-flow.ts';
 export type { DpopKey } from './dpop.ts';

@@ -55,7 +55,11 @@ export function claimedIssuer(token: string, code: AuthorizationErrorCode): stri
  */
 export function isSignedFor(
   issuer: string,
-  p: { readonly kid: string | undefined; readonly keys: readonly JWK[]; readonly tenants: readonly string[] | undefined },
+  p: {
+    readonly kid: string | undefined;
+    readonly keys: readonly JWK[];
+    readonly tenants: readonly string[] | undefined;
+  },
 ): boolean {
   if (p.tenants === undefined) return true;
   const used = p.keys.filter(key => key.kid === p.kid);

@@ -65,7 +65,12 @@ export function createLogoutTokenVerifier(p: {
       if (sub !== undefined && !isText(sub)) throw invalid('sub');
       const subject = subjectFromClaims(payload, subjectClaim);
       if (sid === undefined && subject === undefined) throw invalid(subjectClaim);
-      return { issuer, tokenId: jti, ...(sid !== undefined && { sessionId: sid }), ...(subject !== undefined && { subject }) };
+      return {
+        issuer,
+        tokenId: jti,
+        ...(sid !== undefined && { sessionId: sid }),
+        ...(subject !== undefined && { subject }),
+      };
     },
   };
 }

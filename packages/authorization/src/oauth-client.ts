@@ -52,11 +52,7 @@ export function createOauthClient(p: { fetch: OutboundFetch; now: () => number }
   const clockLead = () => Math.round((p.now() - Date.now()) / 1000);
 
   const clientOf = ({ registration }: ResolvedClient) =>
-    [
-      registration.clientId,
-      { [client.clockSkew]: clockLead() },
-      createClientAuthentication(registration),
-    ] as const;
+    [registration.clientId, { [client.clockSkew]: clockLead() }, createClientAuthentication(registration)] as const;
 
   /** Builds a configuration per operation, because openid-client takes its clock as a fixed offset to the system clock. */
   const configure = (at: ResolvedClient, fetch: client.CustomFetch): client.Configuration =>
@@ -90,7 +86,10 @@ export function createOauthClient(p: { fetch: OutboundFetch; now: () => number }
 
     async run(at, { keyPair, wrap }, operation) {
       const hasTenants = at.metadata.tenants !== undefined;
-      const configuration = await (hasTenants ? configureForTenants : configure)(at, wrap ? wrap(guardedFetch) : guardedFetch);
+      const configuration = await (hasTenants ? configureForTenants : configure)(
+        at,
+        wrap ? wrap(guardedFetch) : guardedFetch,
+      );
       const dpop = keyPair && { DPoP: client.getDPoPHandle(configuration, keyPair) };
       try {
         return await operation({ configuration, dpop: dpop ?? {} });

@@ -7,6 +7,7 @@ import {
 } from './client-authentication.ts';
 import {
   apiHostSchema,
+  callbackParameters,
   endpointUrlSchema,
   issuerSchema,
   logoSchema,
@@ -80,7 +81,7 @@ const members = z.strictObject({
       'A remote MCP server that uses this provider as authorization server (RFC 9728); issuer and clientId are then optional',
     ),
   issuer: issuerSchema.optional().describe('As the metadata names it. Only the slash of an empty path may differ'),
-  ...metadataMembers,
+  ...metadataMembers(),
   authorizationEndpoint: endpointUrlSchema.optional().describe('Instead of discovery, with tokenEndpoint'),
   tokenEndpoint: endpointUrlSchema.optional(),
   deviceAuthorizationEndpoint: endpointUrlSchema.optional().describe('Set it if discovery does not find it'),
@@ -185,6 +186,20 @@ const members = z.strictObject({
     .default(false)
     .describe('Refuse callbacks without iss (RFC 9207) even if the metadata does not advertise it'),
   account: accountSchema.optional().describe('How to identify the connected account'),
+  callbackMembers: z
+    .array(
+      z
+        .string()
+        .regex(/^[A-Za-z][A-Za-z0-9_-]{0,39}$/, 'must be a parameter name')
+        .refine(name => !callbackParameters.has(name), 'is a protocol parameter')
+        .meta({ not: { enum: [...callbackParameters] } }),
+    )
+    .max(10)
+    .default([])
+    .describe(
+      'Additional parameters of the callback that are kept with the connection for the MCP server, such as realmId of QuickBooks. ' +
+        'The browser delivers them: the provider does not vouch for them',
+    ),
 });
 
 export type ProviderConfig = z.output<typeof members>;
@@ -242,6 +257,7 @@ function endpointFaults(config: ProviderConfig): MemberFault[] {
     fault('tenants', 'is needed for account from an ID token');
   if (config.pushedAuthorization === 'off' && config.pushedAuthorizationEndpoint !== undefined)
     fault('pushedAuthorizationEndpoint', 'has no effect with pushedAuthorization off');
+  if (!redirect && config.callbackMembers.length > 0) fault('callbackMembers', 'need a redirect: no browser returns');
   if (config.requireIss && issuer === undefined && config.mcpResource === undefined)
     fault('issuer', 'is needed for requireIss');
   // Otherwise the remote MCP server would decide which server receives the client secret.

@@ -17,7 +17,9 @@ describe('createMetadataCache', () => {
 
   it('sends one request for concurrent callers', async () => {
     const cache = createMetadataCache({ fetch, now: () => 0 });
-    const found = await Promise.all(Array.from({ length: 50 }, () => cache.get({ issuer: evil.issuer, discovery: 'oidc' })));
+    const found = await Promise.all(
+      Array.from({ length: 50 }, () => cache.get({ issuer: evil.issuer, discovery: 'oidc' })),
+    );
     expect(new Set(found).size).toBe(1);
     expect(evil.requests('metadata')).toHaveLength(1);
   });

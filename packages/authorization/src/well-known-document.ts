@@ -31,7 +31,11 @@ export async function readFirstDocument(
   );
 }
 
-async function readPlace(place: string, names: string, fetch: OutboundFetch): Promise<JsonMembers | AuthorizationError> {
+async function readPlace(
+  place: string,
+  names: string,
+  fetch: OutboundFetch,
+): Promise<JsonMembers | AuthorizationError> {
   let response: Response;
   try {
     // Some hosts redirect to add or drop a trailing slash. The caller checks the owner that the document names.

@@ -101,7 +101,11 @@ function chosenIssuer(
 /** Whether the operator names a place of this issuer's metadata: such an issuer's metadata names another text. */
 function isServedAt(metadataUrl: string | undefined, listed: string): boolean {
   const issuer = issuerSchema.safeParse(listed);
-  return metadataUrl !== undefined && issuer.success && [...placesOf({ issuer: issuer.data, discovery: 'mcp' })].includes(metadataUrl);
+  return (
+    metadataUrl !== undefined &&
+    issuer.success &&
+    [...placesOf({ issuer: issuer.data, discovery: 'mcp' })].includes(metadataUrl)
+  );
 }
 
 /**

@@ -94,6 +94,7 @@ function presentConnection(connection: Connection, now: number): ConnectionBody 
     resource: connection.resource,
     scopes: [...connection.scopes],
     account: connection.account,
+    callbackMembers: connection.callbackMembers,
     status: serves(connection, [], now) ? 'usable' : 'reauthorization_required',
     createdAt: new Date(connection.createdAt).toISOString(),
     updatedAt: new Date(connection.updatedAt).toISOString(),

@@ -55,6 +55,7 @@ export function createStoreGrant(p: {
     attempt: string,
     grant: Grant,
     redirectUri: URL,
+    callbackMembers?: Connection['callbackMembers'],
   ): Promise<StoreGrantResult> {
     const { request, subject, elicitationId, mcpServerId } = elicitation;
     const owner = ownerOf(p.mcpServers, mcpServerId);
@@ -85,7 +86,7 @@ export function createStoreGrant(p: {
         ...place,
         connectionId,
         scopes: [...grant.scopes].sort(),
-        ...definedOnly({ account: grant.account }),
+        ...definedOnly({ account: grant.account, callbackMembers }),
         sealedTokens: await p.tokenSets.seal(tokens, place),
         refreshable: grant.refreshToken !== undefined,
         ...definedOnly({ accessTokenExpiresAt: grant.expiresAt }),
