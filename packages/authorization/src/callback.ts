@@ -65,7 +65,7 @@ export function validateCallback(p: CallbackExpectations): ValidatedCallback {
     throw new AuthorizationError('invalid_callback');
   }
   const kept = (p.callbackMembers ?? []).flatMap(name => {
-    const value = parameters[name];
+    const value = Object.hasOwn(parameters, name) ? parameters[name] : undefined;
     return value !== undefined && keptValue.test(value) ? [[name, value] as const] : [];
   });
   return { code, ...(kept.length > 0 && { callbackMembers: Object.fromEntries(kept) }) };
