@@ -34,7 +34,10 @@ export const clientCredentialRules: readonly Keywords[] = [
 
 const onlyForCustom = ['method', 'body', 'parameter', 'authentication', 'success'];
 
-const hasTenants: Keywords = { required: ['issuer'], properties: { issuer: { type: 'string', pattern: '\\{tenantid\\}' } } };
+const hasTenants: Keywords = {
+  required: ['issuer'],
+  properties: { issuer: { type: 'string', pattern: '\\{tenantid\\}' } },
+};
 
 /** See `metadataFaults`. */
 export const metadataRules: readonly Keywords[] = [

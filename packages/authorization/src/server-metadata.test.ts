@@ -191,10 +191,10 @@ describe('metadata without a configured place', () => {
     ['OpenID Connect', withPath.openIdAppended, [withPath.openIdAppended]],
     ['RFC 8414', withPath.inserted, [withPath.openIdAppended, withPath.inserted]],
   ])('is found at the place of %s', async (_, place, expected) => {
-    const { origin, asked, discover } = await authorizationServer(
-      at => ({ [place]: metadata(`${at}/tenant`) }),
-      { status: 401, body: '' },
-    );
+    const { origin, asked, discover } = await authorizationServer(at => ({ [place]: metadata(`${at}/tenant`) }), {
+      status: 401,
+      body: '',
+    });
     expect(await discover(`${origin}/tenant`, null)).toMatchObject({ issuer: `${origin}/tenant` });
     expect(asked).toEqual(expected);
   });
@@ -247,9 +247,16 @@ describe('S194: metadata of an issuer with another text', () => {
 
   it('T48: leads inside only from a place inside', async () => {
     const issuer = 'https://id.example';
-    const answer = { issuer, authorization_endpoint: `${issuer}/a`, token_endpoint: 'https://git.intern.example/token' };
+    const answer = {
+      issuer,
+      authorization_endpoint: `${issuer}/a`,
+      token_endpoint: 'https://git.intern.example/token',
+    };
     const isInside = (url: string | URL) => new URL(url).hostname.endsWith('.intern.example');
-    const cache = createMetadataCache({ fetch: withoutNetwork(async () => Response.json(answer), isInside), now: () => 0 });
+    const cache = createMetadataCache({
+      fetch: withoutNetwork(async () => Response.json(answer), isInside),
+      now: () => 0,
+    });
     expect(await cache.get({ issuer, metadataUrl: 'https://id.intern.example/m' })).toMatchObject({ issuer });
     expect(await failureCodeOf(cache.get({ issuer, metadataUrl: 'https://id.example/m' }))).toBe('invalid_metadata');
   });

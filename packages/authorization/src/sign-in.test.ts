@@ -446,7 +446,11 @@ describe('S194: an issuer whose tokens name another text', () => {
   it('with the slash of an empty path keeps the configured text, so the user stays the same', async () => {
     const before = await signIn(signInAt(evil.issuer));
     name(`${evil.issuer}/`);
-    evil.authorizationResponse = query => ({ code: 'x', state: query.get('state') ?? undefined, iss: `${evil.issuer}/` });
+    evil.authorizationResponse = query => ({
+      code: 'x',
+      state: query.get('state') ?? undefined,
+      iss: `${evil.issuer}/`,
+    });
     const after = await signIn(signInAt(evil.issuer));
     expect([after.issuer, after.subject]).toEqual([before.issuer, before.subject]);
     expect(after.issuer).toBe(evil.issuer);
@@ -455,7 +459,11 @@ describe('S194: an issuer whose tokens name another text', () => {
   it('with the slash of an empty path must name the text of its metadata in callbacks and ID tokens', async () => {
     name(`${evil.issuer}/`);
     expect(await failureCodeOf(signIn(signInAt(evil.issuer)))).toBe('issuer_mismatch');
-    evil.authorizationResponse = query => ({ code: 'x', state: query.get('state') ?? undefined, iss: `${evil.issuer}/` });
+    evil.authorizationResponse = query => ({
+      code: 'x',
+      state: query.get('state') ?? undefined,
+      iss: `${evil.issuer}/`,
+    });
     name(`${evil.issuer}/`, evil.issuer);
     expect(await failureOf(signIn(signInAt(evil.issuer)))).toMatchObject({ code: 'invalid_id_token', claim: 'iss' });
   });

@@ -267,7 +267,13 @@ export function createOAuthCallback(p: {
         throw error;
       }
       const { callbackMembers } = secret;
-      const stored = await p.storeGrant(elicitation, record.digest, grant, redirectUriFor(elicitation), callbackMembers);
+      const stored = await p.storeGrant(
+        elicitation,
+        record.digest,
+        grant,
+        redirectUriFor(elicitation),
+        callbackMembers,
+      );
       switch (stored.result) {
         case 'completed':
           return stored.elicitation;

@@ -78,7 +78,8 @@ function reasonIn(
   const issuer = quoted(iss);
   const identityProvider = config.identityProviders.find(candidate => issuerNamed(candidate, iss) !== undefined);
   const known = identityProvider && issuerNamed(identityProvider, iss);
-  if (identityProvider === undefined || known === undefined) return `Its issuer ${issuer} is no identityProviders[].issuer.`;
+  if (identityProvider === undefined || known === undefined)
+    return `Its issuer ${issuer} is no identityProviders[].issuer.`;
   const { name, accessTokens } = identityProvider;
   if (!mcpServer.issuers.includes(known)) return `Its issuer ${issuer} is not in issuers.`;
   if (accessTokens === undefined) return `The identity provider ${name} has no accessTokens section.`;
