@@ -162,6 +162,9 @@ const covered = [
   'S170 refreshes are counted once, over all replicas',
   'S171 storage and ages of keys are reported without a key, and no age is invented',
   'S187 the button of a confirmation has our verb before the action of the MCP server, and the digest covers both',
+  'S194 issuers are the same by their text or by the operator’s word, and tenants by a list',
+  'S195 discovery passes over error pages, never over a document that names another issuer',
+  'S196 additional members of a callback are those that the operator lists, never those of the protocol',
   'L6 fifty approvals at once on three processes, a thousand rounds',
 ];
 

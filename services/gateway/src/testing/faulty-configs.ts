@@ -205,7 +205,7 @@ export const faultyConfigs: readonly (readonly [fault: string, document: unknown
         },
       ],
     }),
-    ['identityProviders'],
+    ['identityProviders', 'mcpServers[0].issuers'],
   ],
   [
     'a multi-tenant identity provider without tenants',
