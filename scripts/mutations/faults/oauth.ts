@@ -272,6 +272,7 @@ export const oauthFaults: readonly Fault[] = [
     original: 'issuer: registrations.issuer ?? at.metadata.issuer,',
     replacement: 'issuer: at.metadata.issuer,',
     foundBy: ['packages/authorization/src/mix-up.test.ts'],
+    only: 'a grant keeps the configured text',
   },
   {
     name: 'issuers: an ID token of any tenant is accepted',
@@ -280,6 +281,7 @@ export const oauthFaults: readonly Fault[] = [
     original: 'const isAllowed = issuersOf(at.metadata).includes(claims.iss);',
     replacement: "const isAllowed = claims.iss !== '';",
     foundBy: ['packages/authorization/src/mix-up.test.ts'],
+    only: 'S194: a multi-tenant provider',
   },
   {
     name: 'issuers: a key for personal accounts signs for a company',
@@ -288,6 +290,7 @@ export const oauthFaults: readonly Fault[] = [
     original: 'if (p.tenants === undefined) return true;',
     replacement: 'if (p.keys.length >= 0) return true;',
     foundBy: ['packages/authorization/src/sign-in.test.ts'],
+    only: 'S194',
   },
   {
     name: 'issuers: a configured place of metadata vouches for every listed issuer',
