@@ -330,7 +330,8 @@ describe('metadata in the order of MCP', () => {
     const serve = () =>
       authorizationServer(at => ({ [withPath.openIdAppended]: metadata(`${at}/tenant`) }), { status, body });
     const found = await serve();
-    expect(await found.discover(`${found.origin}/tenant`)).toMatchObject({ issuer: `${found.origin}/tenant` });
+    const issuer = `${found.origin}/tenant`;
+    await expect(found.discover(issuer)).resolves.toMatchObject({ issuer });
     await listener?.close();
     const { origin, discover } = await authorizationServer(() => ({}), { status, body });
     const isTemporary = status === 429 || status >= 500;

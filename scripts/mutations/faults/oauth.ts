@@ -321,7 +321,7 @@ export const oauthFaults: readonly Fault[] = [
     breaks: 'S195, N12',
     file: 'packages/authorization/src/well-known-document.ts',
     original: "failures.find(({ code }) => code === 'provider_unavailable') ??",
-    replacement: '',
+    replacement: 'failures.at(-1) ??',
     foundBy: ['packages/authorization/src/server-metadata.test.ts'],
   },
   {
