@@ -193,7 +193,7 @@ describe('S05: a subject named by an access token', () => {
       subject: { accessToken: access_token },
       authorization: { provider: 'forge' },
     };
-    fresh.identityProvider.fault({ endpoint: 'metadata', status: 503, times: 1 });
+    fresh.identityProvider.fault({ endpoint: 'metadata', status: 503 });
     const failed = await fresh.api.call('POST', '/v1/elicitations', body);
     expectInContract('issueElicitation', failed);
     expectProblem(failed, 'upstream_unavailable');

@@ -221,6 +221,21 @@ describe('an identity provider', () => {
     expect(finding).toMatchObject({ status: 'failed', message: expect.stringMatching(text) });
   });
 
+  it('S194: with metadataUrl and tenants is checked like any other', async () => {
+    const tenant = '11111111-2222-4333-8444-555555555555';
+    const issuer = `${evil.issuer}/{tenantid}/v2.0`;
+    const config = withIssuer(issuer.replace('{tenantid}', tenant));
+    const metadataUrl = `${evil.issuer}/organizations/.well-known/openid-configuration`;
+    const identityProviders = (config.identityProviders ?? []).map(one => ({
+      ...{ ...one, issuer, metadataUrl, tenants: [tenant] },
+    }));
+    evil.metadata = { ...evil.metadata, issuer };
+    expect(await statusOf({ ...config, identityProviders })).toMatchObject({ status: 'ok' });
+    evil.metadata = { ...evil.metadata, issuer: evil.issuer };
+    const finding = await statusOf({ ...config, identityProviders });
+    expect(finding).toMatchObject({ status: 'failed', message: expect.stringMatching(/metadataUrl/) });
+  });
+
   it('of the console is checked as well, with its own redirect URI', async () => {
     const consoleOf = (issuer: string): GatewayConfigInput => ({
       ...world.config,

@@ -8,6 +8,14 @@ export const listConnectionsQuerySchema = z.strictObject({
   provider: providerNameSchema.optional(),
 });
 
+const callbackMembersSchema = z
+  .record(z.string(), z.string())
+  .optional()
+  .describe(
+    "Additional parameters of the provider's callback that the operator named, such as `realmId` of QuickBooks. The user's browser " +
+      'delivered them: check them with the API of the provider before they decide anything.',
+  );
+
 export const connectionSchema = z
   .object({
     connectionId: connectionIdSchema,
@@ -15,6 +23,7 @@ export const connectionSchema = z
     resource: z.string().optional(),
     scopes: z.array(z.string()),
     account: z.object({ id: z.string(), name: z.string().optional() }).optional(),
+    callbackMembers: callbackMembersSchema,
     status: z
       .enum(['usable', 'reauthorization_required'])
       .describe('Whether the gateway can return an access token without asking the user.'),
@@ -105,6 +114,7 @@ const accessTokenFacts = {
       "Hosts of the provider's API, with a port unless it is 443; `*.example.com` names every host below " +
         '`example.com`. Send the token to no other host. Absent if the gateway does not know them.',
     ),
+  callbackMembers: callbackMembersSchema,
 };
 
 export const plainAccessTokenSchema = z

@@ -185,7 +185,7 @@ describe('access tokens of any kind', () => {
 
   it('refuses an issuer that is not configured, or not allowed for the MCP server, before any request', async () => {
     const token = await evil.sign(honest());
-    const other = await evil.sign(honest({ iss: `${evil.issuer}/` }));
+    const other = await evil.sign(honest({ iss: `${evil.issuer}//` }));
     const at = verifier([evil.issuer]);
     expect(await failureCodeOf(at.verify(token, { allowedIssuers: ['https://other.example'] }))).toBe(
       'issuer_not_allowed',
@@ -195,6 +195,34 @@ describe('access tokens of any kind', () => {
       'issuer_not_allowed',
     );
     expect(evil.requests()).toHaveLength(0);
+  });
+
+  it('S194: returns the configured text of an issuer, whatever slash the token has', async () => {
+    const token = await evil.sign(honest({ iss: `${evil.issuer}/` }));
+    expect(await verifier([evil.issuer]).verify(token, { allowedIssuers: [evil.issuer] })).toMatchObject({
+      issuer: evil.issuer,
+    });
+  });
+
+  it('S194: returns the issuer of an allowed tenant, and only for keys that sign for it', async () => {
+    const template = `${evil.issuer}/{tenantid}/v2.0`;
+    const [tenant, personal] = ['11111111-2222-4333-8444-555555555555', '9188040d-6c67-4c5b-b112-36a304b66dad'];
+    const issuer = template.replace('{tenantid}', tenant);
+    evil.metadata['issuer'] = template;
+    const at = verifier([template], { metadataUrl: `${evil.issuer}/.well-known/x`, tenants: [tenant.toUpperCase()] });
+    const verifyFrom = async (iss: string) =>
+      at.verify(await evil.sign(honest({ iss })), { allowedIssuers: [issuer, template] });
+    evil.jwksAnswer = () => ({ body: { keys: [{ ...evil.publicJwk, issuer: template }] } });
+    expect(await verifyFrom(issuer)).toMatchObject({ issuer });
+    for (const iss of [template, template.replace('{tenantid}', personal), evil.issuer])
+      expect(await failureCodeOf(verifyFrom(iss))).toBe('issuer_not_allowed');
+
+    const elsewhere = verifier([template], { metadataUrl: `${evil.issuer}/.well-known/x`, tenants: [tenant] });
+    evil.jwksAnswer = () => ({
+      body: { keys: [{ ...evil.publicJwk, issuer: template.replace('{tenantid}', personal) }] },
+    });
+    const forged = elsewhere.verify(await evil.sign(honest({ iss: issuer })), { allowedIssuers: [issuer] });
+    expect(await failureCodeOf(forged)).toBe('invalid_access_token');
   });
 
   it('rejects an issuer without configured access tokens', async () => {

@@ -1,7 +1,7 @@
-import { type JWTVerifyGetKey, jwtVerify } from 'jose';
-import { AuthorizationError, fromLibraryError } from './authorization-error.ts';
+import { AuthorizationError } from './authorization-error.ts';
 import type { IdentityProviderConfig } from './identity-provider-config.ts';
-import { algorithms, claimedIssuer, hasTypeIn, isAboutToken, keysOf } from './issuer-keys.ts';
+import { issuerNamed } from './issuer.ts';
+import { claimedIssuer, hasTypeIn, jwtVerifierOf } from './issuer-keys.ts';
 import type { OutboundFetch } from './outbound/outbound-fetch.ts';
 import { subjectFromClaims } from './user-claims.ts';
 
@@ -27,8 +27,6 @@ export interface AccessTokenVerifier {
 /** `typ` of access tokens; other kinds of JWT from the same keys (logout tokens, DPoP proofs …) name another. */
 const types = new Set(['at+jwt', 'application/at+jwt', 'jwt']);
 
-const clockToleranceSeconds = 30;
-
 export function createAccessTokenVerifier(p: {
   identityProviders: readonly IdentityProviderConfig[];
   fetchFor: (identityProvider: IdentityProviderConfig) => OutboundFetch;
@@ -38,51 +36,45 @@ export function createAccessTokenVerifier(p: {
   around?: <T>(identityProvider: IdentityProviderConfig, work: () => Promise<T>) => Promise<T>;
 }): AccessTokenVerifier {
   const { around = (_identityProvider, work) => work() } = p;
-  /** By issuer. */
-  const known = new Map<string, () => Promise<JWTVerifyGetKey>>();
+  /** By issuer of the identity provider. */
+  const known = new Map<string, ReturnType<typeof jwtVerifierOf>>();
 
-  function keys(config: IdentityProviderConfig): Promise<JWTVerifyGetKey> {
-    const keysAt =
-      known.get(config.issuer) ??
-      keysOf({
-        issuer: config.issuer,
-        jwksUri: config.accessTokens?.jwksUri,
-        fetch: p.fetchFor(config),
+  function verifierOf(identityProvider: IdentityProviderConfig) {
+    const verify =
+      known.get(identityProvider.issuer) ??
+      jwtVerifierOf({
+        identityProvider,
+        jwksUri: identityProvider.accessTokens?.jwksUri,
+        fetch: p.fetchFor(identityProvider),
         now: p.now,
+        refusal: 'invalid_access_token',
       });
-    known.set(config.issuer, keysAt);
-    return keysAt();
+    known.set(identityProvider.issuer, verify);
+    return verify;
   }
 
   return {
     async verify(token, { allowedIssuers, audience = [] }) {
-      const issuer = claimedIssuer(token, 'invalid_access_token');
-      const config = p.identityProviders.find(candidate => candidate.issuer === issuer);
-      if (config?.accessTokens === undefined || !allowedIssuers.includes(config.issuer)) {
+      const claimed = claimedIssuer(token, 'invalid_access_token');
+      const config = p.identityProviders.find(candidate => issuerNamed(candidate, claimed) !== undefined);
+      const issuer = config && issuerNamed(config, claimed);
+      const isAllowed = issuer !== undefined && allowedIssuers.includes(issuer);
+      if (claimed === undefined || config?.accessTokens === undefined || !isAllowed) {
         throw new AuthorizationError('issuer_not_allowed');
       }
       // Never accept the client id, whether configured or passed in: it is the audience of ID tokens, not of access tokens.
       const audiences = [config.accessTokens.audience ?? [], audience].flat().filter(name => name !== config.clientId);
       if (audiences.length === 0) throw new AuthorizationError('invalid_access_token');
 
-      const verified = await around(config, async () =>
-        jwtVerify(token, await keys(config), {
-          issuer: config.issuer,
-          audience: audiences,
-          algorithms,
-          clockTolerance: clockToleranceSeconds,
-          currentDate: new Date(p.now()),
-          requiredClaims: ['exp', 'iss', 'aud'],
-        }).catch((error: unknown) => {
-          throw fromLibraryError(error, isAboutToken(error) ? 'invalid_access_token' : 'provider_unavailable');
-        }),
+      const verified = await around(config, () =>
+        verifierOf(config)(token, { issuer: claimed, audience: audiences, requiredClaims: ['exp', 'iss', 'aud'] }),
       );
 
       const subject = subjectFromClaims(verified.payload, config.accessTokens.subjectClaim ?? config.subjectClaim);
       if (!hasTypeIn(types, verified.protectedHeader) || subject === undefined) {
         throw new AuthorizationError('invalid_access_token');
       }
-      return { issuer: config.issuer, subject };
+      return { issuer, subject };
     },
   };
 }

@@ -25,6 +25,18 @@ describe('validateCallback', () => {
     expect(check(callback({ code, state, iss: issuer, session_state: 'x', scope: 'repo' }))).toEqual({ code });
   });
 
+  it('S196: returns the additional parameters that the operator named, and nothing else', () => {
+    const kept = (parameters: Record<string, string>, ...callbackMembers: string[]) =>
+      validateCallback({
+        ...{ callbackUrl: callback({ code, state, iss: issuer, ...parameters }), redirectUri, state },
+        ...{ expectedIssuer: issuer, issRequired: true, callbackMembers },
+      });
+    expect(kept({ realmId: '91303', other: 'x' }, 'realmId')).toEqual({ code, callbackMembers: { realmId: '91303' } });
+    expect(kept({ other: 'x' }, 'realmId', 'constructor')).toEqual({ code });
+    for (const value of ['', 'a b', 'a\n', 'ü', 'x'.repeat(201)])
+      expect(kept({ realmId: value }, 'realmId')).toEqual({ code });
+  });
+
   it.each([
     ['no parameters', {}],
     ['no state', { code, iss: issuer }],

@@ -1,5 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { AuthorizationError, errorFromProvider } from './authorization-error.ts';
+import { issuersOf } from './issuer.ts';
 
 /** The recorded values of the start, and the callback to check against them. */
 export interface CallbackExpectations {
@@ -9,13 +10,25 @@ export interface CallbackExpectations {
   readonly state: string;
   /** Issuer of the authorization server; undefined only if the operator configured endpoints without an issuer. */
   readonly expectedIssuer: string | undefined;
+  /** The allowed tenants of an issuer with `{tenantid}`. */
+  readonly tenants?: readonly string[] | undefined;
   /** Whether an absent `iss` is an error: the authorization server advertises it, or the operator requires it. */
   readonly issRequired: boolean;
+  /** Names of additional parameters to return. */
+  readonly callbackMembers?: readonly string[];
+}
+
+export interface ValidatedCallback {
+  readonly code: string;
+  /** The additional parameters that the callback has. The browser can change them, unlike the code. */
+  readonly callbackMembers?: Readonly<Record<string, string>>;
 }
 
 /** RFC 6749 appendix A.11 and A.12: visible ASCII. */
 const visibleAscii = /^[\x20-\x7e]+$/;
 const maxCodeLength = 8192;
+/** Additional parameters are ids or URLs. Any other value is left out. */
+const keptValue = /^[\x21-\x7e]{1,200}$/;
 
 /**
  * Checks an authorization response without network access and returns its code, which is not exchanged yet.
@@ -29,7 +42,7 @@ const maxCodeLength = 8192;
  * @throws {AuthorizationError} `invalid_callback`, `state_mismatch`, `issuer_mismatch`, `access_denied`,
  *   `provider_error`, `provider_unavailable`.
  */
-export function validateCallback(p: CallbackExpectations): { code: string } {
+export function validateCallback(p: CallbackExpectations): ValidatedCallback {
   const parameters = singleParameters(p.callbackUrl.searchParams);
   const { code, error, iss, state } = parameters;
 
@@ -39,7 +52,8 @@ export function validateCallback(p: CallbackExpectations): { code: string } {
   if (state === undefined) throw new AuthorizationError('invalid_callback');
   if (!sameText(state, p.state)) throw new AuthorizationError('state_mismatch');
 
-  if (iss === undefined ? p.issRequired : p.expectedIssuer !== undefined && iss !== p.expectedIssuer) {
+  const { expectedIssuer: issuer, tenants } = p;
+  if (iss === undefined ? p.issRequired : issuer !== undefined && !issuersOf({ issuer, tenants }).includes(iss)) {
     throw new AuthorizationError('issuer_mismatch');
   }
 
@@ -50,7 +64,11 @@ export function validateCallback(p: CallbackExpectations): { code: string } {
   if (code === undefined || code.length > maxCodeLength || !visibleAscii.test(code)) {
     throw new AuthorizationError('invalid_callback');
   }
-  return { code };
+  const kept = (p.callbackMembers ?? []).flatMap(name => {
+    const value = Object.hasOwn(parameters, name) ? parameters[name] : undefined;
+    return value !== undefined && keptValue.test(value) ? [[name, value] as const] : [];
+  });
+  return { code, ...(kept.length > 0 && { callbackMembers: Object.fromEntries(kept) }) };
 }
 
 /** Parses the query. Refuses duplicate parameters (RFC 6749 section 3.1) and parameters of other flows. */

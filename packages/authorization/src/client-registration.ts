@@ -47,7 +47,7 @@ export interface ClientRegistrationSource {
 
 /** Returns the registration that the operator configured. */
 export function configuredRegistration(config: ProviderConfig, cache: MetadataCache): ClientRegistrationSource {
-  const { clientId, issuer, discovery = 'oidc' } = config;
+  const { clientId, issuer } = config;
   if (clientId === undefined) throw new TypeError(`provider ${config.name} has no clientId`);
   const registration: ClientRegistration = { ...config, clientId };
   const explicit = explicitEndpoints(config);
@@ -55,7 +55,7 @@ export function configuredRegistration(config: ProviderConfig, cache: MetadataCa
   async function metadata(): Promise<EndpointMetadata> {
     if (explicit) return explicit;
     if (issuer === undefined) throw new TypeError('a provider without endpoints has an issuer');
-    const found = await cache.get(issuer, discovery);
+    const found = await cache.get({ ...config, issuer });
     assertPkceSupport(found, config.allowMissingPkceMetadata);
     return { ...found, ...configuredEndpoints(config) };
   }
@@ -66,13 +66,14 @@ export function configuredRegistration(config: ProviderConfig, cache: MetadataCa
 
 /** Returns the configured endpoints. Configuring them states that the authorization server supports PKCE. */
 export function explicitEndpoints(config: ProviderConfig): EndpointMetadata | undefined {
-  const { authorizationEndpoint, tokenEndpoint, jwksUri, issuer } = config;
+  const { authorizationEndpoint, tokenEndpoint, jwksUri, issuer, tenants } = config;
   if (tokenEndpoint === undefined) return undefined;
   return {
     token_endpoint: tokenEndpoint,
     ...(authorizationEndpoint !== undefined && { authorization_endpoint: authorizationEndpoint }),
     ...(jwksUri !== undefined && { jwks_uri: jwksUri }),
     ...(issuer !== undefined && { issuer }),
+    ...(tenants !== undefined && { tenants }),
     ...configuredEndpoints(config),
   };
 }

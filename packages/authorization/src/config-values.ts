@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { isTemplate } from './issuer.ts';
 import { isLoopbackHost } from './outbound/outbound-policy.ts';
 
 /** Whether a URL is allowed as endpoint: https, or http on loopback (development). */
@@ -20,10 +21,68 @@ export const endpointUrlSchema = z
   .refine(isEndpointUrl, 'must be an https URL without credentials and fragment (http only for loopback hosts)')
   .meta({ pattern: endpointUrlPattern(String.raw`[\/?][^#]*`) });
 
-/** RFC 8414 section 2: no query, no fragment. Never normalised, because issuers are compared as strings. */
+/** RFC 8414 section 2: no query, no fragment. Never normalised: records keep this text. */
 export const issuerSchema = endpointUrlSchema
   .refine(value => !value.includes('?'), 'must not have a query')
   .meta({ pattern: endpointUrlPattern(String.raw`\/[^?#]*`) });
+
+/** The place of the metadata: the same members for providers and identity providers. */
+export const metadataMembers = () => ({
+  discovery: z
+    .enum(['oidc', 'oauth2'])
+    .optional()
+    .describe('Only OpenID Connect Discovery, or only RFC 8414. Default: both places'),
+  metadataUrl: endpointUrlSchema
+    .optional()
+    .describe(
+      'URL of the metadata, if it is not below the issuer that the metadata names, as at Entra External ID and Azure AD B2C',
+    ),
+  tenants: z
+    .array(
+      z
+        .string()
+        .regex(/^[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$/, 'must be the UUID of a tenant')
+        .toLowerCase(),
+    )
+    .min(1)
+    .max(1000)
+    .optional()
+    .describe('Allowed tenants of an issuer with {tenantid}, by their UUIDs'),
+});
+
+/** Returns contradicting and missing members of an authorization server, by member name. */
+export function metadataFaults(config: {
+  readonly issuer?: string | undefined;
+  readonly discovery?: string | undefined;
+  readonly metadataUrl?: string | undefined;
+  readonly tenants?: readonly string[] | undefined;
+  readonly tokenEndpoint?: string | undefined;
+  readonly clientKey?: unknown;
+  readonly clientAuthentication?: string | undefined;
+}): { readonly member: string; readonly message: string }[] {
+  const { issuer, discovery, metadataUrl, tenants, tokenEndpoint, clientKey, clientAuthentication } = config;
+  const hasTenants = issuer !== undefined && isTemplate(issuer);
+  // The audience of an assertion is the issuer, and no server accepts a template.
+  const asserts = clientKey !== undefined || clientAuthentication === 'client_secret_jwt';
+  return [
+    [metadataUrl !== undefined && issuer === undefined, 'issuer', 'is needed with metadataUrl'],
+    [metadataUrl !== undefined && discovery !== undefined, 'discovery', 'cannot be combined with metadataUrl'],
+    [
+      metadataUrl !== undefined && tokenEndpoint !== undefined,
+      'metadataUrl',
+      'cannot be combined with explicit endpoints',
+    ],
+    [
+      hasTenants && metadataUrl === undefined && tokenEndpoint === undefined,
+      'metadataUrl',
+      'is needed for an issuer with {tenantid}',
+    ],
+    [tenants !== undefined && !hasTenants, 'tenants', 'needs an issuer with {tenantid}'],
+    [hasTenants && asserts, 'issuer', 'must not have {tenantid} for a client that authenticates with an assertion'],
+  ].flatMap(([isFault, member, message]) =>
+    isFault === true ? [{ member: String(member), message: String(message) }] : [],
+  );
+}
 
 /** RFC 6749 appendix A.4. */
 export const scopeTokenSchema = z
@@ -125,6 +184,23 @@ export const protocolParameters: ReadonlySet<string> = new Set([
   'response_type',
   'scope',
   'state',
+]);
+
+/** Parameters of authorization responses, which have a meaning of their own. */
+export const callbackParameters: ReadonlySet<string> = new Set([
+  'access_token',
+  'code',
+  'error',
+  'error_description',
+  'error_uri',
+  'expires_in',
+  'id_token',
+  'iss',
+  'response',
+  'session_state',
+  'state',
+  'token',
+  'token_type',
 ]);
 
 /** Parameters of token requests that only Postern sets. */

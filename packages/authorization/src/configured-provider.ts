@@ -9,6 +9,7 @@ import {
 } from './client-registration.ts';
 import { pollDevice, startDevice } from './device-flow.ts';
 import { type DpopKey, dpopAlgorithm, dpopProof, dpopThumbprint, newDpopKey } from './dpop.ts';
+import { isSameUrl } from './issuer.ts';
 import { createOauthClient } from './oauth-client.ts';
 import type { OutboundFetch } from './outbound/outbound-fetch.ts';
 import type { Grant, Provider } from './provider.ts';
@@ -103,7 +104,8 @@ export function createProvider(p: {
       ...issued(grant, [...new Set([...p.asked, ...held])], issuedAfter),
       ...(id_token !== undefined && { idToken: id_token }),
       ...(connected !== undefined && { account: connected }),
-      issuer: at.metadata.issuer,
+      // The configured text, which stays the same if the metadata adds or drops a slash.
+      issuer: registrations.issuer ?? at.metadata.issuer,
       ...(dpopKey !== undefined && { dpopKey }),
     };
   }
@@ -196,7 +198,7 @@ export function createProvider(p: {
 
     async validateCallback(request) {
       assertUnchanged(request.expectedIssuer, await currentIssuer());
-      return validateCallback(request);
+      return validateCallback({ ...request, tenants: config.tenants, callbackMembers: config.callbackMembers });
     },
 
     async exchange({ code, redirectUri, codeVerifier, nonce, scopes: asked, resource, dpopKey, ...request }) {
@@ -243,7 +245,12 @@ export function createProvider(p: {
         parameters: { ...tokenParameters, ...(indicator !== undefined && { resource: indicator }) },
       });
       if (poll.result !== 'granted') return poll;
-      const grant = await granted(at, poll.grant, { ...request, asked: [...requested, ...asked], dpopKey, issuedAfter });
+      const grant = await granted(at, poll.grant, {
+        ...request,
+        asked: [...requested, ...asked],
+        dpopKey,
+        issuedAfter,
+      });
       return { result: 'granted', grant };
     },
 
@@ -303,5 +310,6 @@ function assertPlain(redirectUri: URL): void {
  * It never counts as the current issuer.
  */
 function assertUnchanged(recorded: string | undefined, current: string | undefined): void {
-  if (recorded !== current) throw new AuthorizationError('issuer_mismatch');
+  const isSame = recorded === undefined || current === undefined ? recorded === current : isSameUrl(recorded, current);
+  if (!isSame) throw new AuthorizationError('issuer_mismatch');
 }

@@ -48,7 +48,7 @@ describe('a device flow at a real provider', () => {
         { clientId: 'other', redirectUris: [] },
       ],
     });
-    metadata = await createMetadataCache({ fetch, now: Date.now }).get(provider.issuer, 'oidc');
+    metadata = await createMetadataCache({ fetch, now: Date.now }).get({ issuer: provider.issuer, discovery: 'oidc' });
   });
   afterAll(() => provider.close());
 

@@ -112,7 +112,7 @@ const readers: Readonly<Record<string, Reader>> = {
       ...['userinfo_endpoint', 'jwks_uri', 'registration_endpoint', 'revocation_endpoint', 'grant_types_supported'],
       ...['require_pushed_authorization_requests', 'client_id_metadata_document_supported', 'scopes_supported'],
     ],
-    read: fetch => createMetadataCache({ fetch, now }).get(issuer, 'oidc'),
+    read: fetch => createMetadataCache({ fetch, now }).get({ issuer, discovery: 'oidc' }),
     dangerous: {
       'another issuer': { issuer: 'https://evil.example' },
       'the issuer in a list': { issuer: [issuer] },
@@ -131,7 +131,7 @@ const readers: Readonly<Record<string, Reader>> = {
   'metadata of a resource': {
     tidy: { resource, authorization_servers: [issuer, 'https://other.example'], scopes_supported: ['read', 'write'] },
     optional: ['scopes_supported'],
-    read: fetch => createProtectedResources({ fetch, now }).get(resource, undefined),
+    read: fetch => createProtectedResources({ fetch, now }).get(resource, {}),
     dangerous: {
       'another resource': { resource: 'https://mcp.example/other' },
       'the resource in a list': { resource: [resource] },
@@ -253,7 +253,10 @@ describe('S191: documents of other parties', () => {
     const tidy = { ...readers['metadata of an authorization server']?.tidy };
     const excluding = ['code_challenge_methods_supported', 'dpop_signing_alg_values_supported', 'protected_resources'];
     const document = { ...tidy, ...Object.fromEntries(excluding.map(member => [member, []])) };
-    const found = await createMetadataCache({ fetch: answering(JSON.stringify(document)), now }).get(issuer, 'oidc');
+    const found = await createMetadataCache({ fetch: answering(JSON.stringify(document)), now }).get({
+      issuer,
+      discovery: 'oidc',
+    });
     expect(found).toMatchObject(Object.fromEntries(excluding.map(member => [member, []])));
     for (const scope of ['', []])
       expect((await refresh(answering(JSON.stringify({ access_token: 'at', scope })))).scopes).toEqual([]);

@@ -1,7 +1,15 @@
 import * as z from 'zod';
 import { clientAuthenticationSchema, clientCredentialFaults, clientKeySchema } from './client-authentication.ts';
-import { endpointUrlSchema, issuerSchema, nameSchema, scopeTokenSchema } from './config-values.ts';
-import { clientCredentialRules } from './json-schema-rules.ts';
+import {
+  endpointUrlSchema,
+  issuerSchema,
+  metadataFaults,
+  metadataMembers,
+  nameSchema,
+  scopeTokenSchema,
+} from './config-values.ts';
+import { isTemplate } from './issuer.ts';
+import { signInRules } from './json-schema-rules.ts';
 
 /** Claims that users can change, or that may be reassigned to another user. None of them may identify a user. */
 const mutableClaims = new Set([
@@ -45,6 +53,7 @@ const accessTokensSchema = z.strictObject({
 /** How the gateway signs people in at an OpenID provider. */
 const signInMembers = {
   issuer: issuerSchema,
+  ...metadataMembers(),
   clientId: z.string().min(1).max(500),
   clientSecret: z.string().min(1).max(2000).optional(),
   clientKey: clientKeySchema.optional().describe('Private JWK as JSON, for private_key_jwt'),
@@ -70,11 +79,19 @@ const signInMembers = {
     .describe('Accept metadata without code_challenge_methods_supported; PKCE is sent anyway'),
 };
 
-type Fault = (path: string[], message: string) => void;
-const faultOf =
-  (context: z.core.$RefinementCtx): Fault =>
-  (path, message) =>
-    context.addIssue({ code: 'custom', path, message });
+type SignInConfig = z.output<z.ZodObject<typeof signInMembers>>;
+
+/** Reports contradicting and missing members of the sign-in. */
+function checkSignIn(config: SignInConfig, { addIssue }: z.core.$RefinementCtx): void {
+  const lacksTenants = isTemplate(config.issuer) && config.tenants === undefined;
+  const tenants = { member: 'tenants', message: 'is needed for an issuer with {tenantid}' };
+  for (const { member, message } of [
+    ...clientCredentialFaults(config),
+    ...metadataFaults(config),
+    ...(lacksTenants ? [tenants] : []),
+  ])
+    addIssue({ code: 'custom', path: [member], message });
+}
 
 /** An OpenID provider at which users sign in, and whose JWT access tokens MCP servers may present. */
 export const identityProviderConfigSchema = z
@@ -85,23 +102,21 @@ export const identityProviderConfigSchema = z
     accessTokens: accessTokensSchema.optional().describe('If absent, access tokens of this issuer are refused'),
   })
   .superRefine((config, context) => {
-    const fault = faultOf(context);
-    for (const { member, message } of clientCredentialFaults(config)) fault([member], message);
+    checkSignIn(config, context);
     // An ID token has the client id as audience. If access tokens could have it too, an ID token could
     // pass as an access token.
     if ([config.accessTokens?.audience ?? []].flat().includes(config.clientId)) {
-      fault(['accessTokens', 'audience'], 'must not be the clientId, which is the audience of ID tokens');
+      const message = 'must not be the clientId, which is the audience of ID tokens';
+      context.addIssue({ code: 'custom', path: ['accessTokens', 'audience'], message });
     }
   })
-  .meta({ allOf: clientCredentialRules });
+  .meta({ allOf: signInRules });
 
 /** An OpenID provider at which operators sign in: no MCP server presents its access tokens, and no user sees its name. */
 export const operatorSignInConfigSchema = z
   .strictObject(signInMembers)
-  .superRefine((config, context) => {
-    for (const { member, message } of clientCredentialFaults(config)) faultOf(context)([member], message);
-  })
-  .meta({ allOf: clientCredentialRules });
+  .superRefine(checkSignIn)
+  .meta({ allOf: signInRules });
 
 export type IdentityProviderConfig = z.output<typeof identityProviderConfigSchema>;
 /** The operator's configuration, before defaults. */

@@ -3,6 +3,7 @@ export {
   createAccessTokenVerifier,
 } from './access-token-verifier.ts';
 export { AuthorizationError, type AuthorizationErrorCode } from './authorization-error.ts';
+export type { ValidatedCallback } from './callback.ts';
 export { imageNameSchema, type LocalizedText, logoSchema } from './config-values.ts';
 export { slowDownMs } from './device-flow.ts';
 export type { DpopKey } from './dpop.ts';
@@ -12,6 +13,7 @@ export {
   operatorSignInConfigSchema,
 } from './identity-provider-config.ts';
 export { inspectIdentityProvider, inspectProvider, type ServerInspection } from './inspect-server.ts';
+export { isSameUrl, issuerNamed, issuersOf, rootedUrl } from './issuer.ts';
 export { createLogoutTokenVerifier, type LogoutTokenVerifier, MAX_LOGOUT_TOKEN_AGE_SECONDS } from './logout-token.ts';
 export { OutboundError, type OutboundErrorCode } from './outbound/outbound-error.ts';
 export {

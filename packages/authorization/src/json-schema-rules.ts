@@ -34,6 +34,24 @@ export const clientCredentialRules: readonly Keywords[] = [
 
 const onlyForCustom = ['method', 'body', 'parameter', 'authentication', 'success'];
 
+const hasTenants: Keywords = {
+  required: ['issuer'],
+  properties: { issuer: { type: 'string', pattern: '\\{tenantid\\}' } },
+};
+
+/** See `metadataFaults`. */
+export const metadataRules: readonly Keywords[] = [
+  when(has('metadataUrl'), { ...has('issuer'), ...hasNone('discovery') }),
+  when(hasTenants, { anyOf: [has('metadataUrl'), has('tokenEndpoint')] }),
+];
+
+/** See `identityProviderConfigSchema`. */
+export const signInRules: readonly Keywords[] = [
+  ...clientCredentialRules,
+  ...metadataRules,
+  when(hasTenants, has('tenants')),
+];
+
 /** See `revocationConfigSchema`. */
 export const revocationRules: readonly Keywords[] = [
   when(isDefaultOrOneOf('style', ['rfc7009', 'bearer']), hasNone(...onlyForCustom)),

@@ -41,13 +41,28 @@ const verify = async (claims: JWTPayload, header: { alg?: string; kid?: string; 
 describe('S133: logout tokens', () => {
   it.each([undefined, 'logout+jwt', 'JWT'])('are accepted with the type %s', async typ => {
     expect(await verify(honest(), typ === undefined ? {} : { typ })).toEqual({
-      ...{ sessionId: 'session-1', subject: 'alice', tokenId: 'token-1' },
+      ...{ issuer: evil.issuer, sessionId: 'session-1', subject: 'alice', tokenId: 'token-1' },
     });
   });
 
   it('may name only a session, or only a user', async () => {
-    expect(await verify(honest({ sub: undefined }))).toEqual({ sessionId: 'session-1', tokenId: 'token-1' });
-    expect(await verify(honest({ sid: undefined }))).toEqual({ subject: 'alice', tokenId: 'token-1' });
+    const { issuer } = evil;
+    expect(await verify(honest({ sub: undefined }))).toEqual({ issuer, sessionId: 'session-1', tokenId: 'token-1' });
+    expect(await verify(honest({ sid: undefined }))).toEqual({ issuer, subject: 'alice', tokenId: 'token-1' });
+  });
+
+  it('S194: name the configured issuer, whatever slash they have, or an allowed tenant', async () => {
+    expect(await verify(honest({ iss: `${evil.issuer}/` }))).toMatchObject({ issuer: evil.issuer });
+    const template = `${evil.issuer}/{tenantid}/v2.0`;
+    const tenants = ['11111111-2222-4333-8444-555555555555'];
+    evil.metadata['issuer'] = template;
+    const byTenant = verifier({ issuer: template, metadataUrl: `${evil.issuer}/.well-known/x`, tenants });
+    const signed = (tenant: string) => evil.sign(honest({ iss: template.replace('{tenantid}', tenant) }));
+    const { issuer } = await byTenant.verify(await signed(String(tenants[0])));
+    evil.metadata['issuer'] = evil.issuer;
+    expect(issuer).toBe(template.replace('{tenantid}', String(tenants[0])));
+    for (const tenant of ['{tenantid}', '22222222-2222-4333-8444-555555555555'])
+      expect(await failureOf(byTenant.verify(await signed(tenant)))).toMatchObject({ claim: 'iss' });
   });
 
   it('name the user by the configured subject claim', async () => {

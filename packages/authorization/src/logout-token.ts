@@ -1,12 +1,14 @@
-import { jwtVerify } from 'jose';
-import { AuthorizationError, fromLibraryError } from './authorization-error.ts';
+import { AuthorizationError } from './authorization-error.ts';
 import type { IdentityProviderConfig } from './identity-provider-config.ts';
-import { algorithms, claimedIssuer, hasTypeIn, isAboutToken, keysOf } from './issuer-keys.ts';
+import { issuerNamed } from './issuer.ts';
+import { claimedIssuer, hasTypeIn, jwtVerifierOf } from './issuer-keys.ts';
 import type { OutboundFetch } from './outbound/outbound-fetch.ts';
 import { subjectFromClaims } from './user-claims.ts';
 
 /** What a logout token ends: one session at the identity provider, or all sessions of a user there. */
 export interface Logout {
+  /** The configured issuer, or with `tenants` the issuer of the tenant. */
+  readonly issuer: string;
   /** `sid` of the ended session. */
   readonly sessionId?: string;
   /** Absent if the token names only a session. */
@@ -21,7 +23,6 @@ export interface LogoutTokenVerifier {
 }
 
 const EVENT = 'http://schemas.openid.net/event/backchannel-logout';
-const clockToleranceSeconds = 30;
 /** Maximum age of a logout token, in seconds. Identity providers send it at once. */
 export const MAX_LOGOUT_TOKEN_AGE_SECONDS = 300;
 const MAX_TEXT = 512;
@@ -35,25 +36,23 @@ export function createLogoutTokenVerifier(p: {
   /** Milliseconds since the epoch. */
   now: () => number;
 }): LogoutTokenVerifier {
-  const { issuer, clientId, subjectClaim } = p.identityProvider;
-  const keys = keysOf({ issuer, fetch: p.fetch, now: p.now });
+  const { identityProvider } = p;
+  const { clientId, subjectClaim } = identityProvider;
+  const verify = jwtVerifierOf({ ...p, refusal: 'invalid_logout_token' });
   const invalid = (claim?: string) =>
     new AuthorizationError('invalid_logout_token', claim === undefined ? {} : { claim });
 
   return {
     async verify(token) {
       // Before the keys are fetched: anyone may send a token.
-      if (claimedIssuer(token, 'invalid_logout_token') !== issuer) throw invalid('iss');
-      const { payload, protectedHeader } = await jwtVerify(token, await keys(), {
-        issuer,
+      const claimed = claimedIssuer(token, 'invalid_logout_token');
+      const issuer = issuerNamed(identityProvider, claimed);
+      if (claimed === undefined || issuer === undefined) throw invalid('iss');
+      const { payload, protectedHeader } = await verify(token, {
+        issuer: claimed,
         audience: clientId,
-        algorithms,
-        clockTolerance: clockToleranceSeconds,
-        currentDate: new Date(p.now()),
         requiredClaims: ['iss', 'aud', 'iat', 'exp', 'jti', 'events'],
         maxTokenAge: MAX_LOGOUT_TOKEN_AGE_SECONDS,
-      }).catch((error: unknown) => {
-        throw fromLibraryError(error, isAboutToken(error) ? 'invalid_logout_token' : 'provider_unavailable');
       });
       if (!hasTypeIn(types, protectedHeader)) throw invalid('typ');
       // An ID token has a nonce, or lacks the event: neither is a logout token.
@@ -66,7 +65,12 @@ export function createLogoutTokenVerifier(p: {
       if (sub !== undefined && !isText(sub)) throw invalid('sub');
       const subject = subjectFromClaims(payload, subjectClaim);
       if (sid === undefined && subject === undefined) throw invalid(subjectClaim);
-      return { tokenId: jti, ...(sid !== undefined && { sessionId: sid }), ...(subject !== undefined && { subject }) };
+      return {
+        issuer,
+        tokenId: jti,
+        ...(sid !== undefined && { sessionId: sid }),
+        ...(subject !== undefined && { subject }),
+      };
     },
   };
 }

@@ -9,6 +9,8 @@ import { isInsecure } from './server-metadata.ts';
 /** An issuer that no ID token can have. */
 const noIssuer = 'urn:postern:no-issuer-configured';
 
+const entraId = new URL('https://login.microsoftonline.com/');
+
 /** One operation of openid-client: its configuration, and its DPoP key, if any. */
 export interface OauthOperation {
   readonly configuration: client.Configuration;
@@ -49,16 +51,23 @@ export function createOauthClient(p: { fetch: OutboundFetch; now: () => number }
   let known: { readonly uri: string | undefined; readonly keys: client.ExportedJWKSCache } | undefined;
   const clockLead = () => Math.round((p.now() - Date.now()) / 1000);
 
+  const clientOf = ({ registration }: ResolvedClient) =>
+    [registration.clientId, { [client.clockSkew]: clockLead() }, createClientAuthentication(registration)] as const;
+
   /** Builds a configuration per operation, because openid-client takes its clock as a fixed offset to the system clock. */
-  function configure({ registration, metadata }: ResolvedClient, fetch: client.CustomFetch): client.Configuration {
-    // validateCallback has checked `iss` of the callback, with recorded values that openid-client does not have.
-    const { authorization_response_iss_parameter_supported: _, ...server } = metadata;
-    const configuration = new client.Configuration(
-      { ...server, issuer: metadata.issuer ?? noIssuer },
-      registration.clientId,
-      { [client.clockSkew]: clockLead() },
-      createClientAuthentication(registration),
-    );
+  const configure = (at: ResolvedClient, fetch: client.CustomFetch): client.Configuration =>
+    prepared(new client.Configuration(serverOf(at), ...clientOf(at)), at, fetch);
+
+  /**
+   * Like {@link configure}, but accepts ID tokens of every tenant of a template: openid-client does so only for metadata that it
+   * has discovered at Entra ID. The caller checks that the tenant is allowed.
+   */
+  async function configureForTenants(at: ResolvedClient, fetch: client.CustomFetch): Promise<client.Configuration> {
+    const ours = { [client.customFetch]: async () => Response.json(serverOf(at)) };
+    return prepared(await client.discovery(entraId, ...clientOf(at), ours), at, fetch);
+  }
+
+  function prepared(configuration: client.Configuration, { metadata }: ResolvedClient, fetch: client.CustomFetch) {
     configuration.timeout = 0;
     configuration[client.customFetch] = fetch;
     if (isInsecure(metadata.token_endpoint)) client.allowInsecureRequests(configuration);
@@ -76,7 +85,11 @@ export function createOauthClient(p: { fetch: OutboundFetch; now: () => number }
     clockLead,
 
     async run(at, { keyPair, wrap }, operation) {
-      const configuration = configure(at, wrap ? wrap(guardedFetch) : guardedFetch);
+      const hasTenants = at.metadata.tenants !== undefined;
+      const configuration = await (hasTenants ? configureForTenants : configure)(
+        at,
+        wrap ? wrap(guardedFetch) : guardedFetch,
+      );
       const dpop = keyPair && { DPoP: client.getDPoPHandle(configuration, keyPair) };
       try {
         return await operation({ configuration, dpop: dpop ?? {} });
@@ -86,6 +99,12 @@ export function createOauthClient(p: { fetch: OutboundFetch; now: () => number }
       }
     },
   };
+}
+
+function serverOf({ metadata }: ResolvedClient): client.ServerMetadata {
+  // validateCallback has checked `iss` of the callback, with recorded values that openid-client does not have.
+  const { authorization_response_iss_parameter_supported: _, tenants: __, ...server } = metadata;
+  return { ...server, issuer: metadata.issuer ?? noIssuer };
 }
 
 /** Wraps a fetch to treat 429 and 5xx as unavailable. */

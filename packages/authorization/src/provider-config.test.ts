@@ -15,6 +15,11 @@ const explicit = {
   tokenEndpoint: 'https://as.example/token',
 };
 
+const metadataUrl = 'https://as.example/organizations/v2.0/.well-known/openid-configuration';
+const multiTenant = {
+  ...{ ...discovered, issuer: 'https://as.example/{tenantid}/v2.0', metadataUrl },
+  tenants: ['11111111-2222-4333-8444-555555555555'],
+};
 const mcpResource = 'https://remote.example/mcp';
 const hmac = { clientAuthentication: 'client_secret_jwt' };
 const clientKey = JSON.stringify(
@@ -43,6 +48,10 @@ describe('providerConfigSchema', () => {
       },
     ],
     ['a client key', { ...discovered, clientKey }],
+    ['metadata elsewhere', { ...discovered, metadataUrl: 'https://as.example/policy/metadata' }],
+    ['a multi-tenant issuer', multiTenant],
+    ['a multi-tenant issuer without tenants', { ...multiTenant, tenants: undefined }],
+    ['members of the callback', { ...discovered, callbackMembers: ['realmId', 'accounts-server'] }],
     ['a remote MCP server', { name: 'remote', displayName: 'Remote', mcpResource: 'https://remote.example/mcp' }],
     [
       'a custom revocation endpoint',
@@ -65,6 +74,25 @@ describe('providerConfigSchema', () => {
       'a token endpoint without authorization endpoint',
       { ...explicit, authorizationEndpoint: undefined },
       'authorizationEndpoint',
+    ],
+    ['metadata elsewhere without issuer', { ...discovered, issuer: undefined, mcpResource, metadataUrl }, 'issuer'],
+    ['metadata elsewhere and discovery', { ...discovered, metadataUrl, discovery: 'oidc' }, 'discovery'],
+    ['metadata elsewhere and endpoints', { ...explicit, issuer: 'https://as.example', metadataUrl }, 'metadataUrl'],
+    ['a multi-tenant issuer without metadataUrl', { ...multiTenant, metadataUrl: undefined }, 'metadataUrl'],
+    [
+      'a multi-tenant account from ID tokens of any tenant',
+      { ...multiTenant, tenants: undefined, account: { from: 'id_token' } },
+      'tenants',
+    ],
+    ['tenants of another issuer', { ...discovered, tenants: multiTenant.tenants }, 'tenants'],
+    ['a tenant that is a domain', { ...multiTenant, tenants: ['contoso.example'] }, 'tenants.0'],
+    ['an assertion for a multi-tenant issuer', { ...multiTenant, clientKey }, 'issuer'],
+    ['S196: state among callbackMembers', { ...discovered, callbackMembers: ['state'] }, 'callbackMembers.0'],
+    ['S196: code among callbackMembers', { ...discovered, callbackMembers: ['realmId', 'code'] }, 'callbackMembers.1'],
+    [
+      'callbackMembers of a device flow',
+      { ...discovered, flow: 'device', callbackMembers: ['realmId'] },
+      'callbackMembers',
     ],
     ['endpoints and discovery', { ...explicit, discovery: 'oidc' }, 'discovery'],
     ['an issuer with http', { ...discovered, issuer: 'http://as.example' }, 'issuer'],

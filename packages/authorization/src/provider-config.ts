@@ -7,17 +7,21 @@ import {
 } from './client-authentication.ts';
 import {
   apiHostSchema,
+  callbackParameters,
   endpointUrlSchema,
   issuerSchema,
   logoSchema,
   markSchema,
   mcpResourceSchema,
+  metadataFaults,
+  metadataMembers,
   nameSchema,
   protocolParameters,
   scopeDescriptionSchema,
   scopeTokenSchema,
   tokenProtocolParameters,
 } from './config-values.ts';
+import { isTemplate } from './issuer.ts';
 import { revocationConfigSchema } from './revocation-config.ts';
 import { tokenResponseConfigSchema } from './token-response.ts';
 
@@ -75,8 +79,8 @@ const members = z.strictObject({
     .describe(
       'A remote MCP server that uses this provider as authorization server (RFC 9728); issuer and clientId are then optional',
     ),
-  issuer: issuerSchema.optional().describe('Compared as a string with metadata, callbacks and ID tokens'),
-  discovery: z.enum(['oidc', 'oauth2']).optional().describe('OpenID Connect Discovery or RFC 8414; default oidc'),
+  issuer: issuerSchema.optional().describe('As the metadata names it. Only the slash of an empty path may differ'),
+  ...metadataMembers(),
   authorizationEndpoint: endpointUrlSchema.optional().describe('Instead of discovery, with tokenEndpoint'),
   tokenEndpoint: endpointUrlSchema.optional(),
   deviceAuthorizationEndpoint: endpointUrlSchema.optional().describe('Set it if discovery does not find it'),
@@ -199,6 +203,20 @@ const members = z.strictObject({
     .default(false)
     .describe('Refuse callbacks without iss (RFC 9207) even if the metadata does not advertise it'),
   account: accountSchema.optional().describe('How to identify the connected account'),
+  callbackMembers: z
+    .array(
+      z
+        .string()
+        .regex(/^[A-Za-z][A-Za-z0-9_-]{0,39}$/, 'must be a parameter name')
+        .refine(name => !callbackParameters.has(name), 'is a protocol parameter')
+        .meta({ not: { enum: [...callbackParameters] } }),
+    )
+    .max(10)
+    .default([])
+    .describe(
+      'Additional parameters of the callback that are kept with the connection for the MCP server, such as realmId of QuickBooks. ' +
+        'The browser delivers them: the provider does not vouch for them',
+    ),
 });
 
 export type ProviderConfig = z.output<typeof members>;
@@ -221,6 +239,7 @@ function providerConfigFaults(config: ProviderConfig): MemberFault[] {
   const unregistered = config.clientId === undefined;
   return [
     ...endpointFaults(config),
+    ...metadataFaults(config),
     ...(unregistered ? unregisteredFaults(config) : clientCredentialFaults(config)),
     ...proofFaults(config),
   ];
@@ -251,8 +270,11 @@ function endpointFaults(config: ProviderConfig): MemberFault[] {
       fault('issuer', 'is needed unless endpoints are given');
     if (jwksUri !== undefined) fault('jwksUri', 'comes from discovery');
   }
+  if (account?.from === 'id_token' && issuer !== undefined && isTemplate(issuer) && config.tenants === undefined)
+    fault('tenants', 'is needed for account from an ID token');
   if (config.pushedAuthorization === 'off' && config.pushedAuthorizationEndpoint !== undefined)
     fault('pushedAuthorizationEndpoint', 'has no effect with pushedAuthorization off');
+  if (!redirect && config.callbackMembers.length > 0) fault('callbackMembers', 'need a redirect: no browser returns');
   if (config.requireIss && issuer === undefined && config.mcpResource === undefined)
     fault('issuer', 'is needed for requireIss');
   // Otherwise the remote MCP server would decide which server receives the client secret.

@@ -147,11 +147,11 @@ describe('S17 and T12: metadata', () => {
   it.each([
     ['of another issuer', 'https://other.example'],
     ['of an issuer that is not a URL', 'x'],
-    ['of an issuer with a trailing slash', 'SLASH'],
+    ['of an issuer with two trailing slashes', 'SLASH'],
     ['of an issuer in another case', 'CASE'],
   ])('%s is refused', async (_, issuer) => {
     evil.metadata['issuer'] = issuer
-      .replace('SLASH', `${evil.issuer}/`)
+      .replace('SLASH', `${evil.issuer}//`)
       .replace('CASE', evil.issuer.replace('localhost', 'LOCALHOST'));
     expect(await startFailure(provider())).toBe('metadata_mismatch');
     expect(await startFailure(provider({ discovery: 'oauth2' }))).toBe('metadata_mismatch');

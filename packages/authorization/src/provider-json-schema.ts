@@ -1,4 +1,12 @@
-import { clientCredentialRules, has, hasNone, isDefaultOrOneOf, isOneOf, when } from './json-schema-rules.ts';
+import {
+  clientCredentialRules,
+  has,
+  hasNone,
+  isDefaultOrOneOf,
+  isOneOf,
+  metadataRules,
+  when,
+} from './json-schema-rules.ts';
 import { presets } from './presets/index.ts';
 import type { Placeholder, Preset } from './presets/preset.ts';
 
@@ -50,7 +58,8 @@ const withoutPreset = {
     { anyOf: [has('issuer'), has('mcpResource'), has('tokenEndpoint')] },
     when(has('authorizationEndpoint'), has('tokenEndpoint')),
     when({ allOf: [has('tokenEndpoint'), isDefaultOrOneOf('flow', ['redirect'])] }, has('authorizationEndpoint')),
-    when(has('tokenEndpoint'), hasNone('discovery', 'mcpResource')),
+    when(has('tokenEndpoint'), hasNone('discovery', 'metadataUrl', 'mcpResource')),
+    ...metadataRules,
     when(has('jwksUri'), has('tokenEndpoint')),
   ],
 };

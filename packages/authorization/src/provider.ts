@@ -1,3 +1,4 @@
+import type { ValidatedCallback } from './callback.ts';
 import type { ScopeDescription } from './config-values.ts';
 import type { DeviceAuthorization, DevicePoll } from './device-flow.ts';
 import type { DpopKey, DpopProofRequest } from './dpop.ts';
@@ -161,7 +162,7 @@ export interface Provider {
 
   start(request: StartRequest): Promise<AuthorizationStart>;
   /** Checks the callback (`state`, `iss`, errors). Never calls the token endpoint, because the same-person check comes first. */
-  validateCallback(request: CallbackRequest): Promise<{ code: string }>;
+  validateCallback(request: CallbackRequest): Promise<ValidatedCallback>;
   /** Exchanges the code. Sends one token request, and a second one only for a DPoP nonce. */
   exchange(request: CodeExchangeRequest): Promise<Grant>;
 

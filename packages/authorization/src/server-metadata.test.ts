@@ -1,7 +1,8 @@
 import { type EvilProvider, type HttpListener, listenHttp, startEvilProvider } from '@postern/testkit/providers';
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { OutboundError } from './outbound/outbound-error.ts';
 import { createOutboundFetch } from './outbound/outbound-fetch.ts';
-import { assertPkceSupport, createMetadataCache, type DiscoveryAlgorithm } from './server-metadata.ts';
+import { type AuthorizationServer, assertPkceSupport, createMetadataCache } from './server-metadata.ts';
 import { failureCodeOf } from './testing/failure-of.ts';
 import { withoutNetwork } from './testing/outbound-fetch-fixture.ts';
 
@@ -17,7 +18,9 @@ describe('createMetadataCache', () => {
 
   it('sends one request for concurrent callers', async () => {
     const cache = createMetadataCache({ fetch, now: () => 0 });
-    const found = await Promise.all(Array.from({ length: 50 }, () => cache.get(evil.issuer, 'oidc')));
+    const found = await Promise.all(
+      Array.from({ length: 50 }, () => cache.get({ issuer: evil.issuer, discovery: 'oidc' })),
+    );
     expect(new Set(found).size).toBe(1);
     expect(evil.requests('metadata')).toHaveLength(1);
   });
@@ -25,37 +28,37 @@ describe('createMetadataCache', () => {
   it('caches metadata for an hour', async () => {
     let now = 0;
     const cache = createMetadataCache({ fetch, now: () => now });
-    await cache.get(evil.issuer, 'oidc');
+    await cache.get({ issuer: evil.issuer, discovery: 'oidc' });
     now = 3_599_999;
-    await cache.get(evil.issuer, 'oidc');
+    await cache.get({ issuer: evil.issuer, discovery: 'oidc' });
     expect(evil.requests('metadata')).toHaveLength(1);
     now = 3_600_000;
     evil.metadata['token_endpoint'] = `${evil.issuer}/token2`;
-    expect((await cache.get(evil.issuer, 'oidc')).token_endpoint).toBe(`${evil.issuer}/token2`);
+    expect((await cache.get({ issuer: evil.issuer, discovery: 'oidc' })).token_endpoint).toBe(`${evil.issuer}/token2`);
   });
 
   it('does not cache a failure', async () => {
     const cache = createMetadataCache({ fetch, now: () => 0 });
     const { metadataAnswer } = evil;
     evil.metadataAnswer = () => ({ status: 503, body: '' });
-    expect(await failureCodeOf(cache.get(evil.issuer, 'oidc'))).toBe('provider_unavailable');
+    expect(await failureCodeOf(cache.get({ issuer: evil.issuer, discovery: 'oidc' }))).toBe('provider_unavailable');
     evil.metadataAnswer = metadataAnswer;
-    expect(await cache.get(evil.issuer, 'oidc')).toMatchObject({ issuer: evil.issuer });
+    expect(await cache.get({ issuer: evil.issuer, discovery: 'oidc' })).toMatchObject({ issuer: evil.issuer });
   });
 
   it('N13: refuses another issuer after the cached metadata has expired', async () => {
     let now = 0;
     const cache = createMetadataCache({ fetch, now: () => now });
-    await cache.get(evil.issuer, 'oidc');
+    await cache.get({ issuer: evil.issuer, discovery: 'oidc' });
     now = 3_600_000;
     evil.metadata['issuer'] = 'https://other.example';
-    expect(await failureCodeOf(cache.get(evil.issuer, 'oidc'))).toBe('metadata_mismatch');
+    expect(await failureCodeOf(cache.get({ issuer: evil.issuer, discovery: 'oidc' }))).toBe('metadata_mismatch');
   });
 
   it('fetches each kind of metadata from its own URL', async () => {
     const cache = createMetadataCache({ fetch, now: () => 0 });
-    await cache.get(evil.issuer, 'oidc');
-    await cache.get(evil.issuer, 'oauth2');
+    await cache.get({ issuer: evil.issuer, discovery: 'oidc' });
+    await cache.get({ issuer: evil.issuer, discovery: 'oauth2' });
     expect(evil.requests('metadata').map(({ url }) => url.pathname)).toEqual([
       '/.well-known/openid-configuration',
       '/.well-known/oauth-authorization-server',
@@ -70,7 +73,7 @@ describe('createMetadataCache', () => {
     const answer = { issuer, authorization_endpoint: `${issuer}/authorize`, token_endpoint };
     const isInside = (url: string | URL) => new URL(url).hostname.endsWith('.intern.example');
     const answering = withoutNetwork(async () => Response.json(answer), isInside);
-    const found = createMetadataCache({ fetch: answering, now: () => 0 }).get(issuer, 'oidc');
+    const found = createMetadataCache({ fetch: answering, now: () => 0 }).get({ issuer, discovery: 'oidc' });
     if (code === undefined) expect(await found).toMatchObject({ token_endpoint });
     else expect(await failureCodeOf(found)).toBe(code);
   });
@@ -93,7 +96,7 @@ describe('S172: end_session_endpoint', () => {
       async () => Response.json({ issuer, ...endpoints, end_session_endpoint }),
       isInside,
     );
-    const found = await createMetadataCache({ fetch: answering, now: () => 0 }).get(issuer, 'oidc');
+    const found = await createMetadataCache({ fetch: answering, now: () => 0 }).get({ issuer, discovery: 'oidc' });
     expect(found.end_session_endpoint).toBe(expected);
   });
 });
@@ -147,8 +150,9 @@ async function authorizationServer(
     else response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(document));
   });
   const origin = `http://localhost:${listener.port}`;
-  const discover = (issuer: string, algorithm: DiscoveryAlgorithm = 'mcp') =>
-    createMetadataCache({ fetch, now: () => 0 }).get(issuer, algorithm);
+  /** @param discovery `null`: none is configured */
+  const discover = (issuer: string, discovery: AuthorizationServer['discovery'] | null = 'mcp') =>
+    createMetadataCache({ fetch, now: () => 0 }).get({ issuer, discovery: discovery ?? undefined });
   return { origin, asked, discover };
 }
 
@@ -179,6 +183,82 @@ describe('metadata at a single URL', () => {
     const { origin, asked, discover } = await authorizationServer(() => ({}));
     expect(await failureCodeOf(discover(`${origin}/tenant`, algorithm))).toBe('invalid_metadata');
     expect(asked).toHaveLength(1);
+  });
+});
+
+describe('metadata without a configured place', () => {
+  it.each([
+    ['OpenID Connect', withPath.openIdAppended, [withPath.openIdAppended]],
+    ['RFC 8414', withPath.inserted, [withPath.openIdAppended, withPath.inserted]],
+  ])('is found at the place of %s', async (_, place, expected) => {
+    const { origin, asked, discover } = await authorizationServer(at => ({ [place]: metadata(`${at}/tenant`) }), {
+      status: 401,
+      body: '',
+    });
+    expect(await discover(`${origin}/tenant`, null)).toMatchObject({ issuer: `${origin}/tenant` });
+    expect(asked).toEqual(expected);
+  });
+
+  it('S195: is refused if the first document names another issuer, whatever the second says', async () => {
+    const { origin, asked, discover } = await authorizationServer(at => ({
+      [withPath.openIdAppended]: metadata('https://other.example'),
+      [withPath.inserted]: metadata(`${at}/tenant`),
+    }));
+    expect(await failureCodeOf(discover(`${origin}/tenant`, null))).toBe('metadata_mismatch');
+    expect(asked).toEqual([withPath.openIdAppended]);
+  });
+});
+
+describe('S194: metadata of an issuer with another text', () => {
+  it.each([
+    ['', '/'],
+    ['/', ''],
+  ])('may drop or add the slash of an empty path ("%s", "%s")', async (configured, named) => {
+    const { origin, discover } = await authorizationServer(at => ({
+      '/.well-known/openid-configuration': { ...metadata(at), issuer: `${at}${named}` },
+    }));
+    expect(await discover(`${origin}${configured}`, 'oidc')).toMatchObject({ issuer: `${origin}${named}` });
+  });
+
+  it('is fetched from metadataUrl only, and must name the configured issuer', async () => {
+    const { origin, asked } = await authorizationServer(at => ({
+      '/policy/.well-known/openid-configuration': metadata(`${at}/guid/v2.0/`),
+      '/guid/v2.0/.well-known/openid-configuration': metadata(`${at}/guid/v2.0`),
+    }));
+    const metadataUrl = `${origin}/policy/.well-known/openid-configuration`;
+    const cache = createMetadataCache({ fetch, now: () => 0 });
+    const found = await cache.get({ issuer: `${origin}/guid/v2.0/`, metadataUrl });
+    expect(found).toMatchObject({ issuer: `${origin}/guid/v2.0/` });
+    for (const issuer of [`${origin}/guid/v2.0`, `${origin}/policy`, origin])
+      expect(await failureCodeOf(cache.get({ issuer, metadataUrl }))).toBe('metadata_mismatch');
+    expect(new Set(asked)).toEqual(new Set(['/policy/.well-known/openid-configuration']));
+  });
+
+  it('must name the template of a multi-tenant issuer literally', async () => {
+    const { origin } = await authorizationServer(at => ({
+      '/organizations/.well-known/openid-configuration': metadata(`${at}/{tenantid}/v2.0`),
+    }));
+    const metadataUrl = `${origin}/organizations/.well-known/openid-configuration`;
+    const cache = createMetadataCache({ fetch, now: () => 0 });
+    const tenants = ['a'];
+    expect(await cache.get({ issuer: `${origin}/{tenantid}/v2.0`, metadataUrl, tenants })).toMatchObject({ tenants });
+    expect(await failureCodeOf(cache.get({ issuer: `${origin}/a/v2.0`, metadataUrl }))).toBe('metadata_mismatch');
+  });
+
+  it('T48: leads inside only from a place inside', async () => {
+    const issuer = 'https://id.example';
+    const answer = {
+      issuer,
+      authorization_endpoint: `${issuer}/a`,
+      token_endpoint: 'https://git.intern.example/token',
+    };
+    const isInside = (url: string | URL) => new URL(url).hostname.endsWith('.intern.example');
+    const cache = createMetadataCache({
+      fetch: withoutNetwork(async () => Response.json(answer), isInside),
+      now: () => 0,
+    });
+    expect(await cache.get({ issuer, metadataUrl: 'https://id.intern.example/m' })).toMatchObject({ issuer });
+    expect(await failureCodeOf(cache.get({ issuer, metadataUrl: 'https://id.example/m' }))).toBe('invalid_metadata');
   });
 });
 
@@ -235,10 +315,52 @@ describe('metadata in the order of MCP', () => {
     expect(await failureCodeOf(discover(`${origin}/tenant`))).toBe('invalid_metadata');
   });
 
-  it.each([429, 503])('is not searched further after a %i', async status => {
-    const { origin, asked, discover } = await authorizationServer(() => ({}), { status, body: '' });
-    expect(await failureCodeOf(discover(origin))).toBe('provider_unavailable');
-    expect(asked).toHaveLength(1);
+  it.each([
+    [429, ''],
+    [503, ''],
+    [500, '{"error":"server_error"}'],
+    [401, '{"error":"unauthorized"}'],
+    [403, '<!doctype html>'],
+    [200, '<!doctype html>'],
+    [200, '{}'],
+    [200, '{"issuer":null}'],
+    [200, '[]'],
+    [204, ''],
+  ])('S195: is searched further after a %i with %j at the first places', async (status, body) => {
+    const serve = () =>
+      authorizationServer(at => ({ [withPath.openIdAppended]: metadata(`${at}/tenant`) }), { status, body });
+    const found = await serve();
+    const issuer = `${found.origin}/tenant`;
+    await expect(found.discover(issuer)).resolves.toMatchObject({ issuer });
+    await listener?.close();
+    const { origin, discover } = await authorizationServer(() => ({}), { status, body });
+    const isTemporary = status === 429 || status >= 500;
+    expect(await failureCodeOf(discover(origin))).toBe(isTemporary ? 'provider_unavailable' : 'invalid_metadata');
+  });
+
+  it('S195: is temporarily unavailable if one place is, and no other has it', async () => {
+    listener = await listenHttp(({ url = '' }, response) => {
+      response.writeHead(url.includes('oauth-authorization-server') ? 503 : 404).end();
+    });
+    const server = { issuer: `http://localhost:${listener.port}/tenant`, discovery: 'mcp' } as const;
+    const found = createMetadataCache({ fetch, now: () => 0 }).get(server);
+    expect(await failureCodeOf(found)).toBe('provider_unavailable');
+  });
+
+  it('S195: is searched further after a redirect to another origin, and not on a host that does not respond', async () => {
+    const { origin, discover } = await authorizationServer(
+      at => ({ [withPath.openIdAppended]: metadata(`${at}/tenant`) }),
+      undefined,
+      { [withPath.inserted]: 'http://127.0.0.1:9/login' },
+    );
+    expect(await discover(`${origin}/tenant`)).toMatchObject({ issuer: `${origin}/tenant` });
+    let requests = 0;
+    const dead = withoutNetwork(async () => {
+      requests += 1;
+      throw new OutboundError('outbound_timeout', 'as.example');
+    });
+    const found = createMetadataCache({ fetch: dead, now: () => 0 }).get({ issuer: 'https://as.example' });
+    expect([await failureCodeOf(found), requests]).toEqual(['provider_unavailable', 1]);
   });
 
   const slash = `${withPath.openIdAppended}/`;

@@ -2,8 +2,9 @@ import * as z from 'zod';
 import { AuthorizationError } from './authorization-error.ts';
 import { isEndpointUrl, protocolParameters } from './config-values.ts';
 import { emptyCounts, foreignDocument } from './foreign-document.ts';
+import { isSameUrl } from './issuer.ts';
 import type { OutboundFetch } from './outbound/outbound-fetch.ts';
-import { createPromiseCache, insertWellKnown, readWellKnownDocument } from './well-known-document.ts';
+import { createPromiseCache, insertWellKnown, readFirstDocument } from './well-known-document.ts';
 
 const endpointSchema = z.string().max(2000).refine(isEndpointUrl);
 
@@ -35,6 +36,8 @@ const serverMetadataSchema = foreignDocument({
 export type ServerMetadata = z.infer<typeof serverMetadataSchema> & {
   /** OpenID Connect RP-Initiated Logout 1.0 section 2.1. Absent if unusable: signing in does not depend on it. */
   readonly end_session_endpoint?: string;
+  /** The configured tenants of an issuer with `{tenantid}`. */
+  readonly tenants?: readonly string[];
 };
 
 /** Refuses an endpoint URL with, for example, a `redirect_uri`, which would compete with ours. */
@@ -48,15 +51,25 @@ export function isInsecure(url: string): boolean {
   return url.startsWith('http:');
 }
 
+/** An authorization server, and where its metadata is. */
+export interface AuthorizationServer {
+  readonly issuer: string;
+  /** The place of the metadata below the issuer; `mcp`: all of them, in the order that MCP prescribes. Default: OpenID, then RFC 8414. */
+  readonly discovery?: 'oidc' | 'oauth2' | 'mcp' | undefined;
+  /** The only place of the metadata. The operator vouches for the pair of issuer and place. */
+  readonly metadataUrl?: string | undefined;
+  readonly tenants?: readonly string[] | undefined;
+}
+
 export interface MetadataCache {
   /**
-   * Returns the metadata of an issuer. Fetches it on first use, one request at a time, and caches it for a bounded time.
-   * Failures are not cached.
+   * Returns the metadata of an authorization server. Fetches it on first use, one request at a time, and caches it for a bounded
+   * time. Failures are not cached. `issuer` keeps the text of the metadata, which callbacks and ID tokens repeat.
    *
-   * @throws {AuthorizationError} `metadata_mismatch` if it names any other issuer (RFC 8414 section 3.3: identical),
-   *   `invalid_metadata`, `provider_unavailable`, `outbound_…`.
+   * @throws {AuthorizationError} `metadata_mismatch` if it names any other issuer (RFC 8414 section 3.3), `invalid_metadata`,
+   *   `provider_unavailable`, `outbound_…`.
    */
-  get(issuer: string, algorithm: DiscoveryAlgorithm): Promise<ServerMetadata>;
+  get(server: AuthorizationServer): Promise<ServerMetadata>;
 }
 
 const lifetimeMs = 60 * 60 * 1000;
@@ -64,20 +77,25 @@ const lifetimeMs = 60 * 60 * 1000;
 export function createMetadataCache(p: { fetch: OutboundFetch; now: () => number }): MetadataCache {
   const cache = createPromiseCache<ServerMetadata>({ lifetimeMs, now: p.now });
   return {
-    get: (issuer, algorithm) => cache.get(`${algorithm} ${issuer}`, () => discover(issuer, algorithm, p.fetch)),
+    async get(server) {
+      const { issuer, discovery = '', metadataUrl = '', tenants } = server;
+      const found = await cache.get(JSON.stringify([issuer, discovery, metadataUrl]), () => discover(server, p.fetch));
+      return tenants === undefined ? found : { ...found, tenants };
+    },
   };
 }
 
-async function discover(issuer: string, algorithm: DiscoveryAlgorithm, fetch: OutboundFetch): Promise<ServerMetadata> {
-  const found = await discoverMetadata(issuer, algorithm, fetch);
+async function discover(server: AuthorizationServer, fetch: OutboundFetch): Promise<ServerMetadata> {
+  const { issuer, metadataUrl } = server;
+  const found = await readFirstDocument(placesOf(server), 'issuer', fetch);
   // Check this first: nothing in the metadata of another issuer can be trusted.
-  if (typeof found['issuer'] !== 'string') throw new AuthorizationError('invalid_metadata');
-  if (found['issuer'] !== issuer) throw new AuthorizationError('metadata_mismatch');
+  if (!isSameUrl(String(found['issuer']), issuer)) throw new AuthorizationError('metadata_mismatch');
   const metadata = serverMetadataSchema.safeParse(found);
   if (!metadata.success) throw new AuthorizationError('invalid_metadata');
-  const isDowngrade = (url: string) => !isInsecure(issuer) && isInsecure(url);
+  const source = metadataUrl ?? issuer;
+  const isDowngrade = (url: string) => !isInsecure(source) && isInsecure(url);
   // Otherwise an external issuer could direct our requests, and browsers, to internal hosts.
-  const leadsInside = (url: string) => !fetch.isInside(issuer) && fetch.isInside(url);
+  const leadsInside = (url: string) => !fetch.isInside(source) && fetch.isInside(url);
   const mayName = (url: string) => !isDowngrade(url) && !leadsInside(url);
   const urls = Object.values(metadata.data).filter(value => typeof value === 'string');
   if (!urls.every(mayName)) throw new AuthorizationError('invalid_metadata');
@@ -97,33 +115,16 @@ export function assertPkceSupport(metadata: ServerMetadata, allowMissing: boolea
     throw new AuthorizationError('pkce_unsupported');
 }
 
-/** The discovery URLs to try; `mcp`: all of them, in the order that MCP prescribes. */
-export type DiscoveryAlgorithm = 'oidc' | 'oauth2' | 'mcp';
-
-/**
- * Fetches the metadata of an authorization server, not yet validated. The first document that exists counts: if it is
- * unusable, discovery fails instead of trying the next URL, so an attacker gains nothing from breaking one of them.
- *
- * @throws {AuthorizationError} `invalid_metadata` if no document exists, `provider_unavailable`, `outbound_…`.
- */
-async function discoverMetadata(
-  issuer: string,
-  algorithm: DiscoveryAlgorithm,
-  fetch: OutboundFetch,
-): Promise<Readonly<Record<string, unknown>>> {
-  for (const url of placesOf(issuer, algorithm)) {
-    const document = await readWellKnownDocument(url, fetch);
-    if (document !== undefined) return document;
-  }
-  throw new AuthorizationError('invalid_metadata');
-}
-
-function placesOf(issuer: string, algorithm: DiscoveryAlgorithm): Iterable<string> {
+/** Returns the URLs at which metadata may be, in the order to try them. */
+export function placesOf({ issuer, discovery, metadataUrl }: AuthorizationServer): Iterable<string> {
+  if (metadataUrl !== undefined) return [metadataUrl];
   // RFC 8414 section 3.1.
   const oauth2 = insertWellKnown(issuer, 'oauth-authorization-server');
   // OpenID Connect Discovery section 4.
   const oidc = `${issuer.endsWith('/') ? issuer.slice(0, -1) : issuer}/.well-known/openid-configuration`;
-  switch (algorithm) {
+  switch (discovery) {
+    case undefined:
+      return [oidc, oauth2];
     case 'oauth2':
       return [oauth2];
     case 'oidc':

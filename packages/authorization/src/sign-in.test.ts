@@ -10,7 +10,8 @@ import {
 import type { JWTPayload } from 'jose';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type IdentityProviderConfigInput, identityProviderConfigSchema } from './identity-provider-config.ts';
-import { createOutboundFetch } from './outbound/outbound-fetch.ts';
+import { OutboundError } from './outbound/outbound-error.ts';
+import { createOutboundFetch, type OutboundFetch } from './outbound/outbound-fetch.ts';
 import { createSignIn, type SignIn, type SignInCallback } from './sign-in.ts';
 import { canaries, failureCodeOf, failureOf } from './testing/failure-of.ts';
 
@@ -19,7 +20,12 @@ const { state, nonce, clientSecret } = canaries;
 const fetch = createOutboundFetch({ allowLoopback: true });
 afterAll(() => fetch.close());
 
-function signInAt(issuer: string, changes: Partial<IdentityProviderConfigInput> = {}, now = Date.now): SignIn {
+function signInAt(
+  issuer: string,
+  changes: Partial<IdentityProviderConfigInput> = {},
+  now = Date.now,
+  through: OutboundFetch = fetch,
+): SignIn {
   const identityProvider = identityProviderConfigSchema.parse({
     name: 'company',
     issuer,
@@ -27,7 +33,7 @@ function signInAt(issuer: string, changes: Partial<IdentityProviderConfigInput> 
     clientSecret,
     ...changes,
   });
-  return createSignIn({ identityProvider, fetch, now });
+  return createSignIn({ identityProvider, fetch: through, now });
 }
 
 async function signIn(
@@ -360,6 +366,38 @@ describe('N4: ID tokens', () => {
     expect(await signInWith({ sid: 'session-1' })).toMatchObject({ sessionId: 'session-1' });
   });
 
+  it.each<[string, EvilProvider['userinfoAnswer']]>([
+    ['a JWT', () => ({ body: 'e30.e30.e30', headers: { 'content-type': 'application/jwt' } })],
+    ['401', () => ({ status: 401, body: '', headers: { 'www-authenticate': 'Bearer error="invalid_token"' } })],
+    ['403', () => ({ status: 403, body: { error: 'insufficient_scope' } })],
+    ['500', () => ({ status: 500, body: '' })],
+    ['429', () => ({ status: 429, body: '' })],
+    ['a redirect', () => ({ status: 302, body: '', headers: { location: '/login' } })],
+    ['HTML', () => ({ body: '<!doctype html>', headers: { 'content-type': 'text/html' } })],
+    ['no subject', () => ({ body: { name: 'Mallory' } })],
+    ['more than we read', () => ({ body: Array.from({ length: 32 }, () => Buffer.alloc(64 * 1024)).values() })],
+  ])('name the user even if userinfo, which has the display name, is %s', async (_, answer) => {
+    evil.userinfoAnswer = answer;
+    const { issuer } = evil;
+    const named = { issuer, subject: 'alice', displayName: 'alice' };
+    await expect(signInWith({ name: undefined })).resolves.toEqual(named);
+  });
+
+  it('name the user even if userinfo never responds', async () => {
+    const { idTokenClaims } = evil;
+    evil.idTokenClaims = given => ({ ...idTokenClaims(given), name: undefined });
+    const patient = createOutboundFetch({ allowLoopback: true });
+    const hanging = Object.assign(
+      async (...[url, init]: Parameters<typeof patient>) => {
+        if (String(url).endsWith('/me')) throw new OutboundError('outbound_timeout', 'localhost');
+        return patient(url, init);
+      },
+      { isInside: patient.isInside, close: patient.close, [Symbol.asyncDispose]: patient.close },
+    );
+    await using _hanging = hanging;
+    expect(await signIn(signInAt(evil.issuer, {}, Date.now, hanging))).toMatchObject({ displayName: 'alice' });
+  });
+
   it('must have the same subject as the userinfo response', async () => {
     evil.userinfoAnswer = () => ({ body: { sub: 'mallory', name: 'Alice Example' } });
     expect(await failureCodeOf(signInWith({ name: undefined }))).toBe('invalid_userinfo');
@@ -383,5 +421,98 @@ describe('N4: ID tokens', () => {
     });
     expect(await failureCodeOf(signIn(signInAt(evil.issuer)))).toBe('issuer_mismatch');
     expect(evil.requests('token')).toHaveLength(0);
+  });
+});
+
+describe('S194: an issuer whose tokens name another text', () => {
+  let evil: EvilProvider;
+  beforeEach(async () => {
+    evil = await startEvilProvider({ clientId: 'postern' });
+  });
+  afterEach(() => evil.close());
+
+  const tenant = '11111111-2222-4333-8444-555555555555';
+  const personal = '9188040d-6c67-4c5b-b112-36a304b66dad';
+
+  /** Lets the provider name this issuer in its metadata and its ID tokens. */
+  function name(inMetadata: string, inTokens = inMetadata, claims: JWTPayload = {}): void {
+    const { idTokenClaims } = evil;
+    evil.metadata['issuer'] = inMetadata;
+    evil.idTokenClaims = given => ({ ...idTokenClaims(given), iss: inTokens, ...claims });
+  }
+
+  /** As Entra ID for all organisations: no `iss` in callbacks, and a template as issuer. */
+  function multiTenant(tid: string): SignIn {
+    const template = `${evil.issuer}/{tenantid}/v2.0`;
+    const { idTokenClaims } = evil;
+    evil.metadata['issuer'] = template;
+    evil.metadata['authorization_response_iss_parameter_supported'] = undefined;
+    evil.authorizationResponse = query => ({ code: 'x', state: query.get('state') ?? undefined });
+    evil.idTokenClaims = given => ({ ...idTokenClaims(given), iss: `${evil.issuer}/${tid}/v2.0`, tid });
+    const metadataUrl = `${evil.issuer}/organizations/v2.0/.well-known/openid-configuration`;
+    return signInAt(template, { metadataUrl, tenants: [tenant], subjectClaim: 'tid+sub' });
+  }
+
+  it('with the slash of an empty path keeps the configured text, so the user stays the same', async () => {
+    const before = await signIn(signInAt(evil.issuer));
+    name(`${evil.issuer}/`);
+    evil.authorizationResponse = query => ({
+      code: 'x',
+      state: query.get('state') ?? undefined,
+      iss: `${evil.issuer}/`,
+    });
+    const after = await signIn(signInAt(evil.issuer));
+    expect([after.issuer, after.subject]).toEqual([before.issuer, before.subject]);
+    expect(after.issuer).toBe(evil.issuer);
+  });
+
+  it('with the slash of an empty path must name the text of its metadata in callbacks and ID tokens', async () => {
+    name(`${evil.issuer}/`);
+    expect(await failureCodeOf(signIn(signInAt(evil.issuer)))).toBe('issuer_mismatch');
+    evil.authorizationResponse = query => ({
+      code: 'x',
+      state: query.get('state') ?? undefined,
+      iss: `${evil.issuer}/`,
+    });
+    name(`${evil.issuer}/`, evil.issuer);
+    expect(await failureOf(signIn(signInAt(evil.issuer)))).toMatchObject({ code: 'invalid_id_token', claim: 'iss' });
+  });
+
+  it('with metadata elsewhere is the configured one', async () => {
+    const issuer = `${evil.issuer}/guid/v2.0/`;
+    name(issuer);
+    evil.authorizationResponse = query => ({ code: 'x', state: query.get('state') ?? undefined, iss: issuer });
+    const metadataUrl = `${evil.issuer}/policy/v2.0/.well-known/openid-configuration`;
+    expect(await signIn(signInAt(issuer, { metadataUrl }))).toMatchObject({ issuer, subject: 'alice' });
+    name('https://other.example');
+    expect(await failureCodeOf(signIn(signInAt(issuer, { metadataUrl })))).toBe('metadata_mismatch');
+  });
+
+  it('with tenants is the issuer of the tenant', async () => {
+    expect(await signIn(multiTenant(tenant))).toMatchObject({
+      ...{ issuer: `${evil.issuer}/${tenant}/v2.0`, subject: `${tenant}+alice` },
+    });
+  });
+
+  it('with tenants refuses a tenant that the operator does not name, and a token of another tenant than it says', async () => {
+    const refused = { code: 'invalid_id_token', claim: 'iss' };
+    expect(await failureOf(signIn(multiTenant(personal)))).toMatchObject(refused);
+    const at = multiTenant(tenant);
+    const { idTokenClaims } = evil;
+    for (const changes of [{ tid: personal }, { tid: undefined }, { iss: `${evil.issuer}/{tenantid}/v2.0` }]) {
+      evil.idTokenClaims = given => ({ ...idTokenClaims(given), ...changes });
+      expect(await failureOf(signIn(at))).toMatchObject({ code: 'invalid_id_token' });
+    }
+  });
+
+  it.each([
+    ['all tenants', '{tenantid}', undefined],
+    ['this tenant', tenant, undefined],
+    ['personal accounts', personal, 'invalid_id_token'],
+  ])('with tenants and a key that signs for %s', async (_, signsFor, code) => {
+    const at = multiTenant(tenant);
+    evil.jwksAnswer = () => ({ body: { keys: [{ ...evil.publicJwk, issuer: `${evil.issuer}/${signsFor}/v2.0` }] } });
+    if (code === undefined) expect(await signIn(at)).toMatchObject({ issuer: `${evil.issuer}/${tenant}/v2.0` });
+    else expect(await failureOf(signIn(at))).toMatchObject({ code, claim: 'iss' });
   });
 });

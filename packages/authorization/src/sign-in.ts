@@ -3,6 +3,7 @@ import { AuthorizationError } from './authorization-error.ts';
 import { type CallbackExpectations, validateCallback } from './callback.ts';
 import type { ResolvedClient } from './client-registration.ts';
 import type { IdentityProviderConfig } from './identity-provider-config.ts';
+import { issuerNamed } from './issuer.ts';
 import { createOauthClient } from './oauth-client.ts';
 import type { OutboundFetch } from './outbound/outbound-fetch.ts';
 import { assertPkceSupport, createMetadataCache, type MetadataCache, type ServerMetadata } from './server-metadata.ts';
@@ -39,6 +40,7 @@ export interface SignInCallback extends Pick<CallbackExpectations, 'callbackUrl'
 
 /** The signed-in user. (`issuer`, `subject`) is the identity; the other members are only for display. */
 export interface SignedIn {
+  /** The configured issuer, or with `tenants` the issuer of the user's tenant. */
   readonly issuer: string;
   readonly subject: string;
   readonly displayName: string;
@@ -83,11 +85,11 @@ export interface SignIn {
 
 /** Returns the metadata of an identity provider at which users can sign in. @throws {AuthorizationError} */
 export async function signInMetadata(
-  { issuer, allowMissingPkceMetadata }: IdentityProviderConfig,
+  config: IdentityProviderConfig,
   cache: MetadataCache,
 ): Promise<ServerMetadata & { readonly jwks_uri: string }> {
-  const found = await cache.get(issuer, 'oidc');
-  assertPkceSupport(found, allowMissingPkceMetadata);
+  const found = await cache.get(config);
+  assertPkceSupport(found, config.allowMissingPkceMetadata);
   const { jwks_uri } = found;
   // Without keys no ID token can be verified, and sign-in relies only on the ID token.
   if (jwks_uri === undefined) throw new AuthorizationError('invalid_metadata');
@@ -137,7 +139,8 @@ export function createSignIn(p: {
         callbackUrl,
         redirectUri,
         state,
-        expectedIssuer: config.issuer,
+        expectedIssuer: server.issuer,
+        tenants: config.tenants,
         issRequired: server.authorization_response_iss_parameter_supported === true,
       });
       const { response, claims } = await exchangeCode(oauthClient, registered(server), {
@@ -148,12 +151,14 @@ export function createSignIn(p: {
         maxAge,
       });
       if (claims === undefined) throw new AuthorizationError('invalid_id_token');
+      const issuer = issuerNamed(config, claims.iss);
+      if (issuer === undefined) throw new AuthorizationError('invalid_id_token', { claim: 'iss' });
       if (maxAge !== undefined) assertPast(claims);
       const subject = subjectFromClaims(claims, config.subjectClaim);
       if (subject === undefined) throw new AuthorizationError('invalid_id_token', { claim: config.subjectClaim });
 
       return {
-        issuer: config.issuer,
+        issuer,
         subject,
         ...(await description(server, claims, response.access_token)),
         // Some identity providers send 0 for an unknown time.
@@ -179,13 +184,30 @@ export function createSignIn(p: {
     },
   };
 
-  /** Reads the display name. Identity providers may omit profile claims from the ID token (OpenID Connect Core 5.4). */
-  async function description(server: ServerMetadata, claims: client.IDToken, accessToken: string) {
-    let profile: Record<string, unknown> = claims;
-    if (firstText(profile, config.displayNameClaims) === undefined && server.userinfo_endpoint !== undefined) {
+  /** Returns the claims with the display name. Identity providers may omit them from the ID token (OpenID Connect Core 5.4). */
+  async function profileOf(
+    server: ServerMetadata,
+    claims: client.IDToken,
+    accessToken: string,
+  ): Promise<Record<string, unknown>> {
+    if (firstText(claims, config.displayNameClaims) !== undefined || server.userinfo_endpoint === undefined)
+      return claims;
+    let profile: Record<string, unknown>;
+    try {
       profile = await userinfo(oauthClient, registered(server), accessToken);
-      if (profile['sub'] !== claims.sub) throw new AuthorizationError('invalid_userinfo', { claim: 'sub' });
+    } catch (error) {
+      // A name is decoration: the verified ID token has identified the user.
+      if (error instanceof AuthorizationError) return claims;
+      throw error;
     }
+    if (profile['sub'] === undefined) return claims;
+    // OpenID Connect Core 5.3.2: these are claims of another user.
+    if (profile['sub'] !== claims.sub) throw new AuthorizationError('invalid_userinfo', { claim: 'sub' });
+    return profile;
+  }
+
+  async function description(server: ServerMetadata, claims: client.IDToken, accessToken: string) {
+    const profile = await profileOf(server, claims, accessToken);
     const displayName = firstText(profile, config.displayNameClaims) ?? displayText(claims.sub) ?? config.clientId;
     const detail = firstText(profile, ['email', 'preferred_username']);
     return { displayName, ...(detail !== undefined && detail !== displayName && { detail }) };

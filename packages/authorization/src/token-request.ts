@@ -1,7 +1,10 @@
+import { decodeProtectedHeader } from 'jose';
 import * as client from 'openid-client';
 import { AuthorizationError, fromLibraryError } from './authorization-error.ts';
 import type { EndpointMetadata, ResolvedClient } from './client-registration.ts';
 import { type DpopKey, dpopKeyPair } from './dpop.ts';
+import { issuersOf } from './issuer.ts';
+import { isSignedFor } from './issuer-keys.ts';
 import type { OauthClient, OauthOperation } from './oauth-client.ts';
 import {
   assertRecent,
@@ -55,7 +58,7 @@ export function requestTokens(
 
 /** Whether issuer and keys are known, without which an ID token proves nothing. */
 export function canVerifyIdTokens(metadata: EndpointMetadata): boolean {
-  return metadata.issuer !== undefined && metadata.jwks_uri !== undefined;
+  return issuersOf(metadata).length > 0 && metadata.jwks_uri !== undefined;
 }
 
 /** Sends a token request and validates the response. Every token request goes through here. */
@@ -87,7 +90,15 @@ async function guardedGrant(
       const claims = (await grant(operation)).claims();
       const tokens = issued();
       if (tokens === undefined) throw new AuthorizationError('invalid_token_response');
-      if (claims !== undefined) assertRecent(claims, oauthClient.now());
+      if (claims !== undefined) {
+        assertRecent(claims, oauthClient.now());
+        const { kid } = decodeProtectedHeader(tokens.response.id_token ?? '');
+        const keys = client.getJwksCache(operation.configuration)?.jwks.keys ?? [];
+        // For a template, the library accepts the issuer of any tenant.
+        const isAllowed = issuersOf(at.metadata).includes(claims.iss);
+        if (!isAllowed || !isSignedFor(claims.iss, { kid, keys, tenants: at.metadata.tenants }))
+          throw new AuthorizationError('invalid_id_token', { claim: 'iss' });
+      }
       return { ...tokens, claims };
     });
   } catch (error) {

@@ -1,29 +1,54 @@
 import { AuthorizationError, fromLibraryError } from './authorization-error.ts';
-import { jsonMembers } from './json-members.ts';
+import { type JsonMembers, jsonMembers } from './json-members.ts';
 import type { OutboundFetch } from './outbound/outbound-fetch.ts';
 
 /**
- * Fetches a JSON object from a URL that may not exist. Returns undefined for a 4xx, and for a 200 whose body is not a JSON
- * object, because hosts of single-page applications serve the same HTML page for every unknown path.
+ * Returns the first document that names its owner: a JSON object whose member `names` is a text. Anything else that a host serves
+ * at a place is not the document, and the next place is tried: an error status, a login page, `{}`, a redirect elsewhere.
  *
- * @throws {AuthorizationError} `provider_unavailable` (429, 5xx, no response), `outbound_…`, `invalid_metadata` for a 2xx
- *   other than 200.
+ * This gives an attacker nothing, because all places are on the owner's own origin, and the caller refuses a document that names
+ * another owner. Breaking one place leads only to what the same origin publishes about the same owner at the next. A document
+ * that names an owner decides, even if it is wrong: the next place never replaces it. The host decides too if it does not respond
+ * at all, so that an unreachable host costs one timeout.
+ *
+ * @throws {AuthorizationError} `provider_unavailable` after a 429, a 5xx or no response, `outbound_…`, `invalid_metadata`.
  */
-export async function readWellKnownDocument(
-  url: string,
+export async function readFirstDocument(
+  places: Iterable<string>,
+  names: string,
   fetch: OutboundFetch,
-): Promise<Readonly<Record<string, unknown>> | undefined> {
+): Promise<JsonMembers> {
+  const failures: AuthorizationError[] = [];
+  for (const place of places) {
+    const read = await readPlace(place, names, fetch);
+    if (!(read instanceof AuthorizationError)) return read;
+    failures.push(read);
+  }
+  throw (
+    failures.find(({ code }) => code === 'provider_unavailable') ??
+    failures.find(({ code }) => code !== 'invalid_metadata') ??
+    new AuthorizationError('invalid_metadata')
+  );
+}
+
+async function readPlace(
+  place: string,
+  names: string,
+  fetch: OutboundFetch,
+): Promise<JsonMembers | AuthorizationError> {
   let response: Response;
   try {
-    // Some hosts redirect to add or drop a trailing slash. The caller checks the issuer that the document names.
-    response = await fetch(url, { headers: { accept: 'application/json' }, followsWithinOrigin: true });
+    // Some hosts redirect to add or drop a trailing slash. The caller checks the owner that the document names.
+    response = await fetch(place, { headers: { accept: 'application/json' }, followsWithinOrigin: true });
   } catch (error) {
-    throw fromLibraryError(error, 'invalid_metadata');
+    const failure = fromLibraryError(error, 'invalid_metadata');
+    if (failure.code === 'provider_unavailable') throw failure;
+    return failure;
   }
-  if (response.status >= 500 || response.status === 429) throw new AuthorizationError('provider_unavailable');
-  if (response.status >= 400) return undefined;
-  if (!response.ok) throw new AuthorizationError('invalid_metadata');
-  return jsonMembers(await response.text());
+  const { status } = response;
+  if (status >= 500 || status === 429) return new AuthorizationError('provider_unavailable');
+  const members = response.ok ? jsonMembers(await response.text()) : undefined;
+  return typeof members?.[names] === 'string' ? members : new AuthorizationError('invalid_metadata');
 }
 
 /** Inserts the well-known path between host and path, without a trailing slash (RFC 8414 section 3.1, RFC 9728 section 3.1). */

@@ -25,6 +25,8 @@ export interface Connection {
   /** Granted by the provider; sorted. Includes the scopes that the provider implies. */
   readonly scopes: readonly string[];
   readonly account?: { readonly id: string; readonly name?: string };
+  /** Additional parameters of the callback, which the operator named. The provider does not vouch for them. */
+  readonly callbackMembers?: Readonly<Record<string, string>> | undefined;
   /** The token set, sealed by the vault before it reaches the store. */
   readonly sealedTokens: string;
   readonly accessTokenExpiresAt?: number;

@@ -13,6 +13,13 @@ test('a request for a token names the tool, and nothing else', async () => {
   expect(world.connections.tools).toEqual(['create_issue']);
 });
 
+test('an account has the members of the callback that the gateway keeps', async () => {
+  await using world = await accountWorld();
+  expect(await world.use(account => account.callbackMembers())).toEqual({});
+  world.connections.tamper = answer => ({ ...answer, callbackMembers: { realmId: '9130347798120106' } });
+  expect(await world.use(account => account.callbackMembers())).toEqual({ realmId: '9130347798120106' });
+});
+
 test('a rejected token is reported by its generation, and refreshed once however often it is reported', async () => {
   await using world = await accountWorld();
   const tokens = await world.use(async account => {

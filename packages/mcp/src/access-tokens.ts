@@ -11,6 +11,7 @@ export interface IssuedToken {
   readonly dpopProof: string | undefined;
   /** Hosts that may receive the token. Undefined if the gateway knows none. */
   readonly apiHosts: readonly string[] | undefined;
+  readonly callbackMembers: Readonly<Record<string, string>>;
 }
 
 export interface TokenRequest {
@@ -60,14 +61,14 @@ export function createAccessTokens(p: {
       },
       signal,
     );
-    const { generation, tokenType, dpopProof, apiHosts } = body;
+    const { generation, tokenType, dpopProof, apiHosts, callbackMembers = {} } = body;
     const accessToken = await tokenOf(body, connectionId);
     const isUsable =
       ACCESS_TOKEN.test(accessToken) &&
       SCHEME.test(tokenType) &&
       (dpop === undefined || (dpopProof !== undefined && COMPACT_JWS.test(dpopProof)));
     if (!isUsable) throw new GatewayError('invalid_response', 'The gateway returned an invalid response.');
-    const issued = { connectionId, generation, accessToken, tokenType, dpopProof, apiHosts };
+    const issued = { connectionId, generation, accessToken, tokenType, dpopProof, apiHosts, callbackMembers };
     const others = handedOut.filter(one => one.connectionId !== connectionId || one.generation !== generation);
     handedOut = [issued, ...others].slice(0, REMEMBERED);
     return issued;

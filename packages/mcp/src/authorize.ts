@@ -52,6 +52,13 @@ export interface AuthorizationAccepted {
    * that is not among the configured `apiHosts` of the provider
    */
   readonly fetch: ApiFetch;
+  /**
+   * Returns the additional parameters of the provider's callback that the operator named (`callbackMembers`), such as `realmId` of
+   * QuickBooks. The user's browser delivered them. May ask the user again, like `accessToken`.
+   *
+   * @throws {GatewayError}
+   */
+  callbackMembers(): Promise<Readonly<Record<string, string>>>;
 }
 
 export type Authorization = AnswerTo<AuthorizationAccepted>;
@@ -136,6 +143,7 @@ const tokenOptionsSchema = z.strictObject({
 export interface ConnectedAccount {
   readonly accessToken: (options?: AccessTokenOptions) => Promise<string>;
   readonly fetch: ApiFetch;
+  readonly callbackMembers: () => Promise<Readonly<Record<string, string>>>;
 }
 
 /** Access to the API of one connection, for one run of a tool. */
@@ -155,5 +163,6 @@ function createConnectedAccount(
       return (await tokens.getAccessToken({ rejected, signal: within })).accessToken;
     },
     fetch: createApiFetch({ environment: p.environment, tokens, provider: p.provider, signal: p.signal }),
+    callbackMembers: async () => (await tokens.getAccessToken({ signal: p.signal })).callbackMembers,
   };
 }

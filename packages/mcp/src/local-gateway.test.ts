@@ -42,7 +42,7 @@ describe('the address and key of the gateway', () => {
   test('come from the options before the environment, and from the environment before a folder', () => {
     folderIn(project);
     vi.stubEnv('POSTERN_URL', 'https://env.example');
-    vi.stubEnv('POSTERN_API_KEY', 'env-key');
+    vi.stubEnv('POSTERN_API_KEY', 'env-key\n');
     expect(settings()).toEqual({ url: 'https://env.example', apiKey: 'env-key' });
     expect(settings({ url: 'https://gate.example', apiKey: 'k' })).toEqual({
       url: 'https://gate.example',

@@ -18,7 +18,8 @@ const fileSchema = z.object({ url: z.url(), apiKey: z.string().min(1) });
  * @throws {PosternUsageError} `invalid_options`
  */
 export function completed<Context>(options: PosternOptions<Context>): PosternOptions<Context> & { url: string } {
-  const variables = { url: process.env['POSTERN_URL'], apiKey: process.env['POSTERN_API_KEY'] };
+  // Secrets often end with the line break of the command that wrote them.
+  const variables = { url: process.env['POSTERN_URL']?.trim(), apiKey: process.env['POSTERN_API_KEY']?.trim() };
   const url = options.url ?? (variables.url || undefined);
   const apiKey = options.apiKey ?? (options.auth === undefined ? variables.apiKey || undefined : undefined);
   if (url !== undefined) return { ...options, url, ...(apiKey === undefined ? {} : { apiKey }) };

@@ -18,6 +18,14 @@ export const outboundFaults: readonly Fault[] = [
     foundBy: ['packages/authorization/src/outbound/outbound-policy.test.ts'],
   },
   {
+    name: 'SSRF: every address of NAT64 is public',
+    breaks: 'S55, RFC 6052',
+    file: 'packages/authorization/src/outbound/outbound-policy.ts',
+    original: 'ipaddr.fromByteArray(parsed.toByteArray().slice(12))',
+    replacement: "ipaddr.parse('8.8.8.8')",
+    foundBy: ['packages/authorization/src/outbound/outbound-policy.test.ts'],
+  },
+  {
     name: 'SSRF: one public address of many is enough',
     breaks: 'S55',
     file: 'packages/authorization/src/outbound/outbound-agent.ts',

@@ -2,6 +2,14 @@ import type { Fault } from '../fault.ts';
 
 export const secretsFaults: readonly Fault[] = [
   {
+    name: 'the line break after a secret becomes a part of it',
+    breaks: 'S79',
+    file: 'services/gateway/src/platform/config/references.ts',
+    original: "env[name]?.replace(/[\\r\\n]+$/, '')",
+    replacement: 'env[name]',
+    foundBy: ['services/gateway/src/platform/config/references.test.ts'],
+  },
+  {
     name: 'seal: the context is not authenticated',
     breaks: 'S50',
     file: 'packages/vault/src/vault.ts',

@@ -2,12 +2,16 @@ import { describe, expect, it } from 'vitest';
 import { isLoopbackHost, isPrivateAddress, isPublicAddress } from './outbound-policy.ts';
 
 describe('isPublicAddress', () => {
-  it.each(['8.8.8.8', '93.184.216.34', '2606:4700:4700::1111', '2a00:1450:4001:80b::200e'])(
-    'T48: %s is public',
-    address => {
-      expect(isPublicAddress(address)).toBe(true);
-    },
-  );
+  it.each([
+    '8.8.8.8',
+    '93.184.216.34',
+    '2606:4700:4700::1111',
+    '2a00:1450:4001:80b::200e',
+    '64:ff9b::808:808',
+    '64:ff9b::93.184.216.34',
+  ])('T48: %s is public', address => {
+    expect(isPublicAddress(address)).toBe(true);
+  });
 
   it.each([
     ['0.0.0.0', 'unspecified'],
@@ -34,7 +38,12 @@ describe('isPublicAddress', () => {
     ['::ffff:169.254.169.254', 'IPv4-mapped'],
     ['::ffff:8.8.8.8', 'IPv4-mapped, even of a public address'],
     ['::7f00:1', 'IPv4-compatible'],
-    ['64:ff9b::7f00:1', 'NAT64'],
+    ['64:ff9b::7f00:1', 'NAT64 of loopback'],
+    ['64:ff9b::a00:1', 'NAT64 of a private address'],
+    ['64:ff9b::a9fe:a9fe', 'NAT64 of cloud metadata'],
+    ['64:ff9b::6440:1', 'NAT64 of a shared address'],
+    ['64:ff9b::ffff:ffff', 'NAT64 of broadcast'],
+    ['64:ff9b::1:808:808', 'next to the prefix of NAT64'],
     ['64:ff9b:1::a00:1', 'local NAT64'],
     ['100::1', 'discard'],
     ['2001::1', 'Teredo'],
@@ -70,13 +79,24 @@ describe('isLoopbackHost', () => {
 });
 
 describe('isPrivateAddress', () => {
-  it.each(['10.0.0.1', '172.16.0.1', '192.168.1.1', 'fd00::8', '100.64.0.1'])('%s is private', address => {
-    expect(isPrivateAddress(address)).toBe(true);
-  });
-  it.each(['127.0.0.1', '169.254.169.254', '0.0.0.0', '8.8.8.8', '::1', 'fe80::1', '::ffff:10.0.0.1', 'x'])(
-    '%s is not private',
+  it.each(['10.0.0.1', '172.16.0.1', '192.168.1.1', 'fd00::8', '100.64.0.1', '64:ff9b::a00:1'])(
+    '%s is private',
     address => {
-      expect(isPrivateAddress(address)).toBe(false);
+      expect(isPrivateAddress(address)).toBe(true);
     },
   );
+  it.each([
+    '127.0.0.1',
+    '169.254.169.254',
+    '0.0.0.0',
+    '8.8.8.8',
+    '::1',
+    'fe80::1',
+    '::ffff:10.0.0.1',
+    '64:ff9b::7f00:1',
+    '64:ff9b::a9fe:a9fe',
+    'x',
+  ])('%s is not private', address => {
+    expect(isPrivateAddress(address)).toBe(false);
+  });
 });

@@ -81,16 +81,23 @@ const globalUnicastIpv6 = ipaddr.IPv6.parseCIDR('2000::/3');
 
 /**
  * Whether an IP address belongs to a host on the public Internet. Private, loopback, link-local, shared, documentation,
- * benchmark, multicast and reserved ranges are not public. Neither are IPv6 forms that contain an IPv4 address (IPv4-mapped,
- * NAT64, 6to4, Teredo), because the host that they reach depends on the local network.
+ * benchmark, multicast and reserved ranges are not public. Neither are IPv6 forms that contain an IPv4 address (IPv4-mapped, local
+ * NAT64, 6to4, Teredo), because the host that they reach depends on the local network. The well-known prefix of NAT64 is no such
+ * form: it reaches exactly the IPv4 address.
  *
  * @internal exported for tests
  */
 export function isPublicAddress(address: string): boolean {
   if (!ipaddr.isValid(address)) return false;
-  const parsed = ipaddr.parse(address);
+  const parsed = reachedBy(address);
   if (parsed.range() !== 'unicast') return false;
   return parsed.kind() === 'ipv4' || parsed.match(globalUnicastIpv6);
+}
+
+/** Parses an address; one of `64:ff9b::/96` as the IPv4 address in it (RFC 6052 section 2.1), to which DNS64 leads in IPv6-only networks. */
+function reachedBy(address: string): ReturnType<typeof ipaddr.parse> {
+  const parsed = ipaddr.parse(address);
+  return parsed.range() === 'rfc6052' ? ipaddr.fromByteArray(parsed.toByteArray().slice(12)) : parsed;
 }
 
 /**
@@ -99,7 +106,7 @@ export function isPublicAddress(address: string): boolean {
  */
 export function isPrivateAddress(address: string): boolean {
   if (!ipaddr.isValid(address)) return false;
-  const range = ipaddr.parse(address).range();
+  const range = reachedBy(address).range();
   return range === 'private' || range === 'uniqueLocal' || range === 'carrierGradeNat';
 }
 

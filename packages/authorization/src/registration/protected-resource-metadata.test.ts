@@ -37,7 +37,7 @@ async function mcpServer(answers: (resource: string) => Record<string, Answer>) 
   return {
     resource,
     asked,
-    get: (issuer?: string) => resources.get(resource, issuer),
+    get: (issuer?: string, metadataUrl?: string) => resources.get(resource, { issuer, metadataUrl }),
     wait: (milliseconds: number) => {
       now += milliseconds;
     },
@@ -106,10 +106,17 @@ describe('the metadata of a resource', () => {
     expect(await failureCodeOf(get())).toBe('invalid_metadata');
   });
 
-  it('is not searched further after a failing location', async () => {
-    const { get, asked } = await mcpServer(at => ({ [inserted]: { status: 503 }, [root]: found(at) }));
+  it.each([{ status: 503 }, { status: 401 }, { status: 200, document: {} }])(
+    'S195: is searched further after an error page: %j',
+    async page => {
+      const { get } = await mcpServer(at => ({ [inserted]: page, [root]: found(at) }));
+      expect(await get()).toMatchObject({ issuer });
+    },
+  );
+
+  it('S195: is temporarily unavailable if one location is, and no other has it', async () => {
+    const { get } = await mcpServer(() => ({ [inserted]: { status: 503 } }));
     expect(await failureCodeOf(get())).toBe('provider_unavailable');
-    expect(asked).not.toContain(`GET ${root}`);
   });
 });
 
@@ -119,7 +126,6 @@ describe('the content of the metadata', () => {
     ['the host alone', (at: string) => new URL(at).origin],
     ['with a slash', (at: string) => `${at}/`],
     ['in capitals', (at: string) => at.replace('localhost', 'LOCALHOST')],
-    ['nothing', () => undefined],
   ])('T12: is refused if it names another resource (%s), without a request to another location', async (_, named) => {
     const { get, asked } = await mcpServer(at => ({
       [inserted]: found(at, { resource: named(at) }),
@@ -132,9 +138,23 @@ describe('the content of the metadata', () => {
   it('must list the configured issuer', async () => {
     const { get } = await mcpServer(at => ({ [inserted]: found(at) }));
     expect(await get('https://second.example/tenant')).toMatchObject({ issuer: 'https://second.example/tenant' });
-    for (const other of ['https://third.example', `${issuer}/`, 'https://AS.example']) {
+    for (const other of ['https://third.example', 'https://second.example/tenant/', 'https://AS.example']) {
       expect(await failureCodeOf(get(other))).toBe('metadata_mismatch');
     }
+  });
+
+  it('S194: may list the configured issuer with or without the slash of an empty path', async () => {
+    const { get } = await mcpServer(at => ({ [inserted]: found(at) }));
+    expect(await get(`${issuer}/`)).toMatchObject({ issuer: `${issuer}/` });
+  });
+
+  it('S194: may list an issuer whose metadata the operator has named', async () => {
+    const { get } = await mcpServer(at => ({ [inserted]: found(at) }));
+    const configured = 'https://second.example/{tenantid}/v2.0';
+    const place = 'https://second.example/tenant/.well-known/openid-configuration';
+    expect(await get(configured, place)).toMatchObject({ issuer: configured });
+    for (const other of [undefined, place.replace('second', 'third'), place.replace('tenant', 'other')])
+      expect(await failureCodeOf(get(configured, other))).toBe('metadata_mismatch');
   });
 
   it.each([
@@ -186,7 +206,7 @@ it('T12: the metadata of a public resource cannot name an issuer on loopback', a
         url => new URL(url).hostname === 'git.intern.example',
       ),
       now: () => 0,
-    }).get(resource, undefined);
+    }).get(resource, {});
   expect(await failureCodeOf(answering(['http://localhost:3000']))).toBe('invalid_metadata');
   expect(await failureCodeOf(answering(['https://git.intern.example']))).toBe('invalid_metadata');
   expect(await answering([issuer])).toMatchObject({ issuer });

@@ -2,9 +2,12 @@ import * as z from 'zod';
 import { AuthorizationError } from '../authorization-error.ts';
 import { issuerSchema, scopeTokenSchema } from '../config-values.ts';
 import { foreignDocument } from '../foreign-document.ts';
+import { isSameUrl } from '../issuer.ts';
 import { OutboundError } from '../outbound/outbound-error.ts';
 import type { OutboundFetch } from '../outbound/outbound-fetch.ts';
-import { createPromiseCache, insertWellKnown, readWellKnownDocument } from '../well-known-document.ts';
+import type { ProviderConfig } from '../provider-config.ts';
+import { placesOf } from '../server-metadata.ts';
+import { createPromiseCache, insertWellKnown, readFirstDocument } from '../well-known-document.ts';
 
 /** The metadata of a remote MCP server about its authorization server (RFC 9728). */
 export interface ProtectedResource {
@@ -15,16 +18,18 @@ export interface ProtectedResource {
   readonly scopesSupported: readonly string[];
 }
 
+type ConfiguredServer = Pick<ProviderConfig, 'issuer' | 'metadataUrl'>;
+
 export interface ProtectedResources {
   /**
    * Returns the metadata of a resource, cached for an hour.
    *
-   * @param issuer the configured issuer: must be one of the resource's authorization servers. Undefined: the first of them
-   * @throws {AuthorizationError} `resource_mismatch` if the metadata names any other resource (RFC 9728 section 3.3:
-   *   identical), `metadata_mismatch` if it does not list the configured issuer, `invalid_metadata`,
-   *   `provider_unavailable`, `outbound_…`.
+   * @param configured the configured issuer must be one of the resource's authorization servers, or `metadataUrl` the place of the
+   *   metadata of one. Without an issuer: the first of them
+   * @throws {AuthorizationError} `resource_mismatch` if the metadata names any other resource (RFC 9728 section 3.3),
+   *   `metadata_mismatch` if it does not list the configured issuer, `invalid_metadata`, `provider_unavailable`, `outbound_…`.
    */
-  get(resource: string, issuer: string | undefined): Promise<ProtectedResource>;
+  get(resource: string, configured: ConfiguredServer): Promise<ProtectedResource>;
 }
 
 /** The members of RFC 9728 that we use; all others are dropped. `signed_metadata` is ignored. */
@@ -41,11 +46,11 @@ export function createProtectedResources(p: { fetch: OutboundFetch; now: () => n
   const cache = createPromiseCache<ResourceMetadata>({ lifetimeMs, now: p.now });
 
   return {
-    async get(resource, issuer) {
+    async get(resource, configured) {
       const metadata = await cache.get(resource, () => discover(resource, p.fetch));
       return {
         resource,
-        issuer: chosenIssuer(metadata, issuer, p.fetch),
+        issuer: chosenIssuer(metadata, configured, p.fetch),
         scopesSupported: (metadata.scopes_supported ?? []).filter(scope => scopeTokenSchema.safeParse(scope).success),
       };
     },
@@ -54,7 +59,7 @@ export function createProtectedResources(p: { fetch: OutboundFetch; now: () => n
 
 /**
  * Fetches the metadata in MCP's order: the URL in the challenge of the resource, the well-known URL of its path, then the
- * well-known URL of its host. The first document that exists counts, as for authorization servers.
+ * well-known URL of its host.
  */
 async function discover(resource: string, fetch: OutboundFetch): Promise<ResourceMetadata> {
   const hint = await resourceMetadataHint(resource, fetch);
@@ -63,16 +68,12 @@ async function discover(resource: string, fetch: OutboundFetch): Promise<Resourc
     insertWellKnown(resource, 'oauth-protected-resource'),
     insertWellKnown(new URL(resource).origin, 'oauth-protected-resource'),
   ]);
-  for (const place of places) {
-    const document = await readWellKnownDocument(place, fetch);
-    if (document !== undefined) return checked(document, resource);
-  }
-  throw new AuthorizationError('invalid_metadata');
+  return checked(await readFirstDocument(places, 'resource', fetch), resource);
 }
 
 function checked(document: Readonly<Record<string, unknown>>, resource: string): ResourceMetadata {
   // Check this first: nothing in a document about another resource can be trusted.
-  if (document['resource'] !== resource) throw new AuthorizationError('resource_mismatch');
+  if (!isSameUrl(String(document['resource']), resource)) throw new AuthorizationError('resource_mismatch');
   const metadata = metadataSchema.safeParse(document);
   if (!metadata.success) throw new AuthorizationError('invalid_metadata');
   return metadata.data;
@@ -80,11 +81,12 @@ function checked(document: Readonly<Record<string, unknown>>, resource: string):
 
 function chosenIssuer(
   { resource, authorization_servers: issuers }: ResourceMetadata,
-  configured: string | undefined,
+  { issuer: configured, metadataUrl }: ConfiguredServer,
   { isInside }: OutboundFetch,
 ): string {
   if (configured !== undefined) {
-    if (!issuers.includes(configured)) throw new AuthorizationError('metadata_mismatch');
+    if (!issuers.some(listed => isSameUrl(listed, configured) || isServedAt(metadataUrl, listed)))
+      throw new AuthorizationError('metadata_mismatch');
     return configured;
   }
   const issuer = issuerSchema.safeParse(issuers[0]);
@@ -95,6 +97,16 @@ function chosenIssuer(
   // Otherwise an external resource could direct our requests to internal hosts.
   if (isInside(issuer.data) && !isInside(resource)) throw new AuthorizationError('invalid_metadata');
   return issuer.data;
+}
+
+/** Whether the operator names a place of this issuer's metadata: such an issuer's metadata names another text. */
+function isServedAt(metadataUrl: string | undefined, listed: string): boolean {
+  const issuer = issuerSchema.safeParse(listed);
+  return (
+    metadataUrl !== undefined &&
+    issuer.success &&
+    [...placesOf({ issuer: issuer.data, discovery: 'mcp' })].includes(metadataUrl)
+  );
 }
 
 /**

@@ -5,6 +5,7 @@ import {
   type EndpointMetadata,
   type ResolvedClient,
 } from '../client-registration.ts';
+import { isSameUrl } from '../issuer.ts';
 import type { OutboundFetch } from '../outbound/outbound-fetch.ts';
 import type { ProviderConfig } from '../provider-config.ts';
 import { assertPkceSupport, createMetadataCache, type MetadataCache, type ServerMetadata } from '../server-metadata.ts';
@@ -89,19 +90,21 @@ function remoteRegistration(
 
 /** Returns the metadata of the authorization server that a remote MCP server names. @throws {AuthorizationError} */
 export async function remoteServerMetadata(
-  config: Pick<ProviderConfig, 'issuer' | 'allowMissingPkceMetadata'> & { readonly mcpResource: string },
+  config: Pick<ProviderConfig, 'issuer' | 'metadataUrl' | 'tenants' | 'allowMissingPkceMetadata'> & {
+    readonly mcpResource: string;
+  },
   p: { readonly resources: ProtectedResources; readonly metadata: MetadataCache },
 ): Promise<ServerMetadata> {
-  const found = await p.resources.get(config.mcpResource, config.issuer);
-  const metadata = await p.metadata.get(found.issuer, 'mcp');
+  const found = await p.resources.get(config.mcpResource, config);
+  const metadata = await p.metadata.get({ ...config, issuer: found.issuer, discovery: 'mcp' });
   assertPkceSupport(metadata, config.allowMissingPkceMetadata);
   return metadata;
 }
 
 /**
  * Requires that the authorization server lists the resource, if it lists any. The remote MCP server chose the authorization
- * server, and nothing else proves that they belong together. Compared as strings, like the resource in its own metadata.
+ * server, and nothing else proves that they belong together.
  */
 function assertListed(resource: string, { protected_resources: listed }: ServerMetadata): void {
-  if (listed?.includes(resource) === false) throw new AuthorizationError('resource_not_listed');
+  if (listed?.some(name => isSameUrl(name, resource)) === false) throw new AuthorizationError('resource_not_listed');
 }

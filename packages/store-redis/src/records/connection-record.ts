@@ -30,6 +30,7 @@ const connectionSchema = z.object({
   resource: text.exactOptional(),
   scopes: z.array(text),
   account: z.object({ id: text, name: text.exactOptional() }).exactOptional(),
+  callbackMembers: z.record(text, text).exactOptional(),
   sealedTokens: text,
   accessTokenExpiresAt: time.exactOptional(),
   // Connections from before refresh was supported cannot be refreshed.
@@ -44,10 +45,10 @@ const connectionSchema = z.object({
 
 /** Encodes the members that no script reads as JSON. */
 export function encodeConnection(of: NewConnection & Pick<Connection, 'rotates'>): string {
-  const { owner, subject, provider, resource, scopes, account, sealedTokens } = of;
+  const { owner, subject, provider, resource, scopes, account, callbackMembers, sealedTokens } = of;
   const { accessTokenExpiresAt, refreshable, rotates, elicitationId } = of;
   const whose = { owner, subject, provider, resource };
-  const tokens = { scopes, account, sealedTokens, accessTokenExpiresAt, refreshable, rotates };
+  const tokens = { scopes, account, callbackMembers, sealedTokens, accessTokenExpiresAt, refreshable, rotates };
   return encode({ ...whose, ...tokens, elicitationId });
 }
 

@@ -76,12 +76,13 @@ export function describeConnectionStore(name: string, makeStores: MakeStores): v
       const {
         account: _,
         accessTokenExpiresAt: __,
+        callbackMembers: ___,
         ...plain
       } = connectionFor(person, ask(person).elicitation.elicitationId);
       const active = await moved(stores.elicitations, await created(stores.elicitations, ask(person)), engage);
       await moved(stores.elicitations, active, { ...complete(active), putConnection: plain });
       const stored = await read(plain);
-      for (const member of ['account', 'accessTokenExpiresAt', 'resource', 'lost', 'lastUse'])
+      for (const member of ['account', 'accessTokenExpiresAt', 'callbackMembers', 'resource', 'lost', 'lastUse'])
         expect(stored).not.toHaveProperty(member);
     });
 

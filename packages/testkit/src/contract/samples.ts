@@ -74,6 +74,7 @@ export function connectionFor(subject: Subject, elicitationId: ElicitationId, ow
     provider: 'github',
     scopes: ['repo'],
     account: { id: '583231', name: 'octocat' },
+    callbackMembers: { realmId: '9130347798120106' },
     sealedTokens: 'sealed-tokens',
     refreshable: true,
     accessTokenExpiresAt: Date.UTC(2030, 0, 1),

@@ -47,7 +47,7 @@ export function createAccountExport({ deps, views, fingerprint }: ExportKit) {
   const connection = (of: Connection) => ({
     connectionId: of.connectionId,
     provider: of.provider,
-    ...definedOnly({ resource: of.resource, account: of.account }),
+    ...definedOnly({ resource: of.resource, account: of.account, callbackMembers: of.callbackMembers }),
     scopes: of.scopes,
     usableBy: views.connectedAccount(of).mcpServers.map(({ name }) => name),
     connectedAt: time(of.createdAt),

@@ -97,6 +97,13 @@ describe('S90: the access token response', () => {
     });
   });
 
+  it('has the members of the callback that are kept with the connection', async () => {
+    const stage = setUp();
+    const { connectionId, callbackMembers } = await stage.connect();
+    expect(callbackMembers).toEqual({ realmId: '9130347798120106' });
+    expect(await stage.getAccessToken(stage.caller(), connectionId, {}, never)).toMatchObject({ callbackMembers });
+  });
+
   it('names no API hosts if none are configured', async () => {
     const stage = setUp();
     const { connectionId } = await stage.connect();

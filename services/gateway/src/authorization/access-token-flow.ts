@@ -156,7 +156,7 @@ export function createAccessTokenFlow(p: {
         p.decryptedTokenCache(connection),
         recordUse(caller, connection, request.tool),
       ]);
-      const { scopes, accessTokenExpiresAt } = connection;
+      const { scopes, accessTokenExpiresAt, callbackMembers } = connection;
       const generation = generationNumber(connection);
       const apiHosts = p.providers.get(connection.provider)?.apiHosts;
       const facts = {
@@ -165,6 +165,7 @@ export function createAccessTokenFlow(p: {
         scopes: [...scopes],
         generation,
         ...(apiHosts === undefined ? {} : { apiHosts: [...apiHosts] }),
+        ...(callbackMembers === undefined ? {} : { callbackMembers }),
         ...(request.dpop === undefined ? {} : { dpopProof: await proof(connection, tokens, request.dpop) }),
       };
       p.auditLog.tokenRead({ connectionId, mcpServerId: caller.mcpServerId, subject: connection.subject });

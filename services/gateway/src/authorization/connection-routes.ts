@@ -20,7 +20,7 @@ import type { FastifyPluginAsync } from 'fastify';
 import { authenticatedCallerOf, callerOf } from '../mcp-servers/caller-auth.ts';
 import type { WaitingRequests } from '../mcp-servers/callers-in-force.ts';
 import { assertHonestName, type RegisteredNames } from '../mcp-servers/confusable-names.ts';
-import { mayUse } from '../mcp-servers/registered-mcp-server.ts';
+import { asConfigured, mayUse } from '../mcp-servers/registered-mcp-server.ts';
 import { noBodySchema, parse } from '../platform/http/parse.ts';
 import type { AccessTokenFlow } from './access-token-flow.ts';
 import type { Disconnection } from './disconnection.ts';
@@ -41,7 +41,8 @@ export interface ConnectionRoutesDeps {
 export const connectionRoutes: FastifyPluginAsync<{ deps: ConnectionRoutesDeps }> = async (app, { deps }) => {
   app.get('/connections', async (request): Promise<ConnectionListBody> => {
     const caller = callerOf(request);
-    const { provider, ...subject } = parse(listConnectionsQuerySchema, request.query, 'query');
+    const { provider, ...named } = parse(listConnectionsQuerySchema, request.query, 'query');
+    const subject = asConfigured(caller, named);
     if (!caller.issuers.includes(subject.issuer)) {
       throw new DomainError('issuer_not_allowed', 'This MCP server may not name users of this issuer.');
     }
@@ -93,6 +94,7 @@ function presentConnection(connection: Connection, now: number): ConnectionBody 
     resource: connection.resource,
     scopes: [...connection.scopes],
     account: connection.account,
+    callbackMembers: connection.callbackMembers,
     status: serves(connection, [], now) ? 'usable' : 'reauthorization_required',
     createdAt: new Date(connection.createdAt).toISOString(),
     updatedAt: new Date(connection.updatedAt).toISOString(),

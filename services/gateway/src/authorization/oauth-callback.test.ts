@@ -14,6 +14,7 @@ const plan = { requested: ['repo'], held: [], digest: 'plan' };
 async function setUp() {
   const states: string[] = [];
   const validated: CallbackRequest[] = [];
+  const answered: { callbackMembers?: Record<string, string> } = {};
   const exchanged: CodeExchangeRequest[] = [];
   const provider = {
     revocationReach: 'token',
@@ -30,7 +31,7 @@ async function setUp() {
     },
     validateCallback: async request => {
       validated.push(request);
-      return { code: 'the-code' };
+      return { code: 'the-code', ...answered };
     },
     exchange: async request => {
       exchanged.push(request);
@@ -51,7 +52,7 @@ async function setUp() {
   await begin();
   return {
     ...stage,
-    ...{ authorizationStart, current, begin, states, validated, exchanged },
+    ...{ authorizationStart, current, begin, states, validated, answered, exchanged },
     callback(change: Partial<AuthorizationResponse> & { readonly query?: string; readonly visitor?: Visitor } = {}) {
       const { query = `state=${states[0]}&code=the-code`, visitor = signedInAs(stage.subject), ...rest } = change;
       return oauthCallback.handle({
@@ -74,6 +75,13 @@ it('exchanges the code with the values of the transaction, not with values of th
     { code: 'the-code', codeVerifier: 'verifier-1', nonce: 'nonce-1', redirectUri, expectedIssuer, scopes: ['repo'] },
   ]);
   expect(await current()).toMatchObject({ status: 'completed' });
+});
+
+it('S196: stores the members of the callback that the provider names with the connection', async () => {
+  const { callback, answered, stores, subject } = await setUp();
+  answered.callbackMembers = { realmId: '9130347798120106' };
+  await callback();
+  expect(await stores.connections.list(subject)).toMatchObject([{ callbackMembers: { realmId: '9130347798120106' } }]);
 });
 
 it.each([undefined, digestOf('another browser')])(

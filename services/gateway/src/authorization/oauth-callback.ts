@@ -1,4 +1,4 @@
-import { AuthorizationError, type Grant, type ProviderRegistry } from '@postern/authorization';
+import { AuthorizationError, type Grant, type ProviderRegistry, type ValidatedCallback } from '@postern/authorization';
 import {
   type BrowserSession,
   definedOnly,
@@ -38,9 +38,7 @@ import type { StoreGrant } from './store-grant.ts';
 const VERIFICATION_MS = 5 * 60 * 1000;
 
 /** A code that waits for the application to verify the user. */
-interface VerificationSecret extends TransactionSecret {
-  readonly code: string;
-}
+type VerificationSecret = TransactionSecret & ValidatedCallback;
 
 /** An authorization response (RFC 6749 section 4.1.2) and the browser that delivers it. */
 export interface AuthorizationResponse {
@@ -203,9 +201,10 @@ export function createOAuthCallback(p: {
     const opened = await vault.open(consumed.record.sealed, transactionContext(record));
     const secret = JSON.parse(opened) as TransactionSecret;
     let grant: Grant;
+    let validated: ValidatedCallback;
     try {
       // RFC 9207 section 2.4: `iss` names the recorded issuer. RFC 6749 section 4.1.2: one code, or an error.
-      const { code } = await providerOf(p.providers, elicitation).validateCallback({
+      validated = await providerOf(p.providers, elicitation).validateCallback({
         callbackUrl: response.callbackUrl,
         redirectUri: redirectUriFor(elicitation),
         state: secret.state,
@@ -214,8 +213,8 @@ export function createOAuthCallback(p: {
       });
       const identity = p.mcpServers.get(elicitation.mcpServerId)?.config.identity;
       if (identity?.mode === 'external')
-        return await holdCode(elicitation, record.digest, { ...secret, code }, identity.verifyUrl);
-      grant = await exchange(elicitation, secret, code);
+        return await holdCode(elicitation, record.digest, { ...secret, ...validated }, identity.verifyUrl);
+      grant = await exchange(elicitation, secret, validated.code);
     } catch (error) {
       if (!(error instanceof AuthorizationError)) throw error;
       auditLog.callbackRefused({
@@ -228,7 +227,8 @@ export function createOAuthCallback(p: {
     }
 
     // The grant must be for the expected account and cover the requested scopes. It is committed with the outcome.
-    const stored = await p.storeGrant(elicitation, record.digest, grant, redirectUriFor(elicitation));
+    const { callbackMembers } = validated;
+    const stored = await p.storeGrant(elicitation, record.digest, grant, redirectUriFor(elicitation), callbackMembers);
     return stored.result === 'wrong_account' || stored.result === 'fewer_scopes'
       ? letRetry(stored.result, stored.missing)
       : settled;
@@ -295,7 +295,14 @@ export function createOAuthCallback(p: {
         if (error instanceof AuthorizationError) return fail('provider_refused');
         throw error;
       }
-      const stored = await p.storeGrant(elicitation, record.digest, grant, redirectUriFor(elicitation));
+      const { callbackMembers } = secret;
+      const stored = await p.storeGrant(
+        elicitation,
+        record.digest,
+        grant,
+        redirectUriFor(elicitation),
+        callbackMembers,
+      );
       switch (stored.result) {
         case 'completed':
           return stored.elicitation;

@@ -57,6 +57,7 @@ export function createStoreGrant(p: {
     attempt: string,
     grant: Grant,
     redirectUri: URL,
+    callbackMembers?: Connection['callbackMembers'],
   ): Promise<StoreGrantResult> {
     const { request, subject, elicitationId, mcpServerId } = elicitation;
     p.providerAnswers.accepted({ provider: request.provider, subject });
@@ -88,7 +89,7 @@ export function createStoreGrant(p: {
         ...place,
         connectionId,
         scopes: [...grant.scopes].sort(),
-        ...definedOnly({ account: grant.account }),
+        ...definedOnly({ account: grant.account, callbackMembers }),
         sealedTokens: await p.tokenSets.seal(tokens, place),
         refreshable: grant.refreshToken !== undefined,
         ...definedOnly({ accessTokenExpiresAt: grant.expiresAt }),

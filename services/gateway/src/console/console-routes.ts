@@ -1,3 +1,4 @@
+import { issuersOf } from '@postern/authorization';
 import type { Clock } from '@postern/elicitation';
 import { definedOnly, NotFoundError, parseElicitationId } from '@postern/elicitation';
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify';
@@ -98,7 +99,7 @@ export const consoleRoutes: FastifyPluginAsync<ConsoleRoutesDeps> = async (app, 
   };
   const issuers = [
     ...new Set([
-      ...config.identityProviders.map(({ issuer }) => issuer),
+      ...config.identityProviders.flatMap(issuersOf),
       ...config.mcpServers.flatMap(({ issuers }) => issuers),
     ]),
   ];

@@ -16,7 +16,7 @@ import type { RedisStores } from '@postern/store-redis';
 import type { Patterns } from '../entries/patterns.ts';
 import { allowed } from '../mcp-servers/allowed-to-caller.ts';
 import { assertHonestNames, type RegisteredNames } from '../mcp-servers/confusable-names.ts';
-import type { RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
+import { asConfigured, type RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { ProblemError } from '../platform/http/problems.ts';
 import { assertPossiblePayment, elicitationRequestOf, patternedTextsIn } from './elicitation-request.ts';
@@ -43,7 +43,7 @@ export function createIssueFlow(p: {
   const present = createPresenter(p.config);
 
   async function subjectOf(mcpServer: RegisteredMcpServer, subject: IssueElicitation['subject']): Promise<Subject> {
-    if (!('accessToken' in subject)) return subject;
+    if (!('accessToken' in subject)) return asConfigured(mcpServer, subject);
     try {
       return await p.accessTokens.verify(subject.accessToken, {
         allowedIssuers: mcpServer.issuers,

@@ -17,7 +17,7 @@ import type { RedisStores } from '@postern/store-redis';
 import type { FastifyPluginAsync } from 'fastify';
 import { callerOf } from '../mcp-servers/caller-auth.ts';
 import { assertHonestName, type RegisteredNames } from '../mcp-servers/confusable-names.ts';
-import { mayRead } from '../mcp-servers/registered-mcp-server.ts';
+import { asConfigured, mayRead } from '../mcp-servers/registered-mcp-server.ts';
 import { noBodySchema, parse } from '../platform/http/parse.ts';
 import type { CredentialFlow } from './credential-flow.ts';
 
@@ -35,7 +35,8 @@ export interface CredentialRoutesDeps {
 export const credentialRoutes: FastifyPluginAsync<{ deps: CredentialRoutesDeps }> = async (app, { deps }) => {
   app.get('/credentials', async (request): Promise<CredentialListBody> => {
     const caller = callerOf(request);
-    const { name, ...subject } = parse(listCredentialsQuerySchema, request.query, 'query');
+    const { name, ...named } = parse(listCredentialsQuerySchema, request.query, 'query');
+    const subject = asConfigured(caller, named);
     if (!caller.issuers.includes(subject.issuer))
       throw new DomainError('issuer_not_allowed', 'This MCP server may not name users of this issuer.');
     const credentials = await deps.stores.credentials.list(subject);

@@ -17,7 +17,7 @@ const REMEMBER_MS = (MAX_LOGOUT_TOKEN_AGE_SECONDS + 120) * 1_000;
 
 /** An identity provider that reports the end of its sessions. */
 export interface LogoutIssuer {
-  readonly config: { readonly name: string; readonly issuer: string };
+  readonly config: { readonly name: string };
   readonly verifyLogout: LogoutTokenVerifier['verify'];
 }
 
@@ -73,8 +73,7 @@ export const backChannelLogoutRoutes: FastifyPluginAsync<{
       // Without the keys of the issuer, the token may be valid.
       throw new ProblemError('unavailable', { retryAfterMs: 5_000 });
     }
-    const { issuer } = identityProvider.config;
-    const { sessionId, subject, tokenId } = logout;
+    const { issuer, sessionId, subject, tokenId } = logout;
     const target =
       sessionId !== undefined
         ? { logoutName: logoutNameOf(issuer, sessionId) }

@@ -22,7 +22,7 @@ import type { RedisStores } from '@postern/store-redis';
 import type { Vault } from '@postern/vault';
 import { z } from 'zod';
 import type { OAuthCallback } from '../authorization/oauth-callback.ts';
-import { mayAsk, type RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
+import { asConfigured, mayAsk, type RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
 import type { AuditLog } from '../platform/audit/audit-log.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { elicitationUrl } from '../platform/http/public-urls.ts';
@@ -195,9 +195,10 @@ export function createExternalVerification(p: {
       // The operator has withdrawn the permission since: respond as for an unknown id, like the page.
       if (!mayAsk(mcpServer, elicitation.request) || !mcpServer.issuers.includes(elicitation.subject.issuer))
         throw new NotFoundError();
+      const named = { ...request, subject: asConfigured(mcpServer, request.subject) };
       return parseVerificationId(request.verificationId) === undefined
-        ? verifyOpening(mcpServer, elicitation, request)
-        : verifyAnswer(mcpServer, elicitation, request);
+        ? verifyOpening(mcpServer, elicitation, named)
+        : verifyAnswer(mcpServer, elicitation, named);
     },
 
     /**

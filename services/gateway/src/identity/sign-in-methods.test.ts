@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { identityProviderConfigSchema } from '@postern/authorization';
 import { newElicitationId, shardOf, systemEntropy } from '@postern/elicitation';
+import { samples } from '@postern/testkit/contract';
 import { expect, it } from 'vitest';
 import { registerMcpServer } from '../mcp-servers/registered-mcp-server.ts';
 import { sharedSecretOf } from '../platform/config/shared-secret.ts';
@@ -35,6 +36,30 @@ it('S76: an unknown id gets one of all configured methods, the same on every rep
   expect(new Set(choices('secret')).size).toBe(3);
   expect(choices('secret')).toEqual(choices('secret'));
   expect(choices('secret')).not.toEqual(choices('another'));
+});
+
+it('S194: users of every allowed tenant sign in at the identity provider that names it', async () => {
+  const tenants = ['11111111-2222-4333-8444-555555555555', '22222222-2222-4333-8444-555555555555'];
+  const entra = identityProviderConfigSchema.parse({
+    ...{ name: 'entra', issuer: 'https://id.example/{tenantid}/v2.0', clientId: 'postern', clientSecret: 's' },
+    ...{ metadataUrl: 'https://id.example/organizations/metadata', tenants },
+  });
+  const ofTenants = tenants.map(tenant => `https://id.example/${tenant}/v2.0`);
+  const mcpServer = registerMcpServer({ ...config, issuers: ofTenants, identity: { mode: 'login' } }, quota);
+  const methods = createSignInMethods({
+    mcpServers: new Map([[config.id, mcpServer]]),
+    identityProviders: [
+      ...identityProviders,
+      { config: entra, signIn: { start: never, finish: never, endSessionUrl: never } },
+    ],
+    secret: randomBytes(32),
+  });
+  for (const issuer of ofTenants) {
+    const asked = samples.ask({ issuer, subject: 'alice' });
+    const elicitation = { ...(await samples.created(stage.stores.elicitations, asked)), mcpServerId: config.id };
+    const method = methods.of(elicitation.elicitationId, elicitation);
+    expect(method?.mode === 'login' && method.identityProvider.config.name).toBe('entra');
+  }
 });
 
 it('S76: no method is available if every MCP server is in loopback mode', () => {

@@ -1,4 +1,5 @@
 import { createHmac, hkdfSync } from 'node:crypto';
+import { issuersOf } from '@postern/authorization';
 import type { Elicitation, ElicitationId } from '@postern/elicitation';
 import type { RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
 import type { IdentityProvider } from './sign-in-flow.ts';
@@ -20,7 +21,7 @@ export function createSignInMethods(p: {
 }) {
   const key = new Uint8Array(hkdfSync('sha256', p.secret, '', 'postern sign-in way of unknown ids, 1', 32));
   const loginAt = (issuer: string): SignInMethod | undefined => {
-    const identityProvider = p.identityProviders.find(({ config }) => config.issuer === issuer);
+    const identityProvider = p.identityProviders.find(({ config }) => issuersOf(config).includes(issuer));
     return identityProvider === undefined ? undefined : { mode: 'login', identityProvider };
   };
   const methodOf = (
@@ -35,7 +36,8 @@ export function createSignInMethods(p: {
   for (const mcpServer of p.mcpServers.values())
     for (const issuer of mcpServer.issuers) {
       const method = methodOf(mcpServer, issuer);
-      if (method !== undefined) byDestination.set(method.mode === 'login' ? issuer : method.verifyUrl, method);
+      if (method !== undefined)
+        byDestination.set(method.mode === 'login' ? method.identityProvider.config.name : method.verifyUrl, method);
     }
   const methods = [...byDestination.values()];
 

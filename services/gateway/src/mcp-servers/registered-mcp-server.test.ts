@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { createElicitationStage } from '../testing/elicitation-stage.ts';
 import { createFlowStage } from '../testing/flow-stage.ts';
-import { checkOf, mayAsk, mayUse, registerMcpServer } from './registered-mcp-server.ts';
+import { asConfigured, checkOf, mayAsk, mayUse, registerMcpServer } from './registered-mcp-server.ts';
 
 const {
   config,
@@ -74,4 +74,17 @@ test('checkOf returns only the check that is configured under the name of the cr
   expect(checkOf(mcpServer, 'acme-api')).toBe(check);
   expect(checkOf(mcpServer, 'constructor')).toBeUndefined();
   expect(checkOf(undefined, 'acme-api')).toBeUndefined();
+});
+
+test.each([
+  [['https://id.example'], 'https://id.example/', 'https://id.example'],
+  [['https://id.example/'], 'https://id.example', 'https://id.example/'],
+  [['https://id.example', 'https://id.example/'], 'https://id.example/', 'https://id.example/'],
+  [['https://id.example'], 'https://id.example//', 'https://id.example//'],
+  [['https://id.example/t'], 'https://id.example/t/', 'https://id.example/t/'],
+])('S194: with the issuers %j, a user of %s is one of %s', (issuers, issuer, expected) => {
+  expect(asConfigured(changed({ issuers }), { issuer, subject: 'alice' })).toEqual({
+    issuer: expected,
+    subject: 'alice',
+  });
 });

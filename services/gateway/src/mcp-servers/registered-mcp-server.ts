@@ -1,3 +1,4 @@
+import { isSameUrl } from '@postern/authorization';
 import {
   type Amount,
   type Connection,
@@ -8,6 +9,7 @@ import {
   type McpServer,
   type PaymentRequest,
   type StorageQuota,
+  type Subject,
 } from '@postern/elicitation';
 import type { CredentialCheckConfig } from '../platform/config/approval-config.ts';
 import { isSameConfig } from '../platform/config/config-changes.ts';
@@ -130,6 +132,12 @@ export function checkOf(
 /** Returns the owner of the connections of an MCP server. A removed MCP server counts as the owner of its connections. */
 export function ownerOf(mcpServers: ReadonlyMap<string, RegisteredMcpServer>, mcpServerId: string): string {
   return mcpServers.get(mcpServerId)?.connectionOwner ?? mcpServerId;
+}
+
+/** Returns a user as the caller names one, with the configured text of the issuer, which records keep. */
+export function asConfigured({ issuers }: RegisteredMcpServer, { issuer, subject }: Subject): Subject {
+  const known = issuers.includes(issuer) ? issuer : issuers.find(candidate => isSameUrl(candidate, issuer));
+  return { issuer: known ?? issuer, subject };
 }
 
 /** Whether the caller shares the owner of the record and may still request its kind. */

@@ -52,6 +52,8 @@ const withPayees = (payees: readonly unknown[]) => ({
 const withConsole = (changes: object) => ({ ...sampleConfig(), console: { ...sampleConsole, ...changes } });
 
 /** Configurations with one fault each: its name, the document, and the paths in the error. */
+const tenant = '11111111-2222-4333-8444-555555555555';
+
 export const faultyConfigs: readonly (readonly [fault: string, document: unknown, paths: readonly string[]])[] = [
   ['an empty document', undefined, ['']],
   ['a list as document', [], ['']],
@@ -181,6 +183,41 @@ export const faultyConfigs: readonly (readonly [fault: string, document: unknown
       })),
     }),
     ['identityProviders'],
+  ],
+  [
+    'two identity providers whose issuers differ in the slash of an empty path',
+    sampleConfig({
+      identityProviders: ['https://id.example', 'https://id.example/'].map((issuer, at) => ({
+        ...{ name: `company-${at}`, clientId: 'postern', clientSecret: 's' },
+        issuer,
+      })),
+    }),
+    ['identityProviders'],
+  ],
+  [
+    'two identity providers with the same tenant',
+    sampleConfig({
+      identityProviders: [
+        { name: 'company', issuer: `https://id.example/${tenant}/v2.0`, clientId: 'postern' },
+        {
+          ...{ name: 'everybody', issuer: 'https://id.example/{tenantid}/v2.0', clientId: 'postern' },
+          ...{ metadataUrl: 'https://id.example/organizations/metadata', tenants: [tenant] },
+        },
+      ],
+    }),
+    ['identityProviders', 'mcpServers[0].issuers'],
+  ],
+  [
+    'a multi-tenant identity provider without tenants',
+    sampleConfig({
+      identityProviders: [
+        {
+          ...{ name: 'company', issuer: 'https://id.example/{tenantid}/v2.0', clientId: 'postern' },
+          metadataUrl: 'https://id.example/organizations/metadata',
+        },
+      ],
+    }),
+    ['identityProviders[0].tenants'],
   ],
   [
     'two MCP servers with the same id',

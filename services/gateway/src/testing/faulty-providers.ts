@@ -33,6 +33,20 @@ export const faultyProviders: readonly (readonly [fault: string, provider: objec
   ['a token endpoint without authorization endpoint', { ...registered, tokenEndpoint: `${issuer}/token` }],
   ['an authorization endpoint without token endpoint', { ...registered, authorizationEndpoint: `${issuer}/authorize` }],
   ['discovery together with endpoints', { ...registered, ...endpoints, discovery: 'oidc' }],
+  ['the place of the metadata together with endpoints', { ...registered, ...endpoints, metadataUrl: `${issuer}/m` }],
+  [
+    'the place of the metadata together with discovery',
+    { ...registered, metadataUrl: `${issuer}/m`, discovery: 'oidc' },
+  ],
+  [
+    'the place of the metadata without issuer',
+    { displayName: 'Odd', mcpResource: `${issuer}/mcp`, metadataUrl: `${issuer}/m` },
+  ],
+  [
+    'a tenant that is no UUID',
+    { ...registered, metadataUrl: `${issuer}/m`, issuer: `${issuer}/{tenantid}`, tenants: ['contoso'] },
+  ],
+  ['a protocol parameter among callbackMembers', { ...registered, callbackMembers: ['state'] }],
   ['keys together with discovery', { ...registered, jwksUri: `${issuer}/keys` }],
   ['a secret and a key', { ...registered, clientSecret: 's', clientKey: '{}' }],
   ['a client secret without client authentication', { ...registered, clientSecret: 's', clientAuthentication: 'none' }],

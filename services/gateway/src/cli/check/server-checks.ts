@@ -33,7 +33,7 @@ export function outsideFault(error: unknown): string {
   if (failure === undefined) throw error;
   const { code, cause } = failure;
   if (cause === 'metadata_mismatch')
-    return 'Its metadata names another issuer. Copy the issuer from the metadata, character by character.';
+    return 'Its metadata names another issuer. Copy the issuer from the metadata, and set metadataUrl if the metadata is elsewhere.';
   if (cause === 'pkce_unsupported')
     return 'Its metadata does not list PKCE with S256. If it supports PKCE, set allowMissingPkceMetadata.';
   return `${firstSteps[code] ?? 'See docs/failures.md.'} (${code}, ${cause})`;

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { isatty } from 'node:tty';
-import { AuthorizationError, createAccessTokenVerifier, type OutboundFetch } from '@postern/authorization';
+import { AuthorizationError, createAccessTokenVerifier, issuerNamed, type OutboundFetch } from '@postern/authorization';
 import { decodeJwt, type JWTPayload } from 'jose';
 import type { GatewayConfig } from '../../platform/config/config-schema.ts';
 import { CliError } from '../cli-io.ts';
@@ -76,10 +76,12 @@ function reasonIn(
 ): string {
   const { config, mcpServer, audience, now } = p;
   const issuer = quoted(iss);
-  const identityProvider = config.identityProviders.find(candidate => candidate.issuer === iss);
-  if (identityProvider === undefined) return `Its issuer ${issuer} is no identityProviders[].issuer.`;
+  const identityProvider = config.identityProviders.find(candidate => issuerNamed(candidate, iss) !== undefined);
+  const known = identityProvider && issuerNamed(identityProvider, iss);
+  if (identityProvider === undefined || known === undefined)
+    return `Its issuer ${issuer} is no identityProviders[].issuer.`;
   const { name, accessTokens } = identityProvider;
-  if (!mcpServer.issuers.includes(identityProvider.issuer)) return `Its issuer ${issuer} is not in issuers.`;
+  if (!mcpServer.issuers.includes(known)) return `Its issuer ${issuer} is not in issuers.`;
   if (accessTokens === undefined) return `The identity provider ${name} has no accessTokens section.`;
   const audiences = [aud ?? []].flat();
   if (audiences.includes(identityProvider.clientId)) return 'It is an ID token: its audience is the clientId.';

@@ -58,6 +58,8 @@ const onlyTheGatewayRefuses = [
   'only keys in a key service, from which no receipt key derives',
   'an unknown provider',
   'an issuer without identity provider',
+  'two identity providers whose issuers differ in the slash of an empty path',
+  'two identity providers with the same tenant',
   'loopback identity with a public URL',
   'loopback identity for the whole network',
   'a group with two identity modes',

@@ -1,3 +1,4 @@
+import { issuersOf, rootedUrl } from '@postern/authorization';
 import { accentFault } from '@postern/pages';
 import { chargeRangeOf, passkeyRpIdOf } from '@postern/payment';
 import { isLoopbackHost, isLoopbackUrl } from './addresses.ts';
@@ -27,7 +28,7 @@ export function crossFaults(config: ParsedConfig): ConfigFault[] {
     fault('receipts.keys', `"${kid}" occurs twice`);
   for (const name of repeated(config.identityProviders.map(provider => provider.name)))
     fault('identityProviders', `"${name}" occurs twice`);
-  for (const name of repeated(config.identityProviders.map(provider => provider.issuer)))
+  for (const name of repeated(config.identityProviders.flatMap(issuersOf).map(rootedUrl)))
     fault('identityProviders', `issuer ${name} occurs twice`);
   for (const name of repeated(config.vault.keys.map(key => key.kid))) fault('vault.keys', `"${name}" occurs twice`);
   faults.push(...vaultFaults(config.vault));
@@ -60,7 +61,7 @@ export function crossFaults(config: ParsedConfig): ConfigFault[] {
   const recognitionOf = new Map<string, string>();
   const providers = new Map(config.providers.map(provider => [provider.name, provider]));
   const processors = new Set(['none', ...config.processors.map(processor => processor.name)]);
-  const issuers = new Set(config.identityProviders.map(provider => provider.issuer));
+  const issuers = new Set(config.identityProviders.flatMap(issuersOf));
   config.mcpServers.forEach((server, at) => {
     const path = `mcpServers[${at}]`;
     const ownAccent = accentFault(server.branding ?? {});

@@ -33,6 +33,13 @@ describe('references', () => {
     expect(interpolate(`\${file:${path}}`, {})).toBe('s3cret');
   });
 
+  it('references to an environment variable give its text without line breaks at its end', () => {
+    expect(interpolate('x ${env:A}', { A: 's3cret\r\n' })).toBe('x s3cret');
+    expect(interpolate('${env:A}', { A: '{\n"kty":"EC"\n}\n' })).toBe('{\n"kty":"EC"\n}');
+    expect(interpolate('${env:A}', { A: ' ' })).toBe(' ');
+    expect(() => interpolate('${env:A}', { A: '\n' })).toThrow(ConfigError);
+  });
+
   it('references that lead nowhere are all named by path and name, never by value', () => {
     const document = {
       a: '${env:MISSING}',
