@@ -17,7 +17,9 @@ it.each([1])('records of layout %s, written by a release, are read unchanged and
   await restoreKeys(operator, keys);
   operator.disconnect();
   await using stores = await createRedisStores({ url: redis.url, prefix: GOLDEN_PREFIX, now: () => at });
-  expect(plain(await readGoldenRecords(stores, names))).toEqual(readings);
+  // This release did not list browser sessions for their users. One that is not listed has ended: its user signs in again.
+  const browserSessions = names.browserSessions.map(() => null);
+  expect(plain(await readGoldenRecords(stores, names))).toEqual({ ...readings, browserSessions });
 
   for (const elicitationId of names.elicitations) {
     const current = await stores.elicitations.read(elicitationId);

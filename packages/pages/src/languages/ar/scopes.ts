@@ -106,7 +106,7 @@ export const scopes: CommonScopes = {
     'ChannelMessage.Send': 'الكتابة في قنوات Teams نيابةً عنك',
     'Team.ReadBasic.All': 'الاطّلاع على الفرق التي تنتمي إليها',
     'OnlineMeetings.ReadWrite': 'الاطّلاع على اجتماعاتك عبر الإنترنت وإنشاؤها وتغييرها وحذفها',
-    '.default': 'استخدام جميع الأذونات المسجَّلة للتطبيق',
+    '.default': 'استخدام جميع الأذونات المسجَّلة للتطبيق، حتى الحذف',
   },
   slack: {
     'channels:read': 'الاطّلاع على القنوات العامة',

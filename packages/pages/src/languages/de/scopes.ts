@@ -106,7 +106,7 @@ export const scopes: CommonScopes = {
     'ChannelMessage.Send': 'In Ihrem Namen in Teams-Kanälen schreiben',
     'Team.ReadBasic.All': 'Die Teams sehen, denen Sie angehören',
     'OnlineMeetings.ReadWrite': 'Ihre Onlinebesprechungen sehen, erstellen, ändern und löschen',
-    '.default': 'Alle Berechtigungen nutzen, für die die App registriert ist',
+    '.default': 'Alle Berechtigungen nutzen, für die die App registriert ist, auch zum Löschen',
   },
   slack: {
     'channels:read': 'Öffentliche Kanäle sehen',

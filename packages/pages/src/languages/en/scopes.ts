@@ -111,7 +111,7 @@ export const scopes = {
     'ChannelMessage.Send': 'Write in Teams channels for you',
     'Team.ReadBasic.All': 'See the teams that you belong to',
     'OnlineMeetings.ReadWrite': 'See, create, change and delete your online meetings',
-    '.default': 'Use every permission that the app is registered for',
+    '.default': 'Use every permission that the app is registered for, also to delete',
   },
   slack: {
     'channels:read': 'See public channels',

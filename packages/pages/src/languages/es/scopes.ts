@@ -106,7 +106,7 @@ export const scopes: CommonScopes = {
     'ChannelMessage.Send': 'Escribir en canales de Teams en tu nombre',
     'Team.ReadBasic.All': 'Ver los equipos a los que perteneces',
     'OnlineMeetings.ReadWrite': 'Ver, crear, cambiar y eliminar tus reuniones en línea',
-    '.default': 'Usar todos los permisos para los que está registrada la aplicación',
+    '.default': 'Usar todos los permisos para los que está registrada la aplicación, también para eliminar',
   },
   slack: {
     'channels:read': 'Ver canales públicos',

@@ -105,7 +105,7 @@ export const scopes: CommonScopes = {
     'ChannelMessage.Send': '代理での Teams のチャネルへの投稿',
     'Team.ReadBasic.All': '所属するチームの表示',
     'OnlineMeetings.ReadWrite': 'オンライン会議の表示、作成、変更、削除',
-    '.default': 'アプリに登録されているすべての権限の使用',
+    '.default': 'アプリに登録されているすべての権限の使用（削除を含む）',
   },
   slack: {
     'channels:read': 'パブリックチャンネルの表示',

@@ -105,7 +105,7 @@ export const scopes: CommonScopes = {
     'ChannelMessage.Send': '代您在 Teams 频道中发送消息',
     'Team.ReadBasic.All': '查看您所属的团队',
     'OnlineMeetings.ReadWrite': '查看、创建、修改和删除您的在线会议',
-    '.default': '使用该应用已注册的所有权限',
+    '.default': '使用该应用已注册的所有权限，包括删除',
   },
   slack: {
     'channels:read': '查看公开频道',

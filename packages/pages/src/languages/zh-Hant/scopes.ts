@@ -105,7 +105,7 @@ export const scopes: CommonScopes = {
     'ChannelMessage.Send': '代您在 Teams 頻道中傳送訊息',
     'Team.ReadBasic.All': '查看您所屬的團隊',
     'OnlineMeetings.ReadWrite': '查看、建立、變更和刪除您的線上會議',
-    '.default': '使用該應用程式已註冊的所有權限',
+    '.default': '使用該應用程式已註冊的所有權限，包括刪除',
   },
   slack: {
     'channels:read': '查看公開頻道',
