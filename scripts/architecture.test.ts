@@ -137,8 +137,11 @@ const GATEWAY = 'services/gateway/src/';
 const roomOf = (path: string) =>
   path.startsWith(GATEWAY) ? path.slice(GATEWAY.length).split('/').slice(0, -1)[0] : undefined;
 
-/** Dependencies that no source imports: types of other dependencies, and programs. */
-const usedWithoutImport = /^@types\/|^@modelcontextprotocol\/conformance$/;
+/**
+ * Dependencies that no source of their package imports: types of other dependencies, programs, and the peer of the gateway that only
+ * packages/payment imports.
+ */
+const usedWithoutImport = /^@types\/|^@modelcontextprotocol\/conformance$|^stripe$/;
 
 const packages = workspacePackages();
 const rootDevDependencies = readManifest('.').devDependencies;

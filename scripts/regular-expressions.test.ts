@@ -23,6 +23,7 @@ describe('regular expressions', () => {
       'packages/api/src/inert-text.ts',
       'packages/api/src/plain-text.ts',
       'packages/host/src/secret-fields.ts',
+      'packages/store-redis/src/keyspace.ts',
       'services/gateway/src/api-routes.ts',
     ]);
   });

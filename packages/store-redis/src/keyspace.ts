@@ -105,6 +105,6 @@ function patternsOf({ key }: KeyRow): readonly RegExp[] {
   return [...key.matchAll(/`([^`]+)`/g)].map(([, name = '']) => {
     const [, tag = '', rest = ''] = /^\{([^}]+)\}:(.+)$/.exec(name) ?? [];
     const slot = tag.startsWith('wh.') ? 'wh\\.[a-z0-9./-]+' : '[0-9a-f]{2}';
-    return new RegExp(`^\\{${slot}\\}:${rest.replace(/<[^>]+>|\*/g, '.+')}$`);
+    return new RegExp(`^\\{${slot}\\}:${rest.replace(/<[^<>]+>|\*/g, '.+')}$`);
   });
 }

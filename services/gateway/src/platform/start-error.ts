@@ -7,36 +7,6 @@ export class StartError extends Error {
   override name = 'StartError';
 }
 
-/** What needs packages that the published gateway does not install: most configurations do without them. */
-const optionalPackages = {
-  'AWS KMS': ['@aws-sdk/client-kms'],
-  Stripe: ['stripe'],
-  Traces: [
-    '@opentelemetry/api',
-    '@opentelemetry/context-async-hooks',
-    '@opentelemetry/core',
-    '@opentelemetry/exporter-trace-otlp-http',
-    '@opentelemetry/resources',
-    '@opentelemetry/sdk-trace',
-  ],
-  Webhooks: ['bullmq'],
-} as const satisfies Readonly<Record<string, readonly string[]>>;
-
-/** Loads code that needs optional packages. @throws StartError that says how to install them */
-export async function withOptionalPackages<T>(user: keyof typeof optionalPackages, load: () => Promise<T>): Promise<T> {
-  const packages: readonly string[] = optionalPackages[user];
-  try {
-    return await load();
-  } catch (error) {
-    const isMissing = error instanceof Error && 'code' in error && error.code === 'ERR_MODULE_NOT_FOUND';
-    const missing = isMissing ? packages.find(name => error.message.includes(`'${name}'`)) : undefined;
-    if (missing === undefined) throw error;
-    throw new StartError(
-      `The package ${missing} is not installed. Needed by: ${user}. Beside @postern/gateway: npm install ${packages.join(' ')}`,
-    );
-  }
-}
-
 const listenFaults: Readonly<Record<string, string>> = {
   EADDRINUSE: 'Another process already listens there. Stop it, or configure another port.',
   EADDRNOTAVAIL: 'No network interface of this machine has this address.',

@@ -1,6 +1,6 @@
 import type { OutboundFetch } from '@postern/authorization';
 import { inspectProcessor, type ProcessorConfig, ProcessorError, type ProcessorInspection } from '@postern/payment';
-import { withOptionalPackages } from '../../platform/start-error.ts';
+import { withOptionalPackages } from '../../platform/optional-packages.ts';
 import { type Finding, failed, ok, warning } from './findings.ts';
 import { outsideFault } from './server-checks.ts';
 

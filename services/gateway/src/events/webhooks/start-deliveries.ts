@@ -5,7 +5,7 @@ import type { AuditSink } from '../../platform/audit/audit-trail.ts';
 import type { GatewayConfig } from '../../platform/config/config-schema.ts';
 import type { Logger } from '../../platform/logger.ts';
 import type { Metrics } from '../../platform/metrics/create-metrics.ts';
-import { withOptionalPackages } from '../../platform/start-error.ts';
+import { withOptionalPackages } from '../../platform/optional-packages.ts';
 import type { Attempt, ObservedDelivery } from './deliver.ts';
 import { mcpServerEndpointsOf, operatorEndpointsOf } from './webhook-endpoint.ts';
 import type { Webhooks } from './webhooks.ts';

@@ -1,6 +1,6 @@
 import type { QueueRedis } from '@postern/store-redis';
 import type { GatewayConfig } from '../../platform/config/config-schema.ts';
-import { withOptionalPackages } from '../../platform/start-error.ts';
+import { withOptionalPackages } from '../../platform/optional-packages.ts';
 import type { DeliveryQueue } from './delivery-queue.ts';
 import { mcpServerEndpointsOf, operatorEndpointsOf, type WebhookEndpoint } from './webhook-endpoint.ts';
 

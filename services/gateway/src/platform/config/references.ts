@@ -23,7 +23,7 @@ export function interpolate(
   function resolve(kind: string, name: string, path: string): string {
     if (kind === 'env') {
       // Secrets often end with the line break of the command that wrote them.
-      const value = env[name]?.replace(/[\r\n]+$/, '');
+      const value = env[name]?.replace(/(?<![\r\n])[\r\n]+$/, '');
       if (value !== undefined && value !== '') return value;
       faults.push({ path, message: `the environment variable ${name} is not set` });
       return '';

@@ -1,7 +1,7 @@
 import { OutboundError } from '@postern/authorization';
 import { type KeyEncryptionService, KeyServiceError, type KeyServiceFault } from '@postern/vault';
 import { z } from 'zod';
-import { withOptionalPackages } from '../../platform/start-error.ts';
+import { withOptionalPackages } from '../../platform/optional-packages.ts';
 import { connectionFault } from './connection-fault.ts';
 
 type Sdk = typeof import('@aws-sdk/client-kms');
