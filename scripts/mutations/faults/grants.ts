@@ -362,6 +362,22 @@ export const grantsFaults: readonly Fault[] = [
     foundBy: ['services/gateway/src/authorization/ended-grants.test.ts'],
   },
   {
+    name: 'a refresh that was refused for how it was sent ends a grant',
+    breaks: 'S189',
+    file: 'packages/authorization/src/token-response.ts',
+    original: "if (requestStatuses.includes(status)) return 'client';",
+    replacement: '',
+    foundBy: ['services/gateway/src/authorization/ended-grants.test.ts'],
+  },
+  {
+    name: 'a refresh that may be repeated later ends a grant',
+    breaks: 'S189',
+    file: 'packages/authorization/src/token-response.ts',
+    original: "passingStatuses.includes(status) || headers.has('retry-after')",
+    replacement: 'passingStatuses.includes(status)',
+    foundBy: ['services/gateway/src/authorization/ended-grants.test.ts'],
+  },
+  {
     name: 'a refused client ends the grants of its users',
     breaks: 'S189',
     file: 'packages/authorization/src/token-response.ts',
