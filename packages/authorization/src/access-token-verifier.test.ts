@@ -225,6 +225,30 @@ describe('access tokens of any kind', () => {
     expect(await failureCodeOf(forged)).toBe('invalid_access_token');
   });
 
+  it('S194: never takes the keys of one identity provider for another with the same template', async () => {
+    await using second = await startEvilProvider({ clientId: 'postern' });
+    const template = 'https://id.example/{tenantid}/v2.0';
+    const tenants = ['11111111-2222-4333-8444-555555555555', '66666666-7777-4888-8999-000000000000'];
+    const allowedIssuers = tenants.map(tenant => template.replace('{tenantid}', tenant));
+    const at = createAccessTokenVerifier({
+      identityProviders: [evil, second].map(({ metadata }, index) =>
+        identityProviderConfigSchema.parse({
+          ...{ name: `idp-${index}`, issuer: template, metadataUrl: `${evil.issuer}/x`, clientId: 'postern' },
+          tenants: tenants.slice(index, index + 1),
+          accessTokens: { audience, jwksUri: String(metadata['jwks_uri']) },
+        }),
+      ),
+      fetchFor: () => fetch,
+      now: Date.now,
+    });
+    const [one = '', two = ''] = allowedIssuers;
+    const verifyFrom = async (signer: EvilProvider, iss: string) =>
+      at.verify(await signer.sign(honest({ iss })), { allowedIssuers });
+    expect(await verifyFrom(evil, one)).toMatchObject({ issuer: one });
+    expect(await failureCodeOf(verifyFrom(evil, two))).toBe('invalid_access_token');
+    expect(await verifyFrom(second, two)).toMatchObject({ issuer: two });
+  });
+
   it('rejects an issuer without configured access tokens', async () => {
     const at = verifier([evil.issuer], { accessTokens: undefined });
     expect(await failureCodeOf(verify(await evil.sign(honest()), at))).toBe('issuer_not_allowed');

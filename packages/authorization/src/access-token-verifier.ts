@@ -36,12 +36,12 @@ export function createAccessTokenVerifier(p: {
   around?: <T>(identityProvider: IdentityProviderConfig, work: () => Promise<T>) => Promise<T>;
 }): AccessTokenVerifier {
   const { around = (_identityProvider, work) => work() } = p;
-  /** By issuer of the identity provider. */
+  /** By name: two identity providers may have one issuer with `{tenantid}`, for different tenants, and then different keys. */
   const known = new Map<string, ReturnType<typeof jwtVerifierOf>>();
 
   function verifierOf(identityProvider: IdentityProviderConfig) {
     const verify =
-      known.get(identityProvider.issuer) ??
+      known.get(identityProvider.name) ??
       jwtVerifierOf({
         identityProvider,
         jwksUri: identityProvider.accessTokens?.jwksUri,
@@ -49,7 +49,7 @@ export function createAccessTokenVerifier(p: {
         now: p.now,
         refusal: 'invalid_access_token',
       });
-    known.set(identityProvider.issuer, verify);
+    known.set(identityProvider.name, verify);
     return verify;
   }
 

@@ -13,6 +13,8 @@ it.each([
   ['https://as.example', 'https://as.example.', false],
   ['https://as.example', 'https://as.example/?', false],
   ['https://as.example', 'https://as.example.evil.example/', false],
+  // A URL parser reads the backslash as a slash: the path is not empty.
+  ['https://as.example\\tenant', 'https://as.example\\tenant/', false],
   ['x', 'x/', false],
 ])('S194: %s and %s are the same URL: %s', (left, right, isSame) => {
   expect([isSameUrl(left, right), isSameUrl(right, left)]).toEqual([isSame, isSame]);

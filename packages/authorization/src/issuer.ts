@@ -30,4 +30,4 @@ export function isSameUrl(left: string, right: string): boolean {
 }
 
 /** Returns a URL with the slash of an empty path, the text by which {@link isSameUrl} compares. */
-export const rootedUrl = (url: string): string => (/^https?:\/\/[^/?#]+$/.test(url) ? `${url}/` : url);
+export const rootedUrl = (url: string): string => (/^https?:\/\/[^/?#\\]+$/.test(url) ? `${url}/` : url);

@@ -89,6 +89,12 @@ describe('providerConfigSchema', () => {
     ['an assertion for a multi-tenant issuer', { ...multiTenant, clientKey }, 'issuer'],
     ['S196: state among callbackMembers', { ...discovered, callbackMembers: ['state'] }, 'callbackMembers.0'],
     ['S196: code among callbackMembers', { ...discovered, callbackMembers: ['realmId', 'code'] }, 'callbackMembers.1'],
+    ['S196: scope among callbackMembers', { ...discovered, callbackMembers: ['scope'] }, 'callbackMembers.0'],
+    [
+      'S196: refresh_token among callbackMembers',
+      { ...discovered, callbackMembers: ['refresh_token'] },
+      'callbackMembers.0',
+    ],
     [
       'callbackMembers of a device flow',
       { ...discovered, flow: 'device', callbackMembers: ['realmId'] },

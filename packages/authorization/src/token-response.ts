@@ -113,16 +113,21 @@ function refusal(
   if (!isRefresh) return error;
   if (code === 'invalid_grant' || (code !== undefined && tokenResponse?.refusedErrors.includes(code) === true))
     return new AuthorizationError('grant_refused', { providerError: error.providerError ?? 'unregistered' });
-  const refuses = refusedIn(received.status, body, code);
+  const refuses = refusedIn(received, body, code);
   return refuses === undefined ? error : new AuthorizationError(error.code, { ...error, refuses });
 }
 
 /** Returns what a refused refresh is about, wherever the response says it. Undefined if it may be temporary or is unreadable. */
-function refusedIn(status: number, body: string, code: string | undefined): Refused | undefined {
-  if (passingStatuses.includes(status)) return undefined;
+function refusedIn(
+  { status, headers }: Pick<Response, 'status' | 'headers'>,
+  body: string,
+  code: string | undefined,
+): Refused | undefined {
+  if (passingStatuses.includes(status) || headers.has('retry-after')) return undefined;
   const document = jsonDocument(body);
   const isEmpty401 = status === 401 && body.trim() === '';
   if (document === undefined && !code && !isEmpty401) return undefined;
+  if (requestStatuses.includes(status)) return 'client';
   const words = wordsIn([document, code]);
   const named = (['client', 'passing', 'grant'] as const).find(what => namesOf[what].some(word => words.has(word)));
   if (named !== undefined) return named === 'passing' ? undefined : named;
@@ -132,6 +137,8 @@ function refusedIn(status: number, body: string, code: string | undefined): Refu
 }
 
 const passingStatuses: readonly number[] = [408, 425, 429];
+/** About how or from where we ask, not about the refresh token (RFC 9110 section 15.5, RFC 6585, RFC 7725). */
+const requestStatuses: readonly number[] = [405, 406, 411, 413, 414, 415, 417, 421, 426, 428, 431, 451];
 
 /** Values that name the refused party, in lower case with underscores: codes of RFC 6749, and those of providers with others. */
 const namesOf: Record<'client' | 'passing' | 'grant', readonly string[]> = {
@@ -144,6 +151,8 @@ const namesOf: Record<'client' | 'passing' | 'grant', readonly string[]> = {
   passing: [
     ...['server_error', 'temporarily_unavailable', 'slow_down', 'rate_limited', 'ratelimited', 'too_many_requests'],
     ...['internal_error', 'internal_server_error', 'fatal_error', 'service_unavailable', 'request_timeout'],
+    // Rate limits with status 400 or 403, as at Google.
+    ...['rate_limit_exceeded', 'ratelimitexceeded', 'userratelimitexceeded', 'quotaexceeded', 'quota_exceeded'],
   ],
   grant: ['invalid_grant'],
 };

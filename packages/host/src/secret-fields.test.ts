@@ -20,6 +20,9 @@ describe('a text that seems to ask for a secret', () => {
     '请输入密码',
     'privateKey',
     'ｐａｓｓｗｏｒｄ',
+    'pass\u200bword',
+    'pass\u001b[0mword',
+    'pa\u{E0041}ssword',
   ])('is recognised: %s', text => {
     expect(mentionsSecret(text)).toBe(true);
   });

@@ -1,4 +1,5 @@
 import type { PropertySchema } from '@postern/api';
+import { inertLine } from './inert.ts';
 
 /** Words that name what form mode must not carry (MCP: passwords, API keys, access tokens, payment credentials). */
 const words = [
@@ -16,9 +17,9 @@ const SECRET = new RegExp(
 /** Names that only count or measure tokens: `token_count`, `tokenLimit`. */
 const COUNTED = /\btoken (?:count|limit|budget|type|usage|price)\b/gi;
 
-/** Normalises `apiKey`, `api_key`, `API-Key` and `APIKey` to the same words. */
+/** Normalises `apiKey`, `api_key`, `API-Key` and `APIKey` to the same words. Invisible characters do not separate what users read. */
 function asWords(text: string): string {
-  return text
+  return inertLine(text, Number.POSITIVE_INFINITY)
     .normalize('NFKC')
     .replace(/(\p{Ll}|\d)(\p{Lu})/gu, '$1 $2')
     .replace(/(\p{Lu})(\p{Lu}\p{Ll})/gu, '$1 $2')

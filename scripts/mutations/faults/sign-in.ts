@@ -148,6 +148,22 @@ export const signInFaults: readonly Fault[] = [
     foundBy: ['services/gateway/src/platform/config/load-config.test.ts'],
   },
   {
+    name: 'sign-in: a response goes to another identity provider with the same template',
+    breaks: 'S194',
+    file: 'services/gateway/src/identity/sign-in-flow.ts',
+    original: 'issuer === transaction.issuer && name === (transaction.name ?? name)',
+    replacement: 'issuer === transaction.issuer && name !== undefined',
+    foundBy: ['services/gateway/src/identity/sign-in-flow.test.ts'],
+  },
+  {
+    name: 'access tokens: the keys of another identity provider with the same template',
+    breaks: 'S194',
+    file: 'packages/authorization/src/access-token-verifier.ts',
+    original: 'known.get(identityProvider.name)',
+    replacement: 'known.values().next().value',
+    foundBy: ['packages/authorization/src/access-token-verifier.test.ts'],
+  },
+  {
     name: 'sign-in: a slash in the issuer makes another user',
     breaks: 'S194',
     file: 'services/gateway/src/mcp-servers/registered-mcp-server.ts',

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { ServerMetadata } from '../server-metadata.ts';
 import { canaries, failureCodeOf } from '../testing/failure-of.ts';
@@ -35,6 +36,24 @@ describe('client registrations', () => {
     const clients: string[] = [];
     for (const issuer of issuers) clients.push((await resolve(endpoint.metadata({ issuer }), redirectUri)).clientId);
     expect(clients).toEqual(['client-1', 'client-2', 'client-1']);
+  });
+
+  it('S194: an authorization server keeps its client if its metadata adds or drops the slash of an empty path', async () => {
+    const { resolve, store, forget } = replica();
+    const at = (issuer: string) => resolve(endpoint.metadata({ issuer }), redirectUri);
+    const [bare, rooted, path] = ['https://one.example', 'https://one.example/', 'https://one.example/path'] as const;
+    expect([(await at(bare)).clientId, (await at(rooted)).clientId]).toEqual(['client-1', 'client-1']);
+    expect([(await at(path)).clientId, (await at(`${path}/`)).clientId]).toEqual(['client-2', 'client-3']);
+    await forget(endpoint.metadata({ issuer: bare }), redirectUri, 'client-1');
+    expect(store.values.size).toBe(2);
+
+    // As an earlier release stored it.
+    const key = createHash('sha256')
+      .update(JSON.stringify([rooted, redirectUri.href]))
+      .digest('base64url');
+    const place = { layout: 1, issuer: rooted, redirectUri: redirectUri.href };
+    store.values.set(key, JSON.stringify({ ...place, clientId: 'client-0', method: 'none' }));
+    expect([(await at(bare)).clientId, (await at(rooted)).clientId]).toEqual(['client-0', 'client-0']);
   });
 
   it('a record under the key of another registration is refused', async () => {

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import * as z from 'zod';
 import { AuthorizationError } from '../authorization-error.ts';
 import type { ClientKey, ClientRegistration } from '../client-authentication.ts';
+import { isSameUrl, rootedUrl } from '../issuer.ts';
 import type { OutboundFetch } from '../outbound/outbound-fetch.ts';
 import { isLoopbackHost } from '../outbound/outbound-policy.ts';
 import type { ServerMetadata } from '../server-metadata.ts';
@@ -61,23 +62,32 @@ export function createDynamicClientRegistration(p: {
 }): DynamicClientRegistration {
   const underWay = new Map<string, Promise<ClientRegistration>>();
 
-  async function find(key: string, metadata: ServerMetadata, redirectUri: URL): Promise<ClientRegistration> {
-    const place = { issuer: metadata.issuer, redirectUri: redirectUri.href };
-    const known = await p.store.read(key);
+  async function find(metadata: ServerMetadata, redirectUri: URL): Promise<ClientRegistration> {
+    const known = await stored(metadata, redirectUri);
     if (known !== undefined) {
-      const registration = parseRegistration(known, place);
-      if (isUsable(registration)) return credentials(registration);
-      await p.store.remove(key, known);
+      if (isUsable(known.registration)) return credentials(known.registration);
+      await p.store.remove(known.key, known.record);
     }
-    return documentClient(metadata, redirectUri) ?? credentials(await register(key, metadata, redirectUri));
+    return documentClient(metadata, redirectUri) ?? credentials(await register(metadata, redirectUri));
   }
 
-  async function register(key: string, metadata: ServerMetadata, redirectUri: URL): Promise<DynamicRegistration> {
-    const place = { issuer: metadata.issuer, redirectUri: redirectUri.href };
+  async function stored(metadata: ServerMetadata, redirectUri: URL) {
+    // An earlier release kept the text of the metadata, also with the slash of an empty path.
+    const asNamed = { issuer: rootedUrl(metadata.issuer), redirectUri: redirectUri.href };
+    for (const place of [placeOf(metadata, redirectUri), asNamed]) {
+      const key = registrationKey(place);
+      const record = await p.store.read(key);
+      if (record !== undefined) return { key, record, registration: parseRegistration(record, place) };
+    }
+    return undefined;
+  }
+
+  async function register(metadata: ServerMetadata, redirectUri: URL): Promise<DynamicRegistration> {
+    const place = placeOf(metadata, redirectUri);
     const { fetch, now } = p;
     const made = await registerClient({ metadata, description: p.describe(redirectUri), redirectUri, fetch, now });
     const record = formatRegistration(made, place);
-    const kept = await p.store.putIfAbsent(key, record);
+    const kept = await p.store.putIfAbsent(registrationKey(place), record);
     if (kept === record) return made;
     // Another replica was first. From now on, all replicas use its client.
     p.onUnusedClient({ issuer: metadata.issuer, clientId: made.clientId, deleted: await isDeleted(made) });
@@ -117,29 +127,26 @@ export function createDynamicClientRegistration(p: {
   return {
     resolve(metadata, redirectUri) {
       // One registration at a time per key in this process. Between processes, the store decides.
-      const key = registrationKey(metadata, redirectUri);
+      const key = registrationKey(placeOf(metadata, redirectUri));
       const known = underWay.get(key);
       if (known) return known;
-      const registration = find(key, metadata, redirectUri).finally(() => underWay.delete(key));
+      const registration = find(metadata, redirectUri).finally(() => underWay.delete(key));
       underWay.set(key, registration);
       return registration;
     },
 
     async forget(metadata, redirectUri, clientId) {
-      const key = registrationKey(metadata, redirectUri);
-      const known = await p.store.read(key);
-      if (known === undefined) return;
-      const registration = parseRegistration(known, { issuer: metadata.issuer, redirectUri: redirectUri.href });
+      const known = await stored(metadata, redirectUri);
       // Another replica may have stored a new client in the meantime: keep it.
-      if (registration.clientId === clientId) await p.store.remove(key, known);
+      if (known?.registration.clientId === clientId) await p.store.remove(known.key, known.record);
     },
   };
 }
 
 /** JSON encoding makes the key of each pair unique. */
-function registrationKey({ issuer }: ServerMetadata, redirectUri: URL): string {
+function registrationKey({ issuer, redirectUri }: RegistrationPlace): string {
   return createHash('sha256')
-    .update(JSON.stringify([issuer, redirectUri.href]))
+    .update(JSON.stringify([issuer, redirectUri]))
     .digest('base64url');
 }
 
@@ -147,6 +154,12 @@ function registrationKey({ issuer }: ServerMetadata, redirectUri: URL): string {
 interface RegistrationPlace {
   readonly issuer: string;
   readonly redirectUri: string;
+}
+
+/** The same if the metadata adds or drops the slash of an empty path: another client would end all grants. */
+function placeOf({ issuer }: ServerMetadata, redirectUri: URL): RegistrationPlace {
+  const bare = issuer.replace(/\/$/, '');
+  return { issuer: isSameUrl(bare, issuer) ? bare : issuer, redirectUri: redirectUri.href };
 }
 
 const layout = 1;

@@ -15,8 +15,9 @@ const never = () => new AbortController().signal;
 interface Answer {
   readonly status: number;
   readonly body: string;
+  readonly headers?: Readonly<Record<string, string>>;
 }
-const json = (status: number, body: unknown): Answer => ({ status, body: JSON.stringify(body) });
+const json = (status: number, body: unknown, headers = {}): Answer => ({ status, body: JSON.stringify(body), headers });
 
 /** The real token client at a provider whose token endpoint gives this answer; without one it refreshes. */
 function setUp(answers: { now: (refreshToken: string) => Answer | undefined } = { now: () => undefined }) {
@@ -30,8 +31,8 @@ function setUp(answers: { now: (refreshToken: string) => Answer | undefined } = 
     const refreshToken = new URLSearchParams(String(init?.body)).get('refresh_token') ?? '';
     sent.push(refreshToken);
     const tokens = { access_token: `access-token-${sent.length + 1}`, token_type: 'bearer', expires_in: 3_600 };
-    const { status, body } = answers.now(refreshToken) ?? json(200, tokens);
-    return new Response(body, { status, headers: { 'content-type': 'application/json' } });
+    const { status, body, headers } = answers.now(refreshToken) ?? json(200, tokens);
+    return new Response(body, { status, headers: { 'content-type': 'application/json', ...headers } });
   }
   const registry = createProviderRegistry({
     providers: [config],
@@ -117,6 +118,15 @@ const operators: readonly [string, Answer, 'operator' | 'provider'][] = [
   ['a 401 without a code', json(401, { message: 'Unauthorized' }), 'operator'],
   ['a page of a firewall', { status: 403, body: '<html>invalid_grant</html>' }, 'provider'],
   ['no body', { status: 400, body: '' }, 'provider'],
+  ['405', json(405, { message: 'Method Not Allowed' }), 'operator'],
+  ['451', json(451, { error: 'blocked' }), 'operator'],
+  // docs.github.com/en/rest/using-the-rest-api/rate-limits-for-the-rest-api
+  [
+    '403 with Retry-After',
+    json(403, { message: 'You have exceeded a rate limit.' }, { 'retry-after': '60' }),
+    'provider',
+  ],
+  ['403 of a rate limit', json(403, { error: { errors: [{ reason: 'userRateLimitExceeded' }] } }), 'provider'],
 ];
 
 describe('S188: a grant that has ended', () => {

@@ -72,6 +72,18 @@ it('S65: never exchanges a code that arrives at the redirect URI of another iden
   expect(evil.requests('token')).toEqual([]);
 });
 
+it('S194: ends at the identity provider at which it began, also if another has the same template as issuer', async () => {
+  const { identityProvider, ...stage } = await setUp();
+  const other = { ...identityProvider, config: { ...identityProvider.config, name: 'other-id' } };
+  const flow = createSignInFlow({ ...stage, identityProviders: [other, identityProvider], parseReturnTo });
+  const { authorizationUrl, cookie } = await flow.start({ identityProvider, returnTo: 'me', forceLogin: false });
+  const callbackUrl = await driveAuthorization(authorizationUrl, 'alice');
+  expect(await flow.finish(callbackUrl, [cookie], request)).toMatchObject({
+    result: 'signed_in',
+    browserSession: { origin: { identityProvider: 'example-id' } },
+  });
+});
+
 it('S50: rejects a transaction of another deployment with the same vault key', async () => {
   const { flow, callbackUrl, cookie, elsewhere } = await setUp();
   expect(await elsewhere.finish(callbackUrl, [cookie], request)).toEqual({ result: 'unknown' });

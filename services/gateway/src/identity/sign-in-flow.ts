@@ -39,6 +39,8 @@ const loginTransactionSchema = z.object({
   nonce: z.string(),
   codeVerifier: z.string(),
   issuer: z.string(),
+  /** Two identity providers may have one issuer with `{tenantid}`. Absent in transactions of an earlier release. */
+  name: z.string().optional(),
   returnTo: z.string().optional(),
   maxAge: z.number().optional(),
   provesFor: z.string().optional(),
@@ -142,6 +144,7 @@ export function createSignInFlow<To extends string>(p: {
         nonce,
         codeVerifier,
         issuer: request.identityProvider.config.issuer,
+        name: request.identityProvider.config.name,
         expiresAt: p.now() + LOGIN_TRANSACTION_SECONDS * 1000,
         ...definedOnly({ returnTo: request.returnTo, maxAge, provesFor: request.provesFor }),
       };
@@ -167,7 +170,9 @@ export function createSignInFlow<To extends string>(p: {
       for (const [cookie, sealed] of cookies.entries()) {
         const transaction = sealed === undefined ? undefined : await openTransaction(sealed);
         if (transaction?.state !== state) continue;
-        const identityProvider = p.identityProviders.find(candidate => candidate.config.issuer === transaction.issuer);
+        const identityProvider = p.identityProviders.find(
+          ({ config: { issuer, name } }) => issuer === transaction.issuer && name === (transaction.name ?? name),
+        );
         if (identityProvider === undefined) return { result: 'unknown' };
         // Anyone can start a sign-in and invent a code, which only the identity provider can refuse.
         const succeeded = refusals.begin(networkOf(request.ip));
