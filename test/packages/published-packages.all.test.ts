@@ -260,7 +260,15 @@ test.each([
   {
     document: 'payments.md',
     part: {
-      processors: [{ type: 'stripe', name: 'stripe-main', secretKey: 'sk_test_example', apiUrl: 'http://127.0.0.1:1' }],
+      processors: [
+        {
+          type: 'stripe',
+          name: 'stripe-main',
+          secretKey: 'sk_test_example',
+          webhookSecrets: ['whsec_example'],
+          apiUrl: 'http://127.0.0.1:1',
+        },
+      ],
     },
     missing: 'The package stripe is not installed',
     installed: /processor\.stripe-main .*does not respond/,

@@ -114,10 +114,11 @@ export function createProvider(p: {
   const refusedClients = new Map<string, { readonly since: number; readonly times: number }>();
 
   /**
-   * Forgets a client that Postern registered and the authorization server no longer knows (`invalid_client`): no operator can restore it. A
-   * new grant needs another client at once. During refreshes, a mistake of the server must not cost the grants of this client.
+   * Forgets a client that Postern registered and the authorization server no longer knows (`invalid_client`): no operator can restore it.
+   * Forgetting ends all grants of the client. So it is immediate only for a request that begins a grant and contains nothing of the user:
+   * an invented code may be answered with `invalid_client` too. Refusals of exchanges and refreshes must last.
    */
-  async function asClient<T>(at: ResolvedClient, redirectUri: URL, isNewGrant: boolean, work: Promise<T>): Promise<T> {
+  async function asClient<T>(at: ResolvedClient, redirectUri: URL, isBeginning: boolean, work: Promise<T>): Promise<T> {
     const { clientId } = at.registration;
     try {
       const done = await work;
@@ -128,7 +129,7 @@ export function createProvider(p: {
       const { since, times } = refusedClients.get(clientId) ?? { since: p.now(), times: 0 };
       refusedClients.set(clientId, { since, times: times + 1 });
       const isLasting = times + 1 >= LASTING_REFUSALS && p.now() - since >= LASTING_REFUSALS_APART_MS;
-      if (isNewGrant || isLasting) {
+      if (isBeginning || isLasting) {
         refusedClients.delete(clientId);
         await registrations.forget(redirectUri, clientId);
       }
@@ -214,7 +215,7 @@ export function createProvider(p: {
         ...(usesPkce && { codeVerifier }),
         parameters: { ...tokenParameters, ...(indicator !== undefined && { resource: indicator }) },
       });
-      const grant = await asClient(at, redirectUri, true, exchange);
+      const grant = await asClient(at, redirectUri, false, exchange);
       return granted(at, grant, { ...request, asked: [...requested, ...asked], dpopKey, issuedAfter });
     },
 

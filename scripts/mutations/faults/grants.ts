@@ -426,6 +426,14 @@ export const grantsFaults: readonly Fault[] = [
     foundBy: ['services/gateway/src/authorization/ended-grants.test.ts'],
   },
   {
+    name: 'an invented code makes a registered client forgotten',
+    breaks: 'S188: refusals of exchanges must last',
+    file: 'packages/authorization/src/configured-provider.ts',
+    original: 'await asClient(at, redirectUri, false, exchange)',
+    replacement: 'await asClient(at, redirectUri, true, exchange)',
+    foundBy: ['packages/authorization/src/registration/remote-registration.test.ts'],
+  },
+  {
     name: 'a client that its server has forgotten is used for ever',
     breaks: 'S188',
     file: 'packages/authorization/src/configured-provider.ts',
@@ -437,8 +445,8 @@ export const grantsFaults: readonly Fault[] = [
     name: 'one invalid_client costs the grants of a registered client',
     breaks: 'S189',
     file: 'packages/authorization/src/configured-provider.ts',
-    original: 'if (isNewGrant || isLasting) {',
-    replacement: 'if (isNewGrant || times >= 0) {',
+    original: 'if (isBeginning || isLasting) {',
+    replacement: 'if (isBeginning || times >= 0) {',
     foundBy: ['packages/authorization/src/registration/remote-registration.test.ts'],
   },
   {

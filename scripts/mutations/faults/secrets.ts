@@ -5,7 +5,7 @@ export const secretsFaults: readonly Fault[] = [
     name: 'the line break after a secret becomes a part of it',
     breaks: 'S79',
     file: 'services/gateway/src/platform/config/references.ts',
-    original: "env[name]?.replace(/[\\r\\n]+$/, '')",
+    original: "env[name]?.replace(/(?<![\\r\\n])[\\r\\n]+$/, '')",
     replacement: 'env[name]',
     foundBy: ['services/gateway/src/platform/config/references.test.ts'],
   },

@@ -343,12 +343,13 @@ describe('S188: a client that the authorization server no longer knows', () => {
     honest.fault({ endpoint: 'token', grantType, status: 401, body: '{"error":"invalid_client"}', times: 1 });
   afterEach(() => honest.clearFaults());
 
-  it('is replaced after a failed exchange, so the next attempt of the user succeeds', async () => {
+  it('is kept after one refused exchange, whose code its user may have invented: no other grant ends', async () => {
     const at = replica();
+    const { grant } = await connect(at, loopback);
     refuse('authorization_code');
     expect(await failureCodeOf(connect(at, loopback))).toBe('provider_error');
-    const { grant } = await connect(at, loopback);
-    expect(honest.tokens.statusOf(grant.accessToken)).toBe('current');
+    const refreshed = await at.provider.refresh({ ...held(grant), redirectUri: loopback });
+    expect(honest.tokens.statusOf(refreshed.accessToken)).toBe('current');
   });
 
   it('is replaced after refreshes refused over two hours, so its grants end and the user is asked', async () => {
