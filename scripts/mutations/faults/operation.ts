@@ -430,4 +430,20 @@ export const operationFaults: readonly Fault[] = [
     foundBy: ['services/gateway/src/admin/admin-service.integration.test.ts'],
     only: 'S205',
   },
+  {
+    name: 'command: a closed pipe ends it with an exception',
+    breaks: 'a closed pipe is no failure',
+    file: 'services/gateway/src/postern.ts',
+    original: "error.code !== 'EPIPE'",
+    replacement: "error.code === 'EPIPE'",
+    foundBy: ['services/gateway/src/postern.test.ts'],
+  },
+  {
+    name: 'command: audit --follow runs on without a reader',
+    breaks: 'a closed pipe ends it',
+    file: 'services/gateway/src/cli/audit-commands.ts',
+    original: '...(io.unread ? [io.unread] : [])',
+    replacement: '',
+    foundBy: ['services/gateway/src/cli/audit.integration.test.ts'],
+  },
 ];
