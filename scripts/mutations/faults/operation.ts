@@ -446,4 +446,20 @@ export const operationFaults: readonly Fault[] = [
     replacement: '',
     foundBy: ['services/gateway/src/cli/audit.integration.test.ts'],
   },
+  {
+    name: 'configuration: a Redis password that cannot be decoded',
+    breaks: 'an invalid file lists every error with its path',
+    file: 'services/gateway/src/platform/config/redis-config.ts',
+    original: '.refine(hasReadableLogin,',
+    replacement: '.refine(value => hasReadableLogin(value) || true,',
+    foundBy: ['services/gateway/src/platform/config/load-config.test.ts'],
+  },
+  {
+    name: 'start: the refused Redis command is not named',
+    breaks: 'an operator learns what to repair',
+    file: 'services/gateway/src/platform/start-error.ts',
+    original: 'command === undefined ? explanation',
+    replacement: 'command !== undefined ? explanation',
+    foundBy: ['services/gateway/src/platform/start-error.test.ts'],
+  },
 ];
