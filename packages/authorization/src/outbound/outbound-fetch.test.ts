@@ -274,7 +274,10 @@ describe('S55: allowed responses', () => {
   it.each([0, 1000])('discardBody: does not wait for the timeout if the body stops after %d bytes', async bytes => {
     const { promise: closed, resolve } = Promise.withResolvers<string>();
     await using target = await listenHttp((_, response) => {
-      response.on('close', () => resolve('closed')).writeHead(200, { 'content-length': '10000000' }).flushHeaders();
+      response
+        .on('close', () => resolve('closed'))
+        .writeHead(200, { 'content-length': '10000000' })
+        .flushHeaders();
       if (bytes > 0) response.write(Buffer.alloc(bytes));
     });
     await using fetch = createOutboundFetch({ ...local, timeoutMs: 60_000 });
