@@ -279,7 +279,7 @@ describe('S55: allowed responses', () => {
     });
     await using fetch = createOutboundFetch({ ...local, timeoutMs: 60_000 });
     const response = fetch(`http://localhost:${target.port}/`, { discardBody: true });
-    const late = delay(10_000, 'late', { ref: false });
+    const late = delay(4_000, 'late', { ref: false });
     expect(await Promise.race([response.then(({ status }) => status), late])).toBe(200);
     expect(await Promise.race([closed, late])).toBe('closed');
   });
