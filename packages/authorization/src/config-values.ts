@@ -219,3 +219,14 @@ export const tokenProtocolParameters: ReadonlySet<string> = new Set([
   'refresh_token',
   'resource',
 ]);
+
+/** The authorization endpoint. A `redirect_uri` in its URL, for example, would compete with ours. */
+export const authorizationEndpointSchema = endpointUrlSchema
+  .refine(
+    value => [...(URL.parse(value)?.searchParams.keys() ?? [])].every(name => !protocolParameters.has(name)),
+    'must not have a protocol parameter in its query',
+  )
+  .meta({
+    pattern: endpointUrlPattern(String.raw`[\/?][^#]*`),
+    not: { pattern: `[?&](${[...protocolParameters].join('|')})(=|&|$)` },
+  });

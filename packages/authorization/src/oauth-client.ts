@@ -78,7 +78,12 @@ export function createOauthClient(p: { fetch: OutboundFetch; now: () => number }
   }
 
   return {
-    authorizationUrl: (at, parameters) => client.buildAuthorizationUrl(configure(at, guardedFetch), parameters),
+    authorizationUrl(at, parameters) {
+      const url = client.buildAuthorizationUrl(configure(at, guardedFetch), parameters);
+      // The library appends. A parameter that the endpoint has already would be there twice (RFC 6749 section 3.1).
+      for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
+      return url;
+    },
     configuration: at => configure(at, guardedFetch),
     fetch: guardedFetch,
     now: p.now,

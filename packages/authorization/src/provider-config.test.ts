@@ -216,11 +216,16 @@ describe('providerConfigSchema', () => {
     expect(faults(providerConfigSchema, { ...discovered, apiHosts: [host] })).toContain('apiHosts.0');
   });
 
-  it.each([...protocolParameters])('T6: authorizationParameters cannot set %s', name => {
-    expect(faults(providerConfigSchema, { ...discovered, authorizationParameters: { [name]: 'x' } })).toEqual([
-      'authorizationParameters',
-    ]);
-  });
+  it.each([...protocolParameters])(
+    'T6: neither authorizationParameters nor the authorization endpoint can set %s',
+    name => {
+      expect(faults(providerConfigSchema, { ...discovered, authorizationParameters: { [name]: 'x' } })).toEqual([
+        'authorizationParameters',
+      ]);
+      const authorizationEndpoint = `${explicit.authorizationEndpoint}?tenant=acme&${name}=x`;
+      expect(faults(providerConfigSchema, { ...explicit, authorizationEndpoint })).toEqual(['authorizationEndpoint']);
+    },
+  );
 
   it.each([...tokenProtocolParameters])('T6: tokenParameters cannot set %s', name => {
     const parameters = { [name]: 'x' };

@@ -7,6 +7,7 @@ import {
 } from './client-authentication.ts';
 import {
   apiHostSchema,
+  authorizationEndpointSchema,
   callbackParameters,
   endpointUrlSchema,
   issuerSchema,
@@ -81,7 +82,7 @@ const members = z.strictObject({
     ),
   issuer: issuerSchema.optional().describe('As the metadata names it. Only the slash of an empty path may differ'),
   ...metadataMembers(),
-  authorizationEndpoint: endpointUrlSchema.optional().describe('Instead of discovery, with tokenEndpoint'),
+  authorizationEndpoint: authorizationEndpointSchema.optional().describe('Instead of discovery, with tokenEndpoint'),
   tokenEndpoint: endpointUrlSchema.optional(),
   deviceAuthorizationEndpoint: endpointUrlSchema.optional().describe('Set it if discovery does not find it'),
   pushedAuthorizationEndpoint: endpointUrlSchema.optional().describe('Set it if discovery does not find it'),

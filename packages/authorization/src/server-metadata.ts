@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { AuthorizationError } from './authorization-error.ts';
-import { isEndpointUrl, protocolParameters } from './config-values.ts';
+import { authorizationEndpointSchema, isEndpointUrl } from './config-values.ts';
 import { emptyCounts, foreignDocument } from './foreign-document.ts';
 import { isSameUrl } from './issuer.ts';
 import type { OutboundFetch } from './outbound/outbound-fetch.ts';
@@ -11,7 +11,7 @@ const endpointSchema = z.string().max(2000).refine(isEndpointUrl);
 /** The members of RFC 8414 / OpenID Connect Discovery that we use; all others are dropped. */
 const serverMetadataSchema = foreignDocument({
   issuer: z.string(),
-  authorization_endpoint: endpointSchema.refine(hasNoProtocolParameters),
+  authorization_endpoint: authorizationEndpointSchema,
   token_endpoint: endpointSchema,
   userinfo_endpoint: endpointSchema.exactOptional(),
   jwks_uri: endpointSchema.exactOptional(),
@@ -39,12 +39,6 @@ export type ServerMetadata = z.infer<typeof serverMetadataSchema> & {
   /** The configured tenants of an issuer with `{tenantid}`. */
   readonly tenants?: readonly string[];
 };
-
-/** Refuses an endpoint URL with, for example, a `redirect_uri`, which would compete with ours. */
-function hasNoProtocolParameters(endpoint: string): boolean {
-  const url = URL.parse(endpoint);
-  return url !== null && [...url.searchParams.keys()].every(name => !protocolParameters.has(name));
-}
 
 /** Whether a URL is the development exception: plain http to this machine. */
 export function isInsecure(url: string): boolean {

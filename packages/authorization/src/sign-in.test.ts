@@ -140,6 +140,25 @@ describe('S08: sign-in at a real provider', () => {
     expect(authTime).toBeGreaterThanOrEqual(before);
   });
 
+  it('replaces a parameter that the authorization endpoint has in its URL', async () => {
+    const elsewhere = createOutboundFetch({ allowLoopback: true });
+    const withQuery: OutboundFetch = Object.assign(
+      async (...p: Parameters<OutboundFetch>) => {
+        const response = await elsewhere(...p);
+        const text = await response.text();
+        return new Response(
+          text.replace(/("authorization_endpoint":"[^"]+)"/, '$1?tenant=acme&prompt=none"'),
+          response,
+        );
+      },
+      { isInside: elsewhere.isInside, close: elsewhere.close, [Symbol.asyncDispose]: elsewhere.close },
+    );
+    await using _ = withQuery;
+    const at = signInAt(op.issuer, {}, Date.now, withQuery);
+    const { searchParams } = (await at.start({ redirectUri, state, nonce, prompt: 'login' })).authorizationUrl;
+    expect([searchParams.getAll('tenant'), searchParams.getAll('prompt')]).toEqual([['acme'], ['login']]);
+  });
+
   it('S211: asks for the auth_time by the claims parameter, where the provider supports it', async () => {
     const claimsOf = async (issuer: string) =>
       (await signInAt(issuer).start({ redirectUri, state, nonce })).authorizationUrl.searchParams.get('claims');
@@ -306,6 +325,18 @@ describe('N4: ID tokens', () => {
     const chunk = Buffer.alloc(64 * 1024, ' ');
     evil.jwksAnswer = () => ({ body: Array.from({ length: 4096 }, () => chunk).values() });
     expect(await failureCodeOf(signIn(signInAt(evil.issuer)))).toBe('outbound_too_large');
+  });
+
+  it.each([
+    ['a key for another algorithm first', () => [{ kty: 'OKP', crv: 'Ed25519', kid: 'okp', x: 'AAAA' }]],
+    ['a key of an unknown type', () => [{ kty: 'XYZ', kid: 'xyz' }, { kid: 'nothing' }]],
+    [
+      'keys of other types with the same kid',
+      () => [{ kty: 'OKP', crv: 'Ed25519', kid: evil.publicJwk.kid, x: 'AAAA' }],
+    ],
+  ])('are verified beside %s', async (_, others) => {
+    evil.jwksAnswer = () => ({ body: { keys: [...others(), evil.publicJwk] } });
+    expect(await signInWith({})).toMatchObject({ subject: 'alice' });
   });
 
   it('are verified with cached keys, which an unknown kid does not reload within the cooldown', async () => {

@@ -181,6 +181,10 @@ function list(): void {
   }
 }
 
+// A reader such as `head` closes the pipe early. The rest of the text is dropped, and the run goes on.
+process.stdout.on('error', error => {
+  if (!('code' in error) || error.code !== 'EPIPE') throw error;
+});
 try {
   const [first, second] = positionals;
   if (values.help || first === undefined) {

@@ -175,6 +175,13 @@ describe('Stripe', () => {
     expect(second?.body).toBe(first?.body);
   });
 
+  test('turns off what would let Stripe charge another amount or currency', async () => {
+    await world.processor.open(ask);
+    const sent = new URLSearchParams(world.stripe.requests('create')[0]?.body);
+    const names = ['adaptive_pricing[enabled]', 'allow_promotion_codes', 'automatic_tax[enabled]'];
+    expect(names.map(name => sent.get(name))).toEqual(['false', 'false', 'false']);
+  });
+
   test('skips a failure that Stripe has stored under the key, equally for all callers', async () => {
     world.stripe.fault({ kind: 'create', does: { status: 500, isStored: true } });
     await expect(world.processor.open(ask)).rejects.toMatchObject({ code: 'unavailable' });

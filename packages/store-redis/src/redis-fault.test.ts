@@ -27,6 +27,15 @@ describe('faults', () => {
   });
 
   test.each([
+    ["NOPERM User postern has no permissions to run the 'acl|dryrun' command", 'acl|dryrun'],
+    ["NOPERM this user has no permissions to run the 'info' command", 'info'],
+    ['NOPERM No permissions to access a key', undefined],
+    ["WRONGPASS 'info' command", undefined],
+  ])('%s names the command %s', (message, command) => {
+    expect(faultOf(replyError(message)).command).toBe(command);
+  });
+
+  test.each([
     ['Command timed out', 'timeout'],
     ['Connection is closed.', 'connection_lost'],
     ['Reached the max retries per request limit (which is 0).', 'connection_lost'],

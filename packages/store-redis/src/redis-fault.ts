@@ -16,11 +16,14 @@ export class RedisFault extends Error {
   override name = 'RedisFault';
   readonly kind: FaultKind;
   readonly code: string;
+  /** The command for which the user lacks the permission, if Redis names one. */
+  readonly command: string | undefined;
 
-  constructor(kind: FaultKind, code: string) {
+  constructor(kind: FaultKind, code: string, command?: string) {
     super(`Redis: ${code}`);
     this.kind = kind;
     this.code = code;
+    this.command = command;
   }
 }
 
@@ -60,7 +63,8 @@ export function faultOf(error: unknown): RedisFault {
   if ('lastNodeError' in error && error.lastNodeError instanceof Error) return faultOf(error.lastNodeError);
   if (error.name === 'ReplyError') {
     const code = /^[A-Z]+\b/.exec(error.message)?.[0] ?? 'ERR';
-    return new RedisFault(CONDITIONS.has(code) ? 'refused' : 'misuse', code);
+    const command = code === 'NOPERM' ? /'([a-z|-]{1,40})' command/.exec(error.message)?.[1] : undefined;
+    return new RedisFault(CONDITIONS.has(code) ? 'refused' : 'misuse', code, command);
   }
   if (NOT_SENT.test(error.message)) return new RedisFault('refused', 'not_connected');
   if (NO_SENTINEL.test(error.message)) {

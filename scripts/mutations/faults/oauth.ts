@@ -372,4 +372,21 @@ export const oauthFaults: readonly Fault[] = [
     replacement: 'definedOnly({ account: grant.account })',
     foundBy: ['services/gateway/src/authorization/oauth-callback.test.ts'],
   },
+  {
+    name: 'a parameter of the authorization endpoint comes before ours',
+    breaks: 'RFC 6749 section 3.1: parameters are not repeated',
+    file: 'packages/authorization/src/oauth-client.ts',
+    original: 'url.searchParams.set(name, value);',
+    replacement: 'url.searchParams.append(name, value);',
+    foundBy: ['packages/authorization/src/sign-in.test.ts'],
+    only: 'replaces a parameter',
+  },
+  {
+    name: 'an authorization endpoint may have protocol parameters',
+    breaks: 'T6',
+    file: 'packages/authorization/src/config-values.ts',
+    original: 'every(name => !protocolParameters.has(name))',
+    replacement: 'every(() => true)',
+    foundBy: ['packages/authorization/src/provider-config.test.ts'],
+  },
 ];

@@ -475,4 +475,12 @@ export const paymentsFaults: readonly Fault[] = [
     replacement: 'listed.has(elicitationId)',
     foundBy: ['test/e2e/refunds.test.ts'],
   },
+  {
+    name: 'Stripe may charge in another currency',
+    breaks: 'the charged amount is the approved one',
+    file: 'packages/payment/src/stripe-processor.ts',
+    original: 'adaptive_pricing: { enabled: false }',
+    replacement: 'adaptive_pricing: { enabled: true }',
+    foundBy: ['packages/payment/src/stripe-processor.test.ts'],
+  },
 ];

@@ -4,6 +4,11 @@
  * anything else is a command for operators.
  */
 const [command = 'start', ...args] = process.argv.slice(2);
+// A reader such as `head` closes the pipe early. The rest of the text is dropped, and the work goes on.
+for (const stream of [process.stdout, process.stderr])
+  stream.on('error', error => {
+    if (!('code' in error) || error.code !== 'EPIPE') throw error;
+  });
 if (Number.parseInt(process.versions.node, 10) < 24) {
   process.stderr.write(`Postern needs Node.js 24 or later; this is Node.js ${process.versions.node}.\n`);
   process.exitCode = 1;

@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { inspect } from 'node:util';
 import { gzipSync } from 'node:zlib';
@@ -263,11 +264,24 @@ describe('S55: allowed responses', () => {
       response.writeHead(503, { 'retry-after': '7' });
       send(response);
     });
-    await using fetch = createOutboundFetch({ ...local, maxBytes: 65_536, timeoutMs: 200 });
+    await using fetch = createOutboundFetch({ ...local, maxBytes: 65_536 });
     const response = await fetch(`http://localhost:${target.port}/`, { method: 'POST', body: 'x', discardBody: true });
     expect(response.status).toBe(503);
     expect(response.headers.get('retry-after')).toBe('7');
     expect(await response.text()).toBe('');
+  });
+
+  it('discardBody: does not wait for the timeout if the body stops', async () => {
+    const { promise: closed, resolve } = Promise.withResolvers<string>();
+    await using target = await listenHttp((_, response) => {
+      response.on('close', () => resolve('closed')).writeHead(200, { 'content-length': '10000000' });
+      response.write(Buffer.alloc(1000));
+    });
+    await using fetch = createOutboundFetch({ ...local, timeoutMs: 60_000 });
+    const response = fetch(`http://localhost:${target.port}/`, { discardBody: true });
+    const late = delay(4_000, 'late', { ref: false });
+    expect(await Promise.race([response.then(({ status }) => status), late])).toBe(200);
+    expect(await Promise.race([closed, late])).toBe('closed');
   });
 
   it('decompresses the response', async () => {

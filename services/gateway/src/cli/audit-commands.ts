@@ -19,7 +19,7 @@ async function audit(p: Invocation, io: CliIo): Promise<ExitCode> {
   if (!opened.store.config.audit.stream)
     io.err('audit.stream is off: Redis has the acts of operators only. All other events are in the log.\n');
   const lines = opened.admin.auditLines(actor, {
-    ...{ follow, signal: io.signal },
+    ...{ follow, signal: AbortSignal.any([io.signal, ...(io.unread ? [io.unread] : [])]) },
     ...definedOnly({ subject, mcpServerId, elicitationId, apiKeyId, event, since }),
   });
   for await (const { text, ...item } of lines)

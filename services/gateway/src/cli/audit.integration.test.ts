@@ -1,6 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { createRedisStores, type RedisStores } from '@postern/store-redis';
 import { type RedisServer, startRedis } from '@postern/testkit/redis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -24,11 +25,11 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-function run(args: readonly string[], signal = new AbortController().signal) {
+function run(args: readonly string[], signal = new AbortController().signal, unread = new AbortController().signal) {
   const out: string[] = [];
   const err: string[] = [];
   const code = runCli(['audit', ...args], {
-    ...{ env: {}, isTerminal: false, signal },
+    ...{ env: {}, isTerminal: false, signal, unread },
     out: text => out.push(text),
     err: text => err.push(text),
   });
@@ -70,6 +71,14 @@ describe('postern audit', () => {
     await expect.poll(() => out.filter(line => line.startsWith('{"event":"later"'))).toHaveLength(3);
     stop.abort();
     expect(await code).toBe(130);
+  });
+
+  test('stops following, as after its last line, when the reader has gone', async () => {
+    const gone = new AbortController();
+    const { code, out } = run([...on(), '--follow'], undefined, gone.signal);
+    await expect.poll(() => out.length).toBeGreaterThan(900);
+    gone.abort();
+    expect(await Promise.race([code, delay(4_000, 'follows on', { ref: false })])).toBe(0);
   });
 
   test('S181: prints only the lines of one API key', async () => {

@@ -9,6 +9,8 @@ export interface CliIo {
   readonly isTerminal: boolean;
   /** Aborted when the operator interrupts the command. */
   readonly signal: AbortSignal;
+  /** Aborted when the reader of the results has gone, as behind `| head`. */
+  readonly unread?: AbortSignal;
   /** Asks the operator one question. Undefined if standard input is not a terminal; resolves with undefined if the input ends. */
   readonly ask?: (question: string) => Promise<string | undefined>;
 }

@@ -6,6 +6,8 @@ import { runCli } from './run-cli.ts';
 /** The process of the command. The first Ctrl-C stops it cleanly, the second one immediately. */
 const stopping = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stopping.abort());
+const unread = new AbortController();
+process.stdout.once('error', () => unread.abort());
 
 process.exitCode = await runCli(process.argv.slice(2), {
   env: process.env,
@@ -13,6 +15,7 @@ process.exitCode = await runCli(process.argv.slice(2), {
   err: text => void process.stderr.write(text),
   isTerminal: process.stderr.isTTY === true,
   signal: stopping.signal,
+  unread: unread.signal,
   ...(process.stdin.isTTY && { ask }),
 });
 

@@ -22,6 +22,12 @@ test.each([
   expect(said(code)).not.toBe(said('connection_lost'));
 });
 
+test('names the Redis command for which the permission is missing', () => {
+  const fault = new RedisFault('refused', 'NOPERM', 'acl|dryrun');
+  expect(explanationOf(new StoreUnavailableError({ cause: fault }))).toContain('acl|dryrun');
+  expect(said('NOPERM')).not.toContain('undefined');
+});
+
 test('does not explain an unexpected error, whose message may contain secrets', () => {
   expect(explanationOf(new Error('redis://:password@host'))).toBeUndefined();
 });

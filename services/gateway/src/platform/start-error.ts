@@ -49,8 +49,9 @@ export function explanationOf(error: unknown): string | undefined {
   if (error instanceof ConfigError || error instanceof StartError || error instanceof UnsafeRedisError)
     return error.message;
   if (error instanceof StoreUnavailableError) {
-    const code = error.cause instanceof RedisFault ? error.cause.code : '';
-    return redisFaults[code] ?? 'Redis does not respond at the configured address.';
+    const { code, command } = error.cause instanceof RedisFault ? error.cause : { code: '' };
+    const explanation = redisFaults[code] ?? 'Redis does not respond at the configured address.';
+    return command === undefined ? explanation : `${explanation} Redis refused ${command}.`;
   }
   return undefined;
 }

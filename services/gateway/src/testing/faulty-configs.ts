@@ -77,6 +77,7 @@ export const faultyConfigs: readonly (readonly [fault: string, document: unknown
     sampleConfig({ trustProxy: ['10.0.0.0/8', '0.0.0.0/0'] }),
     ['trustProxy[1]'],
   ],
+  ['a bare % in the password of Redis', sampleConfig({ redis: { url: 'redis://:50%off@redis' } }), ['redis.url']],
   ['an http URL of Redis', sampleConfig({ redis: { url: 'http://redis:6379' } }), ['redis.url']],
   [
     'both a Redis URL and Sentinels',

@@ -55,6 +55,10 @@ export const faultyProviders: readonly (readonly [fault: string, provider: objec
   ['an unknown authentication method', { ...registered, clientAuthentication: 'basic' }],
   ['a scope with a space', { ...registered, defaultScopes: ['read write'] }],
   ['a description without English', { ...registered, scopes: { read: { de: 'Lesen' } } }],
+  [
+    'an authorization endpoint with a protocol parameter',
+    { ...registered, ...endpoints, authorizationEndpoint: `${issuer}/authorize?a=b&scope=read` },
+  ],
   ['a protocol parameter', { ...registered, authorizationParameters: { state: 'x' } }],
   ['a scope parameter that is another protocol parameter', { ...registered, scopeParameter: 'nonce' }],
   ['a string as lifetime', { ...registered, tokenResponse: { lifetimeSeconds: '3600' } }],

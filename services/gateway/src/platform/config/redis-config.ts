@@ -7,7 +7,17 @@ const redisUrl = z
   .refine(value => ['redis:', 'rediss:'].includes(URL.parse(value)?.protocol ?? ''), {
     error: 'must be a redis:// or rediss:// URL',
   })
-  .meta({ pattern: '^rediss?:' });
+  .refine(hasReadableLogin, { error: 'must have its user name and password in percent-encoding: % is %25' })
+  .meta({ pattern: '^rediss?:(?:[^%]|%[0-9A-Fa-f]{2})*$' });
+
+function hasReadableLogin(value: string): boolean {
+  try {
+    decodeURIComponent(`${URL.parse(value)?.username}:${URL.parse(value)?.password}`);
+    return true;
+  } catch {
+    return false;
+  }
+}
 
 const sentinelSchema = z.strictObject({
   nodes: z
