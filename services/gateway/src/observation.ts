@@ -9,11 +9,8 @@ import type { GatewayConfig } from './platform/config/config-schema.ts';
 import type { Logger } from './platform/logger.ts';
 import type { Metrics, OutboundTarget } from './platform/metrics/create-metrics.ts';
 import { createOutboundLog, noted } from './platform/outbound/outbound-log.ts';
-import { withOptionalPackages } from './platform/start-error.ts';
+import { loadTelemetry } from './platform/telemetry/load-telemetry.ts';
 import type { Telemetry } from './platform/telemetry/telemetry.ts';
-
-/** @throws StartError if the packages for traces are not installed */
-export const loadTelemetry = () => withOptionalPackages('Traces', () => import('./platform/telemetry/telemetry.ts'));
 
 export type Observation = Awaited<ReturnType<typeof createObservation>>;
 
