@@ -13,9 +13,10 @@ const languages = ['en', 'de', 'fr', 'es', 'ja', 'ar', 'zh-Hans', 'zh-Hant'];
 /** Usual texts, and any that the contract may accept. Those that it refuses are not issued. */
 const text = (maxLength: number) =>
   fc.oneof(
-    fc.constantFrom('Branch', '支付', 'שלום', '%s {brand} <b>&amp;', '\\', "'"),
-    fc.string({ unit: 'grapheme', minLength: 1, maxLength }),
-    fc.string({ unit: 'binary', minLength: 1, maxLength }),
+    // An elicitation has many texts, and one that the contract refuses spoils it.
+    { arbitrary: fc.constantFrom('Branch', '支付', 'שלום', '%s {brand} <b>&amp;', '\\', "'"), weight: 8 },
+    { arbitrary: fc.string({ unit: 'grapheme', minLength: 1, maxLength }), weight: 1 },
+    { arbitrary: fc.string({ unit: 'binary', minLength: 1, maxLength }), weight: 1 },
   );
 const localText = (maxLength: number) =>
   fc.oneof(
@@ -149,5 +150,5 @@ it('S199: a page shows whatever is issued, open and approved, in every language'
     }),
     { numRuns: isShortRun ? 250 : 1_000, seed: SEED },
   );
-  for (const kind of ['confirmation', 'credential', 'form', 'payment']) expect(issued[kind], kind).toBeGreaterThan(3);
+  for (const kind of ['confirmation', 'credential', 'form', 'payment']) expect(issued[kind], kind).toBeGreaterThan(5);
 });

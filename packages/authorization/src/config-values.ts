@@ -156,9 +156,9 @@ export const scopeDescriptionSchema = z.union([
 ]);
 
 /**
- * The canonical URI of an MCP server (MCP authorization, "Canonical Server URI"; RFC 8707 section 2). It is sent unchanged and
- * compared as a string with the server's metadata. So it must equal the output of a URL parser, except that a URI without a
- * path may omit the slash.
+ * The canonical URI of an MCP server (MCP authorization, "Canonical Server URI"; RFC 8707 section 2). It is sent unchanged, and
+ * only the slash of an empty path may differ in the server's metadata. So it must equal the output of a URL parser, except for
+ * that slash.
  */
 export const mcpResourceSchema = endpointUrlSchema.refine(value => {
   const href = URL.parse(value)?.href;

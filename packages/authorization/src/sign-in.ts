@@ -127,7 +127,7 @@ export function createSignIn(p: {
         ...(prompt !== undefined && { prompt }),
         ...(locale !== undefined && { ui_locales: locale }),
         ...(oldest !== undefined && { max_age: String(oldest) }),
-        // Unlike `max_age`, it makes nobody sign in again.
+        // Unlike `max_age`, it causes no second sign-in.
         ...(server.claims_parameter_supported === true && { claims: AUTH_TIME_CLAIM }),
       });
       return { authorizationUrl, codeVerifier };

@@ -105,8 +105,8 @@ export function paymentPutBy({
 }
 
 /**
- * Returns the id of a refund. The same key of the same payment always has the same id. Whoever chooses the key has keys of their own: an
- * MCP server can name no refund of the gateway.
+ * Returns the id of a refund. The same key of the same payment always has the same id. Keys of an MCP server and keys of the gateway have
+ * different ids, so an MCP server can name no refund of the gateway.
  */
 export function refundIdOf(
   { elicitationId, processorReference }: Pick<Payment, 'elicitationId' | 'processorReference'>,

@@ -41,7 +41,7 @@ const rows = [
   ["`{h}:rps`", "hash: id of a replica → `<end of its time> <1 if it must drain> <record>`", "10 seconds after the last announcement; a field goes with the next one", "replica scripts, `HDEL`", "fixed: replicas"],
   ["`{a}:audit`", "stream: `line`", "about the newest 100,000 (`audit.retained`), and 90 days (`retention.auditDays`); empty without `audit.stream`", "audit", "fixed: `audit.retained`"],
   ["`{a}:oaudit`", "stream: `line`", "about the newest 100,000, and 400 days (`retention.operatorAuditDays`)", "audit", "fixed; only operators write"],
-  ["`{s}:quota:<server>`", "hash", "to the last expiry that it counts", "create, transition, put idempotency", "fixed: hours"],
+  ["`{s}:quota:<server>`", "hash", "to the last expiry that it counts", "create, transition, put idempotency, put payment, browser session scripts", "fixed: hours"],
   ["`{s}:probe`", "empty string", "1 minute", "`SET`, every ten seconds on one key of each master", "fixed"],
   ["`{s}:muted:<digest>`", "hash: MCP server id → time", "until undone", "set mute, `DEL`", "the person"],
   ["`{s}:limit:<digest>`", "string `<window end> <count>`", "to the end of the window", "create", "its elicitation"],

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Keys } from './keys.ts';
 import { decode, encode, text, time } from './records/record-layout.ts';
 import type { RedisLink } from './redis-link.ts';
-import { fieldsOf, isAbsent, textOf } from './reply.ts';
+import { fieldsOf, textOf } from './reply.ts';
 
 /** What a credential of the admin API may do: look at lists, change something, look at one person. */
 export const adminScopes = ['read', 'act', 'people'] as const;
@@ -48,11 +48,6 @@ export class RedisAdminCredentialStore {
   /** Returns false if there was none. */
   async revoke(credentialId: string): Promise<boolean> {
     return Number(await this.#link.callFor('changeAdminCredential', 'hdel', this.#key, credentialId)) === 1;
-  }
-
-  async read(credentialId: string): Promise<StoredAdminCredential | undefined> {
-    const found = await this.#link.call('hget', this.#key, credentialId);
-    return isAbsent(found) ? undefined : { credentialId, ...decode(schema, textOf(found)) };
   }
 
   async list(): Promise<readonly StoredAdminCredential[]> {

@@ -36,7 +36,7 @@ const browserSessionSchema = z.object({
 });
 
 /** Maximum number of browser sessions of one user, and of those that one application vouched for. */
-const MOST = 20;
+const MAX_SESSIONS = 20;
 /** The digest of a session id. The other fields of the list are the times up to which sessions are over. */
 const SESSION_NAME = /^[\w-]{43}$/;
 
@@ -91,7 +91,7 @@ export class RedisBrowserSessionStore implements BrowserSessionStore {
       [this.#keys.browserSession(session.id), this.#listOf(session), ledger],
       [
         ...[this.#link.clock(), encodeBrowserSession(session), lifetime.idleMs, lifetime.absoluteMs],
-        ...[digestOf(session.id), MOST, voucher ?? '', quota === undefined ? '' : shareText(quota)],
+        ...[digestOf(session.id), MAX_SESSIONS, voucher ?? '', quota === undefined ? '' : shareText(quota)],
       ],
       { repeatable: true },
     );

@@ -24,11 +24,11 @@ function decodeOneTime(json: string, digest: string): Omit<OneTimeRecord, 'seale
 
 /** Minimum time for which a taken record is remembered. */
 const SPENT_MS = 10 * 60_000;
-/** Used values of one kind that a shard remembers, about 130 bytes each. */
-const MOST_USED = 512;
-/** 132 bits of a digest. */
+/** Maximum number of used values of one kind that a shard remembers, about 130 bytes each. */
+const MAX_USED = 512;
+/** Characters of the digest that name a value: 132 bits. */
 const NAME_LENGTH = 22;
-/** The clocks of replicas and of Redis differ by less. */
+/** Maximum difference between the clocks of replicas and of Redis, in milliseconds. */
 const GRACE_MS = 60_000;
 
 /**
@@ -71,7 +71,7 @@ export class RedisOneTimeStore implements OneTimeStore {
 
   async spend(p: { readonly kind: UsedKind; readonly digest: string; readonly expiresAt: number }): Promise<boolean> {
     const key = this.#keys.used(p.kind, p.digest);
-    const values = [this.#link.clock(), p.digest.slice(0, NAME_LENGTH), p.expiresAt, MOST_USED, GRACE_MS];
+    const values = [this.#link.clock(), p.digest.slice(0, NAME_LENGTH), p.expiresAt, MAX_USED, GRACE_MS];
     return listOf(await this.#link.run('spendOneTime', [key], values))[0] === 'taken';
   }
 }

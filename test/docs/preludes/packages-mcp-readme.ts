@@ -15,6 +15,7 @@ export { readFileSync } from 'node:fs';
 export type { IncomingMessage, ServerResponse } from 'node:http';
 export { createServer } from 'node:http';
 export { serve } from '@hono/node-server';
+export { getConnInfo } from '@hono/node-server/conninfo';
 export { CapabilityMissingError, postern } from '@postern/mcp';
 export { default as express } from 'express';
 export { fastify } from 'fastify';

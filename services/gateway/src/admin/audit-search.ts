@@ -23,7 +23,7 @@ export interface AuditQuery extends PageRequest {
   /** The key that a request was authenticated with, or that an operator changed. */
   readonly apiKeyId?: string;
   readonly event?: string;
-  /** Text that one of the members of the line is. */
+  /** Value of any member of the line. */
   readonly anyMember?: string;
   readonly since?: Date;
   readonly until?: Date;

@@ -30,7 +30,7 @@ export interface FindDeps {
   readonly auditSearch: AuditSearch;
 }
 
-/** A record that a text names, as the lists show it: without its person. */
+/** A record that the text refers to, without its person, as in the lists. */
 export interface Hit {
   readonly what: 'elicitation' | 'payment' | 'connection' | 'credential' | 'job' | 'api_key';
   readonly id: string;
@@ -41,19 +41,19 @@ export interface Hit {
   readonly at?: string;
 }
 
-/** What a text is by its form. A secret is searched nowhere, except that an API key leads to its id. */
+/** What the text looks like. A secret is not searched for, except that an API key leads to its id. */
 export type Asked = 'request_id' | 'match_code' | 'id' | 'reference' | 'secret';
 
 export interface FoundRecords {
   readonly asked: Asked;
   readonly hits: readonly Hit[];
-  /** Lines of the audit trail, newest first, one of whose members is the text. */
+  /** Lines of the audit trail with the text as a member, newest first. */
   readonly lines: readonly AuditItem[];
   /** False if there are older records or lines that the search has not read. */
   readonly isComplete: boolean;
 }
 
-/** Longest text. The references of MCP servers and processors are shorter. */
+/** Maximum length of the text. The references of MCP servers and processors are shorter. */
 export const MAX_TEXT = 200;
 const HITS = 50;
 /** Pages of a list that a search reads: at most a thousand records each. */
@@ -82,7 +82,7 @@ function elicitationHit(of: Elicitation): Hit {
   return { what: 'elicitation', id: elicitationId, elicitationId, status, mcpServerId, at: iso(createdAt) };
 }
 
-/** A person who reads a code aloud uses any case, and a link is as good as its id. */
+/** Accepts a match code in any case, and the link of an elicitation instead of its id. */
 function normalized(typed: string): string {
   const text = typed.trim();
   const [, linked] = /^https?:\/\/[^/]+\/e\/(el_[\w-]+)/.exec(text) ?? [];
@@ -91,14 +91,14 @@ function normalized(typed: string): string {
 }
 
 /**
- * Finds what an operator was told: the number of an error page, an id, a match code, a reference of an order or of a processor, a receipt
- * number (which is the id of its elicitation) or a pseudonym. The text may be a secret that was pasted by mistake, so neither the log, the
- * audit trail nor the result has it.
+ * Finds records and audit lines by what a user gave an operator: the number of an error page, an id, a match code, a reference of an order
+ * or of a processor, a receipt number (the id of its elicitation) or a pseudonym. The text may be a secret that was pasted by mistake, so
+ * it is in no log, audit line or result.
  */
 export function createFind({ config, stores, vault, pseudonym, auditSearch }: FindDeps) {
   const apiKeys = createApiKeyAdmin({ config, vault, stores });
 
-  /** Keys of the configuration can have any form. Those of the store are compared one by one, so only a text of their form is. */
+  /** Keys of the configuration can have any form. Keys of the store are opened one by one, so only for a text with their form. */
   async function idOfKey(text: string): Promise<string | undefined> {
     const hash = apiKeyHash(text);
     const isOfFile = config.mcpServers.some(({ apiKeys: keys }) => keys.some(key => key.hash === hash));
@@ -208,7 +208,7 @@ export function createFind({ config, stores, vault, pseudonym, auditSearch }: Fi
   }
 
   return {
-    /** The id of an API key that is given itself, such as one that was pasted instead of its id. */
+    /** Returns the id of an API key that was pasted instead of its id. */
     apiKeyIdOf: (text: string) => idOfKey(text.trim()),
 
     async find(typed: string): Promise<FoundRecords> {

@@ -45,11 +45,11 @@ export interface JobWorkDeps {
 
 /** Steps of a search without a match, after which the lease is extended. */
 const SEARCHES_PER_STEP = 50;
-/** Deliveries that a job starts and looks at: more wait for their turn in the job. */
+/** Maximum number of deliveries that a job follows at a time. */
 const REDELIVERIES_AT_ONCE = 100;
-/** Pause before the job looks again at deliveries without an outcome. */
+/** Pause before the job reads again how deliveries ended, in milliseconds. */
 const LOOK_MS = 250;
-/** How long a job waits for any outcome: while attempts are under way, longer than one takes. */
+/** How long a job waits for any outcome, in milliseconds: while attempts are under way, longer than an attempt takes. */
 const PATIENCE_MS = { attempting: 30_000, nothing: 3_000 };
 /** Begins a cursor among the deliveries that wait for their next attempt. */
 const WAITING = 'waiting ';
@@ -108,9 +108,9 @@ function disconnecting(job: StoredJob, { config, stores, mcpServers, onRemoved }
 
 /**
  * Starts the next attempt of the deliveries of an endpoint that wait for it, and restarts those that were dead when the job was started,
- * oldest first. Then it looks how each of them ended, a bounded number at a time, so a crash loses no count. A pending entry is an event id,
- * and once the attempt is started, the number of attempts before. The cursor is the place among the waiting ones, then it counts the oldest
- * dead ones that this release cannot read.
+ * oldest first. Then it reads how each of them ended, a bounded number at a time, so a crash loses no count. A pending entry is an event id,
+ * and after the start of its attempt also the number of earlier attempts. The cursor is first the place among the waiting deliveries, then
+ * the number of the oldest dead ones that this release cannot read.
  */
 function redelivering(
   { createdAt }: Pick<StoredJob, 'createdAt'>,

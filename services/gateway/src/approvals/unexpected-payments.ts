@@ -61,7 +61,7 @@ export function createUnexpectedPayments(p: {
       const payment = known ?? { ...facts, version, paidAt: 0, refunds: [], disputes: [] };
       const refundId = refundIdOf(payment, 'gateway', 'unexpected');
       const request = { refundId, fingerprint: 'unexpected', createdAt: p.now() };
-      // The bank, somebody at the processor, or this gateway has paid it back already.
+      // The bank, an employee at the processor, or this gateway has paid it back already.
       const isOpen =
         payment.disputes.length === 0 &&
         refundableOf(payment) > 0 &&

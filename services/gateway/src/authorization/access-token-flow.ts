@@ -26,7 +26,7 @@ import type { TokenRefresh } from './token-refresh.ts';
 const OTHERS_WAIT_MS = 5_000;
 /** Maximum time that a caller spends on repeats after a failure that may be temporary, in milliseconds. */
 const REPEATS_MS = 3_000;
-/** When a caller that got no token should come again, in milliseconds: the other refresh may end at any moment. */
+/** `Retry-After` of a caller that got no token, in milliseconds: the other refresh may end at any moment. */
 const RETRY_MS = 2_000;
 /** Maximum time that a caller with a usable token waits for a fresher one, in milliseconds. */
 const EARLY_REFRESH_WAIT_MS = 2_000;
@@ -76,7 +76,7 @@ export function createAccessTokenFlow(p: {
     const startedAt = performance.now();
     const leftOf = (ms: number) => startedAt + ms - performance.now();
     const signal = waiting();
-    /** Whether this caller has seen the failure that postpones the next refresh. Others are not to wait for it. */
+    /** Whether this caller has seen the failure that postpones the next refresh. Other callers do not wait for the repeat. */
     let isParty = false;
     const upstream = p.upstreamOf(first.provider);
     const shed = () => {

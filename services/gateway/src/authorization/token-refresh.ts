@@ -237,15 +237,14 @@ export function createTokenRefresh(p: {
   /** Whether the answer alone says that the grant has ended, so that the user must authorize again. */
   function saysGrantEnded({ code }: AuthorizationError, name: string, tokens: TokenSet | undefined): boolean {
     if (code !== 'issuer_mismatch') return code === 'grant_refused';
-    // A remote MCP server may name another authorization server, which ends the grants of the former authorization server. If
-    // the operator
-    // configured another issuer, it may be a mistake, which must not end the grants of all users. Tokens without an issuer
+    // A remote MCP server may name another authorization server, which ends the grants of the former authorization server. If the
+    // operator configured another issuer, it may be a mistake, which must not end the grants of all users. Tokens without an issuer
     // match no issuer, so no later attempt can succeed.
     const isNamedByOthers = p.config.providers.some(config => config.name === name && config.mcpResource !== undefined);
     return isNamedByOthers || (tokens !== undefined && tokens.issuer === undefined);
   }
 
-  /** @param is.isDefinite the answer of the provider, of whatever grant: a repeat within seconds gets the same */
+  /** @param is.isDefinite whether the provider would give a repeat within seconds the same response */
   async function postpone(
     connection: Connection,
     lease: Lease,

@@ -14,8 +14,7 @@ import type { Invocation } from './command.ts';
 
 /**
  * `postern pages preview`: shows every page with the branding of a configuration, on a free loopback port until interrupted, or as files in
- * a new folder. Needs no Redis. The server reads the configuration again when one of
- * its files has changed.
+ * a new folder. Needs no Redis. The server reads the configuration again when one of its files has changed.
  * @throws ConfigError, CliError
  */
 export async function pagesPreview({ configPath, values: { out } }: Invocation, io: CliIo): Promise<ExitCode> {

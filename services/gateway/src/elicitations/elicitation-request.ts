@@ -93,8 +93,7 @@ function invalid(path: string, message: string): ProblemError {
 
 /**
  * Refuses a payment at issue that its processor would refuse after the approval, and one whose payee nothing binds to the account that
- * gets the money. Payments outside the MCP server's own limits are left to
- * the domain, which has other error codes for them.
+ * gets the money. Payments outside the MCP server's own limits are left to the domain, which has other error codes for them.
  *
  * @throws ProblemError `payee_not_registered`, `payment_not_possible`, which name the invalid member
  */

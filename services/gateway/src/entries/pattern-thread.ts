@@ -26,9 +26,9 @@ export interface PatternThread {
   end(): Promise<void>;
 }
 
-/** Maximum time for a job on the clock, the start of the thread included. */
+/** Maximum time for a job on the clock, in milliseconds, the start of the thread included. */
 const PATIENCE_MS = 5_000;
-/** An unused thread ends, and returns its memory. */
+/** An unused thread ends after this time, in milliseconds, and frees its memory. */
 const IDLE_MS = 60_000;
 /** The engine and a pattern of 2,000 instructions need less than 16 MiB. */
 const MEMORY = { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 16, stackSizeMb: 4 };
@@ -123,7 +123,7 @@ function nextMessage(worker: Worker, signal: AbortSignal): Promise<Message> {
   });
 }
 
-/** Resolves once the thread has used so much processor time. Time on the clock would blame patterns for a busy machine. */
+/** Resolves once the thread has used this much processor time. Time on the clock would blame patterns for a busy machine. */
 async function exceeds(worker: Worker, limitMs: number, signal: AbortSignal): Promise<'too_costly'> {
   for (;;) {
     const leftMs = limitMs - (await usedMsOf(worker));

@@ -24,7 +24,7 @@ const usedMs = () => {
   return (user + system) / 1000;
 };
 
-// Absent where the module is only loaded, to compile it.
+// Absent where the module is loaded only to fill the compile cache.
 parentPort?.on('message', (job: PatternJob) => {
   const answer = answerTo(job);
   parentPort?.postMessage({ answer, usedMs: usedMs() });

@@ -11,7 +11,7 @@ export interface PatternedText {
   readonly maxLength: number;
 }
 
-/** Maximum processor time of a job, in milliseconds. An answer must be compiled and matched in it, so compiling alone gets half. */
+/** Maximum processor time of a job, in milliseconds. Matching an answer compiles the pattern again, so compiling alone gets half. */
 const LIMIT_MS = { compile: 25, match: 50 };
 /** Maximum instructions of a compiled pattern. A counted repeat counts each time: `a{0,500}` has 1,002. */
 const MAX_INSTRUCTIONS = 2_000;
@@ -25,7 +25,7 @@ const QUICK_MS = 100;
 const MINUTE_MS = 60_000;
 /** Jobs of one MCP server that wait for their turn. */
 const MAX_WAITING = 64;
-/** In the slow lane, the pause after a job is so many times as long as the job: the lane uses a fifth of a processor. */
+/** In the slow lane, the pause after a job takes this many times as long as the job, so the lane uses a fifth of a processor. */
 const PAUSES = 4;
 /** Maximum time until the last job of a request begins. */
 const PATIENCE_MS = 5_000;
@@ -104,7 +104,7 @@ export function createPatterns(p: { readonly now: Clock; readonly startThread?: 
       if (now() > until) return reject(tooMany());
       try {
         const { answer, usedMs } = await thread.run(job, limitMs);
-        // The others wait for the start of the next thread.
+        // The next MCP server waits for the start of another thread.
         usageOf(mcpServerId).ms += answer === 'too_costly' ? QUICK_MS + 1 : usedMs;
         resolve(answer);
       } catch (error) {

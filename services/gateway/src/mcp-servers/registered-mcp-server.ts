@@ -134,7 +134,7 @@ export function ownerOf(mcpServers: ReadonlyMap<string, RegisteredMcpServer>, mc
   return mcpServers.get(mcpServerId)?.connectionOwner ?? mcpServerId;
 }
 
-/** Returns a user as the caller names one, with the configured text of the issuer, which records keep. */
+/** Returns the user that the caller names, with the issuer as configured for the caller, which records keep. */
 export function asConfigured({ issuers }: RegisteredMcpServer, { issuer, subject }: Subject): Subject {
   const known = issuers.includes(issuer) ? issuer : issuers.find(candidate => isSameUrl(candidate, issuer));
   return { issuer: known ?? issuer, subject };

@@ -8,7 +8,7 @@ const SMALL_CAPITALS = new Map(
   }),
 );
 
-/** A small font shows dots at different heights alike. UTS 39 maps all middle dots to the first, but not to the full stop. */
+/** In a small font, dots at different heights look alike. UTS 39 maps all middle dots to the first, but not to the full stop. */
 const DOTS = new Map([
   ['\u00b7', '.'],
   ['\u2e33', '.'],

@@ -10,12 +10,12 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 /** The folder of the workspace. */
 const workspace = fileURLToPath(new URL('../../../..', import.meta.url));
 
-/** Modules imported only when a configuration or a request needs them, relative to the workspace. @internal */
+/** Modules imported, or started as a thread, only when a configuration or a request needs them, relative to the workspace. @internal */
 export function lateModules(): string[] {
   const sources = globSync('{services/gateway,packages/*}/src/**/*.ts', { cwd: workspace, exclude: ['**/*.test.ts'] });
   const found = sources.flatMap(path =>
-    [...readFileSync(join(workspace, path), 'utf8').matchAll(/\bimport\('(\.[^']+\.ts)'\)/g)].map(([, late = '']) =>
-      join(dirname(path), late),
+    [...readFileSync(join(workspace, path), 'utf8').matchAll(/\b(?:import\(|new Worker\(new URL\()'([^']+\.ts)'/g)].map(
+      ([, late = '']) => join(dirname(path), late),
     ),
   );
   return [...new Set(found)].sort();

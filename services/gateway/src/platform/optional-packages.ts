@@ -1,6 +1,6 @@
 import { StartError } from './start-error.ts';
 
-/** What needs packages that the published gateway does not install: most configurations do without them. */
+/** Features and the packages that they need. The published gateway does not install these packages: most configurations lack the feature. */
 const optionalPackages = {
   'AWS KMS': ['@aws-sdk/client-kms'],
   Stripe: ['stripe'],
@@ -25,7 +25,7 @@ export async function withOptionalPackages<T>(user: keyof typeof optionalPackage
     const missing = isMissing ? packages.find(name => error.message.includes(`'${name}'`)) : undefined;
     if (missing === undefined) throw error;
     throw new StartError(
-      `The package ${missing} is not installed. Needed by: ${user}. Beside @postern/gateway: npm install ${packages.join(' ')}`,
+      `The package ${missing} is not installed. Needed by: ${user}. Install it with the gateway: npm install @postern/gateway ${packages.join(' ')}`,
     );
   }
 }

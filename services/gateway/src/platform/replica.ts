@@ -16,7 +16,7 @@ const POLL_MS = 100;
 /** A restarted container may have the host name and process id of its predecessor, whose orders and leases are not its own. */
 export const newReplicaId = (): string => `rp_${randomBytes(6).toString('base64url')}`;
 
-/** Whether a replica has been silent for some seconds. It may be frozen instead of dead, and continue later. */
+/** Whether a replica has not announced itself for `SILENT_MS`. It may be frozen instead of dead, and continue later. */
 export async function isSilent(replicas: Pick<RedisStores['replicas'], 'remainingMs'>, replicaId: string) {
   return (await replicas.remainingMs(replicaId)) <= LIFE_MS - SILENT_MS;
 }

@@ -51,9 +51,9 @@ const withPayees = (payees: readonly unknown[]) => ({
 
 const withConsole = (changes: object) => ({ ...sampleConfig(), console: { ...sampleConsole, ...changes } });
 
-/** Configurations with one fault each: its name, the document, and the paths in the error. */
 const tenant = '11111111-2222-4333-8444-555555555555';
 
+/** Configurations with one fault each: its name, the document, and the paths in the error. */
 export const faultyConfigs: readonly (readonly [fault: string, document: unknown, paths: readonly string[]])[] = [
   ['an empty document', undefined, ['']],
   ['a list as document', [], ['']],

@@ -60,7 +60,7 @@ ${p.body}
 `}`;
 }
 
-/** A page before the sign-in, or instead of a page: a title and a few sentences. @param p.goTo path to which the browser goes on by itself */
+/** A page before the sign-in, or instead of a page: a title and a few sentences. @param p.goTo path to which the browser continues at once */
 export function plainPage(page: ConsolePage, p: { title: string; main: Html; goTo?: string }): string {
   return documentOf(page, {
     title: p.title,

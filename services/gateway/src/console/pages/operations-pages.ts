@@ -193,7 +193,7 @@ function hitHref({ what, id, elicitationId = id }: FoundRecords['hits'][number],
 /** What else an operator can do about a text that leads nowhere. */
 function notFoundNote({ asked, hits, lines }: FoundRecords): Html | undefined {
   if (asked === 'secret')
-    return html`<p class="warning">That is a secret, not an id. The gateway neither searched nor logged it. Somebody has revealed it to you: revoke it.${hits.length > 0 ? ' It belongs to this API key:' : undefined}</p>`;
+    return html`<p class="warning">That is a secret, not an id. The gateway neither searched nor logged it. It is no longer secret: revoke it.${hits.length > 0 ? ' It belongs to this API key:' : undefined}</p>`;
   if (asked === 'request_id' && lines.length === 0)
     return html`<p class="warning">The audit trail has no line of this request. Lines of people are there only while <code>audit.stream</code> is on, and of many error pages in a minute only some. The log of the replicas has them: search it for the number, in <code>requestId</code>.</p>`;
   if (hits.length + lines.length === 0)

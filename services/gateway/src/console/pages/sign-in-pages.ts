@@ -14,7 +14,7 @@ export function signInPage(page: ConsolePage, p: { readonly href: string; readon
   });
 }
 
-/** After the sign-in. The browser goes on from a page of the console, not from the identity provider. */
+/** After the sign-in. The browser continues from a page of the console, not from the identity provider. */
 export const signedInPage = (page: ConsolePage, { href }: { readonly href: string }): string =>
   plainPage(page, {
     title: 'You are signed in',

@@ -51,9 +51,8 @@ export interface CeremonyForm {
 }
 
 /**
- * WebAuthn ceremonies. A ceremony is sealed into the form of its page, so showing the page writes nothing to Redis. Posting the
- * form
- * claims the ceremony once.
+ * WebAuthn ceremonies. A ceremony is sealed into the form of its page, so showing the page writes nothing to Redis. Posting the form
+ * spends the ceremony.
  */
 export function createPasskeyCeremonies(p: {
   config: Pick<GatewayConfig, 'publicUrl'>;

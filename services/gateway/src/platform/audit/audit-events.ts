@@ -4,8 +4,8 @@ import type { AuditEvent, PaymentEventType } from '@postern/elicitation';
 type Cause = 'person' | 'visitor' | 'mcp_server' | 'gateway';
 
 /**
- * Who can cause an event, which decides where Redis keeps its lines. `operators`: only operators and the gateway itself can; their lines
- * are in a stream that other people's lines cannot push out of (S205). `people`: users and MCP servers. `strangers`: requests without a
+ * Who can cause an event, which decides where Redis keeps its lines. `operators`: only operators and the gateway itself; their lines have
+ * a stream of their own, so that no other lines push them out (S205). `people`: users and MCP servers. `strangers`: requests without a
  * credential, a browser session or a valid signature, so the stream takes few of their lines (S124).
  */
 type Trail = 'operators' | 'people' | 'strangers';
@@ -44,7 +44,7 @@ const managed =
 const [CREATE, READ, UPDATE, DELETE, ENABLE, DISABLE, SUSPEND] = [1, 2, 3, 4, 8, 9, 12];
 
 /** Class 6008, of the gateway itself. */
-const fault = operators({ classUid: 6008, activityId: 1, cause: 'gateway', hasFailed: true, ...people });
+const fault = { classUid: 6008, activityId: 1, cause: 'gateway', hasFailed: true, trail: 'operators' } as const;
 
 const failed = { hasFailed: true } as const;
 const byMcpServer = { cause: 'mcp_server' } as const;

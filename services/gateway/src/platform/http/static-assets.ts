@@ -28,7 +28,7 @@ const kept = new WeakMap<Asset, Map<Encoding, Promise<Encoded>>>();
 
 /**
  * Sends a file that is the same for every client, in the best encoding that the client accepts. Never for a response that holds a token:
- * the length of a compressed page reveals its content to whoever can add to it (BREACH).
+ * the length of a compressed page reveals its content to an attacker who can add text to it (BREACH).
  */
 export async function sendAsset(request: FastifyRequest, reply: FastifyReply, asset: Asset): Promise<FastifyReply> {
   const isText = asset.type.startsWith('text/');

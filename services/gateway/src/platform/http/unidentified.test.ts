@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { networkOf } from './addresses.ts';
 import { identified, UnidentifiedBytes } from './unidentified.ts';
 
@@ -16,6 +16,8 @@ let arrived: { readonly request: IncomingMessage; readonly response: ServerRespo
 let onArrival: () => void;
 
 beforeEach(async () => {
+  // Only the tests sweep.
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
   evicted = 0;
   arrived = [];
   onArrival = () => {};
@@ -40,6 +42,7 @@ afterEach(() => {
   server.closeAllConnections();
   server.close();
   budget[Symbol.dispose]();
+  vi.useRealTimers();
 });
 
 async function open(): Promise<Socket> {

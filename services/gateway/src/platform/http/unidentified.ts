@@ -14,9 +14,9 @@ const PARTIAL_HEADER_FACTOR = 12;
 const HEADER_BYTES = 64;
 /** Of a body without a declared length. */
 const UNDECLARED_BYTES = 256 * 1024;
-/** Maximum that a declared length counts: more than any route reads. */
+/** A larger declared length counts as this one, which is more than any route reads. */
 const LARGEST_BODY = 512 * 1024;
-/** Interval in which the gateway measures what no event reports, in ms: partial headers, and responses that wait for others. */
+/** Interval at which the gateway measures what no event reports, in ms: partial headers, and responses that wait for others. */
 const SWEEP_MS = 100;
 
 /** Result of Node's hook for a request: what follows is of another protocol. */
@@ -90,7 +90,6 @@ export class UnidentifiedBytes implements Disposable {
     /** Charges a connection without a request, from the second sweep on: a new connection may have sent a request that waits to be read. */
     const idleOf = (socket: Socket): Held => {
       const { bytesRead: before } = socket;
-      // The first time is now.
       let measured = 0;
       const measure = () => {
         measured += 1;

@@ -11,8 +11,7 @@ import { Turns } from './turns.ts';
 export type ShedReason = 'in_flight' | 'event_loop';
 
 /**
- * Share of the limits up to which a class is admitted. The least important class is shed first, and requests of users who have
- * begun
+ * Share of the limits up to which a class is admitted. The least important class is shed first, and requests of users who have begun
  * something still fit in when new work has filled its share.
  */
 const SHARES: Readonly<Record<Exclude<RequestClass, 'health'>, number>> = {
@@ -23,10 +22,8 @@ const SHARES: Readonly<Record<Exclude<RequestClass, 'health'>, number>> = {
 };
 
 /**
- * Decides which requests this process admits. By Little's law the number in flight is the arrival rate times the duration: one
- * limit
- * on it bounds the memory and the queueing time of an admitted request. It automatically admits fewer requests when Redis or a
- * provider
+ * Decides which requests this process admits. By Little's law the number in flight is the arrival rate times the duration: one limit
+ * on it bounds the memory and the queueing time of an admitted request. It automatically admits fewer requests when Redis or a provider
  * slows down, on any machine. The event loop delay covers work that does not count as in flight: parsing, signatures, shedding.
  * @internal
  */

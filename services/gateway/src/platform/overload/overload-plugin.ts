@@ -13,8 +13,7 @@ declare module 'fastify' {
 }
 
 /**
- * Sheds requests before any work: before the body is read, a credential is checked or Redis is called. An admitted request
- * counts as
+ * Sheds requests before any work: before the body is read, a credential is checked or Redis is called. An admitted request counts as
  * in flight from when its body is complete, so that slow senders use no capacity, until its response is sent or the caller
  * disconnects.
  */

@@ -9,9 +9,9 @@ interface Window {
 }
 
 /**
- * Bounds the attempts of strangers that cost a request to a third party before it refuses them. An attempt counts as refused until it has
- * succeeded, so that concurrent attempts count too. Beyond the limit of the process only addresses without a refusal may try: those that
- * have used it up keep no person elsewhere from signing in.
+ * Limits the attempts of strangers that cost a request to a third party, which refuses them. An attempt counts as refused until it has
+ * succeeded, so that concurrent attempts count too. Beyond the limit of the process only addresses without a refusal may try, so that
+ * other users can still sign in.
  */
 export class Refusals {
   readonly #limits: { readonly perAddress: number; readonly perProcess: number };
