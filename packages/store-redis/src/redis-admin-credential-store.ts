@@ -51,7 +51,14 @@ export class RedisAdminCredentialStore {
   }
 
   async list(): Promise<readonly StoredAdminCredential[]> {
+    return [...(await this.readAll()).values()].map(read => read());
+  }
+
+  /** All credentials by id, each decoded when it is needed: an unreadable one disturbs no other. */
+  async readAll(): Promise<ReadonlyMap<string, () => StoredAdminCredential>> {
     const found = fieldsOf(await this.#link.call('hgetall', this.#key));
-    return found.map(([credentialId, value]) => ({ credentialId, ...decode(schema, textOf(value)) }));
+    return new Map(
+      found.map(([credentialId, value]) => [credentialId, () => ({ credentialId, ...decode(schema, textOf(value)) })]),
+    );
   }
 }

@@ -168,19 +168,19 @@ export const operationFaults: readonly Fault[] = [
   {
     name: 'strangers: an invented code costs a token request, however often',
     breaks: 'S201',
-    file: 'services/gateway/src/platform/overload/refusals.ts',
+    file: 'services/gateway/src/platform/overload/failed-attempts.ts',
     original: 'if (before >= perAddress || ',
     replacement: 'if (',
-    foundBy: ['services/gateway/src/platform/overload/refusals.test.ts'],
+    foundBy: ['services/gateway/src/platform/overload/failed-attempts.test.ts'],
     only: 'per address',
   },
   {
     name: 'strangers: refusals elsewhere keep a person from signing in',
     breaks: 'S201',
-    file: 'services/gateway/src/platform/overload/refusals.ts',
+    file: 'services/gateway/src/platform/overload/failed-attempts.ts',
     original: '(before > 0 && window.all >= perProcess)',
     replacement: 'window.all >= perProcess',
-    foundBy: ['services/gateway/src/platform/overload/refusals.test.ts'],
+    foundBy: ['services/gateway/src/platform/overload/failed-attempts.test.ts'],
     only: 'per process',
   },
   {

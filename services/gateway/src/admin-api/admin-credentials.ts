@@ -20,14 +20,14 @@ export function createAdminCredentials(p: {
 }) {
   const store = p.stores.adminCredentials;
   let reading: Promise<unknown> = Promise.resolve();
-  let next: ReturnType<typeof store.list> | undefined;
+  let next: ReturnType<typeof store.readAll> | undefined;
   /** Any number of guessed tokens shares one read. It begins after the request, so that it finds every credential that was added before. */
-  const listed = () => {
+  const all = () => {
     next ??= reading.then(() => {
       next = undefined;
-      const list = store.list();
-      reading = list.catch(() => undefined);
-      return list;
+      const read = store.readAll();
+      reading = read.catch(() => undefined);
+      return read;
     });
     return next;
   };
@@ -55,7 +55,7 @@ export function createAdminCredentials(p: {
     async of(token: string): Promise<StoredAdminCredential | undefined> {
       const [, random] = TOKEN.exec(token) ?? [];
       if (random === undefined) return undefined;
-      const found = (await listed()).find(({ credentialId }) => credentialId === idOf(random));
+      const found = (await all()).get(idOf(random))?.();
       if (found === undefined) return undefined;
       const [mac, stored] = [macOf(found, token), Buffer.from(found.mac, 'base64url')];
       return stored.length === mac.length && timingSafeEqual(stored, mac) ? found : undefined;

@@ -19,7 +19,7 @@ import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { networkOf } from '../platform/http/addresses.ts';
 import { signInRedirectUriOf } from '../platform/http/public-urls.ts';
 import { identified } from '../platform/http/unidentified.ts';
-import { Refusals } from '../platform/overload/refusals.ts';
+import { FailedAttempts } from '../platform/overload/failed-attempts.ts';
 import { unsealTransaction } from '../sealing/unseal-transaction.ts';
 import { logoutNameOf } from './back-channel-logout.ts';
 import { createBrowserSession } from './create-browser-session.ts';
@@ -100,7 +100,7 @@ export function createSignInFlow<To extends string>(p: {
   const { kind = 'login' } = p;
   const random = () => Buffer.from(p.entropy(32)).toString('base64url');
 
-  const refusals = new Refusals({ perAddress: REFUSALS_PER_ADDRESS, perProcess: REFUSALS_PER_PROCESS }, p.now);
+  const refusals = new FailedAttempts({ perAddress: REFUSALS_PER_ADDRESS, perProcess: REFUSALS_PER_PROCESS }, p.now);
 
   // Deployments may share a vault key, so sealed transactions name their deployment.
   const context = { purpose: 'login-transaction', deployment: p.config.publicUrl };

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { Refusals } from './refusals.ts';
+import { FailedAttempts } from './failed-attempts.ts';
 
 describe('S201: attempts of strangers that a third party refuses', () => {
   const setUp = () => {
     let now = 1_000;
-    const refusals = new Refusals({ perAddress: 3, perProcess: 5 }, () => now);
+    const refusals = new FailedAttempts({ perAddress: 3, perProcess: 5 }, () => now);
     return { refusals, pass: (ms: number) => (now += ms) };
   };
 

@@ -13,7 +13,7 @@ interface Window {
  * succeeded, so that concurrent attempts count too. Beyond the limit of the process only addresses without a refusal may try, so that
  * other users can still sign in.
  */
-export class Refusals {
+export class FailedAttempts {
   readonly #limits: { readonly perAddress: number; readonly perProcess: number };
   readonly #now: () => number;
   #window: Window = { endsAt: 0, byAddress: new Map(), all: 0 };
