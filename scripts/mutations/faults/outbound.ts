@@ -133,6 +133,22 @@ export const outboundFaults: readonly Fault[] = [
     foundBy: ['test/e2e/outbound-failures.test.ts'],
   },
   {
+    name: 'the log blames a later response for the failure of an earlier one',
+    breaks: 'S78',
+    file: 'services/gateway/src/platform/outbound/outbound-failure.ts',
+    original: 'exchange.error === outbound && exchange.status === status) ?? last;',
+    replacement: 'exchange.error === outbound && exchange.status === -1) ?? last;',
+    foundBy: ['services/gateway/src/platform/outbound/outbound-log.test.ts'],
+  },
+  {
+    name: 'a failed request that the operation did without is not logged',
+    breaks: 'S78',
+    file: 'services/gateway/src/platform/outbound/outbound-log.ts',
+    original: 'if (own !== undefined) log(whose, exchange, own, ms);',
+    replacement: 'if (own !== undefined && failure !== undefined) log(whose, exchange, own, ms);',
+    foundBy: ['services/gateway/src/platform/outbound/outbound-log.test.ts'],
+  },
+  {
     name: 'SSRF: a proxy is asked for private addresses and names of the own network',
     breaks: 'S55',
     file: 'packages/authorization/src/outbound/outbound-agent.ts',

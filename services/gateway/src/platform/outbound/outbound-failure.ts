@@ -38,11 +38,25 @@ export interface OutboundFailure {
   readonly claim?: string;
 }
 
-/** The last request of an operation and its result so far. */
+/** A request of an operation and its result so far. */
 export interface Exchange {
   readonly host?: string;
   readonly status?: number;
   readonly error?: OutboundError;
+}
+
+export interface Operation {
+  last: Exchange;
+  /** Requests that ended in an error or `unavailable`. The operation may have continued without them, for example at another URL. */
+  readonly failed: Exchange[];
+}
+
+/** Returns the exchange that an operation failed for: the one that the error names, otherwise the last. */
+export function exchangeOf(error: unknown, { last, failed }: Operation): Exchange {
+  if (!(error instanceof AuthorizationError)) return last;
+  const { outbound, status } = error;
+  if (outbound === undefined && status === undefined) return last;
+  return failed.find(exchange => exchange.error === outbound && exchange.status === status) ?? last;
 }
 
 /**
