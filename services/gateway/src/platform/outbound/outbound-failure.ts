@@ -47,16 +47,17 @@ export interface Exchange {
 
 export interface Operation {
   last: Exchange;
-  /** Requests that ended in an error or `unavailable`. The operation may have continued without them, for example at another URL. */
-  readonly failed: Exchange[];
+  /** Requests without a usable response. The operation may have continued without them, for example at another URL. */
+  readonly failed: Map<Exchange, OutboundFailure>;
 }
 
-/** Returns the exchange that an operation failed for: the one that the error names, otherwise the last. */
+/** Returns the exchange that an error is about: the one that it names, which may belong to another operation, otherwise the last. */
 export function exchangeOf(error: unknown, { last, failed }: Operation): Exchange {
   if (!(error instanceof AuthorizationError)) return last;
   const { outbound, status } = error;
   if (outbound === undefined && status === undefined) return last;
-  return failed.find(exchange => exchange.error === outbound && exchange.status === status) ?? last;
+  const named = definedOnly({ host: outbound?.host, status, error: outbound });
+  return [...failed.keys()].find(exchange => exchange.error === outbound && exchange.status === status) ?? named;
 }
 
 /**

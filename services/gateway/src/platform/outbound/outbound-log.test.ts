@@ -5,6 +5,7 @@ import { createOutboundLog, noted } from './outbound-log.ts';
 const HOST = 'as.example';
 const whose = { target: 'provider', name: 'forge' } as const;
 const unavailable = new AuthorizationError('provider_unavailable', { status: 503 });
+const stopped = new OutboundError('outbound_unreachable', HOST, 'CIRCUIT_OPEN');
 const unreachable = new OutboundError('outbound_unreachable', HOST, 'ECONNRESET');
 
 const answering = (answers: readonly (number | OutboundError)[]): OutboundFetch => {
@@ -22,6 +23,7 @@ const answering = (answers: readonly (number | OutboundError)[]): OutboundFetch 
 async function loggedOf(p: {
   readonly answers: readonly (number | OutboundError)[];
   readonly ends?: AuthorizationError;
+  readonly ignores?: AuthorizationError;
   readonly isFailure?: true;
 }) {
   const lines: unknown[] = [];
@@ -29,6 +31,7 @@ async function loggedOf(p: {
   const fetch = answering(p.answers);
   const work = async () => {
     for (const _ of p.answers) await fetch(`https://${HOST}/`).catch(() => undefined);
+    if (p.ignores !== undefined) log.ignored(p.ignores);
     if (p.ends !== undefined) throw p.ends;
   };
   const watched = log.watched(whose, { work });
@@ -61,6 +64,17 @@ it.each([
     [http503, line({ code: 'invalid_answer', cause: 'invalid_token_response', status: 200 })],
   ],
   ['the operation fails for its user', { answers: [503], ends: new AuthorizationError('access_denied') }, [http503]],
+  [
+    'the request was stopped, and the one before it was answered',
+    { answers: [200], ends: new AuthorizationError('provider_unavailable', { outbound: stopped }) },
+    [line({ code: 'unreachable', cause: 'CIRCUIT_OPEN' })],
+  ],
+  [
+    'the operation ignores what it answers',
+    { answers: [200], ignores: new AuthorizationError('invalid_userinfo') },
+    [line({ code: 'invalid_answer', cause: 'invalid_userinfo', status: 200 })],
+  ],
+  ['the operation ignores it', { answers: [503], ignores: new AuthorizationError('provider_unavailable') }, [http503]],
   ['its result is a failure', { answers: [503], isFailure: true }, [http503]],
 ] as const)('S78: each failed request is one line with its own status if %s', async (_, operation, lines) => {
   expect(await loggedOf(operation)).toEqual(lines);

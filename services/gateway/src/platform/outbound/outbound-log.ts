@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import {
+  type AuthorizationError,
   type IdentityProviderConfig,
   OutboundError,
   type OutboundFetch,
@@ -39,8 +40,9 @@ export function noted(fetch: OutboundFetch): OutboundFetch {
     const host = URL.parse(String(url))?.host ?? '';
     const ended = (exchange: Exchange) => {
       operation.last = exchange;
-      if (exchange.error !== undefined || failedExchange(exchange)?.code === 'unavailable')
-        operation.failed.push(exchange);
+      const failure = failedExchange(exchange);
+      if (failure !== undefined && (exchange.error !== undefined || failure.code === 'unavailable'))
+        operation.failed.set(exchange, failure);
     };
     operation.last = { host };
     try {
@@ -54,7 +56,7 @@ export function noted(fetch: OutboundFetch): OutboundFetch {
   });
 }
 
-const newOperation = (): Operation => ({ last: {}, failed: [] });
+const newOperation = (): Operation => ({ last: {}, failed: new Map() });
 
 export type OutboundLog = ReturnType<typeof createOutboundLog>;
 
@@ -83,10 +85,8 @@ export function createOutboundLog(logger: Pick<Logger, 'warn'>) {
     /** @param failure of the operation, because of this exchange */
     function report(reason: Exchange, failure: OutboundFailure | undefined): void {
       const ms = performance.now() - at;
-      for (const exchange of operation.failed) {
-        const own = exchange === reason && failure !== undefined ? undefined : failedExchange(exchange);
-        if (own !== undefined) log(whose, exchange, own, ms);
-      }
+      for (const [exchange, own] of operation.failed)
+        if (failure === undefined || exchange !== reason) log(whose, exchange, own, ms);
       if (failure === undefined) return;
       log(whose, reason, failure, ms);
       const context = requestContext();
@@ -111,6 +111,15 @@ export function createOutboundLog(logger: Pick<Logger, 'warn'>) {
       const answer = await operations.run(operation, work).catch(threw);
       ended(isFailure(answer));
       return answer;
+    },
+
+    /** Takes an error that the current operation does without. */
+    ignored(error: AuthorizationError): void {
+      const operation = operations.getStore();
+      if (operation === undefined) return;
+      const exchange = exchangeOf(error, operation);
+      const failure = outboundFailureOf(error, exchange);
+      if (failure !== undefined) operation.failed.set(exchange, failure);
     },
 
     /** Wraps an object so that each method call is a separate operation. */
