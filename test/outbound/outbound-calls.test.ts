@@ -33,9 +33,9 @@ const elsewhere: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-/** Outbound calls: `fetch` under any name, request functions of Node, and libraries that send requests. */
+/** Outbound calls: `fetch` under any name with an argument, request functions of Node, and libraries that send requests. */
 const waysOut = [
-  /(?<!function |async |import )\b(?:fetch|fetchImplementation|\w+Fetch)\((?!\s*\w+: )/g,
+  /(?<!function |async |import )\b(?:fetch|fetchImplementation|\w+Fetch)\((?!\s*\w+: |\))/g,
   /from 'undici'/g,
   /import \{[^}]*\b(?:request|get|connect|createConnection|createSocket|Agent)\b[^}]*\} from 'node:(?:http|https|http2|net|tls|dgram)'/g,
   /new OTLPTraceExporter\(/g,

@@ -46,8 +46,10 @@ const at =
     request.path.split('?')[0] === path &&
     (grantType === undefined || request.body.includes(`grant_type=${encodeURIComponent(grantType)}`));
 
-const DISCOVERY = '/.well-known/openid-configuration';
 const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
+
+/** All places of metadata: discovery goes on at the next after a failure. */
+const atWellKnown = ({ path }: AnsweredRequest): boolean => path.startsWith('/.well-known/');
 
 function assertStatus({ status }: Seen, expected: number): void {
   if (status !== expected) throw new Error(`the gateway answered ${status} instead of ${expected}`);
@@ -273,7 +275,7 @@ const inTheBackground = (path: string) => async (world: OutboundWorld) => {
 export const outboundClients: Readonly<Record<string, OutboundClient>> = {
   'metadata of an identity provider': {
     isKept: 'with next',
-    ...{ machine: 'identity', matches: at('GET', DISCOVERY), prepare: signingIn },
+    ...{ machine: 'identity', matches: atWellKnown, prepare: signingIn },
     calls: ['well-known-document.ts'],
   },
   'key set of an identity provider': {
@@ -291,7 +293,7 @@ export const outboundClients: Readonly<Record<string, OutboundClient>> = {
   },
   'metadata of the issuer of an access token': {
     isKept: 'with next',
-    ...{ machine: 'others', matches: at('GET', DISCOVERY), prepare: verifyingToken },
+    ...{ machine: 'others', matches: atWellKnown, prepare: verifyingToken },
     calls: ['well-known-document.ts'],
   },
   'key set of the issuer of an access token': {
@@ -301,7 +303,7 @@ export const outboundClients: Readonly<Record<string, OutboundClient>> = {
   },
   'metadata of a provider': {
     isKept: 'with next',
-    ...{ machine: 'forge', matches: at('GET', DISCOVERY), prepare: connecting('forge', ['repo']) },
+    ...{ machine: 'forge', matches: atWellKnown, prepare: connecting('forge', ['repo']) },
     calls: ['well-known-document.ts'],
   },
   'key set of a provider': {
@@ -340,8 +342,8 @@ export const outboundClients: Readonly<Record<string, OutboundClient>> = {
   },
   'metadata of an authorization server': {
     isKept: true,
-    ...{ machine: 'remote', prepare: connecting('remote-1', []), calls: ['well-known-document.ts'] },
-    matches: ({ path }) => path.startsWith('/.well-known/'),
+    ...{ machine: 'remote', matches: atWellKnown, prepare: connecting('remote-1', []) },
+    calls: ['well-known-document.ts'],
   },
   'dynamic registration': {
     isKept: true,

@@ -119,7 +119,7 @@ const meanings: Record<AuthorizationErrorCode, Meaning> = {
 export type Refused = 'grant' | 'client' | 'unclear';
 
 export type AuthorizationErrorDetails = Partial<
-  Pick<AuthorizationError, 'retryable' | 'providerError' | 'outbound' | 'claim' | 'confirmed' | 'refuses'>
+  Pick<AuthorizationError, 'retryable' | 'providerError' | 'outbound' | 'status' | 'claim' | 'confirmed' | 'refuses'>
 >;
 
 /**
@@ -134,6 +134,8 @@ export class AuthorizationError extends Error {
   readonly providerError?: string;
   /** The outbound failure that caused this error. */
   readonly outbound?: OutboundError;
+  /** HTTP status of the response that caused this error, if it may not be the last one. */
+  readonly status?: number;
   /** Name of the invalid claim, from the configuration or from the specification of ID tokens; never its value. */
   readonly claim?: string;
   /** The token that the provider revoked before the revocation of the other token failed. */
@@ -147,6 +149,7 @@ export class AuthorizationError extends Error {
     this.retryable = details.retryable ?? meanings[code].retryable;
     if (details.providerError !== undefined) this.providerError = details.providerError;
     if (details.outbound !== undefined) this.outbound = details.outbound;
+    if (details.status !== undefined) this.status = details.status;
     if (details.claim !== undefined) this.claim = details.claim;
     if (details.confirmed !== undefined) this.confirmed = details.confirmed;
     if (details.refuses !== undefined) this.refuses = details.refuses;

@@ -103,6 +103,8 @@ export function createSignIn(p: {
   now: () => number;
   /** Name or path of a claim of the ID token. Its signature vouches for the values; userinfo is not read. */
   groupsClaim?: string;
+  /** Called if userinfo fails, which no sign-in depends on. */
+  onProfileError?: (error: AuthorizationError) => void;
 }): SignIn {
   const config = p.identityProvider;
   const cache = createMetadataCache(p);
@@ -197,8 +199,9 @@ export function createSignIn(p: {
       profile = await userinfo(oauthClient, registered(server), accessToken);
     } catch (error) {
       // A name is decoration: the verified ID token has identified the user.
-      if (error instanceof AuthorizationError) return claims;
-      throw error;
+      if (!(error instanceof AuthorizationError)) throw error;
+      p.onProfileError?.(error);
+      return claims;
     }
     if (profile['sub'] === undefined) return claims;
     // OpenID Connect Core 5.3.2: these are claims of another user.

@@ -46,7 +46,7 @@ async function readPlace(
     return failure;
   }
   const { status } = response;
-  if (status >= 500 || status === 429) return new AuthorizationError('provider_unavailable');
+  if (status >= 500 || status === 429) return new AuthorizationError('provider_unavailable', { status });
   const members = response.ok ? jsonMembers(await response.text()) : undefined;
   return typeof members?.[names] === 'string' ? members : new AuthorizationError('invalid_metadata');
 }

@@ -127,8 +127,8 @@ export const signInFaults: readonly Fault[] = [
     name: 'sign-in: a missing display name ends it',
     breaks: 'OIDC Core 5.3.2',
     file: 'packages/authorization/src/sign-in.ts',
-    original: 'if (error instanceof AuthorizationError) return claims;',
-    replacement: '',
+    original: 'if (!(error instanceof AuthorizationError)) throw error;',
+    replacement: 'throw error;',
     foundBy: ['packages/authorization/src/sign-in.test.ts'],
   },
   {

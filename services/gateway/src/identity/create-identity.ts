@@ -80,7 +80,8 @@ export function createIdentityProvider(
   const target = operators === undefined ? 'identity_provider' : 'operator_sign_in';
   const upstream = p.upstreamOf(target, config.name);
   const { fetch } = upstream;
-  const signIn = createSignIn({ identityProvider: config, fetch, now: p.now, ...operators });
+  const onProfileError = p.outboundLog.ignored;
+  const signIn = createSignIn({ identityProvider: config, fetch, now: p.now, onProfileError, ...operators });
   const logoutTokens = createLogoutTokenVerifier({ identityProvider: config, fetch, now: p.now });
   const whose = identityProviderAt(config, target);
   return {

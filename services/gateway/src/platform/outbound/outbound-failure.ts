@@ -38,11 +38,26 @@ export interface OutboundFailure {
   readonly claim?: string;
 }
 
-/** The last request of an operation and its result so far. */
+/** A request of an operation and its result so far. */
 export interface Exchange {
   readonly host?: string;
   readonly status?: number;
   readonly error?: OutboundError;
+}
+
+export interface Operation {
+  last: Exchange;
+  /** Requests without a usable response. The operation may have continued without them, for example at another URL. */
+  readonly failed: Map<Exchange, OutboundFailure>;
+}
+
+/** Returns the exchange that an error is about: the one that it names, which may belong to another operation, otherwise the last. */
+export function exchangeOf(error: unknown, { last, failed }: Operation): Exchange {
+  if (!(error instanceof AuthorizationError)) return last;
+  const { outbound, status } = error;
+  if (outbound === undefined && status === undefined) return last;
+  const named = definedOnly({ host: outbound?.host, status, error: outbound });
+  return [...failed.keys()].find(exchange => exchange.error === outbound && exchange.status === status) ?? named;
 }
 
 /**

@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import {
+  type AuthorizationError,
   type IdentityProviderConfig,
   OutboundError,
   type OutboundFetch,
@@ -12,7 +13,9 @@ import type { Logger } from '../logger.ts';
 import type { OutboundTarget } from '../metrics/create-metrics.ts';
 import {
   type Exchange,
+  exchangeOf,
   failedExchange,
+  type Operation,
   type OutboundFailure,
   outboundFailureCodes,
   outboundFailureOf,
@@ -27,43 +30,42 @@ export interface Whose {
   readonly host?: string;
 }
 
-/** Last exchange of the current operation. */
-const exchanges = new AsyncLocalStorage<{ last: Exchange }>();
+/** The current operation. */
+const operations = new AsyncLocalStorage<Operation>();
 
 /** Records the result of each request for its operation. */
 export function noted(fetch: OutboundFetch): OutboundFetch {
   return wrapFetch(fetch, async (url, init) => {
-    const operation = exchanges.getStore() ?? { last: {} };
+    const operation = operations.getStore() ?? newOperation();
     const host = URL.parse(String(url))?.host ?? '';
+    const ended = (exchange: Exchange) => {
+      operation.last = exchange;
+      const failure = failedExchange(exchange);
+      if (failure !== undefined && (exchange.error !== undefined || failure.code === 'unavailable'))
+        operation.failed.set(exchange, failure);
+    };
     operation.last = { host };
     try {
       const response = await fetch(url, init);
-      operation.last = { host, status: response.status };
+      ended({ host, status: response.status });
       return response;
     } catch (error) {
-      if (error instanceof OutboundError) operation.last = { host, error };
+      if (error instanceof OutboundError) ended({ host, error });
       throw error;
     }
   });
 }
 
+const newOperation = (): Operation => ({ last: {}, failed: new Map() });
+
 export type OutboundLog = ReturnType<typeof createOutboundLog>;
 
 /**
- * Logs every operation that fails because of a third party: its name, host and reason. No URL, header, body or foreign error
- * message is
- * logged: `outboundFailureOf` returns only codes and names.
+ * Logs every operation that fails because of a third party, and every failed request that the operation did without: name, host and
+ * reason. No URL, header, body or foreign error message is logged: `outboundFailureOf` returns only codes and names.
  */
 export function createOutboundLog(logger: Pick<Logger, 'warn'>) {
-  function report(
-    whose: Whose,
-    { host = whose.host, status }: Exchange,
-    failure: OutboundFailure | undefined,
-    ms: number,
-  ) {
-    if (failure === undefined) return;
-    const context = requestContext();
-    if (context !== undefined && outboundFailureCodes[failure.code] === 'operator') context.needsOperator = true;
+  function log(whose: Whose, { host = whose.host, status }: Exchange, failure: OutboundFailure, ms: number) {
     const { target, name } = whose;
     logger.warn(
       {
@@ -77,15 +79,28 @@ export function createOutboundLog(logger: Pick<Logger, 'warn'>) {
   }
 
   function began(whose: Whose) {
-    const operation: { last: Exchange } = { last: {} };
+    const operation = newOperation();
     const at = performance.now();
+
+    /** @param failure of the operation, because of this exchange */
+    function report(reason: Exchange, failure: OutboundFailure | undefined): void {
+      const ms = performance.now() - at;
+      for (const [exchange, own] of operation.failed)
+        if (failure === undefined || exchange !== reason) log(whose, exchange, own, ms);
+      if (failure === undefined) return;
+      log(whose, reason, failure, ms);
+      const context = requestContext();
+      if (context !== undefined && outboundFailureCodes[failure.code] === 'operator') context.needsOperator = true;
+    }
+
     return {
       operation,
       threw(error: unknown): never {
-        report(whose, operation.last, outboundFailureOf(error, operation.last), performance.now() - at);
+        const reason = exchangeOf(error, operation);
+        report(reason, outboundFailureOf(error, reason));
         throw error;
       },
-      ended: () => report(whose, operation.last, failedExchange(operation.last), performance.now() - at),
+      ended: (isFailure: boolean) => report(operation.last, isFailure ? failedExchange(operation.last) : undefined),
     };
   }
 
@@ -93,9 +108,18 @@ export function createOutboundLog(logger: Pick<Logger, 'warn'>) {
     /** @param isFailure whether a result counts as a failure without a thrown error */
     async run<T>(whose: Whose, work: () => Promise<T>, isFailure: (answer: T) => boolean = () => false): Promise<T> {
       const { operation, threw, ended } = began(whose);
-      const answer = await exchanges.run(operation, work).catch(threw);
-      if (isFailure(answer)) ended();
+      const answer = await operations.run(operation, work).catch(threw);
+      ended(isFailure(answer));
       return answer;
+    },
+
+    /** Takes an error that the current operation does without. */
+    ignored(error: AuthorizationError): void {
+      const operation = operations.getStore();
+      if (operation === undefined) return;
+      const exchange = exchangeOf(error, operation);
+      const failure = outboundFailureOf(error, exchange);
+      if (failure !== undefined) operation.failed.set(exchange, failure);
     },
 
     /** Wraps an object so that each method call is a separate operation. */
@@ -105,10 +129,14 @@ export function createOutboundLog(logger: Pick<Logger, 'warn'>) {
           const member: unknown = Reflect.get(target, key);
           if (typeof member !== 'function') return member;
           return (...args: unknown[]): unknown => {
-            const { operation, threw } = began(whose);
+            const { operation, threw, ended } = began(whose);
+            const returned = (answer: unknown) => {
+              ended(false);
+              return answer;
+            };
             try {
-              const answer: unknown = exchanges.run(operation, () => Reflect.apply(member, target, args));
-              return answer instanceof Promise ? answer.catch(threw) : answer;
+              const answer: unknown = operations.run(operation, () => Reflect.apply(member, target, args));
+              return answer instanceof Promise ? answer.then(returned, threw) : answer;
             } catch (error) {
               return threw(error);
             }
