@@ -12,12 +12,17 @@ const BASE_BYTES = 8 * 1024;
 const PARTIAL_HEADER_FACTOR = 12;
 /** As above, for each name and value of a complete header. */
 const HEADER_BYTES = 64;
-/** Of a body without a declared length. */
+/** Of a body without a declared length, before any of it. */
 const UNDECLARED_BYTES = 256 * 1024;
+/** What Node keeps for a byte of such a body: each chunk is an object of some 400 bytes, and the shortest have 6. */
+const CHUNKED_FACTOR = 64;
 /** Maximum that a declared length counts: more than any route reads. */
 const LARGEST_BODY = 512 * 1024;
 /** Interval in which the gateway measures what no event reports, in ms: partial headers, and responses that wait for others. */
 const SWEEP_MS = 100;
+
+/** Without it, Node answers requests without a host, of which 3,000 fit into one packet, before anyone can count them. */
+export const SERVER_OPTIONS = { requireHostHeader: false } as const;
 
 /** Result of Node's hook for a request: what follows is of another protocol. */
 const STOP_PARSING = 2;
@@ -73,7 +78,7 @@ export class UnidentifiedBytes implements Disposable {
   }
 
   /**
-   * Returns a listener for the requests of `server`.
+   * Guards all requests of `server`, which was created with `SERVER_OPTIONS`: Node answers none of them by itself.
    * @param p.pipelined requests on one connection without a complete response. Beyond it the connection is closed, because each refusal
    * would stay in memory until the responses before it are sent.
    */
@@ -84,8 +89,11 @@ export class UnidentifiedBytes implements Disposable {
       readonly addressOf: (request: IncomingMessage) => string;
       readonly onRequest: RequestListener;
     },
-  ): RequestListener {
-    const connections = new WeakMap<Socket, { requests: number; idle: Held | undefined; isKnown: boolean }>();
+  ): void {
+    const connections = new WeakMap<
+      Socket,
+      { requests: number; read: number; idle: Held | undefined; isKnown: boolean }
+    >();
 
     /** Charges a connection without a request, from the second sweep on: a new connection may have sent a request that waits to be read. */
     const idleOf = (socket: Socket): Held => {
@@ -100,12 +108,12 @@ export class UnidentifiedBytes implements Disposable {
     };
 
     server.on('connection', (socket: Socket) => {
-      const connection = { requests: 0, idle: idleOf(socket), isKnown: false };
+      const connection = { requests: 0, read: 0, idle: idleOf(socket), isKnown: false };
       connections.set(socket, connection);
       socket.once('close', () => this.#release(connection.idle));
     });
 
-    return (request, response) => {
+    const onRequest: RequestListener = (request, response) => {
       const { socket } = request;
       const connection = connections.get(socket);
       // Node parses the rest of a packet after its connection has been closed.
@@ -117,7 +125,10 @@ export class UnidentifiedBytes implements Disposable {
       this.#release(connection.idle);
       connection.requests += 1;
       const bytes = BASE_BYTES + request.rawHeaders.length * HEADER_BYTES + bodyBytesOf(request);
-      const measure = () => bytes + response.writableLength;
+      const isChunked = request.headers['transfer-encoding'] !== undefined;
+      const { read } = connection;
+      const measure = () =>
+        bytes + response.writableLength + (isChunked ? (socket.bytesRead - read) * CHUNKED_FACTOR : 0);
       let held = this.#hold(socket, { name: networkOf(p.addressOf(request)), isPerson: false }, measure);
       identifies.set(request, person => {
         connection.isKnown = true;
@@ -130,10 +141,17 @@ export class UnidentifiedBytes implements Disposable {
       response.once('close', () => {
         this.#release(held);
         connection.requests -= 1;
-        if (connection.requests === 0 && !connection.isKnown && !socket.destroyed) connection.idle = idleOf(socket);
+        if (connection.requests > 0) return;
+        connection.read = socket.bytesRead;
+        if (!connection.isKnown && !socket.destroyed) connection.idle = idleOf(socket);
       });
-      if (!socket.destroyed) p.onRequest(request, response);
+      if (socket.destroyed) return;
+      const refused = refusalOf(request);
+      if (refused === undefined) p.onRequest(request, response);
+      else response.writeHead(refused, { connection: 'close' }).end();
     };
+    server.on('request', onRequest);
+    server.on('checkExpectation', onRequest);
   }
 
   /** Measures everything that is held. */
@@ -191,6 +209,12 @@ export class UnidentifiedBytes implements Disposable {
     if (parser?.onIncoming !== undefined) parser.onIncoming = () => STOP_PARSING;
     this.#onEvicted();
   }
+}
+
+/** The status of a request that Node would refuse by itself. */
+function refusalOf({ headers: { host, expect }, httpVersion }: IncomingMessage): 400 | 417 | undefined {
+  if (httpVersion === '1.1' && host === undefined) return 400;
+  return expect === undefined || expect.toLowerCase() === '100-continue' ? undefined : 417;
 }
 
 function bodyBytesOf({ headers }: IncomingMessage): number {
