@@ -215,8 +215,12 @@ export const operationFaults: readonly Fault[] = [
     breaks: 'S201',
     file: 'services/gateway/src/identity/sign-in-flow.ts',
     original: 'const succeeded = refusals.begin(networkOf(request.ip));',
-    replacement:
-      'await p.stores.oneTime.claim(digestOf(`login ${state}`), 1_000);\\n        const succeeded = refusals.begin(networkOf(request.ip));',
+    replacement: `const spent = { kind, digest: digestOf(state), expiresAt: transaction.expiresAt };
+        const begin = () => refusals.begin(networkOf(request.ip));
+        const succeeded = await Promise.resolve().then(begin).catch(async error => {
+          await p.stores.oneTime.spend(spent);
+          throw error;
+        });`,
     foundBy: ['services/gateway/src/identity/sign-in-flow.test.ts'],
     only: 'S201',
   },
