@@ -102,6 +102,18 @@ describe('S200: what the gateway holds for callers that it does not know', () =>
     expect(budget.bytes).toBeLessThan(17 * MEBIBYTE);
   });
 
+  it('closes no connection that waits for the gateway while others wait for their callers', async () => {
+    const whole = await send('192.0.2.1', 0);
+    const half = await send('192.0.2.1', 400_000);
+    for (let n = 0; n < 41; n += 1) await send('192.0.2.1', 400_000);
+    await closed(half);
+    expect(whole.closed).toBe(false);
+    // A response that nobody reads waits for its caller.
+    whole.pause();
+    arrived[0]?.response.end(Buffer.alloc(12 * MEBIBYTE));
+    await closed(whole.resume());
+  });
+
   it('counts the chunks of a body, from the first packet on', async () => {
     const chunked = `POST / HTTP/1.1\r\nhost: a\r\nx-from: 192.0.2.1\r\ntransfer-encoding: chunked\r\n\r\n`;
     const client = await open();

@@ -32,8 +32,12 @@ interface Held {
   readonly socket: Socket;
   readonly account: Account;
   readonly measure: () => number;
+  /** Whether it lasts as long as its caller wants, and not as long as the gateway works. */
+  readonly isLeftOpen: () => boolean;
   bytes: number;
 }
+
+type Measured = Pick<Held, 'measure' | 'isLeftOpen'>;
 
 /** An address, or a signed-in person. */
 interface Account {
@@ -56,8 +60,9 @@ export function identified({ raw }: { readonly raw: IncomingMessage }, person?: 
 
 /**
  * One budget, on all listeners, for what the process holds before it knows the caller: silent connections, headers, bodies, pipelined
- * requests, unread responses. If an address exceeds its share, or all addresses the budget, the oldest connection is closed: an honest
- * request is identified or answered within milliseconds, so the oldest are those that their callers leave open.
+ * requests, unread responses. If an address exceeds its share, or all addresses the budget, the oldest connection that waits for
+ * its caller is closed: an honest request arrives, and its response is read, within milliseconds. A request that waits for the gateway is
+ * closed only if all do, so a flood from the same address does not cut it off.
  */
 export class UnidentifiedBytes implements Disposable {
   /** Of all addresses, oldest first. */
@@ -104,7 +109,8 @@ export class UnidentifiedBytes implements Disposable {
         measured += 1;
         return measured > 2 ? BASE_BYTES + (socket.bytesRead - before) * PARTIAL_HEADER_FACTOR : 0;
       };
-      return this.#hold(socket, { name: networkOf(socket.remoteAddress ?? ''), isPerson: false }, measure);
+      const account = { name: networkOf(socket.remoteAddress ?? ''), isPerson: false };
+      return this.#hold(socket, account, { measure, isLeftOpen: () => true });
     };
 
     server.on('connection', (socket: Socket) => {
@@ -129,12 +135,13 @@ export class UnidentifiedBytes implements Disposable {
       const { read } = connection;
       const measure = () =>
         bytes + response.writableLength + (isChunked ? (socket.bytesRead - read) * CHUNKED_FACTOR : 0);
-      let held = this.#hold(socket, { name: networkOf(p.addressOf(request)), isPerson: false }, measure);
+      const measured = { measure, isLeftOpen: () => !request.complete || response.writableEnded };
+      let held = this.#hold(socket, { name: networkOf(p.addressOf(request)), isPerson: false }, measured);
       identifies.set(request, person => {
         connection.isKnown = true;
         this.#release(held);
         if (person !== undefined && !response.closed)
-          held = this.#hold(socket, { name: person, isPerson: true }, measure);
+          held = this.#hold(socket, { name: person, isPerson: true }, measured);
       });
       // By now the socket has the whole response, and keeps what the caller does not read.
       response.once('prefinish', () => this.#update(held));
@@ -163,11 +170,11 @@ export class UnidentifiedBytes implements Disposable {
     clearInterval(this.#timer);
   }
 
-  #hold(socket: Socket, { name, isPerson }: Pick<Account, 'name' | 'isPerson'>, measure: () => number): Held {
+  #hold(socket: Socket, { name, isPerson }: Pick<Account, 'name' | 'isPerson'>, measured: Measured): Held {
     const key = `${isPerson} ${name}`;
     const account = this.#accounts.get(key) ?? { name: key, isPerson, held: new Set(), bytes: 0 };
     this.#accounts.set(key, account);
-    const held = { socket, account, measure, bytes: 0 };
+    const held = { socket, account, ...measured, bytes: 0 };
     account.held.add(held);
     if (!isPerson) this.#held.add(held);
     this.#update(held);
@@ -195,7 +202,8 @@ export class UnidentifiedBytes implements Disposable {
     if (held.account.held.size === 0) this.#accounts.delete(held.account.name);
   }
 
-  #evict([oldest]: Set<Held>): void {
+  #evict(all: Set<Held>): void {
+    const oldest = all.values().find(({ isLeftOpen }) => isLeftOpen()) ?? all.values().next().value;
     if (oldest === undefined) return;
     this.#release(oldest);
     this.#close(oldest.socket);
