@@ -188,7 +188,7 @@ describe('S200: what the gateway holds for callers that it does not know', () =>
     await expect.poll(() => budget.bytes).toBe(0);
   });
 
-  it('stops counting an idle connection on which a caller was identified', async () => {
+  it('counts of an idle connection on which a caller was identified only what it sends', async () => {
     const client = await open();
     const { promise, resolve } = Promise.withResolvers<void>();
     onArrival = resolve;
@@ -200,6 +200,8 @@ describe('S200: what the gateway holds for callers that it does not know', () =>
     await once(response, 'close');
     for (let n = 0; n < 3; n += 1) budget.sweep();
     expect(budget.bytes).toBe(0);
+    client.write('GET / HTTP/1.1\r\na: b');
+    await expect.poll(() => budget.bytes, { timeout: 2_000 }).toBeGreaterThan(8_000);
   });
 });
 

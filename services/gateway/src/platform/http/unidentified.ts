@@ -100,17 +100,21 @@ export class UnidentifiedBytes implements Disposable {
       { requests: number; read: number; idle: Held | undefined; isKnown: boolean }
     >();
 
-    /** Charges a connection without a request, from the second sweep on: a new connection may have sent a request that waits to be read. */
-    const idleOf = (socket: Socket): Held => {
+    /**
+     * Charges a connection without a request, from the second sweep on: a new connection may have sent a request that waits to be read. A
+     * connection of a known caller costs nothing while it is silent.
+     */
+    const idleOf = (socket: Socket, isKnown = false): Held => {
       const { bytesRead: before } = socket;
+      const isLeftOpen = () => !isKnown || socket.bytesRead > before;
       // The first time is now.
       let measured = 0;
       const measure = () => {
         measured += 1;
-        return measured > 2 ? BASE_BYTES + (socket.bytesRead - before) * PARTIAL_HEADER_FACTOR : 0;
+        return measured > 2 && isLeftOpen() ? BASE_BYTES + (socket.bytesRead - before) * PARTIAL_HEADER_FACTOR : 0;
       };
       const account = { name: networkOf(socket.remoteAddress ?? ''), isPerson: false };
-      return this.#hold(socket, account, { measure, isLeftOpen: () => true });
+      return this.#hold(socket, account, { measure, isLeftOpen });
     };
 
     server.on('connection', (socket: Socket) => {
@@ -150,7 +154,7 @@ export class UnidentifiedBytes implements Disposable {
         connection.requests -= 1;
         if (connection.requests > 0) return;
         connection.read = socket.bytesRead;
-        if (!connection.isKnown && !socket.destroyed) connection.idle = idleOf(socket);
+        if (!socket.destroyed) connection.idle = idleOf(socket, connection.isKnown);
       });
       if (socket.destroyed) return;
       const refused = refusalOf(request);
@@ -203,7 +207,7 @@ export class UnidentifiedBytes implements Disposable {
   }
 
   #evict(all: Set<Held>): void {
-    const oldest = all.values().find(({ isLeftOpen }) => isLeftOpen()) ?? all.values().next().value;
+    const oldest = all.values().find(({ isLeftOpen }) => isLeftOpen()) ?? all.values().find(({ bytes }) => bytes > 0);
     if (oldest === undefined) return;
     this.#release(oldest);
     this.#close(oldest.socket);
