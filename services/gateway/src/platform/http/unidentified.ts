@@ -18,6 +18,8 @@ const UNDECLARED_BYTES = 256 * 1024;
 const CHUNKED_FACTOR = 64;
 /** Maximum that a declared length counts: more than any route reads. */
 const LARGEST_BODY = 512 * 1024;
+/** Of so many, the oldest that waits for its caller is closed. A search of all would take longer than the requests. */
+const EVICTABLE = 64;
 /** Interval in which the gateway measures what no event reports, in ms: partial headers, and responses that wait for others. */
 const SWEEP_MS = 100;
 
@@ -68,6 +70,8 @@ export class UnidentifiedBytes implements Disposable {
   /** Of all addresses, oldest first. */
   readonly #held = new Set<Held>();
   readonly #accounts = new Map<string, Account>();
+  /** Connections of known callers without a request, each with a function that charges it once it has sent something. */
+  readonly #silent = new Map<Socket, () => void>();
   readonly #onEvicted: () => void;
   readonly #timer = setInterval(() => this.sweep(), SWEEP_MS).unref();
   #bytes = 0;
@@ -100,27 +104,25 @@ export class UnidentifiedBytes implements Disposable {
       { requests: number; read: number; idle: Held | undefined; isKnown: boolean }
     >();
 
-    /**
-     * Charges a connection without a request, from the second sweep on: a new connection may have sent a request that waits to be read. A
-     * connection of a known caller costs nothing while it is silent.
-     */
-    const idleOf = (socket: Socket, isKnown = false): Held => {
-      const { bytesRead: before } = socket;
-      const isLeftOpen = () => !isKnown || socket.bytesRead > before;
+    /** Charges a connection without a request, from the second sweep on: a new connection may have sent a request that waits to be read. */
+    const idleOf = (socket: Socket, before = socket.bytesRead): Held => {
       // The first time is now.
-      let measured = 0;
+      let measured = socket.bytesRead > before ? 2 : 0;
       const measure = () => {
         measured += 1;
-        return measured > 2 && isLeftOpen() ? BASE_BYTES + (socket.bytesRead - before) * PARTIAL_HEADER_FACTOR : 0;
+        return measured > 2 ? BASE_BYTES + (socket.bytesRead - before) * PARTIAL_HEADER_FACTOR : 0;
       };
       const account = { name: networkOf(socket.remoteAddress ?? ''), isPerson: false };
-      return this.#hold(socket, account, { measure, isLeftOpen });
+      return this.#hold(socket, account, { measure, isLeftOpen: () => true });
     };
 
     server.on('connection', (socket: Socket) => {
       const connection = { requests: 0, read: 0, idle: idleOf(socket), isKnown: false };
       connections.set(socket, connection);
-      socket.once('close', () => this.#release(connection.idle));
+      socket.once('close', () => {
+        this.#silent.delete(socket);
+        this.#release(connection.idle);
+      });
     });
 
     const onRequest: RequestListener = (request, response) => {
@@ -132,6 +134,7 @@ export class UnidentifiedBytes implements Disposable {
         this.#close(socket);
         return;
       }
+      this.#silent.delete(socket);
       this.#release(connection.idle);
       connection.requests += 1;
       const bytes = BASE_BYTES + request.rawHeaders.length * HEADER_BYTES + bodyBytesOf(request);
@@ -153,8 +156,16 @@ export class UnidentifiedBytes implements Disposable {
         this.#release(held);
         connection.requests -= 1;
         if (connection.requests > 0) return;
-        connection.read = socket.bytesRead;
-        if (!socket.destroyed) connection.idle = idleOf(socket, connection.isKnown);
+        const read = socket.bytesRead;
+        connection.read = read;
+        if (socket.destroyed) return;
+        if (!connection.isKnown) connection.idle = idleOf(socket);
+        else
+          this.#silent.set(socket, () => {
+            if (socket.bytesRead === read) return;
+            this.#silent.delete(socket);
+            connection.idle = idleOf(socket, read);
+          });
       });
       if (socket.destroyed) return;
       const refused = refusalOf(request);
@@ -167,6 +178,7 @@ export class UnidentifiedBytes implements Disposable {
 
   /** Measures everything that is held. */
   sweep(): void {
+    for (const check of this.#silent.values()) check();
     for (const { held } of this.#accounts.values()) for (const each of held) this.#update(each);
   }
 
@@ -206,11 +218,11 @@ export class UnidentifiedBytes implements Disposable {
     if (held.account.held.size === 0) this.#accounts.delete(held.account.name);
   }
 
-  #evict(all: Set<Held>): void {
-    const oldest = all.values().find(({ isLeftOpen }) => isLeftOpen()) ?? all.values().find(({ bytes }) => bytes > 0);
-    if (oldest === undefined) return;
-    this.#release(oldest);
-    this.#close(oldest.socket);
+  #evict(all: ReadonlySet<Held>): void {
+    const evicted = evictableIn(all);
+    if (evicted === undefined) return;
+    this.#release(evicted);
+    this.#close(evicted.socket);
   }
 
   #close(socket: Socket): void {
@@ -227,6 +239,17 @@ export class UnidentifiedBytes implements Disposable {
 function refusalOf({ headers: { host, expect }, httpVersion }: IncomingMessage): 400 | 417 | undefined {
   if (httpVersion === '1.1' && host === undefined) return 400;
   return expect === undefined || expect.toLowerCase() === '100-continue' ? undefined : 417;
+}
+
+function evictableIn(all: ReadonlySet<Held>): Held | undefined {
+  const [oldest] = all;
+  let passed = 0;
+  for (const held of all) {
+    if (held.isLeftOpen()) return held;
+    passed += 1;
+    if (passed === EVICTABLE) break;
+  }
+  return oldest;
 }
 
 function bodyBytesOf({ headers }: IncomingMessage): number {
