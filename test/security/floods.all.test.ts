@@ -126,6 +126,9 @@ const head = (line: string, ...headers: string[]) =>
   `${[`${line} HTTP/1.1`, 'host: gate.example', ...headers].join('\r\n')}\r\n`;
 
 const pipelined = () => Buffer.from(`${head('GET /nowhere')}\r\n`.repeat((6 * MEBIBYTE) / 45));
+/** Node answers these by itself, unless told otherwise. */
+const hostless = () => Buffer.from('GET / HTTP/1.1\r\n\r\n'.repeat((4 * MEBIBYTE) / 18));
+const expecting = () => Buffer.from(`${head('GET /nowhere', 'expect: a')}\r\n`.repeat((4 * MEBIBYTE) / 56));
 const halfWebhook = () =>
   Buffer.concat([
     Buffer.from(`${head('POST /webhooks/stripe-main', 'content-length: 262144')}\r\n`),
@@ -133,6 +136,10 @@ const halfWebhook = () =>
   ]);
 const tinyChunks = () =>
   Buffer.from(`${head('POST /webhooks/stripe-main', 'transfer-encoding: chunked')}\r\n${'1\r\nx\r\n'.repeat(200_000)}`);
+const tinyChunksForPage = () =>
+  Buffer.from(
+    `${head('GET /me', `cookie: __Host-postern_session=bs_00${'c'.repeat(43)}`, 'transfer-encoding: chunked')}\r\n${'1\r\nx\r\n'.repeat(200_000)}`,
+  );
 const unread = () => Buffer.from(`${head('GET /openapi.json')}\r\n`.repeat(16));
 const halfHeader = () => Buffer.from(head('GET /', ...Array.from({ length: 2_500 }, () => 'a: b')));
 const unknownJson = () =>
@@ -142,9 +149,12 @@ const unknownJson = () =>
 
 const attacks = [
   ['pipelined requests', pipelined, { connections: 100, addresses: 1 }],
+  ['requests without a host', hostless, { connections: 100, addresses: 1 }],
+  ['requests with an unknown expectation', expecting, { connections: 100, addresses: 1 }],
   ['half webhooks of one address', halfWebhook, { connections: 1_000, addresses: 1 }],
   ['half webhooks of many addresses', halfWebhook, { connections: 3_500, addresses: 200 }],
   ['webhooks in chunks of one byte', tinyChunks, { connections: 200, addresses: 100 }],
+  ['chunks of one byte for a page', tinyChunksForPage, { connections: 200, addresses: 100 }],
   ['responses that nobody reads', unread, { connections: 3_000, addresses: 200 }],
   ['headers without an end', halfHeader, { connections: 3_000, addresses: 200 }],
   ['JSON for unknown paths', unknownJson, { connections: 2_000, addresses: 200 }],

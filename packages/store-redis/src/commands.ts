@@ -46,6 +46,7 @@ export const commandKeys = {
   createBrowserSession: 3,
   readBrowserSession: 1,
   touchBrowserSession: 1,
+  endBrowserSession: 3,
   endBrowserSessions: 2,
   putRegistration: 1,
   removeRegistration: 1,
@@ -77,7 +78,7 @@ const shared: Readonly<Record<string, readonly CommandName[]>> = {
   'elicitation-fields.lua': ['createElicitation', 'transitionElicitation', 'redeemElicitation'],
   'storage-ledger.lua': [
     ...(['createElicitation', 'transitionElicitation', 'putIdempotency', 'putPayment', 'readLedgers'] as const),
-    'createBrowserSession',
+    ...(['createBrowserSession', 'endBrowserSession'] as const),
   ],
   'idempotency-record.lua': ['createElicitation', 'putIdempotency'],
   'api-key-list.lua': ['addApiKey', 'revokeApiKey'],

@@ -100,7 +100,8 @@ export const confirmedCommands: Record<CommandName, ConfirmationRule> = {
   createBrowserSession: 'never',
   readBrowserSession: 'never',
   touchBrowserSession: 'never',
-  // Signing out everywhere must be permanent, also for a copied cookie.
+  // A sign-out must be permanent, also for a copied cookie.
+  endBrowserSession: 'always',
   endBrowserSessions: 'always',
 
   // The operator hands out the key.
@@ -147,8 +148,6 @@ export const confirmedCalls = {
   readOutbox: isAnything,
   // The start position of a reader that wants only new events.
   readFeedEnd: isAnything,
-  // A sign-out must be permanent, also for a copied cookie.
-  endBrowserSession: 'always',
   // A revoked credential must stay revoked.
   changeAdminCredential: 'always',
   // One check of a credential, one poll of a provider.

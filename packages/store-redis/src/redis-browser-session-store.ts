@@ -85,10 +85,9 @@ export class RedisBrowserSessionStore implements BrowserSessionStore {
     const shard = shardIn(session.id);
     const voucher = 'vouchedBy' in session.origin ? session.origin.vouchedBy : undefined;
     if ((voucher === undefined) !== (quota === undefined)) throw new TypeError('An application pays for its users.');
-    const ledger = voucher === undefined ? this.#keys.none(shard) : this.#keys.ledger(shard, voucher);
     const reply = await this.#link.run(
       'createBrowserSession',
-      [this.#keys.browserSession(session.id), this.#listOf(session), ledger],
+      [this.#keys.browserSession(session.id), this.#listOf(session), this.#ledgerOf(shard, session)],
       [
         ...[this.#link.clock(), encodeBrowserSession(session), lifetime.idleMs, lifetime.absoluteMs],
         ...[digestOf(session.id), MAX_SESSIONS, voucher ?? '', quota === undefined ? '' : shareText(quota)],
@@ -165,10 +164,12 @@ export class RedisBrowserSessionStore implements BrowserSessionStore {
   }
 
   async end(id: BrowserSessionId): Promise<void> {
-    const found = await this.read(id);
-    await this.#link.callFor('endBrowserSession', 'del', this.#keys.browserSession(id));
-    // Otherwise it would count as one of the user's, and end another.
-    if (found !== undefined) await this.#link.call('hdel', this.#listOf(found), digestOf(id));
+    const [shard, found] = [shardIn(id), await this.read(id)];
+    const none = this.#keys.none(shard);
+    // Also one that is over: an earlier call may have ended it without a confirmation of the replicas.
+    const [list, ledger] = found === undefined ? [none, none] : [this.#listOf(found), this.#ledgerOf(shard, found)];
+    const keys = [this.#keys.browserSession(id), list, ledger];
+    await this.#link.run('endBrowserSession', keys, [this.#link.clock(), digestOf(id)], { repeatable: true });
   }
 
   /** Two rounds, because the session names its user. Ending all sessions is one write, and later reads see it. */
@@ -197,6 +198,10 @@ export class RedisBrowserSessionStore implements BrowserSessionStore {
 
   async #remove(shard: Shard, names: readonly string[]): Promise<void> {
     await Promise.all(names.map(name => this.#link.call('del', this.#keys.browserSessionNamed(shard, name))));
+  }
+
+  #ledgerOf(shard: Shard, { origin }: Pick<BrowserSession, 'origin'>): string {
+    return 'vouchedBy' in origin ? this.#keys.ledger(shard, origin.vouchedBy) : this.#keys.none(shard);
   }
 
   #listOf({ subject }: Pick<BrowserSession, 'subject'>): string {

@@ -121,6 +121,51 @@ export const operationFaults: readonly Fault[] = [
     only: 'exceeds its share',
   },
   {
+    name: 'strangers: Node answers requests with an unknown expectation, uncounted',
+    breaks: 'S200',
+    file: 'services/gateway/src/platform/http/unidentified.ts',
+    original: "    server.on('checkExpectation', onRequest);\n",
+    replacement: '',
+    foundBy: ['services/gateway/src/platform/http/unidentified.test.ts'],
+    only: 'refuses without an event',
+  },
+  {
+    name: 'strangers: Node answers requests without a host, uncounted',
+    breaks: 'S200',
+    file: 'services/gateway/src/platform/http/unidentified.ts',
+    original: 'requireHostHeader: false',
+    replacement: 'requireHostHeader: true',
+    foundBy: ['services/gateway/src/platform/http/unidentified.test.ts'],
+    only: 'refuses without an event',
+  },
+  {
+    name: 'strangers: the chunks of a body cost nothing',
+    breaks: 'S200',
+    file: 'services/gateway/src/platform/http/unidentified.ts',
+    original: '(socket.bytesRead - read) * CHUNKED_FACTOR',
+    replacement: '0',
+    foundBy: ['services/gateway/src/platform/http/unidentified.test.ts'],
+    only: 'counts the chunks',
+  },
+  {
+    name: 'strangers: a flood cuts off the requests of others at its address',
+    breaks: 'S200',
+    file: 'services/gateway/src/platform/http/unidentified.ts',
+    original: 'if (held.isLeftOpen()) return held;',
+    replacement: 'return held;',
+    foundBy: ['services/gateway/src/platform/http/unidentified.test.ts'],
+    only: 'waits for the gateway',
+  },
+  {
+    name: 'strangers: a caller who was known once may leave headers open',
+    breaks: 'S200',
+    file: 'services/gateway/src/platform/http/unidentified.ts',
+    original: '            connection.idle = idleOf(socket, read);\n',
+    replacement: '',
+    foundBy: ['services/gateway/src/platform/http/unidentified.test.ts'],
+    only: 'only what it sends',
+  },
+  {
     name: 'strangers: an unread response costs nothing',
     breaks: 'S200',
     file: 'services/gateway/src/platform/http/unidentified.ts',
@@ -188,8 +233,12 @@ export const operationFaults: readonly Fault[] = [
     breaks: 'S201',
     file: 'services/gateway/src/identity/sign-in-flow.ts',
     original: 'const succeeded = refusals.begin(networkOf(request.ip));',
-    replacement:
-      'await p.stores.oneTime.claim(digestOf(`login ${state}`), 1_000);\\n        const succeeded = refusals.begin(networkOf(request.ip));',
+    replacement: `const spent = { kind, digest: digestOf(state), expiresAt: transaction.expiresAt };
+        const begin = () => refusals.begin(networkOf(request.ip));
+        const succeeded = await Promise.resolve().then(begin).catch(async error => {
+          await p.stores.oneTime.spend(spent);
+          throw error;
+        });`,
     foundBy: ['services/gateway/src/identity/sign-in-flow.test.ts'],
     only: 'S201',
   },

@@ -147,6 +147,19 @@ export function describeBrowserSessionStore(name: string, makeStores: MakeStores
       for (const session of sessions) await expect(start(session, few)).resolves.toMatchObject({ id: session.id });
     });
 
+    test('S207: a session that its user ends is paid for no more', async () => {
+      const [mcpServerId, subject] = [`tenant-${operation()}`, somebody()];
+      const few = { records: SHARDS.length, bytes: 1e9 };
+      for (let nth = 0; nth < 5; nth += 1) {
+        const session = vouchedBy(mcpServerId, subject);
+        await expect(start(session, few)).resolves.toMatchObject({ id: session.id });
+        await stores.browserSessions.end(session.id);
+        await stores.browserSessions.end(session.id);
+      }
+      await start(vouchedBy(mcpServerId, subject), few);
+      await expect(start(vouchedBy(mcpServerId, subject), few)).rejects.toMatchObject({ code: 'quota_exceeded' });
+    });
+
     test('S112: an application cannot end other sessions by creating its own', async () => {
       const subject = somebody();
       const own = await start(signIn(subject));

@@ -68,6 +68,8 @@ export class MemoryBrowserSessionStore implements BrowserSessionStore {
   }
 
   async end(id: BrowserSessionId): Promise<void> {
+    const voucher = voucherOf(this.#rows.get(id)?.session ?? { origin: { identityProvider: '' } });
+    if (voucher !== undefined) this.#ledger.release(shardIn(id), voucher, id);
     this.#rows.delete(id);
   }
 

@@ -407,6 +407,13 @@ export const scriptCases: Readonly<Record<CalledScript, ScriptCase>> = {
     },
     first: { displayName: 'Alice' },
   },
+  endBrowserSession: {
+    async prepare(stores) {
+      const { id } = await stores.browserSessions.create(signIn(), lifetime);
+      return again => again.browserSessions.end(id);
+    },
+    first: undefined,
+  },
   endBrowserSessions: {
     async prepare(stores) {
       const session = await stores.browserSessions.create(signIn(), lifetime);

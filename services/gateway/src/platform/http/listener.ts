@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import type { IncomingMessage, RequestListener, Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { hostPort, listenErrorOf } from '../start-error.ts';
-import type { UnidentifiedBytes } from './unidentified.ts';
+import { SERVER_OPTIONS, type UnidentifiedBytes } from './unidentified.ts';
 
 /** Listen backlog. Large, because thousands of callers reconnect at once when another replica stops. */
 const BACKLOG = 4_096;
@@ -56,6 +56,7 @@ const { createServer } = process.getBuiltinModule('node:http');
 
 async function listen(options: ListenerOptions, host: string, port: number): Promise<Server> {
   const httpServer = createServer({
+    ...SERVER_OPTIONS,
     requestTimeout: 15_000,
     headersTimeout: 10_000,
     // Node's default of 30 s would add up to 30 s to both.
@@ -64,7 +65,7 @@ async function listen(options: ListenerOptions, host: string, port: number): Pro
     keepAliveTimeout: options.handlerMs + 5_000,
     maxHeaderSize: options.maxHeaderBytes,
   });
-  httpServer.on('request', options.unidentified.guard(httpServer, options));
+  options.unidentified.guard(httpServer, options);
   httpServer.setTimeout(options.handlerMs + 20_000);
   httpServer.maxConnections = options.maxConnections;
   httpServer.on('drop', options.onDrop);

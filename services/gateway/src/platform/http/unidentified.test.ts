@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { networkOf } from './addresses.ts';
-import { identified, UnidentifiedBytes } from './unidentified.ts';
+import { identified, SERVER_OPTIONS, UnidentifiedBytes } from './unidentified.ts';
 
 const MEBIBYTE = 1024 * 1024;
 const PIPELINED = 4;
@@ -22,18 +22,15 @@ beforeEach(async () => {
   arrived = [];
   onArrival = () => {};
   budget = new UnidentifiedBytes(() => (evicted += 1));
-  server = createServer();
-  server.on(
-    'request',
-    budget.guard(server, {
-      pipelined: PIPELINED,
-      addressOf: ({ headers }) => String(headers['x-from'] ?? '192.0.2.1'),
-      onRequest: (request, response) => {
-        arrived.push({ request, response });
-        onArrival();
-      },
-    }),
-  );
+  server = createServer(SERVER_OPTIONS);
+  budget.guard(server, {
+    pipelined: PIPELINED,
+    addressOf: ({ headers }) => String(headers['x-from'] ?? '192.0.2.1'),
+    onRequest: (request, response) => {
+      arrived.push({ request, response });
+      onArrival();
+    },
+  });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
 });
@@ -81,6 +78,22 @@ describe('S200: what the gateway holds for callers that it does not know', () =>
     expect(budget.bytes).toBe(0);
   });
 
+  it.each([
+    ['without a host', '', 400],
+    ['with an unknown expectation', 'host: a\r\nexpect: a\r\n', 417],
+  ])('counts requests %s, which Node refuses without an event', async (_what, headers, status) => {
+    const refused = `GET / HTTP/1.1\r\n${headers}\r\n`;
+    const client = await open();
+    const answered = once(client, 'data');
+    client.write(refused);
+    expect(String(await answered)).toContain(`HTTP/1.1 ${status} `);
+    // Behind a request without a response.
+    (await send('192.0.2.1', 0)).write(refused.repeat(PIPELINED));
+    await expect.poll(() => evicted, { timeout: 2_000 }).toBe(1);
+    expect(arrived).toHaveLength(1);
+    expect(budget.bytes).toBe(0);
+  });
+
   it('closes the oldest connection of an address that exceeds its share, and no other', async () => {
     const [other, oldest] = [await send('192.0.2.2', 400_000), await send('192.0.2.1', 400_000)];
     for (let n = 0; n < 41; n += 1) await send('192.0.2.1', 400_000);
@@ -90,6 +103,37 @@ describe('S200: what the gateway holds for callers that it does not know', () =>
     expect(evicted).toBe(2);
     expect(other.closed).toBe(false);
     expect(budget.bytes).toBeLessThan(17 * MEBIBYTE);
+  });
+
+  it('closes no connection that waits for the gateway while others wait for their callers', async () => {
+    const whole = await send('192.0.2.1', 0);
+    const half = await send('192.0.2.1', 400_000);
+    for (let n = 0; n < 41; n += 1) await send('192.0.2.1', 400_000);
+    await closed(half);
+    expect(whole.closed).toBe(false);
+    // A response that nobody reads waits for its caller.
+    whole.pause();
+    arrived[0]?.response.end(Buffer.alloc(12 * MEBIBYTE));
+    await closed(whole.resume());
+  });
+
+  it('counts the chunks of a body, from the first packet on', async () => {
+    const chunked = `POST / HTTP/1.1\r\nhost: a\r\nx-from: 192.0.2.1\r\ntransfer-encoding: chunked\r\n\r\n`;
+    const client = await open();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    onArrival = resolve;
+    client.write(chunked + '1\r\nx\r\n'.repeat(1_000));
+    await promise;
+    expect(budget.bytes).toBeGreaterThan(600_000);
+    client.write('1\r\nx\r\n'.repeat(60_000));
+    await expect
+      .poll(() => {
+        budget.sweep();
+        return evicted;
+      })
+      .toBe(1);
+    await closed(client);
+    expect(budget.bytes).toBe(0);
   });
 
   it('closes the oldest of all connections if all addresses exceed the budget, but none of a known caller', async () => {
@@ -147,7 +191,7 @@ describe('S200: what the gateway holds for callers that it does not know', () =>
     await expect.poll(() => budget.bytes).toBe(0);
   });
 
-  it('stops counting an idle connection on which a caller was identified', async () => {
+  it('counts of an idle connection on which a caller was identified only what it sends', async () => {
     const client = await open();
     const { promise, resolve } = Promise.withResolvers<void>();
     onArrival = resolve;
@@ -159,6 +203,8 @@ describe('S200: what the gateway holds for callers that it does not know', () =>
     await once(response, 'close');
     for (let n = 0; n < 3; n += 1) budget.sweep();
     expect(budget.bytes).toBe(0);
+    client.write('GET / HTTP/1.1\r\na: b');
+    await expect.poll(() => budget.bytes, { timeout: 2_000 }).toBeGreaterThan(8_000);
   });
 });
 

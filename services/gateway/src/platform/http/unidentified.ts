@@ -12,12 +12,19 @@ const BASE_BYTES = 8 * 1024;
 const PARTIAL_HEADER_FACTOR = 12;
 /** As above, for each name and value of a complete header. */
 const HEADER_BYTES = 64;
-/** Of a body without a declared length. */
+/** Of a body without a declared length, before any of it. */
 const UNDECLARED_BYTES = 256 * 1024;
-/** A larger declared length counts as this one, which is more than any route reads. */
+/** What Node keeps for a byte of such a body: each chunk is an object of some 400 bytes, and the shortest have 6. */
+const CHUNKED_FACTOR = 64;
+/** Maximum that a declared length counts: more than any route reads. */
 const LARGEST_BODY = 512 * 1024;
+/** Of so many, the oldest that waits for its caller is closed. A search of all would take longer than the requests. */
+const EVICTABLE = 64;
 /** Interval at which the gateway measures what no event reports, in ms: partial headers, and responses that wait for others. */
 const SWEEP_MS = 100;
+
+/** Without it, Node answers requests without a host, of which 3,000 fit into one packet, before anyone can count them. */
+export const SERVER_OPTIONS = { requireHostHeader: false } as const;
 
 /** Result of Node's hook for a request: what follows is of another protocol. */
 const STOP_PARSING = 2;
@@ -27,8 +34,12 @@ interface Held {
   readonly socket: Socket;
   readonly account: Account;
   readonly measure: () => number;
+  /** Whether it lasts as long as its caller wants, and not as long as the gateway works. */
+  readonly isLeftOpen: () => boolean;
   bytes: number;
 }
+
+type Measured = Pick<Held, 'measure' | 'isLeftOpen'>;
 
 /** An address, or a signed-in person. */
 interface Account {
@@ -51,13 +62,16 @@ export function identified({ raw }: { readonly raw: IncomingMessage }, person?: 
 
 /**
  * One budget, on all listeners, for what the process holds before it knows the caller: silent connections, headers, bodies, pipelined
- * requests, unread responses. If an address exceeds its share, or all addresses the budget, the oldest connection is closed: an honest
- * request is identified or answered within milliseconds, so the oldest are those that their callers leave open.
+ * requests, unread responses. If an address exceeds its share, or all addresses the budget, the oldest connection that waits for
+ * its caller is closed: an honest request arrives, and its response is read, within milliseconds. A request that waits for the gateway is
+ * closed only if all do, so a flood from the same address does not cut it off.
  */
 export class UnidentifiedBytes implements Disposable {
   /** Of all addresses, oldest first. */
   readonly #held = new Set<Held>();
   readonly #accounts = new Map<string, Account>();
+  /** Connections of known callers without a request, each with a function that charges it once it has sent something. */
+  readonly #silent = new Map<Socket, () => void>();
   readonly #onEvicted: () => void;
   readonly #timer = setInterval(() => this.sweep(), SWEEP_MS).unref();
   #bytes = 0;
@@ -73,7 +87,7 @@ export class UnidentifiedBytes implements Disposable {
   }
 
   /**
-   * Returns a listener for the requests of `server`.
+   * Guards all requests of `server`, which was created with `SERVER_OPTIONS`: Node answers none of them by itself.
    * @param p.pipelined requests on one connection without a complete response. Beyond it the connection is closed, because each refusal
    * would stay in memory until the responses before it are sent.
    */
@@ -84,27 +98,34 @@ export class UnidentifiedBytes implements Disposable {
       readonly addressOf: (request: IncomingMessage) => string;
       readonly onRequest: RequestListener;
     },
-  ): RequestListener {
-    const connections = new WeakMap<Socket, { requests: number; idle: Held | undefined; isKnown: boolean }>();
+  ): void {
+    const connections = new WeakMap<
+      Socket,
+      { requests: number; read: number; idle: Held | undefined; isKnown: boolean }
+    >();
 
     /** Charges a connection without a request, from the second sweep on: a new connection may have sent a request that waits to be read. */
-    const idleOf = (socket: Socket): Held => {
-      const { bytesRead: before } = socket;
-      let measured = 0;
+    const idleOf = (socket: Socket, before = socket.bytesRead): Held => {
+      // The first time is now.
+      let measured = socket.bytesRead > before ? 2 : 0;
       const measure = () => {
         measured += 1;
         return measured > 2 ? BASE_BYTES + (socket.bytesRead - before) * PARTIAL_HEADER_FACTOR : 0;
       };
-      return this.#hold(socket, { name: networkOf(socket.remoteAddress ?? ''), isPerson: false }, measure);
+      const account = { name: networkOf(socket.remoteAddress ?? ''), isPerson: false };
+      return this.#hold(socket, account, { measure, isLeftOpen: () => true });
     };
 
     server.on('connection', (socket: Socket) => {
-      const connection = { requests: 0, idle: idleOf(socket), isKnown: false };
+      const connection = { requests: 0, read: 0, idle: idleOf(socket), isKnown: false };
       connections.set(socket, connection);
-      socket.once('close', () => this.#release(connection.idle));
+      socket.once('close', () => {
+        this.#silent.delete(socket);
+        this.#release(connection.idle);
+      });
     });
 
-    return (request, response) => {
+    const onRequest: RequestListener = (request, response) => {
       const { socket } = request;
       const connection = connections.get(socket);
       // Node parses the rest of a packet after its connection has been closed.
@@ -113,30 +134,51 @@ export class UnidentifiedBytes implements Disposable {
         this.#close(socket);
         return;
       }
+      this.#silent.delete(socket);
       this.#release(connection.idle);
       connection.requests += 1;
       const bytes = BASE_BYTES + request.rawHeaders.length * HEADER_BYTES + bodyBytesOf(request);
-      const measure = () => bytes + response.writableLength;
-      let held = this.#hold(socket, { name: networkOf(p.addressOf(request)), isPerson: false }, measure);
+      const isChunked = request.headers['transfer-encoding'] !== undefined;
+      const { read } = connection;
+      const measure = () =>
+        bytes + response.writableLength + (isChunked ? (socket.bytesRead - read) * CHUNKED_FACTOR : 0);
+      const measured = { measure, isLeftOpen: () => !request.complete || response.writableEnded };
+      let held = this.#hold(socket, { name: networkOf(p.addressOf(request)), isPerson: false }, measured);
       identifies.set(request, person => {
         connection.isKnown = true;
         this.#release(held);
         if (person !== undefined && !response.closed)
-          held = this.#hold(socket, { name: person, isPerson: true }, measure);
+          held = this.#hold(socket, { name: person, isPerson: true }, measured);
       });
       // By now the socket has the whole response, and keeps what the caller does not read.
       response.once('prefinish', () => this.#update(held));
       response.once('close', () => {
         this.#release(held);
         connection.requests -= 1;
-        if (connection.requests === 0 && !connection.isKnown && !socket.destroyed) connection.idle = idleOf(socket);
+        if (connection.requests > 0) return;
+        const read = socket.bytesRead;
+        connection.read = read;
+        if (socket.destroyed) return;
+        if (!connection.isKnown) connection.idle = idleOf(socket);
+        else
+          this.#silent.set(socket, () => {
+            if (socket.bytesRead === read) return;
+            this.#silent.delete(socket);
+            connection.idle = idleOf(socket, read);
+          });
       });
-      if (!socket.destroyed) p.onRequest(request, response);
+      if (socket.destroyed) return;
+      const refused = refusalOf(request);
+      if (refused === undefined) p.onRequest(request, response);
+      else response.writeHead(refused, { connection: 'close' }).end();
     };
+    server.on('request', onRequest);
+    server.on('checkExpectation', onRequest);
   }
 
   /** Measures everything that is held. */
   sweep(): void {
+    for (const check of this.#silent.values()) check();
     for (const { held } of this.#accounts.values()) for (const each of held) this.#update(each);
   }
 
@@ -144,11 +186,11 @@ export class UnidentifiedBytes implements Disposable {
     clearInterval(this.#timer);
   }
 
-  #hold(socket: Socket, { name, isPerson }: Pick<Account, 'name' | 'isPerson'>, measure: () => number): Held {
+  #hold(socket: Socket, { name, isPerson }: Pick<Account, 'name' | 'isPerson'>, measured: Measured): Held {
     const key = `${isPerson} ${name}`;
     const account = this.#accounts.get(key) ?? { name: key, isPerson, held: new Set(), bytes: 0 };
     this.#accounts.set(key, account);
-    const held = { socket, account, measure, bytes: 0 };
+    const held = { socket, account, ...measured, bytes: 0 };
     account.held.add(held);
     if (!isPerson) this.#held.add(held);
     this.#update(held);
@@ -176,10 +218,11 @@ export class UnidentifiedBytes implements Disposable {
     if (held.account.held.size === 0) this.#accounts.delete(held.account.name);
   }
 
-  #evict([oldest]: Set<Held>): void {
-    if (oldest === undefined) return;
-    this.#release(oldest);
-    this.#close(oldest.socket);
+  #evict(all: ReadonlySet<Held>): void {
+    const evicted = evictableIn(all);
+    if (evicted === undefined) return;
+    this.#release(evicted);
+    this.#close(evicted.socket);
   }
 
   #close(socket: Socket): void {
@@ -190,6 +233,23 @@ export class UnidentifiedBytes implements Disposable {
     if (parser?.onIncoming !== undefined) parser.onIncoming = () => STOP_PARSING;
     this.#onEvicted();
   }
+}
+
+/** The status of a request that Node would refuse by itself. */
+function refusalOf({ headers: { host, expect }, httpVersion }: IncomingMessage): 400 | 417 | undefined {
+  if (httpVersion === '1.1' && host === undefined) return 400;
+  return expect === undefined || expect.toLowerCase() === '100-continue' ? undefined : 417;
+}
+
+function evictableIn(all: ReadonlySet<Held>): Held | undefined {
+  const [oldest] = all;
+  let passed = 0;
+  for (const held of all) {
+    if (held.isLeftOpen()) return held;
+    passed += 1;
+    if (passed === EVICTABLE) break;
+  }
+  return oldest;
 }
 
 function bodyBytesOf({ headers }: IncomingMessage): number {

@@ -4,6 +4,7 @@ import { isIP } from 'node:net';
 import type { Registry } from 'prom-client';
 import type { Readiness } from '../http/health-plugin.ts';
 import type { ListenerOptions } from '../http/listener.ts';
+import { SERVER_OPTIONS } from '../http/unidentified.ts';
 import { hostPort, listenErrorOf } from '../start-error.ts';
 
 export interface MetricsListener extends AsyncDisposable {
@@ -37,6 +38,7 @@ export async function startMetricsListener(p: {
       ),
   };
   const httpServer = createServer({
+    ...SERVER_OPTIONS,
     ...{ requestTimeout: 5_000, headersTimeout: 5_000, connectionsCheckingInterval: 1_000 },
     maxHeaderSize: 8 * 1024,
   });
@@ -51,7 +53,7 @@ export async function startMetricsListener(p: {
     if (method !== 'GET') return send(response.setHeader('allow', 'GET'), 405, 'method not allowed\n');
     answer(response).catch(() => send(response, 500, 'failed\n'));
   };
-  httpServer.on('request', p.unidentified.guard(httpServer, { ...p, pipelined: 8, onRequest }));
+  p.unidentified.guard(httpServer, { ...p, pipelined: 8, onRequest });
   httpServer.listen({ host: p.host, port: p.port });
   try {
     await once(httpServer, 'listening');
