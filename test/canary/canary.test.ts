@@ -170,7 +170,7 @@ beforeAll(async () => {
   world = await startWorld({
     ...lasting.options,
     plantsLeaks: true,
-    redisUrl,
+    ...{ redisUrl, isRedisKilled: true },
     config: parts => {
       vaultKey = parts.base.vault.keys[0]?.key ?? '';
       return typeof config === 'function' ? config(parts) : {};
@@ -210,7 +210,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   recorder?.[Symbol.dispose]();
-  // With Redis away, the world waits for the long Redis timeout of tests.
   await redisServer?.restart();
   await world?.[Symbol.asyncDispose]();
   await lasting?.[Symbol.asyncDispose]();

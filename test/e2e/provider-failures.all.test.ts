@@ -179,11 +179,11 @@ describe('a hostile provider', () => {
   );
 
   // Before the gateway caches an honest response of `evil`.
-  it.each(['https://honest.example', '/'])(
+  it.each(['https://honest.example', '//'])(
     'S17: metadata that names %s as or after the issuer is rejected',
     async part => {
       evil.metadataAnswer = () => ({
-        body: { ...evil.metadata, issuer: part === '/' ? `${evil.issuer}/` : part },
+        body: { ...evil.metadata, issuer: part === '//' ? `${evil.issuer}//` : part },
       });
       await expectNotSentThere('evil', evil);
       evil.metadataAnswer = () => ({ body: evil.metadata });

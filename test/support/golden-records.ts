@@ -142,7 +142,11 @@ export async function writeGoldenRecords(stores: RedisStores): Promise<GoldenNam
     { ...person, id: signedIn, origin: { identityProvider: 'example' }, detail: 'j@example.com', authTime: 1_000 },
     lifetime,
   );
-  await stores.browserSessions.create({ ...person, id: vouched, origin: { vouchedBy: 'issue-tracker' } }, lifetime);
+  await stores.browserSessions.create(
+    { ...person, id: vouched, origin: { vouchedBy: 'issue-tracker' } },
+    lifetime,
+    samples.AMPLE,
+  );
   await stores.clientRegistrations.putIfAbsent('golden-registration', 'sealed-registration');
 
   return {

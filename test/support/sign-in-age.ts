@@ -15,15 +15,15 @@ const HOUR_MS = 3_600_000;
 /** The browser session of this cookie. @throws if there is none */
 async function sessionBehind(world: World, cookie: string | undefined): Promise<BrowserSession> {
   const id = parseBrowserSessionId(cookie ?? '');
-  const found = id === undefined ? undefined : await storesOf(world).browserSessions.read(id);
+  const found = id === undefined ? undefined : await depsOf(world).stores.browserSessions.read(id);
   if (found === undefined) throw new Error('no user is signed in');
   return found;
 }
 
-function storesOf({ gateways }: World) {
+function depsOf({ gateways }: World) {
   const [gateway] = gateways;
   if (gateway === undefined) throw new Error('there is no gateway');
-  return gateway.deps.stores;
+  return gateway.deps;
 }
 
 /**
@@ -40,8 +40,9 @@ async function cookieFor(
   { subject, origin, displayName, detail }: BrowserSession,
   authTime: number | undefined,
 ): Promise<string> {
+  const { stores, mcpServers } = depsOf(world);
   const id = newBrowserSessionId(shardOf(subject), systemEntropy);
-  await storesOf(world).browserSessions.create(
+  await stores.browserSessions.create(
     {
       id,
       subject,
@@ -50,6 +51,7 @@ async function cookieFor(
       ...definedOnly({ detail, authTime }),
     },
     { idleMs: HOUR_MS, absoluteMs: HOUR_MS },
+    'vouchedBy' in origin ? mcpServers.get(origin.vouchedBy)?.limits.quota : undefined,
   );
   return id;
 }

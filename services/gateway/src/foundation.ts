@@ -120,7 +120,7 @@ export async function createFoundation(config: GatewayConfig, options: Foundatio
   const auditLog = createAuditLog(logger, pseudonym, auditSinks);
   const stopping = createStopping();
   const refreshes: RefreshesInProgress = new Map();
-  const patterns = createPatterns({ now });
+  const patterns = createPatterns();
   const eventStreams = createEventStreams({
     feeds: stores.feeds,
     max: config.overload.eventStreams,

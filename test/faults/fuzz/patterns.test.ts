@@ -11,7 +11,7 @@ const MAX_LENGTH = 200;
 const TURN_MS = 20;
 const MEASUREMENTS = 8;
 
-const patterns = createPatterns({ now: Date.now });
+const patterns = createPatterns();
 afterAll(() => patterns[Symbol.asyncDispose]());
 
 const codePoint = fc.oneof(

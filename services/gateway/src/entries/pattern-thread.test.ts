@@ -2,7 +2,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { createPatternThread } from './pattern-thread.ts';
 import { createPatterns } from './patterns.ts';
 
-const patterns = createPatterns({ now: Date.now });
+const patterns = createPatterns();
 afterAll(() => patterns[Symbol.asyncDispose]());
 
 /** Folds the case of 120,000 code points, many times. */

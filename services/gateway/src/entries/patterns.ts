@@ -1,5 +1,4 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Clock } from '@postern/elicitation';
 import { ProblemError } from '../platform/http/problems.ts';
 import { createPatternThread, type PatternAnswer, type PatternJob, type PatternThread } from './pattern-thread.ts';
 
@@ -43,8 +42,14 @@ interface Lane {
  * Compiles and matches the patterns of MCP servers on threads that start when first needed, so no pattern blocks the event loop. MCP
  * servers take turns, with one job each. Those with costly patterns have a lane of their own, where they delay only each other.
  */
-export function createPatterns(p: { readonly now: Clock; readonly startThread?: () => PatternThread }) {
-  const { now, startThread = createPatternThread } = p;
+export function createPatterns(
+  p: {
+    /** Milliseconds on a clock that is never set: a correction of the time would leave the answer of a person unchecked. */
+    readonly now?: () => number;
+    readonly startThread?: () => PatternThread;
+  } = {},
+) {
+  const { now = () => performance.now(), startThread = createPatternThread } = p;
   const lanes = [false, true].map((isSlow): Lane => ({ isSlow, thread: startThread(), isBusy: false }));
   /** The next MCP server first. */
   const waiting = new Map<string, readonly ((thread: PatternThread) => Promise<void>)[]>();
