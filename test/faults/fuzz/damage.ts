@@ -170,7 +170,7 @@ const withoutItsOnce: Damage = fc.tuple(oddInUrl, pairDamage).map(([value, [at, 
 }));
 const foreignOrigin: Damage = fc
   .constantFrom<Record<string, string>>(
-    { origin: 'null', 'sec-fetch-site': 'same-origin' },
+    { origin: 'null', 'sec-fetch-site': 'cross-site' },
     { origin: 'https://evil.example', 'sec-fetch-site': 'cross-site' },
     { 'sec-fetch-site': 'cross-site' },
     { 'sec-fetch-site': 'same-site' },

@@ -21,12 +21,12 @@ export function closeDumps(): void {
 
 /**
  * Returns the keys of the first dump that are gone or changed in the second. Ignores the bookkeeping of any request: Idempotency-Keys,
- * rates, quotas, the idle time of a browser session. Also ignores background work: leases, probes, events on their way from outbox to
- * feed (an event always comes with a changed record), and expired keys.
+ * used one-time values, rates, quotas, the idle time of a browser session. Also ignores background work: leases, probes, events on their
+ * way from outbox to feed (an event always comes with a changed record), and expired keys.
  */
 export function changesBetween(before: Dump, after: Dump, now: number): string[] {
   const goesByItself = (key: string) =>
-    /:(lease|idem|limit|quota|claim|feed|fed|counts|refreshes):|:(cursor|events|probe|rps|ages)$/.test(key);
+    /:(lease|idem|limit|quota|claim|used|feed|fed|counts|refreshes):|:(cursor|events|probe|rps|ages)$/.test(key);
   const changed = [...before].filter(([key, { value, expiresAt }]) => {
     const later = after.get(key);
     if (later === undefined) return expiresAt < 0 || expiresAt > now;

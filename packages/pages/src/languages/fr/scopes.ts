@@ -108,8 +108,7 @@ export const scopes: CommonScopes = {
     'ChannelMessage.Send': 'Écrire en votre nom dans des canaux Teams',
     'Team.ReadBasic.All': 'Voir les équipes dont vous faites partie',
     'OnlineMeetings.ReadWrite': 'Voir, créer, modifier et supprimer vos réunions en ligne',
-    '.default':
-      'Utiliser toutes les autorisations pour lesquelles l’application est enregistrée, y compris pour supprimer',
+    '.default': 'Utiliser tous les droits enregistrés pour l’application, y compris supprimer',
   },
   slack: {
     'channels:read': 'Voir les canaux publics',
