@@ -82,7 +82,9 @@ export async function startFuzzWorld(): Promise<FuzzWorld> {
     [...after].filter(
       ([key]) =>
         !before.has(key) &&
-        !/:(lease|bs|cursor|feed|fed|events|counts|due|open|held|ended|connected|saved|rps|ages|refreshes)\b/.test(key),
+        !/:(lease|bs|cursor|feed|fed|events|counts|due|open|held|ended|connected|saved|rps|ages|refreshes|used)\b/.test(
+          key,
+        ),
     ),
   );
 
