@@ -156,5 +156,5 @@ it('S199: a page shows whatever is issued, open and approved, in every language'
     }),
     { numRuns: isShortRun ? 120 : 1_000, seed: SEED },
   );
-  for (const kind of ['confirmation', 'credential', 'form', 'payment']) expect(issued[kind], kind).toBeGreaterThan(5);
+  for (const kind of ['confirmation', 'credential', 'form', 'payment']) expect(issued[kind], kind).toBeGreaterThan(3);
 });

@@ -19,5 +19,6 @@ for at = 1, #fields, 2 do
   end
 end
 redis.call('HSET', KEYS[1], ARGV[2], whole(now + tonumber(ARGV[4])) .. ' ' .. drains .. ' ' .. ARGV[3])
-redis.call('PEXPIRE', KEYS[1], ARGV[4])
+-- Another replica may have announced a longer time.
+redis.call('PEXPIRE', KEYS[1], whole(math.max(redis.call('PTTL', KEYS[1]), tonumber(ARGV[4]))))
 return { 'announced', drains }
