@@ -259,7 +259,7 @@ describe('S148: credentials', () => {
     await ask('HSET', key, id, stored, `ac_${other}`, stored);
     expect((await call('GET', `${BASE}/jobs`, { token: `pa_${other}${token.slice(25)}` })).status).toBe(401);
     expect((await call('GET', `${BASE}/jobs`, { token })).status).toBe(200);
-    // A record of a later release costs nobody else a request.
+    // An unreadable record of a later release refuses no other credential.
     await ask('HSET', key, `ac_${other}`, '{"layout":2}');
     expect((await call('GET', `${BASE}/jobs`, { token })).status).toBe(200);
     await ask('HDEL', key, `ac_${other}`);

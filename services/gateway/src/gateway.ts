@@ -5,7 +5,7 @@ import { startJobRunner } from './admin/job-runner.ts';
 import { noteKeysOf } from './admin/key-report.ts';
 import { buildApp, HANDLER_MS, MAX_HEADER_BYTES } from './app.ts';
 import { warnOfConfusableNames, warnOfRiskyConfig } from './config-warnings.ts';
-import type { ConsoleListener, ListenerRequests } from './console/start-console.ts';
+import type { ConsoleListener } from './console/start-console.ts';
 import { createDeps, type GatewayDeps } from './deps.ts';
 import { type Relay, relayReports, startRelay } from './events/relay.ts';
 import { startDeliveries } from './events/webhooks/start-deliveries.ts';
@@ -13,7 +13,7 @@ import { createFoundation, type Foundation, type FoundationOptions } from './fou
 import type { GatewayConfig } from './platform/config/config-schema.ts';
 import { addressOf } from './platform/http/addresses.ts';
 import { createReadiness } from './platform/http/health-plugin.ts';
-import { openListener } from './platform/http/listener.ts';
+import { type ListenerRequests, openListener } from './platform/http/listener.ts';
 import { createClientErrorHandler } from './platform/http/problems.ts';
 import { securityHeaders } from './platform/http/security-headers-plugin.ts';
 import { UnidentifiedBytes } from './platform/http/unidentified.ts';

@@ -1,5 +1,5 @@
 import type { ConsoleConfig } from '../platform/config/console-config.ts';
-import { type ListenerOptions, openListener } from '../platform/http/listener.ts';
+import { type ListenerRequests, openListener } from '../platform/http/listener.ts';
 import { createClientErrorHandler } from '../platform/http/problems.ts';
 import { securityHeaders } from '../platform/http/security-headers-plugin.ts';
 import { closeListener } from '../platform/stopping.ts';
@@ -8,9 +8,6 @@ export interface ConsoleListener extends AsyncDisposable {
   /** Local URL of the listener, behind any proxy. */
   readonly address: string;
 }
-
-/** What a listener needs to serve requests of callers that it does not know yet. */
-export type ListenerRequests = Pick<ListenerOptions, 'onRequest' | 'addressOf' | 'unidentified'>;
 
 /** Of requests on one connection. */
 const PIPELINED = 16;

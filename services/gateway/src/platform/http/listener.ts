@@ -27,6 +27,9 @@ export interface ListenerOptions {
   readonly onDrop: () => void;
 }
 
+/** What a listener needs to serve requests of callers that it does not know yet. */
+export type ListenerRequests = Pick<ListenerOptions, 'onRequest' | 'addressOf' | 'unidentified'>;
+
 export interface Listener {
   readonly httpServer: Server;
   /** Local URL, behind any proxy. */

@@ -111,7 +111,7 @@ describe('S200: what the gateway holds for callers that it does not know', () =>
     for (let n = 0; n < 41; n += 1) await send('192.0.2.1', 400_000);
     await closed(half);
     expect(whole.closed).toBe(false);
-    // A response that nobody reads waits for its caller.
+    // A response that its caller does not read waits for the caller.
     whole.pause();
     arrived[0]?.response.end(Buffer.alloc(12 * MEBIBYTE));
     await closed(whole.resume());
