@@ -89,7 +89,7 @@ describe('the examples', () => {
 
   test('refusal', async () => {
     const refused = async () => {
-      throw new ElicitationRefusedError('decline');
+      throw new ElicitationRefusedError({ action: 'decline' });
     };
     expect(await refusalExample(refused)).toMatchObject({ isError: true });
     await expect(refusalExample(() => Promise.reject(new TypeError('other')))).rejects.toThrow('other');
@@ -107,7 +107,7 @@ describe('the examples', () => {
       action: 'accept',
       content: { title: 'Nightly build failed', labels: ['bug'], priority: 1 },
     });
-    expect(await handler(url, context)).toEqual({ action: 'decline' });
+    expect(await handler(url, context)).toEqual({ action: 'decline', by: 'policy' });
     expect(lines).toHaveLength(2);
   });
 
@@ -117,7 +117,10 @@ describe('the examples', () => {
     expect(await handler(team, context)).toEqual({ action: 'accept', content: { team: 'core' } });
     expect(await handler(url, context)).toEqual({ action: 'cancel' });
     expect(await handler(formOf({}), context)).toEqual({ action: 'cancel' });
-    expect(await handler(formOf({}), { ...context, mcpServer: { id: 'untrusted' } })).toEqual({ action: 'decline' });
+    expect(await handler(formOf({}), { ...context, mcpServer: { id: 'untrusted' } })).toEqual({
+      action: 'decline',
+      by: 'policy',
+    });
   });
 
   test('builders and SDK 1.x', () => {
