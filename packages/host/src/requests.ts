@@ -81,7 +81,7 @@ export function toElicitRequest<Request extends ElicitationRequest>(request: Req
 }
 
 /** The JSON-RPC error for URLs that must be completed first (2025-11-25). Its JSON is the `error` of a response. */
-export class UrlElicitationRequired extends Error {
+class UrlElicitationRequired extends Error {
   override readonly name = 'UrlElicitationRequired';
   readonly code = URL_ELICITATION_REQUIRED;
   readonly data: { readonly elicitations: readonly UrlElicitation[] };
