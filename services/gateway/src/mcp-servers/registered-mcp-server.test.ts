@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { createElicitationStage } from '../testing/elicitation-stage.ts';
 import { createFlowStage } from '../testing/flow-stage.ts';
+import { allowedToCaller } from './allowed-to-caller.ts';
 import { asConfigured, checkOf, mayAsk, mayUse, registerMcpServer } from './registered-mcp-server.ts';
 
 const {
@@ -18,6 +19,34 @@ const payment = {
   refundUnexpected: false,
   freshSignInSeconds: 300,
 };
+
+describe('S215: the limits per user', () => {
+  const { elicitationsPerSubject: _, openElicitationsPerSubject: __, ...unset } = config.limits;
+
+  test.each([
+    ['login', { subjectMax: 30, openMax: 20 }],
+    ['external', { subjectMax: 30, openMax: 20 }],
+    ['loopback', { subjectMax: 10_000, openMax: 1000 }],
+  ] as const)('of identity mode %s', (mode, expected) => {
+    const identity = mode === 'external' ? { mode, verifyUrl: 'https://app.example/verify' } : { mode };
+    expect(changed({ identity, limits: unset }).limits).toMatchObject(expected);
+    const limits = { ...unset, elicitationsPerSubject: 3, openElicitationsPerSubject: 2 };
+    expect(changed({ identity, limits }).limits).toMatchObject({ subjectMax: 3, openMax: 2 });
+  });
+
+  test.each(['too_many_elicitations', 'too_many_open_elicitations', 'quota_exceeded'] as const)(
+    'are named by the refusal %s, with value and setting',
+    code => {
+      const server = changed({ limits: { ...unset, elicitationsPerSubject: 7, openElicitationsPerSubject: 5 } });
+      const expected = {
+        too_many_elicitations: /\b7 .+ 600 .+mcpServers\[\]\.limits\.elicitationsPerSubject/,
+        too_many_open_elicitations: /\b5 .+mcpServers\[\]\.limits\.openElicitationsPerSubject/,
+        quota_exceeded: new RegExp(`\\b${quota.records} .+limits\\.storedRecords.+limits\\.storedMegabytes`),
+      };
+      expect(allowedToCaller(code, () => server)).toMatch(expected[code]);
+    },
+  );
+});
 
 describe('whether an MCP server may request', () => {
   test.each([

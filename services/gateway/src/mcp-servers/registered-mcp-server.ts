@@ -14,7 +14,7 @@ import {
 import type { CredentialCheckConfig } from '../platform/config/approval-config.ts';
 import { isSameConfig } from '../platform/config/config-changes.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
-import type { McpServerConfig } from '../platform/config/mcp-server-config.ts';
+import { limitDefaults, type McpServerConfig } from '../platform/config/mcp-server-config.ts';
 import { storageQuotaOf } from '../platform/config/storage-quota.ts';
 
 /** A configured MCP server, with the members that the domain needs. */
@@ -26,10 +26,13 @@ export interface RegisteredMcpServer extends McpServer {
 
 /** @internal exported for tests */
 export function registerMcpServer(config: McpServerConfig, quota: StorageQuota): RegisteredMcpServer {
+  const { limits, identity } = config;
+  const { elicitationsPerSubject, openElicitationsPerSubject } =
+    limitDefaults[identity.mode === 'loopback' ? 'loopback' : 'network'];
   return {
     config,
     mcpServerId: config.id,
-    identityMode: config.identity.mode,
+    identityMode: identity.mode,
     // Groups and ids contain no colon, so they cannot collide.
     connectionOwner: config.group === undefined ? config.id : `group:${config.group}`,
     kinds: kindsOf(config),
@@ -41,10 +44,10 @@ export function registerMcpServer(config: McpServerConfig, quota: StorageQuota):
     returnUrls: config.returnUrls,
     audience: config.audiences.length > 0 ? config.audiences : [config.url],
     limits: {
-      subjectMax: config.limits.elicitationsPerSubject,
-      subjectWindowMs: config.limits.subjectWindowSeconds * 1000,
-      openMax: config.limits.openElicitationsPerSubject,
-      maxTtlMs: config.limits.maxTtlSeconds * 1000,
+      subjectMax: limits.elicitationsPerSubject ?? elicitationsPerSubject,
+      subjectWindowMs: limits.subjectWindowSeconds * 1000,
+      openMax: limits.openElicitationsPerSubject ?? openElicitationsPerSubject,
+      maxTtlMs: limits.maxTtlSeconds * 1000,
       quota,
     },
   };

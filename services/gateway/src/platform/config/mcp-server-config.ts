@@ -65,6 +65,16 @@ export const storedMegabytes = z
     'Maximum Redis memory of these records and the event feed, in MiB. docs/redis.md explains how the gateway counts it.',
   );
 
+/** Defaults that depend on the users: on a loopback gateway, the only one is its developer, who must not wait for a test run. */
+export const limitDefaults = {
+  network: { elicitationsPerSubject: 30, openElicitationsPerSubject: 20, pageRequestsPerMinute: 300 },
+  loopback: { elicitationsPerSubject: 10_000, openElicitationsPerSubject: 1000, pageRequestsPerMinute: 10_000 },
+} as const;
+
+/** The sentence about such a default in the description of a setting. */
+export const eitherDefault = (name: keyof typeof limitDefaults.network): string =>
+  `Default: ${limitDefaults.network[name]}, or ${limitDefaults.loopback[name]} with identity mode loopback.`;
+
 const limitsSchema = z.strictObject({
   concurrentRequests: z
     .int()
@@ -93,20 +103,22 @@ const limitsSchema = z.strictObject({
   elicitationsPerSubject: z
     .int()
     .min(1)
-    .default(30)
-    .describe('Maximum new elicitations per user within `subjectWindowSeconds`, over all gateway processes.'),
-  subjectWindowSeconds: z.int().min(1).max(86_400).default(600),
+    .optional()
+    .describe(
+      `Maximum new elicitations per user within \`subjectWindowSeconds\`, over all gateway processes. ${eitherDefault('elicitationsPerSubject')}`,
+    ),
+  subjectWindowSeconds: z.int().min(1).max(86_400).default(600).describe('Seconds for `elicitationsPerSubject`.'),
   openElicitationsPerSubject: z
     .int()
     .min(1)
     .max(1000)
-    .default(20)
+    .optional()
     .describe(
-      'Maximum open elicitations per user, over all gateway processes. All of them are listed at `/me`, so that no MCP server hides those of another.',
+      `Maximum open elicitations per user, over all gateway processes. All of them are listed at \`/me\`, so that no MCP server hides those of another. ${eitherDefault('openElicitationsPerSubject')}`,
     ),
   storedRecords: storedRecords.optional(),
   storedMegabytes: storedMegabytes.optional(),
-  maxTtlSeconds: z.int().min(10).max(86_400).default(86_400),
+  maxTtlSeconds: z.int().min(10).max(86_400).default(86_400).describe('Maximum lifetime of an elicitation.'),
 });
 
 export const mcpServerSchema = z.strictObject({
