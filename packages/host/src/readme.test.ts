@@ -3,6 +3,7 @@ import { toNodeHandler } from '@modelcontextprotocol/node';
 import { createMcpHandler, inputRequired, inputResponse, McpServer } from '@modelcontextprotocol/server';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod/v4';
+import { parseLimits } from './calls/limits.ts';
 import { ElicitationRefusedError } from './errors.ts';
 import { readUrlElicitationRequired } from './requests.ts';
 import { context, formOf, url } from './testing/example-requests.ts';
@@ -85,6 +86,14 @@ describe('the examples', () => {
     expect({ opened, visits }).toEqual({ opened: [page.url.href], visits: 0 });
     await fetch(page.url);
     expect(visits).toBe(1);
+  });
+
+  test('docs/limits.md has the default of each limit', () => {
+    const page = read('../../../docs/limits.md');
+    const missing = Object.entries(parseLimits()).filter(
+      ([name, value]) => !page.includes(`| \`${name}\` | ${value} |`),
+    );
+    expect(missing).toEqual([]);
   });
 
   test('refusal', async () => {

@@ -255,8 +255,8 @@ export const tenancyFaults: readonly Fault[] = [
     name: 'streams of one MCP server are not limited',
     breaks: 'S48',
     file: 'services/gateway/src/events/event-streams.ts',
-    original: 'if (found.users >= max) throw',
-    replacement: 'if (found.users < 0) throw',
+    original: 'if (found.users >= max)',
+    replacement: 'if (found.users < 0)',
     foundBy: ['services/gateway/src/events/event-streams.test.ts'],
   },
   {

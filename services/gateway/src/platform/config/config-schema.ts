@@ -181,8 +181,13 @@ export const configSchema = z.strictObject({
     .prefault({}),
   browserSession: z
     .strictObject({
-      idleMinutes: z.int().min(1).max(1440).default(30),
-      absoluteHours: z.int().min(1).max(72).default(8),
+      idleMinutes: z
+        .int()
+        .min(1)
+        .max(1440)
+        .default(30)
+        .describe('Minutes until a sign-in ends in which the user posts nothing.'),
+      absoluteHours: z.int().min(1).max(72).default(8).describe('Hours until a sign-in ends.'),
     })
     .prefault({}),
   identityProviders: z.array(identityProviderConfigSchema).default([]),

@@ -116,8 +116,10 @@ const limitsSchema = z.strictObject({
     .describe(
       `Maximum open elicitations per user, over all gateway processes. All of them are listed at \`/me\`, so that no MCP server hides those of another. ${eitherDefault('openElicitationsPerSubject')}`,
     ),
-  storedRecords: storedRecords.optional(),
-  storedMegabytes: storedMegabytes.optional(),
+  storedRecords: storedRecords.optional().describe('As `limits.storedRecords`. Default: `limits.storedRecords`.'),
+  storedMegabytes: storedMegabytes
+    .optional()
+    .describe('As `limits.storedMegabytes`. Default: `limits.storedMegabytes`.'),
   maxTtlSeconds: z.int().min(10).max(86_400).default(86_400).describe('Maximum lifetime of an elicitation.'),
 });
 
