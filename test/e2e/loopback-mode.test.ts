@@ -148,6 +148,15 @@ describe('a gateway for one person, without sign-in', () => {
     expect(await raw.get('/me/decline-open')).toMatchObject({ status: 303, location: '/me' });
   });
 
+  it('S216: has no such page beside users whom an application identifies', async () => {
+    await using mixed = await startWorld({
+      mcpServer: { identity: { mode: 'loopback' } },
+      otherMcpServers: [{ id: 'app', identity: { mode: 'external', verifyUrl: 'https://app.example/verify' } }],
+      config: { identityProviders: [] },
+    });
+    expect((await mixed.raw().get('/me')).status).toBe(404);
+  });
+
   it('S215: does not make a page of its developer wait', async () => {
     const raw = alone.raw();
     for (let nth = 0; nth < 301; nth += 1) expect((await raw.get(`/e/el_00${'c'.repeat(43)}`)).status).not.toBe(429);
