@@ -35,7 +35,7 @@ describe('S46, S215: rate limits', () => {
     expect(statuses.filter(status => status === 404)).toHaveLength(PER_MINUTE);
     expect(statuses.filter(status => status === 429)).toHaveLength(PER_MINUTE * 4);
     const refused = await flood.read(UNKNOWN);
-    expect(expectProblem(refused, 'rate_limited').detail).toMatch(
+    expect(expectProblem(refused, 'rate_limited').detail ?? '').toMatch(
       new RegExp(`\\b${PER_MINUTE} .+mcpServers\\[\\]\\.limits\\.requestsPerMinute`),
     );
     expect(Number(refused.headers.get('retry-after'))).toBeLessThanOrEqual(60);
@@ -71,7 +71,7 @@ describe('S46, S215: rate limits', () => {
     expect(statuses).toEqual(statuses.map(() => 201));
     for (const replica of [0, 1]) {
       const refused = await issue('eager', replica);
-      expect(expectProblem(refused, 'too_many_elicitations').detail).toContain('limits.elicitationsPerSubject');
+      expect(expectProblem(refused, 'too_many_elicitations').detail ?? '').toContain('limits.elicitationsPerSubject');
     }
     // Another MCP server, and another person of this one, are not affected.
     expect((await issue('other', 0)).status).toBe(201);
