@@ -185,7 +185,7 @@ const covered = [
   'S212 a form post is judged by Sec-Fetch-Site first: Origin null is accepted beside same-origin only',
   'S213 a provider response without state changes nothing and leads back',
   'S214 static files are compressed once per encoding, pages with a token never',
-  'S215 the limits for a developer hold on the machine of one person only, and a refusal by a limit names it',
+  'S215 the limits for a developer hold at a loopback address only, and a refusal by a limit names it',
   'S216 /me of a gateway for one machine declines what is open, and shows neither links nor contents of it',
   'L6 fifty approvals at once on three processes, a thousand rounds',
 ];

@@ -323,8 +323,8 @@ export const pagesFaults: readonly Fault[] = [
     name: 'users whom an application identifies lose /me beside a loopback MCP server',
     breaks: 'S216',
     file: 'services/gateway/src/page-routes.ts',
-    original: 'const isLoopback = mcpServers.every(',
-    replacement: 'const isLoopback = mcpServers.some(',
+    original: 'mcpServers.every(({ identity })',
+    replacement: 'mcpServers.some(({ identity })',
     foundBy: ['test/e2e/loopback-mode.test.ts'],
   },
   {

@@ -450,17 +450,17 @@ export const tenancyFaults: readonly Fault[] = [
   {
     name: 'users of other gateways get the limits of a developer',
     breaks: 'S215',
-    file: 'services/gateway/src/mcp-servers/registered-mcp-server.ts',
-    original: "limitDefaults[identity.mode === 'loopback' ? 'loopback' : 'network']",
-    replacement: "limitDefaults['loopback']",
+    file: 'services/gateway/src/platform/config/mcp-server-config.ts',
+    original: "limitDefaults[isLoopbackUrl(publicUrl) ? 'loopback' : 'network']",
+    replacement: "limitDefaults[publicUrl === '' ? 'network' : 'loopback']",
     foundBy: ['services/gateway/src/mcp-servers/registered-mcp-server.test.ts'],
   },
   {
     name: 'a limit of the operator is not in force',
     breaks: 'S215',
     file: 'services/gateway/src/mcp-servers/registered-mcp-server.ts',
-    original: 'openMax: limits.openElicitationsPerSubject ?? openElicitationsPerSubject',
-    replacement: 'openMax: openElicitationsPerSubject',
+    original: 'openMax: limits.openElicitationsPerSubject ?? defaults.openElicitationsPerSubject',
+    replacement: 'openMax: defaults.openElicitationsPerSubject',
     foundBy: ['services/gateway/src/mcp-servers/registered-mcp-server.test.ts'],
   },
   {

@@ -27,7 +27,7 @@ import { assertLoopbackHost, PageError } from './pages/page-request.ts';
 import { createPageViews, type PageViews } from './pages/page-views.ts';
 import { redirectGetOfPosts } from './pages/post-only.ts';
 import { createViewChoices } from './pages/view-choices.ts';
-import { limitDefaults } from './platform/config/mcp-server-config.ts';
+import { limitDefaultsOf } from './platform/config/mcp-server-config.ts';
 import {
   type Problem,
   ProblemError,
@@ -42,8 +42,8 @@ import { sendAsset } from './platform/http/static-assets.ts';
 /** The hosted pages: requests are forms, responses are HTML or redirects, including errors. */
 export const pageRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = async (app, { deps }) => {
   const { publicUrl, limits, mcpServers } = deps.config;
-  const isLoopback = mcpServers.every(({ identity }) => identity.mode === 'loopback');
-  const { pageRequestsPerMinute } = limitDefaults[isLoopback ? 'loopback' : 'network'];
+  const hasOneUser =
+    mcpServers.every(({ identity }) => identity.mode === 'loopback') && deps.identityProviders.length === 0;
   const looks = createLooks(deps.config);
   const passkeyNotice = createPasskeyNotice(deps);
   const passkeysChanged = new WeakMap<FastifyRequest, Date>();
@@ -86,7 +86,7 @@ export const pageRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = async (app,
   await app.register(rateLimit, {
     global: false,
     timeWindow: 60_000,
-    max: limits.pageRequestsPerMinute ?? pageRequestsPerMinute,
+    max: limits.pageRequestsPerMinute ?? limitDefaultsOf(publicUrl).pageRequestsPerMinute,
     errorResponseBuilder: (_request, context) => new ProblemError('rate_limited', { retryAfterMs: context.ttl }),
   });
 
@@ -127,7 +127,7 @@ export const pageRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = async (app,
     await scope.register(logoutRoutes, pages);
     await scope.register(callbackRoutes, pages);
     // Without a sign-in, `/me` belongs to the only user of the machine.
-    if (isLoopback && deps.identityProviders.length === 0) await scope.register(loopbackMeRoutes, pages);
+    if (hasOneUser) await scope.register(loopbackMeRoutes, pages);
     else await scope.register(meRoutes, pages);
     await scope.register(meCredentialRoutes, pages);
     await scope.register(meHistoryRoutes, pages);

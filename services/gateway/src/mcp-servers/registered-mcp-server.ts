@@ -14,7 +14,12 @@ import {
 import type { CredentialCheckConfig } from '../platform/config/approval-config.ts';
 import { isSameConfig } from '../platform/config/config-changes.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
-import { limitDefaults, type McpServerConfig } from '../platform/config/mcp-server-config.ts';
+import {
+  type LimitDefaults,
+  limitDefaults,
+  limitDefaultsOf,
+  type McpServerConfig,
+} from '../platform/config/mcp-server-config.ts';
 import { storageQuotaOf } from '../platform/config/storage-quota.ts';
 
 /** A configured MCP server, with the members that the domain needs. */
@@ -25,10 +30,12 @@ export interface RegisteredMcpServer extends McpServer {
 }
 
 /** @internal exported for tests */
-export function registerMcpServer(config: McpServerConfig, quota: StorageQuota): RegisteredMcpServer {
+export function registerMcpServer(
+  config: McpServerConfig,
+  quota: StorageQuota,
+  defaults: LimitDefaults = limitDefaults.network,
+): RegisteredMcpServer {
   const { limits, identity } = config;
-  const { elicitationsPerSubject, openElicitationsPerSubject } =
-    limitDefaults[identity.mode === 'loopback' ? 'loopback' : 'network'];
   return {
     config,
     mcpServerId: config.id,
@@ -44,9 +51,9 @@ export function registerMcpServer(config: McpServerConfig, quota: StorageQuota):
     returnUrls: config.returnUrls,
     audience: config.audiences.length > 0 ? config.audiences : [config.url],
     limits: {
-      subjectMax: limits.elicitationsPerSubject ?? elicitationsPerSubject,
+      subjectMax: limits.elicitationsPerSubject ?? defaults.elicitationsPerSubject,
       subjectWindowMs: limits.subjectWindowSeconds * 1000,
-      openMax: limits.openElicitationsPerSubject ?? openElicitationsPerSubject,
+      openMax: limits.openElicitationsPerSubject ?? defaults.openElicitationsPerSubject,
       maxTtlMs: limits.maxTtlSeconds * 1000,
       quota,
     },
@@ -61,9 +68,10 @@ export function registerMcpServers(
   config: GatewayConfig,
   previous: ReadonlyMap<string, RegisteredMcpServer> = new Map(),
 ): ReadonlyMap<string, RegisteredMcpServer> {
+  const defaults = limitDefaultsOf(config.publicUrl);
   return new Map(
     config.mcpServers.map(server => {
-      const registered = registerMcpServer(server, storageQuotaOf(server, config));
+      const registered = registerMcpServer(server, storageQuotaOf(server, config), defaults);
       const before = previous.get(server.id);
       const isUnchanged =
         before !== undefined &&

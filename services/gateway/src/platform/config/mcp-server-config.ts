@@ -2,6 +2,7 @@ import { logoSchema } from '@postern/authorization';
 import { definedOnly, kinds } from '@postern/elicitation';
 import type { JWK } from 'jose';
 import { z } from 'zod';
+import { isLoopbackUrl } from './addresses.ts';
 import { confirmationPolicySchema, credentialCheckSchema, paymentPolicySchema } from './approval-config.ts';
 import { localName, lookMembers, slug, webUrl } from './config-values.ts';
 import { deliveryAlgorithm, publicKeyFault } from './json-web-keys.ts';
@@ -65,15 +66,21 @@ export const storedMegabytes = z
     'Maximum Redis memory of these records and the event feed, in MiB. docs/redis.md explains how the gateway counts it.',
   );
 
-/** Defaults that depend on the users: on a loopback gateway, the only one is its developer, who must not wait for a test run. */
+/** At a loopback address, the only user is the developer, who must not wait for a test run. */
 export const limitDefaults = {
   network: { elicitationsPerSubject: 30, openElicitationsPerSubject: 20, pageRequestsPerMinute: 300 },
   loopback: { elicitationsPerSubject: 10_000, openElicitationsPerSubject: 1000, pageRequestsPerMinute: 10_000 },
 } as const;
 
+export type LimitDefaults = Readonly<Record<keyof typeof limitDefaults.network, number>>;
+
+/** Defaults of the limits that depend on who can be a user. */
+export const limitDefaultsOf = (publicUrl: string): LimitDefaults =>
+  limitDefaults[isLoopbackUrl(publicUrl) ? 'loopback' : 'network'];
+
 /** The sentence about such a default in the description of a setting. */
-export const eitherDefault = (name: keyof typeof limitDefaults.network): string =>
-  `Default: ${limitDefaults.network[name]}, or ${limitDefaults.loopback[name]} with identity mode loopback.`;
+export const eitherDefault = (name: keyof LimitDefaults): string =>
+  `Default: ${limitDefaults.network[name]}, or ${limitDefaults.loopback[name]} if \`publicUrl\` is a loopback address.`;
 
 const limitsSchema = z.strictObject({
   concurrentRequests: z
