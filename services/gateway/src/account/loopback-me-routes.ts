@@ -37,11 +37,12 @@ export const loopbackMeRoutes: FastifyPluginAsync<PageKit<LoopbackMeRoutesDeps>>
     const open: Elicitation[] = [];
     for (const shard of SHARDS) {
       const entries = await deps.stores.lists.page({ list: 'open', shard, before: undefined, limit: PER_SHARD });
-      const ids = entries.map(({ id }) => parseElicitationId(id)).filter(id => id !== undefined);
-      const found = await Promise.all(ids.map(id => deps.service.find(id)));
-      open.push(
-        ...found.filter(each => each !== undefined).filter(each => !isTerminal(each) && isSamePerson(each, visitor)),
-      );
+      // One after the other: a burst of replies would hold the event loop.
+      for (const { id } of entries) {
+        const elicitationId = parseElicitationId(id);
+        const found = elicitationId && (await deps.service.find(elicitationId));
+        if (found !== undefined && !isTerminal(found) && isSamePerson(found, visitor)) open.push(found);
+      }
     }
     return open;
   }
