@@ -18,3 +18,4 @@ export * from './plain-text.ts';
 export * from './problems.ts';
 export * from './redemption.ts';
 export * from './refunds.ts';
+export * from './secret-fields.ts';

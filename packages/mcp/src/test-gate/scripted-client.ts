@@ -124,6 +124,14 @@ export class ScriptedClient implements GatewayClient {
     return found(this.#elicitations.get(elicitationId));
   }
 
+  async cancel(elicitationId: string): Promise<ElicitationBody> {
+    const elicitation = found(this.#elicitations.get(elicitationId));
+    if (elicitation.status !== 'pending') throw new GatewayError('already_ended', 'The elicitation has ended.');
+    const cancelled = { ...elicitation, status: 'cancelled' as const, endedAt: new Date().toISOString() };
+    this.#elicitations.set(elicitationId, cancelled);
+    return cancelled;
+  }
+
   async redeem(elicitationId: string, redemption: string): Promise<RedeemedElicitationBody> {
     const result = found(this.#results.get(elicitationId));
     if ((this.#redemptions.get(elicitationId) ?? redemption) !== redemption)
