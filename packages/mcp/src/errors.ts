@@ -124,6 +124,7 @@ export type UsageErrorCode =
   | 'suspension_swallowed'
   | 'ask_not_awaited'
   | 'terms_changed'
+  | 'effect_before_ask'
   | 'too_many_steps'
   | 'state_too_large'
   | 'arguments_not_serializable';

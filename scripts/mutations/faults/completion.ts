@@ -70,7 +70,7 @@ export const completionFaults: readonly Fault[] = [
     breaks: 'S95',
     file: 'packages/mcp/src/run-tool.ts',
     original: 'const unawaited = [...run.progress.open];',
-    replacement: 'const unawaited: OpenVerb[] = [];',
+    replacement: 'const unawaited: { stack: string }[] = [];',
     foundBy: ['packages/mcp/src/requests.integration.test.ts'],
   },
   {
@@ -128,6 +128,22 @@ export const completionFaults: readonly Fault[] = [
     original: 'args: [request, call.toolName, what]',
     replacement: 'args: [request, what]',
     foundBy: ['packages/mcp/src/requests.integration.test.ts'],
+  },
+  {
+    name: 'a test gate takes an effect before an ask',
+    breaks: 'an effect before an ask is found by a unit test',
+    file: 'packages/mcp/src/test-gate/test-gate.ts',
+    original: 'if (asked !== undefined && sent[0] !== undefined)',
+    replacement: 'if (asked !== undefined && sent[9] !== undefined)',
+    foundBy: ['packages/mcp/src/test-gate/test-gate.test.ts'],
+  },
+  {
+    name: 'a test gate lets a handler ask otherwise in a later run',
+    breaks: 'S219',
+    file: 'packages/mcp/src/test-gate/test-gate.ts',
+    original: 'if (mistake !== undefined) throw mistake;',
+    replacement: '',
+    foundBy: ['packages/mcp/src/test-gate/test-gate.test.ts'],
   },
   {
     name: 'the gate with a scripted user loads in production',
