@@ -188,6 +188,7 @@ const covered = [
   'S219 every run of a call asks with the same terms, and a payment is never asked for anew',
   'S220 a handler that does not await its asks fails, and they never settle',
   'S221 a form with fields that seem to ask for a secret opens as a page',
+  'S231 what an MCP server sends never makes its host busy for longer than its length explains',
   'L6 fifty approvals at once on three processes, a thousand rounds',
 ];
 
