@@ -154,7 +154,8 @@ describe('rounds with elicitations', () => {
     const [tool] = (await client.listTools()).tools;
     if (tool === undefined) throw new Error('no tool');
     const toolDefinition = { ...tool, outputSchema };
-    expect(await host.callTool({ name: 'structured' }, { toolDefinition })).toMatchObject({ structuredContent });
+    const running = host.callTool({ name: 'structured' }, { toolDefinition });
+    await expect(running).resolves.toMatchObject({ structuredContent });
     const strict = { ...toolDefinition, outputSchema: { ...outputSchema, required: ['more'] } };
     await expect(host.callTool({ name: 'structured' }, { toolDefinition: strict })).rejects.toEqual(
       code('invalid_result'),
