@@ -35,7 +35,7 @@ describe('S201: attempts of strangers that a third party refuses', () => {
   it('beyond the limit per process: an office whose people sign in, or have failed a little, goes on', () => {
     const { fail, isRefused } = setUp();
     fail('192.0.2.1', 30);
-    fail('192.0.2.2', 30);
+    fail('192.0.2.2', 20);
     expect(isRefused('198.51.100.7')).toBe(false);
     fail('198.51.100.7', 2);
     for (let person = 0; person < 6; person += 1) expect(isRefused('198.51.100.7')).toBe(false);
