@@ -134,17 +134,18 @@ describe('the ledger of an MCP server in a shard', () => {
       await enrol(fresh, passkeyOf(person, 'l'.repeat(60)));
       await enrol(fresh, passkeyOf(inShard(shard), 'l'.repeat(60)));
     }
-    const names = (await operator.keys('*')).filter(
-      name => !/:(epoch|cursor|events|feed|fed|quota|fence)(:|$)/.test(name),
-    );
-    const used = await Promise.all(
-      names.map(async name => Number(await operator.memory('USAGE', name, 'SAMPLES', 0)) + 46),
-    );
+    const usedBy = async (nouns: RegExp) => {
+      const names = (await operator.keys('*')).filter(name => nouns.test(name.split(':')[2] ?? ''));
+      const used = names.map(async name => Number(await operator.memory('USAGE', name, 'SAMPLES', 0)) + 46);
+      return (await Promise.all(used)).reduce((sum, each) => sum + each, 0);
+    };
     // `connect` asks for another MCP server.
     const ledgers = [await totalOf(shard, 'tracker'), await totalOf(shard, 'issue-tracker')];
     expect(ledgers.reduce((sum, { bytes = 0 }) => sum + bytes, 0)).toBeGreaterThan(
-      used.reduce((sum, each) => sum + each, 0),
+      await usedBy(/^(?!epoch|cursor|events|feed|fed|quota|fence)/),
     );
+    const [, lasting] = (await lastingOf(shard)).split(' ').map(Number);
+    expect(lasting).toBeGreaterThan(await usedBy(/^(cn|cns|cr|crs|connected|saved|pks|pkf)$/));
     expect(ledgers.map(({ records }) => records)).toEqual([7 * (8 + 6) + 1, 7 * 2]);
   });
 

@@ -249,7 +249,14 @@ export function describeQuota(name: string, makeStores: MakeStores): void {
       const enrol = (subject = invent()) => {
         const passkey = { passkeyId: operation(), subject, publicKey: 'pQECAyYg', transports: [], label: 'Key' };
         const payer = { mcpServerId, quota };
-        return stores.passkeys.add({ ...passkey, signCount: 0, backedUp: false }, 10, undefined, 'later', '', payer);
+        return stores.passkeys.add(
+          { ...passkey, signCount: 0, backedUp: false },
+          10,
+          undefined,
+          'later',
+          undefined,
+          payer,
+        );
       };
       const remove = (subject: Subject) => stores.connections.remove({ connectionId: idOf(subject) });
       /** What still fits, in lasting records. Fills the rest, over as many days as that takes. */
