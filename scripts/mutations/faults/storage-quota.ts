@@ -163,7 +163,7 @@ export const storageQuotaFaults: readonly Fault[] = [
     foundBy: ['packages/store-redis/src/storage-ledger.integration.test.ts'],
   },
   {
-    name: 'Lua: a connection of an earlier release returns a charge that was never made',
+    name: 'Lua: a connection of an earlier release begins to count when its user connects again',
     breaks: 'S203',
     file: 'packages/store-redis/src/commands/transition-elicitation.lua',
     original: "if ARGV[16] ~= '' and (kept_before or not former) then",

@@ -261,10 +261,11 @@ export function describeQuota(name: string, makeStores: MakeStores): void {
       const remove = (subject: Subject) => stores.connections.remove({ connectionId: idOf(subject) });
       /** What still fits, in lasting records. Fills the rest, over as many days as that takes. */
       async function room(): Promise<number> {
-        for (let added = 0; ; added += 1) {
+        for (let added = 0; added < 150; added += 1) {
           if (added % 3 === 0) stores.clock.advance(2 * DAY);
           if ((await connect()) !== 'applied') return added;
         }
+        throw new Error('Expected the quota to be full.');
       }
       return { mcpServerId, shard, invent, idOf, begin, connect, save, enrol, remove, room };
     }
