@@ -88,8 +88,7 @@ export const storageQuotaFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/commands/transition-elicitation.lua',
     original: '  kept = charge(lasting, LASTING_MS, weight',
     replacement: '  kept = charge(lasting, now + 86400000, weight',
-    foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
-    only: 'Redis: quota of an MCP server',
+    foundBy: ['packages/store-redis/src/storage-ledger.integration.test.ts'],
   },
   {
     name: 'Lua: new lasting records fill the whole quota',
