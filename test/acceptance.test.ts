@@ -176,6 +176,7 @@ const covered = [
   'S200 callers whom the gateway does not know cannot fill its memory',
   'S201 invented codes cost few requests to the identity provider, and prevent no sign-in of others',
   'S202 no web page reads the metrics by its own host name',
+  'S203 records of invented users count as long as they are stored, and never keep a user from replacing or removing one',
   'S205 no number of lines of users and MCP servers pushes out what operators did',
   'S206 no key of an MCP server names the automatic refund',
   'S207 every key of Redis counts in a quota, has a fixed bound, or is written by operators',

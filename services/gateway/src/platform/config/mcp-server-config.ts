@@ -55,7 +55,7 @@ export const storedRecords = z
   .min(25_600)
   .max(1_000_000_000)
   .describe(
-    'Maximum stored records of the MCP server, such as Idempotency-Keys and elicitations, which are kept for a day after their end.',
+    'Maximum stored records of the MCP server, such as Idempotency-Keys, elicitations, which are kept for a day after their end, and connections, which may be half of them.',
   );
 export const storedMegabytes = z
   .int()
