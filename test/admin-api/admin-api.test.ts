@@ -571,7 +571,7 @@ describe('docs/admin-api.md', () => {
   const lines = commands.flatMap(({ body }) => body.split('\n').filter(line => line !== ''));
 
   it.each(lines)('%s', async line => {
-    const [, postern] = /^npx -y pnpm@12 postern (.*)$/.exec(line) ?? [];
+    const [, postern] = /^npx @postern\/gateway (.*)$/.exec(line) ?? [];
     if (postern !== undefined) {
       const words = [...postern.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, bare]) => quoted ?? bare ?? '');
       return expect((await run(...words)).code).toBe(0);
