@@ -26,7 +26,9 @@ describe.each(documents)('%s', document => {
 
 /** What users of the packages read: they have no checkout. CONTRIBUTING.md and the READMEs of inner packages are for developers. */
 const forUsers = documents.filter(path =>
-  /^(?:README\.md|docs\/.*|services\/gateway\/README\.md|packages\/(?:api|mcp|host|conformance)\/README\.md)$/.test(path),
+  /^(?:README\.md|docs\/.*|services\/gateway\/README\.md|packages\/(?:api|mcp|host|conformance)\/README\.md)$/.test(
+    path,
+  ),
 );
 /** With a clone, these two are the way to try Postern. */
 const ofTheClone = ['npx -y pnpm@12 demo', 'npx -y pnpm@12 test'];

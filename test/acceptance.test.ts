@@ -185,6 +185,7 @@ const covered = [
   'S212 a form post is judged by Sec-Fetch-Site first: Origin null is accepted beside same-origin only',
   'S213 a provider response without state changes nothing and leads back',
   'S214 static files are compressed once per encoding, pages with a token never',
+  'S217 an MCP server that names no issuers gets those of the only identity provider, never one of several',
   'L6 fifty approvals at once on three processes, a thousand rounds',
 ];
 

@@ -131,7 +131,7 @@ function configOf(p: Prepared & { readonly port: number; readonly hash: string }
         clientAuthentication: 'none',
         authorizationEndpoint: `${provider.url}/authorize`,
         tokenEndpoint: `${provider.url}/token`,
-        scopes: { [example.scope]: 'read your notes' },
+        scopes: { [example.scope]: { text: 'read your notes', access: 'see' } },
         defaultScopes: [example.scope],
         apiHosts: [new URL(provider.url).host],
       },
