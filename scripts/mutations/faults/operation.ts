@@ -2,6 +2,46 @@ import type { Fault } from '../fault.ts';
 
 export const operationFaults: readonly Fault[] = [
   {
+    name: 'mcp-servers add: the new key goes to any program at the port',
+    breaks: 'rule: a new API key goes only to a gateway that knows the vault keys',
+    file: 'services/gateway/src/cli/check/public-url-check.ts',
+    original: "local !== 'unknown' && local.is === 'this' ?",
+    replacement: "local !== 'unknown' && local.is !== 'nothing' ?",
+    foundBy: ['services/gateway/src/cli/mcp-servers-add.test.ts'],
+  },
+  {
+    name: 'mcp-servers add: nobody signs in at the new MCP server',
+    breaks: 'rule: only where no MCP server has a sign-in, a new one has none',
+    file: 'services/gateway/src/cli/mcp-servers-add.ts',
+    original: "others.every(({ identity }) => identity?.mode === 'loopback') ? last : undefined",
+    replacement: 'last',
+    foundBy: ['services/gateway/src/cli/mcp-servers-add.test.ts'],
+  },
+  {
+    name: 'mcp-servers add: comments of the last entry become those of the new one',
+    breaks: 'rule: the entry is the only change of the file',
+    file: 'services/gateway/src/cli/mcp-servers-add.ts',
+    original: 'at += own?.[0].trimEnd().length ?? 0;',
+    replacement: '',
+    foundBy: ['services/gateway/src/cli/mcp-servers-add.test.ts'],
+  },
+  {
+    name: 'mcp-servers add: two commands edit the file at once',
+    breaks: 'rule: check and write of the configuration file are one step',
+    file: 'services/gateway/src/cli/private-files.ts',
+    original: "openSync(temporary, 'wx', 0o600)",
+    replacement: "openSync(temporary, 'w', 0o600)",
+    foundBy: ['services/gateway/src/cli/mcp-servers-add.test.ts'],
+  },
+  {
+    name: 'mcp-servers add: the gateway cannot read its file any more',
+    breaks: 'rule: an edited file keeps its owner and permissions',
+    file: 'services/gateway/src/cli/private-files.ts',
+    original: 'fchmodSync(file, mode & 0o777);',
+    replacement: '',
+    foundBy: ['services/gateway/src/cli/mcp-servers-add.test.ts'],
+  },
+  {
     name: 'any gateway counts as this one',
     breaks: 'S98',
     file: 'services/gateway/src/platform/http/gateway-proof.ts',

@@ -1,11 +1,11 @@
-import { readFileSync, writeFileSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { readFileSync } from 'node:fs';
 import { isatty } from 'node:tty';
 import { type ApiKeyView, createApiKeyAdmin, newApiKeyId, statusOfApiKey } from '../mcp-servers/api-key-admin.ts';
 import { CliError, type CliIo, type ExitCode, exitCodes, printable, tableOf, UsageError } from './cli-io.ts';
 import { type Command, changeIn, changingActor, type Invocation, whoAndWhy } from './command.ts';
 import { recordIn } from './open-admin.ts';
 import { type OpenStore, openStore } from './open-store.ts';
+import { newPrivateFile } from './private-files.ts';
 
 const adminOf = ({ config, vault, stores }: OpenStore) => createApiKeyAdmin({ config, vault, stores });
 /** The name of the key is shown in tables. */
@@ -102,20 +102,6 @@ function keyIn(file: string): string {
   } catch {
     throw new CliError(`--key-file: ${file} cannot be read.`);
   }
-}
-
-/** Creates the file, and returns how to write to it. */
-function newPrivateFile(out: string): (text: string) => void {
-  const path = resolve(out);
-  try {
-    writeFileSync(path, '', { mode: 0o600, flag: 'wx' });
-  } catch (error) {
-    const isThere = error instanceof Error && 'code' in error && error.code === 'EEXIST';
-    throw new CliError(
-      isThere ? `${path} already exists; no key was added.` : `Cannot write ${path}; no key was added.`,
-    );
-  }
-  return text => writeFileSync(path, text);
 }
 
 const nameOf = ({ apiKeyId, mcpServerId, source, name }: ApiKeyView): string =>

@@ -24,6 +24,9 @@ export const cliOptions = {
   elicitation: { type: 'string', value: '<id>', about: 'only of this elicitation' },
   'api-key': { type: 'string', value: '<id>', about: 'only of this API key; api-keys list has the id' },
   since: { type: 'string', value: '<time>', about: 'only from then on, such as 2026-11-23 or 2026-11-23T09:00:00Z' },
+  url: { type: 'string', value: '<url>', about: 'URL of the MCP server; users see its host' },
+  name: { type: 'string', value: '<text>', about: 'name of the MCP server on the pages; default its id' },
+  providers: { type: 'string', value: '<names>', about: 'providers that it may use, separated by commas' },
   'key-file': { type: 'string', value: '<file>', about: 'the API key itself; - reads standard input' },
   'token-file': {
     type: 'string',

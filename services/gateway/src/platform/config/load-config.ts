@@ -63,15 +63,24 @@ export function loadConfig(path: string, env: Environment, onFile: (path: string
   } catch {
     throw new ConfigError([{ path: '', message: `${path} cannot be read` }]);
   }
-  let document: unknown;
+  return configOfText(text, env, onFile);
+}
+
+/** As `loadConfig`, of a text that is in no file yet. @throws ConfigError */
+export function configOfText(text: string, env: Environment, onFile: (path: string) => void = () => {}): GatewayConfig {
+  const document = parsedYaml(text);
+  return parseConfig(withRedisUrl(interpolate(document, env, onFile), env['REDIS_URL']), document, onFile);
+}
+
+/** @throws ConfigError */
+export function parsedYaml(text: string): unknown {
   try {
-    document = parse(text, { uniqueKeys: true, merge: false });
+    return parse(text, { uniqueKeys: true, merge: false });
   } catch (error) {
     if (error instanceof YAMLParseError)
       throw new ConfigError([{ path: '', message: `is not valid YAML at line ${error.linePos?.[0].line ?? '?'}` }]);
     throw error;
   }
-  return parseConfig(withRedisUrl(interpolate(document, env, onFile), env['REDIS_URL']), document, onFile);
 }
 
 /** Applied before validation, so that an invalid or second address is reported like any other error. */
