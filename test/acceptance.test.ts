@@ -186,6 +186,7 @@ const covered = [
   'S213 a provider response without state changes nothing and leads back',
   'S214 static files are compressed once per encoding, pages with a token never',
   'S217 an MCP server that names no issuers gets those of the only identity provider, never one of several',
+  'S218 API keys are added and revoked through the running gateway with the scope keys only',
   'L6 fifty approvals at once on three processes, a thousand rounds',
 ];
 

@@ -2,6 +2,22 @@ import type { Fault } from '../fault.ts';
 
 export const operationFaults: readonly Fault[] = [
   {
+    name: 'a credential that may act adds API keys',
+    breaks: 'S218',
+    file: 'services/gateway/src/admin-api/admin-operations.ts',
+    original: "id: 'addApiKey', method: 'POST', path: '/api-keys', scope: 'keys'",
+    replacement: "id: 'addApiKey', method: 'POST', path: '/api-keys', scope: 'act'",
+    foundBy: ['test/admin-api/admin-api.test.ts'],
+  },
+  {
+    name: 'the credential of the admin API goes to any host in plain text',
+    breaks: 'S218',
+    file: 'services/gateway/src/cli/api-keys-door.ts',
+    original: "url.protocol !== 'https:' && !isLoopbackUrl(url.href)",
+    replacement: "url.protocol === 'nothing:'",
+    foundBy: ['test/admin-api/admin-api.test.ts'],
+  },
+  {
     name: 'mcp-servers add: the new key goes to any program at the port',
     breaks: 'rule: a new API key goes only to a gateway that knows the vault keys',
     file: 'services/gateway/src/cli/check/public-url-check.ts',

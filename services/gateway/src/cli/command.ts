@@ -1,4 +1,4 @@
-import type { Actor } from '../admin/admin-audit.ts';
+import type { ReasonedActor } from '../admin/admin-audit.ts';
 import { type CliIo, type ExitCode, UsageError } from './cli-io.ts';
 import { actorOf } from './open-admin.ts';
 import { type Change, changeOf } from './who-and-why.ts';
@@ -103,7 +103,10 @@ export const whoAndWhy = { by: true, reason: 'why, for the audit trail; required
 /** Who and why, where both are required. @throws UsageError */
 export const changeIn = ({ values }: Invocation): Change => changeOf(values);
 /** @throws UsageError */
-export const changingActor = (p: Invocation): Actor => actorOf(changeIn(p));
+export function changingActor(p: Invocation): ReasonedActor {
+  const change = changeIn(p);
+  return { ...actorOf(change), reason: change.reason };
+}
 
 /** Reads `--since`. @throws UsageError */
 export function sinceIn({ values: { since } }: Invocation): Date | undefined {
