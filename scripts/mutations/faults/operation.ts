@@ -2,6 +2,22 @@ import type { Fault } from '../fault.ts';
 
 export const operationFaults: readonly Fault[] = [
   {
+    name: 'postern check does not warn of a sub that differs per application',
+    breaks: 'S99',
+    file: 'packages/authorization/src/inspect-server.ts',
+    original: "metadata.subject_types_supported?.every(type => type === 'pairwise') === true",
+    replacement: 'false',
+    foundBy: ['test/check/check.test.ts'],
+  },
+  {
+    name: 'a document names a command that would fetch another package',
+    breaks: 'rule: documents name only commands that users of the packages have',
+    file: 'docs/branding.md',
+    original: 'npx @postern/gateway pages preview --out preview',
+    replacement: 'npx postern pages preview --out preview',
+    foundBy: ['scripts/docs.test.ts'],
+  },
+  {
     name: 'a credential that may act adds API keys',
     breaks: 'S218',
     file: 'services/gateway/src/admin-api/admin-operations.ts',
