@@ -104,7 +104,6 @@ function mcpServersIn(document: unknown) {
  * Returns the text with one more MCP server at the end of its list. Every other character stays: comments, order and spelling are the
  * operator's.
  * @throws CliError
- * @internal exported for tests
  */
 export function withEntry(text: string, entry: Entry): string {
   const list = parseDocument(text, { keepSourceTokens: true }).get('mcpServers', true);
