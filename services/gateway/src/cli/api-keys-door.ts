@@ -4,6 +4,7 @@ import { parse } from 'yaml';
 import { z } from 'zod';
 import type { ReasonedActor } from '../admin/admin-audit.ts';
 import { type ApiKeyItem, apiKeyItem, TooManyApiKeysError } from '../admin/api-keys.ts';
+import type { DryRun } from '../admin/changes.ts';
 import * as responses from '../admin-api/admin-responses.ts';
 import { isLoopbackUrl } from '../platform/config/addresses.ts';
 import { hostPort } from '../platform/start-error.ts';
@@ -11,9 +12,6 @@ import { CliError, type CliIo, UsageError } from './cli-io.ts';
 import type { Invocation } from './command.ts';
 import { openAdmin } from './open-admin.ts';
 
-interface DryRun {
-  readonly dryRun: boolean;
-}
 type Added = z.infer<typeof responses.addedApiKey>;
 type Revoked = { readonly result?: 'revoked' | 'already'; readonly apiKey: ApiKeyItem };
 

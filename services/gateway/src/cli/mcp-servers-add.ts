@@ -17,7 +17,8 @@ type Entry = GatewayConfigInput['mcpServers'][number];
 
 /** Longer than a gateway takes to notice a changed file and to load it, in ms. */
 const TAKEN_WITHIN_MS = 10_000;
-const ASK_EVERY_MS = 250;
+/** Each refused request is a line in the audit trail. */
+const ASK_EVERY_MS = 1_000;
 
 /** `postern mcp-servers add`: writes the entry of an MCP server into the configuration file, and prints its API key once. */
 export async function mcpServersAdd(p: Invocation, io: CliIo): Promise<ExitCode> {

@@ -6,6 +6,7 @@ import {
   fchmodSync,
   fchownSync,
   fstatSync,
+  fsyncSync,
   linkSync,
   lstatSync,
   mkdirSync,
@@ -110,13 +111,17 @@ export function editFile(path: string, edit: (text: string) => string): void {
       const own = fstatSync(file);
       if (own.uid !== uid || own.gid !== gid) fchownSync(file, uid, gid);
       fchmodSync(file, mode & 0o777);
+      fsyncSync(file);
     }, failed);
     // An editor does not know of the lock.
     if (readFileSync(target, 'utf8') !== before) throw new CliError(`${path} has just been changed. Try again.`);
     attempt(() => renameSync(temporary, target), failed);
+  } catch (error) {
+    // After the rename, the name may be the lock of another command.
+    rmSync(temporary, { force: true });
+    throw error;
   } finally {
     closeSync(file);
-    rmSync(temporary, { force: true });
   }
 }
 
