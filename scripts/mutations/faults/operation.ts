@@ -23,7 +23,7 @@ export const operationFaults: readonly Fault[] = [
     file: 'services/gateway/src/admin-api/admin-operations.ts',
     original: "id: 'addApiKey', method: 'POST', path: '/api-keys', scope: 'keys'",
     replacement: "id: 'addApiKey', method: 'POST', path: '/api-keys', scope: 'act'",
-    foundBy: ['test/admin-api/admin-api.test.ts'],
+    foundBy: ['services/gateway/src/admin-api/admin-openapi.test.ts'],
   },
   {
     name: 'the credential of the admin API goes to any host in plain text',
@@ -31,7 +31,7 @@ export const operationFaults: readonly Fault[] = [
     file: 'services/gateway/src/cli/api-keys-door.ts',
     original: "url.protocol !== 'https:' && !isLoopbackUrl(url.href)",
     replacement: "url.protocol === 'nothing:'",
-    foundBy: ['test/admin-api/admin-api.test.ts'],
+    foundBy: ['services/gateway/src/cli/api-keys-door.test.ts'],
   },
   {
     name: 'mcp-servers add: the new key goes to any program at the port',

@@ -120,7 +120,7 @@ function adminUrl(configPath: string, named: string | undefined): URL {
   const { data } = named === undefined ? listenerSchema.safeParse(documentAt(configPath)) : {};
   const host = ['0.0.0.0', '::'].includes(data?.adminApi.host ?? '') ? '127.0.0.1' : (data?.adminApi.host ?? '');
   const url = URL.parse(named ?? (data === undefined ? '' : `http://${hostPort(host, data.adminApi.port)}`));
-  if (url === null)
+  if (url === null || !/^https?:$/.test(url.protocol))
     throw new CliError(
       `Set POSTERN_ADMIN_URL, such as http://127.0.0.1:8091: ${configPath} names no adminApi with a port.`,
     );
