@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,7 +10,6 @@ import { type EvilProvider, startEvilProvider } from '@postern/testkit/providers
 import { startRedis } from '@postern/testkit/redis';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { root } from '../../scripts/child.ts';
 import { startTcpProxy } from '../support/tcp-proxy.ts';
 import { type PayingWorld, startWorld } from '../support/world.ts';
 
@@ -235,35 +234,6 @@ describe('an identity provider', () => {
     evil.metadata = { ...evil.metadata, issuer: evil.issuer };
     const finding = await statusOf({ ...config, identityProviders });
     expect(finding).toMatchObject({ status: 'failed', message: expect.stringMatching(/metadataUrl/) });
-  });
-
-  describe('as docs/keycloak-and-entra.md shows', () => {
-    const page = readFileSync(join(root, 'docs/keycloak-and-entra.md'), 'utf8').replaceAll(/ {2,}/g, '  ');
-    const keycloak = {
-      subject_types_supported: ['public', 'pairwise'],
-      scopes_supported: ['openid', 'profile', 'email'],
-    };
-    // Of https://login.microsoftonline.com/{tenant}/v2.0/.well-known/openid-configuration
-    const entra = {
-      ...{ subject_types_supported: ['pairwise'], code_challenge_methods_supported: undefined },
-      scopes_supported: ['openid', 'profile', 'email', 'offline_access'],
-    };
-    const entraIssuer = /https:\/\/login\.microsoftonline\.com\/[0-9a-f-]{36}\/v2\.0/.exec(page)?.[0] ?? '';
-
-    it.each([
-      ['Keycloak', keycloak, {}, 'ok'],
-      ['Entra ID', entra, { allowMissingPkceMetadata: true, subjectClaim: 'tid+oid' }, 'ok'],
-      ['Entra ID without PKCE in its metadata', entra, { subjectClaim: 'tid+oid' }, 'failed'],
-      ['Entra ID with its sub', entra, { allowMissingPkceMetadata: true }, 'warning'],
-    ])('%s', async (_, metadata, settings, status) => {
-      evil.metadata = { ...evil.metadata, ...metadata };
-      const config = withIssuer(evil.issuer);
-      const identityProviders = (config.identityProviders ?? []).map(one => ({ ...one, ...settings }));
-      const found = (await run({ ...config, identityProviders })).of('identityProvider.example-id');
-      expect(found.at(-1)?.status).toBe(status);
-      const shown = (found.at(-1)?.message ?? '').replace(/\d+ keys/, '2 keys').replace(evil.issuer, entraIssuer);
-      expect(page).toContain(`${status}  identityProvider.company  ${shown}`);
-    });
   });
 
   it('of the console is checked as well, with its own redirect URI', async () => {

@@ -7,7 +7,7 @@ export const operationFaults: readonly Fault[] = [
     file: 'packages/authorization/src/inspect-server.ts',
     original: "metadata.subject_types_supported?.every(type => type === 'pairwise') === true",
     replacement: 'false',
-    foundBy: ['test/check/check.test.ts'],
+    foundBy: ['services/gateway/src/cli/check/server-checks.test.ts'],
   },
   {
     name: 'a document names a command that would fetch another package',
