@@ -95,7 +95,7 @@ const covered = [
   'S92 a revoked API key or removed MCP server loses access on reload',
   'S93 an endpoint of @postern/mcp answers no foreign web page and no request without the token that it needs',
   'S94 a session of an MCP client works for its user only, and sessions and bodies are bounded',
-  'S95 a handler that requires an answer continues only with an accepted one',
+  'S95 a handler continues only with an accepted answer, unless it takes refusals',
   'S96 a scripted user never answers in production',
   'S97 a caller learns only about itself',
   'S98 the proof of a gateway needs the vault keys, and reveals nothing',
@@ -187,6 +187,10 @@ const covered = [
   'S214 static files are compressed once per encoding, pages with a token never',
   'S217 an MCP server that names no issuers gets those of the only identity provider, never one of several',
   'S218 API keys are added and revoked through the running gateway with the scope keys only',
+  'S219 every run of a call asks with the same terms, and a payment is never asked for anew',
+  'S220 a handler that does not await its asks fails, and they never settle',
+  'S221 a form with fields that seem to ask for a secret opens as a page',
+  'S231 what an MCP server sends never makes its host busy for longer than its length explains',
   'L6 fifty approvals at once on three processes, a thousand rounds',
 ];
 

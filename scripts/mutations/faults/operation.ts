@@ -286,7 +286,7 @@ export const operationFaults: readonly Fault[] = [
     name: 'strangers: an invented code costs a token request, however often',
     breaks: 'S201',
     file: 'services/gateway/src/platform/overload/failed-attempts.ts',
-    original: 'if (before >= perAddress || ',
+    original: 'if (!isWithin(own, perAddress) || ',
     replacement: 'if (',
     foundBy: ['services/gateway/src/platform/overload/failed-attempts.test.ts'],
     only: 'per address',
@@ -295,19 +295,61 @@ export const operationFaults: readonly Fault[] = [
     name: 'strangers: refusals elsewhere keep a person from signing in',
     breaks: 'S201',
     file: 'services/gateway/src/platform/overload/failed-attempts.ts',
-    original: '(before > 0 && window.all >= perProcess)',
-    replacement: 'window.all >= perProcess',
+    original: 'return isWithin(own, perAddress / 10) || this.#isKnown(network);',
+    replacement: 'return false;',
     foundBy: ['services/gateway/src/platform/overload/failed-attempts.test.ts'],
     only: 'per process',
+  },
+  {
+    name: 'scopes: one text with a comma asks for several scopes without their descriptions',
+    breaks: 'consent names what it gives',
+    file: 'packages/authorization/src/scope-policy.ts',
+    original: "(!scope.includes(',') || named.has(scope)) && ",
+    replacement: '',
+    foundBy: ['packages/authorization/src/scope-policy.test.ts'],
+  },
+  {
+    name: 'tenancy: an MCP server without the kind authorization reads tokens',
+    breaks: 'S42',
+    file: 'services/gateway/src/mcp-servers/registered-mcp-server.ts',
+    original: "    caller.kinds.includes('authorization') &&\n",
+    replacement: '',
+    foundBy: ['services/gateway/src/mcp-servers/registered-mcp-server.test.ts'],
+  },
+  {
+    name: 'secrets: a fingerprint confirms a guess after a deletion',
+    breaks: 'S198',
+    file: 'services/gateway/src/entries/credential-flow.ts',
+    original: '...[credential.credentialId, credential.updatedAt],',
+    replacement: '...[credential.credentialId],',
+    foundBy: ['services/gateway/src/entries/credential-flow.test.ts'],
+  },
+  {
+    name: 'strangers: new networks of one site are free',
+    breaks: 'S201',
+    file: 'services/gateway/src/platform/overload/failed-attempts.ts',
+    original: ' || !isWithin(around, PER_SITE * perAddress)',
+    replacement: '',
+    foundBy: ['services/gateway/src/platform/overload/failed-attempts.test.ts'],
+    only: 'site',
+  },
+  {
+    name: 'strangers: new networks reach the identity provider without end',
+    breaks: 'S201',
+    file: 'services/gateway/src/platform/overload/failed-attempts.ts',
+    original: 'return this.#isKnown(network);',
+    replacement: 'return true;',
+    foundBy: ['services/gateway/src/platform/overload/failed-attempts.test.ts'],
+    only: 'known',
   },
   {
     name: 'strangers: a refused callback uses up the sign-in',
     breaks: 'S201',
     file: 'services/gateway/src/identity/sign-in-flow.ts',
-    original: 'const succeeded = refusals.begin(networkOf(request.ip));',
+    original: 'const ended = refusals.begin(request.ip);',
     replacement: `const spent = { kind, digest: digestOf(state), expiresAt: transaction.expiresAt };
-        const begin = () => refusals.begin(networkOf(request.ip));
-        const succeeded = await Promise.resolve().then(begin).catch(async error => {
+        const begin = () => refusals.begin(request.ip);
+        const ended = await Promise.resolve().then(begin).catch(async error => {
           await p.stores.oneTime.spend(spent);
           throw error;
         });`,

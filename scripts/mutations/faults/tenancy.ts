@@ -357,6 +357,22 @@ export const tenancyFaults: readonly Fault[] = [
     foundBy: ['services/gateway/src/elicitations/elicitation-request.test.ts'],
   },
   {
+    name: 'a host matches the patterns of an output schema',
+    breaks: 'S231',
+    file: 'packages/host/src/v2/tool-definitions.ts',
+    original: 'fromJsonSchema(withoutPatterns(tool.outputSchema) as JsonSchemaType)',
+    replacement: 'fromJsonSchema(tool.outputSchema as JsonSchemaType)',
+    foundBy: ['packages/host/src/modern.test.ts'],
+  },
+  {
+    name: 'a host removes terminal sequences in quadratic time',
+    breaks: 'S231',
+    file: 'packages/api/src/inert-text.ts',
+    original: "return text.replace(ESCAPES, '');",
+    replacement: "return process.getBuiltinModule('node:util').stripVTControlCharacters(text);",
+    foundBy: ['packages/host/src/inert.test.ts'],
+  },
+  {
     name: 'a host refuses names of properties that MCP allows',
     breaks: 'MCP 2025-11-25, PrimitiveSchemaDefinition',
     file: 'packages/host/src/wire-schema.ts',
