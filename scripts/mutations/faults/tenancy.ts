@@ -2,6 +2,22 @@ import type { Fault } from '../fault.ts';
 
 export const tenancyFaults: readonly Fault[] = [
   {
+    name: 'an MCP server that names no issuers gets one of several',
+    breaks: 'S217',
+    file: 'services/gateway/src/platform/config/load-config.ts',
+    original: 'if (issuer === undefined || others.length > 0) return config;',
+    replacement: 'if (issuer === undefined || others.length > 99) return config;',
+    foundBy: ['services/gateway/src/platform/config/load-config.test.ts'],
+  },
+  {
+    name: 'an MCP server whose application identifies users gets the issuer of the identity provider',
+    breaks: 'S217',
+    file: 'services/gateway/src/platform/config/load-config.ts',
+    original: "server.issuers.length === 0 && server.identity.mode === 'login'",
+    replacement: 'server.issuers.length === 0',
+    foundBy: ['services/gateway/src/platform/config/load-config.test.ts'],
+  },
+  {
     name: 'a caller sees the providers of other MCP servers',
     breaks: 'S97',
     file: 'services/gateway/src/mcp-servers/caller-routes.ts',

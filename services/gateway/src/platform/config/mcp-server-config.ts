@@ -11,7 +11,7 @@ const apiKeySchema = z.strictObject({
   hash: z
     .string()
     .regex(/^sha256:[0-9a-f]{64}$/, { error: 'must be sha256: and the hexadecimal SHA-256 of the key' })
-    .describe('Hash that `pnpm --filter @postern/gateway new-api-key` prints. Never put the key itself here.'),
+    .describe('Hash that `postern new-api-key` prints. Never put the key itself here.'),
   expires: z.iso.datetime({ offset: true }).optional().describe('When the key expires.'),
 });
 
@@ -137,7 +137,14 @@ export const mcpServerSchema = z.strictObject({
     .default({})
     .describe('By credential name: how to check that a typed credential works.'),
   providers: z.array(slug).default([]),
-  issuers: z.array(z.string().min(1)).min(1).describe('Issuers of the users for whom it may request elicitations.'),
+  issuers: z
+    .array(z.string().min(1))
+    .min(1)
+    .optional()
+    .transform(issuers => issuers ?? [])
+    .describe(
+      'Issuers of the users for whom it may request elicitations. Default with identity mode login: the issuer of the only identity provider.',
+    ),
   identity: z
     .discriminatedUnion('mode', [
       z.strictObject({ mode: z.literal('login') }),
