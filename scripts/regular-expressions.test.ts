@@ -22,7 +22,7 @@ describe('regular expressions', () => {
     expect(product.filter(({ text }) => /\bnew RegExp\(/.test(text)).map(({ path }) => path)).toEqual([
       'packages/api/src/inert-text.ts',
       'packages/api/src/plain-text.ts',
-      'packages/host/src/secret-fields.ts',
+      'packages/api/src/secret-fields.ts',
       'packages/store-redis/src/keyspace.ts',
       'services/gateway/src/api-routes.ts',
     ]);

@@ -58,7 +58,7 @@ export async function startGatedEndpoint(world: World, options: GatedEndpointOpt
           { inputSchema: z.object({ note: z.string().optional(), ttlSeconds: z.int().optional() }) },
           gate.tool(async ({ ttlSeconds }, ctx) => {
             try {
-              const forge = await ctx.gate.authorize('forge', {
+              const forge = await ctx.gate.try.authorize('forge', {
                 scopes: ['repo'],
                 ...definedOnly({ ttlSeconds }),
               });

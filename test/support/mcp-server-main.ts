@@ -57,7 +57,7 @@ const options = {
 };
 
 async function authorize(gate: GateContext) {
-  const forge = await gate.authorize('forge', { scopes: ['repo'] });
+  const forge = await gate.try.authorize('forge', { scopes: ['repo'] });
   const text = forge.action === 'accept' ? 'accept' : `${forge.action} ${forge.reason}`;
   return { content: [{ type: 'text' as const, text }] };
 }

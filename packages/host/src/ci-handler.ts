@@ -1,9 +1,8 @@
-import { parseFormContent, type RequestedSchema } from '@postern/api';
+import { looksSecret, mentionsSecret, parseFormContent, type RequestedSchema } from '@postern/api';
 import { z } from 'zod/v4';
 import type { ElicitationAnswer, ElicitationContext, ElicitationHandler, ElicitationRequest } from './elicitation.ts';
 import { HostError } from './errors.ts';
 import { inertLine } from './inert.ts';
-import { looksSecret, mentionsSecret } from './secret-fields.ts';
 
 const ruleSchema = z.strictObject({
   mcpServer: z.string().optional(),

@@ -1,3 +1,4 @@
+export { looksSecret, mentionsSecret } from '@postern/api';
 /** Exports shared by both entry points of the package. */
 export type { FulfilInput, OtherInputRequest } from './calls/input-rounds.ts';
 export type { CallLimits } from './calls/limits.ts';
@@ -38,7 +39,6 @@ export {
   urlElicitationRequiredError,
   urlRequest,
 } from './requests.ts';
-export { looksSecret, mentionsSecret } from './secret-fields.ts';
 export { createTerminal, type Terminal, type TerminalOptions } from './terminal/terminal.ts';
 export { type InspectedUrl, inspectUrl, MAX_URL_LENGTH, type UrlWarning } from './url/inspect-url.ts';
 export { type BrowserOptions, type OpenUrl, systemBrowser } from './url/open-in-browser.ts';

@@ -57,7 +57,7 @@ test('suspends the handler and asks the user if the token cannot be refreshed', 
   await using world = await accountWorld();
   world.connections.refreshable = false;
   const outcome = await world.run(async gate => {
-    const github = await gate.authorize('github');
+    const github = await gate.try.authorize('github');
     if (github.action !== 'accept') throw new Error(github.reason);
     return await github.accessToken({ rejected: await github.accessToken() });
   });
@@ -118,7 +118,7 @@ test("a signal ends one token request, the call's signal ends all, and that of a
   await using world = await accountWorld();
   const asking = new AbortController();
   await world.run(async gate => {
-    const github = await gate.authorize('github', { signal: asking.signal });
+    const github = await gate.try.authorize('github', { signal: asking.signal });
     if (github.action !== 'accept') throw new Error(github.reason);
     asking.abort();
     expect(await github.accessToken()).toBe(world.connections.current('co-el-1'));

@@ -1,7 +1,15 @@
 import { hash } from 'node:crypto';
 import type { ElicitationBody, RedeemedElicitationBody } from '@postern/api';
-import { type Ask, type AskEnd, type AskSpec, aboutOf, assertInTime, issue, type OpenElicitation } from './ask.ts';
-import { type AskRecord, newRecord } from './ask-log.ts';
+import {
+  type Ask,
+  type AskEnd,
+  type AskSpec,
+  aboutOf,
+  assertInTime,
+  issue,
+  type OpenElicitation,
+  recordOf,
+} from './ask.ts';
 import { presentInLegacySession, presentStateless } from './eras/legacy.ts';
 import { presentModern } from './eras/modern.ts';
 import { ElicitationFailedError, GatewayError } from './errors.ts';
@@ -57,7 +65,7 @@ export function idempotencyKey(id: string): string {
 /**
  * The refusal that a verb returns.
  *
- * @throws {Suspension} in a run that requires every answer
+ * @throws {Suspension} unless the handler takes refusals
  * @throws {ElicitationFailedError}
  */
 export function toRefusal(run: ToolRun, spec: AskSpec, end: AskEnd): Declined | Cancelled {
@@ -80,7 +88,7 @@ export function toRefusal(run: ToolRun, spec: AskSpec, end: AskEnd): Declined | 
 }
 
 export function refusal<R extends Omit<Declined, 'toToolResult'> | Omit<Cancelled, 'toToolResult'>>(
-  { environment, call, isRequired }: ToolRun,
+  { environment, call, returnsRefusals }: ToolRun,
   spec: AskSpec,
   refused: R,
   elicitation?: ElicitationBody,
@@ -89,7 +97,7 @@ export function refusal<R extends Omit<Declined, 'toToolResult'> | Omit<Cancelle
     const text = environment.text({ kind: refused.reason, about: aboutOf(spec, elicitation) });
     return refused.action === 'decline' ? declinedToolResult(text, call) : plainToolResult(text);
   };
-  if (isRequired) throw new Suspension({ type: 'plain', result: toToolResult() }, true);
+  if (!returnsRefusals) throw new Suspension({ type: 'plain', result: toToolResult() }, true);
   return { ...refused, toToolResult };
 }
 
@@ -121,27 +129,27 @@ const MAX_ATTEMPTS = 5;
 export async function answer(run: ToolRun, ask: Ask): Promise<Answer> {
   for (let attempt = 1; ; attempt += 1) {
     const end = (await recall(run, ask)) ?? (await askAnew(run, ask));
-    if (end.by === 'mcp-client') (await run.log()).update(ask.key, { refused: end.action });
+    if (end.by === 'mcp-client') run.log.update(ask.key, { refused: end.action });
     if (end.by === 'mcp-client' || end.elicitation.status !== 'completed') return { action: 'refused', end };
     const { elicitation } = end;
     if (!ask.spec.needsRedemption) return { action: 'accept', elicitation, result: undefined };
     const result = await redeem(run, ask, elicitation, attempt < MAX_ATTEMPTS);
     if (result !== undefined) return { action: 'accept', elicitation, result };
-    (await run.log()).forget(ask.key);
+    run.log.forget(ask.key);
   }
 }
 
 /** Asks again, because the earlier answer is no longer usable. */
 export async function answerAnew(run: ToolRun, ask: Ask): Promise<Answer> {
   run.progress.key = ask.key;
-  (await run.log()).forget(ask.key);
+  run.log.forget(ask.key);
   return await answer(run, ask);
 }
 
 /** Returns how an earlier ask of this call ended, or undefined if the call has to ask. */
 async function recall(run: ToolRun, ask: Ask): Promise<AskEnd | undefined> {
   const { call, requestState } = run;
-  const record = (await run.log()).get(ask.key);
+  const record = run.log.get(ask.key);
   if (record?.elicitationId === undefined) return undefined;
   const { elicitationId } = record;
   try {
@@ -151,7 +159,7 @@ async function recall(run: ToolRun, ask: Ask): Promise<AskEnd | undefined> {
     if (isTerminal(elicitation))
       return (await isStale(run, ask, elicitation)) ? undefined : { by: 'gateway', elicitation };
     if (record.refused !== undefined) return { by: 'mcp-client', action: record.refused };
-    await assertInTime(run, ask);
+    assertInTime(run, ask);
     return await presentToUser(run, ask, { isRetry: false, elicitation });
   } catch (error) {
     // The gateway has deleted the elicitation. If this call already got the result, asking a second time would be worse than an error.
@@ -165,24 +173,18 @@ async function recall(run: ToolRun, ask: Ask): Promise<AskEnd | undefined> {
  * hide that.
  */
 async function isStale(run: ToolRun, { spec, signal }: Ask, elicitation: ElicitationBody): Promise<boolean> {
-  if (elicitation.status === 'completed' || spec.lasting === undefined || !(await run.log()).isRemembered) return false;
+  if (elicitation.status === 'completed' || spec.lasting === undefined || !run.log.isRemembered) return false;
   const lasting = await spec.lasting(run, signal);
   return lasting.some(({ updatedAt }) => updatedAt > (elicitation.endedAt ?? elicitation.expiresAt));
 }
 
 async function askAnew(run: ToolRun, ask: Ask): Promise<AskEnd> {
-  const { spec, key, signal } = ask;
+  const { spec, signal } = ask;
   const elicitation = await issue(run, spec, signal);
   const { elicitationId, expiresAt } = elicitation;
   // A lasting connection or credential also answers the next run, without a record.
   if (spec.needsRedemption || !isTerminal(elicitation)) {
-    const record: AskRecord = newRecord({
-      key,
-      askedAt: run.environment.now(),
-      expiresAt: Date.parse(expiresAt),
-      elicitationId,
-    });
-    (await run.log()).set(record);
+    run.log.set(recordOf(run, ask, { expiresAt: Date.parse(expiresAt), elicitationId }));
   }
   if (isTerminal(elicitation)) return { by: 'gateway', elicitation };
   return await presentToUser(run, ask, { isRetry: false, elicitation });
@@ -195,7 +197,7 @@ async function redeem(
   elicitation: ElicitationBody,
   mayAskAnew: boolean,
 ): Promise<RedeemedElicitationBody | undefined> {
-  const log = await run.log();
+  const { log } = run;
   const record = log.get(key);
   if (record === undefined) throw new TypeError('a result without a record');
   const isTyped = spec.body.kind === 'credential' || spec.body.kind === 'form';

@@ -79,7 +79,7 @@ describe('a token that the API rejects', () => {
     world.connections.refreshable = false;
     const finished: unknown[] = [];
     const outcome = await world.run(async gate => {
-      const github = await gate.authorize('github');
+      const github = await gate.try.authorize('github');
       if (github.action !== 'accept') throw new Error(github.reason);
       finished.push(await github.fetch(world.api.url, { method: 'POST', body: 'title' }));
     });

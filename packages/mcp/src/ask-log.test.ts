@@ -1,20 +1,23 @@
 import { expect, test } from 'vitest';
-import { newRecord, RecentCalls } from './ask-log.ts';
+import { newCall, newRecord, RecentCalls } from './ask-log.ts';
 
 const of = (call: string, user = 'alice') => ({ user, call });
-const steps = (key: string) => [newRecord({ key, askedAt: 0, expiresAt: 1_000_000 })];
+const steps = (key: string) => ({
+  ...newCall(0),
+  asks: [newRecord({ key, place: 0, kind: 'form', terms: {}, askedAt: 0, expiresAt: 1_000_000 })],
+});
 
 test('forgets the oldest record beyond its limit', () => {
   const calls = new RecentCalls(2, () => 0);
   for (const key of ['a', 'b', 'c']) calls.remember(of(key), steps(key));
-  expect(['a', 'b', 'c'].map(key => calls.take(of(key))?.[0]?.key)).toEqual([undefined, 'b', 'c']);
+  expect(['a', 'b', 'c'].map(key => calls.take(of(key))?.asks[0]?.key)).toEqual([undefined, 'b', 'c']);
 });
 
 test('forgets a record some time after its expiry', () => {
   let now = 1_000_000 + 10 * 60_000 - 1;
   const calls = new RecentCalls(2, () => now);
   calls.remember(of('a'), steps('a'));
-  expect(calls.take(of('a'))).toHaveLength(1);
+  expect(calls.take(of('a'))?.asks).toHaveLength(1);
   calls.remember(of('a'), steps('a'));
   now += 1;
   expect(calls.take(of('a'))).toBeUndefined();
@@ -28,7 +31,8 @@ test('remembered records are returned once', () => {
 
 test('bounds the memory for form contents over all calls', () => {
   const calls = new RecentCalls(1000, () => 0);
-  const long = steps('form').map(step => ({ ...step, content: { text: 'x'.repeat(1_000_000) } }));
+  const form = steps('form');
+  const long = { ...form, asks: form.asks.map(step => ({ ...step, content: { text: 'x'.repeat(1_000_000) } })) };
   for (let count = 0; count < 20; count += 1) calls.remember(of(`call-${count}`), long);
   calls.remember(of('call-19'), long);
   const left = Array.from({ length: 20 }, (_, count) => calls.take(of(`call-${count}`))).filter(
@@ -46,7 +50,7 @@ test('the user who fills the memory loses entries before the others', () => {
   for (let count = 0; count < 100; count += 1) calls.remember(of(`flood-${count}`, 'mallory'), steps('x'));
   expect(calls.take(of('flood-99', 'mallory'))).toBeDefined();
   expect(calls.take(of('flood-91', 'mallory'))).toBeUndefined();
-  expect(calls.take(of('paid'))?.[0]?.key).toBe('pay');
+  expect(calls.take(of('paid'))?.asks[0]?.key).toBe('pay');
   expect(calls.take(of('paid', 'bob'))).toBeDefined();
 });
 
@@ -54,11 +58,11 @@ test('records that a call carries itself are removed from memory', () => {
   const calls = new RecentCalls(10, () => 0);
   const carried = steps('pay');
   calls.remember(of('a'), carried);
-  calls.discard(of('a'), steps('pay'));
-  calls.discard(of('a', 'bob'), carried);
-  calls.discard(of('a'), carried);
+  calls.discard(of('a'), steps('pay').asks);
+  calls.discard(of('a', 'bob'), carried.asks);
+  calls.discard(of('a'), carried.asks);
   expect(calls.take(of('a'))).toBeUndefined();
   calls.remember(of('a'), carried);
-  calls.discard(of('a'), steps('pay'));
+  calls.discard(of('a'), steps('pay').asks);
   expect(calls.take(of('a'))).toEqual(carried);
 });

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { ElicitationKind } from '@postern/api';
 import { z } from 'zod/v4';
 import { PosternUsageError } from './errors.ts';
 
@@ -12,6 +13,11 @@ const MAX_ASKS = 32;
 export const askRecordSchema = z.strictObject({
   /** Identifies the ask: digest of its terms, and which occurrence of them within the run. */
   key: z.string(),
+  /** How many asks of the run came before it. */
+  place: z.int().min(0),
+  kind: z.string(),
+  /** The beginning of its terms, to name what another run asks otherwise. */
+  terms: z.record(z.string(), z.string()),
   /** Epoch milliseconds at which this call first asked. */
   askedAt: z.int(),
   /** Epoch milliseconds after which the user can no longer answer. */
@@ -36,23 +42,53 @@ export const askRecordSchema = z.strictObject({
 export type AskRecord = z.infer<typeof askRecordSchema>;
 export const askRecordsSchema = z.array(askRecordSchema).max(MAX_ASKS);
 
+/** What every run of a call has in common. */
+export const callIdentitySchema = z.strictObject({
+  id: z.uuid(),
+  /** Epoch milliseconds of its first run. */
+  startedAt: z.int(),
+});
+
+/** A call and what it has asked so far. */
+export type Call = z.infer<typeof callIdentitySchema> & { readonly asks: readonly AskRecord[] };
+
+export const newCall = (now: number): Call => ({ id: randomUUID(), startedAt: now, asks: [] });
+
 /** Asks of one call: those of this run and of the runs before it. */
 export class AskLog {
+  readonly call: z.infer<typeof callIdentitySchema>;
   readonly #byKey: Map<string, AskRecord>;
   readonly #occurrences = new Map<string, number>();
+  /** Keys of this run, in the order of the handler. */
+  readonly #asked: string[] = [];
   /** The records come from this process's memory, so the call may not be a retry of the one that left them. */
   readonly isRemembered: boolean;
 
-  constructor(records: readonly AskRecord[], isRemembered: boolean) {
-    this.#byKey = new Map(records.map(record => [record.key, record]));
+  constructor({ id, startedAt, asks }: Call, isRemembered: boolean) {
+    this.call = { id, startedAt };
+    this.#byKey = new Map(asks.map(record => [record.key, record]));
     this.isRemembered = isRemembered;
   }
 
-  /** Returns the key of the next ask with this digest. Equal asks of one run are numbered in the order of the handler. */
-  nextKey(digest: string): string {
+  /** Whether this run has asked anything yet. */
+  get hasAsked(): boolean {
+    return this.#asked.length > 0;
+  }
+
+  /** The next ask with this digest. Equal asks of one run are numbered in the order of the handler. */
+  next(digest: string): Pick<AskRecord, 'key' | 'place'> {
     const occurrence = (this.#occurrences.get(digest) ?? 0) + 1;
     this.#occurrences.set(digest, occurrence);
-    return occurrence === 1 ? digest : `${digest}.${occurrence}`;
+    const key = occurrence === 1 ? digest : `${digest}.${occurrence}`;
+    return { key, place: this.#asked.push(key) - 1 };
+  }
+
+  /** Returns what an earlier run asked at this place with other terms, unless this run has asked it too. */
+  otherAt({ key, place }: Pick<AskRecord, 'key' | 'place'>, kind: ElicitationKind): AskRecord | undefined {
+    if (this.#byKey.has(key)) return undefined;
+    return this.list().find(
+      record => record.place === place && record.kind === kind && !this.#asked.includes(record.key),
+    );
   }
 
   get(key: string): AskRecord | undefined {
@@ -80,8 +116,37 @@ export class AskLog {
   }
 }
 
-export function newRecord(p: Pick<AskRecord, 'key' | 'askedAt' | 'expiresAt'> & { elicitationId?: string }): AskRecord {
+type NewRecord = Omit<AskRecord, 'redemption' | 'isDone' | 'refused' | 'content' | 'misfits'>;
+
+export function newRecord(p: NewRecord): AskRecord {
   return { ...p, redemption: randomUUID() };
+}
+
+/** Bounds on what a record keeps of its terms, in characters: they travel in the `requestState`. */
+const MAX_TERM = 48;
+const MAX_TERMS = 640;
+
+/** The beginning of the terms: texts and numbers by their path. */
+export function beginningOf(terms: object): AskRecord['terms'] {
+  const known: Record<string, string> = {};
+  let left = MAX_TERMS;
+  const visit = (value: unknown, path: string): void => {
+    if (typeof value === 'object' && value !== null)
+      for (const [name, member] of Object.entries(value)) visit(member, path === '' ? name : `${path}.${name}`);
+    else if (value !== undefined && left > 0) {
+      known[path] = String(value).slice(0, MAX_TERM);
+      left -= path.length + MAX_TERM;
+    }
+  };
+  visit(terms, '');
+  return known;
+}
+
+/** Names the first member that differs, with both values. */
+export function differenceOf(earlier: AskRecord['terms'], now: AskRecord['terms']): string {
+  const path = [...Object.keys(earlier), ...Object.keys(now)].find(name => earlier[name] !== now[name]);
+  const text = (value: string | undefined) => (value === undefined ? 'nothing' : JSON.stringify(value));
+  return path === undefined ? 'the terms differ' : `${path} differs: ${text(earlier[path])} / ${text(now[path])}`;
 }
 
 /** Latest expiry of the records, in epoch milliseconds. */
@@ -90,7 +155,7 @@ export function lastExpiry(records: readonly AskRecord[]): number {
 }
 
 interface Entry {
-  readonly records: readonly AskRecord[];
+  readonly remembered: Call;
   readonly forgetAt: number;
   readonly size: number;
 }
@@ -134,29 +199,33 @@ export class RecentCalls {
     this.#now = now;
   }
 
-  remember(key: CallKey, records: readonly AskRecord[]): void {
+  get isEmpty(): boolean {
+    return this.#count === 0;
+  }
+
+  remember(key: CallKey, remembered: Call): void {
     this.#forget(key);
-    const size = JSON.stringify(records).length;
+    const size = JSON.stringify(remembered).length;
     const memory = this.#users.get(key.user) ?? { entries: new Map<string, Entry>(), size: 0 };
     this.#users.set(key.user, memory);
-    memory.entries.set(key.call, { records, forgetAt: lastExpiry(records) + GRACE_MS, size });
+    memory.entries.set(key.call, { remembered, forgetAt: lastExpiry(remembered.asks) + GRACE_MS, size });
     memory.size += size;
     this.#count += 1;
     this.#size += size;
     while (this.#count > this.#limit || this.#size > MAX_SIZE) this.#makeRoom();
   }
 
-  /** Removes the entry and returns its records, so at most one caller gets them. */
-  take(key: CallKey): readonly AskRecord[] | undefined {
+  /** Removes the entry and returns it, so at most one caller gets it. */
+  take(key: CallKey): Call | undefined {
     const entry = this.#find(key);
     this.#forget(key);
-    return entry !== undefined && entry.forgetAt > this.#now() ? entry.records : undefined;
+    return entry !== undefined && entry.forgetAt > this.#now() ? entry.remembered : undefined;
   }
 
   /** Removes an entry whose records a call carries itself, so that no other call continues with them. */
   discard(key: CallKey, records: readonly AskRecord[]): void {
     const carried = new Set(records.map(({ redemption }) => redemption));
-    if (this.#find(key)?.records.some(({ redemption }) => carried.has(redemption)) === true) this.#forget(key);
+    if (this.#find(key)?.remembered.asks.some(({ redemption }) => carried.has(redemption)) === true) this.#forget(key);
   }
 
   #find({ user, call }: CallKey): Entry | undefined {

@@ -8,8 +8,9 @@ import {
   TTL_SECONDS,
 } from '@postern/api';
 import { z } from 'zod/v4';
+import { type AskRecord, beginningOf, differenceOf, newRecord } from './ask-log.ts';
 import { digest } from './digest.ts';
-import { ElicitationTimeoutError, GatewayError } from './errors.ts';
+import { ElicitationTimeoutError, GatewayError, PosternUsageError } from './errors.ts';
 import { type MissingCapability, missingCapabilitySchema } from './options.ts';
 import { parseStrictly } from './parse-strictly.ts';
 import type { About } from './texts.ts';
@@ -110,6 +111,7 @@ export interface Ask {
   readonly spec: AskSpec;
   /** Key of its record. */
   readonly key: string;
+  readonly place: number;
   readonly signal: AbortSignal;
   readonly answerWithinMs: number | undefined;
   readonly missingCapability: MissingCapability;
@@ -121,35 +123,101 @@ export type AskEnd =
   /** The MCP client refused. That ends this attempt; the elicitation stays open. */
   | { readonly by: 'mcp-client'; readonly action: 'decline' | 'cancel' };
 
+/**
+ * Opens an ask at the next place of the run. An earlier run of the same call may have asked with other terms here: then the handler asks
+ * something new in every run, would never get an answer, and might charge the user for each.
+ *
+ * @throws {PosternUsageError} `terms_changed`
+ */
 export async function openAsk(
   run: ToolRun,
   spec: AskSpec,
   { signal, answerWithinMs, missingCapability = run.environment.missingCapability }: AskOptions,
 ): Promise<Ask> {
-  const key = (await run.log()).nextKey(spec.digest);
+  const { key, place } = run.log.next(spec.digest);
+  const other = run.log.otherAt({ key, place }, spec.body.kind);
+  if (other !== undefined) await endOther(run, spec, other);
   run.progress.key = key;
   return {
     spec,
     key,
+    place,
     signal: signal === undefined ? run.progress.signal : AbortSignal.any([run.progress.signal, signal]),
     answerWithinMs,
     missingCapability,
   };
 }
 
+/**
+ * A call that carries its state is the same call, so other terms are a mistake of the handler. What is only remembered may have been left
+ * by another call with the same arguments: the old ask is cancelled and this call begins anew, unless money has moved or may move.
+ */
+async function endOther(run: ToolRun, spec: AskSpec, other: AskRecord): Promise<void> {
+  const tool = run.call.toolName ?? 'this tool';
+  const changed = new PosternUsageError(
+    'terms_changed',
+    `${tool} asks with other terms than in an earlier run of the same call: ` +
+      `${differenceOf(other.terms, beginningOf(termsOf(spec)))}. Every run must ask the same: use ctx.gate.id() and ctx.gate.now().`,
+  );
+  if (!run.log.isRemembered) throw changed;
+  run.environment.onBackgroundError(changed);
+  if (other.elicitationId !== undefined && !(await isOver(run, other.elicitationId))) throw changed;
+  run.log.forget(other.key);
+}
+
+/** Cancels the elicitation of an earlier call. Returns false for a payment that is paid, or whose outcome is open. */
+async function isOver({ environment: { client }, progress }: ToolRun, elicitationId: string): Promise<boolean> {
+  try {
+    await client.cancel(elicitationId, progress.signal);
+    return true;
+  } catch (error) {
+    if (!(error instanceof GatewayError)) throw error;
+    if (error.code === 'not_found') return true;
+    if (error.code === 'payment_in_progress') return false;
+    if (error.code !== 'already_ended' && error.code !== 'illegal_transition') throw error;
+  }
+  const { kind, status } = await client.read(elicitationId, 0, progress.signal);
+  return kind !== 'payment' || (status !== 'completed' && status !== 'verifying');
+}
+
+const termsOf = ({ body }: AskSpec): object => {
+  switch (body.kind) {
+    case 'authorization':
+      return body.authorization;
+    case 'payment':
+      return body.payment;
+    case 'confirmation':
+      return body.confirmation;
+    case 'credential':
+      return body.credential;
+    case 'form':
+      return body.form;
+  }
+};
+
+/** The record of an ask that this run begins. */
+export function recordOf(
+  { environment }: ToolRun,
+  { key, place, spec }: Ask,
+  p: { readonly expiresAt: number; readonly elicitationId?: string },
+): AskRecord {
+  const { kind } = spec.body;
+  return newRecord({ key, place, kind, terms: beginningOf(termsOf(spec)), askedAt: environment.now(), ...p });
+}
+
 /** Remaining wait time of this call, in milliseconds. */
-export async function timeLeft(run: ToolRun, { key, answerWithinMs }: Ask): Promise<number> {
-  const record = (await run.log()).get(key);
+export function timeLeft(run: ToolRun, { key, answerWithinMs }: Ask): number {
+  const record = run.log.get(key);
   if (answerWithinMs === undefined || record === undefined) return Number.POSITIVE_INFINITY;
   return Math.max(0, record.askedAt + answerWithinMs - run.environment.now());
 }
 
 /** @throws {ElicitationTimeoutError} once this call has waited for `answerWithinMs` */
-export async function assertInTime(run: ToolRun, ask: Ask): Promise<void> {
+export function assertInTime(run: ToolRun, ask: Ask): void {
   // The gateway waits in whole seconds.
-  if ((await timeLeft(run, ask)) >= 1000) return;
+  if (timeLeft(run, ask) >= 1000) return;
   run.progress.overdue = ask.key;
-  throw new ElicitationTimeoutError((await run.log()).get(ask.key)?.elicitationId);
+  throw new ElicitationTimeoutError(run.log.get(ask.key)?.elicitationId);
 }
 
 export async function issue(run: ToolRun, spec: AskSpec, signal: AbortSignal): Promise<ElicitationBody> {

@@ -122,7 +122,7 @@ function accepted(run: ToolRun, provider: string, ask: Ask, elicitation: Elicita
 async function askAgain(run: ToolRun, ask: Ask, cause: GatewayError): Promise<string> {
   const answered = await answerAnew(run, ask);
   if (answered.action === 'accept') return outcomeOf('authorization', answered.elicitation).connectionId;
-  if (run.isRequired) toRefusal(run, ask.spec, answered.end);
+  if (!run.returnsRefusals) toRefusal(run, ask.spec, answered.end);
   throw cause;
 }
 

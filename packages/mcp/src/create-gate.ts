@@ -186,7 +186,7 @@ async function gated<Requests extends AccountRequests>(
 ): Promise<Gated<Requests>> {
   const connected: [string, AuthorizationAccepted][] = [];
   for (const [provider, request] of Object.entries(accounts))
-    connected.push([provider, await gate.require.authorize(provider, request)]);
+    connected.push([provider, await gate.authorize(provider, request)]);
   // The names are those of the requests.
   return { gate, accounts: Object.fromEntries(connected) as Gated<Requests>['accounts'] };
 }

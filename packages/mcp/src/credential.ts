@@ -25,7 +25,7 @@ import {
 } from './ask.ts';
 import { GatewayError } from './errors.ts';
 import { type SealedFor, typedOf } from './sealed-delivery.ts';
-import { runSerially, type ToolRun } from './tool-run.ts';
+import { forHandler, runSerially, type ToolRun } from './tool-run.ts';
 
 type Fields = readonly { readonly name: string }[];
 type ValuesOf<F extends Fields> = { readonly [N in F[number]['name']]: string };
@@ -162,7 +162,7 @@ async function lasting(
       generation = present.generation;
       return present.values;
     },
-    rejected: () => runSerially(run, () => takeLasting(run, rejecting(ask, generation), true)),
+    rejected: forHandler(run, () => runSerially(run, () => takeLasting(run, rejecting(ask, generation), true))),
     remove: () => client.removeCredential(credentialId, ask.signal),
   };
 }

@@ -127,6 +127,9 @@ export type UsageErrorCode =
   | 'invalid_url'
   | 'host_not_allowed'
   | 'suspension_swallowed'
+  | 'ask_not_awaited'
+  | 'terms_changed'
+  | 'effect_before_ask'
   | 'too_many_steps'
   | 'state_too_large'
   | 'arguments_not_serializable';

@@ -3,6 +3,7 @@ import {
   type FormRequestInput,
   formRequestSchema,
   type LocalText,
+  looksSecret,
   type PropertyTexts,
   parseFormContent,
   type RequestedSchema,
@@ -40,7 +41,7 @@ import {
   validated,
 } from './form-schema.ts';
 import { typedOf } from './sealed-delivery.ts';
-import { runSerially, type ToolRun, withHandledRejection } from './tool-run.ts';
+import { forHandler, runSerially, type ToolRun } from './tool-run.ts';
 
 export interface FormOptions<Name extends string = string> extends AskOptions {
   /** Title of the form, above its fields (120 characters), or one per language. */
@@ -52,7 +53,8 @@ export interface FormOptions<Name extends string = string> extends AskOptions {
   readonly texts?: { readonly [Field in Name]?: PropertyTexts };
   /**
    * Masked fields. A form with secret fields always opens as a page of the gateway, so the MCP client does not see the input. Use
-   * `credential` for keys and passwords that should be kept.
+   * `credential` for keys and passwords that should be kept. Default: the text fields whose name, title or description speaks of a
+   * password, key, token or code; `[]` says that none is secret.
    */
   readonly secretFields?: readonly Name[];
 }
@@ -117,17 +119,14 @@ export function createFormVerb(run: ToolRun): FormVerb & YesNoVerb {
     return { ...rest, value: (content as { value: Value }).value };
   }
 
-  const verb = <Schema extends FormSchema>(schema: Schema, options?: FormOptions) =>
-    withHandledRejection(form(run, schema, options));
-  return Object.assign(verb, {
-    text: (question: LocalText, options?: AskOptions) =>
-      withHandledRejection(one(question, z.string().min(1), options)),
-    yesNo: (question: LocalText, options?: AskOptions) => withHandledRejection(one(question, z.boolean(), options)),
-    choice: <const Option extends string>(
-      question: LocalText,
-      options: readonly Option[],
-      askOptions?: AskOptions,
-    ): Promise<OneValue<Option>> => withHandledRejection(one(question, z.enum(options), askOptions)),
+  const verb = <Schema extends FormSchema>(schema: Schema, options?: FormOptions) => form(run, schema, options);
+  return Object.assign(forHandler(run, verb) as FormVerb, {
+    text: forHandler(run, (question: LocalText, options?: AskOptions) => one(question, z.string().min(1), options)),
+    yesNo: forHandler(run, (question: LocalText, options?: AskOptions) => one(question, z.boolean(), options)),
+    // The options are those of the question.
+    choice: forHandler(run, (question: LocalText, options: readonly string[], askOptions?: AskOptions) =>
+      one(question, z.enum(options), askOptions),
+    ) as FormVerb['choice'],
   });
 }
 
@@ -174,8 +173,9 @@ export function formSpec(
   schema: FormSchema,
   options: FormOptions,
 ): { spec: AskSpec; requestedSchema: RequestedSchema } {
-  const { title, texts, secretFields = [] } = options;
+  const { title, texts } = options;
   const requestedSchema = toRequestedSchema(schema);
+  const secretFields = options.secretFields ?? secretLike(requestedSchema);
   const request = { title, requestedSchema, texts, secretFields: [...secretFields] };
   const form = parseTerms('form', formRequestSchema, request);
   return {
@@ -188,6 +188,12 @@ export function formSpec(
       needsRedemption: true,
     },
   };
+}
+
+function secretLike({ properties }: RequestedSchema): string[] {
+  return Object.entries(properties)
+    .filter(([name, property]) => looksSecret(name, property))
+    .map(([name]) => name);
 }
 
 type Check<Value> = (content: unknown) => Promise<Checked<Value>>;

@@ -10,15 +10,16 @@ import {
 import type { AskOptions } from './ask.ts';
 import { type AuthorizationAccepted, type AuthorizeOptions, authorize } from './authorize.ts';
 import { type CredentialRequest, type CredentialVerb, credential } from './credential.ts';
+import { digest } from './digest.ts';
 import { createFormVerb, type FormVerb, type YesNoVerb } from './form.ts';
 import { type Refund, type RefundOptions, refund } from './refund.ts';
-import { type ToolRun, withHandledRejection } from './tool-run.ts';
+import { forHandler, type ToolRun } from './tool-run.ts';
 
 /**
  * The verbs. A verb returns immediately if the answer is known from an earlier run of the call, or from a lasting connection or
  * credential. Otherwise it asks the user and does not return: it suspends the handler with an error that must not be swallowed (see
- * `isElicitationPending`), and the handler runs again from its start when the MCP client retries. Put side effects after the last
- * verb, or make them idempotent.
+ * `isElicitationPending`), and the handler runs again from its start when the MCP client retries. Await every verb. Put side effects
+ * after the last one, or make them idempotent; ask with the same terms in every run (see `id` and `now`).
  *
  * Every verb may throw
  * - `ElicitationFailedError` when the interaction failed
@@ -26,7 +27,7 @@ import { type ToolRun, withHandledRejection } from './tool-run.ts';
  * - `CapabilityMissingError` if the MCP client cannot ask and `missingCapability` is `error`
  * - `GatewayError` when the gateway refuses or cannot be reached
  * - `SubjectUnavailableError` when the request has no verified user
- * - `PosternUsageError` `invalid_ask`
+ * - `PosternUsageError` `invalid_ask`, and `terms_changed` for terms that differ from those of an earlier run of the call
  */
 export interface Verbs<Mode extends RefusalMode> {
   /** Access to the user's account at a provider. The connection stays until it is disconnected. */
@@ -45,14 +46,20 @@ export interface Verbs<Mode extends RefusalMode> {
   readonly form: FormVerb<Mode> & (Mode extends 'returned' ? YesNoVerb : unknown);
 }
 
-/** `ctx.gate`. */
-export interface GateContext extends Verbs<'returned'> {
+/**
+ * `ctx.gate`. A refusal ends the call, as `return refusal.toToolResult()` does, through the same error that suspends the handler: what
+ * follows a verb runs only if the user has accepted.
+ */
+export interface GateContext extends Verbs<'ends-call'> {
+  /** The same verbs for a handler that goes on after a refusal: they return it, and `action` tells the cases apart. */
+  readonly try: Verbs<'returned'>;
   /**
-   * The same verbs for a handler that cannot continue without the answer. They return the accepted answer. A refusal ends the call
-   * as `return refusal.toToolResult()` does, through the same error that suspends the handler. Without `form.yesNo`, whose "no" is an
-   * answer: use `confirm`.
+   * An id of this call (UUID): the same in every run of the call, another one for every name and for the next call. Use it for what
+   * must not change between the runs, such as the reference of a payment; a random value would be other terms in each run.
    */
-  readonly require: Verbs<'ends-call'>;
+  id(name: string): string;
+  /** When this call began, in epoch milliseconds: the same in every run of the call, where `Date.now()` differs. */
+  now(): number;
   /**
    * Pays back a part of a payment, or all of it, through its processor. Asks nobody, and returns at once: `pending` refunds are settled
    * later. The same amount and reason for the same payment is the same refund, so a repeated tool call pays nothing back twice.
@@ -74,14 +81,16 @@ export interface ClientModes {
 }
 
 export function createGateContext(run: ToolRun): GateContext {
-  const { call, environment } = run;
+  const { call, environment, log } = run;
   return {
-    ...createVerbs(run),
-    get require() {
-      // `toRefusal` throws in this run, so every answer is an accepted one.
-      return createVerbs({ ...run, isRequired: true }) as unknown as Verbs<'ends-call'>;
+    // A refusal throws in this run, so every answer is an accepted one.
+    ...(createVerbs(run) as unknown as Verbs<'ends-call'>),
+    get try() {
+      return createVerbs({ ...run, returnsRefusals: true });
     },
-    refund: (elicitationId, options) => withHandledRejection(refund(run, elicitationId, options)),
+    id: name => uuidOf(digest(['id', log.call.id, name])),
+    now: () => log.call.startedAt,
+    refund: forHandler(run, (elicitationId: string, options: RefundOptions) => refund(run, elicitationId, options)),
     client:
       call.era === 'legacy-stateless'
         ? { form: false, url: environment.assumeUrlCapability }
@@ -89,14 +98,23 @@ export function createGateContext(run: ToolRun): GateContext {
   };
 }
 
+/** A UUID of version 8 (RFC 9562, section 5.8) from a digest. */
+function uuidOf(text: string): string {
+  const bytes = Buffer.from(text, 'base64url').subarray(0, 16);
+  bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x80, 6);
+  bytes.writeUInt8((bytes.readUInt8(8) & 0x3f) | 0x80, 8);
+  return bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
+}
+
 function createVerbs(run: ToolRun): Verbs<'returned'> {
   return {
-    authorize: (provider, options) => withHandledRejection(authorize(run, provider, options)),
-    pay: (terms, options) => withHandledRejection(pay(run, terms, options)),
-    confirm: (terms, options) => withHandledRejection(confirm(run, terms, options)),
+    authorize: forHandler(run, (provider: string, options?: AuthorizeOptions) => authorize(run, provider, options)),
+    pay: forHandler(run, (terms: PaymentTerms, options?: AskOptions) => pay(run, terms, options)),
+    confirm: forHandler(run, (terms: ConfirmationTerms, options?: AskOptions) => confirm(run, terms, options)),
     // One implementation for both overloads; the result type follows from `retention`.
-    credential: ((request: CredentialRequest, options?: AskOptions) =>
-      withHandledRejection(credential(run, request, options))) as CredentialVerb,
+    credential: forHandler(run, (request: CredentialRequest, options?: AskOptions) =>
+      credential(run, request, options),
+    ) as CredentialVerb,
     form: createFormVerb(run),
   };
 }

@@ -31,6 +31,7 @@ export interface GatewayClient {
   issue(body: IssueElicitationInput, signal?: AbortSignal): Promise<ElicitationBody>;
   /** @param waitSeconds 0–55; the response comes when the status is terminal or after this wait */
   read(elicitationId: string, waitSeconds: number, signal?: AbortSignal): Promise<ElicitationBody>;
+  cancel(elicitationId: string, signal?: AbortSignal): Promise<ElicitationBody>;
   accessToken(connectionId: string, request: AccessTokenRequest, signal?: AbortSignal): Promise<AccessTokenBody>;
   connections(subject: Subject, provider: string, signal?: AbortSignal): Promise<ConnectionListBody>;
   /**
@@ -93,6 +94,14 @@ export function createGatewayClient(options: GatewayRequestOptions): GatewayClie
         signal,
       });
     },
+
+    cancel: (elicitationId, signal) =>
+      send({
+        method: 'POST',
+        path: `/v1/elicitations/${encodeURIComponent(elicitationId)}/cancel`,
+        schema: webElicitationSchema,
+        signal,
+      }),
 
     accessToken: (connectionId, request, signal) =>
       send({

@@ -25,7 +25,7 @@ export async function hold(
 ): Promise<ElicitationBody> {
   const { spec, signal } = ask;
   const { client, waitingReads } = run.environment;
-  const holdMs = Math.max(0, Math.min(run.environment.holdMs - waitedMs, await timeLeft(run, ask)));
+  const holdMs = Math.max(0, Math.min(run.environment.holdMs - waitedMs, timeLeft(run, ask)));
   const slices = cut(Math.floor(holdMs / 1000), run.call.reportProgress === undefined ? 55 : PROGRESS_SECONDS);
   const deadline = AbortSignal.timeout(holdMs + SLACK_MS);
   const either = AbortSignal.any([signal, deadline]);

@@ -81,15 +81,15 @@ const terms = { payee: { name: 'Shop' }, amount: { currency: 'EUR', minorUnits: 
 const key = { name: 'acme', title: 'Key', fields: [{ name: 'key', label: 'Key' }] };
 const form = z.object({ branch: z.string() });
 const asks: Record<string, (gate: GateContext, options: never) => Promise<unknown>> = {
-  authorize: (gate, options) => gate.authorize('github', options),
-  'require.authorize': (gate, options) => gate.require.authorize('github', options),
-  pay: (gate, options) => gate.pay(terms, options),
-  confirm: (gate, options) => gate.confirm('Send it', options),
-  credential: (gate, options) => gate.credential(key, options),
-  form: (gate, options) => gate.form(form, options),
-  'form.text': (gate, options) => gate.form.text('Which branch?', options),
+  authorize: (gate, options) => gate.try.authorize('github', options),
+  'require.authorize': (gate, options) => gate.authorize('github', options),
+  pay: (gate, options) => gate.try.pay(terms, options),
+  confirm: (gate, options) => gate.try.confirm('Send it', options),
+  credential: (gate, options) => gate.try.credential(key, options),
+  form: (gate, options) => gate.try.form(form, options),
+  'form.text': (gate, options) => gate.try.form.text('Which branch?', options),
   accessToken: async (gate, options) => {
-    const github = await gate.authorize('github');
+    const github = await gate.try.authorize('github');
     return github.action === 'accept' ? github.accessToken(options) : undefined;
   },
 };
@@ -107,7 +107,7 @@ test.each(Object.entries(asks))('%s refuses an unknown option before it asks', a
 test('an ask refuses an unknown value, and names the allowed ones', async () => {
   await using world = await accountWorld();
   const options: never = misspelled({}, 'missingCapability');
-  await expect(world.run(gate => gate.confirm('Send it', options))).rejects.toMatchObject({
+  await expect(world.run(gate => gate.try.confirm('Send it', options))).rejects.toMatchObject({
     code: 'invalid_ask',
     message: expect.stringMatching(/"plain"\|"error".*missingCapability/s),
   });

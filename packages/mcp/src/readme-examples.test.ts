@@ -110,7 +110,7 @@ test('credential', async () => {
 
 test('form', async () => {
   await using world = await accountWorld();
-  expect(await play(world, example('form', {}), {})).toBe('Released typed');
+  expect(await play(world, example('form', {}), {})).toBe('Releasing typed');
   const forms = world.gateway.requests.flatMap(({ body }) => {
     const parsed = z
       .object({ form: z.object({ requestedSchema: z.looseObject({ type: z.string() }) }) })
@@ -167,13 +167,85 @@ test('accounts', async () => {
   expect(world.gateway.requests[0]?.body).toMatchObject({ authorization: { provider: 'github', scopes: ['repo'] } });
 });
 
-test('require', async () => {
-  const deleted: unknown[] = [];
-  const forge = { deleteRepository: async (name: string) => void deleted.push(name) };
-  await using world = await served('require', { forge });
-  const call = { name: 'example', arguments: { repository: 'acme/app' } };
-  expect((await world.client.callTool(call)).content).toEqual([{ type: 'text', text: 'Deleted acme/app' }]);
-  expect(deleted).toEqual(['acme/app']);
+test.each([
+  ['completed', [['acme/app', { notify: true }]]],
+  ['declined', [['acme/app', { notify: false }]]],
+  ['expired', []],
+] as const)('try: %s', async (ending, expected) => {
+  const archived: unknown[] = [];
+  const forge = { archive: async (...given: unknown[]) => void archived.push(given) };
+  await using world = await accountWorld();
+  const run = () => world.run(gate => example('try', { forge })({ repository: 'acme/app' }, { gate }));
+  await run();
+  if (ending === 'completed') world.gateway.end(ending, undefined, { value: true });
+  else world.gateway.end(ending);
+  await run();
+  expect(archived).toEqual(expected);
+});
+
+test('runs', async () => {
+  await using world = await accountWorld();
+  const fulfilled: unknown[] = [];
+  const shop = { fulfil: async (order: string) => void fulfilled.push(order) };
+  expect(await play(world, example('runs', { shop }), {})).toBe(`Ordered ${fulfilled[0]}`);
+  expect(fulfilled).toHaveLength(1);
+});
+
+const endings = ['declined', 'cancelled', 'expired', 'failed'] as const;
+
+/** Everything that an example may do once the user has accepted. */
+function watched() {
+  const done: string[] = [];
+  const effects = (name: string) =>
+    new Proxy({}, { get: (_target, act) => async () => void done.push(`${name}.${String(act)}`) });
+  const shop = { order: async () => ({ number: 'A-17' }), fulfil: async () => void done.push('shop.fulfil') };
+  return { done, scope: { shop, forge: effects('forge'), callAcme: async () => void done.push('callAcme') } };
+}
+
+const blocks = ['authorize', 'pay', 'confirm', 'credential', 'form', 'languages', 'runs'];
+test.each(blocks.flatMap(block => endings.map(ending => [block, ending] as const)))(
+  'S95: the block %s does nothing once its first ask has %s',
+  async (block, ending) => {
+    await using world = await accountWorld();
+    const { done, scope } = watched();
+    const issued = world.gateway.elicitations.length;
+    const run = () =>
+      world.run(gate => example(block, scope)({ repository: 'acme/app', isbn: '17', title: 'x' }, { gate }));
+    await run();
+    expect(world.gateway.elicitations).toHaveLength(issued + 1);
+    world.gateway.end(ending);
+    const outcome = await run().then(
+      ({ type }) => type,
+      (error: unknown) => (error instanceof Error ? error.name : error),
+    );
+    expect(outcome).toBe(ending === 'failed' ? 'ElicitationFailedError' : 'plain');
+    expect(done).toEqual([]);
+    expect(world.gateway.elicitations).toHaveLength(issued + 1);
+  },
+);
+
+const shortWay =
+  readFileSync(`${import.meta.dirname}/../../../README.md`, 'utf8').match(/^await ctx\.gate\..+$/gm) ?? [];
+test.each([...shortWay.flatMap(line => [...endings, 'completed' as const].map(ending => [line, ending] as const))])(
+  'S95: the short way, verbatim: %s and %s',
+  async (line, ending) => {
+    await using world = await accountWorld();
+    const effects: string[] = [];
+    const handler = new Function(
+      'z',
+      'effects',
+      `return async ctx => { ${line}\n effects.push('deleted'); return 'done'; }`,
+    );
+    const run = () => world.run(gate => handler(z, effects)({ gate }));
+    await run();
+    world.gateway.end(ending);
+    await run().catch(() => undefined);
+    expect(effects).toEqual(ending === 'completed' ? ['deleted'] : []);
+  },
+);
+
+test('the short way has a line for every verb but authorize, whose account is declared', () => {
+  expect(shortWay.map(line => /gate\.(\w+)/.exec(line)?.[1])).toEqual(['pay', 'confirm', 'credential', 'form']);
 });
 
 test.each([

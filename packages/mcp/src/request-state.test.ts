@@ -10,8 +10,12 @@ const state: RequestState = {
   subject: 'alice',
   tool: 'create_issue',
   args: 'digest-of-arguments',
+  call: { id: '00000000-0000-4000-8000-000000000000', startedAt: now() },
   asks: [
-    { key: 'digest-of-ask', askedAt: now(), expiresAt: now() + 600_000, redemption: 'r-1', elicitationId: 'el-1' },
+    {
+      ...{ key: 'digest-of-ask', place: 0, kind: 'confirmation', terms: { title: 'Send it' } },
+      ...{ askedAt: now(), expiresAt: now() + 600_000, redemption: 'r-1', elicitationId: 'el-1' },
+    },
   ],
   open: 'digest-of-ask',
   phase: 'ask',

@@ -1,7 +1,7 @@
 import { hkdfSync } from 'node:crypto';
 import { CompactEncrypt, compactDecrypt, decodeProtectedHeader, errors as joseErrors } from 'jose';
 import { z } from 'zod/v4';
-import { askRecordsSchema } from './ask-log.ts';
+import { askRecordsSchema, callIdentitySchema } from './ask-log.ts';
 import { InvalidRequestStateError, PosternUsageError } from './errors.ts';
 
 /** A sealing key of 32 bytes. The first key of a list seals and all keys open, so prepend a new key to rotate. */
@@ -24,6 +24,7 @@ const requestStateSchema = z.strictObject({
   tool: z.string(),
   /** Digest of the tool's arguments. */
   args: z.string(),
+  call: callIdentitySchema,
   /** Asks of the call so far, including this round. */
   asks: askRecordsSchema,
   /** Key of the ask of this round. */

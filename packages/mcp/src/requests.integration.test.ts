@@ -1,4 +1,4 @@
-/** What a gate adds to handlers: accounts, `require`, the MCP client's modes, prompts and resources. In both eras and SDKs. */
+/** What a gate adds to handlers: accounts, refusals that end the call, the MCP client's modes, prompts and resources. In both eras and SDKs. */
 import {
   type McpServer as McpServerV1,
   ResourceTemplate as ResourceTemplateV1,
@@ -52,7 +52,7 @@ function offers(uses: string[] = []) {
       'review',
       { argsSchema: z.object({ branch: z.string() }) },
       gate.prompt({ name: 'review' }, async ({ branch }, ctx) => {
-        const { receipt } = await ctx.gate.require.confirm(`Review ${branch}`);
+        const { receipt } = await ctx.gate.confirm(`Review ${branch}`);
         return { messages: [{ role: 'user', content: { type: 'text', text: receipt } }] };
       }),
     );
@@ -70,7 +70,7 @@ function offers(uses: string[] = []) {
       new ResourceTemplate('mail://messages/{id}', { list: undefined }),
       {},
       gate.resource(async (uri, { id }, ctx) => {
-        const yes = await ctx.gate.require.confirm(`Read ${String(id)}`);
+        const yes = await ctx.gate.confirm(`Read ${String(id)}`);
         return { contents: [{ uri: uri.href, text: yes.receipt }] };
       }),
     );
@@ -88,7 +88,7 @@ function offers(uses: string[] = []) {
       'review',
       { argsSchema: { branch: z.string() } },
       gate.prompt(async ({ branch }: { branch: string }, ctx) => {
-        const { receipt } = await ctx.gate.require.confirm(`Review ${branch}`);
+        const { receipt } = await ctx.gate.confirm(`Review ${branch}`);
         return { messages: [{ role: 'user', content: { type: 'text', text: receipt } }] };
       }),
     );
@@ -106,7 +106,7 @@ function offers(uses: string[] = []) {
       new ResourceTemplateV1('mail://messages/{id}', { list: undefined }),
       {},
       gate.resource(async (uri, { id }, ctx) => {
-        const yes = await ctx.gate.require.confirm(`Read ${String(id)}`);
+        const yes = await ctx.gate.confirm(`Read ${String(id)}`);
         return { contents: [{ uri: uri.href, text: yes.receipt }] };
       }),
     );
@@ -218,7 +218,7 @@ test('S12: a requestState of one prompt fits no other prompt', async () => {
     onAsk: () => 'accept',
     offer(server, gate) {
       const ask = async (_args: unknown, ctx: { gate: GateContext }) => {
-        await ctx.gate.require.confirm('Send it');
+        await ctx.gate.confirm('Send it');
         return { messages: [] };
       };
       for (const name of ['one', 'two']) {
@@ -247,10 +247,10 @@ async function endsAs(status: 'completed' | 'declined' | 'expired', handler: (ga
   return await world.run(handler);
 }
 
-describe('require', () => {
+describe('a refusal', () => {
   test('returns the accepted answer, typed as such', async () => {
     const outcome = await endsAs('completed', async gate => {
-      const payment = await gate.require.pay(terms);
+      const payment = await gate.pay(terms);
       expectTypeOf(payment.action).toEqualTypeOf<'accept'>();
       return payment.receipt;
     });
@@ -258,17 +258,16 @@ describe('require', () => {
   });
 
   const verbs: Record<string, (gate: GateContext) => Promise<{ readonly action: 'accept' }>> = {
-    authorize: gate => gate.require.authorize('gitlab'),
-    pay: gate => gate.require.pay(terms),
-    confirm: gate => gate.require.confirm('Send it'),
-    credential: gate =>
-      gate.require.credential({ name: 'acme', title: 'Key', fields: [{ name: 'key', label: 'Key' }] }),
+    authorize: gate => gate.authorize('gitlab'),
+    pay: gate => gate.pay(terms),
+    confirm: gate => gate.confirm('Send it'),
+    credential: gate => gate.credential({ name: 'acme', title: 'Key', fields: [{ name: 'key', label: 'Key' }] }),
     'lasting credential': gate =>
-      gate.require.credential({
+      gate.credential({
         ...{ name: 'acme', title: 'Key', retention: 'lasting', fields: [{ name: 'key', label: 'Key' }] },
       }),
-    form: gate => gate.require.form(z.object({ branch: z.string() })),
-    'form.text': gate => gate.require.form.text('Which branch?'),
+    form: gate => gate.form(z.object({ branch: z.string() })),
+    'form.text': gate => gate.form.text('Which branch?'),
   };
 
   test.each(Object.entries(verbs))('S95: %s ends the call as the returned refusal would', async (_name, verb) => {
@@ -288,8 +287,8 @@ describe('require', () => {
   test('S95: a handler that swallows a refusal fails, and its later asks are refused as well', async () => {
     const later: unknown[] = [];
     const running = endsAs('declined', async gate => {
-      await gate.require.confirm('Send it').catch(() => undefined);
-      later.push(await gate.require.pay(terms).catch(isElicitationPending));
+      await gate.confirm('Send it').catch(() => undefined);
+      later.push(await gate.pay(terms).catch(isElicitationPending));
       return 'went on';
     });
     await expect(running).rejects.toMatchObject({ code: 'suspension_swallowed' });
@@ -297,9 +296,9 @@ describe('require', () => {
   });
 
   test.each<[string, (gate: GateContext) => unknown]>([
-    ['is not awaited', gate => void gate.require.confirm('Send it')],
-    ['loses a race', gate => Promise.race([gate.require.confirm('Send it'), 1])],
-    ['waits behind another one', gate => void [gate.require.pay(terms), gate.require.confirm('Send it')]],
+    ['is not awaited', gate => void gate.confirm('Send it')],
+    ['loses a race', gate => Promise.race([gate.confirm('Send it'), 1])],
+    ['waits behind another one', gate => void [gate.pay(terms), gate.confirm('Send it')]],
   ])('S95: a handler whose ask %s fails', async (_case, ask) => {
     await using world = await accountWorld();
     const running = world.run(async gate => {
@@ -310,13 +309,13 @@ describe('require', () => {
   });
 
   test('has no question whose "no" is an answer', () => {
-    expectTypeOf<GateContext['require']['form']>().not.toHaveProperty('yesNo');
-    expectTypeOf<GateContext['form']>().toHaveProperty('yesNo');
+    expectTypeOf<GateContext['form']>().not.toHaveProperty('yesNo');
+    expectTypeOf<GateContext['try']['form']>().toHaveProperty('yesNo');
   });
 
   test('a refusal is used up: the next call asks again', async () => {
     await using world = await accountWorld();
-    const pay = () => world.run(gate => gate.require.pay(terms));
+    const pay = () => world.run(gate => gate.pay(terms));
     await pay();
     world.gateway.end('declined');
     expect(await pay()).not.toHaveProperty('result._meta.dev\\.postern/elicitation');
@@ -329,7 +328,7 @@ describe('require', () => {
     const acme = { name: 'acme', title: 'Key', retention: 'lasting', fields: [{ name: 'key', label: 'Key' }] } as const;
     const call = () =>
       world.run(async gate => {
-        const kept = await gate.require.credential(acme);
+        const kept = await gate.credential(acme);
         return (await kept.rejected()).values.key;
       });
     await call();
@@ -346,7 +345,7 @@ describe('require', () => {
 test('a decline is no error result, unless the tool has an output schema; an expiry is one', async () => {
   const results = async (status: 'declined' | 'expired') =>
     await endsAs(status, async gate => {
-      const yes = await gate.confirm('Send it');
+      const yes = await gate.try.confirm('Send it');
       return yes.action === 'accept' ? undefined : yes.toToolResult().isError;
     });
   expect(await results('declined')).toEqual({ type: 'result', result: undefined });
@@ -379,19 +378,22 @@ describe('capabilities', () => {
     await using world = await accountWorld();
     const outcome = await world.run(async gate => {
       try {
-        await gate.confirm('Send it', { missingCapability: 'error' });
+        await gate.try.confirm('Send it', { missingCapability: 'error' });
       } catch (error) {
         if (isElicitationPending(error)) throw error;
         expect(error).toBeInstanceOf(CapabilityMissingError);
       }
-      return (await gate.authorize('github')).action;
+      return (await gate.try.authorize('github')).action;
     });
     expect(outcome).toEqual({ type: 'result', result: 'accept' });
   });
 
   test('one ask may give the link although the gate refuses', async () => {
     await using world = await accountWorld({ missingCapability: 'plain' });
-    expect(await world.run(gate => gate.pay(terms, { missingCapability: 'error' }))).toHaveProperty('type', 'plain');
+    expect(await world.run(gate => gate.try.pay(terms, { missingCapability: 'error' }))).toHaveProperty(
+      'type',
+      'plain',
+    );
     await using strict = await stdioWorld({
       ...{ era: 'SDK v1', elicitation: undefined, options: { missingCapability: 'error' } },
       offerV1: (server, gate) =>
@@ -399,7 +401,7 @@ describe('capabilities', () => {
           'send',
           {},
           gate.tool(async (_args, ctx) => {
-            const yes = await ctx.gate.confirm('Send it', { missingCapability: 'plain' });
+            const yes = await ctx.gate.try.confirm('Send it', { missingCapability: 'plain' });
             return say(yes.action);
           }),
         ),

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { CompletionWaiters } from './completion-waiters.ts';
 import { digest } from './digest.ts';
@@ -26,6 +27,7 @@ function world(client: Pick<GatewayClient, 'issue' | 'read'>) {
     credentials: refuse,
     readCredential: refuse,
     removeCredential: refuse,
+    cancel: refuse,
     refund: refuse,
   };
   const session = {
@@ -42,7 +44,7 @@ function world(client: Pick<GatewayClient, 'issue' | 'read'>) {
   const outcome = (
     legacy: Environment['legacy'],
     elicitUrl: LegacySessionCall['elicitUrl'],
-    handler = async (gate: GateContext): Promise<string> => (await gate.authorize('github')).action,
+    handler = async (gate: GateContext): Promise<string> => (await gate.try.authorize('github')).action,
   ) => {
     const call: LegacySessionCall = {
       era: 'legacy-session',
@@ -104,6 +106,7 @@ test.each([
     ...alice,
     tool: 'outcome',
     args: digest(args),
+    call: { id: randomUUID(), startedAt: 0 },
     asks: [],
     open: 'step',
     phase: 'ask',
@@ -143,7 +146,7 @@ test('a muted ask ends the call with a text that names the page for undoing it, 
   expect(ended).not.toMatchObject({ result: { isError: true } });
   expect(JSON.stringify(ended)).toContain(undoUrl);
   const wentOn = await outcome('url-required-error', refuse, async gate => {
-    const failed = await gate.authorize('github').catch((error: unknown) => error);
+    const failed = await gate.try.authorize('github').catch((error: unknown) => error);
     return failed instanceof GatewayError ? failed.code : 'asked';
   });
   expect(wentOn).toEqual({ type: 'result', result: 'muted' });

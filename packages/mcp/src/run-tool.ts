@@ -35,8 +35,8 @@ export async function runTool<Result>(
   const memoized = () => (principal ??= resolvePrincipal());
   const argsDigest = digest(call.args);
   const requestState = await openRequestState(environment, call, memoized, argsDigest);
-  const runOnce = () =>
-    settle(startToolRun({ environment, call, argsDigest, principal: memoized, requestState }), handler);
+  const runOnce = async () =>
+    settle(await startToolRun({ environment, call, argsDigest, principal: memoized, requestState }), handler);
 
   const outcome = await runOnce();
   if (outcome.type !== 'url_elicitation_required' || call.era !== 'legacy-session') return outcome;
@@ -79,10 +79,11 @@ async function settle<Result>(
       };
     throw error;
   }
-  const isUnawaited = run.progress.requiredOpen > 0;
+  const unawaited = [...run.progress.open];
   await endAsks(run);
-  if (run.progress.suspension !== undefined || isUnawaited) throw swallowed(undefined);
+  for (const { stack } of unawaited) run.environment.onBackgroundError(notAwaited(run.call, stack));
   await useUpAnswers(run);
+  if (run.progress.suspension !== undefined || unawaited.length > 0) throw swallowed(undefined);
   return { type: 'result', result };
 }
 
@@ -99,8 +100,7 @@ async function rememberInterrupted(run: ToolRun, error: unknown): Promise<void> 
   const { overdue } = run.progress;
   if (!needsMemory(run)) return;
   // The next call waits for the same elicitation, with its own `answerWithinMs`.
-  if (overdue !== undefined && findError(error, ElicitationTimeoutError) !== undefined)
-    (await run.log()).forget(overdue);
+  if (overdue !== undefined && findError(error, ElicitationTimeoutError) !== undefined) run.log.forget(overdue);
   await rememberAsks(run);
 }
 
@@ -108,8 +108,9 @@ async function rememberInterrupted(run: ToolRun, error: unknown): Promise<void> 
  * Interrupted asks are remembered for calls that carry no state. A call with a requestState may return with it, and only one of the two
  * may continue; but a result that may have been redeemed must not be lost, or the user would pay twice.
  */
-function needsMemory({ progress, requestState }: ToolRun): boolean {
-  return requestState === undefined ? progress.interrupted.size > 0 : progress.unsettled.size > 0;
+function needsMemory({ progress, requestState, log }: ToolRun): boolean {
+  if (requestState !== undefined) return progress.unsettled.size > 0;
+  return progress.interrupted.size > 0 || (log.isRemembered && !log.hasAsked);
 }
 
 function refusalOf(call: ToolCall, { message }: CapabilityMissingError): ToolAnswer {
@@ -146,6 +147,13 @@ async function promiseCompletion<Result>(
   const outcome = await runAgain();
   if (outcome.type !== 'url_elicitation_required') return outcome;
   return (await promise(outcome))?.phase === 'waiting' ? outcome : { type: 'plain', result: outcome.fallback };
+}
+
+/** Names the line of the handler that has asked. */
+function notAwaited({ toolName = 'A tool' }: ToolCall, stack: string): PosternUsageError {
+  const [, frame = 'at an unknown line'] = stack.split('\n');
+  const text = `${toolName} has returned without awaiting what it asked ${frame.trim()}`;
+  return new PosternUsageError('ask_not_awaited', text);
 }
 
 /** A handler that continued would act without the user's answer, and the user would never be asked. */

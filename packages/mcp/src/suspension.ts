@@ -16,6 +16,13 @@ export class Suspension extends Error {
     this.answer = answer;
     this.isRefusal = isRefusal;
   }
+
+  /** The same, with the stack of the handler's call of the verb. */
+  at(stack: string): Suspension {
+    const here = new Suspension(this.answer, this.isRefusal);
+    here.stack = stack.replace(/^[^\n]*/, `${this.name}: ${this.message}`);
+    return here;
+  }
 }
 
 /**

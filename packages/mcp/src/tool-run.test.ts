@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { AskLog, newRecord } from './ask-log.ts';
+import { AskLog, newCall, newRecord } from './ask-log.ts';
 import type { GateContext } from './gate-context.ts';
 import { accountWorld } from './testing/account-world.ts';
 import { terms } from './testing/scripts.ts';
@@ -10,7 +10,7 @@ async function payWorld(after: (gate: GateContext) => Promise<unknown>) {
   const run = () =>
     world
       .run(async gate => {
-        const payment = await gate.pay(terms);
+        const payment = await gate.try.pay(terms);
         if (payment.action === 'accept') await after(gate);
         return payment.action === 'accept' ? payment.receipt : payment.reason;
       })
@@ -22,7 +22,7 @@ async function payWorld(after: (gate: GateContext) => Promise<unknown>) {
 }
 
 test('a repeated call continues where the failed call stopped', async () => {
-  await using world = await payWorld(gate => gate.authorize('unknown'));
+  await using world = await payWorld(gate => gate.try.authorize('unknown'));
   expect(await world.pay()).toBe('plain');
   world.gateway.end('completed');
   expect(await world.pay()).toBe('unknown_provider');
@@ -41,7 +41,7 @@ test('a repeated call asks again after its handler failed', async () => {
 });
 
 test('the next call waits again for an ask that reached its timeout', async () => {
-  await using world = await payWorld(gate => gate.confirm('Send it', { answerWithinMs: 0 }));
+  await using world = await payWorld(gate => gate.try.confirm('Send it', { answerWithinMs: 0 }));
   await world.pay();
   world.gateway.end('completed');
   expect(await world.pay()).toBe('plain');
@@ -53,8 +53,8 @@ test('the next call waits again for an ask that reached its timeout', async () =
 });
 
 test('refuses more asks than a call can carry', () => {
-  const steps = new AskLog([], false);
-  const step = (key: string) => newRecord({ key, askedAt: 0, expiresAt: 0 });
+  const steps = new AskLog(newCall(0), false);
+  const step = (key: string) => newRecord({ key, place: 0, kind: 'form', terms: {}, askedAt: 0, expiresAt: 0 });
   for (let count = 0; count < 32; count += 1) steps.set(step(`q-${count}`));
   steps.set(step('q-1'));
   expect(() => steps.set(step('q-32'))).toThrow(expect.objectContaining({ code: 'too_many_steps' }));

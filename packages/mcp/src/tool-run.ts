@@ -1,4 +1,4 @@
-import { AskLog, type CallKey } from './ask-log.ts';
+import { AskLog, type CallKey, newCall } from './ask-log.ts';
 import type { Environment } from './environment.ts';
 import {
   CapabilityMissingError,
@@ -22,11 +22,11 @@ export interface ToolRun<Call extends ToolCall = ToolCall> {
   readonly principal: () => Promise<Principal>;
   /** Verified, and bound to this user, tool and arguments. */
   readonly requestState: RequestState | undefined;
-  /** Asks of this run and of earlier runs of the call. Opened at first use. */
-  readonly log: () => Promise<AskLog>;
+  /** Asks of this run and of earlier runs of the call. */
+  readonly log: AskLog;
   readonly progress: Progress;
-  /** A refusal ends the call instead of being returned to the handler. */
-  readonly isRequired?: boolean;
+  /** Verbs of `ctx.gate.try`: a refusal is returned to the handler instead of ending the call. */
+  readonly returnsRefusals?: boolean;
 }
 
 /** State that changes while a handler runs. */
@@ -39,8 +39,10 @@ export interface Progress {
   readonly interrupted: Set<string>;
   /** Keys of asks whose result may be redeemed although this call did not receive it. */
   readonly unsettled: Set<string>;
-  /** Asks of `require` that have not settled. A handler that ends meanwhile has gone on without the answer. */
-  requiredOpen: number;
+  /** What the handler has asked and not yet heard. A handler that returns meanwhile has gone on without the answer. */
+  readonly open: Set<OpenVerb>;
+  /** The handler has returned or thrown: it hears no more. */
+  hasEnded: boolean;
   /** Key of the ask that reached its `answerWithinMs`. */
   overdue: string | undefined;
   /** The subject of an ask that the gateway refused because the user muted this MCP server. */
@@ -53,10 +55,18 @@ export interface Progress {
   readonly end: () => void;
 }
 
+/** A verb that the handler has called. */
+export interface OpenVerb {
+  /** Frames of the stack from the handler's call upwards. */
+  readonly stack: string;
+}
+
 const HANDLER_ENDED = new DOMException('The tool handler has ended.', 'AbortError');
 
-export function startToolRun<Call extends ToolCall>(p: Omit<ToolRun<Call>, 'log' | 'progress'>): ToolRun<Call> {
-  let log: Promise<AskLog> | undefined;
+export async function startToolRun<Call extends ToolCall>(
+  p: Omit<ToolRun<Call>, 'log' | 'progress'>,
+): Promise<ToolRun<Call>> {
+  const log = await openLog(p);
   // Every call makes one, and `AbortSignal.any` takes ten times as long.
   const asking = new AbortController();
   const { signal } = p.call;
@@ -65,13 +75,14 @@ export function startToolRun<Call extends ToolCall>(p: Omit<ToolRun<Call>, 'log'
   else signal.addEventListener('abort', giveUp, { once: true });
   return {
     ...p,
-    log: () => (log ??= openLog(p)),
+    log,
     progress: {
       suspension: undefined,
       key: undefined,
       interrupted: new Set(),
       unsettled: new Set(),
-      requiredOpen: 0,
+      open: new Set(),
+      hasEnded: false,
       overdue: undefined,
       muted: undefined,
       turn: Promise.resolve(),
@@ -85,13 +96,16 @@ export function startToolRun<Call extends ToolCall>(p: Omit<ToolRun<Call>, 'log'
 }
 
 async function openLog(run: Omit<ToolRun, 'log' | 'progress'>): Promise<AskLog> {
-  const { recentCalls } = run.environment;
+  const { recentCalls, now } = run.environment;
   if (run.requestState !== undefined) {
-    recentCalls.discard(await callKey(run), run.requestState.asks);
-    return new AskLog(run.requestState.asks, false);
+    const { call, asks } = run.requestState;
+    recentCalls.discard(await callKey(run), asks);
+    return new AskLog({ ...call, asks }, false);
   }
-  const remembered = recentCalls.take(await callKey(run));
-  return new AskLog(remembered ?? [], remembered !== undefined);
+  // The user is needed here only if something is remembered; whether there is none is for the first ask to say.
+  const key = recentCalls.isEmpty ? undefined : await callKey(run).catch(() => undefined);
+  const remembered = key && recentCalls.take(key);
+  return new AskLog(remembered ?? newCall(now()), remembered !== undefined);
 }
 
 async function callKey(run: Pick<ToolRun, 'principal' | 'call' | 'argsDigest'>): Promise<CallKey> {
@@ -99,10 +113,10 @@ async function callKey(run: Pick<ToolRun, 'principal' | 'call' | 'argsDigest'>):
   return { user: JSON.stringify([issuer, subject]), call: JSON.stringify([run.call.toolName ?? '', run.argsDigest]) };
 }
 
-/** Remembers the records for a repeated call. @param keys records that it may continue with; default: all */
+/** Remembers the asks for a repeated call. @param keys asks that it may continue with; default: all */
 export async function rememberAsks(run: ToolRun, keys?: ReadonlySet<string>): Promise<void> {
-  const records = (await run.log()).list().filter(({ key }) => keys === undefined || keys.has(key));
-  if (records.length > 0) run.environment.recentCalls.remember(await callKey(run), records);
+  const asks = run.log.list().filter(({ key }) => keys === undefined || keys.has(key));
+  if (asks.length > 0) run.environment.recentCalls.remember(await callKey(run), { ...run.log.call, asks });
 }
 
 /** Errors that end an ask: the next call asks again. */
@@ -118,8 +132,7 @@ const answers = [
  * Runs the asks of a run one after another, so that the log is complete whenever it is saved. Records a suspension before it is
  * thrown, to detect a handler that swallows it.
  */
-export async function runSerially<T>({ progress, isRequired }: ToolRun, work: () => Promise<T>): Promise<T> {
-  if (isRequired) progress.requiredOpen += 1;
+export async function runSerially<T>({ progress }: ToolRun, work: () => Promise<T>): Promise<T> {
   const turn = progress.turn.then(async () => {
     if (progress.suspension !== undefined) throw progress.suspension;
     progress.key = undefined;
@@ -132,25 +145,41 @@ export async function runSerially<T>({ progress, isRequired }: ToolRun, work: ()
       throw error;
     }
   });
-  const settled = () => {
-    if (isRequired) progress.requiredOpen -= 1;
-  };
-  turn.then(settled, settled);
   progress.turn = turn.catch(() => undefined); // The caller handles the failure; the next ask only waits for the end.
   return await turn;
 }
 
 /** Ends the asks that the handler no longer awaits, so that their progress is known. */
 export async function endAsks({ progress }: ToolRun): Promise<void> {
+  progress.hasEnded = true;
   progress.end();
   await progress.turn;
 }
 
 /**
- * Returns the promise, and marks its rejection as handled. A handler that starts several asks and stops at the first failure does
- * not await the others, whose suspension must not become an unhandled rejection.
+ * The same verb for a handler. Its promise never settles once the handler has ended: the continuation of an ask that the handler did
+ * not await must not act, and must not fail outside any request. A rejection counts as handled: a handler that starts several asks
+ * and stops at the first failure does not await the others.
  */
-export function withHandledRejection<T>(answer: Promise<T>): Promise<T> {
-  answer.catch(() => undefined);
-  return answer;
+export function forHandler<P extends unknown[], T>(
+  { progress }: ToolRun,
+  verb: (...parameters: P) => Promise<T>,
+): (...parameters: P) => Promise<T> {
+  return function asked(...parameters) {
+    const open: OpenVerb = { stack: '' };
+    Error.captureStackTrace(open, asked);
+    progress.open.add(open);
+    const { promise, resolve, reject } = Promise.withResolvers<T>();
+    const settle = (deliver: () => void) => {
+      if (progress.hasEnded) return;
+      progress.open.delete(open);
+      deliver();
+    };
+    verb(...parameters).then(
+      answer => settle(() => resolve(answer)),
+      (error: unknown) => settle(() => reject(error instanceof Suspension ? error.at(open.stack) : error)),
+    );
+    promise.catch(() => undefined);
+    return promise;
+  };
 }

@@ -2,6 +2,14 @@ import type { Fault } from '../fault.ts';
 
 export const secretsFaults: readonly Fault[] = [
   {
+    name: 'tokens of a remote MCP server go to any host',
+    breaks: 'S90',
+    file: 'packages/authorization/src/configured-provider.ts',
+    original: 'config.apiHosts ?? resourceHost(config.mcpResource)',
+    replacement: 'config.apiHosts',
+    foundBy: ['packages/authorization/src/registration/remote-registration.test.ts'],
+  },
+  {
     name: 'the line break after a secret becomes a part of it',
     breaks: 'S79',
     file: 'services/gateway/src/platform/config/references.ts',

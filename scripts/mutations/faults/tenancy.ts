@@ -2,6 +2,22 @@ import type { Fault } from '../fault.ts';
 
 export const tenancyFaults: readonly Fault[] = [
   {
+    name: 'an MCP server that names no issuers gets one of several',
+    breaks: 'S217',
+    file: 'services/gateway/src/platform/config/load-config.ts',
+    original: 'if (issuer === undefined || others.length > 0) return config;',
+    replacement: 'if (issuer === undefined || others.length > 99) return config;',
+    foundBy: ['services/gateway/src/platform/config/load-config.test.ts'],
+  },
+  {
+    name: 'an MCP server whose application identifies users gets the issuer of the identity provider',
+    breaks: 'S217',
+    file: 'services/gateway/src/platform/config/load-config.ts',
+    original: "server.issuers.length === 0 && server.identity.mode === 'login'",
+    replacement: 'server.issuers.length === 0',
+    foundBy: ['services/gateway/src/platform/config/load-config.test.ts'],
+  },
+  {
     name: 'a caller sees the providers of other MCP servers',
     breaks: 'S97',
     file: 'services/gateway/src/mcp-servers/caller-routes.ts',
@@ -339,6 +355,22 @@ export const tenancyFaults: readonly Fault[] = [
     original: 'decimalsOf(fact.value.currency) === undefined',
     replacement: 'fact.value.currency === undefined',
     foundBy: ['services/gateway/src/elicitations/elicitation-request.test.ts'],
+  },
+  {
+    name: 'a host matches the patterns of an output schema',
+    breaks: 'S231',
+    file: 'packages/host/src/v2/tool-definitions.ts',
+    original: 'fromJsonSchema(withoutPatterns(tool.outputSchema) as JsonSchemaType)',
+    replacement: 'fromJsonSchema(tool.outputSchema as JsonSchemaType)',
+    foundBy: ['packages/host/src/modern.test.ts'],
+  },
+  {
+    name: 'a host removes terminal sequences in quadratic time',
+    breaks: 'S231',
+    file: 'packages/api/src/inert-text.ts',
+    original: "return text.replace(ESCAPES, '');",
+    replacement: "return process.getBuiltinModule('node:util').stripVTControlCharacters(text);",
+    foundBy: ['packages/host/src/inert.test.ts'],
   },
   {
     name: 'a host refuses names of properties that MCP allows',

@@ -60,8 +60,7 @@ const waitingFor = new Map<string, McpServer>();
 
 function gatedTool(mcpServer: McpServer) {
   return gate.attach(mcpServer).tool(async (_args, ctx) => {
-    const authorization = await ctx.gate.authorize(settings.provider);
-    if (authorization.action !== 'accept') return authorization.toToolResult();
+    await ctx.gate.authorize(settings.provider);
     return { content: [{ type: 'text', text: 'done' }] };
   });
 }

@@ -48,8 +48,8 @@ export function registerFixtureTools(
       name,
       {},
       gate.tool(async (_args, ctx) => {
-        const forge = await ctx.gate.authorize('forge', { scopes: ['repo'] });
-        return forge.action === 'accept' ? say('state-ok') : forge.toToolResult();
+        await ctx.gate.authorize('forge', { scopes: ['repo'] });
+        return say('state-ok');
       }),
     );
   }
@@ -60,16 +60,15 @@ export function registerFixtureTools(
     gate.tool(async (_args, ctx) => {
       // The second grant replaces the first one, so it has to hold what the first line asks for when the handler runs again.
       for (const scopes of [['repo'], ['repo', 'issues']]) {
-        const forge = await ctx.gate.authorize('forge', { scopes });
-        if (forge.action !== 'accept') return forge.toToolResult();
+        await ctx.gate.authorize('forge', { scopes });
       }
       return say('both rounds done');
     }),
   );
 
   const connect = gate.tool<undefined>(async (_args, ctx) => {
-    const forge = await ctx.gate.authorize('forge', { scopes: ['repo'] });
-    return forge.action === 'accept' ? say('connected') : forge.toToolResult();
+    await ctx.gate.authorize('forge', { scopes: ['repo'] });
+    return say('connected');
   });
   mcpServer.registerTool('test_input_required_result_capabilities', {}, async ctx => {
     if (!declaresSamplingOnly(ctx)) return await connect(ctx);

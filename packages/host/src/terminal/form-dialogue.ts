@@ -1,7 +1,6 @@
-import { type FormValue, parseFormContent } from '@postern/api';
+import { type FormValue, looksSecret, mentionsSecret, parseFormContent } from '@postern/api';
 import type { ElicitationAnswer, FormElicitation } from '../elicitation.ts';
 import { inertLine } from '../inert.ts';
-import { looksSecret, mentionsSecret } from '../secret-fields.ts';
 import { kindText, labelOf, optionLines, optionsOf, valueText } from './field-text.ts';
 import type { PlainConsole } from './plain-console.ts';
 import { type Field, readField, SKIP } from './read-field.ts';

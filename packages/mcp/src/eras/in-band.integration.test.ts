@@ -91,6 +91,14 @@ describe('2026-07-28', () => {
     expect(textOf(other)).toContain(world.gateway.elicitations[1]?.url);
   });
 
+  test('S221: a form whose field looks secret opens as a page, unless the author says otherwise', async () => {
+    await using world = await modernWorld({ holdMs: 0 });
+    expect(paramsOf(await start(world, 'password_form'))?.mode).toBe('url');
+    expect(world.gateway.requests[0]?.body).toMatchObject({ form: { secretFields: ['password'] } });
+    expect(paramsOf(await start(world, 'asks_for_a_key'))?.mode).toBe('url');
+    expect(paramsOf(await start(world, 'no_secret_form'))?.mode).toBe('form');
+  });
+
   test('sends a pattern to the MCP client and validates the returned content with it', async () => {
     await using world = await modernWorld();
     const first = await start(world, 'pattern_form');

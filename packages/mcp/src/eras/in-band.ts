@@ -1,6 +1,6 @@
 import { TTL_SECONDS } from '@postern/api';
-import { type Ask, assertInTime, timeLeft } from '../ask.ts';
-import { type AskRecord, askRecordSchema, newRecord } from '../ask-log.ts';
+import { type Ask, assertInTime, recordOf, timeLeft } from '../ask.ts';
+import { type AskRecord, askRecordSchema } from '../ask-log.ts';
 import { ElicitationTimeoutError, FormContentError } from '../errors.ts';
 import type { Checked } from '../form-schema.ts';
 import type { ClientAnswer, FormAsk, LegacySessionCall, ModernCall } from '../tool-call.ts';
@@ -37,7 +37,7 @@ export async function askInBand<Value>(
   check: (content: unknown) => Promise<Checked<Value>>,
 ): Promise<InBandAnswer<Value> | undefined> {
   const { call } = run;
-  const log = await run.log();
+  const log = run.log;
   const known = log.get(ask.key);
   if (known?.elicitationId !== undefined) return undefined;
   const form: InBandForm<Value> = { ask, ...formAsk, check };
@@ -47,9 +47,8 @@ export async function askInBand<Value>(
   if (call.era === 'legacy-stateless' || !call.declaresForm) return undefined;
 
   if (known === undefined) {
-    const askedAt = run.environment.now();
     const seconds = ask.spec.body.ttlSeconds ?? TTL_SECONDS.default;
-    log.set(newRecord({ key: ask.key, askedAt, expiresAt: askedAt + seconds * 1000 }));
+    log.set(recordOf(run, ask, { expiresAt: run.environment.now() + seconds * 1000 }));
   }
   const answered = call.era === 'modern' ? await askModern({ ...run, call }, form) : await push({ ...run, call }, form);
   // The page takes over, with a new record.
@@ -79,7 +78,7 @@ async function askModern<Value>(
   const isAnswer = requestState?.open === ask.key && requestState.phase === 'ask';
   const taken = isAnswer && call.clientAnswer !== undefined ? await take(run, form, call.clientAnswer) : undefined;
   if (taken !== undefined && 'action' in taken) return taken;
-  if (isAnswer) await assertInTime(run, ask);
+  if (isAnswer) assertInTime(run, ask);
   if (!hasRoundLeft(run)) return undefined;
   throw await inputRequired(run, ask.key, 'ask', { mode: 'form', ...formAskOf(run, form, taken?.faults ?? []) });
 }
@@ -105,9 +104,9 @@ async function pushOnce(
   ask: Ask,
   formAsk: FormAsk,
 ): Promise<ClientAnswer | 'undeliverable' | 'expired'> {
-  const record = (await run.log()).get(ask.key);
+  const record = run.log.get(ask.key);
   const untilExpiry = Math.max(0, (record?.expiresAt ?? 0) - run.environment.now());
-  const untilOverdue = await timeLeft(run, ask);
+  const untilOverdue = timeLeft(run, ask);
   const time = AbortSignal.timeout(Math.min(untilExpiry, untilOverdue));
   try {
     return await run.call.elicitForm(formAsk, AbortSignal.any([ask.signal, time]));
@@ -126,7 +125,7 @@ async function take<Value>(
   { ask, check }: InBandForm<Value>,
   { action, content }: ClientAnswer,
 ): Promise<InBandAnswer<Value> | { readonly faults: FormContentError['faults'] }> {
-  const log = await run.log();
+  const log = run.log;
   if (action !== 'accept') {
     log.update(ask.key, { refused: action });
     return refused(action);

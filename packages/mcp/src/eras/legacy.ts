@@ -54,7 +54,7 @@ async function push(run: ToolRun<LegacySessionCall>, ask: Ask, elicitation: Elic
   // Some proxies drop the request, and no answer ever arrives. `holdMs` 0 is for clients whose answer is the end of the wait.
   const answerMs = holdMs === 0 ? Number.POSITIVE_INFINITY : holdMs;
   // Undefined after that, and after this call's `answerWithinMs`.
-  const result = await firstOf(promises, Math.min(answerMs, await timeLeft(run, ask)), signal);
+  const result = await firstOf(promises, Math.min(answerMs, timeLeft(run, ask)), signal);
   if (result?.type === 'ended' && result.elicitation !== undefined)
     return { by: 'gateway', elicitation: result.elicitation };
   const hasOpened = result?.type === 'answered' && result.action === 'accept';
@@ -64,7 +64,7 @@ async function push(run: ToolRun<LegacySessionCall>, ask: Ask, elicitation: Elic
     : await client.read(elicitationId, 0, signal);
   if (isTerminal(latest)) return { by: 'gateway', elicitation: latest };
   if (result?.type === 'answered' && result.action !== 'accept') return { by: 'mcp-client', action: result.action };
-  await assertInTime(run, ask);
+  assertInTime(run, ask);
   throw unfinished(run, spec, latest);
 }
 

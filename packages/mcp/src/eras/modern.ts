@@ -30,7 +30,7 @@ async function resume(run: ToolRun<ModernCall>, ask: Ask, elicitationId: string)
   if (action === 'accept') {
     const elicitation = await hold(run, ask, elicitationId);
     if (isTerminal(elicitation)) return { by: 'gateway', elicitation };
-    await assertInTime(run, ask);
+    assertInTime(run, ask);
     throw await furtherRound(run, ask, elicitation, 'wait');
   }
 
@@ -38,7 +38,7 @@ async function resume(run: ToolRun<ModernCall>, ask: Ask, elicitationId: string)
   const elicitation = await environment.client.read(elicitationId, 0, ask.signal);
   if (isTerminal(elicitation)) return { by: 'gateway', elicitation };
   if (action !== undefined) return { by: 'mcp-client', action };
-  await assertInTime(run, ask);
+  assertInTime(run, ask);
   throw await askUser(run, ask, elicitation);
 }
 
@@ -72,17 +72,18 @@ export async function inputRequired(
   request: Extract<ToolAnswer, { type: 'input_required' }>['request'],
 ): Promise<Suspension> {
   const { issuer, subject } = await run.principal();
-  const records = (await run.log()).list();
+  const { log } = run;
   const requestState = await run.environment.codec.seal({
     issuer,
     subject,
     tool: run.call.toolName ?? '',
     args: run.argsDigest,
-    asks: [...records],
+    call: log.call,
+    asks: [...log.list()],
     open,
     phase,
     round: (run.requestState?.round ?? 0) + 1,
-    exp: Math.ceil((lastExpiry(records) + STATE_GRACE_MS) / 1000),
+    exp: Math.ceil((lastExpiry(log.list()) + STATE_GRACE_MS) / 1000),
   });
   return new Suspension({ type: 'input_required', request, requestState });
 }

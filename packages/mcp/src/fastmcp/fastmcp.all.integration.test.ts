@@ -34,8 +34,7 @@ async function startServer(options: { authenticate?: () => Promise<{ sub: string
     name: 'outcome',
     parameters: z.object({ title: z.string() }),
     execute: gate.tool(async ({ title }: { title: string }, ctx) => {
-      const yes = await ctx.gate.confirm({ title });
-      if (yes.action !== 'accept') return yes.toToolResult();
+      await ctx.gate.try.confirm({ title });
       return { content: [{ type: 'text' as const, text: `accept ${title}` }] };
     }),
   });

@@ -40,7 +40,7 @@ describe('a scripted answer', () => {
         },
       },
       async gate => {
-        const github = await gate.require.authorize('github', { scopes: ['repo'] });
+        const github = await gate.authorize('github', { scopes: ['repo'] });
         const response = await github.fetch('https://api.github.com/user');
         return { scopes: github.scopes, text: await response.text() };
       },
@@ -53,8 +53,8 @@ describe('a scripted answer', () => {
   test('pay and confirm: an approval of exactly these terms', async () => {
     const pay = accept({ receipt: 'r-1', processor: 'stripe', processorReference: 'pi_1', mode: 'test' });
     const { result } = await run({ pay, confirm: accept() }, async gate => {
-      const { receipt, processorReference, mode } = await gate.require.pay(terms);
-      const yes = await gate.require.confirm('Send it');
+      const { receipt, processorReference, mode } = await gate.pay(terms);
+      const yes = await gate.confirm('Send it');
       return { receipt, processorReference, mode, method: yes.approval.method };
     });
     expect(result).toMatchObject({
@@ -73,22 +73,22 @@ describe('a scripted answer', () => {
       },
     };
     const { result } = await run(script, async gate => {
-      const once = await gate.require.credential(acme);
-      const kept = await gate.require.credential({ ...acme, retention: 'lasting' });
-      const next = await kept.rejected();
-      return { values: [once.values.key, kept.values.key, next.values.key, (await next.read()).key] };
+      const once = await gate.credential(acme);
+      const kept = await gate.credential({ ...acme, retention: 'lasting' });
+      const next = kept.values.key === 'k-2' ? await kept.rejected() : kept;
+      return { values: [once.values.key, next.values.key, (await next.read()).key] };
     });
-    expect(result).toMatchObject({ got: { values: ['k-1', 'k-2', 'k-3', 'k-3'] } });
+    expect(result).toMatchObject({ got: { values: ['k-1', 'k-3', 'k-3'] } });
   });
 
   test('form: content that the schema checks', async () => {
     const schema = z.object({ branch: z.string(), notify: z.boolean().default(true) });
     const form = accept({ content: { branch: 'main' } });
-    const { result } = await run({ form }, async gate => (await gate.require.form(schema)).content);
+    const { result } = await run({ form }, async gate => (await gate.form(schema)).content);
     expect(result).toMatchObject({ got: { branch: 'main', notify: true } });
-    await expect(
-      run({ form: accept({ content: { branch: 7 } }) }, gate => gate.require.form(schema)),
-    ).rejects.toMatchObject({ code: 'form_content_invalid' });
+    await expect(run({ form: accept({ content: { branch: 7 } }) }, gate => gate.form(schema))).rejects.toMatchObject({
+      code: 'form_content_invalid',
+    });
   });
 
   test.each([
@@ -96,7 +96,7 @@ describe('a scripted answer', () => {
     [cancel(), 'cancel', 'cancelled'],
     [cancel('expired'), 'cancel', 'expired'],
   ])('a refusal: %j', async (outcome, action, reason) => {
-    const { result } = await run({ pay: outcome }, gate => gate.pay(terms));
+    const { result } = await run({ pay: outcome }, gate => gate.try.pay(terms));
     expect(result).toMatchObject({ got: { action, reason } });
   });
 
@@ -104,31 +104,96 @@ describe('a scripted answer', () => {
     const script: TestScript = {
       pay: ({ amount }) => (amount.minorUnits > 100 ? fail('processor_refused') : accept()),
     };
-    await expect(run(script, gate => gate.pay(terms))).rejects.toMatchObject({ code: 'processor_refused' });
+    await expect(run(script, gate => gate.try.pay(terms))).rejects.toMatchObject({ code: 'processor_refused' });
     const cheap = { ...terms, amount: { currency: 'EUR', minorUnits: 100 } };
-    expect((await run(script, gate => gate.pay(cheap))).result).toMatchObject({ got: { action: 'accept' } });
+    expect((await run(script, gate => gate.try.pay(cheap))).result).toMatchObject({ got: { action: 'accept' } });
   });
 
   test('pending: the call ends with the link, or with an error where the ask wants one', async () => {
-    const { result } = await run({ confirm: pending() }, gate => gate.confirm('Send it'));
+    const { result } = await run({ confirm: pending() }, gate => gate.try.confirm('Send it'));
     expect(result).toMatchObject({
       isError: true,
       content: [{ text: expect.stringContaining('https://gateway.test/e/') }],
     });
-    const { result: caught } = await run({ confirm: pending() }, async gate => {
-      const error = await gate.confirm('Send it', { missingCapability: 'error' }).catch((thrown: unknown) => thrown);
+    const { result: caught } = await run({ confirm: pending(), opensLinks: false }, async gate => {
+      const error = await gate.try
+        .confirm('Send it', { missingCapability: 'error' })
+        .catch((thrown: unknown) => thrown);
       return { isMissing: error instanceof CapabilityMissingError, ...gate.client };
     });
     expect(caught).toMatchObject({ got: { isMissing: true, url: false, form: false } });
-    await expect(run({ confirm: pending(), opensLinks: true }, gate => gate.confirm('Send it'))).rejects.toMatchObject({
-      code: -32042,
+    const old = run({ confirm: pending(), revision: '2025-11-25' }, gate => gate.confirm('Send it'));
+    await expect(old).rejects.toMatchObject({ code: -32042 });
+  });
+});
+
+describe.each(['2026-07-28', '2025-11-25'] as const)('runs of a handler, %s', revision => {
+  test('begin at its first line after each answer, as in production', async () => {
+    let runs = 0;
+    const { result, asks } = await run({ revision, pay: accept(), confirm: accept() }, async gate => {
+      runs += 1;
+      await gate.pay({ ...terms, reference: gate.id('order') });
+      await gate.confirm(`Send it, begun at ${gate.now()}`);
+      return { isSent: true };
+    });
+    expect(result).toMatchObject({ got: { isSent: true } });
+    expect(runs).toBe(3);
+    expect(asks).toHaveLength(2);
+  });
+
+  test('a second call is another one, and asks for no account again', async () => {
+    const gate = testGate({ revision, authorize: { github: accept() }, confirm: accept() });
+    const ids: string[] = [];
+    const tool = gate.tool({ accounts: { github: {} } }, async (_args: undefined, ctx) => {
+      await ctx.gate.confirm('Send it');
+      ids.push(ctx.gate.id('order'));
+      return say('sent');
+    });
+    for (let calls = 0; calls < 2; calls += 1) await gate.call(tool);
+    expect(new Set(ids).size).toBe(2);
+    expect(gate.asks.map(({ kind }) => kind)).toEqual(['authorization', 'confirmation', 'confirmation']);
+  });
+
+  test('must ask the same', async () => {
+    let runs = 0;
+    const running = run({ revision, confirm: accept() }, gate => gate.confirm(`Send it, run ${++runs}`));
+    await expect(running).rejects.toMatchObject({ code: 'terms_changed' });
+    expect(runs).toBe(2);
+  });
+
+  test('must await what they ask', async () => {
+    const running = run({ revision, confirm: accept() }, async gate => {
+      for (const item of ['a', 'b']) void gate.confirm(`Delete ${item}`);
+      return {};
+    });
+    await expect(running).rejects.toMatchObject({ code: 'ask_not_awaited' });
+  });
+
+  test.each([
+    [{ method: 'POST' }, 'effect_before_ask'],
+    [{ method: 'POST', headers: { 'idempotency-key': 'k' } }, undefined],
+    [{ method: 'GET' }, undefined],
+  ])('change nothing before an ask: %j', async (init, code) => {
+    const script: TestScript = {
+      ...{ revision, authorize: { github: accept() }, confirm: accept() },
+      fetch: async () => new Response('ok'),
+    };
+    const running = run(script, async gate => {
+      const github = await gate.authorize('github');
+      await github.fetch('https://api.github.com/issues?secret=1', init);
+      await gate.confirm('Send it');
+      return {};
+    });
+    if (code === undefined) return await expect(running).resolves.toMatchObject({ asks: { length: 2 } });
+    await expect(running).rejects.toMatchObject({
+      ...{ code, message: expect.stringMatching(/POST https:\/\/api\.github\.com\/issues /) },
     });
   });
 });
 
 describe('a script', () => {
   test('must have an outcome for each ask', async () => {
-    const running = run({ authorize: { gitlab: accept() } }, gate => gate.authorize('github'));
+    const running = run({ authorize: { gitlab: accept() } }, gate => gate.try.authorize('github'));
     await expect(running).rejects.toMatchObject({ code: 'invalid_ask', message: expect.stringMatching(/github/) });
   });
 
@@ -140,13 +205,15 @@ describe('a script', () => {
   });
 
   test('refuses an unknown member of an answer', async () => {
-    const running = run({ authorize: { github: accept({ tokn: 'x' } as never) } }, gate => gate.authorize('github'));
+    const running = run({ authorize: { github: accept({ tokn: 'x' } as never) } }, gate =>
+      gate.try.authorize('github'),
+    );
     await expect(running).rejects.toMatchObject({ message: expect.stringMatching(/"tokn".*token, scopes/s) });
   });
 
   test('sends nothing into a network', async () => {
     const running = run({ authorize: { github: accept() } }, async gate => {
-      const github = await gate.require.authorize('github');
+      const github = await gate.authorize('github');
       return await github.fetch('https://api.github.com/user');
     });
     await expect(running).rejects.toMatchObject({ message: expect.stringMatching(/script `fetch`/) });
@@ -160,7 +227,7 @@ test('stands in for the gate of either SDK', async () => {
       'delete',
       { inputSchema: z.object({ name: z.string() }) },
       gate.tool({ accounts: { github: {} } }, async ({ name }, ctx) => {
-        await ctx.gate.require.confirm(`Delete ${name}`);
+        await ctx.gate.confirm(`Delete ${name}`);
         return say(`deleted ${name} with ${await ctx.accounts.github.accessToken()}`);
       }),
     );

@@ -49,7 +49,7 @@ const accepts = (typed?: Typed) => (url: string) => gateway.person.accept(url, t
 
 test('a person connects an account, and the tool gets a token of the stand-in', async () => {
   const content = await connect(async (_args, ctx) => {
-    const github = await ctx.gate.require.authorize('github', { scopes: ['repo'] });
+    const github = await ctx.gate.authorize('github', { scopes: ['repo'] });
     return say(`${github.scopes} ${await (await github.fetch('https://api.github.com/user')).text()}`);
   }, accepts());
   expect(content).toEqual([{ type: 'text', text: 'repo ok' }]);
@@ -58,22 +58,22 @@ test('a person connects an account, and the tool gets a token of the stand-in', 
 
 test('a person approves, types and declines', async () => {
   const terms = { payee: { name: 'Shop' }, amount: { currency: 'EUR', minorUnits: 2490 }, reference: 'A-17' };
-  const paid = await connect(async (_args, ctx) => say((await ctx.gate.require.pay(terms)).processor), accepts());
+  const paid = await connect(async (_args, ctx) => say((await ctx.gate.pay(terms)).processor), accepts());
   expect(paid).toEqual([{ type: 'text', text: 'none' }]);
   const key = { name: 'acme', title: 'Key of Acme', fields: [{ name: 'key', label: 'Key' }] } as const;
   const typed = await connect(
-    async (_args, ctx) => say((await ctx.gate.require.credential(key)).values.key),
+    async (_args, ctx) => say((await ctx.gate.credential(key)).values.key),
     accepts({ key: 'k-1' }),
   );
   expect(typed).toEqual([{ type: 'text', text: 'k-1' }]);
   const schema = z.object({ branch: z.string(), notify: z.boolean(), size: z.enum(['minor', 'major']) });
   const filled = await connect(
-    async (_args, ctx) => say(JSON.stringify((await ctx.gate.require.form(schema)).content)),
+    async (_args, ctx) => say(JSON.stringify((await ctx.gate.form(schema)).content)),
     accepts({ branch: 'main', notify: true, size: 'major' }),
   );
   expect(filled).toEqual([{ type: 'text', text: '{"branch":"main","notify":true,"size":"major"}' }]);
   const declined = await connect(
-    async (_args, ctx) => say((await ctx.gate.require.confirm('Send it')).receipt),
+    async (_args, ctx) => say((await ctx.gate.confirm('Send it')).receipt),
     url => gateway.person.decline(url),
   );
   expect(declined).toMatchObject([{ text: expect.stringMatching(/declined/) }]);

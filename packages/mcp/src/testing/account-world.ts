@@ -37,14 +37,14 @@ export async function accountWorld(options: Partial<PosternOptions<object>> = {}
   /** Runs a handler that uses the account and returns its result. Undefined if it was suspended. */
   async function use<T>(handler: (account: AuthorizationAccepted) => Promise<T>): Promise<T | undefined> {
     const outcome = await run(async gate => {
-      const github = await gate.authorize('github');
+      const github = await gate.try.authorize('github');
       if (github.action !== 'accept') throw new Error(github.reason);
       return await handler(github);
     });
     return outcome.type === 'result' ? outcome.result : undefined;
   }
 
-  await run(gate => gate.authorize('github'));
+  await run(gate => gate.try.authorize('github'));
   gateway.end('completed');
   return { gateway, connections, api, abort, run, use, [Symbol.asyncDispose]: () => stack.disposeAsync() };
 }

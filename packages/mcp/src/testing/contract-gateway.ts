@@ -111,6 +111,12 @@ export class ContractGateway implements AsyncDisposable {
     return stored.body;
   }
 
+  /** Gives an elicitation (the last one by default) a status that is not final. */
+  suspend(status: 'active' | 'verifying', elicitationId?: string): void {
+    const stored = this.#find(elicitationId);
+    stored.body = { ...stored.body, status };
+  }
+
   /** Answers every waiting read with the current status. */
   timeIsOver(): void {
     for (const stored of this.#elicitations.values()) this.#wake(stored);
@@ -165,6 +171,14 @@ export class ContractGateway implements AsyncDisposable {
     }
     if (request.method === 'GET' && collection === 'elicitations' && id !== undefined) {
       return await this.#read(id, url.searchParams, request, response);
+    }
+    if (request.method === 'POST' && collection === 'elicitations' && id !== undefined && verb === 'cancel') {
+      const stored = this.#elicitations.get(id);
+      if (stored === undefined) return problem(response, 'not_found');
+      if (stored.body.status !== 'cancelled' && !isOpen(stored.body.status)) return problem(response, 'already_ended');
+      if (stored.body.status === 'verifying' && stored.body.kind === 'payment')
+        return problem(response, 'payment_in_progress');
+      return json(response, 200, this.end('cancelled', id));
     }
     if (request.method === 'POST' && collection === 'payments' && id !== undefined && verb === 'refunds')
       return json(response, 201, this.#refund(String(idempotencyKey), refundRequestSchema.parse(body)));

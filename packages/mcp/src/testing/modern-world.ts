@@ -22,7 +22,6 @@ export function exampleServer(shared: Gate): McpServer {
     { inputSchema },
     gate.tool(async ({ title }, ctx) => {
       const github = await ctx.gate.authorize('github', { scopes: ['repo'] });
-      if (github.action !== 'accept') return github.toToolResult();
       return say(`created ${title} with ${(await github.accessToken()).startsWith(ACCESS_TOKEN)}`);
     }),
   );
@@ -36,7 +35,6 @@ export function exampleServer(shared: Gate): McpServer {
     {},
     gate.tool(async (_args, ctx) => {
       const first = await ctx.gate.authorize('github');
-      if (first.action !== 'accept') return first.toToolResult();
       const second = await ctx.gate.authorize('gitlab');
       return say(`${first.action} ${second.action}`);
     }),
@@ -64,8 +62,7 @@ export function exampleServer(shared: Gate): McpServer {
     'structured',
     { inputSchema, outputSchema: z.object({ ok: z.boolean() }) },
     gate.tool({ hasOutputSchema: true }, async (_args, ctx) => {
-      const github = await ctx.gate.authorize('github');
-      if (github.action !== 'accept') return github.toToolResult();
+      await ctx.gate.authorize('github');
       return { content: [], structuredContent: { ok: true } };
     }),
   );

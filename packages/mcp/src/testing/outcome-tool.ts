@@ -17,7 +17,7 @@ export async function outcome(gate: GateContext, { title }: { title: string }) {
     try {
       const script = scripts[title];
       if (script !== undefined) return say(await script(gate));
-      const github = await gate.authorize('github');
+      const github = await gate.try.authorize('github');
       if (github.action !== 'accept') return say(`${github.action}: ${github.reason}`);
       return say(URL.canParse(title) ? String((await github.fetch(title)).status) : 'accept');
     } catch (error) {

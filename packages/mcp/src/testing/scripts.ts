@@ -14,6 +14,10 @@ const release = z.object({ branch: z.string().min(1).max(5000), notify: z.boolea
 /** The work that `pay_beside` does while the user is asked. */
 export const beside = { work: Promise.resolve() };
 
+/** What handlers do that are not deterministic, or do not await. */
+export const effects: string[] = [];
+let runs = 0;
+
 type Script = (gate: GateContext) => Promise<string>;
 
 const receiptOf = (answered: { action: string; receipt?: string; reason?: string }) =>
@@ -22,27 +26,27 @@ const receiptOf = (answered: { action: string; receipt?: string; reason?: string
 /** One script for each kind. Returns how it ended, and its result. */
 const kinds = {
   async authorize(gate) {
-    const github = await gate.authorize('github');
+    const github = await gate.try.authorize('github');
     return github.action === 'accept' ? `accept ${github.connectionId}` : `${github.action}: ${github.reason}`;
   },
   async pay(gate) {
-    const payment = await gate.pay(terms);
+    const payment = await gate.try.pay(terms);
     return payment.action === 'accept'
       ? `accept ${payment.receipt} ${payment.processor} ${payment.approval.method}`
       : `${payment.action}: ${payment.reason}`;
   },
   async confirm(gate) {
-    const yes = await gate.confirm('Delete repository acme/app');
+    const yes = await gate.try.confirm('Delete repository acme/app');
     return yes.action === 'accept' ? `accept ${yes.receipt}` : `${yes.action}: ${yes.reason}`;
   },
   async credential(gate) {
-    const acme = await gate.credential(apiKey);
+    const acme = await gate.try.credential(apiKey);
     return acme.action === 'accept'
       ? `accept ${acme.values.key === `${TYPED_SECRET}-key`}`
       : `${acme.action}: ${acme.reason}`;
   },
   async form(gate) {
-    const answered = await gate.form(release, { title: 'Release' });
+    const answered = await gate.try.form(release, { title: 'Release' });
     return answered.action === 'accept'
       ? `accept ${answered.content.branch} ${answered.content.notify} by ${answered.by}`
       : `${answered.action}: ${answered.reason}`;
@@ -52,99 +56,128 @@ const kinds = {
 /** Handlers that ask several times, or behave unusually. */
 const stories = {
   async pay_then_confirm(gate) {
-    const payment = await gate.pay(terms);
-    const yes = await gate.confirm('Send it');
+    const payment = await gate.try.pay(terms);
+    const yes = await gate.try.confirm('Send it');
     return `${receiptOf(payment)} ${receiptOf(yes)}`;
   },
   async pay_once(gate) {
-    const payment = await gate.pay(terms);
+    const payment = await gate.try.pay(terms);
     return payment.action === 'accept' ? `${payment.receipt} ${payment.idempotencyKey}` : payment.action;
   },
   async confirm_twice(gate) {
-    const first = await gate.confirm('Send it');
-    const second = await gate.confirm('Send it');
+    const first = await gate.try.confirm('Send it');
+    const second = await gate.try.confirm('Send it');
     return `${receiptOf(first)} ${receiptOf(second)}`;
   },
   async at_once(gate) {
-    const [payment, yes] = await Promise.all([gate.pay(terms), gate.confirm('Send it')]);
+    const [payment, yes] = await Promise.all([gate.try.pay(terms), gate.try.confirm('Send it')]);
     return `${receiptOf(payment)} ${receiptOf(yes)}`;
   },
   async pay_beside(gate) {
-    const [payment] = await Promise.all([gate.pay(terms), beside.work]);
+    const [payment] = await Promise.all([gate.try.pay(terms), beside.work]);
     return receiptOf(payment);
   },
   async started_at_once(gate) {
-    const payment = gate.pay(terms);
-    const form = gate.form(release);
-    const yes = gate.confirm('Send it');
+    const payment = gate.try.pay(terms);
+    const form = gate.try.form(release);
+    const yes = gate.try.confirm('Send it');
     const said = receiptOf(await payment);
     return `${said} ${(await form).action} ${receiptOf(await yes)}`;
   },
   async form_then_confirm(gate) {
-    const answered = await gate.form(release);
-    const yes = await gate.confirm('Release it');
+    const answered = await gate.try.form(release);
+    const yes = await gate.try.confirm('Release it');
     const said = answered.action === 'accept' ? answered.content.branch.slice(0, 20) : answered.reason;
     return `${said} ${receiptOf(yes)}`;
   },
   async pay_then_unknown(gate) {
-    const payment = await gate.pay(terms);
-    if (payment.action === 'accept') await gate.authorize('unknown');
+    const payment = await gate.try.pay(terms);
+    if (payment.action === 'accept') await gate.try.authorize('unknown');
     return payment.action;
   },
   async pay_then_throw(gate) {
-    const payment = await gate.pay(terms);
+    const payment = await gate.try.pay(terms);
     if (payment.action === 'accept') throw new Error('the shop is closed');
     return payment.action;
   },
   async in_time(gate) {
-    const yes = await gate.confirm('Send it', { answerWithinMs: 0 });
+    const yes = await gate.try.confirm('Send it', { answerWithinMs: 0 });
     return receiptOf(yes);
   },
   async form_in_time(gate) {
-    const answered = await gate.form(release, { answerWithinMs: 0 });
+    const answered = await gate.try.form(release, { answerWithinMs: 0 });
     return answered.action;
+  },
+  async changes_title(gate) {
+    runs += 1;
+    return receiptOf(await gate.try.confirm(`Send it, run ${runs}`));
+  },
+  async changes_reference(gate) {
+    runs += 1;
+    return receiptOf(await gate.try.pay({ ...terms, reference: `order-${runs}` }));
+  },
+  async same_reference(gate) {
+    const payment = await gate.pay({ ...terms, reference: gate.id('order') });
+    return `${payment.receipt} ${gate.id('order')} ${gate.id('other') === gate.id('order')} ${gate.now()}`;
+  },
+  async for_each(gate) {
+    for (const item of ['a', 'b'])
+      void (async () => {
+        await gate.confirm(`Delete ${item}`);
+        effects.push(item);
+      })();
+    return 'done';
   },
   async goes_on(gate) {
     try {
-      return receiptOf(await gate.confirm('Send it'));
+      return receiptOf(await gate.try.confirm('Send it'));
     } catch (error) {
       if (error instanceof CapabilityMissingError) return 'went on without';
       throw error;
     }
   },
   async secret_form(gate) {
-    const answered = await gate.form(release, { secretFields: ['branch'] });
+    const answered = await gate.try.form(release, { secretFields: ['branch'] });
     return answered.action === 'accept' ? `accept by ${answered.by}` : answered.reason;
+  },
+  async password_form(gate) {
+    return (await gate.form(z.object({ user: z.string(), password: z.string() }))).by;
+  },
+  async asks_for_a_key(gate) {
+    return (await gate.form.text('What is your API key?')).by;
+  },
+  async no_secret_form(gate) {
+    return (await gate.form(z.object({ token: z.string() }), { secretFields: [] })).by;
   },
   async long_form(gate) {
     const names = ['first', 'second', 'third', 'last', 'fifth'];
-    const answered = await gate.form(z.object(Object.fromEntries(names.map(name => [name, z.string()]))));
+    const answered = await gate.try.form(z.object(Object.fromEntries(names.map(name => [name, z.string()]))));
     if (answered.action !== 'accept') return answered.reason;
     return `${Object.values(answered.content).join('').length} by ${answered.by}`;
   },
   async pattern_form(gate) {
-    const answered = await gate.form(z.object({ code: z.string().regex(/^[A-Z]{2}$/) }));
+    const answered = await gate.try.form(z.object({ code: z.string().regex(/^[A-Z]{2}$/) }));
     return answered.action === 'accept' ? `${answered.content.code} by ${answered.by}` : answered.reason;
   },
   async shorthands(gate) {
-    const branch = await gate.form.text('Which branch?');
-    const notify = await gate.form.yesNo('Tell everybody?');
-    const size = await gate.form.choice('How big?', ['minor', 'major']);
+    const branch = await gate.try.form.text('Which branch?');
+    const notify = await gate.try.form.yesNo('Tell everybody?');
+    const size = await gate.try.form.choice('How big?', ['minor', 'major']);
     return [branch, notify, size].map(one => (one.action === 'accept' ? one.value : one.reason)).join(' ');
   },
   async lasting(gate) {
-    const acme = await gate.credential({ ...apiKey, retention: 'lasting' });
+    const acme = await gate.try.credential({ ...apiKey, retention: 'lasting' });
     return acme.action === 'accept' ? `accept ${acme.values.key}` : acme.reason;
   },
   async lasting_rejected(gate) {
-    const acme = await gate.credential({ ...apiKey, retention: 'lasting' });
+    const acme = await gate.try.credential({ ...apiKey, retention: 'lasting' });
     if (acme.action !== 'accept') return acme.reason;
     if (acme.values.key === 'good') return `accept ${await acme.read().then(values => values.key)}`;
     const again = await acme.rejected();
     return again.action === 'accept' ? `again ${again.values.key}` : again.reason;
   },
   async lasting_removed(gate) {
-    const acme = await gate.credential({ ...apiKey, retention: 'lasting' });
+    const acme = await gate.try.credential({ ...apiKey, retention: 'lasting' });
     if (acme.action !== 'accept') return acme.reason;
     await acme.remove();
     await acme.remove();

@@ -1,5 +1,6 @@
 import type { McpServer } from '@modelcontextprotocol/server';
-import { createReceiptVerifier, type Gate, type Payment, termsDigest } from '@postern/mcp';
+import { createReceiptVerifier, type Gate, type PaymentAccepted, termsDigest } from '@postern/mcp';
+import { decline, testGate } from '@postern/mcp/testing';
 import { CompactSign, exportJWK, generateKeyPair } from 'jose';
 import { describe, expect, it } from 'vitest';
 import { registerBookShop } from './book-shop.ts';
@@ -41,8 +42,13 @@ async function sign(changes: { terms?: object; claims?: object; key?: CryptoKey 
 
 type Handler = (args: object, ctx: object) => Promise<{ isError?: boolean; content: { text: string }[] }>;
 
-/** The tool, with a user who gives this answer. */
-async function shop(payment: object) {
+/** A gate whose user has approved the payment with this result. */
+const approving = (payment: object) => ({
+  tool: (handler: Handler) => (args: object, ctx: object) =>
+    handler(args, { ...ctx, gate: { pay: async () => payment as PaymentAccepted } }),
+});
+
+async function shop(gate: object) {
   const tools = new Map<string, Handler>();
   const ledger = createLedger();
   const receiptVerifier = createReceiptVerifier({
@@ -51,21 +57,13 @@ async function shop(payment: object) {
     keys: { keys: [{ ...(await exportJWK(signer.publicKey)), kid: 'one' }] },
   });
   const mcpServer = { registerTool: (name: string, _: object, handler: Handler) => tools.set(name, handler) };
-  const gate = {
-    tool: (handler: Handler) => (args: object, ctx: object) =>
-      handler(args, { ...ctx, gate: { pay: async () => payment as Payment } }),
-  };
-  registerBookShop(mcpServer as unknown as McpServer, { gate: gate as unknown as Gate, receiptVerifier, ledger });
+  registerBookShop(mcpServer as unknown as McpServer, { gate: gate as Gate, receiptVerifier, ledger });
   const buy = (book = 'small-doors') => tools.get('buy_book')?.({ book }, { http: { authInfo: { extra: alice } } });
   return { buy, charges: () => ledger.purchasesOf('alice') };
 }
 
-const accepted = (receipt: string) => ({
-  action: 'accept',
-  elicitationId: 'el_1',
-  idempotencyKey: 'key of el_1',
-  receipt,
-});
+const accepted = (receipt: string) =>
+  approving({ action: 'accept', elicitationId: 'el_1', idempotencyKey: 'key of el_1', receipt });
 
 describe('buy_book', () => {
   it('charges the amount of the receipt, once per approval', async () => {
@@ -95,14 +93,13 @@ describe('buy_book', () => {
   });
 
   it('charges nothing when the user declined', async () => {
-    const result = { isError: true, content: [{ type: 'text', text: 'declined' }] };
-    const { buy, charges } = await shop({ action: 'decline', reason: 'declined', toToolResult: () => result });
-    expect(await buy()).toEqual(result);
+    const { buy, charges } = await shop(testGate({ pay: decline() }));
+    expect(await buy()).toMatchObject({ content: [{ text: expect.stringMatching(/declined/) }] });
     expect(charges()).toEqual([]);
   });
 
   it('asks for nothing if the book does not exist', async () => {
-    const { buy, charges } = await shop({ action: 'accept' });
+    const { buy, charges } = await shop(approving({ action: 'accept' }));
     expect(await buy('no-such-book')).toMatchObject({ isError: true });
     expect(charges()).toEqual([]);
   });

@@ -33,7 +33,6 @@ export function registerBookShop(
       const items = [{ label: book.title, unitMinorUnits: book.price }];
       const reference = `Order of ${book.id}`;
       const payment = await ctx.gate.pay({ payee: { name: BOOK_SHOP }, amount, items, reference });
-      if (payment.action !== 'accept') return payment.toToolResult();
 
       // Charges only with a signed receipt that this person approved this payment.
       const subject = subjectOf(ctx.http?.authInfo);
@@ -66,7 +65,6 @@ export function registerBookShop(
         title: wishes.title,
         texts: { mood: { title: wishes.mood, options: wishes.moods }, budget: { title: wishes.budget } },
       });
-      if (answered.action !== 'accept') return answered.toToolResult();
 
       const { mood, budget } = answered.content;
       const book = books.find(candidate => candidate.mood === mood && candidate.price <= budget * 100);

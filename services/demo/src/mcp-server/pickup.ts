@@ -25,7 +25,6 @@ export function registerPickup(mcpServer: McpServer, p: { gate: Gate; pickupDesk
         texts: { day: { title: pickup.day }, code: { title: pickup.code, description: pickup.codeHint } },
         secretFields: ['code'],
       });
-      if (form.action !== 'accept') return form.toToolResult();
 
       const { subject } = subjectOf(ctx.http?.authInfo);
       const locker = p.pickupDesk.reserve(form.idempotencyKey, { person: subject, ...form.content });

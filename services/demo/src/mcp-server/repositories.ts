@@ -27,7 +27,6 @@ export function registerRepositories(mcpServer: McpServer, p: { gate: Gate; forg
     },
     p.gate.tool(async (_, ctx) => {
       const forge = await ctx.gate.authorize('forge', { scopes: ['repo'], message: toList });
-      if (forge.action !== 'accept') return forge.toToolResult();
 
       const response = await forge.fetch(`${p.forgeUrl}/api/repositories`);
       if (!response.ok) return failure(`Code Forge answered ${response.status}.`);
@@ -48,7 +47,6 @@ export function registerRepositories(mcpServer: McpServer, p: { gate: Gate; forg
     },
     p.gate.tool(async (issue, ctx) => {
       const forge = await ctx.gate.authorize('forge', { scopes: ['repo', 'issues'], message: toCreateIssue });
-      if (forge.action !== 'accept') return forge.toToolResult();
 
       const response = await forge.fetch(`${p.forgeUrl}/api/issues`, {
         method: 'POST',
@@ -71,7 +69,7 @@ export function registerRepositories(mcpServer: McpServer, p: { gate: Gate; forg
     },
     p.gate.tool(async ({ repository }, ctx) => {
       // Two elicitations in one handler: the first keeps its outcome while the second is open.
-      const confirmation = await ctx.gate.confirm({
+      await ctx.gate.confirm({
         title: deletion.title(repository),
         action: deletion.action,
         facts: [
@@ -80,12 +78,10 @@ export function registerRepositories(mcpServer: McpServer, p: { gate: Gate; forg
         ],
         danger: 'destructive',
       });
-      if (confirmation.action !== 'accept') return confirmation.toToolResult();
       const forge = await ctx.gate.authorize('forge', {
         scopes: ['repo', 'delete_repo'],
         message: toDelete(repository),
       });
-      if (forge.action !== 'accept') return forge.toToolResult();
 
       const response = await forge.fetch(`${p.forgeUrl}/api/repositories/${repository}`, { method: 'DELETE' });
       if (response.status === 404) return failure(`You have no repository ${repository}.`);

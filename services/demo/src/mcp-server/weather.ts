@@ -38,13 +38,11 @@ export function registerWeather(mcpServer: McpServer, p: { gate: Gate; weatherUr
         ],
         retention: 'lasting',
       });
-      if (credential.action !== 'accept') return credential.toToolResult();
 
       let response = await requestForecast(place, credential.values.apiKey);
       if (response.status === 401) {
         // The user has replaced the key. Elicits the new one, unless Postern already has it.
         const renewed = await credential.rejected();
-        if (renewed.action !== 'accept') return renewed.toToolResult();
         response = await requestForecast(place, renewed.values.apiKey);
       }
       if (!response.ok) return failure(`Weather Station answered ${response.status}.`);

@@ -99,6 +99,7 @@ describe('S42: whether an MCP server may use a connection', () => {
     ['of another owner', { id: 'calendar' }, false],
     ['from before it joined a group', { group: 'office' }, false],
     ['at a provider that is no longer allowed', { providers: [] }, false],
+    ['whose kind is no longer allowed', { kinds: ['confirmation' as const] }, false],
     ['of an issuer that is no longer allowed', { issuers: ['https://other.example'] }, false],
   ])('%s', async (_, change, may) => {
     const stage = createFlowStage({});

@@ -164,6 +164,7 @@ export function mayRead(caller: RegisteredMcpServer, credential: Credential): bo
 export function mayUse(caller: RegisteredMcpServer, connection: Connection): boolean {
   return (
     connection.owner === caller.connectionOwner &&
+    caller.kinds.includes('authorization') &&
     caller.providers.includes(connection.provider) &&
     caller.issuers.includes(connection.subject.issuer)
   );

@@ -18,6 +18,9 @@ export const DEV_HELP = `postern dev: a gateway for one MCP server on this machi
 Everything stays in the folder, which only you can open. Delete it to start afresh.
 `;
 
+/** First line of a configuration that no other command may edit: the next start replaces it. */
+export const WRITTEN_BY_DEV = '# Written at each start of postern dev.';
+
 export interface DevOptions {
   /** Undefined: as at the last start. */
   readonly port: number | undefined;

@@ -6,7 +6,7 @@ import { explanationOf } from '../../platform/start-error.ts';
 import { CliError, type ExitCode, exitCodes, UsageError } from '../cli-io.ts';
 import { newVaultKey } from '../new-key-commands.ts';
 import { claimPrivateFolder, readOrCreate, replace } from '../private-files.ts';
-import { DEV_HELP, type DevOptions, readDevOptions } from './dev-options.ts';
+import { DEV_HELP, type DevOptions, readDevOptions, WRITTEN_BY_DEV } from './dev-options.ts';
 import { type ExampleProvider, example, startExampleProvider } from './example-provider.ts';
 import { createOperatorSignIn, operatorSignIn } from './operator-sign-in.ts';
 
@@ -71,7 +71,7 @@ async function prepare(options: DevOptions): Promise<PreparedGateway> {
   // JSON is YAML.
   replace({
     path: configPath,
-    text: `# Written at each start of postern dev.\n${JSON.stringify(document, null, 2)}\n`,
+    text: `${WRITTEN_BY_DEV}\n${JSON.stringify(document, null, 2)}\n`,
   });
   return { configPath, screen: screenOf({ options, folder, url, consoleUrl, provider }) };
 }

@@ -12,7 +12,7 @@ const apiKeySchema = z.strictObject({
   hash: z
     .string()
     .regex(/^sha256:[0-9a-f]{64}$/, { error: 'must be sha256: and the hexadecimal SHA-256 of the key' })
-    .describe('Hash that `pnpm --filter @postern/gateway new-api-key` prints. Never put the key itself here.'),
+    .describe('Hash that `postern new-api-key` prints. Never put the key itself here.'),
   expires: z.iso.datetime({ offset: true }).optional().describe('When the key expires.'),
 });
 
@@ -56,7 +56,7 @@ export const storedRecords = z
   .min(25_600)
   .max(1_000_000_000)
   .describe(
-    'Maximum stored records of the MCP server, such as Idempotency-Keys and elicitations, which are kept for a day after their end.',
+    'Maximum stored records of the MCP server, such as Idempotency-Keys, elicitations, which are kept for a day after their end, and connections, which may be half of them.',
   );
 export const storedMegabytes = z
   .int()
@@ -158,7 +158,14 @@ export const mcpServerSchema = z.strictObject({
     .default({})
     .describe('By credential name: how to check that a typed credential works.'),
   providers: z.array(slug).default([]),
-  issuers: z.array(z.string().min(1)).min(1).describe('Issuers of the users for whom it may request elicitations.'),
+  issuers: z
+    .array(z.string().min(1))
+    .min(1)
+    .optional()
+    .transform(issuers => issuers ?? [])
+    .describe(
+      'Issuers of the users for whom it may request elicitations. Default with identity mode login: the issuer of the only identity provider.',
+    ),
   identity: z
     .discriminatedUnion('mode', [
       z.strictObject({ mode: z.literal('login') }),

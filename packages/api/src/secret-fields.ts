@@ -1,5 +1,5 @@
-import type { PropertySchema } from '@postern/api';
-import { inertLine } from './inert.ts';
+import type { PropertySchema } from './form/index.ts';
+import { inertText, withoutEscapes } from './inert-text.ts';
 
 /** Words that name what form mode must not carry (MCP: passwords, API keys, access tokens, payment credentials). */
 const words = [
@@ -19,15 +19,15 @@ const COUNTED = /\btoken (?:count|limit|budget|type|usage|price)\b/gi;
 
 /** Normalises `apiKey`, `api_key`, `API-Key` and `APIKey` to the same words. Invisible characters do not separate what users read. */
 function asWords(text: string): string {
-  return inertLine(text, Number.POSITIVE_INFINITY)
+  return inertText(withoutEscapes(text.toWellFormed()))
     .normalize('NFKC')
     .replace(/(\p{Ll}|\d)(\p{Lu})/gu, '$1 $2')
     .replace(/(\p{Lu})(\p{Lu}\p{Ll})/gu, '$1 $2')
-    .replace(/[\s_\-./]+/g, ' ')
+    .replace(/[\s\u0085\u2800_\-./]+/g, ' ')
     .replace(COUNTED, '');
 }
 
-/** Whether a text seems to ask for a secret. A heuristic for warnings: false does not prove the absence of a secret. */
+/** Whether a text seems to ask for a secret. A heuristic: false does not prove the absence of a secret. */
 export function mentionsSecret(text: string): boolean {
   return SECRET.test(asWords(text));
 }

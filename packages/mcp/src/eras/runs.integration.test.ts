@@ -1,0 +1,147 @@
+/** A call is run again and again: what its runs must have in common, and what a handler must await. */
+import { expect, test } from 'vitest';
+import { accountWorld } from '../testing/account-world.ts';
+import { legacyWorld } from '../testing/legacy-world.ts';
+import { accepted, modernWorld, type RawAnswer, textOf } from '../testing/modern-world.ts';
+import { effects, terms } from '../testing/scripts.ts';
+
+type World = Awaited<ReturnType<typeof modernWorld>>;
+
+const call = (world: World, title: string, before?: RawAnswer) =>
+  world.call({
+    name: 'outcome',
+    args: { title },
+    ...(before === undefined ? {} : { inputResponses: accepted, requestState: before.result.requestState }),
+  });
+
+const collected = () => {
+  const errors: Error[] = [];
+  return { errors, options: { holdMs: 0, onBackgroundError: (error: Error) => void errors.push(error) } };
+};
+
+test.each(['changes_title', 'changes_reference'])(
+  'S219: 2026-07-28: %s between two runs is an error of the handler, and asks nothing more',
+  async title => {
+    await using world = await modernWorld(collected().options);
+    const first = await call(world, title);
+    world.gateway.end('completed');
+    expect(textOf(await call(world, title, first))).toBe('error: terms_changed');
+    expect(world.gateway.elicitations).toHaveLength(1);
+    expect(world.gateway.results.redemptions).toEqual([]);
+  },
+);
+
+test('S219: the error names the member that differs, with both values', async () => {
+  const { errors, options } = collected();
+  await using world = await accountWorld(options);
+  let run = 0;
+  const ask = () =>
+    world.run(gate => gate.confirm({ title: 'Send it', facts: [{ type: 'number', label: 'Run', value: ++run }] }));
+  await ask();
+  await ask();
+  expect(errors).toMatchObject([
+    { code: 'terms_changed', message: expect.stringContaining('facts.0.value differs: "1" / "2"') },
+  ]);
+});
+
+test('S219: what is only remembered begins anew: the old ask is cancelled', async () => {
+  const { errors, options } = collected();
+  await using world = await accountWorld(options);
+  let run = 0;
+  const ask = () => world.run(gate => gate.confirm(`Send it, run ${++run}`));
+  await ask();
+  await ask();
+  expect(world.gateway.elicitations.slice(1).map(({ status }) => status)).toEqual(['cancelled', 'pending']);
+  world.gateway.end('completed');
+  // Completed, and asked otherwise again: nothing to cancel, and nothing is redeemed.
+  await ask();
+  expect(world.gateway.elicitations.slice(1).map(({ status }) => status)).toEqual([
+    'cancelled',
+    'completed',
+    'pending',
+  ]);
+  expect(world.gateway.results.redemptions).toEqual([]);
+  expect(errors.map(error => 'code' in error && error.code)).toEqual(['terms_changed', 'terms_changed']);
+});
+
+test.each([
+  ['paid', 'completed'],
+  ['under way', 'verifying'],
+] as const)('S219: a remembered payment that is %s is never asked for anew', async (_name, status) => {
+  await using world = await accountWorld(collected().options);
+  let run = 0;
+  const ask = () => world.run(gate => gate.pay({ ...terms, reference: `order-${++run}` }));
+  await ask();
+  if (status === 'completed') world.gateway.end('completed');
+  else world.gateway.suspend('verifying');
+  await expect(ask()).rejects.toMatchObject({ code: 'terms_changed' });
+  expect(world.gateway.elicitations).toHaveLength(2);
+});
+
+test('another kind of ask at the same place, and an ask that is left out, are no changed terms', async () => {
+  const { errors, options } = collected();
+  await using world = await accountWorld(options);
+  let isKnown = false;
+  const ask = () =>
+    world.run(async gate => {
+      if (!isKnown) await gate.credential({ name: 'acme', title: 'Key', fields: [{ name: 'key', label: 'Key' }] });
+      isKnown = true;
+      await gate.confirm('Send it');
+      return 'sent';
+    });
+  await ask();
+  isKnown = true;
+  await ask();
+  world.gateway.end('completed');
+  expect(await ask()).toEqual({ type: 'result', result: 'sent' });
+  expect(errors).toEqual([]);
+});
+
+test('S219: id() and now() are the same in every run of a call, and new in the next', async () => {
+  await using world = await modernWorld({ holdMs: 0 });
+  const said: string[] = [];
+  for (let n = 0; n < 2; n += 1) {
+    const first = await call(world, 'same_reference');
+    world.gateway.end('completed');
+    said.push(textOf(await call(world, 'same_reference', first)) ?? '');
+  }
+  const [one = [], two = []] = said.map(text => text.split(' '));
+  expect(one[0]).toMatch(/^receipt-of-/);
+  expect(one[1]).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+  expect(one[2]).toBe('false');
+  expect(two[1]).not.toBe(one[1]);
+  expect(world.gateway.elicitations).toHaveLength(2);
+});
+
+test.each(['v1', 'v2'] as const)('S219: 2025-11-25, SDK %s: the call that is repeated has the same id', async sdk => {
+  await using world = await legacyWorld(sdk, { holdMs: 0 });
+  const host = await world.connect(sdk);
+  expect((await host.call('same_reference')).error?.code).toBe(-32042);
+  world.gateway.end('completed');
+  expect((await host.call('same_reference')).text).toMatch(/^receipt-of-el-1 /);
+  expect(world.gateway.elicitations).toHaveLength(1);
+});
+
+test('S220: asks that a handler does not await fail its call, never settle, and name its line', async () => {
+  const { errors, options } = collected();
+  const unhandled: unknown[] = [];
+  const note = (reason: unknown) => unhandled.push(reason);
+  process.on('unhandledRejection', note);
+  effects.length = 0;
+  try {
+    await using world = await modernWorld(options);
+    expect((await call(world, 'for_each')).result).toMatchObject({ isError: true });
+    expect((await call(world, 'for_each')).result).toMatchObject({ isError: true });
+    await new Promise(resolve => setImmediate(resolve));
+  } finally {
+    process.off('unhandledRejection', note);
+  }
+  expect(unhandled).toEqual([]);
+  expect(effects).toEqual([]);
+  expect(errors.length).toBeGreaterThanOrEqual(4);
+  for (const error of errors)
+    expect(error).toMatchObject({
+      code: 'ask_not_awaited',
+      message: expect.stringMatching(/^outcome has returned .*scripts\.ts:\d+/),
+    });
+});
