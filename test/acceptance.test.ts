@@ -186,6 +186,8 @@ const covered = [
   'S212 a form post is judged by Sec-Fetch-Site first: Origin null is accepted beside same-origin only',
   'S213 a provider response without state changes nothing and leads back',
   'S214 static files are compressed once per encoding, pages with a token never',
+  'S215 the limits for a developer hold at a loopback address only, and a refusal by a limit names it',
+  'S216 /me of a gateway for one machine declines what is open, and shows neither links nor contents of it',
   'S217 an MCP server that names no issuers gets those of the only identity provider, never one of several',
   'S218 API keys are added and revoked through the running gateway with the scope keys only',
   'S219 every run of a call asks with the same terms, and a payment is never asked for anew',

@@ -145,6 +145,7 @@ function configOf(p: Prepared & { readonly port: number; readonly hash: string }
         identity: { mode: 'loopback' },
         providers: [example.name, ...options.providers.map(({ name }) => name)],
         payment,
+        limits: options.limits,
       },
     ],
   };
@@ -156,6 +157,7 @@ function screenOf({ options, folder, url, consoleUrl, provider }: Prepared): str
     `Postern listens at ${url}, for this machine only. Ctrl-C stops it. Keys and data: ${folder}`,
     '',
     `Console, to see what happens: ${consoleUrl}`,
+    `Requests that are left open, to decline them: ${url}/me`,
     '',
     'In your MCP server, in this folder or below:',
     '',

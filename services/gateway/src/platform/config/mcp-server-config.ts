@@ -2,6 +2,7 @@ import { logoSchema } from '@postern/authorization';
 import { definedOnly, kinds } from '@postern/elicitation';
 import type { JWK } from 'jose';
 import { z } from 'zod';
+import { isLoopbackUrl } from './addresses.ts';
 import { confirmationPolicySchema, credentialCheckSchema, paymentPolicySchema } from './approval-config.ts';
 import { localName, lookMembers, slug, webUrl } from './config-values.ts';
 import { deliveryAlgorithm, publicKeyFault } from './json-web-keys.ts';
@@ -65,6 +66,22 @@ export const storedMegabytes = z
     'Maximum Redis memory of these records and the event feed, in MiB. docs/redis.md explains how the gateway counts it.',
   );
 
+/** At a loopback address, the only user is the developer, who must not wait for a test run. */
+export const limitDefaults = {
+  network: { elicitationsPerSubject: 30, openElicitationsPerSubject: 20, pageRequestsPerMinute: 300 },
+  loopback: { elicitationsPerSubject: 10_000, openElicitationsPerSubject: 1000, pageRequestsPerMinute: 10_000 },
+} as const;
+
+export type LimitDefaults = Readonly<Record<keyof typeof limitDefaults.network, number>>;
+
+/** Defaults of the limits that depend on who can be a user. */
+export const limitDefaultsOf = (publicUrl: string): LimitDefaults =>
+  limitDefaults[isLoopbackUrl(publicUrl) ? 'loopback' : 'network'];
+
+/** The sentence about such a default in the description of a setting. */
+export const eitherDefault = (name: keyof LimitDefaults): string =>
+  `Default: ${limitDefaults.network[name]}, or ${limitDefaults.loopback[name]} if \`publicUrl\` is a loopback address.`;
+
 const limitsSchema = z.strictObject({
   concurrentRequests: z
     .int()
@@ -93,20 +110,24 @@ const limitsSchema = z.strictObject({
   elicitationsPerSubject: z
     .int()
     .min(1)
-    .default(30)
-    .describe('Maximum new elicitations per user within `subjectWindowSeconds`, over all gateway processes.'),
-  subjectWindowSeconds: z.int().min(1).max(86_400).default(600),
+    .optional()
+    .describe(
+      `Maximum new elicitations per user within \`subjectWindowSeconds\`, over all gateway processes. ${eitherDefault('elicitationsPerSubject')}`,
+    ),
+  subjectWindowSeconds: z.int().min(1).max(86_400).default(600).describe('Seconds for `elicitationsPerSubject`.'),
   openElicitationsPerSubject: z
     .int()
     .min(1)
     .max(1000)
-    .default(20)
+    .optional()
     .describe(
-      'Maximum open elicitations per user, over all gateway processes. All of them are listed at `/me`, so that no MCP server hides those of another.',
+      `Maximum open elicitations per user, over all gateway processes. All of them are listed at \`/me\`, so that no MCP server hides those of another. ${eitherDefault('openElicitationsPerSubject')}`,
     ),
-  storedRecords: storedRecords.optional(),
-  storedMegabytes: storedMegabytes.optional(),
-  maxTtlSeconds: z.int().min(10).max(86_400).default(86_400),
+  storedRecords: storedRecords.optional().describe('As `limits.storedRecords`. Default: `limits.storedRecords`.'),
+  storedMegabytes: storedMegabytes
+    .optional()
+    .describe('As `limits.storedMegabytes`. Default: `limits.storedMegabytes`.'),
+  maxTtlSeconds: z.int().min(10).max(86_400).default(86_400).describe('Maximum lifetime of an elicitation.'),
 });
 
 export const mcpServerSchema = z.strictObject({
