@@ -125,8 +125,8 @@ export const completionFaults: readonly Fault[] = [
     name: 'a requestState of one prompt continues another one',
     breaks: 'S12',
     file: 'packages/mcp/src/create-gate.ts',
-    original: 'args: [request, call.toolName, what]',
-    replacement: 'args: [request, what]',
+    original: 'handler: handlerId(request, name ?? id),',
+    replacement: "handler: handlerId(request, request === 'prompt' ? '' : (name ?? id)),",
     foundBy: ['packages/mcp/src/requests.integration.test.ts'],
   },
   {
@@ -159,6 +159,14 @@ export const completionFaults: readonly Fault[] = [
     file: 'packages/mcp/src/receipt/receipt-expectations.ts',
     original: "parseStrictly('invalid_options', 'verify', expectationsSchema, expected);",
     replacement: '',
+    foundBy: ['packages/mcp/src/receipt/receipt-verifier.test.ts'],
+  },
+  {
+    name: '@postern/mcp ignores an expectation of a receipt whose value is undefined',
+    breaks: 'S38',
+    file: 'packages/mcp/src/receipt/receipt-expectations.ts',
+    original: 'if (missing !== undefined) {',
+    replacement: "if (missing === '') {",
     foundBy: ['packages/mcp/src/receipt/receipt-verifier.test.ts'],
   },
 ];
