@@ -110,7 +110,12 @@ async function openLog(run: Omit<ToolRun, 'log' | 'progress'>): Promise<AskLog> 
 
 async function callKey(run: Pick<ToolRun, 'principal' | 'call' | 'argsDigest'>): Promise<CallKey> {
   const { issuer, subject } = await run.principal();
-  return { user: JSON.stringify([issuer, subject]), call: JSON.stringify([handlerOf(run.call), run.argsDigest]) };
+  // A client that shows forms itself does not continue with the link that another one got.
+  const showsForms = run.call.era !== 'legacy-stateless' && run.call.declaresForm;
+  return {
+    user: JSON.stringify([issuer, subject]),
+    call: JSON.stringify([handlerOf(run.call), run.argsDigest, showsForms]),
+  };
 }
 
 /** Remembers the asks for a repeated call. @param keys asks that it may continue with; default: all */

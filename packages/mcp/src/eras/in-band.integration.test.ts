@@ -91,6 +91,12 @@ describe('2026-07-28', () => {
     expect(textOf(other)).toContain(world.gateway.elicitations[1]?.url);
   });
 
+  test('shows the form although another client of the user, which shows none, got the link', async () => {
+    await using world = await modernWorld({ holdMs: 0 });
+    expect(textOf(await start(world, 'form', { sampling: {} }))).toContain(world.gateway.elicitations.at(-1)?.url);
+    expect(paramsOf(await start(world, 'form', { form: {} }))?.mode).toBe('form');
+  });
+
   test('S221: a form whose field looks secret opens as a page, unless the author says otherwise', async () => {
     await using world = await modernWorld({ holdMs: 0 });
     expect(paramsOf(await start(world, 'password_form'))?.mode).toBe('url');
