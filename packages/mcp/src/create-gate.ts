@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { z } from 'zod/v4';
 import { type AuthorizationAccepted, type AuthorizeOptions, authorizationSpec } from './authorize.ts';
 import { createEnvironment, type Environment } from './environment.ts';
@@ -17,9 +18,10 @@ import type {
 import type { GateContext } from './gate-context.ts';
 import type { PosternOptions } from './options.ts';
 import { parseStrictly } from './parse-strictly.ts';
+import { OwnRequestState } from './request-state.ts';
 import { runTool, type ToolOutcome } from './run-tool.ts';
 import { resolvePrincipal } from './subject.ts';
-import type { ToolCall } from './tool-call.ts';
+import { handlerId, type RequestKind, type ToolCall } from './tool-call.ts';
 
 /**
  * @param environment replaced for tests
@@ -31,7 +33,7 @@ export function createGate<Sdk extends SdkTypes>(
   environment: Environment = createEnvironment(options),
 ): GenericGate<Sdk> {
   const run = <Result>(call: ToolCall, ctx: Sdk['context'], handler: (gate: GateContext) => Promise<Result>) =>
-    runTool(environment, call, () => resolvePrincipal(options.subject, call.authInfo, ctx), handler);
+    runTool(environment, call, () => resolvePrincipal(options.subject, call, ctx), handler);
 
   async function answerTool(running: Promise<ToolOutcome<Sdk['tool']>>): Promise<Sdk['tool'] | Sdk['inputRequired']> {
     try {
@@ -65,10 +67,20 @@ export function createGate<Sdk extends SdkTypes>(
   }
 
   const gateFor = (server: Sdk['mcpServer'] | undefined): GenericGate<Sdk> => {
-    /** The arguments name the request, so that its `requestState` fits no other tool, prompt or resource. */
-    function requestCall(request: 'prompt' | 'resource', what: unknown, ctx: Sdk['context'], name?: string): ToolCall {
-      const call = adapter.toToolCall(what, ctx, name, server);
-      return { ...call, request, toolName: undefined, args: [request, call.toolName, what] };
+    /** Returns the calls of one wrapped handler, which share no answers with those of another. */
+    function callsOf(request: RequestKind, wrapped: () => object, givenName: string | undefined) {
+      // For a handler whose name is unknown.
+      const id = randomUUID();
+      return (args: unknown, ctx: Sdk['context'], uri?: string): ToolCall => {
+        const instance = server ?? adapter.serverOf?.(ctx);
+        const name =
+          uri ?? adapter.requested?.(ctx, instance)?.name ?? registeredName(instance, wrapped()) ?? givenName;
+        const call = {
+          ...adapter.toToolCall(args, ctx, request === 'tool' ? name : undefined, instance),
+          handler: handlerId(request, name ?? id),
+        };
+        return request === 'tool' ? call : { ...call, request };
+      };
     }
 
     return {
@@ -77,45 +89,63 @@ export function createGate<Sdk extends SdkTypes>(
       ) {
         const { wrap, handler } = unpack('gate.tool', toolOptionsSchema, given);
         environment.gateCheck.expectProviders(Object.keys(wrap.accounts ?? {}));
-        return async (...parameters: [Sdk['context']] | [Args, Sdk['context']]) => {
+        const callOf = callsOf('tool', () => wrapped, wrap.name);
+        const wrapped = async (...parameters: [Sdk['context']] | [Args, Sdk['context']]) => {
           const [args, ctx] = withArguments(parameters);
-          const call = { ...adapter.toToolCall(args, ctx, wrap.name, server), hasOutputSchema: wrap.hasOutputSchema };
+          const call = { ...callOf(args, ctx), hasOutputSchema: wrap.hasOutputSchema };
           return await answerTool(
             run(call, ctx, async gate => handler(args, { ...ctx, ...(await gated<Requests>(gate, wrap)) })),
           );
         };
+        return wrapped;
       },
       prompt<Args, Requests extends AccountRequests>(
         ...given: Given<HandlerOptions<Requests>, Handler<Sdk, Args, Requests, Sdk['prompt']>>
       ) {
         const { wrap, handler } = unpack('gate.prompt', handlerOptionsSchema, given);
         environment.gateCheck.expectProviders(Object.keys(wrap.accounts ?? {}));
-        return async (...parameters: [Sdk['context']] | [Args, Sdk['context']]) => {
+        const callOf = callsOf('prompt', () => wrapped, wrap.name);
+        const wrapped = async (...parameters: [Sdk['context']] | [Args, Sdk['context']]) => {
           const [args, ctx] = withArguments(parameters);
-          const call = requestCall('prompt', args, ctx, wrap.name);
           return await answerOrFail(
-            run(call, ctx, async gate => handler(args, { ...ctx, ...(await gated<Requests>(gate, wrap)) })),
+            run(callOf(args, ctx), ctx, async gate =>
+              handler(args, { ...ctx, ...(await gated<Requests>(gate, wrap)) }),
+            ),
           );
         };
+        return wrapped;
       },
       resource<Requests extends AccountRequests>(
         ...given: Given<HandlerOptions<Requests>, ResourceHandler<Sdk, Requests>>
       ) {
         const { wrap, handler } = unpack('gate.resource', handlerOptionsSchema, given);
         environment.gateCheck.expectProviders(Object.keys(wrap.accounts ?? {}));
-        return async (...parameters: [URL, Sdk['context']] | [URL, ResourceVariables, Sdk['context']]) => {
+        const callOf = callsOf('resource', () => wrapped, wrap.name);
+        const wrapped = async (...parameters: [URL, Sdk['context']] | [URL, ResourceVariables, Sdk['context']]) => {
           const [uri, variables, ctx] = parameters.length === 2 ? [parameters[0], {}, parameters[1]] : parameters;
-          const call = requestCall('resource', uri.href, ctx, wrap.name);
           return await answerOrFail(
-            run(call, ctx, async gate => handler(uri, variables, { ...ctx, ...(await gated<Requests>(gate, wrap)) })),
+            run(callOf(undefined, ctx, uri.href), ctx, async gate =>
+              handler(uri, variables, { ...ctx, ...(await gated<Requests>(gate, wrap)) }),
+            ),
           );
         };
+        return wrapped;
       },
       attach(instance) {
         adapter.checkServer?.(instance);
         return gateFor(instance);
       },
-      ownsRequestState: requestState => environment.codec.owns(requestState),
+      async verifyRequestState(requestState, ctx) {
+        try {
+          const { tool } = await environment.codec.open(requestState);
+          const requested = adapter.requested?.(ctx, server ?? adapter.serverOf?.(ctx));
+          const isItsOwn = requested === undefined || tool === handlerId(requested.request, requested.name);
+          return isItsOwn ? new OwnRequestState(requestState) : undefined;
+        } catch (error) {
+          if (error instanceof InvalidRequestStateError) return undefined;
+          throw error;
+        }
+      },
       async resume() {
         const session = server && adapter.sessionOf?.(server);
         if (session === undefined || environment.sessionReplica === undefined)
@@ -131,6 +161,20 @@ export function createGate<Sdk extends SdkTypes>(
   };
   if (options.check !== false) environment.gateCheck.begin();
   return gateFor(undefined);
+}
+
+type Registry = Readonly<Record<string, { readonly handler?: unknown; readonly callback?: unknown }>>;
+
+/**
+ * The name under which an `McpServer` has a handler. Both SDKs keep their registrations in members that their types hide. If an SDK
+ * keeps them elsewhere, or wraps the handler (prompts of SDK v2), the handler has no name here.
+ */
+function registeredName(server: object = {}, wrapped: unknown): string | undefined {
+  const { _registeredTools: tools = {}, _registeredPrompts: prompts = {} } = server as {
+    readonly [Member in '_registeredTools' | '_registeredPrompts']?: Registry;
+  };
+  const entries = [...Object.entries(tools), ...Object.entries(prompts)];
+  return entries.find(([, { handler, callback }]) => handler === wrapped || callback === wrapped)?.[0];
 }
 
 /** Checks that a server is an instance of the SDK that this package imports. */

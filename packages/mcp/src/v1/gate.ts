@@ -15,6 +15,7 @@ import { createGate } from '../create-gate.ts';
 import type { InvalidRequestStateError } from '../errors.ts';
 import type { AccountRequests, ErrorAnswer, Gated, GenericGate } from '../gate.ts';
 import { type CreateServer, createEndpoint, type EndpointOptions, type McpEndpoint } from '../http/endpoint.ts';
+import { admitted } from '../http/origin-check.ts';
 import { createSessionOf, type SessionOf } from '../legacy-session.ts';
 import type { PosternOptions } from '../options.ts';
 import {
@@ -65,8 +66,8 @@ export function postern(options: PosternOptions<Extra> = {}): SharedGate {
   const servers = new Map<string, McpServer>();
   const gate = createGate<Sdk>(options, {
     checkServer,
-    toToolCall: (args, extra, name, server = servers.get(extra.sessionId ?? '')) =>
-      toToolCall(args, extra, { name, server, sessionOf }),
+    toToolCall: (args, extra, name, server) => toToolCall(args, extra, { name, server, sessionOf }),
+    serverOf: extra => servers.get(extra.sessionId ?? ''),
     sessionOf,
     toToolResult: result => result,
     toError,
@@ -92,6 +93,7 @@ function toToolCall(args: unknown, extra: Extra, { name, server, sessionOf }: Su
     signal: extra.signal,
     authInfo: extra.authInfo,
     toolName: name,
+    isUncheckedHttp: (extra.sessionId ?? extra.requestInfo) !== undefined && admitted.getStore() === undefined,
     reportProgress: progressReporter(extra),
     trace: traceContextOf(extra._meta),
   };

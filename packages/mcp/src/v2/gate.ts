@@ -19,7 +19,7 @@ import { createSessionOf } from '../legacy-session.ts';
 import type { PosternOptions } from '../options.ts';
 import { ELICITATION_ERROR_CODE, type ToolAnswer, textIn } from '../tool-call.ts';
 import { checkServer, createHttpSdk } from './http.ts';
-import { INPUT_REQUEST_KEY, toToolCall } from './to-tool-call.ts';
+import { INPUT_REQUEST_KEY, requestedIn, toToolCall } from './to-tool-call.ts';
 
 /** The SDK's context with the members of this package. */
 export type GatedContext<Requests extends AccountRequests = Record<never, never>> = ServerContext & Gated<Requests>;
@@ -57,8 +57,9 @@ export function postern(options: PosternOptions<ServerContext> = {}): SharedGate
   const servers = new Map<string, McpServer>();
   const gate = createGate<Sdk>(options, {
     checkServer,
-    toToolCall: (args, ctx, name, server = servers.get(ctx.sessionId ?? '')) =>
-      toToolCall(args, ctx, { name, server, sessionOf }),
+    toToolCall: (args, ctx, name, server) => toToolCall(args, ctx, { name, server, sessionOf }),
+    requested: requestedIn,
+    serverOf: ctx => servers.get(ctx.sessionId ?? ''),
     sessionOf,
     toToolResult: result => result,
     toInputRequired,

@@ -7,8 +7,10 @@ import {
   type ServerContext,
 } from '@modelcontextprotocol/server';
 import { z } from 'zod/v4';
+import { admitted } from '../http/origin-check.ts';
 import type { SessionOf } from '../legacy-session.ts';
-import { clientAnswerSchema, declaresForm, type ToolCall, traceContextOf } from '../tool-call.ts';
+import { OwnRequestState } from '../request-state.ts';
+import { clientAnswerSchema, declaresForm, type RequestKind, type ToolCall, traceContextOf } from '../tool-call.ts';
 
 /** The key of our only input request; keys are unique within one result (MRTR). */
 export const INPUT_REQUEST_KEY = 'gate';
@@ -28,14 +30,13 @@ export function toToolCall(args: unknown, ctx: ServerContext, { name, server, se
     args,
     signal: mcpReq.signal,
     authInfo: ctx.http?.authInfo,
-    toolName: name ?? toolNameHeader(ctx),
+    toolName: name,
+    isUncheckedHttp: (ctx.sessionId ?? ctx.http?.req) !== undefined && admitted.getStore() === undefined,
     reportProgress: progressReporter(ctx),
     trace: traceContextOf(mcpReq._meta),
   };
   const envelope = modernEnvelope(ctx, server);
   if (envelope !== undefined) {
-    // Not a string if the MCP server's verify hook has decoded a state of its own.
-    const requestState = mcpReq.requestState();
     const response = inputResponse(mcpReq.inputResponses, INPUT_REQUEST_KEY);
     return {
       ...common,
@@ -43,7 +44,7 @@ export function toToolCall(args: unknown, ctx: ServerContext, { name, server, se
       mcpClientName: envelope[CLIENT_INFO_META_KEY]?.name,
       declaresUrl: envelope[CLIENT_CAPABILITIES_META_KEY]?.elicitation?.url !== undefined,
       declaresForm: declaresForm(envelope[CLIENT_CAPABILITIES_META_KEY]?.elicitation),
-      requestState: typeof requestState === 'string' ? requestState : undefined,
+      requestState: OwnRequestState.sealedIn(mcpReq.requestState()),
       clientAnswer: response.kind === 'elicit' ? { action: response.action, content: response.content } : undefined,
     };
   }
@@ -96,11 +97,23 @@ function modernEnvelope(ctx: ServerContext, server: McpServer | undefined): z.in
   return envelope.data;
 }
 
-/** Returns `Mcp-Name` (SEP-2243). The SDK has checked that it matches the body. */
-function toolNameHeader(ctx: ServerContext): string | undefined {
+const REQUEST_KINDS: Readonly<Record<string, RequestKind>> = {
+  'tools/call': 'tool',
+  'prompts/get': 'prompt',
+  'resources/read': 'resource',
+};
+
+/**
+ * Returns what `Mcp-Name` names (SEP-2243). The SDK checks that it matches the body in requests of 2026-07-28; in those of older
+ * revisions any client may send any name.
+ */
+export function requestedIn(ctx: ServerContext, server: McpServer | undefined) {
+  const request = REQUEST_KINDS[ctx.mcpReq.method];
   const value = ctx.http?.req?.headers.get('mcp-name')?.trim();
-  const encoded = value?.match(/^=\?base64\?(.*)\?=$/i)?.[1];
-  return encoded === undefined ? value : Buffer.from(encoded, 'base64').toString('utf8');
+  if (request === undefined || value === undefined || modernEnvelope(ctx, server) === undefined) return undefined;
+  const encoded = value.match(/^=\?base64\?(.*)\?=$/i)?.[1];
+  const name = encoded === undefined ? value : Buffer.from(encoded, 'base64').toString('utf8');
+  return { request, name: request === 'resource' ? (URL.parse(name)?.href ?? name) : name };
 }
 
 function progressReporter({ mcpReq }: ServerContext) {
