@@ -1,4 +1,5 @@
 import * as client from 'openid-client';
+import { isNonceChallenge } from './dpop.ts';
 import { OutboundError } from './outbound/outbound-error.ts';
 
 /**
@@ -8,6 +9,8 @@ import { OutboundError } from './outbound/outbound-error.ts';
  * - `provider_error`: the provider returned an OAuth error; see `providerError`.
  * - `grant_refused`: the provider no longer accepts the refresh token, and the user must authorize again. Other refusals of a refresh
  *   have `refuses`.
+ * - `client_gone`: the client that the grant was issued to is no longer configured, or its registration or key is missing.
+ * - `too_late`: the caller of a refresh could no longer wait for it; nothing was sent.
  * - `provider_unavailable`: the provider was unreachable, too slow, or answered 429 or 5xx.
  * - `invalid_callback`: the callback has missing, repeated or contradicting parameters.
  * - `state_mismatch`, `issuer_mismatch`: the callback belongs to another transaction or another issuer (RFC 9207).
@@ -29,6 +32,7 @@ import { OutboundError } from './outbound/outbound-error.ts';
  */
 export type AuthorizationErrorCode =
   | 'access_denied'
+  | 'client_gone'
   | 'dpop_unsupported'
   | 'grant_refused'
   | 'invalid_access_token'
@@ -58,7 +62,8 @@ export type AuthorizationErrorCode =
   | 'resource_not_allowed'
   | 'resource_not_listed'
   | 'scope_not_allowed'
-  | 'state_mismatch';
+  | 'state_mismatch'
+  | 'too_late';
 
 interface Meaning {
   readonly message: string;
@@ -68,6 +73,7 @@ interface Meaning {
 
 const meanings: Record<AuthorizationErrorCode, Meaning> = {
   access_denied: { message: 'Access was denied at the provider', retryable: false },
+  client_gone: { message: 'The client that the grant was issued to is no longer available', retryable: true },
   dpop_unsupported: { message: 'The authorization server does not offer DPoP with ES256', retryable: false },
   grant_refused: { message: 'The provider no longer accepts the refresh token', retryable: false },
   invalid_logout_token: { message: 'The logout token is not valid', retryable: false },
@@ -113,6 +119,7 @@ const meanings: Record<AuthorizationErrorCode, Meaning> = {
   },
   scope_not_allowed: { message: 'The configuration does not allow a requested scope', retryable: false },
   state_mismatch: { message: 'The authorization response belongs to another transaction', retryable: false },
+  too_late: { message: 'The time to send the request has passed', retryable: true },
 };
 
 /** `unclear`: the grant or the client. A 401 without a word for either; RFC 6749 section 5.2 means the client by it. */
@@ -200,18 +207,6 @@ export function errorFromProvider(error: string): AuthorizationError {
 }
 
 /**
- * Converts a response that has neither the expected content nor an error code. A 401 with a challenge refuses the client (RFC 6749
- * section 5.2).
- */
-export function errorFromUnreadable(
-  { status, headers }: Response,
-  fallback: AuthorizationErrorCode,
-): AuthorizationError {
-  const isChallenge = status === 401 && headers.has('www-authenticate');
-  return isChallenge ? errorFromProvider('invalid_client') : new AuthorizationError(fallback);
-}
-
-/**
  * Converts errors of openid-client, oauth4webapi, jose and the guarded fetch to an `AuthorizationError`, which contains
  * nothing of the original (parameters, bodies, tokens, responses).
  *
@@ -223,7 +218,10 @@ export function fromLibraryError(error: unknown, fallback: AuthorizationErrorCod
     if (link instanceof OutboundError) return fromOutboundError(link);
   }
   if (error instanceof client.ResponseBodyError) return errorFromProvider(error.error);
-  if (error instanceof client.WWWAuthenticateChallengeError) return errorFromProvider('invalid_client');
+  // The library reports a challenge before the body. Our code handles every other one, so this is a second nonce challenge, or nothing
+  // that names a fault: a page of a proxy.
+  if (error instanceof client.WWWAuthenticateChallengeError && isNonceChallenge(error.response, ''))
+    return errorFromProvider('use_dpop_nonce');
   const claim = fallback === 'invalid_id_token' ? claimIn(error) : undefined;
   return new AuthorizationError(fallback, claim === undefined ? {} : { claim });
 }

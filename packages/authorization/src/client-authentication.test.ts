@@ -151,7 +151,7 @@ describe('client_secret_basic (RFC 6749 section 2.3.1)', () => {
     const { asked, fetch } = recorder(200, { access_token: 'a', token_type: 'bearer' });
     const endpoints = { authorizationEndpoint: 'https://as.example/a', tokenEndpoint: 'https://as.example/t' };
     const at = providerFrom({ ...endpoints, clientId, clientSecret }, { fetch });
-    await at.refresh({ refreshToken: 'r', scopes: [], redirectUri, issuer: undefined });
+    await at.refresh({ refreshToken: 'r', scopes: [], redirectUri, issuer: undefined, clientId });
     const headers = new Headers(asked[0]?.headers);
     expect(headers.get('authorization')).toBe(`Basic ${btoa(credentials)}`);
     const [id, secret] = credentials.split(':').map(part => new URLSearchParams(`=${part}`).get(''));

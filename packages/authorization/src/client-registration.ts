@@ -1,13 +1,7 @@
+import { AuthorizationError } from './authorization-error.ts';
 import type { ClientRegistration } from './client-authentication.ts';
 import type { ProviderConfig } from './provider-config.ts';
-import { assertPkceSupport, type MetadataCache, type ServerMetadata } from './server-metadata.ts';
-
-/**
- * Metadata for requests: explicit endpoints may lack an issuer, and a device flow may lack an
- * authorization endpoint.
- */
-export type EndpointMetadata = Omit<ServerMetadata, 'issuer' | 'authorization_endpoint'> &
-  Partial<Pick<ServerMetadata, 'issuer' | 'authorization_endpoint'>>;
+import { assertPkceSupport, type EndpointMetadata, type MetadataCache, type TokenUse } from './server-metadata.ts';
 
 /** A client at an authorization server, with the metadata of that server. */
 export interface ResolvedClient {
@@ -18,6 +12,14 @@ export interface ResolvedClient {
   readonly resource?: string;
 }
 
+/** Where a code, a device code or tokens come from, as recorded when the grant began. They are useless to any other client. */
+export interface GrantOrigin {
+  readonly issuer: string | undefined;
+  readonly redirectUri: URL;
+  /** Undefined in records of releases that did not record it. */
+  readonly clientId: string | undefined;
+}
+
 /**
  * The source of a provider's registration: the configuration, or discovery and registration at run time. Caches results, but
  * never failures.
@@ -26,23 +28,26 @@ export interface ClientRegistrationSource {
   /** The issuer, if it is known without a request. */
   readonly issuer: string | undefined;
   /**
-   * Returns the metadata without registering a client.
+   * Returns the metadata for a new grant, or for one whose issuer is recorded: of this issuer, if it is still one of several.
    * @throws {AuthorizationError}
    */
-  metadata(): Promise<EndpointMetadata>;
+  metadata(recordedIssuer?: string, use?: TokenUse): Promise<EndpointMetadata>;
   /**
-   * Returns the registration for a new grant. Checks the authorization server before it registers a client.
+   * Returns the client for a new grant. Checks the authorization server before it registers one.
    * @throws {AuthorizationError} also `resource_not_listed`
    */
   resolveForNewGrant(redirectUri: URL): Promise<ResolvedClient>;
   /**
-   * Returns the registration of this redirect URI. It stays the same while tokens issued to it exist, because they are
-   * useless to another registration.
-   * @throws {AuthorizationError}
+   * Returns the client that a grant was issued to. Never registers one.
+   * @param metadata of the recorded issuer
+   * @throws {AuthorizationError} `client_gone`
    */
-  resolve(redirectUri: URL): Promise<ResolvedClient>;
-  /** Removes a client that Postern registered, so that the next use registers another. Does nothing for a configured client. */
-  forget(redirectUri: URL, clientId: string): Promise<void>;
+  resolve(origin: GrantOrigin, metadata: EndpointMetadata): Promise<ResolvedClient>;
+  /**
+   * Lets the next new grant register another client. The grants of this one keep it.
+   * @returns whether Postern has registered it, so that no operator can restore it
+   */
+  retire(at: ResolvedClient, redirectUri: URL): Promise<boolean>;
 }
 
 /** Returns the registration that the operator configured. */
@@ -52,17 +57,29 @@ export function configuredRegistration(config: ProviderConfig, cache: MetadataCa
   const registration: ClientRegistration = { ...config, clientId };
   const explicit = explicitEndpoints(config);
 
-  async function metadata(): Promise<EndpointMetadata> {
+  async function metadata(_recordedIssuer?: string, use?: TokenUse): Promise<EndpointMetadata> {
     if (explicit) return explicit;
     if (issuer === undefined) throw new TypeError('a provider without endpoints has an issuer');
-    const found = await cache.get({ ...config, issuer });
-    assertPkceSupport(found, config.allowMissingPkceMetadata);
+    const server = { ...config, issuer };
+    const found = await (use === undefined ? cache.get(server) : cache.getFor(use, server));
+    if (use === undefined) assertPkceSupport(found, config.allowMissingPkceMetadata);
     return { ...found, ...configuredEndpoints(config) };
   }
 
-  const resolve = async () => ({ registration, metadata: await metadata() });
-  return { issuer, metadata, resolve, resolveForNewGrant: resolve, forget: async () => {} };
+  return {
+    issuer,
+    metadata,
+    resolveForNewGrant: async () => ({ registration, metadata: await metadata() }),
+    async resolve(origin, at) {
+      if ((origin.clientId ?? clientId) !== clientId) throw clientChanged();
+      return { registration, metadata: at };
+    },
+    retire: async () => false,
+  };
 }
+
+/** The operator has configured another client, or no key for this one: perhaps by mistake, which must not end the grants of all users. */
+export const clientChanged = () => new AuthorizationError('client_gone', { refuses: 'client' });
 
 /** Returns the configured endpoints. Configuring them states that the authorization server supports PKCE. */
 export function explicitEndpoints(config: ProviderConfig): EndpointMetadata | undefined {

@@ -3,8 +3,8 @@ import { AuthorizationError } from './authorization-error.ts';
 import { validateCallback } from './callback.ts';
 import {
   type ClientRegistrationSource,
-  type EndpointMetadata,
   explicitEndpoints,
+  type GrantOrigin,
   type ResolvedClient,
 } from './client-registration.ts';
 import { pollDevice, startDevice } from './device-flow.ts';
@@ -12,15 +12,16 @@ import { type DpopKey, dpopAlgorithm, dpopProof, dpopThumbprint, newDpopKey } fr
 import { isSameUrl } from './issuer.ts';
 import { createOauthClient } from './oauth-client.ts';
 import type { OutboundFetch } from './outbound/outbound-fetch.ts';
-import type { Grant, Provider } from './provider.ts';
+import type { CodeExchangeRequest, Grant, Provider } from './provider.ts';
 import type { ProviderConfig } from './provider-config.ts';
 import { pushAuthorization, pushesAuthorization } from './pushed-authorization.ts';
 import { revokeTokens } from './revocation.ts';
 import { describedScopes, scopePolicy } from './scope-policy.ts';
+import type { EndpointMetadata, TokenUse } from './server-metadata.ts';
 import { canVerifyIdTokens, exchangeCode, requestTokens, type TokenGrant } from './token-request.ts';
 import { connectedAccount } from './user-claims.ts';
 
-/** Refusals of a registered client during refreshes after which it is forgotten, and the time from the first to the last, in ms. */
+/** Refusals of a registered client, by refreshes, after which its grants have ended, and the time from the first to the last, in ms. */
 const LASTING_REFUSALS = 3;
 const LASTING_REFUSALS_APART_MS = 2 * 60 * 60_000;
 
@@ -44,16 +45,16 @@ export function createProvider(p: {
   const scopeParameter = (requested: readonly string[]) =>
     requested.length > 0 && { [config.scopeParameter]: requested.join(config.requestScopeSeparator) };
 
-  const currentIssuer = async () => registrations.issuer ?? (await registrations.metadata()).issuer;
-
-  /** Resolves the client for codes and tokens of `issuer`, which are sent only to the authorization server that issued them. */
-  async function resolveAt(issuer: string | undefined, redirectUri: URL): Promise<ResolvedClient> {
-    // First check, so that Postern registers no client at an authorization server that replaced the recorded one.
-    assertUnchanged(issuer, await currentIssuer());
-    const at = await registrations.resolve(redirectUri);
-    // Second check: the authorization server may have changed while the registration was resolved.
-    assertUnchanged(issuer, at.metadata.issuer);
-    return at;
+  /**
+   * Resolves the client that a grant was issued to. Codes and tokens are sent only by this client, and only to the authorization server
+   * that issued them: any other client could spend a refresh token, or make it count as stolen.
+   */
+  async function resolveAt(origin: GrantOrigin, use?: TokenUse): Promise<ResolvedClient> {
+    // First check, so that an authorization server that the operator configured instead gets no request at all.
+    if (registrations.issuer !== undefined) assertUnchanged(origin.issuer, registrations.issuer);
+    const metadata = await registrations.metadata(origin.issuer, use);
+    assertUnchanged(origin.issuer, metadata.issuer);
+    return registrations.resolve(origin, metadata);
   }
 
   /** Returns the resource of the tokens. A remote MCP server's resource is always sent. */
@@ -79,7 +80,7 @@ export function createProvider(p: {
   }
 
   /** Takes the time before the request, because a lifetime starts when the token is issued, not when the response arrives. */
-  function issued({ response }: TokenGrant, asked: readonly string[], issuedAfter: number) {
+  function issued(at: ResolvedClient, { response }: TokenGrant, asked: readonly string[], issuedAfter: number) {
     const { access_token, token_type, expires_in, refresh_token, scope } = response;
     return {
       accessToken: access_token,
@@ -87,6 +88,7 @@ export function createProvider(p: {
       ...(expires_in !== undefined && { expiresAt: issuedAfter + expires_in * 1000 }),
       ...(refresh_token !== undefined && { refreshToken: refresh_token }),
       scopes: scopes.granted(scope, asked),
+      clientId: at.registration.clientId,
     };
   }
 
@@ -94,14 +96,19 @@ export function createProvider(p: {
   async function granted(
     at: ResolvedClient,
     grant: TokenGrant,
-    p: { asked: readonly string[]; heldScopes?: readonly string[]; dpopKey?: DpopKey | undefined; issuedAfter: number },
+    p: Pick<CodeExchangeRequest, 'heldScopes' | 'heldAccount' | 'dpopKey'> & {
+      readonly asked: readonly string[];
+      readonly issuedAfter: number;
+    },
   ): Promise<Grant> {
     const { dpopKey, issuedAfter } = p;
     const connected = await connectedAccount(oauthClient, at, { config: config.account, grant, dpopKey });
     const { id_token } = grant.response;
-    const held = config.incrementalScopes ? (p.heldScopes ?? []) : [];
+    // The provider adds scopes to those of one account. The user may have chosen another one.
+    const isHeld = config.incrementalScopes && p.heldAccount === connected?.id;
+    const held = isHeld ? (p.heldScopes ?? []) : [];
     return {
-      ...issued(grant, [...new Set([...p.asked, ...held])], issuedAfter),
+      ...issued(at, grant, [...new Set([...p.asked, ...held])], issuedAfter),
       ...(id_token !== undefined && { idToken: id_token }),
       ...(connected !== undefined && { account: connected }),
       // The configured text, which stays the same if the metadata adds or drops a slash.
@@ -110,29 +117,39 @@ export function createProvider(p: {
     };
   }
 
-  /** Since when, and how often, refreshes were answered with `invalid_client`, by client id. */
+  /**
+   * Begins a grant. If the authorization server does not know the client that Postern registered (`invalid_client`), the next attempt
+   * registers another one, because no operator can restore it. The request contains nothing of the user.
+   */
+  async function beginning<T>(at: ResolvedClient, redirectUri: URL, work: Promise<T>): Promise<T> {
+    try {
+      return await work;
+    } catch (error) {
+      if (isClientRefused(error)) await registrations.retire(at, redirectUri);
+      throw error;
+    }
+  }
+
+  /** Since when, and how often in a row, refreshes were answered with `invalid_client`, by client id. */
   const refusedClients = new Map<string, { readonly since: number; readonly times: number }>();
 
   /**
-   * Forgets a client that Postern registered and the authorization server no longer knows (`invalid_client`): no operator can restore it.
-   * Forgetting ends all grants of the client. So it is immediate only for a request that begins a grant and contains nothing of the user:
-   * an invented code may be answered with `invalid_client` too. Refusals of exchanges and refreshes must last.
+   * Ends the grants of a client that Postern registered after refusals that last, each by the refusal of its own refresh. The clients
+   * that the operator configures, or describes in a document, can be mended.
    */
-  async function asClient<T>(at: ResolvedClient, redirectUri: URL, isBeginning: boolean, work: Promise<T>): Promise<T> {
+  async function refreshing<T>(at: ResolvedClient, redirectUri: URL, work: Promise<T>): Promise<T> {
     const { clientId } = at.registration;
     try {
       const done = await work;
       refusedClients.delete(clientId);
       return done;
     } catch (error) {
-      if (!(error instanceof AuthorizationError) || error.providerError !== 'invalid_client') throw error;
+      if (!isClientRefused(error)) throw error;
       const { since, times } = refusedClients.get(clientId) ?? { since: p.now(), times: 0 };
       refusedClients.set(clientId, { since, times: times + 1 });
       const isLasting = times + 1 >= LASTING_REFUSALS && p.now() - since >= LASTING_REFUSALS_APART_MS;
-      if (isBeginning || isLasting) {
-        refusedClients.delete(clientId);
-        await registrations.forget(redirectUri, clientId);
-      }
+      if (isLasting && (await registrations.retire(at, redirectUri)))
+        throw new AuthorizationError('grant_refused', { providerError: 'invalid_client' });
       throw error;
     }
   }
@@ -184,13 +201,14 @@ export function createProvider(p: {
         ...(dpopKey !== undefined && { dpop_jkt: await dpopThumbprint(dpopKey) }),
       };
       const authorizationUrl = pushesAuthorization(metadata, config.pushedAuthorization)
-        ? await asClient(at, redirectUri, true, pushAuthorization(oauthClient, at, parameters, dpopKey))
+        ? await beginning(at, redirectUri, pushAuthorization(oauthClient, at, parameters, dpopKey))
         : oauthClient.authorizationUrl(at, parameters);
       return {
         authorizationUrl,
         codeVerifier,
         ...(nonce !== undefined && { nonce }),
         expectedIssuer: metadata.issuer,
+        clientId: at.registration.clientId,
         issRequired: issRequired(metadata),
         destinationHost: authorizationUrl.host,
         ...(dpopKey !== undefined && { dpopKey }),
@@ -198,25 +216,26 @@ export function createProvider(p: {
     },
 
     async validateCallback(request) {
-      assertUnchanged(request.expectedIssuer, await currentIssuer());
+      const { expectedIssuer } = request;
+      assertUnchanged(expectedIssuer, registrations.issuer ?? (await registrations.metadata(expectedIssuer)).issuer);
       return validateCallback({ ...request, tenants: config.tenants, callbackMembers: config.callbackMembers });
     },
 
-    async exchange({ code, redirectUri, codeVerifier, nonce, scopes: asked, resource, dpopKey, ...request }) {
+    async exchange(request) {
+      const { code, redirectUri, codeVerifier, nonce, scopes: asked, resource, dpopKey } = request;
       assertPlain(redirectUri);
       const requested = scopes.requested(asked);
-      const at = await resolveAt(request.expectedIssuer, redirectUri);
+      const at = await resolveAt({ ...request, issuer: request.expectedIssuer });
       const indicator = resourceFor(at, resource);
       assertDpopKey(dpopKey);
 
       const issuedAfter = p.now();
-      const exchange = exchangeCode(oauthClient, at, {
+      const grant = await exchangeCode(oauthClient, at, {
         ...{ code, redirectUri, nonce, dpopKey, tokenResponse },
         ...(usesPkce && { codeVerifier }),
         parameters: { ...tokenParameters, ...(indicator !== undefined && { resource: indicator }) },
       });
-      const grant = await asClient(at, redirectUri, false, exchange);
-      return granted(at, grant, { ...request, asked: [...requested, ...asked], dpopKey, issuedAfter });
+      return granted(at, grant, { ...request, asked: [...requested, ...asked], issuedAfter });
     },
 
     async startDevice({ redirectUri, scopes: asked, resource }) {
@@ -225,19 +244,21 @@ export function createProvider(p: {
       const indicator = resourceFor(at, resource);
       const dpopKey = await dpopKeyFor(at.metadata);
       const request = { ...scopeParameter(requested), ...(indicator !== undefined && { resource: indicator }) };
-      const device = await asClient(at, redirectUri, true, startDevice(oauthClient, at, request));
+      const device = await beginning(at, redirectUri, startDevice(oauthClient, at, request));
       const destinationHost = new URL(device.verificationUri).host;
       return {
         ...device,
         destinationHost,
         expectedIssuer: at.metadata.issuer,
+        clientId: at.registration.clientId,
         ...(dpopKey !== undefined && { dpopKey }),
       };
     },
 
-    async pollDevice({ deviceCode, redirectUri, scopes: asked, resource, dpopKey, ...request }) {
+    async pollDevice(request) {
+      const { deviceCode, scopes: asked, resource, dpopKey } = request;
       const requested = scopes.requested(asked);
-      const at = await resolveAt(request.expectedIssuer, redirectUri);
+      const at = await resolveAt({ ...request, issuer: request.expectedIssuer });
       const indicator = resourceFor(at, resource);
       assertDpopKey(dpopKey);
       const issuedAfter = p.now();
@@ -249,18 +270,18 @@ export function createProvider(p: {
       const grant = await granted(at, poll.grant, {
         ...request,
         asked: [...requested, ...asked],
-        dpopKey,
         issuedAfter,
       });
       return { result: 'granted', grant };
     },
 
-    async refresh({ refreshToken, scopes: held, redirectUri, resource, issuer, dpopKey }) {
-      const at = await resolveAt(issuer, redirectUri);
+    async refresh({ refreshToken, scopes: held, resource, dpopKey, beforeSending, ...origin }) {
+      const at = await resolveAt(origin, 'refresh');
       const indicator = resourceFor(at, resource);
       const { endpoint, parameters, tokenResponse: differing } = config.refresh ?? {};
       const elsewhere = endpoint === undefined ? at : { ...at, metadata: { ...at.metadata, token_endpoint: endpoint } };
 
+      beforeSending?.();
       const issuedAfter = p.now();
       const refresh = requestTokens(oauthClient, elsewhere, {
         grantType: 'refresh_token',
@@ -272,7 +293,7 @@ export function createProvider(p: {
           ...(indicator !== undefined && { resource: indicator }),
         },
       });
-      return issued(await asClient(at, redirectUri, false, refresh), held, issuedAfter);
+      return issued(at, await refreshing(at, origin.redirectUri, refresh), held, issuedAfter);
     },
 
     async isRevocable() {
@@ -286,8 +307,8 @@ export function createProvider(p: {
       }
     },
 
-    async revoke({ accessToken, refreshToken, redirectUri, issuer, dpopKey }) {
-      const at = await resolveAt(issuer, redirectUri);
+    async revoke({ accessToken, refreshToken, dpopKey, ...origin }) {
+      const at = await resolveAt(origin, 'revocation');
       return revokeTokens(oauthClient, at, { config: config.revocation, accessToken, refreshToken, dpopKey });
     },
 
@@ -300,6 +321,9 @@ export function createProvider(p: {
 function destinationOf(metadata: EndpointMetadata): URL {
   return new URL(metadata.authorization_endpoint ?? metadata.device_authorization_endpoint ?? metadata.token_endpoint);
 }
+
+const isClientRefused = (error: unknown): boolean =>
+  error instanceof AuthorizationError && error.providerError === 'invalid_client';
 
 function assertPlain(redirectUri: URL): void {
   if (redirectUri.search !== '' || redirectUri.hash !== '')

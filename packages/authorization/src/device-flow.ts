@@ -4,7 +4,7 @@ import { AuthorizationError, errorFromProvider, fromLibraryError } from './autho
 import type { ResolvedClient } from './client-registration.ts';
 import { isEndpointUrl } from './config-values.ts';
 import { foreignDocument } from './foreign-document.ts';
-import { jsonMembers } from './json-members.ts';
+import { type JsonMembers, jsonMembers } from './json-members.ts';
 import type { OauthClient } from './oauth-client.ts';
 import { isInsecure } from './server-metadata.ts';
 import { requestTokens, type TokenGrant, type TokenRequestOptions } from './token-request.ts';
@@ -68,8 +68,11 @@ export async function startDevice(
     (fetch: client.CustomFetch): client.CustomFetch =>
     async (url, options) => {
       const response = await fetch(url, options);
-      if (!response.ok) return response;
-      answer = parseAnswer(await response.text(), isInsecure(endpoint));
+      const members = jsonMembers(await response.text());
+      // Some providers return an error with 200.
+      if (typeof members?.['error'] === 'string') throw errorFromProvider(members['error']);
+      if (!response.ok) throw new AuthorizationError('invalid_device_authorization');
+      answer = parseAnswer(members, isInsecure(endpoint));
       return Response.json(answer);
     };
   try {
@@ -83,10 +86,7 @@ export async function startDevice(
   return fromAnswer(answer);
 }
 
-function parseAnswer(body: string, allowsInsecure: boolean): DeviceAnswer {
-  const members = jsonMembers(body);
-  // Some providers return an error with 200.
-  if (typeof members?.['error'] === 'string') throw errorFromProvider(members['error']);
+function parseAnswer(members: JsonMembers | undefined, allowsInsecure: boolean): DeviceAnswer {
   const answer = answerSchema.safeParse(
     // Google's name for it, from a draft of the RFC.
     members && { ...members, verification_uri: members['verification_uri'] ?? members['verification_url'] },

@@ -140,7 +140,8 @@ describe('S23: a provider without working DPoP', () => {
     const at = providerFrom({ issuer: evil.issuer, clientSecret, dpop: 'required' }, { fetch });
     evil.tokenAnswer = () => answer;
     expect(await failureCodeOf(connect(at))).toBe('invalid_token_response');
-    const refresh = { refreshToken: 'x', scopes: [], redirectUri, issuer: evil.issuer, dpopKey: await newDpopKey() };
+    const origin = { redirectUri, issuer: evil.issuer, clientId: 'postern' };
+    const refresh = { refreshToken: 'x', scopes: [], ...origin, dpopKey: await newDpopKey() };
     expect(await failureCodeOf(at.refresh(refresh))).toBe('invalid_token_response');
   });
 
@@ -168,9 +169,8 @@ describe('S23: a provider without working DPoP', () => {
   it('an exchange without the key of the start throws a TypeError', async () => {
     await using evil = await startEvilProvider({ clientId: 'postern' });
     const at = providerFrom({ issuer: evil.issuer, clientSecret, dpop: 'required' }, { fetch });
-    await expect(at.exchange({ ...canaries, redirectUri, scopes: [], expectedIssuer: evil.issuer })).rejects.toThrow(
-      TypeError,
-    );
+    const origin = { redirectUri, expectedIssuer: evil.issuer, clientId: 'postern' };
+    await expect(at.exchange({ ...canaries, ...origin, scopes: [] })).rejects.toThrow(TypeError);
     expect(evil.requests('token')).toHaveLength(0);
   });
 });
@@ -203,7 +203,7 @@ describe('dpopProof', () => {
     for (const dpopKey of [publicKey, {}, { kty: 'oct', k: 'x' }]) {
       const proof = { dpopKey, accessToken: 'x', method: 'GET', url: 'https://api.example' };
       await expect(at.dpopProof(proof)).rejects.toThrow(TypeError);
-      const refresh = { refreshToken: 'x', scopes: [], redirectUri, issuer: undefined, dpopKey };
+      const refresh = { refreshToken: 'x', scopes: [], redirectUri, issuer: undefined, clientId: 'postern', dpopKey };
       await expect(at.refresh(refresh)).rejects.toThrow(TypeError);
     }
   });

@@ -2,7 +2,7 @@ import { createPublicKey } from 'node:crypto';
 import * as z from 'zod';
 import { AuthorizationError, fromLibraryError } from './authorization-error.ts';
 import { type ClientCredentials, clientAuthenticationOf } from './client-authentication.ts';
-import { configuredRegistration, type EndpointMetadata, explicitEndpoints } from './client-registration.ts';
+import { configuredRegistration, explicitEndpoints } from './client-registration.ts';
 import { foreignDocument } from './foreign-document.ts';
 import type { IdentityProviderConfig } from './identity-provider-config.ts';
 import { jsonMembers } from './json-members.ts';
@@ -11,7 +11,7 @@ import type { OutboundFetch } from './outbound/outbound-fetch.ts';
 import type { ProviderConfig } from './provider-config.ts';
 import { createProtectedResources } from './registration/protected-resource-metadata.ts';
 import { remoteServerMetadata } from './registration/remote-registration.ts';
-import { createMetadataCache } from './server-metadata.ts';
+import { createMetadataCache, type EndpointMetadata } from './server-metadata.ts';
 import { signInMetadata } from './sign-in.ts';
 
 /** What an authorization server says about itself, as far as it contradicts the configuration. */

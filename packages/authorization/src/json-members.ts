@@ -3,8 +3,11 @@ export type JsonMembers = Readonly<Record<string, unknown>>;
 
 /** Parses a JSON object. Returns undefined for any other text, and for an object with duplicate names. */
 export function jsonMembers(body: string): JsonMembers | undefined {
-  const value = jsonDocument(body);
-  return Array.isArray(value) ? undefined : (value as JsonMembers | undefined);
+  return membersIn(jsonDocument(body));
+}
+
+export function membersIn(document: object | undefined): JsonMembers | undefined {
+  return Array.isArray(document) ? undefined : (document as JsonMembers | undefined);
 }
 
 /** Parses a JSON object or array, like {@link jsonMembers}. */

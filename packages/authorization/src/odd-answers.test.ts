@@ -49,6 +49,7 @@ describe('a provider with form-encoded responses, errors with status 200 and com
     expect(grant).toEqual({
       accessToken: expect.stringMatching(/^gho_/),
       tokenType: 'bearer',
+      clientId: 'postern',
       scopes: ['repo', 'user', 'read:user'],
       account: { id: '583231', name: 'octo' },
       issuer: undefined,
@@ -60,7 +61,13 @@ describe('a provider with form-encoded responses, errors with status 200 and com
     const wrong = connect(github(odd, { clientSecret: 'another secret' }));
     expect(await failureOf(wrong)).toMatchObject({ code: 'provider_error', providerError: 'unregistered' });
     odd.fault({ endpoint: 'token', status: 200, body: '{"error":"bad_refresh_token"}' });
-    const refresh = github(odd).refresh({ refreshToken: 'x', scopes: [], redirectUri, issuer: undefined });
+    const refresh = github(odd).refresh({
+      refreshToken: 'x',
+      scopes: [],
+      redirectUri,
+      issuer: undefined,
+      clientId: 'postern',
+    });
     expect(await failureOf(refresh)).toMatchObject({ code: 'grant_refused' });
   });
 
@@ -69,7 +76,7 @@ describe('a provider with form-encoded responses, errors with status 200 and com
     const at = github(odd);
     const { accessToken } = await connect(at);
     expect([at.revocationReach, await at.isRevocable()]).toEqual(['grant', true]);
-    expect(await at.revoke({ accessToken, redirectUri, issuer: undefined })).toBe('revoked');
+    expect(await at.revoke({ accessToken, redirectUri, issuer: undefined, clientId: 'postern' })).toBe('revoked');
     expect(odd.tokens.isLive(accessToken)).toBe(false);
     expect(odd.requests('revocation')).toMatchObject([
       {
@@ -79,7 +86,7 @@ describe('a provider with form-encoded responses, errors with status 200 and com
       },
     ]);
     expect(odd.requests('revocation')[0]?.headers['authorization']).toMatch(/^Basic /);
-    expect(await at.revoke({ accessToken, redirectUri, issuer: undefined })).toBe('revoked');
+    expect(await at.revoke({ accessToken, redirectUri, issuer: undefined, clientId: 'postern' })).toBe('revoked');
   });
 
   it('S24: reports a failed revocation with a wrong secret', async () => {
@@ -89,6 +96,7 @@ describe('a provider with form-encoded responses, errors with status 200 and com
       accessToken,
       redirectUri,
       issuer: undefined,
+      clientId: 'postern',
     });
     expect(await failureOf(attempt, [accessToken])).toMatchObject({ code: 'invalid_revocation_response' });
     expect(odd.tokens.isLive(accessToken)).toBe(true);
@@ -132,6 +140,7 @@ describe('a provider with the token in a nested object, and ok instead of a stat
     expect(odd.requests('authorization')[0]?.url.searchParams.get('user_scope')).toBe('chat:write,users:read');
     expect(grant).toMatchObject({
       tokenType: 'bearer',
+      clientId: 'postern',
       scopes: ['chat:write', 'users:read'],
       expiresAt: now + 43_200_000,
       account: { id: 'U583231', name: 'Test Team' },
@@ -163,11 +172,13 @@ describe('a provider with the token in a nested object, and ok instead of a stat
     await using odd = await start('slack');
     const at = slack(odd);
     const { accessToken } = await connect(at);
-    expect(await at.revoke({ accessToken, redirectUri, issuer: undefined })).toBe('revoked');
+    expect(await at.revoke({ accessToken, redirectUri, issuer: undefined, clientId: 'postern' })).toBe('revoked');
     expect(odd.tokens.isLive(accessToken)).toBe(false);
-    expect(await at.revoke({ accessToken, redirectUri, issuer: undefined })).toBe('revoked');
+    expect(await at.revoke({ accessToken, redirectUri, issuer: undefined, clientId: 'postern' })).toBe('revoked');
     odd.fault({ endpoint: 'revocation', times: 1, status: 200, body: '{"ok":false,"error":"fatal_error"}' });
-    expect(await failureOf(at.revoke({ accessToken, redirectUri, issuer: undefined }))).toMatchObject({
+    expect(
+      await failureOf(at.revoke({ accessToken, redirectUri, issuer: undefined, clientId: 'postern' })),
+    ).toMatchObject({
       code: 'provider_error',
     });
   });

@@ -226,7 +226,8 @@ describe('S17 and T12: metadata', () => {
       );
       const at = createProviderRegistry({ providers: [config], fetch: answering, now: Date.now }).get('tracker');
       const exchange =
-        at?.exchange({ ...canaries, redirectUri, scopes: [], expectedIssuer: issuer }) ?? Promise.resolve();
+        at?.exchange({ ...canaries, redirectUri, scopes: [], expectedIssuer: issuer, clientId: 'postern' }) ??
+        Promise.resolve();
       expect(await failureCodeOf(exchange)).toBe('outbound_blocked');
     },
   );
@@ -323,7 +324,13 @@ describe('N3: token responses', () => {
   it('ignores a __proto__ member', async () => {
     evil.tokenAnswer = () => ({ body: `{"__proto__":{"admin":true},"access_token":"x","token_type":"Bearer"}` });
     const grant = await connect(provider());
-    expect(grant).toEqual({ accessToken: 'x', tokenType: 'bearer', scopes: ['repo'], issuer: evil.issuer });
+    expect(grant).toEqual({
+      accessToken: 'x',
+      clientId: 'postern',
+      tokenType: 'bearer',
+      scopes: ['repo'],
+      issuer: evil.issuer,
+    });
     expect('admin' in {}).toBe(false);
   });
 });

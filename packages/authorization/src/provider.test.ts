@@ -233,13 +233,15 @@ describe('denials and failures', () => {
     const at = createProviderRegistry({ providers: [config], fetch: impatient, now: () => now }).get('tracker');
     op.fault({ endpoint: 'token', hang: true });
     const exchange =
-      at?.exchange({ ...canaries, redirectUri, scopes: [], expectedIssuer: undefined }) ?? Promise.resolve();
+      at?.exchange({ ...canaries, redirectUri, scopes: [], expectedIssuer: undefined, clientId: 'postern' }) ??
+      Promise.resolve();
     expect(await failureOf(exchange)).toMatchObject({ code: 'provider_unavailable', retryable: true });
   });
 
   it('reports a wrong client secret as not retryable', async () => {
     const at = provider({ clientId: 'postern', clientSecret: 'canary-wrong-secret' });
-    const exchange = at.exchange({ ...canaries, redirectUri, scopes: ['repo'], expectedIssuer: op.issuer });
+    const origin = { redirectUri, expectedIssuer: op.issuer, clientId: 'postern' };
+    const exchange = at.exchange({ ...canaries, ...origin, scopes: ['repo'] });
     expect(await failureOf(exchange, ['canary-wrong-secret'])).toMatchObject({
       code: 'provider_error',
       providerError: 'invalid_client',

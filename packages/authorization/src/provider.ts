@@ -1,4 +1,5 @@
 import type { ValidatedCallback } from './callback.ts';
+import type { GrantOrigin } from './client-registration.ts';
 import type { ScopeDescription } from './config-values.ts';
 import type { DeviceAuthorization, DevicePoll } from './device-flow.ts';
 import type { DpopKey, DpopProofRequest } from './dpop.ts';
@@ -32,6 +33,8 @@ export interface AuthorizationStart {
    * if the operator configured endpoints without an issuer.
    */
   readonly expectedIssuer: string | undefined;
+  /** The client that asks for the grant. */
+  readonly clientId: string;
   readonly issRequired: boolean;
   /** Host to which the browser goes, in ASCII, with a port unless it is the default port. */
   readonly destinationHost: string;
@@ -49,15 +52,16 @@ export interface CallbackRequest {
   readonly issRequired: boolean;
 }
 
-export interface CodeExchangeRequest {
+export interface CodeExchangeRequest extends Omit<GrantOrigin, 'issuer'> {
   readonly code: string;
-  readonly redirectUri: URL;
   readonly codeVerifier: string;
   /** The value recorded at the start. Without it, ID tokens are ignored. */
   readonly nonce?: string;
   readonly scopes: readonly string[];
   /** Scopes granted before, at a provider that adds new scopes to them (`incremental`). */
   readonly heldScopes?: readonly string[];
+  /** Id of the account that granted them, if it is known. */
+  readonly heldAccount?: string | undefined;
   readonly resource?: string;
   /** The value recorded at the start. */
   readonly expectedIssuer: string | undefined;
@@ -81,32 +85,29 @@ export interface Grant {
    * configured endpoints without an issuer.
    */
   readonly issuer: string | undefined;
+  /** The client that the grant was issued to. The caller stores it with the tokens and passes it back. */
+  readonly clientId: string;
   /** The private key that the tokens are bound to, present exactly if `tokenType` is `dpop`. Secret. */
   readonly dpopKey?: DpopKey;
 }
 
-export interface RefreshRequest {
+export interface RefreshRequest extends GrantOrigin {
   readonly refreshToken: string;
   /** The scopes of the current grant. */
   readonly scopes: readonly string[];
-  /** The redirect URI of the start, which identifies the registration of the refresh token. */
-  readonly redirectUri: URL;
   readonly resource?: string;
   /** The value of the grant. */
-  readonly issuer: string | undefined;
-  /** The value of the grant. */
   readonly dpopKey?: DpopKey;
+  /** Called after discovery, immediately before the request. Throws if the request may no longer be sent. */
+  readonly beforeSending?: () => void;
 }
 
-/** Without a refresh token, the old refresh token stays valid. The DPoP key never changes. */
+/** Without a refresh token, the old refresh token stays valid. The DPoP key never changes. `clientId` is the client that was used. */
 export type RefreshedGrant = Omit<Grant, 'idToken' | 'account' | 'issuer' | 'dpopKey'>;
 
-export interface RevokeRequest {
+export interface RevokeRequest extends GrantOrigin {
   readonly accessToken: string;
   readonly refreshToken?: string;
-  /** Redirect URI and issuer, like in a refresh. */
-  readonly redirectUri: URL;
-  readonly issuer: string | undefined;
   readonly dpopKey?: DpopKey;
 }
 
@@ -114,7 +115,9 @@ export interface RevokeRequest {
 export type DeviceStartRequest = Pick<StartRequest, 'redirectUri' | 'scopes' | 'resource'>;
 
 /** The codes to show to the user, and the values to store until the user decides. */
-export interface DeviceStart extends DeviceAuthorization, Pick<AuthorizationStart, 'expectedIssuer' | 'dpopKey'> {
+export interface DeviceStart
+  extends DeviceAuthorization,
+    Pick<AuthorizationStart, 'expectedIssuer' | 'clientId' | 'dpopKey'> {
   /** Host of `verificationUri`, in ASCII, with a port unless it is the default port. */
   readonly destinationHost: string;
 }
@@ -176,7 +179,7 @@ export interface Provider {
    * `grant_refused` the refresh token may still be valid.
    *
    * @throws {AuthorizationError} `grant_refused` if the provider no longer accepts the refresh token; `issuer_mismatch` if
-   *   another server issued it, in which case no request is sent.
+   *   another server issued it, `client_gone` if its client is no longer available: in these cases no request is sent.
    */
   refresh(request: RefreshRequest): Promise<RefreshedGrant>;
   /**
@@ -186,7 +189,7 @@ export interface Provider {
   isRevocable(): Promise<boolean>;
   /**
    * Revokes the grant at the provider. A token that is unknown there counts as revoked.
-   * @throws {AuthorizationError} `issuer_mismatch` like in a refresh. `confirmed` names a token that the provider revoked despite the error.
+   * @throws {AuthorizationError} `issuer_mismatch` and `client_gone` like in a refresh. `confirmed` names a token that the provider revoked despite the error.
    */
   revoke(request: RevokeRequest): Promise<RevocationResult>;
   /** Builds the proof for a request with a bound access token (RFC 9449), without network access. */

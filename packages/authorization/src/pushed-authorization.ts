@@ -1,12 +1,13 @@
 import * as client from 'openid-client';
 import * as z from 'zod';
-import { AuthorizationError, errorFromProvider, errorFromUnreadable, fromLibraryError } from './authorization-error.ts';
-import type { EndpointMetadata, ResolvedClient } from './client-registration.ts';
+import { AuthorizationError, errorFromProvider, fromLibraryError } from './authorization-error.ts';
+import type { ResolvedClient } from './client-registration.ts';
 import { type DpopKey, dpopKeyPair, isNonceChallenge } from './dpop.ts';
 import { foreignDocument } from './foreign-document.ts';
 import { jsonMembers } from './json-members.ts';
 import type { OauthClient } from './oauth-client.ts';
 import type { ProviderConfig } from './provider-config.ts';
+import type { EndpointMetadata } from './server-metadata.ts';
 
 /**
  * Whether to push the authorization request. Always true if the authorization server requires it.
@@ -61,7 +62,7 @@ export async function pushAuthorization(
       if (keyPair !== undefined && isNonceChallenge(answer, code)) {
         return new Response(body, { status: answer.status, headers: answer.headers });
       }
-      throw code === '' ? errorFromUnreadable(answer, 'invalid_pushed_authorization') : errorFromProvider(code);
+      throw code === '' ? new AuthorizationError('invalid_pushed_authorization') : errorFromProvider(code);
     };
   try {
     return await oauthClient.run(at, { keyPair, wrap }, ({ configuration, dpop }) =>

@@ -9,6 +9,7 @@ import {
   untidyTokenAnswers,
 } from '@postern/testkit/providers';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { AuthorizationError } from './authorization-error.ts';
 import { createOutboundFetch } from './outbound/outbound-fetch.ts';
 import type { ProviderConfigInput } from './provider-config.ts';
 import { connectBy, held, providerFrom, redirectUri } from './testing/connect-fixture.ts';
@@ -114,6 +115,17 @@ describe('S22: refresh at a real provider', () => {
     expect((await provider().refresh({ ...held(grant), scopes: ['gist', 'repo'] })).scopes).toEqual(['gist', 'repo']);
   });
 
+  it('T10: asks the caller after discovery whether the request may still be sent', async () => {
+    const grant = await connect(provider());
+    op.clearRequests();
+    const beforeSending = () => {
+      expect(op.requests().map(({ endpoint }) => endpoint)).toEqual(['metadata']);
+      throw new AuthorizationError('too_late');
+    };
+    expect(await failureOf(provider().refresh({ ...held(grant), beforeSending }))).toMatchObject({ code: 'too_late' });
+    expect(op.requests('token')).toEqual([]);
+  });
+
   it('T4: sends the refresh token only to the issuer that granted it', async () => {
     await using other = await startEvilProvider({ clientId: 'postern' });
     const grant = await connect(provider());
@@ -137,6 +149,7 @@ describe('N3: responses to a refresh', () => {
       scopes: ['repo'],
       redirectUri,
       issuer: evil.issuer,
+      clientId: 'postern',
     });
 
   const codes: Partial<Record<string, string>> = {
@@ -144,7 +157,9 @@ describe('N3: responses to a refresh', () => {
     'success with 500': 'provider_unavailable',
     redirect: 'outbound_redirect',
   };
-  it.each(Object.keys(malformedTokenAnswers({})))('are rejected without ending the grant: %s', async name => {
+  // A scope that cannot be read is one that has not changed, see below.
+  const malformed = Object.keys(malformedTokenAnswers({})).filter(name => name !== 'scope of another kind');
+  it.each(malformed)('are rejected without ending the grant: %s', async name => {
     const answers: Record<string, ReturnType<typeof evil.userinfoAnswer>> = malformedTokenAnswers(honestRefresh());
     const answer = answers[name];
     if (answer === undefined) throw new Error('the catalogue has changed');
@@ -161,6 +176,41 @@ describe('N3: responses to a refresh', () => {
     await expect(refreshed).resolves.toMatchObject({ accessToken: honestRefresh()['access_token'], scopes: ['repo'] });
     // Without a new refresh token, the caller keeps the one it has.
     if (name.includes('refresh_token')) await expect(refreshed).resolves.not.toHaveProperty('refreshToken');
+  });
+
+  it.each<[string, Record<string, unknown>]>([
+    ['an ID token of another kind', { id_token: false }],
+    ['an ID token with a line break', { id_token: 'a.b.c\n' }],
+    ['an ID token that is too long', { id_token: 'a'.repeat(70_000) }],
+    ['a scope that is too long', { scope: 'meeting:read '.repeat(400) }],
+    ['a scope of another kind', { scope: { admin: true } }],
+    ['a scope that is a number', { scope: 1 }],
+  ])('S226: are accepted without what a refresh does not need: %s', async (_, changes) => {
+    const { access_token: accessToken, refresh_token: refreshToken } = honestRefresh();
+    evil.tokenAnswer = () => ({ body: honestRefresh(changes) });
+    await expect(refresh()).resolves.toMatchObject({ accessToken, refreshToken, scopes: ['repo'] });
+  });
+
+  it('S226: are accepted although the metadata names no PKCE methods by now', async () => {
+    evil.metadata['code_challenge_methods_supported'] = undefined;
+    const { access_token: accessToken } = honestRefresh();
+    await expect(refresh()).resolves.toMatchObject({ accessToken });
+  });
+
+  it('S226: are accepted with null in a list of scopes', async () => {
+    evil.tokenAnswer = () => ({ body: honestRefresh({ scope: ['gist', null] }) });
+    await expect(refresh()).resolves.toMatchObject({ scopes: ['gist'] });
+  });
+
+  it('are unreadable if they are errors of more than 64 KiB, whose texts are never searched', async () => {
+    const long = (length: number) => ({ error: 'x', reasons: ['invalid_client', 'y'.repeat(length)] });
+    evil.tokenAnswer = () => ({ status: 400, body: long(60_000) });
+    expect(await failureOf(refresh())).toMatchObject({ code: 'provider_error', refuses: 'client' });
+    evil.tokenAnswer = () => ({ status: 400, body: long(70_000) });
+    const unreadable = await failureOf(refresh());
+    expect([unreadable.code, unreadable.refuses]).toEqual(['invalid_token_response', undefined]);
+    evil.tokenAnswer = () => ({ status: 401, body: ' '.repeat(70_000) });
+    expect((await failureOf(refresh())).refuses).toBe('unclear');
   });
 
   it('are rejected with a DPoP token that was not requested', async () => {

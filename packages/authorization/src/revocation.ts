@@ -1,5 +1,5 @@
 import * as client from 'openid-client';
-import { AuthorizationError, errorFromProvider, errorFromUnreadable, fromLibraryError } from './authorization-error.ts';
+import { AuthorizationError, errorFromProvider, fromLibraryError } from './authorization-error.ts';
 import { clientSecretBasic, createClientAuthentication } from './client-authentication.ts';
 import type { ResolvedClient } from './client-registration.ts';
 import { type DpopKey, dpopProof } from './dpop.ts';
@@ -109,7 +109,7 @@ async function revokeOne(
   const first = await send();
   // RFC 9449 section 9: the resource server may require its own nonce.
   const nonce = boundTo !== undefined && first.status === 401 ? first.headers.get('dpop-nonce') : null;
-  return outcomeOf(nonce === null ? first : await send(nonce), config, order);
+  return outcomeOf(nonce === null ? first : await send(nonce), config);
 }
 
 function ofClient(endpoint: string, { registration: { clientId } }: ResolvedClient): string {
@@ -166,7 +166,7 @@ function bodyOf(format: Order['body'], parameters: URLSearchParams, headers: Hea
 
 const plain = (headers: Headers): Record<string, string> => Object.fromEntries(headers);
 
-async function outcomeOf(answer: Response, config: RevocationConfig, order: Order): Promise<'revoked' | 'unsupported'> {
+async function outcomeOf(answer: Response, config: RevocationConfig): Promise<'revoked' | 'unsupported'> {
   if (config.unknownTokenStatuses.includes(answer.status)) return 'revoked';
   const members = jsonMembers(await answer.text());
   const isDone = answer.status >= 200 && answer.status < 300;
@@ -176,11 +176,7 @@ async function outcomeOf(answer: Response, config: RevocationConfig, order: Orde
   if (isDone && isMeant) return 'revoked';
 
   const code = members?.['error'];
-  if (typeof code !== 'string') {
-    const isAboutClient = order.authentication === 'client' || order.authentication === 'basic';
-    if (isAboutClient) throw errorFromUnreadable(answer, 'invalid_revocation_response');
-    throw new AuthorizationError('invalid_revocation_response');
-  }
+  if (typeof code !== 'string') throw new AuthorizationError('invalid_revocation_response');
   // As bearer, a 401 only shows that the access token is invalid. A refresh token may still be valid.
   if (config.style === 'rfc7009' && code === 'invalid_token') return 'revoked';
   if (config.unknownTokenErrors.includes(code)) return 'revoked';

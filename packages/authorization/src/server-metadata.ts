@@ -8,18 +8,19 @@ import { createPromiseCache, insertWellKnown, readFirstDocument } from './well-k
 
 const endpointSchema = z.string().max(2000).refine(isEndpointUrl);
 
+const tokenMembers = { issuer: z.string(), token_endpoint: endpointSchema };
+const revocationMembers = { ...tokenMembers, revocation_endpoint: endpointSchema.exactOptional() };
+
 /** The members of RFC 8414 / OpenID Connect Discovery that we use; all others are dropped. */
 const serverMetadataSchema = foreignDocument({
-  issuer: z.string(),
+  ...revocationMembers,
   authorization_endpoint: authorizationEndpointSchema,
-  token_endpoint: endpointSchema,
   userinfo_endpoint: endpointSchema.exactOptional(),
   jwks_uri: endpointSchema.exactOptional(),
   registration_endpoint: endpointSchema.exactOptional(),
   device_authorization_endpoint: endpointSchema.exactOptional(),
   pushed_authorization_request_endpoint: endpointSchema.exactOptional(),
   require_pushed_authorization_requests: z.boolean().exactOptional(),
-  revocation_endpoint: endpointSchema.exactOptional(),
   authorization_response_iss_parameter_supported: z.boolean().exactOptional(),
   client_id_metadata_document_supported: z.boolean().exactOptional(),
   code_challenge_methods_supported: z.array(z.string()).exactOptional().meta(emptyCounts),
@@ -40,6 +41,15 @@ export type ServerMetadata = z.infer<typeof serverMetadataSchema> & {
   /** The configured tenants of an issuer with `{tenantid}`. */
   readonly tenants?: readonly string[];
 };
+
+/** Metadata for requests: explicit endpoints may lack an issuer, and not every request needs an authorization endpoint. */
+export type EndpointMetadata = Omit<ServerMetadata, 'issuer' | 'authorization_endpoint'> &
+  Partial<Pick<ServerMetadata, 'issuer' | 'authorization_endpoint'>>;
+
+/** A request with the tokens of a grant that exists. */
+export type TokenUse = 'refresh' | 'revocation';
+
+const schemasOfUses = { refresh: foreignDocument(tokenMembers), revocation: foreignDocument(revocationMembers) };
 
 /** Whether a URL is the development exception: plain http to this machine. */
 export function isInsecure(url: string): boolean {
@@ -65,27 +75,52 @@ export interface MetadataCache {
    *   `provider_unavailable`, `outbound_…`.
    */
   get(server: AuthorizationServer): Promise<ServerMetadata>;
+  /**
+   * As `get`, but reads from invalid metadata the members that the request needs: other members must not end a grant.
+   * @throws {AuthorizationError}
+   */
+  getFor(use: TokenUse, server: AuthorizationServer): Promise<EndpointMetadata>;
 }
 
 const lifetimeMs = 60 * 60 * 1000;
 
 export function createMetadataCache(p: { fetch: OutboundFetch; now: () => number }): MetadataCache {
-  const cache = createPromiseCache<ServerMetadata>({ lifetimeMs, now: p.now });
+  const whole = createPromiseCache<ServerMetadata>({ lifetimeMs, now: p.now });
+  const parts = createPromiseCache<EndpointMetadata>({ lifetimeMs, now: p.now });
+  const keyOf = ({ issuer, discovery, metadataUrl }: AuthorizationServer, use?: TokenUse) =>
+    JSON.stringify([issuer, discovery, metadataUrl, use]);
+  const withTenants = <Found>(found: Found, { tenants }: AuthorizationServer) =>
+    tenants === undefined ? found : { ...found, tenants };
+
+  async function get(server: AuthorizationServer): Promise<ServerMetadata> {
+    const found = await whole.get(keyOf(server), () => discover(server, serverMetadataSchema, p.fetch));
+    return withTenants(found, server);
+  }
+
   return {
-    async get(server) {
-      const { issuer, discovery = '', metadataUrl = '', tenants } = server;
-      const found = await cache.get(JSON.stringify([issuer, discovery, metadataUrl]), () => discover(server, p.fetch));
-      return tenants === undefined ? found : { ...found, tenants };
+    get,
+    async getFor(use, server) {
+      try {
+        return await get(server);
+      } catch (error) {
+        if (!(error instanceof AuthorizationError && error.code === 'invalid_metadata')) throw error;
+        const found = await parts.get(keyOf(server, use), () => discover(server, schemasOfUses[use], p.fetch));
+        return withTenants(found, server);
+      }
     },
   };
 }
 
-async function discover(server: AuthorizationServer, fetch: OutboundFetch): Promise<ServerMetadata> {
+async function discover<Metadata extends object>(
+  server: AuthorizationServer,
+  schema: z.ZodType<Metadata>,
+  fetch: OutboundFetch,
+): Promise<Metadata & { end_session_endpoint?: string }> {
   const { issuer, metadataUrl } = server;
   const found = await readFirstDocument(placesOf(server), 'issuer', fetch);
   // Check this first: nothing in the metadata of another issuer can be trusted.
   if (!isSameUrl(String(found['issuer']), issuer)) throw new AuthorizationError('metadata_mismatch');
-  const metadata = serverMetadataSchema.safeParse(found);
+  const metadata = schema.safeParse(found);
   if (!metadata.success) throw new AuthorizationError('invalid_metadata');
   const source = metadataUrl ?? issuer;
   const isDowngrade = (url: string) => !isInsecure(source) && isInsecure(url);
@@ -104,7 +139,7 @@ async function discover(server: AuthorizationServer, fetch: OutboundFetch): Prom
  * @throws {AuthorizationError} `pkce_unsupported` if the metadata lists methods without S256, or lists none and the operator
  *   has not opted out. Requests never use a weaker method.
  */
-export function assertPkceSupport(metadata: ServerMetadata, allowMissing: boolean): void {
+export function assertPkceSupport(metadata: EndpointMetadata, allowMissing: boolean): void {
   const methods = metadata.code_challenge_methods_supported;
   if (methods === undefined ? !allowMissing : !methods.includes('S256'))
     throw new AuthorizationError('pkce_unsupported');

@@ -1,11 +1,12 @@
 import { decodeProtectedHeader } from 'jose';
 import * as client from 'openid-client';
 import { AuthorizationError, fromLibraryError } from './authorization-error.ts';
-import type { EndpointMetadata, ResolvedClient } from './client-registration.ts';
+import type { ResolvedClient } from './client-registration.ts';
 import { type DpopKey, dpopKeyPair } from './dpop.ts';
 import { issuersOf } from './issuer.ts';
 import { isSignedFor } from './issuer-keys.ts';
 import type { OauthClient, OauthOperation } from './oauth-client.ts';
+import type { EndpointMetadata } from './server-metadata.ts';
 import {
   assertRecent,
   guardTokenEndpoint,

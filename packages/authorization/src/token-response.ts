@@ -1,9 +1,9 @@
 import type * as client from 'openid-client';
 import * as z from 'zod';
-import { AuthorizationError, errorFromProvider, errorFromUnreadable, type Refused } from './authorization-error.ts';
+import { AuthorizationError, errorFromProvider, type Refused } from './authorization-error.ts';
 import { isNonceChallenge } from './dpop.ts';
 import { emptyCounts, foreignDocument } from './foreign-document.ts';
-import { type JsonMembers, jsonDocument, jsonMembers, memberAt } from './json-members.ts';
+import { type JsonMembers, jsonDocument, memberAt, membersIn } from './json-members.ts';
 
 /** Member names joined by dots: `authed_user.access_token`. */
 const memberPathSchema = z
@@ -90,12 +90,21 @@ export function guardTokenEndpoint(rules: TokenEndpointRules, fetch: client.Cust
     const body = await received.text();
     if (!received.ok && status < 400) throw new AuthorizationError('invalid_token_response');
 
-    const read = parseTokenResponse({ status, contentType: headers.get('content-type'), body }, rules.tokenResponse);
+    const isShort = body.length <= maxErrorLength;
+    const document = received.ok || isShort ? jsonDocument(body) : undefined;
+    const answer = { status, contentType: headers.get('content-type'), body: received.ok || isShort ? body : '' };
+    const read = parseTokenResponse(answer, rules.tokenResponse, document);
     if (rules.tokenType === 'dpop' && isNonceChallenge(received, read?.kind === 'error' ? read.code : '')) {
       return new Response(body, { status, headers });
     }
-    if (read?.kind !== 'tokens') throw refusal(received, body, read?.code, rules);
-    const { id_token, ...rest } = validateTokenResponse(read.members, rules.tokenType, rules.tokenResponse);
+    if (read?.kind !== 'tokens') {
+      const said = { document: isShort ? document : undefined, isEmpty: body.trim() === '', code: read?.code };
+      throw refusal(received, said, rules);
+    }
+    const { id_token, ...rest } = validateTokenResponse(read.members, rules.tokenType, {
+      ...rules.tokenResponse,
+      isRefresh: rules.isRefresh,
+    });
     const response = rules.keepsIdToken && id_token !== undefined ? { ...rest, id_token } : rest;
     issued = { response, members: read.all };
     return Response.json(response);
@@ -103,29 +112,36 @@ export function guardTokenEndpoint(rules: TokenEndpointRules, fetch: client.Cust
   return { fetch: guarded, issued: () => issued };
 }
 
+/** In characters. A longer error response is unreadable, and none of its texts is looked at. */
+const maxErrorLength = 65_536;
+
+interface ErrorAnswer {
+  readonly document: object | undefined;
+  readonly isEmpty: boolean;
+  readonly code: string | undefined;
+}
+
 function refusal(
   received: Response,
-  body: string,
-  code: string | undefined,
+  said: ErrorAnswer,
   { isRefresh, tokenResponse }: TokenEndpointRules,
 ): AuthorizationError {
-  const error = code === undefined ? errorFromUnreadable(received, 'invalid_token_response') : errorFromProvider(code);
+  const { code } = said;
+  const error = code === undefined ? new AuthorizationError('invalid_token_response') : errorFromProvider(code);
   if (!isRefresh) return error;
   if (code === 'invalid_grant' || (code !== undefined && tokenResponse?.refusedErrors.includes(code) === true))
     return new AuthorizationError('grant_refused', { providerError: error.providerError ?? 'unregistered' });
-  const refuses = refusedIn(received, body, code);
+  const refuses = refusedIn(received, said);
   return refuses === undefined ? error : new AuthorizationError(error.code, { ...error, refuses });
 }
 
 /** Returns what a refused refresh is about, wherever the response says it. Undefined if it may be temporary or is unreadable. */
 function refusedIn(
   { status, headers }: Pick<Response, 'status' | 'headers'>,
-  body: string,
-  code: string | undefined,
+  { document, isEmpty, code }: ErrorAnswer,
 ): Refused | undefined {
   if (passingStatuses.includes(status) || headers.has('retry-after')) return undefined;
-  const document = jsonDocument(body);
-  const isEmpty401 = status === 401 && body.trim() === '';
+  const isEmpty401 = status === 401 && isEmpty;
   if (document === undefined && !code && !isEmpty401) return undefined;
   if (requestStatuses.includes(status)) return 'client';
   const words = wordsIn([document, code]);
@@ -193,9 +209,10 @@ export type ParsedTokenResponse =
 export function parseTokenResponse(
   p: { readonly status: number; readonly contentType: string | null; readonly body: string },
   config: TokenResponseConfig | undefined,
+  document: object | undefined = jsonDocument(p.body),
 ): ParsedTokenResponse | undefined {
   const { format, success } = config ?? standardAnswers;
-  const members = membersOf(p, format);
+  const members = membersOf({ ...p, document }, format);
   const code = members && errorCodeIn(members, config);
   if (p.status >= 400) return code === undefined ? undefined : { kind: 'error', code };
   if (members === undefined) return undefined;
@@ -208,13 +225,13 @@ export function parseTokenResponse(
 }
 
 function membersOf(
-  { body, contentType }: { body: string; contentType: string | null },
+  { body, contentType, document }: { body: string; contentType: string | null; document: object | undefined },
   format: TokenResponseConfig['format'],
 ): JsonMembers | undefined {
   const type = contentType?.split(';')[0]?.trim().toLowerCase();
   const isForm = format === 'form' || (format === 'auto' && type === 'application/x-www-form-urlencoded');
   // Some servers call their JSON a form.
-  const json = format === 'form' ? undefined : jsonMembers(body);
+  const json = format === 'form' ? undefined : membersIn(document);
   return json ?? (isForm ? formMembers(body) : undefined);
 }
 
@@ -256,8 +273,15 @@ const tokenSchema = z
 
 export type TokenType = 'bearer' | 'dpop';
 
-/** RFC 6749 section 5.1. */
-const tokenResponseSchema = foreignDocument({
+const scopeSchema = z
+  .union([
+    z.string(),
+    z.array(z.string().nullable()).transform(scopes => scopes.filter(scope => scope !== null).join(' ')),
+  ])
+  .pipe(z.string().max(4096))
+  .optional();
+
+const tokenMembers = {
   access_token: tokenSchema,
   token_type: z
     .string()
@@ -268,12 +292,22 @@ const tokenResponseSchema = foreignDocument({
   // A hint, which must not cost a grant. Zero, a negative and a very long lifetime mean that the token does not expire.
   expires_in: z.int().min(1).max(maxLifetimeSeconds).optional().catch(undefined),
   refresh_token: tokenSchema.optional(),
+};
+
+/** RFC 6749 section 5.1. */
+const tokenResponseSchema = foreignDocument({
+  ...tokenMembers,
   id_token: tokenSchema.optional(),
-  scope: z
-    .union([z.string(), z.array(z.string()).transform(scopes => scopes.join(' '))])
-    .pipe(z.string().max(4096))
-    .optional()
-    .meta(emptyCounts),
+  scope: scopeSchema.meta(emptyCounts),
+});
+
+/**
+ * RFC 6749 section 6. The refresh token that was sent may be spent, so nothing that a refresh does without costs the new one: no ID
+ * token, and a scope that cannot be read is one that has not changed.
+ */
+const refreshResponseSchema = foreignDocument({
+  ...tokenMembers,
+  scope: scopeSchema.catch(undefined).meta(emptyCounts),
 });
 
 export type TokenResponse = z.output<typeof tokenResponseSchema>;
@@ -288,9 +322,10 @@ export type TokenResponse = z.output<typeof tokenResponseSchema>;
 export function validateTokenResponse(
   members: JsonMembers,
   expected: TokenType,
-  { lifetimeSeconds }: Pick<TokenResponseConfig, 'lifetimeSeconds'> = {},
+  { lifetimeSeconds, isRefresh }: Partial<Pick<TokenResponseConfig, 'lifetimeSeconds'>> & { isRefresh?: boolean } = {},
 ): TokenResponse {
-  const response = tokenResponseSchema.safeParse(members);
+  const schema = isRefresh === true ? refreshResponseSchema : tokenResponseSchema;
+  const response = schema.safeParse(members);
   if (!response.success || response.data.token_type !== expected)
     throw new AuthorizationError('invalid_token_response');
   return { ...response.data, expires_in: response.data.expires_in ?? lifetimeSeconds };

@@ -205,9 +205,15 @@ test.each(['github', 'github-app', 'github-enterprise'])(
     const values = name === 'github-enterprise' ? { presetValues: { host: 'git.acme.example' } } : {};
     const at = providerFrom({ preset: name, clientSecret: 'secret', ...values }, { fetch });
     const redirectUri = new URL('https://postern.example/callback/issues/tracker');
-    expect(await at.revoke({ accessToken: 'gho_1', refreshToken: 'ghr_1', redirectUri, issuer: undefined })).toBe(
-      'access_token_revoked',
-    );
+    expect(
+      await at.revoke({
+        accessToken: 'gho_1',
+        refreshToken: 'ghr_1',
+        redirectUri,
+        issuer: undefined,
+        clientId: 'postern',
+      }),
+    ).toBe('access_token_revoked');
     expect(asked).toMatchObject([{ method: 'DELETE', body: '{"access_token":"gho_1"}' }]);
     expect(new Headers(asked[0]?.headers).get('authorization')).toBe(`Basic ${btoa('postern:secret')}`);
   },

@@ -19,33 +19,33 @@ afterEach(() => endpoint.close());
 
 describe('client registrations', () => {
   it('A6, S16: each redirect URI has its own registration', async () => {
-    const { resolve, store } = replica();
+    const { register, store } = replica();
     const [one, other] = [
-      await resolve(endpoint.metadata(), redirectUri),
-      await resolve(endpoint.metadata(), otherRedirectUri),
+      await register(endpoint.metadata(), redirectUri),
+      await register(endpoint.metadata(), otherRedirectUri),
     ];
     expect(one.clientId).not.toBe(other.clientId);
     expect(endpoint.posted.map(body => body['redirect_uris'])).toEqual([[redirectUri.href], [otherRedirectUri.href]]);
-    expect(await resolve(endpoint.metadata(), redirectUri)).toEqual(one);
+    expect(await register(endpoint.metadata(), redirectUri)).toEqual(one);
     expect([...store.values.keys()].every(key => /^[\w-]{43}$/.test(key))).toBe(true);
   });
 
   it('each authorization server has its own registration', async () => {
-    const { resolve } = replica();
+    const { register } = replica();
     const issuers = ['https://one.example', 'https://two.example', 'https://one.example'];
     const clients: string[] = [];
-    for (const issuer of issuers) clients.push((await resolve(endpoint.metadata({ issuer }), redirectUri)).clientId);
+    for (const issuer of issuers) clients.push((await register(endpoint.metadata({ issuer }), redirectUri)).clientId);
     expect(clients).toEqual(['client-1', 'client-2', 'client-1']);
   });
 
   it('S194: an authorization server keeps its client if its metadata adds or drops the slash of an empty path', async () => {
-    const { resolve, store, forget } = replica();
-    const at = (issuer: string) => resolve(endpoint.metadata({ issuer }), redirectUri);
+    const { register, store, retire, find } = replica();
+    const at = (issuer: string) => register(endpoint.metadata({ issuer }), redirectUri);
     const [bare, rooted, path] = ['https://one.example', 'https://one.example/', 'https://one.example/path'] as const;
     expect([(await at(bare)).clientId, (await at(rooted)).clientId]).toEqual(['client-1', 'client-1']);
     expect([(await at(path)).clientId, (await at(`${path}/`)).clientId]).toEqual(['client-2', 'client-3']);
-    await forget(endpoint.metadata({ issuer: bare }), redirectUri, 'client-1');
-    expect(store.values.size).toBe(2);
+    await retire({ issuer: bare, redirectUri, clientId: 'client-1' });
+    expect(await find({ issuer: rooted, redirectUri, clientId: 'client-1' })).toMatchObject({ clientId: 'client-1' });
 
     // As an earlier release stored it.
     const key = createHash('sha256')
@@ -57,21 +57,21 @@ describe('client registrations', () => {
   });
 
   it('a record under the key of another registration is refused', async () => {
-    const { resolve, store } = replica();
-    await resolve(endpoint.metadata(), redirectUri);
-    await resolve(endpoint.metadata(), otherRedirectUri);
+    const { register, store } = replica();
+    await register(endpoint.metadata(), redirectUri);
+    await register(endpoint.metadata(), otherRedirectUri);
     const [[first = '', record = ''] = [], [second = '', otherRecord = ''] = []] = [...store.values];
     store.values.set(first, otherRecord).set(second, record);
-    expect(await failureCodeOf(resolve(endpoint.metadata(), redirectUri))).toBe('invalid_registration');
+    expect(await failureCodeOf(register(endpoint.metadata(), redirectUri))).toBe('invalid_registration');
     store.values.set(first, '{');
-    expect(await failureCodeOf(resolve(endpoint.metadata(), redirectUri))).toBe('invalid_registration');
+    expect(await failureCodeOf(register(endpoint.metadata(), redirectUri))).toBe('invalid_registration');
   });
 });
 
 describe('one registration for all replicas', () => {
   it('concurrent callers in one process share one registration request', async () => {
-    const { resolve } = replica();
-    const found = await Promise.all(Array.from({ length: 50 }, () => resolve(endpoint.metadata(), redirectUri)));
+    const { register } = replica();
+    const found = await Promise.all(Array.from({ length: 50 }, () => register(endpoint.metadata(), redirectUri)));
     expect(new Set(found.map(({ clientId }) => clientId))).toEqual(new Set(['client-1']));
     expect(endpoint.asked).toHaveLength(1);
   });
@@ -81,7 +81,7 @@ describe('one registration for all replicas', () => {
     const store = createMemoryRegistrationStore();
     const replicas = [replica(store), replica(store)];
     endpoint.together = 2;
-    const attempts = replicas.map(({ resolve }) => resolve(endpoint.metadata(), redirectUri));
+    const attempts = replicas.map(({ register }) => register(endpoint.metadata(), redirectUri));
     const clients = (await Promise.all(attempts)).map(({ clientId }) => clientId);
     return { store, clients, unused: replicas.flatMap(one => one.unused) };
   }
@@ -118,46 +118,69 @@ describe('one registration for all replicas', () => {
 });
 
 describe('an existing registration', () => {
-  it('is replaced when its secret has expired', async () => {
+  it('is replaced for new grants when its secret has expired', async () => {
     let now = 0;
-    const { resolve, store } = replica(undefined, { now: () => now });
+    const { register, find } = replica(undefined, { now: () => now });
     endpoint.changes = { client_secret_expires_at: 100 };
-    expect(await resolve(endpoint.metadata(), redirectUri)).toMatchObject({ clientId: 'client-1' });
+    expect(await register(endpoint.metadata(), redirectUri)).toMatchObject({ clientId: 'client-1' });
     now = 99_999;
-    expect(await resolve(endpoint.metadata(), redirectUri)).toMatchObject({ clientId: 'client-1' });
+    expect(await register(endpoint.metadata(), redirectUri)).toMatchObject({ clientId: 'client-1' });
     now = 100_000;
     endpoint.changes = { client_secret_expires_at: 200 };
-    expect(await resolve(endpoint.metadata(), redirectUri)).toMatchObject({ clientId: 'client-2' });
-    expect(store.values.size).toBe(1);
+    const former = { issuer: endpoint.origin, redirectUri, clientId: 'client-1' };
+    // The authorization server decides whether it still accepts the secret.
+    expect(await find(former)).toMatchObject({ clientId: 'client-1', clientSecret: canaries.clientSecret });
+    expect(await register(endpoint.metadata(), redirectUri)).toMatchObject({ clientId: 'client-2' });
+    expect(await find(former)).toMatchObject({ clientId: 'client-1', clientSecret: canaries.clientSecret });
   });
 
   it('is replaced when its client key is no longer configured', async () => {
     const metadata = endpoint.metadata({ token_endpoint_auth_methods_supported: ['private_key_jwt', 'none'] });
-    const { resolve, store } = replica(undefined, { clientKey });
-    await resolve(metadata, redirectUri);
-    expect(await replica(store).resolve(metadata, redirectUri)).toEqual({
+    const { register, store } = replica(undefined, { clientKey });
+    await register(metadata, redirectUri);
+    const { register: registerWithoutKey, find } = replica(store);
+    expect(await registerWithoutKey(metadata, redirectUri)).toEqual({
       clientId: 'client-2',
       clientAuthentication: 'none',
     });
+    const former = find({ issuer: endpoint.origin, redirectUri, clientId: 'client-1' });
+    expect(await failureCodeOf(former)).toBe('client_gone');
   });
 
-  it('is removed only if its own client id was rejected', async () => {
-    const { resolve, forget, store } = replica();
-    await resolve(endpoint.metadata(), redirectUri);
-    await forget(endpoint.metadata(), redirectUri, 'client-0');
-    expect(store.values.size).toBe(1);
-    await forget(endpoint.metadata(), redirectUri, 'client-1');
-    await forget(endpoint.metadata(), redirectUri, 'client-1');
-    expect(await resolve(endpoint.metadata(), redirectUri)).toMatchObject({ clientId: 'client-2' });
+  it('is retired only if its own client id was rejected', async () => {
+    const { register, retire } = replica();
+    await register(endpoint.metadata(), redirectUri);
+    const retired = (clientId: string) => retire({ issuer: endpoint.origin, redirectUri, clientId });
+    expect(await retired('client-0')).toBe(false);
+    expect(await register(endpoint.metadata(), redirectUri)).toMatchObject({ clientId: 'client-1' });
+    expect([await retired('client-1'), await retired('client-1')]).toEqual([true, true]);
+    expect(await register(endpoint.metadata(), redirectUri)).toMatchObject({ clientId: 'client-2' });
+  });
+
+  it('S225: keeps the grants of a retired client at that client, of which it keeps a bounded number', async () => {
+    const { register, retire, find, store } = replica();
+    const of = (clientId: string | undefined) => find({ issuer: endpoint.origin, redirectUri, clientId });
+    for (let nth = 1; nth <= 40; nth += 1) {
+      const { clientId } = await register(endpoint.metadata(), redirectUri);
+      expect(await of(clientId)).toMatchObject({ clientId });
+      await retire({ issuer: endpoint.origin, redirectUri, clientId });
+      expect(await of(clientId)).toMatchObject({ clientId, clientSecret: canaries.clientSecret });
+    }
+    expect(store.values.size).toBeLessThanOrEqual(16);
+    expect(await of('client-0')).toBeUndefined();
+    const registered = endpoint.asked.length;
+    // Recorded by an earlier release: nothing says which client it was.
+    expect(await of(undefined)).toBeUndefined();
+    expect(endpoint.asked).toHaveLength(registered);
   });
 
   it('is kept when the authorization server starts to support Client ID Metadata Documents', async () => {
     const documentUrl = () => new URL('https://postern.example/oauth/clients/issues/tracker.json');
-    const { resolve } = replica(undefined, { documentUrl });
-    await resolve(endpoint.metadata(), redirectUri);
+    const { register } = replica(undefined, { documentUrl });
+    await register(endpoint.metadata(), redirectUri);
     const metadata = endpoint.metadata({ client_id_metadata_document_supported: true });
-    expect(await resolve(metadata, redirectUri)).toMatchObject({ clientId: 'client-1' });
-    expect(await resolve(metadata, otherRedirectUri)).toMatchObject({ clientId: documentUrl().href });
+    expect(await register(metadata, redirectUri)).toMatchObject({ clientId: 'client-1' });
+    expect(await register(metadata, otherRedirectUri)).toMatchObject({ clientId: documentUrl().href });
   });
 });
 
@@ -167,16 +190,27 @@ describe('MCP: a Client ID Metadata Document takes precedence over registration'
     endpoint.metadata({ client_id_metadata_document_supported: true, ...changes });
 
   it('with its URL as client id, without a secret, a request or a record', async () => {
-    const { resolve, store } = replica(undefined, { documentUrl: () => new URL(href) });
-    expect(await resolve(offered(), redirectUri)).toEqual({ clientId: href, clientAuthentication: 'none' });
+    const { register, store } = replica(undefined, { documentUrl: () => new URL(href) });
+    expect(await register(offered(), redirectUri)).toEqual({ clientId: href, clientAuthentication: 'none' });
     expect(endpoint.asked).toEqual([]);
     expect(store.values.size).toBe(0);
   });
 
+  it('S225: for its grants, whatever the authorization server supports by now, also without a recorded client', async () => {
+    const { register, find } = replica(undefined, { documentUrl: () => new URL(href) });
+    await register(offered(), redirectUri);
+    const origin = { issuer: endpoint.origin, redirectUri };
+    for (const clientId of [href, undefined]) {
+      expect(await find({ ...origin, clientId })).toEqual({ clientId: href, clientAuthentication: 'none' });
+    }
+    await register(offered({ client_id_metadata_document_supported: false }), redirectUri);
+    expect(await find({ ...origin, clientId: href })).toEqual({ clientId: href, clientAuthentication: 'none' });
+  });
+
   it('with private_key_jwt if a client key is configured', async () => {
-    const { resolve } = replica(undefined, { documentUrl: () => new URL(href), clientKey });
+    const { register } = replica(undefined, { documentUrl: () => new URL(href), clientKey });
     const expected = { clientId: href, clientAuthentication: 'private_key_jwt', clientKey };
-    expect(await resolve(offered(), redirectUri)).toEqual(expected);
+    expect(await register(offered(), redirectUri)).toEqual(expected);
   });
 
   it.each([
@@ -189,7 +223,7 @@ describe('MCP: a Client ID Metadata Document takes precedence over registration'
       { token_endpoint_auth_methods_supported: ['client_secret_basic'] },
     ],
   ])('except if %s', async (_, url, changes) => {
-    const { resolve } = replica(undefined, { documentUrl: () => new URL(url) });
-    expect(await resolve(offered(changes), redirectUri)).toMatchObject({ clientId: 'client-1' });
+    const { register } = replica(undefined, { documentUrl: () => new URL(url) });
+    expect(await register(offered(changes), redirectUri)).toMatchObject({ clientId: 'client-1' });
   });
 });

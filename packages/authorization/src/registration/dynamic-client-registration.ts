@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import * as z from 'zod';
 import { AuthorizationError } from '../authorization-error.ts';
 import type { ClientKey, ClientRegistration } from '../client-authentication.ts';
+import { clientChanged, type GrantOrigin } from '../client-registration.ts';
 import { isSameUrl, rootedUrl } from '../issuer.ts';
 import type { OutboundFetch } from '../outbound/outbound-fetch.ts';
 import { isLoopbackHost } from '../outbound/outbound-policy.ts';
@@ -31,23 +32,34 @@ export interface UnusedClient {
 
 export interface DynamicClientRegistration {
   /**
-   * Returns the client of a redirect URI at this authorization server, and registers it on first use. Redirect URIs, that is
-   * MCP servers and providers, never share a client (COAT, security A6). Nor do authorization servers (MCP, "Authorization
+   * Returns the client for new grants of a redirect URI at this authorization server, and registers it on first use. Redirect URIs,
+   * that is MCP servers and providers, never share a client (COAT, security A6). Nor do authorization servers (MCP, "Authorization
    * Server Binding").
    *
-   * Uses MCP's order: Client ID Metadata Document, then dynamic registration (RFC 7591). An existing registration is kept even
-   * if the authorization server supports more by now, because tokens are issued to it.
+   * Uses MCP's order: Client ID Metadata Document, then dynamic registration (RFC 7591). A usable registration is kept even if the
+   * authorization server supports more by now.
    *
    * @throws {AuthorizationError} `registration_unavailable`, `registration_refused`, `invalid_registration`,
    *   `provider_unavailable`, `outbound_…`; errors of the store.
    */
-  resolve(metadata: ServerMetadata, redirectUri: URL): Promise<ClientRegistration>;
+  register(metadata: ServerMetadata, redirectUri: URL): Promise<ClientRegistration>;
   /**
-   * Removes a registration that the authorization server no longer knows (`invalid_client`), so the next use registers a new
-   * client. Grants to the old client are lost.
+   * Returns the client that a grant was issued to, whatever the authorization server supports by now: also one that is retired or
+   * whose secret has expired, because only the authorization server can say that it is refused. Undefined if its registration is gone.
+   * Without a recorded client: the current one.
+   *
+   * @throws {AuthorizationError} `client_gone` if its key is no longer configured, `invalid_registration`; errors of the store.
    */
-  forget(metadata: ServerMetadata, redirectUri: URL, clientId: string): Promise<void>;
+  find(origin: OriginAt): Promise<ClientRegistration | undefined>;
+  /**
+   * Makes room for another registration, for new grants. The grants of this client keep it.
+   * @returns whether it is a client that was registered here
+   */
+  retire(origin: OriginAt & { readonly clientId: string }): Promise<boolean>;
 }
+
+/** A grant at a known authorization server. */
+type OriginAt = GrantOrigin & { readonly issuer: string };
 
 export function createDynamicClientRegistration(p: {
   /** Describes the MCP server of a redirect URI. Has a `jwksUri` exactly if there is a `clientKey`. */
@@ -61,29 +73,45 @@ export function createDynamicClientRegistration(p: {
   onUnusedClient: (client: UnusedClient) => void;
 }): DynamicClientRegistration {
   const underWay = new Map<string, Promise<ClientRegistration>>();
+  const documentMethod = p.clientKey === undefined ? 'none' : 'private_key_jwt';
 
-  async function find(metadata: ServerMetadata, redirectUri: URL): Promise<ClientRegistration> {
-    const known = await stored(metadata, redirectUri);
-    if (known !== undefined) {
-      if (isUsable(known.registration)) return credentials(known.registration);
-      await p.store.remove(known.key, known.record);
+  async function forNewGrant(metadata: ServerMetadata, redirectUri: URL): Promise<ClientRegistration> {
+    const current = await currentOf(metadata.issuer, redirectUri);
+    if (current !== undefined) {
+      if (isUsable(current.registration)) return credentials(current.registration);
+      await keepAsFormer(current, placeOf(metadata.issuer, redirectUri));
     }
     return documentClient(metadata, redirectUri) ?? credentials(await register(metadata, redirectUri));
   }
 
-  async function stored(metadata: ServerMetadata, redirectUri: URL) {
+  async function recordAt(place: RegistrationPlace, slot?: number): Promise<StoredRegistration | undefined> {
+    const key = registrationKey(place, slot);
+    const record = await p.store.read(key);
+    return record === undefined ? undefined : { key, record, registration: parseRegistration(record, place) };
+  }
+
+  async function currentOf(issuer: string, redirectUri: URL): Promise<StoredRegistration | undefined> {
     // An earlier release kept the text of the metadata, also with the slash of an empty path.
-    const asNamed = { issuer: rootedUrl(metadata.issuer), redirectUri: redirectUri.href };
-    for (const place of [placeOf(metadata, redirectUri), asNamed]) {
-      const key = registrationKey(place);
-      const record = await p.store.read(key);
-      if (record !== undefined) return { key, record, registration: parseRegistration(record, place) };
-    }
-    return undefined;
+    const asNamed = { issuer: rootedUrl(issuer), redirectUri: redirectUri.href };
+    return (await recordAt(placeOf(issuer, redirectUri))) ?? (await recordAt(asNamed));
+  }
+
+  async function formerOf({ issuer, redirectUri, clientId }: OriginAt & { clientId: string }) {
+    const former = await recordAt(placeOf(issuer, redirectUri), slotOf(clientId));
+    return former?.registration.clientId === clientId ? former : undefined;
+  }
+
+  /** Keeps the record under a second key before it removes the first: a crash in between loses no client. */
+  async function keepAsFormer(current: StoredRegistration, place: RegistrationPlace): Promise<void> {
+    const slot = slotOf(current.registration.clientId);
+    const older = await recordAt(place, slot);
+    if (older !== undefined) await p.store.remove(older.key, older.record);
+    await p.store.putIfAbsent(registrationKey(place, slot), formatRegistration(current.registration, place));
+    await p.store.remove(current.key, current.record);
   }
 
   async function register(metadata: ServerMetadata, redirectUri: URL): Promise<DynamicRegistration> {
-    const place = placeOf(metadata, redirectUri);
+    const place = placeOf(metadata.issuer, redirectUri);
     const { fetch, now } = p;
     const made = await registerClient({ metadata, description: p.describe(redirectUri), redirectUri, fetch, now });
     const record = formatRegistration(made, place);
@@ -105,17 +133,24 @@ export function createDynamicClientRegistration(p: {
     return deleteClient(management, p.fetch).catch(() => false);
   }
 
-  function documentClient(metadata: ServerMetadata, redirectUri: URL): ClientRegistration | undefined {
-    if (metadata.client_id_metadata_document_supported !== true) return undefined;
+  /** The authorization server must be able to fetch the document. */
+  function documentOf(redirectUri: URL): DynamicRegistration | undefined {
     const url = p.documentUrl(redirectUri);
-    // The authorization server must be able to fetch the document.
     if (url === undefined || !isClientIdUrl(url) || isLoopbackHost(url.hostname)) return undefined;
-    const method = p.describe(redirectUri).jwksUri === undefined ? 'none' : 'private_key_jwt';
-    if (metadata.token_endpoint_auth_methods_supported?.includes(method) === false) return undefined;
-    return credentials({ clientId: url.href, method });
+    return { clientId: url.href, method: documentMethod };
   }
 
+  function documentClient(metadata: ServerMetadata, redirectUri: URL): ClientRegistration | undefined {
+    const { client_id_metadata_document_supported: isSupported, token_endpoint_auth_methods_supported: methods } =
+      metadata;
+    if (isSupported !== true || methods?.includes(documentMethod) === false) return undefined;
+    const document = documentOf(redirectUri);
+    return document && credentials(document);
+  }
+
+  /** @throws {AuthorizationError} `client_gone` */
   function credentials({ clientId, clientSecret, method }: DynamicRegistration): ClientRegistration {
+    if (method === 'private_key_jwt' && p.clientKey === undefined) throw clientChanged();
     return {
       clientId,
       clientAuthentication: method,
@@ -125,28 +160,53 @@ export function createDynamicClientRegistration(p: {
   }
 
   return {
-    resolve(metadata, redirectUri) {
+    register(metadata, redirectUri) {
       // One registration at a time per key in this process. Between processes, the store decides.
-      const key = registrationKey(placeOf(metadata, redirectUri));
+      const key = registrationKey(placeOf(metadata.issuer, redirectUri));
       const known = underWay.get(key);
       if (known) return known;
-      const registration = find(metadata, redirectUri).finally(() => underWay.delete(key));
+      const registration = forNewGrant(metadata, redirectUri).finally(() => underWay.delete(key));
       underWay.set(key, registration);
       return registration;
     },
 
-    async forget(metadata, redirectUri, clientId) {
-      const known = await stored(metadata, redirectUri);
+    async find(origin) {
+      const { issuer, redirectUri, clientId } = origin;
+      const current = (await currentOf(issuer, redirectUri))?.registration;
+      if (current !== undefined && (clientId ?? current.clientId) === current.clientId) return credentials(current);
+      if (clientId === undefined) {
+        const document = documentOf(redirectUri);
+        return document && credentials(document);
+      }
+      const former = (await formerOf({ ...origin, clientId }))?.registration;
+      if (former !== undefined) return credentials(former);
+      // A Client ID Metadata Document has no record.
+      const url = URL.parse(clientId);
+      return url !== null && isClientIdUrl(url) ? credentials({ clientId, method: documentMethod }) : undefined;
+    },
+
+    async retire(origin) {
+      const current = await currentOf(origin.issuer, origin.redirectUri);
       // Another replica may have stored a new client in the meantime: keep it.
-      if (known?.registration.clientId === clientId) await p.store.remove(known.key, known.record);
+      if (current?.registration.clientId !== origin.clientId) return (await formerOf(origin)) !== undefined;
+      await keepAsFormer(current, placeOf(origin.issuer, origin.redirectUri));
+      return true;
     },
   };
 }
 
+/** Former clients of one redirect URI that are kept at most. */
+const FORMER_CLIENTS = 16;
+
+/** Bounds what an authorization server that keeps replacing our client can store: a later client may take the place of a former one. */
+function slotOf(clientId: string): number {
+  return (createHash('sha256').update(clientId).digest()[0] ?? 0) % FORMER_CLIENTS;
+}
+
 /** JSON encoding makes the key of each pair unique. */
-function registrationKey({ issuer, redirectUri }: RegistrationPlace): string {
+function registrationKey({ issuer, redirectUri }: RegistrationPlace, slot?: number): string {
   return createHash('sha256')
-    .update(JSON.stringify([issuer, redirectUri]))
+    .update(JSON.stringify(slot === undefined ? [issuer, redirectUri] : [issuer, redirectUri, slot]))
     .digest('base64url');
 }
 
@@ -156,8 +216,14 @@ interface RegistrationPlace {
   readonly redirectUri: string;
 }
 
+interface StoredRegistration {
+  readonly key: string;
+  readonly record: string;
+  readonly registration: DynamicRegistration;
+}
+
 /** The same if the metadata adds or drops the slash of an empty path: another client would end all grants. */
-function placeOf({ issuer }: ServerMetadata, redirectUri: URL): RegistrationPlace {
+function placeOf(issuer: string, redirectUri: URL): RegistrationPlace {
   const bare = issuer.replace(/\/$/, '');
   return { issuer: isSameUrl(bare, issuer) ? bare : issuer, redirectUri: redirectUri.href };
 }

@@ -131,8 +131,8 @@ describe('S85: an authorization server that lists its resources', () => {
     honest.switches.protectedResources = [];
     passHour();
     expect(await failureCodeOf(start())).toBe('resource_not_listed');
-    const { refreshToken = '', accessToken, issuer } = grant;
-    const refreshed = await provider.refresh({ refreshToken, scopes, redirectUri, issuer });
+    const { refreshToken = '', accessToken, issuer, clientId } = grant;
+    const refreshed = await provider.refresh({ refreshToken, scopes, redirectUri, issuer, clientId });
     expect(refreshed.accessToken).not.toBe(accessToken);
     expect(await provider.revoke({ ...refreshed, redirectUri, issuer })).toBe('refresh_token_revoked');
   });
@@ -142,8 +142,8 @@ describe('S85: an authorization server that lists no resources', () => {
   it('issues a token that only the requesting resource accepts', async () => {
     const { provider, connect, redirectUri } = posternAt(hostile);
     const { grant } = await connect();
-    const { refreshToken = '', issuer } = grant;
-    const refreshed = await provider.refresh({ refreshToken, scopes, redirectUri, issuer });
+    const { refreshToken = '', issuer, clientId } = grant;
+    const refreshed = await provider.refresh({ refreshToken, scopes, redirectUri, issuer, clientId });
     for (const { accessToken } of [grant, refreshed]) {
       expect(await verdictOf(hostile, accessToken)).toMatchObject({ issuer: honest.issuer });
       expect(await failureCodeOf(verdictOf(honestResource, accessToken))).toBe('invalid_access_token');

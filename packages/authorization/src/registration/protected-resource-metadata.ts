@@ -25,11 +25,11 @@ export interface ProtectedResources {
    * Returns the metadata of a resource, cached for an hour.
    *
    * @param configured the configured issuer must be one of the resource's authorization servers, or `metadataUrl` the place of the
-   *   metadata of one. Without an issuer: the first of them
+   *   metadata of one. Without an issuer: `recordedIssuer` if it is one of them, otherwise the first
    * @throws {AuthorizationError} `resource_mismatch` if the metadata names any other resource (RFC 9728 section 3.3),
    *   `metadata_mismatch` if it does not list the configured issuer, `invalid_metadata`, `provider_unavailable`, `outbound_…`.
    */
-  get(resource: string, configured: ConfiguredServer): Promise<ProtectedResource>;
+  get(resource: string, configured: ConfiguredServer, recordedIssuer?: string): Promise<ProtectedResource>;
 }
 
 /** The members of RFC 9728 that we use; all others are dropped. `signed_metadata` is ignored. */
@@ -46,11 +46,11 @@ export function createProtectedResources(p: { fetch: OutboundFetch; now: () => n
   const cache = createPromiseCache<ResourceMetadata>({ lifetimeMs, now: p.now });
 
   return {
-    async get(resource, configured) {
+    async get(resource, configured, recordedIssuer) {
       const metadata = await cache.get(resource, () => discover(resource, p.fetch));
       return {
         resource,
-        issuer: chosenIssuer(metadata, configured, p.fetch),
+        issuer: chosenIssuer(metadata, { ...configured, recordedIssuer }, p.fetch),
         scopesSupported: (metadata.scopes_supported ?? []).filter(scope => scopeTokenSchema.safeParse(scope).success),
       };
     },
@@ -81,7 +81,7 @@ function checked(document: Readonly<Record<string, unknown>>, resource: string):
 
 function chosenIssuer(
   { resource, authorization_servers: issuers }: ResourceMetadata,
-  { issuer: configured, metadataUrl }: ConfiguredServer,
+  { issuer: configured, metadataUrl, recordedIssuer }: ConfiguredServer & { recordedIssuer: string | undefined },
   { isInside }: OutboundFetch,
 ): string {
   if (configured !== undefined) {
@@ -89,7 +89,9 @@ function chosenIssuer(
       throw new AuthorizationError('metadata_mismatch');
     return configured;
   }
-  const issuer = issuerSchema.safeParse(issuers[0]);
+  // A grant stays with its issuer wherever in the list that is.
+  const recorded = recordedIssuer === undefined ? undefined : issuers.find(listed => isSameUrl(listed, recordedIssuer));
+  const issuer = issuerSchema.safeParse(recorded ?? issuers[0]);
   if (!issuer.success) throw new AuthorizationError('invalid_metadata');
   if (resource.startsWith('https:') && !issuer.data.startsWith('https:')) {
     throw new AuthorizationError('invalid_metadata');

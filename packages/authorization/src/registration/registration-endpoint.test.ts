@@ -21,7 +21,7 @@ afterEach(() => endpoint.close());
 
 describe('a registration request', () => {
   it('has one redirect URI, code and refresh token, and by default a client secret', async () => {
-    const registered = await replica().resolve(endpoint.metadata(), redirectUri);
+    const registered = await replica().register(endpoint.metadata(), redirectUri);
     expect(registered).toEqual({
       clientId: 'client-1',
       clientAuthentication: 'client_secret_basic',
@@ -40,12 +40,12 @@ describe('a registration request', () => {
   });
 
   it('MCP: has the type native for a loopback address', async () => {
-    await replica().resolve(endpoint.metadata(), new URL('http://127.0.0.1:1/callback/issues/tracker'));
+    await replica().register(endpoint.metadata(), new URL('http://127.0.0.1:1/callback/issues/tracker'));
     expect(endpoint.posted).toMatchObject([{ application_type: 'native' }]);
   });
 
   it('has only grant types that the authorization server supports', async () => {
-    await replica().resolve(endpoint.metadata({ grant_types_supported: ['authorization_code'] }), redirectUri);
+    await replica().register(endpoint.metadata({ grant_types_supported: ['authorization_code'] }), redirectUri);
     expect(endpoint.posted).toMatchObject([{ grant_types: ['authorization_code'] }]);
   });
 
@@ -55,7 +55,7 @@ describe('a registration request', () => {
     [['client_secret_post', 'client_secret_basic', 'private_key_jwt'], 'client_secret_basic'],
   ])('chooses among the authentication methods %j: %s', async (supported, method) => {
     const metadata = endpoint.metadata({ token_endpoint_auth_methods_supported: supported });
-    expect(await replica().resolve(metadata, redirectUri)).toMatchObject({ clientAuthentication: method });
+    expect(await replica().register(metadata, redirectUri)).toMatchObject({ clientAuthentication: method });
     expect(endpoint.posted).toMatchObject([{ token_endpoint_auth_method: method }]);
     expect(endpoint.posted[0]).not.toHaveProperty('jwks_uri');
   });
@@ -64,7 +64,7 @@ describe('a registration request', () => {
     const metadata = endpoint.metadata({
       token_endpoint_auth_methods_supported: ['client_secret_basic', 'private_key_jwt'],
     });
-    expect(await replica(undefined, { clientKey }).resolve(metadata, redirectUri)).toEqual({
+    expect(await replica(undefined, { clientKey }).register(metadata, redirectUri)).toEqual({
       clientId: 'client-1',
       clientAuthentication: 'private_key_jwt',
       clientKey,
@@ -75,14 +75,14 @@ describe('a registration request', () => {
 
   it('fails with registration_unavailable without an endpoint', async () => {
     const { registration_endpoint: _, ...metadata } = endpoint.metadata();
-    expect(await failureCodeOf(replica().resolve(metadata, redirectUri))).toBe('registration_unavailable');
+    expect(await failureCodeOf(replica().register(metadata, redirectUri))).toBe('registration_unavailable');
   });
 
   it('fails with registration_unavailable before any request if no authentication method is supported', async () => {
     const metadata = endpoint.metadata({
       token_endpoint_auth_methods_supported: ['tls_client_auth', 'private_key_jwt'],
     });
-    expect(await failureCodeOf(replica().resolve(metadata, redirectUri))).toBe('registration_unavailable');
+    expect(await failureCodeOf(replica().register(metadata, redirectUri))).toBe('registration_unavailable');
     expect(endpoint.asked).toEqual([]);
   });
 });
@@ -104,8 +104,8 @@ describe('a registration response', () => {
     ['with an expired secret', { client_secret_expires_at: 1 }],
   ])('%s fails with invalid_registration and is not stored', async (_, changes) => {
     endpoint.changes = changes;
-    const { resolve, store } = replica(undefined, { now: () => 2000 });
-    expect(await failureCodeOf(resolve(endpoint.metadata(), redirectUri))).toBe('invalid_registration');
+    const { register, store } = replica(undefined, { now: () => 2000 });
+    expect(await failureCodeOf(register(endpoint.metadata(), redirectUri))).toBe('invalid_registration');
     expect(store.values.size).toBe(0);
   });
 
@@ -115,7 +115,7 @@ describe('a registration response', () => {
     ['no method', { token_endpoint_auth_method: undefined }, 'client_secret_basic'],
   ])('determines the authentication method: %s', async (_, changes, method) => {
     endpoint.changes = changes;
-    const registered = await replica().resolve(endpoint.metadata(), redirectUri);
+    const registered = await replica().register(endpoint.metadata(), redirectUri);
     expect(registered.clientAuthentication).toBe(method);
     expect(registered.clientSecret).toBe(method === 'none' ? undefined : canaries.clientSecret);
   });
@@ -127,21 +127,21 @@ describe('a registration response', () => {
     [404, undefined, 'unregistered'],
   ])('with status %i and error %s fails with registration_refused', async (status, error, providerError) => {
     Object.assign(endpoint, { status, changes: { error, error_description: canaries.description } });
-    const failure = await failureOf(replica().resolve(endpoint.metadata(), redirectUri));
+    const failure = await failureOf(replica().register(endpoint.metadata(), redirectUri));
     expect(failure).toMatchObject({ code: 'registration_refused', providerError, retryable: false });
   });
 
   it('with status 503 is retryable, and the next attempt registers a new client', async () => {
     endpoint.status = 503;
-    const { resolve } = replica();
-    expect(await failureCodeOf(resolve(endpoint.metadata(), redirectUri))).toBe('provider_unavailable');
+    const { register } = replica();
+    expect(await failureCodeOf(register(endpoint.metadata(), redirectUri))).toBe('provider_unavailable');
     endpoint.status = 201;
-    expect(await resolve(endpoint.metadata(), redirectUri)).toMatchObject({ clientId: 'client-2' });
+    expect(await register(endpoint.metadata(), redirectUri)).toMatchObject({ clientId: 'client-2' });
   });
 
   it('with a redirect is rejected', async () => {
     endpoint.status = 302;
-    expect(await failureCodeOf(replica().resolve(endpoint.metadata(), redirectUri))).toBe('outbound_redirect');
+    expect(await failureCodeOf(replica().register(endpoint.metadata(), redirectUri))).toBe('outbound_redirect');
   });
 });
 
@@ -152,7 +152,7 @@ describe('hostile registration responses', () => {
     evil.offer('registration_endpoint');
   });
   afterEach(() => evil.close());
-  const resolve = (at = replica()) => at.resolve(evil.metadata as ServerMetadata, redirectUri);
+  const register = (at = replica()) => at.register(evil.metadata as ServerMetadata, redirectUri);
   const honest = {
     client_id: 'postern',
     client_secret: canaries.clientSecret,
@@ -163,14 +163,14 @@ describe('hostile registration responses', () => {
 
   it('do not include the honest response', async () => {
     evil.registrationAnswer = () => ({ status: 201, body: honest });
-    expect(await resolve()).toMatchObject({ clientId: 'postern' });
+    expect(await register()).toMatchObject({ clientId: 'postern' });
   });
 
   it.each(Object.entries(hostileRegistrationAnswers(honest)))('are rejected: %s', async (_, answer) => {
     evil.registrationAnswer = () => answer;
     const at = replica(undefined, { now: () => 2000 });
     expect(['invalid_registration', 'outbound_too_large', 'outbound_redirect']).toContain(
-      await failureCodeOf(resolve(at)),
+      await failureCodeOf(register(at)),
     );
     expect(at.store.values.size).toBe(0);
   });
@@ -179,7 +179,7 @@ describe('hostile registration responses', () => {
     const body = { ...honest, registration_client_uri: uri, registration_access_token: canaries.accessToken };
     evil.registrationAnswer = () => ({ status: 201, body });
     const at = replica();
-    await resolve(at);
+    await register(at);
     expect([...at.store.values.values()].join()).not.toContain(canaries.accessToken);
   });
 });

@@ -1,7 +1,10 @@
 import {
   driveAuthorization,
   driveDevice,
+  type EvilProvider,
   type HttpListener,
+  honestRefresh,
+  honestTokens,
   listenHttp,
   startEvilProvider,
   startOpenIdProvider,
@@ -14,7 +17,7 @@ import { providerConfigSchema } from '../presets/expand-preset.ts';
 import type { ProviderConfigInput } from '../provider-config.ts';
 import { createProviderRegistry } from '../provider-registry.ts';
 import { held } from '../testing/connect-fixture.ts';
-import { canaries, failureCodeOf } from '../testing/failure-of.ts';
+import { canaries, failureCodeOf, failureOf } from '../testing/failure-of.ts';
 import { finish } from '../testing/finish.ts';
 import { createMemoryRegistrationStore } from '../testing/memory-registration-store-fixture.ts';
 import { type ClientPresentation, clientDocument, clientKeySet } from './client-metadata.ts';
@@ -55,11 +58,16 @@ function configOf(changes: Partial<ProviderConfigInput> = {}) {
   return providerConfigSchema.parse({ name: 'remote', displayName: 'Remote', mcpResource, ...changes });
 }
 
-function replica(store = createMemoryRegistrationStore(), changes: Partial<ProviderConfigInput> = {}) {
+function replica(
+  store = createMemoryRegistrationStore(),
+  changes: Partial<ProviderConfigInput> = {},
+  describe = presentation.describe,
+) {
   let now = Date.now();
   const parts = { fetch, now: () => now };
   const onUnusedClient = () => {};
-  const registrationsOf = createRemoteRegistrations({ ...parts, presentation, store, onUnusedClient });
+  const shown = { ...presentation, describe };
+  const registrationsOf = createRemoteRegistrations({ ...parts, presentation: shown, store, onUnusedClient });
   const provider = createProviderRegistry({ ...parts, providers: [configOf(changes)], registrationsOf }).get('remote');
   if (!provider) throw new Error('the registry does not know its provider');
   const wait = (milliseconds: number) => {
@@ -105,13 +113,7 @@ describe('dynamic registration at a real provider', () => {
     expect(honest.requests('token').at(-1)?.form['resource']).toBe(mcpResource);
     expect(grant.scopes).toContain('issues');
 
-    const { refreshToken = '', scopes } = grant;
-    const refreshed = await gate.provider.refresh({
-      refreshToken,
-      scopes,
-      redirectUri: loopback,
-      issuer: honest.issuer,
-    });
+    const refreshed = await gate.provider.refresh({ ...held(grant), redirectUri: loopback });
     expect(refreshed.accessToken).not.toBe(grant.accessToken);
     expect(honest.requests('token').at(-1)?.form['resource']).toBe(mcpResource);
     expect(await gate.provider.revoke({ ...refreshed, redirectUri: loopback, issuer: honest.issuer })).toBe('revoked');
@@ -132,9 +134,8 @@ describe('dynamic registration at a real provider', () => {
     const { clientId, grant } = await connect({ store, ...first }, loopback);
     const second = replica(store);
     expect((await connect(second, loopback)).clientId).toBe(clientId);
-    const { refreshToken = '', scopes } = grant;
-    const request = { refreshToken, scopes, redirectUri: loopback, issuer: honest.issuer };
-    expect(await second.provider.refresh(request)).toHaveProperty('accessToken');
+    const refreshed = second.provider.refresh({ ...held(grant), redirectUri: loopback });
+    expect(await refreshed).toMatchObject({ clientId });
   });
 
   it('authenticates with private_key_jwt if a client key is configured', async () => {
@@ -290,26 +291,25 @@ describe('an authorization server that replaces the former one', () => {
       evil.offer('registration_endpoint');
       const gate = replica();
       const { grant } = await connect(gate, loopback);
-      const { accessToken, refreshToken = '', scopes, issuer = '' } = grant;
+      const { accessToken, refreshToken = '', scopes, issuer = '', clientId } = grant;
       expect(issuer).toBe(honest.issuer);
       authorizationServers = [evil.issuer];
       gate.wait(60 * 60 * 1000);
 
       const { provider } = gate;
       const expected = recorded === 'no issuer' ? undefined : issuer;
+      const at = { redirectUri: loopback, issuer: expected, clientId };
       for (const attempt of [
-        () => provider.refresh({ refreshToken, scopes, redirectUri: loopback, issuer: expected }),
-        () => provider.revoke({ accessToken, refreshToken, redirectUri: loopback, issuer: expected }),
-        () => provider.pollDevice({ deviceCode: 'a', scopes, redirectUri: loopback, expectedIssuer: expected }),
+        () => provider.refresh({ refreshToken, scopes, ...at }),
+        () => provider.revoke({ accessToken, refreshToken, ...at }),
+        () => provider.pollDevice({ deviceCode: 'a', scopes, ...at, expectedIssuer: expected }),
       ]) {
         expect(await failureCodeOf(attempt)).toBe('issuer_mismatch');
       }
       expect(evil.requests().every(({ endpoint }) => endpoint === 'metadata')).toBe(true);
       authorizationServers = [honest.issuer];
       gate.wait(60 * 60 * 1000);
-      expect(await provider.refresh({ refreshToken, scopes, redirectUri: loopback, issuer })).toHaveProperty(
-        'accessToken',
-      );
+      expect(await provider.refresh({ refreshToken, scopes, ...at, issuer })).toHaveProperty('accessToken');
     },
   );
 
@@ -355,32 +355,43 @@ describe('S188: a client that the authorization server no longer knows', () => {
   const refuse = (grantType: string) =>
     honest.fault({ endpoint: 'token', grantType, status: 401, body: '{"error":"invalid_client"}', times: 1 });
   afterEach(() => honest.clearFaults());
+  const clientNow = async ({ provider }: Replica) =>
+    (await provider.start({ redirectUri: loopback, state, scopes: ['issues'] })).clientId;
 
-  it('is kept after one refused exchange, whose code its user may have invented: no other grant ends', async () => {
-    const at = replica();
-    const { grant } = await connect(at, loopback);
-    refuse('authorization_code');
-    expect(await failureCodeOf(connect(at, loopback))).toBe('provider_error');
-    const refreshed = at.provider.refresh({ ...held(grant), redirectUri: loopback });
-    await expect(refreshed).resolves.toMatchObject({ accessToken: expect.any(String) });
-  });
-
-  it('is replaced after refreshes refused over two hours, so its grants end and the user is asked', async () => {
+  it('is kept however often exchanges are refused, whose codes their users may have invented', async () => {
     const at = replica();
     const { grant, clientId } = await connect(at, loopback);
-    const refresh = () => at.provider.refresh({ ...held(grant), redirectUri: loopback });
-    const clientNow = async () =>
-      (await at.provider.start({ redirectUri: loopback, state, scopes: ['issues'] })).authorizationUrl.searchParams.get(
-        'client_id',
-      );
-    for (const passedMs of [0, 7_199_999, 1]) {
+    for (const passedMs of [0, 3_600_000, 3_600_000, 3_600_000]) {
       at.wait(passedMs);
-      expect(await clientNow()).toBe(clientId);
-      refuse('refresh_token');
-      expect(await failureCodeOf(refresh())).toBe('provider_error');
+      refuse('authorization_code');
+      expect(await failureCodeOf(connect(at, loopback))).toBe('provider_error');
     }
-    expect(await clientNow()).not.toBe(clientId);
-    expect(await failureCodeOf(refresh())).toBe('grant_refused');
+    expect(await clientNow(at)).toBe(clientId);
+    refuse('refresh_token');
+    const refresh = () => at.provider.refresh({ ...held(grant), redirectUri: loopback });
+    expect(await failureCodeOf(refresh())).toBe('provider_error');
+    await expect(refresh()).resolves.toMatchObject({ accessToken: expect.any(String), clientId });
+  });
+
+  it('is replaced after refreshes refused over two hours, and each further refusal ends its grant', async () => {
+    const at = replica();
+    const [one, other] = [await connect(at, loopback), await connect(at, loopback)];
+    const refresh = ({ grant }: typeof one) => at.provider.refresh({ ...held(grant), redirectUri: loopback });
+    for (const [passedMs, code] of [
+      [0, 'provider_error'],
+      [7_199_999, 'provider_error'],
+      [1, 'grant_refused'],
+    ] as const) {
+      at.wait(passedMs);
+      expect(await clientNow(at)).toBe(one.clientId);
+      refuse('refresh_token');
+      expect(await failureCodeOf(refresh(one))).toBe(code);
+    }
+    expect(await clientNow(at)).not.toBe(one.clientId);
+    refuse('refresh_token');
+    expect(await failureCodeOf(refresh(other))).toBe('grant_refused');
+    // The provider has changed its mind: only its own answer ends a grant.
+    expect(await refresh(other)).toMatchObject({ clientId: one.clientId });
   });
 
   it('is kept if a refresh succeeds in between', async () => {
@@ -394,5 +405,242 @@ describe('S188: a client that the authorization server no longer knows', () => {
       const refreshed = await at.provider.refresh({ ...held_, redirectUri: loopback });
       held_ = held({ ...grant, ...refreshed });
     }
+  });
+});
+
+describe('a grant that exists', () => {
+  const hour = 60 * 60 * 1000;
+  let evil: EvilProvider;
+  beforeEach(async () => {
+    evil = await startEvilProvider({ clientId: 'postern' });
+    evil.offer('registration_endpoint', 'revocation_endpoint', 'device_authorization_endpoint');
+    evil.metadata['token_endpoint_auth_methods_supported'] = ['none'];
+    let registered = 0;
+    evil.registrationAnswer = request => {
+      registered += 1;
+      return { status: 201, body: { ...(request as object), client_id: `client-${registered}` } };
+    };
+    evil.tokenAnswer = async form => {
+      if (form.get('grant_type') === 'refresh_token') return { body: honestRefresh() };
+      return { body: await honestTokens(evil, { refresh_token: 'refresh-1' }) };
+    };
+    authorizationServers = [evil.issuer];
+  });
+  afterEach(() => evil.close());
+
+  /** The clients that sent these requests. */
+  const clientsAt = (endpoint: 'revocation' | 'token') => evil.requests(endpoint).map(({ form }) => form['client_id']);
+  const registrations = () => evil.requests('registration').length;
+  const start = ({ provider }: Replica, redirectUri = loopback) =>
+    provider.start({ redirectUri, state, scopes: ['issues'] });
+
+  it('S225: stays with the client that began it when a new grant gets another one', async () => {
+    const at = replica();
+    const { grant, clientId } = await connect(at, loopback);
+    const pending = await start(at);
+    expect([clientId, grant.clientId, pending.clientId]).toEqual(['client-1', 'client-1', 'client-1']);
+    evil.offer('pushed_authorization_request_endpoint');
+    at.wait(hour);
+    evil.answerNext('pushed_authorization_request', { status: 401, body: { error: 'invalid_client' } });
+    expect(await failureCodeOf(start(at))).toBe('provider_error');
+    expect((await start(at)).clientId).toBe('client-2');
+
+    const origin = { ...held(grant), redirectUri: loopback };
+    await at.provider.exchange({ ...pending, code: 'c', redirectUri: loopback, scopes: ['issues'] });
+    await expect(at.provider.refresh(origin)).resolves.toMatchObject({ clientId: 'client-1' });
+    await expect(at.provider.revoke(origin)).resolves.toBe('revoked');
+    expect(new Set([...clientsAt('token'), ...clientsAt('revocation')])).toEqual(new Set(['client-1']));
+    expect(registrations()).toBe(2);
+  });
+
+  it.each(['recorded', 'not recorded'])('S225: registers no client when its own is gone (%s)', async recorded => {
+    const at = replica();
+    const { grant } = await connect(at, loopback);
+    const pending = await start(at);
+    at.store.values.clear();
+    const clientId = recorded === 'recorded' ? grant.clientId : undefined;
+    const origin = { ...held(grant), redirectUri: loopback, clientId };
+    const before = evil.requests().length;
+    for (const attempt of [
+      () => at.provider.refresh(origin),
+      () => at.provider.revoke(origin),
+      () => at.provider.exchange({ ...pending, clientId, code: 'c', redirectUri: loopback, scopes: [] }),
+      () => at.provider.pollDevice({ ...pending, clientId, deviceCode: 'c', redirectUri: loopback, scopes: [] }),
+    ]) {
+      expect(await failureOf(attempt)).toMatchObject({ code: 'client_gone', refuses: 'grant' });
+    }
+    expect(evil.requests()).toHaveLength(before);
+  });
+
+  it.each(['recorded', 'not recorded'])(
+    'S225: keeps its client metadata document while the server does not name its support (%s)',
+    async recorded => {
+      evil.metadata['client_id_metadata_document_supported'] = true;
+      const at = replica();
+      const { clientId } = await start(at, https);
+      expect(clientId).toBe(presentation.documentUrl(https).href);
+      evil.metadata['client_id_metadata_document_supported'] = undefined;
+      at.wait(hour);
+      const origin = {
+        redirectUri: https,
+        issuer: evil.issuer,
+        clientId: recorded === 'recorded' ? clientId : undefined,
+      };
+      await at.provider.refresh({ ...origin, refreshToken: 'r', scopes: [] });
+      await expect(at.provider.revoke({ ...origin, accessToken: 'a' })).resolves.toBe('revoked');
+      expect([...clientsAt('token'), ...clientsAt('revocation'), registrations()]).toEqual([clientId, clientId, 0]);
+    },
+  );
+
+  it('S225: keeps its client when its MCP server is no longer configured', async () => {
+    const registered = replica();
+    const { grant } = await connect(registered, loopback);
+    const since = replica(registered.store, {}, () => {
+      throw new TypeError('not configured');
+    });
+    const document = presentation.documentUrl(https).href;
+    for (const [redirectUri, clientId, used] of [
+      [loopback, grant.clientId, 'client-1'],
+      [loopback, undefined, 'client-1'],
+      [https, document, document],
+      [https, undefined, document],
+    ] as const) {
+      const origin = { ...held(grant), redirectUri, clientId };
+      await expect(since.provider.refresh(origin)).resolves.toMatchObject({ clientId: used });
+      await expect(since.provider.revoke(origin)).resolves.toBe('revoked');
+    }
+  });
+
+  it('S225: keeps a registered client when the operator configures one, and the configured one when it changes', async () => {
+    const at = replica();
+    const { grant } = await connect(at, loopback);
+    const { issuer } = evil;
+    const since = replica(at.store, { issuer, clientId: 'by-hand', clientAuthentication: 'none' });
+    await expect(since.provider.refresh({ ...held(grant), redirectUri: loopback })).resolves.toMatchObject({
+      clientId: 'client-1',
+    });
+    expect((await start(since)).clientId).toBe('by-hand');
+    const another = since.provider.refresh({ ...held(grant), redirectUri: loopback, clientId: 'by-hand-before' });
+    expect(await failureOf(another)).toMatchObject({ code: 'client_gone', refuses: 'client' });
+  });
+
+  it.each([
+    ['another order of authorization servers', () => [honest.issuer, evil.issuer]],
+    ['an unreadable document of the resource', () => []],
+  ])('S226: refreshes, and its callback counts, with %s', async (_, listed) => {
+    const at = replica();
+    const { grant } = await connect(at, loopback);
+    const pending = await start(at);
+    const callbackUrl = await driveAuthorization(pending.authorizationUrl, 'alice');
+    authorizationServers = listed();
+    if (authorizationServers.length > 0) {
+      at.wait(hour);
+      const finished = finish(at.provider, { ...pending, callbackUrl, redirectUri: loopback, state, scopes: [] });
+      await expect(finished).resolves.toMatchObject({ issuer: evil.issuer });
+    }
+    at.wait(hour);
+    await expect(at.provider.refresh({ ...held(grant), redirectUri: loopback })).resolves.toMatchObject({
+      clientId: 'client-1',
+    });
+    await expect(at.provider.revoke({ ...held(grant), redirectUri: loopback })).resolves.toBe('revoked');
+  });
+
+  it.each([
+    ['no PKCE methods', { code_challenge_methods_supported: undefined }],
+    ['PKCE with plain only', { code_challenge_methods_supported: ['plain'] }],
+    ['an unreadable authorization endpoint', { authorization_endpoint: 'not a url' }],
+    ['a registration endpoint outside the rules', { registration_endpoint: 'http://other.example/register' }],
+    ['unreadable scopes', { scopes_supported: { a: 1 } }],
+    ['an unreadable switch', { claims_parameter_supported: 'yes' }],
+  ])('S226: is refreshed and revoked despite %s, which stop new grants', async (_, changes) => {
+    const at = replica();
+    const { grant } = await connect(at, loopback);
+    Object.assign(evil.metadata, changes);
+    at.wait(hour);
+    expect(await failureCodeOf(start(at))).toMatch(/invalid_metadata|pkce_unsupported/);
+    await expect(at.provider.refresh({ ...held(grant), redirectUri: loopback })).resolves.toMatchObject({
+      clientId: 'client-1',
+    });
+    await expect(at.provider.revoke({ ...held(grant), redirectUri: loopback })).resolves.toBe('revoked');
+  });
+
+  it('S226: is not refreshed at an unreadable token endpoint, nor revoked at an unreadable revocation endpoint', async () => {
+    const at = replica();
+    const { grant } = await connect(at, loopback);
+    evil.metadata['revocation_endpoint'] = 'ftp://as.example/';
+    at.wait(hour);
+    const origin = { ...held(grant), redirectUri: loopback };
+    await expect(at.provider.refresh(origin)).resolves.toMatchObject({ clientId: 'client-1' });
+    expect(await failureCodeOf(at.provider.revoke(origin))).toBe('invalid_metadata');
+    evil.metadata['token_endpoint'] = 'ftp://as.example/';
+    at.wait(hour);
+    expect(await failureCodeOf(at.provider.refresh(origin))).toBe('invalid_metadata');
+  });
+
+  it.each([
+    [
+      'a page that demands a password',
+      { status: 401, headers: { 'www-authenticate': 'Basic realm="x"' }, body: '<html>' },
+    ],
+    ['a bare 401', { status: 401, body: '' }],
+    ['a refusal of another fault', { status: 400, body: { error: 'invalid_request' } }],
+  ])('S225: keeps its client for new grants too after %s', async (_, answer) => {
+    const device = replica(undefined, { flow: 'device' });
+    const started = () => device.provider.startDevice({ redirectUri: loopback, scopes: ['issues'] });
+    expect((await started()).clientId).toBe('client-1');
+    evil.answerNext('device_authorization', answer);
+    expect((await failureOf(started())).providerError).not.toBe('invalid_client');
+    expect((await started()).clientId).toBe('client-1');
+
+    evil.offer('pushed_authorization_request_endpoint');
+    const at = replica(device.store);
+    evil.answerNext('pushed_authorization_request', answer);
+    expect((await failureOf(start(at))).providerError).not.toBe('invalid_client');
+    expect((await start(at)).clientId).toBe('client-1');
+
+    const origin = { refreshToken: 'r', scopes: [], redirectUri: loopback, issuer: evil.issuer, clientId: 'client-1' };
+    for (const passedMs of [0, hour, hour, hour]) {
+      at.wait(passedMs);
+      evil.answerNext('token', answer);
+      expect((await failureOf(at.provider.refresh(origin))).code).not.toBe('grant_refused');
+    }
+    expect(registrations()).toBe(1);
+  });
+
+  it('S225: a device flow reads why its start was refused, also with a challenge', async () => {
+    const device = replica(undefined, { flow: 'device' });
+    const headers = { 'www-authenticate': 'Basic realm="x"' };
+    evil.answerNext('device_authorization', { status: 401, headers, body: { error: 'invalid_client' } });
+    const started = () => device.provider.startDevice({ redirectUri: loopback, scopes: ['issues'] });
+    expect(await failureOf(started())).toMatchObject({ code: 'provider_error', providerError: 'invalid_client' });
+    expect((await started()).clientId).toBe('client-2');
+  });
+
+  it('S225: keeps its client after two nonce challenges in a row', async () => {
+    evil.offer('pushed_authorization_request_endpoint');
+    evil.metadata['dpop_signing_alg_values_supported'] = ['ES256'];
+    const at = replica(undefined, { dpop: 'required' });
+    expect((await start(at)).clientId).toBe('client-1');
+    const headers = { 'dpop-nonce': 'n', 'www-authenticate': 'DPoP error="use_dpop_nonce"' };
+    const challenge = { status: 400, headers, body: { error: 'use_dpop_nonce' } };
+    evil.answerNext('pushed_authorization_request', challenge);
+    evil.answerNext('pushed_authorization_request', { ...challenge, headers: { ...headers, 'dpop-nonce': 'm' } });
+    expect(await failureOf(start(at))).toMatchObject({ code: 'provider_error', providerError: 'use_dpop_nonce' });
+    expect((await start(at)).clientId).toBe('client-1');
+  });
+
+  it('S226: claims held scopes only for the account that granted them', async () => {
+    const changes = { incrementalScopes: true, account: { from: 'token_response', idClaim: 'user.id' } } as const;
+    const at = replica(undefined, changes);
+    evil.tokenAnswer = async () => ({ body: await honestTokens(evil, { user: { id: 'account-2' } }) });
+    const exchanged = async (heldAccount: string | undefined) => {
+      const pending = await start(at);
+      const held = { heldScopes: ['files:delete'], heldAccount };
+      const request = { ...pending, ...held, code: 'c', redirectUri: loopback, scopes: ['files:read'] };
+      return (await at.provider.exchange(request)).scopes;
+    };
+    expect(await exchanged('account-2')).toEqual(['files:read', 'files:delete']);
+    expect(await exchanged('account-1')).toEqual(['files:read']);
+    expect(await exchanged(undefined)).toEqual(['files:read']);
   });
 });

@@ -1,14 +1,16 @@
 import { AuthorizationError } from '../authorization-error.ts';
-import {
-  type ClientRegistrationSource,
-  configuredEndpoints,
-  type EndpointMetadata,
-  type ResolvedClient,
-} from '../client-registration.ts';
+import { type ClientRegistrationSource, clientChanged, configuredEndpoints } from '../client-registration.ts';
 import { isSameUrl } from '../issuer.ts';
 import type { OutboundFetch } from '../outbound/outbound-fetch.ts';
 import type { ProviderConfig } from '../provider-config.ts';
-import { assertPkceSupport, createMetadataCache, type MetadataCache, type ServerMetadata } from '../server-metadata.ts';
+import {
+  assertPkceSupport,
+  createMetadataCache,
+  type EndpointMetadata,
+  type MetadataCache,
+  type ServerMetadata,
+  type TokenUse,
+} from '../server-metadata.ts';
 import { type ClientPresentation, clientDescription } from './client-metadata.ts';
 import {
   type ClientRegistrationStore,
@@ -59,46 +61,82 @@ function remoteRegistration(
     documentUrl: redirectUri => presentation.documentUrl(redirectUri),
   });
 
-  const serverMetadata = () => remoteServerMetadata({ ...config, mcpResource: resource }, p);
-  const withConfigured = (metadata: ServerMetadata): EndpointMetadata => ({
+  const remote = { ...config, mcpResource: resource };
+  const withConfigured = (metadata: EndpointMetadata): EndpointMetadata => ({
     ...metadata,
     ...configuredEndpoints(config),
   });
 
-  const resolve = async (redirectUri: URL): Promise<ResolvedClient> => {
-    const metadata = await serverMetadata();
-    const registration = configured ?? (await dynamic.resolve(metadata, redirectUri));
-    return { registration, metadata: withConfigured(metadata), resource };
-  };
+  async function metadataFor(recordedIssuer: string | undefined, use: TokenUse | undefined): Promise<EndpointMetadata> {
+    if (use === undefined || recordedIssuer === undefined)
+      return withConfigured(await remoteServerMetadata(remote, p, recordedIssuer));
+    const at = await issuerOfTokens(recordedIssuer, remote, p.resources);
+    return withConfigured(await p.metadata.getFor(use, { ...remote, issuer: at, discovery: 'mcp' }));
+  }
 
   return {
     issuer,
-    metadata: async () => withConfigured(await serverMetadata()),
+    metadata: metadataFor,
 
     async resolveForNewGrant(redirectUri) {
+      const metadata = await remoteServerMetadata(remote, p);
       // An operator who names the issuer vouches for the pair: a server need not list every resource (RFC 9728 section 4).
-      if (issuer === undefined) assertListed(resource, await serverMetadata());
-      return resolve(redirectUri);
+      if (issuer === undefined) assertListed(resource, metadata);
+      const registration = configured ?? (await dynamic.register(metadata, redirectUri));
+      return { registration, metadata: withConfigured(metadata), resource };
     },
-    resolve,
 
-    async forget(redirectUri, refusedClientId) {
-      if (configured === undefined) await dynamic.forget(await serverMetadata(), redirectUri, refusedClientId);
+    async resolve(origin, metadata) {
+      if (configured !== undefined && (origin.clientId ?? clientId) === clientId)
+        return { registration: configured, metadata, resource };
+      // The client that served the grant before the operator configured one, or changed it.
+      const registration = await dynamic.find({ ...origin, issuer: metadata.issuer ?? '' });
+      if (registration !== undefined) return { registration, metadata, resource };
+      // Nothing can restore a registration that is gone.
+      throw configured === undefined ? new AuthorizationError('client_gone', { refuses: 'grant' }) : clientChanged();
+    },
+
+    async retire({ registration, metadata }, redirectUri) {
+      return dynamic.retire({ issuer: metadata.issuer ?? '', redirectUri, clientId: registration.clientId });
     },
   };
 }
 
-/** Returns the metadata of the authorization server that a remote MCP server names. @throws {AuthorizationError} */
+type RemoteConfig = Pick<ProviderConfig, 'issuer' | 'metadataUrl' | 'tenants' | 'allowMissingPkceMetadata'> & {
+  readonly mcpResource: string;
+};
+
+/**
+ * Returns the metadata of the authorization server that a remote MCP server names.
+ * @param recordedIssuer preferred if the remote MCP server still lists it
+ * @throws {AuthorizationError}
+ */
 export async function remoteServerMetadata(
-  config: Pick<ProviderConfig, 'issuer' | 'metadataUrl' | 'tenants' | 'allowMissingPkceMetadata'> & {
-    readonly mcpResource: string;
-  },
+  config: RemoteConfig,
   p: { readonly resources: ProtectedResources; readonly metadata: MetadataCache },
+  recordedIssuer?: string,
 ): Promise<ServerMetadata> {
-  const found = await p.resources.get(config.mcpResource, config);
+  const found = await p.resources.get(config.mcpResource, config, recordedIssuer);
   const metadata = await p.metadata.get({ ...config, issuer: found.issuer, discovery: 'mcp' });
   assertPkceSupport(metadata, config.allowMissingPkceMetadata);
   return metadata;
+}
+
+/**
+ * Returns the issuer that the remote MCP server names for tokens of `recordedIssuer`: this one if it is still listed. A document that
+ * cannot be read says nothing about tokens, which go to their own issuer.
+ */
+async function issuerOfTokens(
+  recordedIssuer: string,
+  config: RemoteConfig,
+  resources: ProtectedResources,
+): Promise<string> {
+  try {
+    return (await resources.get(config.mcpResource, config, recordedIssuer)).issuer;
+  } catch (error) {
+    if (!(error instanceof AuthorizationError) || error.code === 'metadata_mismatch') throw error;
+    return recordedIssuer;
+  }
 }
 
 /**

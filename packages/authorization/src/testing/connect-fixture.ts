@@ -43,10 +43,10 @@ export function connectBy(drive: Drive) {
 
 /** Returns the members of a grant that a refresh or a revocation needs. */
 export function held(grant: Grant) {
-  const { accessToken, refreshToken, scopes, issuer, dpopKey } = grant;
+  const { accessToken, refreshToken, scopes, issuer, clientId, dpopKey } = grant;
   if (refreshToken === undefined) throw new Error('there is no refresh token');
   return {
-    ...{ accessToken, refreshToken, scopes, redirectUri, issuer },
+    ...{ accessToken, refreshToken, scopes, redirectUri, issuer, clientId },
     ...(dpopKey !== undefined && { dpopKey }),
   };
 }

@@ -30,12 +30,12 @@ function setUp(
     accessToken: `access-token-${asked.length + 1}`,
     refreshToken: `refresh-token-${asked.length + 1}`,
     tokenType: 'bearer',
+    clientId: 'postern',
     scopes: ['repo'],
     expiresAt: stage.clock.now() + 60 * MINUTE,
   });
   const stage = createFlowStage(
     {
-      destinationHost: () => 'github.example',
       revocationReach: 'token',
       apiHosts: p.apiHosts,
       rotatesRefreshTokens: p.rotatesRefreshTokens,

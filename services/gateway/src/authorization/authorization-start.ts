@@ -29,6 +29,8 @@ export interface TransactionSecret extends Omit<StartedAttempt, 'authorizationUr
   readonly scopes: readonly string[];
   /** Granted before, at a provider that adds new scopes to them. */
   readonly heldScopes: readonly string[];
+  /** Id of the account that granted them, if it is known. */
+  readonly heldAccount?: string;
 }
 
 export function createAuthorizationStart(p: {
@@ -64,6 +66,7 @@ export function createAuthorizationStart(p: {
         state,
         scopes,
         heldScopes,
+        ...definedOnly({ heldAccount: plan.connection?.account?.id }),
         authorizationUrl: authorizationUrl.href,
       };
       const key = { digest: digestOf(state), elicitationId };

@@ -17,6 +17,7 @@ const started: DeviceStart = {
   verificationUri: 'https://github.example/device',
   destinationHost: 'github.example',
   expectedIssuer: 'https://github.example',
+  clientId: 'postern',
   expiresInMs: 15 * MINUTE,
   intervalMs: 5_000,
 };
@@ -24,13 +25,15 @@ const started: DeviceStart = {
 /** The user has begun. The provider responds with `answers` in turn, then with `pending`. */
 async function setUp(...answers: (DevicePollResult | AuthorizationError | Promise<DevicePollResult>)[]) {
   const asked: string[] = [];
+  const held: object[] = [];
   const firstAsked = Promise.withResolvers<void>();
   const provider = {
     flow: 'device',
     revocationReach: 'token',
     startDevice: async () => started,
-    pollDevice: async ({ deviceCode }) => {
+    pollDevice: async ({ deviceCode, heldScopes, heldAccount }) => {
       asked.push(deviceCode);
+      held.push({ heldScopes, heldAccount });
       firstAsked.resolve();
       const answer = answers.shift() ?? { result: 'pending' };
       if (answer instanceof AuthorizationError) throw answer;
@@ -43,7 +46,7 @@ async function setUp(...answers: (DevicePollResult | AuthorizationError | Promis
     await samples.created(stage.stores.elicitations, { ...samples.ask(stage.subject), ttlMs: 60 * MINUTE }),
   );
   await flow.begin(pending, signedInAs(stage.subject), browser, {
-    ...{ requested: ['repo'], held: [], digest: 'plan' },
+    ...{ requested: ['repo'], held: ['gist'], digest: 'plan', connection: await stage.connect() },
   });
   const current = async () => {
     const elicitation = await stage.service.find(pending.elicitationId);
@@ -52,7 +55,7 @@ async function setUp(...answers: (DevicePollResult | AuthorizationError | Promis
   };
   return {
     ...stage,
-    ...{ flow, asked, current, isAsked: firstAsked.promise },
+    ...{ flow, asked, held, current, isAsked: firstAsked.promise },
     poll: async (by: string | undefined = browser) => flow.poll(await current(), by),
   };
 }
@@ -122,12 +125,14 @@ describe('polling', () => {
   });
 
   it('stores the connection after the user has agreed', async () => {
-    const grant = { accessToken: 'granted', tokenType: 'bearer', scopes: ['repo'], issuer: undefined } as const;
-    const { poll, current, stored, tokenSets, subject } = await setUp({
+    const origin = { issuer: undefined, clientId: 'postern' };
+    const grant = { accessToken: 'granted', tokenType: 'bearer', scopes: ['repo'], ...origin } as const;
+    const { poll, held, current, stored, tokenSets, subject } = await setUp({
       result: 'granted',
       grant: { ...grant, scopes: [...grant.scopes] },
     });
     expect(await poll()).toBe('settled');
+    expect(held).toEqual([{ heldScopes: ['gist'], heldAccount: 'octocat' }]);
     expect(await current()).toMatchObject({ status: 'completed' });
     const connection = await stored(connectionIdOf({ owner: 'issue-tracker', subject, provider: 'github' }));
     expect(await tokenSets.open(connection)).toMatchObject({ accessToken: 'granted' });
@@ -139,7 +144,7 @@ describe('polling', () => {
     {
       answer: {
         result: 'granted',
-        grant: { accessToken: 'granted', tokenType: 'bearer', scopes: [], issuer: undefined },
+        grant: { accessToken: 'granted', tokenType: 'bearer', scopes: [], issuer: undefined, clientId: 'postern' },
       },
       retryReason: 'fewer_scopes',
     },

@@ -35,11 +35,17 @@ const storedSecretSchema = z.object({
   intervalMs: z.number(),
   dpopKey: z.record(z.string(), z.unknown()).exactOptional(),
   expectedIssuer: z.string().exactOptional(),
+  clientId: z.string().exactOptional(),
   scopes: z.array(z.string()),
   heldScopes: z.array(z.string()),
+  heldAccount: z.string().exactOptional(),
 });
-/** JSON has no `undefined`. The issuer is a required property, so that no request can omit it by mistake. */
-const secretSchema = storedSecretSchema.transform(({ expectedIssuer, ...secret }) => ({ ...secret, expectedIssuer }));
+/** JSON has no `undefined`. Issuer and client id are required properties, so that no request can omit them by mistake. */
+const secretSchema = storedSecretSchema.transform(({ expectedIssuer, clientId, ...secret }) => ({
+  ...secret,
+  expectedIssuer,
+  clientId,
+}));
 type DeviceSecret = z.infer<typeof secretSchema>;
 
 /** Time that the record is kept after its code has expired, so that the page can say so. */
@@ -114,6 +120,7 @@ export function createDeviceFlow(p: {
         expiresAt: p.now() + expiresInMs,
         scopes: plan.requested,
         heldScopes: plan.held,
+        ...definedOnly({ heldAccount: plan.connection?.account?.id }),
       };
       // Random like an OAuth `state`, but it never leaves the gateway.
       const key = { digest: digestOf(newAuthorizationState(shardIn(elicitationId), p.entropy)), elicitationId };
@@ -163,6 +170,8 @@ export function createDeviceFlow(p: {
           deviceCode: secret.deviceCode,
           scopes: secret.scopes,
           heldScopes: secret.heldScopes,
+          heldAccount: secret.heldAccount,
+          clientId: secret.clientId,
           redirectUri: redirectUriFor(elicitation),
           ...definedOnly({ resource: request.resource }),
           expectedIssuer: secret.expectedIssuer,

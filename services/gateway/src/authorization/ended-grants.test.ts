@@ -1,16 +1,23 @@
 import { createProviderRegistry, providerConfigSchema } from '@postern/authorization';
-import { type Connection, generationNumber, type Subject } from '@postern/elicitation';
+import { type Connection, definedOnly, generationNumber, type Subject } from '@postern/elicitation';
 import { samples } from '@postern/testkit/contract';
 import { describe, expect, it } from 'vitest';
-import { createFlowStage, sampleTokens } from '../testing/flow-stage.ts';
+import { createFlowStage, ofAuthorization, sampleTokens } from '../testing/flow-stage.ts';
 import { createAccessTokenFlow } from './access-token-flow.ts';
 import { createDecryptedTokenCache } from './decrypted-token-cache.ts';
+import { createProviderAnswers } from './provider-answers.ts';
 
 // Thirty days at a provider, on a fake clock that no wait advances: a caller that waited would get no response.
 
 const HOUR = 60 * 60_000;
 const DAYS = 30;
 const never = () => new AbortController().signal;
+
+interface ConnectionOf {
+  readonly user?: Subject;
+  readonly owner?: 'calendar';
+  readonly clientId?: string;
+}
 
 interface Answer {
   readonly status: number;
@@ -55,11 +62,33 @@ function setUp(answers: { now: (refreshToken: string) => Answer | undefined } = 
     ...stage,
     sent,
     answers,
-    connectHere: (refreshToken = 'refresh-token-1', expires = true, of: { user?: Subject; owner?: 'calendar' } = {}) =>
+    connectHere: (refreshToken = 'refresh-token-1', expires = true, of: ConnectionOf = {}) =>
       stage.connect({
-        ...{ user: samples.somebody(), ...of, tokens: { ...sampleTokens, refreshToken, issuer: undefined } },
+        ...{ user: of.user ?? samples.somebody(), ...definedOnly({ owner: of.owner }) },
+        tokens: { ...sampleTokens, refreshToken, issuer: undefined, clientId: of.clientId ?? 'postern' },
         ...(expires ? { accessTokenExpiresAt: stage.clock.now() + HOUR } : {}),
       }),
+    /** A user without a connection authorizes. */
+    async authorize(): Promise<void> {
+      const pending = await samples.created(stage.stores.elicitations, samples.ask(samples.somebody()));
+      const elicitation = ofAuthorization(await samples.moved(stage.stores.elicitations, pending, samples.engage));
+      const redirectUri = new URL(sampleTokens.redirectUri);
+      const origin = { issuer: undefined, clientId: 'postern' };
+      const grant = {
+        accessToken: 'granted',
+        refreshToken: 'r',
+        tokenType: 'bearer',
+        scopes: ['repo'],
+        ...origin,
+      } as const;
+      const stored = await stage.storeGrant(
+        elicitation,
+        'attempt-1',
+        { ...grant, scopes: [...grant.scopes] },
+        redirectUri,
+      );
+      expect(stored.result).toBe('completed');
+    },
     /** Asks for a token, and returns the code of the error, or `ok`. */
     code: ({ connectionId, owner }: Connection, rejectedGeneration?: number, waiting = never): Promise<string> =>
       flow
@@ -233,6 +262,33 @@ describe('S189: a fault of the operator or the provider keeps every grant and ra
     expect(stage.eventsNamed('provider.refreshes_fail')).toMatchObject([{ fault: 'provider' }]);
   });
 
+  it('a provider that refuses refreshes while it exchanges codes, which say nothing about refreshes', async () => {
+    const stage = setUp({ now: () => json(400, { message: 'Something' }) });
+    const codes: string[] = [];
+    for (let nth = 0; nth < 12; nth += 1) {
+      const connection = await stage.connectHere(`refresh-token-${nth}`, false);
+      codes.push(await stage.code(connection, generationNumber(connection)));
+      await stage.authorize();
+      await stage.authorize();
+      stage.clock.advance(60_000);
+    }
+    expect(codes.filter(code => code === 'reauthorization_required')).toHaveLength(2);
+    expect(stage.eventsNamed('provider.refreshes_fail')).toMatchObject([{ fault: 'provider' }]);
+  });
+
+  it('another client in the configuration, by mistake or not, until its connections are removed', async () => {
+    const stage = setUp();
+    const connection = await stage.connectHere('refresh-token-1', false, { clientId: 'postern-before' });
+    const generation = await stage.generationOf(connection);
+    for (let call = 0; call < 4; call += 1) {
+      stage.clock.advance(12 * HOUR);
+      expect(await stage.code(connection, generation)).toBe('upstream_unavailable');
+    }
+    expect((await stage.stored(connection.connectionId)).lost).toBeUndefined();
+    expect(stage.sent).toEqual([]);
+    expect(stage.eventsNamed('provider.refreshes_fail')[0]).toMatchObject({ fault: 'operator', code: 'client_gone' });
+  });
+
   it('several connections of one user are no such provider: the user has ended them all', async () => {
     const stage = setUp({ now: () => json(400, { message: 'Invalid refresh token' }) });
     const [first, second] = [samples.somebody(), samples.somebody()];
@@ -258,5 +314,22 @@ describe('S189: a fault of the operator or the provider keeps every grant and ra
     expect(await stage.code(other, await stage.generationOf(other))).toBe('ok');
     stage.clock.advance(HOUR);
     expect(await stage.code(one, generation)).toBe('reauthorization_required');
+  });
+
+  it('a bare 401 to one client says nothing about the grants of another', async () => {
+    const answers = createProviderAnswers({ auditLog: { refreshesFail: () => {} }, now: () => at });
+    let at = 0;
+    const stage = setUp();
+    const [one, other] = [await stage.connectHere(), await stage.connectHere()];
+    const refused = () => {
+      at += 1;
+      return answers.failed(one, 'client-1', { code: 'invalid_token_response', refuses: 'unclear' });
+    };
+    expect(refused()).toBe(false);
+    at += 1;
+    answers.accepted(other, 'client-2');
+    expect(refused()).toBe(false);
+    answers.accepted(other, 'client-1');
+    expect(refused()).toBe(true);
   });
 });

@@ -68,6 +68,7 @@ const presentation: ClientPresentation = {
 function createRegistrationStore() {
   const values = new Map<string, string>();
   return {
+    values,
     read: async (key: string) => values.get(key),
     async putIfAbsent(key: string, value: string) {
       const kept = values.get(key) ?? value;
@@ -83,9 +84,9 @@ function createRegistrationStore() {
 function setUp(p: { flow?: 'redirect' | 'device'; identityMode?: 'login' | 'external' } = {}) {
   let passed = 0;
   const now = () => Date.now() + passed;
+  const store = createRegistrationStore();
   const registrationsOf = createRemoteRegistrations({
-    ...{ presentation, fetch, now },
-    store: createRegistrationStore(),
+    ...{ presentation, fetch, now, store },
     onUnusedClient: () => {},
   });
   const config = { name: 'github', displayName: 'GitHub', mcpResource, flow: p.flow ?? 'redirect' } as const;
@@ -138,9 +139,22 @@ function setUp(p: { flow?: 'redirect' | 'device'; identityMode?: 'login' | 'exte
         response: { ...path, callbackUrl, browserBinding: browser, visitorOf: () => visitor },
       };
     },
+    /** The client is lost, and another one is registered for new grants. */
+    async loseClient() {
+      store.values.clear();
+      await provider
+        .start({ redirectUri, state: 'x', scopes: ['repo'] })
+        .catch(() => provider.startDevice({ redirectUri, scopes: ['repo'] }));
+      expect(store.values.size).toBe(1);
+      honest.clearRequests();
+    },
     /** The remote MCP server now names the evil authorization server, and the cached metadata has expired. */
     moveToEvil() {
       authorizationServer = evil.issuer;
+      passed += hour;
+    },
+    moveBack() {
+      authorizationServer = honest.issuer;
       passed += hour;
     },
   };
@@ -205,18 +219,47 @@ describe('T4: after the resource has moved to another authorization server', () 
     expect(receivedByEvil()).toEqual([]);
   });
 
-  it.each(['the former issuer', 'no issuer, as older code stored them'])(
-    'the gateway refreshes no tokens there that it stored with %s; the user must authorize again',
-    async stored => {
-      const { connect, tokenRefresh, moveToEvil, stored: storedConnection } = setUp();
-      const issuer = stored === 'the former issuer' ? honest.issuer : undefined;
-      const connection = await connect({ tokens: { ...sampleTokens, redirectUri: redirectUri.href, issuer } });
-      moveToEvil();
-      expect(await tokenRefresh.refresh(connection)).toEqual({ result: 'changed' });
-      expect(receivedByEvil()).toEqual([]);
-      expect(await storedConnection(connection.connectionId)).toMatchObject({ lost: { reason: 'refused' } });
-    },
-  );
+  it('the gateway refreshes no tokens there, as older code stored them: the user must authorize again', async () => {
+    const { connect, tokenRefresh, moveToEvil, stored } = setUp();
+    const tokens = { ...sampleTokens, redirectUri: redirectUri.href, issuer: undefined };
+    const connection = await connect({ tokens });
+    moveToEvil();
+    expect(await tokenRefresh.refresh(connection)).toEqual({ result: 'changed' });
+    expect(receivedByEvil()).toEqual([]);
+    expect(await stored(connection.connectionId)).toMatchObject({ lost: { reason: 'refused' } });
+  });
+
+  it('S226: the gateway refreshes no tokens there, and ends the grant after three readings over two hours', async () => {
+    const { connect, tokenRefresh, moveToEvil, stored, clock } = setUp();
+    const tokens = { ...sampleTokens, redirectUri: redirectUri.href, issuer: honest.issuer };
+    const connection = await connect({ tokens });
+    moveToEvil();
+    for (const result of ['later', 'later', 'changed']) {
+      expect(await tokenRefresh.refresh(connection)).toMatchObject({ result });
+      clock.advance(hour);
+    }
+    expect(receivedByEvil()).toEqual([]);
+    expect(await stored(connection.connectionId)).toMatchObject({ lost: { reason: 'refused' } });
+  });
+
+  it('S226: the gateway ends the grant at the first reading if the API has rejected its token', async () => {
+    const { connect, tokenRefresh, moveToEvil } = setUp();
+    const tokens = { ...sampleTokens, redirectUri: redirectUri.href, issuer: honest.issuer };
+    const connection = await connect({ tokens });
+    moveToEvil();
+    expect(await tokenRefresh.refresh(connection, true)).toEqual({ result: 'changed' });
+  });
+
+  it('S226: the gateway keeps the grant if the resource names the former one again', async () => {
+    const { authorize, oauthCallback, tokenRefresh, moveToEvil, moveBack, clock, subject, stored } = setUp();
+    await oauthCallback.handle((await authorize()).response);
+    const connection = await stored(samples.connectionIdFor(subject));
+    moveToEvil();
+    expect(await tokenRefresh.refresh(connection)).toMatchObject({ result: 'later' });
+    moveBack();
+    clock.advance(2 * hour);
+    expect(await tokenRefresh.refresh(connection)).toMatchObject({ result: 'refreshed' });
+  });
 
   it.each(['the former issuer', 'no issuer, as older code stored them'])(
     'the gateway revokes no tokens there that it stored with %s',
@@ -242,6 +285,42 @@ describe('T4: after the resource has moved to another authorization server', () 
     expect(await deviceFlow.poll(await current(elicitation), browser)).toBe('settled');
     expect(receivedByEvil()).toEqual([]);
     expect(await current(elicitation)).toMatchObject({ status: 'pending', retryReason: 'provider_refused' });
+  });
+});
+
+describe('S225: after the client of a grant is lost', () => {
+  it('the gateway exchanges no code by another client', async () => {
+    const { authorize, oauthCallback, loseClient, current, eventsNamed } = setUp();
+    const { elicitation, response } = await authorize();
+    await loseClient();
+    expect(await oauthCallback.handle(response)).toMatchObject({ result: 'settled' });
+    expect(honest.requests('token')).toEqual([]);
+    expect(eventsNamed('callback.refused')).toMatchObject([{ reason: 'client_gone' }]);
+    expect(await current(elicitation)).toMatchObject({ status: 'pending', retryReason: 'provider_refused' });
+  });
+
+  it('the gateway polls by no other client', async () => {
+    const { ask, deviceFlow, visitor, loseClient, current, eventsNamed } = setUp({ flow: 'device' });
+    const elicitation = await ask();
+    await deviceFlow.begin(elicitation, visitor, browser, plan);
+    await loseClient();
+    expect(await deviceFlow.poll(await current(elicitation), browser)).toBe('settled');
+    expect(honest.requests('token')).toEqual([]);
+    expect(eventsNamed('callback.refused')).toMatchObject([{ reason: 'client_gone' }]);
+  });
+
+  it('the gateway refreshes and revokes by no other client; the user is asked after two hours', async () => {
+    const { authorize, oauthCallback, loseClient, subject, stored, clock, eventsNamed, ...flows } = setUp();
+    await oauthCallback.handle((await authorize()).response);
+    const connection = await stored(samples.connectionIdFor(subject));
+    await loseClient();
+    for (const result of ['later', 'later', 'changed']) {
+      expect(await flows.tokenRefresh.refresh(connection)).toMatchObject({ result });
+      clock.advance(hour);
+    }
+    expect(await flows.revocationFlow.revokeGrant(connection)).toBe('pending');
+    expect([...honest.requests('token'), ...honest.requests('revocation')]).toEqual([]);
+    expect(eventsNamed('revocation.postponed')).toMatchObject([{ reason: 'client_gone' }]);
   });
 });
 

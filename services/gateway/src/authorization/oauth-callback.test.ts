@@ -9,7 +9,6 @@ import { type AuthorizationResponse, createOAuthCallback } from './oauth-callbac
 // The checks of the callback, with a provider that accepts every request. Real providers and browsers: test/e2e.
 
 const browser = digestOf('the browser that began');
-const plan = { requested: ['repo'], held: [], digest: 'plan' };
 
 async function setUp() {
   const states: string[] = [];
@@ -25,6 +24,7 @@ async function setUp() {
         codeVerifier: `verifier-${states.length}`,
         nonce: `nonce-${states.length}`,
         expectedIssuer: 'https://github.example',
+        clientId: 'postern',
         issRequired: true,
         destinationHost: 'github.example',
       };
@@ -35,7 +35,8 @@ async function setUp() {
     },
     exchange: async request => {
       exchanged.push(request);
-      return { accessToken: 'token', tokenType: 'bearer', scopes: ['repo'], issuer: 'https://github.example' };
+      const issuer = 'https://github.example';
+      return { accessToken: 'token', tokenType: 'bearer', scopes: ['repo'], issuer, clientId: 'postern' };
     },
   } satisfies Partial<Provider> as Partial<Provider>;
   const stage = createFlowStage(provider);
@@ -48,6 +49,7 @@ async function setUp() {
     if (elicitation === undefined) throw new Error('the elicitation is gone');
     return ofAuthorization(elicitation);
   };
+  const plan = { requested: ['repo'], held: ['gist'], digest: 'plan', connection: await stage.connect() };
   const begin = async () => authorizationStart.begin(await current(), signedInAs(stage.subject), browser, plan);
   await begin();
   return {
@@ -74,6 +76,7 @@ it('exchanges the code with the values of the transaction, not with values of th
   expect(exchanged).toMatchObject([
     { code: 'the-code', codeVerifier: 'verifier-1', nonce: 'nonce-1', redirectUri, expectedIssuer, scopes: ['repo'] },
   ]);
+  expect(exchanged).toMatchObject([{ heldScopes: ['gist'], heldAccount: 'octocat' }]);
   expect(await current()).toMatchObject({ status: 'completed' });
 });
 

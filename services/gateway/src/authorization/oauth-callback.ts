@@ -250,6 +250,8 @@ export function createOAuthCallback(p: {
       codeVerifier: secret.codeVerifier,
       scopes: secret.scopes,
       heldScopes: secret.heldScopes,
+      heldAccount: secret.heldAccount,
+      clientId: secret.clientId,
       ...definedOnly({ dpopKey: secret.dpopKey, nonce: secret.nonce, resource: request.resource }),
       expectedIssuer: secret.expectedIssuer,
     });

@@ -14,6 +14,8 @@ interface Remembered {
   /** When each connection first got an answer that may refuse the client instead of the grant. */
   readonly unclear: Map<string, number>;
   acceptedAt: number;
+  /** The same by client id: remote MCP servers of one provider have a client for each MCP server. */
+  readonly acceptedClients: Map<string, number>;
   /** The last alarm by fault. */
   readonly alarms: Map<Fault, number>;
 }
@@ -22,10 +24,17 @@ interface Remembered {
 export type Fault = 'operator' | 'provider';
 
 export interface ProviderAnswers {
-  /** The provider issued tokens, so it accepts this client. */
-  accepted(of: { readonly provider: string; readonly subject: Subject; readonly connectionId?: string }): void;
-  /** Records a failed refresh. Raises an alarm if not the grant is at fault. Returns whether the answer refuses this grant. */
-  failed(connection: Connection, error: Pick<AuthorizationError, 'code' | 'providerError' | 'refuses'>): boolean;
+  /** The provider refreshed tokens of this client. Exchanges of codes do not count: they say nothing about refreshes. */
+  accepted(connection: Connection, clientId: string): void;
+  /**
+   * Records a failed refresh. Raises an alarm if not the grant is at fault. Returns whether the answer refuses this grant.
+   * @param clientId undefined if it is not recorded: then an answer to any client counts
+   */
+  failed(
+    connection: Connection,
+    clientId: string | undefined,
+    error: Pick<AuthorizationError, 'code' | 'providerError' | 'refuses'>,
+  ): boolean;
   /** Whether the provider refuses so many users that no refusal says anything about a grant. */
   isSuspect(provider: string): boolean;
 }
@@ -49,7 +58,7 @@ export function createProviderAnswers({
 
   function of(provider: string): Remembered {
     const known = providers.get(provider) ?? {
-      ...{ users: new Map(), unclear: new Map(), acceptedAt: -Infinity, alarms: new Map() },
+      ...{ users: new Map(), unclear: new Map(), acceptedAt: -Infinity, acceptedClients: new Map(), alarms: new Map() },
     };
     providers.set(provider, known);
     return known;
@@ -73,10 +82,12 @@ export function createProviderAnswers({
     return inRow >= MANY_USERS || (refused.length >= MANY_USERS && refused.length * 2 > recent.length);
   }
 
-  /** Whether the provider has issued tokens to others since its first unclear answer to this connection. */
-  function areOthersAccepted({ unclear, acceptedAt }: Remembered, connectionId: string): boolean {
+  /** Whether the provider has refreshed tokens of the same client since its first unclear answer to this connection. */
+  function areOthersAccepted(known: Remembered, connectionId: string, clientId: string | undefined): boolean {
+    const { unclear, acceptedAt, acceptedClients } = known;
     const since = unclear.get(connectionId);
-    if (since !== undefined) return acceptedAt > since;
+    if (since !== undefined)
+      return (clientId === undefined ? acceptedAt : (acceptedClients.get(clientId) ?? 0)) > since;
     const [oldest] = unclear.keys();
     if (unclear.size >= MAX_REMEMBERED && oldest !== undefined) unclear.delete(oldest);
     unclear.set(connectionId, now());
@@ -91,16 +102,18 @@ export function createProviderAnswers({
   }
 
   return {
-    accepted({ provider, subject, connectionId }) {
+    accepted({ provider, subject, connectionId }, clientId) {
       const known = of(provider);
       known.acceptedAt = now();
-      if (connectionId !== undefined) known.unclear.delete(connectionId);
+      known.acceptedClients.set(clientId, now());
+      known.unclear.delete(connectionId);
       note(known, subject, false);
     },
 
-    failed({ provider, subject, connectionId }, { code, providerError, refuses }) {
+    failed({ provider, subject, connectionId }, clientId, { code, providerError, refuses }) {
       const known = of(provider);
-      const isOfGrant = refuses === 'grant' || (refuses === 'unclear' && areOthersAccepted(known, connectionId));
+      const isOfGrant =
+        refuses === 'grant' || (refuses === 'unclear' && areOthersAccepted(known, connectionId, clientId));
       if (isOfGrant) {
         note(known, subject, true);
         if (!isSuspect(provider)) return true;

@@ -65,12 +65,13 @@ export function createRevocationFlow(p: {
       return postpone(revocation, error.code);
     }
     try {
-      const { accessToken, refreshToken, dpopKey, redirectUri, issuer } = tokens;
+      const { accessToken, refreshToken, dpopKey, redirectUri, issuer, clientId } = tokens;
       const result = await provider.revoke({
         accessToken,
         redirectUri: new URL(redirectUri),
         ...definedOnly({ refreshToken }),
         issuer,
+        clientId,
         ...definedOnly({ dpopKey }),
       });
       await finish(result);

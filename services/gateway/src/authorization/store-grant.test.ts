@@ -43,6 +43,7 @@ const grant: Grant = {
   scopes: ['user', 'repo'],
   account: { id: 'octocat' },
   issuer: 'https://github.example',
+  clientId: 'postern',
 };
 
 describe('a grant that matches the request', () => {
@@ -60,6 +61,7 @@ describe('a grant that matches the request', () => {
       refreshToken: 'granted-refresh-token',
       tokenType: 'bearer',
       issuer: 'https://github.example',
+      clientId: 'postern',
       redirectUri: redirectUri.href,
     });
     expect(revoked).toEqual([]);

@@ -16,7 +16,6 @@ import type { RedisStores } from '@postern/store-redis';
 import { VaultError } from '@postern/vault';
 import { ownerOf, type RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
 import type { AuditLog } from '../platform/audit/audit-log.ts';
-import type { ProviderAnswers } from './provider-answers.ts';
 import type { RevocationFlow } from './revocation-flow.ts';
 import type { TokenSet, TokenSets } from './token-set.ts';
 
@@ -37,7 +36,6 @@ export function createStoreGrant(p: {
   stores: Pick<RedisStores, 'connections'>;
   tokenSets: TokenSets;
   revocationFlow: RevocationFlow;
-  providerAnswers: Pick<ProviderAnswers, 'accepted'>;
   mcpServers: ReadonlyMap<string, RegisteredMcpServer>;
   auditLog: AuditLog;
 }) {
@@ -60,7 +58,6 @@ export function createStoreGrant(p: {
     callbackMembers?: Connection['callbackMembers'],
   ): Promise<StoreGrantResult> {
     const { request, subject, elicitationId, mcpServerId } = elicitation;
-    p.providerAnswers.accepted({ provider: request.provider, subject });
     const owner = ownerOf(p.mcpServers, mcpServerId);
     const tokens: TokenSet = {
       accessToken: grant.accessToken,
@@ -68,6 +65,7 @@ export function createStoreGrant(p: {
       ...definedOnly({ refreshToken: grant.refreshToken, dpopKey: grant.dpopKey && { ...grant.dpopKey } }),
       redirectUri: redirectUri.href,
       issuer: grant.issuer,
+      clientId: grant.clientId,
     };
     const discard = () => tryRevoke(elicitation, () => p.revocationFlow.discardGrant(elicitation, owner, tokens));
 

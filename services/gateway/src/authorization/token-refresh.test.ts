@@ -22,6 +22,7 @@ const tokens: TokenSet = {
   refreshToken: 'old-refresh-token',
   redirectUri: 'https://gate.example/callback/tracker/forge',
   issuer: 'https://forge.example',
+  clientId: undefined,
 };
 
 const REQUEST_LIMIT_MS = 10_000;
@@ -39,14 +40,13 @@ async function setUp(failures: readonly VaultErrorCode[], discovery = { takesMs:
 
   const asked: string[] = [];
   const provider = {
-    destinationHost: () => {
-      if (discovery.takesMs > 0) vi.advanceTimersByTime(discovery.takesMs);
-      return 'forge.example';
-    },
     revocationReach: 'token',
-    refresh: async ({ refreshToken }) => {
+    refresh: async ({ refreshToken, beforeSending }) => {
+      if (discovery.takesMs > 0) vi.advanceTimersByTime(discovery.takesMs);
+      beforeSending?.();
       asked.push(refreshToken);
-      return { accessToken: 'new-access-token', tokenType: 'bearer', refreshToken: 'new-refresh-token', scopes: [] };
+      const issued = { accessToken: 'new-access-token', refreshToken: 'new-refresh-token', clientId: 'postern' };
+      return { ...issued, tokenType: 'bearer', scopes: [] };
     },
   } satisfies Partial<Provider> as Partial<Provider> as Provider;
   const left = [...failures];
@@ -85,7 +85,9 @@ it('T10: keeps just issued tokens while the key service is unavailable for a mom
   const { stores, connection, tokenRefresh, asked, sealed } = await setUp(['key_service_unavailable']);
   await expect(tokenRefresh.refresh(connection)).resolves.toMatchObject({ result: 'refreshed' });
   expect(asked).toEqual(['old-refresh-token']);
-  expect(sealed).toMatchObject([{ accessToken: 'new-access-token', refreshToken: 'new-refresh-token' }]);
+  // A record without a client id learns it.
+  const issued = { accessToken: 'new-access-token', refreshToken: 'new-refresh-token', clientId: 'postern' };
+  expect(sealed).toMatchObject([issued]);
   expect(await stores.connections.read(connection.connectionId)).toMatchObject({
     generation: connection.generation + 1,
     sealedTokens: 'sealed',
@@ -137,11 +139,11 @@ it('sends the refresh request if enough of the lease remains after discovery', a
 it('S24: revokes tokens that arrive after the user has disconnected', async () => {
   const revoked: (string | undefined)[] = [];
   const stage = createFlowStage({
-    destinationHost: () => 'github.example',
     revocationReach: 'token',
     async refresh() {
       await stage.stores.connections.remove({ connectionId: connection.connectionId });
-      return { accessToken: 'too-late', tokenType: 'bearer', refreshToken: 'refresh-too-late', scopes: ['repo'] };
+      const issued = { accessToken: 'too-late', refreshToken: 'refresh-too-late', clientId: 'postern' };
+      return { ...issued, tokenType: 'bearer', scopes: ['repo'] };
     },
     async revoke({ refreshToken }) {
       revoked.push(refreshToken);

@@ -150,30 +150,37 @@ export function createTokenRefresh(p: {
     try {
       tokens = await p.tokenSets.open(connection);
       if (tokens.refreshToken === undefined) throw new TypeError('the connection says that it can be refreshed');
-      // Discovery may take several requests, and the process may be paused. After that, the rest of the lease may be too short for
-      // the request. The next attempt finds the metadata in the cache.
-      await provider.destinationHost();
-      if (performance.now() - lease.requestedAt > p.requestLimitMs / 4) return postpone(connection, lease, 'too_late');
       grant = await provider.refresh({
         refreshToken: tokens.refreshToken,
         scopes: connection.scopes,
         redirectUri: new URL(tokens.redirectUri),
         ...definedOnly({ resource: connection.resource }),
         issuer: tokens.issuer,
+        clientId: tokens.clientId,
         ...definedOnly({ dpopKey: tokens.dpopKey }),
+        // Discovery may take several requests, and the process may be paused. After that, the rest of the lease may be too short for
+        // the request. The next attempt finds the metadata in the cache.
+        beforeSending() {
+          if (performance.now() - lease.requestedAt > p.requestLimitMs / 4) throw new AuthorizationError('too_late');
+        },
       });
     } catch (error) {
       if (!(error instanceof AuthorizationError)) {
         await postpone(connection, lease, 'internal_error');
         throw error;
       }
-      if (!saysGrantEnded(error, connection.provider, tokens)) {
-        const isRefusal = p.providerAnswers.failed(connection, error);
+      if (!saysGrantEnded(error, tokens)) {
+        // A remote MCP server may name another authorization server, which ends the grants of the former one. It may also be a mistake
+        // of a moment, so one reading is not enough. Another issuer in the configuration may be a mistake that nothing ends.
+        const isRefusal =
+          error.code === 'issuer_mismatch'
+            ? isRemote(connection.provider)
+            : p.providerAnswers.failed(connection, tokens?.clientId, error);
         return postpone(connection, lease, error.code, { isRefusal, isDefinite: error.refuses !== undefined });
       }
       return lose(connection, tookOf(lease));
     }
-    p.providerAnswers.accepted(connection);
+    p.providerAnswers.accepted(connection, grant.clientId);
     return store(connection, lease, { previous: tokens, grant });
   }
 
@@ -187,6 +194,7 @@ export function createTokenRefresh(p: {
       ...previous,
       accessToken: grant.accessToken,
       tokenType: grant.tokenType,
+      clientId: grant.clientId,
       ...definedOnly({ refreshToken: grant.refreshToken }),
     };
     const sealedTokens = await retryWhileUnavailable(() => p.tokenSets.seal(tokens, connection));
@@ -235,14 +243,14 @@ export function createTokenRefresh(p: {
   }
 
   /** Whether the answer alone says that the grant has ended, so that the user must authorize again. */
-  function saysGrantEnded({ code }: AuthorizationError, name: string, tokens: TokenSet | undefined): boolean {
+  function saysGrantEnded({ code }: AuthorizationError, tokens: TokenSet | undefined): boolean {
     if (code !== 'issuer_mismatch') return code === 'grant_refused';
-    // A remote MCP server may name another authorization server, which ends the grants of the former authorization server. If the
-    // operator configured another issuer, it may be a mistake, which must not end the grants of all users. Tokens without an issuer
-    // match no issuer, so no later attempt can succeed.
-    const isNamedByOthers = p.config.providers.some(config => config.name === name && config.mcpResource !== undefined);
-    return isNamedByOthers || (tokens !== undefined && tokens.issuer === undefined);
+    // Tokens without an issuer match no issuer, so no later attempt can succeed.
+    return tokens !== undefined && tokens.issuer === undefined;
   }
+
+  const isRemote = (name: string) =>
+    p.config.providers.some(config => config.name === name && config.mcpResource !== undefined);
 
   /** @param is.isDefinite whether the provider would give a repeat within seconds the same response */
   async function postpone(

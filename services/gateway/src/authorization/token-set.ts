@@ -3,20 +3,26 @@ import { type Vault, VaultError } from '@postern/vault';
 import { z } from 'zod';
 import { connectionContext } from '../sealing/seal-contexts.ts';
 
-/** The tokens of a connection, as they are sealed. All members except the redirect URI and the issuer are secrets or describe them. */
+/** The tokens of a connection, as they are sealed. All members except the redirect URI, the issuer and the client id are secrets or describe them. */
 const storedTokenSetSchema = z.object({
   accessToken: z.string(),
   tokenType: z.string(),
   refreshToken: z.string().exactOptional(),
   /** Private key that the tokens are bound to (RFC 9449). */
   dpopKey: z.record(z.string(), z.unknown()).exactOptional(),
-  /** Identifies the client registration that the tokens were issued to. */
+  /** The redirect URI of the start. With the client id, it identifies the client that the tokens were issued to. */
   redirectUri: z.url(),
+  /** Absent in records of releases that did not store it, until the next refresh. */
+  clientId: z.string().exactOptional(),
   /** The authorization server that issued the tokens. They are sent to this server only. */
   issuer: z.string().exactOptional(),
 });
-/** JSON has no `undefined`. The issuer is a required property, so that no request can omit it by mistake. */
-const tokenSetSchema = storedTokenSetSchema.transform(({ issuer, ...tokens }) => ({ ...tokens, issuer }));
+/** JSON has no `undefined`. Issuer and client id are required properties, so that no request can omit them by mistake. */
+const tokenSetSchema = storedTokenSetSchema.transform(({ issuer, clientId, ...tokens }) => ({
+  ...tokens,
+  issuer,
+  clientId,
+}));
 export type TokenSet = z.infer<typeof tokenSetSchema>;
 
 type Context = Parameters<typeof connectionContext>[0];

@@ -164,6 +164,7 @@ export const sampleTokens: TokenSet = {
   refreshToken: 'refresh-token-1',
   redirectUri: 'https://gate.example/callback/issue-tracker/github',
   issuer: 'https://github.example',
+  clientId: 'postern',
 };
 
 export const signedInAs = (subject: Subject) => ({ kind: 'signed_in', subject }) as const;

@@ -7,6 +7,7 @@ import { outboundFailureCodes, outboundFailureOf } from './outbound-failure.ts';
 
 const authorizationErrorCodes = Object.keys({
   access_denied: true,
+  client_gone: true,
   dpop_unsupported: true,
   grant_refused: true,
   invalid_access_token: true,
@@ -37,6 +38,7 @@ const authorizationErrorCodes = Object.keys({
   resource_not_listed: true,
   scope_not_allowed: true,
   state_mismatch: true,
+  too_late: true,
 } satisfies Record<AuthorizationErrorCode, true>) as AuthorizationErrorCode[];
 
 const documented = readFileSync(join(import.meta.dirname, '../../../../../docs/failures.md'), 'utf8');

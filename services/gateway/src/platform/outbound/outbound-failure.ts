@@ -137,6 +137,7 @@ const answer: Judge = ({ claim }, { status = 200 }) =>
 
 const byAuthorizationCode: Record<AuthorizationErrorCode, Judge> = {
   access_denied: notOutside,
+  client_gone: notOutside,
   dpop_unsupported: metadata,
   grant_refused: () => 'attempt_refused',
   invalid_access_token: notOutside,
@@ -170,4 +171,5 @@ const byAuthorizationCode: Record<AuthorizationErrorCode, Judge> = {
   resource_not_listed: metadata,
   scope_not_allowed: notOutside,
   state_mismatch: notOutside,
+  too_late: notOutside,
 };
