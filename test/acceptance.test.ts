@@ -193,6 +193,7 @@ const covered = [
   'S219 every run of a call asks with the same terms, and a payment is never asked for anew',
   'S220 a handler that does not await its asks fails, and they never settle',
   'S221 a form with fields that seem to ask for a secret opens as a page',
+  'S222 mistakes in the code of an MCP server are reported to its author, without secrets',
   'S228 a call continues with answers of the same handler and arguments only, in every era',
   'S229 the hook for an own requestState accepts no forged state of ours, and none for another handler',
   'S230 a fixed subject is refused over HTTP outside of the endpoint that checks the source',

@@ -222,7 +222,7 @@ describe('the background check', () => {
   });
 
   test('survives an `onBackgroundError` that throws', async () => {
-    const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => undefined);
+    const warned = vi.spyOn(console, 'error').mockImplementation(() => undefined);
     await using server = await serverThat(page);
     postern({
       url: server.url,
