@@ -193,6 +193,7 @@ const covered = [
   'S219 every run of a call asks with the same terms, and a payment is never asked for anew',
   'S220 a handler that does not await its asks fails, and they never settle',
   'S221 a form with fields that seem to ask for a secret opens as a page',
+  'S222 mistakes in the code of an MCP server are reported to its author, without secrets',
   'S225 only the client that began a grant serves it, and only a new grant registers one',
   'S226 no grant ends by metadata or members that its refresh does not need, or by one reading of another issuer',
   'S228 a call continues with answers of the same handler and arguments only, in every era',

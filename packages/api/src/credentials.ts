@@ -1,7 +1,7 @@
 import { z } from 'zod/v4';
 import { issuerSchema, subjectIdentifierSchema } from './identifiers.ts';
 import { localText } from './local-text.ts';
-import { patternSchema } from './patterns.ts';
+import { patternFault, patternSchema } from './patterns.ts';
 import { plainText } from './plain-text.ts';
 
 export const credentialIdSchema = z
@@ -23,7 +23,10 @@ export const credentialFieldSchema = z
       .describe('Names the value for you.'),
     label: localText(60),
     secret: z.boolean().default(true).describe('Masked on the page.'),
-    pattern: patternSchema.optional().describe('Regular expression in RE2 syntax that the whole value must match.'),
+    pattern: patternSchema
+      .refine(pattern => patternFault(pattern) === undefined, { error: ({ input }) => patternFault(String(input)) })
+      .optional()
+      .describe('Regular expression in RE2 syntax that the whole value must match.'),
     help: localText(200).optional(),
     example: localText(100).optional().describe('Shown as an example, never filled in.'),
     multiline: z.boolean().optional().describe('Line breaks belong to the value, as in a private key.'),

@@ -14,3 +14,10 @@ export const patternSchema = z
   .min(1)
   .max(MAX_PATTERN_LENGTH)
   .refine(isInert, { error: `${INERT_RULE}: write them as escapes` });
+
+/** Look-around and back-references, outside of character classes. RE2 has neither. */
+const BEYOND_RE2 = /^(?:\\[^1-9k]|\[(?:\\.|[^\]\\])*\]|[^\\[])*?(?:\(\?<?[=!]|\\[1-9k])/s;
+
+/** Why the gateway, which matches patterns with RE2, refuses this one. Undefined: as far as its syntax shows, it does not. */
+export const patternFault = (pattern: string): string | undefined =>
+  BEYOND_RE2.test(pattern) ? 'RE2 has no look-ahead, look-behind and back-references' : undefined;

@@ -1,6 +1,6 @@
 import type { AccessTokenBody, AccessTokenRequest } from '@postern/api';
 import type { Environment } from './environment.ts';
-import { GatewayError, PosternUsageError } from './errors.ts';
+import { GatewayError, invalidOptions } from './errors.ts';
 
 /** An access token as the gateway returned it. */
 export interface IssuedToken {
@@ -78,7 +78,7 @@ export function createAccessTokens(p: {
     if ('sealedAccessToken' in body) {
       if (sealedOpener !== undefined)
         return await sealedOpener.accessToken(body.sealedAccessToken, { ...body, connectionId });
-      throw new PosternUsageError('invalid_options', 'The gateway seals access tokens: set decryptionKey.');
+      throw invalidOptions('The gateway seals access tokens: set decryptionKey.');
     }
     if (sealedOpener === undefined) return body.accessToken;
     // A proxy must not get a plain token by removing `sealed` from the request.

@@ -14,6 +14,7 @@ import { ElicitationTimeoutError, GatewayError, PosternUsageError } from './erro
 import { type MissingCapability, missingCapabilitySchema } from './options.ts';
 import { parseStrictly } from './parse-strictly.ts';
 import type { About } from './texts.ts';
+import { nameOf } from './tool-call.ts';
 import type { ToolRun } from './tool-run.ts';
 
 /** Options of every verb. */
@@ -61,7 +62,7 @@ export const askOptionsSchema = z.strictObject({
   returnUrl: z.url().max(2048).optional(),
   locale: z
     .string()
-    .regex(/^[A-Za-z]{2,8}(?:-[A-Za-z0-9]{1,8}){0,7}$/)
+    .regex(/^[A-Za-z]{2,8}(?:-[A-Za-z0-9]{1,8}){0,7}$/, 'Must be a BCP 47 tag such as de-DE')
     .max(35)
     .optional(),
   signal: z.instanceof(AbortSignal).optional(),
@@ -153,14 +154,13 @@ export async function openAsk(
  * by another call with the same arguments: the old ask is cancelled and this call begins anew, unless money has moved or may move.
  */
 async function endOther(run: ToolRun, spec: AskSpec, other: AskRecord): Promise<void> {
-  const tool = run.call.toolName ?? 'this tool';
   const changed = new PosternUsageError(
     'terms_changed',
-    `${tool} asks with other terms than in an earlier run of the same call: ` +
+    `${nameOf(run.call)} asks with other terms than in an earlier run of the same call: ` +
       `${differenceOf(other.terms, beginningOf(termsOf(spec)))}. Every run must ask the same: use ctx.gate.id() and ctx.gate.now().`,
   );
   if (!run.log.isRemembered) throw changed;
-  run.environment.onBackgroundError(changed);
+  run.environment.reportMistake(changed, nameOf(run.call));
   if (other.elicitationId !== undefined && !(await isOver(run, other.elicitationId))) throw changed;
   run.log.forget(other.key);
 }
@@ -180,20 +180,8 @@ async function isOver({ environment: { client }, progress }: ToolRun, elicitatio
   return kind !== 'payment' || (status !== 'completed' && status !== 'verifying');
 }
 
-const termsOf = ({ body }: AskSpec): object => {
-  switch (body.kind) {
-    case 'authorization':
-      return body.authorization;
-    case 'payment':
-      return body.payment;
-    case 'confirmation':
-      return body.confirmation;
-    case 'credential':
-      return body.credential;
-    case 'form':
-      return body.form;
-  }
-};
+/** The member of the body that its kind names. */
+const termsOf = ({ body }: AskSpec): object => new Map<string, unknown>(Object.entries(body)).get(body.kind) as object;
 
 /** The record of an ask that this run begins. */
 export function recordOf(

@@ -87,7 +87,8 @@ export function authorizationSpec(provider: string, options: AuthorizeOptions): 
   const { scopes, resource, expectedAccount } = options;
   const authorization = parseTerms('authorize', authorizationRequestSchema, {
     provider,
-    scopes: scopes && [...new Set(scopes)],
+    // A text is an iterable of letters.
+    scopes: Array.isArray(scopes) ? [...new Set(scopes)] : scopes,
     resource,
     expectedAccount,
   });

@@ -62,6 +62,7 @@ export type { EndpointAuth, VerifiedToken } from './http/bearer.ts';
 export type { Connection, CreateServer, EndpointOptions, McpEndpoint } from './http/endpoint.ts';
 export type { NodeHandler, NodeRequest } from './http/node-handler.ts';
 export type { RequestInputs } from './http/sessions.ts';
+export { ProgrammingError } from './mistakes.ts';
 export type { MissingCapability, PosternOptions } from './options.ts';
 export {
   type ApprovedConfirmationTerms,

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { z } from 'zod/v4';
 import { type AuthorizationAccepted, type AuthorizeOptions, authorizationSpec } from './authorize.ts';
 import { createEnvironment, type Environment } from './environment.ts';
-import { InvalidRequestStateError, PosternUsageError } from './errors.ts';
+import { InvalidRequestStateError, invalidOptions, PosternUsageError } from './errors.ts';
 import type {
   AccountRequests,
   Gated,
@@ -149,7 +149,7 @@ export function createGate<Sdk extends SdkTypes>(
       async resume() {
         const session = server && adapter.sessionOf?.(server);
         if (session === undefined || environment.sessionReplica === undefined)
-          throw new PosternUsageError('invalid_options', 'resume(): needs attach() and the option sessions.');
+          throw invalidOptions('resume(): needs attach() and the option sessions.');
         await environment.sessionReplica.resume(session);
       },
       check: signal => environment.gateCheck.run(signal),
@@ -181,10 +181,12 @@ function registeredName(server: object = {}, wrapped: unknown): string | undefin
 export function sameCopy<McpServer>(name: string, McpServer: abstract new (...args: never) => McpServer) {
   return (server: McpServer): void => {
     if (server instanceof McpServer) return;
-    throw new PosternUsageError(
-      'other_sdk_copy',
-      `attach(): not an McpServer of the ${name} that @postern/mcp imports. Install one copy: npm ls ${name} lists them.`,
-    );
+    const isServer = typeof server === 'object' && server !== null;
+    const found = isServer
+      ? `one of another SDK or another copy. Import @postern/mcp/v1 for @modelcontextprotocol/sdk, and install one copy: npm ls ${name}`
+      : `${server === undefined ? 'nothing; does the function return it?' : `a ${typeof server}`}`;
+    const text = `needs an McpServer of the ${name} that @postern/mcp imports, not ${found}`;
+    throw new PosternUsageError('other_sdk_copy', text);
   };
 }
 
@@ -195,7 +197,10 @@ const handlerOptionsSchema = z.strictObject({
   accounts: z
     .record(
       z.string(),
-      z.custom<AuthorizeOptions>(value => typeof value === 'object' && value !== null),
+      z.custom<AuthorizeOptions>(
+        value => typeof value === 'object' && value !== null,
+        'Must be options of authorize, or {}',
+      ),
     )
     .optional(),
   name: z.string().optional(),
@@ -210,6 +215,8 @@ function unpack<Wrap extends z.infer<typeof handlerOptionsSchema>, Wrapped>(
 ): { readonly wrap: Wrap; readonly handler: Wrapped } {
   const [options, handler] = given.length === 1 ? [{}, given[0]] : given;
   const wrap = parseStrictly('invalid_options', where, schema, options);
+  if (typeof handler !== 'function')
+    throw invalidOptions(`${where}: the last argument must be the handler, a function.`);
   for (const [provider, request] of Object.entries(wrap.accounts ?? {})) authorizationSpec(provider, request);
   return { wrap, handler };
 }

@@ -2,13 +2,14 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { JWK } from 'jose';
 import { RecentCalls } from './ask-log.ts';
 import { CompletionWaiters } from './completion-waiters.ts';
-import { PosternUsageError } from './errors.ts';
+import { invalidOptions as invalid } from './errors.ts';
 import { createGateCheck, type GateCheck } from './gate-check.ts';
 import { apiKeyAuthorizer, privateKeyAuthorizer } from './gateway-auth.ts';
 import { createGatewayClient, type GatewayClient } from './gateway-client.ts';
 import { spread } from './gateway-request.ts';
 import { createGatewayTransport } from './gateway-transport.ts';
 import { completed } from './local-gateway.ts';
+import { createReporter, type Reporter } from './mistakes.ts';
 import { type MissingCapability, optionsSchema, type PosternOptions } from './options.ts';
 import { parseStrictly } from './parse-strictly.ts';
 import { createRequestStateCodec, deriveStateKey, type RequestStateCodec, type StateKey } from './request-state.ts';
@@ -20,7 +21,7 @@ import type { TraceContext } from './tool-call.ts';
 import { WaitingReads } from './waiting-reads.ts';
 
 /** Shared by all calls of one gate. */
-export interface Environment {
+export interface Environment extends Reporter {
   readonly client: GatewayClient;
   readonly gateCheck: GateCheck;
   /** Returns a client that propagates a trace. */
@@ -42,7 +43,6 @@ export interface Environment {
   readonly legacy: 'url-required-error' | 'push';
   readonly missingCapability: MissingCapability;
   readonly assumeUrlCapability: boolean;
-  readonly onBackgroundError: (error: Error) => void;
   /** Epoch milliseconds. */
   readonly now: () => number;
 }
@@ -60,11 +60,13 @@ export function createEnvironment<Context>(given: PosternOptions<Context>): Envi
   const transport = createGatewayTransport(url, options.fetch);
   const authorize = authorizer(options, url);
   const clientOptions = { url, authorize, timeoutMs: gatewayTimeoutMs, transport };
-  const onBackgroundError = options.onBackgroundError ?? warn;
+  const reporter = createReporter(options.onBackgroundError);
+  const { onBackgroundError } = reporter;
   const sleep = (ms: number, signal: AbortSignal) => delay(ms, undefined, { signal, ref: false });
   const gateCheck = createGateCheck({
     ...{ ...clientOptions, sleep, now: Date.now, onError: onBackgroundError },
     expectations: options.check || {},
+    issuer: typeof options.subject === 'object' ? options.subject.issuer : undefined,
     decryptionKeys: decryptionKeysOf(options),
   });
   const client = createGatewayClient(clientOptions);
@@ -90,7 +92,7 @@ export function createEnvironment<Context>(given: PosternOptions<Context>): Envi
     legacy,
     missingCapability,
     assumeUrlCapability: options.assumeUrlCapability ?? false,
-    onBackgroundError,
+    ...reporter,
     now: Date.now,
   };
 }
@@ -98,7 +100,7 @@ export function createEnvironment<Context>(given: PosternOptions<Context>): Envi
 function gatewayUrl<Context>(options: PosternOptions<Context> & { readonly url: string }): string {
   const url = URL.parse(options.url);
   if (url === null || !/^https?:$/.test(url.protocol) || url.username !== '' || url.search !== '' || url.hash !== '') {
-    throw invalid('url: an http(s) URL without user, query and fragment is needed.');
+    throw invalid('url (or POSTERN_URL): an http(s) URL without user, query and fragment is needed.');
   }
   if (!isConfidential(url, options.allowHttp ?? false)) {
     throw invalid('url: plain http would send the credential in the clear; use https, or set allowHttp.');
@@ -132,19 +134,15 @@ function stateKeys<Context>(options: PosternOptions<Context>): readonly StateKey
   return [deriveStateKey(apiKeyOf(options))];
 }
 
-function apiKeyOf<Context>(options: PosternOptions<Context>): string {
+const RULE = 'the key that the gateway printed is needed, 16 to 512 characters of a bearer token';
+
+function apiKeyOf<Context>({ apiKey = '' }: PosternOptions<Context>): string {
   // RFC 6750 section 2.1; also excludes line breaks, which would fail in a header with an error that quotes the key.
-  if (options.apiKey === undefined || !/^[\w.~+/-]{16,512}=*$/.test(options.apiKey)) {
-    throw invalid('apiKey: 16 to 512 characters of a bearer token are needed.');
+  if (!/^[\w.~+/-]{16,512}=*$/.test(apiKey)) {
+    const fault = /\s/.test(apiKey)
+      ? 'it contains white space, such as the line break at the end of a file; trim it'
+      : RULE;
+    throw invalid(`apiKey (or POSTERN_API_KEY): ${fault}.`);
   }
-  return options.apiKey;
-}
-
-function invalid(text: string): PosternUsageError {
-  return new PosternUsageError('invalid_options', text);
-}
-
-/** Reports a failure outside any request, unless the MCP server takes these reports itself. */
-export function warn(error: Error): void {
-  process.emitWarning(`${error.name}: ${error.message}`, { type: 'PosternWarning' });
+  return apiKey;
 }

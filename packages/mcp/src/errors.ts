@@ -1,4 +1,4 @@
-import type { ElicitationBody, FormFaultCode, ProblemBody, ProblemCode } from '@postern/api';
+import type { ElicitationBody, FormFaultCode, ProblemCode } from '@postern/api';
 
 /** Codes that this package raises without a response of the gateway. */
 export type GatewayTransportCode = 'network_error' | 'timeout' | 'invalid_response';
@@ -16,6 +16,8 @@ export class GatewayError extends Error {
   readonly requestId: string | undefined;
   /** With code `muted`: the page on which the user can undo it. */
   readonly undoUrl: string | undefined;
+  /** For the log of the MCP server: the message, with what was refused and what is allowed. May name URLs, but no credential. */
+  readonly explanation: string;
 
   constructor(
     code: ProblemCode | GatewayTransportCode,
@@ -24,6 +26,7 @@ export class GatewayError extends Error {
       readonly httpStatus?: number | undefined;
       readonly requestId?: string | undefined;
       readonly undoUrl?: string | undefined;
+      readonly explanation?: string;
       cause?: unknown;
     } = {},
   ) {
@@ -32,30 +35,8 @@ export class GatewayError extends Error {
     this.httpStatus = details.httpStatus;
     this.requestId = details.requestId;
     this.undoUrl = details.undoUrl;
+    this.explanation = details.explanation ?? message;
   }
-}
-
-/** Refusals whose `detail` lists what is allowed by name. The details of others may contain URLs. */
-const NAMING: ReadonlySet<string> = new Set([
-  'kind_not_allowed',
-  'provider_not_allowed',
-  'scope_not_allowed',
-  'processor_not_allowed',
-  'payee_not_registered',
-  'currency_not_allowed',
-  'amount_over_limit',
-  'rate_limited',
-  'too_many_concurrent_requests',
-  'too_many_elicitations',
-  'too_many_open_elicitations',
-  'quota_exceeded',
-] satisfies ProblemBody['code'][]);
-const MAX_DETAIL = 500;
-
-/** The text of a refusal, with the allowed names where the gateway lists them. */
-export function refusalText(problem: ProblemBody | undefined): string | undefined {
-  if (problem?.detail === undefined || !NAMING.has(problem.code)) return problem?.title;
-  return `${problem.title} ${problem.detail.slice(0, MAX_DETAIL)}`;
 }
 
 export type ElicitationFailureCode = NonNullable<ElicitationBody['failure']>['code'] | 'unknown';
@@ -108,7 +89,9 @@ export class FormContentError extends Error {
   readonly faults: readonly FormContentFault[];
 
   constructor(faults: readonly FormContentFault[]) {
-    super('The content does not match the form.');
+    // An MCP client may send any path.
+    const named = faults.map(({ path, code }) => `${/^[\w.-]{1,64}$/.test(path) ? path : 'the content'} (${code})`);
+    super(`The content does not match the form${named.length === 0 ? '' : `: ${named.slice(0, 20).join(', ')}`}.`);
     this.faults = faults;
   }
 }
@@ -144,6 +127,9 @@ export class PosternUsageError extends Error {
     this.code = code;
   }
 }
+
+/** @param text names the option and what it may be, never its value */
+export const invalidOptions = (text: string): PosternUsageError => new PosternUsageError('invalid_options', text);
 
 /**
  * A `requestState` that this MCP server did not seal for this user, tool and arguments, or that has expired. The response is always

@@ -1,6 +1,7 @@
 import { type RequestedSchema, requestedSchemaSchema, stringFormats } from '@postern/api';
 import { z } from 'zod/v4';
 import { type FormContentFault, PosternUsageError } from './errors.ts';
+import { parseStrictly } from './parse-strictly.ts';
 
 type JSONSchemaOverride = NonNullable<NonNullable<Parameters<typeof z.toJSONSchema>[1]>['override']>;
 
@@ -53,9 +54,7 @@ export function toRequestedSchema(schema: FormSchema): RequestedSchema {
   } catch (error) {
     throw new PosternUsageError('invalid_ask', `form: ${error instanceof Error ? error.message : 'not a form'}`);
   }
-  const parsed = requestedSchemaSchema.safeParse(restricted(json));
-  if (parsed.success) return parsed.data;
-  throw new PosternUsageError('invalid_ask', `form: ${z.prettifyError(parsed.error)}`);
+  return parseStrictly('invalid_ask', 'form', requestedSchemaSchema, restricted(json));
 }
 
 const libraryPatterns: ReadonlySet<unknown> = new Set(
@@ -76,10 +75,16 @@ export function hasPatterns(schema: FormSchema): boolean {
 }
 
 function toJsonSchema(schema: FormSchema): unknown {
-  const { vendor, jsonSchema } = schema['~standard'];
-  const options = vendor === 'zod' ? { libraryOptions: { override: refuseFlags } } : {};
-  if (jsonSchema !== undefined) return jsonSchema.input({ target: 'draft-2020-12', ...options });
-  if (isZod4(schema)) return z.toJSONSchema(schema, { io: 'input', override: refuseFlags });
+  const standard: FormSchema['~standard'] | undefined = Object(schema)['~standard'];
+  if (standard === undefined)
+    throw new Error(
+      'needs a schema: z.object({ … }) of zod 4, or one with Standard JSON Schema; not a JSON Schema, not fields alone',
+    );
+  const { vendor, jsonSchema } = standard;
+  const options = { unrepresentable: 'any', override: refuseUnfit } as const;
+  if (jsonSchema !== undefined)
+    return jsonSchema.input({ target: 'draft-2020-12', ...(vendor === 'zod' ? { libraryOptions: options } : {}) });
+  if (isZod4(schema)) return z.toJSONSchema(schema, { io: 'input', ...options });
   throw new Error(
     vendor === 'zod'
       ? 'a schema of zod 3 has no JSON Schema; import zod/v4'
@@ -91,12 +96,15 @@ function isZod4(schema: object): schema is z.ZodType {
   return '_zod' in schema;
 }
 
-/** JSON Schema has no flags, and a pattern means something else without its flags. */
-function refuseFlags({ zodSchema, jsonSchema, path }: Parameters<JSONSchemaOverride>[0]): void {
+/** JSON Schema has no flags, and a pattern means something else without its flags. Names what has no JSON Schema at all. */
+function refuseUnfit({ zodSchema, jsonSchema, path }: Parameters<JSONSchemaOverride>[0]): void {
+  const at = path.join('.');
+  if (Object.keys(jsonSchema).length === 0)
+    throw new Error(`${at}: a form cannot ask for a ${zodSchema._zod.def.type}`);
   if (jsonSchema.pattern === undefined || formats.has(jsonSchema.format)) return;
   for (const { _zod: check } of zodSchema._zod.def.checks ?? [])
     if ('pattern' in check.def && check.def.pattern instanceof RegExp && /[ims]/.test(check.def.pattern.flags))
-      throw new Error(`${path.join('.')}.pattern: a form knows no flags`);
+      throw new Error(`${at}.pattern: a form knows no flags`);
 }
 
 type Json = Readonly<Record<string, unknown>>;

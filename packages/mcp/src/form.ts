@@ -3,6 +3,7 @@ import {
   type FormRequestInput,
   formRequestSchema,
   type LocalText,
+  localText,
   looksSecret,
   type PropertyTexts,
   parseFormContent,
@@ -111,6 +112,7 @@ export function createFormVerb(run: ToolRun): FormVerb & YesNoVerb {
     field: z.ZodType<Value>,
     options: AskOptions = {},
   ): Promise<OneValue<Value>> {
+    parseTerms('form', z.object({ question: localText(120) }), { question });
     const schema = z.object({ value: field.meta({ title: defaultText(question) }) });
     const texts = typeof question === 'string' ? {} : { texts: { value: { title: question } } };
     const answered = await form(run, schema, { ...options, title: question, ...texts });
@@ -126,7 +128,7 @@ export function createFormVerb(run: ToolRun): FormVerb & YesNoVerb {
     yesNo: forHandler(run, (question: LocalText, options?: AskOptions) => one(question, z.boolean(), options)),
     // The options are those of the question.
     choice: forHandler(run, (question: LocalText, options: readonly string[], askOptions?: AskOptions) =>
-      one(question, z.enum(options), askOptions),
+      one(question, z.enum(parseTerms('form.choice', z.array(z.string()), options)), askOptions),
     ) as FormVerb['choice'],
   });
 }
@@ -177,7 +179,7 @@ export function formSpec(
   const { title, texts } = options;
   const requestedSchema = toRequestedSchema(schema);
   const secretFields = options.secretFields ?? secretLike(requestedSchema);
-  const request = { title, requestedSchema, texts, secretFields: [...secretFields] };
+  const request = { title, requestedSchema, texts, secretFields };
   const form = parseTerms('form', formRequestSchema, request);
   return {
     requestedSchema: schemaWithTexts(requestedSchema, form.texts ?? {}, options.locale),

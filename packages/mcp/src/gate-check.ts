@@ -4,6 +4,7 @@ import { z } from 'zod/v4';
 import { asError } from './errors.ts';
 import type { Authorizer } from './gateway-auth.ts';
 import { type GatewayTransport, type TransportAnswer, TransportError } from './gateway-transport.ts';
+import { jsonOf } from './parse-strictly.ts';
 
 /** What the tools of this MCP server will ask for, so that a check finds what the gateway would refuse. */
 export interface GateExpectations {
@@ -22,6 +23,7 @@ export type GateFaultCode =
   | 'clock_skew'
   | 'kind_not_allowed'
   | 'provider_not_allowed'
+  | 'issuer_not_allowed'
   | 'encryption_key_mismatch';
 
 /** Something that makes later calls fail. The message names the remedy, and contains no credential. */
@@ -80,6 +82,8 @@ export interface GateCheckOptions {
   readonly transport: GatewayTransport;
   readonly authorize: Authorizer;
   readonly expectations: GateExpectations;
+  /** Of the one user whom the option `subject` names. */
+  readonly issuer: string | undefined;
   readonly decryptionKeys: readonly JWK[];
   readonly timeoutMs: number;
   /** Pause that keeps no process alive; rejects when the signal aborts. */
@@ -98,7 +102,8 @@ const TRANSIENT: ReadonlySet<GateFaultCode> = new Set(['unreachable', 'timeout',
 export function createGateCheck(p: GateCheckOptions): GateCheck {
   const closing = new AbortController();
   const { kinds = [], providers = [] } = p.expectations;
-  const expected = { kinds: new Set<string>(kinds), providers: new Set(providers) };
+  const issuers = new Set(p.issuer === undefined ? [] : [p.issuer]);
+  const expected: Expected = { kinds: new Set(kinds), providers: new Set(providers), issuers };
 
   async function ask(signal: AbortSignal | undefined, isBackground: boolean): Promise<TransportAnswer | GateFault> {
     const headers = { accept: 'application/json, application/problem+json', authorization: await p.authorize() };
@@ -143,7 +148,7 @@ export function createGateCheck(p: GateCheckOptions): GateCheck {
     },
     begin() {
       runInBackground().catch((error: unknown) => {
-        if (!closing.signal.aborted) process.emitWarning(`the check of the gateway failed: ${asError(error).name}`);
+        if (!closing.signal.aborted) p.onError(asError(error));
       });
     },
     close: () => closing.abort(),
@@ -183,10 +188,17 @@ function refusalFault({ status, text }: TransportAnswer, url: string): GateFault
       };
     case 'not_found':
     case 'method_not_allowed':
-      return outdated(`The gateway at ${url}`);
+      return faultOfPath(new URL(url)) ?? outdated(`The gateway at ${url}`);
     default:
       return { code: 'unavailable', message: `The gateway at ${url} refused its check (${problem.code}).` };
   }
+}
+
+/** A gateway behind a path that it does not know. */
+function faultOfPath({ origin, pathname }: URL): GateFault | undefined {
+  if (pathname === '/') return undefined;
+  const message = `The gateway at ${origin} has no API below ${pathname}. Set the option url to its public URL, without /v1: ${origin}`;
+  return { code: 'not_a_gateway', message };
 }
 
 const outdated = (gateway: string): GateFault => ({
@@ -210,25 +222,24 @@ function skewFault({ header }: TransportAnswer, askedAt: number, answeredAt: num
 }
 
 interface Expected {
-  readonly kinds: ReadonlySet<string>;
-  readonly providers: ReadonlySet<string>;
+  readonly kinds: Set<string>;
+  readonly providers: Set<string>;
+  readonly issuers: Set<string>;
 }
 
-function expectationFaults(caller: GateCaller, { kinds, providers }: Expected): readonly GateFault[] {
-  const missing = (wanted: ReadonlySet<string>, allowed: readonly string[]) =>
-    [...wanted].filter(name => !allowed.includes(name));
+function expectationFaults(caller: GateCaller, { kinds, providers, issuers }: Expected): readonly GateFault[] {
+  const notAllowed = (code: GateFaultCode, what: string, wanted: ReadonlySet<string>, allowed: readonly string[]) =>
+    [...wanted]
+      .filter(name => !allowed.includes(name))
+      .map(name => ({
+        code,
+        message: `The gateway does not allow "${caller.mcpServerId}" the ${what} "${name}". Allowed: ${listed(allowed)}.`,
+      }));
   const offered = caller.providers.map(({ name }) => name);
-  const message = (what: string, name: string, allowed: readonly string[]) =>
-    `The gateway does not allow "${caller.mcpServerId}" ${what} "${name}". Allowed: ${listed(allowed)}.`;
   return [
-    ...missing(kinds, caller.kinds).map(kind => ({
-      code: 'kind_not_allowed' as const,
-      message: message('the kind', kind, caller.kinds),
-    })),
-    ...missing(providers, offered).map(name => ({
-      code: 'provider_not_allowed' as const,
-      message: message('the provider', name, offered),
-    })),
+    ...notAllowed('kind_not_allowed', 'kind', kinds, caller.kinds),
+    ...notAllowed('provider_not_allowed', 'provider', providers, offered),
+    ...notAllowed('issuer_not_allowed', 'issuer of users', issuers, caller.issuers),
   ];
 }
 
@@ -244,12 +255,4 @@ async function encryptionFaults({ encryption }: GateCaller, keys: readonly JWK[]
   return thumbprints.includes(encryption.thumbprint)
     ? []
     : fault('The encryption key at the gateway does not belong to decryptionKey.');
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

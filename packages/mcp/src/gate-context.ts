@@ -1,3 +1,4 @@
+import { z } from 'zod/v4';
 import type { AnswerIn, RefusalMode } from './answer.ts';
 import {
   type ConfirmationAccepted,
@@ -7,7 +8,7 @@ import {
   type PaymentTerms,
   pay,
 } from './approvals.ts';
-import type { AskOptions } from './ask.ts';
+import { type AskOptions, parseTerms } from './ask.ts';
 import { type AuthorizationAccepted, type AuthorizeOptions, authorize } from './authorize.ts';
 import { type CredentialRequest, type CredentialVerb, credential } from './credential.ts';
 import { digest } from './digest.ts';
@@ -88,7 +89,7 @@ export function createGateContext(run: ToolRun): GateContext {
     get try() {
       return createVerbs({ ...run, returnsRefusals: true });
     },
-    id: name => uuidOf(digest(['id', log.call.id, name])),
+    id: name => uuidOf(digest(['id', log.call.id, parseTerms('id', nameSchema, name)])),
     now: () => log.call.startedAt,
     refund: forHandler(run, (elicitationId: string, options: RefundOptions) => refund(run, elicitationId, options)),
     client:
@@ -97,6 +98,8 @@ export function createGateContext(run: ToolRun): GateContext {
         : { form: call.declaresForm, url: call.declaresUrl },
   };
 }
+
+const nameSchema = z.string().min(1);
 
 /** A UUID of version 8 (RFC 9562, section 5.8) from a digest. */
 function uuidOf(text: string): string {

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { importJWK, importPKCS8, type JWK, SignJWT } from 'jose';
+import { invalidOptions } from './errors.ts';
 
 /** A private key of this MCP server whose public half is registered at the gateway. */
 export interface PrivateKeyAuth {
@@ -28,6 +29,11 @@ export function apiKeyAuthorizer(apiKey: string): Authorizer {
 export function privateKeyAuthorizer(auth: PrivateKeyAuth, audience: string, now: () => number): Authorizer {
   const algorithm = auth.algorithm ?? jwkAlgorithm(auth.privateKey) ?? 'ES256';
   let key: Promise<CryptoKey | Uint8Array> | undefined;
+  // The errors of jose may quote the key.
+  const unfit = (): never => {
+    const text = `auth.privateKey: a private JWK, PKCS #8 PEM text or CryptoKey that signs with ${algorithm} is needed.`;
+    throw invalidOptions(text);
+  };
   return async () => {
     key ??= importKey(auth.privateKey, algorithm);
     const issuedAt = Math.floor(now() / 1000);
@@ -39,7 +45,8 @@ export function privateKeyAuthorizer(auth: PrivateKeyAuth, audience: string, now
       .setJti(randomUUID())
       .setIssuedAt(issuedAt)
       .setExpirationTime(issuedAt + TOKEN_LIFETIME)
-      .sign(await key);
+      .sign(await key.catch(unfit))
+      .catch(unfit);
     return `Bearer ${token}`;
   };
 }

@@ -68,106 +68,66 @@ const webElicitationSchema = elicitationSchema.refine(body => /^https?:\/\//i.te
 const RENEWAL_MS = 30_000;
 /** Maximum time that the gateway waits for a payment processor. */
 const PROCESSOR_MS = 30_000;
+/** A path whose values may have any character. */
+const at = (parts: TemplateStringsArray, ...values: string[]): string =>
+  String.raw({ raw: parts }, ...values.map(encodeURIComponent));
+
 export function createGatewayClient(options: GatewayRequestOptions): GatewayClient {
   const send = createGatewayRequest(options);
+  const elicitation = { schema: webElicitationSchema };
   return {
     issue: (body, signal) =>
-      send({
-        method: 'POST',
-        path: '/v1/elicitations',
-        schema: webElicitationSchema,
-        body,
-        // One key for all attempts, so that a lost response does not create a second elicitation.
-        headers: { 'idempotency-key': randomUUID() },
-        signal,
-      }),
+      // One key for all attempts, so that a lost response does not create a second elicitation.
+      send({ ...post('/v1/elicitations', body), ...elicitation, headers: { 'idempotency-key': randomUUID() }, signal }),
 
     read(elicitationId, waitSeconds, signal) {
       const wait = Math.max(0, Math.min(MAX_WAIT_SECONDS, Math.floor(waitSeconds)));
-      return send({
-        method: 'GET',
-        path: `/v1/elicitations/${encodeURIComponent(elicitationId)}${wait > 0 ? `?wait=${wait}` : ''}`,
-        schema: webElicitationSchema,
-        extraMs: wait * 1000,
-        // `WaitingReads` then reads the status without waiting.
-        ...(wait > 0 && { final: ['overloaded', 'too_many_concurrent_requests'] }),
-        signal,
-      });
+      const query = wait > 0 ? `?wait=${wait}` : '';
+      // After a refused wait, `WaitingReads` reads the status without waiting.
+      const final = wait > 0 ? (['overloaded', 'too_many_concurrent_requests'] as const) : [];
+      const path = at`/v1/elicitations/${elicitationId}` + query;
+      return send({ method: 'GET', path, ...elicitation, extraMs: wait * 1000, final, signal });
     },
 
     cancel: (elicitationId, signal) =>
-      send({
-        method: 'POST',
-        path: `/v1/elicitations/${encodeURIComponent(elicitationId)}/cancel`,
-        schema: webElicitationSchema,
-        signal,
-      }),
+      send({ ...post(at`/v1/elicitations/${elicitationId}/cancel`), ...elicitation, signal }),
 
     accessToken: (connectionId, request, signal) =>
       send({
-        method: 'POST',
-        path: `/v1/connections/${encodeURIComponent(connectionId)}/access-token`,
-        schema: accessTokenSchema,
-        body: request,
-        extraMs: RENEWAL_MS,
+        ...post(at`/v1/connections/${connectionId}/access-token`, request),
+        ...{ schema: accessTokenSchema, extraMs: RENEWAL_MS, signal },
         // The gateway has already waited for the provider.
         final: ['upstream_unavailable'],
-        signal,
       }),
 
     connections: ({ issuer, subject }, provider, signal) =>
-      send({
-        method: 'GET',
-        path: `/v1/connections?${new URLSearchParams({ issuer, subject, provider })}`,
-        schema: connectionListSchema,
-        signal,
-      }),
+      send({ ...get('/v1/connections', { issuer, subject, provider }), schema: connectionListSchema, signal }),
 
     redeem: (elicitationId, redemption, request, signal) =>
       send({
-        method: 'POST',
-        path: `/v1/elicitations/${encodeURIComponent(elicitationId)}/redeem`,
-        schema: redeemedElicitationSchema,
-        body: request,
-        headers: { 'idempotency-key': redemption },
-        signal,
+        ...post(at`/v1/elicitations/${elicitationId}/redeem`, request),
+        ...{ schema: redeemedElicitationSchema, headers: { 'idempotency-key': redemption }, signal },
       }),
 
     credentials: ({ issuer, subject }, name, signal) =>
-      send({
-        method: 'GET',
-        path: `/v1/credentials?${new URLSearchParams({ issuer, subject, name })}`,
-        schema: credentialListSchema,
-        signal,
-      }),
+      send({ ...get('/v1/credentials', { issuer, subject, name }), schema: credentialListSchema, signal }),
 
     readCredential: (credentialId, request, signal) =>
-      send({
-        method: 'POST',
-        path: `/v1/credentials/${encodeURIComponent(credentialId)}/values`,
-        schema: credentialValuesSchema,
-        body: request,
-        signal,
-      }),
+      send({ ...post(at`/v1/credentials/${credentialId}/values`, request), schema: credentialValuesSchema, signal }),
 
     refund: (elicitationId, key, request, signal) =>
       send({
-        method: 'POST',
-        path: `/v1/payments/${encodeURIComponent(elicitationId)}/refunds`,
-        schema: refundSchema,
-        body: request,
-        headers: { 'idempotency-key': key },
-        extraMs: PROCESSOR_MS,
-        signal,
+        ...post(at`/v1/payments/${elicitationId}/refunds`, request),
+        ...{ schema: refundSchema, headers: { 'idempotency-key': key }, extraMs: PROCESSOR_MS, signal },
       }),
 
     async removeCredential(credentialId, signal) {
-      await send({
-        method: 'DELETE',
-        path: `/v1/credentials/${encodeURIComponent(credentialId)}`,
-        schema: removedCredentialSchema,
-        signal,
-      });
+      const path = at`/v1/credentials/${credentialId}`;
+      await send({ method: 'DELETE', path, schema: removedCredentialSchema, signal });
     },
   };
 }
+
+const post = (path: string, body?: unknown) => ({ method: 'POST', path, body }) as const;
+const get = (path: string, query: Record<string, string>) =>
+  ({ method: 'GET', path: `${path}?${new URLSearchParams(query)}` }) as const;

@@ -1,8 +1,8 @@
 import { randomInt } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import { type ProblemBody, problemSchema } from '@postern/api';
+import { type ProblemCode, problemSchema } from '@postern/api';
 import type { z } from 'zod/v4';
-import { GatewayError, refusalText } from './errors.ts';
+import { GatewayError } from './errors.ts';
 import type { Authorizer } from './gateway-auth.ts';
 import {
   createGatewayTransport,
@@ -11,6 +11,7 @@ import {
   type TransportAnswer,
   TransportError,
 } from './gateway-transport.ts';
+import { jsonOf } from './parse-strictly.ts';
 import type { TraceContext } from './tool-call.ts';
 
 export interface GatewayRequestOptions {
@@ -79,8 +80,8 @@ export function createGatewayRequest(options: GatewayRequestOptions): <T>(call: 
     }
     if (answer.status >= 300 && answer.status < 400)
       throw new GatewayError('network_error', 'Cannot connect to the gateway.', { httpStatus: answer.status });
-    if (answer.status < 200 || answer.status >= 300) throw refusal(answer);
-    const parsed = call.schema.safeParse(parseJson(answer.text));
+    if (answer.status < 200 || answer.status >= 300) throw new Refusal(answer, call.body);
+    const parsed = call.schema.safeParse(jsonOf(answer.text));
     if (!parsed.success) {
       throw new GatewayError('invalid_response', 'The gateway returned an invalid response.', {
         httpStatus: answer.status,
@@ -108,25 +109,53 @@ export function createGatewayRequest(options: GatewayRequestOptions): <T>(call: 
   };
 }
 
-class RefusalWithPause extends GatewayError {
+/** Refusals whose `detail` has names and paths only. The details of others may contain URLs, which no MCP client gets. */
+const NAMING: ReadonlySet<GatewayError['code']> = new Set<ProblemCode>([
+  ...(['invalid_request', 'payment_not_possible', 'kind_not_allowed', 'provider_not_allowed'] as const),
+  ...(['scope_not_allowed', 'processor_not_allowed', 'payee_not_registered'] as const),
+  ...(['currency_not_allowed', 'amount_over_limit', 'rate_limited', 'too_many_concurrent_requests'] as const),
+  ...(['too_many_elicitations', 'too_many_open_elicitations', 'quota_exceeded'] as const),
+]);
+/** The member of an ask that a refusal is about, where its value is no secret. */
+const REFUSED: Partial<Record<GatewayError['code'], string>> = {
+  kind_not_allowed: 'kind',
+  issuer_not_allowed: 'subject.issuer',
+  provider_not_allowed: 'authorization.provider',
+  unknown_provider: 'authorization.provider',
+  scope_not_allowed: 'authorization.scopes',
+  resource_not_allowed: 'authorization.resource',
+  expected_account_unsupported: 'authorization.provider',
+  processor_not_allowed: 'payment.processor',
+  payee_not_registered: 'payment.payee.name',
+  currency_not_allowed: 'payment.amount.currency',
+  amount_over_limit: 'payment.amount.minorUnits',
+};
+const MAX_DETAIL = 500;
+
+class Refusal extends GatewayError {
   readonly retryAfterMs: number | undefined;
 
-  constructor(problem: ProblemBody | undefined, answer: TransportAnswer) {
+  constructor(answer: TransportAnswer, asked: unknown) {
     const { status } = answer;
+    const problem = problemSchema.safeParse(jsonOf(answer.text)).data;
     const code = problem?.code ?? (status === 503 ? 'unavailable' : 'invalid_response');
-    super(code, refusalText(problem) ?? `The gateway answered with HTTP status ${status}.`, {
+    const title = problem?.title ?? `The gateway answered with HTTP status ${status}.`;
+    const detail = problem?.detail?.slice(0, MAX_DETAIL).replace(/\p{Cc}/gu, ' ');
+    super(code, detail !== undefined && NAMING.has(code) ? `${title} ${detail}` : title, {
       httpStatus: status,
       requestId: problem?.requestId,
       // Users open it, so it must be http or https.
       undoUrl: /^https?:\/\//i.test(problem?.undoUrl ?? '') ? problem?.undoUrl : undefined,
+      explanation: [title, refusedIn(asked, REFUSED[code]), detail].filter(text => text !== undefined).join(' '),
     });
     this.retryAfterMs = retryAfterMsOf(answer);
   }
 }
 
-function refusal(answer: TransportAnswer): GatewayError {
-  const problem = problemSchema.safeParse(parseJson(answer.text));
-  return new RefusalWithPause(problem.success ? problem.data : undefined, answer);
+/** "Sent: kind "payment"." */
+function refusedIn(asked: unknown, path: string | undefined): string | undefined {
+  const value = path?.split('.').reduce<unknown>((at, name) => Object(at)[name], asked);
+  return value === undefined ? undefined : `Sent: ${path} ${JSON.stringify(value).slice(0, MAX_DETAIL)}.`;
 }
 
 function asGatewayError({ kind, cause }: TransportError): GatewayError {
@@ -146,15 +175,7 @@ function pauseBeforeRetry(error: unknown, failed: number, random: () => number):
   const isBusy = error.httpStatus === 502 || error.httpStatus === 503 || error.httpStatus === 504;
   const isLimited = error.code === 'rate_limited' || error.code === 'too_many_concurrent_requests';
   if (!isBusy && !isLimited) return undefined;
-  const asked = error instanceof RefusalWithPause ? error.retryAfterMs : undefined;
+  const asked = error instanceof Refusal ? error.retryAfterMs : undefined;
   if (asked === undefined) return isLimited ? undefined : backoff;
   return asked <= MAX_PAUSE_MS ? asked + backoff : undefined;
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -1,8 +1,9 @@
 import { closeSync, constants, fstatSync, lstatSync, openSync, readFileSync, type Stats } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { z } from 'zod/v4';
-import { PosternUsageError } from './errors.ts';
+import { invalidOptions as invalid } from './errors.ts';
 import type { PosternOptions } from './options.ts';
+import { jsonOf } from './parse-strictly.ts';
 import { isLoopback } from './secure-url.ts';
 
 /** The folder and the file that `npx @postern/gateway dev` writes. */
@@ -24,7 +25,8 @@ export function completed<Context>(options: PosternOptions<Context>): PosternOpt
   const apiKey = options.apiKey ?? (options.auth === undefined ? variables.apiKey || undefined : undefined);
   if (url !== undefined) return { ...options, url, ...(apiKey === undefined ? {} : { apiKey }) };
   // A credential for one gateway never goes to another one that a folder names.
-  if (apiKey !== undefined || options.auth !== undefined) throw invalid('url: set it, or POSTERN_URL.');
+  if (apiKey !== undefined || options.auth !== undefined)
+    throw invalid('url: set the address of the gateway, or POSTERN_URL.');
   const found = inFolderAbove(process.cwd());
   if (found !== undefined) return { ...options, ...found };
   throw invalid(
@@ -64,13 +66,7 @@ function readPrivate(place: string, stats: Stats): z.infer<typeof fileSchema> | 
 
 /** Error messages never quote the file. */
 function parsed(path: string, text: string): z.infer<typeof fileSchema> {
-  let document: unknown;
-  try {
-    document = JSON.parse(text);
-  } catch {
-    document = undefined;
-  }
-  const { data } = fileSchema.safeParse(document);
+  const { data } = fileSchema.safeParse(jsonOf(text));
   if (data === undefined) throw invalid(`${path}: not written by the gateway.`);
   if (!isLoopback(new URL(data.url))) throw invalid(`${path}: names a gateway that is not on this machine.`);
   return data;
@@ -79,7 +75,3 @@ function parsed(path: string, text: string): z.infer<typeof fileSchema> {
 /** False on Windows, which has no such owners: there, set the options or the variables. */
 const isOwn = (stats: Stats): boolean => stats.uid === process.getuid?.();
 const isOpenToOthers = (stats: Stats): boolean => (stats.mode & 0o077) !== 0;
-
-function invalid(text: string): PosternUsageError {
-  return new PosternUsageError('invalid_options', text);
-}

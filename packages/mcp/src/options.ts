@@ -3,6 +3,7 @@ import type { JWK } from 'jose';
 import { z } from 'zod/v4';
 import type { GateExpectations } from './gate-check.ts';
 import type { PrivateKeyAuth } from './gateway-auth.ts';
+import { callable } from './parse-strictly.ts';
 import type { StateKey } from './request-state.ts';
 import type { SharedSessions } from './shared-sessions.ts';
 import type { SubjectOption } from './subject.ts';
@@ -56,7 +57,10 @@ export interface PosternOptions<Context> {
    * and it also finds those that the gateway would refuse. `false` turns it off. See also `check()` of the gate.
    */
   readonly check?: false | GateExpectations;
-  /** Failures outside any request, such as a completion notice that could not be sent. Default: a process warning. */
+  /**
+   * Failures outside any request, such as a completion notice that could not be sent; and a `ProgrammingError` for each mistake in the code
+   * of the MCP server, once per kind and minute. Default: `console.error`.
+   */
   readonly onBackgroundError?: (error: Error) => void;
   /**
    * Private JWK of the encryption key that is registered for this MCP server. Access tokens and user input then travel sealed (JWE), so
@@ -71,7 +75,6 @@ export interface PosternOptions<Context> {
 }
 
 const kinds = ['authorization', 'payment', 'confirmation', 'credential', 'form'] as const satisfies ElicitationKind[];
-const callable = z.custom((value): boolean => typeof value === 'function', 'Must be a function');
 const text = z.string();
 
 /** A PEM text, a JWK or a `CryptoKey`; its import checks the rest. */

@@ -1,4 +1,5 @@
-import { type RefundBody, type RefundRequestBody, refundRequestSchema } from '@postern/api';
+import { elicitationIdSchema, type RefundBody, type RefundRequestBody, refundRequestSchema } from '@postern/api';
+import { z } from 'zod/v4';
 import { parseTerms } from './ask.ts';
 import { digest } from './digest.ts';
 import type { ToolRun } from './tool-run.ts';
@@ -14,13 +15,17 @@ export interface RefundOptions extends RefundRequestBody {
 /** `pending`: the processor has not confirmed it yet. `failed`: nothing was paid back. */
 export type Refund = RefundBody;
 
+const idSchema = z.object({ elicitationId: elicitationIdSchema.min(1) });
+const optionsSchema = refundRequestSchema.extend({ idempotencyKey: z.string().min(1).optional() });
+
 /** @throws {PosternUsageError} `invalid_ask`, before anything is sent */
 export async function refund(
   { environment, progress }: ToolRun,
   elicitationId: string,
-  { idempotencyKey, ...options }: RefundOptions,
+  options: RefundOptions,
 ): Promise<Refund> {
-  const body = parseTerms('refund', refundRequestSchema, options);
+  parseTerms('refund', idSchema, { elicitationId });
+  const { idempotencyKey, ...body } = parseTerms('refund', optionsSchema, options);
   const key = idempotencyKey ?? digest(['refund', body]);
   return await environment.client.refund(elicitationId, key, body, progress.signal);
 }

@@ -2,7 +2,8 @@ import { hkdfSync } from 'node:crypto';
 import { CompactEncrypt, compactDecrypt, decodeProtectedHeader, errors as joseErrors } from 'jose';
 import { z } from 'zod/v4';
 import { askRecordsSchema, callIdentitySchema } from './ask-log.ts';
-import { InvalidRequestStateError, PosternUsageError } from './errors.ts';
+import { InvalidRequestStateError, invalidOptions, PosternUsageError } from './errors.ts';
+import { jsonOf } from './parse-strictly.ts';
 
 /** A sealing key of 32 bytes. The first key of a list seals and all keys open, so prepend a new key to rotate. */
 export interface StateKey {
@@ -75,12 +76,11 @@ export class OwnRequestState {
  */
 export function createRequestStateCodec(keys: readonly StateKey[], now: () => number): RequestStateCodec {
   const [current] = keys;
-  if (current === undefined) throw new PosternUsageError('invalid_options', 'stateKeys: at least one key is needed.');
+  if (current === undefined) throw invalidOptions('stateKeys: at least one key is needed.');
   const byId = new Map<string, Uint8Array>();
   for (const { kid, key } of keys) {
-    if (key.byteLength !== 32)
-      throw new PosternUsageError('invalid_options', `stateKeys: ${kid} is not 32 bytes long.`);
-    if (byId.has(kid)) throw new PosternUsageError('invalid_options', `stateKeys: ${kid} appears twice.`);
+    if (key.byteLength !== 32) throw invalidOptions(`stateKeys: ${kid} is not 32 bytes long.`);
+    if (byId.has(kid)) throw invalidOptions(`stateKeys: ${kid} appears twice.`);
     byId.set(kid, Uint8Array.from(key));
   }
   const sealing = { kid: current.kid, key: Uint8Array.from(current.key) };
@@ -142,13 +142,7 @@ async function decrypt(sealed: string, key: Uint8Array): Promise<Uint8Array> {
 
 /** An authentic state may come from another release of this package. */
 function parse(plaintext: Uint8Array): RequestState {
-  let json: unknown;
-  try {
-    json = JSON.parse(new TextDecoder().decode(plaintext));
-  } catch (error) {
-    throw new InvalidRequestStateError('malformed', { cause: error });
-  }
-  const parsed = requestStateSchema.safeParse(json);
+  const parsed = requestStateSchema.safeParse(jsonOf(new TextDecoder().decode(plaintext)));
   if (!parsed.success) throw new InvalidRequestStateError('malformed', { cause: parsed.error });
   return parsed.data;
 }

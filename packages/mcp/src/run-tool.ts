@@ -9,11 +9,12 @@ import {
   declinedToolResult,
   handlerOf,
   type LegacySessionCall,
+  nameOf,
   plainToolResult,
   type ToolAnswer,
   type ToolCall,
 } from './tool-call.ts';
-import { endAsks, rememberAsks, startToolRun, type ToolRun } from './tool-run.ts';
+import { atHandler, endAsks, rememberAsks, startToolRun, type ToolRun } from './tool-run.ts';
 
 type UrlElicitationRequired = Extract<ToolAnswer, { type: 'url_elicitation_required' }>;
 
@@ -34,14 +35,19 @@ export async function runTool<Result>(
   const environment = inTraceOf(call, shared);
   let principal: Promise<Principal> | undefined;
   const memoized = () => (principal ??= resolvePrincipal());
-  const argsDigest = digest(call.args);
-  const requestState = await openRequestState(environment, call, memoized, argsDigest);
-  const runOnce = async () =>
-    settle(await startToolRun({ environment, call, argsDigest, principal: memoized, requestState }), handler);
+  try {
+    const argsDigest = digest(call.args);
+    const requestState = await openRequestState(environment, call, memoized, argsDigest);
+    const runOnce = async () =>
+      settle(await startToolRun({ environment, call, argsDigest, principal: memoized, requestState }), handler);
 
-  const outcome = await runOnce();
-  if (outcome.type !== 'url_elicitation_required' || call.era !== 'legacy-session') return outcome;
-  return await promiseCompletion(environment, call, outcome, runOnce);
+    const outcome = await runOnce();
+    if (outcome.type !== 'url_elicitation_required' || call.era !== 'legacy-session') return outcome;
+    return await promiseCompletion(environment, call, outcome, runOnce);
+  } catch (error) {
+    shared.reportMistake(error, nameOf(call));
+    throw error;
+  }
 }
 
 function inTraceOf({ trace }: ToolCall, environment: Environment): Environment {
@@ -82,9 +88,10 @@ async function settle<Result>(
   }
   const unawaited = [...run.progress.open];
   await endAsks(run);
-  for (const { stack } of unawaited) run.environment.onBackgroundError(notAwaited(run.call, stack));
+  const mistakes = unawaited.map(({ stack }) => notAwaited(run.call, stack));
+  for (const mistake of mistakes) run.environment.reportMistake(mistake, nameOf(run.call));
   await useUpAnswers(run);
-  if (run.progress.suspension !== undefined || unawaited.length > 0) throw swallowed(undefined);
+  if (run.progress.suspension !== undefined || unawaited.length > 0) throw swallowed(mistakes[0]);
   return { type: 'result', result };
 }
 
@@ -151,10 +158,10 @@ async function promiseCompletion<Result>(
 }
 
 /** Names the line of the handler that has asked. */
-function notAwaited({ toolName = 'A tool' }: ToolCall, stack: string): PosternUsageError {
+function notAwaited(call: ToolCall, stack: string): PosternUsageError {
   const [, frame = 'at an unknown line'] = stack.split('\n');
-  const text = `${toolName} has returned without awaiting what it asked ${frame.trim()}`;
-  return new PosternUsageError('ask_not_awaited', text);
+  const text = `${nameOf(call)} has returned without awaiting what it asked ${frame.trim()}`;
+  return atHandler(new PosternUsageError('ask_not_awaited', text), stack);
 }
 
 /** A handler that continued would act without the user's answer, and the user would never be asked. */

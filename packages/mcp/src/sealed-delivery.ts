@@ -1,7 +1,8 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto';
 import { compactDecrypt, type JWK } from 'jose';
 import { z } from 'zod/v4';
-import { GatewayError, PosternUsageError } from './errors.ts';
+import { GatewayError, invalidOptions, type PosternUsageError } from './errors.ts';
+import { jsonOf } from './parse-strictly.ts';
 
 /** Owner of a sealed result: a redeemed elicitation, or a lasting credential. */
 export type SealedFor =
@@ -66,13 +67,9 @@ export function createSealedOpener(jwks: readonly JWK[], mcpServerId: string | u
     async typed(sealed, expected) {
       const typ = 'credentialId' in expected ? CREDENTIAL_TYPE : RESULT_TYPE;
       const subject = Object.fromEntries(Object.entries(expected).map(([name, id]) => [name, z.literal(id)]));
-      const text = await open(sealed, z.object({ typ: z.literal(typ), aud: audience, ...subject }));
-      try {
-        return JSON.parse(text);
-      } catch {
-        // The cause would quote the user's input.
-        throw new GatewayError('invalid_response', 'The gateway returned an invalid response.');
-      }
+      const typed = jsonOf(await open(sealed, z.object({ typ: z.literal(typ), aud: audience, ...subject })));
+      if (typed === undefined) throw new GatewayError('invalid_response', 'The gateway returned an invalid response.');
+      return typed;
     },
   };
 }
@@ -98,7 +95,7 @@ function privateKey(jwk: JWK): KeyObject {
 
 function unfit(): PosternUsageError {
   const kinds = `RSA of at least ${MIN_RSA_BITS} bits, EC (P-256, P-384, P-521) or OKP (X25519)`;
-  return new PosternUsageError('invalid_options', `decryptionKey: private JWKs are needed: ${kinds}.`);
+  return invalidOptions(`decryptionKey: private JWKs are needed: ${kinds}.`);
 }
 
 /**
@@ -113,7 +110,7 @@ export async function typedOf(
   const sealed = sealedIn(body);
   if (sealed !== undefined) {
     if (sealedOpener !== undefined) return await sealedOpener.typed(sealed, owner);
-    throw new PosternUsageError('invalid_options', 'The gateway seals what users type: set decryptionKey.');
+    throw invalidOptions('The gateway seals what users type: set decryptionKey.');
   }
   if (sealedOpener !== undefined)
     throw new GatewayError('invalid_response', 'The gateway returned unsealed user input.');

@@ -17,11 +17,9 @@ export class Suspension extends Error {
     this.isRefusal = isRefusal;
   }
 
-  /** The same, with the stack of the handler's call of the verb. */
-  at(stack: string): Suspension {
-    const here = new Suspension(this.answer, this.isRefusal);
-    here.stack = stack.replace(/^[^\n]*/, `${this.name}: ${this.message}`);
-    return here;
+  /** The same, for another stack. */
+  copy(): Suspension {
+    return new Suspension(this.answer, this.isRefusal);
   }
 }
 
@@ -42,10 +40,13 @@ export function findError<E extends Error>(
   error: unknown,
   kind: abstract new (...parameters: never[]) => E,
 ): E | undefined {
-  const seen = new Set<unknown>();
-  for (let current = error; current instanceof Error && !seen.has(current); current = current.cause) {
-    if (current instanceof kind) return current;
-    seen.add(current);
-  }
+  for (const current of causesOf(error)) if (current instanceof kind) return current;
   return undefined;
+}
+
+/** The error, its cause, the cause of that, and so on. */
+export function causesOf(error: unknown): ReadonlySet<Error> {
+  const seen = new Set<Error>();
+  for (let current = error; current instanceof Error && !seen.has(current); current = current.cause) seen.add(current);
+  return seen;
 }

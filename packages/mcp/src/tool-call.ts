@@ -88,6 +88,9 @@ export interface LegacyStatelessCall extends AnyCall {
 
 export type ToolCall = ModernCall | LegacySessionCall | LegacyStatelessCall;
 
+/** For reports. */
+export const nameOf = ({ request, toolName }: ToolCall): string => toolName ?? `A ${request ?? 'tool'}`;
+
 /** Answer of a suspended tool call; each SDK adapter translates it into its own types. */
 export type ToolAnswer =
   | {

@@ -1,9 +1,11 @@
+import { setImmediate } from 'node:timers';
 import { AskLog, type CallKey, newCall } from './ask-log.ts';
 import type { Environment } from './environment.ts';
 import {
   CapabilityMissingError,
   ElicitationFailedError,
   FormContentError,
+  GatewayError,
   PosternUsageError,
   SubjectUnavailableError,
 } from './errors.ts';
@@ -11,7 +13,7 @@ import type { RequestState } from './request-state.ts';
 import type { Principal } from './subject.ts';
 import { Suspension } from './suspension.ts';
 import type { About } from './texts.ts';
-import { handlerOf, type ToolCall } from './tool-call.ts';
+import { handlerOf, nameOf, type ToolCall } from './tool-call.ts';
 
 /** One run of a tool handler. A retried call is a new run. */
 export interface ToolRun<Call extends ToolCall = ToolCall> {
@@ -167,7 +169,7 @@ export async function endAsks({ progress }: ToolRun): Promise<void> {
  * and stops at the first failure does not await the others.
  */
 export function forHandler<P extends unknown[], T>(
-  { progress }: ToolRun,
+  { progress, environment, call }: ToolRun,
   verb: (...parameters: P) => Promise<T>,
 ): (...parameters: P) => Promise<T> {
   return function asked(...parameters) {
@@ -182,9 +184,25 @@ export function forHandler<P extends unknown[], T>(
     };
     verb(...parameters).then(
       answer => settle(() => resolve(answer)),
-      (error: unknown) => settle(() => reject(error instanceof Suspension ? error.at(open.stack) : error)),
+      (thrown: unknown) => {
+        const error = thrown instanceof Suspension ? thrown.copy() : thrown;
+        const isOurs = [Suspension, PosternUsageError, GatewayError, SubjectUnavailableError].some(
+          kind => error instanceof kind,
+        );
+        if (isOurs) atHandler(error as Error, open.stack);
+        // A handler may turn the error into a result.
+        if (!progress.hasEnded) environment.reportMistake(error, nameOf(call));
+        // A handler that does not await the ask has ended by then, even if the ask fails at once.
+        setImmediate(() => settle(() => reject(error)));
+      },
     );
     promise.catch(() => undefined);
     return promise;
   };
+}
+
+/** Gives an error the stack of the handler's call of the verb. */
+export function atHandler<E extends Error>(error: E, stack: string): E {
+  error.stack = stack.replace(/^[^\n]*/, () => `${error.name}: ${error.message}`);
+  return error;
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod/v4';
 import { localText } from '../local-text.ts';
+import { patternFault } from '../patterns.ts';
 import { ambiguousChoices, formTextsSchema, strayTexts } from './form-texts.ts';
 import { MAX_FORM_BYTES, requestedSchemaSchema } from './requested-schema.ts';
 
@@ -24,6 +25,11 @@ export const formRequestSchema = z
     if (stray.length === 0)
       for (const name of ambiguousChoices(requestedSchema, texts))
         fault([name, 'options'], 'two options have the same title in a language');
+    for (const [name, property] of Object.entries(requestedSchema.properties)) {
+      const message = 'pattern' in property ? patternFault(property.pattern ?? '') : undefined;
+      if (message !== undefined)
+        context.addIssue({ code: 'custom', path: ['requestedSchema', 'properties', name, 'pattern'], message });
+    }
     secretFields.forEach((name, at) => {
       const property = requestedSchema.properties[name];
       // The page shows the options of a choice, so it cannot be secret.

@@ -55,7 +55,13 @@ const pageOptionValue = z
   .refine(isInert, { error: INERT_RULE })
   .refine(value => value.trim() !== '', { error: 'must be visible' });
 
-const optionValuesOf = (rules: FormRules) => z.array(rules.optionValue).min(1).max(rules.options);
+const optionValuesOf = (rules: FormRules) =>
+  z
+    .array(rules.optionValue, {
+      error: ({ input }) => (input === undefined ? 'a list is a choice: name its options' : undefined),
+    })
+    .min(1)
+    .max(rules.options);
 const titledOptionsOf = (rules: FormRules) =>
   z
     .array(z.strictObject({ const: rules.optionValue, title: plainText(120) }))

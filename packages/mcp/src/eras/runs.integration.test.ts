@@ -61,7 +61,8 @@ test('S219: what is only remembered begins anew: the old ask is cancelled', asyn
     'pending',
   ]);
   expect(world.gateway.results.redemptions).toEqual([]);
-  expect(errors.map(error => 'code' in error && error.code)).toEqual(['terms_changed', 'terms_changed']);
+  // Reported once per minute.
+  expect(errors.map(error => 'code' in error && error.code)).toEqual(['terms_changed']);
 });
 
 test.each([
@@ -138,10 +139,8 @@ test('S220: asks that a handler does not await fail its call, never settle, and 
   }
   expect(unhandled).toEqual([]);
   expect(effects).toEqual([]);
-  expect(errors.length).toBeGreaterThanOrEqual(4);
-  for (const error of errors)
-    expect(error).toMatchObject({
-      code: 'ask_not_awaited',
-      message: expect.stringMatching(/^outcome has returned .*scripts\.ts:\d+/),
-    });
+  // One line of one tool, which is reported once per minute.
+  expect(errors).toMatchObject([
+    { code: 'ask_not_awaited', message: expect.stringMatching(/^outcome has returned .*scripts\.ts:\d+/) },
+  ]);
 });

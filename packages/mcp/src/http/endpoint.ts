@@ -1,8 +1,8 @@
 import { z } from 'zod/v4';
-import { warn } from '../environment.ts';
-import { asError } from '../errors.ts';
+import { asError, invalidOptions } from '../errors.ts';
+import { createReporter } from '../mistakes.ts';
 import type { PosternOptions } from '../options.ts';
-import { parseStrictly } from '../parse-strictly.ts';
+import { callable, parseStrictly } from '../parse-strictly.ts';
 import { authenticate, type EndpointAuth, resourceMetadata, type VerifiedToken } from './bearer.ts';
 import { hasJsonContentType, readJsonBody } from './json-body.ts';
 import { type NodeHandler, toNodeHandler } from './node-handler.ts';
@@ -57,7 +57,10 @@ export interface HttpSdk<McpServer> {
   /** Connects a new server to a transport with this session id. */
   connect(server: McpServer, sessionId: string): Promise<SessionTransport>;
   /** Revision 2026-07-28, which SDK v1 does not speak. */
-  readonly modern?: {
+  modern?(
+    create: CreateServer<McpServer>,
+    onError: (error: Error) => void,
+  ): {
     isLegacy(request: Request, parsedBody: unknown): Promise<boolean>;
     answer(request: Request, inputs: RequestInputs): Promise<Response>;
     close(): Promise<void>;
@@ -69,12 +72,19 @@ const optionsSchema = z.strictObject({
     .strictObject({
       resource: z.url({ protocol: /^https?$/ }),
       authorizationServers: z.array(z.url({ protocol: /^https?$/ })).min(1),
-      verifyToken: z.custom<EndpointAuth['verifyToken']>(value => typeof value === 'function'),
-      scopes: z.array(z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/)).optional(),
+      verifyToken: callable,
+      scopes: z.array(z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/, 'Must be one scope, without spaces')).optional(),
     })
     .optional(),
-  allowedHosts: z.array(z.string()).optional(),
-  allowedOrigins: z.array(z.string()).default([]),
+  // Anything else would match no request.
+  allowedHosts: z
+    .array(z.string().regex(/^(?:[a-z0-9._-]+|\[[0-9a-f:]+\])$/, 'Must be a host name in lower case, without a port'))
+    .optional(),
+  allowedOrigins: z
+    .array(
+      z.string().refine(text => URL.parse(text)?.origin === text, 'Must be an origin such as https://app.example.com'),
+    )
+    .default([]),
   maxBodyBytes: z
     .int()
     .min(1)
@@ -89,7 +99,7 @@ const optionsSchema = z.strictObject({
 });
 
 /** @throws {PosternUsageError} `invalid_options` */
-export function createEndpoint<McpServer, Context>(p: {
+export function createEndpoint<McpServer extends { isConnected(): boolean }, Context>(p: {
   readonly sdk: HttpSdk<McpServer>;
   readonly create: CreateServer<McpServer>;
   readonly options: EndpointOptions;
@@ -99,14 +109,33 @@ export function createEndpoint<McpServer, Context>(p: {
   readonly gate: Pick<PosternOptions<Context>, 'subject' | 'onBackgroundError'>;
 }): McpEndpoint {
   const options = parseStrictly('invalid_options', 'gate.endpoint', optionsSchema, p.options);
+  if (typeof p.create !== 'function')
+    throw invalidOptions('gate.endpoint: needs a function that creates an McpServer.');
   const auth = p.options.auth;
   const metadata = auth && resourceMetadata(auth);
-  const { modern } = p.sdk;
   const { servers } = p;
-  const onError = p.gate.onBackgroundError ?? warn;
+  const { onBackgroundError, reportMistake } = createReporter(p.gate.onBackgroundError);
+  const onError = (error: unknown) => {
+    reportMistake(error, 'gate.endpoint');
+    onBackgroundError(asError(error));
+  };
+  const modern = p.sdk.modern?.(createServer, error => reportMistake(error, 'gate.endpoint'));
   const sessions = new McpSessions(options, { onEnd: sessionId => servers.delete(sessionId), onError });
   const origins = [...options.allowedOrigins, ...(auth === undefined ? [] : [new URL(auth.resource).origin])];
   let isClosed = false;
+
+  /** The SDKs answer 500 to what the function throws, without a trace. */
+  async function createServer(connection: Connection): Promise<McpServer> {
+    try {
+      const server = await p.create(connection);
+      p.sdk.checkServer(server);
+      if (server.isConnected()) throw invalidOptions('the McpServer serves another connection; return a new one.');
+      return server;
+    } catch (error) {
+      reportMistake(error, 'gate.endpoint: the function that creates the McpServer', () => true);
+      throw error;
+    }
+  }
 
   /** The token of the request, or the refusal. */
   async function admit(request: Request, { authInfo: verified, remoteAddress }: RequestInputs) {
@@ -161,8 +190,7 @@ export function createEndpoint<McpServer, Context>(p: {
     if (sessionId !== null) return await sessions.handle(sessionId, owner, request, inputs);
     if (!isInitialize(inputs.parsedBody)) return jsonRpcError(400, -32000, 'Mcp-Session-Id header is required');
     const connect = async (id: string) => {
-      const server = await p.create({ era: 'legacy', authInfo: inputs.authInfo });
-      p.sdk.checkServer(server);
+      const server = await createServer({ era: 'legacy', authInfo: inputs.authInfo });
       servers.set(id, server);
       return await p.sdk.connect(server, id);
     };
@@ -170,7 +198,7 @@ export function createEndpoint<McpServer, Context>(p: {
   }
 
   return {
-    node: toNodeHandler(answer, error => onError(asError(error))),
+    node: toNodeHandler(answer, onError),
     fetch: (request, inputs = {}) => answer(request, inputs),
     async close() {
       isClosed = true;

@@ -34,13 +34,13 @@ export type ReceiptErrorCode =
   /** Approved too long ago, or in the future. */
   | 'wrong_time';
 
-/** The receipt must not be used. The error contains nothing from it. */
+/** The receipt must not be used. The error contains nothing from it, and at most the option that it was compared with. */
 export class ReceiptError extends Error {
   override readonly name = 'ReceiptError';
   readonly code: ReceiptErrorCode;
 
-  constructor(code: ReceiptErrorCode, options?: ErrorOptions) {
-    super(`The receipt was not accepted (${code}).`, options);
+  constructor(code: ReceiptErrorCode, { hint, ...options }: ErrorOptions & { readonly hint?: string } = {}) {
+    super(`The receipt was not accepted (${code}).${hint === undefined ? '' : ` ${hint}`}`, options);
     this.code = code;
   }
 }

@@ -9,7 +9,7 @@ import {
 } from 'jose';
 import { z } from 'zod/v4';
 import { boundedFetch } from '../bounded-text.ts';
-import { PosternUsageError } from '../errors.ts';
+import { invalidOptions } from '../errors.ts';
 import { isConfidential } from '../secure-url.ts';
 import { ReceiptError } from './receipt-error.ts';
 
@@ -38,10 +38,7 @@ const jwksSchema = z.object({
 /** Verifies without any request. @throws {PosternUsageError} `invalid_options` */
 export function localReceiptKeys(jwks: JSONWebKeySet): ReceiptKeySource {
   if (!jwksSchema.safeParse(jwks).success)
-    throw new PosternUsageError(
-      'invalid_options',
-      'keys: a JWK set with public Ed25519 keys that have a kid is needed.',
-    );
+    throw invalidOptions('keys: a JWK set with public Ed25519 keys that have a kid is needed.');
   return findIn(createLocalJWKSet(jwks));
 }
 
@@ -49,10 +46,7 @@ export function localReceiptKeys(jwks: JSONWebKeySet): ReceiptKeySource {
 export function remoteReceiptKeys(address: string, options: RemoteKeyOptions): ReceiptKeySource {
   const url = URL.parse(address);
   if (url === null || url.username !== '' || url.password !== '' || !isConfidential(url, options.allowHttp))
-    throw new PosternUsageError(
-      'invalid_options',
-      'keys: an https URL (or http on loopback) without a user is needed.',
-    );
+    throw invalidOptions('keys: an https URL (or http on loopback) without a user is needed.');
   return findIn(
     createRemoteJWKSet(url, {
       timeoutDuration: options.gatewayTimeoutMs,

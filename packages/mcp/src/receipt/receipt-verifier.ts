@@ -1,7 +1,6 @@
 import { compactVerify, decodeProtectedHeader, errors, type JSONWebKeySet } from 'jose';
 import { z } from 'zod/v4';
-import { PosternUsageError } from '../errors.ts';
-import { parseStrictly } from '../parse-strictly.ts';
+import { callable, parseStrictly } from '../parse-strictly.ts';
 import { digestOf, type Receipt, type ReceiptKind, type ReceiptOf, receiptClaimsSchema } from './receipt-claims.ts';
 import { ReceiptError } from './receipt-error.ts';
 import { checkExpectations, type ReceiptExpectations } from './receipt-expectations.ts';
@@ -55,10 +54,9 @@ const headerSchema = z.object({
   crit: z.never().optional(),
 });
 
-const callable = z.custom((value): boolean => typeof value === 'function', 'Must be a function');
 const optionsSchema = z.strictObject({
-  issuer: z.string(),
-  mcpServerId: z.string(),
+  issuer: z.string().min(1),
+  mcpServerId: z.string().min(1),
   keys: z.union([z.string(), z.looseObject({ keys: z.array(z.unknown()) })]).optional(),
   gatewayTimeoutMs: z.int().min(1).optional(),
   allowHttp: z.boolean().optional(),
@@ -71,8 +69,6 @@ const optionsSchema = z.strictObject({
 export function createReceiptVerifier(options: ReceiptVerifierOptions): ReceiptVerifier {
   parseStrictly('invalid_options', 'createReceiptVerifier', optionsSchema, options);
   const { issuer, mcpServerId, allowTestPayments = false, now = Date.now } = options;
-  if (issuer === '' || mcpServerId === '')
-    throw new PosternUsageError('invalid_options', 'issuer and mcpServerId are needed.');
   const keySource = keySourceOf(options);
 
   async function authenticate(receipt: string): Promise<unknown> {
@@ -97,13 +93,22 @@ export function createReceiptVerifier(options: ReceiptVerifierOptions): ReceiptV
   function verify(receipt: string, expected?: ReceiptExpectations): Promise<Receipt>;
   async function verify(receipt: string, expected: ReceiptExpectations = {}): Promise<Receipt> {
     const verified = claimsOf(await authenticate(receipt));
-    if (verified.iss !== issuer) throw new ReceiptError('wrong_issuer');
-    if (verified.aud !== mcpServerId) throw new ReceiptError('wrong_audience');
+    if (verified.iss !== issuer) throw new ReceiptError('wrong_issuer', hintOf({ issuer }, verified.iss));
+    if (verified.aud !== mcpServerId) throw new ReceiptError('wrong_audience', hintOf({ mcpServerId }, verified.aud));
     if (verified.kind === 'payment' && verified.mode === 'test' && !allowTestPayments)
       throw new ReceiptError('test_payment');
     return checkExpectations(verified, expected, now());
   }
   return { verify };
+}
+
+/** Names the option, and whether a slash is all that differs. */
+function hintOf(option: Readonly<Record<string, string>>, claimed: string): { readonly hint: string } {
+  const [[name, value] = ['', '']] = Object.entries(option);
+  const isNearly = value.replace(/\/$/, '') === claimed.replace(/\/$/, '');
+  return {
+    hint: `The option ${name} is "${value}"${isNearly ? '; the receipt differs in the slash at its end' : ''}.`,
+  };
 }
 
 function keySourceOf({

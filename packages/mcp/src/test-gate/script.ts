@@ -2,7 +2,7 @@ import type { IssueElicitation } from '@postern/api';
 import { z } from 'zod/v4';
 import type { ApiFetch } from '../api-fetch.ts';
 import type { ElicitationFailureCode } from '../errors.ts';
-import { parseStrictly } from '../parse-strictly.ts';
+import { callable, parseStrictly } from '../parse-strictly.ts';
 import type { Subject } from '../subject.ts';
 
 type FailureCode = Exclude<ElicitationFailureCode, 'unknown'>;
@@ -86,12 +86,13 @@ export interface TestScript {
 }
 
 const text = z.string();
-const callable = z.custom<ApiFetch>((value): boolean => typeof value === 'function', 'Must be a function');
 const outcome = z.union([
-  z.custom<(terms: never) => Outcome<object>>((value): boolean => typeof value === 'function'),
-  z.strictObject({ status: z.literal('completed'), answer: z.custom<object>(value => typeof value === 'object') }),
-  z.strictObject({ status: z.enum(['declined', 'cancelled', 'expired', 'pending']) }),
-  z.strictObject({ status: z.literal('failed'), code: text }),
+  callable,
+  z.discriminatedUnion('status', [
+    z.strictObject({ status: z.literal('completed'), answer: z.looseObject({}) }),
+    z.strictObject({ status: z.enum(['declined', 'cancelled', 'expired', 'pending']) }),
+    z.strictObject({ status: z.literal('failed'), code: text }),
+  ]),
 ]);
 const scriptSchema = z.strictObject({
   ...{ pay: outcome.optional(), confirm: outcome.optional(), form: outcome.optional() },

@@ -1,8 +1,10 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { createGate } from '../create-gate.ts';
 import { createEnvironment } from '../environment.ts';
-import { PosternUsageError } from '../errors.ts';
+import { invalidOptions, PosternUsageError } from '../errors.ts';
 import type { ErrorAnswer, GatedHandler, GenericGate, SdkAdapter, SdkTypes } from '../gate.ts';
+import { isMistake } from '../mistakes.ts';
+import { causesOf } from '../suspension.ts';
 import {
   type ClientAnswer,
   ELICITATION_ERROR_CODE,
@@ -54,10 +56,12 @@ export function createTestGate<Sdk extends SdkTypes>(script: TestScript, newest:
   } = script;
   const mistakes: Error[] = [];
   const effects = new AsyncLocalStorage<string[]>();
-  const options = { ...NO_GATEWAY, subject, holdMs: 0, onBackgroundError: (error: Error) => void mistakes.push(error) };
+  const options = { ...NO_GATEWAY, subject, holdMs: 0 };
   const environment = {
     ...createEnvironment(options),
     ...{ client, assumeUrlCapability: opensLinks },
+    // A test gets the error itself, also one that the handler catches.
+    reportMistake: (thrown: unknown) => void mistakes.push(...[...causesOf(thrown)].filter(isMistake)),
     fetch: watched(fetch, effect => effects.getStore()?.push(effect)),
   };
   const asking = new WeakMap<object, Asking>();
@@ -199,5 +203,5 @@ function effectBeforeAsk(effect: string): PosternUsageError {
 }
 
 async function noNetwork(): Promise<never> {
-  throw new PosternUsageError('invalid_options', 'testGate: script `fetch` to answer requests to an API.');
+  throw invalidOptions('testGate: script `fetch` to answer requests to an API.');
 }

@@ -1,7 +1,6 @@
 import { join } from 'node:path';
-import { problemSchema } from '@postern/api';
 import { expect, test } from 'vitest';
-import { refusalText } from '../errors.ts';
+import { createEnvironment } from '../environment.ts';
 import { startTestGateway } from './index.ts';
 
 const program = join(import.meta.dirname, '../../../../services/gateway/src/postern.ts');
@@ -13,17 +12,13 @@ test('S215: a test gateway makes no test wait, except for a limit of the test, w
     limits: { openElicitationsPerSubject: open },
   });
   const { url, apiKey, subject } = gateway.options;
+  const { client } = createEnvironment({ url, apiKey, check: false });
   const issue = (nth: number) =>
-    fetch(`${url}/v1/elicitations`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ kind: 'confirmation', subject, confirmation: { title: `Step ${nth}` } }),
-    });
+    client.issue({ kind: 'confirmation', subject, confirmation: { title: `Step ${nth}` } });
   // More than the defaults of other gateways: 30 in ten minutes, 20 open.
-  for (let nth = 0; nth < open; nth += 1) expect((await issue(nth)).status).toBe(201);
-  const refused = await issue(open);
-  expect(refused.status).toBe(429);
-  expect(refusalText(problemSchema.parse(await refused.json()))).toMatch(
-    /\b32 .+mcpServers\[\]\.limits\.openElicitationsPerSubject.+\/me\b/,
-  );
+  for (let nth = 0; nth < open; nth += 1) expect((await issue(nth)).status).toBe('pending');
+  await expect(issue(open)).rejects.toMatchObject({
+    httpStatus: 429,
+    message: expect.stringMatching(/\b32 .+mcpServers\[\]\.limits\.openElicitationsPerSubject.+\/me\b/),
+  });
 }, 120_000);

@@ -9,8 +9,8 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { z } from 'zod/v4';
-import { PosternUsageError } from '../errors.ts';
-import { parseStrictly } from '../parse-strictly.ts';
+import { invalidOptions, PosternUsageError } from '../errors.ts';
+import { callable, parseStrictly } from '../parse-strictly.ts';
 import type { Subject } from '../subject.ts';
 import { createTestPerson, type TestPerson } from './scripted-person.ts';
 import { startStandInProvider } from './stand-in-provider.ts';
@@ -43,7 +43,7 @@ export interface TestGateway extends AsyncDisposable {
 
 const optionsSchema = z.strictObject({
   providers: z.array(z.string()).optional(),
-  api: z.custom((value): boolean => typeof value === 'function', 'Must be a function').optional(),
+  api: callable.optional(),
   issuers: z.array(z.string()).optional(),
   limits: z.record(z.string(), z.number()).optional(),
   command: z.array(z.string()).min(1).optional(),
@@ -192,5 +192,5 @@ async function freePort(): Promise<number> {
 }
 
 async function noApi(): Promise<never> {
-  throw new PosternUsageError('invalid_options', 'startTestGateway: pass `api` to answer requests to an API.');
+  throw invalidOptions('startTestGateway: pass `api` to answer requests to an API.');
 }

@@ -14,7 +14,7 @@ export async function exampleCaller(publicUrl: string, encryptionKey?: JWK): Pro
       { name: 'github', displayName: 'GitHub', ...settings },
       { name: 'gitlab', displayName: 'GitLab', ...settings },
     ],
-    issuers: ['https://id.example'],
+    issuers: ['https://id.example', 'https://idp.example.com'],
     audience: ['https://tracker.example/mcp'],
     identity: { mode: 'login' },
     returnUrls: [],

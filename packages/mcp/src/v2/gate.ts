@@ -18,7 +18,7 @@ import { type CreateServer, createEndpoint, type EndpointOptions, type McpEndpoi
 import { createSessionOf } from '../legacy-session.ts';
 import type { PosternOptions } from '../options.ts';
 import { ELICITATION_ERROR_CODE, type ToolAnswer, textIn } from '../tool-call.ts';
-import { checkServer, createHttpSdk } from './http.ts';
+import { checkServer, httpSdk } from './http.ts';
 import { INPUT_REQUEST_KEY, requestedIn, toToolCall } from './to-tool-call.ts';
 
 /** The SDK's context with the members of this package. */
@@ -69,7 +69,7 @@ export function postern(options: PosternOptions<ServerContext> = {}): SharedGate
   return {
     ...gate,
     endpoint: (create, endpointOptions = {}) =>
-      createEndpoint({ sdk: createHttpSdk(create), create, options: endpointOptions, servers, gate: options }),
+      createEndpoint({ sdk: httpSdk, create, options: endpointOptions, servers, gate: options }),
   };
 }
 
