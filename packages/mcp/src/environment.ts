@@ -39,7 +39,6 @@ export interface Environment {
   readonly text: TextFunction;
   readonly holdMs: number;
   readonly maxRounds: number;
-  readonly legacy: 'url-required-error' | 'push';
   readonly missingCapability: MissingCapability;
   readonly assumeUrlCapability: boolean;
   readonly onBackgroundError: (error: Error) => void;
@@ -54,7 +53,7 @@ const MAX_WAITING_READS = 10_000;
 /** @throws {PosternUsageError} `invalid_options` */
 export function createEnvironment<Context>(given: PosternOptions<Context>): Environment {
   const parsed = parseStrictly('invalid_options', 'postern', optionsSchema, given);
-  const { holdMs, maxRounds, maxWaiters, gatewayTimeoutMs, legacy, missingCapability } = parsed;
+  const { holdMs, maxRounds, maxWaiters, gatewayTimeoutMs, missingCapability } = parsed;
   const options = completed(given);
   const url = gatewayUrl(options);
   const transport = createGatewayTransport(url, options.fetch);
@@ -87,7 +86,6 @@ export function createEnvironment<Context>(given: PosternOptions<Context>): Envi
     text: options.text ?? englishTexts,
     holdMs,
     maxRounds,
-    legacy,
     missingCapability,
     assumeUrlCapability: options.assumeUrlCapability ?? false,
     onBackgroundError,

@@ -52,8 +52,7 @@ test('never quotes the API key', () => {
 const misspelled = (options: object, name: string): never => ({ ...options, [name]: 'x' }) as never;
 
 test.each([
-  ['legcy', misspelled(good, 'legcy'), /"legcy".*Allowed: .*legacy/s],
-  ['legacy', misspelled(good, 'legacy'), /"url-required-error"\|"push".*legacy/s],
+  ['holdMS', misspelled(good, 'holdMS'), /"holdMS".*Allowed: .*holdMs/s],
   ['missingCapability', misspelled(good, 'missingCapability'), /"plain"\|"error".*missingCapability/s],
   ['text', { ...good, text: 'x' as never }, /Must be a function.*text/s],
   ['subject', misspelled(good, 'subject'), /subject/],

@@ -31,8 +31,6 @@ export interface PosternOptions<Context> {
   readonly holdMs?: number;
   /** `input_required` answers per call before it ends with a plain result. Default 8 (the SDK's client allows 10). */
   readonly maxRounds?: number;
-  /** How to ask the user of a 2025-11-25 session. Default `url-required-error` (−32042). */
-  readonly legacy?: 'url-required-error' | 'push';
   /** The response to an MCP client without URL mode: a result with the link (default), or a refusal (−32021). */
   readonly missingCapability?: MissingCapability;
   /** Vouch that every MCP client of a stateless 2025-11-25 endpoint declares `elicitation.url`. Default false. */
@@ -91,7 +89,6 @@ export const optionsSchema = z.strictObject({
   stateKeys: z.array(z.strictObject({ kid: text, key: z.instanceof(Uint8Array) })).optional(),
   holdMs: z.int().min(0).max(300_000).default(45_000),
   maxRounds: z.int().min(1).max(100).default(8),
-  legacy: z.enum(['url-required-error', 'push']).default('url-required-error'),
   missingCapability: missingCapabilitySchema.default('plain'),
   assumeUrlCapability: z.boolean().optional(),
   text: callable.optional(),

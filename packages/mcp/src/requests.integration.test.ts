@@ -140,7 +140,7 @@ describe.each(eras)('%s', era => {
   test('S95: a declined account ends the call before the handler and before the next link', async () => {
     const uses: string[] = [];
     await using world = await stdioWorld({
-      ...{ era, ...offers(uses), options: { legacy: 'push' } },
+      ...{ era, ...offers(uses) },
       onAsk: gateway => {
         gateway.end('declined');
         return 'accept';
@@ -173,7 +173,7 @@ describe.each(eras)('%s', era => {
 
   test('S95: a declined prompt fails with an error that says so', async () => {
     await using world = await stdioWorld({
-      ...{ era, ...offers(), options: { legacy: 'push' } },
+      ...{ era, ...offers() },
       onAsk: gateway => {
         gateway.end('declined');
         return 'accept';

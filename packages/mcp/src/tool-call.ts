@@ -62,8 +62,7 @@ export interface LegacySessionCall extends AnyCall {
   readonly declaresForm: boolean;
   readonly session: LegacySession;
   /**
-   * The framework turns every error of a handler into a text, so −32042 cannot reach the MCP client. URL mode is pushed then, whatever the
-   * option `legacy` says, and ends with the plain result.
+   * The framework turns every error of a handler into a text, so −32042 cannot reach the MCP client. It gets the plain result instead.
    */
   readonly swallowsErrors?: boolean;
   /** Sends `elicitation/create` in relation to this request. Aborting the signal cancels it at the MCP client. */

@@ -61,7 +61,7 @@ export type Gate = Pick<GenericGate<FastMcpTypes>, 'tool' | 'attach' | 'check' |
 
 /**
  * The gate of an MCP server on `fastmcp` 4.20 or later. Attach it to the `FastMCP` instance. FastMCP turns every error of a tool into
- * a text, so URL mode is pushed (`elicitation/create`), whatever the option `legacy` says.
+ * a text, so the plain result takes the place of −32042.
  *
  * @throws {PosternUsageError} `invalid_options`
  */

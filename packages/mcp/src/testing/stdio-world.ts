@@ -35,7 +35,7 @@ interface StdioOptions {
   readonly era: Era;
   /** Default: both modes. */
   readonly elicitation?: { readonly form?: Mode; readonly url?: Mode } | undefined;
-  readonly options?: Pick<PosternOptions<object>, 'fetch' | 'holdMs' | 'legacy' | 'missingCapability'>;
+  readonly options?: Pick<PosternOptions<object>, 'fetch' | 'holdMs' | 'missingCapability'>;
   /** The answer of the MCP client to a request, and what the user does meanwhile. */
   readonly onAsk?: (gateway: ContractGateway) => Action;
   readonly offer?: (server: McpServer, gate: Gate) => void;
