@@ -42,7 +42,6 @@ export type {
   Gated,
   GatedHandler,
   GatedResource,
-  GatedToolOptions,
   GenericGate,
   HandlerOptions,
   ResourceVariables,
@@ -51,7 +50,6 @@ export type {
 export {
   type GateCaller,
   GateCheckError,
-  type GateExpectations,
   type GateFault,
   type GateFaultCode,
   type GateReport,
@@ -85,4 +83,9 @@ export type { SharedSessions } from './shared-sessions.ts';
 export type { Subject, SubjectOption } from './subject.ts';
 export { isElicitationPending } from './suspension.ts';
 export { type About, englishTexts, type TextContext, type TextFunction } from './texts.ts';
-export { ELICITATION_ERROR_CODE, ELICITATION_META_KEY, type PlainToolResult } from './tool-call.ts';
+export {
+  AUTHORIZATION_META_KEY,
+  ELICITATION_ERROR_CODE,
+  ELICITATION_META_KEY,
+  type PlainToolResult,
+} from './tool-call.ts';

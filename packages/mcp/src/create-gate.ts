@@ -5,7 +5,6 @@ import { InvalidRequestStateError, PosternUsageError } from './errors.ts';
 import type {
   AccountRequests,
   Gated,
-  GatedToolOptions,
   GenericGate,
   Handler,
   HandlerOptions,
@@ -73,13 +72,12 @@ export function createGate<Sdk extends SdkTypes>(
 
     return {
       tool<Args, Requests extends AccountRequests>(
-        ...given: Given<GatedToolOptions<Requests>, Handler<Sdk, Args, Requests, Sdk['tool']>>
+        ...given: Given<HandlerOptions<Requests>, Handler<Sdk, Args, Requests, Sdk['tool']>>
       ) {
-        const { wrap, handler } = unpack('gate.tool', toolOptionsSchema, given);
-        environment.gateCheck.expectProviders(Object.keys(wrap.accounts ?? {}));
-        return async (...parameters: [Sdk['context']] | [Args, Sdk['context']]) => {
+        const { wrap, handler } = unpack(environment, 'gate.tool', given);
+        return async function wrapped(...parameters: [Sdk['context']] | [Args, Sdk['context']]) {
           const [args, ctx] = withArguments(parameters);
-          const call = { ...adapter.toToolCall(args, ctx, wrap.name, server), hasOutputSchema: wrap.hasOutputSchema };
+          const call = adapter.toToolCall(args, ctx, wrap.name, server, wrapped);
           return await answerTool(
             run(call, ctx, async gate => handler(args, { ...ctx, ...(await gated<Requests>(gate, wrap)) })),
           );
@@ -88,8 +86,7 @@ export function createGate<Sdk extends SdkTypes>(
       prompt<Args, Requests extends AccountRequests>(
         ...given: Given<HandlerOptions<Requests>, Handler<Sdk, Args, Requests, Sdk['prompt']>>
       ) {
-        const { wrap, handler } = unpack('gate.prompt', handlerOptionsSchema, given);
-        environment.gateCheck.expectProviders(Object.keys(wrap.accounts ?? {}));
+        const { wrap, handler } = unpack(environment, 'gate.prompt', given);
         return async (...parameters: [Sdk['context']] | [Args, Sdk['context']]) => {
           const [args, ctx] = withArguments(parameters);
           const call = requestCall('prompt', args, ctx, wrap.name);
@@ -101,8 +98,7 @@ export function createGate<Sdk extends SdkTypes>(
       resource<Requests extends AccountRequests>(
         ...given: Given<HandlerOptions<Requests>, ResourceHandler<Sdk, Requests>>
       ) {
-        const { wrap, handler } = unpack('gate.resource', handlerOptionsSchema, given);
-        environment.gateCheck.expectProviders(Object.keys(wrap.accounts ?? {}));
+        const { wrap, handler } = unpack(environment, 'gate.resource', given);
         return async (...parameters: [URL, Sdk['context']] | [URL, ResourceVariables, Sdk['context']]) => {
           const [uri, variables, ctx] = parameters.length === 2 ? [parameters[0], {}, parameters[1]] : parameters;
           const call = requestCall('resource', uri.href, ctx, wrap.name);
@@ -156,17 +152,19 @@ const handlerOptionsSchema = z.strictObject({
     .optional(),
   name: z.string().optional(),
 });
-const toolOptionsSchema = handlerOptionsSchema.extend({ hasOutputSchema: z.boolean().optional() });
 
 /** @throws {PosternUsageError} `invalid_options`, or `invalid_ask` for an account */
-function unpack<Wrap extends z.infer<typeof handlerOptionsSchema>, Wrapped>(
+function unpack<Wrapped>(
+  { gateCheck }: Environment,
   where: string,
-  schema: z.ZodType<Wrap>,
   given: Given<unknown, Wrapped>,
-): { readonly wrap: Wrap; readonly handler: Wrapped } {
+): { readonly wrap: z.infer<typeof handlerOptionsSchema>; readonly handler: Wrapped } {
   const [options, handler] = given.length === 1 ? [{}, given[0]] : given;
-  const wrap = parseStrictly('invalid_options', where, schema, options);
-  for (const [provider, request] of Object.entries(wrap.accounts ?? {})) authorizationSpec(provider, request);
+  const wrap = parseStrictly('invalid_options', where, handlerOptionsSchema, options);
+  for (const [provider, request] of Object.entries(wrap.accounts ?? {})) {
+    authorizationSpec(provider, request);
+    gateCheck.expect('authorization', provider);
+  }
   return { wrap, handler };
 }
 

@@ -63,7 +63,6 @@ export function createEnvironment<Context>(given: PosternOptions<Context>): Envi
   const sleep = (ms: number, signal: AbortSignal) => delay(ms, undefined, { signal, ref: false });
   const gateCheck = createGateCheck({
     ...{ ...clientOptions, sleep, now: Date.now, onError: onBackgroundError },
-    expectations: options.check || {},
     decryptionKeys: decryptionKeysOf(options),
   });
   const client = createGatewayClient(clientOptions);

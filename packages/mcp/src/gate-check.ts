@@ -5,13 +5,6 @@ import { asError } from './errors.ts';
 import type { Authorizer } from './gateway-auth.ts';
 import { type GatewayTransport, type TransportAnswer, TransportError } from './gateway-transport.ts';
 
-/** What the tools of this MCP server will ask for, so that a check finds what the gateway would refuse. */
-export interface GateExpectations {
-  readonly kinds?: readonly ElicitationKind[];
-  /** Names of providers, as in `ctx.gate.authorize(name)`. */
-  readonly providers?: readonly string[];
-}
-
 export type GateFaultCode =
   | 'unreachable'
   | 'timeout'
@@ -69,8 +62,8 @@ export interface GateCheck {
    * that is not reachable yet gets a few attempts, because both may start at the same time.
    */
   begin(): void;
-  /** Adds providers that a handler has declared with `accounts`. */
-  expectProviders(names: readonly string[]): void;
+  /** Adds what a handler has declared with `accounts`, or has asked. */
+  expect(kind: ElicitationKind, provider?: string): void;
   /** Ends the background check. */
   close(): void;
 }
@@ -79,7 +72,6 @@ export interface GateCheckOptions {
   readonly url: string;
   readonly transport: GatewayTransport;
   readonly authorize: Authorizer;
-  readonly expectations: GateExpectations;
   readonly decryptionKeys: readonly JWK[];
   readonly timeoutMs: number;
   /** Pause that keeps no process alive; rejects when the signal aborts. */
@@ -97,8 +89,7 @@ const TRANSIENT: ReadonlySet<GateFaultCode> = new Set(['unreachable', 'timeout',
 
 export function createGateCheck(p: GateCheckOptions): GateCheck {
   const closing = new AbortController();
-  const { kinds = [], providers = [] } = p.expectations;
-  const expected = { kinds: new Set<string>(kinds), providers: new Set(providers) };
+  const expected = { kinds: new Set<string>(), providers: new Set<string>() };
 
   async function ask(signal: AbortSignal | undefined, isBackground: boolean): Promise<TransportAnswer | GateFault> {
     const headers = { accept: 'application/json, application/problem+json', authorization: await p.authorize() };
@@ -138,8 +129,9 @@ export function createGateCheck(p: GateCheckOptions): GateCheck {
 
   return {
     run: signal => run(signal, false),
-    expectProviders(names) {
-      for (const name of names) expected.providers.add(name);
+    expect(kind, provider) {
+      expected.kinds.add(kind);
+      if (provider !== undefined) expected.providers.add(provider);
     },
     begin() {
       runInBackground().catch((error: unknown) => {

@@ -15,15 +15,9 @@ export interface HandlerOptions<Requests extends AccountRequests> {
    */
   readonly accounts?: Requests;
   /**
-   * The name of the tool, prompt or resource. SDK v2 provides it over HTTP. On stdio, a `requestState` is bound to the name only if it
-   * is given here.
+   * The name of the tool, prompt or resource, for a handler whose server the gate does not know, and for prompts and resources on stdio.
    */
   readonly name?: string;
-}
-
-export interface GatedToolOptions<Requests extends AccountRequests> extends HandlerOptions<Requests> {
-  /** The tool has an output schema. Then a refusal is an error result, because the SDKs demand structured content of any other. */
-  readonly hasOutputSchema?: boolean;
 }
 
 /** Members that a gate adds to the handler's context. */
@@ -81,7 +75,7 @@ export interface GenericGate<Sdk extends SdkTypes> {
   ): GatedHandler<Args, Sdk['context'], Sdk['tool'] | Sdk['inputRequired']>;
   /** @throws {PosternUsageError} `invalid_options` */
   tool<Args, const Requests extends AccountRequests = Record<never, never>>(
-    options: GatedToolOptions<Requests>,
+    options: HandlerOptions<Requests>,
     handler: Handler<Sdk, Args, Requests, Sdk['tool']>,
   ): GatedHandler<Args, Sdk['context'], Sdk['tool'] | Sdk['inputRequired']>;
   /**
@@ -128,7 +122,7 @@ export interface GenericGate<Sdk extends SdkTypes> {
   resume(): Promise<void>;
   /**
    * Asks the gateway whether later calls can succeed: URL, credential, version, clock, encryption key, and the kinds and providers
-   * of the option `check`. Use it for a start that must fail early. A gate also checks in the background when it is made: that
+   * that `accounts` declares or that tools have asked for. Use it for a start that must fail early. A gate also checks in the background when it is made: that
    * finds a fault before the first user does, delays no tool, and keeps no process alive.
    *
    * @throws only the reason of the signal
@@ -146,12 +140,16 @@ export type ErrorAnswer = Exclude<ToolAnswer, { readonly type: 'input_required' 
  * answers back.
  */
 export interface SdkAdapter<Sdk extends SdkTypes> {
-  /** `name` is the tool's, if the MCP server gave it to the gate; `server` is the instance that was given to `attach()`. */
+  /**
+   * `name` is the tool's, if the MCP server gave it to the gate; `server` is the instance that was given to `attach()`; `handler` is the
+   * wrapped handler of a tool, by which its registration can be found.
+   */
   toToolCall(
     args: unknown,
     ctx: Sdk['context'],
     name: string | undefined,
     server: Sdk['mcpServer'] | undefined,
+    handler?: object,
   ): ToolCall;
   /** Throws if `attach()` must not accept this instance. */
   checkServer?(server: Sdk['mcpServer']): void;

@@ -1,7 +1,5 @@
-import type { ElicitationKind } from '@postern/api';
 import type { JWK } from 'jose';
 import { z } from 'zod/v4';
-import type { GateExpectations } from './gate-check.ts';
 import type { PrivateKeyAuth } from './gateway-auth.ts';
 import type { StateKey } from './request-state.ts';
 import type { SharedSessions } from './shared-sessions.ts';
@@ -50,10 +48,10 @@ export interface PosternOptions<Context> {
   readonly allowHttp?: boolean;
   /**
    * `postern()` asks the gateway once in the background whether later calls can succeed, and reports faults to `onBackgroundError`:
-   * a wrong URL or credential, a gateway older than this package, a wrong clock. Name the kinds and providers that your tools use,
-   * and it also finds those that the gateway would refuse. `false` turns it off. See also `check()` of the gate.
+   * a wrong URL or credential, a gateway older than this package, a wrong clock, a provider of `accounts` that the gateway would refuse.
+   * `false` turns it off. See also `check()` of the gate.
    */
-  readonly check?: false | GateExpectations;
+  readonly check?: false;
   /** Failures outside any request, such as a completion notice that could not be sent. Default: a process warning. */
   readonly onBackgroundError?: (error: Error) => void;
   /**
@@ -68,7 +66,6 @@ export interface PosternOptions<Context> {
   readonly fetch?: typeof fetch;
 }
 
-const kinds = ['authorization', 'payment', 'confirmation', 'credential', 'form'] as const satisfies ElicitationKind[];
 const callable = z.custom((value): boolean => typeof value === 'function', 'Must be a function');
 const text = z.string();
 
@@ -96,12 +93,7 @@ export const optionsSchema = z.strictObject({
   gatewayTimeoutMs: z.int().min(1).default(10_000),
   sessions: z.looseObject({ add: callable, list: callable, subscribe: callable }).optional(),
   allowHttp: z.boolean().optional(),
-  check: z
-    .union([
-      z.literal(false),
-      z.strictObject({ kinds: z.array(z.enum(kinds)).optional(), providers: z.array(text).optional() }),
-    ])
-    .optional(),
+  check: z.literal(false).optional(),
   onBackgroundError: callable.optional(),
   decryptionKey: z.union([z.looseObject({ kty: text }), z.array(z.looseObject({ kty: text }))]).optional(),
   fetch: callable.optional(),

@@ -22,5 +22,6 @@ export async function refund(
 ): Promise<Refund> {
   const body = parseTerms('refund', refundRequestSchema, options);
   const key = idempotencyKey ?? digest(['refund', body]);
+  progress.mayHaveActed = true;
   return await environment.client.refund(elicitationId, key, body, progress.signal);
 }

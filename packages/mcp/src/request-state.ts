@@ -20,7 +20,7 @@ const MAX_LENGTH = 65_536;
 const requestStateSchema = z.strictObject({
   issuer: z.string(),
   subject: z.string(),
-  /** Empty if the tool's name is unknown (see `GatedToolOptions.name`). */
+  /** Empty if the tool's name is unknown (see `HandlerOptions.name`). */
   tool: z.string(),
   /** Digest of the tool's arguments. */
   args: z.string(),

@@ -1,6 +1,7 @@
 import { digest } from './digest.ts';
 import type { Environment } from './environment.ts';
 import { asError, CapabilityMissingError, ElicitationTimeoutError, GatewayError, PosternUsageError } from './errors.ts';
+import { denialMeta } from './eras/plain.ts';
 import { createGateContext, type GateContext } from './gate-context.ts';
 import { assertBinding, type RequestState } from './request-state.ts';
 import type { Principal } from './subject.ts';
@@ -66,7 +67,7 @@ async function settle<Result>(
     if (run.progress.suspension !== undefined) throw swallowed(error);
     await rememberInterrupted(run, error);
     const missing = findError(error, CapabilityMissingError);
-    if (missing !== undefined) return refusalOf(run.call, missing);
+    if (missing !== undefined) return refusalOf(run, missing);
     const { muted } = run.progress;
     const refused = findError(error, GatewayError);
     if (muted !== undefined && refused?.code === 'muted')
@@ -75,6 +76,7 @@ async function settle<Result>(
         result: declinedToolResult(
           run.environment.text({ kind: 'muted', about: muted, undoUrl: refused.undoUrl }),
           run.call,
+          denialMeta(run, 'unavailable'),
         ),
       };
     throw error;
@@ -113,11 +115,11 @@ function needsMemory({ progress, requestState, log }: ToolRun): boolean {
   return progress.interrupted.size > 0 || (log.isRemembered && !log.hasAsked);
 }
 
-function refusalOf(call: ToolCall, { message }: CapabilityMissingError): ToolAnswer {
-  return call.era === 'modern'
+function refusalOf(run: ToolRun, { message }: CapabilityMissingError): ToolAnswer {
+  return run.call.era === 'modern'
     ? { type: 'capability_missing', message }
     : // Revision 2025-11-25 has no error code for this.
-      { type: 'plain', result: plainToolResult(message) };
+      { type: 'plain', result: plainToolResult(message, denialMeta(run, 'undisclosed')) };
 }
 
 /**

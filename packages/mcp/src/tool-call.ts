@@ -24,7 +24,7 @@ interface AnyCall {
   readonly toolName: string | undefined;
   /** What the MCP client requests. Undefined: a tool. */
   readonly request?: 'prompt' | 'resource';
-  /** Only an error result may lack the tool's structured content. */
+  /** Whether only an error result may lack structured content. True if it is not known. */
   readonly hasOutputSchema?: boolean | undefined;
   /** The arguments as parsed by the tool's schema; for a prompt or resource, whatever identifies the request. */
   readonly args: unknown;
@@ -87,6 +87,7 @@ export type ToolAnswer =
         | ({ readonly mode: 'form' } & FormAsk)
         | undefined;
       readonly requestState: string;
+      readonly _meta?: { [key: string]: unknown } | undefined;
     }
   /** −32042, revision 2025-11-25 only. */
   | {
@@ -127,6 +128,15 @@ export const ELICITATION_META_KEY = 'dev.postern/elicitation';
  */
 export const ELICITATION_ERROR_CODE = -31_042;
 
+/** Key of the envelope of structured authorization denials (SEP-2643, a draft) in the `_meta` of a result. */
+export const AUTHORIZATION_META_KEY = 'io.modelcontextprotocol/authorization';
+
+/**
+ * What can be done about a call that was not performed: open the URL of the `input_required` result (`available`), follow the text
+ * (`undisclosed`), or nothing, so that it must not be retried unchanged (`unavailable`).
+ */
+export type Remediation = 'available' | 'undisclosed' | 'unavailable';
+
 /** The text of a plain result, for MCP clients that show only the message of an error. */
 export const textIn = ({ content }: PlainToolResult): string => content.map(({ text }) => text).join('\n');
 
@@ -140,8 +150,12 @@ export function plainToolResult(text: string, meta?: { [key: string]: unknown })
  * and retries (2025-11-25 and 2026-07-28, Tools, Error Handling). SDKs accept a result without structured content from a tool with
  * an output schema only as an error.
  */
-export function declinedToolResult(text: string, { hasOutputSchema = false }: ToolCall): PlainToolResult {
-  return { content: [{ type: 'text', text }], ...(hasOutputSchema ? { isError: true } : {}) };
+export function declinedToolResult(
+  text: string,
+  { hasOutputSchema = false }: ToolCall,
+  meta?: { [key: string]: unknown },
+): PlainToolResult {
+  return { content: [{ type: 'text', text }], ...(hasOutputSchema ? { isError: true } : {}), _meta: meta };
 }
 
 /** Trace of a request (W3C Trace Context, level 1). */

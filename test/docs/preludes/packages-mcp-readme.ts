@@ -5,7 +5,7 @@ import type {
   ApiFetch,
   AuthorizationAccepted,
   GatedContext,
-  GatedToolOptions,
+  HandlerOptions,
   McpEndpoint,
   SharedGate,
 } from '@postern/mcp';
@@ -44,7 +44,7 @@ type Texts = Readonly<Record<'title' | 'isbn' | 'repository' | 'elicitationId', 
 export declare const gate: Pick<SharedGate, 'endpoint' | 'prompt'> & {
   tool(handler: (args: Texts, ctx: GatedContext) => Promise<CallToolResult>): void;
   tool<const Requests extends AccountRequests>(
-    options: GatedToolOptions<Requests>,
+    options: HandlerOptions<Requests>,
     handler: (args: Texts, ctx: GatedContext<Requests>) => Promise<CallToolResult>,
   ): void;
 };

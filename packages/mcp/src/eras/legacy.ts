@@ -79,7 +79,8 @@ async function push(run: ToolRun<LegacySessionCall>, ask: Ask, elicitation: Elic
     ? await hold(run, ask, elicitationId, now() - startedAt)
     : await client.read(elicitationId, 0, signal);
   if (isTerminal(latest)) return { by: 'gateway', elicitation: latest };
-  if (result?.type === 'answered' && result.action === 'decline') return { by: 'mcp-client', action: 'decline' };
+  if (result?.type === 'answered' && result.action === 'decline')
+    return { by: 'mcp-client', action: 'decline', elicitation: latest };
   assertInTime(run, ask);
   throw unfinished(run, spec, latest);
 }

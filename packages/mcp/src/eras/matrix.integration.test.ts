@@ -70,7 +70,7 @@ async function session(
   sdk: SdkName,
   kind: KindScript,
   capabilities: Record<string, object>,
-  { attach = true, cancels = false }: { attach?: false; cancels?: true } = {},
+  { attach = true, cancels = false }: { attach?: boolean; cancels?: boolean } = {},
 ): Promise<Played> {
   await using world = await legacyWorld(sdk, {}, { attach });
   const pushed: { way: Way; shown: string }[] = [];

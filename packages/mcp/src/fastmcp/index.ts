@@ -102,6 +102,7 @@ function toToolCall(
     // `authenticate` decides what a session is, so the option `subject` names the user.
     authInfo: undefined,
     toolName: name,
+    hasOutputSchema: true,
     mcpClientName: ctx.client.version?.name,
     reportProgress: undefined,
   };

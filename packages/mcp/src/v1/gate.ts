@@ -17,6 +17,7 @@ import type { AccountRequests, ErrorAnswer, Gated, GenericGate } from '../gate.t
 import { type CreateServer, createEndpoint, type EndpointOptions, type McpEndpoint } from '../http/endpoint.ts';
 import { createSessionOf, type SessionOf } from '../legacy-session.ts';
 import type { PosternOptions } from '../options.ts';
+import { createRegisteredTools, type RegisteredTool } from '../registered-tools.ts';
 import {
   clientAnswerSchema,
   declaresForm,
@@ -63,10 +64,11 @@ export interface SharedGate extends Gate {
 export function postern(options: PosternOptions<Extra> = {}): SharedGate {
   const sessionOf = createSessionOf<McpServer>();
   const servers = new Map<string, McpServer>();
+  const tools = createRegisteredTools();
   const gate = createGate<Sdk>(options, {
     checkServer,
-    toToolCall: (args, extra, name, server = servers.get(extra.sessionId ?? '')) =>
-      toToolCall(args, extra, { name, server, sessionOf }),
+    toToolCall: (args, extra, name, server = servers.get(extra.sessionId ?? ''), handler) =>
+      toToolCall(args, extra, { name, server, sessionOf, tool: tools.find(handler, server) }),
     sessionOf,
     toToolResult: result => result,
     toError,
@@ -84,14 +86,16 @@ interface Surroundings {
   readonly name: string | undefined;
   readonly server: McpServer | undefined;
   readonly sessionOf: SessionOf<McpServer>;
+  readonly tool: RegisteredTool | undefined;
 }
 
-function toToolCall(args: unknown, extra: Extra, { name, server, sessionOf }: Surroundings): ToolCall {
+function toToolCall(args: unknown, extra: Extra, { name, server, sessionOf, tool }: Surroundings): ToolCall {
   const common = {
     args,
     signal: extra.signal,
     authInfo: extra.authInfo,
-    toolName: name,
+    toolName: name ?? tool?.name,
+    hasOutputSchema: tool?.hasOutputSchema ?? true,
     reportProgress: progressReporter(extra),
     trace: traceContextOf(extra._meta),
   };

@@ -17,6 +17,7 @@ import type { AccountRequests, ErrorAnswer, Gated, GenericGate } from '../gate.t
 import { type CreateServer, createEndpoint, type EndpointOptions, type McpEndpoint } from '../http/endpoint.ts';
 import { createSessionOf } from '../legacy-session.ts';
 import type { PosternOptions } from '../options.ts';
+import { createRegisteredTools } from '../registered-tools.ts';
 import { ELICITATION_ERROR_CODE, type ToolAnswer, textIn } from '../tool-call.ts';
 import { checkServer, createHttpSdk } from './http.ts';
 import { INPUT_REQUEST_KEY, toToolCall } from './to-tool-call.ts';
@@ -55,10 +56,11 @@ export interface SharedGate extends Gate {
 export function postern(options: PosternOptions<ServerContext> = {}): SharedGate {
   const sessionOf = createSessionOf<McpServer>();
   const servers = new Map<string, McpServer>();
+  const tools = createRegisteredTools();
   const gate = createGate<Sdk>(options, {
     checkServer,
-    toToolCall: (args, ctx, name, server = servers.get(ctx.sessionId ?? '')) =>
-      toToolCall(args, ctx, { name, server, sessionOf }),
+    toToolCall: (args, ctx, name, server = servers.get(ctx.sessionId ?? ''), handler) =>
+      toToolCall(args, ctx, { name, server, sessionOf, tool: tools.find(handler, server) }),
     sessionOf,
     toToolResult: result => result,
     toInputRequired,
@@ -68,15 +70,16 @@ export function postern(options: PosternOptions<ServerContext> = {}): SharedGate
   return {
     ...gate,
     endpoint: (create, endpointOptions = {}) =>
-      createEndpoint({ sdk: createHttpSdk(create), create, options: endpointOptions, servers, gate: options }),
+      createEndpoint({ sdk: createHttpSdk(create, tools), create, options: endpointOptions, servers, gate: options }),
   };
 }
 
 type InputRequired = Extract<ToolAnswer, { type: 'input_required' }>;
 
-function toInputRequired({ request, requestState }: InputRequired): InputRequiredResult {
+function toInputRequired({ request, requestState, _meta }: InputRequired): InputRequiredResult {
   if (request === undefined) return inputRequired({ requestState });
-  return inputRequired({ inputRequests: { [INPUT_REQUEST_KEY]: toInputRequest(request) }, requestState });
+  const inputRequests = { [INPUT_REQUEST_KEY]: toInputRequest(request) };
+  return { ...inputRequired({ inputRequests, requestState }), ...(_meta === undefined ? {} : { _meta }) };
 }
 
 function toInputRequest(request: NonNullable<InputRequired['request']>) {

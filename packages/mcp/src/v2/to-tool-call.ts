@@ -8,6 +8,7 @@ import {
 } from '@modelcontextprotocol/server';
 import { z } from 'zod/v4';
 import type { SessionOf } from '../legacy-session.ts';
+import type { RegisteredTool } from '../registered-tools.ts';
 import { clientAnswerSchema, declaresForm, type ToolCall, traceContextOf } from '../tool-call.ts';
 
 /** The key of our only input request; keys are unique within one result (MRTR). */
@@ -17,18 +18,21 @@ interface Surroundings {
   readonly name: string | undefined;
   readonly server: McpServer | undefined;
   readonly sessionOf: SessionOf<McpServer>;
+  readonly tool: RegisteredTool | undefined;
 }
 
 /** The first revision of the modern era. Revisions are dates, so they compare as text. */
 const FIRST_MODERN_REVISION = '2026-07-28';
 
-export function toToolCall(args: unknown, ctx: ServerContext, { name, server, sessionOf }: Surroundings): ToolCall {
+export function toToolCall(args: unknown, ctx: ServerContext, surroundings: Surroundings): ToolCall {
+  const { name, server, sessionOf, tool } = surroundings;
   const { mcpReq } = ctx;
   const common = {
     args,
     signal: mcpReq.signal,
     authInfo: ctx.http?.authInfo,
-    toolName: name ?? toolNameHeader(ctx),
+    toolName: name ?? tool?.name ?? toolNameHeader(ctx),
+    hasOutputSchema: tool?.hasOutputSchema ?? true,
     reportProgress: progressReporter(ctx),
     trace: traceContextOf(mcpReq._meta),
   };
