@@ -58,6 +58,8 @@ export interface UrlElicitation {
 /** A request of revision 2025-11-25 or older on a connection that lasts: a streamable HTTP session, or stdio. */
 export interface LegacySessionCall extends AnyCall {
   readonly era: 'legacy-session';
+  /** The negotiated revision, if the SDK tells. */
+  readonly revision?: string | undefined;
   readonly declaresUrl: boolean;
   readonly declaresForm: boolean;
   readonly session: LegacySession;

@@ -11,6 +11,7 @@ import {
   type ServerRequest,
   UrlElicitationRequiredError,
 } from '@modelcontextprotocol/sdk/types.js';
+import { z } from 'zod/v4';
 import { createGate } from '../create-gate.ts';
 import type { InvalidRequestStateError } from '../errors.ts';
 import type { AccountRequests, ErrorAnswer, Gated, GenericGate } from '../gate.ts';
@@ -105,6 +106,8 @@ function toToolCall(args: unknown, extra: Extra, { name, server, sessionOf, tool
   return {
     ...common,
     era: 'legacy-session',
+    // Clients name it in every request over HTTP. This SDK does not tell on stdio.
+    revision: z.string().optional().catch(undefined).parse(extra.requestInfo?.headers['mcp-protocol-version']),
     mcpClientName: server.server.getClientVersion()?.name,
     declaresUrl: server.server.getClientCapabilities()?.elicitation?.url !== undefined,
     declaresForm: declaresForm(server.server.getClientCapabilities()?.elicitation),
