@@ -46,6 +46,7 @@ export type {
   HandlerOptions,
   ResourceVariables,
   SdkTypes,
+  StdioConnection,
 } from './gate.ts';
 export {
   type GateCaller,

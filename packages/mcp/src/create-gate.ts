@@ -14,10 +14,11 @@ import type {
   SdkTypes,
 } from './gate.ts';
 import type { GateContext } from './gate-context.ts';
+import { anyone } from './no-gateway.ts';
 import type { PosternOptions } from './options.ts';
 import { parseStrictly } from './parse-strictly.ts';
 import { runTool, type ToolOutcome } from './run-tool.ts';
-import { resolvePrincipal } from './subject.ts';
+import { type Principal, resolvePrincipal } from './subject.ts';
 import type { ToolCall } from './tool-call.ts';
 
 /**
@@ -30,7 +31,12 @@ export function createGate<Sdk extends SdkTypes>(
   environment: Environment = createEnvironment(options),
 ): GenericGate<Sdk> {
   const run = <Result>(call: ToolCall, ctx: Sdk['context'], handler: (gate: GateContext) => Promise<Result>) =>
-    runTool(environment, call, () => resolvePrincipal(options.subject, call.authInfo, ctx), handler);
+    runTool(environment, call, () => principalOf(call, ctx), handler);
+
+  async function principalOf({ authInfo }: ToolCall, ctx: Sdk['context']): Promise<Principal> {
+    const isAnyone = !environment.hasGateway && options.subject === undefined && authInfo === undefined;
+    return isAnyone ? anyone : await resolvePrincipal(options.subject, authInfo, ctx);
+  }
 
   async function answerTool(running: Promise<ToolOutcome<Sdk['tool']>>): Promise<Sdk['tool'] | Sdk['inputRequired']> {
     try {

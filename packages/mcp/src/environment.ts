@@ -9,6 +9,7 @@ import { createGatewayClient, type GatewayClient } from './gateway-client.ts';
 import { spread } from './gateway-request.ts';
 import { createGatewayTransport } from './gateway-transport.ts';
 import { completed } from './local-gateway.ts';
+import { noGateway } from './no-gateway.ts';
 import { type MissingCapability, optionsSchema, type PosternOptions } from './options.ts';
 import { parseStrictly } from './parse-strictly.ts';
 import { createRequestStateCodec, deriveStateKey, type RequestStateCodec, type StateKey } from './request-state.ts';
@@ -21,6 +22,8 @@ import { WaitingReads } from './waiting-reads.ts';
 
 /** Shared by all calls of one gate. */
 export interface Environment {
+  /** Without one, only forms that the MCP client shows work. */
+  readonly hasGateway: boolean;
   readonly client: GatewayClient;
   readonly gateCheck: GateCheck;
   /** Returns a client that propagates a trace. */
@@ -54,31 +57,25 @@ const MAX_WAITING_READS = 10_000;
 export function createEnvironment<Context>(given: PosternOptions<Context>): Environment {
   const parsed = parseStrictly('invalid_options', 'postern', optionsSchema, given);
   const { holdMs, maxRounds, maxWaiters, gatewayTimeoutMs, missingCapability } = parsed;
-  const options = completed(given);
-  const url = gatewayUrl(options);
-  const transport = createGatewayTransport(url, options.fetch);
-  const authorize = authorizer(options, url);
-  const clientOptions = { url, authorize, timeoutMs: gatewayTimeoutMs, transport };
+  const located = completed(given);
+  const options = located ?? given;
   const onBackgroundError = options.onBackgroundError ?? warn;
-  const sleep = (ms: number, signal: AbortSignal) => delay(ms, undefined, { signal, ref: false });
-  const gateCheck = createGateCheck({
-    ...{ ...clientOptions, sleep, now: Date.now, onError: onBackgroundError },
-    decryptionKeys: decryptionKeysOf(options),
-  });
-  const client = createGatewayClient(clientOptions);
+  const { client, gateCheck, tracedClient, sealedOpener, stateKeys } =
+    located === undefined ? noGateway : gatewayOf(located, { timeoutMs: gatewayTimeoutMs, onError: onBackgroundError });
   const waitingReads = new WaitingReads({ limit: MAX_WAITING_READS, sleep, random: spread });
   const waiters = new CompletionWaiters({
     ...{ client, waitingReads, limit: maxWaiters, now: Date.now, sleep, random: spread, onError: onBackgroundError },
   });
   return {
+    hasGateway: located !== undefined,
     client,
     gateCheck,
-    tracedClient: trace => createGatewayClient({ ...clientOptions, trace }),
-    sealedOpener: sealedOpener(options),
+    ...(tracedClient && { tracedClient }),
+    sealedOpener,
     fetch: options.fetch ?? fetch,
     allowHttp: options.allowHttp ?? false,
-    codec: createRequestStateCodec(stateKeys(options), Date.now),
-    recentCalls: new RecentCalls(MAX_RECENT_CALLS, Date.now),
+    codec: createRequestStateCodec(options.stateKeys ?? stateKeys(), Date.now),
+    recentCalls: new RecentCalls(located === undefined ? 0 : MAX_RECENT_CALLS, Date.now),
     waitingReads,
     waiters,
     sessionReplica: options.sessions && createSessionReplica(options.sessions, { waiters, delay: sleep }),
@@ -89,6 +86,25 @@ export function createEnvironment<Context>(given: PosternOptions<Context>): Envi
     assumeUrlCapability: options.assumeUrlCapability ?? false,
     onBackgroundError,
     now: Date.now,
+  };
+}
+
+const sleep = (ms: number, signal: AbortSignal) => delay(ms, undefined, { signal, ref: false });
+
+function gatewayOf<Context>(
+  options: PosternOptions<Context> & { readonly url: string },
+  { timeoutMs, onError }: { readonly timeoutMs: number; readonly onError: (error: Error) => void },
+) {
+  const url = gatewayUrl(options);
+  const transport = createGatewayTransport(url, options.fetch);
+  const clientOptions = { url, authorize: authorizer(options, url), timeoutMs, transport };
+  const decryptionKeys = decryptionKeysOf(options);
+  return {
+    client: createGatewayClient(clientOptions),
+    tracedClient: (trace: TraceContext) => createGatewayClient({ ...clientOptions, trace }),
+    gateCheck: createGateCheck({ ...clientOptions, decryptionKeys, sleep, now: Date.now, onError }),
+    sealedOpener: sealedOpener(options),
+    stateKeys: () => derivedKeys(options),
   };
 }
 
@@ -123,8 +139,7 @@ function isList<T>(value: T | readonly T[]): value is readonly T[] {
   return Array.isArray(value);
 }
 
-function stateKeys<Context>(options: PosternOptions<Context>): readonly StateKey[] {
-  if (options.stateKeys !== undefined) return options.stateKeys;
+function derivedKeys<Context>(options: PosternOptions<Context>): readonly StateKey[] {
   if (options.auth !== undefined) throw invalid('stateKeys: needed with auth, the same on every replica.');
   return [deriveStateKey(apiKeyOf(options))];
 }

@@ -6,6 +6,7 @@ import type { Authorizer } from './gateway-auth.ts';
 import { type GatewayTransport, type TransportAnswer, TransportError } from './gateway-transport.ts';
 
 export type GateFaultCode =
+  | 'no_gateway'
   | 'unreachable'
   | 'timeout'
   | 'unavailable'

@@ -100,9 +100,9 @@ export interface GenericGate<Sdk extends SdkTypes> {
     handler: ResourceHandler<Sdk, Requests>,
   ): GatedResource<Sdk['context'], Sdk['resource'] | Sdk['inputRequired']>;
   /**
-   * Returns this gate for the tools of one `McpServer` instance. Needed for 2025-11-25 sessions and stdio: only the instance
-   * knows the MCP client's capabilities and can send the completion notice. Without it, these connections get the plain result
-   * with the link.
+   * For frameworks and transports of your own; `endpoint` and `stdio` do it. Returns this gate for the tools of one `McpServer` instance.
+   * 2025-11-25 sessions need it: only the instance knows the MCP client's capabilities and can send the completion notice. Without
+   * it, these connections get the plain result with the link.
    *
    * @throws {PosternUsageError} `other_sdk_copy`: the instance is not of the SDK that this package imports. Its SDK would not
    * recognize our errors and types, and would answer −32042 as text.
@@ -130,6 +130,12 @@ export interface GenericGate<Sdk extends SdkTypes> {
   check(signal?: AbortSignal): Promise<GateReport>;
   /** Stops all background waiting. */
   close(): void;
+}
+
+/** An MCP server on stdio. */
+export interface StdioConnection {
+  /** Ends the connection. It also ends with the standard input. */
+  readonly close: () => Promise<void>;
 }
 
 /** An answer that is a JSON-RPC error of its era, or, for a prompt or resource, any answer but a result. */

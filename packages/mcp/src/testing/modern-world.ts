@@ -11,9 +11,8 @@ import { outcome } from './outcome-tool.ts';
 const REVISION = '2026-07-28';
 
 /** Tools that return exactly what the handler received. */
-export function exampleServer(shared: Gate): McpServer {
+export function exampleServer(gate: Gate): McpServer {
   const server = new McpServer({ name: 'issues', version: '1.0.0' });
-  const gate = shared.attach(server);
   const inputSchema = z.object({ title: z.string() });
   const say = (text: string) => ({ content: [{ type: 'text' as const, text }] });
 

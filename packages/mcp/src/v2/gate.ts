@@ -9,13 +9,16 @@ import {
   ProtocolErrorCode,
   type ReadResourceResult,
   type ServerContext,
+  type Transport,
   UrlElicitationRequiredError,
 } from '@modelcontextprotocol/server';
+import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import { createGate } from '../create-gate.ts';
+import { warn } from '../environment.ts';
 import { InvalidRequestStateError } from '../errors.ts';
-import type { AccountRequests, ErrorAnswer, Gated, GenericGate } from '../gate.ts';
-import { type CreateServer, createEndpoint, type EndpointOptions, type McpEndpoint } from '../http/endpoint.ts';
-import { createSessionOf } from '../legacy-session.ts';
+import type { AccountRequests, ErrorAnswer, Gated, GenericGate, StdioConnection } from '../gate.ts';
+import { type Connection, type CreateServer, createEndpoint, type EndpointOptions, type McpEndpoint } from '../http/endpoint.ts';
+import { createSessionOf, LOCAL, takePlace } from '../legacy-session.ts';
 import type { PosternOptions } from '../options.ts';
 import { createRegisteredTools } from '../registered-tools.ts';
 import { ELICITATION_ERROR_CODE, type ToolAnswer, textIn } from '../tool-call.ts';
@@ -37,15 +40,22 @@ export interface Sdk {
 
 export type Gate = GenericGate<Sdk>;
 
-/** A gate that is attached to no MCP server. */
+/** The gate of a process. */
 export interface SharedGate extends Gate {
   /**
    * Serves MCP clients of both eras at one URL: 2026-07-28, and 2025-11-25 with sessions. Calls `create` for each session and for
-   * each request of 2026-07-28. Its servers need no `attach()`.
+   * each request of 2026-07-28.
    *
    * @throws {PosternUsageError} `invalid_options`
    */
   endpoint(create: CreateServer<McpServer>, options?: EndpointOptions): McpEndpoint;
+  /**
+   * Serves the one MCP client at the other end of standard input and output, for the person of the option `subject`. The connection ends
+   * with the standard input.
+   *
+   * @param transport replaces stdio, for example by an in-memory channel
+   */
+  stdio(create: CreateServer<McpServer>, transport?: Transport): StdioConnection;
 }
 
 /**
@@ -59,7 +69,7 @@ export function postern(options: PosternOptions<ServerContext> = {}): SharedGate
   const tools = createRegisteredTools();
   const gate = createGate<Sdk>(options, {
     checkServer,
-    toToolCall: (args, ctx, name, server = servers.get(ctx.sessionId ?? ''), handler) =>
+    toToolCall: (args, ctx, name, server = servers.get(ctx.sessionId ?? (ctx.http === undefined ? LOCAL : '')), handler) =>
       toToolCall(args, ctx, { name, server, sessionOf, tool: tools.find(handler, server) }),
     sessionOf,
     toToolResult: result => result,
@@ -71,6 +81,16 @@ export function postern(options: PosternOptions<ServerContext> = {}): SharedGate
     ...gate,
     endpoint: (create, endpointOptions = {}) =>
       createEndpoint({ sdk: createHttpSdk(create, tools), create, options: endpointOptions, servers, gate: options }),
+    stdio(create, transport) {
+      const createLocal = async ({ era }: Pick<Connection, 'era'>) => {
+        const server = await create({ era, authInfo: undefined });
+        checkServer(server);
+        takePlace(servers, server);
+        return server;
+      };
+      const onerror = options.onBackgroundError ?? warn;
+      return serveStdio(createLocal, { onerror, ...(transport === undefined ? {} : { transport }) });
+    },
   };
 }
 
