@@ -188,6 +188,8 @@ const covered = [
   'S219 every run of a call asks with the same terms, and a payment is never asked for anew',
   'S220 a handler that does not await its asks fails, and they never settle',
   'S221 a form with fields that seem to ask for a secret opens as a page',
+  'S223 the decline of an MCP client ends the call, and no other request asks again',
+  'S224 a result says that nothing was done only while the handler cannot have acted',
   'L6 fifty approvals at once on three processes, a thousand rounds',
 ];
 

@@ -89,8 +89,9 @@ the day of the run, and nothing else.
 
 ${markdownTable(['client', ...asks.map(ask => headings[ask])], rows)}
 
-The MCP server pushes first. −32042 alone is what it sends where sessions move between replicas. It repeats the link in the text of −32042. An application could also read the URL from the error's
-\`data\`, open it and retry. The applications in this run only show what the client gives them.
+The MCP server pushes first; −32042 alone is for sessions that move between replicas. It repeats the link in the text of −32042. An
+application could also read the URL from the error's \`data\`, open it and retry. The applications in this run only show what the client
+gives them.
 
 ## What was seen
 

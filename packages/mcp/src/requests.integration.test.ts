@@ -352,6 +352,18 @@ describe('a refusal', () => {
     expect(isPast).toBe(false);
   });
 
+  test.each([
+    ['of an account that was not used says that nothing was done', false, true],
+    ['after a token was handed out does not', true, false],
+  ])('S224: a decline %s', async (_case, uses, claims) => {
+    const outcome = await endsAs('declined', async gate => {
+      const github = await gate.authorize('github');
+      if (uses) await github.accessToken();
+      await gate.confirm('Send it');
+    });
+    expect(JSON.stringify(outcome).includes(AUTHORIZATION_META_KEY)).toBe(claims);
+  });
+
   test('S95: a handler that swallows a refusal fails, and its later asks are refused as well', async () => {
     const later: unknown[] = [];
     const running = endsAs('declined', async gate => {

@@ -41,7 +41,7 @@ export declare function createIssue(
 type Texts = Readonly<Record<'title' | 'isbn' | 'repository' | 'elicitationId', string>>;
 
 /** A gate whose tools take texts. */
-export declare const gate: Pick<SharedGate, 'endpoint' | 'prompt'> & {
+export declare const gate: Pick<SharedGate, 'endpoint' | 'prompt' | 'stdio'> & {
   tool(handler: (args: Texts, ctx: GatedContext) => Promise<CallToolResult>): void;
   tool<const Requests extends AccountRequests>(
     options: HandlerOptions<Requests>,
