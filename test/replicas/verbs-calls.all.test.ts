@@ -134,7 +134,7 @@ describe('an MCP client that responds instead of its user', () => {
       const person = world.person();
       const player = await world.player(way, person);
       const order = world.order();
-      const opened = await player.play('pay_stripe', { order }, { atPage: noPage, opens: 'cancel' });
+      const opened = await player.play('pay_stripe', { order }, { atPage: noPage, opens: 'decline' });
       await person.accept(elicitationIdsOf(opened)[0] ?? '');
       expect(await player.play('pay_stripe', { order }, { atPage: noPage, opens: 'decline' })).toEqual({
         text: 'accept',

@@ -1,7 +1,7 @@
 import { definedOnly } from '@postern/elicitation';
 import { z } from 'zod';
-import { elicitationIdOf } from './person-at-gateway.ts';
 import { movingSessions } from './gated-endpoint.ts';
+import { elicitationIdOf } from './person-at-gateway.ts';
 import type { VerbEndpoint, VerbEndpointOptions } from './verb-endpoint.ts';
 import {
   connectVerbHost,
@@ -40,7 +40,11 @@ const legacy = (sdk: 'v2' | 'v1'): Way[] => {
       ...{ url: 'elicitation/create', showsForms: true, hearsOfEnd: true },
     },
     {
-      ...{ ...session, name: `2025-11-25 session, −32042, ${sdk}`, endpoint: { sdk, postern: { sessions: movingSessions } } },
+      ...{
+        ...session,
+        name: `2025-11-25 session, −32042, ${sdk}`,
+        endpoint: { sdk, postern: { sessions: movingSessions } },
+      },
       ...{ url: '-32042', showsForms: true, hearsOfEnd: true },
     },
     {

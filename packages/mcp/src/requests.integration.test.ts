@@ -7,8 +7,8 @@ import { type McpServer, ResourceTemplate } from '@modelcontextprotocol/server';
 import { describe, expect, expectTypeOf, test } from 'vitest';
 import { z } from 'zod/v4';
 import {
-  type AuthorizationAccepted,
   AUTHORIZATION_META_KEY,
+  type AuthorizationAccepted,
   CapabilityMissingError,
   ELICITATION_ERROR_CODE,
   ELICITATION_META_KEY,
@@ -162,27 +162,30 @@ describe.each(eras)('%s', era => {
   test.each([
     ['plain', undefined],
     ['structured', true],
-  ] as const)('S224: a decline of the tool `%s` says that nothing was done, and not after a payment', async (name, isError) => {
-    const decline = { reason: 'insufficient_authorization', remediation: 'unavailable' };
-    for (const [ends, envelope] of [
-      [['declined'], decline],
-      [['completed', 'declined'], undefined],
-    ] as const) {
-      const left = [...ends];
-      await using world = await stdioWorld({
-        ...{ era, ...twice },
-        onAsk(gateway) {
-          gateway.end(left.shift() ?? 'failed');
-          return 'accept';
-        },
-      });
-      const result = await world.client.callTool({ name });
-      expect(result.content).toEqual([{ type: 'text', text: expect.stringContaining('declined') }]);
-      expect(result.isError).toBe(isError);
-      expect(metaOf(result)[AUTHORIZATION_META_KEY]).toEqual(envelope);
-      expect(left).toEqual([]);
-    }
-  });
+  ] as const)(
+    'S224: a decline of the tool `%s` says that nothing was done, and not after a payment',
+    async (name, isError) => {
+      const decline = { reason: 'insufficient_authorization', remediation: 'unavailable' };
+      for (const [ends, envelope] of [
+        [['declined'], decline],
+        [['completed', 'declined'], undefined],
+      ] as const) {
+        const left = [...ends];
+        await using world = await stdioWorld({
+          ...{ era, ...twice },
+          onAsk(gateway) {
+            gateway.end(left.shift() ?? 'failed');
+            return 'accept';
+          },
+        });
+        const result = await world.client.callTool({ name });
+        expect(result.content).toEqual([{ type: 'text', text: expect.stringContaining('declined') }]);
+        expect(result.isError).toBe(isError);
+        expect(metaOf(result)[AUTHORIZATION_META_KEY]).toEqual(envelope);
+        expect(left).toEqual([]);
+      }
+    },
+  );
 
   test('an MCP client without URL mode gets an envelope that discloses no remedy beside the link', async () => {
     await using world = await stdioWorld({ era, ...twice, elicitation: undefined });

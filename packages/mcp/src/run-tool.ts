@@ -1,7 +1,7 @@
 import { digest } from './digest.ts';
 import type { Environment } from './environment.ts';
-import { asError, CapabilityMissingError, ElicitationTimeoutError, GatewayError, PosternUsageError } from './errors.ts';
 import { denialMeta } from './eras/plain.ts';
+import { asError, CapabilityMissingError, ElicitationTimeoutError, GatewayError, PosternUsageError } from './errors.ts';
 import { createGateContext, type GateContext } from './gate-context.ts';
 import { assertBinding, type RequestState } from './request-state.ts';
 import type { Principal } from './subject.ts';

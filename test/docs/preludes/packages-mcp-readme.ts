@@ -53,9 +53,12 @@ export declare const github: AuthorizationAccepted;
 export declare const sdk: { call(token: string): Promise<{ readonly status: number }> };
 export declare const shop: {
   order(isbn: string): Promise<{ readonly number: string }>;
-  fulfil(number: string, proof: { readonly receipt: string; readonly idempotencyKey: string }): Promise<void>;
+  fulfil(number: string, proof?: { readonly receipt: string; readonly idempotencyKey: string }): Promise<void>;
 };
-export declare const forge: { deleteRepository(name: string, idempotencyKey: string): Promise<void> };
+export declare const forge: {
+  deleteRepository(name: string, idempotencyKey: string): Promise<void>;
+  archive(name: string, options: { readonly notify: boolean }): Promise<void>;
+};
 export declare function callAcme(key: string): Promise<{ readonly status: number }>;
 export declare function reserve(): Promise<void>;
 export declare function release(): Promise<void>;

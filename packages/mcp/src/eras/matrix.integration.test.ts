@@ -135,12 +135,7 @@ const rows: Row[] = [
   ['2026-07-28 {}', kind => modern(kind, {}), 'plain', 'input_required form'],
   ['2026-07-28 without', kind => modern(kind, null), 'plain', 'plain'],
   ...sdks.flatMap((sdk): Row[] => [
-    [
-      `2025-11-25 session, push, ${sdk}`,
-      kind => session(sdk, kind, { elicitation: both }),
-      'push url',
-      'push form',
-    ],
+    [`2025-11-25 session, push, ${sdk}`, kind => session(sdk, kind, { elicitation: both }), 'push url', 'push form'],
     [
       `2025-11-25 session, push, url, ${sdk}`,
       kind => session(sdk, kind, { elicitation: { url: {} } }),

@@ -73,13 +73,21 @@ test('a 2025-11-25 connection stays 2025-11-25, whatever a request claims', asyn
 test('serves one connection', async () => {
   await using world = await connect({});
   const errors: Error[] = [];
-  const gate = postern({ check: false, url: world.gateway.url, apiKey: API_KEY, onBackgroundError: e => errors.push(e) });
+  const gate = postern({
+    check: false,
+    url: world.gateway.url,
+    apiKey: API_KEY,
+    onBackgroundError: e => errors.push(e),
+  });
   const ends: InMemoryTransport[] = [];
   for (const serves of [true, false, true]) {
     const [near, far] = InMemoryTransport.createLinkedPair();
     gate.stdio(() => exampleServer(gate), far);
     const client = new Client({ name: 'host', version: '1.0.0' });
-    const connected = client.connect(near).then(() => true, () => false);
+    const connected = client.connect(near).then(
+      () => true,
+      () => false,
+    );
     expect(await connected).toBe(serves);
     if (serves) ends.push(near);
     else await ends.pop()?.close();

@@ -52,7 +52,7 @@ export type Gate = GenericGate<Sdk>;
 /** The gate of a process. */
 export interface SharedGate extends Gate {
   /**
-   * Serves MCP clients of revisions up to 2025-11-25 at one URL, with sessions. Calls `create` for each session. 
+   * Serves MCP clients of revisions up to 2025-11-25 at one URL, with sessions. Calls `create` for each session.
    *
    * @throws {PosternUsageError} `invalid_options`
    */
@@ -77,8 +77,13 @@ export function postern(options: PosternOptions<Extra> = {}): SharedGate {
   const tools = createRegisteredTools();
   const gate = createGate<Sdk>(options, {
     checkServer,
-    toToolCall: (args, extra, name, server = servers.get(extra.sessionId ?? (extra.requestInfo === undefined ? LOCAL : '')), handler) =>
-      toToolCall(args, extra, { name, server, sessionOf, tool: tools.find(handler, server) }),
+    toToolCall: (
+      args,
+      extra,
+      name,
+      server = servers.get(extra.sessionId ?? (extra.requestInfo === undefined ? LOCAL : '')),
+      handler,
+    ) => toToolCall(args, extra, { name, server, sessionOf, tool: tools.find(handler, server) }),
     sessionOf,
     toToolResult: result => result,
     toError,

@@ -17,7 +17,13 @@ import { createGate } from '../create-gate.ts';
 import { warn } from '../environment.ts';
 import { InvalidRequestStateError } from '../errors.ts';
 import type { AccountRequests, ErrorAnswer, Gated, GenericGate, StdioConnection } from '../gate.ts';
-import { type Connection, type CreateServer, createEndpoint, type EndpointOptions, type McpEndpoint } from '../http/endpoint.ts';
+import {
+  type Connection,
+  type CreateServer,
+  createEndpoint,
+  type EndpointOptions,
+  type McpEndpoint,
+} from '../http/endpoint.ts';
 import { createSessionOf, LOCAL, takePlace } from '../legacy-session.ts';
 import type { PosternOptions } from '../options.ts';
 import { createRegisteredTools } from '../registered-tools.ts';
@@ -69,8 +75,13 @@ export function postern(options: PosternOptions<ServerContext> = {}): SharedGate
   const tools = createRegisteredTools();
   const gate = createGate<Sdk>(options, {
     checkServer,
-    toToolCall: (args, ctx, name, server = servers.get(ctx.sessionId ?? (ctx.http === undefined ? LOCAL : '')), handler) =>
-      toToolCall(args, ctx, { name, server, sessionOf, tool: tools.find(handler, server) }),
+    toToolCall: (
+      args,
+      ctx,
+      name,
+      server = servers.get(ctx.sessionId ?? (ctx.http === undefined ? LOCAL : '')),
+      handler,
+    ) => toToolCall(args, ctx, { name, server, sessionOf, tool: tools.find(handler, server) }),
     sessionOf,
     toToolResult: result => result,
     toInputRequired,
