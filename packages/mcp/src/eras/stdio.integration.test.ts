@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { createInterface } from 'node:readline';
+import { setTimeout as delay } from 'node:timers/promises';
 import { Client, type ClientOptions, InMemoryTransport } from '@modelcontextprotocol/client';
 import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js';
 import { InMemoryTransport as InMemoryTransportV1 } from '@modelcontextprotocol/sdk/inMemory.js';
@@ -153,6 +154,9 @@ const program = (sdk: keyof typeof modules) => {
 
 const messageSchema = z.looseObject({ id: z.number().optional(), method: z.string().optional() });
 
+/** A process that has not ended by then does not end. */
+const PATIENCE_MS = 5_000;
+
 /** The other end of the standard input and output. */
 function startProgram(sdk: keyof typeof modules) {
   const env = { PATH: process.env['PATH'] };
@@ -170,12 +174,13 @@ function startProgram(sdk: keyof typeof modules) {
       if (matches(message)) return message;
     }
   }
-  return { child, exited, stderr, send, until };
+  return { child, exited, stderr, send, until, [Symbol.dispose]: () => void child.kill() };
 }
 
 describe.each(['v2', 'v1'] as const)('a program without a gateway, SDK %s', sdk => {
   test('shows forms in the MCP client, says what needs a gateway, and ends with its input', async () => {
-    const { child, exited, stderr, send, until } = startProgram(sdk);
+    using started = startProgram(sdk);
+    const { child, exited, stderr, send, until } = started;
     const clientInfo = { name: 'host', version: '1.0.0' };
     const capabilities = { elicitation: { form: {}, url: {} } };
     send({ id: 1, method: 'initialize', params: { protocolVersion: '2025-11-25', capabilities, clientInfo } });
@@ -192,9 +197,12 @@ describe.each(['v2', 'v1'] as const)('a program without a gateway, SDK %s', sdk 
     expect(await until(({ id, method }) => id === 3 && method === undefined)).toMatchObject({
       result: { isError: true, content: [{ text: expect.stringMatching(/gateway.*POSTERN_URL/) }] },
     });
-    expect(stderr.join('')).toBe('');
+    // A call that waits keeps no process alive whose client has gone.
+    send({ id: 4, method: 'tools/call', params: { name: 'release', arguments: {} } });
+    await until(({ method }) => method === 'elicitation/create');
     child.stdin.end();
-    expect((await exited)[0]).toBe(0);
+    expect(await Promise.race([exited, delay(PATIENCE_MS, undefined, { ref: false })])).toEqual([0, null]);
+    expect(stderr.join('')).toBe('');
   });
 });
 
