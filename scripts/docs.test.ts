@@ -24,6 +24,26 @@ describe.each(documents)('%s', document => {
   });
 });
 
+/** What users of the packages read: they have no checkout. CONTRIBUTING.md and the READMEs of inner packages are for developers. */
+const forUsers = documents.filter(path =>
+  /^(?:README\.md|docs\/.*|services\/gateway\/README\.md|packages\/(?:api|mcp|host|conformance)\/README\.md)$/.test(
+    path,
+  ),
+);
+/** With a clone, these two are the way to try Postern. */
+const ofTheClone = ['npx -y pnpm@12 demo', 'npx -y pnpm@12 test'];
+
+test.each(forUsers)('%s has only commands that users of the packages have', document => {
+  const text = read(document);
+  const named = [...text.matchAll(/(?:npx -y )?\bpnpm(?:@[\d.]+)? [a-z-][\w-]*/g)].map(([command]) => command);
+  expect(named.filter(command => document !== 'README.md' || !ofTheClone.includes(command))).toEqual([]);
+  // Without an installed @postern/gateway, npx would fetch the package "postern", which is not ours.
+  expect(text.match(/\bnpx (?:-y )?postern\b.*/g) ?? []).toEqual([]);
+  // Files of the checkout: a program of ours is in a package.
+  const blocks = [...text.matchAll(/^ *```(?:sh|console)\n([\s\S]*?)^ *```/gm)].map(([, block]) => block ?? '');
+  expect(blocks.flatMap(block => block.match(/\b(?:services|packages|scripts|test)\/\S*\.ts\b/g) ?? [])).toEqual([]);
+});
+
 test.each(documents)('%s links only to files and folders that exist', document => {
   const links = [...read(document).matchAll(/(?:\]\(|(?:src|srcset)=")(?!https?:|#)([^)"#\s]+)/g)].map(
     ([, path]) => path ?? '',

@@ -380,7 +380,7 @@ def main():
     for line in sys.stdin:
         try:
             message = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):  # Deeply nested brackets end in the latter.
             send({"id": None, "error": {"code": -32700, "message": "Parse error"}})
             continue
         if not isinstance(message, dict) or not isinstance(message.get("params", {}), dict):

@@ -22,7 +22,8 @@ import { registeredRoutes } from '../support/registered-routes.ts';
 import { type PayingWorld, startWorld } from '../support/world.ts';
 
 const newSecret = () => `whsec_${randomBytes(24).toString('base64')}`;
-const SCOPES = ['read', 'act', 'people'] as const;
+const SCOPES = ['read', 'act', 'people', 'keys'] as const;
+const ALL = SCOPES.join();
 type Scope = (typeof SCOPES)[number];
 const BASE = '/admin/v1';
 const unknownElicitation = `el_00${'A'.repeat(43)}`;
@@ -45,7 +46,7 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'postern-admin-api-'));
   config = join(folder, 'postern.config.yaml');
   await writeFile(config, JSON.stringify(world.config));
-  for (const scopes of [...SCOPES, 'read,act,people']) tokens.set(scopes, await newToken(scopes));
+  for (const scopes of [...SCOPES, ALL]) tokens.set(scopes, await newToken(scopes));
 });
 afterAll(async () => {
   await rm(folder, { recursive: true });
@@ -54,10 +55,12 @@ afterAll(async () => {
 
 const run = (...args: readonly string[]) => runAt(config, ...args);
 
-async function runAt(path: string, ...args: readonly string[]) {
+const runAt = (path: string, ...args: readonly string[]) => runWith({}, path, ...args);
+
+async function runWith(env: Readonly<Record<string, string>>, path: string, ...args: readonly string[]) {
   let out = '';
   const code = await runCli([...args, '-c', path], {
-    ...{ env: {}, isTerminal: false, signal: new AbortController().signal },
+    ...{ env, isTerminal: false, signal: new AbortController().signal },
     out(text) {
       out += text;
     },
@@ -157,7 +160,7 @@ async function call(
   await expectDescribed(method, path, answer, parsed);
   return { status: answer.status, headers: answer.headers, body: parsed };
 }
-const all = () => tokens.get('read,act,people');
+const all = () => tokens.get(ALL);
 
 const alice = { issuer: 'https://id.example', subject: 'alice' };
 /** A valid call of every operation, by its id in the OpenAPI document, with its scope and the status that a full credential gets. */
@@ -178,6 +181,9 @@ const calls: Readonly<Record<string, { scope: Scope; path?: string; body?: objec
   listRetryingDeliveries: { scope: 'read' },
   enableWebhookEndpoint: { scope: 'act', body: { endpoint: 'tracker.nowhere' }, status: 404 },
   startRedelivery: { scope: 'act', body: { endpoint: 'tracker.nowhere' }, status: 404 },
+  listApiKeys: { scope: 'read' },
+  addApiKey: { scope: 'keys', body: { mcpServerId: 'nowhere', name: 'first' }, status: 404 },
+  revokeApiKey: { scope: 'keys', path: '/api-keys/ak_unknown/revoke', body: {}, status: 404 },
   listAudit: { scope: 'read' },
   find: { scope: 'read', body: { text: 'order-unknown' } },
   showPerson: { scope: 'people', body: alice },
@@ -201,7 +207,7 @@ describe('S147: each operation admits credentials with its scope, and no others'
     expect(routes.sort()).toEqual([...paths, `GET ${BASE}/openapi.json`].sort());
   });
 
-  it.each(['none', 'another', ...SCOPES, 'read,act,people'])('%s', async who => {
+  it.each(['none', 'another', ...SCOPES, ALL])('%s', async who => {
     const forged = `pa_${'A'.repeat(65)}`;
     const token = who === 'none' ? undefined : who === 'another' ? forged : tokens.get(who);
     for (const { operationId, method, path } of await operations()) {
@@ -248,7 +254,7 @@ describe('S148: credentials', () => {
     expect(stored).not.toContain(token.slice(25));
     expect((await call('GET', `${BASE}/jobs`, { token })).status).toBe(200);
     for (const changed of [
-      stored.replace('["read"]', '["read","act","people"]'),
+      stored.replace('["read"]', '["read","keys"]'),
       stored.replace('"tests"', '"olga"'),
       stored.replace(/"mac":"[^"]+"/, '"mac":""'),
     ]) {
@@ -276,6 +282,56 @@ describe('S148: credentials', () => {
     const listed = await run('admin-credentials', 'list', '--json');
     expect(listed.out).not.toContain(idIn(token));
     for (const credential of JSON.parse(listed.out).credentials) expect(credential).not.toHaveProperty('mac');
+  });
+});
+
+describe('S218: postern api-keys with a credential of the admin API', () => {
+  const add = ['api-keys', 'add', 'tracker', 'second', '--reason', 'ticket 10'];
+  /** Names no Redis and no vault key, only the listener. */
+  const outside = async () => {
+    const path = join(folder, 'outside.yaml');
+    await writeFile(path, `adminApi: { port: ${new URL(api().address).port} }\nvault: { keys: '\${env:ELSEWHERE}' }\n`);
+    return path;
+  };
+  const statusWith = async (key: string) =>
+    (await fetch(`${world.gateways[0]?.address}/v1/me`, { headers: { authorization: `Bearer ${key}` } })).status;
+
+  it('goes through the running gateway, which accepts and refuses the key within half a second', async () => {
+    const path = await outside();
+    const env = { POSTERN_ADMIN_TOKEN: all() ?? '' };
+    expect((await runWith({}, path, ...add)).code).toBe(1);
+    expect(await runWith(env, path, ...add, '--dry-run')).toMatchObject({
+      code: 0,
+      out: expect.stringContaining('Would'),
+    });
+    const { code, out } = await runWith(env, path, ...add, '--json');
+    const { apiKeyId, key } = JSON.parse(out);
+    expect({ code, apiKeyId }).toEqual({ code: 0, apiKeyId: expect.stringMatching(/^ak_/) });
+    await expect.poll(() => statusWith(key)).toBe(200);
+    const { out: list } = await runWith(env, path, 'api-keys', 'list', '--json');
+    const by = `tests (${idIn(env.POSTERN_ADMIN_TOKEN)})`;
+    expect(JSON.parse(list).apiKeys).toContainEqual(
+      expect.objectContaining({
+        apiKeyId,
+        mcpServerId: 'tracker',
+        added: expect.objectContaining({ by, reason: 'ticket 10' }),
+      }),
+    );
+    expect(list).not.toContain(key);
+    const revoke = ['api-keys', 'revoke', apiKeyId, '--reason', 'ticket 11'];
+    expect((await runWith(env, path, ...revoke)).code).toBe(0);
+    await expect.poll(() => statusWith(key)).toBe(401);
+    const { body } = await call('GET', `${BASE}/audit?event=api_key.added`, { token: all() });
+    expect(body.items[0].line).toMatchObject({ door: 'admin_api', operator: by, reason: 'ticket 10', apiKeyId });
+  });
+
+  it('without the scope keys adds and revokes none', async () => {
+    const token = tokens.get('act') ?? '';
+    const before = await call('GET', `${BASE}/api-keys`, { token: all() });
+    expect((await runWith({ POSTERN_ADMIN_TOKEN: token }, await outside(), ...add)).code).toBe(1);
+    const fileKey = before.body.items[0].apiKeyId;
+    expect((await call('POST', `${BASE}/api-keys/${fileKey}/revoke`, { token, body: {} })).status).toBe(403);
+    expect((await call('GET', `${BASE}/api-keys`, { token: all() })).body).toEqual(before.body);
   });
 });
 
@@ -456,6 +512,8 @@ const acts: Readonly<Record<string, string>> = {
   startRedelivery: 'admin.redelivery_started',
   enableWebhookEndpoint: 'admin.webhook_enabled',
   cancelJob: 'admin.job_cancelled',
+  addApiKey: 'api_key.added',
+  revokeApiKey: 'api_key.revoked',
 };
 
 it('S178, S179: every operation returns what it describes, and the audit trail says who changed something or looked at a person', async () => {
@@ -491,7 +549,7 @@ it('S178, S179: every operation returns what it describes, and the audit trail s
     expect((await run('listPayments', {}, `?phase=${phase}`)).items).not.toEqual([]);
     if (phase === 'open') await run('cancelElicitation', { elicitationId: own[0] });
   }
-  for (const list of ['listConnections', 'listCredentials', 'listWebhookEndpoints', 'listAudit'])
+  for (const list of ['listConnections', 'listCredentials', 'listWebhookEndpoints', 'listAudit', 'listApiKeys'])
     expect({ list, items: (await run(list)).items }).not.toEqual({ list, items: [] });
   for (const empty of ['getHealth', 'listDeadDeliveries', 'listRetryingDeliveries']) await run(empty);
   await run('getCounts', {}, '?since=2026-11-01T00:00:00Z&until=2026-11-24T00:00:00Z');
@@ -506,6 +564,8 @@ it('S178, S179: every operation returns what it describes, and the audit trail s
   const { jobId } = await run('startDisconnect', { person });
   for (const id of ['getJob', 'listJobs']) await run(id, { jobId });
   await run('signOutPerson', { ...person, dryRun: true });
+  const { apiKeyId } = await run('addApiKey', { mcpServerId: 'tracker', name: 'described' });
+  expect(await run('revokeApiKey', { apiKeyId })).toMatchObject({ result: 'revoked', apiKey: { apiKeyId } });
   const held = await heldJob(stores().jobs);
   expect(await run('cancelJob', { jobId: held })).toMatchObject({ jobId: held, status: 'cancelled' });
 
@@ -571,7 +631,7 @@ describe('docs/admin-api.md', () => {
   const lines = commands.flatMap(({ body }) => body.split('\n').filter(line => line !== ''));
 
   it.each(lines)('%s', async line => {
-    const [, postern] = /^npx -y pnpm@12 postern (.*)$/.exec(line) ?? [];
+    const [, postern] = /^npx @postern\/gateway (.*)$/.exec(line) ?? [];
     if (postern !== undefined) {
       const words = [...postern.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, bare]) => quoted ?? bare ?? '');
       return expect((await run(...words)).code).toBe(0);

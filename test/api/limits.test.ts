@@ -24,7 +24,7 @@ afterAll(() => world?.[Symbol.asyncDispose]());
 const UNKNOWN = `el_00${'c'.repeat(43)}`;
 const address = () => world.gateways[0]?.address ?? '';
 
-describe('S46: rate limits', () => {
+describe('S46, S215: rate limits', () => {
   it('a caller that exceeds its limit is refused and does not slow down other callers', async () => {
     const flood = world.apiOf({ apiKey: keyOf('flood') });
     const calm = world.apiOf({ apiKey: keyOf('calm') });
@@ -35,7 +35,9 @@ describe('S46: rate limits', () => {
     expect(statuses.filter(status => status === 404)).toHaveLength(PER_MINUTE);
     expect(statuses.filter(status => status === 429)).toHaveLength(PER_MINUTE * 4);
     const refused = await flood.read(UNKNOWN);
-    expectProblem(refused, 'rate_limited');
+    expect(expectProblem(refused, 'rate_limited').detail ?? '').toMatch(
+      new RegExp(`\\b${PER_MINUTE} .+mcpServers\\[\\]\\.limits\\.requestsPerMinute`),
+    );
     expect(Number(refused.headers.get('retry-after'))).toBeLessThanOrEqual(60);
   });
 
@@ -69,7 +71,7 @@ describe('S46: rate limits', () => {
     expect(statuses).toEqual(statuses.map(() => 201));
     for (const replica of [0, 1]) {
       const refused = await issue('eager', replica);
-      expectProblem(refused, 'too_many_elicitations');
+      expect(expectProblem(refused, 'too_many_elicitations').detail ?? '').toContain('limits.elicitationsPerSubject');
     }
     // Another MCP server, and another person of this one, are not affected.
     expect((await issue('other', 0)).status).toBe(201);

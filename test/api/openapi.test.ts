@@ -27,7 +27,7 @@ beforeAll(async () => {
     config: ({ base }) => ({
       identityProviders: [...(base.identityProviders ?? []), { name: 'company', issuer: ISSUER, clientId: 'postern' }],
       mcpServers: base.mcpServers.map(server =>
-        server.id === 'tracker' ? { ...server, issuers: [...server.issuers, ISSUER] } : server,
+        server.id === 'tracker' ? { ...server, issuers: [...(server.issuers ?? []), ISSUER] } : server,
       ),
     }),
   });

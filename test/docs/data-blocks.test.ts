@@ -100,7 +100,7 @@ describe('docs/receipts.md', () => {
   });
 });
 
-const PYTHON_EXAMPLE_AS_RUN = 'f85aa049a9a3926c0c14327e9fd29f4c011aff3a5a90f03ea5be4c216c9863a8';
+const PYTHON_EXAMPLE_AS_RUN = '85303be7c913d86db24f2ac1dc86f911be09392bdbed74e8060f531767198735';
 
 describe('docs/webhooks.md', () => {
   const { body: example } = blockOf('docs/webhooks.md', 'http');

@@ -44,14 +44,14 @@ const provenElsewhere: readonly (readonly [command: RegExp, because: string])[] 
     /^node verify-receipt\.mjs receipt\.json https:\/\/\S+ bookshop$/,
     'test/e2e/receipts.test.ts runs it with a downloaded file',
   ],
-  [/^npx postern check( --token-file token\.txt)?$/, 'test/check runs it'],
-  [/^npx -y pnpm@12 postern payments refund (?!.*--dry-run)/, 'test/admin-api runs it with a processor'],
-  [/^npx postern pages preview( --out preview)?$/, 'test/preview runs it'],
+  [/^npx @postern\/gateway check( --token-file token\.txt)?$/, 'test/check runs it'],
+  [/^npx @postern\/gateway payments refund (?!.*--dry-run)/, 'test/admin-api runs it with a processor'],
+  [/^npx @postern\/gateway pages preview( --out preview)?$/, 'test/preview runs it'],
   [
     /^npx @postern\/conformance (http|client --command )/,
     'test/conformance/any-server runs the program, packages/conformance its options, and test/packages the tarball',
   ],
-  [/^npx postern (start|vault status)$/, 'published-packages.all.test.ts runs the program'],
+  [/^npx @postern\/gateway start$/, 'published-packages.all.test.ts runs the program'],
   [
     /^(GITHUB_CLIENT_SECRET_FILE=\S+ )?npx @postern\/gateway dev( --(port|issuer|provider) \S+)*$/,
     'test/quick-start/dev-gateway.test.ts and dev-options.test.ts start the gateway with these options',
@@ -198,11 +198,11 @@ async function runPostern(args: readonly string[], shown: string): Promise<void>
 const node = promisify(execFile);
 
 async function runCommand(command: string, shown: string): Promise<void> {
-  const [, script, rest = ''] = /^(?:npx -y pnpm@12|pnpm) (postern)\b ?(.*)$/.exec(command) ?? [];
-  if (script === 'postern') return runPostern(wordsOf(rest), shown);
   const [program, ...args] = wordsOf(command);
-  if (/^npx @postern\/gateway init /.test(command))
-    return runPostern([...args.slice(1), '--folder', await mkdtemp(join(folder, 'init-'))], shown);
+  if (program === 'npx' && args[0] === '@postern/gateway') {
+    const inFolder = args[1] === 'init' ? ['--folder', await mkdtemp(join(folder, 'init-'))] : [];
+    return runPostern([...args.slice(1), ...inFolder], shown);
+  }
   if (program === 'curl') return runCurl(args);
   if (program === 'grep') {
     await writeFile(join(folder, args.at(-1) ?? ''), '{"what":"fault","id":"el_7fVn3J…"}\n');
@@ -215,7 +215,6 @@ async function runCommand(command: string, shown: string): Promise<void> {
     expect(JSON.parse(readFileSync(join(folder, 'decryption-key.json'), 'utf8'))).toHaveProperty('d');
     return;
   }
-  if (program === 'node' && args[0] === 'services/gateway/src/main.ts') return startAndStop(args);
   const [, workspace = '', name = ''] = /^pnpm --filter @postern\/(\S+) (\S+)$/.exec(command) ?? [];
   const workspaceFolder = ['packages', 'services']
     .map(parent => join(parent, workspace))
@@ -238,27 +237,6 @@ async function runCurl(args: readonly string[]): Promise<void> {
   });
   expect(answer.status).toBe(200);
   stop.abort();
-}
-
-/**
- * Starts the gateway as a process, waits until it logs its start, and expects exit code 0 on Ctrl-C. If Redis does not
- * respond to a busy machine in time, the process exits early and is restarted, as by a supervisor.
- */
-async function startAndStop([main = '', config = '']: readonly string[]): Promise<void> {
-  for (let attempt = 1; ; attempt += 1) {
-    const running = execFile(process.execPath, [join(root, main), config], { cwd: folder });
-    const ended = new Promise(resolve => running.once('exit', resolve));
-    let isStarted = false;
-    running.stdout?.on('data', text => {
-      if (!String(text).includes('gateway.started')) return;
-      isStarted = true;
-      running.kill('SIGINT');
-    });
-    const code = await ended;
-    if (!isStarted && attempt < 5) continue;
-    expect([isStarted, code]).toEqual([true, 0]);
-    return;
-  }
 }
 
 describe('commands of the documents', () => {

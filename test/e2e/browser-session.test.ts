@@ -28,7 +28,7 @@ beforeAll(async () => {
       ],
       mcpServers: base.mcpServers.map(mcpServer => ({
         ...mcpServer,
-        issuers: [...mcpServer.issuers, otherIssuer.issuer],
+        issuers: [...(mcpServer.issuers ?? []), otherIssuer.issuer],
       })),
     }),
   });

@@ -265,6 +265,7 @@ describe('a lasting credential', () => {
     const before = fingerprintIn(await raw.get('/me'));
     const { generation = 0 } = (await world.api.credential(credentialId)).body;
     const replacing = await asked(user, { ...lasting, rejectedGeneration: generation });
+    expect((await replacing.raw.get(`/e/${replacing.elicitationId}`)).body).toMatch(/entered before were rejected/);
     expect((await world.api.credential(credentialId)).body.values).toEqual({ key: 'first-key-value' });
     await acceptWith(replacing.raw, replacing.elicitationId, { key: 'second-key-value' });
     const read = await world.api.credential(credentialId);

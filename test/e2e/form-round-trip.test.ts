@@ -187,6 +187,24 @@ describe('S34: a form that a user fills in', () => {
     });
   });
 
+  it.each([
+    ['No', 'completed', { value: false }],
+    ['Yes', 'completed', { value: true }],
+    ['Decline', 'declined', undefined],
+  ] as const)('asks one yes-or-no question with buttons: %s', async (name, status, content) => {
+    const user = world.subject();
+    await using person = await newPerson(browser, user);
+    const requestedSchema: Schema = {
+      type: 'object',
+      properties: { value: { type: 'boolean', title: 'Release it now?' } },
+      required: ['value'],
+    };
+    const { elicitationId } = await opened(person.page, user, { requestedSchema });
+    await person.page.getByRole('button', { name, exact: true }).click();
+    expect((await world.api.read(elicitationId, 20)).body.status).toBe(status);
+    if (content !== undefined) expect((await world.api.redeem(elicitationId)).body.content).toEqual(content);
+  });
+
   it('has up to twenty fields', async () => {
     const user = world.subject();
     const names = Array.from({ length: 20 }, (_, n) => `field_${n}`);

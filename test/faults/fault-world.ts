@@ -129,6 +129,7 @@ export async function startFaultWorld(run: FaultRun, options: FaultWorldOptions 
       name,
       lines,
       address: gateway.address,
+      configPath: gateway.configPath,
       audited: gateway.audited,
       get pid() {
         return gateway.pid;

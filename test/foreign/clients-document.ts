@@ -67,27 +67,28 @@ export function clientsDocument(records: Readonly<Record<string, ClientRecord>>)
     const record = records[client.name];
     return record === undefined ? [] : [{ ...client, ...record }];
   });
-  const rows = known.map(({ packages: [name = ''], version, experiences }) => [
+  const rows = known.map(({ packages: [name = ''], version, date, experiences }) => [
     `${name.replace(/(?<=.)@.*/, '')} ${version}`,
+    date,
     ...asks.map(ask => cell(experiences.find(each => each.ask === ask))),
   ]);
-  const details = known.map(({ packages: [name = ''], version, use, date, experiences }) => {
-    const lines = remarks(experiences).map(remark => `- ${remark}.`);
+  const details = known.map(({ packages: [name = ''], version, use, note, date, experiences }) => {
+    const lines = [...remarks(experiences), ...(note === undefined ? [] : [note])].map(remark => `- ${remark}.`);
     const title = `${name.replace(/(?<=.)@.*/, '')} ${version}`;
     return [`### ${title}`, '', `Run on ${date}, ${use}.`, ...(lines.length === 0 ? [] : ['', ...lines])].join('\n');
   });
   return `# Other MCP clients
 
-What a person experiences when a tool of an MCP server built with \`@postern/mcp\` asks them to open a page. \`npx -y pnpm@12 foreign\`
-installs the newest version of each client, calls one tool in every way of asking, and writes this file. A person opens each
-link that they are shown, finishes on the page, and calls the tool again if the client does not. The table describes these versions on
-the day of the run, and nothing else.
+What a person experiences when a tool of an MCP server built with \`@postern/mcp\` asks them to open a page. A program
+(\`test/foreign/main.ts\`) installs the newest version of each client, calls one tool in every way of asking, and writes this file. A
+person opens each link that they are shown, finishes on the page, and calls the tool again if the client does not. The table describes
+these versions on the day of the run, and nothing else.
 
 - *application gets the URL*: the client hands the request to a handler of its application. Here the handler consents.
 - *link in the result*, *link in the error*: the person or the model gets a text with the link.
 - *goes on by itself*: the first call ends with the result. *User calls again*: the second call does.
 
-${markdownTable(['client', ...asks.map(ask => headings[ask])], rows)}
+${markdownTable(['client', 'run on', ...asks.map(ask => headings[ask])], rows)}
 
 The MCP server pushes first; −32042 alone is for sessions that move between replicas. It repeats the link in the text of −32042. An
 application could also read the URL from the error's \`data\`, open it and retry. The applications in this run only show what the client

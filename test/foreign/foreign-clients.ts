@@ -5,6 +5,8 @@ export interface ForeignClient {
   readonly packages: readonly string[];
   /** How the client is used, for the table. */
   readonly use: string;
+  /** Why this is not the newest version. */
+  readonly note?: string;
 }
 
 const handler = 'with a handler for elicitations that shows the URL and consents';
@@ -15,8 +17,12 @@ export const foreignClients: readonly ForeignClient[] = [
   { name: 'sdk-v1', packages: ['@modelcontextprotocol/sdk'], use: handler },
   { name: 'sdk-v2', packages: ['@modelcontextprotocol/client'], use: handler },
   { name: 'mastra', packages: ['@mastra/mcp', '@mastra/core', 'zod'], use: `${handler} (\`inputRequests\`)` },
-  // From 2.0 on, the client is a package of its own.
-  { name: 'mcp-use', packages: ['mcp-use@1', '@langchain/core', 'langchain'], use: `${handler} (\`onElicitation\`)` },
+  {
+    name: 'mcp-use',
+    packages: ['mcp-use@1', '@langchain/core', 'langchain'],
+    use: `${handler} (\`onElicitation\`)`,
+    note: 'Version 2.5.2 has only the server. Its client, `@mcp-use/client`, could not be installed, so this is the last 1.x',
+  },
   { name: 'langchain', packages: ['@langchain/mcp-adapters', '@langchain/core'], use: 'the tool invoked directly' },
   {
     name: 'ai-sdk',

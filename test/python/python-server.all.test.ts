@@ -280,6 +280,7 @@ describe.skipIf(!isHere)(`the requestState of the Python example${reason}`, () =
     using peer = new RawPeer(world.subject());
     const code = async (line: string) => (await peer.sendLine(line)).error?.code;
     expect(await code('{')).toBe(-32700);
+    expect(await code('['.repeat(100_000))).toBe(-32700);
     expect(await code('[]')).toBe(-32600);
     expect(await code('{"jsonrpc":"2.0","id":1,"method":"nothing"}')).toBe(-32601);
     expect((await peer.call({ repository: '../etc' })).error?.code).toBe(-32602);

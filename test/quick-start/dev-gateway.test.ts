@@ -37,6 +37,8 @@ const request = {
   authorization: { provider: 'example' },
 };
 
+const confirmation = { kind: 'confirmation', subject: request.subject };
+
 describe('postern dev', () => {
   test('connects a user to the example provider, and keeps keys, port and connection over a restart', async () => {
     const port = await freePort();
@@ -55,6 +57,7 @@ describe('postern dev', () => {
         .parse(await call('/v1/elicitations', request));
       await using person = await newPerson(await sharedBrowser(), 'me');
       await person.page.goto(url);
+      expect(await person.page.locator('.scopes .risk-see').allTextContents()).toEqual(['read your notes']);
       await person.page.locator('form[action$="/accept"] button').click();
       await person.page.getByRole('button', { name: 'Allow' }).click();
       const ended = z
@@ -99,6 +102,21 @@ describe('postern dev', () => {
     expect(readFileSync(inFolder('postern.config.yaml'), 'utf8') + dev.printed()).not.toContain('canary');
     const authorization = { provider: 'github', scopes: ['repo'] };
     expect(await call('/v1/elicitations', { ...request, authorization })).toMatchObject({ status: 'pending' });
+  });
+
+  test('S215: makes its developer wait only at a limit that the command sets', async () => {
+    await expect(start(['--port', String(await freePort()), '--limit', 'elicitationsPerDay=3'])).rejects.toThrow(
+      /elicitationsPerDay/,
+    );
+    // More than the defaults of other gateways: 30 in ten minutes, 20 open.
+    const open = 31;
+    await using _ = await start(['--port', String(await freePort()), '--limit', `openElicitationsPerSubject=${open}`]);
+    const ask = async (nth: number) =>
+      z
+        .object({ code: z.string().optional() })
+        .parse(await call('/v1/elicitations', { ...confirmation, confirmation: { title: `Step ${nth}` } })).code;
+    for (let nth = 0; nth < open; nth += 1) expect(await ask(nth)).toBeUndefined();
+    expect(await ask(open)).toBe('too_many_open_elicitations');
   });
 
   test('does not start in a folder that others may open, and says how to close it', async () => {

@@ -1,3 +1,4 @@
+import { runCli } from '@postern/gateway';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.ts';
 import { createApi, hashOf, keyOf, startWorld, type World } from '../support/world.ts';
@@ -107,4 +108,26 @@ it('a change of the configuration file reloads it, and a faulty file is refused 
   await until('config.reloaded', 2);
   expect(await statusWith(gateway, keyOf('tracker'))).toBe(404);
   expect(logged('config.refused')).toHaveLength(1);
+});
+
+it('postern mcp-servers add returns when the running gateway accepts the new key', async () => {
+  await using process = await started(true);
+  const { gateway, logged } = process;
+  let [out, err] = ['', ''];
+  const code = await runCli(
+    ['mcp-servers', 'add', 'wiki', '--url', 'https://wiki.example/mcp', '-c', gateway.configPath],
+    {
+      ...{ env: {}, isTerminal: false, signal: new AbortController().signal },
+      out(text) {
+        out += text;
+      },
+      err(text) {
+        err += text;
+      },
+    },
+  );
+  expect({ code, err }).toEqual({ code: 0, err: expect.stringContaining(gateway.address) });
+  expect(await statusWith(gateway, out.trim())).toBe(404);
+  expect(JSON.parse(logged('config.reloaded')[0] ?? '')).toMatchObject({ mcpServers: { added: ['wiki'] } });
+  expect([...logged('config.reloaded'), err].join()).not.toContain(out.trim());
 });

@@ -14,6 +14,7 @@ import { warmUp } from './warm-up.ts';
 /** A gateway as operators run it: a separate process with a configuration file. */
 export interface GatewayProcess extends AsyncDisposable {
   readonly address: string;
+  readonly configPath: string;
   /** Process id since the last start. */
   readonly pid: number | undefined;
   /** Exit of the last start, once it has exited. */
@@ -92,6 +93,7 @@ export async function startGatewayProcess(
   }
   return {
     address,
+    configPath: path,
     get pid() {
       return child?.pid;
     },

@@ -7,7 +7,7 @@ export * from './events.ts';
 export { operationExamples } from './examples.ts';
 export * from './form/index.ts';
 export * from './identifiers.ts';
-export { inertText, isInert } from './inert-text.ts';
+export { inertText, isInert, withoutEscapes } from './inert-text.ts';
 export * from './local-text.ts';
 export * from './openapi.ts';
 export * from './operation.ts';

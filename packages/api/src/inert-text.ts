@@ -51,6 +51,19 @@ export function isInert(text: string): boolean {
 
 const contextual = new RegExp(`[${CONTEXTUAL}]`, 'gv');
 
+/**
+ * Terminal sequences (ECMA-48): strings such as OSC up to their end, CSI, and two-character escapes. An unfinished one is consumed up to
+ * the next escape, so that the time grows with the length only; `stripVTControlCharacters` of Node.js is quadratic there.
+ */
+const ESCAPES =
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is removed
+  /(?:\u001b\[|\u009b)[0-?]*[ -/]*[@-~]?|(?:\u001b[PX\]^_]|[\u0090\u0098\u009d-\u009f])[^\u0007\u001b\u009c]*(?:\u0007|\u001b\\|\u009c)?|\u001b[ -~]?/g;
+
+/** Removes terminal sequences with their parameters, which would remain as text. */
+export function withoutEscapes(text: string): string {
+  return text.replace(ESCAPES, '');
+}
+
 /** Removes everything that {@link isInert} refuses and normalises to NFC. */
 export function inertText(text: string): string {
   const cleaned = withoutLies(text);

@@ -1,6 +1,5 @@
-import { stripVTControlCharacters } from 'node:util';
 import type { PropertySchema } from './form/index.ts';
-import { inertText } from './inert-text.ts';
+import { inertText, withoutEscapes } from './inert-text.ts';
 
 /** Words that name what form mode must not carry (MCP: passwords, API keys, access tokens, payment credentials). */
 const words = [
@@ -20,7 +19,7 @@ const COUNTED = /\btoken (?:count|limit|budget|type|usage|price)\b/gi;
 
 /** Normalises `apiKey`, `api_key`, `API-Key` and `APIKey` to the same words. Invisible characters do not separate what users read. */
 function asWords(text: string): string {
-  return inertText(stripVTControlCharacters(text.toWellFormed()))
+  return inertText(withoutEscapes(text.toWellFormed()))
     .normalize('NFKC')
     .replace(/(\p{Ll}|\d)(\p{Lu})/gu, '$1 $2')
     .replace(/(\p{Lu})(\p{Lu}\p{Ll})/gu, '$1 $2')

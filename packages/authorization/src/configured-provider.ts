@@ -145,7 +145,7 @@ export function createProvider(p: {
     incremental: config.incrementalScopes,
     revocationReach: config.revocation?.reach ?? 'token',
     rotatesRefreshTokens: config.refresh?.rotates,
-    apiHosts: config.apiHosts,
+    apiHosts: config.apiHosts ?? resourceHost(config.mcpResource),
     spelledScopes: scopes.spelled,
     requestedScopes: scopes.requested,
     scopesToRequest: scopes.toRequest,
@@ -313,4 +313,11 @@ function assertPlain(redirectUri: URL): void {
 function assertUnchanged(recorded: string | undefined, current: string | undefined): void {
   const isSame = recorded === undefined || current === undefined ? recorded === current : isSameUrl(recorded, current);
   if (!isSame) throw new AuthorizationError('issuer_mismatch');
+}
+
+/** A remote MCP server receives its own tokens, and no other host does. As `apiHosts` spells it: without a port it is port 443. */
+function resourceHost(mcpResource: string | undefined): string[] | undefined {
+  if (mcpResource === undefined) return undefined;
+  const { protocol, host, port } = new URL(mcpResource);
+  return [protocol === 'http:' && port === '' ? `${host}:80` : host];
 }

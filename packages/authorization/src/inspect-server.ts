@@ -22,6 +22,8 @@ export interface ServerInspection {
   readonly otherClientAuthentication: readonly string[] | undefined;
   /** Configured scopes that `scopes_supported` lacks. A server may leave scopes out (RFC 8414 section 2). */
   readonly unlistedScopes: readonly string[];
+  /** Whether `sub` differs per client (OpenID Connect Core 1.0 section 8.1), so that no access token of another client has the same. */
+  readonly hasPairwiseSubjects: boolean;
 }
 
 interface Outside {
@@ -52,7 +54,12 @@ export async function inspectProvider(config: ProviderConfig, p: Outside): Promi
   const explicit = explicitEndpoints(config);
   if (explicit !== undefined) {
     await assertResponds(explicit.token_endpoint, p.fetch);
-    return { usableKeys: undefined, otherClientAuthentication: undefined, unlistedScopes: [] };
+    return {
+      usableKeys: undefined,
+      otherClientAuthentication: undefined,
+      unlistedScopes: [],
+      hasPairwiseSubjects: false,
+    };
   }
   const metadata = await metadataOf(config, p);
   return { usableKeys: undefined, ...claimsOf(metadata, config, [...scopes]) };
@@ -70,6 +77,7 @@ function claimsOf(metadata: EndpointMetadata, client: ClientCredentials, scopes:
   return {
     otherClientAuthentication: methods?.includes(clientAuthenticationOf(client)) === false ? methods : undefined,
     unlistedScopes: known === undefined ? [] : scopes.filter(scope => !known.includes(scope)),
+    hasPairwiseSubjects: metadata.subject_types_supported?.every(type => type === 'pairwise') === true,
   };
 }
 

@@ -159,7 +159,7 @@ const members = z.strictObject({
     .optional()
     .describe(
       "Hosts of the provider's API, e.g. api.example.com or *.example.com: `fetch` of @postern/mcp sends access tokens only " +
-        'to these hosts. If absent, to any host',
+        'to these hosts. Default: those of the preset, or the host of mcpResource; without both, any host',
     ),
 
   authorizationParameters: parametersSchema(protocolParameters).describe(

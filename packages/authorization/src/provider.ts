@@ -141,7 +141,7 @@ export interface Provider {
   readonly revocationReach: 'token' | 'connection' | 'grant';
   /** Whether a refresh spends its refresh token, as configured. */
   readonly rotatesRefreshTokens: boolean | undefined;
-  /** Hosts that may receive access tokens, as `URL.host` or `*.` and a domain. Undefined if none are configured. */
+  /** Hosts that may receive access tokens, as `URL.host` or `*.` and a domain. Undefined if none are known. */
   readonly apiHosts: readonly string[] | undefined;
 
   /** Host to which the browser will be sent. Synchronous without discovery. */

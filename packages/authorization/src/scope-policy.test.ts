@@ -54,11 +54,16 @@ describe('S19: the effectively granted scopes', () => {
       ['email', 'userinfo.email'],
     ],
     ['are separated by commas', {}, 'a,b', [], ['a', 'b']],
-    ['contain commas if a requested scope does', {}, 'a,b c', ['a,b'], ['a,b', 'c']],
     ['contain commas if a configured scope does', { scopeImplies: { 'a,c': ['d'] } }, 'a,b', ['a'], ['a,b']],
   ] as const)('%s', (_, changes, scope, asked, granted) => {
     expect(policy(changes as Partial<ProviderConfigInput>).granted(scope, asked)).toEqual(granted);
   });
+});
+
+it('a scope with a comma can be requested only if the configuration names it: some providers split there', () => {
+  const refusal = expect.objectContaining({ code: 'scope_not_allowed' });
+  expect(() => policy({}).requested(['delete_repo,public_repo'])).toThrow(refusal);
+  expect(policy({ scopeImplies: { 'a,b': ['c'] } }).requested(['a,b'])).toEqual(['a,b']);
 });
 
 const scopeSpelling = { prefixes: ['https://graph.example/'], ignoreCase: true };

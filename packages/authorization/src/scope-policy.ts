@@ -55,7 +55,10 @@ export function scopePolicy(config: ProviderConfig): ScopePolicy {
   const defaultScopes = scopesOf(config.defaultScopes);
   const allowed = config.scopes && new Set([...always, ...defaultScopes, ...scopesOf(Object.keys(config.scopes))]);
 
-  const mayRequest = (scope: string) => isScope(scope) && allowed?.has(scope) !== false;
+  const named = new Set(configured);
+  // Some providers split at commas: one undescribed text would ask for several described scopes.
+  const mayRequest = (scope: string) =>
+    isScope(scope) && (!scope.includes(',') || named.has(scope)) && allowed?.has(scope) !== false;
 
   /** Returns the scopes with all directly and indirectly implied scopes. */
   function closure(scopes: Iterable<string>): Set<string> {
@@ -104,7 +107,7 @@ export function scopePolicy(config: ProviderConfig): ScopePolicy {
     granted(scope, asked) {
       const names = [...configured, ...asked];
       // A comma separates scopes, unless this provider has a scope with a comma in its name (RFC 6749 appendix A.4).
-      const separator = names.some(name => name.includes(',')) ? /\s+/ : /[\s,]+/;
+      const separator = configured.some(name => name.includes(',')) ? /\s+/ : /[\s,]+/;
       const spelledAsAsked = spellingOf(scopeSpelling, names);
       // An invalid scope can be neither requested nor shown.
       const reported = scope?.split(separator).filter(isScope) ?? asked;

@@ -29,6 +29,7 @@ const serverMetadataSchema = foreignDocument({
   token_endpoint_auth_signing_alg_values_supported: z.array(z.string()).exactOptional(),
   dpop_signing_alg_values_supported: z.array(z.string()).exactOptional().meta(emptyCounts),
   scopes_supported: z.array(z.string()).exactOptional(),
+  subject_types_supported: z.array(z.string()).exactOptional(),
   grant_types_supported: z.array(z.string()).exactOptional(),
   protected_resources: z.array(z.string()).exactOptional().meta(emptyCounts),
 });

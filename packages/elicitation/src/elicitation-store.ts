@@ -51,7 +51,7 @@ export interface CreateElicitation {
   readonly subjectLimit: { readonly max: number; readonly windowMs: number };
   /** Maximum number of open elicitations of the subject at this MCP server. */
   readonly openMax: number;
-  /** Quota of the MCP server. Records stored earlier count against it until they expire. */
+  /** Quota of the MCP server. Records stored earlier count against it until they expire or are removed. */
   readonly quota: StorageQuota;
 }
 

@@ -1,4 +1,5 @@
 import type { Shard } from './ids.ts';
+import type { StorageQuota } from './mcp-server.ts';
 import type { Subject } from './subject.ts';
 
 /** A user's WebAuthn credential, for approvals above a threshold. Contains a public key and no secret. */
@@ -51,6 +52,12 @@ export interface PasskeyChange {
   readonly at: number;
 }
 
+/** The MCP server that says who a user is, and its quota, which counts the passkeys of the user. */
+export interface PasskeyPayer {
+  readonly mcpServerId: string;
+  readonly quota: StorageQuota;
+}
+
 /** A passkey change that the operator is notified of. It identifies the user only to holders of the key. */
 export interface PasskeyAnnouncement {
   /** Stable: a repeat of the same announcement has the same id. */
@@ -77,6 +84,8 @@ export interface PasskeyStore {
    * Returns `full` if the user already has `max` passkeys, `exists` if this user has a passkey with that id, and `not_permitted`
    * if `permittedBy`, the passkey that authorized this one, no longer exists.
    * @param first for a user without passkeys; after a reset it is always `later`. Default `counts`.
+   * @param payer for a first passkey, unless a sign-in at an identity provider says who the user is. It pays for further ones too.
+   * @throws QuotaExceededError
    */
   add(
     passkey: NewPasskey,
@@ -84,6 +93,7 @@ export interface PasskeyStore {
     permittedBy?: string,
     first?: FirstPasskey,
     announcedAs?: string,
+    payer?: PasskeyPayer,
   ): Promise<'added' | 'exists' | 'full' | 'not_permitted'>;
   /**
    * Records a verified assertion. `stale` if the authenticator has a counter that did not grow (WebAuthn 7.2 step 22): nothing is

@@ -24,7 +24,7 @@ export interface RevocationStore {
   /** Claims one by its id, due or not, for one caller until the lease expires; undefined if it is gone or claimed. */
   claimOne(revocationId: RevocationId, leaseMs: number): Promise<Revocation | undefined>;
   /** Deletes a revocation that is done or given up. */
-  finish(revocationId: RevocationId): Promise<void>;
+  finish(revocation: Pick<Revocation, 'revocationId' | 'owner'>): Promise<void>;
   /** Schedules the next attempt. */
   postpone(revocationId: RevocationId, delayMs: number): Promise<void>;
 }

@@ -53,8 +53,8 @@ describe('createCiHandler', () => {
 
   test('declines a form with a missing value, or cancels it if configured', async () => {
     const rules = [{ fields: { priority: 1 } }];
-    expect((await ask({ rules }, form)).answer).toEqual({ action: 'decline' });
-    expect((await ask({ rules, whenMissing: 'cancel' }, form)).answer).toEqual({ action: 'cancel' });
+    expect((await ask({ rules }, form)).answer).toEqual({ action: 'decline', by: 'policy' });
+    expect((await ask({ rules, whenMissing: 'cancel' }, form)).answer).toEqual({ action: 'cancel', by: 'policy' });
   });
 
   test.each([
@@ -70,7 +70,7 @@ describe('createCiHandler', () => {
     ],
   ] as const)('declines %s', async (_name, request, configuration, reason) => {
     const { answer, record } = await ask(configuration as CiConfiguration, request);
-    expect(answer).toEqual({ action: 'decline' });
+    expect(answer).toEqual({ action: 'decline', by: 'policy' });
     expect(record?.reason).toBe(reason);
   });
 
@@ -87,7 +87,7 @@ describe('createCiHandler', () => {
       { fields: { apiKey: 'meant for another MCP server' } },
     ];
     const { answer, record } = await ask({ rules }, request);
-    expect(answer).toEqual({ action: 'decline' });
+    expect(answer).toEqual({ action: 'decline', by: 'policy' });
     expect(record).toMatchObject({ reason: 'missing', fields: ['apiKey'] });
   });
 

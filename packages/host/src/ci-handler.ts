@@ -82,7 +82,7 @@ export function createCiHandler(options: CiHandlerOptions): ElicitationHandler {
 type Decision = { readonly answer: ElicitationAnswer } & Partial<
   Pick<CiAnswer, 'reason' | 'fields' | 'configured' | 'defaults'>
 >;
-const decline: ElicitationAnswer = { action: 'decline' };
+const decline: ElicitationAnswer = { action: 'decline', by: 'policy' };
 
 function decide(
   { rules, whenMissing }: z.output<typeof configurationSchema>,
@@ -98,7 +98,7 @@ function decide(
     return { answer: decline, reason: 'looks_secret', fields: secretLike };
 
   const { content, configured, defaults, missing } = fill(requestedSchema, holding, new Set(secretLike));
-  if (missing.length > 0) return { answer: { action: whenMissing }, reason: 'missing', fields: missing };
+  if (missing.length > 0) return { answer: { action: whenMissing, by: 'policy' }, reason: 'missing', fields: missing };
   const checked = parseFormContent(requestedSchema, content);
   if (checked.faults !== undefined)
     return { answer: decline, reason: 'unfit', fields: checked.faults.map(({ path }) => path) };

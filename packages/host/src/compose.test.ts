@@ -11,7 +11,7 @@ test('firstOf returns the first answer, and cancel without one', async () => {
   const forms = when(request => request.mode === 'form', declining);
   expect(await firstOf(forms, accepting)(formOf({}), context)).toEqual({ action: 'decline' });
   expect(await firstOf(forms, accepting)(url, context)).toEqual({ action: 'accept' });
-  expect(await firstOf(forms)(url, context)).toEqual({ action: 'cancel' });
+  expect(await firstOf(forms)(url, context)).toEqual({ action: 'cancel', by: 'policy' });
 });
 
 test('rateLimited keeps a sliding window per MCP server', async () => {

@@ -14,7 +14,7 @@ export function firstOf(...handlers: readonly OptionalElicitationHandler[]): Eli
       const answer = await handler(request, context);
       if (answer !== undefined) return answer;
     }
-    return { action: 'cancel' };
+    return { action: 'cancel', by: 'policy' };
   };
 }
 
@@ -53,7 +53,7 @@ export function rateLimited(handler: ElicitationHandler, limit: RateLimit): Elic
     if (recent.length >= max) {
       asked.set(id, recent);
       limit.onLimited?.(context);
-      return { action: 'cancel' };
+      return { action: 'cancel', by: 'policy' };
     }
     asked.set(id, [...recent, now]);
     return await handler(request, context);

@@ -26,12 +26,12 @@ export type ElicitationAction = 'accept' | 'decline' | 'cancel';
 
 /**
  * `accept` in URL mode means that the user agreed to open the URL, not that the page was completed. `decline` is a refusal,
- * `cancel` is no decision. Only an accepted form has content.
+ * `cancel` is no decision. Only an accepted form has content. `by: 'policy'` says that the host answered without asking the user;
+ * the MCP server does not learn it.
  */
 export type ElicitationAnswer =
   | { readonly action: 'accept'; readonly content?: FormContent }
-  | { readonly action: 'decline' }
-  | { readonly action: 'cancel' };
+  | { readonly action: 'decline' | 'cancel'; readonly by?: 'policy' };
 
 /** Identifies an MCP server to the host. */
 export interface McpServerIdentity {

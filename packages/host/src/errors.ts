@@ -1,4 +1,4 @@
-import type { ElicitationAction } from './elicitation.ts';
+import type { ElicitationAnswer } from './elicitation.ts';
 
 /**
  * The stable error codes of this package.
@@ -6,7 +6,7 @@ import type { ElicitationAction } from './elicitation.ts';
  * - `invalid_request`: the request of the MCP server is malformed, or outside MCP's restricted schema
  * - `invalid_content`: a handler accepted a form with values that violate its schema
  * - `invalid_options`: the options passed to this package are invalid
- * - `elicitation_refused`: the user declined or dismissed an elicitation that the call needs
+ * - `elicitation_refused`: the user, or a policy of the host, declined or dismissed an elicitation that the call needs
  * - `elicitation_pending`: the user did not complete the page in time
  * - `elicitation_loop`: the MCP server requests an elicitation again after reporting it complete
  * - `too_many_rounds`: the MCP server exceeded the limit of rounds or retries
@@ -43,19 +43,21 @@ export interface RefusedToolResult {
   isError: true;
 }
 
-/** The user refused (`decline`) or did not decide (`cancel`) to open a page that the tool needs. No page was opened. */
+type Refusal = Exclude<ElicitationAnswer, { readonly action: 'accept' }>;
+
+/** A page that the tool needs was refused (`decline`), or there was no decision (`cancel`). No page was opened. */
 export class ElicitationRefusedError extends HostError {
   override readonly name = 'ElicitationRefusedError';
-  readonly action: Exclude<ElicitationAction, 'accept'>;
+  readonly action: Refusal['action'];
+  /** `policy`: the host answered without asking the user. */
+  readonly by: 'user' | 'policy';
 
-  constructor(action: Exclude<ElicitationAction, 'accept'>) {
-    super(
-      'elicitation_refused',
-      action === 'decline'
-        ? 'The user declined what this tool needs. Nothing was done.'
-        : 'The user did not decide about what this tool needs. Nothing was done.',
-    );
+  constructor({ action, by }: Refusal) {
+    const who = by === 'policy' ? 'A policy of this host' : 'The user';
+    const what = action === 'decline' ? 'declined' : 'did not decide about';
+    super('elicitation_refused', `${who} ${what} what this tool needs. Nothing was done.`);
     this.action = action;
+    this.by = by ?? 'user';
   }
 
   toToolResult(): RefusedToolResult {

@@ -28,6 +28,13 @@ describe('untrusted text', () => {
     );
   });
 
+  test.each(['\u001b]8;;', '\u001b[0', '\u009d', '\u001b', '\u001b_'])(
+    'S231: takes time that grows with the length only: %j many times',
+    sequence => {
+      expect(inertLine(`${sequence.repeat(100_000)}\u0007end`)).toMatch(/end$/);
+    },
+  );
+
   test('keeps its lines, and states how much was truncated', () => {
     expect(inertLines('one\u001b[2J\n\n\u202etwo\r\nthree', { maxLines: 9, maxLength: 9 })).toEqual([
       'one',

@@ -1,9 +1,8 @@
-import { stripVTControlCharacters } from 'node:util';
-import { inertText } from '@postern/api';
+import { inertText, withoutEscapes } from '@postern/api';
 
 /** Reduces untrusted text to one line that cannot move the cursor. Truncates it to `max` code points, with an ellipsis. */
 export function inertLine(text: string, max = 500): string {
-  const line = inertText(stripVTControlCharacters(text.toWellFormed()).replace(/[\s\u0085\u2800]+/gu, ' ')).trim();
+  const line = inertText(withoutEscapes(text.toWellFormed()).replace(/[\s\u0085\u2800]+/gu, ' ')).trim();
   return shorten(line, max);
 }
 

@@ -137,6 +137,31 @@ describe('rounds with elicitations', () => {
     );
   });
 
+  test('S231: never match the patterns of an output schema, which the MCP server can make endless', async () => {
+    // Twice as long for each further character.
+    const slow = { type: 'string' as const, pattern: '^(a+)+$' };
+    const outputSchema = {
+      type: 'object' as const,
+      properties: { pattern: slow, list: { type: 'array' as const, items: slow } },
+      patternProperties: { '^(b+)+$': { type: 'string' as const } },
+      additionalProperties: false,
+    };
+    const text = `${'a'.repeat(20)}!`;
+    const structuredContent = { pattern: text, list: [text], [`${'b'.repeat(20)}!`]: text };
+    const structured = (mcpServer: McpServer) =>
+      void mcpServer.registerTool('structured', {}, () => ({ content: [], structuredContent }));
+    const { host, client } = await world(structured, { handler: async () => accept({}) });
+    const [tool] = (await client.listTools()).tools;
+    if (tool === undefined) throw new Error('no tool');
+    const toolDefinition = { ...tool, outputSchema };
+    const running = host.callTool({ name: 'structured' }, { toolDefinition });
+    await expect(running).resolves.toMatchObject({ structuredContent });
+    const strict = { ...toolDefinition, outputSchema: { ...outputSchema, required: ['more'] } };
+    await expect(host.callTool({ name: 'structured' }, { toolDefinition: strict })).rejects.toEqual(
+      code('invalid_result'),
+    );
+  });
+
   test('send the headers that the tool requires, even if it requires them only later', async () => {
     let wantsHeader = false;
     const regional = (mcpServer: McpServer) => {

@@ -3,6 +3,7 @@ import { toNodeHandler } from '@modelcontextprotocol/node';
 import { createMcpHandler, inputRequired, inputResponse, McpServer } from '@modelcontextprotocol/server';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod/v4';
+import { parseLimits } from './calls/limits.ts';
 import { ElicitationRefusedError } from './errors.ts';
 import { readUrlElicitationRequired } from './requests.ts';
 import { context, formOf, url } from './testing/example-requests.ts';
@@ -87,9 +88,17 @@ describe('the examples', () => {
     expect(visits).toBe(1);
   });
 
+  test('docs/limits.md has the default of each limit', () => {
+    const page = read('../../../docs/limits.md');
+    const missing = Object.entries(parseLimits()).filter(
+      ([name, value]) => !page.includes(`| \`${name}\` | ${value} |`),
+    );
+    expect(missing).toEqual([]);
+  });
+
   test('refusal', async () => {
     const refused = async () => {
-      throw new ElicitationRefusedError('decline');
+      throw new ElicitationRefusedError({ action: 'decline' });
     };
     expect(await refusalExample(refused)).toMatchObject({ isError: true });
     await expect(refusalExample(() => Promise.reject(new TypeError('other')))).rejects.toThrow('other');
@@ -107,7 +116,7 @@ describe('the examples', () => {
       action: 'accept',
       content: { title: 'Nightly build failed', labels: ['bug'], priority: 1 },
     });
-    expect(await handler(url, context)).toEqual({ action: 'decline' });
+    expect(await handler(url, context)).toEqual({ action: 'decline', by: 'policy' });
     expect(lines).toHaveLength(2);
   });
 
@@ -117,7 +126,10 @@ describe('the examples', () => {
     expect(await handler(team, context)).toEqual({ action: 'accept', content: { team: 'core' } });
     expect(await handler(url, context)).toEqual({ action: 'cancel' });
     expect(await handler(formOf({}), context)).toEqual({ action: 'cancel' });
-    expect(await handler(formOf({}), { ...context, mcpServer: { id: 'untrusted' } })).toEqual({ action: 'decline' });
+    expect(await handler(formOf({}), { ...context, mcpServer: { id: 'untrusted' } })).toEqual({
+      action: 'decline',
+      by: 'policy',
+    });
   });
 
   test('builders and SDK 1.x', () => {

@@ -83,6 +83,17 @@ describe('−32042', () => {
     expect(readUrlElicitationRequired(error)).toBeUndefined();
   });
 
+  test('is an error to throw, and JSON to send', () => {
+    const error = urlElicitationRequiredError([url]);
+    expect(error).toBeInstanceOf(Error);
+    expect(String(error)).toBe('UrlElicitationRequired: Open the page first.');
+    expect(JSON.parse(JSON.stringify(error))).toEqual({
+      code: -32042,
+      message: 'Open the page first.',
+      data: { elicitations: [url] },
+    });
+  });
+
   test('requires a URL with an id', () => {
     const { elicitationId: _, ...nameless } = url;
     expect(() => urlElicitationRequiredError([])).toThrow(refused('invalid_request'));

@@ -80,9 +80,28 @@ export function toElicitRequest<Request extends ElicitationRequest>(request: Req
   return { method: 'elicitation/create' as const, params: request };
 }
 
-/** Builds the JSON-RPC error for URLs that must be completed first (2025-11-25). @throws {HostError} `invalid_request` */
-export function urlElicitationRequiredError(elicitations: readonly UrlElicitation[], message = 'Open the page first.') {
-  const error = { code: URL_ELICITATION_REQUIRED, message, data: { elicitations } } as const;
+/** The JSON-RPC error for URLs that must be completed first (2025-11-25). Its JSON is the `error` of a response. */
+class UrlElicitationRequired extends Error {
+  override readonly name = 'UrlElicitationRequired';
+  readonly code = URL_ELICITATION_REQUIRED;
+  readonly data: { readonly elicitations: readonly UrlElicitation[] };
+
+  constructor(elicitations: readonly UrlElicitation[], message: string) {
+    super(message);
+    this.data = { elicitations };
+  }
+
+  toJSON() {
+    return { code: this.code, message: this.message, data: this.data };
+  }
+}
+
+/** Builds the JSON-RPC error for URLs that must be completed first (2025-11-25), to throw or to send. @throws {HostError} `invalid_request` */
+export function urlElicitationRequiredError(
+  elicitations: readonly UrlElicitation[],
+  message = 'Open the page first.',
+): UrlElicitationRequired {
+  const error = new UrlElicitationRequired(elicitations, message);
   if (readUrlElicitationRequired(error) === undefined)
     throw new HostError('invalid_request', 'needs at least one URL, each with an elicitationId');
   return error;
@@ -105,7 +124,7 @@ export const cancel = (): ElicitationAnswer => ({ action: 'cancel' });
  * @throws {HostError} `invalid_content`; its message names fields and faults, never values
  */
 export function checkAnswer(request: ElicitationRequest, answer: ElicitationAnswer): ElicitationAnswer {
-  if (answer.action !== 'accept') return { action: answer.action };
+  if (answer.action !== 'accept') return { action: answer.action, ...(answer.by === 'policy' && { by: answer.by }) };
   if (request.mode === 'url') return { action: 'accept' };
   const parsed = parseFormContent(request.requestedSchema, { ...answer.content });
   if (parsed.faults === undefined) return { action: 'accept', content: parsed.content };

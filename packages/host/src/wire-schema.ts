@@ -14,8 +14,9 @@ const propertyAnnotations = new Set(['$comment', 'examples', 'deprecated', 'read
 const formats = new Set<unknown>(stringFormats);
 
 /** MCP limits neither names nor values. These numbers limit the work, and no form for a person comes near them. */
+const MAX_LENGTH = 512 * 1024;
 const anyForm = requestedSchemaWithin({
-  ...{ bytes: 512 * 1024, properties: 200, options: 5_000, sameTitles: true },
+  ...{ bytes: MAX_LENGTH, properties: 200, options: 5_000, sameTitles: true },
   ...{ name: z.string(), optionValue: z.string(), defaultText: z.string() },
 });
 
@@ -115,6 +116,9 @@ function withoutMember(value: unknown, path: readonly PropertyKey[]): unknown {
  * @throws {HostError} `invalid_request`, with the paths of the faults
  */
 export function parseRequestedSchema(wire: unknown): RequestedSchema {
+  // First, because reading it takes longer than its transport.
+  if (JSON.stringify(wire ?? null).length > MAX_LENGTH)
+    throw new HostError('invalid_request', `the form is longer than ${MAX_LENGTH} characters`);
   let schema = tolerant(wire);
   const strict = anyForm.safeParse(schema);
   if (strict.success) return strict.data;

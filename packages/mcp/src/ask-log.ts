@@ -169,7 +169,7 @@ interface Memory {
 /** Identifies a call across retries that carry no state. */
 export interface CallKey {
   readonly user: string;
-  /** Tool and arguments. */
+  /** Handler and arguments. */
   readonly call: string;
 }
 

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { z } from 'zod/v4';
 import { type AuthorizationAccepted, type AuthorizeOptions, authorizationSpec } from './authorize.ts';
 import { createEnvironment, type Environment } from './environment.ts';
@@ -17,9 +18,10 @@ import type { GateContext } from './gate-context.ts';
 import { anyone } from './no-gateway.ts';
 import type { PosternOptions } from './options.ts';
 import { parseStrictly } from './parse-strictly.ts';
+import { OwnRequestState } from './request-state.ts';
 import { runTool, type ToolOutcome } from './run-tool.ts';
 import { type Principal, resolvePrincipal } from './subject.ts';
-import type { ToolCall } from './tool-call.ts';
+import { handlerId, type RequestKind, type ToolCall } from './tool-call.ts';
 
 /**
  * @param environment replaced for tests
@@ -33,9 +35,9 @@ export function createGate<Sdk extends SdkTypes>(
   const run = <Result>(call: ToolCall, ctx: Sdk['context'], handler: (gate: GateContext) => Promise<Result>) =>
     runTool(environment, call, () => principalOf(call, ctx), handler);
 
-  async function principalOf({ authInfo }: ToolCall, ctx: Sdk['context']): Promise<Principal> {
-    const isAnyone = !environment.hasGateway && options.subject === undefined && authInfo === undefined;
-    return isAnyone ? anyone : await resolvePrincipal(options.subject, authInfo, ctx);
+  async function principalOf(call: ToolCall, ctx: Sdk['context']): Promise<Principal> {
+    const namesNone = options.subject === undefined && call.authInfo === undefined && !call.isUncheckedHttp;
+    return namesNone && !environment.hasGateway ? anyone : await resolvePrincipal(options.subject, call, ctx);
   }
 
   async function answerTool(running: Promise<ToolOutcome<Sdk['tool']>>): Promise<Sdk['tool'] | Sdk['inputRequired']> {
@@ -70,10 +72,22 @@ export function createGate<Sdk extends SdkTypes>(
   }
 
   const gateFor = (server: Sdk['mcpServer'] | undefined): GenericGate<Sdk> => {
-    /** The arguments name the request, so that its `requestState` fits no other tool, prompt or resource. */
-    function requestCall(request: 'prompt' | 'resource', what: unknown, ctx: Sdk['context'], name?: string): ToolCall {
-      const call = adapter.toToolCall(what, ctx, name, server);
-      return { ...call, request, toolName: undefined, args: [request, call.toolName, what] };
+    /** Returns the calls of one wrapped handler, which share no answers with those of another. */
+    function callsOf(request: RequestKind, wrapped: () => object, givenName: string | undefined) {
+      // For a handler whose name is unknown.
+      const id = randomUUID();
+      return (args: unknown, ctx: Sdk['context'], uri?: string): ToolCall => {
+        const instance = server ?? adapter.serverOf?.(ctx);
+        const { registered } = adapter;
+        const found = registered?.find(wrapped(), instance);
+        const name = uri ?? adapter.requested?.(ctx, instance)?.name ?? found?.name ?? givenName;
+        const call = {
+          ...adapter.toToolCall(args, ctx, request === 'tool' ? name : undefined, instance),
+          handler: handlerId(request, name ?? id),
+        };
+        if (request !== 'tool') return { ...call, request };
+        return registered === undefined ? call : { ...call, hasOutputSchema: found?.hasOutputSchema ?? true };
+      };
     }
 
     return {
@@ -81,43 +95,61 @@ export function createGate<Sdk extends SdkTypes>(
         ...given: Given<HandlerOptions<Requests>, Handler<Sdk, Args, Requests, Sdk['tool']>>
       ) {
         const { wrap, handler } = unpack(environment, 'gate.tool', given);
-        return async function wrapped(...parameters: [Sdk['context']] | [Args, Sdk['context']]) {
+        const callOf = callsOf('tool', () => wrapped, wrap.name);
+        const wrapped = async (...parameters: [Sdk['context']] | [Args, Sdk['context']]) => {
           const [args, ctx] = withArguments(parameters);
-          const call = adapter.toToolCall(args, ctx, wrap.name, server, wrapped);
+          const call = callOf(args, ctx);
           return await answerTool(
             run(call, ctx, async gate => handler(args, { ...ctx, ...(await gated<Requests>(gate, wrap)) })),
           );
         };
+        return wrapped;
       },
       prompt<Args, Requests extends AccountRequests>(
         ...given: Given<HandlerOptions<Requests>, Handler<Sdk, Args, Requests, Sdk['prompt']>>
       ) {
         const { wrap, handler } = unpack(environment, 'gate.prompt', given);
-        return async (...parameters: [Sdk['context']] | [Args, Sdk['context']]) => {
+        const callOf = callsOf('prompt', () => wrapped, wrap.name);
+        const wrapped = async (...parameters: [Sdk['context']] | [Args, Sdk['context']]) => {
           const [args, ctx] = withArguments(parameters);
-          const call = requestCall('prompt', args, ctx, wrap.name);
           return await answerOrFail(
-            run(call, ctx, async gate => handler(args, { ...ctx, ...(await gated<Requests>(gate, wrap)) })),
+            run(callOf(args, ctx), ctx, async gate =>
+              handler(args, { ...ctx, ...(await gated<Requests>(gate, wrap)) }),
+            ),
           );
         };
+        return wrapped;
       },
       resource<Requests extends AccountRequests>(
         ...given: Given<HandlerOptions<Requests>, ResourceHandler<Sdk, Requests>>
       ) {
         const { wrap, handler } = unpack(environment, 'gate.resource', given);
-        return async (...parameters: [URL, Sdk['context']] | [URL, ResourceVariables, Sdk['context']]) => {
+        const callOf = callsOf('resource', () => wrapped, wrap.name);
+        const wrapped = async (...parameters: [URL, Sdk['context']] | [URL, ResourceVariables, Sdk['context']]) => {
           const [uri, variables, ctx] = parameters.length === 2 ? [parameters[0], {}, parameters[1]] : parameters;
-          const call = requestCall('resource', uri.href, ctx, wrap.name);
           return await answerOrFail(
-            run(call, ctx, async gate => handler(uri, variables, { ...ctx, ...(await gated<Requests>(gate, wrap)) })),
+            run(callOf(undefined, ctx, uri.href), ctx, async gate =>
+              handler(uri, variables, { ...ctx, ...(await gated<Requests>(gate, wrap)) }),
+            ),
           );
         };
+        return wrapped;
       },
       attach(instance) {
         adapter.checkServer?.(instance);
         return gateFor(instance);
       },
-      ownsRequestState: requestState => environment.codec.owns(requestState),
+      async verifyRequestState(requestState, ctx) {
+        try {
+          const { tool } = await environment.codec.open(requestState);
+          const requested = adapter.requested?.(ctx, server ?? adapter.serverOf?.(ctx));
+          const isItsOwn = requested === undefined || tool === handlerId(requested.request, requested.name);
+          return isItsOwn ? new OwnRequestState(requestState) : undefined;
+        } catch (error) {
+          if (error instanceof InvalidRequestStateError) return undefined;
+          throw error;
+        }
+      },
       async resume() {
         const session = server && adapter.sessionOf?.(server);
         if (session === undefined || environment.sessionReplica === undefined)

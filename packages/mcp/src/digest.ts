@@ -8,7 +8,8 @@ export function digest(value: unknown): string {
 
 /**
  * JSON with sorted keys (in the manner of RFC 8785). Tool arguments arrive here after the tool's schema has parsed them,
- * so values without a JSON form are possible; common ones have an unambiguous form, others are refused.
+ * so values without a JSON form are possible; common ones have an unambiguous form, others are refused. An instance of an unknown class
+ * may keep its content where it is not seen, and would be equal to any other.
  *
  * @throws {PosternUsageError} `arguments_not_serializable`
  * @internal
@@ -42,14 +43,29 @@ function writeObject(value: object, open: Set<object>): string {
     if (value instanceof Date) return `{"$date":"${value.getTime()}"}`;
     if (value instanceof Map) return `{"$map":${write([...value], open)}}`;
     if (value instanceof Set) return `{"$set":${write([...value], open)}}`;
+    if (ArrayBuffer.isView(value)) {
+      const bytes = Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString('base64url');
+      return `{"$${value.constructor.name}":"${bytes}"}`;
+    }
     if (Array.isArray(value)) return `[${value.map(item => write(item, open)).join(',')}]`;
     if ('toJSON' in value && typeof value.toJSON === 'function') return write(value.toJSON(), open);
+    if (!isPlain(value)) {
+      const name = value.constructor?.name ?? 'an unknown class';
+      throw new PosternUsageError('arguments_not_serializable', `An instance of ${name} has no canonical form.`);
+    }
     const members = Object.entries(value)
       .filter(([, member]) => member !== undefined)
       .sort(([a], [b]) => (a < b ? -1 : 1))
-      .map(([key, member]) => `${JSON.stringify(key)}:${write(member, open)}`);
+      // The form of a date or a map begins with a dollar sign, so a key that begins with one gets another.
+      .map(([key, member]) => `${JSON.stringify(key.startsWith('$') ? `$${key}` : key)}:${write(member, open)}`);
     return `{${members.join(',')}}`;
   } finally {
     open.delete(value);
   }
+}
+
+/** An object literal of any realm, or one without a prototype. */
+function isPlain(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
 }

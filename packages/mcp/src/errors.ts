@@ -44,6 +44,11 @@ const NAMING: ReadonlySet<string> = new Set([
   'payee_not_registered',
   'currency_not_allowed',
   'amount_over_limit',
+  'rate_limited',
+  'too_many_concurrent_requests',
+  'too_many_elicitations',
+  'too_many_open_elicitations',
+  'quota_exceeded',
 ] satisfies ProblemBody['code'][]);
 const MAX_DETAIL = 500;
 
@@ -125,6 +130,7 @@ export type UsageErrorCode =
   | 'suspension_swallowed'
   | 'ask_not_awaited'
   | 'terms_changed'
+  | 'effect_before_ask'
   | 'too_many_steps'
   | 'state_too_large'
   | 'arguments_not_serializable';

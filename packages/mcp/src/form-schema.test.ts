@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import * as z3 from 'zod/v3';
 import { z } from 'zod/v4';
 import { formSpec } from './form.ts';
-import { type FormSchema, toRequestedSchema, validated } from './form-schema.ts';
+import { type FormSchema, hasPatterns, toRequestedSchema, validated } from './form-schema.ts';
 
 const invalid = expect.objectContaining({ code: 'invalid_ask' });
 
@@ -73,6 +73,22 @@ test.each<[string, z.ZodType, object]>([
     properties: { field: property },
     required: ['field'],
   });
+});
+
+test.each<[boolean, z.ZodType]>([
+  [true, z.string().regex(/^a+$/)],
+  [true, z.string().regex(/^a+$/).optional()],
+  [true, z.string().startsWith('a')],
+  [true, z.email({ pattern: /^(a+)+$/ })],
+  [false, z.email()],
+  [false, z.email({ pattern: z.regexes.unicodeEmail })],
+  [false, z.url()],
+  [false, z.iso.date()],
+  [false, z.iso.datetime({ offset: true, precision: 0 })],
+  [false, z.string().max(9)],
+  [false, z.enum(['a', 'b'])],
+])('an expression of the author counts as a pattern, one of zod does not: %s, case %#', (expected, field) => {
+  expect(hasPatterns(z.object({ field }))).toBe(expected);
 });
 
 test('optional fields and fields with a default may be omitted', () => {

@@ -58,6 +58,23 @@ export function toRequestedSchema(schema: FormSchema): RequestedSchema {
   throw new PosternUsageError('invalid_ask', `form: ${z.prettifyError(parsed.error)}`);
 }
 
+const libraryPatterns: ReadonlySet<unknown> = new Set(
+  Object.values(z.regexes).map(pattern => pattern instanceof RegExp && pattern.source),
+);
+
+/**
+ * Whether a field has an expression of the handler's author. The gateway matches it as RE2, but the schema with JavaScript's engine,
+ * which may take exponential time for a short text.
+ */
+export function hasPatterns(schema: FormSchema): boolean {
+  const json = toJsonSchema(schema);
+  const properties = isObject(json) && isObject(json['properties']) ? Object.values(json['properties']) : [];
+  return properties.filter(isObject).some(({ pattern, format }) => {
+    const isOfFormat = formats.has(format) && (format !== 'email' || libraryPatterns.has(pattern));
+    return pattern !== undefined && !isOfFormat;
+  });
+}
+
 function toJsonSchema(schema: FormSchema): unknown {
   const { vendor, jsonSchema } = schema['~standard'];
   const options = vendor === 'zod' ? { libraryOptions: { override: refuseFlags } } : {};

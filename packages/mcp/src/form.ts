@@ -37,6 +37,7 @@ import {
   type FormInput,
   type FormOutput,
   type FormSchema,
+  hasPatterns,
   toRequestedSchema,
   validated,
 } from './form-schema.ts';
@@ -140,7 +141,7 @@ async function form<Schema extends FormSchema>(
   return await runSerially(run, async () => {
     const ask = await openAsk(run, spec, options);
     const inBand =
-      spec.body.kind === 'form' && spec.body.form.secretFields?.length === 0
+      spec.body.kind === 'form' && spec.body.form.secretFields?.length === 0 && !hasPatterns(schema)
         ? await askInBand(
             run,
             ask,

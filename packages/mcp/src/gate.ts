@@ -3,7 +3,8 @@ import type { InvalidRequestStateError } from './errors.ts';
 import type { GateReport } from './gate-check.ts';
 import type { GateContext } from './gate-context.ts';
 import type { LegacySession } from './legacy-session.ts';
-import type { PlainToolResult, ToolAnswer, ToolCall } from './tool-call.ts';
+import type { RegisteredHandlers } from './registered-handlers.ts';
+import type { PlainToolResult, RequestKind, ToolAnswer, ToolCall } from './tool-call.ts';
 
 /** The accounts that a handler needs, by the name of the provider. */
 export type AccountRequests = Readonly<Record<string, AuthorizeOptions>>;
@@ -15,7 +16,8 @@ export interface HandlerOptions<Requests extends AccountRequests> {
    */
   readonly accounts?: Requests;
   /**
-   * The name of the tool, prompt or resource, for a handler whose server the gate does not know, and for prompts and resources on stdio.
+   * The name of the tool or prompt, if neither the request (2026-07-28 over HTTP) nor the attached MCP server tells it. Unnamed, its
+   * earlier answers belong to this very wrapper, and a server that is created anew for each request does not find them.
    */
   readonly name?: string;
 }
@@ -109,10 +111,11 @@ export interface GenericGate<Sdk extends SdkTypes> {
    */
   attach(server: Sdk['mcpServer']): GenericGate<Sdk>;
   /**
-   * Whether a `requestState` looks like one of this package, so that the MCP server's `ServerOptions.requestState.verify` can accept
-   * it. Does not verify it; the wrapped tool does.
+   * For the MCP server's own `ServerOptions.requestState.verify`. Decrypts a `requestState` of this package, and returns an object that
+   * only wrapped handlers can read. Returns undefined for any other state, one that has expired, and one of another tool, prompt or
+   * resource than the request names; refuse it then, unless it is your own.
    */
-  ownsRequestState(requestState: string): boolean;
+  verifyRequestState(requestState: string, ctx: Sdk['context']): Promise<object | undefined>;
   /**
    * Call it before the stream of the MCP session (its GET) is opened on this replica, with the option `sessions`. This replica then
    * sends the notices that other replicas promised to the session, and those that it missed while it had no stream.
@@ -146,17 +149,22 @@ export type ErrorAnswer = Exclude<ToolAnswer, { readonly type: 'input_required' 
  * answers back.
  */
 export interface SdkAdapter<Sdk extends SdkTypes> {
-  /**
-   * `name` is the tool's, if the MCP server gave it to the gate; `server` is the instance that was given to `attach()`; `handler` is the
-   * wrapped handler of a tool, by which its registration can be found.
-   */
+  /** `name` is the tool's, if it is known; `server` is the instance that was given to `attach()`, or that of `serverOf`. */
   toToolCall(
     args: unknown,
     ctx: Sdk['context'],
     name: string | undefined,
     server: Sdk['mcpServer'] | undefined,
-    handler?: object,
   ): ToolCall;
+  /** What the request names, if the SDK has verified it. For a resource, `name` is the URI as `URL` writes it. */
+  requested?(
+    ctx: Sdk['context'],
+    server: Sdk['mcpServer'] | undefined,
+  ): { readonly request: RequestKind; readonly name: string } | undefined;
+  /** The instance that serves this request, where the adapter knows it without `attach()`. */
+  serverOf?(ctx: Sdk['context']): Sdk['mcpServer'] | undefined;
+  /** Finds the name and the output schema of a handler's tool. */
+  readonly registered?: RegisteredHandlers;
   /** Throws if `attach()` must not accept this instance. */
   checkServer?(server: Sdk['mcpServer']): void;
   /** For `resume()`. Only with sessions that move between replicas. */

@@ -1,7 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { InvalidRequestStateError } from './errors.ts';
-import { assertBinding, createRequestStateCodec, deriveStateKey, type RequestState } from './request-state.ts';
+import {
+  assertBinding,
+  createRequestStateCodec,
+  deriveStateKey,
+  OwnRequestState,
+  type RequestState,
+} from './request-state.ts';
 
 const now = () => 1_800_000_000_000;
 const key = (kid: string, fill: number) => ({ kid, key: new Uint8Array(32).fill(fill) });
@@ -56,7 +62,6 @@ describe('S12 the codec of requestState', () => {
     'refuses a foreign state: %.20s',
     async sealed => {
       expect(await reason(codec.open(sealed))).toBe('malformed');
-      expect(codec.owns(sealed)).toBe(false);
     },
   );
 
@@ -129,6 +134,13 @@ test.each([
   expect(() => assertBinding(state, { ...state, [member]: 'other' })).toThrow(
     expect.objectContaining({ reason: expected }),
   );
+});
+
+test('S229: an authentic state shows nothing to handlers that are not wrapped', () => {
+  const own = new OwnRequestState('sealed');
+  expect([Object.keys(own), JSON.stringify(own), String(own)]).toEqual([[], '{}', '[object Object]']);
+  expect(OwnRequestState.sealedIn(own)).toBe('sealed');
+  expect(OwnRequestState.sealedIn({ sealed: 'sealed' })).toBeUndefined();
 });
 
 function bytes(sealed: string): string {

@@ -20,7 +20,7 @@ const MAX_LENGTH = 65_536;
 const requestStateSchema = z.strictObject({
   issuer: z.string(),
   subject: z.string(),
-  /** Empty if the tool's name is unknown (see `HandlerOptions.name`). */
+  /** The wrapped handler (`ToolCall.handler`). */
   tool: z.string(),
   /** Digest of the tool's arguments. */
   args: z.string(),
@@ -47,8 +47,24 @@ export interface RequestStateCodec {
   seal(state: RequestState): Promise<string>;
   /** @throws {InvalidRequestStateError} */
   open(sealed: string): Promise<RequestState>;
-  /** Whether a string looks like a sealed state. Does not verify it. */
-  owns(sealed: string): boolean;
+}
+
+/**
+ * An authentic state, for the `requestState.verify` hook of the MCP server. The SDK hands what the hook returns to every handler of the
+ * server; only wrapped ones can take the state out.
+ */
+export class OwnRequestState {
+  readonly #sealed: string;
+
+  constructor(sealed: string) {
+    this.#sealed = sealed;
+  }
+
+  /** Returns the sealed state of a call. Undefined for a state that the MCP server's own hook has decoded. */
+  static sealedIn(given: unknown): string | undefined {
+    if (typeof given === 'object' && given !== null && #sealed in given) return given.#sealed;
+    return typeof given === 'string' ? given : undefined;
+  }
 }
 
 /**
@@ -89,8 +105,6 @@ export function createRequestStateCodec(keys: readonly StateKey[], now: () => nu
       if (state.exp <= Math.floor(now() / 1000)) throw new InvalidRequestStateError('expired');
       return state;
     },
-
-    owns: sealed => readHeader(sealed)?.typ === TYPE,
   };
 }
 

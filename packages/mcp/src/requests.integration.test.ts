@@ -224,6 +224,49 @@ describe.each(eras)('%s', era => {
     expect(world.gateway.elicitations).toHaveLength(1);
   });
 
+  test('S228: an answer that one handler has used is none for another with equal terms and arguments', async () => {
+    const uses: string[] = [];
+    const work = (name: string) => async (gate: GateContext) => {
+      await gate.confirm('Go on?');
+      await gate.authorize('github');
+      uses.push(name);
+    };
+    const names = ['archive', 'delete'].map(name => ({ name, run: work(name) }));
+    await using world = await stdioWorld({
+      ...{ era, elicitation: undefined },
+      offer(server, gate) {
+        for (const { name, run } of names) {
+          const tool = gate.tool(async (_args, ctx) => run(ctx.gate).then(() => say('done')));
+          const prompt = gate.prompt(async (_args, ctx) => run(ctx.gate).then(() => ({ messages: [] })));
+          server.registerTool(name, {}, tool);
+          server.registerPrompt(name, {}, prompt);
+        }
+      },
+      offerV1(server, gate) {
+        for (const { name, run } of names) {
+          const tool = gate.tool(async (_args, ctx) => run(ctx.gate).then(() => say('done')));
+          const prompt = gate.prompt(async (_args, ctx) => run(ctx.gate).then(() => ({ messages: [] })));
+          server.registerTool(name, {}, tool);
+          server.registerPrompt(name, {}, prompt);
+        }
+      },
+    });
+    const requests = [
+      (name: string) => world.client.callTool({ name }),
+      (name: string) => world.client.getPrompt({ name }).catch(() => undefined),
+    ];
+    const asked = () => world.gateway.elicitations.at(-1)?.kind;
+    for (const request of requests) {
+      await request('archive');
+      world.gateway.end('completed');
+      await request('archive');
+      const before = world.gateway.issueCount;
+      await request('delete');
+      expect([world.gateway.issueCount - before, asked()]).toEqual([1, 'confirmation']);
+    }
+    expect(uses).toEqual([]);
+  });
+
   test('a prompt asks the user', async () => {
     await using world = await stdioWorld({ era, ...offers(), onAsk: completes });
     const request = { name: 'review', arguments: { branch: 'main' } };

@@ -11,7 +11,7 @@ import type { RequestStateBinding } from './request-state.ts';
 import { runTool } from './run-tool.ts';
 import type { SessionReplica } from './shared-sessions.ts';
 import { exampleElicitation } from './testing/example-elicitation.ts';
-import type { LegacySessionCall, ModernCall } from './tool-call.ts';
+import { handlerId, type LegacySessionCall, type ModernCall } from './tool-call.ts';
 import { WaitingReads } from './waiting-reads.ts';
 
 const alice = { issuer: 'https://idp.example.com', subject: 'alice' };
@@ -127,13 +127,14 @@ test('−32042 follows 20 seconds after a push without an answer, and a repeated
 test.each([
   { change: { subject: 'bob' }, reason: 'other_subject' },
   { change: { issuer: 'https://other.example.com' }, reason: 'other_subject' },
-  { change: { tool: 'delete_all' }, reason: 'other_tool' },
+  { change: { tool: handlerId('tool', 'delete_all') }, reason: 'other_tool' },
+  { change: { tool: handlerId('prompt', 'outcome') }, reason: 'other_tool' },
   { change: { args: digest({ repository: 'other' }) }, reason: 'other_arguments' },
 ])('S12: refuses a requestState that was sealed for another call, before the handler runs: $change', async p => {
   const args = { repository: 'postern' };
   const state = {
     ...alice,
-    tool: 'outcome',
+    tool: handlerId('tool', 'outcome'),
     args: digest(args),
     call: { id: randomUUID(), startedAt: 0 },
     asks: [],

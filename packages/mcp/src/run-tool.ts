@@ -8,6 +8,7 @@ import type { Principal } from './subject.ts';
 import { findError, findSuspension } from './suspension.ts';
 import {
   declinedToolResult,
+  handlerOf,
   type LegacySessionCall,
   plainToolResult,
   type ToolAnswer,
@@ -176,6 +177,6 @@ async function openRequestState(
   if (call.era !== 'modern' || call.requestState === undefined) return undefined;
   const state = await environment.codec.open(call.requestState);
   const { issuer, subject } = await principal();
-  assertBinding(state, { issuer, subject, tool: call.toolName ?? '', args });
+  assertBinding(state, { issuer, subject, tool: handlerOf(call), args });
   return state;
 }

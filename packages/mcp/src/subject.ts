@@ -2,6 +2,7 @@ import { issuerSchema, subjectIdentifierSchema, subjectSchema } from '@postern/a
 import { decodeJwt } from 'jose';
 import { z } from 'zod/v4';
 import { SubjectUnavailableError } from './errors.ts';
+import type { ToolCall } from './tool-call.ts';
 
 export interface Subject {
   /** The `iss` of the authorization server that authenticated the user. */
@@ -21,7 +22,8 @@ export interface AuthInfo {
  * - omitted: `authInfo.extra.iss` and `authInfo.extra.sub`, set by the MCP server's token verifier;
  * - `'access-token'`: the token, which the MCP server has verified. The gateway verifies it again. It must be a JWT (RFC 9068),
  *   so that this package can read issuer and subject from it too;
- * - an object: one fixed user, for stdio and loopback; refused if a request has an access token;
+ * - an object: one fixed user, for stdio and for `endpoint()` on loopback; refused if a request has an access token, or arrives over
+ *   HTTP without `endpoint()`, where a web page may have sent it;
  * - a function of the SDK's handler context.
  */
 export type SubjectOption<Context> =
@@ -39,7 +41,7 @@ const claimsSchema = z.object({ iss: issuerSchema, sub: subjectIdentifierSchema 
 /** @throws {SubjectUnavailableError} when no verified user is known */
 export async function resolvePrincipal<Context>(
   option: SubjectOption<Context> | undefined,
-  authInfo: AuthInfo | undefined,
+  { authInfo, isUncheckedHttp = false }: Pick<ToolCall, 'authInfo' | 'isUncheckedHttp'>,
   context: Context,
 ): Promise<Principal> {
   if (typeof option === 'function') return known(await option(context), 'The `subject` function returned no user.');
@@ -47,6 +49,11 @@ export async function resolvePrincipal<Context>(
   if (option !== undefined) {
     if (authInfo !== undefined) {
       throw new SubjectUnavailableError('A fixed `subject` serves one person, but this request has an access token.');
+    }
+    if (isUncheckedHttp) {
+      throw new SubjectUnavailableError(
+        'A fixed `subject` would serve any web page here: over HTTP, use gate.endpoint(), or identify the user.',
+      );
     }
     return known(option, 'The fixed `subject` is not valid.');
   }

@@ -19,11 +19,18 @@ export interface FormAsk {
   readonly requestedSchema: RequestedSchema;
 }
 
+export type RequestKind = 'tool' | 'prompt' | 'resource';
+
 interface AnyCall {
   /** Undefined for a prompt or resource, and if the SDK does not provide it (stdio). */
   readonly toolName: string | undefined;
   /** What the MCP client requests. Undefined: a tool. */
-  readonly request?: 'prompt' | 'resource';
+  readonly request?: Exclude<RequestKind, 'tool'>;
+  /**
+   * Identifies the wrapped handler: equal in all runs of a call, and different for any two handlers of an MCP server. The gate sets it.
+   * A call continues with earlier answers of the same handler only.
+   */
+  readonly handler?: string;
   /** Whether only an error result may lack structured content. True if it is not known. */
   readonly hasOutputSchema?: boolean | undefined;
   /** The arguments as parsed by the tool's schema; for a prompt or resource, whatever identifies the request. */
@@ -31,6 +38,8 @@ interface AnyCall {
   /** Aborts when the MCP client gives up on this request. The elicitation stays open. */
   readonly signal: AbortSignal;
   readonly authInfo: AuthInfo | undefined;
+  /** Arrived over HTTP outside of `endpoint()`, which checks peer, `Host` and `Origin`. Any web page may have sent it. */
+  readonly isUncheckedHttp?: boolean;
   /** Self-reported; only ever displayed. */
   readonly mcpClientName: string | undefined;
   /** Present when the MCP client asked for progress notifications. */
@@ -112,6 +121,12 @@ export const clientAnswerSchema = z
 export function declaresForm(elicitation: Readonly<Record<string, unknown>> | undefined): boolean {
   return elicitation !== undefined && (elicitation['form'] !== undefined || Object.keys(elicitation).length === 0);
 }
+
+/** `name`: of the tool or prompt, or the URI of the resource. */
+export const handlerId = (request: RequestKind, name: string): string => JSON.stringify([request, name]);
+
+/** What answers are bound to besides user and arguments. */
+export const handlerOf = ({ handler, toolName = '' }: ToolCall): string => handler ?? handlerId('tool', toolName);
 
 /** The part of MCP's `CallToolResult` that this package writes; the same in both eras and both SDKs. */
 export interface PlainToolResult {

@@ -11,7 +11,7 @@ import type { RequestState } from './request-state.ts';
 import type { Principal } from './subject.ts';
 import { Suspension } from './suspension.ts';
 import type { About } from './texts.ts';
-import type { ToolCall } from './tool-call.ts';
+import { handlerOf, type ToolCall } from './tool-call.ts';
 
 /** One run of a tool handler. A retried call is a new run. */
 export interface ToolRun<Call extends ToolCall = ToolCall> {
@@ -113,7 +113,7 @@ async function openLog(run: Omit<ToolRun, 'log' | 'progress'>): Promise<AskLog> 
 
 async function callKey(run: Pick<ToolRun, 'principal' | 'call' | 'argsDigest'>): Promise<CallKey> {
   const { issuer, subject } = await run.principal();
-  return { user: JSON.stringify([issuer, subject]), call: JSON.stringify([run.call.toolName ?? '', run.argsDigest]) };
+  return { user: JSON.stringify([issuer, subject]), call: JSON.stringify([handlerOf(run.call), run.argsDigest]) };
 }
 
 /** Remembers the asks for a repeated call. @param keys asks that it may continue with; default: all */

@@ -58,6 +58,8 @@ export interface DecisionKind {
   /** A line above the buttons. */
   readonly aboveButtons?: Html | undefined;
   readonly acceptLabel: Html;
+  /** Several buttons of the accepting form, instead of the one with `acceptLabel`. */
+  readonly acceptButtons?: Html | undefined;
   /** The operator must act first, says the notice. No button leads on then: the acting one only tries again. */
   readonly waitsForOperator?: boolean;
   readonly tone?: 'danger' | 'caution' | undefined;
@@ -94,7 +96,10 @@ export function decisionPage(context: PageContext, t: Translator, view: Decision
   const accept =
     kind.acceptCeremony?.(label, look) ??
     (kind.acceptHref === undefined
-      ? postForm({ action: view.acceptAction, csrfToken, shown, ...kind.acceptForm }, submitButton(label, look))
+      ? postForm(
+          { action: view.acceptAction, csrfToken, shown, ...kind.acceptForm },
+          kind.acceptButtons ?? submitButton(label, look),
+        )
       : linkButton(kind.acceptHref, label, look));
   const announcement = kind.acceptCeremony && ceremonyNotes('passkey', t);
   const decline = submitButton(t.html('decision.decline'), 'plain');

@@ -18,11 +18,12 @@ import {
   samplePasskeys,
   sampleSaved,
 } from './samples/sample-entry-views.ts';
-import { faultyForm, sampleForm, secretForm } from './samples/sample-form-views.ts';
+import { faultyForm, sampleForm, secretForm, yesNoForm } from './samples/sample-form-views.ts';
 import { sampleMe } from './samples/sample-views.ts';
 import { hostileStrings } from './testing/hostile-strings.ts';
 import { sampleContext } from './testing/sample-context.ts';
 import { widthOf } from './text-width.ts';
+import { translatorFor } from './translator.ts';
 
 const english = sampleContext;
 const inputsOf = (markup: string) => markup.match(/<(?:input|select|textarea)[^>]* name="field\.[^>]*>/g) ?? [];
@@ -106,6 +107,23 @@ describe('a credential', () => {
     const lasting = credentialPage(english, basicCredential);
     expect(lasting).toContain('until you delete them');
     expect(lasting).toContain('<bdi>imap.fabrikam.example</bdi>');
+  });
+
+  test.each(locales)('that replaces a rejected one says so before anything else, in %s', locale => {
+    const text = translatorFor({ ...sampleContext, locale }).html('credential.replaces', {
+      mcpServer: 'Issue Tracker',
+    });
+    const page = (replaces: boolean) =>
+      credentialPage(
+        { ...sampleContext, locale },
+        {
+          ...sampleCredential,
+          mcpServer: { ...sampleCredential.mcpServer, name: 'Issue Tracker' },
+          credential: { ...sampleCredential.credential, replaces },
+        },
+      );
+    expect(page(true)).toContain(`<div class="lead"><p>${text}`);
+    expect(page(false)).not.toContain(`${text}`);
   });
 
   test('refuses a host that is not normalised', () => {
@@ -207,6 +225,16 @@ describe('a form', () => {
     const markup = only({ control: 'select', name: 'x', label: 'x', required: true, options });
     expect(markup.includes('<select')).toBe(control === 'select');
     expect(markup.match(/type="radio"/g)?.length ?? 0).toBe(control === 'radio' ? count : 0);
+  });
+
+  test('of one required boolean has two answers, and declining is another form', () => {
+    const page = formPage(english, yesNoForm);
+    const accepting = /<form [^>]*action="[^"]*\/accept".*?<\/form>/s.exec(page)?.[0] ?? '';
+    expect(
+      [...accepting.matchAll(/<button [^>]*name="field\.value" value="(\w+)"/g)].map(([, value]) => value),
+    ).toEqual(['false', 'true']);
+    expect(page).not.toContain('type="checkbox"');
+    expect(page).toMatch(/<form [^>]*action="[^"]*\/decline"/);
   });
 
   test('offers an empty choice where no answer is required', () => {

@@ -13,6 +13,7 @@ import {
 import { foreign, foreignIn } from './foreign-text.ts';
 import { attributes, type Html, html } from './html.ts';
 import { showable } from './live-parts.ts';
+import { submitButton } from './parts.ts';
 import { isolate, type Translator } from './translator.ts';
 
 /** Maximum number of options shown as radio buttons; more become a list. */
@@ -33,6 +34,13 @@ export function formFieldNotes(field: FormFieldView, t: Translator): FieldNotes 
   };
 }
 
+/** The two buttons of a `yes-no` field: each of them is an answer. */
+export function yesNoButtons({ name }: FormFieldView, t: Translator): Html {
+  const button = (value: 'true' | 'false', label: Html) =>
+    submitButton(label, 'accent', { name: `field.${name}`, value, 'aria-describedby': fieldId(name) });
+  return html`${button('false', t.html('form.no'))}${button('true', t.html('form.yes'))}`;
+}
+
 export function formControl(field: FormFieldView, notes: FieldNotes, t: Translator): Html {
   switch (field.control) {
     case 'text':
@@ -42,6 +50,10 @@ export function formControl(field: FormFieldView, notes: FieldNotes, t: Translat
       return number(field, notes, t);
     case 'boolean':
       return box(field, notes, t);
+    case 'yes-no':
+      return html`<div class="field"><p class="question" id="${fieldId(field.name)}" tabindex="-1" translate="no">${foreign(field.label, t)}</p>
+${notesBelow(notes)}</div>
+`;
     case 'select':
       return field.options.length > openOptions ? list(field, notes, t) : radios(field, notes, t);
     case 'multi-select':

@@ -22,6 +22,7 @@ export function hintText(field: FormFieldView, t: Translator): Html | undefined 
     case 'multi-select':
       return itemsHint(field, t);
     case 'boolean':
+    case 'yes-no':
     case 'select':
       return undefined;
   }
@@ -78,6 +79,7 @@ export function formFaultText(field: FormFieldView, fault: FieldFault, t: Transl
         return t.html('fault.too_many', { max: field.maxItems });
       return t.html(fault === 'missing' ? 'fault.missingChoice' : 'fault.not_an_option');
     case 'select':
+    case 'yes-no':
       return t.html(fault === 'missing' ? 'fault.missingChoice' : 'fault.not_an_option');
     case 'boolean':
       return t.html('fault.other');

@@ -82,6 +82,8 @@ export type FormFieldView = FormFieldFrame &
         readonly value?: string;
       }
     | { readonly control: 'boolean'; readonly value?: boolean }
+    /** The only question of a form, to answer with one of two buttons. */
+    | { readonly control: 'yes-no' }
     | { readonly control: 'select'; readonly options: readonly OptionView[]; readonly value?: string }
     | {
         readonly control: 'multi-select';

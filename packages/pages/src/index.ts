@@ -61,7 +61,7 @@ export { type FormNotice, formPage } from './pages/form-page.ts';
 export { type AnsweredAbout, historyPage, type PaidView } from './pages/history-page.ts';
 export { leavingPage } from './pages/leaving-page.ts';
 export { mcpServerPage, reportReasons } from './pages/mcp-server-page.ts';
-export { type ConnectionView, mePage } from './pages/me-page.ts';
+export { type ConnectionView, mePage, openRequestsPage } from './pages/me-page.ts';
 export {
   type AddPasskeyView,
   addPasskeyPage,

@@ -166,8 +166,9 @@ export type ButtonLook = 'accent' | 'danger' | 'plain';
 
 const buttonClasses = { accent: 'button accent', danger: 'button danger', plain: 'button' } as const;
 
-export function submitButton(label: Html, look: ButtonLook): Html {
-  return html`<button class="${buttonClasses[look]}" type="submit"><span>${label}</span></button>`;
+/** @param more such as the name and value that the button sends */
+export function submitButton(label: Html, look: ButtonLook, more: Readonly<Record<string, string>> = {}): Html {
+  return html`<button class="${buttonClasses[look]}" type="submit"${attributes(more)}><span>${label}</span></button>`;
 }
 
 /** A link that looks like a button. Sends no referrer to other origins. */

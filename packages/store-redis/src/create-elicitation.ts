@@ -76,6 +76,7 @@ export async function createElicitation(
       idempotencyKey ? idempotencyKey.fingerprint : '',
       IDEMPOTENCY_RETENTION_MS,
       providerAsked(elicitation.request) ?? '',
+      request.answeredBy === undefined ? '' : 'lasting',
       ...recordFields(encodeElicitation(elicitation, { status: 'pending' })),
     ],
     { repeatable: true },

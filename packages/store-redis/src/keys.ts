@@ -27,8 +27,8 @@ export function createKeys(prefix: string) {
   /** Placeholder for a declared key that a call does not use. It never exists. */
   const none = (shard: Shard) => key(shard, 'none');
 
-  /** Stored records of an MCP server in a shard, by hour of expiry. */
-  const ledger = (shard: Shard, mcpServerId: string) => key(shard, 'quota', plain(mcpServerId));
+  /** Stored records of an MCP server in a shard, by hour of expiry. A group (`group:<name>`) has one for what its MCP servers share. */
+  const ledger = (shard: Shard, owner: string) => key(shard, 'quota', ...owner.split(/(?<=^group):/).map(plain));
 
   return {
     /** Channel of the wake-ups; not a key. */

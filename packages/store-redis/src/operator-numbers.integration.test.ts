@@ -1,6 +1,6 @@
 /** What operators see about a deployment as a whole: stored records, refreshes, ages of keys. */
 import { shardOf } from '@postern/elicitation';
-import { samples } from '@postern/testkit/contract';
+import { connect, samples } from '@postern/testkit/contract';
 import { type RedisServer, startRedis } from '@postern/testkit/redis';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
@@ -35,7 +35,7 @@ beforeEach(async () => {
 
 describe('S171: stored records of an MCP server', () => {
   const useOf = async (...ids: readonly string[]) =>
-    (await stores.storageUse.read(ids)).map(({ mcpServerId, records }) => [mcpServerId, records]);
+    (await stores.storageUse.read(ids)).map(({ owner, records }) => [owner, records]);
 
   test('add up over the shards, until they have expired', async () => {
     const people = Array.from({ length: 5 }, somebody);
@@ -55,6 +55,18 @@ describe('S171: stored records of an MCP server', () => {
     for (const id of ids.slice(1)) await created(stores.elicitations, from(id, ask(somebody())));
     expect(await useOf(...ids)).toEqual(ids.map((id, at) => [id, at === 0 ? 0 : 1]));
     expect(await useOf()).toEqual([]);
+  });
+
+  test('S203: tell which part lasts, of an MCP server and of a group', async () => {
+    const lastingOf = async (owner: string) =>
+      (await stores.storageUse.read([owner]))[0]?.shards.reduce((sum, { lasting }) => sum + lasting.records, 0);
+    for (const owner of ['tracker', 'group:team']) await connect(stores, somebody(), { owner });
+    now += 3 * DAY_MS;
+    expect(await useOf('tracker', 'group:team')).toEqual([
+      ['tracker', 1],
+      ['group:team', 1],
+    ]);
+    expect([await lastingOf('tracker'), await lastingOf('group:team')]).toEqual([1, 1]);
   });
 
   test('follow the record to its retention when it ends', async () => {

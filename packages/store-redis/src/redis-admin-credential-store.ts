@@ -4,8 +4,8 @@ import { decode, encode, text, time } from './records/record-layout.ts';
 import type { RedisLink } from './redis-link.ts';
 import { fieldsOf, textOf } from './reply.ts';
 
-/** What a credential of the admin API may do: look at lists, change something, look at one person. */
-export const adminScopes = ['read', 'act', 'people'] as const;
+/** What a credential of the admin API may do: look at lists, change something, look at one person, add and revoke API keys. */
+export const adminScopes = ['read', 'act', 'people', 'keys'] as const;
 export type AdminScope = (typeof adminScopes)[number];
 
 /** A credential of the admin API. The token itself is not stored. */

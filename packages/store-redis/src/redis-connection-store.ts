@@ -108,7 +108,7 @@ export class RedisConnectionStore implements ConnectionStore {
     const record = isStored ? encodeConnection(withTokens(stored, p.tokens)) : '';
     const reply = await this.#link.run(
       'finishRefresh',
-      [this.#keys.connection(connectionId)],
+      [this.#keys.connection(connectionId), this.#keys.ledger(shardIn(connectionId), stored.owner)],
       [this.#link.clock(), connectionId, createdAt, generation, p.operationId, record, this.#keys.wake],
       { repeatable: true },
     );
@@ -176,6 +176,7 @@ export class RedisConnectionStore implements ConnectionStore {
         revocationId === undefined ? none : this.#keys.revocation(revocationId),
         revocationId === undefined ? none : this.#keys.dueRevocations(shard),
         this.#keys.connected(shard),
+        this.#keys.ledger(shard, stored.owner),
       ],
       [
         this.#link.clock(),

@@ -64,8 +64,9 @@ export class RedisCredentialStore implements CredentialStore {
         this.#keys.credential(credentialId),
         this.#keys.credentialsOf(shardIn(credentialId), stored.subject),
         this.#keys.saved(shardIn(credentialId)),
+        this.#keys.ledger(shardIn(credentialId), stored.owner),
       ],
-      [credentialId],
+      [this.#link.clock(), credentialId],
     );
     const found = listOf(reply);
     return found.length === 0 ? undefined : credentialOf(credentialId, found);

@@ -8,14 +8,17 @@ import {
   type PasskeyAnnouncement,
   type PasskeyAnnouncements,
   type PasskeyChange,
+  type PasskeyPayer,
   type PasskeyStore,
   type PasskeysCountFrom,
+  QuotaExceededError,
   type Shard,
   type Subject,
   shardOf,
   systemEntropy,
 } from '@postern/elicitation';
 import { z } from 'zod';
+import { shareText } from './create-elicitation.ts';
 import type { Keys } from './keys.ts';
 import { decode, encode, subject, text, time, unreadable } from './records/record-layout.ts';
 import type { RedisLink } from './redis-link.ts';
@@ -84,17 +87,22 @@ export class RedisPasskeyStore implements PasskeyStore {
     permittedBy = '',
     first: FirstPasskey = 'counts',
     announcedAs?: string,
+    payer?: PasskeyPayer,
   ): Promise<'added' | 'exists' | 'full' | 'not_permitted'> {
     const { subject, passkeyId, signCount, backedUp } = passkey;
+    const paidBy = payer?.mcpServerId ?? (await this.#payerOf(subject));
     const reply = await this.#link.run(
       'addPasskey',
-      this.#changed(subject),
+      this.#changed(subject, paidBy),
       [
         ...[this.#link.clock(), passkeyId, encodePasskey(passkey), counter(signCount), flag(backedUp), newCall(), max],
         ...[permittedBy, FIRST_DELAY_MS, first, announced(announcedAs)],
+        ...[paidBy, payer === undefined ? '' : shareText(payer.quota)],
       ],
       { repeatable: true },
     );
+    const [result, retryAfterMs] = listOf(reply);
+    if (result === 'over_quota') throw new QuotaExceededError(paidBy, numberOf(retryAfterMs));
     return oneOf(reply, ['added', 'exists', 'full', 'not_permitted']);
   }
 
@@ -133,19 +141,22 @@ export class RedisPasskeyStore implements PasskeyStore {
   }
 
   async remove(subject: Subject, passkeyId: string, announcedAs?: string): Promise<boolean> {
-    const reply = await this.#link.run('removePasskey', this.#changed(subject), [
+    const paidBy = await this.#payerOf(subject);
+    const reply = await this.#link.run('removePasskey', this.#changed(subject, paidBy), [
       this.#link.clock(),
       passkeyId,
       announced(announcedAs),
+      paidBy,
     ]);
     return oneOf(reply, ['removed', 'unknown']) === 'removed';
   }
 
   async reset(subject: Subject, announcedAs?: string): Promise<number> {
+    const paidBy = await this.#payerOf(subject);
     const reply = await this.#link.run(
       'resetPasskeys',
-      this.#changed(subject),
-      [this.#link.clock(), newCall(), announced(announcedAs)],
+      this.#changed(subject, paidBy),
+      [this.#link.clock(), newCall(), announced(announcedAs), paidBy],
       { repeatable: true },
     );
     return Number(listOf(reply)[0]);
@@ -166,9 +177,17 @@ export class RedisPasskeyStore implements PasskeyStore {
     return values.map(value => (isAbsent(value) ? undefined : textOf(value)));
   }
 
+  /** The MCP server whose quota counts the passkeys of this user, or ''. It never changes, because no other says who the user is. */
+  async #payerOf(subject: Subject): Promise<string> {
+    const [payer] = await this.#facts(subject, 'payer');
+    return payer ?? '';
+  }
+
   /** The keys of a script that adds or removes passkeys. */
-  #changed(subject: Subject): readonly string[] {
-    return [this.#keyOf(subject), this.#factsOf(subject), this.#keys.passkeyAnnouncements(shardOf(subject))];
+  #changed(subject: Subject, paidBy: string): readonly string[] {
+    const shard = shardOf(subject);
+    const ledger = paidBy === '' ? this.#keys.none(shard) : this.#keys.ledger(shard, paidBy);
+    return [this.#keyOf(subject), this.#factsOf(subject), this.#keys.passkeyAnnouncements(shard), ledger];
   }
 
   #factsOf(subject: Subject): string {

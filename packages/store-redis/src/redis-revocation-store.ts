@@ -59,10 +59,10 @@ export class RedisRevocationStore implements RevocationStore {
   }
 
   async add(revocation: NewRevocation): Promise<void> {
-    const { revocationId } = revocation;
+    const { revocationId, owner } = revocation;
     await this.#link.run(
       'addRevocation',
-      this.#keysOf(revocationId),
+      [...this.#keysOf(revocationId), this.#keys.ledger(shardIn(revocationId), owner)],
       [this.#link.clock(), revocationId, encodeRevocation(revocation), REVOCATION_LIFETIME_MS],
       { repeatable: true },
     );
@@ -84,8 +84,9 @@ export class RedisRevocationStore implements RevocationStore {
     return this.#claim(revocationId, leaseMs, 'any');
   }
 
-  async finish(revocationId: RevocationId): Promise<void> {
-    await this.#link.run('finishRevocation', this.#keysOf(revocationId), [revocationId], { repeatable: true });
+  async finish({ revocationId, owner }: Pick<Revocation, 'revocationId' | 'owner'>): Promise<void> {
+    const keys = [...this.#keysOf(revocationId), this.#keys.ledger(shardIn(revocationId), owner)];
+    await this.#link.run('finishRevocation', keys, [this.#link.clock(), revocationId], { repeatable: true });
   }
 
   async postpone(revocationId: RevocationId, delayMs: number): Promise<void> {

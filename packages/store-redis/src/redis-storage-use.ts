@@ -4,11 +4,14 @@ import type { Keys } from './keys.ts';
 import type { RedisLink } from './redis-link.ts';
 import { listOf, numberOf } from './reply.ts';
 
-/** What an MCP server stores, as its quota counts it. */
+/** What an MCP server stores, as its quota counts it, or what the MCP servers of a group share (`group:<name>`). */
 export interface StorageUse extends StorageQuota {
-  readonly mcpServerId: string;
+  readonly owner: string;
   /** Per shard, in the order of `SHARDS`: the gateway decides on each shard by itself. */
-  readonly shards: readonly StorageQuota[];
+  readonly shards: readonly (StorageQuota & {
+    /** The part of it that stays until it is removed. */
+    readonly lasting: StorageQuota;
+  })[];
 }
 
 const SHARDS_AT_ONCE = 16;
@@ -23,12 +26,12 @@ export class RedisStorageUse {
     this.#keys = keys;
   }
 
-  /** One call per shard and 16 MCP servers. @throws StoreUnavailableError */
-  async read(mcpServerIds: readonly string[]): Promise<readonly StorageUse[]> {
+  /** One call per shard and 16 owners. @throws StoreUnavailableError */
+  async read(owners: readonly string[]): Promise<readonly StorageUse[]> {
     const found: StorageUse[] = [];
     // One group after another, to leave room for other commands on the connection.
-    for (let at = 0; at < mcpServerIds.length; at += commandKeys.readLedgers)
-      found.push(...(await this.#readGroup(mcpServerIds.slice(at, at + commandKeys.readLedgers))));
+    for (let at = 0; at < owners.length; at += commandKeys.readLedgers)
+      found.push(...(await this.#readGroup(owners.slice(at, at + commandKeys.readLedgers))));
     return found;
   }
 
@@ -45,13 +48,13 @@ export class RedisStorageUse {
           }),
         )),
       );
-    return group.map((mcpServerId, at) => {
+    return group.map((owner, at) => {
       const shards = replies.map(reply => {
-        const [records, bytes] = listOf(reply[at]);
-        return { records: numberOf(records), bytes: numberOf(bytes) };
+        const [records = 0, bytes = 0, ...lasting] = listOf(reply[at]).map(numberOf);
+        return { records, bytes, lasting: { records: lasting[0] ?? 0, bytes: lasting[1] ?? 0 } };
       });
       const sum = (of: keyof StorageQuota) => shards.reduce((total, shard) => total + shard[of], 0);
-      return { mcpServerId, records: sum('records'), bytes: sum('bytes'), shards };
+      return { owner, records: sum('records'), bytes: sum('bytes'), shards };
     });
   }
 }

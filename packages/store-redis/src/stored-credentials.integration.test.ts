@@ -39,7 +39,7 @@ describe('stored credentials', () => {
     const index = keys.credentialsOf(shardOf(subject), subject);
     expect(await operator.smembers(index)).toEqual([credentialId]);
     expect([await operator.pttl(key), await operator.pttl(index)]).toEqual([-1, -1]);
-    expect((await operator.hkeys(key)).sort()).toEqual(['createdAt', 'generation', 'record', 'updatedAt']);
+    expect((await operator.hkeys(key)).sort()).toEqual(['createdAt', 'generation', 'q', 'record', 'updatedAt']);
     await stores.credentials.remove(credentialId);
     expect(await operator.exists(key, index)).toBe(0);
   });

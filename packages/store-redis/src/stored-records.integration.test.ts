@@ -169,7 +169,7 @@ describe('stored records', () => {
 
   test('a new token set leaves no field of the previous one', async () => {
     const { current, key } = await connected();
-    const lasting = ['generation', 'createdAt', 'updatedAt', 'record'];
+    const lasting = ['generation', 'createdAt', 'updatedAt', 'record', 'q'];
     expect((await operator.hkeys(key)).sort()).toEqual(lasting.sort());
     await stores.connections.recordUse({ ...current, use: { mcpServerId: 'issue-tracker' } });
     await stores.connections.beginRefresh({ current, holder: 'one', leaseMs: MINUTE });
@@ -192,7 +192,7 @@ describe('stored records', () => {
       await stores.revocations.postpone(revocationId, 30 * 24 * HOUR);
       await expectLifetime(keys.revocation(revocationId), 8 * 24 * HOUR);
       expect(await operator.zscore(keys.dueRevocations(shard), revocationId)).not.toBeNull();
-      await stores.revocations.finish(revocationId);
+      await stores.revocations.finish({ ...current, revocationId });
       expect(await operator.exists(keys.revocation(revocationId))).toBe(0);
       expect(await operator.zscore(keys.dueRevocations(shard), revocationId)).toBeNull();
     }
@@ -216,7 +216,7 @@ describe('stored records', () => {
     await operator.hset(keys.revocation(broken), 'record', '{"layout":2}');
     const claim = () => stores.revocations.claim(shard, { limit: 100, leaseMs: 0 });
     expect((await claim()).map(({ revocationId }) => revocationId)).toEqual([fine]);
-    await stores.revocations.finish(fine);
+    await stores.revocations.finish({ ...of, revocationId: fine });
     await expect(claim()).rejects.toMatchObject({ code: 'unknown_record_layout' });
   });
 

@@ -73,9 +73,9 @@ test('concurrent replicas attempt each revocation once, and again after an attem
   const sweepers = replicas.map(({ revocations }) =>
     startSweeper({
       due: (shard, limit) => revocations.claim(shard, { limit, leaseMs: samples.MINUTE }),
-      handle: async ({ revocationId, attempts }) => {
+      handle: async ({ revocationId, owner, attempts }) => {
         attempted.push(`${revocationId} ${attempts}`);
-        if (isProviderUp) await revocations.finish(revocationId);
+        if (isProviderUp) await revocations.finish({ revocationId, owner });
       },
       onError: error => errors.push(error),
       intervalMs: 1,

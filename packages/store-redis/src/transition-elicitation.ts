@@ -58,6 +58,7 @@ export async function transitionElicitation(
       keys.ended(shard),
       answer?.list ?? none,
       paid === undefined ? none : keys.paidBy(shard, current.subject, voucherOf(current)),
+      answer?.ledger ?? none,
     ],
     [
       link.clock(),
@@ -122,16 +123,18 @@ function answerPutBy(keys: Keys, shard: Shard, { putConnection, putCredential }:
   if (putConnection !== undefined && putCredential !== undefined)
     throw new TypeError('A transition puts a connection or a credential.');
   if (putConnection !== undefined) {
-    const { connectionId: id, subject } = putConnection;
+    const { connectionId: id, subject, owner } = putConnection;
     const index = keys.connectionsOf(shard, subject);
     const list = keys.connected(shard);
-    return { id, key: keys.connection(id), index, list, record: encodeConnection(putConnection) };
+    const ledger = keys.ledger(shard, owner);
+    return { id, key: keys.connection(id), index, list, ledger, record: encodeConnection(putConnection) };
   }
   if (putCredential === undefined) return undefined;
-  const { credentialId: id, subject } = putCredential;
+  const { credentialId: id, subject, owner } = putCredential;
   const index = keys.credentialsOf(shard, subject);
   const list = keys.saved(shard);
-  return { id, key: keys.credential(id), index, list, record: encodeCredential(putCredential) };
+  const ledger = keys.ledger(shard, owner);
+  return { id, key: keys.credential(id), index, list, ledger, record: encodeCredential(putCredential) };
 }
 
 /** The payment that a transition adds to the daily limit, or removes from it. */

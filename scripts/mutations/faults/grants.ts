@@ -61,7 +61,7 @@ export const grantsFaults: readonly Fault[] = [
     name: 'a comma separates scopes although a scope of the provider contains one',
     breaks: 'S19, RFC 6749 appendix A.4',
     file: 'packages/authorization/src/scope-policy.ts',
-    original: "names.some(name => name.includes(','))",
+    original: "configured.some(name => name.includes(','))",
     replacement: "asked.includes(',')",
     foundBy: ['packages/authorization/src/scope-policy.test.ts'],
   },

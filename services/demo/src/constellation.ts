@@ -126,7 +126,6 @@ export async function startConstellation(p: { ports: Ports; log: NodeJS.Writable
         apiKeys: [{ hash: `sha256:${createHash('sha256').update(apiKey).digest('hex')}` }],
         kinds: ['authorization', 'payment', 'confirmation', 'credential', 'form'],
         providers: ['forge'],
-        issuers: [identityProvider.issuer],
         // In cents. The shop itself charges, and presents the receipt.
         payment: {
           processors: ['none'],

@@ -11,7 +11,7 @@ import { allowedToCaller } from './mcp-servers/allowed-to-caller.ts';
 import { addCallerChecks, callerOf, createCallerAuth } from './mcp-servers/caller-auth.ts';
 import { callerRoutes } from './mcp-servers/caller-routes.ts';
 import { createJsonParser } from './platform/http/parse.ts';
-import { ProblemError, problemFor, reportedProblem, sendProblem } from './platform/http/problems.ts';
+import { limitDetail, ProblemError, problemFor, reportedProblem, sendProblem } from './platform/http/problems.ts';
 import { enterShare } from './platform/overload/overload-plugin.ts';
 
 /** Paths of the contract as patterns, to distinguish 405 from 404. */
@@ -54,7 +54,11 @@ export const apiRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = async (app, 
         timeWindow: 60_000,
         keyGenerator: request => callerOf(request).mcpServerId,
         max: request => callerOf(request).config.limits.requestsPerMinute,
-        errorResponseBuilder: (_request, context) => new ProblemError('rate_limited', { retryAfterMs: context.ttl }),
+        errorResponseBuilder: (_request, { ttl, max }) =>
+          new ProblemError('rate_limited', {
+            retryAfterMs: ttl,
+            detail: limitDetail(`${max} requests a minute`, 'mcpServers[].limits.requestsPerMinute'),
+          }),
       });
       await api.register(callerRoutes, { deps });
       await api.register(elicitationRoutes, { deps });

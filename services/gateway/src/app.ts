@@ -17,6 +17,7 @@ import { metricsPlugin } from './platform/metrics/metrics-plugin.ts';
 import { overloadPlugin } from './platform/overload/overload-plugin.ts';
 import { gracefulClosePlugin } from './platform/stopping.ts';
 
+export const MAX_BODY_BYTES = 64 * 1024;
 export const MAX_HEADER_BYTES = 16 * 1024;
 /** Timeout of a handler: the longest waiting read of the contract and a margin. */
 export const HANDLER_MS = 70_000;
@@ -32,7 +33,7 @@ export async function buildApp(deps: GatewayDeps): Promise<FastifyInstance> {
     logger: false,
     genReqId: newRequestId,
     trustProxy: deps.config.trustProxy.length > 0 ? deps.config.trustProxy : false,
-    bodyLimit: 64 * 1024,
+    bodyLimit: MAX_BODY_BYTES,
     // Every id that fits into the request line reaches its route, which refuses an unknown id.
     routerOptions: { maxParamLength: MAX_HEADER_BYTES, caseSensitive: true, ignoreTrailingSlash: false },
     // Requests that arrive while the process stops are still served; graceful-close ends their connections.

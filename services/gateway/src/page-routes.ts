@@ -2,6 +2,7 @@ import cookie from '@fastify/cookie';
 import rateLimit from '@fastify/rate-limit';
 import { errorPage, notFoundPage, pageHeaders, pageScript } from '@postern/pages';
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
+import { loopbackMeRoutes } from './account/loopback-me-routes.ts';
 import { meBrowserRoutes } from './account/me-browser-routes.ts';
 import { meCredentialRoutes } from './account/me-credential-routes.ts';
 import { meDataRoutes } from './account/me-data-routes.ts';
@@ -26,6 +27,7 @@ import { assertLoopbackHost, PageError } from './pages/page-request.ts';
 import { createPageViews, type PageViews } from './pages/page-views.ts';
 import { redirectGetOfPosts } from './pages/post-only.ts';
 import { createViewChoices } from './pages/view-choices.ts';
+import { limitDefaultsOf } from './platform/config/mcp-server-config.ts';
 import {
   type Problem,
   ProblemError,
@@ -39,7 +41,9 @@ import { sendAsset } from './platform/http/static-assets.ts';
 
 /** The hosted pages: requests are forms, responses are HTML or redirects, including errors. */
 export const pageRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = async (app, { deps }) => {
-  const { publicUrl, limits } = deps.config;
+  const { publicUrl, limits, mcpServers } = deps.config;
+  const hasOneUser =
+    mcpServers.every(({ identity }) => identity.mode === 'loopback') && deps.identityProviders.length === 0;
   const looks = createLooks(deps.config);
   const passkeyNotice = createPasskeyNotice(deps);
   const passkeysChanged = new WeakMap<FastifyRequest, Date>();
@@ -82,7 +86,7 @@ export const pageRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = async (app,
   await app.register(rateLimit, {
     global: false,
     timeWindow: 60_000,
-    max: limits.pageRequestsPerMinute,
+    max: limits.pageRequestsPerMinute ?? limitDefaultsOf(publicUrl).pageRequestsPerMinute,
     errorResponseBuilder: (_request, context) => new ProblemError('rate_limited', { retryAfterMs: context.ttl }),
   });
 
@@ -122,7 +126,9 @@ export const pageRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = async (app,
     await scope.register(loginRoutes, pages);
     await scope.register(logoutRoutes, pages);
     await scope.register(callbackRoutes, pages);
-    await scope.register(meRoutes, pages);
+    // Without a sign-in, `/me` belongs to the only user of the machine.
+    if (hasOneUser) await scope.register(loopbackMeRoutes, pages);
+    else await scope.register(meRoutes, pages);
     await scope.register(meCredentialRoutes, pages);
     await scope.register(meHistoryRoutes, pages);
     await scope.register(meBrowserRoutes, pages);

@@ -51,7 +51,7 @@ export async function startFixtureServer(world: World): Promise<FixtureServer> {
     authenticate: request => authInfoOf(issuer, (request.url ?? '').split('/').at(-1) ?? ''),
     serverOptions: {
       requestState: {
-        verify: (state, ctx) => (gate.ownsRequestState(state) ? undefined : codec.verify(state, ctx)),
+        verify: async (state, ctx) => (await gate.verifyRequestState(state, ctx)) ?? codec.verify(state, ctx),
       },
     },
     rewrite: declareUrlMode,

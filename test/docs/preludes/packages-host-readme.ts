@@ -8,7 +8,6 @@ export {
   attachHost,
   createCiHandler,
   createTerminal,
-  decline,
   ElicitationRefusedError,
   firstOf,
   formRequest,

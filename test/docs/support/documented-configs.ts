@@ -22,7 +22,6 @@ const baseConfig = {
       name: 'Tracker',
       url: 'https://tracker.example.com/mcp',
       apiKeys: [{ hash: `sha256:${'0a'.repeat(32)}` }],
-      issuers: ['https://id.example.com'],
     },
   ],
 };

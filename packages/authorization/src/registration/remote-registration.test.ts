@@ -83,6 +83,19 @@ beforeAll(async () => {
 });
 afterAll(() => honest.close());
 
+it.each([
+  ['https://mcp.example/mcp', undefined, ['mcp.example']],
+  ['https://mcp.example:8443/mcp', undefined, ['mcp.example:8443']],
+  ['http://localhost/mcp', undefined, ['localhost:80']],
+  ['https://mcp.example/mcp', ['api.example'], ['api.example']],
+])(
+  'S90: only the remote MCP server %s gets its tokens, unless apiHosts (%j) say otherwise',
+  (resource, apiHosts, expected) => {
+    const { provider } = replica(undefined, { mcpResource: resource, ...(apiHosts && { apiHosts }) });
+    expect(provider.apiHosts).toEqual(expected);
+  },
+);
+
 describe('dynamic registration at a real provider', () => {
   it('registers a client, authorizes it for the resource and refreshes its tokens', async () => {
     const gate = replica();

@@ -96,7 +96,8 @@ export class InputRounds {
     }
     const answer = await this.#options.handler(request, context);
     context.signal.throwIfAborted();
-    if (request.mode === 'url' && answer.action === 'accept') this.#consented.set(request.url, 0);
+    if (answer.action !== 'accept') return { action: answer.action };
+    if (request.mode === 'url') this.#consented.set(request.url, 0);
     return answer;
   }
 

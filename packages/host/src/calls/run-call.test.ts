@@ -1,7 +1,8 @@
 import { expect, test, vi } from 'vitest';
+import { createCiHandler } from '../ci-handler.ts';
 import { Completions } from '../completions.ts';
 import { type HostOptions, parseHostOptions } from '../host-options.ts';
-import { accept, urlElicitationRequiredError } from '../requests.ts';
+import { accept, decline, urlElicitationRequiredError } from '../requests.ts';
 import { ManualClock } from '../testing/manual-clock.ts';
 import { type Leg, runCall } from './run-call.ts';
 
@@ -37,6 +38,27 @@ test.each<[string, Leg<string>]>([
   const { handler, result } = run(leg, { modes: ['form'] });
   await expect(result).rejects.toMatchObject({ code: 'invalid_request' });
   expect(handler).not.toHaveBeenCalled();
+});
+
+test.each<[string, HostOptions['handler'], object]>([
+  ['a policy', createCiHandler({ configuration: {}, log: () => undefined }), { action: 'decline', by: 'policy' }],
+  ['the user', async () => decline(), { action: 'decline', by: 'user' }],
+])('a refused −32042 says who refused: %s', async (_, handler, expected) => {
+  const leg = async () => Promise.reject(urlElicitationRequiredError([page]));
+  await expect(run(leg, { handler }).result).rejects.toMatchObject({ code: 'elicitation_refused', ...expected });
+});
+
+test('the MCP server does not learn that a policy refused', async () => {
+  const answers: unknown[] = [];
+  const leg: Leg<string> = async ({ answer }) => {
+    answers.push(answer.inputResponses);
+    return answer.inputResponses === undefined
+      ? { inputRequired: { inputRequests: { gate: asking(page) } } }
+      : { result: 'done' };
+  };
+  const handler = createCiHandler({ configuration: {}, log: () => undefined });
+  await run(leg, { handler }).result;
+  expect(answers).toEqual([undefined, { gate: { action: 'decline' } }]);
 });
 
 test('refuses more than 20 input requests in one round, without calling the handler', async () => {

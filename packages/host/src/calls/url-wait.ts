@@ -39,7 +39,7 @@ export class UrlWait {
   /**
    * Resolves when the tool may be called again.
    *
-   * @throws {ElicitationRefusedError} the user declined, dismissed, or stopped waiting
+   * @throws {ElicitationRefusedError} the user or a policy declined, dismissed, or stopped waiting
    * @throws {HostError} `elicitation_loop` if the URL is requested again after its completion notice, `elicitation_pending`
    * if it is requested again after the timeout
    */
@@ -59,9 +59,9 @@ export class UrlWait {
       known.ending = await this.#wait(request, context, known.attempt);
       return;
     }
-    const { action } = await this.#options.handler(request, context);
+    const answer = await this.#options.handler(request, context);
     context.signal.throwIfAborted();
-    if (action !== 'accept') throw new ElicitationRefusedError(action);
+    if (answer.action !== 'accept') throw new ElicitationRefusedError(answer);
     this.#visited.push({ request, attempt: 1, ending: await this.#wait(request, context, 1) });
   }
 
@@ -79,7 +79,7 @@ export class UrlWait {
       void clock.wait(completionMs, signal).then(() => resolve('time'));
       completionPrompt?.({ request, context, attempt }, signal).then(choice => {
         if (choice === 'done') resolve('person');
-        if (choice === 'cancel') reject(new ElicitationRefusedError('cancel'));
+        if (choice === 'cancel') reject(new ElicitationRefusedError({ action: 'cancel' }));
       }, reject);
       return await ended;
     } finally {

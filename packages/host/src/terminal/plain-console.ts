@@ -1,6 +1,6 @@
 import { createInterface, type Interface } from 'node:readline/promises';
 import type { Readable, Writable } from 'node:stream';
-import { stripVTControlCharacters } from 'node:util';
+import { withoutEscapes } from '@postern/api';
 
 /**
  * Reads and writes lines with the terminal's own line editing. It never moves the cursor, so screen readers, logs and pipes
@@ -36,7 +36,7 @@ export class PlainConsole {
     if (stop.aborted) return undefined;
     try {
       const answer = await this.#lines.question(question, { signal: stop });
-      return stripVTControlCharacters(answer)
+      return withoutEscapes(answer)
         .replace(/\p{Cc}/gu, '')
         .trim();
     } catch (error) {

@@ -153,7 +153,8 @@ describe('a URL', () => {
 
   test('is declined without a prompt if it is not a web address', async () => {
     const { action, opened, person } = await answer({ ...url, url: 'file:///etc/passwd' }, ['y']);
-    expect({ action, opened, unused: person.unused }).toEqual({ action: { action: 'decline' }, opened: [], unused: 1 });
+    const refused = { action: 'decline', by: 'policy' };
+    expect({ action, opened, unused: person.unused }).toEqual({ action: refused, opened: [], unused: 1 });
   });
 
   test('has its domain highlighted on a colour terminal', async () => {

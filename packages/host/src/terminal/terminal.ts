@@ -76,7 +76,7 @@ export function createTerminal(options: TerminalOptions = {}): Terminal {
     const url = inspectUrl(request.url);
     if (url === undefined) {
       lines.tell('The address is not one that a browser can open safely, so it is not opened.');
-      return { action: 'decline' };
+      return { action: 'decline', by: 'policy' };
     }
     lines.tell(...urlLines(url, { colour }));
     for (;;) {

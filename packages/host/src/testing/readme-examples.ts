@@ -6,7 +6,6 @@ import {
   attachHost,
   createCiHandler,
   createTerminal,
-  decline,
   type ElicitationHandler,
   ElicitationRefusedError,
   firstOf,
@@ -74,7 +73,7 @@ export function customExample(terminal: { handler: ElicitationHandler }) {
       : undefined;
   const noFormsFrom = when(
     (request, { mcpServer }) => request.mode === 'form' && mcpServer.id === 'untrusted',
-    async () => decline(),
+    async () => ({ action: 'decline', by: 'policy' }),
   );
   const handler = firstOf(noFormsFrom, alwaysMyTeam, terminal.handler);
   // #endregion

@@ -56,6 +56,27 @@ export function withoutOutputSchema(tool: Tool): Tool {
   return rest;
 }
 
+/** Members of a JSON schema whose values are data. */
+const DATA = new Set(['const', 'enum', 'default', 'examples']);
+
+/**
+ * Schema and content both come from the MCP server, and a regular expression may take for ever on a short text. So patterns are not
+ * matched: text that violates one is accepted.
+ */
+function withoutPatterns(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(withoutPatterns);
+  if (typeof schema !== 'object' || schema === null) return schema;
+  const named = 'patternProperties' in schema;
+  return Object.fromEntries(
+    Object.entries(schema).flatMap(([name, value]) => {
+      if (name === 'patternProperties' || (name === 'pattern' && typeof value === 'string')) return [];
+      // What only a pattern would allow must stay allowed.
+      if (named && (name === 'additionalProperties' || name === 'unevaluatedProperties')) return [];
+      return [[name, DATA.has(name) ? value : withoutPatterns(value)]];
+    }),
+  );
+}
+
 /**
  * Builds the check of structured content against the output schema. Build it before the call: an unusable schema must fail
  * before the tool has any effect.
@@ -63,7 +84,7 @@ export function withoutOutputSchema(tool: Tool): Tool {
 export function outputCheck(tool: Tool | undefined): (result: CallToolResult) => Promise<boolean> {
   if (tool?.outputSchema === undefined) return async () => true;
   // The SDK's two types of a JSON schema differ under exactOptionalPropertyTypes.
-  const { validate } = fromJsonSchema(tool.outputSchema as JsonSchemaType)['~standard'];
+  const { validate } = fromJsonSchema(withoutPatterns(tool.outputSchema) as JsonSchemaType)['~standard'];
   return async ({ isError, structuredContent }) =>
     isError === true || (structuredContent !== undefined && (await validate(structuredContent)).issues === undefined);
 }

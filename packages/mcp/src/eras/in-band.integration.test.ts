@@ -100,14 +100,12 @@ describe('2026-07-28', () => {
     expect(paramsOf(await start(world, 'no_secret_form'))?.mode).toBe('form');
   });
 
-  test('sends a pattern to the MCP client and validates the returned content with it', async () => {
-    await using world = await modernWorld();
+  test('a form with a pattern opens as a page, so the pattern never runs on content of an MCP client', async () => {
+    await using world = await modernWorld({ holdMs: 0 });
     const first = await start(world, 'pattern_form');
-    expect(paramsOf(first)?.requestedSchema.properties['code']).toMatchObject({ pattern: '^[A-Z]{2}$' });
-    const second = await goOn(world, 'pattern_form', first, { action: 'accept', content: { code: 'kiel' } });
-    expect(paramsOf(second)?.message).toContain('code');
-    const done = await goOn(world, 'pattern_form', second, { action: 'accept', content: { code: 'KI' } });
-    expect(textOf(done)).toBe('KI by mcp-client');
+    expect(paramsOf(first)?.mode).toBe('url');
+    world.gateway.end('completed', 'el-1', { code: 'KI' });
+    expect(textOf(await goOn(world, 'pattern_form', first, { action: 'accept' }))).toBe('KI by page');
   });
 
   test('a form too large for the MCP client opens as a page', async () => {
@@ -193,12 +191,6 @@ describe.each(['v2', 'v1'] as const)('2025-11-25, SDK %s', sdk => {
     expect((await host.call('form')).text).toBe('error: form_content_invalid');
     expect(asked).toHaveLength(4);
     expect(new Set(asked).size).toBe(2);
-  });
-
-  test('sends a form without its pattern to the MCP client', async () => {
-    await using world = await legacyWorld(sdk);
-    const host = await world.connect(sdk, { fill: () => ({ action: 'accept', content: { code: 'KI' } }) });
-    expect((await host.call('pattern_form')).text).toBe('KI by mcp-client');
   });
 
   test('choices go out as the negotiated revision knows them', async () => {

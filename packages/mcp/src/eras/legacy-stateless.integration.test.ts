@@ -2,7 +2,7 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import { expect, test } from 'vitest';
 import { API_KEY } from '../testing/contract-gateway.ts';
 import { legacyWorld } from '../testing/legacy-world.ts';
-import { modernWorld } from '../testing/modern-world.ts';
+import { modernWorld, textOf } from '../testing/modern-world.ts';
 
 /** A 2025-11-25 client of `createMcpHandler`, which handles it without a session. */
 async function connect(url: URL) {
@@ -80,4 +80,17 @@ test('returns the newer approval from another replica instead of the cached refu
   expect(elsewhere.status).toBe(201);
   world.gateway.end('completed');
   expect(await client.outcome()).toBe('accept');
+});
+
+test('S230: a fixed subject is refused over HTTP outside of endpoint(), where any web page may call', async () => {
+  const subject = { issuer: 'https://idp.example.com', subject: 'alice' };
+  await using world = await modernWorld({ subject });
+  expect(textOf(await world.call({ name: 'outcome', subject: null }))).toBe('error: subject_unavailable');
+  for (const sdk of ['v1', 'v2'] as const) {
+    await using sessions = await legacyWorld(sdk, { subject });
+    const host = await sessions.connect(sdk, { subject: '', capabilities: {} });
+    expect((await host.call()).text).toBe('error: subject_unavailable');
+    expect(sessions.gateway.requests).toEqual([]);
+  }
+  expect(world.gateway.requests).toEqual([]);
 });

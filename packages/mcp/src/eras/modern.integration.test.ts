@@ -316,6 +316,17 @@ describe('requestState', () => {
     expect(world.gateway.requests).toHaveLength(issued);
   });
 
+  test('S229: the hook of the MCP server accepts no state of ours for a tool that is not wrapped', async () => {
+    await using world = await modernWorld();
+    const mine = await world.call({ name: 'not_wrapped' });
+    const goOn = (requestState: string | undefined) => world.call({ name: 'not_wrapped', requestState });
+    expect(textOf(await goOn(mine.result.requestState))).toBe('price 100');
+    const genuine = await world.call({ name: 'outcome' });
+    const header = Buffer.from('{"typ":"postern-request-state","price":1}').toString('base64url');
+    const attempts = [genuine.result.requestState, `${header}.x.y`, `${header}.x.y.z.0`].map(goOn);
+    for (const { error } of await Promise.all(attempts)) expect(error).toMatchObject(rejected);
+  });
+
   test('another replica with the same API key opens the state', async () => {
     await using one = await modernWorld();
     await using other = await modernWorld({ holdMs: 0, fetch: redirectTo(() => one.gateway.url) });

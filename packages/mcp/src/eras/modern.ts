@@ -5,7 +5,7 @@ import { isTerminal } from '../gateway-client.ts';
 import { hold } from '../hold.ts';
 import type { RequestState } from '../request-state.ts';
 import { Suspension } from '../suspension.ts';
-import type { ModernCall, ToolAnswer } from '../tool-call.ts';
+import { handlerOf, type ModernCall, type ToolAnswer } from '../tool-call.ts';
 import type { ToolRun } from '../tool-run.ts';
 import { denialMeta, incapable, plainSuspension } from './plain.ts';
 
@@ -79,7 +79,7 @@ export async function inputRequired(
   const requestState = await run.environment.codec.seal({
     issuer,
     subject,
-    tool: run.call.toolName ?? '',
+    tool: handlerOf(run.call),
     args: run.argsDigest,
     call: log.call,
     asks: [...log.list()],

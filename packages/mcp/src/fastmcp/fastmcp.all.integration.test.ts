@@ -3,13 +3,15 @@ import { createServer } from 'node:net';
 import { FastMCP } from 'fastmcp';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod/v4';
+import type { SubjectOption } from '../subject.ts';
 import { API_KEY, ContractGateway } from '../testing/contract-gateway.ts';
 import { connectLegacyHost } from '../testing/legacy-world.ts';
-import { postern } from './index.ts';
+import { type FastMcpContext, postern } from './index.ts';
 
 const stack = new AsyncDisposableStack();
 let gateway: ContractGateway;
 let url: URL;
+let fixedUrl: URL;
 let authenticatedUrl: URL;
 
 /** FastMCP cannot choose a free port itself. */
@@ -24,10 +26,13 @@ async function freePort(): Promise<number> {
 
 const quiet = { debug() {}, error() {}, info() {}, log() {}, warn() {} };
 
-/** Starts a server whose option `subject` is one fixed user. */
-async function startServer(options: { authenticate?: () => Promise<{ sub: string }> } = {}): Promise<URL> {
+const alice = { issuer: 'https://idp.example.com', subject: 'alice' };
+
+async function startServer(
+  subject: SubjectOption<FastMcpContext>,
+  options: { authenticate?: () => Promise<{ sub: string }> } = {},
+): Promise<URL> {
   const server = new FastMCP({ name: 'issues', version: '1.0.0', logger: quiet, ...options });
-  const subject = { issuer: 'https://idp.example.com', subject: 'alice' };
   const gate = postern({ url: gateway.url, apiKey: API_KEY, subject }).attach(server);
   stack.defer(() => gate.close());
   server.addTool({
@@ -46,8 +51,9 @@ async function startServer(options: { authenticate?: () => Promise<{ sub: string
 
 beforeAll(async () => {
   gateway = stack.use(await ContractGateway.start());
-  url = await startServer();
-  authenticatedUrl = await startServer({ authenticate: async () => ({ sub: 'bob' }) });
+  url = await startServer(() => alice);
+  fixedUrl = await startServer(alice);
+  authenticatedUrl = await startServer(alice, { authenticate: async () => ({ sub: 'bob' }) });
 });
 afterAll(() => stack.disposeAsync());
 
@@ -76,10 +82,12 @@ describe.each(['v1', 'v2'] as const)('a tool of FastMCP and a client of SDK %s',
   });
 });
 
-test('a fixed subject serves no authenticated user', async () => {
+test('S230: a fixed subject is refused over HTTP, whose headers FastMCP does not show', async () => {
   const before = gateway.elicitations.length;
-  const host = await connectLegacyHost('v1', authenticatedUrl, {});
-  await host.call('for bob').catch(() => undefined);
+  for (const target of [fixedUrl, authenticatedUrl]) {
+    const host = await connectLegacyHost('v1', target, {});
+    await host.call('for nobody').catch(() => undefined);
+    await host.close();
+  }
   expect(gateway.elicitations).toHaveLength(before);
-  await host.close();
 });

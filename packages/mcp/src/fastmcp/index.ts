@@ -11,7 +11,6 @@ import {
   type ToolCall,
   textIn,
 } from '../adapter.ts';
-import { SubjectUnavailableError } from '../errors.ts';
 
 /** The session of FastMCP, as this adapter uses it. */
 export interface FastMcpSession extends ConnectedServer {
@@ -67,20 +66,7 @@ export type Gate = Pick<GenericGate<FastMcpTypes>, 'tool' | 'attach' | 'check' |
  */
 export function postern(options: PosternOptions<FastMcpContext>): Gate {
   const sessionOf = createSessionOf<FastMcpSession>();
-  const { subject } = options;
-  const guarded: PosternOptions<FastMcpContext> =
-    typeof subject !== 'object'
-      ? options
-      : {
-          ...options,
-          subject: ({ session }) => {
-            if (session === undefined) return subject;
-            throw new SubjectUnavailableError(
-              'A fixed `subject` serves one person, but this request is authenticated.',
-            );
-          },
-        };
-  return createGate<FastMcpTypes>(guarded, {
+  return createGate<FastMcpTypes>(options, {
     toToolCall: (args, ctx, name, server) => toToolCall(args, ctx, name, { server, sessionOf }),
     toToolResult: result => result,
     toError: answer =>
@@ -96,17 +82,19 @@ function toToolCall(
   name: string | undefined,
   { server, sessionOf }: { server: FastMcpServer | undefined; sessionOf: SessionOf<FastMcpSession> },
 ): ToolCall {
+  const session = sessionFor(ctx, server);
   const common = {
     args,
     signal: ctx.signal ?? new AbortController().signal,
     // `authenticate` decides what a session is, so the option `subject` names the user.
     authInfo: undefined,
+    // FastMCP shows no header of a request. On stdio there is one session, without an id.
+    isUncheckedHttp: session === undefined || ctx.sessionId !== undefined,
     toolName: name,
     hasOutputSchema: true,
     mcpClientName: ctx.client.version?.name,
     reportProgress: undefined,
   };
-  const session = sessionFor(ctx, server);
   const elicitation = session?.server.getClientCapabilities()?.elicitation;
   if (session === undefined) return { ...common, era: 'legacy-stateless' };
   return {

@@ -1,8 +1,9 @@
-import { McpServer } from '@modelcontextprotocol/server';
+import { McpServer, type ServerContext } from '@modelcontextprotocol/server';
 import { errors } from 'jose';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { z } from 'zod/v4';
 import { postern } from '../index.ts';
+import type { SubjectOption } from '../subject.ts';
 import { API_KEY, ContractGateway } from '../testing/contract-gateway.ts';
 import { outcome } from '../testing/outcome-tool.ts';
 import type { EndpointAuth, VerifiedToken } from './bearer.ts';
@@ -19,10 +20,11 @@ afterEach(() => stack.disposeAsync());
 
 const reported: Error[] = [];
 const servers: McpServer[] = [];
-function endpoint(options: EndpointOptions = {}): McpEndpoint {
+function endpoint(options: EndpointOptions = {}, byContext?: SubjectOption<ServerContext>): McpEndpoint {
   reported.length = 0;
   servers.length = 0;
-  const subject = options.auth === undefined ? { issuer: 'https://idp.example.com', subject: 'alice' } : undefined;
+  const fixed = options.auth === undefined ? { issuer: 'https://idp.example.com', subject: 'alice' } : undefined;
+  const subject = byContext ?? fixed;
   const gate = postern({
     ...{ url: gateway.url, apiKey: API_KEY, onBackgroundError: error => void reported.push(error) },
     ...(subject === undefined ? {} : { subject }),
@@ -154,11 +156,17 @@ describe('S93: requests that a web page may have sent', () => {
     expect(await statusOf(send(endpoint({ allowedHosts: ['127.0.0.1'] }), { remoteAddress }))).toBe(200);
   });
 
+  const proxyHeaders = [
+    ...['forwarded', 'via', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-forwarded-prefix'],
+    ...['x-forwarded', 'x-original-forwarded-for', 'x-real-ip', 'x-client-ip', 'true-client-ip', 'cdn-loop'],
+    ...['cf-connecting-ip', 'fastly-client-ip', 'x-envoy-external-address', 'x-amzn-trace-id', 'x-azure-fdid'],
+  ];
+
   test('403 for an unknown peer, and for a request that a proxy on this machine forwards', async () => {
     const unknown = await send(endpoint(), { remoteAddress: undefined });
     expect(unknown.status).toBe(403);
     expect(await unknown.text()).toContain('remoteAddress');
-    for (const name of ['forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-real-ip'])
+    for (const name of proxyHeaders)
       expect(await statusOf(send(endpoint(), { headers: { [name]: 'for=192.0.2.2' } })), name).toBe(403);
     expect(servers).toEqual([]);
     const headers = { 'x-forwarded-for': '192.0.2.2' };
@@ -178,6 +186,32 @@ describe('S93: requests that a web page may have sent', () => {
   test('a form of another origin has another content type: 415', async () => {
     expect(await statusOf(send(endpoint(), { headers: { 'content-type': 'text/plain' } }))).toBe(415);
   });
+});
+
+const issuedTo = () =>
+  gateway.requests.map(({ body }) => body).find(body => typeof body === 'object' && body !== null && 'kind' in body);
+
+test('S230: a fixed subject is served in both eras, once the endpoint has checked the source', async () => {
+  const subject = { issuer: 'https://idp.example.com', subject: 'alice' };
+  const mcp = endpoint();
+  await (await send(mcp, { sessionId: await open(mcp), body: toolCall })).text();
+  expect(issuedTo()).toMatchObject({ subject });
+  const meta = {
+    'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+    'io.modelcontextprotocol/clientInfo': { name: 'host', version: '1.0.0' },
+    'io.modelcontextprotocol/clientCapabilities': { elicitation: { url: {} } },
+  };
+  const headers = { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call', 'mcp-name': 'outcome' };
+  const body = { ...toolCall, params: { ...toolCall.params, _meta: meta } };
+  expect(await (await send(mcp, { headers, body })).text()).toContain('input_required');
+});
+
+test('S228: a client of an older revision chooses no tool by a header', async () => {
+  const mcp = endpoint({ auth });
+  const sessionId = await open(mcp, 'alice');
+  const headers = { 'mcp-name': 'delete_all' };
+  await (await send(mcp, { sessionId, user: 'alice', headers, body: toolCall })).text();
+  expect(issuedTo()).toMatchObject({ requestedBy: { tool: 'outcome' } });
 });
 
 describe('S93: access tokens', () => {
@@ -265,6 +299,26 @@ describe('S94: sessions', () => {
     const mcp = endpoint({ auth: { ...auth, verifyToken } });
     const sessionId = await open(mcp, 'one');
     const statuses = ['one', 'two'].map(user => statusOf(send(mcp, ping(sessionId, user))));
+    expect(await Promise.all(statuses)).toEqual([200, 404]);
+  });
+
+  test('the option `subject` names the owner of a session, also if it is a function', async () => {
+    const verifyToken = (token: string) =>
+      tokenOf('service', { token, extra: { iss: 'https://idp.example.com', sub: 'x', user: token } });
+    const ofSdk = (ctx: ServerContext) => ({
+      issuer: 'https://idp.example.com',
+      subject: String(ctx.http?.authInfo?.extra?.['user']),
+    });
+    const mcp = endpoint({ auth: { ...auth, verifyToken } }, ofSdk);
+    const sessionId = await open(mcp, 'alice');
+    const statuses = ['alice', 'bob'].map(user => statusOf(send(mcp, ping(sessionId, user))));
+    expect(await Promise.all(statuses)).toEqual([200, 404]);
+  });
+
+  test('a function of the rest of the context leaves the session to the token that opened it', async () => {
+    const mcp = endpoint({ auth }, ctx => ({ issuer: 'https://idp.example.com', subject: ctx.mcpReq.method }));
+    const sessionId = await open(mcp, 'alice');
+    const statuses = ['alice', 'bob'].map(user => statusOf(send(mcp, ping(sessionId, user))));
     expect(await Promise.all(statuses)).toEqual([200, 404]);
   });
 

@@ -6,7 +6,7 @@ import { parseStrictly } from '../parse-strictly.ts';
 import { authenticate, type EndpointAuth, resourceMetadata, type VerifiedToken } from './bearer.ts';
 import { hasJsonContentType, readJsonBody } from './json-body.ts';
 import { type NodeHandler, toNodeHandler } from './node-handler.ts';
-import { refuseHost, refuseOrigin, refuseRemote } from './origin-check.ts';
+import { admitted, refuseHost, refuseOrigin, refuseRemote } from './origin-check.ts';
 import { jsonRpcError } from './responses.ts';
 import { sessionOwner } from './session-owner.ts';
 import { McpSessions, type RequestInputs, type SessionTransport } from './sessions.ts';
@@ -132,9 +132,9 @@ export function createEndpoint<McpServer, Context>(p: {
     }
     if (pathname.startsWith('/.well-known/')) return new Response(null, { status: 404 });
 
-    const admitted = await admit(request, inputs);
-    if (admitted instanceof Response) return admitted;
-    const { authInfo } = admitted;
+    const source = await admit(request, inputs);
+    if (source instanceof Response) return source;
+    const { authInfo } = source;
     const isPost = request.method === 'POST';
     if (!isPost && request.method !== 'GET' && request.method !== 'DELETE') {
       return jsonRpcError(405, -32000, 'Method not allowed', { allow: 'GET, POST, DELETE' });
@@ -145,10 +145,9 @@ export function createEndpoint<McpServer, Context>(p: {
       ...(body === undefined ? {} : { parsedBody: body.json }),
       ...(authInfo === undefined ? {} : { authInfo }),
     };
-    if (body !== undefined && modern !== undefined && !(await modern.isLegacy(request, body.json))) {
-      return await modern.answer(request, admittedInputs);
-    }
-    return await answerLegacy(request, admittedInputs);
+    const isModern = body !== undefined && modern !== undefined && !(await modern.isLegacy(request, body.json));
+    const answerOf = isModern ? modern.answer : answerLegacy;
+    return await admitted.run(true, () => answerOf(request, admittedInputs));
   }
 
   async function bodyOf(request: Request, { parsedBody }: RequestInputs): Promise<{ json: unknown } | Response> {
@@ -157,7 +156,7 @@ export function createEndpoint<McpServer, Context>(p: {
   }
 
   async function answerLegacy(request: Request, inputs: RequestInputs): Promise<Response> {
-    const owner = await sessionOwner(p.gate.subject, inputs.authInfo);
+    const owner = await sessionOwner(p.gate.subject, inputs.authInfo, request);
     const sessionId = request.headers.get('mcp-session-id');
     if (sessionId !== null) return await sessions.handle(sessionId, owner, request, inputs);
     if (!isInitialize(inputs.parsedBody)) return jsonRpcError(400, -32000, 'Mcp-Session-Id header is required');

@@ -1,9 +1,17 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { jsonRpcError } from './responses.ts';
+
+/** Set while `endpoint()` answers a request whose source it has checked. */
+export const admitted = new AsyncLocalStorage<true>();
 
 const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
 
-/** Headers that a reverse proxy adds: the peer is the proxy then, not the MCP client. */
-const FORWARDED = ['forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-real-ip'];
+/**
+ * Headers that a reverse proxy or a CDN adds: the peer is the proxy then, not the MCP client. RFC 7239, RFC 9110 section 7.6.3,
+ * RFC 8586, and the names that products use.
+ */
+const FORWARDED =
+  /^(?:forwarded|via|cdn-loop|(?:x-)?(?:original-)?forwarded(?:-.+)?|(?:x-)?(?:real|client|true-client|cluster-client|remote)-(?:ip|addr)|x-original-(?:host|uri|url)|(?:cf|fastly|x-envoy|x-amzn|x-amz-cf|x-azure|x-vercel|fly)-.+)$/;
 
 /**
  * Refuses requests that do not come from this machine. Any machine can send `Host: localhost`, so the address of the peer decides.
@@ -13,7 +21,7 @@ export function refuseRemote({ headers }: Request, address: string | undefined):
   if (address === undefined)
     return jsonRpcError(403, -32000, 'Unknown peer: pass { remoteAddress } to fetch(), or set auth or allowedHosts');
   if (!/^(?:::ffff:)?127\.|^::1$/.test(address)) return jsonRpcError(403, -32000, 'Only loopback, or with a token');
-  if (FORWARDED.some(name => headers.has(name)))
+  if ([...headers.keys()].some(name => FORWARDED.test(name)))
     return jsonRpcError(403, -32000, 'Forwarded by a proxy: set auth or allowedHosts');
   return undefined;
 }

@@ -4,20 +4,27 @@ import { resolvePrincipal, type SubjectOption } from '../subject.ts';
 import type { VerifiedToken } from './bearer.ts';
 
 /**
- * The user of a session: issuer and subject if the token names them, and otherwise the token itself, so that the session ends with
- * the token. Loopback endpoints without tokens have one user.
+ * The user of a session, whom the option `subject` names. If it names none, the owner is the token itself, so that the session ends
+ * with the token. Loopback endpoints without tokens have one user.
  */
 export async function sessionOwner<Context>(
   subject: SubjectOption<Context> | undefined,
   authInfo: VerifiedToken | undefined,
+  request: Request,
 ): Promise<string> {
   if (authInfo === undefined) return 'loopback';
+  const { headers, url } = request;
+  // The part of both SDKs' contexts that is known before the SDK reads the request.
+  const context = {
+    ...{ authInfo, http: { authInfo, req: request } },
+    requestInfo: { headers: Object.fromEntries(headers), url: new URL(url) },
+  };
   try {
-    const source = subject === 'access-token' ? subject : undefined;
-    const { issuer, subject: user } = await resolvePrincipal(source, authInfo, undefined);
+    const { issuer, subject: user } = await resolvePrincipal(subject, { authInfo }, context as Context);
     return JSON.stringify([issuer, user]);
   } catch (error) {
-    if (!(error instanceof SubjectUnavailableError)) throw error;
+    // A function that needs the rest of the context fails with an error of any kind.
+    if (!(error instanceof SubjectUnavailableError) && typeof subject !== 'function') throw error;
     return createHash('sha256').update(authInfo.token).digest('base64url');
   }
 }

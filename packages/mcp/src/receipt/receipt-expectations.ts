@@ -1,10 +1,11 @@
 import { z } from 'zod/v4';
+import { PosternUsageError } from '../errors.ts';
 import { parseStrictly } from '../parse-strictly.ts';
 import type { Subject } from '../subject.ts';
 import type { Receipt, ReceiptKind, ReceiptOf } from './receipt-claims.ts';
 import { ReceiptError, type ReceiptErrorCode } from './receipt-error.ts';
 
-/** The caller's expectations of a receipt. Absent members are not compared. */
+/** The caller's expectations of a receipt. Absent members are not compared. A member that is `undefined` is an error. */
 export interface ReceiptExpectations<K extends ReceiptKind = ReceiptKind> {
   readonly kind?: K;
   readonly elicitationId?: string;
@@ -42,7 +43,7 @@ const expectationsSchema = z.strictObject({
 
 /**
  * @throws {ReceiptError}
- * @throws {PosternUsageError} `invalid_options`: a misspelled expectation would be no expectation
+ * @throws {PosternUsageError} `invalid_options`: a misspelled expectation, or one whose value was not found, would be no expectation
  */
 export function checkExpectations<K extends ReceiptKind>(
   receipt: Receipt,
@@ -50,6 +51,10 @@ export function checkExpectations<K extends ReceiptKind>(
   now: number,
 ): ReceiptOf<K> {
   parseStrictly('invalid_options', 'verify', expectationsSchema, expected);
+  const missing = Object.entries(expected).find(([, value]) => value === undefined)?.[0];
+  if (missing !== undefined) {
+    throw new PosternUsageError('invalid_options', `verify: ${missing} is undefined; leave it out to compare nothing.`);
+  }
   const { elicitationId, subject, digest, minimumMethod, maxAgeMs } = expected;
   if (!isOfExpectedKind(receipt, expected)) throw new ReceiptError('wrong_kind');
   expectSame('wrong_elicitation', elicitationId, receipt.jti);

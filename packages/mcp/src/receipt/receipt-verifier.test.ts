@@ -245,6 +245,13 @@ describe('expectations', () => {
     });
   });
 
+  it('S38: refuses an expectation whose value is undefined, which would expect nothing', async () => {
+    for (const name of Object.keys(met)) {
+      const verified = verifier.verify(await sign(payment), { ...met, [name]: undefined });
+      await expect(verified, name).rejects.toMatchObject({ code: 'invalid_options' });
+    }
+  });
+
   it('a receipt can meet all expectations', async () => {
     expect(await verifier.verify(await sign(payment), met)).toEqual(payment);
   });

@@ -8,6 +8,7 @@ export {
   fail,
   type Outcome,
   pending,
+  type Revision,
   type Scripted,
   type TestScript,
 } from './script.ts';

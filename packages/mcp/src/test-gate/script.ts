@@ -43,6 +43,10 @@ export type Asked<Kind extends IssueElicitation['kind'] = IssueElicitation['kind
 /** An outcome for every such ask, or a function that decides by the terms. */
 export type Scripted<Terms, Answer extends object> = Outcome<Answer> | ((terms: Terms) => Outcome<Answer>);
 
+/** `2026-07-28`: a retry carries the state of the call. `2025-11-25`: the call is repeated, and what it asked is remembered. */
+export type Revision = (typeof revisions)[number];
+const revisions = ['2026-07-28', '2025-11-25'] as const;
+
 export interface TestScript {
   /** By provider. `token` is the access token; `scopes` are those granted, default those asked for. */
   readonly authorize?: Readonly<
@@ -73,8 +77,10 @@ export interface TestScript {
   readonly form?: Scripted<Asked<'form'>['form'], { readonly content: Readonly<Record<string, unknown>> }>;
   /** Answers the requests of `ctx.accounts.….fetch`. Without it, they fail: a test gate uses no network. */
   readonly fetch?: ApiFetch;
-  /** Whether the MCP client opens links (`ctx.gate.client.url`). Matters for what is `pending`. Default false. */
+  /** Whether the MCP client opens links (`ctx.gate.client.url`). Without it, the user gets the link as text. Default true. */
   readonly opensLinks?: boolean;
+  /** The revision of MCP that the MCP client speaks. Default: the newest of the SDK. */
+  readonly revision?: Revision;
   /** The user. Default `{ issuer: 'http://localhost', subject: 'test-user' }`. */
   readonly subject?: Subject;
 }
@@ -91,6 +97,7 @@ const scriptSchema = z.strictObject({
   ...{ pay: outcome.optional(), confirm: outcome.optional(), form: outcome.optional() },
   ...{ authorize: z.record(text, outcome).optional(), credential: z.record(text, outcome).optional() },
   ...{ fetch: callable.optional(), opensLinks: z.boolean().optional() },
+  revision: z.enum(revisions).optional(),
   subject: z.strictObject({ issuer: text, subject: text }).optional(),
 });
 

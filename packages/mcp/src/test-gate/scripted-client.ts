@@ -17,6 +17,7 @@ import { type Asked, answerSchemas, type Outcome, type TestScript } from './scri
 const LIFETIME_MS = 600_000;
 
 interface Connection {
+  readonly provider: string;
   readonly token: string;
   readonly scopes: readonly string[];
 }
@@ -29,11 +30,18 @@ interface Kept {
   readonly values: Record<string, string>;
 }
 
-/** The gateway of a test gate: answers each ask at once, by the script, in memory. */
+interface Open {
+  readonly elicitation: ElicitationBody;
+  readonly request: Asked;
+  readonly outcome: Outcome<object>;
+}
+
+/** The gateway of a test gate, in memory. Its user answers between two runs of a handler, by the script. */
 export class ScriptedClient implements GatewayClient {
   readonly asks: Asked[] = [];
   readonly #script: TestScript;
   readonly #elicitations = new Map<string, ElicitationBody>();
+  readonly #open = new Map<string, Open>();
   readonly #results = new Map<string, (redeemedAt: string) => RedeemedElicitationBody>();
   readonly #redemptions = new Map<string, string>();
   readonly #connections = new Map<string, Connection>();
@@ -46,24 +54,60 @@ export class ScriptedClient implements GatewayClient {
 
   async issue(input: IssueElicitationInput): Promise<ElicitationBody> {
     const request = issueElicitationSchema.parse(input);
-    this.asks.push(request);
-    const outcome = outcomeFor(this.#script, request);
-    const elicitationId = `test-${this.asks.length}`;
+    const elicitationId = `test-${this.#elicitations.size + 1}`;
     const now = Date.now();
-    const at = new Date(now).toISOString();
+    const served = this.#served(request);
     const elicitation: ElicitationBody = {
-      ...{ elicitationId, kind: request.kind, status: outcome.status },
+      ...{ elicitationId, kind: request.kind, status: served === undefined ? 'pending' : 'completed' },
       ...{ url: `https://gateway.test/e/${elicitationId}`, matchCode: 'TE-ST' },
-      ...{ createdAt: at, expiresAt: new Date(now + LIFETIME_MS).toISOString() },
+      ...{ createdAt: new Date(now).toISOString(), expiresAt: new Date(now + LIFETIME_MS).toISOString() },
       ...(request.message === undefined ? {} : { message: request.message }),
-      ...(outcome.status === 'pending' ? {} : { endedAt: at }),
-      ...(outcome.status === 'failed' ? { failure: { code: outcome.code } } : {}),
-      ...(outcome.status === 'completed'
-        ? { outcome: this.#complete({ elicitationId, at }, request, outcome.answer) }
-        : {}),
+      ...(served === undefined ? {} : { outcome: served }),
     };
+    if (served === undefined) {
+      this.asks.push(request);
+      this.#open.set(elicitationId, { elicitation, request, outcome: outcomeFor(this.#script, request) });
+    }
     this.#elicitations.set(elicitationId, elicitation);
     return elicitation;
+  }
+
+  /** The user answers everything that is open, unless it stays `pending`. Returns whether anything has ended. */
+  decide(): boolean {
+    let hasEnded = false;
+    for (const [elicitationId, { elicitation, request, outcome }] of this.#open) {
+      if (outcome.status === 'pending') continue;
+      const at = new Date().toISOString();
+      this.#open.delete(elicitationId);
+      this.#elicitations.set(elicitationId, {
+        ...elicitation,
+        ...{ status: outcome.status, endedAt: at },
+        ...(outcome.status === 'failed' ? { failure: { code: outcome.code } } : {}),
+        ...(outcome.status === 'completed'
+          ? { outcome: this.#complete({ elicitationId, at }, request, outcome.answer) }
+          : {}),
+      });
+      hasEnded = true;
+    }
+    return hasEnded;
+  }
+
+  /** The connection or credential of an earlier call that answers the request. */
+  #served(request: Asked): OutcomeBody | undefined {
+    if (request.kind === 'authorization') {
+      const { provider, scopes = [] } = request.authorization;
+      const known = [...this.#connections].find(
+        ([, one]) => one.provider === provider && scopes.every(scope => one.scopes.includes(scope)),
+      );
+      if (known === undefined) return undefined;
+      const [connectionId, connection] = known;
+      return { kind: 'authorization', connectionId, provider, scopes: [...connection.scopes] };
+    }
+    if (request.kind !== 'credential' || request.credential.retention === 'once') return undefined;
+    const { name, rejectedGeneration = 0 } = request.credential;
+    const kept = this.#credentials.get(`credential-${name}`);
+    if (kept === undefined || kept.generation <= rejectedGeneration) return undefined;
+    return { kind: 'credential', name, credentialId: kept.credentialId };
   }
 
   /** Keeps what the accepted answer leaves behind. */
@@ -80,7 +124,7 @@ export class ScriptedClient implements GatewayClient {
         const { provider, scopes: asked = [] } = request.authorization;
         const { token, scopes = asked } = answered(answerSchemas.authorization, request, given);
         const connectionId = `connection-${elicitationId}`;
-        this.#connections.set(connectionId, { token, scopes });
+        this.#connections.set(connectionId, { provider, token, scopes });
         return { kind: 'authorization', connectionId, provider, scopes: [...scopes] };
       }
       case 'payment': {
@@ -129,6 +173,7 @@ export class ScriptedClient implements GatewayClient {
     if (elicitation.status !== 'pending') throw new GatewayError('already_ended', 'The elicitation has ended.');
     const cancelled = { ...elicitation, status: 'cancelled' as const, endedAt: new Date().toISOString() };
     this.#elicitations.set(elicitationId, cancelled);
+    this.#open.delete(elicitationId);
     return cancelled;
   }
 

@@ -75,10 +75,10 @@ describe('a scripted answer', () => {
     const { result } = await run(script, async gate => {
       const once = await gate.credential(acme);
       const kept = await gate.credential({ ...acme, retention: 'lasting' });
-      const next = await kept.rejected();
-      return { values: [once.values.key, kept.values.key, next.values.key, (await next.read()).key] };
+      const next = kept.values.key === 'k-2' ? await kept.rejected() : kept;
+      return { values: [once.values.key, next.values.key, (await next.read()).key] };
     });
-    expect(result).toMatchObject({ got: { values: ['k-1', 'k-2', 'k-3', 'k-3'] } });
+    expect(result).toMatchObject({ got: { values: ['k-1', 'k-3', 'k-3'] } });
   });
 
   test('form: content that the schema checks', async () => {
@@ -115,17 +115,78 @@ describe('a scripted answer', () => {
       isError: true,
       content: [{ text: expect.stringContaining('https://gateway.test/e/') }],
     });
-    const { result: caught } = await run({ confirm: pending() }, async gate => {
+    const { result: caught } = await run({ confirm: pending(), opensLinks: false }, async gate => {
       const error = await gate.try
         .confirm('Send it', { missingCapability: 'error' })
         .catch((thrown: unknown) => thrown);
       return { isMissing: error instanceof CapabilityMissingError, ...gate.client };
     });
     expect(caught).toMatchObject({ got: { isMissing: true, url: false, form: false } });
-    await expect(
-      run({ confirm: pending(), opensLinks: true }, gate => gate.try.confirm('Send it')),
-    ).rejects.toMatchObject({
-      code: -32042,
+    const old = run({ confirm: pending(), revision: '2025-11-25' }, gate => gate.confirm('Send it'));
+    await expect(old).rejects.toMatchObject({ code: -32042 });
+  });
+});
+
+describe.each(['2026-07-28', '2025-11-25'] as const)('runs of a handler, %s', revision => {
+  test('begin at its first line after each answer, as in production', async () => {
+    let runs = 0;
+    const { result, asks } = await run({ revision, pay: accept(), confirm: accept() }, async gate => {
+      runs += 1;
+      await gate.pay({ ...terms, reference: gate.id('order') });
+      await gate.confirm(`Send it, begun at ${gate.now()}`);
+      return { isSent: true };
+    });
+    expect(result).toMatchObject({ got: { isSent: true } });
+    expect(runs).toBe(3);
+    expect(asks).toHaveLength(2);
+  });
+
+  test('a second call is another one, and asks for no account again', async () => {
+    const gate = testGate({ revision, authorize: { github: accept() }, confirm: accept() });
+    const ids: string[] = [];
+    const tool = gate.tool({ accounts: { github: {} } }, async (_args: undefined, ctx) => {
+      await ctx.gate.confirm('Send it');
+      ids.push(ctx.gate.id('order'));
+      return say('sent');
+    });
+    for (let calls = 0; calls < 2; calls += 1) await gate.call(tool);
+    expect(new Set(ids).size).toBe(2);
+    expect(gate.asks.map(({ kind }) => kind)).toEqual(['authorization', 'confirmation', 'confirmation']);
+  });
+
+  test('must ask the same', async () => {
+    let runs = 0;
+    const running = run({ revision, confirm: accept() }, gate => gate.confirm(`Send it, run ${++runs}`));
+    await expect(running).rejects.toMatchObject({ code: 'terms_changed' });
+    expect(runs).toBe(2);
+  });
+
+  test('must await what they ask', async () => {
+    const running = run({ revision, confirm: accept() }, async gate => {
+      for (const item of ['a', 'b']) void gate.confirm(`Delete ${item}`);
+      return {};
+    });
+    await expect(running).rejects.toMatchObject({ code: 'ask_not_awaited' });
+  });
+
+  test.each([
+    [{ method: 'POST' }, 'effect_before_ask'],
+    [{ method: 'POST', headers: { 'idempotency-key': 'k' } }, undefined],
+    [{ method: 'GET' }, undefined],
+  ])('change nothing before an ask: %j', async (init, code) => {
+    const script: TestScript = {
+      ...{ revision, authorize: { github: accept() }, confirm: accept() },
+      fetch: async () => new Response('ok'),
+    };
+    const running = run(script, async gate => {
+      const github = await gate.authorize('github');
+      await github.fetch('https://api.github.com/issues?secret=1', init);
+      await gate.confirm('Send it');
+      return {};
+    });
+    if (code === undefined) return await expect(running).resolves.toMatchObject({ asks: { length: 2 } });
+    await expect(running).rejects.toMatchObject({
+      ...{ code, message: expect.stringMatching(/POST https:\/\/api\.github\.com\/issues /) },
     });
   });
 });

@@ -22,6 +22,8 @@ export interface TestGatewayOptions {
   readonly api?: (request: Request) => Response | Promise<Response>;
   /** Issuers of your users, besides `http://localhost`. */
   readonly issuers?: readonly string[];
+  /** Limits of your MCP server, such as `openElicitationsPerSubject`, to test what happens at them. Default: higher than tests reach. */
+  readonly limits?: Readonly<Record<string, number>>;
   /** The command that starts a gateway; the path of the configuration is added. Default: the `@postern/gateway` of this project. */
   readonly command?: readonly string[];
 }
@@ -43,6 +45,7 @@ const optionsSchema = z.strictObject({
   providers: z.array(z.string()).optional(),
   api: z.custom((value): boolean => typeof value === 'function', 'Must be a function').optional(),
   issuers: z.array(z.string()).optional(),
+  limits: z.record(z.string(), z.number()).optional(),
   command: z.array(z.string()).min(1).optional(),
 });
 
@@ -107,6 +110,7 @@ function installedProgram(): string {
 interface Place {
   readonly providers?: readonly string[];
   readonly issuers?: readonly string[];
+  readonly limits?: Readonly<Record<string, number>>;
   readonly standIn: string;
   readonly folder: string;
   readonly url: string;
@@ -114,7 +118,16 @@ interface Place {
   readonly apiKey: string;
 }
 
-function configuration({ providers = [], issuers = [], standIn, folder, url, port, apiKey }: Place): object {
+function configuration({
+  providers = [],
+  issuers = [],
+  limits = {},
+  standIn,
+  folder,
+  url,
+  port,
+  apiKey,
+}: Place): object {
   const limit = 100_000_000;
   return {
     publicUrl: url,
@@ -129,7 +142,7 @@ function configuration({ providers = [], issuers = [], standIn, folder, url, por
       {
         ...{ id: SERVER_ID, name: 'MCP server under test', url: 'http://127.0.0.1:3000/mcp' },
         apiKeys: [{ hash: `sha256:${createHash('sha256').update(apiKey).digest('hex')}` }],
-        ...{ issuers: [ISSUER, ...issuers], identity: { mode: 'loopback' }, providers },
+        ...{ issuers: [ISSUER, ...issuers], identity: { mode: 'loopback' }, providers, limits },
         payment: { processors: ['none'], maxAmount: { CHF: limit, EUR: limit, GBP: limit, JPY: limit, USD: limit } },
       },
     ],

@@ -1,5 +1,11 @@
 import { toNodeHandler } from '@modelcontextprotocol/node';
-import { createMcpHandler, McpServer, type ServerContext } from '@modelcontextprotocol/server';
+import {
+  createMcpHandler,
+  createRequestStateCodec,
+  inputRequired,
+  McpServer,
+  type ServerContext,
+} from '@modelcontextprotocol/server';
 import type { RequestedSchema } from '@postern/api';
 import { z } from 'zod/v4';
 import { type Gate, type PosternOptions, postern } from '../index.ts';
@@ -10,9 +16,20 @@ import { outcome } from './outcome-tool.ts';
 
 const REVISION = '2026-07-28';
 
+/** Of the MCP server itself, for tools that no gate wraps. */
+const ownCodec = createRequestStateCodec<{ price: number }>({ key: new Uint8Array(32).fill(7) });
+
 /** Tools that return exactly what the handler received. */
-export function exampleServer(gate: Gate): McpServer {
-  const server = new McpServer({ name: 'issues', version: '1.0.0' });
+export function exampleServer(shared: Gate): McpServer {
+  const server = new McpServer(
+    { name: 'issues', version: '1.0.0' },
+    {
+      requestState: {
+        verify: async (state, ctx) => (await shared.verifyRequestState(state, ctx)) ?? ownCodec.verify(state, ctx),
+      },
+    },
+  );
+  const gate = shared.attach(server);
   const inputSchema = z.object({ title: z.string() });
   const say = (text: string) => ({ content: [{ type: 'text' as const, text }] });
 
@@ -29,6 +46,11 @@ export function exampleServer(gate: Gate): McpServer {
     { inputSchema },
     gate.tool((args: { title: string }, ctx) => outcome(ctx.gate, args)),
   );
+  server.registerTool('not_wrapped', { inputSchema }, async (_args, ctx) => {
+    const state = ctx.mcpReq.requestState<{ price: number }>();
+    if (state !== undefined) return say(`price ${state.price}`);
+    return inputRequired({ requestState: await ownCodec.mint({ price: 100 }, ctx) });
+  });
   server.registerTool(
     'two_accounts',
     {},

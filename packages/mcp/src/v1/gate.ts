@@ -19,9 +19,10 @@ import { warn } from '../environment.ts';
 import { asError, type InvalidRequestStateError } from '../errors.ts';
 import type { AccountRequests, ErrorAnswer, Gated, GenericGate, StdioConnection } from '../gate.ts';
 import { type CreateServer, createEndpoint, type EndpointOptions, type McpEndpoint } from '../http/endpoint.ts';
+import { admitted } from '../http/origin-check.ts';
 import { createSessionOf, LOCAL, type SessionOf, takePlace } from '../legacy-session.ts';
 import type { PosternOptions } from '../options.ts';
-import { createRegisteredTools, type RegisteredTool } from '../registered-tools.ts';
+import { createRegisteredHandlers } from '../registered-handlers.ts';
 import {
   clientAnswerSchema,
   declaresForm,
@@ -74,16 +75,11 @@ export interface SharedGate extends Gate {
 export function postern(options: PosternOptions<Extra> = {}): SharedGate {
   const sessionOf = createSessionOf<McpServer>();
   const servers = new Map<string, McpServer>();
-  const tools = createRegisteredTools();
   const gate = createGate<Sdk>(options, {
     checkServer,
-    toToolCall: (
-      args,
-      extra,
-      name,
-      server = servers.get(extra.sessionId ?? (extra.requestInfo === undefined ? LOCAL : '')),
-      handler,
-    ) => toToolCall(args, extra, { name, server, sessionOf, tool: tools.find(handler, server) }),
+    toToolCall: (args, extra, name, server) => toToolCall(args, extra, { name, server, sessionOf }),
+    serverOf: extra => servers.get(extra.sessionId ?? (extra.requestInfo === undefined ? LOCAL : '')),
+    registered: createRegisteredHandlers(),
     sessionOf,
     toToolResult: result => result,
     toError,
@@ -118,16 +114,15 @@ interface Surroundings {
   readonly name: string | undefined;
   readonly server: McpServer | undefined;
   readonly sessionOf: SessionOf<McpServer>;
-  readonly tool: RegisteredTool | undefined;
 }
 
-function toToolCall(args: unknown, extra: Extra, { name, server, sessionOf, tool }: Surroundings): ToolCall {
+function toToolCall(args: unknown, extra: Extra, { name, server, sessionOf }: Surroundings): ToolCall {
   const common = {
     args,
     signal: extra.signal,
     authInfo: extra.authInfo,
-    toolName: name ?? tool?.name,
-    hasOutputSchema: tool?.hasOutputSchema ?? true,
+    toolName: name,
+    isUncheckedHttp: (extra.sessionId ?? extra.requestInfo) !== undefined && admitted.getStore() === undefined,
     reportProgress: progressReporter(extra),
     trace: traceContextOf(extra._meta),
   };

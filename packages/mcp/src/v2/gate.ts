@@ -26,10 +26,10 @@ import {
 } from '../http/endpoint.ts';
 import { createSessionOf, LOCAL, takePlace } from '../legacy-session.ts';
 import type { PosternOptions } from '../options.ts';
-import { createRegisteredTools } from '../registered-tools.ts';
+import { createRegisteredHandlers } from '../registered-handlers.ts';
 import { ELICITATION_ERROR_CODE, type ToolAnswer, textIn } from '../tool-call.ts';
 import { checkServer, createHttpSdk } from './http.ts';
-import { INPUT_REQUEST_KEY, toToolCall } from './to-tool-call.ts';
+import { INPUT_REQUEST_KEY, requestedIn, toToolCall } from './to-tool-call.ts';
 
 /** The SDK's context with the members of this package. */
 export type GatedContext<Requests extends AccountRequests = Record<never, never>> = ServerContext & Gated<Requests>;
@@ -72,16 +72,13 @@ export interface SharedGate extends Gate {
 export function postern(options: PosternOptions<ServerContext> = {}): SharedGate {
   const sessionOf = createSessionOf<McpServer>();
   const servers = new Map<string, McpServer>();
-  const tools = createRegisteredTools();
+  const registered = createRegisteredHandlers();
   const gate = createGate<Sdk>(options, {
     checkServer,
-    toToolCall: (
-      args,
-      ctx,
-      name,
-      server = servers.get(ctx.sessionId ?? (ctx.http === undefined ? LOCAL : '')),
-      handler,
-    ) => toToolCall(args, ctx, { name, server, sessionOf, tool: tools.find(handler, server) }),
+    toToolCall: (args, ctx, name, server) => toToolCall(args, ctx, { name, server, sessionOf }),
+    requested: requestedIn,
+    serverOf: ctx => servers.get(ctx.sessionId ?? (ctx.http === undefined ? LOCAL : '')),
+    registered,
     sessionOf,
     toToolResult: result => result,
     toInputRequired,
@@ -91,7 +88,13 @@ export function postern(options: PosternOptions<ServerContext> = {}): SharedGate
   return {
     ...gate,
     endpoint: (create, endpointOptions = {}) =>
-      createEndpoint({ sdk: createHttpSdk(create, tools), create, options: endpointOptions, servers, gate: options }),
+      createEndpoint({
+        sdk: createHttpSdk(create, registered),
+        create,
+        options: endpointOptions,
+        servers,
+        gate: options,
+      }),
     stdio(create, transport) {
       const createLocal = async ({ era }: Pick<Connection, 'era'>) => {
         const server = await create({ era, authInfo: undefined });

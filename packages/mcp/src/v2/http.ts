@@ -7,17 +7,17 @@ import {
 } from '@modelcontextprotocol/server';
 import { sameCopy } from '../create-gate.ts';
 import type { CreateServer, HttpSdk } from '../http/endpoint.ts';
-import type { RegisteredTools } from '../registered-tools.ts';
+import type { RegisteredHandlers } from '../registered-handlers.ts';
 
 /** Also for `attach()`. */
 export const checkServer = sameCopy('@modelcontextprotocol/server', McpServer);
 
 /** Streamable HTTP of SDK v2. */
-export function createHttpSdk(create: CreateServer<McpServer>, tools: RegisteredTools): HttpSdk<McpServer> {
+export function createHttpSdk(create: CreateServer<McpServer>, registered: RegisteredHandlers): HttpSdk<McpServer> {
   const createModern = async ({ era, authInfo }: McpRequestContext) => {
     const server = await create({ era, authInfo });
     checkServer(server);
-    tools.add(server);
+    registered.add(server);
     return server;
   };
   const modern = createMcpHandler(createModern, { legacy: 'reject' });

@@ -7,9 +7,10 @@ import {
   type ServerContext,
 } from '@modelcontextprotocol/server';
 import { z } from 'zod/v4';
+import { admitted } from '../http/origin-check.ts';
 import type { SessionOf } from '../legacy-session.ts';
-import type { RegisteredTool } from '../registered-tools.ts';
-import { clientAnswerSchema, declaresForm, type ToolCall, traceContextOf } from '../tool-call.ts';
+import { OwnRequestState } from '../request-state.ts';
+import { clientAnswerSchema, declaresForm, type RequestKind, type ToolCall, traceContextOf } from '../tool-call.ts';
 
 /** The key of our only input request; keys are unique within one result (MRTR). */
 export const INPUT_REQUEST_KEY = 'gate';
@@ -18,28 +19,24 @@ interface Surroundings {
   readonly name: string | undefined;
   readonly server: McpServer | undefined;
   readonly sessionOf: SessionOf<McpServer>;
-  readonly tool: RegisteredTool | undefined;
 }
 
 /** The first revision of the modern era. Revisions are dates, so they compare as text. */
 const FIRST_MODERN_REVISION = '2026-07-28';
 
-export function toToolCall(args: unknown, ctx: ServerContext, surroundings: Surroundings): ToolCall {
-  const { name, server, sessionOf, tool } = surroundings;
+export function toToolCall(args: unknown, ctx: ServerContext, { name, server, sessionOf }: Surroundings): ToolCall {
   const { mcpReq } = ctx;
   const common = {
     args,
     signal: mcpReq.signal,
     authInfo: ctx.http?.authInfo,
-    toolName: name ?? tool?.name ?? toolNameHeader(ctx),
-    hasOutputSchema: tool?.hasOutputSchema ?? true,
+    toolName: name,
+    isUncheckedHttp: (ctx.sessionId ?? ctx.http?.req) !== undefined && admitted.getStore() === undefined,
     reportProgress: progressReporter(ctx),
     trace: traceContextOf(mcpReq._meta),
   };
   const envelope = modernEnvelope(ctx, server);
   if (envelope !== undefined) {
-    // Not a string if the MCP server's verify hook has decoded a state of its own.
-    const requestState = mcpReq.requestState();
     const response = inputResponse(mcpReq.inputResponses, INPUT_REQUEST_KEY);
     return {
       ...common,
@@ -47,7 +44,7 @@ export function toToolCall(args: unknown, ctx: ServerContext, surroundings: Surr
       mcpClientName: envelope[CLIENT_INFO_META_KEY]?.name,
       declaresUrl: envelope[CLIENT_CAPABILITIES_META_KEY]?.elicitation?.url !== undefined,
       declaresForm: declaresForm(envelope[CLIENT_CAPABILITIES_META_KEY]?.elicitation),
-      requestState: typeof requestState === 'string' ? requestState : undefined,
+      requestState: OwnRequestState.sealedIn(mcpReq.requestState()),
       clientAnswer: response.kind === 'elicit' ? { action: response.action, content: response.content } : undefined,
     };
   }
@@ -101,11 +98,23 @@ function modernEnvelope(ctx: ServerContext, server: McpServer | undefined): z.in
   return envelope.data;
 }
 
-/** Returns `Mcp-Name` (SEP-2243). The SDK has checked that it matches the body. */
-function toolNameHeader(ctx: ServerContext): string | undefined {
+const REQUEST_KINDS: Readonly<Record<string, RequestKind>> = {
+  'tools/call': 'tool',
+  'prompts/get': 'prompt',
+  'resources/read': 'resource',
+};
+
+/**
+ * Returns what `Mcp-Name` names (SEP-2243). The SDK checks that it matches the body in requests of 2026-07-28; in those of older
+ * revisions any client may send any name.
+ */
+export function requestedIn(ctx: ServerContext, server: McpServer | undefined) {
+  const request = REQUEST_KINDS[ctx.mcpReq.method];
   const value = ctx.http?.req?.headers.get('mcp-name')?.trim();
-  const encoded = value?.match(/^=\?base64\?(.*)\?=$/i)?.[1];
-  return encoded === undefined ? value : Buffer.from(encoded, 'base64').toString('utf8');
+  if (request === undefined || value === undefined || modernEnvelope(ctx, server) === undefined) return undefined;
+  const encoded = value.match(/^=\?base64\?(.*)\?=$/i)?.[1];
+  const name = encoded === undefined ? value : Buffer.from(encoded, 'base64').toString('utf8');
+  return { request, name: request === 'resource' ? (URL.parse(name)?.href ?? name) : name };
 }
 
 function progressReporter({ mcpReq }: ServerContext) {

@@ -29,7 +29,7 @@ export interface CredentialView extends DecisionView {
     readonly fields: readonly CredentialFieldView[];
     /** Stored until the user deletes it. */
     readonly lasting: boolean;
-    /** Replaces a credential that the user entered before. */
+    /** Replaces a credential that the user entered before and that the MCP server reports as rejected. */
     readonly replaces: boolean;
     /** Host of the credential check, in the form of `displayHost`. */
     readonly checkedAt?: string;
@@ -84,8 +84,8 @@ function lead(
   t: Translator,
 ): Html[] {
   return [
+    ...(replaces ? [t.html('credential.replaces', names)] : []),
     t.html(lasting ? 'credential.lasting' : 'credential.once', names),
-    ...(replaces ? [t.html('credential.replaces')] : []),
     ...(checkedAt === undefined ? [] : [t.html('credential.checked', { ...names, host: hostText(checkedAt) })]),
   ];
 }

@@ -1,5 +1,5 @@
 import { type DecisionView, decisionPage } from '../decision-page.ts';
-import { formControl, formFieldNotes } from '../field-controls.ts';
+import { formControl, formFieldNotes, yesNoButtons } from '../field-controls.ts';
 import type { FormFieldView } from '../field-views.ts';
 import { answerFormId, faultLinks, fieldSection } from '../fields.ts';
 import { type ForeignText, foreign } from '../foreign-text.ts';
@@ -42,6 +42,7 @@ export function formPage(context: PageContext, view: FormView): string {
   const fields = form.fields.map(field => ({ field, notes: formFieldNotes(field, t) }));
   const secretsGone = hasSecret ? [t.html('fields.secretsGone')] : [];
   const notes = fields.map(field => field.notes);
+  const yesNo = form.fields.find(field => field.control === 'yes-no');
   return decisionPage(context, t, view, {
     title: notice === 'fields_invalid' ? t.plain('fields.check', { page: heading }) : heading,
     heading: t.html(key, names),
@@ -62,12 +63,13 @@ export function formPage(context: PageContext, view: FormView): string {
         fields: fields.map(({ field, notes: itsNotes }) => formControl(field, itsNotes, t)),
         mcpServerName: names.mcpServer,
         brandName: names.brand,
-        safety: t.html(hasSecret ? 'credential.safety' : 'form.safety'),
+        ...(yesNo === undefined && { safety: t.html(hasSecret ? 'credential.safety' : 'form.safety') }),
       },
       t,
     ),
     acceptForm: { id: answerFormId, novalidate: !hasSecret },
     acceptLabel: t.html('form.send'),
+    acceptButtons: yesNo && yesNoButtons(yesNo, t),
     reassurance: t.html('form.reassurance'),
   });
 }

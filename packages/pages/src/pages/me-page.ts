@@ -19,7 +19,17 @@ import {
   waitingEntry,
 } from '../me-entries.ts';
 import { type MutedView, mutedEntry } from '../me-muted.ts';
-import { fact, facts, knownScopeList, mcpServerList, paragraphs, personText, postForm } from '../parts.ts';
+import { messagePage } from '../message-page.ts';
+import {
+  fact,
+  facts,
+  knownScopeList,
+  mcpServerList,
+  paragraphs,
+  personText,
+  postForm,
+  submitButton,
+} from '../parts.ts';
 import { hoursText, timeText } from '../times.ts';
 import { type Translator, translatorFor } from '../translator.ts';
 import type { ConnectedAccountView, PageContext, PersonView, ScopeView } from '../views.ts';
@@ -103,6 +113,27 @@ ${group('more', t.html('account.more'), {}, [
   moreRow(view.dataHref, icons.shield, t.html('account.data'), t.html('account.dataText')),
 ])}`;
   return layout(context, t, { title: t.plain('account.heading'), main });
+}
+
+export interface OpenRequestsView {
+  readonly count: number;
+  readonly declineAction: string;
+  readonly csrfToken: string;
+}
+
+/** The account in single-user mode, where no sign-in tells users apart: the number of open requests, without their contents or links. */
+export function openRequestsPage(context: PageContext, { count, declineAction, csrfToken }: OpenRequestsView): string {
+  const t = translatorFor(context);
+  const isNone = count === 0;
+  const decline = () =>
+    postForm({ action: declineAction, csrfToken }, submitButton(t.html('open.declineAll'), 'plain'));
+  return messagePage(context, t, {
+    title: isNone ? t.plain('account.nothing') : t.plain('open.heading', { count }),
+    icon: isNone ? icons.check : icons.list,
+    heading: isNone ? t.html('account.nothing') : t.html('open.heading', { count }),
+    texts: isNone ? [] : [t.html('open.text')],
+    actions: isNone ? [] : [decline()],
+  });
 }
 
 /** Who is signed in, in one row with signing out. */

@@ -2,7 +2,7 @@
 import { browsersPage, signedOutEverywherePage } from '../pages/browsers-pages.ts';
 import { dataPage, disconnectAllPage, disconnectedAllPage, erasedPage, erasePage } from '../pages/data-pages.ts';
 import { type AnsweredView, historyPage } from '../pages/history-page.ts';
-import { type ConnectionView, mePage } from '../pages/me-page.ts';
+import { type ConnectionView, mePage, openRequestsPage } from '../pages/me-page.ts';
 import { renamePasskeyPage } from '../pages/rename-passkey-page.ts';
 import type { PageContext } from '../views.ts';
 import { sampleRefunds } from './sample-approval-views.ts';
@@ -91,6 +91,9 @@ const disconnectAll = { action: '/me/data/disconnect', keepHref: '/me/data', csr
 
 export const sampleAccountPages: Readonly<Record<string, (context: PageContext) => string>> = {
   'me-twelve': context => mePage(context, twelve),
+  'open-requests': context => openRequestsPage(context, { count: 12, declineAction: '/me/decline-open', csrfToken }),
+  'open-requests-none': context =>
+    openRequestsPage(context, { count: 0, declineAction: '/me/decline-open', csrfToken }),
   history: context =>
     historyPage(context, { answered, earlier, answersKeptHours: 24, paymentsKeptDays: 400, olderHref, backHref }),
   'history-empty': context => historyPage(context, { ...emptyHistory, answersKeptHours: 24, backHref }),

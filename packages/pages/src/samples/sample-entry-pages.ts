@@ -20,7 +20,7 @@ import {
   sampleSaved,
   sampleWaiting,
 } from './sample-entry-views.ts';
-import { extremeForm, faultyForm, sampleForm, secretForm } from './sample-form-views.ts';
+import { extremeForm, extremeYesNoForm, faultyForm, sampleForm, secretForm, yesNoForm } from './sample-form-views.ts';
 import { belowMe, longMcpServer, longWord, sampleMcpServer, sampleMe } from './sample-views.ts';
 
 const mcpServer = sampleMcpServer;
@@ -60,6 +60,8 @@ export const sampleEntryPages: Readonly<Record<string, (context: PageContext) =>
     const { title: _title, ...form } = sampleForm.form;
     return formPage(context, { ...sampleForm, form: { ...form, fields: form.fields.slice(0, 1) } });
   },
+  'form-yes-no': context => formPage(context, yesNoForm),
+  'form-yes-no-extreme': context => formPage(context, extremeYesNoForm),
   'form-faults': context => formPage(context, faultyForm),
   'form-secret': context => formPage(context, secretForm),
   'form-secret-faults': context => formPage(context, { ...secretForm, notice: 'fields_invalid' }),

@@ -128,6 +128,25 @@ export const sampleForm = {
   form: { title: { en: 'Your journey', de: 'Ihre Reise' }, fields: travelFields as readonly FormFieldView[] },
 };
 
+const yesNo = { control: 'yes-no', name: 'value', required: true } as const;
+export const yesNoForm = {
+  ...sampleForm,
+  form: {
+    fields: [
+      {
+        ...yesNo,
+        label: { en: 'Release the branch main now?', de: 'Den Branch main jetzt veröffentlichen?' },
+        description: { en: 'It goes to all users at once.', de: 'Alle Nutzer erhalten ihn sofort.' },
+      },
+    ] satisfies FormFieldView[],
+  },
+};
+export const extremeYesNoForm = {
+  ...sampleForm,
+  notice: 'fields_invalid' as const,
+  form: { fields: [{ ...yesNo, label: longWord, description: longWord, fault: 'missing' }] satisfies FormFieldView[] },
+};
+
 export const faultyForm = {
   ...sampleForm,
   notice: 'fields_invalid' as const,

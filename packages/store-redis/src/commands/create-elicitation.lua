@@ -12,7 +12,7 @@ ARGV   1 clock   2 elicitation id   3 operation id   4 lifetime ms   5 retention
        15 maximum number of open elicitations of the subject at the MCP server
        16 '<records> <bytes>' that the shard may keep for the MCP server
        17 fingerprint of the request with the idempotency key   18 retention of idempotency records ms
-       19 provider or processor that is asked, or ''
+       19 provider or processor that is asked, or ''   20 'lasting' if the answer will be a connection or credential, else ''
        An absent 7, 8 or 17 is the empty string. Then the fields of the record, each with its value
 returns {'created', createdAt, expiresAt, id of the event}
         {'repeated', <elicitation>}
@@ -81,16 +81,21 @@ local kept_until = expires + tonumber(ARGV[5])
 local ledger = open_ledger(KEYS[9], now, kept_until)
 ledger.share = ARGV[16]
 local reserve = ARGV[12] == 'payment' and COST.reserve_payment or COST.reserve
-local charged = charge(ledger, kept_until, weight(ARGV, 20, #ARGV) + reserve)
+local charged = charge(ledger, kept_until, weight(ARGV, 21, #ARGV) + reserve)
 local record
 if ARGV[17] ~= '' then
   local answer = ARGV[2] .. ' ' .. whole(now) .. ' ' .. whole(expires)
   record = answer_record(ledger, ARGV[17], now + tonumber(ARGV[18]), answer)
 end
 if not is_within(ledger, 7) then return { 'over_quota', retry_after(ledger) } end
+-- Otherwise the user would agree at the provider in vain.
+local answered = { records = ledger.lasting.records + 1, bytes = ledger.lasting.bytes + COST.answer }
+if ARGV[20] ~= '' and not answer[1] and not is_within(ledger, MOST_ADDED, answered) then
+  return { 'over_quota', retry_after(ledger) }
+end
 
 redis.call('HSET', KEYS[1], 'status', 'pending', 'version', '1', 'createdAt', whole(now), 'expiresAt', whole(expires),
-  'origin', origin, 'q', charged, unpack(ARGV, 20))
+  'origin', origin, 'q', charged, unpack(ARGV, 21))
 close_ledger(ledger)
 if record then redis.call('SET', KEYS[10], record, 'PX', ARGV[18]) end
 redis.call('PEXPIRE', KEYS[1], whole(tonumber(ARGV[4]) + tonumber(ARGV[5])))

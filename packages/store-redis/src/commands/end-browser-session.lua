@@ -10,11 +10,12 @@ emits  nothing
 local now = store_clock(ARGV[1])
 
 local charged = string.match(redis.call('HGET', KEYS[2], ARGV[2]) or '', '^%d+ %d+ %S+ (.+)$')
+redis.call('DEL', KEYS[1])
+redis.call('HDEL', KEYS[2], ARGV[2])
+-- Last: before its first write, a full Redis refuses a script that needs memory.
 if charged then
   local ledger = open_ledger(KEYS[3], now, now)
   discharge(ledger, charged)
   close_ledger(ledger)
 end
-redis.call('DEL', KEYS[1])
-redis.call('HDEL', KEYS[2], ARGV[2])
 return { 'ended' }

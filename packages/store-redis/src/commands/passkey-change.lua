@@ -3,6 +3,25 @@
 -- announcements wait for delivery for at most 30 days, and at most 1,000 per shard.
 local PASSKEY_NOTICE_MS = 14 * 24 * 3600 * 1000
 local ANNOUNCED_MS = 30 * 24 * 3600 * 1000
+
+-- What the passkeys of a user and the facts about them count in the ledger of the MCP server that says who the user is. The facts stay
+-- when the passkeys are gone.
+local function passkeys_bytes(passkeys)
+  local all = redis.call('HGETALL', passkeys)
+  return COST.passkeys + weight(all, 1, #all) + #all / 2 * COST.passkey
+end
+
+-- Counts the passkeys again after a removal, in the ledger of `payer`. Does nothing if they have no charge, because a sign-in says who
+-- the user is or an earlier release stored them.
+local function recount_passkeys(passkeys, facts, ledger_key, payer, now)
+  local charged, by = unpack(redis.call('HMGET', facts, 'q', 'payer'), 1, 2)
+  if not charged or by ~= payer then return end
+  local ledger = open_ledger(ledger_key, now, LASTING_MS)
+  discharge(ledger, charged)
+  redis.call('HSET', facts, 'q', charge(ledger, LASTING_MS, passkeys_bytes(passkeys)))
+  close_ledger(ledger)
+end
+
 local function note_passkey_change(passkeys, facts, now, announcements, what, announcement)
   local known = redis.call('HMGET', facts, 'since', 'changed')
   local since, changed = tonumber(known[1] or ''), tonumber(known[2] or '')

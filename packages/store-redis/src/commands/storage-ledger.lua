@@ -2,12 +2,15 @@
 -- whose beginning keys have expired; their total in `sum`, after the hour up to which past entries were dropped; and in `share`
 -- the limit of the shard. An open ledger is a copy: a script reads everything before it writes, and `close_ledger` writes.
 local HOUR = 3600000
+-- The hour of records that stay until they are removed: later than every expiry, so an earlier release counts them as well.
+local LASTING = '240000000'
+local LASTING_MS = tonumber(LASTING) * HOUR
 -- Expiries beyond this share a day, so that a ledger has few hours.
 local EXACT_HOURS = 72
 -- Bytes of a record in addition to its texts: its key, fields and index entries. Texts need up to a quarter more than their
 -- length.
 local COST = { elicitation = 1280, reserve = 2048, reserve_payment = 4096, answer = 1024, one_time = 512, payment = 512,
-  idempotency = 256, browser_session = 768 }
+  idempotency = 256, browser_session = 768, passkeys = 1024, passkey = 512 }
 
 -- Minimum lifetime of the rest of a taken one-time record.
 local SPENT_MS = 600000
@@ -32,10 +35,12 @@ end
 -- `ends` names the hour that will be charged, so that it is read as well.
 local function open_ledger(key, now, ends)
   local charged_hour = hour_after(now, ends)
-  local found = redis.call('HMGET', key, 'sum', 'share', charged_hour)
+  local found = redis.call('HMGET', key, 'sum', 'share', charged_hour, LASTING)
   local swept, records, bytes = string.match(found[1] or '0 0 0', '^(%d+) (%d+) (%d+)$')
   local ledger = { key = key, now = now, hour = math.floor(now / HOUR), records = tonumber(records), bytes = tonumber(bytes),
-    share = found[2], is_new = not found[1], past = {}, entries = { [charged_hour] = entry_in(found[3]) } }
+    share = found[2], is_new = not found[1], past = {},
+    entries = { [LASTING] = entry_in(found[4]), [charged_hour] = entry_in(found[3]) } }
+  ledger.lasting = ledger.entries[LASTING]
   if tonumber(swept) >= ledger.hour then return ledger end
   ledger.records, ledger.bytes = 0, 0
   local fields = redis.call('HGETALL', key)
@@ -82,11 +87,17 @@ local function bytes_of(charged)
 end
 
 -- Checks a part of the share, in eighths: new requests leave the rest to the users' answers.
-local function is_within(ledger, eighths)
+-- @param entry what is checked, if not all records of the ledger
+local function is_within(ledger, eighths, entry)
+  local counted = entry or ledger
   local records, bytes = string.match(ledger.share or '', '^(%d+) (%d+)$')
   return not records
-    or (ledger.records <= tonumber(records) * eighths / 8 and ledger.bytes <= tonumber(bytes) * eighths / 8)
+    or (counted.records <= tonumber(records) * eighths / 8 and counted.bytes <= tonumber(bytes) * eighths / 8)
 end
+
+-- Eighths of the share that lasting records may use when one is added, and when one is replaced by a larger one. Their place does not
+-- become free by itself: the rest stays for elicitations, so users can always replace and remove what they have.
+local MOST_ADDED, MOST_REPLACED = 4, 6
 
 -- Returns the time until the next counted record expires.
 local function retry_after(ledger)
@@ -94,7 +105,7 @@ local function retry_after(ledger)
   local fields = redis.call('HGETALL', ledger.key)
   for at = 1, #fields, 2 do
     local hour = tonumber(fields[at])
-    if hour and hour > ledger.hour and (not first or hour < first) then first = hour end
+    if hour and hour > ledger.hour and hour < tonumber(LASTING) and (not first or hour < first) then first = hour end
   end
   return whole((first or ledger.hour + 1) * HOUR - ledger.now)
 end

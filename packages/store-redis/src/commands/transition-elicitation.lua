@@ -9,6 +9,7 @@ KEYS   1 elicitation   2 open requests   3 due index   4 events
        13 payments of the person that count against daily limits (unused unless one is counted or released)
        14 ended elicitations of the subject   15 ended elicitations of the shard
        16 connections or credentials of the shard (unused unless put)   17 payments of the subject (unused unless paid)
+       18 ledger of the owner of the connection or credential, which may be that of the MCP server (unused unless put)
 ARGV   1 clock   2 elicitation id   3 operation id   4 version decided on   5 'early' (before expiresAt only),
        'late' (from expiresAt on only) or 'any'   6 new status
        7 what the transition leaves: 'open', 'charging' (the user may have paid), 'reopened' (it was charging), 'ended' or
@@ -45,8 +46,11 @@ if moved_by == ARGV[3] then return as_it_is('repeated') end
 if known_version ~= ARGV[4] then return as_it_is('conflict') end
 local over = now >= tonumber(expires)
 if (ARGV[5] == 'early' and over) or (ARGV[5] == 'late' and not over) then return as_it_is('untimely') end
-local former = ARGV[16] ~= '' and redis.call('HGET', KEYS[6], 'record')
-if former and not is_known(former) then return { 'unreadable', former } end
+local former, kept_before
+if ARGV[16] ~= '' then
+  former, kept_before = unpack(redis.call('HMGET', KEYS[6], 'record', 'q'), 1, 2)
+  if former and not is_known(former) then return { 'unreadable', former } end
+end
 
 local counting, spent, past = tonumber(ARGV[22]), 0, {}
 if counting then
@@ -61,7 +65,6 @@ if ARGV[18] ~= '' and now + tonumber(ARGV[18]) < tonumber(expires) then expires 
 local ends = now + tonumber(ARGV[7] == 'charging' and ARGV[21] or ARGV[8])
 if ARGV[7] == 'open' or ARGV[7] == 'reopened' then ends = math.max(tonumber(expires), now) + tonumber(ARGV[8]) end
 local bytes = weight(ARGV, 26, #ARGV) + weight(ARGV, 19, 19) + COST.elicitation
-if ARGV[16] ~= '' then bytes = bytes + weight(ARGV, 17, 17) + COST.answer end
 local ledger = open_ledger(KEYS[12], now, ends)
 discharge(ledger, charged_before)
 local charged = charge(ledger, ends, math.max(bytes, bytes_of(charged_before)))
@@ -69,15 +72,29 @@ local charged = charge(ledger, ends, math.max(bytes, bytes_of(charged_before)))
 if ARGV[13] ~= '' then charge(ledger, now + tonumber(ARGV[13]) + SPENT_MS, weight(ARGV, 14, 15) + COST.one_time) end
 if ARGV[20] ~= '' then charge(ledger, now + tonumber(ARGV[21]), COST.payment + weight(ARGV, 25, 25)) end
 if counting then charge(ledger, now + COUNTED_MS, COST.payment) end
+-- A connection or credential counts as long as it is stored. One that an earlier release stored has no charge, and gets none when
+-- it is replaced: its user must be able to connect again.
+local lasting, kept, has_grown
+if ARGV[16] ~= '' and (kept_before or not former) then
+  lasting = KEYS[18] == KEYS[12] and ledger or open_ledger(KEYS[18], now, LASTING_MS)
+  lasting.share = ledger.share
+  discharge(lasting, kept_before)
+  kept = charge(lasting, LASTING_MS, weight(ARGV, 17, 17) + COST.answer)
+  has_grown = bytes_of(kept) > bytes_of(kept_before)
+  if has_grown and not is_within(lasting, former and MOST_REPLACED or MOST_ADDED, lasting.lasting) then
+    return { 'over_quota', retry_after(lasting) }
+  end
+end
 -- Growth up to the reserve is already charged, and transitions about money are committed however full the quota is.
 local is_growing = ARGV[10] ~= 'payment' and charged_before and bytes > bytes_of(charged_before)
-local is_adding = ARGV[13] ~= '' or ARGV[16] ~= '' or ARGV[19] ~= '' or is_growing
+local is_adding = ARGV[13] ~= '' or has_grown or ARGV[19] ~= '' or is_growing
 if is_adding and not is_within(ledger, 8) then return { 'over_quota', retry_after(ledger) } end
 
 local version = whole(tonumber(known_version) + 1)
 -- The first write allocates memory: Redis refuses a script for lack of memory only before its first write.
 redis.call('HSET', KEYS[1], 'status', ARGV[6], 'version', version, 'movedBy', ARGV[3], 'q', charged, unpack(ARGV, 26))
 close_ledger(ledger)
+if lasting and lasting ~= ledger then close_ledger(lasting) end
 -- The earlier record may have used more fields; this one uses the first of them.
 local beyond = RECORD + (#ARGV - 25) / 2
 if beyond <= #ELICITATION then redis.call('HDEL', KEYS[1], unpack(ELICITATION, beyond)) end
@@ -157,6 +174,7 @@ if ARGV[16] ~= '' then
   local generation = redis.call('HGET', KEYS[6], 'generation') or '0'
   redis.call('HSETNX', KEYS[6], 'createdAt', whole(now))
   redis.call('HSET', KEYS[6], 'generation', whole(tonumber(generation) + 1), 'updatedAt', whole(now), 'record', ARGV[17])
+  if kept then redis.call('HSET', KEYS[6], 'q', kept) end
   redis.call('HDEL', KEYS[6], 'lease', 'backOff', 'lost', 'refreshedBy', 'refusals', 'unfinished')
   redis.call('SADD', KEYS[7], ARGV[16])
   redis.call('ZADD', KEYS[16], whole(now), ARGV[16])

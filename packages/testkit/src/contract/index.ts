@@ -20,6 +20,7 @@ import { describeRefresh } from './refresh-contract.ts';
 import { describeRevocationStore } from './revocation-store-contract.ts';
 import { describeTransition } from './transition-contract.ts';
 
+export { connect } from './connect.ts';
 export { type ContractStores, CROWD, FEED_RETENTION, type MakeStores } from './contract-stores.ts';
 export * as kindSamples from './kind-samples.ts';
 export { Ledger } from './ledger.ts';

@@ -1,10 +1,24 @@
-import { type CreateElicitation, type Elicitation, SHARDS, type StorageQuota, shardOf } from '@postern/elicitation';
+import {
+  type Connection,
+  type CreateElicitation,
+  connectionIdOf,
+  credentialIdOf,
+  type Elicitation,
+  newRevocationId,
+  SHARDS,
+  type StorageQuota,
+  type Subject,
+  shardOf,
+  systemEntropy,
+} from '@postern/elicitation';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type ContractStores, crowd, type MakeStores } from './contract-stores.ts';
-import { answer, approve, askFor } from './kind-samples.ts';
+import { answer, approve, askFor, credentialFor } from './kind-samples.ts';
 import {
   ask,
   cancel,
+  complete,
+  connectionFor,
   created,
   engage,
   from,
@@ -187,6 +201,184 @@ export function describeQuota(name: string, makeStores: MakeStores): void {
       const again = withKey(next(), first.idempotencyKey.digest);
       expect(await stores.elicitations.create(again)).toEqual({ result: 'repeated', elicitation });
       await make();
+    });
+
+    /** An MCP server that says who its users are, all in one shard. Half of its quota is for eight lasting records. */
+    function inventor(quota = FEW) {
+      const mcpServerId = `inventor-${operation()}`;
+      const shard = shardOf(somebody());
+      const invent = (): Subject => {
+        for (;;) {
+          const person = somebody();
+          if (shardOf(person) === shard) return person;
+        }
+      };
+      const external = (request: CreateElicitation, seen: CreateElicitation['seen']) => {
+        const of = from(mcpServerId, { ...request, coalescingDigest: secretDigest(), quota, seen });
+        return { ...of, elicitation: { ...of.elicitation, identityMode: 'external' as const } };
+      };
+      const idOf = (subject: Subject) => connectionIdOf({ owner: mcpServerId, subject, provider: 'github' });
+      /** Starts to connect a user, again if there is a connection, and returns what completes it. */
+      async function begin(subject: Subject, sealedTokens = 'sealed-tokens', again?: Connection) {
+        const request = { ...ask(subject), answeredBy: idOf(subject) };
+        const issued = await stores.elicitations.create(
+          external(request, again === undefined ? {} : { answer: again }),
+        );
+        if (issued.result !== 'created') return async () => issued.result;
+        const active = await moved(stores.elicitations, issued.elicitation, engage);
+        const putConnection = { ...connectionFor(subject, active.elicitationId, mcpServerId), sealedTokens };
+        return async () => (await attempted(active, { ...complete(active), putConnection })).result;
+      }
+      async function connect(subject = invent(), sealedTokens?: string): Promise<string> {
+        const again = await stores.connections.read(idOf(subject));
+        return (await begin(subject, sealedTokens, again))();
+      }
+      async function save(subject = invent()): Promise<string> {
+        const credentialId = credentialIdOf({ owner: mcpServerId, subject, name: 'acme-api' });
+        const again = await stores.credentials.read(credentialId);
+        const request = { ...askFor('lasting', subject), answeredBy: credentialId };
+        const issued = await stores.elicitations.create(
+          external(request, again === undefined ? {} : { answer: again }),
+        );
+        if (issued.result !== 'created') return issued.result;
+        const putCredential = credentialFor(issued.elicitation, { owner: mcpServerId, credentialId });
+        const outcome = { kind: 'credential', name: 'acme-api', credentialId } as const;
+        const next = { status: 'completed', outcome } as const;
+        return (await attempted(issued.elicitation, { ...answer(issued.elicitation), next, putCredential })).result;
+      }
+      const enrol = (subject = invent()) => {
+        const passkey = { passkeyId: operation(), subject, publicKey: 'pQECAyYg', transports: [], label: 'Key' };
+        const payer = { mcpServerId, quota };
+        return stores.passkeys.add(
+          { ...passkey, signCount: 0, backedUp: false },
+          10,
+          undefined,
+          'later',
+          undefined,
+          payer,
+        );
+      };
+      const remove = (subject: Subject) => stores.connections.remove({ connectionId: idOf(subject) });
+      /** What still fits, in lasting records. Fills the rest, over as many days as that takes. */
+      async function room(): Promise<number> {
+        for (let added = 0; added < 60; added += 1) {
+          if (added % 3 === 0) stores.clock.advance(2 * DAY);
+          if ((await connect()) !== 'applied') return added;
+        }
+        throw new Error('Expected the quota to be full.');
+      }
+      return { mcpServerId, shard, invent, idOf, begin, connect, save, enrol, remove, room };
+    }
+    const MOST_LASTING = 8;
+
+    test('S203: an MCP server that invents users for weeks keeps half of its quota in lasting records, and no more', async () => {
+      const { connect, save, enrol, room } = inventor();
+      const ways = [connect, save, enrol];
+      let kept = 0;
+      for (let day = 0; day < 30; day += 1) {
+        const way = ways[day % ways.length] ?? connect;
+        const result = await way().catch(error => error.code);
+        if (result === 'applied' || result === 'added') kept += 1;
+        else expect(['over_quota', 'quota_exceeded']).toContain(result);
+        stores.clock.advance(DAY + HOUR);
+      }
+      expect(kept).toBe(MOST_LASTING);
+      expect(await room()).toBe(0);
+    });
+
+    test('S203: refuses the request for a new connection before the user agrees, and serves other requests', async () => {
+      const { room, mcpServerId, invent } = inventor();
+      expect(await room()).toBe(MOST_LASTING);
+      const issue = (request: CreateElicitation) =>
+        stores.elicitations.create(from(mcpServerId, { ...request, quota: FEW }));
+      expect(await issue(ask(invent()))).toEqual(overQuota);
+      expect(await issue(askFor('lasting', invent()))).toEqual(overQuota);
+      expect(await issue(askFor('confirmation', invent()))).toMatchObject({ result: 'created' });
+      expect(await issue(askFor('once', invent()))).toMatchObject({ result: 'created' });
+    });
+
+    test('S203: a removed connection, credential or passkey makes room for exactly one', async () => {
+      const { connect, save, enrol, remove, room, invent, mcpServerId } = inventor();
+      const [connected, saved, enrolled] = [invent(), invent(), invent()];
+      await connect(connected);
+      await save(saved);
+      await enrol(enrolled);
+      expect(await room()).toBe(MOST_LASTING - 3);
+      await remove(connected);
+      await remove(connected);
+      expect(await room()).toBe(1);
+      const credentialId = credentialIdOf({ owner: mcpServerId, subject: saved, name: 'acme-api' });
+      await stores.credentials.remove(credentialId);
+      await stores.credentials.remove(credentialId);
+      expect(await room()).toBe(1);
+      // Facts about the passkeys stay.
+      await stores.passkeys.reset(enrolled);
+      expect(await room()).toBe(0);
+    });
+
+    test('S203: a user connects again at a full quota, and counts once', async () => {
+      const { connect, save, remove, room, invent } = inventor();
+      const [one, other] = [invent(), invent()];
+      await connect(one);
+      await save(other);
+      expect(await room()).toBe(MOST_LASTING - 2);
+      for (let day = 0; day < 20; day += 1) {
+        stores.clock.advance(2 * DAY);
+        expect(await connect(one, 'sealed-tokens'.padEnd(20 + day, 'x'))).toBe('applied');
+        expect(await save(other)).toBe('applied');
+      }
+      await remove(one);
+      expect(await room()).toBe(1);
+    });
+
+    test('S203: larger tokens in place of others count, up to three quarters of the quota', async () => {
+      const { connect, room, invent } = inventor(perShard({ records: 1e9, bytes: 131_072 }));
+      const person = invent();
+      expect(await connect(person)).toBe('applied');
+      expect(await connect(person, 'x'.repeat(70_000))).toBe('applied');
+      stores.clock.advance(2 * DAY);
+      expect(await connect(person, 'x'.repeat(98_400))).toBe('over_quota');
+      expect(await connect()).toBe('over_quota');
+      expect(await connect(person)).toBe('applied');
+      expect(await room()).toBeGreaterThan(10);
+    });
+
+    test('S203: of many users who connect at once, as many succeed as fit', async () => {
+      const { begin, connect, invent } = inventor(perShard({ records: 40, bytes: 1e9 }));
+      for (let made = 0; made < 17; made += 1) {
+        expect(await connect()).toBe('applied');
+        stores.clock.advance(2 * DAY);
+      }
+      const ends = await Promise.all(Array.from({ length: 10 }, () => begin(invent())));
+      const results = await Promise.all(ends.map(end => end()));
+      expect(results.sort()).toEqual([...Array(3).fill('applied'), ...Array(7).fill('over_quota')]);
+    });
+
+    test('S203: connecting again while the connection is removed leaves a charge only with a connection', async () => {
+      const { connect, remove, room, invent } = inventor(perShard({ records: 100, bytes: 1e9 }));
+      const people = Array.from({ length: 10 }, invent);
+      for (const person of people) await connect(person);
+      await Promise.all(people.flatMap(person => [connect(person), remove(person), connect(person), remove(person)]));
+      for (const person of people) await remove(person);
+      stores.clock.advance(2 * DAY);
+      expect(await room()).toBe(50);
+    });
+
+    test('S203: a removed connection counts until its grant is revoked', async () => {
+      const { connect, idOf, invent, shard, mcpServerId } = inventor();
+      const person = invent();
+      await connect(person);
+      stores.clock.advance(2 * DAY);
+      const revocationId = newRevocationId(shard, systemEntropy);
+      await stores.connections.remove({ connectionId: idOf(person), revocationId });
+      const issue = () => stores.elicitations.create(from(mcpServerId, { ...ask(invent()), quota: FEW }));
+      for (let n = 1; n < MOST_ASKS; n += 1) expect(await issue()).toMatchObject({ result: 'created' });
+      expect(await issue()).toEqual(overQuota);
+      const finished = { revocationId, owner: mcpServerId };
+      await stores.revocations.finish(finished);
+      await stores.revocations.finish(finished);
+      expect(await issue()).toMatchObject({ result: 'created' });
+      expect(await issue()).toEqual(overQuota);
     });
 
     test('S73: counts the responses to idempotent requests until they are removed', async () => {

@@ -112,10 +112,11 @@ export function describeRevocationStore(name: string, makeStores: MakeStores): v
     });
 
     test('a finished revocation is removed; finishing or postponing it again is harmless', async () => {
-      const { subject, revocationId } = await added();
+      const revocation = await added();
+      const { subject, revocationId } = revocation;
       await claim(subject);
-      await stores.revocations.finish(revocationId);
-      await stores.revocations.finish(revocationId);
+      await stores.revocations.finish(revocation);
+      await stores.revocations.finish(revocation);
       await stores.revocations.postpone(revocationId, 0);
       stores.clock.advance(LEASE_MS);
       expect(await claim(subject)).toEqual([]);

@@ -19,6 +19,7 @@ import {
   type TokenSetChange,
   type TokenSetOf,
 } from '@postern/elicitation';
+import type { MemoryLedger } from './memory-ledger.ts';
 import type { MemoryNotifier } from './memory-notifier.ts';
 import type { MemoryRevocationStore } from './memory-revocation-store.ts';
 
@@ -38,6 +39,7 @@ export interface MemoryConnectionStoreDeps {
   readonly now: Clock;
   readonly notifier: MemoryNotifier;
   readonly revocations: MemoryRevocationStore;
+  readonly ledger: MemoryLedger;
 }
 
 /** The connection port in one process. Atomic, because no verb awaits anything. */
@@ -179,6 +181,7 @@ export class MemoryConnectionStore implements ConnectionStore {
     const connection = this.get(connectionId);
     if (connection === undefined || connection.createdAt > (connectedUntil ?? Infinity)) return undefined;
     this.#rows.delete(connectionId);
+    this.#deps.ledger.release(shardIn(connectionId), connection.owner, connectionId);
     if (revocationId !== undefined) this.#deps.revocations.put({ ...connection, revocationId });
     this.#deps.notifier.wake(connectionId);
     return connection;

@@ -8,15 +8,19 @@ import {
   type ListEntry,
   type NewCredential,
   type Subject,
+  shardIn,
 } from '@postern/elicitation';
+import type { MemoryLedger } from './memory-ledger.ts';
 
 /** The credential port in one process. Atomic, because no verb awaits anything. */
 export class MemoryCredentialStore implements CredentialStore {
   readonly #now: Clock;
+  readonly #ledger: MemoryLedger;
   readonly #rows = new Map<CredentialId, Credential>();
 
-  constructor(now: Clock) {
+  constructor(now: Clock, ledger: MemoryLedger) {
     this.#now = now;
+    this.#ledger = ledger;
   }
 
   get(credentialId: CredentialId): Credential | undefined {
@@ -60,6 +64,7 @@ export class MemoryCredentialStore implements CredentialStore {
   async remove(credentialId: CredentialId): Promise<Credential | undefined> {
     const credential = this.get(credentialId);
     this.#rows.delete(credentialId);
+    if (credential !== undefined) this.#ledger.release(shardIn(credentialId), credential.owner, credentialId);
     return credential;
   }
 }

@@ -28,6 +28,7 @@ import {
   type Shard,
   type Subject,
   shardIn,
+  shareOf,
   type TerminalElicitation,
   type TransitionElicitation,
   type TransitionResult,
@@ -74,6 +75,8 @@ export interface MemoryElicitationStoreDeps {
 /** Charged in addition to the text of a record. The second value also covers growth that is never refused. */
 const RECORD_BYTES = 1_280;
 const RESERVED_BYTES = 2_048;
+/** Charged in addition to the text of a connection or credential. */
+const ANSWER_BYTES = 1_024;
 
 /** Maximum number of ended elicitations listed for one user. */
 const LISTED = 100;
@@ -135,7 +138,11 @@ export class MemoryElicitationStore implements ElicitationStore {
     const endsAt = expiresAt + this.#deps.retentionMs;
     const charges: Charge[] = [{ id: elicitationId, endsAt, bytes: sizeOf(elicitation) + RESERVED_BYTES }];
     if (idempotencyKey) charges.push(this.#deps.idempotency.chargeFor(idempotencyKey));
-    const overQuota = this.#deps.ledger.admit(shard, elicitation.mcpServerId, charges, request.quota);
+    const answered = { owner: elicitation.mcpServerId, id: request.answeredBy ?? '', bytes: ANSWER_BYTES };
+    const overQuota =
+      (request.answeredBy !== undefined && seen.answer === undefined
+        ? this.#deps.ledger.refuseLasting(shard, elicitation.mcpServerId, answered, shareOf(request.quota))
+        : undefined) ?? this.#deps.ledger.admit(shard, elicitation.mcpServerId, charges, request.quota);
     if (overQuota) return overQuota;
     this.#limits.set(limitKey, { count: window.count + 1, endsAt: window.endsAt });
     const created: Elicitation = {
@@ -285,11 +292,14 @@ export class MemoryElicitationStore implements ElicitationStore {
   #charge(request: TransitionElicitation, moved: Elicitation, now: number): OverQuota | undefined {
     const { ledger, paymentRetentionMs } = this.#deps;
     const { elicitationId, mcpServerId } = moved;
-    const { putOneTime, putConnection, putCredential, putResult } = request;
+    const { putOneTime, putResult } = request;
     const shard = shardIn(elicitationId);
     const before = ledger.bytesOf(shard, mcpServerId, elicitationId);
-    const bytes =
-      RECORD_BYTES + [moved, putConnection, putCredential, putResult].reduce((sum, put) => sum + sizeOf(put), 0);
+    const bytes = RECORD_BYTES + sizeOf(moved) + sizeOf(putResult);
+    const lasting = lastingOf(request);
+    const hasGrown = lasting !== undefined && lasting.bytes > ledger.bytesOf(shard, lasting.owner, lasting.id);
+    const refused = lasting && ledger.refuseLasting(shard, mcpServerId, lasting);
+    if (refused) return refused;
     const endsAt = isCharging(moved) ? now + paymentRetentionMs : this.#keptUntil(moved, now);
     const charges: Charge[] = [{ id: elicitationId, endsAt, bytes: Math.max(bytes, before) }];
     if (putOneTime) {
@@ -304,8 +314,10 @@ export class MemoryElicitationStore implements ElicitationStore {
         bytes: 512 + sizeOf(paid),
       });
     const isGrowing = moved.request.kind !== 'payment' && before > 0 && bytes > before;
-    const isAdding = putOneTime ?? putConnection ?? putCredential ?? putResult ?? isGrowing;
-    return ledger.charge(shard, mcpServerId, charges, Boolean(isAdding));
+    const isAdding = putOneTime !== undefined || putResult !== undefined || hasGrown || isGrowing;
+    const overQuota = ledger.charge(shard, mcpServerId, charges, isAdding);
+    if (!overQuota && lasting) ledger.charge(shard, lasting.owner, [{ ...lasting, endsAt: Infinity }], false);
+    return overQuota;
   }
 
   /** Transitions of payments are never refused for the quota, so an amount counted here is committed. */
@@ -333,6 +345,14 @@ export class MemoryElicitationStore implements ElicitationStore {
     });
     this.#deps.notifier.wake(elicitation.elicitationId);
   }
+}
+
+/** The charge of the connection or credential that a transition stores. */
+function lastingOf({ putConnection, putCredential }: TransitionElicitation) {
+  const put = putConnection ?? putCredential;
+  if (put === undefined) return undefined;
+  const id = putConnection?.connectionId ?? putCredential?.credentialId ?? '';
+  return { owner: put.owner, id, bytes: ANSWER_BYTES + sizeOf(put) };
 }
 
 const sizeOf = (stored: unknown) => Buffer.byteLength(JSON.stringify(stored) ?? '');

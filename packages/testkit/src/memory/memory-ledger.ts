@@ -5,6 +5,7 @@ const HOUR_MS = 3_600_000;
 export interface Charge {
   /** Replaces the earlier charge of this id. */
   readonly id: string;
+  /** `Infinity` for a lasting record. */
   readonly endsAt: number;
   readonly bytes: number;
 }
@@ -35,6 +36,26 @@ export class MemoryLedger {
     const refused = this.#charge(shard, mcpServerId, charges, { share, eighths });
     if (!refused) this.#shares.set(scopeOf(shard, mcpServerId), share);
     return refused;
+  }
+
+  /**
+   * Whether a lasting record fits: a new one in half of the share that `mcpServerId` has, a larger one in place of another in two eighths
+   * more.
+   */
+  refuseLasting(
+    shard: Shard,
+    mcpServerId: string,
+    { owner, id, bytes }: { readonly owner: string; readonly id: string; readonly bytes: number },
+    share = this.#shares.get(scopeOf(shard, mcpServerId)),
+  ): OverQuota | undefined {
+    const all = this.#kept(shard, owner);
+    const before = all.get(id);
+    if (share === undefined || bytes <= (before?.bytes ?? 0)) return undefined;
+    const others = [...all].filter(([other, { endsAt }]) => other !== id && endsAt === Infinity);
+    const sum = others.reduce((total, [, charge]) => total + charge.bytes, bytes);
+    const part = before === undefined ? 4 / 8 : 6 / 8;
+    const fits = others.length + 1 <= share.records * part && sum <= share.bytes * part;
+    return fits ? undefined : { result: 'over_quota', retryAfterMs: this.#retryAfterMs(all) };
   }
 
   /** Reverses the charge of a record. */
@@ -72,7 +93,7 @@ export class MemoryLedger {
   }
 
   #retryAfterMs(kept: ReadonlyMap<string, Omit<Charge, 'id'>>): number {
-    const hours = [...kept.values()].map(({ endsAt }) => hourAfter(endsAt));
+    const hours = [...kept.values()].map(({ endsAt }) => hourAfter(endsAt)).filter(Number.isFinite);
     return Math.min(...(hours.length === 0 ? [hourAfter(this.#now() + 1)] : hours)) - this.#now();
   }
 }

@@ -7,10 +7,19 @@ import {
   PASSKEY_NOTICE_MS,
   type Passkey,
   type PasskeyChange,
+  type PasskeyPayer,
   type PasskeyStore,
   type PasskeysCountFrom,
+  QuotaExceededError,
   type Subject,
+  shardOf,
+  shareOf,
 } from '@postern/elicitation';
+import type { MemoryLedger } from './memory-ledger.ts';
+
+/** What the facts about the passkeys of a user and each passkey are charged. */
+const FACTS_BYTES = 1_024;
+const PASSKEY_BYTES = 1_024;
 
 /** The passkey port in one process. Atomic, because no verb awaits anything. */
 export class MemoryPasskeyStore implements PasskeyStore {
@@ -20,9 +29,12 @@ export class MemoryPasskeyStore implements PasskeyStore {
   readonly #reset = new Set<string>();
   readonly #from = new Map<string, PasskeysCountFrom>();
   readonly #changes = new Map<string, PasskeyChange>();
+  readonly #ledger: MemoryLedger;
+  readonly #payers = new Map<string, string>();
 
-  constructor(now: Clock) {
+  constructor(now: Clock, ledger: MemoryLedger) {
     this.#now = now;
+    this.#ledger = ledger;
   }
 
   async list(subject: Subject): Promise<readonly Passkey[]> {
@@ -34,12 +46,15 @@ export class MemoryPasskeyStore implements PasskeyStore {
     max: number,
     permittedBy?: string,
     first: FirstPasskey = 'counts',
+    _announcedAs?: string,
+    payer?: PasskeyPayer,
   ): Promise<'added' | 'exists' | 'full' | 'not_permitted'> {
     const own = this.#of(passkey.subject);
     if (own.some(({ passkeyId }) => passkeyId === passkey.passkeyId)) return 'exists';
     if (permittedBy !== undefined && own.every(({ passkeyId }) => passkeyId !== permittedBy)) return 'not_permitted';
     if (own.length >= max) return 'full';
     const key = keyOf(passkey.subject);
+    this.#charge(passkey.subject, own.length + 1, payer);
     this.#noteChange(passkey.subject);
     const isReset = this.#reset.delete(key);
     if (isReset || (first !== 'counts' && own.length === 0)) {
@@ -74,6 +89,7 @@ export class MemoryPasskeyStore implements PasskeyStore {
     if (own === undefined) return false;
     this.#noteChange(subject);
     this.#rows = this.#rows.filter(passkey => passkey !== own);
+    this.#charge(subject, this.#of(subject).length);
     return true;
   }
 
@@ -82,6 +98,7 @@ export class MemoryPasskeyStore implements PasskeyStore {
     if (own.length === 0) return 0;
     this.#noteChange(subject);
     this.#rows = this.#rows.filter(passkey => !own.includes(passkey));
+    this.#charge(subject, 0);
     this.#reset.add(keyOf(subject));
     return own.length;
   }
@@ -92,6 +109,23 @@ export class MemoryPasskeyStore implements PasskeyStore {
 
   async lastChange(subject: Subject): Promise<PasskeyChange | undefined> {
     return this.#changes.get(keyOf(subject));
+  }
+
+  /** Counts the passkeys of a user again, if an MCP server pays for them. @throws QuotaExceededError */
+  #charge(subject: Subject, count: number, payer?: PasskeyPayer): void {
+    const key = keyOf(subject);
+    const mcpServerId = payer?.mcpServerId ?? this.#payers.get(key);
+    if (mcpServerId === undefined) return;
+    const charge = { id: key, bytes: FACTS_BYTES + count * PASSKEY_BYTES };
+    const refused = this.#ledger.refuseLasting(
+      shardOf(subject),
+      mcpServerId,
+      { ...charge, owner: mcpServerId },
+      payer && shareOf(payer.quota),
+    );
+    if (refused) throw new QuotaExceededError(mcpServerId, refused.retryAfterMs);
+    this.#ledger.charge(shardOf(subject), mcpServerId, [{ ...charge, endsAt: Infinity }], false);
+    this.#payers.set(key, mcpServerId);
   }
 
   /** Called before the change itself. */

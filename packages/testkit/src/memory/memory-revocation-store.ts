@@ -9,6 +9,11 @@ import {
   type Shard,
   shardIn,
 } from '@postern/elicitation';
+import type { MemoryLedger } from './memory-ledger.ts';
+
+/** As in Redis: maximum age, and what is charged in addition to the text of a revocation. */
+const LIFETIME_MS = 8 * 24 * 3_600_000;
+const RECORD_BYTES = 1_024;
 
 interface Row {
   revocation: Revocation;
@@ -19,10 +24,12 @@ interface Row {
 /** The revocation port in one process. Atomic, because no verb awaits anything. */
 export class MemoryRevocationStore implements RevocationStore {
   readonly #now: Clock;
+  readonly #ledger: MemoryLedger;
   readonly #rows = new Map<RevocationId, Row>();
 
-  constructor(now: Clock) {
+  constructor(now: Clock, ledger: MemoryLedger) {
     this.#now = now;
+    this.#ledger = ledger;
   }
 
   /** Keeps only the members that a revocation needs. The argument may be a whole connection. */
@@ -34,6 +41,9 @@ export class MemoryRevocationStore implements RevocationStore {
       ...definedOnly({ resource, account }),
     };
     this.#rows.set(revocationId, { revocation, dueAt: createdAt, leaseEndsAt: 0 });
+    const bytes = RECORD_BYTES + Buffer.byteLength(JSON.stringify(revocation));
+    const charge = { id: revocationId, endsAt: createdAt + LIFETIME_MS, bytes };
+    this.#ledger.charge(shardIn(revocationId), owner, [charge], false);
   }
 
   /** All revocations, for the lists of operators. */
@@ -59,8 +69,9 @@ export class MemoryRevocationStore implements RevocationStore {
     return row === undefined || row.leaseEndsAt > this.#now() ? undefined : this.#claimed(row, leaseMs);
   }
 
-  async finish(revocationId: RevocationId): Promise<void> {
+  async finish({ revocationId, owner }: Pick<Revocation, 'revocationId' | 'owner'>): Promise<void> {
     this.#rows.delete(revocationId);
+    this.#ledger.release(shardIn(revocationId), owner, revocationId);
   }
 
   async postpone(revocationId: RevocationId, delayMs: number): Promise<void> {

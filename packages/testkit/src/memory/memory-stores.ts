@@ -36,13 +36,13 @@ export function createMemoryStores({
 }: MemoryStoresOptions) {
   const notifier = new MemoryNotifier();
   const oneTime = new MemoryOneTimeStore(now);
-  const revocations = new MemoryRevocationStore(now);
-  const connections = new MemoryConnectionStore({ now, notifier, revocations });
-  const credentials = new MemoryCredentialStore(now);
+  const ledger = new MemoryLedger(now);
+  const revocations = new MemoryRevocationStore(now, ledger);
+  const connections = new MemoryConnectionStore({ now, notifier, revocations, ledger });
+  const credentials = new MemoryCredentialStore(now, ledger);
   const counts = new MemoryCounts();
   const retention = { events: 10_000, maxAgeMs: 7 * DAY_MS, ...feed };
   const feeds = new MemoryEventFeed({ now, notifier, retention, counts });
-  const ledger = new MemoryLedger(now);
   const idempotency = new MemoryIdempotencyStore(now, ledger);
   const mutes = new MemoryMuteStore(now);
   const outbox = new MemoryEventOutbox({ now, feed: feeds });
@@ -62,7 +62,7 @@ export function createMemoryStores({
     elicitations,
     connections,
     credentials,
-    passkeys: new MemoryPasskeyStore(now),
+    passkeys: new MemoryPasskeyStore(now, ledger),
     payments,
     revocations,
     oneTime,

@@ -1,10 +1,12 @@
 import {
   type BrowserSession,
   DomainError,
+  type Elicitation,
   type ElicitationService,
   isSuperseded,
   NotFoundError,
   type Subject,
+  type Visitor,
 } from '@postern/elicitation';
 import { type MutedView, mcpServerPage, reportReasons } from '@postern/pages';
 import type { RedisStores } from '@postern/store-redis';
@@ -53,6 +55,22 @@ export interface MeMcpServerRoutesDeps extends AccountGuardDeps, MeMutesDeps {
   readonly auditLog: Pick<AuditLog, 'mcpServerMuted' | 'mcpServerReported'>;
 }
 
+/** Declines what is still open. A payment that the user may have made stays open. */
+export async function declineAll(
+  service: Pick<ElicitationService, 'decline'>,
+  elicitations: readonly Elicitation[],
+  visitor: Visitor,
+): Promise<void> {
+  for (const elicitation of elicitations) {
+    try {
+      await service.decline(elicitation, visitor);
+    } catch (error) {
+      const isPaying = error instanceof DomainError && error.code === 'payment_in_progress';
+      if (!isPaying && !isSuperseded(error)) throw error;
+    }
+  }
+}
+
 /** Muting and reporting an MCP server. */
 export const meMcpServerRoutes: FastifyPluginAsync<PageKit<MeMcpServerRoutesDeps>> = async (app, pages) => {
   const { deps, browser, views } = pages;
@@ -89,17 +107,10 @@ export const meMcpServerRoutes: FastifyPluginAsync<PageKit<MeMcpServerRoutesDeps
     return mcpServer;
   }
 
-  /** After the mute, so that no elicitation is created meanwhile. A payment that the user may have made stays open. */
+  /** After the mute, so that no elicitation is created meanwhile. */
   async function declineOpen({ subject }: BrowserSession, mcpServerId: string): Promise<void> {
     const visitor = { kind: 'signed_in' as const, subject };
-    for (const elicitation of await deps.service.listOpen(visitor, [mcpServerId])) {
-      try {
-        await deps.service.decline(elicitation, visitor);
-      } catch (error) {
-        const isPaying = error instanceof DomainError && error.code === 'payment_in_progress';
-        if (!isPaying && !isSuperseded(error)) throw error;
-      }
-    }
+    await declineAll(deps.service, await deps.service.listOpen(visitor, [mcpServerId]), visitor);
   }
 
   /** Without an answer of the store, the change may be in force: the audit event says so, because a repeat finds nothing to change. */

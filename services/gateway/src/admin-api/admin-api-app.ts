@@ -3,6 +3,7 @@ import { NotFoundError } from '@postern/elicitation';
 import type { RedisStores, StoredAdminCredential } from '@postern/store-redis';
 import Fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
 import type { AdminService } from '../admin/admin-service.ts';
+import { TooManyApiKeysError } from '../admin/api-keys.ts';
 import { TooManyJobsError } from '../admin/jobs.ts';
 import { createOperatorTurns } from '../admin/operator-turns.ts';
 import { InvalidCursorError } from '../admin/shard-lists.ts';
@@ -157,6 +158,8 @@ function asProblem(error: unknown): never {
     throw new ProblemError('invalid_request', {
       errors: [{ path: 'cursor', message: 'is not one that a page returned' }],
     });
+  if (error instanceof TooManyApiKeysError)
+    throw new ProblemError('rate_limited', { detail: 'There are 10,000 API keys.' });
   if (error instanceof TooManyJobsError) throw new ProblemError('rate_limited', { detail: '100 jobs are unfinished.' });
   throw error;
 }

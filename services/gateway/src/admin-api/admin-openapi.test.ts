@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { adminOpenApi } from './admin-openapi.ts';
+import { adminOperations } from './admin-operations.ts';
 
 it('S178: responses may get members in later releases, and every reference leads to a schema of the document', () => {
   const { paths, components } = adminOpenApi();
@@ -9,4 +10,12 @@ it('S178: responses may get members in later releases, and every reference leads
   const references = [...text.matchAll(/"\$ref":"#\/components\/schemas\/(\w+)"/g)].map(([, name]) => name);
   expect(references.length).toBe(text.split('"$ref"').length - 1);
   expect([...new Set(references)].sort()).toEqual(Object.keys(components.schemas).sort());
+});
+
+it('S218: only the scope keys adds and revokes API keys', () => {
+  const ofKeys = adminOperations.filter(({ path, method }) => path.startsWith('/api-keys') && method !== 'GET');
+  expect(ofKeys.map(({ id, scope }) => [id, scope])).toEqual([
+    ['addApiKey', 'keys'],
+    ['revokeApiKey', 'keys'],
+  ]);
 });

@@ -11,6 +11,7 @@ import type { AdminScope } from '@postern/store-redis';
 import { z } from 'zod';
 import type { Actor } from '../admin/admin-audit.ts';
 import type { AdminService } from '../admin/admin-service.ts';
+import { apiKeyItem, apiKeyNamePattern } from '../admin/api-keys.ts';
 import type { DisconnectTarget } from '../admin/connection-search.ts';
 import { MAX_TEXT } from '../admin/find.ts';
 import * as responses from './admin-responses.ts';
@@ -232,6 +233,33 @@ export const adminOperations: readonly AdminOperation[] = [
     input: z.strictObject({ endpoint: name }),
     output: responses.job,
     run: ({ admin, actor, input }) => admin.startRedelivery(actor, input),
+  }),
+  operation({
+    ...{ id: 'listApiKeys', method: 'GET', path: '/api-keys', scope: 'read' },
+    about: 'API keys of the configuration and of Redis, without the keys',
+    input: nothing,
+    output: responses.listOf(responses.apiKey),
+    run: async ({ admin }) => ({ items: (await admin.apiKeys()).map(apiKeyItem) }),
+  }),
+  operation({
+    ...{ id: 'addApiKey', method: 'POST', path: '/api-keys', scope: 'keys' },
+    about: 'add an API key of an MCP server, and return it once',
+    input: z.strictObject({
+      ...{ mcpServerId: name, name: z.string().regex(apiKeyNamePattern) },
+      dryRun: z.boolean().default(false),
+    }),
+    output: responses.addedApiKey,
+    run: ({ admin, actor: { reason = '', ...actor }, input }) => admin.addApiKey({ ...actor, reason }, input),
+  }),
+  operation({
+    ...{ id: 'revokeApiKey', method: 'POST', path: '/api-keys/{apiKeyId}/revoke', scope: 'keys' },
+    about: 'refuse an API key on all replicas',
+    input: z.strictObject({ apiKeyId: name, dryRun: z.boolean().default(false) }),
+    output: responses.revokedApiKey,
+    async run({ admin, actor: { reason = '', ...actor }, input }) {
+      const revoked = await admin.revokeApiKey({ ...actor, reason }, input);
+      return revoked && { ...revoked, apiKey: apiKeyItem(revoked.apiKey) };
+    },
   }),
   operation({
     ...{ id: 'listAudit', method: 'GET', path: '/audit', scope: 'read' },

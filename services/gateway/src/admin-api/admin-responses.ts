@@ -274,3 +274,20 @@ export const job = named('Job', {
     .exactOptional()
     .meta({ description: 'How the deliveries ended that a redelivery has retried. `waiting`: not attempted yet.' }),
 });
+
+const change = z.object({ at: time, by: text, reason: text });
+export const apiKey = named('ApiKey', {
+  ...{ apiKeyId: text, source: z.enum(['file', 'store']), mcpServerId: text, isConfigured: z.boolean() },
+  ...{ name: text.exactOptional(), lastFour: text.exactOptional(), hash: text.exactOptional() },
+  ...{ expires: text.exactOptional(), since: time.exactOptional(), isOrEarlier: z.boolean().exactOptional() },
+  ...{ lastUsedAt: time.exactOptional(), revoked: change.exactOptional() },
+  added: change.exactOptional(),
+});
+export const addedApiKey = named('AddedApiKey', {
+  apiKeyId: text.exactOptional().meta({ description: 'Absent after a dry run.' }),
+  key: text.exactOptional().meta({ description: 'The only copy of the key. Absent after a dry run.' }),
+});
+export const revokedApiKey = named('RevokedApiKey', {
+  result: z.enum(['revoked', 'already']).exactOptional().meta({ description: 'Absent after a dry run.' }),
+  apiKey,
+});

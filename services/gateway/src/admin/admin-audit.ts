@@ -13,6 +13,8 @@ export interface Actor {
   readonly reason?: string;
 }
 
+export type ReasonedActor = Actor & { readonly reason: string };
+
 /** Something that an operator did or looked at. */
 export interface OperatorAct {
   readonly event: OperatorEventName;

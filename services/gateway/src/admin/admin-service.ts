@@ -8,6 +8,7 @@ import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { UpstreamOf } from '../platform/overload/upstream.ts';
 import { createAdminAudit } from './admin-audit.ts';
+import { createApiKeys } from './api-keys.ts';
 import { createAuditSearch, createAuditVerbs } from './audit-search.ts';
 import { createChanges } from './changes.ts';
 import { createFind } from './find.ts';
@@ -58,6 +59,7 @@ export function createAdminService(deps: AdminServiceDeps) {
     ...createAuditVerbs({ search: auditSearch, record, audits: stores.audits, pseudonym }),
     ...createChanges({ ...shared, config, now: deps.now }),
     ...createRefunds({ ...shared, config, now: deps.now }),
+    ...createApiKeys({ ...shared, config }),
     ...createJobs({ ...shared, config, workOn: createJobWorker({ ...deps, inForce: () => ({ config, mcpServers }) }) }),
     async [Symbol.asyncDispose]() {
       await (await opened)?.[Symbol.asyncDispose]();

@@ -1,32 +1,42 @@
-import { shareOf } from '@postern/elicitation';
+import { type StorageQuota, shareOf } from '@postern/elicitation';
 import type { RedisStores } from '@postern/store-redis';
 import type { RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
 
 /** Of the share of a shard: above it, the gateway refuses new requests. Users can still answer. */
 const REFUSES_ABOVE = 7 / 8;
+/** From this part of lasting records on, the gateway refuses requests for new ones. */
+const REFUSES_LASTING_FROM = 1 / 2;
 
 /** How much of its storage quota each MCP server uses, without its events, which have a part of their own. The fullest first. */
 export function createStorageReport(p: {
-  readonly stores: Pick<RedisStores, 'storageUse'>;
-  readonly mcpServers: ReadonlyMap<string, RegisteredMcpServer>;
+  readonly stores: { readonly storageUse: Pick<RedisStores['storageUse'], 'read'> };
+  readonly mcpServers: ReadonlyMap<
+    string,
+    Pick<RegisteredMcpServer, 'mcpServerId' | 'connectionOwner'> & {
+      readonly limits: Pick<RegisteredMcpServer['limits'], 'quota'>;
+    }
+  >;
 }) {
   return async () => {
-    const found = await p.stores.storageUse.read([...p.mcpServers.keys()]);
-    return found
-      .flatMap(({ mcpServerId, records, bytes, shards }) => {
-        const quota = p.mcpServers.get(mcpServerId)?.limits.quota;
-        if (quota === undefined) return [];
+    const servers = [...p.mcpServers.values()];
+    const owners = new Set(servers.flatMap(({ mcpServerId, connectionOwner }) => [mcpServerId, connectionOwner]));
+    const found = new Map((await p.stores.storageUse.read([...owners])).map(use => [use.owner, use]));
+    return servers
+      .flatMap(({ mcpServerId, connectionOwner, limits: { quota } }) => {
+        const [own, shared] = [found.get(mcpServerId), found.get(connectionOwner)];
+        if (own === undefined || shared === undefined) return [];
         const share = shareOf(quota);
-        const fullest = shards.reduce(
-          (most, shard) => Math.max(most, shard.records / share.records, shard.bytes / share.bytes),
-          0,
-        );
+        const fullestOf = (shards: readonly StorageQuota[]) =>
+          shards.reduce((most, { records, bytes }) => Math.max(most, records / share.records, bytes / share.bytes), 0);
+        const fullest = fullestOf(own.shards);
+        const fullestLasting = fullestOf(shared.shards.map(({ lasting }) => lasting));
         return [
           {
-            ...{ mcpServerId, records, recordsQuota: quota.records, bytes, bytesQuota: quota.bytes },
+            ...{ mcpServerId, records: own.records, recordsQuota: quota.records },
+            ...{ bytes: own.bytes, bytesQuota: quota.bytes },
             /** Used part of the fullest shard. The quota is divided equally among the shards, and each person is in one. */
             fullestShard: Math.round(fullest * 1000) / 1000,
-            isRefusing: fullest > REFUSES_ABOVE,
+            isRefusing: fullest > REFUSES_ABOVE || fullestLasting >= REFUSES_LASTING_FROM,
           },
         ];
       })

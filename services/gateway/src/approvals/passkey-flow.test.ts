@@ -1,7 +1,14 @@
-import { type BrowserSession, type ElicitationOf, FIRST_DELAY_MS, type IdentityMode } from '@postern/elicitation';
+import {
+  type BrowserSession,
+  type ElicitationOf,
+  FIRST_DELAY_MS,
+  type IdentityMode,
+  shardOf,
+} from '@postern/elicitation';
 import { createPasskeys } from '@postern/payment';
 import { SoftwareAuthenticator } from '@postern/payment/software-authenticator';
 import { describe, expect, test } from 'vitest';
+import { passkeyOwnerOf } from '../identity/passkeys/user-passkeys.ts';
 import { createElicitationStage, type ElicitationStage } from '../testing/elicitation-stage.ts';
 import { createPasskeyFlow } from './passkey-flow.ts';
 
@@ -97,6 +104,32 @@ describe('a passkey', () => {
       expect(await bench.use(other, own.device)).toMatchObject({ result: 'verified' });
     },
   );
+});
+
+test('S203: a passkey counts in the quota of the MCP server whose application says who the user is, and of no other user', async () => {
+  const bench = createBench(createElicitationStage({ mcpServer: { limits: { storedRecords: 25_600 } } }));
+  const asked = await bench.stage.pay();
+  const vouched = identifiedBy(asked, 'external');
+  const shard = shardOf(passkeyOwnerOf(vouched));
+  const { mcpServerId, limits } = bench.stage.caller();
+  // Each of the 256 shards has 100 records, and half of them may be lasting ones.
+  for (let made = 0; made < 50; ) {
+    const subject = { issuer: 'external issue-tracker', subject: crypto.randomUUID() };
+    if (shardOf(subject) !== shard) continue;
+    const passkey = { passkeyId: subject.subject, publicKey: 'p', signCount: 0, transports: [], label: 'Key' };
+    const payer = { mcpServerId, quota: limits.quota };
+    await bench.stage.stores.passkeys.add(
+      { ...passkey, subject, backedUp: false },
+      1,
+      undefined,
+      'later',
+      undefined,
+      payer,
+    );
+    made += 1;
+  }
+  await expect(bench.enrol(vouched)).rejects.toMatchObject({ code: 'quota_exceeded', mcpServerId });
+  expect((await bench.enrol(asked)).added.result).toBe('verified');
 });
 
 describe('S67: a first passkey', () => {

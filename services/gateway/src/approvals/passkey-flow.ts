@@ -4,7 +4,9 @@ import {
   definedOnly,
   type ElicitationOf,
   type Entropy,
+  NotFoundError,
   type Passkey,
+  type PasskeyPayer,
   type Subject,
 } from '@postern/elicitation';
 import { PasskeyError, type Passkeys } from '@postern/payment';
@@ -18,6 +20,7 @@ import {
   refusalOf,
 } from '../identity/passkeys/passkey-ceremony.ts';
 import { passkeyOwnerOf } from '../identity/passkeys/user-passkeys.ts';
+import type { RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
 import type { AuditLog } from '../platform/audit/audit-log.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import type { DailyLimits } from './daily-limits.ts';
@@ -53,6 +56,7 @@ export type VerificationResult =
 export function createPasskeyFlow(p: {
   config: Pick<GatewayConfig, 'publicUrl'>;
   passkeys: Passkeys;
+  mcpServers: ReadonlyMap<string, RegisteredMcpServer>;
   stores: Pick<RedisStores, 'passkeys' | 'oneTime'>;
   vault: Vault;
   auditLog: AuditLog;
@@ -77,6 +81,14 @@ export function createPasskeyFlow(p: {
     const upTo = from.isLimited ? p.passkeyPolicy.firstPasskeyUpTo(elicitation) : undefined;
     const counts = upTo !== undefined && (await p.dailyLimits.isWithinFirstPasskeyLimit(elicitation, upTo));
     return counts ? { upTo } : { countsFrom: from.at };
+  }
+
+  /** Undefined if an identity provider says who the user is. @throws NotFoundError */
+  function payerOf({ identityMode, mcpServerId }: Payment): PasskeyPayer | undefined {
+    if (identityMode === 'login') return undefined;
+    const mcpServer = p.mcpServers.get(mcpServerId);
+    if (mcpServer === undefined) throw new NotFoundError();
+    return { mcpServerId, quota: mcpServer.limits.quota };
   }
 
   return {
@@ -131,6 +143,7 @@ export function createPasskeyFlow(p: {
           undefined,
           p.passkeyPolicy.firstPasskeyFor(elicitation, browserSession),
           p.announcedAs(subject),
+          payerOf(elicitation),
         );
         if (added !== 'added') return refused(`not_added_${added}`);
         p.auditLog.passkeyAdded({ subject, passkeyId: passkey.passkeyId });

@@ -113,7 +113,7 @@ export function createWebhookHandler(p: WebhookHandlerDeps) {
   return handleWebhook;
 }
 
-const MAX_BODY = 256 * 1024;
+export const MAX_WEBHOOK_BYTES = 256 * 1024;
 
 interface ByProcessor {
   Params: { processor: string };
@@ -130,12 +130,14 @@ export const processorWebhookRoutes: FastifyPluginAsync<{ deps: ProcessorWebhook
   const handleWebhook = createWebhookHandler(deps);
   deps.telemetry?.traceRequests(app, { surface: 'webhook' });
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser('*', (_request: FastifyRequest, payload: IncomingMessage) => readBytes(payload, MAX_BODY));
+  app.addContentTypeParser('*', (_request: FastifyRequest, payload: IncomingMessage) =>
+    readBytes(payload, MAX_WEBHOOK_BYTES),
+  );
 
   /** Before the body is read. */
   const onRequest = async ({ params, headers }: FastifyRequest<ByProcessor>) => {
     if (!deps.processors.has(params.processor)) throw new ProblemError('not_found');
-    if (Number(headers['content-length'] ?? 0) > MAX_BODY) throw new ProblemError('payload_too_large');
+    if (Number(headers['content-length'] ?? 0) > MAX_WEBHOOK_BYTES) throw new ProblemError('payload_too_large');
   };
   app.post<ByProcessor>('/webhooks/:processor', { onRequest }, async (request, reply) => {
     const processor = deps.processors.get(request.params.processor);

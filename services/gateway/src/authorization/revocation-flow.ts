@@ -42,9 +42,8 @@ export function createRevocationFlow(p: {
   const leaseMs = providerLeaseMs(p.requestLimitMs);
 
   async function sendRevocation(revocation: Revocation): Promise<RevocationState> {
-    const { revocationId } = revocation;
     const finish = async (outcome: Exclude<RevocationState, 'pending' | 'shared'> | 'abandoned', reason?: string) => {
-      await revocations.finish(revocationId);
+      await revocations.finish(revocation);
       p.auditLog.revocationEnded(revocation, { outcome, ...definedOnly({ reason }) });
     };
     const provider = p.providers.get(revocation.provider);
@@ -97,7 +96,7 @@ export function createRevocationFlow(p: {
   ): Promise<RevocationState> {
     const why = { reason, ...definedOnly({ confirmed }) };
     if (p.now() - revocation.createdAt >= GIVE_UP_MS) {
-      await revocations.finish(revocation.revocationId);
+      await revocations.finish(revocation);
       p.auditLog.revocationEnded(revocation, { outcome: 'abandoned', ...why });
       return 'unsupported';
     }

@@ -75,7 +75,7 @@ export const adminCredentialsCommands: readonly Command[] = [
   {
     name: 'admin-credentials add',
     parameters: ['<name>', '<scopes>'],
-    about: 'add a credential of the admin API, and print its token once; scopes: read,act,people',
+    about: 'add a credential of the admin API, and print its token once; scopes: read,act,people,keys',
     options: whoAndWhy,
     json: 'document',
     changes: true,

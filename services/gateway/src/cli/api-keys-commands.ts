@@ -1,21 +1,17 @@
-import { readFileSync, writeFileSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { readFileSync } from 'node:fs';
 import { isatty } from 'node:tty';
-import { type ApiKeyView, createApiKeyAdmin, newApiKeyId, statusOfApiKey } from '../mcp-servers/api-key-admin.ts';
+import { type ApiKeyItem, apiKeyNamePattern } from '../admin/api-keys.ts';
+import { statusOfApiKey } from '../mcp-servers/api-key-admin.ts';
+import { openApiKeys } from './api-keys-door.ts';
 import { CliError, type CliIo, type ExitCode, exitCodes, printable, tableOf, UsageError } from './cli-io.ts';
-import { type Command, changeIn, changingActor, type Invocation, whoAndWhy } from './command.ts';
-import { recordIn } from './open-admin.ts';
-import { type OpenStore, openStore } from './open-store.ts';
-
-const adminOf = ({ config, vault, stores }: OpenStore) => createApiKeyAdmin({ config, vault, stores });
-/** The name of the key is shown in tables. */
-const NAME = /^[^\p{C}\s](?:[^\p{C}]{0,58}[^\p{C}\s])?$/u;
+import { type Command, changingActor, type Invocation, whoAndWhy } from './command.ts';
+import { newPrivateFile } from './private-files.ts';
 
 /** `postern api-keys list`: the keys of the configuration and of the store, never the keys themselves. */
 async function apiKeysList(p: Invocation, io: CliIo): Promise<ExitCode> {
-  await using store = await openStore(p.configPath, io);
-  const apiKeys = await adminOf(store).list();
-  io.out(p.json ? `${JSON.stringify({ apiKeys: apiKeys.map(jsonOf) })}\n` : printable(`${tableOfKeys(apiKeys)}\n`));
+  await using door = await openApiKeys(p, io);
+  const apiKeys = await door.list();
+  io.out(p.json ? `${JSON.stringify({ apiKeys })}\n` : printable(`${tableOfKeys(apiKeys)}\n`));
   return exitCodes.ok;
 }
 
@@ -24,24 +20,21 @@ async function apiKeysAdd(p: Invocation, io: CliIo): Promise<ExitCode> {
   const {
     args: [mcpServerId = '', name = ''],
     values: { out },
+    dryRun,
   } = p;
-  const change = changeIn(p);
-  if (!NAME.test(name)) throw new CliError('A name has 1 to 60 characters, and no control characters.');
-  await using store = await openStore(p.configPath, io);
-  if (!store.config.mcpServers.some(({ id }) => id === mcpServerId))
-    throw new CliError(`The configuration has no MCP server "${mcpServerId}".`);
+  const actor = changingActor(p);
+  if (!apiKeyNamePattern.test(name)) throw new CliError('A name has 1 to 60 characters, and no control characters.');
+  await using door = await openApiKeys(p, io);
+  // Before the key exists: a key that cannot be written would be lost.
+  const write = out === undefined || dryRun ? undefined : newPrivateFile(out);
+  const added = await door.add(actor, { mcpServerId, name, dryRun });
+  if (added === undefined) throw new CliError(`The configuration has no MCP server "${mcpServerId}".`);
   const described = `an API key of ${mcpServerId}, named "${name}"`;
-  if (p.dryRun) {
-    io.out(p.json ? `${JSON.stringify({ dryRun: true, mcpServerId })}\n` : `Would add ${described}.\n`);
+  if (dryRun) {
+    io.out(p.json ? `${JSON.stringify({ dryRun, mcpServerId })}\n` : `Would add ${described}.\n`);
     return exitCodes.ok;
   }
-  // Before the key exists: a key that cannot be written would be lost.
-  const write = out === undefined ? undefined : newPrivateFile(out);
-  const apiKeyId = newApiKeyId();
-  await recordIn(store)(changingActor(p), { event: 'api_key.added', apiKeyId, mcpServerId, name });
-  const added = await adminOf(store).add({ ...change, apiKeyId, mcpServerId, name });
-  if (added.result === 'full') throw new CliError('There are 10,000 API keys. No key was added.');
-  const { key } = added;
+  const { apiKeyId, key } = added;
   write?.(`${key}\n`);
   if (p.json) io.out(`${JSON.stringify({ apiKeyId, mcpServerId, ...(write ? {} : { key }) })}\n`);
   else if (write === undefined) io.out(`${key}\n`);
@@ -57,27 +50,21 @@ async function apiKeysRevoke(p: Invocation, io: CliIo): Promise<ExitCode> {
   const {
     args: [named],
     values: { 'key-file': keyFile },
+    dryRun,
   } = p;
   if ((named === undefined) === (keyFile === undefined)) throw new UsageError('Name either an <id> or --key-file.');
-  const change = changeIn(p);
-  await using store = await openStore(p.configPath, io);
-  const admin = adminOf(store);
-  const apiKeyId = named ?? (await admin.idOf(keyIn(keyFile ?? '-')));
+  const actor = changingActor(p);
+  await using door = await openApiKeys(p, io);
+  const apiKeyId = named ?? (await door.idOf(keyIn(keyFile ?? '-')));
   if (apiKeyId === undefined) throw new CliError('This is not a valid API key of any MCP server.');
-  const found = (await admin.list()).find(each => each.apiKeyId === apiKeyId);
-  if (found === undefined) throw unknownKey();
-  if (p.dryRun) {
-    io.out(
-      p.json ? `${JSON.stringify({ dryRun: true, apiKey: jsonOf(found) })}\n` : `Would revoke ${nameOf(found)}.\n`,
-    );
+  const revoked = await door.revoke(actor, { apiKeyId, dryRun });
+  if (revoked === undefined) throw new CliError('There is no API key with this id. See postern api-keys list.');
+  const { result, apiKey } = revoked;
+  if (dryRun) {
+    io.out(p.json ? `${JSON.stringify({ dryRun, apiKey })}\n` : `Would revoke ${nameOf(apiKey)}.\n`);
     return exitCodes.ok;
   }
-  const { mcpServerId, source } = found;
-  await recordIn(store)(changingActor(p), { event: 'api_key.revoked', apiKeyId, mcpServerId, source });
-  const revoked = await admin.revoke(apiKeyId, change);
-  if (revoked.result === 'unknown') throw unknownKey();
-  const { result, apiKey } = revoked;
-  if (p.json) io.out(`${JSON.stringify({ result, apiKey: jsonOf(apiKey) })}\n`);
+  if (p.json) io.out(`${JSON.stringify({ result, apiKey })}\n`);
   else
     io.out(
       result === 'already'
@@ -92,8 +79,6 @@ async function apiKeysRevoke(p: Invocation, io: CliIo): Promise<ExitCode> {
   return exitCodes.ok;
 }
 
-const unknownKey = () => new CliError('There is no API key with this id. See postern api-keys list.');
-
 /** Reads a key, which must not be an argument: the system shows arguments to other users. */
 function keyIn(file: string): string {
   if (file === '-' && isatty(0)) throw new CliError('Pipe the key into the command: a terminal would keep it.');
@@ -104,51 +89,25 @@ function keyIn(file: string): string {
   }
 }
 
-/** Creates the file, and returns how to write to it. */
-function newPrivateFile(out: string): (text: string) => void {
-  const path = resolve(out);
-  try {
-    writeFileSync(path, '', { mode: 0o600, flag: 'wx' });
-  } catch (error) {
-    const isThere = error instanceof Error && 'code' in error && error.code === 'EEXIST';
-    throw new CliError(
-      isThere ? `${path} already exists; no key was added.` : `Cannot write ${path}; no key was added.`,
-    );
-  }
-  return text => writeFileSync(path, text);
-}
-
-const nameOf = ({ apiKeyId, mcpServerId, source, name }: ApiKeyView): string =>
+const nameOf = ({ apiKeyId, mcpServerId, source, name }: ApiKeyItem): string =>
   `${apiKeyId} of ${mcpServerId}${source === 'file' ? ' (in the configuration file)' : name === undefined ? '' : ` ("${name}")`}`;
 
-const isoOf = (at: number): string => new Date(at).toISOString();
-
-function jsonOf({ added, revoked, age, lastUsedAt, ...apiKey }: ApiKeyView) {
-  return {
-    ...apiKey,
-    ...(age && { since: isoOf(age.since), ...(age.isOrEarlier ? { isOrEarlier: true } : {}) }),
-    ...(lastUsedAt === undefined ? {} : { lastUsedAt: isoOf(lastUsedAt) }),
-    ...(added && { added: { ...added, at: isoOf(added.at) } }),
-    ...(revoked && { revoked: { ...revoked, at: isoOf(revoked.at) } }),
-  };
-}
-
-function statusOf(apiKey: ApiKeyView): string {
+function statusOf(apiKey: ApiKeyItem): string {
   const { revoked } = apiKey;
-  if (revoked !== undefined) return `revoked ${isoOf(revoked.at)} by ${revoked.by}: ${revoked.reason}`;
+  if (revoked !== undefined) return `revoked ${revoked.at} by ${revoked.by}: ${revoked.reason}`;
   const status = statusOfApiKey(apiKey, Date.now());
   return status === 'refused' ? 'refused: no such MCP server' : status;
 }
 
-function tableOfKeys(apiKeys: readonly ApiKeyView[]): string {
+function tableOfKeys(apiKeys: readonly ApiKeyItem[]): string {
   const rows = apiKeys.map(apiKey => [
     apiKey.apiKeyId,
     apiKey.mcpServerId,
     apiKey.source,
     apiKey.name ?? apiKey.hash ?? '-',
     apiKey.lastFour === undefined ? '-' : `…${apiKey.lastFour}`,
-    apiKey.added === undefined ? '-' : `${isoOf(apiKey.added.at)} by ${apiKey.added.by}`,
-    apiKey.lastUsedAt === undefined ? '-' : isoOf(apiKey.lastUsedAt),
+    apiKey.added === undefined ? '-' : `${apiKey.added.at} by ${apiKey.added.by}`,
+    apiKey.lastUsedAt === undefined ? '-' : apiKey.lastUsedAt,
     statusOf(apiKey),
   ]);
   return tableOf(['id', 'MCP server', 'from', 'name or hash', 'ends in', 'added', 'last used', 'status'], rows);

@@ -49,6 +49,16 @@ const scenarios: Readonly<Record<string, Scenario>> = {
   },
   'vault new-key': { done: () => ['--out', fresh()], failed: () => ['--out', configs.sound] },
   'receipts new-key': { done: () => ['--out', fresh()], failed: () => ['--out', configs.sound] },
+  'new-api-key': { done: () => [], failed: () => ['--out', configs.sound] },
+  'mcp-servers add': {
+    done: () => ['wiki', '--url', 'https://wiki.example/mcp'],
+    failed: () => ['tracker', '--url', 'https://wiki.example/mcp'],
+    config: () => {
+      const path = `${fresh()}.yaml`;
+      writeFileSync(path, JSON.stringify(sampleConfig({ listen: { port: 0 } })));
+      return path;
+    },
+  },
   'redis status': { done: () => [], failed: () => ['-c', configs.foreign] },
   'redis accept-loss': {
     ...{ done: () => ['--all', '--yes', ...why], failed: () => ['--all', ...why], config: () => configs.other },
@@ -387,7 +397,7 @@ describe('S151: every command of the table', () => {
   test.each(each)('postern %s exits with 1 if it fails, and says why on standard error', async (_, command) => {
     const scenario = scenarioOf(command);
     const none = join(folder, 'none.yaml');
-    const needsConfig = !command.name.endsWith('new-key');
+    const needsConfig = !/\bnew-(?:api-)?key$/.test(command.name);
     if (needsConfig) {
       const { code, out, err } = await run(command.name, scenario.done(), none);
       expect(code).toBe(1);

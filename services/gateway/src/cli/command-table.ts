@@ -34,6 +34,21 @@ const heavyCommands: readonly Command[] = [
     changes: false,
     run: async (p, io) => (await import('./pages-preview.ts')).pagesPreview(p, io),
   },
+  {
+    name: 'mcp-servers add',
+    parameters: ['<id>'],
+    about:
+      'write an MCP server into the configuration file, which the running gateway loads, and print its API key once',
+    options: {
+      ...{ url: true, name: true, providers: true },
+      issuer: 'issuer of its users, if there are several identity providers',
+      out: 'write the key to this new file instead of standard output',
+    },
+    json: 'document',
+    changes: false,
+    failure: 'the running gateway does not accept the key within ten seconds',
+    run: async (p, io) => (await import('./mcp-servers-add.ts')).mcpServersAdd(p, io),
+  },
 ];
 
 /** Every command of operators that `runCli` runs, in the order of the help. `start`, `dev` and `init` have arguments of their own. */

@@ -1,4 +1,4 @@
-import type { Actor } from '../admin/admin-audit.ts';
+import type { ReasonedActor } from '../admin/admin-audit.ts';
 import { type CliIo, type ExitCode, UsageError } from './cli-io.ts';
 import { actorOf } from './open-admin.ts';
 import { type Change, changeOf } from './who-and-why.ts';
@@ -24,6 +24,9 @@ export const cliOptions = {
   elicitation: { type: 'string', value: '<id>', about: 'only of this elicitation' },
   'api-key': { type: 'string', value: '<id>', about: 'only of this API key; api-keys list has the id' },
   since: { type: 'string', value: '<time>', about: 'only from then on, such as 2026-11-23 or 2026-11-23T09:00:00Z' },
+  url: { type: 'string', value: '<url>', about: 'URL of the MCP server; users see its host' },
+  name: { type: 'string', value: '<text>', about: 'name of the MCP server on the pages; default its id' },
+  providers: { type: 'string', value: '<names>', about: 'providers that it may use, separated by commas' },
   'key-file': { type: 'string', value: '<file>', about: 'the API key itself; - reads standard input' },
   'token-file': {
     type: 'string',
@@ -100,7 +103,10 @@ export const whoAndWhy = { by: true, reason: 'why, for the audit trail; required
 /** Who and why, where both are required. @throws UsageError */
 export const changeIn = ({ values }: Invocation): Change => changeOf(values);
 /** @throws UsageError */
-export const changingActor = (p: Invocation): Actor => actorOf(changeIn(p));
+export function changingActor(p: Invocation): ReasonedActor {
+  const change = changeIn(p);
+  return { ...actorOf(change), reason: change.reason };
+}
 
 /** Reads `--since`. @throws UsageError */
 export function sinceIn({ values: { since } }: Invocation): Date | undefined {

@@ -2,8 +2,10 @@ import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { newReceiptKey } from '@postern/payment';
+import { apiKeyHash, newApiKey } from '../mcp-servers/api-keys.ts';
 import { CliError, type CliIo, type ExitCode, exitCodes } from './cli-io.ts';
 import type { Command, Invocation } from './command.ts';
+import { newPrivateFile } from './private-files.ts';
 
 /** Returns a new vault key: 256 random bits in base64. */
 export const newVaultKey = (): string => randomBytes(32).toString('base64');
@@ -48,6 +50,21 @@ async function receiptsNewKey({ json, values }: Invocation, io: CliIo): Promise<
         `      - { kid: ${kid}, key: '\${file:${path}}' }`,
         '',
       ].join('\n'),
+    );
+  return exitCodes.ok;
+}
+
+/** `postern new-api-key`: for the configuration. Prints the key once, to standard output or to a file that only its owner can read. */
+async function newApiKeyCommand({ json, values: { out } }: Invocation, io: CliIo): Promise<ExitCode> {
+  const write = out === undefined ? undefined : newPrivateFile(out);
+  const key = newApiKey();
+  const hash = apiKeyHash(key);
+  write?.(`${key}\n`);
+  const kept = write === undefined ? { key } : { path: resolve(out ?? '') };
+  if (json) io.out(`${JSON.stringify({ ...kept, hash })}\n`);
+  else
+    io.out(
+      `${'key' in kept ? `API key: ${key}` : `The API key is in ${kept.path}.`}\nhash (mcpServers[].apiKeys[].hash): ${hash}\n`,
     );
   return exitCodes.ok;
 }
@@ -108,5 +125,12 @@ export const newKeyCommands: readonly Command[] = [
       out: 'new file, default <kid>.jwk; - is standard output',
     },
     run: receiptsNewKey,
+  },
+  {
+    ...newKey,
+    name: 'new-api-key',
+    about: 'print a new API key of an MCP server, and its hash for the configuration',
+    options: { out: 'write the key to this new file instead of standard output' },
+    run: newApiKeyCommand,
   },
 ];

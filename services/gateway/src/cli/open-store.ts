@@ -57,8 +57,8 @@ async function startOwnRedis(directory: string) {
   } catch (error) {
     if (!(error instanceof StartError)) throw error;
     throw new CliError(
-      `${error.message}\nOnly the gateway can connect to its embedded Redis. Stop the gateway first. To re-wrap, no command is needed: ` +
-        'a running gateway does it and logs vault.keys_removable.',
+      `${error.message}\nOnly the gateway can connect to its embedded Redis. Stop the gateway first. While it runs, api-keys works with a credential of ` +
+        'the admin API in POSTERN_ADMIN_TOKEN, and re-wrapping needs no command: the gateway does it and logs vault.keys_removable.',
     );
   }
 }

@@ -1,16 +1,24 @@
 import { randomBytes } from 'node:crypto';
 import {
   chmodSync,
+  closeSync,
   existsSync,
+  fchmodSync,
+  fchownSync,
+  fstatSync,
+  fsyncSync,
   linkSync,
   lstatSync,
   mkdirSync,
+  openSync,
   readFileSync,
+  realpathSync,
   renameSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { CliError } from './cli-io.ts';
 
 /** A file to write, which only its owner may read. */
@@ -55,6 +63,74 @@ export function replace({ path, text }: PrivateFile): void {
   const temporary = temporaryBeside(path);
   writeFileSync(temporary, text, { mode: 0o600, flag: 'wx' });
   renameSync(temporary, path);
+}
+
+/**
+ * Creates an empty file that only its owner can read, and returns how to write to it: a key that cannot be written would be lost.
+ * @throws CliError
+ */
+export function newPrivateFile(out: string): (text: string) => void {
+  const path = resolve(out);
+  try {
+    writeFileSync(path, '', { mode: 0o600, flag: 'wx' });
+  } catch (error) {
+    throw new CliError(
+      codeOf(error) === 'EEXIST'
+        ? `${path} already exists; no key was added.`
+        : `Cannot write ${path}; no key was added.`,
+    );
+  }
+  return text => writeFileSync(path, text);
+}
+
+/**
+ * Replaces the text of a file of the operator as one step for its readers, and keeps its owner and permissions. Only one caller at a time
+ * edits a file, and none overwrites a change that it has not seen.
+ * @param edit returns the new text, or throws to leave the file as it is
+ * @throws CliError
+ */
+export function editFile(path: string, edit: (text: string) => string): void {
+  const failed = (error: unknown) =>
+    new CliError(`Cannot write ${path} (${codeOf(error) ?? 'unexpected'}). It is unchanged.`);
+  const target = attempt(() => realpathSync(path), failed);
+  // The name is fixed: the file is also the lock.
+  const temporary = join(dirname(target), `.${basename(target)}.edited`);
+  const file = attempt(
+    () => openSync(temporary, 'wx', 0o600),
+    error =>
+      codeOf(error) === 'EEXIST'
+        ? new CliError(`Another command edits ${path}. If none runs, one was interrupted: delete ${temporary}.`)
+        : failed(error),
+  );
+  try {
+    const { mode, uid, gid } = statSync(target);
+    const before = readFileSync(target, 'utf8');
+    const text = edit(before);
+    attempt(() => {
+      writeFileSync(file, text);
+      const own = fstatSync(file);
+      if (own.uid !== uid || own.gid !== gid) fchownSync(file, uid, gid);
+      fchmodSync(file, mode & 0o777);
+      fsyncSync(file);
+    }, failed);
+    // An editor does not know of the lock.
+    if (readFileSync(target, 'utf8') !== before) throw new CliError(`${path} has just been changed. Try again.`);
+    attempt(() => renameSync(temporary, target), failed);
+  } catch (error) {
+    // After the rename, the name may be the lock of another command.
+    rmSync(temporary, { force: true });
+    throw error;
+  } finally {
+    closeSync(file);
+  }
+}
+
+function attempt<T>(work: () => T, failed: (error: unknown) => CliError): T {
+  try {
+    return work();
+  } catch (error) {
+    throw failed(error);
+  }
 }
 
 /**

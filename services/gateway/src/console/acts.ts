@@ -1,7 +1,7 @@
 import { NotFoundError } from '@postern/elicitation';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import type { Actor } from '../admin/admin-audit.ts';
+import type { Actor, ReasonedActor } from '../admin/admin-audit.ts';
 import { PageError } from '../pages/page-request.ts';
 import { type ConsoleGuard, csrfField, reasonField } from './console-guard.ts';
 import { type ActView, actPage } from './pages/act-page.ts';
@@ -23,7 +23,7 @@ export interface Act<Values> {
    * Records the act, then does it.
    * @returns the path of the page that shows the result; a view that says why nothing was done; undefined if there is no such thing
    */
-  perform(actor: Actor & { readonly reason: string }, values: Values): Promise<string | ActView | undefined>;
+  perform(actor: ReasonedActor, values: Values): Promise<string | ActView | undefined>;
 }
 
 export interface ActDeps {

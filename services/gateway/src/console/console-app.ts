@@ -8,7 +8,6 @@ import { pageHeaders } from '@postern/pages';
 import type { RedisStores } from '@postern/store-redis';
 import type { Vault } from '@postern/vault';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
-import { createAdminAudit } from '../admin/admin-audit.ts';
 import type { AdminService } from '../admin/admin-service.ts';
 import { TooManyJobsError } from '../admin/jobs.ts';
 import { InvalidCursorError } from '../admin/shard-lists.ts';
@@ -16,7 +15,6 @@ import { backChannelLogoutRoutes } from '../identity/back-channel-logout.ts';
 import { createIdentityProvider } from '../identity/create-identity.ts';
 import { createProviderLogout } from '../identity/provider-logout.ts';
 import { createSignInFlow } from '../identity/sign-in-flow.ts';
-import { createApiKeyAdmin } from '../mcp-servers/api-key-admin.ts';
 import { createBrowser } from '../pages/browser.ts';
 import { deferFormParsing } from '../pages/form-body.ts';
 import { PageError } from '../pages/page-request.ts';
@@ -97,7 +95,6 @@ export async function buildConsole(deps: ConsoleDeps, config: ConsoleConfig): Pr
     },
     entropy,
   });
-  const record = createAdminAudit({ ...deps, audits: stores.audits });
   const audit = createConsoleAudit(auditTrail(logger, deps.auditSinks), logger);
   const guard = createConsoleGuard({ config, browser, stylesheetPath, now });
   const provider: IdentityProviderConfig = { ...config.identityProvider, name: 'console' };
@@ -173,7 +170,7 @@ export async function buildConsole(deps: ConsoleDeps, config: ConsoleConfig): Pr
     return { stylesheetPath, name: browserSession.displayName, role, csrfToken };
   };
   await app.register(consoleRoutes, { admin, guard, pageFor, config: deps.config, now });
-  await app.register(apiKeyRoutes, { apiKeys: createApiKeyAdmin(deps), record, now, guard, pageFor });
+  await app.register(apiKeyRoutes, { admin, now, guard, pageFor });
   await app.register(actRoutes, { admin, guard, pageFor });
   // Closes the queues that it opened.
   app.addHook('onClose', () => admin[Symbol.asyncDispose]());

@@ -16,7 +16,7 @@ import type { WaitingRequests } from '../mcp-servers/callers-in-force.ts';
 import type { RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { idempotencyKeyOf, noBodySchema, parse } from '../platform/http/parse.ts';
-import { ProblemError } from '../platform/http/problems.ts';
+import { limitDetail, ProblemError } from '../platform/http/problems.ts';
 import type { Overload } from '../platform/overload/admission.ts';
 import type { IssueFlow } from './issue-flow.ts';
 import { createPresenter } from './presenter.ts';
@@ -43,8 +43,13 @@ export const elicitationRoutes: FastifyPluginAsync<{ deps: ElicitationRoutesDeps
   /** Reserves a place for a waiting read. @throws ProblemError `overloaded`, `rate_limited` */
   function takeWaitingPlace({ mcpServerId, config }: RegisteredMcpServer): Disposable {
     const { waits, limits, shareOf, refused } = deps.overload;
-    const taken = waits.acquire(mcpServerId, config.limits.concurrentWaits ?? shareOf(limits.waitingReads));
-    if (taken === 'share') throw new ProblemError('rate_limited', { retryAfterMs: 1000 });
+    const share = config.limits.concurrentWaits ?? shareOf(limits.waitingReads);
+    const taken = waits.acquire(mcpServerId, share);
+    if (taken === 'share')
+      throw new ProblemError('rate_limited', {
+        retryAfterMs: 1000,
+        detail: limitDetail(`${share} waiting reads at once`, 'mcpServers[].limits.concurrentWaits'),
+      });
     if (taken === 'full') throw refused('wait', 'cap');
     return taken;
   }

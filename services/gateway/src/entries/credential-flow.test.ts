@@ -145,6 +145,17 @@ test('a fingerprint is stable, differs between values and does not contain them'
   expect(await flow.fingerprint(await stored(id))).not.toBe(one);
 });
 
+test('S198: values that are typed again after a deletion have another fingerprint, which confirms no guess', async () => {
+  const { stage, flow, saved, stored } = createBench();
+  const before = await stored(await saved('4711'));
+  const fingerprint = await flow.fingerprint(before);
+  await flow.remove(stage.caller(), before.credentialId);
+  stage.clock.advance(1000);
+  const after = await stored(await saved('4711'));
+  expect(after.credentialId).toBe(before.credentialId);
+  expect(await flow.fingerprint(after)).not.toBe(fingerprint);
+});
+
 test('S198: a fingerprint has a secret key, so the public id of the credential and a guess do not confirm a short secret', async () => {
   const { stage, flow, saved, stored } = createBench();
   const pin = await stored(await saved('4711'));

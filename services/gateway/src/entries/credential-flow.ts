@@ -85,13 +85,18 @@ export function createCredentialFlow(p: {
     },
 
     /**
-     * Returns eight hexadecimal digits by which the user can distinguish credentials, derived from the values and the credential id
-     * under a key of the deployment: a person or program that sees them cannot try out short secrets. Computed on each call and never stored.
+     * Returns eight hexadecimal digits by which the user can distinguish credentials, derived from the values, the credential id and the
+     * time of the values, so that values that are typed again cannot be compared with deleted ones, under a key of the deployment: a person or program that sees them cannot try out short secrets. Computed on each call and never stored.
      */
     async fingerprint(credential: Credential): Promise<string> {
       const values = await open(credential);
       const digest = createHmac('sha256', fingerprintKey)
-        .update(JSON.stringify([credential.credentialId, ...credential.fields.map(field => values[field] ?? '')]))
+        .update(
+          JSON.stringify([
+            ...[credential.credentialId, credential.updatedAt],
+            ...credential.fields.map(field => values[field] ?? ''),
+          ]),
+        )
         .digest('hex');
       return `${digest.slice(0, 4)} ${digest.slice(4, 8)}`.toUpperCase();
     },

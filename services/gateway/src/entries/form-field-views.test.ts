@@ -41,3 +41,33 @@ describe('a form entry', () => {
     expect(views[0]).not.toHaveProperty('fault');
   });
 });
+
+describe('a form of one required boolean', () => {
+  const yesNo = requestedSchemaSchema.parse({
+    type: 'object',
+    properties: { value: { type: 'boolean', default: true } },
+    required: ['value'],
+  });
+  const never = async () => false;
+
+  test('has a button for each answer, and neither of them is preset', () => {
+    const views = formFieldViews(yesNo, [], undefined, { locale: 'en', texts: {} });
+    expect(views).toEqual([{ control: 'yes-no', name: 'value', label: 'value', required: true }]);
+  });
+
+  test.each([
+    [{ value: 'true' }, { content: { value: true }, faults: [] }],
+    [{ value: 'false' }, { content: { value: false }, faults: [] }],
+    [{}, { faults: [{ path: 'value', code: 'missing' }] }],
+  ])('%j is an answer only with a pressed button', async (fields, expected) => {
+    expect(await readFormEntry(yesNo, fields, never)).toEqual(expected);
+  });
+
+  test.each([
+    ['optional', { properties: yesNo.properties }],
+    ['one of two', { properties: { ...yesNo.properties, other: { type: 'string' } }, required: ['value'] }],
+  ])('is a box if it is %s', (_, change) => {
+    const schema = requestedSchemaSchema.parse({ type: 'object', ...change });
+    expect(formFieldViews(schema, [], undefined, { locale: 'en', texts: {} })[0]).toMatchObject({ control: 'boolean' });
+  });
+});

@@ -43,6 +43,9 @@ export async function readFormEntry(
   fields: FormFields,
   matches: (pattern: string, text: string) => ReturnType<Patterns['matches']>,
 ): Promise<{ readonly content?: FormContent | undefined; readonly faults: readonly EntryFault[] }> {
+  // Without a pressed button there is no answer, unlike an unticked box.
+  const yesNo = yesNoOf(schema);
+  if (yesNo !== undefined && !Object.hasOwn(fields, yesNo)) return { faults: [{ path: yesNo, code: 'missing' }] };
   const { plain, ambiguous } = withPlainNumbers(schema, fields);
   const asked: { readonly pattern: string; readonly text: string }[] = [];
   contentFromFields(schema, plain, (pattern, text) => asked.push({ pattern, text }) > 0);
@@ -87,6 +90,13 @@ function withPlainNumbers(
   return { plain: Object.fromEntries(plain), ambiguous };
 }
 
+/** The name of the only property of a form, if it is a required boolean: its page has a button for each answer. */
+function yesNoOf({ properties, required = [] }: RequestedSchema): string | undefined {
+  const [only, ...others] = Object.entries(properties);
+  const isYesNo = only?.[1].type === 'boolean' && others.length === 0 && required.includes(only[0]);
+  return isYesNo ? only[0] : undefined;
+}
+
 /** Converts the properties of a schema to fields, filled with defaults or the refused submission. Secret fields stay empty. */
 export function formFieldViews(
   schema: RequestedSchema,
@@ -95,6 +105,7 @@ export function formFieldViews(
   { locale, texts }: { readonly locale: Locale; readonly texts: FormTexts },
 ): FormFieldView[] {
   const filled = tried?.fields ?? defaultFields(schema, locale);
+  const yesNo = yesNoOf(schema);
   return Object.entries(schema.properties).map(([name, property]) => {
     const fault = faultOf(tried?.faults.find(({ path }) => path === name));
     const own = Object.hasOwn(texts, name) ? texts[name] : undefined;
@@ -107,7 +118,8 @@ export function formFieldViews(
     };
     const value = Object.hasOwn(filled, name) ? filled[name] : undefined;
     const titles = new Map(Object.entries(own?.options ?? {}));
-    const control = controlOf(property, value, secretFields.includes(name));
+    const control: Control =
+      name === yesNo ? { control: 'yes-no' } : controlOf(property, value, secretFields.includes(name));
     const options = 'options' in control ? control.options : [];
     const titled = options.map(option => ({ ...option, title: titles.get(option.value) ?? option.title }));
     return { ...frame, ...control, ...('options' in control && { options: titled }) };

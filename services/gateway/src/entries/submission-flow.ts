@@ -24,8 +24,8 @@ import type { CredentialValues } from './credential-entry.ts';
  * for typos,
  * too few to guess a foreign password at the API.
  */
-const CHECKS = 10;
-const CHECKS_WITHIN_MS = 10 * 60_000;
+export const CHECKS = 10;
+export const CHECKS_WITHIN_MS = 10 * 60_000;
 
 export interface Submitter {
   readonly visitor: Visitor;

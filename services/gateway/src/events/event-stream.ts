@@ -4,9 +4,9 @@ import type { EventBody } from '@postern/api';
 import { compareFeedPositions, type FeedEvent, type Kind } from '@postern/elicitation';
 
 /** Maximum buffer per client, in bytes, besides the socket buffer. A slower client is disconnected, and resumes. */
-const MAX_BEHIND = 64 * 1024;
+export const MAX_BEHIND = 64 * 1024;
 /** Maximum lifetime of a stream: it must not outlive its credential for long. */
-const MAX_LIFETIME_MS = 3_600_000;
+export const MAX_LIFETIME_MS = 3_600_000;
 /** How long a client that catches up may take to read the last page. */
 const DRAIN_TIMEOUT_MS = 30_000;
 /** Reconnection time of clients, in milliseconds. */

@@ -1,7 +1,7 @@
 import type { Writable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { compareFeedPositions, type EventFeed, type FeedPage } from '@postern/elicitation';
-import { ProblemError } from '../platform/http/problems.ts';
+import { limitDetail, ProblemError } from '../platform/http/problems.ts';
 import { EventReader } from './event-reader.ts';
 import { type EventFilter, EventStream, eventFrame } from './event-stream.ts';
 
@@ -89,7 +89,11 @@ export function createEventStreams({ feeds, onError, max: maxOpen, onFull }: Eve
   function enter({ mcpServerId, max }: OpenEventStream): Shared {
     if (counts.open >= maxOpen) throw onFull();
     const found = shared.get(mcpServerId) ?? { reader: startReader(mcpServerId), users: 0 };
-    if (found.users >= max) throw new ProblemError('rate_limited', { retryAfterMs: 1000 });
+    if (found.users >= max)
+      throw new ProblemError('rate_limited', {
+        retryAfterMs: 1000,
+        detail: limitDetail(`${max} open event streams`, 'mcpServers[].limits.eventStreams'),
+      });
     found.users += 1;
     shared.set(mcpServerId, found);
     counts.open += 1;

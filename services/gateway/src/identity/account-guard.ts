@@ -9,9 +9,10 @@ import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import type { AccountPage, IdentityProvider } from './sign-in-flow.ts';
 import { FRESH_SECONDS, isFresh } from './sign-in-policy.ts';
 
-const formSchema = z.strictObject({ csrf_token: z.string().max(128) });
+/** A form without input fields. */
+export const csrfFormSchema = z.strictObject({ csrf_token: z.string().max(128) });
 /** The form of a passkey ceremony: the sealed ceremony of the page, and the authenticator's response. */
-const ceremonyFormSchema = formSchema.extend({ ceremony: z.string().max(4096), response: z.string().max(16_384) });
+const ceremonyFormSchema = csrfFormSchema.extend({ ceremony: z.string().max(4096), response: z.string().max(16_384) });
 type CeremonyFields = Omit<z.infer<typeof ceremonyFormSchema>, 'csrf_token'>;
 
 export interface AccountGuardDeps {
@@ -70,7 +71,7 @@ export function createAccountGuard({ deps, browser, views }: PageKit<AccountGuar
       reply: FastifyReply,
       act: (browserSession: BrowserSession) => Promise<FastifyReply>,
     ): Promise<FastifyReply> {
-      const read = await readForm(request, formSchema);
+      const read = await readForm(request, csrfFormSchema);
       return read === undefined ? sendSignIn(request, reply.code(401)) : act(read.browserSession);
     },
 

@@ -16,7 +16,6 @@ import { z } from 'zod';
 import { LOGIN_TRANSACTION_SECONDS } from '../pages/browser.ts';
 import type { AuditLog } from '../platform/audit/audit-log.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
-import { networkOf } from '../platform/http/addresses.ts';
 import { signInRedirectUriOf } from '../platform/http/public-urls.ts';
 import { identified } from '../platform/http/unidentified.ts';
 import { FailedAttempts } from '../platform/overload/failed-attempts.ts';
@@ -175,7 +174,9 @@ export function createSignInFlow<To extends string>(p: {
         );
         if (identityProvider === undefined) return { result: 'unknown' };
         // Anyone can start a sign-in and invent a code, which only the identity provider can refuse.
-        const succeeded = refusals.begin(networkOf(request.ip));
+        const ended = refusals.begin(request.ip);
+        let hasSucceeded = false;
+        using _ = { [Symbol.dispose]: () => ended(hasSucceeded) };
         identified(request);
         // A browser can replay the cookie, so spending the `state` makes the transaction one-time.
         const { expiresAt } = transaction;
@@ -199,7 +200,7 @@ export function createSignInFlow<To extends string>(p: {
           if (error instanceof AuthorizationError) return { result: 'refused', error, returnTo, cookie };
           throw error;
         }
-        succeeded();
+        hasSucceeded = true;
         const { name } = identityProvider.config;
         // A time in the future would become recent later.
         const authTime = isFresh(signedIn.authTime, Number.POSITIVE_INFINITY, p.now()) ? signedIn.authTime : undefined;

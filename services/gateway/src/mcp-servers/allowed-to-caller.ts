@@ -1,8 +1,10 @@
 import type { ProblemCode } from '@postern/api';
+import { limitDetail } from '../platform/http/problems.ts';
 import type { RegisteredMcpServer } from './registered-mcp-server.ts';
 
 /** Maximum number of listed names. `GET /v1/me` has all of them. */
 const MAX_NAMES = 20;
+const MIB = 1024 * 1024;
 
 /** A sentence for the `detail` of a problem: "Allowed kinds: form, payment." */
 export function allowed(noun: string, names: readonly string[]): string {
@@ -21,8 +23,21 @@ const details: Partial<Record<ProblemCode, (caller: RegisteredMcpServer) => stri
   currency_not_allowed: ({ payment }) => allowed('currencies', Object.keys(payment?.maxMinorUnits ?? {})),
   amount_over_limit: ({ payment }) =>
     allowed(
-      'amounts in minor units',
+      'amounts in minor units (mcpServers[].payment.maxAmount)',
       Object.entries(payment?.maxMinorUnits ?? {}).map(([currency, max]) => `${currency} up to ${max}`),
+    ),
+  too_many_elicitations: ({ limits: { subjectMax, subjectWindowMs } }) =>
+    limitDetail(
+      `${subjectMax} new elicitations per user in ${subjectWindowMs / 1000} seconds`,
+      'mcpServers[].limits.elicitationsPerSubject',
+    ),
+  too_many_open_elicitations: ({ limits: { openMax }, identityMode }) =>
+    limitDetail(`${openMax} open elicitations per user`, 'mcpServers[].limits.openElicitationsPerSubject') +
+    (identityMode === 'loopback' ? ' The page /me of the gateway declines all of them.' : ''),
+  quota_exceeded: ({ limits: { quota } }) =>
+    limitDetail(
+      `${quota.records} records and ${Math.floor(quota.bytes / MIB)} MiB without events`,
+      'limits.storedRecords and limits.storedMegabytes',
     ),
   identity_mode_mismatch: ({ identityMode }) => `This MCP server has the identity mode "${identityMode}".`,
 };

@@ -41,7 +41,10 @@ const LAST_FOUR = 4;
 export type ApiKeyStatus = 'valid' | 'revoked' | 'expired' | 'refused';
 
 /** A revoked or expired key is refused, and so is a key of an MCP server that is not configured. */
-export function statusOfApiKey({ revoked, expires, isConfigured }: ApiKeyView, now: number): ApiKeyStatus {
+export function statusOfApiKey(
+  { revoked, expires, isConfigured }: Pick<ApiKeyView, 'expires' | 'isConfigured'> & { readonly revoked?: unknown },
+  now: number,
+): ApiKeyStatus {
   if (revoked !== undefined) return 'revoked';
   if (expires !== undefined && Date.parse(expires) <= now) return 'expired';
   return isConfigured ? 'valid' : 'refused';

@@ -38,8 +38,8 @@ async function presentCaller(caller: RegisteredMcpServer, config: Config): Promi
     returnUrls: [...returnUrls],
     limits: {
       requestsPerMinute: limits.requestsPerMinute,
-      elicitationsPerSubject: limits.elicitationsPerSubject,
-      openElicitationsPerSubject: limits.openElicitationsPerSubject,
+      elicitationsPerSubject: caller.limits.subjectMax,
+      openElicitationsPerSubject: caller.limits.openMax,
       subjectWindowSeconds: limits.subjectWindowSeconds,
       maxTtlSeconds: limits.maxTtlSeconds,
     },

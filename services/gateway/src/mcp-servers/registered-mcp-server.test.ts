@@ -1,7 +1,18 @@
 import { describe, expect, test } from 'vitest';
+import { parseConfig } from '../platform/config/load-config.ts';
+import { limitDefaultsOf } from '../platform/config/mcp-server-config.ts';
 import { createElicitationStage } from '../testing/elicitation-stage.ts';
 import { createFlowStage } from '../testing/flow-stage.ts';
-import { asConfigured, checkOf, mayAsk, mayUse, registerMcpServer } from './registered-mcp-server.ts';
+import { sampleConfig } from '../testing/sample-config.ts';
+import { allowedToCaller } from './allowed-to-caller.ts';
+import {
+  asConfigured,
+  checkOf,
+  mayAsk,
+  mayUse,
+  registerMcpServer,
+  registerMcpServers,
+} from './registered-mcp-server.ts';
 
 const {
   config,
@@ -18,6 +29,40 @@ const payment = {
   refundUnexpected: false,
   freshSignInSeconds: 300,
 };
+
+describe('S215: the limits per user', () => {
+  const { elicitationsPerSubject: _, openElicitationsPerSubject: __, ...unset } = config.limits;
+
+  test.each([
+    ['https://gate.example', { subjectMax: 30, openMax: 20 }],
+    ['http://127.0.0.1:4480', { subjectMax: 10_000, openMax: 1000 }],
+  ])('at %s', (publicUrl, expected) => {
+    const gateway = parseConfig(sampleConfig({ publicUrl }));
+    expect([...registerMcpServers(gateway).values()].map(({ limits }) => limits)).toMatchObject([expected]);
+    const [mcpServer] = gateway.mcpServers.map(server => ({
+      ...server,
+      limits: { ...server.limits, elicitationsPerSubject: 3, openElicitationsPerSubject: 2 },
+    }));
+    if (mcpServer === undefined) throw new Error('no MCP server');
+    expect(registerMcpServer(mcpServer, quota, limitDefaultsOf(publicUrl)).limits).toMatchObject({
+      subjectMax: 3,
+      openMax: 2,
+    });
+  });
+
+  test.each(['too_many_elicitations', 'too_many_open_elicitations', 'quota_exceeded'] as const)(
+    'are named by the refusal %s, with value and setting',
+    code => {
+      const server = changed({ limits: { ...unset, elicitationsPerSubject: 7, openElicitationsPerSubject: 5 } });
+      const expected = {
+        too_many_elicitations: /\b7 .+ 600 .+mcpServers\[\]\.limits\.elicitationsPerSubject/,
+        too_many_open_elicitations: /\b5 .+mcpServers\[\]\.limits\.openElicitationsPerSubject/,
+        quota_exceeded: new RegExp(`\\b${quota.records} .+limits\\.storedRecords.+limits\\.storedMegabytes`),
+      };
+      expect(allowedToCaller(code, () => server)).toMatch(expected[code]);
+    },
+  );
+});
 
 describe('whether an MCP server may request', () => {
   test.each([
@@ -54,6 +99,7 @@ describe('S42: whether an MCP server may use a connection', () => {
     ['of another owner', { id: 'calendar' }, false],
     ['from before it joined a group', { group: 'office' }, false],
     ['at a provider that is no longer allowed', { providers: [] }, false],
+    ['whose kind is no longer allowed', { kinds: ['confirmation' as const] }, false],
     ['of an issuer that is no longer allowed', { issuers: ['https://other.example'] }, false],
   ])('%s', async (_, change, may) => {
     const stage = createFlowStage({});

@@ -14,7 +14,12 @@ import {
 import type { CredentialCheckConfig } from '../platform/config/approval-config.ts';
 import { isSameConfig } from '../platform/config/config-changes.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
-import type { McpServerConfig } from '../platform/config/mcp-server-config.ts';
+import {
+  type LimitDefaults,
+  limitDefaults,
+  limitDefaultsOf,
+  type McpServerConfig,
+} from '../platform/config/mcp-server-config.ts';
 import { storageQuotaOf } from '../platform/config/storage-quota.ts';
 
 /** A configured MCP server, with the members that the domain needs. */
@@ -25,11 +30,16 @@ export interface RegisteredMcpServer extends McpServer {
 }
 
 /** @internal exported for tests */
-export function registerMcpServer(config: McpServerConfig, quota: StorageQuota): RegisteredMcpServer {
+export function registerMcpServer(
+  config: McpServerConfig,
+  quota: StorageQuota,
+  defaults: LimitDefaults = limitDefaults.network,
+): RegisteredMcpServer {
+  const { limits, identity } = config;
   return {
     config,
     mcpServerId: config.id,
-    identityMode: config.identity.mode,
+    identityMode: identity.mode,
     // Groups and ids contain no colon, so they cannot collide.
     connectionOwner: config.group === undefined ? config.id : `group:${config.group}`,
     kinds: kindsOf(config),
@@ -41,10 +51,10 @@ export function registerMcpServer(config: McpServerConfig, quota: StorageQuota):
     returnUrls: config.returnUrls,
     audience: config.audiences.length > 0 ? config.audiences : [config.url],
     limits: {
-      subjectMax: config.limits.elicitationsPerSubject,
-      subjectWindowMs: config.limits.subjectWindowSeconds * 1000,
-      openMax: config.limits.openElicitationsPerSubject,
-      maxTtlMs: config.limits.maxTtlSeconds * 1000,
+      subjectMax: limits.elicitationsPerSubject ?? defaults.elicitationsPerSubject,
+      subjectWindowMs: limits.subjectWindowSeconds * 1000,
+      openMax: limits.openElicitationsPerSubject ?? defaults.openElicitationsPerSubject,
+      maxTtlMs: limits.maxTtlSeconds * 1000,
       quota,
     },
   };
@@ -58,9 +68,10 @@ export function registerMcpServers(
   config: GatewayConfig,
   previous: ReadonlyMap<string, RegisteredMcpServer> = new Map(),
 ): ReadonlyMap<string, RegisteredMcpServer> {
+  const defaults = limitDefaultsOf(config.publicUrl);
   return new Map(
     config.mcpServers.map(server => {
-      const registered = registerMcpServer(server, storageQuotaOf(server, config));
+      const registered = registerMcpServer(server, storageQuotaOf(server, config), defaults);
       const before = previous.get(server.id);
       const isUnchanged =
         before !== undefined &&
@@ -153,6 +164,7 @@ export function mayRead(caller: RegisteredMcpServer, credential: Credential): bo
 export function mayUse(caller: RegisteredMcpServer, connection: Connection): boolean {
   return (
     connection.owner === caller.connectionOwner &&
+    caller.kinds.includes('authorization') &&
     caller.providers.includes(connection.provider) &&
     caller.issuers.includes(connection.subject.issuer)
   );

@@ -23,7 +23,7 @@ const BYTES_PER_CHARACTER = 12;
 const FRAME_BYTES = 'field.'.length + 2;
 const MAX_TEXT_LENGTH = 4096;
 /** Upper bound for any form. */
-const MAX_BYTES = 320 * 1024;
+export const MAX_POSTED_BYTES = 320 * 1024;
 /** Of a number or a boolean. */
 const SHORT_VALUE_LENGTH = 128;
 
@@ -55,7 +55,7 @@ function limitsOf(controls: readonly Control[]): FormLimits {
     controls: BASE_FORM_LIMITS.controls + controls.length,
     bytes: Math.min(
       typed.reduce((sum, bytes) => sum + bytes, BASE_FORM_LIMITS.bytes),
-      MAX_BYTES,
+      MAX_POSTED_BYTES,
     ),
   };
 }

@@ -292,7 +292,7 @@ export const scriptCases: Readonly<Record<CalledScript, ScriptCase>> = {
     async prepare(stores) {
       const revocation = await revocable(stores);
       await stores.revocations.add(revocation);
-      return again => again.revocations.finish(revocation.revocationId);
+      return again => again.revocations.finish(revocation);
     },
     first: undefined,
   },

@@ -52,7 +52,7 @@ export const entries: Texts<'entries'> = {
     'يسلّمها {brand} إلى {mcpServer} مرة واحدة، ولا يسلّمها إلى أي جهة أخرى: لا إلى التطبيق الذي جئت منه ولا إلى ذكائه الاصطناعي.',
   'credential.lasting':
     'يحفظها {brand} بأمان حتى تحذفها، ويسلّمها إلى {mcpServer} عند الحاجة. لا تحصل عليها أي جهة أخرى: لا التطبيق الذي جئت منه ولا ذكاؤه الاصطناعي.',
-  'credential.replaces': 'تحلّ محل البيانات التي أدخلتها سابقًا.',
+  'credential.replaces': 'يفيد {mcpServer} بأن بيانات الوصول التي أدخلتها سابقًا لم تُقبل. ستحلّ البيانات الجديدة محلها.',
   'credential.checked': 'يتحقق {brand} أولًا من صلاحيتها لدى {host}.',
   'credential.send': 'إرسال',
   'credential.save': 'حفظ',
@@ -86,6 +86,8 @@ export const entries: Texts<'entries'> = {
   'form.leadSecret':
     'يسلّم {brand} إجابتك إلى {mcpServer} مرة واحدة، ولا يسلّمها إلى أي جهة أخرى: لا إلى التطبيق الذي جئت منه ولا إلى ذكائه الاصطناعي.',
   'form.send': 'إرسال',
+  'form.yes': 'نعم',
+  'form.no': 'لا',
   'form.reassurance': 'إذا رفضت، فلن تتم مشاركة أي شيء.',
   'form.safety': 'لا تُدخل هنا كلمات مرور أو مفاتيح أو أرقام بطاقات.',
 

@@ -55,7 +55,8 @@ export const entries: Texts<'entries'> = {
     '{brand} gibt sie einmal an {mcpServer} weiter und an niemanden sonst: weder an die App, aus der Sie kommen, noch an deren KI.',
   'credential.lasting':
     '{brand} bewahrt sie verschlossen auf, bis Sie sie löschen, und gibt sie {mcpServer} bei Bedarf. Niemand sonst erhält sie: weder die App, aus der Sie kommen, noch deren KI.',
-  'credential.replaces': 'Sie ersetzen die Zugangsdaten, die Sie zuvor eingegeben haben.',
+  'credential.replaces':
+    '{mcpServer} meldet, dass Ihre bisherigen Zugangsdaten zurückgewiesen wurden. Die neuen ersetzen sie.',
   'credential.checked': '{brand} prüft zuerst bei {host}, ob sie gültig sind.',
   'credential.send': 'Senden',
   'credential.save': 'Speichern',
@@ -84,6 +85,8 @@ export const entries: Texts<'entries'> = {
   'form.leadSecret':
     '{brand} gibt Ihre Antwort einmal an {mcpServer} weiter und an niemanden sonst: weder an die App, aus der Sie kommen, noch an deren KI.',
   'form.send': 'Senden',
+  'form.yes': 'Ja',
+  'form.no': 'Nein',
   'form.reassurance': 'Wenn Sie ablehnen, wird nichts weitergegeben.',
   'form.safety': 'Geben Sie hier keine Passwörter, Schlüssel oder Kartennummern ein.',
 

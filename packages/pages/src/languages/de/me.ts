@@ -4,6 +4,10 @@ export const me: Texts<'me'> = {
   'account.heading': 'Ihr Konto',
   'account.attention': 'Erfordert Ihre Aufmerksamkeit',
   'account.nothing': 'Nichts erfordert Ihre Aufmerksamkeit.',
+  'open.heading': { plural: 'count', one: 'Eine Anfrage ist offen', other: '{count} Anfragen sind offen' },
+  'open.text':
+    'Um eine Anfrage zu beantworten, öffnen Sie ihren Link in Ihrer App. Hier können Sie auch alle ablehnen. Dann wird nichts weitergegeben.',
+  'open.declineAll': 'Alle ablehnen',
   'account.payee': 'Empfänger: {payee}',
   'account.title': '{mcpServer} schreibt: „{title}“',
   'account.reconnect': '{provider}: muss neu verbunden werden',

@@ -75,7 +75,8 @@ export const entries = {
     '{brand} gives them to {mcpServer} once, and to no one else: not to the app you came from, and not to its AI.',
   'credential.lasting':
     '{brand} keeps them locked away until you delete them, and gives them to {mcpServer} when it needs them. No one else gets them: not the app you came from, and not its AI.',
-  'credential.replaces': 'They replace the ones that you entered before.',
+  'credential.replaces':
+    '{mcpServer} reports that the access details you entered before were rejected. The new ones replace them.',
   'credential.checked': noted(
     '{brand} tries them out at {host} first.',
     '{host} is a host name. The gateway tests there whether the access details are valid.',
@@ -110,6 +111,8 @@ export const entries = {
   'form.leadSecret':
     '{brand} gives your answer to {mcpServer} once, and to no one else: not to the app you came from, and not to its AI.',
   'form.send': 'Send',
+  'form.yes': 'Yes',
+  'form.no': 'No',
   'form.reassurance': 'Nothing is shared if you decline.',
   'form.safety': 'Do not enter passwords, keys or card numbers here.',
 

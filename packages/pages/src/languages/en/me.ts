@@ -5,6 +5,10 @@ export const me = {
   'account.heading': 'Your account',
   'account.attention': 'Needs your attention',
   'account.nothing': 'Nothing needs your attention.',
+  'open.heading': { plural: 'count', one: 'One request is open', other: '{count} requests are open' },
+  'open.text':
+    'To answer one, open its link in your app. You can also decline all of them here. Nothing is shared then.',
+  'open.declineAll': 'Decline all',
   'account.payee': 'Payee: {payee}',
   'account.title': noted('{mcpServer} writes: “{title}”', 'An app wrote the title; the page only quotes it.'),
   'account.reconnect': '{provider}: needs to be connected again',

@@ -60,7 +60,8 @@ export const entries: Texts<'entries'> = {
     '{brand} se los entrega una sola vez a {mcpServer}, y a nadie más: ni a la aplicación de la que vienes ni a su IA.',
   'credential.lasting':
     '{brand} los guarda bajo llave hasta que los elimines y se los entrega a {mcpServer} cuando los necesita. Nadie más los recibe: ni la aplicación de la que vienes ni su IA.',
-  'credential.replaces': 'Sustituyen a los que introdujiste antes.',
+  'credential.replaces':
+    'Según {mcpServer}, los datos de acceso que introdujiste antes no se han aceptado. Los nuevos los sustituyen.',
   'credential.checked': '{brand} comprueba primero en {host} que sean válidos.',
   'credential.send': 'Enviar',
   'credential.save': 'Guardar',
@@ -89,6 +90,8 @@ export const entries: Texts<'entries'> = {
   'form.leadSecret':
     '{brand} entrega tu respuesta una sola vez a {mcpServer}, y a nadie más: ni a la aplicación de la que vienes ni a su IA.',
   'form.send': 'Enviar',
+  'form.yes': 'Sí',
+  'form.no': 'No',
   'form.reassurance': 'Si lo rechazas, no se comparte nada.',
   'form.safety': 'No introduzcas aquí contraseñas, claves ni números de tarjeta.',
 

@@ -4,6 +4,14 @@ export const me: Texts<'me'> = {
   'account.heading': 'Tu cuenta',
   'account.attention': 'Requiere tu atención',
   'account.nothing': 'Nada requiere tu atención.',
+  'open.heading': {
+    plural: 'count',
+    one: 'Una solicitud está pendiente',
+    other: '{count} solicitudes están pendientes',
+  },
+  'open.text':
+    'Para responder a una solicitud, abre su enlace en tu aplicación. Aquí también puedes rechazarlas todas. En ese caso, no se comparte nada.',
+  'open.declineAll': 'Rechazar todas',
   'account.payee': 'Beneficiario: {payee}',
   'account.title': '{mcpServer} escribe: «{title}»',
   'account.reconnect': '{provider}: hay que volver a vincularla',

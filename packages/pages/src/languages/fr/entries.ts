@@ -61,7 +61,8 @@ export const entries: Texts<'entries'> = {
     '{brand} les transmet une seule fois à {mcpServer}, et à personne d’autre\u00a0: ni à l’application d’où vous venez, ni à son IA.',
   'credential.lasting':
     '{brand} les conserve sous clé jusqu’à ce que vous les supprimiez, et les transmet à {mcpServer} en cas de besoin. Personne d’autre ne les reçoit\u00a0: ni l’application d’où vous venez, ni son IA.',
-  'credential.replaces': 'Ils remplacent ceux que vous avez saisis auparavant.',
+  'credential.replaces':
+    'Selon {mcpServer}, les identifiants que vous avez saisis auparavant ont été rejetés. Les nouveaux les remplacent.',
   'credential.checked': '{brand} vérifie d’abord auprès de {host} qu’ils sont valables.',
   'credential.send': 'Envoyer',
   'credential.save': 'Enregistrer',
@@ -90,6 +91,8 @@ export const entries: Texts<'entries'> = {
   'form.leadSecret':
     '{brand} transmet votre réponse une seule fois à {mcpServer}, et à personne d’autre\u00a0: ni à l’application d’où vous venez, ni à son IA.',
   'form.send': 'Envoyer',
+  'form.yes': 'Oui',
+  'form.no': 'Non',
   'form.reassurance': 'Rien n’est communiqué si vous refusez.',
   'form.safety': 'Ne saisissez ici ni mot de passe, ni clé, ni numéro de carte.',
 

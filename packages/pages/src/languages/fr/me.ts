@@ -4,6 +4,10 @@ export const me: Texts<'me'> = {
   'account.heading': 'Votre compte',
   'account.attention': 'Requiert votre attention',
   'account.nothing': 'Rien ne requiert votre attention.',
+  'open.heading': { plural: 'count', one: 'Une demande est en attente', other: '{count} demandes sont en attente' },
+  'open.text':
+    'Pour répondre à une demande, ouvrez son lien dans votre application. Vous pouvez aussi toutes les refuser ici. Rien n’est alors communiqué.',
+  'open.declineAll': 'Tout refuser',
   'account.payee': 'Bénéficiaire\u00a0: {payee}',
   'account.title': '{mcpServer} écrit\u00a0: «\u00a0{title}\u00a0»',
   'account.reconnect': '{provider}\u00a0: à associer de nouveau',

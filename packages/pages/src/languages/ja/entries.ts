@@ -52,7 +52,8 @@ export const entries: Texts<'entries'> = {
     '{brand} は、これを {mcpServer} に1回だけ渡します。元のアプリやその AI を含め、ほかには一切渡しません。',
   'credential.lasting':
     '{brand} は、お客様が削除するまで厳重に保管し、必要なときに {mcpServer} に渡します。元のアプリやその AI を含め、ほかには一切渡しません。',
-  'credential.replaces': '以前に入力したものは置き換えられます。',
+  'credential.replaces':
+    '{mcpServer} によると、以前に入力したアクセス情報は受け付けられませんでした。新しいものに置き換えられます。',
   'credential.checked': '{brand} は、まず {host} で有効かどうかを確認します。',
   'credential.send': '送信',
   'credential.save': '保存',
@@ -81,6 +82,8 @@ export const entries: Texts<'entries'> = {
   'form.leadSecret':
     '{brand} は、回答を {mcpServer} に1回だけ渡します。元のアプリやその AI を含め、ほかには一切渡しません。',
   'form.send': '送信',
+  'form.yes': 'はい',
+  'form.no': 'いいえ',
   'form.reassurance': '拒否した場合、情報は共有されません。',
   'form.safety': 'パスワード、鍵、カード番号は入力しないでください。',
 

@@ -4,6 +4,10 @@ export const me: Texts<'me'> = {
   'account.heading': 'アカウント',
   'account.attention': '対応が必要です',
   'account.nothing': '対応が必要なものはありません。',
+  'open.heading': '{count}件のリクエストが未回答です',
+  'open.text':
+    '回答するには、アプリでリンクを開いてください。ここですべてを拒否することもできます。その場合、情報は共有されません。',
+  'open.declineAll': 'すべて拒否',
   'account.payee': '支払先: {payee}',
   'account.title': '{mcpServer} のメッセージ: 「{title}」',
   'account.reconnect': '{provider}: 再連携が必要です',

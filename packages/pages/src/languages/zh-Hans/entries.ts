@@ -51,7 +51,7 @@ export const entries: Texts<'entries'> = {
   'credential.once': '{brand} 只会将其交给 {mcpServer} 一次，不会交给任何其他方，包括您刚才使用的应用及其人工智能。',
   'credential.lasting':
     '{brand} 会加密保存，直到您将其删除，并在 {mcpServer} 需要时交给它。任何其他方都无法取得，包括您刚才使用的应用及其人工智能。',
-  'credential.replaces': '新的凭据将取代您之前填写的凭据。',
+  'credential.replaces': '{mcpServer} 表示您之前填写的凭据未被接受。新的凭据将取代它。',
   'credential.checked': '{brand} 会先在 {host} 验证是否有效。',
   'credential.send': '发送',
   'credential.save': '保存',
@@ -78,6 +78,8 @@ export const entries: Texts<'entries'> = {
   'form.leadSecret':
     '{brand} 只会将您的回答交给 {mcpServer} 一次，不会交给任何其他方，包括您刚才使用的应用及其人工智能。',
   'form.send': '发送',
+  'form.yes': '是',
+  'form.no': '否',
   'form.reassurance': '如果您拒绝，不会共享任何内容。',
   'form.safety': '请勿在此填写密码、密钥或银行卡号。',
 

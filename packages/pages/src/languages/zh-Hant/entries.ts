@@ -52,7 +52,7 @@ export const entries: Texts<'entries'> = {
     '{brand} 只會將其交給 {mcpServer} 一次，不會交給任何其他方，包括您剛才使用的應用程式及其人工智慧。',
   'credential.lasting':
     '{brand} 會加密保存，直到您將其刪除，並在 {mcpServer} 需要時交給它。任何其他方都無法取得，包括您剛才使用的應用程式及其人工智慧。',
-  'credential.replaces': '新的憑證將取代您先前輸入的憑證。',
+  'credential.replaces': '{mcpServer} 表示您先前輸入的憑證未被接受。新的憑證將取代它。',
   'credential.checked': '{brand} 會先在 {host} 驗證是否有效。',
   'credential.send': '傳送',
   'credential.save': '儲存',
@@ -79,6 +79,8 @@ export const entries: Texts<'entries'> = {
   'form.leadSecret':
     '{brand} 只會將您的回答交給 {mcpServer} 一次，不會交給任何其他方，包括您剛才使用的應用程式及其人工智慧。',
   'form.send': '傳送',
+  'form.yes': '是',
+  'form.no': '否',
   'form.reassurance': '如果您拒絕，不會分享任何內容。',
   'form.safety': '請勿在此輸入密碼、金鑰或卡號。',
 

@@ -63,12 +63,23 @@ async function reached(
 
 /** Asks the listener of this machine, without the reverse proxy. */
 async function reachedHere({ listen }: GatewayConfig, proof: ReturnType<typeof createGatewayProof>) {
+  const origin = originHere({ listen });
+  if (origin === undefined) return 'unknown';
+  await using fetch = createOutboundFetch({ allowLoopback: true });
+  return await reached(origin, proof, fetch);
+}
+
+/** The listener of this machine. Undefined for another interface, which may be reached only over https, and for a port that is chosen at the start. */
+function originHere({ listen }: Pick<GatewayConfig, 'listen'>): string | undefined {
   const host = ['0.0.0.0', '::'].includes(listen.host) ? '127.0.0.1' : listen.host;
   const isHere = host === 'localhost' || host === '::1' || host.startsWith('127.');
-  // Another interface may be reached only over https. Port 0 is chosen at the start.
-  if (!isHere || listen.port === 0) return 'unknown';
-  await using fetch = createOutboundFetch({ allowLoopback: true });
-  return await reached(`http://${hostPort(host, listen.port)}`, proof, fetch);
+  return isHere && listen.port !== 0 ? `http://${hostPort(host, listen.port)}` : undefined;
+}
+
+/** Address of the gateway of this configuration on this machine. Undefined unless one runs and proves that it knows the vault keys. */
+export async function gatewayHere(config: GatewayConfig): Promise<string | undefined> {
+  const local = await reachedHere(config, createGatewayProof(sharedSecretOf(config)));
+  return local !== 'unknown' && local.is === 'this' ? originHere(config) : undefined;
 }
 
 function jsonOf(text: string): unknown {

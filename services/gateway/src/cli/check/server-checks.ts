@@ -66,6 +66,15 @@ export async function checkIdentityProvider(
   return [
     ok(check, `Discovery, PKCE and ${found.usableKeys} keys are usable. The claim ${subject} identifies ${p.of}.`),
     ok(`${check}.redirectUri`, `Register there: ${redirectUri}`),
+    // Operators sign in at one client only.
+    ...(found.hasPairwiseSubjects && subject === 'sub' && p.of === 'users'
+      ? [
+          warning(
+            check,
+            'Its claim sub differs per application, so MCP servers may name other users than those who sign in. Set subjectClaim, at Entra ID to tid+oid.',
+          ),
+        ]
+      : []),
     ...contradictions(check, found),
   ];
 }

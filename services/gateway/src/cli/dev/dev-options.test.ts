@@ -26,6 +26,7 @@ describe('the options of postern dev', () => {
     ['a provider that is a path', ['--provider', '../github=a'], secret],
     ['the last port but one, which leaves none for the console', ['--port', '65534'], {}],
     ['a port that is no number', ['--port', 'x'], {}],
+    ['a limit that is no number', ['--limit', 'elicitationsPerSubject=many'], {}],
     ['an unknown flag', ['--host', '0.0.0.0'], {}],
     ['a secret as an argument', ['--client-secret', 'canary'], {}],
     ['an argument without a flag', ['canary'], {}],

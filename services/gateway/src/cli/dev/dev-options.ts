@@ -11,11 +11,15 @@ export const DEV_HELP = `postern dev: a gateway for one MCP server on this machi
                            Its client secret is in $GITHUB_CLIENT_SECRET, or in the file that $GITHUB_CLIENT_SECRET_FILE names
   --issuer <issuer>        issuer of the users that your MCP server names, besides http://localhost; repeatable
   --name <name>            name of your MCP server on the pages. Default "My MCP server"
+  --limit <setting>=<n>    a limit of your MCP server, such as elicitationsPerSubject=3, to see what happens at it; repeatable
   --folder <folder>        folder for keys and data. Default .postern
   -h, --help
 
 Everything stays in the folder, which only you can open. Delete it to start afresh.
 `;
+
+/** First line of a configuration that no other command may edit: the next start replaces it. */
+export const WRITTEN_BY_DEV = '# Written at each start of postern dev.';
 
 export interface DevOptions {
   /** Undefined: as at the last start. */
@@ -24,6 +28,8 @@ export interface DevOptions {
   readonly folder: string;
   readonly issuers: readonly string[];
   readonly providers: readonly DevProvider[];
+  /** By name of the setting. The configuration refuses unknown ones. */
+  readonly limits: Readonly<Record<string, number>>;
 }
 
 /** An entry of `providers` in the configuration. Its secret is a reference. */
@@ -41,6 +47,7 @@ const options = {
   provider: { type: 'string', multiple: true, default: [] as string[] },
   issuer: { type: 'string', multiple: true, default: [] as string[] },
   name: { type: 'string', default: 'My MCP server' },
+  limit: { type: 'string', multiple: true, default: [] as string[] },
   folder: { type: 'string', default: '.postern' },
   help: { type: 'boolean', short: 'h', default: false },
 } as const;
@@ -60,6 +67,7 @@ export function readDevOptions(args: readonly string[], env: Environment): DevOp
     ...{ port, name: values.name, folder: values.folder },
     issuers: ['http://localhost', ...values.issuer],
     providers: values.provider.map(each => providerOf(each, env)),
+    limits: Object.fromEntries(values.limit.map(limitOf)),
   };
 }
 
@@ -69,6 +77,12 @@ function parsed(args: readonly string[]) {
   } catch (error) {
     throw new UsageError(error instanceof Error ? error.message : 'Cannot parse the arguments.');
   }
+}
+
+function limitOf(text: string): readonly [setting: string, value: number] {
+  const [, setting, value] = /^(\w+)=(\d+)$/.exec(text) ?? [];
+  if (setting === undefined) throw new UsageError(`--limit ${text}: write <setting>=<number>.`);
+  return [setting, Number(value)];
 }
 
 function providerOf(text: string, env: Environment): DevProvider {

@@ -6,7 +6,7 @@ import { explanationOf } from '../../platform/start-error.ts';
 import { CliError, type ExitCode, exitCodes, UsageError } from '../cli-io.ts';
 import { newVaultKey } from '../new-key-commands.ts';
 import { claimPrivateFolder, readOrCreate, replace } from '../private-files.ts';
-import { DEV_HELP, type DevOptions, readDevOptions } from './dev-options.ts';
+import { DEV_HELP, type DevOptions, readDevOptions, WRITTEN_BY_DEV } from './dev-options.ts';
 import { type ExampleProvider, example, startExampleProvider } from './example-provider.ts';
 import { createOperatorSignIn, operatorSignIn } from './operator-sign-in.ts';
 
@@ -71,7 +71,7 @@ async function prepare(options: DevOptions): Promise<PreparedGateway> {
   // JSON is YAML.
   replace({
     path: configPath,
-    text: `# Written at each start of postern dev.\n${JSON.stringify(document, null, 2)}\n`,
+    text: `${WRITTEN_BY_DEV}\n${JSON.stringify(document, null, 2)}\n`,
   });
   return { configPath, screen: screenOf({ options, folder, url, consoleUrl, provider }) };
 }
@@ -131,7 +131,7 @@ function configOf(p: Prepared & { readonly port: number; readonly hash: string }
         clientAuthentication: 'none',
         authorizationEndpoint: `${provider.url}/authorize`,
         tokenEndpoint: `${provider.url}/token`,
-        scopes: { [example.scope]: 'read your notes' },
+        scopes: { [example.scope]: { text: 'read your notes', access: 'see' } },
         defaultScopes: [example.scope],
         apiHosts: [new URL(provider.url).host],
       },
@@ -145,6 +145,7 @@ function configOf(p: Prepared & { readonly port: number; readonly hash: string }
         identity: { mode: 'loopback' },
         providers: [example.name, ...options.providers.map(({ name }) => name)],
         payment,
+        limits: options.limits,
       },
     ],
   };
@@ -156,6 +157,7 @@ function screenOf({ options, folder, url, consoleUrl, provider }: Prepared): str
     `Postern listens at ${url}, for this machine only. Ctrl-C stops it. Keys and data: ${folder}`,
     '',
     `Console, to see what happens: ${consoleUrl}`,
+    `Requests that are left open, to decline them: ${url}/me`,
     '',
     'In your MCP server, in this folder or below:',
     '',

@@ -54,9 +54,6 @@ mcpServers:
     # The hash of its API key. The key itself belongs to the MCP server alone.
     apiKeys:
       - hash: ${quoted(apiKeyHash)}
-    # The MCP server may ask users of these issuers.
-    issuers:
-      - ${quoted(options.issuer)}
 ${identityText(options)}
     providers: [${providers.map(quoted).join(', ')}]
     # Kinds that it may request. Payments need limits, in the minor unit of the currency:
@@ -96,8 +93,8 @@ identityProviders:
     issuer: ${quoted(options.issuer)}
     clientId: ${quoted(options.clientId)}
     clientSecret: ${quoted(file === undefined ? `\${env:${IDENTITY_PROVIDER_SECRET}}` : `\${file:${file}}`)}
-    # The claim that names the user. It must be the same in ID tokens and in the access tokens of the MCP server.
-    subjectClaim: sub
+    # Users are named by the claim sub, which must be the same in ID tokens and in the access tokens of the MCP server. At Entra ID it is not:
+    # subjectClaim: tid+oid
 `;
 }
 
@@ -130,15 +127,20 @@ ${entries.join('')}
 function identityText(options: InitOptions): string {
   switch (options.mode) {
     case 'loopback':
-      return `    # Users do not sign in: the machine has one user.
+      return `${issuersText(options)}
+    # Users do not sign in: the machine has one user.
     identity: { mode: loopback }`;
     case 'login':
-      return `    # The gateway signs users in at the identity provider above.
-    identity: { mode: login }`;
+      return '    # The gateway signs its users in at the identity provider above.';
     case 'external':
-      return `    # Your application identifies users: its page at this URL calls POST /v1/elicitations/{id}/verify.
+      return `${issuersText(options)}
+    # Your application identifies users: its page at this URL calls POST /v1/elicitations/{id}/verify.
     identity:
       mode: external
       verifyUrl: ${quoted(options.verifyUrl)}`;
   }
 }
+
+const issuersText = ({ issuer }: InitOptions): string =>
+  `    # The MCP server may ask users of these issuers.
+    issuers: [${quoted(issuer)}]`;

@@ -17,7 +17,7 @@ const ofQuota = (used: Html | string, quota: string): Html => html`${used} <span
 
 export function storageTable(storage: NonNullable<Health['storage']>): Html {
   return html`<h2>Storage quotas</h2>
-<p class="soft">Each shard has an equal part of a quota, and a person is in one shard. Above 87.5 % of its part, new requests for its people are refused; answers are still stored.</p>${table(
+<p class="soft">Each shard has an equal part of a quota, and a person is in one shard. Above 87.5 % of its part, new requests for its people are refused; answers are still stored. Connections, credentials and passkeys that fill half of a part leave no room for new ones.</p>${table(
     {
       caption: 'Storage quotas by MCP server, the fullest shard first',
       columns: [

@@ -7,7 +7,7 @@ import { receiptsConfigSchema } from './approval-config.ts';
 import { localName, lookMembers } from './config-values.ts';
 import { consoleConfigSchema } from './console-config.ts';
 import type { ServedImage } from './image-type.ts';
-import { mcpServerSchema, storedMegabytes, storedRecords } from './mcp-server-config.ts';
+import { eitherDefault, mcpServerSchema, storedMegabytes, storedRecords } from './mcp-server-config.ts';
 import { overloadConfigSchema, stopConfigSchema } from './overload-config.ts';
 import { publicUrlSchema } from './public-url-config.ts';
 import { redisConfigSchema } from './redis-config.ts';
@@ -181,8 +181,13 @@ export const configSchema = z.strictObject({
     .prefault({}),
   browserSession: z
     .strictObject({
-      idleMinutes: z.int().min(1).max(1440).default(30),
-      absoluteHours: z.int().min(1).max(72).default(8),
+      idleMinutes: z
+        .int()
+        .min(1)
+        .max(1440)
+        .default(30)
+        .describe('Minutes until a sign-in ends in which the user posts nothing.'),
+      absoluteHours: z.int().min(1).max(72).default(8).describe('Hours until a sign-in ends.'),
     })
     .prefault({}),
   identityProviders: z.array(identityProviderConfigSchema).default([]),
@@ -260,8 +265,8 @@ export const configSchema = z.strictObject({
       pageRequestsPerMinute: z
         .int()
         .min(1)
-        .default(300)
-        .describe('Page requests per client address, per gateway process.'),
+        .optional()
+        .describe(`Page requests per client address, per gateway process. ${eitherDefault('pageRequestsPerMinute')}`),
       storedRecords: storedRecords.default(250_000),
       storedMegabytes: storedMegabytes.default(256),
     })

@@ -88,6 +88,13 @@ export function crossFaults(config: ParsedConfig): ConfigFault[] {
           `all MCP servers of group "${server.group}" must have the same identity mode and application`,
         );
     }
+    if (server.issuers.length === 0)
+      fault(
+        `${path}.issuers`,
+        server.identity.mode === 'login'
+          ? `is needed, because there is not exactly one identity provider with one issuer: name some of ${[...issuers].join(', ') || 'identityProviders'}`
+          : `is needed with identity mode ${server.identity.mode}: the issuers of the users that this MCP server names`,
+      );
     if (server.identity.mode === 'login') {
       for (const issuer of server.issuers)
         if (!issuers.has(issuer)) fault(`${path}.issuers`, `no identity provider with issuer ${issuer} is configured`);

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { faultyConfigs, groupOf, publicEcKey, withServer } from '../../testing/faulty-configs.ts';
-import { sampleConfig } from '../../testing/sample-config.ts';
+import { sampleConfig, sampleMcpServer } from '../../testing/sample-config.ts';
 import { ConfigError } from './config-error.ts';
 import { loadConfig, parseConfig } from './load-config.ts';
 
@@ -26,6 +26,45 @@ it('accepts the sample, so that every refusal below has its own reason', () => {
   expect(config.publicUrl).toBe('https://gate.example');
   expect(config.vault.keys[0]?.key).toHaveLength(32);
   expect(config.listen).toEqual({ host: '127.0.0.1', port: 8080 });
+});
+
+describe('S217: issuers of an MCP server that names none', () => {
+  const { issuers: _, ...unnamed } = sampleMcpServer;
+  const company = { name: 'company', issuer: 'https://id.example', clientId: 'postern' };
+  const several = {
+    ...{ name: 'entra', issuer: 'https://login.example/{tenantid}/v2.0', clientId: 'postern' },
+    ...{ metadataUrl: 'https://login.example/organizations/metadata' },
+  };
+  const tenants = ['11111111-2222-4333-8444-555555555555', '11111111-2222-4333-8444-666666666666'];
+  const issuersWith = (changes: object) => {
+    const document = { ...sampleConfig(), mcpServers: [unnamed], ...changes };
+    return pathsOf(document).length > 0 ? pathsOf(document) : parseConfig(document).mcpServers[0]?.issuers;
+  };
+  const refused = ['mcpServers[0].issuers'];
+
+  it.each([
+    ['the only identity provider', {}, ['https://id.example']],
+    [
+      'its only tenant',
+      { identityProviders: [{ ...several, tenants: tenants.slice(1) }] },
+      [`https://login.example/${tenants[1]}/v2.0`],
+    ],
+    ['two tenants', { identityProviders: [{ ...several, tenants }] }, refused],
+    ['two identity providers', { identityProviders: [company, { ...several, tenants: tenants.slice(1) }] }, refused],
+    ['no identity provider', { identityProviders: [] }, refused],
+    [
+      'an application that identifies users',
+      { mcpServers: [{ ...unnamed, identity: { mode: 'external', verifyUrl: 'https://app.example/' } }] },
+      refused,
+    ],
+    [
+      'a loopback gateway',
+      { publicUrl: 'http://localhost', mcpServers: [{ ...unnamed, identity: { mode: 'loopback' } }] },
+      refused,
+    ],
+  ])('%s', (_, changes, expected) => {
+    expect(issuersWith(changes)).toEqual(expected);
+  });
 });
 
 it('normalises the public URL to its origin', () => {

@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
+import { issuersOf } from '@postern/authorization';
 import { parse, YAMLParseError } from 'yaml';
 import { ConfigError } from './config-error.ts';
-import { configSchema, type GatewayConfig } from './config-schema.ts';
+import { configSchema, type GatewayConfig, type ParsedConfig } from './config-schema.ts';
 import { crossFaults } from './cross-faults.ts';
 import { readImages } from './images.ts';
 import { interpolate, withNumbers } from './references.ts';
@@ -32,10 +33,21 @@ export function parseConfig(
       })),
     );
   }
-  const { images, faults } = readImages(parsed.data, onFile);
-  const allFaults = [...crossFaults(parsed.data), ...faults];
+  const config = withIssuers(parsed.data);
+  const { images, faults } = readImages(config, onFile);
+  const allFaults = [...crossFaults(config), ...faults];
   if (allFaults.length > 0) throw new ConfigError(allFaults);
-  return { ...parsed.data, images };
+  return { ...config, images };
+}
+
+/** Names the users of MCP servers that name none. Never guesses: with a second identity provider or tenant, the operator has to choose. */
+function withIssuers(config: ParsedConfig): ParsedConfig {
+  const [issuer, ...others] = config.identityProviders.flatMap(issuersOf);
+  if (issuer === undefined || others.length > 0) return config;
+  const mcpServers = config.mcpServers.map(server =>
+    server.issuers.length === 0 && server.identity.mode === 'login' ? { ...server, issuers: [issuer] } : server,
+  );
+  return { ...config, mcpServers };
 }
 
 /**
@@ -51,15 +63,24 @@ export function loadConfig(path: string, env: Environment, onFile: (path: string
   } catch {
     throw new ConfigError([{ path: '', message: `${path} cannot be read` }]);
   }
-  let document: unknown;
+  return configOfText(text, env, onFile);
+}
+
+/** As `loadConfig`, of a text that is in no file yet. @throws ConfigError */
+export function configOfText(text: string, env: Environment, onFile: (path: string) => void = () => {}): GatewayConfig {
+  const document = parsedYaml(text);
+  return parseConfig(withRedisUrl(interpolate(document, env, onFile), env['REDIS_URL']), document, onFile);
+}
+
+/** @throws ConfigError */
+export function parsedYaml(text: string): unknown {
   try {
-    document = parse(text, { uniqueKeys: true, merge: false });
+    return parse(text, { uniqueKeys: true, merge: false });
   } catch (error) {
     if (error instanceof YAMLParseError)
       throw new ConfigError([{ path: '', message: `is not valid YAML at line ${error.linePos?.[0].line ?? '?'}` }]);
     throw error;
   }
-  return parseConfig(withRedisUrl(interpolate(document, env, onFile), env['REDIS_URL']), document, onFile);
 }
 
 /** Applied before validation, so that an invalid or second address is reported like any other error. */

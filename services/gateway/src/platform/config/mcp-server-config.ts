@@ -2,6 +2,7 @@ import { logoSchema } from '@postern/authorization';
 import { definedOnly, kinds } from '@postern/elicitation';
 import type { JWK } from 'jose';
 import { z } from 'zod';
+import { isLoopbackUrl } from './addresses.ts';
 import { confirmationPolicySchema, credentialCheckSchema, paymentPolicySchema } from './approval-config.ts';
 import { localName, lookMembers, slug, webUrl } from './config-values.ts';
 import { deliveryAlgorithm, publicKeyFault } from './json-web-keys.ts';
@@ -11,7 +12,7 @@ const apiKeySchema = z.strictObject({
   hash: z
     .string()
     .regex(/^sha256:[0-9a-f]{64}$/, { error: 'must be sha256: and the hexadecimal SHA-256 of the key' })
-    .describe('Hash that `pnpm --filter @postern/gateway new-api-key` prints. Never put the key itself here.'),
+    .describe('Hash that `postern new-api-key` prints. Never put the key itself here.'),
   expires: z.iso.datetime({ offset: true }).optional().describe('When the key expires.'),
 });
 
@@ -55,7 +56,7 @@ export const storedRecords = z
   .min(25_600)
   .max(1_000_000_000)
   .describe(
-    'Maximum stored records of the MCP server, such as Idempotency-Keys and elicitations, which are kept for a day after their end.',
+    'Maximum stored records of the MCP server, such as Idempotency-Keys, elicitations, which are kept for a day after their end, and connections, which may be half of them.',
   );
 export const storedMegabytes = z
   .int()
@@ -64,6 +65,22 @@ export const storedMegabytes = z
   .describe(
     'Maximum Redis memory of these records and the event feed, in MiB. docs/redis.md explains how the gateway counts it.',
   );
+
+/** At a loopback address, the only user is the developer, who must not wait for a test run. */
+export const limitDefaults = {
+  network: { elicitationsPerSubject: 30, openElicitationsPerSubject: 20, pageRequestsPerMinute: 300 },
+  loopback: { elicitationsPerSubject: 10_000, openElicitationsPerSubject: 1000, pageRequestsPerMinute: 10_000 },
+} as const;
+
+export type LimitDefaults = Readonly<Record<keyof typeof limitDefaults.network, number>>;
+
+/** Defaults of the limits that depend on who can be a user. */
+export const limitDefaultsOf = (publicUrl: string): LimitDefaults =>
+  limitDefaults[isLoopbackUrl(publicUrl) ? 'loopback' : 'network'];
+
+/** The sentence about such a default in the description of a setting. */
+export const eitherDefault = (name: keyof LimitDefaults): string =>
+  `Default: ${limitDefaults.network[name]}, or ${limitDefaults.loopback[name]} if \`publicUrl\` is a loopback address.`;
 
 const limitsSchema = z.strictObject({
   concurrentRequests: z
@@ -93,20 +110,24 @@ const limitsSchema = z.strictObject({
   elicitationsPerSubject: z
     .int()
     .min(1)
-    .default(30)
-    .describe('Maximum new elicitations per user within `subjectWindowSeconds`, over all gateway processes.'),
-  subjectWindowSeconds: z.int().min(1).max(86_400).default(600),
+    .optional()
+    .describe(
+      `Maximum new elicitations per user within \`subjectWindowSeconds\`, over all gateway processes. ${eitherDefault('elicitationsPerSubject')}`,
+    ),
+  subjectWindowSeconds: z.int().min(1).max(86_400).default(600).describe('Seconds for `elicitationsPerSubject`.'),
   openElicitationsPerSubject: z
     .int()
     .min(1)
     .max(1000)
-    .default(20)
+    .optional()
     .describe(
-      'Maximum open elicitations per user, over all gateway processes. All of them are listed at `/me`, so that no MCP server hides those of another.',
+      `Maximum open elicitations per user, over all gateway processes. All of them are listed at \`/me\`, so that no MCP server hides those of another. ${eitherDefault('openElicitationsPerSubject')}`,
     ),
-  storedRecords: storedRecords.optional(),
-  storedMegabytes: storedMegabytes.optional(),
-  maxTtlSeconds: z.int().min(10).max(86_400).default(86_400),
+  storedRecords: storedRecords.optional().describe('As `limits.storedRecords`. Default: `limits.storedRecords`.'),
+  storedMegabytes: storedMegabytes
+    .optional()
+    .describe('As `limits.storedMegabytes`. Default: `limits.storedMegabytes`.'),
+  maxTtlSeconds: z.int().min(10).max(86_400).default(86_400).describe('Maximum lifetime of an elicitation.'),
 });
 
 export const mcpServerSchema = z.strictObject({
@@ -137,7 +158,14 @@ export const mcpServerSchema = z.strictObject({
     .default({})
     .describe('By credential name: how to check that a typed credential works.'),
   providers: z.array(slug).default([]),
-  issuers: z.array(z.string().min(1)).min(1).describe('Issuers of the users for whom it may request elicitations.'),
+  issuers: z
+    .array(z.string().min(1))
+    .min(1)
+    .optional()
+    .transform(issuers => issuers ?? [])
+    .describe(
+      'Issuers of the users for whom it may request elicitations. Default with identity mode login: the issuer of the only identity provider.',
+    ),
   identity: z
     .discriminatedUnion('mode', [
       z.strictObject({ mode: z.literal('login') }),

@@ -58,6 +58,24 @@ describe('the storage quota of an MCP server', () => {
     return asks;
   }
 
+  /** Users with one connection each, until the first of them finds no room. Half of a share is for lasting records. */
+  function usersBeforeRefusal(connectionBytes: number): number {
+    const most = shareOf(quotaWith()).bytes / 2;
+    const used = new Map<string, number>();
+    for (let users = 0; ; users += 1) {
+      const shard = shardOf({ issuer: ISSUER, subject: `user-${users}` });
+      const bytes = (used.get(shard) ?? 0) + connectionBytes;
+      if (bytes > most) return users;
+      used.set(shard, bytes);
+    }
+  }
+
+  it('S203: has room for the connections of as many users as docs/redis.md says', () => {
+    // Opaque tokens of 40 characters; JSON Web Tokens of 2,200 and 1,500 characters.
+    expect(usersBeforeRefusal(2_100)).toBeGreaterThan(45_000);
+    expect(usersBeforeRefusal(8_230)).toBeGreaterThan(10_000);
+  });
+
   it('S73: refuses an honest MCP server with many users no sooner than docs/redis.md says: at three quarters of the bound', () => {
     const { bytes } = quotaWith();
     const asks = (isShortRun ? [1] : [1, 2, 3]).map(asksBeforeRefusal);

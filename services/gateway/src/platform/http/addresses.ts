@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
-import { isIPv6 } from 'node:net';
 import proxyAddr from '@fastify/proxy-addr';
+import ipaddr from 'ipaddr.js';
 
 const trusted = new WeakMap<readonly string[], ReturnType<typeof proxyAddr.compile>>();
 
@@ -15,14 +15,18 @@ export function addressOf(request: IncomingMessage, { trustProxy }: { readonly t
 
 /** Returns the part of an address that its owner cannot choose: an IPv4 address, or the first 64 bits of an IPv6 address. */
 export function networkOf(address: string): string {
-  const [, ipv4] = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address) ?? [];
-  if (ipv4 !== undefined || !isIPv6(address)) return ipv4 ?? address;
-  const [head = '', tail = ''] = address.split('%', 1)[0]?.split('::') ?? [];
-  const [before, after] = [head, tail].map(part => part.split(':').filter(group => group !== '')) as [
-    string[],
-    string[],
-  ];
-  const zeros = new Array<string>(Math.max(0, 8 - before.length - after.length)).fill('0');
-  const groups = [...before, ...zeros, ...after].slice(0, 4).map(group => Number.parseInt(group, 16).toString(16));
-  return `${groups.join(':')}::/64`;
+  return networksOf(address)[0];
+}
+
+/** The network of an address and the site around it: the first 64 and 48 bits of an IPv6 address, an IPv4 address twice. */
+export function networksOf(address: string): readonly [network: string, site: string] {
+  if (!ipaddr.isValid(address)) return [address, address];
+  const parsed = ipaddr.process(address);
+  if (!(parsed instanceof ipaddr.IPv6)) return [parsed.toString(), parsed.toString()];
+  const start = (groups: number) =>
+    `${parsed.parts
+      .slice(0, groups)
+      .map(part => part.toString(16))
+      .join(':')}::/${groups * 16}`;
+  return [start(4), start(3)];
 }

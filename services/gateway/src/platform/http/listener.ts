@@ -54,14 +54,18 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
   return { httpServer, address: `http://${hostPort(reachable, port)}`, listening: hostPort(host, port) };
 }
 
+/** Timeouts of a whole request, and of its headers. */
+export const REQUEST_MS = 15_000;
+export const HEADERS_MS = 10_000;
+
 // An import of node:http reads all its members, and one of them loads Node's own undici, a tenth of the start.
 const { createServer } = process.getBuiltinModule('node:http');
 
 async function listen(options: ListenerOptions, host: string, port: number): Promise<Server> {
   const httpServer = createServer({
     ...SERVER_OPTIONS,
-    requestTimeout: 15_000,
-    headersTimeout: 10_000,
+    requestTimeout: REQUEST_MS,
+    headersTimeout: HEADERS_MS,
     // Node's default of 30 s would add up to 30 s to both.
     connectionsCheckingInterval: 2_000,
     // Longer than the idle timeout of load balancers (60 s): if the gateway closed first, a request could be lost.

@@ -107,6 +107,10 @@ const byFastifyCode = new Map<string, readonly [ProblemCode, detail?: string]>([
   [errorCodes.FST_ERR_HANDLER_TIMEOUT().code, ['unavailable']],
 ]);
 
+/** The `detail` of a refusal by a limit. @param setting key in the configuration of the gateway */
+export const limitDetail = (limit: string, setting: string): string =>
+  `The limit is ${limit} (${setting} in the configuration of the gateway).`;
+
 export const problemFor = (code: ProblemCode): Problem => ({ code, status: problems[code].status });
 
 /** Maps an error to the response for it. Undefined for an unexpected error, whose response must reveal nothing. */

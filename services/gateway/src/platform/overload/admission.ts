@@ -1,4 +1,5 @@
 import { randomInt } from 'node:crypto';
+import { definedOnly } from '@postern/elicitation';
 import type { OverloadConfig } from '../config/overload-config.ts';
 import { ProblemError } from '../http/problems.ts';
 import type { Logger } from '../logger.ts';
@@ -84,7 +85,7 @@ export interface Overload extends Disposable {
   /** Why a request would be shed now, counted; undefined when it is admitted. */
   refusal(requestClass: RequestClass): ProblemError | undefined;
   /** Counts a refusal and returns its error. */
-  refused(requestClass: RequestClass, reason: RefusalReason): ProblemError;
+  refused(requestClass: RequestClass, reason: RefusalReason, detail?: string): ProblemError;
   /** Counts a refusal. */
   shed(requestClass: RequestClass | 'outbound', reason: RefusalReason): void;
   /** Counts a TCP connection that was closed because there are too many. */
@@ -112,10 +113,10 @@ export function createOverload(p: {
     p.metrics?.shed(requestClass, reason);
     log(`${requestClass}.${reason}`);
   };
-  const refused: Overload['refused'] = (requestClass, reason) => {
+  const refused: Overload['refused'] = (requestClass, reason, detail) => {
     shed(requestClass, reason);
     const code = reason === 'share' ? 'too_many_concurrent_requests' : 'overloaded';
-    return new ProblemError(code, { retryAfterMs: retryAfterMs() });
+    return new ProblemError(code, { retryAfterMs: retryAfterMs(), ...definedOnly({ detail }) });
   };
   const counters = {
     inFlight: {

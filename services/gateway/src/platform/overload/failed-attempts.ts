@@ -1,46 +1,101 @@
+import { networksOf } from '../http/addresses.ts';
 import { ProblemError } from '../http/problems.ts';
 
 const WINDOW_MS = 60_000;
+/** A site has many networks of 64 bits: its 48 bits may fail this many times as often. */
+const PER_SITE = 4;
+/** Attempts of a network that may be under way at once, per failure that it may have: an office starts its day at one time. */
+const PER_BURST = 4;
+/** Networks from which somebody has signed in, the last ones first. */
+const MAX_KNOWN = 10_000;
+const KNOWN_MS = 24 * 3_600_000;
 
-interface Window {
-  readonly endsAt: number;
-  readonly byAddress: Map<string, number>;
-  all: number;
+interface Counts {
+  refused: number;
+  succeeded: number;
+  open: number;
+}
+
+interface Limits {
+  readonly perAddress: number;
+  readonly perProcess: number;
 }
 
 /**
- * Limits the attempts of strangers that cost a request to a third party, which refuses them. An attempt counts as refused until it has
- * succeeded, so that concurrent attempts count too. Beyond the limit of the process only addresses without a refusal may try, so that
- * other users can still sign in.
+ * Limits the attempts of strangers that cost a request to a third party, which refuses them. Beyond the limit of the process, networks
+ * without many refusals may still try; beyond ten times that limit, only those from which somebody has succeeded within a day.
  */
 export class FailedAttempts {
-  readonly #limits: { readonly perAddress: number; readonly perProcess: number };
+  readonly #limits: Limits;
   readonly #now: () => number;
-  #window: Window = { endsAt: 0, byAddress: new Map(), all: 0 };
+  readonly #known = new Map<string, number>();
+  #endsAt = 0;
+  #counts = new Map<string, Counts>();
+  #refused = 0;
 
-  /** @param limits in one minute */
-  constructor(limits: { readonly perAddress: number; readonly perProcess: number }, now: () => number) {
+  /** @param limits failures in one minute */
+  constructor(limits: Limits, now: () => number) {
     this.#limits = limits;
     this.#now = now;
   }
 
   /**
-   * Counts an attempt. @returns a function to call if it succeeds
+   * Begins an attempt. @returns a function to call when it has ended
    * @throws ProblemError `rate_limited`
    */
-  begin(address: string): () => void {
+  begin(address: string): (hasSucceeded: boolean) => void {
     const now = this.#now();
-    if (now >= this.#window.endsAt) this.#window = { endsAt: now + WINDOW_MS, byAddress: new Map(), all: 0 };
-    const window = this.#window;
-    const { perAddress, perProcess } = this.#limits;
-    const before = window.byAddress.get(address) ?? 0;
-    if (before >= perAddress || (before > 0 && window.all >= perProcess))
-      throw new ProblemError('rate_limited', { retryAfterMs: window.endsAt - now });
-    const add = (count: number) => {
-      window.byAddress.set(address, (window.byAddress.get(address) ?? 0) + count);
-      window.all += count;
+    if (now >= this.#endsAt) {
+      // Attempts that are under way end in the counts in which they began.
+      this.#counts = new Map();
+      this.#refused = 0;
+      this.#endsAt = now + WINDOW_MS;
+    }
+    const [network, site] = networksOf(address);
+    const own = this.#countsOf(network);
+    const around = site === network ? own : this.#countsOf(site);
+    if (!this.#mayBegin(network, own, around))
+      throw new ProblemError('rate_limited', { retryAfterMs: this.#endsAt - now });
+    const counts = new Set([own, around]);
+    for (const each of counts) each.open += 1;
+    return hasSucceeded => {
+      for (const each of counts) {
+        each.open -= 1;
+        if (hasSucceeded) each.succeeded += 1;
+        else each.refused += 1;
+      }
+      if (hasSucceeded) this.#note(network);
+      else this.#refused += 1;
     };
-    add(1);
-    return () => add(-1);
+  }
+
+  #countsOf(network: string): Counts {
+    const known = this.#counts.get(network);
+    if (known !== undefined) return known;
+    const counts = { refused: 0, succeeded: 0, open: 0 };
+    this.#counts.set(network, counts);
+    return counts;
+  }
+
+  #mayBegin(network: string, own: Counts, around: Counts): boolean {
+    const { perAddress, perProcess } = this.#limits;
+    const isWithin = ({ refused, succeeded, open }: Counts, limit: number) =>
+      // Behind one address of a carrier are strangers and people: their successes speak for it.
+      refused < limit + 2 * succeeded && open < PER_BURST * limit;
+    if (!isWithin(own, perAddress) || !isWithin(around, PER_SITE * perAddress)) return false;
+    if (this.#refused < perProcess) return true;
+    if (this.#refused >= 10 * perProcess) return this.#isKnown(network);
+    return isWithin(own, perAddress / 10) || this.#isKnown(network);
+  }
+
+  #note(network: string): void {
+    this.#known.delete(network);
+    this.#known.set(network, this.#now() + KNOWN_MS);
+    const [oldest] = this.#known.keys();
+    if (this.#known.size > MAX_KNOWN && oldest !== undefined) this.#known.delete(oldest);
+  }
+
+  #isKnown(network: string): boolean {
+    return (this.#known.get(network) ?? 0) > this.#now();
   }
 }

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import fp from 'fastify-plugin';
-import type { ProblemError } from '../http/problems.ts';
+import { limitDetail, type ProblemError } from '../http/problems.ts';
 import { requestContext } from '../http/request-context.ts';
 import type { Overload } from './admission.ts';
 import { type RequestClass, requestClassOf } from './request-class.ts';
@@ -66,7 +66,11 @@ export function enterShare(
   if (!isCounted(requestClass)) return undefined;
   const share = config.limits.concurrentRequests ?? overload.shareOf(overload.limits.requestsInFlight);
   return requestContext()?.permit?.enterShare(mcpServerId, share) === false
-    ? overload.refused(requestClass, 'share')
+    ? overload.refused(
+        requestClass,
+        'share',
+        limitDetail(`${share} requests at once`, 'mcpServers[].limits.concurrentRequests'),
+      )
     : undefined;
 }
 
