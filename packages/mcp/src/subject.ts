@@ -2,7 +2,6 @@ import { issuerSchema, subjectIdentifierSchema, subjectSchema } from '@postern/a
 import { decodeJwt } from 'jose';
 import { z } from 'zod/v4';
 import { SubjectUnavailableError } from './errors.ts';
-import type { ToolCall } from './tool-call.ts';
 
 export interface Subject {
   /** The `iss` of the authorization server that authenticated the user. */
@@ -41,7 +40,7 @@ const claimsSchema = z.object({ iss: issuerSchema, sub: subjectIdentifierSchema 
 /** @throws {SubjectUnavailableError} when no verified user is known */
 export async function resolvePrincipal<Context>(
   option: SubjectOption<Context> | undefined,
-  { authInfo, isUncheckedHttp = false }: Pick<ToolCall, 'authInfo' | 'isUncheckedHttp'>,
+  { authInfo, isUncheckedHttp = false }: { readonly authInfo: AuthInfo | undefined; readonly isUncheckedHttp?: boolean },
   context: Context,
 ): Promise<Principal> {
   if (typeof option === 'function') return known(await option(context), 'The `subject` function returned no user.');
