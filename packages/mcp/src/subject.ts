@@ -40,7 +40,10 @@ const claimsSchema = z.object({ iss: issuerSchema, sub: subjectIdentifierSchema 
 /** @throws {SubjectUnavailableError} when no verified user is known */
 export async function resolvePrincipal<Context>(
   option: SubjectOption<Context> | undefined,
-  { authInfo, isUncheckedHttp = false }: { readonly authInfo: AuthInfo | undefined; readonly isUncheckedHttp?: boolean },
+  {
+    authInfo,
+    isUncheckedHttp = false,
+  }: { readonly authInfo: AuthInfo | undefined; readonly isUncheckedHttp?: boolean },
   context: Context,
 ): Promise<Principal> {
   if (typeof option === 'function') return known(await option(context), 'The `subject` function returned no user.');
