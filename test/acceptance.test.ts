@@ -194,6 +194,8 @@ const covered = [
   'S220 a handler that does not await its asks fails, and they never settle',
   'S221 a form with fields that seem to ask for a secret opens as a page',
   'S222 mistakes in the code of an MCP server are reported to its author, without secrets',
+  'S223 the decline of an MCP client ends the call, and no other request asks again',
+  'S224 a result says that nothing was done only while the handler cannot have acted',
   'S225 only the client that began a grant serves it, and only a new grant registers one',
   'S226 no grant ends by metadata or members that its refresh does not need, or by one reading of another issuer',
   'S228 a call continues with answers of the same handler and arguments only, in every era',

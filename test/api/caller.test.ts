@@ -103,8 +103,11 @@ describe('GET /v1/me', () => {
 
   it('tells a gate of @postern/mcp whether its calls can succeed', async () => {
     const url = world.gateways[0]?.address ?? '';
-    const check = { kinds: ['authorization'], providers: ['forge', 'wiki'] } as const;
-    const gateOf = (apiKey: string) => postern({ url, apiKey, check, onBackgroundError: () => undefined });
+    const gateOf = (apiKey: string) => {
+      const gate = postern({ url, apiKey, check: false });
+      gate.tool({ accounts: { forge: {}, wiki: {} } }, () => ({ content: [] }));
+      return gate;
+    };
     const own = await gateOf(keyOf('tracker')).check();
     expect(own).toMatchObject({ faults: [{ code: 'provider_not_allowed' }], caller: { mcpServerId: 'tracker' } });
     const unknown = await gateOf('pk_unknown_0123456789abcdef').check();

@@ -11,8 +11,8 @@ export interface ClientRecord {
 }
 
 const headings: Readonly<Record<Ask, string>> = {
-  '-32042': '2025-11-25, −32042',
-  push: '2025-11-25, push',
+  '-32042': '2025-11-25, −32042 alone',
+  push: '2025-11-25, push, then −32042',
   'plain link': '2025-11-25, plain link',
   '2026-07-28': '2026-07-28',
 };
@@ -90,8 +90,9 @@ these versions on the day of the run, and nothing else.
 
 ${markdownTable(['client', 'run on', ...asks.map(ask => headings[ask])], rows)}
 
-The MCP server repeats the link in the text of −32042. An application could also read the URL from the error's
-\`data\`, open it and retry. The applications in this run only show what the client gives them.
+The MCP server pushes first; −32042 alone is for sessions that move between replicas. It repeats the link in the text of −32042. An
+application could also read the URL from the error's \`data\`, open it and retry. The applications in this run only show what the client
+gives them.
 
 ## What was seen
 

@@ -8,7 +8,7 @@ import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { z } from 'zod';
 import { commandLine, refuseArguments } from '../../scripts/command-line.ts';
-import { type GatedEndpointOptions, startGatedEndpoint } from '../support/gated-endpoint.ts';
+import { type GatedEndpointOptions, movingSessions, startGatedEndpoint } from '../support/gated-endpoint.ts';
 import { startWorld } from '../support/world.ts';
 import { type ClientRecord, clientsDocument } from './clients-document.ts';
 import { type ForeignClient, foreignClients } from './foreign-clients.ts';
@@ -33,8 +33,8 @@ const chosen = foreignClients.filter(({ name }) => values.only === undefined || 
 if (chosen.length === 0) refuseArguments(`--only is none of ${names}`);
 
 const endpoints: Readonly<Record<Ask, GatedEndpointOptions>> = {
-  '-32042': { postern: { legacy: 'url-required-error' } },
-  push: { postern: { legacy: 'push' } },
+  '-32042': { postern: { sessions: movingSessions } },
+  push: {},
   'plain link': { legacy: 'stateless' },
   '2026-07-28': {},
 };

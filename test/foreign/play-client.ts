@@ -6,7 +6,7 @@ import { connectAccount, elicitationIdOf } from '../support/person-at-gateway.ts
 import type { World } from '../support/world.ts';
 import { startRecordingProxy } from './recording-proxy.ts';
 
-export const asks = ['-32042', 'push', 'plain link', '2026-07-28'] as const;
+export const asks = ['push', '-32042', 'plain link', '2026-07-28'] as const;
 export type Ask = (typeof asks)[number];
 
 /** What a person sees of the URL, in this order of preference. */

@@ -57,7 +57,7 @@ describe('the callback on one replica of the gateway, the waiter on the other', 
   });
 
   it('2025-11-25, pushed: the call answers', async () => {
-    const endpoint = await endpointAt(WAITER, { postern: { legacy: 'push' } });
+    const endpoint = await endpointAt(WAITER);
     const subject = world.subject();
     await using host = await connectLegacyHost(endpoint.url, { subject, elicit: () => 'accept' });
     const call = host.call('connect');

@@ -80,7 +80,7 @@ describe('a replica that is killed during a waiting read', () => {
   });
 
   it('2025-11-25, pushed: the call continues through the other replica', async () => {
-    const endpoint = await startEndpoint({ legacy: 'push' });
+    const endpoint = await startEndpoint();
     const subject = world.subject();
     await using host = await connectLegacyHost(endpoint.url, { subject, elicit: () => 'accept' });
     const call = host.call('connect');

@@ -114,10 +114,14 @@ describe('an MCP client that responds instead of its user', () => {
       const order = world.order();
       const declined = await player.play(tool, { order }, { atPage: noPage, opens: 'decline' });
       expect(declined.text).toBe('decline client_declined');
-      const cancelled = await player.play(tool, { order }, { atPage: noPage, opens: 'cancel' });
-      expect(cancelled.text).toBe('cancel client_cancelled');
-      const [elicitationId = '', ...others] = new Set([...elicitationIdsOf(declined), ...elicitationIdsOf(cancelled)]);
-      expect(others).toEqual([]);
+      const [elicitationId = ''] = elicitationIdsOf(declined);
+      expect(elicitationIdsOf(declined)).toHaveLength(1);
+      // In a session, −32042 follows a cancel.
+      if (way.revision === '2026-07-28') {
+        const cancelled = await player.play(tool, { order }, { atPage: noPage, opens: 'cancel' });
+        expect(cancelled.text).toBe('cancel client_cancelled');
+        expect(elicitationIdsOf(cancelled)).toEqual([elicitationId]);
+      }
       // The user's decision on the page still counts, and the next call gets it.
       await person.accept(elicitationId);
       expect(await player.play(tool, { order }, { atPage: noPage })).toEqual({ text: 'accept', reached: [] });
@@ -130,7 +134,7 @@ describe('an MCP client that responds instead of its user', () => {
       const person = world.person();
       const player = await world.player(way, person);
       const order = world.order();
-      const opened = await player.play('pay_stripe', { order }, { atPage: noPage, opens: 'cancel' });
+      const opened = await player.play('pay_stripe', { order }, { atPage: noPage, opens: 'decline' });
       await person.accept(elicitationIdsOf(opened)[0] ?? '');
       expect(await player.play('pay_stripe', { order }, { atPage: noPage, opens: 'decline' })).toEqual({
         text: 'accept',

@@ -6,6 +6,7 @@ import {
   isElicitationPending,
   type PosternOptions,
   postern,
+  type SharedSessions,
 } from '@postern/mcp';
 import { z } from 'zod';
 import { bearerIsSubject, type McpEndpoint, startMcpEndpoint } from './mcp-endpoint.ts';
@@ -27,6 +28,9 @@ export interface GatedEndpoint extends McpEndpoint {
   /** Resolves when this MCP server has sent `count` waiting reads (default one) for this elicitation. */
   untilHolding(elicitationId: string, count?: number): Promise<void>;
 }
+
+/** Where sessions move, nothing is pushed, and −32042 asks. These stay. */
+export const movingSessions: SharedSessions = { add: async () => {}, list: async () => [], subscribe: () => {} };
 
 const say = (text: string) => ({ content: [{ type: 'text' as const, text }] });
 

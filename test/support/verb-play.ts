@@ -1,5 +1,6 @@
 import { definedOnly } from '@postern/elicitation';
 import { z } from 'zod';
+import { movingSessions } from './gated-endpoint.ts';
 import { elicitationIdOf } from './person-at-gateway.ts';
 import type { VerbEndpoint, VerbEndpointOptions } from './verb-endpoint.ts';
 import {
@@ -28,7 +29,6 @@ export interface Way {
 }
 
 const both = { form: {}, url: {} };
-const push = { legacy: 'push' } as const;
 const modern = { sdk: 'v2', revision: '2026-07-28', endpoint: {}, hearsOfEnd: false } as const;
 
 const legacy = (sdk: 'v2' | 'v1'): Way[] => {
@@ -36,11 +36,15 @@ const legacy = (sdk: 'v2' | 'v1'): Way[] => {
   const stateless = { sdk, legacy: 'stateless', postern: { assumeUrlCapability: true } } as const;
   return [
     {
-      ...{ ...session, name: `2025-11-25 session, push, ${sdk}`, endpoint: { sdk, postern: push } },
+      ...{ ...session, name: `2025-11-25 session, push, ${sdk}` },
       ...{ url: 'elicitation/create', showsForms: true, hearsOfEnd: true },
     },
     {
-      ...{ ...session, name: `2025-11-25 session, −32042, ${sdk}` },
+      ...{
+        ...session,
+        name: `2025-11-25 session, −32042, ${sdk}`,
+        endpoint: { sdk, postern: { sessions: movingSessions } },
+      },
       ...{ url: '-32042', showsForms: true, hearsOfEnd: true },
     },
     {

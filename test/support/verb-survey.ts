@@ -30,7 +30,7 @@ const declarations: readonly (DeclaredModes | undefined)[] = [
 
 /**
  * The first call of every tool, over every connection that transmits the declared capabilities, with all combinations of them. The MCP
- * client dismisses every request.
+ * client declines every page, and dismisses every form.
  */
 export async function surveyFirstCalls(world: VerbWorld, tools: readonly VerbTool[]): Promise<readonly SurveyedCall[]> {
   const calls: SurveyedCall[] = [];
@@ -49,7 +49,7 @@ async function callAll(
   const { url } = await world.endpoint(way.endpoint);
   await using host = await connectVerbHost(url, {
     ...{ sdk: way.sdk, revision: way.revision, subject: world.person().user, elicitation: declared },
-    openUrl: () => 'cancel',
+    openUrl: () => 'decline',
     fillForm: () => ({ action: 'cancel' }),
   });
   const calls: SurveyedCall[] = [];

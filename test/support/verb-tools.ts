@@ -75,13 +75,13 @@ const dataOf = (answered: Answered): Record<string, unknown> =>
 const options = ({ ttlSeconds }: VerbArgs) => (ttlSeconds === undefined ? {} : { ttlSeconds });
 
 async function pay(gate: GateContext, args: VerbArgs, processor: string) {
-  const answered = await gate.pay(verbTerms(args.order, args.currency, processor), options(args));
+  const answered = await gate.try.pay(verbTerms(args.order, args.currency, processor), options(args));
   return { answered, what: dataOf(answered) };
 }
 
 const plays = {
   async authorize(gate, args, { accountUrl }) {
-    const answered = await gate.authorize('forge', { scopes: ['repo'], ...options(args) });
+    const answered = await gate.try.authorize('forge', { scopes: ['repo'], ...options(args) });
     if (!isAccepted(answered)) return { answered, what: {} };
     const response = await answered.fetch(accountUrl);
     const { sub } = z.object({ sub: z.string() }).parse(await response.json());
@@ -90,21 +90,21 @@ const plays = {
   pay_none: (gate, args) => pay(gate, args, 'none'),
   pay_stripe: (gate, args) => pay(gate, args, 'stripe-main'),
   async confirm(gate, args) {
-    const answered = await gate.confirm(
+    const answered = await gate.try.confirm(
       { title: `Delete ${args.order}`, action: verbAction, facts: [...verbFacts] },
       options(args),
     );
     return { answered, what: dataOf(answered) };
   },
   async credential(gate, args) {
-    const answered = await gate.credential(
+    const answered = await gate.try.credential(
       { name: args.order, title: 'API key of Acme', fields: apiKeyFields },
       options(args),
     );
     return { answered, what: dataOf(answered) };
   },
   async credential_lasting(gate, args) {
-    const answered = await gate.credential(
+    const answered = await gate.try.credential(
       { name: args.order, title: 'API key of Acme', fields: apiKeyFields, retention: 'lasting' },
       options(args),
     );
@@ -112,11 +112,11 @@ const plays = {
     return { answered, what: { ...dataOf(answered), again: await answered.read() } };
   },
   async form(gate, args) {
-    const answered = await gate.form(deliverySchema, { title: `Delivery of ${args.order}`, ...options(args) });
+    const answered = await gate.try.form(deliverySchema, { title: `Delivery of ${args.order}`, ...options(args) });
     return { answered, what: dataOf(answered) };
   },
   async form_secret(gate, args) {
-    const answered = await gate.form(deploymentSchema, {
+    const answered = await gate.try.form(deploymentSchema, {
       title: `Deployment of ${args.order}`,
       secretFields: ['token'],
       ...options(args),
@@ -125,11 +125,11 @@ const plays = {
   },
   /** Three elicitations, one after the other. */
   async steps(gate, args) {
-    const yes = await gate.confirm({ title: `Order ${args.order}`, facts: [...verbFacts] }, options(args));
+    const yes = await gate.try.confirm({ title: `Order ${args.order}`, facts: [...verbFacts] }, options(args));
     if (!isAccepted(yes)) return { answered: yes, what: {} };
-    const payment = await gate.pay(verbTerms(args.order, args.currency, 'stripe-main'), options(args));
+    const payment = await gate.try.pay(verbTerms(args.order, args.currency, 'stripe-main'), options(args));
     if (!isAccepted(payment)) return { answered: payment, what: {} };
-    const delivery = await gate.form(deliverySchema, { title: `Delivery of ${args.order}`, ...options(args) });
+    const delivery = await gate.try.form(deliverySchema, { title: `Delivery of ${args.order}`, ...options(args) });
     return { answered: delivery, what: { yes: dataOf(yes), payment: dataOf(payment), delivery: dataOf(delivery) } };
   },
 } satisfies Record<string, Play>;

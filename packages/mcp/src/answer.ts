@@ -12,6 +12,7 @@ import {
 } from './ask.ts';
 import { presentInLegacySession, presentStateless } from './eras/legacy.ts';
 import { presentModern } from './eras/modern.ts';
+import { denialMeta } from './eras/plain.ts';
 import { ElicitationFailedError, GatewayError } from './errors.ts';
 import { isTerminal } from './gateway-client.ts';
 import { Suspension } from './suspension.ts';
@@ -69,11 +70,11 @@ export function idempotencyKey(id: string): string {
  * @throws {ElicitationFailedError}
  */
 export function toRefusal(run: ToolRun, spec: AskSpec, end: AskEnd): Declined | Cancelled {
+  const { elicitation } = end;
   if (end.by === 'mcp-client')
     return end.action === 'decline'
-      ? refusal(run, spec, { action: 'decline', reason: 'client_declined' })
-      : refusal(run, spec, { action: 'cancel', reason: 'client_cancelled' });
-  const { elicitation } = end;
+      ? refusal(run, spec, { action: 'decline', reason: 'client_declined' }, elicitation)
+      : refusal(run, spec, { action: 'cancel', reason: 'client_cancelled' }, elicitation);
   switch (elicitation.status) {
     case 'declined':
       return refusal(run, spec, { action: 'decline', reason: 'declined' }, elicitation);
@@ -88,14 +89,18 @@ export function toRefusal(run: ToolRun, spec: AskSpec, end: AskEnd): Declined | 
 }
 
 export function refusal<R extends Omit<Declined, 'toToolResult'> | Omit<Cancelled, 'toToolResult'>>(
-  { environment, call, returnsRefusals }: ToolRun,
+  run: ToolRun,
   spec: AskSpec,
   refused: R,
   elicitation?: ElicitationBody,
 ): R & { toToolResult(): PlainToolResult } {
+  const { environment, call, returnsRefusals } = run;
   const toToolResult = () => {
     const text = environment.text({ kind: refused.reason, about: aboutOf(spec, elicitation) });
-    return refused.action === 'decline' ? declinedToolResult(text, call) : plainToolResult(text);
+    // Only a decision is final. A cancelled or expired ask may be repeated.
+    return refused.action === 'decline'
+      ? declinedToolResult(text, call, denialMeta(run, 'unavailable', elicitation))
+      : plainToolResult(text);
   };
   if (!returnsRefusals) throw new Suspension({ type: 'plain', result: toToolResult() }, true);
   return { ...refused, toToolResult };
@@ -132,6 +137,8 @@ export async function answer(run: ToolRun, ask: Ask): Promise<Answer> {
     if (end.by === 'mcp-client') run.log.update(ask.key, { refused: end.action });
     if (end.by === 'mcp-client' || end.elicitation.status !== 'completed') return { action: 'refused', end };
     const { elicitation } = end;
+    // An account is used through its tokens, every other answer at once.
+    run.progress.mayHaveActed ||= ask.spec.body.kind !== 'authorization';
     if (!ask.spec.needsRedemption) return { action: 'accept', elicitation, result: undefined };
     const result = await redeem(run, ask, elicitation, attempt < MAX_ATTEMPTS);
     if (result !== undefined) return { action: 'accept', elicitation, result };
@@ -158,7 +165,7 @@ async function recall(run: ToolRun, ask: Ask): Promise<AskEnd | undefined> {
     const elicitation = await run.environment.client.read(elicitationId, 0, ask.signal);
     if (isTerminal(elicitation))
       return (await isStale(run, ask, elicitation)) ? undefined : { by: 'gateway', elicitation };
-    if (record.refused !== undefined) return { by: 'mcp-client', action: record.refused };
+    if (record.refused !== undefined) return { by: 'mcp-client', action: record.refused, elicitation };
     assertInTime(run, ask);
     return await presentToUser(run, ask, { isRetry: false, elicitation });
   } catch (error) {

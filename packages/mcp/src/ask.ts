@@ -122,7 +122,7 @@ export interface Ask {
 export type AskEnd =
   | { readonly by: 'gateway'; readonly elicitation: ElicitationBody }
   /** The MCP client refused. That ends this attempt; the elicitation stays open. */
-  | { readonly by: 'mcp-client'; readonly action: 'decline' | 'cancel' };
+  | { readonly by: 'mcp-client'; readonly action: 'decline' | 'cancel'; readonly elicitation: ElicitationBody };
 
 /**
  * Opens an ask at the next place of the run. An earlier run of the same call may have asked with other terms here: then the handler asks
@@ -216,6 +216,8 @@ export async function issue(run: ToolRun, spec: AskSpec, signal: AbortSignal): P
     subject: (await run.principal()).input,
     requestedBy: tool === undefined && mcpClient === undefined ? undefined : { tool, mcpClient },
   };
+  const provider = body.kind === 'authorization' ? body.authorization.provider : undefined;
+  run.environment.gateCheck.expect(body.kind, provider);
   try {
     return await run.environment.client.issue(body, signal);
   } catch (error) {

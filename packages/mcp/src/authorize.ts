@@ -110,6 +110,7 @@ function accepted(run: ToolRun, provider: string, ask: Ask, elicitation: Elicita
     connectionId,
     ...createConnectedAccount({
       environment: run.environment,
+      onUse: () => (run.progress.mayHaveActed = true),
       provider,
       tool: displayName(run.call.toolName),
       signal: run.call.signal,
@@ -152,11 +153,20 @@ function createConnectedAccount(
   p: Parameters<typeof createAccessTokens>[0] & {
     environment: Pick<Environment, 'fetch' | 'allowHttp'>;
     provider: string;
+    /** The handler is about to get a token, or to send one. */
+    onUse: () => void;
     /** Aborts when the MCP client gives up on the call. */
     signal: AbortSignal;
   },
 ): ConnectedAccount {
-  const tokens: AccessTokens = createAccessTokens(p);
+  const issued = createAccessTokens(p);
+  const tokens: AccessTokens = {
+    async getAccessToken(request) {
+      const token = await issued.getAccessToken(request);
+      p.onUse();
+      return token;
+    },
+  };
   return {
     async accessToken(options = {}) {
       const { signal, rejected } = parseTerms('accessToken', tokenOptionsSchema, options);

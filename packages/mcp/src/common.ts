@@ -42,16 +42,15 @@ export type {
   Gated,
   GatedHandler,
   GatedResource,
-  GatedToolOptions,
   GenericGate,
   HandlerOptions,
   ResourceVariables,
   SdkTypes,
+  StdioConnection,
 } from './gate.ts';
 export {
   type GateCaller,
   GateCheckError,
-  type GateExpectations,
   type GateFault,
   type GateFaultCode,
   type GateReport,
@@ -86,4 +85,9 @@ export type { SharedSessions } from './shared-sessions.ts';
 export type { Subject, SubjectOption } from './subject.ts';
 export { isElicitationPending } from './suspension.ts';
 export { type About, englishTexts, type TextContext, type TextFunction } from './texts.ts';
-export { ELICITATION_ERROR_CODE, ELICITATION_META_KEY, type PlainToolResult } from './tool-call.ts';
+export {
+  AUTHORIZATION_META_KEY,
+  ELICITATION_ERROR_CODE,
+  ELICITATION_META_KEY,
+  type PlainToolResult,
+} from './tool-call.ts';

@@ -6,7 +6,6 @@ import { InvalidRequestStateError, invalidOptions, PosternUsageError } from './e
 import type {
   AccountRequests,
   Gated,
-  GatedToolOptions,
   GenericGate,
   Handler,
   HandlerOptions,
@@ -16,11 +15,12 @@ import type {
   SdkTypes,
 } from './gate.ts';
 import type { GateContext } from './gate-context.ts';
+import { anyone } from './no-gateway.ts';
 import type { PosternOptions } from './options.ts';
 import { parseStrictly } from './parse-strictly.ts';
 import { OwnRequestState } from './request-state.ts';
 import { runTool, type ToolOutcome } from './run-tool.ts';
-import { resolvePrincipal } from './subject.ts';
+import { type Principal, resolvePrincipal } from './subject.ts';
 import { handlerId, type RequestKind, type ToolCall } from './tool-call.ts';
 
 /**
@@ -33,7 +33,12 @@ export function createGate<Sdk extends SdkTypes>(
   environment: Environment = createEnvironment(options),
 ): GenericGate<Sdk> {
   const run = <Result>(call: ToolCall, ctx: Sdk['context'], handler: (gate: GateContext) => Promise<Result>) =>
-    runTool(environment, call, () => resolvePrincipal(options.subject, call, ctx), handler);
+    runTool(environment, call, () => principalOf(call, ctx), handler);
+
+  async function principalOf(call: ToolCall, ctx: Sdk['context']): Promise<Principal> {
+    const namesNone = options.subject === undefined && call.authInfo === undefined && !call.isUncheckedHttp;
+    return namesNone && !environment.hasGateway ? anyone : await resolvePrincipal(options.subject, call, ctx);
+  }
 
   async function answerTool(running: Promise<ToolOutcome<Sdk['tool']>>): Promise<Sdk['tool'] | Sdk['inputRequired']> {
     try {
@@ -73,26 +78,27 @@ export function createGate<Sdk extends SdkTypes>(
       const id = randomUUID();
       return (args: unknown, ctx: Sdk['context'], uri?: string): ToolCall => {
         const instance = server ?? adapter.serverOf?.(ctx);
-        const name =
-          uri ?? adapter.requested?.(ctx, instance)?.name ?? registeredName(instance, wrapped()) ?? givenName;
+        const { registered } = adapter;
+        const found = registered?.find(wrapped(), instance);
+        const name = uri ?? adapter.requested?.(ctx, instance)?.name ?? found?.name ?? givenName;
         const call = {
           ...adapter.toToolCall(args, ctx, request === 'tool' ? name : undefined, instance),
           handler: handlerId(request, name ?? id),
         };
-        return request === 'tool' ? call : { ...call, request };
+        if (request !== 'tool') return { ...call, request };
+        return registered === undefined ? call : { ...call, hasOutputSchema: found?.hasOutputSchema ?? true };
       };
     }
 
     return {
       tool<Args, Requests extends AccountRequests>(
-        ...given: Given<GatedToolOptions<Requests>, Handler<Sdk, Args, Requests, Sdk['tool']>>
+        ...given: Given<HandlerOptions<Requests>, Handler<Sdk, Args, Requests, Sdk['tool']>>
       ) {
-        const { wrap, handler } = unpack('gate.tool', toolOptionsSchema, given);
-        environment.gateCheck.expectProviders(Object.keys(wrap.accounts ?? {}));
+        const { wrap, handler } = unpack(environment, 'gate.tool', given);
         const callOf = callsOf('tool', () => wrapped, wrap.name);
         const wrapped = async (...parameters: [Sdk['context']] | [Args, Sdk['context']]) => {
           const [args, ctx] = withArguments(parameters);
-          const call = { ...callOf(args, ctx), hasOutputSchema: wrap.hasOutputSchema };
+          const call = callOf(args, ctx);
           return await answerTool(
             run(call, ctx, async gate => handler(args, { ...ctx, ...(await gated<Requests>(gate, wrap)) })),
           );
@@ -102,8 +108,7 @@ export function createGate<Sdk extends SdkTypes>(
       prompt<Args, Requests extends AccountRequests>(
         ...given: Given<HandlerOptions<Requests>, Handler<Sdk, Args, Requests, Sdk['prompt']>>
       ) {
-        const { wrap, handler } = unpack('gate.prompt', handlerOptionsSchema, given);
-        environment.gateCheck.expectProviders(Object.keys(wrap.accounts ?? {}));
+        const { wrap, handler } = unpack(environment, 'gate.prompt', given);
         const callOf = callsOf('prompt', () => wrapped, wrap.name);
         const wrapped = async (...parameters: [Sdk['context']] | [Args, Sdk['context']]) => {
           const [args, ctx] = withArguments(parameters);
@@ -118,8 +123,7 @@ export function createGate<Sdk extends SdkTypes>(
       resource<Requests extends AccountRequests>(
         ...given: Given<HandlerOptions<Requests>, ResourceHandler<Sdk, Requests>>
       ) {
-        const { wrap, handler } = unpack('gate.resource', handlerOptionsSchema, given);
-        environment.gateCheck.expectProviders(Object.keys(wrap.accounts ?? {}));
+        const { wrap, handler } = unpack(environment, 'gate.resource', given);
         const callOf = callsOf('resource', () => wrapped, wrap.name);
         const wrapped = async (...parameters: [URL, Sdk['context']] | [URL, ResourceVariables, Sdk['context']]) => {
           const [uri, variables, ctx] = parameters.length === 2 ? [parameters[0], {}, parameters[1]] : parameters;
@@ -163,20 +167,6 @@ export function createGate<Sdk extends SdkTypes>(
   return gateFor(undefined);
 }
 
-type Registry = Readonly<Record<string, { readonly handler?: unknown; readonly callback?: unknown }>>;
-
-/**
- * The name under which an `McpServer` has a handler. Both SDKs keep their registrations in members that their types hide. If an SDK
- * keeps them elsewhere, or wraps the handler (prompts of SDK v2), the handler has no name here.
- */
-function registeredName(server: object = {}, wrapped: unknown): string | undefined {
-  const { _registeredTools: tools = {}, _registeredPrompts: prompts = {} } = server as {
-    readonly [Member in '_registeredTools' | '_registeredPrompts']?: Registry;
-  };
-  const entries = [...Object.entries(tools), ...Object.entries(prompts)];
-  return entries.find(([, { handler, callback }]) => handler === wrapped || callback === wrapped)?.[0];
-}
-
 /** Checks that a server is an instance of the SDK that this package imports. */
 export function sameCopy<McpServer>(name: string, McpServer: abstract new (...args: never) => McpServer) {
   return (server: McpServer): void => {
@@ -205,19 +195,21 @@ const handlerOptionsSchema = z.strictObject({
     .optional(),
   name: z.string().optional(),
 });
-const toolOptionsSchema = handlerOptionsSchema.extend({ hasOutputSchema: z.boolean().optional() });
 
 /** @throws {PosternUsageError} `invalid_options`, or `invalid_ask` for an account */
-function unpack<Wrap extends z.infer<typeof handlerOptionsSchema>, Wrapped>(
+function unpack<Wrapped>(
+  { gateCheck }: Environment,
   where: string,
-  schema: z.ZodType<Wrap>,
   given: Given<unknown, Wrapped>,
-): { readonly wrap: Wrap; readonly handler: Wrapped } {
+): { readonly wrap: z.infer<typeof handlerOptionsSchema>; readonly handler: Wrapped } {
   const [options, handler] = given.length === 1 ? [{}, given[0]] : given;
-  const wrap = parseStrictly('invalid_options', where, schema, options);
+  const wrap = parseStrictly('invalid_options', where, handlerOptionsSchema, options);
   if (typeof handler !== 'function')
     throw invalidOptions(`${where}: the last argument must be the handler, a function.`);
-  for (const [provider, request] of Object.entries(wrap.accounts ?? {})) authorizationSpec(provider, request);
+  for (const [provider, request] of Object.entries(wrap.accounts ?? {})) {
+    authorizationSpec(provider, request);
+    gateCheck.expect('authorization', provider);
+  }
   return { wrap, handler };
 }
 

@@ -10,6 +10,7 @@ import { spread } from './gateway-request.ts';
 import { createGatewayTransport } from './gateway-transport.ts';
 import { completed } from './local-gateway.ts';
 import { createReporter, type Reporter } from './mistakes.ts';
+import { noGateway } from './no-gateway.ts';
 import { type MissingCapability, optionsSchema, type PosternOptions } from './options.ts';
 import { parseStrictly } from './parse-strictly.ts';
 import { createRequestStateCodec, deriveStateKey, type RequestStateCodec, type StateKey } from './request-state.ts';
@@ -22,6 +23,8 @@ import { WaitingReads } from './waiting-reads.ts';
 
 /** Shared by all calls of one gate. */
 export interface Environment extends Reporter {
+  /** Without one, only forms that the MCP client shows work. */
+  readonly hasGateway: boolean;
   readonly client: GatewayClient;
   readonly gateCheck: GateCheck;
   /** Returns a client that propagates a trace. */
@@ -40,7 +43,6 @@ export interface Environment extends Reporter {
   readonly text: TextFunction;
   readonly holdMs: number;
   readonly maxRounds: number;
-  readonly legacy: 'url-required-error' | 'push';
   readonly missingCapability: MissingCapability;
   readonly assumeUrlCapability: boolean;
   /** Epoch milliseconds. */
@@ -54,46 +56,59 @@ const MAX_WAITING_READS = 10_000;
 /** @throws {PosternUsageError} `invalid_options` */
 export function createEnvironment<Context>(given: PosternOptions<Context>): Environment {
   const parsed = parseStrictly('invalid_options', 'postern', optionsSchema, given);
-  const { holdMs, maxRounds, maxWaiters, gatewayTimeoutMs, legacy, missingCapability } = parsed;
-  const options = completed(given);
-  const url = gatewayUrl(options);
-  const transport = createGatewayTransport(url, options.fetch);
-  const authorize = authorizer(options, url);
-  const clientOptions = { url, authorize, timeoutMs: gatewayTimeoutMs, transport };
+  const { holdMs, maxRounds, maxWaiters, gatewayTimeoutMs, missingCapability } = parsed;
+  const located = completed(given);
+  const options = located ?? given;
   const reporter = createReporter(options.onBackgroundError);
   const { onBackgroundError } = reporter;
-  const sleep = (ms: number, signal: AbortSignal) => delay(ms, undefined, { signal, ref: false });
-  const gateCheck = createGateCheck({
-    ...{ ...clientOptions, sleep, now: Date.now, onError: onBackgroundError },
-    expectations: options.check || {},
-    issuer: typeof options.subject === 'object' ? options.subject.issuer : undefined,
-    decryptionKeys: decryptionKeysOf(options),
-  });
-  const client = createGatewayClient(clientOptions);
+  const { client, gateCheck, tracedClient, sealedOpener, stateKeys } =
+    located === undefined ? noGateway : gatewayOf(located, { timeoutMs: gatewayTimeoutMs, onError: onBackgroundError });
   const waitingReads = new WaitingReads({ limit: MAX_WAITING_READS, sleep, random: spread });
   const waiters = new CompletionWaiters({
     ...{ client, waitingReads, limit: maxWaiters, now: Date.now, sleep, random: spread, onError: onBackgroundError },
   });
   return {
+    hasGateway: located !== undefined,
     client,
     gateCheck,
-    tracedClient: trace => createGatewayClient({ ...clientOptions, trace }),
-    sealedOpener: sealedOpener(options),
+    ...(tracedClient && { tracedClient }),
+    sealedOpener,
     fetch: options.fetch ?? fetch,
     allowHttp: options.allowHttp ?? false,
-    codec: createRequestStateCodec(stateKeys(options), Date.now),
-    recentCalls: new RecentCalls(MAX_RECENT_CALLS, Date.now),
+    codec: createRequestStateCodec(options.stateKeys ?? stateKeys(), Date.now),
+    recentCalls: new RecentCalls(located === undefined ? 0 : MAX_RECENT_CALLS, Date.now),
     waitingReads,
     waiters,
     sessionReplica: options.sessions && createSessionReplica(options.sessions, { waiters, delay: sleep }),
     text: options.text ?? englishTexts,
     holdMs,
     maxRounds,
-    legacy,
     missingCapability,
     assumeUrlCapability: options.assumeUrlCapability ?? false,
     ...reporter,
     now: Date.now,
+  };
+}
+
+const sleep = (ms: number, signal: AbortSignal) => delay(ms, undefined, { signal, ref: false });
+
+function gatewayOf<Context>(
+  options: PosternOptions<Context> & { readonly url: string },
+  { timeoutMs, onError }: { readonly timeoutMs: number; readonly onError: (error: Error) => void },
+) {
+  const url = gatewayUrl(options);
+  const transport = createGatewayTransport(url, options.fetch);
+  const clientOptions = { url, authorize: authorizer(options, url), timeoutMs, transport };
+  const decryptionKeys = decryptionKeysOf(options);
+  return {
+    client: createGatewayClient(clientOptions),
+    tracedClient: (trace: TraceContext) => createGatewayClient({ ...clientOptions, trace }),
+    gateCheck: createGateCheck({
+      ...{ ...clientOptions, decryptionKeys, sleep, now: Date.now, onError },
+      issuer: typeof options.subject === 'object' ? options.subject.issuer : undefined,
+    }),
+    sealedOpener: sealedOpener(options),
+    stateKeys: () => derivedKeys(options),
   };
 }
 
@@ -128,8 +143,7 @@ function isList<T>(value: T | readonly T[]): value is readonly T[] {
   return Array.isArray(value);
 }
 
-function stateKeys<Context>(options: PosternOptions<Context>): readonly StateKey[] {
-  if (options.stateKeys !== undefined) return options.stateKeys;
+function derivedKeys<Context>(options: PosternOptions<Context>): readonly StateKey[] {
   if (options.auth !== undefined) throw invalid('stateKeys: needed with auth, the same on every replica.');
   return [deriveStateKey(apiKeyOf(options))];
 }

@@ -104,6 +104,7 @@ export class SubjectUnavailableError extends Error {
 
 export type UsageErrorCode =
   | 'invalid_options'
+  | 'no_gateway'
   | 'other_sdk_copy'
   | 'testing_in_production'
   | 'invalid_ask'

@@ -168,6 +168,24 @@ function mapValues(object: Json, change: (value: unknown) => unknown): Json {
   return Object.fromEntries(Object.entries(object).map(([name, value]) => [name, change(value)]));
 }
 
+/** The first revision with titled options in `oneOf`, and with a choice of several (SEP-1330). Revisions are dates, so they compare as text. */
+const CHOICES_REVISION = '2025-11-25';
+
+/** The schema as an MCP client of this revision knows it, if any. Undefined: the newest one. */
+export function schemaFor(revision: string | undefined, schema: RequestedSchema): RequestedSchema | undefined {
+  if (revision === undefined || revision >= CHOICES_REVISION) return schema;
+  const { properties } = schema;
+  if (Object.values(properties).some(({ type }) => type === 'array')) return undefined;
+  const older = Object.entries(properties).map(([name, property]) => [name, withNames(property)] as const);
+  return { ...schema, properties: Object.fromEntries(older) };
+}
+
+function withNames(property: RequestedSchema['properties'][string]): RequestedSchema['properties'][string] {
+  if (!('oneOf' in property)) return property;
+  const { oneOf, ...rest } = property;
+  return { ...rest, enum: oneOf.map(option => option.const), enumNames: oneOf.map(({ title }) => title) };
+}
+
 export type Checked<Value> = { readonly value: Value } | { readonly faults: readonly FormContentFault[] };
 
 /** Validates content with the handler's schema, which may be stricter than the form that the user saw. */

@@ -157,6 +157,7 @@ async function form<Schema extends FormSchema>(
     if (inBand === undefined) return await fromPage(run, ask, check);
     if (inBand.action !== 'accept') return refusal(run, spec, inBand);
     const { redemption, value } = inBand;
+    run.progress.mayHaveActed = true;
     return {
       action: 'accept',
       content: value,

@@ -118,13 +118,18 @@ describe('a check finds', () => {
     expect(await checkedAt('https://gate.invalid')).toEqual(['unreachable']);
   });
 
-  test('kinds and providers that a later call would be refused', async () => {
-    const answer = describing({ kinds: ['form'] });
-    const check = { kinds: ['form', 'payment'], providers: ['forge', 'canary', 'canary'] } as const;
-    await using server = await serverThat(answer);
-    const { faults } = await postern({ url: server.url, apiKey, check, onBackgroundError: () => undefined }).check();
+  test('kinds and providers that a later call would be refused, as declared or already asked', async () => {
+    await using server = await serverThat(describing({ kinds: ['form'] }));
+    const gate = postern({ url: server.url, apiKey, check: false });
+    gate.tool({ accounts: { forge: {}, canary: {} } }, () => ({ content: [] }));
+    const { faults } = await gate.check();
     expect(faults.map(({ code }) => code)).toEqual(['kind_not_allowed', 'provider_not_allowed']);
     expect(faults[1]?.message).toMatch(/forge, wiki/);
+    const { gateCheck } = createEnvironment({ url: server.url, apiKey });
+    gateCheck.expect('payment');
+    expect((await gateCheck.run()).faults).toMatchObject([
+      { code: 'kind_not_allowed', message: expect.stringContaining('payment') },
+    ]);
   });
 
   test('a decryption key that is not the registered one', async () => {

@@ -6,14 +6,8 @@ import type { Authorizer } from './gateway-auth.ts';
 import { type GatewayTransport, type TransportAnswer, TransportError } from './gateway-transport.ts';
 import { jsonOf } from './parse-strictly.ts';
 
-/** What the tools of this MCP server will ask for, so that a check finds what the gateway would refuse. */
-export interface GateExpectations {
-  readonly kinds?: readonly ElicitationKind[];
-  /** Names of providers, as in `ctx.gate.authorize(name)`. */
-  readonly providers?: readonly string[];
-}
-
 export type GateFaultCode =
+  | 'no_gateway'
   | 'unreachable'
   | 'timeout'
   | 'unavailable'
@@ -71,8 +65,8 @@ export interface GateCheck {
    * that is not reachable yet gets a few attempts, because both may start at the same time.
    */
   begin(): void;
-  /** Adds providers that a handler has declared with `accounts`. */
-  expectProviders(names: readonly string[]): void;
+  /** Adds what a handler has declared with `accounts`, or has asked. */
+  expect(kind: ElicitationKind, provider?: string): void;
   /** Ends the background check. */
   close(): void;
 }
@@ -81,7 +75,6 @@ export interface GateCheckOptions {
   readonly url: string;
   readonly transport: GatewayTransport;
   readonly authorize: Authorizer;
-  readonly expectations: GateExpectations;
   /** Of the one user whom the option `subject` names. */
   readonly issuer: string | undefined;
   readonly decryptionKeys: readonly JWK[];
@@ -101,9 +94,8 @@ const TRANSIENT: ReadonlySet<GateFaultCode> = new Set(['unreachable', 'timeout',
 
 export function createGateCheck(p: GateCheckOptions): GateCheck {
   const closing = new AbortController();
-  const { kinds = [], providers = [] } = p.expectations;
   const issuers = new Set(p.issuer === undefined ? [] : [p.issuer]);
-  const expected: Expected = { kinds: new Set(kinds), providers: new Set(providers), issuers };
+  const expected: Expected = { kinds: new Set(), providers: new Set(), issuers };
 
   async function ask(signal: AbortSignal | undefined, isBackground: boolean): Promise<TransportAnswer | GateFault> {
     const headers = { accept: 'application/json, application/problem+json', authorization: await p.authorize() };
@@ -143,8 +135,9 @@ export function createGateCheck(p: GateCheckOptions): GateCheck {
 
   return {
     run: signal => run(signal, false),
-    expectProviders(names) {
-      for (const name of names) expected.providers.add(name);
+    expect(kind, provider) {
+      expected.kinds.add(kind);
+      if (provider !== undefined) expected.providers.add(provider);
     },
     begin() {
       runInBackground().catch((error: unknown) => {

@@ -3,6 +3,7 @@ import type { InvalidRequestStateError } from './errors.ts';
 import type { GateReport } from './gate-check.ts';
 import type { GateContext } from './gate-context.ts';
 import type { LegacySession } from './legacy-session.ts';
+import type { RegisteredHandlers } from './registered-handlers.ts';
 import type { PlainToolResult, RequestKind, ToolAnswer, ToolCall } from './tool-call.ts';
 
 /** The accounts that a handler needs, by the name of the provider. */
@@ -19,11 +20,6 @@ export interface HandlerOptions<Requests extends AccountRequests> {
    * earlier answers belong to this very wrapper, and a server that is created anew for each request does not find them.
    */
   readonly name?: string;
-}
-
-export interface GatedToolOptions<Requests extends AccountRequests> extends HandlerOptions<Requests> {
-  /** The tool has an output schema. Then a refusal is an error result, because the SDKs demand structured content of any other. */
-  readonly hasOutputSchema?: boolean;
 }
 
 /** Members that a gate adds to the handler's context. */
@@ -81,7 +77,7 @@ export interface GenericGate<Sdk extends SdkTypes> {
   ): GatedHandler<Args, Sdk['context'], Sdk['tool'] | Sdk['inputRequired']>;
   /** @throws {PosternUsageError} `invalid_options` */
   tool<Args, const Requests extends AccountRequests = Record<never, never>>(
-    options: GatedToolOptions<Requests>,
+    options: HandlerOptions<Requests>,
     handler: Handler<Sdk, Args, Requests, Sdk['tool']>,
   ): GatedHandler<Args, Sdk['context'], Sdk['tool'] | Sdk['inputRequired']>;
   /**
@@ -106,9 +102,9 @@ export interface GenericGate<Sdk extends SdkTypes> {
     handler: ResourceHandler<Sdk, Requests>,
   ): GatedResource<Sdk['context'], Sdk['resource'] | Sdk['inputRequired']>;
   /**
-   * Returns this gate for the tools of one `McpServer` instance. Needed for 2025-11-25 sessions and stdio: only the instance
-   * knows the MCP client's capabilities and can send the completion notice. Without it, these connections get the plain result
-   * with the link.
+   * For frameworks and transports of your own; `endpoint` and `stdio` do it. Returns this gate for the tools of one `McpServer` instance.
+   * 2025-11-25 sessions need it: only the instance knows the MCP client's capabilities and can send the completion notice. Without
+   * it, these connections get the plain result with the link.
    *
    * @throws {PosternUsageError} `other_sdk_copy`: the instance is not of the SDK that this package imports. Its SDK would not
    * recognize our errors and types, and would answer −32042 as text.
@@ -129,7 +125,7 @@ export interface GenericGate<Sdk extends SdkTypes> {
   resume(): Promise<void>;
   /**
    * Asks the gateway whether later calls can succeed: URL, credential, version, clock, encryption key, and the kinds and providers
-   * of the option `check`. Use it for a start that must fail early. A gate also checks in the background when it is made: that
+   * that `accounts` declares or that tools have asked for. Use it for a start that must fail early. A gate also checks in the background when it is made: that
    * finds a fault before the first user does, delays no tool, and keeps no process alive.
    *
    * @throws only the reason of the signal
@@ -137,6 +133,12 @@ export interface GenericGate<Sdk extends SdkTypes> {
   check(signal?: AbortSignal): Promise<GateReport>;
   /** Stops all background waiting. */
   close(): void;
+}
+
+/** An MCP server on stdio. */
+export interface StdioConnection {
+  /** Ends the connection. It also ends with the standard input. */
+  readonly close: () => Promise<void>;
 }
 
 /** An answer that is a JSON-RPC error of its era, or, for a prompt or resource, any answer but a result. */
@@ -161,6 +163,8 @@ export interface SdkAdapter<Sdk extends SdkTypes> {
   ): { readonly request: RequestKind; readonly name: string } | undefined;
   /** The instance that serves this request, where the adapter knows it without `attach()`. */
   serverOf?(ctx: Sdk['context']): Sdk['mcpServer'] | undefined;
+  /** Finds the name and the output schema of a handler's tool. */
+  readonly registered?: RegisteredHandlers;
   /** Throws if `attach()` must not accept this instance. */
   checkServer?(server: Sdk['mcpServer']): void;
   /** For `resume()`. Only with sessions that move between replicas. */

@@ -1,3 +1,5 @@
+import { PosternUsageError } from './errors.ts';
+
 /** A connection of the 2025-11-25 era. */
 export interface LegacySession {
   /** Undefined on stdio. */
@@ -50,4 +52,14 @@ function openSession({ server: protocol }: ConnectedServer): LegacySession {
     notifyComplete: elicitationId =>
       protocol.notification({ method: 'notifications/elicitation/complete', params: { elicitationId } }),
   };
+}
+
+/** Key of the server on stdio among the servers of a gate, which otherwise have the id of their session. */
+export const LOCAL = 'stdio';
+
+/** @throws {PosternUsageError} if another connection is open: a handler could not tell which of both it serves */
+export function takePlace<McpServer extends ConnectedServer>(servers: Map<string, McpServer>, server: McpServer): void {
+  if (servers.get(LOCAL)?.server.transport !== undefined)
+    throw new PosternUsageError('invalid_options', 'gate.stdio: serves one connection, and one is open.');
+  servers.set(LOCAL, server);
 }

@@ -13,12 +13,19 @@ const FILE = 'mcp-server.json';
 const LARGEST_FILE_BYTES = 4_096;
 const fileSchema = z.object({ url: z.url(), apiKey: z.string().min(1) });
 
+export const NO_GATEWAY_ADVICE =
+  'set url and apiKey, or POSTERN_URL and POSTERN_API_KEY, or start `npx @postern/gateway dev` in this folder.';
+
 /**
  * Completes the address and the API key of the gateway: from `POSTERN_URL` and `POSTERN_API_KEY`; if neither these nor the options have
  * anything, from the nearest `.postern` folder of a development gateway, from the working directory upwards.
+ * Undefined if there is no gateway at all.
+ *
  * @throws {PosternUsageError} `invalid_options`
  */
-export function completed<Context>(options: PosternOptions<Context>): PosternOptions<Context> & { url: string } {
+export function completed<Context>(
+  options: PosternOptions<Context>,
+): (PosternOptions<Context> & { url: string }) | undefined {
   // Secrets often end with the line break of the command that wrote them.
   const variables = { url: process.env['POSTERN_URL']?.trim(), apiKey: process.env['POSTERN_API_KEY']?.trim() };
   const url = options.url ?? (variables.url || undefined);
@@ -28,10 +35,7 @@ export function completed<Context>(options: PosternOptions<Context>): PosternOpt
   if (apiKey !== undefined || options.auth !== undefined)
     throw invalid('url: set the address of the gateway, or POSTERN_URL.');
   const found = inFolderAbove(process.cwd());
-  if (found !== undefined) return { ...options, ...found };
-  throw invalid(
-    'url: set url and apiKey, or POSTERN_URL and POSTERN_API_KEY, or start `npx @postern/gateway dev` in this folder.',
-  );
+  return found && { ...options, ...found };
 }
 
 /** Skips folders of other users, who may write to a folder above, such as /tmp. */

@@ -52,12 +52,11 @@ test('never quotes the API key', () => {
 const misspelled = (options: object, name: string): never => ({ ...options, [name]: 'x' }) as never;
 
 test.each([
-  ['legcy', misspelled(good, 'legcy'), /"legcy".*Allowed: .*legacy/s],
-  ['legacy', misspelled(good, 'legacy'), /"url-required-error"\|"push".*legacy/s],
+  ['holdMS', misspelled(good, 'holdMS'), /"holdMS".*Allowed: .*holdMs/s],
   ['missingCapability', misspelled(good, 'missingCapability'), /"plain"\|"error".*missingCapability/s],
   ['text', { ...good, text: 'x' as never }, /Must be a function.*text/s],
   ['subject', misspelled(good, 'subject'), /subject/],
-  ['check', { ...good, check: misspelled({}, 'provider') }, /"provider".*providers/s],
+  ['check', { ...good, check: { providers: ['github'] } as never }, /false.*check/s],
   ['auth', { url: good.url, auth: misspelled(auth, 'keyId'), stateKeys: [] }, /"keyId".*kid.*auth/s],
   ['stateKeys', { ...good, stateKeys: [misspelled({ kid: 'a', key: new Uint8Array(32) }, 'id')] }, /"id".*stateKeys/s],
 ])('refuses an unknown option or value, and names it and what is allowed: %s', (_name, options, message) => {

@@ -1,7 +1,5 @@
-import type { ElicitationKind } from '@postern/api';
 import type { JWK } from 'jose';
 import { z } from 'zod/v4';
-import type { GateExpectations } from './gate-check.ts';
 import type { PrivateKeyAuth } from './gateway-auth.ts';
 import { callable } from './parse-strictly.ts';
 import type { StateKey } from './request-state.ts';
@@ -32,8 +30,6 @@ export interface PosternOptions<Context> {
   readonly holdMs?: number;
   /** `input_required` answers per call before it ends with a plain result. Default 8 (the SDK's client allows 10). */
   readonly maxRounds?: number;
-  /** How to ask the user of a 2025-11-25 session. Default `url-required-error` (−32042). */
-  readonly legacy?: 'url-required-error' | 'push';
   /** The response to an MCP client without URL mode: a result with the link (default), or a refusal (−32021). */
   readonly missingCapability?: MissingCapability;
   /** Vouch that every MCP client of a stateless 2025-11-25 endpoint declares `elicitation.url`. Default false. */
@@ -53,10 +49,10 @@ export interface PosternOptions<Context> {
   readonly allowHttp?: boolean;
   /**
    * `postern()` asks the gateway once in the background whether later calls can succeed, and reports faults to `onBackgroundError`:
-   * a wrong URL or credential, a gateway older than this package, a wrong clock. Name the kinds and providers that your tools use,
-   * and it also finds those that the gateway would refuse. `false` turns it off. See also `check()` of the gate.
+   * a wrong URL or credential, a gateway older than this package, a wrong clock, a provider of `accounts` that the gateway would refuse.
+   * `false` turns it off. See also `check()` of the gate.
    */
-  readonly check?: false | GateExpectations;
+  readonly check?: false;
   /**
    * Failures outside any request, such as a completion notice that could not be sent; and a `ProgrammingError` for each mistake in the code
    * of the MCP server, once per kind and minute. Default: `console.error`.
@@ -74,7 +70,6 @@ export interface PosternOptions<Context> {
   readonly fetch?: typeof fetch;
 }
 
-const kinds = ['authorization', 'payment', 'confirmation', 'credential', 'form'] as const satisfies ElicitationKind[];
 const text = z.string();
 
 /** A PEM text, a JWK or a `CryptoKey`; its import checks the rest. */
@@ -94,7 +89,6 @@ export const optionsSchema = z.strictObject({
   stateKeys: z.array(z.strictObject({ kid: text, key: z.instanceof(Uint8Array) })).optional(),
   holdMs: z.int().min(0).max(300_000).default(45_000),
   maxRounds: z.int().min(1).max(100).default(8),
-  legacy: z.enum(['url-required-error', 'push']).default('url-required-error'),
   missingCapability: missingCapabilitySchema.default('plain'),
   assumeUrlCapability: z.boolean().optional(),
   text: callable.optional(),
@@ -102,12 +96,7 @@ export const optionsSchema = z.strictObject({
   gatewayTimeoutMs: z.int().min(1).default(10_000),
   sessions: z.looseObject({ add: callable, list: callable, subscribe: callable }).optional(),
   allowHttp: z.boolean().optional(),
-  check: z
-    .union([
-      z.literal(false),
-      z.strictObject({ kinds: z.array(z.enum(kinds)).optional(), providers: z.array(text).optional() }),
-    ])
-    .optional(),
+  check: z.literal(false).optional(),
   onBackgroundError: callable.optional(),
   decryptionKey: z.union([z.looseObject({ kty: text }), z.array(z.looseObject({ kty: text }))]).optional(),
   fetch: callable.optional(),

@@ -27,5 +27,6 @@ export async function refund(
   parseTerms('refund', idSchema, { elicitationId });
   const { idempotencyKey, ...body } = parseTerms('refund', optionsSchema, options);
   const key = idempotencyKey ?? digest(['refund', body]);
+  progress.mayHaveActed = true;
   return await environment.client.refund(elicitationId, key, body, progress.signal);
 }

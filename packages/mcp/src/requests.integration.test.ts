@@ -7,6 +7,7 @@ import { type McpServer, ResourceTemplate } from '@modelcontextprotocol/server';
 import { describe, expect, expectTypeOf, test } from 'vitest';
 import { z } from 'zod/v4';
 import {
+  AUTHORIZATION_META_KEY,
   type AuthorizationAccepted,
   CapabilityMissingError,
   ELICITATION_ERROR_CODE,
@@ -127,7 +128,77 @@ async function untilAnswered<T>(gateway: ContractGateway, request: () => Promise
   throw new Error('asked too often');
 }
 
+const outputSchema = { receipts: z.array(z.string()) };
+
+/** A tool that asks twice, without an output schema and with one. */
+const twice = {
+  offer(server: McpServer, gate: Gate) {
+    for (const [name, schema] of [['plain'], ['structured', { outputSchema: z.object(outputSchema) }]] as const)
+      server.registerTool(
+        name,
+        schema ?? {},
+        gate.tool(async (_args, ctx) => structured([await ctx.gate.pay(terms), await ctx.gate.confirm('Send it')])),
+      );
+  },
+  offerV1(server: McpServerV1, gate: GateV1) {
+    for (const [name, schema] of [['plain'], ['structured', { outputSchema }]] as const)
+      server.registerTool(
+        name,
+        schema ?? {},
+        gate.tool(async (_args, extra) =>
+          structured([await extra.gate.pay(terms), await extra.gate.confirm('Send it')]),
+        ),
+      );
+  },
+};
+const structured = (approvals: readonly { readonly receipt: string }[]) => ({
+  ...say('done'),
+  structuredContent: { receipts: approvals.map(({ receipt }) => receipt) },
+});
+
+const metaOf = ({ _meta }: { _meta?: unknown }) => z.looseObject({}).catch({}).parse(_meta);
+
 describe.each(eras)('%s', era => {
+  test.each([
+    ['plain', undefined],
+    ['structured', true],
+  ] as const)(
+    'S224: a decline of the tool `%s` says that nothing was done, and not after a payment',
+    async (name, isError) => {
+      const decline = { reason: 'insufficient_authorization', remediation: 'unavailable' };
+      for (const [ends, envelope] of [
+        [['declined'], decline],
+        [['completed', 'declined'], undefined],
+      ] as const) {
+        const left = [...ends];
+        await using world = await stdioWorld({
+          ...{ era, ...twice },
+          onAsk(gateway) {
+            gateway.end(left.shift() ?? 'failed');
+            return 'accept';
+          },
+        });
+        const result = await world.client.callTool({ name });
+        expect(result.content).toEqual([{ type: 'text', text: expect.stringContaining('declined') }]);
+        expect(result.isError).toBe(isError);
+        expect(metaOf(result)[AUTHORIZATION_META_KEY]).toEqual(envelope);
+        expect(left).toEqual([]);
+      }
+    },
+  );
+
+  test('an MCP client without URL mode gets an envelope that discloses no remedy beside the link', async () => {
+    await using world = await stdioWorld({ era, ...twice, elicitation: undefined });
+    const first = await world.client.callTool({ name: 'plain' });
+    const undisclosed = { reason: 'insufficient_authorization', remediation: 'undisclosed' };
+    expect(metaOf(first)[AUTHORIZATION_META_KEY]).toEqual(undisclosed);
+    expect(first.isError).toBe(true);
+    world.gateway.end('completed');
+    const second = metaOf(await world.client.callTool({ name: 'plain' }));
+    expect(second).toHaveProperty([ELICITATION_META_KEY]);
+    expect(second).not.toHaveProperty([AUTHORIZATION_META_KEY]);
+  });
+
   test('authorizes declared accounts one after another, before the handler runs', async () => {
     const uses: string[] = [];
     await using world = await stdioWorld({ era, ...offers(uses), onAsk: completes });
@@ -140,7 +211,7 @@ describe.each(eras)('%s', era => {
   test('S95: a declined account ends the call before the handler and before the next link', async () => {
     const uses: string[] = [];
     await using world = await stdioWorld({
-      ...{ era, ...offers(uses), options: { legacy: 'push' } },
+      ...{ era, ...offers(uses) },
       onAsk: gateway => {
         gateway.end('declined');
         return 'accept';
@@ -216,7 +287,7 @@ describe.each(eras)('%s', era => {
 
   test('S95: a declined prompt fails with an error that says so', async () => {
     await using world = await stdioWorld({
-      ...{ era, ...offers(), options: { legacy: 'push' } },
+      ...{ era, ...offers() },
       onAsk: gateway => {
         gateway.end('declined');
         return 'accept';
@@ -325,6 +396,18 @@ describe('a refusal', () => {
     });
     expect(outcome).not.toHaveProperty('result.isError');
     expect(isPast).toBe(false);
+  });
+
+  test.each([
+    ['of an account that was not used says that nothing was done', false, true],
+    ['after a token was handed out does not', true, false],
+  ])('S224: a decline %s', async (_case, uses, claims) => {
+    const outcome = await endsAs('declined', async gate => {
+      const github = await gate.authorize('github');
+      if (uses) await github.accessToken();
+      await gate.confirm('Send it');
+    });
+    expect(JSON.stringify(outcome).includes(AUTHORIZATION_META_KEY)).toBe(claims);
   });
 
   test('S95: a handler that swallows a refusal fails, and its later asks are refused as well', async () => {
@@ -463,7 +546,7 @@ test('options of a handler are checked when it is wrapped', () => {
   expect(() => gate.tool(unknown, handler)).toThrow(
     expect.objectContaining({
       code: 'invalid_options',
-      message: expect.stringMatching(/"account".*accounts, name, has/s),
+      message: expect.stringMatching(/"account".*accounts, name/s),
     }),
   );
   gate.close();

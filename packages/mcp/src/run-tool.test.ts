@@ -1,13 +1,15 @@
 import { randomUUID } from 'node:crypto';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
+import { RecentCalls } from './ask-log.ts';
 import { CompletionWaiters } from './completion-waiters.ts';
 import { digest } from './digest.ts';
-import { createEnvironment, type Environment } from './environment.ts';
+import { createEnvironment } from './environment.ts';
 import { GatewayError } from './errors.ts';
 import type { GateContext } from './gate-context.ts';
 import type { GatewayClient } from './gateway-client.ts';
 import type { RequestStateBinding } from './request-state.ts';
 import { runTool } from './run-tool.ts';
+import type { SessionReplica } from './shared-sessions.ts';
 import { exampleElicitation } from './testing/example-elicitation.ts';
 import { handlerId, type LegacySessionCall, type ModernCall } from './tool-call.ts';
 import { WaitingReads } from './waiting-reads.ts';
@@ -17,7 +19,7 @@ const alice = { issuer: 'https://idp.example.com', subject: 'alice' };
 const environment = createEnvironment({ url: 'https://postern.example.com', apiKey: 'k'.repeat(32) });
 const refuse = () => Promise.reject(new Error('not expected'));
 
-function world(client: Pick<GatewayClient, 'issue' | 'read'>) {
+function world(client: Pick<GatewayClient, 'issue' | 'read'>, sessionReplica?: SessionReplica) {
   const notified: string[] = [];
   const whole = {
     ...client,
@@ -35,6 +37,7 @@ function world(client: Pick<GatewayClient, 'issue' | 'read'>) {
     closed: new AbortController().signal,
     notifyComplete: async (id: string) => void notified.push(id),
   };
+  const recentCalls = new RecentCalls(9, () => Date.now());
   const pauses = { limit: 9, sleep: async () => {}, random: () => 1 };
   const waiters = new CompletionWaiters({
     client: whole,
@@ -42,7 +45,6 @@ function world(client: Pick<GatewayClient, 'issue' | 'read'>) {
     ...{ ...pauses, now: () => 0, onError: () => {} },
   });
   const outcome = (
-    legacy: Environment['legacy'],
     elicitUrl: LegacySessionCall['elicitUrl'],
     handler = async (gate: GateContext): Promise<string> => (await gate.try.authorize('github')).action,
   ) => {
@@ -61,7 +63,7 @@ function world(client: Pick<GatewayClient, 'issue' | 'read'>) {
       elicitForm: refuse,
     };
     return runTool(
-      { ...environment, legacy, client: whole, waiters },
+      { ...environment, client: whole, waiters, sessionReplica, recentCalls, now: () => Date.now() },
       call,
       async () => ({ ...alice, input: alice }),
       handler,
@@ -73,13 +75,14 @@ function world(client: Pick<GatewayClient, 'issue' | 'read'>) {
 test('runs the handler again if the notice was sent before the response', async () => {
   const pending = exampleElicitation();
   // The response to `issue` left the gateway just before the user declined.
-  const { waiters, session, notified, outcome } = world({
-    issue: async () => pending,
-    read: async () => exampleElicitation({ status: 'declined' }),
-  });
+  const { waiters, session, notified, outcome } = world(
+    { issue: async () => pending, read: async () => exampleElicitation({ status: 'declined' }) },
+    // Of sessions that move nothing is pushed.
+    { promise: async () => {}, resume: async () => {} },
+  );
   await waiters.watch(session, pending)?.ended;
   expect(notified).toEqual(['el-1']);
-  expect(await outcome('url-required-error', refuse)).toEqual({ type: 'result', result: 'decline' });
+  expect(await outcome(refuse)).toEqual({ type: 'result', result: 'decline' });
   expect(notified).toEqual(['el-1']);
 });
 
@@ -92,7 +95,33 @@ test("the stored status takes precedence over an MCP client's refusal", async ()
         ? await new Promise<never>(() => undefined)
         : exampleElicitation({ status: 'completed', outcome: completed }),
   });
-  expect(await outcome('push', async () => 'decline')).toEqual({ type: 'result', result: 'accept' });
+  expect(await outcome(async () => 'decline')).toEqual({ type: 'result', result: 'accept' });
+});
+
+test('−32042 follows 20 seconds after a push without an answer, and a repeated call gets it at once', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'] });
+  try {
+    const pending = exampleElicitation({ expiresAt: new Date(Date.now() + 600_000).toISOString() });
+    const { outcome } = world({
+      issue: async () => pending,
+      read: (_id, wait) => (wait > 0 ? new Promise<never>(() => undefined) : Promise.resolve(pending)),
+    });
+    const never = vi.fn(() => new Promise<never>(() => undefined));
+    let settled = 0;
+    const ask = () => outcome(never).finally(() => (settled += 1));
+    const first = ask();
+    await vi.advanceTimersByTimeAsync(19_999);
+    expect(settled).toBe(0);
+    await vi.advanceTimersByTimeAsync(1);
+    await vi.waitFor(() => expect(settled).toBe(1));
+    expect(await first).toMatchObject({ type: 'url_elicitation_required' });
+    const second = ask();
+    await vi.waitFor(() => expect(settled).toBe(2));
+    expect(await second).toMatchObject({ type: 'url_elicitation_required' });
+    expect(never).toHaveBeenCalledTimes(1);
+  } finally {
+    vi.useRealTimers();
+  }
 });
 
 test.each([
@@ -142,11 +171,11 @@ test('a muted ask ends the call with a text that names the page for undoing it, 
   const undoUrl = 'https://postern.example.com/me';
   const muted = new GatewayError('muted', 'The user muted this MCP server.', { httpStatus: 403, undoUrl });
   const { outcome } = world({ issue: () => Promise.reject(muted), read: refuse });
-  const ended = await outcome('url-required-error', refuse);
+  const ended = await outcome(refuse);
   expect(ended).toMatchObject({ type: 'plain', result: { content: [{ type: 'text' }] } });
   expect(ended).not.toMatchObject({ result: { isError: true } });
   expect(JSON.stringify(ended)).toContain(undoUrl);
-  const wentOn = await outcome('url-required-error', refuse, async gate => {
+  const wentOn = await outcome(refuse, async gate => {
     const failed = await gate.try.authorize('github').catch((error: unknown) => error);
     return failed instanceof GatewayError ? failed.code : 'asked';
   });

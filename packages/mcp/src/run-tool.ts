@@ -1,5 +1,6 @@
 import { digest } from './digest.ts';
 import type { Environment } from './environment.ts';
+import { denialMeta } from './eras/plain.ts';
 import { asError, CapabilityMissingError, ElicitationTimeoutError, GatewayError, PosternUsageError } from './errors.ts';
 import { createGateContext, type GateContext } from './gate-context.ts';
 import { assertBinding, type RequestState } from './request-state.ts';
@@ -73,7 +74,7 @@ async function settle<Result>(
     if (run.progress.suspension !== undefined) throw swallowed(error);
     await rememberInterrupted(run, error);
     const missing = findError(error, CapabilityMissingError);
-    if (missing !== undefined) return refusalOf(run.call, missing);
+    if (missing !== undefined) return refusalOf(run, missing);
     const { muted } = run.progress;
     const refused = findError(error, GatewayError);
     if (muted !== undefined && refused?.code === 'muted')
@@ -82,6 +83,7 @@ async function settle<Result>(
         result: declinedToolResult(
           run.environment.text({ kind: 'muted', about: muted, undoUrl: refused.undoUrl }),
           run.call,
+          denialMeta(run, 'unavailable'),
         ),
       };
     throw error;
@@ -121,11 +123,11 @@ function needsMemory({ progress, requestState, log }: ToolRun): boolean {
   return progress.interrupted.size > 0 || (log.isRemembered && !log.hasAsked);
 }
 
-function refusalOf(call: ToolCall, { message }: CapabilityMissingError): ToolAnswer {
-  return call.era === 'modern'
+function refusalOf(run: ToolRun, { message }: CapabilityMissingError): ToolAnswer {
+  return run.call.era === 'modern'
     ? { type: 'capability_missing', message }
     : // Revision 2025-11-25 has no error code for this.
-      { type: 'plain', result: plainToolResult(message) };
+      { type: 'plain', result: plainToolResult(message, denialMeta(run, 'undisclosed')) };
 }
 
 /**

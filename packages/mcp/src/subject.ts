@@ -43,7 +43,7 @@ export async function resolvePrincipal<Context>(
   {
     authInfo,
     isUncheckedHttp = false,
-  }: { readonly authInfo: AuthInfo | undefined; readonly isUncheckedHttp?: boolean | undefined },
+  }: { readonly authInfo: AuthInfo | undefined; readonly isUncheckedHttp?: boolean },
   context: Context,
 ): Promise<Principal> {
   if (typeof option === 'function') return known(await option(context), 'The `subject` function returned no user.');

@@ -31,7 +31,7 @@ interface AnyCall {
    * A call continues with earlier answers of the same handler only.
    */
   readonly handler?: string;
-  /** Only an error result may lack the tool's structured content. */
+  /** Whether only an error result may lack structured content. True if it is not known. */
   readonly hasOutputSchema?: boolean | undefined;
   /** The arguments as parsed by the tool's schema; for a prompt or resource, whatever identifies the request. */
   readonly args: unknown;
@@ -67,12 +67,13 @@ export interface UrlElicitation {
 /** A request of revision 2025-11-25 or older on a connection that lasts: a streamable HTTP session, or stdio. */
 export interface LegacySessionCall extends AnyCall {
   readonly era: 'legacy-session';
+  /** The negotiated revision, if the SDK tells. */
+  readonly revision?: string | undefined;
   readonly declaresUrl: boolean;
   readonly declaresForm: boolean;
   readonly session: LegacySession;
   /**
-   * The framework turns every error of a handler into a text, so −32042 cannot reach the MCP client. URL mode is pushed then, whatever the
-   * option `legacy` says, and ends with the plain result.
+   * The framework turns every error of a handler into a text, so −32042 cannot reach the MCP client. It gets the plain result instead.
    */
   readonly swallowsErrors?: boolean;
   /** Sends `elicitation/create` in relation to this request. Aborting the signal cancels it at the MCP client. */
@@ -100,6 +101,7 @@ export type ToolAnswer =
         | ({ readonly mode: 'form' } & FormAsk)
         | undefined;
       readonly requestState: string;
+      readonly _meta?: { [key: string]: unknown } | undefined;
     }
   /** −32042, revision 2025-11-25 only. */
   | {
@@ -146,6 +148,15 @@ export const ELICITATION_META_KEY = 'dev.postern/elicitation';
  */
 export const ELICITATION_ERROR_CODE = -31_042;
 
+/** Key of the envelope of structured authorization denials (SEP-2643, a draft) in the `_meta` of a result. */
+export const AUTHORIZATION_META_KEY = 'io.modelcontextprotocol/authorization';
+
+/**
+ * What can be done about a call that was not performed: open the URL of the `input_required` result (`available`), follow the text
+ * (`undisclosed`), or nothing, so that it must not be retried unchanged (`unavailable`).
+ */
+export type Remediation = 'available' | 'undisclosed' | 'unavailable';
+
 /** The text of a plain result, for MCP clients that show only the message of an error. */
 export const textIn = ({ content }: PlainToolResult): string => content.map(({ text }) => text).join('\n');
 
@@ -159,8 +170,12 @@ export function plainToolResult(text: string, meta?: { [key: string]: unknown })
  * and retries (2025-11-25 and 2026-07-28, Tools, Error Handling). SDKs accept a result without structured content from a tool with
  * an output schema only as an error.
  */
-export function declinedToolResult(text: string, { hasOutputSchema = false }: ToolCall): PlainToolResult {
-  return { content: [{ type: 'text', text }], ...(hasOutputSchema ? { isError: true } : {}) };
+export function declinedToolResult(
+  text: string,
+  { hasOutputSchema = false }: ToolCall,
+  meta?: { [key: string]: unknown },
+): PlainToolResult {
+  return { content: [{ type: 'text', text }], ...(hasOutputSchema ? { isError: true } : {}), _meta: meta };
 }
 
 /** Trace of a request (W3C Trace Context, level 1). */

@@ -43,6 +43,8 @@ export interface Progress {
   readonly unsettled: Set<string>;
   /** What the handler has asked and not yet heard. A handler that returns meanwhile has gone on without the answer. */
   readonly open: Set<OpenVerb>;
+  /** The handler has got an answer or a token with which it may have acted, so the call may have been performed in part. */
+  mayHaveActed: boolean;
   /** The handler has returned or thrown: it hears no more. */
   hasEnded: boolean;
   /** Key of the ask that reached its `answerWithinMs`. */
@@ -84,6 +86,7 @@ export async function startToolRun<Call extends ToolCall>(
       interrupted: new Set(),
       unsettled: new Set(),
       open: new Set(),
+      mayHaveActed: false,
       hasEnded: false,
       overdue: undefined,
       muted: undefined,

@@ -7,14 +7,14 @@ import {
   type Revision,
   serverScenarios,
 } from '@postern/conformance';
-import { type GatedEndpointOptions, startGatedEndpoint } from '../../support/gated-endpoint.ts';
+import { type GatedEndpointOptions, movingSessions, startGatedEndpoint } from '../../support/gated-endpoint.ts';
 import { connectAccount, elicitationIdOf } from '../../support/person-at-gateway.ts';
 import type { World } from '../../support/world.ts';
 
 /** The ways in which an MCP server built with `@postern/mcp` asks. */
 export const waysOfAsking = [
-  { revision: '2025-11-25', options: { postern: { legacy: 'url-required-error' } } },
-  { revision: '2025-11-25', options: { postern: { legacy: 'push' } } },
+  { revision: '2025-11-25', options: {} },
+  { revision: '2025-11-25', options: { postern: { sessions: movingSessions } } },
   { revision: '2026-07-28', options: {} },
   { revision: '2026-07-28', options: { postern: { missingCapability: 'error' } } },
 ] as const satisfies readonly { readonly revision: Revision; readonly options: GatedEndpointOptions }[];

@@ -5,7 +5,7 @@ import type {
   ApiFetch,
   AuthorizationAccepted,
   GatedContext,
-  GatedToolOptions,
+  HandlerOptions,
   McpEndpoint,
   SharedGate,
 } from '@postern/mcp';
@@ -41,10 +41,10 @@ export declare function createIssue(
 type Texts = Readonly<Record<'title' | 'isbn' | 'repository' | 'elicitationId', string>>;
 
 /** A gate whose tools take texts. */
-export declare const gate: Pick<SharedGate, 'endpoint' | 'prompt'> & {
+export declare const gate: Pick<SharedGate, 'endpoint' | 'prompt' | 'stdio'> & {
   tool(handler: (args: Texts, ctx: GatedContext) => Promise<CallToolResult>): void;
   tool<const Requests extends AccountRequests>(
-    options: GatedToolOptions<Requests>,
+    options: HandlerOptions<Requests>,
     handler: (args: Texts, ctx: GatedContext<Requests>) => Promise<CallToolResult>,
   ): void;
 };

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { z } from 'zod/v4';
 import { legacyWorld } from '../testing/legacy-world.ts';
 import { modernWorld, type RawAnswer, textOf } from '../testing/modern-world.ts';
 
@@ -196,6 +197,37 @@ describe.each(['v2', 'v1'] as const)('2025-11-25, SDK %s', sdk => {
     expect((await host.call('form')).text).toBe('error: form_content_invalid');
     expect(asked).toHaveLength(4);
     expect(new Set(asked).size).toBe(2);
+  });
+
+  test('choices go out as the negotiated revision knows them', async () => {
+    await using world = await legacyWorld(sdk);
+    const asked = async (tool: string, revision: string, content: { size: string } | { sizes: string[] }) => {
+      const schemas: unknown[] = [];
+      const host = await world.connect('v2', {
+        revision,
+        fill({ requestedSchema }) {
+          schemas.push(z.object({ properties: z.record(z.string(), z.unknown()) }).parse(requestedSchema).properties);
+          return { action: 'accept', content };
+        },
+      });
+      return [(await host.call(tool)).text, ...schemas];
+    };
+    const [small, ...rest] = [
+      { const: 's', title: 'Small' },
+      { const: 'l', title: 'Large' },
+    ];
+    expect(await asked('titled_form', '2025-11-25', { size: 's' })).toEqual([
+      's by mcp-client',
+      { size: { type: 'string', oneOf: [small, ...rest] } },
+    ]);
+    expect(await asked('titled_form', '2025-06-18', { size: 'l' })).toEqual([
+      'l by mcp-client',
+      { size: { type: 'string', enum: ['s', 'l'], enumNames: ['Small', 'Large'] } },
+    ]);
+    expect(await asked('several_form', '2025-11-25', { sizes: ['s'] })).toMatchObject(['s by mcp-client', {}]);
+    // A choice of several has no older form.
+    expect(await asked('several_form', '2025-06-18', { sizes: ['s'] })).toHaveLength(1);
+    expect(world.gateway.elicitations).toMatchObject([{ kind: 'form', status: 'pending' }]);
   });
 
   test('uses the page for an MCP client that cannot answer', async () => {

@@ -2,7 +2,7 @@ import { TTL_SECONDS } from '@postern/api';
 import { type Ask, assertInTime, recordOf, timeLeft } from '../ask.ts';
 import { type AskRecord, askRecordSchema } from '../ask-log.ts';
 import { ElicitationTimeoutError, FormContentError } from '../errors.ts';
-import type { Checked } from '../form-schema.ts';
+import { type Checked, schemaFor } from '../form-schema.ts';
 import type { ClientAnswer, FormAsk, LegacySessionCall, ModernCall } from '../tool-call.ts';
 import type { ToolRun } from '../tool-run.ts';
 import { hasRoundLeft, inputRequired } from './modern.ts';
@@ -24,7 +24,8 @@ interface InBandForm<Value> {
 const MAX_MISFITS = 2;
 
 /**
- * Form mode: the MCP client shows the form. Returns undefined if it cannot, or if the page was already opened.
+ * Form mode: the MCP client shows the form. Returns undefined if it cannot, if its revision does not know such a form, or if the page was
+ * already opened.
  *
  * @throws {Suspension} revision 2026-07-28: the answer comes with the retry
  * @throws {FormContentError} after the second invalid content
@@ -40,11 +41,13 @@ export async function askInBand<Value>(
   const log = run.log;
   const known = log.get(ask.key);
   if (known?.elicitationId !== undefined) return undefined;
-  const form: InBandForm<Value> = { ask, ...formAsk, check };
   const earlier = known === undefined ? undefined : await answerOf(known, check);
   if (earlier !== undefined) return earlier;
   if ((known?.misfits ?? 0) >= MAX_MISFITS) throw new FormContentError([]);
   if (call.era === 'legacy-stateless' || !call.declaresForm) return undefined;
+  const requestedSchema = schemaFor(call.era === 'modern' ? undefined : call.revision, formAsk.requestedSchema);
+  if (requestedSchema === undefined) return undefined;
+  const form: InBandForm<Value> = { ask, requestedSchema, message: formAsk.message, check };
 
   if (known === undefined) {
     const seconds = ask.spec.body.ttlSeconds ?? TTL_SECONDS.default;

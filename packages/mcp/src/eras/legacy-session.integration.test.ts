@@ -19,6 +19,7 @@ const ends = [
 ] as const;
 
 describe.each(pairs)('SDK $server server, SDK $client client', ({ server, client }) => {
+  // These MCP clients cancel each request, so −32042 follows.
   describe('−32042', () => {
     test.each(ends)('reports %s as it ended', async (status, said) => {
       await using world = await legacyWorld(server);
@@ -139,7 +140,7 @@ describe.each(pairs)('SDK $server server, SDK $client client', ({ server, client
 
   describe('push', () => {
     test.each(ends)('%s reaches the waiting handler', async (status, said) => {
-      await using world = await legacyWorld(server, { legacy: 'push' });
+      await using world = await legacyWorld(server);
       const asked: string[] = [];
       const host = await world.connect(client, {
         async elicit({ elicitationId, url }) {
@@ -156,7 +157,7 @@ describe.each(pairs)('SDK $server server, SDK $client client', ({ server, client
     });
 
     test('the user may finish on the page before the MCP client answers', async () => {
-      await using world = await legacyWorld(server, { legacy: 'push' });
+      await using world = await legacyWorld(server);
       const never = Promise.withResolvers<{ action: 'accept' }>();
       const host = await world.connect(client, {
         elicit() {
@@ -167,18 +168,21 @@ describe.each(pairs)('SDK $server server, SDK $client client', ({ server, client
       expect((await host.call()).text).toBe('accept');
     });
 
-    test.each([
-      ['decline', 'decline: client_declined'],
-      ['cancel', 'cancel: client_cancelled'],
-    ] as const)('a %s of the MCP client ends this attempt only', async (action, said) => {
-      await using world = await legacyWorld(server, { legacy: 'push' });
-      const host = await world.connect(client, { elicit: () => ({ action }) });
-      expect((await host.call()).text).toBe(said);
+    test('S223: a decline of the MCP client ends the call, and no −32042 asks again', async () => {
+      await using world = await legacyWorld(server);
+      const host = await world.connect(client, { elicit: () => ({ action: 'decline' }) });
+      expect((await host.call()).text).toBe('decline: client_declined');
       expect(world.gateway.elicitations[0]?.status).toBe('pending');
     });
 
+    test('waits for the answer of the MCP client with holdMs 0, but not for the user', async () => {
+      await using world = await legacyWorld(server, { holdMs: 0 });
+      const host = await world.connect(client, { elicit: () => ({ action: 'accept' }) });
+      expect((await host.call()).error).toMatchObject({ code: -32042 });
+    });
+
     test('a completed page takes precedence over a faked decline', async () => {
-      await using world = await legacyWorld(server, { legacy: 'push' });
+      await using world = await legacyWorld(server);
       const host = await world.connect(client, {
         elicit() {
           world.gateway.end('completed');
@@ -195,7 +199,7 @@ describe.each(pairs)('SDK $server server, SDK $client client', ({ server, client
         () => Promise.withResolvers<{ action: 'accept' }>().promise,
       ],
     ])('a user who %s gets −32042, and the notice later', async (_case, elicit) => {
-      await using world = await legacyWorld(server, { legacy: 'push', holdMs: 100 });
+      await using world = await legacyWorld(server, { holdMs: 100 });
       const host = await world.connect(client, { elicit });
       expect((await host.call()).error).toMatchObject({ code: -32042 });
       world.gateway.end('expired');
@@ -204,7 +208,7 @@ describe.each(pairs)('SDK $server server, SDK $client client', ({ server, client
     });
 
     test('an MCP client that timed out gets the outcome from its next call', async () => {
-      await using world = await legacyWorld(server, { legacy: 'push' });
+      await using world = await legacyWorld(server);
       const host = await world.connect(client, { elicit: () => ({ action: 'accept' }) });
       const abort = new AbortController();
       const call = host.call('Broken', abort.signal);
@@ -220,7 +224,7 @@ describe.each(pairs)('SDK $server server, SDK $client client', ({ server, client
     });
 
     test('an MCP client that cannot answer gets −32042', async () => {
-      await using world = await legacyWorld(server, { legacy: 'push' });
+      await using world = await legacyWorld(server);
       const host = await world.connect(client, {
         elicit() {
           throw new Error('no browser');
@@ -234,7 +238,7 @@ describe.each(pairs)('SDK $server server, SDK $client client', ({ server, client
     });
 
     test('parallel calls push one request', async () => {
-      await using world = await legacyWorld(server, { legacy: 'push' });
+      await using world = await legacyWorld(server);
       let asked = 0;
       const host = await world.connect(client, {
         elicit() {

@@ -9,8 +9,16 @@ import type { ToolRun } from '../tool-run.ts';
 import { incapable, plainSuspension, urlElicitation, urlRequiredSuspension } from './plain.ts';
 
 /**
- * Revision 2025-11-25 with a session: −32042, or a pushed `elicitation/create` and −32042 once `holdMs` is over. Both have the gateway's
- * own elicitation id, and both are followed by `notifications/elicitation/complete` (see `CompletionWaiters`).
+ * How long an MCP client may leave a pushed request unanswered, in milliseconds. A person reads the question and agrees to open the page
+ * within it. Some proxies drop requests to the client and no answer ever arrives: then −32042 must reach the client before it gives up on
+ * the call, after 60 seconds or less.
+ */
+const PUSH_SILENCE_MS = 20_000;
+
+/**
+ * Revision 2025-11-25 with a session: a pushed `elicitation/create`, and −32042 where that led to nothing: after the client's cancel, an
+ * error, its silence, or once `holdMs` is over. Both have the gateway's own elicitation id, and both are followed by
+ * `notifications/elicitation/complete` (see `CompletionWaiters`). The client's decline is final.
  */
 export async function presentInLegacySession(
   run: ToolRun<LegacySessionCall>,
@@ -18,8 +26,9 @@ export async function presentInLegacySession(
   elicitation: ElicitationBody,
 ): Promise<AskEnd> {
   if (!run.call.declaresUrl) throw incapable(run, ask, elicitation);
-  if (run.environment.legacy === 'push' || run.call.swallowsErrors) return await push(run, ask, elicitation);
-  throw unfinished(run, ask.spec, elicitation);
+  // The answer to a push may arrive at a replica that does not wait for it.
+  if (run.environment.sessionReplica !== undefined) throw unfinished(run, ask.spec, elicitation);
+  return await push(run, ask, elicitation);
 }
 
 function unfinished(run: ToolRun<LegacySessionCall>, spec: AskSpec, elicitation: ElicitationBody): Suspension {
@@ -33,8 +42,13 @@ type PushResult =
   | { readonly type: 'answered'; readonly action: ClientAction }
   | { readonly type: 'undeliverable' };
 
-/** One request per session and elicitation, shared by all parallel calls. */
-const pushes = new WeakMap<object, Map<string, Promise<ClientAction>>>();
+interface OpenPush {
+  readonly answer: Promise<ClientAction>;
+  readonly pushedAt: number;
+}
+
+/** One request per session and elicitation, shared by all its calls while it is unanswered. */
+const pushes = new WeakMap<object, Map<string, OpenPush>>();
 
 async function push(run: ToolRun<LegacySessionCall>, ask: Ask, elicitation: ElicitationBody): Promise<AskEnd> {
   const { client, waiters, holdMs, now } = run.environment;
@@ -43,33 +57,40 @@ async function push(run: ToolRun<LegacySessionCall>, ask: Ask, elicitation: Elic
   const watch = waiters.watch(run.call.session, elicitation);
   if (watch === undefined) throw plainSuspension(run, spec, elicitation);
 
+  const { answer, pushedAt } = pushOnce(run, urlElicitation(run, spec, elicitation), watch.ended);
   const promises: Promise<PushResult>[] = [
     watch.ended.then(ended => ({ type: 'ended', elicitation: ended })),
-    pushOnce(run.call, urlElicitation(run, spec, elicitation), watch.ended).then(
+    answer.then(
       action => ({ type: 'answered', action }),
       () => ({ type: 'undeliverable' }),
     ),
   ];
-  const pushedAt = now();
-  // Some proxies drop the request, and no answer ever arrives. `holdMs` 0 is for clients whose answer is the end of the wait.
-  const answerMs = holdMs === 0 ? Number.POSITIVE_INFINITY : holdMs;
-  // Undefined after that, and after this call's `answerWithinMs`.
-  const result = await firstOf(promises, Math.min(answerMs, timeLeft(run, ask)), signal);
+  const startedAt = now();
+  // A repeated call waits for what is left of the silence.
+  const silenceMs = Math.max(0, pushedAt + PUSH_SILENCE_MS - startedAt);
+  // With `holdMs` 0, the client's answer is the end of the wait.
+  const answerMs = Math.min(silenceMs, holdMs === 0 ? silenceMs : holdMs, timeLeft(run, ask));
+  const result = await firstOf(promises, answerMs, signal);
   if (result?.type === 'ended' && result.elicitation !== undefined)
     return { by: 'gateway', elicitation: result.elicitation };
   const hasOpened = result?.type === 'answered' && result.action === 'accept';
   // The stored status takes precedence over the MCP client's answer: some clients answer without asking the user.
   const latest = hasOpened
-    ? await hold(run, ask, elicitationId, now() - pushedAt)
+    ? await hold(run, ask, elicitationId, now() - startedAt)
     : await client.read(elicitationId, 0, signal);
   if (isTerminal(latest)) return { by: 'gateway', elicitation: latest };
-  if (result?.type === 'answered' && result.action !== 'accept') return { by: 'mcp-client', action: result.action };
+  if (result?.type === 'answered' && result.action === 'decline')
+    return { by: 'mcp-client', action: 'decline', elicitation: latest };
   assertInTime(run, ask);
   throw unfinished(run, spec, latest);
 }
 
-function pushOnce(call: LegacySessionCall, request: UrlElicitation, ended: Promise<unknown>): Promise<ClientAction> {
-  const open = pushes.get(call.session) ?? new Map<string, Promise<ClientAction>>();
+function pushOnce(
+  { call, environment }: ToolRun<LegacySessionCall>,
+  request: UrlElicitation,
+  ended: Promise<unknown>,
+): OpenPush {
+  const open = pushes.get(call.session) ?? new Map<string, OpenPush>();
   pushes.set(call.session, open);
   const existing = open.get(request.elicitationId);
   if (existing !== undefined) return existing;
@@ -77,8 +98,9 @@ function pushOnce(call: LegacySessionCall, request: UrlElicitation, ended: Promi
   const over = new AbortController();
   void ended.then(() => over.abort());
   const answer = call.elicitUrl(request, over.signal).finally(() => open.delete(request.elicitationId));
-  open.set(request.elicitationId, answer);
-  return answer;
+  const opened = { answer, pushedAt: environment.now() };
+  open.set(request.elicitationId, opened);
+  return opened;
 }
 
 /**

@@ -70,14 +70,14 @@ async function session(
   sdk: SdkName,
   kind: KindScript,
   capabilities: Record<string, object>,
-  options: { legacy?: 'push'; attach?: false } = {},
+  { attach = true, cancels = false }: { attach?: boolean; cancels?: boolean } = {},
 ): Promise<Played> {
-  const { attach = true, ...gateOptions } = options;
-  await using world = await legacyWorld(sdk, gateOptions, { attach });
+  await using world = await legacyWorld(sdk, {}, { attach });
   const pushed: { way: Way; shown: string }[] = [];
   const host = await world.connect(sdk, {
     capabilities,
     elicit({ message }) {
+      if (cancels) return { action: 'cancel' };
       pushed.push({ way: 'push url', shown: message });
       world.gateway.end('completed');
       return { action: 'accept' };
@@ -135,22 +135,22 @@ const rows: Row[] = [
   ['2026-07-28 {}', kind => modern(kind, {}), 'plain', 'input_required form'],
   ['2026-07-28 without', kind => modern(kind, null), 'plain', 'plain'],
   ...sdks.flatMap((sdk): Row[] => [
+    [`2025-11-25 session, push, ${sdk}`, kind => session(sdk, kind, { elicitation: both }), 'push url', 'push form'],
     [
-      `2025-11-25 session, push, ${sdk}`,
-      kind => session(sdk, kind, { elicitation: both }, { legacy: 'push' }),
+      `2025-11-25 session, push, url, ${sdk}`,
+      kind => session(sdk, kind, { elicitation: { url: {} } }),
       'push url',
+      'push url',
+    ],
+    [
+      `2025-11-25 session, −32042, ${sdk}`,
+      kind => session(sdk, kind, { elicitation: both }, { cancels: true }),
+      '-32042',
       'push form',
     ],
     [
-      `2025-11-25 session, push, url, ${sdk}`,
-      kind => session(sdk, kind, { elicitation: { url: {} } }, { legacy: 'push' }),
-      'push url',
-      'push url',
-    ],
-    [`2025-11-25 session, −32042, ${sdk}`, kind => session(sdk, kind, { elicitation: both }), '-32042', 'push form'],
-    [
       `2025-11-25 session, −32042, url, ${sdk}`,
-      kind => session(sdk, kind, { elicitation: { url: {} } }),
+      kind => session(sdk, kind, { elicitation: { url: {} } }, { cancels: true }),
       '-32042',
       '-32042',
     ],

@@ -1,6 +1,6 @@
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { describe, expect, test } from 'vitest';
-import { ELICITATION_META_KEY } from '../index.ts';
+import { AUTHORIZATION_META_KEY, ELICITATION_META_KEY } from '../index.ts';
 import { ACCESS_TOKEN } from '../testing/contract-connections.ts';
 import { API_KEY } from '../testing/contract-gateway.ts';
 import { accepted, modernWorld, textOf } from '../testing/modern-world.ts';
@@ -156,6 +156,17 @@ describe('how it ends', () => {
     expect(retry.result.isError).toBe(true);
     expect(textOf(retry)).toContain('declined');
   });
+});
+
+test('a result that asks for a URL says that the URL is the remedy; a round that waits says nothing', async () => {
+  await using world = await modernWorld({ holdMs: 0 });
+  const { result } = await world.call({ name: 'outcome' });
+  expect(result._meta?.[AUTHORIZATION_META_KEY]).toEqual({
+    ...{ reason: 'insufficient_authorization', remediation: 'available' },
+    remediationHints: [{ type: 'url' }],
+  });
+  const wait = await world.call({ name: 'outcome', inputResponses: accepted, requestState: result.requestState });
+  expect(wait.result._meta).not.toHaveProperty([AUTHORIZATION_META_KEY]);
 });
 
 describe('rounds', () => {

@@ -7,7 +7,7 @@ import type { RequestState } from '../request-state.ts';
 import { Suspension } from '../suspension.ts';
 import { handlerOf, type ModernCall, type ToolAnswer } from '../tool-call.ts';
 import type { ToolRun } from '../tool-run.ts';
-import { incapable, plainSuspension } from './plain.ts';
+import { denialMeta, incapable, plainSuspension } from './plain.ts';
 
 /** Milliseconds after the expiry of an ask during which a retry still learns that it expired. */
 const STATE_GRACE_MS = 300_000;
@@ -37,7 +37,7 @@ async function resume(run: ToolRun<ModernCall>, ask: Ask, elicitationId: string)
   // The stored status takes precedence over the MCP client's answer: some clients answer without asking the user.
   const elicitation = await environment.client.read(elicitationId, 0, ask.signal);
   if (isTerminal(elicitation)) return { by: 'gateway', elicitation };
-  if (action !== undefined) return { by: 'mcp-client', action };
+  if (action !== undefined) return { by: 'mcp-client', action, elicitation };
   assertInTime(run, ask);
   throw await askUser(run, ask, elicitation);
 }
@@ -56,7 +56,9 @@ async function furtherRound(
   if (!hasRoundLeft(run)) return plainSuspension(run, ask.spec, elicitation);
   const { matchCode, url } = elicitation;
   const message = run.environment.text({ kind: 'ask', about: aboutOf(ask.spec, elicitation), matchCode });
-  return await inputRequired(run, ask.key, phase, phase === 'ask' ? { mode: 'url', url, message } : undefined);
+  if (phase === 'wait') return await inputRequired(run, ask.key, phase, undefined);
+  const meta = denialMeta(run, 'available', elicitation);
+  return await inputRequired(run, ask.key, phase, { mode: 'url', url, message }, meta);
 }
 
 /** Rounds count across all asks of one call, as the MCP client counts them. */
@@ -70,6 +72,7 @@ export async function inputRequired(
   open: string,
   phase: RequestState['phase'],
   request: Extract<ToolAnswer, { type: 'input_required' }>['request'],
+  _meta?: { [key: string]: unknown },
 ): Promise<Suspension> {
   const { issuer, subject } = await run.principal();
   const { log } = run;
@@ -85,5 +88,5 @@ export async function inputRequired(
     round: (run.requestState?.round ?? 0) + 1,
     exp: Math.ceil((lastExpiry(log.list()) + STATE_GRACE_MS) / 1000),
   });
-  return new Suspension({ type: 'input_required', request, requestState });
+  return new Suspension({ type: 'input_required', request, requestState, _meta });
 }

@@ -1,8 +1,16 @@
 import type { ElicitationBody } from '@postern/api';
 import { type Ask, type AskSpec, aboutOf } from '../ask.ts';
 import { CapabilityMissingError } from '../errors.ts';
+import { isTerminal } from '../gateway-client.ts';
 import { Suspension } from '../suspension.ts';
-import { ELICITATION_META_KEY, type PlainToolResult, plainToolResult, type UrlElicitation } from '../tool-call.ts';
+import {
+  AUTHORIZATION_META_KEY,
+  ELICITATION_META_KEY,
+  type PlainToolResult,
+  plainToolResult,
+  type Remediation,
+  type UrlElicitation,
+} from '../tool-call.ts';
 import type { ToolRun } from '../tool-run.ts';
 
 /**
@@ -45,7 +53,25 @@ function unfinishedResult(run: ToolRun, spec: AskSpec, elicitation: ElicitationB
     expiresAt,
   });
   // The hint repeats the text, so hosts need not parse prose.
-  return plainToolResult(text, { [ELICITATION_META_KEY]: { url, matchCode, expiresAt } });
+  return plainToolResult(text, {
+    [ELICITATION_META_KEY]: { url, matchCode, expiresAt },
+    ...denialMeta(run, 'undisclosed', elicitation),
+  });
+}
+
+/**
+ * SEP-2643's envelope. It claims that the call was not performed, not even in part. So there is none once the handler may have acted, and
+ * none while a payment is under way.
+ */
+export function denialMeta(
+  { progress }: ToolRun,
+  remediation: Remediation,
+  elicitation?: ElicitationBody,
+): { [AUTHORIZATION_META_KEY]: object } | undefined {
+  const isUnderWay = elicitation?.kind === 'payment' && elicitation.status !== 'pending' && !isTerminal(elicitation);
+  if (progress.mayHaveActed || isUnderWay) return undefined;
+  const hints = remediation === 'available' ? { remediationHints: [{ type: 'url' }] } : {};
+  return { [AUTHORIZATION_META_KEY]: { reason: 'insufficient_authorization', remediation, ...hints } };
 }
 
 /** For MCP clients without URL mode: a result with the link, or a refusal if `missingCapability` is `error`. */

@@ -244,7 +244,7 @@ describe.each(['v2', 'v1'] as const)('2025-11-25, SDK %s', sdk => {
   });
 
   test('one call pushes several asks', async () => {
-    await using world = await legacyWorld(sdk, { legacy: 'push' });
+    await using world = await legacyWorld(sdk);
     const host = await world.connect(sdk, {
       elicit({ elicitationId }) {
         world.gateway.end('completed', elicitationId);
@@ -290,7 +290,7 @@ describe.each(['v2', 'v1'] as const)('2025-11-25, SDK %s', sdk => {
   });
 
   test('a handler stops waiting for a push at its answerWithinMs', async () => {
-    await using world = await legacyWorld(sdk, { legacy: 'push' });
+    await using world = await legacyWorld(sdk);
     const never = Promise.withResolvers<{ action: 'accept' }>();
     const host = await world.connect(sdk, { elicit: () => never.promise, fill: () => never.promise });
     expect((await host.call('in_time')).text).toBe('error: elicitation_timeout');

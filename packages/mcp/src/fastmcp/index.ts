@@ -60,7 +60,7 @@ export type Gate = Pick<GenericGate<FastMcpTypes>, 'tool' | 'attach' | 'check' |
 
 /**
  * The gate of an MCP server on `fastmcp` 4.20 or later. Attach it to the `FastMCP` instance. FastMCP turns every error of a tool into
- * a text, so URL mode is pushed (`elicitation/create`), whatever the option `legacy` says.
+ * a text, so the plain result takes the place of −32042.
  *
  * @throws {PosternUsageError} `invalid_options`
  */
@@ -91,6 +91,7 @@ function toToolCall(
     // FastMCP shows no header of a request. On stdio there is one session, without an id.
     isUncheckedHttp: session === undefined || ctx.sessionId !== undefined,
     toolName: name,
+    hasOutputSchema: true,
     mcpClientName: ctx.client.version?.name,
     reportProgress: undefined,
   };

@@ -27,7 +27,7 @@ async function connect(
   tool: Parameters<ReturnType<typeof postern>['tool']>[1],
   decide: (url: string) => Promise<void>,
 ) {
-  const shared = postern({ ...gateway.options, legacy: 'push' });
+  const shared = postern(gateway.options);
   const server = new McpServer({ name: 'tools', version: '1.0.0' });
   const gate = shared.attach(server);
   server.registerTool('act', { inputSchema: z.object({}) }, gate.tool({ name: 'act' }, tool));

@@ -120,6 +120,8 @@ interface HostOptions {
   /** Answers forms. */
   readonly fill?: Fill;
   readonly subject?: string;
+  /** Of SDK v2 alone. */
+  readonly revision?: string;
   /** `_meta` of every tool call. */
   readonly meta?: Readonly<Record<string, string>>;
 }
@@ -188,7 +190,13 @@ class Completions {
 const requestInit = ({ subject = 'alice' }: HostOptions) => ({ headers: { authorization: `Bearer ${subject}` } });
 
 async function connectV2(url: URL, options: HostOptions): Promise<LegacyHost> {
-  const client = new ClientV2({ name: 'host', version: '1.0.0' }, { capabilities: options.capabilities ?? urlMode });
+  const client = new ClientV2(
+    { name: 'host', version: '1.0.0' },
+    {
+      capabilities: options.capabilities ?? urlMode,
+      ...(options.revision === undefined ? {} : { supportedProtocolVersions: [options.revision] }),
+    },
+  );
   const completions = new Completions();
   client.setNotificationHandler('notifications/elicitation/complete', ({ params }) =>
     completions.add(params.elicitationId),

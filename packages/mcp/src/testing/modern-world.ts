@@ -82,7 +82,7 @@ export function exampleServer(shared: Gate): McpServer {
   server.registerTool(
     'structured',
     { inputSchema, outputSchema: z.object({ ok: z.boolean() }) },
-    gate.tool({ hasOutputSchema: true }, async (_args, ctx) => {
+    gate.tool(async (_args, ctx) => {
       await ctx.gate.authorize('github');
       return { content: [], structuredContent: { ok: true } };
     }),

@@ -155,6 +155,16 @@ const stories = {
     if (answered.action !== 'accept') return answered.reason;
     return `${Object.values(answered.content).join('').length} by ${answered.by}`;
   },
+  async titled_form(gate) {
+    const option = (value: string, title: string) => z.literal(value).meta({ title });
+    const sizes = z.union([option('s', 'Small'), option('l', 'Large')]);
+    const answered = await gate.try.form(z.object({ size: sizes }));
+    return answered.action === 'accept' ? `${answered.content.size} by ${answered.by}` : answered.reason;
+  },
+  async several_form(gate) {
+    const answered = await gate.try.form(z.object({ sizes: z.array(z.enum(['s', 'l'])) }));
+    return answered.action === 'accept' ? `${answered.content.sizes.join()} by ${answered.by}` : answered.reason;
+  },
   async pattern_form(gate) {
     const answered = await gate.try.form(z.object({ code: z.string().regex(/^[A-Z]{2}$/) }));
     return answered.action === 'accept' ? `${answered.content.code} by ${answered.by}` : answered.reason;

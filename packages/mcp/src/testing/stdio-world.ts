@@ -4,7 +4,6 @@ import { InMemoryTransport as InMemoryTransportV1 } from '@modelcontextprotocol/
 import { McpServer as McpServerV1 } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js';
 import { McpServer } from '@modelcontextprotocol/server';
-import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import { type Gate, type PosternOptions, postern } from '../index.ts';
 import { type Gate as GateV1, postern as posternV1 } from '../v1/index.ts';
 import { API_KEY, ContractGateway } from './contract-gateway.ts';
@@ -35,10 +34,7 @@ interface StdioOptions {
   readonly era: Era;
   /** Default: both modes. */
   readonly elicitation?: { readonly form?: Mode; readonly url?: Mode } | undefined;
-  readonly options?: Pick<
-    PosternOptions<object>,
-    'fetch' | 'holdMs' | 'legacy' | 'missingCapability' | 'onBackgroundError'
-  >;
+  readonly options?: Pick<PosternOptions<object>, 'fetch' | 'holdMs' | 'missingCapability' | 'onBackgroundError'>;
   /** The answer of the MCP client to a request, and what the user does meanwhile. */
   readonly onAsk?: (gateway: ContractGateway) => Action;
   readonly offer?: (server: McpServer, gate: Gate) => void;
@@ -60,10 +56,10 @@ export async function stdioWorld({ era, options, ...p }: StdioOptions) {
     const [near, far] = InMemoryTransport.createLinkedPair();
     const serve = () => {
       const server = new McpServer(info);
-      p.offer?.(server, gate.attach(server));
+      p.offer?.(server, gate);
       return server;
     };
-    const handle = serveStdio(serve, { transport: far });
+    const handle = gate.stdio(serve, far);
     stack.defer(() => handle.close());
     const versionNegotiation = era === '2026-07-28' ? { versionNegotiation: { mode: { pin: era } } } : {};
     const client = new Client(info, { capabilities, ...versionNegotiation });
@@ -73,12 +69,16 @@ export async function stdioWorld({ era, options, ...p }: StdioOptions) {
   }
 
   async function connectV1() {
-    const server = new McpServerV1(info);
-    const gate = posternV1(given).attach(server);
+    const gate = posternV1(given);
     stack.defer(() => gate.close());
-    p.offerV1?.(server, gate);
     const [near, far] = InMemoryTransportV1.createLinkedPair();
-    await server.connect(far);
+    const serve = () => {
+      const server = new McpServerV1(info);
+      p.offerV1?.(server, gate);
+      return server;
+    };
+    const handle = gate.stdio(serve, far);
+    stack.defer(() => handle.close());
     const client = new ClientV1(info, { capabilities });
     if (elicitation !== undefined) client.setRequestHandler(ElicitRequestSchema, answer);
     await client.connect(near);

@@ -1,5 +1,7 @@
 import type { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
+import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
 import type { RequestHandlerExtra } from '@modelcontextprotocol/sdk/shared/protocol.js';
+import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import {
   type CallToolResult,
   type ElicitRequestFormParams,
@@ -11,13 +13,16 @@ import {
   type ServerRequest,
   UrlElicitationRequiredError,
 } from '@modelcontextprotocol/sdk/types.js';
+import { z } from 'zod/v4';
 import { createGate } from '../create-gate.ts';
-import type { InvalidRequestStateError } from '../errors.ts';
-import type { AccountRequests, ErrorAnswer, Gated, GenericGate } from '../gate.ts';
+import { asError, type InvalidRequestStateError } from '../errors.ts';
+import type { AccountRequests, ErrorAnswer, Gated, GenericGate, StdioConnection } from '../gate.ts';
 import { type CreateServer, createEndpoint, type EndpointOptions, type McpEndpoint } from '../http/endpoint.ts';
 import { admitted } from '../http/origin-check.ts';
-import { createSessionOf, type SessionOf } from '../legacy-session.ts';
+import { createSessionOf, LOCAL, type SessionOf, takePlace } from '../legacy-session.ts';
+import { createReporter } from '../mistakes.ts';
 import type { PosternOptions } from '../options.ts';
+import { createRegisteredHandlers } from '../registered-handlers.ts';
 import {
   clientAnswerSchema,
   declaresForm,
@@ -45,15 +50,21 @@ export interface Sdk {
 
 export type Gate = GenericGate<Sdk>;
 
-/** A gate that is attached to no MCP server. */
+/** The gate of a process. */
 export interface SharedGate extends Gate {
   /**
-   * Serves MCP clients of revisions up to 2025-11-25 at one URL, with sessions. Calls `create` for each session. Its servers need no
-   * `attach()`.
+   * Serves MCP clients of revisions up to 2025-11-25 at one URL, with sessions. Calls `create` for each session.
    *
    * @throws {PosternUsageError} `invalid_options`
    */
   endpoint(create: CreateServer<McpServer>, options?: EndpointOptions): McpEndpoint;
+  /**
+   * Serves the one MCP client at the other end of standard input and output, for the person of the option `subject`. The connection ends
+   * with the standard input.
+   *
+   * @param transport replaces stdio, for example by an in-memory channel
+   */
+  stdio(create: CreateServer<McpServer>, transport?: Transport): StdioConnection;
 }
 
 /**
@@ -67,7 +78,8 @@ export function postern(options: PosternOptions<Extra> = {}): SharedGate {
   const gate = createGate<Sdk>(options, {
     checkServer,
     toToolCall: (args, extra, name, server) => toToolCall(args, extra, { name, server, sessionOf }),
-    serverOf: extra => servers.get(extra.sessionId ?? ''),
+    serverOf: extra => servers.get(extra.sessionId ?? (extra.requestInfo === undefined ? LOCAL : '')),
+    registered: createRegisteredHandlers(),
     sessionOf,
     toToolResult: result => result,
     toError,
@@ -78,6 +90,27 @@ export function postern(options: PosternOptions<Extra> = {}): SharedGate {
     ...gate,
     endpoint: (create, endpointOptions = {}) =>
       createEndpoint({ sdk: httpSdk, create, options: endpointOptions, servers, gate: options }),
+    stdio(create, transport = new StdioServerTransport()) {
+      const { onBackgroundError, reportMistake } = createReporter(options.onBackgroundError);
+      const connect = async () => {
+        const server = await create({ era: 'legacy', authInfo: undefined });
+        checkServer(server);
+        takePlace(servers, server);
+        await server.connect(transport);
+      };
+      const onError = (error: unknown) => {
+        reportMistake(error, 'gate.stdio: the function that creates the McpServer');
+        onBackgroundError(asError(error));
+      };
+      const connected = connect().catch(onError);
+      const close = async () => {
+        await connected;
+        await transport.close();
+      };
+      // Unlike that of SDK v2, this transport does not notice the end of its input.
+      if (transport instanceof StdioServerTransport) process.stdin.once('end', () => void close().catch(onError));
+      return { close };
+    },
   };
 }
 
@@ -103,6 +136,8 @@ function toToolCall(args: unknown, extra: Extra, { name, server, sessionOf }: Su
   return {
     ...common,
     era: 'legacy-session',
+    // Clients name it in every request over HTTP. This SDK does not tell on stdio.
+    revision: z.string().optional().catch(undefined).parse(extra.requestInfo?.headers['mcp-protocol-version']),
     mcpClientName: server.server.getClientVersion()?.name,
     declaresUrl: server.server.getClientCapabilities()?.elicitation?.url !== undefined,
     declaresForm: declaresForm(server.server.getClientCapabilities()?.elicitation),

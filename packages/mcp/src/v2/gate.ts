@@ -9,16 +9,26 @@ import {
   ProtocolErrorCode,
   type ReadResourceResult,
   type ServerContext,
+  type Transport,
   UrlElicitationRequiredError,
 } from '@modelcontextprotocol/server';
+import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import { createGate } from '../create-gate.ts';
 import { InvalidRequestStateError } from '../errors.ts';
-import type { AccountRequests, ErrorAnswer, Gated, GenericGate } from '../gate.ts';
-import { type CreateServer, createEndpoint, type EndpointOptions, type McpEndpoint } from '../http/endpoint.ts';
-import { createSessionOf } from '../legacy-session.ts';
+import type { AccountRequests, ErrorAnswer, Gated, GenericGate, StdioConnection } from '../gate.ts';
+import {
+  type Connection,
+  type CreateServer,
+  createEndpoint,
+  type EndpointOptions,
+  type McpEndpoint,
+} from '../http/endpoint.ts';
+import { createSessionOf, LOCAL, takePlace } from '../legacy-session.ts';
+import { createReporter } from '../mistakes.ts';
 import type { PosternOptions } from '../options.ts';
+import { createRegisteredHandlers } from '../registered-handlers.ts';
 import { ELICITATION_ERROR_CODE, type ToolAnswer, textIn } from '../tool-call.ts';
-import { checkServer, httpSdk } from './http.ts';
+import { checkServer, createHttpSdk } from './http.ts';
 import { INPUT_REQUEST_KEY, requestedIn, toToolCall } from './to-tool-call.ts';
 
 /** The SDK's context with the members of this package. */
@@ -36,15 +46,22 @@ export interface Sdk {
 
 export type Gate = GenericGate<Sdk>;
 
-/** A gate that is attached to no MCP server. */
+/** The gate of a process. */
 export interface SharedGate extends Gate {
   /**
    * Serves MCP clients of both eras at one URL: 2026-07-28, and 2025-11-25 with sessions. Calls `create` for each session and for
-   * each request of 2026-07-28. Its servers need no `attach()`.
+   * each request of 2026-07-28.
    *
    * @throws {PosternUsageError} `invalid_options`
    */
   endpoint(create: CreateServer<McpServer>, options?: EndpointOptions): McpEndpoint;
+  /**
+   * Serves the one MCP client at the other end of standard input and output, for the person of the option `subject`. The connection ends
+   * with the standard input.
+   *
+   * @param transport replaces stdio, for example by an in-memory channel
+   */
+  stdio(create: CreateServer<McpServer>, transport?: Transport): StdioConnection;
 }
 
 /**
@@ -55,11 +72,13 @@ export interface SharedGate extends Gate {
 export function postern(options: PosternOptions<ServerContext> = {}): SharedGate {
   const sessionOf = createSessionOf<McpServer>();
   const servers = new Map<string, McpServer>();
+  const registered = createRegisteredHandlers();
   const gate = createGate<Sdk>(options, {
     checkServer,
     toToolCall: (args, ctx, name, server) => toToolCall(args, ctx, { name, server, sessionOf }),
     requested: requestedIn,
-    serverOf: ctx => servers.get(ctx.sessionId ?? ''),
+    serverOf: ctx => servers.get(ctx.sessionId ?? (ctx.http === undefined ? LOCAL : '')),
+    registered,
     sessionOf,
     toToolResult: result => result,
     toInputRequired,
@@ -69,15 +88,37 @@ export function postern(options: PosternOptions<ServerContext> = {}): SharedGate
   return {
     ...gate,
     endpoint: (create, endpointOptions = {}) =>
-      createEndpoint({ sdk: httpSdk, create, options: endpointOptions, servers, gate: options }),
+      createEndpoint({
+        sdk: createHttpSdk(registered),
+        create,
+        options: endpointOptions,
+        servers,
+        gate: options,
+      }),
+    stdio(create, transport) {
+      const { onBackgroundError, reportMistake } = createReporter(options.onBackgroundError);
+      const createLocal = async ({ era }: Pick<Connection, 'era'>) => {
+        try {
+          const server = await create({ era, authInfo: undefined });
+          checkServer(server);
+          takePlace(servers, server);
+          return server;
+        } catch (error) {
+          reportMistake(error, 'gate.stdio: the function that creates the McpServer', () => true);
+          throw error;
+        }
+      };
+      return serveStdio(createLocal, { onerror: onBackgroundError, ...(transport === undefined ? {} : { transport }) });
+    },
   };
 }
 
 type InputRequired = Extract<ToolAnswer, { type: 'input_required' }>;
 
-function toInputRequired({ request, requestState }: InputRequired): InputRequiredResult {
+function toInputRequired({ request, requestState, _meta }: InputRequired): InputRequiredResult {
   if (request === undefined) return inputRequired({ requestState });
-  return inputRequired({ inputRequests: { [INPUT_REQUEST_KEY]: toInputRequest(request) }, requestState });
+  const inputRequests = { [INPUT_REQUEST_KEY]: toInputRequest(request) };
+  return { ...inputRequired({ inputRequests, requestState }), ...(_meta === undefined ? {} : { _meta }) };
 }
 
 function toInputRequest(request: NonNullable<InputRequired['request']>) {

@@ -54,6 +54,7 @@ export function toToolCall(args: unknown, ctx: ServerContext, { name, server, se
   return {
     ...common,
     era: 'legacy-session',
+    revision: server.server.getNegotiatedProtocolVersion(),
     mcpClientName: server.server.getClientVersion()?.name,
     declaresUrl: server.server.getClientCapabilities()?.elicitation?.url !== undefined,
     declaresForm: declaresForm(server.server.getClientCapabilities()?.elicitation),

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { connectLegacyHost, elicitationOf, type UrlRequest } from '../../../support/legacy-host.ts';
 import type { Scenario } from '../scenario.ts';
 
-const PUSH = { postern: { legacy: 'push' as const } };
 const undeclared = [{ elicitation: { form: {} } }, { elicitation: {} }, {}];
 
 /** How revision 2025-11-25 is asked, and who is not. */
@@ -67,7 +66,7 @@ export const legacyAsking: readonly Scenario[] = [
   {
     id: 'url-mode:legacy:push-shape',
     async run(world) {
-      const { url } = await world.endpoint(PUSH);
+      const { url } = await world.endpoint();
       const subject = world.subject();
       const { promise: asked, resolve } = Promise.withResolvers<UrlRequest>();
       await using host = await connectLegacyHost(url, {
@@ -90,7 +89,7 @@ export const legacyAsking: readonly Scenario[] = [
   {
     id: 'url-mode:legacy:push-only-if-declared',
     async run(world) {
-      const { url } = await world.endpoint(PUSH);
+      const { url } = await world.endpoint();
       const subject = world.subject();
       for (const capabilities of undeclared) {
         await using host = await connectLegacyHost(url, { subject, capabilities });
@@ -103,7 +102,7 @@ export const legacyAsking: readonly Scenario[] = [
   {
     id: 'url-mode:legacy:push-accept-is-consent-only',
     async run(world) {
-      const { url, untilHolding } = await world.endpoint(PUSH);
+      const { url, untilHolding } = await world.endpoint();
       const subject = world.subject();
       const { promise: asked, resolve } = Promise.withResolvers<UrlRequest>();
       await using host = await connectLegacyHost(url, {
@@ -128,10 +127,10 @@ export const legacyAsking: readonly Scenario[] = [
   {
     id: 'url-mode:legacy:push-client-refusal',
     async run(world) {
-      const { url } = await world.endpoint(PUSH);
+      const { url } = await world.endpoint();
       for (const [action, text] of [
         ['decline', 'decline client_declined'],
-        ['cancel', 'cancel client_cancelled'],
+        ['cancel', undefined],
       ] as const) {
         const subject = world.subject();
         let elicitationId = '';
@@ -142,7 +141,9 @@ export const legacyAsking: readonly Scenario[] = [
             return action;
           },
         });
-        assert.equal((await host.call('connect')).text, text);
+        const answer = await host.call('connect');
+        assert.equal(answer.text, text);
+        assert.equal(answer.error?.code, action === 'cancel' ? -32042 : undefined);
         assert.equal((await world.api.read(elicitationId)).body.status, 'pending');
       }
     },

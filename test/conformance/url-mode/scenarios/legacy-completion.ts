@@ -37,26 +37,26 @@ export const legacyCompletion: readonly Scenario[] = [
   {
     id: 'url-mode:legacy:completion-for-every-end',
     async run(world) {
-      for (const legacy of ['url-required-error', 'push'] as const) {
+      for (const action of ['cancel', 'accept'] as const) {
         for (const status of terminalStatuses) {
-          const endpoint = await world.endpoint({ ...endpointFor(status), postern: { legacy } });
+          const endpoint = await world.endpoint(endpointFor(status));
           const subject = world.subject();
           const { promise: asked, resolve } = Promise.withResolvers<string>();
           await using host = await connectLegacyHost(endpoint.url, {
             subject,
             elicit: ({ elicitationId }) => {
               resolve(elicitationId);
-              return 'accept';
+              return action;
             },
           });
           const first = host.call('connect', argumentsFor(status));
-          if (legacy === 'url-required-error') resolve(elicitationOf(await first).elicitationId);
+          if (action === 'cancel') elicitationOf(await first);
           const elicitationId = await asked;
           await world.end(status, elicitationId, subject);
           await host.untilCompleted(1);
           assert.deepEqual(host.completions, [elicitationId]);
-          const answer = legacy === 'push' ? await first : await host.call('connect', argumentsFor(status));
-          assert.equal(answer.text, endings[status], `${legacy}: ${status}`);
+          const answer = action === 'accept' ? await first : await host.call('connect', argumentsFor(status));
+          assert.equal(answer.text, endings[status], `${action}: ${status}`);
         }
       }
     },

@@ -29,13 +29,11 @@ export const modernAsking: readonly Scenario[] = [
     id: 'url-mode:modern:no-url-required-error',
     async run(world) {
       const subject = world.subject();
-      for (const legacy of ['url-required-error', 'push'] as const) {
-        for (const missingCapability of ['plain', 'error'] as const) {
-          const { url } = await world.endpoint({ postern: { legacy, missingCapability, assumeUrlCapability: true } });
-          for (const elicitation of [{ form: {}, url: {} }, { form: {} }, {}, undefined]) {
-            const { error } = await modernCall(url, { tool: 'connect', subject, elicitation });
-            assert.notEqual(error?.code, -32042);
-          }
+      for (const missingCapability of ['plain', 'error'] as const) {
+        const { url } = await world.endpoint({ postern: { missingCapability, assumeUrlCapability: true } });
+        for (const elicitation of [{ form: {}, url: {} }, { form: {} }, {}, undefined]) {
+          const { error } = await modernCall(url, { tool: 'connect', subject, elicitation });
+          assert.notEqual(error?.code, -32042);
         }
       }
     },
