@@ -195,7 +195,8 @@ const within =
         mkdirSync(join(folder, '.postern'), { mode: 0o700 });
         writeFileSync(join(folder, '.postern', 'mcp-server.json'), file, { mode });
       }
-      postern({ check: false }).close();
+      // An account needs a gateway.
+      postern({ check: false }).tool({ accounts: { github: {} } }, () => say(''));
     } finally {
       cwd.mockRestore();
       vi.unstubAllEnvs();
@@ -209,17 +210,20 @@ const check =
     changes: object,
     respond: (path: string) => Promise<Response> | Response = async () =>
       Response.json({ ...(await exampleCaller('http://localhost')), kinds: ['form'] }),
+    account?: string,
   ): Make =>
   async onBackgroundError => {
     const gate = postern({
       ...{ ...good, ...changes, onBackgroundError },
       fetch: async input => respond(new URL(String(input)).pathname),
     });
+    if (account !== undefined) gate.tool({ accounts: { [account]: {} } }, () => say(''));
     const { faults } = await gate.check();
     gate.close();
     const [fault] = faults;
     if (fault !== undefined) throw Object.assign(new Error(fault.message), { code: fault.code });
   };
+const described = async () => Response.json(await exampleCaller('http://localhost'));
 const problemAt = (code: ProblemCode) => () => {
   const { status, title } = problems[code];
   return Response.json({ type: `urn:postern:problem:${code}`, title, status, code, requestId: 'rq_1' }, { status });
@@ -238,8 +242,7 @@ const mistakes: readonly Mistake[] = [
   ['a key that is a placeholder', options({ apiKey: '<canary-your-key-goes-here>' }), 'invalid_options', /apiKey.*bearer token/s],
   ['a key and a private key', options({ auth: { privateKey: CANARY, kid: 'a', mcpServerId: 'b' } }), 'invalid_options', /apiKey and auth/],
   ['a private key without state keys', options({ apiKey: undefined, auth: { privateKey: CANARY, kid: 'a', mcpServerId: 'b' } }), 'invalid_options', /stateKeys: needed with auth/],
-  ['an unknown kind to check', options({ check: { kinds: ['auth'] } }), 'invalid_options', /"authorization"\|.*check\.kinds\[0\]/s],
-  ['check: true', options({ check: true }), 'invalid_options', /false, or expected object.*check/s],
+  ['check: true', options({ check: true }), 'invalid_options', /expected false.*check/s],
   ['a subject that is a text', options({ subject: 'alice' }), 'invalid_options', /"access-token".*object.*function.*subject/s],
   ['a subject without its member', options({ subject: { issuer: 'https://id.example' } }), 'invalid_options', /expected string.*subject\.subject/s],
   ['a subject with `sub`', options({ subject: { iss: 'a', sub: 'b' } }), 'invalid_options', /"iss", "sub".*issuer, subject/s],
@@ -251,7 +254,7 @@ const mistakes: readonly Mistake[] = [
   ['a handler of errors that is no function', options({ onBackgroundError: 'log' }), 'invalid_options', /function.*onBackgroundError/s],
 
   // The gateway's address and key from the environment
-  ['no gateway at all', within({}), 'invalid_options', /POSTERN_URL and POSTERN_API_KEY.*dev/s],
+  ['no gateway at all', within({}), 'no_gateway', /POSTERN_URL and POSTERN_API_KEY.*dev/s],
   ['a key without an address', within({ POSTERN_API_KEY: CANARY }), 'invalid_options', /url.*POSTERN_URL/s],
   ['an address without a key', within({ POSTERN_URL: 'https://gate.example' }), 'invalid_options', /POSTERN_API_KEY/],
   ['a broken POSTERN_URL', within({ POSTERN_URL: 'gate.example', POSTERN_API_KEY: CANARY }), 'invalid_options', /POSTERN_URL/],
@@ -262,8 +265,8 @@ const mistakes: readonly Mistake[] = [
   // What a check finds
   ['a URL that ends in /v1', check({ url: 'https://gate.example/v1' }, problemAt('not_found')), 'not_a_gateway', /url.*without \/v1: https:\/\/gate\.example$/s],
   ['an issuer that differs by a slash', check({ subject: { ...alice, issuer: 'https://id.example/' } }), 'issuer_not_allowed', /"https:\/\/id\.example\/".*Allowed: https:\/\/id\.example, /s],
-  ['a kind that is not allowed', check({ check: { kinds: ['payment'] } }), 'kind_not_allowed', /"payment".*Allowed: /s],
-  ['a provider that is not allowed', check({ check: { providers: ['bitbucket'] } }), 'provider_not_allowed', /"bitbucket".*Allowed: .*forge/s],
+  ['a kind that is not allowed', check({}, undefined, 'forge'), 'kind_not_allowed', /"authorization".*Allowed: form/s],
+  ['a provider that is not allowed', check({}, described, 'bitbucket'), 'provider_not_allowed', /"bitbucket".*Allowed: .*forge/s],
   ['a key of another gateway', check({}, problemAt('unauthenticated')), 'unauthenticated', /credential.*Register/s],
   ['the address of a web page', check({}, () => new Response('<h1>')), 'not_a_gateway', /No Postern gateway.*Check the option url/s],
   ['a private key that is none', check({ apiKey: undefined, auth: { privateKey: CANARY, kid: 'a', mcpServerId: 'b' }, stateKeys: [{ kid: 'a', key: new Uint8Array(32) }] }), 'invalid_options', /auth\.privateKey.*ES256/s],
