@@ -18,6 +18,7 @@ import { connected } from '../support/connections.ts';
 import { allKinds, approve, askKind } from '../support/every-kind.ts';
 import { heldJob } from '../support/held-job.ts';
 import { type AskedPerson, paidPerson } from '../support/payment-person.ts';
+import { sendBytes, statusBeforeEnd } from '../support/raw-http.ts';
 import { registeredRoutes } from '../support/registered-routes.ts';
 import { type PayingWorld, startWorld } from '../support/world.ts';
 
@@ -646,6 +647,21 @@ describe('docs/admin-api.md', () => {
     const { stdout } = await promisify(execFile)('bash', ['-c', command], { env: { ...process.env, TOKEN: all() } });
     expect(JSON.parse(stdout)).toBeTypeOf('object');
   });
+});
+
+it('S200: reads no body of an unknown path, and answers every URL with its own headers', async () => {
+  const head = (line: string, ...headers: string[]) =>
+    `${[`${line} HTTP/1.1`, 'Host: a', 'Connection: close', ...headers].join('\r\n')}\r\n\r\n`;
+  // Longer than any that the admin API reads.
+  const statuses = ['application/json', 'text/plain', 'image/png'].map(type =>
+    statusBeforeEnd(api().address, `${head('POST /nothing', `Content-Type: ${type}`, 'Content-Length: 20000')}{`),
+  );
+  expect(await Promise.all(statuses)).toEqual([404, 404, 404]);
+  const unroutable = await sendBytes(api().address, head(`GET ${BASE}/%zzSECRET`));
+  expect(unroutable.status).toBe(400);
+  expect(unroutable.headers.get('cache-control')).toBe('no-store');
+  expect(unroutable.body).not.toContain('SECRET');
+  expect((await sendBytes(api().address, head(`GET ${BASE}/jobs/${'x'.repeat(2_000)}`))).status).toBe(401);
 });
 
 describe('S147: requests without a valid credential', () => {

@@ -1,3 +1,5 @@
+import { IncomingMessage, ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { expectProblem } from '../support/contract.ts';
 import { sendBytes } from '../support/raw-http.ts';
@@ -99,6 +101,14 @@ describe('S46, S215: rate limits', () => {
     expect((await get('/nowhere')).status).toBe(429);
     expect((await get('/livez')).status).toBe(200);
     expect((await world.api.read(UNKNOWN)).status).toBe(404);
+  });
+
+  it('a request whose caller has disconnected, and has no address any more, is no unexpected error', async () => {
+    const request = Object.assign(new IncomingMessage(new Socket()), { method: 'GET', url: `/e/${UNKNOWN}` });
+    const response = new ServerResponse(request);
+    world.gateways[0]?.app.routing(request, response);
+    await expect.poll(() => response.writableEnded, { timeout: 5_000 }).toBe(true);
+    expect(response.statusCode).toBe(200);
   });
 });
 

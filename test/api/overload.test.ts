@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { expectInContract, expectProblem } from '../support/contract.ts';
 import { connectAccount } from '../support/person-at-gateway.ts';
@@ -133,7 +135,48 @@ describe('L3: an overloaded process', () => {
   });
 });
 
+describe('S232: callers that do not read', () => {
+  it('take no place once their request has its response', async () => {
+    const [waited, next] = [await world.ask(world.subject()), await world.ask(world.subject())];
+    const { hostname, port } = new URL(gateway().address);
+    const socket = connect(Number(port), hostname);
+    await once(socket, 'connect');
+    const send = (line: string) =>
+      socket.write(`${line} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${keyOf('tracker')}\r\n\r\n`);
+    send(`GET /v1/elicitations/${waited.elicitationId}?wait=50`);
+    // Their responses are behind that of the waiting read.
+    send('GET /v1/me');
+    send(`POST /v1/elicitations/${next.elicitationId}/cancel`);
+    const statusOf = async () => (await world.api.read(next.elicitationId)).body.status;
+    await expect.poll(statusOf, { timeout: 5_000 }).toBe('cancelled');
+    await expect.poll(() => gateway().deps.overload.inFlight, { timeout: 5_000 }).toBe(0);
+    expect(gateway().deps.overload.waits.all).toBe(1);
+    expect(socket.bytesRead).toBe(0);
+    socket.destroy();
+    await expect.poll(() => gateway().deps.overload.waits.all, { timeout: 5_000 }).toBe(0);
+  });
+});
+
 describe('L3: waiting reads', () => {
+  it('are those of one route, whatever the query of another says', async () => {
+    const { elicitationId } = await world.ask(world.subject());
+    const shed = async (className: string) =>
+      total(await scrape(gateway()), 'postern_requests_shed_total', { class: className, reason: 'in_flight' });
+    const before = { read: await shed('read'), wait: await shed('wait') };
+    {
+      using _ = busyWith(17);
+      const api = { authorization: `Bearer ${keyOf('tracker')}` };
+      for (const path of ['/me?wait=1', `/e/${UNKNOWN}?wait=1`, `/v1/payments/${elicitationId}?wait=1`])
+        expect((await get(path, api)).status).toBe(503);
+      for (const wait of ['00', 'x'])
+        expect((await get(`/v1/elicitations/${elicitationId}?wait=${wait}`, api)).status).toBe(503);
+      expect((await get(`/v1/elicitations/${elicitationId}?wait=1`, api)).status).toBe(503);
+    }
+    expect({ read: (await shed('read')) - before.read, wait: (await shed('wait')) - before.wait }).toEqual({
+      ...{ read: 5, wait: 1 },
+    });
+  });
+
   it('have their own limit and take no request slots', async () => {
     const { elicitationId } = await world.ask(world.subject());
     const waiting = Array.from({ length: WAITS }, () => world.api.read(elicitationId, 50));

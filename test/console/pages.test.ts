@@ -8,6 +8,7 @@ import { expectInContract } from '../support/contract.ts';
 import { axeFindings, layoutFaults, NARROW } from '../support/page-checks.ts';
 import { paidPerson } from '../support/payment-person.ts';
 import type { RawBrowser } from '../support/raw-browser.ts';
+import { sendBytes } from '../support/raw-http.ts';
 import { watchWrites } from '../support/redis-writes.ts';
 import { keyOf, type PayingWorld } from '../support/world.ts';
 import { consoleAddress, csrfTokenIn, signedIn, startConsoleWorld } from './console-world.ts';
@@ -410,4 +411,15 @@ describe('S139: pages of the console', () => {
       }
     });
   });
+});
+
+it('answers a URL that cannot be routed with the usual headers, and without it', async () => {
+  const answer = await sendBytes(
+    consoleAddress(world),
+    'GET /%zzSECRET HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n',
+  );
+  expect(answer.status).toBe(400);
+  expect(answer.headers.get('content-security-policy')).toContain("frame-ancestors 'none'");
+  expect(answer.headers.get('cache-control')).toBe('no-store');
+  expect(answer.body).not.toContain('SECRET');
 });

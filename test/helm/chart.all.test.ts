@@ -236,6 +236,20 @@ test('an image digest takes precedence over a tag', async () => {
   expect(await imageOf(company)).toBe('registry.example.com/postern:0.1.0');
 });
 
+test('the network policy refuses private addresses behind NAT64 too', async () => {
+  const [, excepted = '', behind = ''] =
+    /except: *\[(.*?)\].*?64:ff9b::.*?except: *\[(.*?)\]/s.exec(
+      JSON.stringify(one(await template(...company), 'NetworkPolicy')).replaceAll('"except":', 'except: '),
+    ) ?? [];
+  const cidrs = (list: string) => list.split(',').map(cidr => cidr.replaceAll('"', '').trim());
+  const twins = cidrs(excepted).map(cidr => {
+    const [address, bits] = cidr.split('/');
+    return `${new URL(`http://[64:ff9b::${address}]`).hostname.slice(1, -1)}/${96 + Number(bits)}`;
+  });
+  expect(twins).toContain('64:ff9b::a00:0/104');
+  expect(cidrs(behind)).toEqual(twins);
+});
+
 test.each([
   ['an unknown value', ['--set', 'replicas=3']],
   ['no image', ['--set', 'image.repository=']],

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -27,6 +28,7 @@ let group: string | undefined;
 const sockets = new Set<Socket>();
 const ports = { console: 0, admin: 0, metrics: 0 };
 const issuer = 'http://127.0.0.1:9';
+const unknown = `el_00${'c'.repeat(43)}`;
 
 beforeAll(async () => {
   redis = await startRedis();
@@ -83,22 +85,28 @@ function config(): GatewayConfigInput {
         webhookSecrets: [`whsec_${'A'.repeat(32)}`],
       },
     ],
-    mcpServers: [
-      {
-        id: 'tracker',
-        name: 'Issue Tracker',
-        url: 'http://localhost:7001/mcp',
-        apiKeys: [{ hash: hashOf(keyOf('tracker')) }],
-        providers: [],
-        issuers: [issuer],
-      },
-    ],
+    mcpServers: ['tracker', 'other'].map(id => ({
+      id,
+      name: `Name of ${id}`,
+      url: 'http://localhost:7001/mcp',
+      apiKeys: [{ hash: hashOf(keyOf(id)) }],
+      providers: [],
+      issuers: [issuer],
+    })),
   };
 }
 
+interface Size {
+  readonly connections: number;
+  readonly addresses: number;
+  /** Writes only once all are open, so that one turn of the event loop of the gateway reads from all. */
+  readonly isAtOnce?: boolean;
+}
+
 /** Opens connections from different loopback addresses, and writes to each. They never read. */
-async function flood(p: { port: number; connections: number; addresses: number; bytes: () => Buffer }): Promise<void> {
+async function flood(p: Size & { readonly port: number; readonly bytes: () => Buffer }): Promise<void> {
   const bytes = p.bytes();
+  const opened: Socket[] = [];
   for (let n = 0; n < p.connections; n += 1) {
     const localAddress = `127.0.1.${1 + (n % p.addresses)}`;
     const socket = connect({ port: p.port, host: '127.0.0.1', localAddress });
@@ -106,15 +114,19 @@ async function flood(p: { port: number; connections: number; addresses: number; 
     socket.on('error', () => socket.destroy());
     socket.on('close', () => sockets.delete(socket));
     socket.pause();
-    socket.write(bytes);
+    opened.push(socket);
+    if (p.isAtOnce !== true) socket.write(bytes);
     if (n % 200 === 199) await delay(20);
   }
+  if (p.isAtOnce !== true) return;
+  await Promise.all(opened.map(socket => (socket.connecting ? once(socket, 'connect') : undefined)));
+  for (const socket of opened) socket.write(bytes);
 }
 
 /** Requests of known callers, which must be answered. */
 async function isServed(): Promise<boolean> {
-  const api = await fetch(`${gateway.address}/v1/elicitations/el_00${'c'.repeat(43)}`, {
-    headers: { authorization: `Bearer ${keyOf('tracker')}` },
+  const api = await fetch(`${gateway.address}/v1/elicitations/${unknown}`, {
+    headers: { authorization: `Bearer ${keyOf('other')}` },
   });
   await api.text();
   return api.status === 404;
@@ -134,11 +146,20 @@ const halfWebhook = () =>
     Buffer.from(`${head('POST /webhooks/stripe-main', 'content-length: 262144')}\r\n`),
     Buffer.alloc(255 * 1024, 'x'),
   ]);
-const tinyChunks = () =>
-  Buffer.from(`${head('POST /webhooks/stripe-main', 'transfer-encoding: chunked')}\r\n${'1\r\nx\r\n'.repeat(200_000)}`);
+const tinyChunksOf = (count: number, line: string, ...headers: string[]) =>
+  Buffer.from(`${head(line, ...headers, 'transfer-encoding: chunked')}\r\n${'1\r\nx\r\n'.repeat(count)}`);
+const tinyChunks = () => tinyChunksOf(200_000, 'POST /webhooks/stripe-main');
 const tinyChunksForPage = () =>
+  tinyChunksOf(200_000, 'GET /me', `cookie: __Host-postern_session=bs_00${'c'.repeat(43)}`);
+const form = 'content-type: application/x-www-form-urlencoded';
+const tinyChunksOfLogout = () => tinyChunksOf(20_000, 'POST /login/back-channel-logout/id', form);
+const tinyChunksOfConsoleLogout = () => tinyChunksOf(20_000, 'POST /login/back-channel-logout/console', form);
+const authorized = `authorization: Bearer ${keyOf('tracker')}`;
+const tinyChunksOfKey = () =>
+  tinyChunksOf(65_000, 'POST /v1/elicitations', authorized, 'content-type: application/json');
+const behindStream = () =>
   Buffer.from(
-    `${head('GET /me', `cookie: __Host-postern_session=bs_00${'c'.repeat(43)}`, 'transfer-encoding: chunked')}\r\n${'1\r\nx\r\n'.repeat(200_000)}`,
+    `${head('GET /v1/events', authorized)}\r\n${`${head(`GET /v1/elicitations/${unknown}`, authorized)}\r\n`.repeat(62)}`,
   );
 const unread = () => Buffer.from(`${head('GET /openapi.json')}\r\n`.repeat(16));
 const halfHeader = () => Buffer.from(head('GET /', ...Array.from({ length: 2_500 }, () => 'a: b')));
@@ -158,10 +179,14 @@ const attacks = [
   ['responses that nobody reads', unread, { connections: 3_000, addresses: 200 }],
   ['headers without an end', halfHeader, { connections: 3_000, addresses: 200 }],
   ['JSON for unknown paths', unknownJson, { connections: 2_000, addresses: 200 }],
+  ['logout tokens in chunks of one byte', tinyChunksOfLogout, { connections: 400, addresses: 8, isAtOnce: true }],
+  ['webhooks in chunks, all at once', tinyChunks, { connections: 400, addresses: 8, isAtOnce: true }],
+  ['an API key with bodies in chunks of one byte', tinyChunksOfKey, { connections: 60, addresses: 1, isAtOnce: true }],
+  ['an API key with requests behind event streams', behindStream, { connections: 1_000, addresses: 1 }],
   ['silent connections', () => Buffer.from('G'), { connections: 9_000, addresses: 200 }],
 ] as const;
 
-describe('S200: a flood of strangers, whose responses and requests would fill memory', () => {
+describe('S200 S232: a flood of strangers, or with one API key, whose responses and requests would fill memory', () => {
   it.each(attacks)(
     'by %s leaves the gateway below 400 MB, and answers known callers',
     async (_name, bytes, size) => {
@@ -184,7 +209,7 @@ describe('S200: a flood of strangers, whose responses and requests would fill me
   it.each(['console', 'admin', 'metrics'] as const)(
     'by pipelined requests and half headers, on the listener %s',
     async name => {
-      for (const bytes of [pipelined, halfHeader, unread])
+      for (const bytes of [pipelined, halfHeader, unread, tinyChunksOfConsoleLogout])
         await flood({ port: ports[name], connections: 100, addresses: 50, bytes });
       await expect.poll(isServed, { timeout: 30_000 }).toBe(true);
       expect(peak()).toBeLessThan(MOST);

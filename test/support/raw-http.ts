@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
 
 export interface WireAnswer {
   readonly status: number;
@@ -24,6 +25,17 @@ export async function sendBytes(address: string, bytes: string): Promise<WireAns
   socket.write(bytes, 'latin1');
   await once(socket, 'close');
   return parse(text);
+}
+
+/** Sends an incomplete request, and returns the status of the response: 0 if the gateway waits for the rest. */
+export async function statusBeforeEnd(address: string, bytes: string): Promise<number> {
+  const { hostname, port } = new URL(address);
+  const socket = connect(Number(port), hostname);
+  socket.write(bytes);
+  // Only a gateway that waits for the body takes so long.
+  const [first] = await Promise.race([once(socket, 'data'), delay(5_000, [''], { ref: false })]);
+  socket.destroy();
+  return parse(`${String(first)}\r\n\r\n`).status;
 }
 
 function parse(text: string): WireAnswer {

@@ -193,8 +193,8 @@ export const pagesFaults: readonly Fault[] = [
     name: 'a request body has a name twice',
     breaks: 'RFC 8259 4',
     file: 'services/gateway/src/platform/http/parse.ts',
-    original: 'if (error === null && memberCount(value) !== structuralColons(body)) {',
-    replacement: "if (error === null && body === '') {",
+    original: 'if (memberCount(value) !== structuralColons(body))',
+    replacement: "if (body === '')",
     foundBy: ['services/gateway/src/platform/http/parse.test.ts'],
   },
   {
@@ -209,9 +209,9 @@ export const pagesFaults: readonly Fault[] = [
   {
     name: 'a form is read without a limit where its length is not announced',
     breaks: 'S75',
-    file: 'services/gateway/src/platform/http/read-bytes.ts',
-    original: 'if (needed > limit) throw',
-    replacement: 'if (needed > 1024 * limit) throw',
+    file: 'services/gateway/src/platform/http/read-body.ts',
+    original: 'if (needed > limit) {',
+    replacement: 'if (needed > 1024 * limit) {',
     foundBy: ['services/gateway/src/pages/form-body.test.ts'],
   },
   {

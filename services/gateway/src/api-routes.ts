@@ -10,7 +10,7 @@ import { eventRoutes } from './events/event-routes.ts';
 import { allowedToCaller } from './mcp-servers/allowed-to-caller.ts';
 import { addCallerChecks, callerOf, createCallerAuth } from './mcp-servers/caller-auth.ts';
 import { callerRoutes } from './mcp-servers/caller-routes.ts';
-import { createJsonParser } from './platform/http/parse.ts';
+import { addJsonParser } from './platform/http/parse.ts';
 import { limitDetail, ProblemError, problemFor, reportedProblem, sendProblem } from './platform/http/problems.ts';
 import { enterShare } from './platform/overload/overload-plugin.ts';
 
@@ -32,7 +32,7 @@ export const apiRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = async (app, 
   await app.register(
     async api => {
       api.removeAllContentTypeParsers();
-      api.addContentTypeParser('application/json', { parseAs: 'string' }, createJsonParser(api));
+      addJsonParser(api);
       api.setErrorHandler((error, request, reply) => {
         const problem = reportedProblem(deps, request, error) ?? problemFor('internal_error');
         const detail = allowedToCaller(problem.code, () => callerOf(request));

@@ -1,4 +1,4 @@
-import Fastify, { type FastifyInstance } from 'fastify';
+import type { FastifyInstance } from 'fastify';
 import { apiRoutes } from './api-routes.ts';
 import { processorWebhookRoutes } from './approvals/processor-webhooks.ts';
 import { receiptRoutes } from './approvals/receipt-keys.ts';
@@ -6,19 +6,18 @@ import { clientRoutes } from './authorization/client-metadata.ts';
 import type { GatewayDeps } from './deps.ts';
 import { backChannelLogoutRoutes } from './identity/back-channel-logout.ts';
 import { pageRoutes } from './page-routes.ts';
+import { createApp } from './platform/http/create-app.ts';
 import { gatewayProofRoutes } from './platform/http/gateway-proof.ts';
 import { handlerTimeoutPlugin } from './platform/http/handler-timeout-plugin.ts';
 import { healthPlugin } from './platform/http/health-plugin.ts';
-import { zodOnly } from './platform/http/parse.ts';
-import { errorsPlugin, problemFor, problemOf, sendProblem } from './platform/http/problems.ts';
-import { newRequestId, requestContextPlugin, requestLogPlugin } from './platform/http/request-context.ts';
+import { errorsPlugin } from './platform/http/problems.ts';
+import { requestContextPlugin, requestLogPlugin } from './platform/http/request-context.ts';
 import { securityHeaders, securityHeadersPlugin } from './platform/http/security-headers-plugin.ts';
 import { metricsPlugin } from './platform/metrics/metrics-plugin.ts';
 import { overloadPlugin } from './platform/overload/overload-plugin.ts';
 import { gracefulClosePlugin } from './platform/stopping.ts';
 
 export const MAX_BODY_BYTES = 64 * 1024;
-export const MAX_HEADER_BYTES = 16 * 1024;
 /** Timeout of a handler: the longest waiting read of the contract and a margin. */
 export const HANDLER_MS = 70_000;
 
@@ -28,26 +27,7 @@ export const HANDLER_MS = 70_000;
  */
 export async function buildApp(deps: GatewayDeps): Promise<FastifyInstance> {
   const headers = securityHeaders(deps.config.publicUrl);
-  const app = Fastify({
-    // Fastify's own request log would contain query strings, and with them authorization codes.
-    logger: false,
-    genReqId: newRequestId,
-    trustProxy: deps.config.trustProxy.length > 0 ? deps.config.trustProxy : false,
-    bodyLimit: MAX_BODY_BYTES,
-    // Every id that fits into the request line reaches its route, which refuses an unknown id.
-    routerOptions: { maxParamLength: MAX_HEADER_BYTES, caseSensitive: true, ignoreTrailingSlash: false },
-    // Requests that arrive while the process stops are still served; graceful-close ends their connections.
-    return503OnClosing: false,
-    // Hooks run only after routing, so these responses set the security headers here.
-    frameworkErrors: (error, request, reply) =>
-      sendProblem(request, reply.headers(headers), problemOf(error) ?? problemFor('internal_error')),
-    schemaController: zodOnly,
-  });
-
-  // Routes that read a body add their own parser. All others, and unknown paths, leave it unread.
-  app.removeAllContentTypeParsers();
-  app.addContentTypeParser('*', (_request, _payload, done) => done(null));
-
+  const app = createApp({ config: deps.config, bodyLimit: MAX_BODY_BYTES, headers });
   await app.register(requestContextPlugin);
   await app.register(handlerTimeoutPlugin, { timeoutMs: HANDLER_MS });
   await app.register(overloadPlugin, { overload: deps.overload });

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import { startJobRunner } from './admin/job-runner.ts';
 import { noteKeysOf } from './admin/key-report.ts';
-import { buildApp, HANDLER_MS, MAX_HEADER_BYTES } from './app.ts';
+import { buildApp, HANDLER_MS } from './app.ts';
 import { warnOfConfusableNames, warnOfRiskyConfig } from './config-warnings.ts';
 import type { ConsoleListener } from './console/start-console.ts';
 import { createDeps, type GatewayDeps } from './deps.ts';
@@ -157,7 +157,6 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
   const { httpServer, address, listening } = await openListener({
     ...config.listen,
     maxConnections: config.overload.connections,
-    maxHeaderBytes: MAX_HEADER_BYTES,
     handlerMs: HANDLER_MS,
     ...fromStrangers,
     pipelined: foundation.overload.pipelined,

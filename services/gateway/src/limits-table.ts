@@ -8,14 +8,15 @@ import {
   TTL_SECONDS,
 } from '@postern/api';
 import { z } from 'zod';
-import { HANDLER_MS, MAX_BODY_BYTES, MAX_HEADER_BYTES } from './app.ts';
+import { HANDLER_MS, MAX_BODY_BYTES } from './app.ts';
 import { MAX_WEBHOOK_BYTES } from './approvals/processor-webhooks.ts';
 import { CHECKS, CHECKS_WITHIN_MS } from './entries/submission-flow.ts';
 import { MAX_BEHIND, MAX_LIFETIME_MS } from './events/event-stream.ts';
 import { MAX_PASSKEYS } from './identity/passkeys/user-passkeys.ts';
 import { MAX_POSTED_BYTES } from './pages/form-body.ts';
 import { configJsonSchemaText } from './platform/config/config-json-schema.ts';
-import { HEADERS_MS, REQUEST_MS } from './platform/http/listener.ts';
+import { HEADERS_MS, MAX_HEADER_BYTES, REQUEST_MS } from './platform/http/listener.ts';
+import { MAX_PIECES, UNREAD_MS } from './platform/http/unidentified.ts';
 
 /** The settings that are limits, or the objects of them. `[]` stands for each item. */
 const settings = [
@@ -49,6 +50,8 @@ const fixed: readonly (readonly [string, string])[] = [
   ['webhook of a processor', kib(MAX_WEBHOOK_BYTES)],
   ['headers', `${kib(MAX_HEADER_BYTES)}, in ${seconds(HEADERS_MS)}`],
   ['whole request, then its handler', `${seconds(REQUEST_MS)}, then ${seconds(HANDLER_MS)}`],
+  ['pieces of a request body: chunks, or what a packet brings', `${MAX_PIECES}`],
+  ['reading a response', seconds(UNREAD_MS)],
   ['event stream', `${seconds(MAX_LIFETIME_MS)}, and ${kib(MAX_BEHIND)} of unread data`],
 ];
 

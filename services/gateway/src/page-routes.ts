@@ -28,6 +28,7 @@ import { createPageViews, type PageViews } from './pages/page-views.ts';
 import { redirectGetOfPosts } from './pages/post-only.ts';
 import { createViewChoices } from './pages/view-choices.ts';
 import { limitDefaultsOf } from './platform/config/mcp-server-config.ts';
+import { networkOf } from './platform/http/addresses.ts';
 import {
   type Problem,
   ProblemError,
@@ -87,6 +88,8 @@ export const pageRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = async (app,
     global: false,
     timeWindow: 60_000,
     max: limits.pageRequestsPerMinute ?? limitDefaultsOf(publicUrl).pageRequestsPerMinute,
+    // The address is missing if the caller has disconnected.
+    keyGenerator: request => networkOf(request.ip ?? ''),
     errorResponseBuilder: (_request, context) => new ProblemError('rate_limited', { retryAfterMs: context.ttl }),
   });
 

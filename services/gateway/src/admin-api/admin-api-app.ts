@@ -1,7 +1,7 @@
 import rateLimit from '@fastify/rate-limit';
 import { NotFoundError } from '@postern/elicitation';
 import type { RedisStores, StoredAdminCredential } from '@postern/store-redis';
-import Fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { AdminService } from '../admin/admin-service.ts';
 import { TooManyApiKeysError } from '../admin/api-keys.ts';
 import { TooManyJobsError } from '../admin/jobs.ts';
@@ -9,8 +9,9 @@ import { createOperatorTurns } from '../admin/operator-turns.ts';
 import { InvalidCursorError } from '../admin/shard-lists.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { networkOf } from '../platform/http/addresses.ts';
+import { createApp } from '../platform/http/create-app.ts';
 import { handlerTimeoutPlugin } from '../platform/http/handler-timeout-plugin.ts';
-import { zodOnly } from '../platform/http/parse.ts';
+import { addJsonParser } from '../platform/http/parse.ts';
 import {
   type ErrorsPluginDeps,
   errorsPlugin,
@@ -18,7 +19,7 @@ import {
   problemFor,
   sendProblem,
 } from '../platform/http/problems.ts';
-import { newRequestId, requestContextPlugin, requestLogPlugin } from '../platform/http/request-context.ts';
+import { requestContextPlugin, requestLogPlugin } from '../platform/http/request-context.ts';
 import { identified } from '../platform/http/unidentified.ts';
 import type { Logger } from '../platform/logger.ts';
 import { gracefulClosePlugin, type Stopping } from '../platform/stopping.ts';
@@ -60,15 +61,7 @@ const headers = {
 export async function buildAdminApi(deps: AdminApiDeps): Promise<FastifyInstance> {
   const { admin } = deps;
   const credentials = createAdminCredentials(deps);
-  const app = Fastify({
-    logger: false,
-    genReqId: newRequestId,
-    trustProxy: deps.config.trustProxy.length > 0 ? deps.config.trustProxy : false,
-    bodyLimit: 16 * 1024,
-    routerOptions: { caseSensitive: true, ignoreTrailingSlash: false, maxParamLength: 500 },
-    return503OnClosing: false,
-    schemaController: zodOnly,
-  });
+  const app = createApp({ config: deps.config, bodyLimit: 16 * 1024, headers });
 
   const callers = new WeakMap<FastifyRequest, StoredAdminCredential>();
 
@@ -77,7 +70,7 @@ export async function buildAdminApi(deps: AdminApiDeps): Promise<FastifyInstance
     const found = token === undefined ? undefined : await credentials.of(token);
     if (found === undefined) return;
     callers.set(request, found);
-    identified(request);
+    identified(request, { kind: 'caller', id: found.credentialId });
   }
 
   function callerOf(request: FastifyRequest): StoredAdminCredential {
@@ -114,7 +107,7 @@ export async function buildAdminApi(deps: AdminApiDeps): Promise<FastifyInstance
     global: false,
     timeWindow: 60_000,
     max: REQUESTS_PER_MINUTE,
-    keyGenerator: request => callers.get(request)?.credentialId ?? networkOf(request.ip),
+    keyGenerator: request => callers.get(request)?.credentialId ?? networkOf(request.ip ?? ''),
     errorResponseBuilder: (_request, context) => new ProblemError('rate_limited', { retryAfterMs: context.ttl }),
   });
   app.addHook('onRequest', async (_request, reply) => void reply.headers(headers));
@@ -125,27 +118,31 @@ export async function buildAdminApi(deps: AdminApiDeps): Promise<FastifyInstance
   app.setNotFoundHandler((request, reply) => sendProblem(request, reply, problemFor('not_found')));
   const turns = createOperatorTurns();
 
-  for (const operation of adminOperations) {
-    app.route({
-      method: operation.method,
-      url: `${ADMIN_API}${operation.path.replaceAll(/\{(\w+)\}/g, ':$1')}`,
-      exposeHeadRoute: false,
-      // Before the body is read.
-      async onRequest(request) {
-        if (!callerOf(request).scopes.includes(operation.scope)) throw new ProblemError('insufficient_scope');
-      },
-      async handler(request, reply) {
-        const caller = callerOf(request);
-        const input = inputOf(request, operation);
-        const who = `${caller.name} (${caller.credentialId})`;
-        const actor = { who, door: 'admin_api' as const, ...reasonOf(request, operation) };
-        const work = () => operation.run({ admin, actor, input });
-        const result = await turns.take(caller.credentialId, reply.raw, work).catch(asProblem);
-        if (result === undefined) throw new NotFoundError();
-        return reply.send(result);
-      },
-    });
-  }
+  await app.register(async api => {
+    api.removeAllContentTypeParsers();
+    addJsonParser(api);
+    for (const operation of adminOperations) {
+      api.route({
+        method: operation.method,
+        url: `${ADMIN_API}${operation.path.replaceAll(/\{(\w+)\}/g, ':$1')}`,
+        exposeHeadRoute: false,
+        // Before the body is read.
+        async onRequest(request) {
+          if (!callerOf(request).scopes.includes(operation.scope)) throw new ProblemError('insufficient_scope');
+        },
+        async handler(request, reply) {
+          const caller = callerOf(request);
+          const input = inputOf(request, operation);
+          const who = `${caller.name} (${caller.credentialId})`;
+          const actor = { who, door: 'admin_api' as const, ...reasonOf(request, operation) };
+          const work = () => operation.run({ admin, actor, input });
+          const result = await turns.take(caller.credentialId, reply.raw, work).catch(asProblem);
+          if (result === undefined) throw new NotFoundError();
+          return reply.send(result);
+        },
+      });
+    }
+  });
   const document = adminOpenApi();
   app.get(`${ADMIN_API}/openapi.json`, { exposeHeadRoute: false }, (_request, reply) => reply.send(document));
   app.addHook('onClose', () => admin[Symbol.asyncDispose]());

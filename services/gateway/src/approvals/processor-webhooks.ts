@@ -1,4 +1,3 @@
-import type { IncomingMessage } from 'node:http';
 import {
   type Elicitation,
   type ElicitationService,
@@ -17,7 +16,7 @@ import type { RedisStores } from '@postern/store-redis';
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify';
 import type { AuditLog } from '../platform/audit/audit-log.ts';
 import { ProblemError } from '../platform/http/problems.ts';
-import { readBytes } from '../platform/http/read-bytes.ts';
+import { readBody } from '../platform/http/read-body.ts';
 import { identified } from '../platform/http/unidentified.ts';
 import type { Telemetry } from '../platform/telemetry/telemetry.ts';
 import type { PaymentFlow } from './payment-flow.ts';
@@ -130,14 +129,11 @@ export const processorWebhookRoutes: FastifyPluginAsync<{ deps: ProcessorWebhook
   const handleWebhook = createWebhookHandler(deps);
   deps.telemetry?.traceRequests(app, { surface: 'webhook' });
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser('*', (_request: FastifyRequest, payload: IncomingMessage) =>
-    readBytes(payload, MAX_WEBHOOK_BYTES),
-  );
+  app.addContentTypeParser('*', (request: FastifyRequest) => readBody(request, MAX_WEBHOOK_BYTES));
 
   /** Before the body is read. */
-  const onRequest = async ({ params, headers }: FastifyRequest<ByProcessor>) => {
+  const onRequest = async ({ params }: FastifyRequest<ByProcessor>) => {
     if (!deps.processors.has(params.processor)) throw new ProblemError('not_found');
-    if (Number(headers['content-length'] ?? 0) > MAX_WEBHOOK_BYTES) throw new ProblemError('payload_too_large');
   };
   app.post<ByProcessor>('/webhooks/:processor', { onRequest }, async (request, reply) => {
     const processor = deps.processors.get(request.params.processor);
@@ -146,7 +142,9 @@ export const processorWebhookRoutes: FastifyPluginAsync<{ deps: ProcessorWebhook
       Object.entries(request.headers).map(([name, value]) => [name, Array.isArray(value) ? value.join(', ') : value]),
     );
     try {
-      const isHandled = await handleWebhook(processor, { body: request.body, headers }, () => identified(request));
+      const isHandled = await handleWebhook(processor, { body: request.body, headers }, () =>
+        identified(request, { kind: 'caller', id: processor.name }),
+      );
       if (!isHandled) throw new ProblemError('unavailable', { retryAfterMs: 10_000 });
     } catch (error) {
       if (!(error instanceof ProcessorError) || error.code !== 'signature_invalid') throw error;

@@ -7,7 +7,7 @@ import type { Clock, Entropy } from '@postern/elicitation';
 import { pageHeaders } from '@postern/pages';
 import type { RedisStores } from '@postern/store-redis';
 import type { Vault } from '@postern/vault';
-import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { AdminService } from '../admin/admin-service.ts';
 import { TooManyJobsError } from '../admin/jobs.ts';
 import { InvalidCursorError } from '../admin/shard-lists.ts';
@@ -23,11 +23,11 @@ import type { Pseudonyms } from '../platform/audit/pseudonyms.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import type { ConsoleConfig } from '../platform/config/console-config.ts';
 import { networkOf } from '../platform/http/addresses.ts';
+import { createApp } from '../platform/http/create-app.ts';
 import { handlerTimeoutPlugin } from '../platform/http/handler-timeout-plugin.ts';
-import { zodOnly } from '../platform/http/parse.ts';
 import { type ErrorsPluginDeps, ProblemError, problemFor, reportedProblem } from '../platform/http/problems.ts';
-import { newRequestId, requestContextPlugin, requestLogPlugin } from '../platform/http/request-context.ts';
-import { securityHeadersPlugin } from '../platform/http/security-headers-plugin.ts';
+import { requestContextPlugin, requestLogPlugin } from '../platform/http/request-context.ts';
+import { securityHeaders, securityHeadersPlugin } from '../platform/http/security-headers-plugin.ts';
 import { sendAsset } from '../platform/http/static-assets.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { OutboundLog } from '../platform/outbound/outbound-log.ts';
@@ -75,15 +75,8 @@ const assets = [
  */
 export async function buildConsole(deps: ConsoleDeps, config: ConsoleConfig): Promise<FastifyInstance> {
   const { admin, stores, now, entropy, logger } = deps;
-  const app = Fastify({
-    logger: false,
-    genReqId: newRequestId,
-    trustProxy: deps.config.trustProxy.length > 0 ? deps.config.trustProxy : false,
-    bodyLimit: 16 * 1024,
-    routerOptions: { caseSensitive: true, ignoreTrailingSlash: false },
-    return503OnClosing: false,
-    schemaController: zodOnly,
-  });
+  const headers = { ...securityHeaders(config.publicUrl), ...pageHeaders };
+  const app = createApp({ config: deps.config, bodyLimit: 16 * 1024, headers });
   const browser = createBrowser({
     publicUrl: config.publicUrl,
     browserSessions: stores.operatorSessions,
@@ -133,7 +126,7 @@ export async function buildConsole(deps: ConsoleDeps, config: ConsoleConfig): Pr
     global: false,
     timeWindow: 60_000,
     max: REQUESTS_PER_MINUTE,
-    keyGenerator: async request => (await guard.sessionOf(request))?.id ?? networkOf(request.ip),
+    keyGenerator: async request => (await guard.sessionOf(request))?.id ?? networkOf(request.ip ?? ''),
     errorResponseBuilder: (_request, context) => new ProblemError('rate_limited', { retryAfterMs: context.ttl }),
   });
   // Of routes, the plugin would count only the requests that the guard admits.

@@ -11,9 +11,8 @@ export interface ConsoleListener extends AsyncDisposable {
 
 /** Of requests on one connection. */
 const PIPELINED = 16;
-/** Enough for the operators. Others can block them only until the timeouts. */
+/** Enough for the operators. */
 const MAX_CONNECTIONS = 256;
-const MAX_HEADER_BYTES = 16 * 1024;
 const HANDLER_MS = 60_000;
 
 /** Opens the listener of the console, or of the admin API. @throws StartError if the address is in use */
@@ -24,7 +23,6 @@ export async function openConsoleListener(
   const { httpServer, address } = await openListener({
     ...config.listen,
     maxConnections: MAX_CONNECTIONS,
-    maxHeaderBytes: MAX_HEADER_BYTES,
     handlerMs: HANDLER_MS,
     ...requests,
     pipelined: PIPELINED,

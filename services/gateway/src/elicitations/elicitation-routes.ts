@@ -22,6 +22,8 @@ import type { IssueFlow } from './issue-flow.ts';
 import { createPresenter } from './presenter.ts';
 import type { RedemptionFlow } from './redemption-flow.ts';
 
+const isWait = (query: unknown): boolean => (waitQuerySchema.safeParse(query).data?.wait ?? 0) > 0;
+
 interface ById {
   Params: { elicitationId: string };
 }
@@ -76,7 +78,7 @@ export const elicitationRoutes: FastifyPluginAsync<{ deps: ElicitationRoutesDeps
     return reply.code(status).send(body);
   });
 
-  app.get<ById>('/elicitations/:elicitationId', { config: { endsByItself: true } }, async (request, reply) => {
+  app.get<ById>('/elicitations/:elicitationId', { config: { endsByItself: true, isWait } }, async (request, reply) => {
     const caller = callerOf(request);
     const elicitationId = elicitationIdOf(request.params.elicitationId);
     const { wait = 0 } = parse(waitQuerySchema, request.query, 'query');

@@ -5,6 +5,7 @@ import type { FastifyContextConfig, FastifyPluginAsync, FastifyRequest } from 'f
 import type { AuditLog } from '../platform/audit/audit-log.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { ProblemError } from '../platform/http/problems.ts';
+import { readBody } from '../platform/http/read-body.ts';
 import { longestSessionMs } from './create-browser-session.ts';
 
 /** Names a session at an identity provider. `sid` is unique only within its issuer. */
@@ -44,8 +45,7 @@ export const backChannelLogoutRoutes: FastifyPluginAsync<{
   app.removeAllContentTypeParsers();
   app.addContentTypeParser(
     'application/x-www-form-urlencoded',
-    { parseAs: 'string', bodyLimit: MAX_BODY },
-    (_request, body, done) => done(null, new URLSearchParams(String(body))),
+    async (request: FastifyRequest) => new URLSearchParams(String(await readBody(request, MAX_BODY))),
   );
 
   const path = '/login/back-channel-logout/:identityProvider';

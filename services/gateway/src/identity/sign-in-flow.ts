@@ -16,6 +16,7 @@ import { z } from 'zod';
 import { LOGIN_TRANSACTION_SECONDS } from '../pages/browser.ts';
 import type { AuditLog } from '../platform/audit/audit-log.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
+import { networkOf } from '../platform/http/addresses.ts';
 import { signInRedirectUriOf } from '../platform/http/public-urls.ts';
 import { identified } from '../platform/http/unidentified.ts';
 import { FailedAttempts } from '../platform/overload/failed-attempts.ts';
@@ -177,7 +178,7 @@ export function createSignInFlow<To extends string>(p: {
         const ended = refusals.begin(request.ip);
         let hasSucceeded = false;
         using _ = { [Symbol.dispose]: () => ended(hasSucceeded) };
-        identified(request);
+        identified(request, { kind: 'caller', id: networkOf(request.ip) });
         // A browser can replay the cookie, so spending the `state` makes the transaction one-time.
         const { expiresAt } = transaction;
         if (!(await p.stores.oneTime.spend({ kind, digest: digestOf(state), expiresAt }))) return { result: 'unknown' };

@@ -48,7 +48,7 @@ export function createCallerAuth({ callers: directory, auditLog, noteApiKeyUse }
       throw new ProblemError('unauthenticated');
     }
     callers.set(request, caller);
-    identified(request);
+    identified(request, { kind: 'caller', id: caller.mcpServer.mcpServerId });
     noteApiKeyUse(caller);
   };
 }

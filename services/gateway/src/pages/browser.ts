@@ -70,7 +70,7 @@ export function createBrowser(p: {
       const id = sessionIdOf(request);
       const browserSession = id === undefined ? undefined : await p.browserSessions.read(id);
       if (browserSession === undefined) return undefined;
-      identified(request, JSON.stringify(browserSession.subject));
+      identified(request, { kind: 'person', id: JSON.stringify(browserSession.subject) });
       await p.onSession?.(request, browserSession);
       return browserSession;
     },

@@ -2,8 +2,7 @@ import { Readable } from 'node:stream';
 import { type PropertySchema, requestedSchemaSchema } from '@postern/api/form';
 import type { Elicitation } from '@postern/elicitation';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { ProblemError } from '../platform/http/problems.ts';
-import { readBytes } from '../platform/http/read-bytes.ts';
+import { readBody } from '../platform/http/read-body.ts';
 import { requestContext } from '../platform/http/request-context.ts';
 import { PageError } from './page-request.ts';
 
@@ -95,12 +94,10 @@ export function deferFormParsing(app: FastifyInstance): void {
  * @throws ProblemError `payload_too_large`; PageError `bad_request` for more controls than the page has, before decoding
  */
 export async function readFormBody(request: FastifyRequest, limits: FormLimits): Promise<object | undefined> {
-  const { body } = request;
-  if (!(body instanceof Readable)) return undefined;
-  if (Number(request.headers['content-length'] ?? 0) > limits.bytes) throw new ProblemError('payload_too_large');
+  if (!(request.body instanceof Readable)) return undefined;
   // While a slow sender sends, its request does not count as in flight.
   const permit = requestContext()?.permit;
-  const read = () => readBytes(body, limits.bytes);
+  const read = () => readBody(request, limits.bytes);
   const bytes = await (permit === undefined ? read() : permit.waitFor(read));
   if (controlsIn(bytes) > limits.controls) throw new PageError('bad_request');
   return fieldsIn(bytes.toString());

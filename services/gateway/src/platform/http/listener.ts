@@ -5,6 +5,8 @@ import type { Socket } from 'node:net';
 import { hostPort, listenErrorOf } from '../start-error.ts';
 import { SERVER_OPTIONS, type UnidentifiedBytes } from './unidentified.ts';
 
+/** Of one request. */
+export const MAX_HEADER_BYTES = 16 * 1024;
 /** Listen backlog. Large, because thousands of callers reconnect at once when another replica stops. */
 const BACKLOG = 4_096;
 
@@ -12,7 +14,6 @@ export interface ListenerOptions {
   readonly host: string;
   readonly port: number;
   readonly maxConnections: number;
-  readonly maxHeaderBytes: number;
   /** Timeout of a handler, in ms. */
   readonly handlerMs: number;
   /** Maximum of pipelined requests on a connection. */
@@ -70,7 +71,7 @@ async function listen(options: ListenerOptions, host: string, port: number): Pro
     connectionsCheckingInterval: 2_000,
     // Longer than the idle timeout of load balancers (60 s): if the gateway closed first, a request could be lost.
     keepAliveTimeout: options.handlerMs + 5_000,
-    maxHeaderSize: options.maxHeaderBytes,
+    maxHeaderSize: MAX_HEADER_BYTES,
   });
   options.unidentified.guard(httpServer, options);
   httpServer.setTimeout(options.handlerMs + 20_000);

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import Fastify, { type FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { createJsonParser, parse } from './parse.ts';
+import { addJsonParser, parse } from './parse.ts';
 import { ProblemError } from './problems.ts';
 
 function refusalOf(schema: z.ZodType, value: unknown): ProblemError {
@@ -60,7 +60,7 @@ let app: FastifyInstance;
 beforeAll(() => {
   app = Fastify();
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser('application/json', { parseAs: 'string' }, createJsonParser(app));
+  addJsonParser(app);
   app.post('/', async request => ({ body: request.body }));
   app.setErrorHandler((error, _request, reply) =>
     reply.code(400).send({ code: error instanceof Error && 'code' in error ? error.code : 'unknown' }),

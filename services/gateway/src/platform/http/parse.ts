@@ -1,13 +1,8 @@
-import type { FastifyBodyParser, FastifyInstance, FastifyRequest } from 'fastify';
+import { promisify } from 'node:util';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { ProblemError } from './problems.ts';
-
-const noSchemas = () => {
-  throw new TypeError('Routes have no JSON schemas: zod validates.');
-};
-
-/** Option `schemaController` of every Fastify application. Keeps Fastify from loading Ajv and fast-json-stringify: 15 MB. */
-export const zodOnly = { compilersFactory: { buildValidator: noSchemas, buildSerializer: noSchemas } };
+import { readBody } from './read-body.ts';
 
 /** For routes that take no body. An empty JSON object counts as none. */
 export const noBodySchema = z.union([z.undefined(), z.null(), z.strictObject({})]);
@@ -37,20 +32,18 @@ function unknownFields(names: readonly string[]): string {
 }
 
 /**
- * Parses a JSON body and refuses duplicate names (RFC 8259 section 4: names SHOULD be unique). Some parsers take the first of two
+ * Lets the routes of `app` read JSON bodies. Refuses duplicate names (RFC 8259 section 4: names SHOULD be unique). Some parsers take the first of two
  * equal names, others the last, so the gateway could act on another value than the one checked in front of it.
  */
-export function createJsonParser(app: FastifyInstance): FastifyBodyParser<string> {
-  const parseJson = app.getDefaultJsonParser('error', 'error');
-  return (request, body, done) => {
-    parseJson(request, body, (error, value) => {
-      if (error === null && memberCount(value) !== structuralColons(body)) {
-        done(new ProblemError('invalid_request', { errors: [{ path: 'body', message: 'duplicate name' }] }));
-        return;
-      }
-      done(error, value);
-    });
-  };
+export function addJsonParser(app: FastifyInstance): void {
+  const parseJson = promisify(app.getDefaultJsonParser('error', 'error'));
+  app.addContentTypeParser('application/json', async (request: FastifyRequest): Promise<unknown> => {
+    const body = String(await readBody(request));
+    const value: unknown = await parseJson(request, body);
+    if (memberCount(value) !== structuralColons(body))
+      throw new ProblemError('invalid_request', { errors: [{ path: 'body', message: 'duplicate name' }] });
+    return value;
+  });
 }
 
 /** In valid JSON every member has exactly one colon outside strings, including members that a later duplicate replaces. */

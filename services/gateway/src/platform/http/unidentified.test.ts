@@ -13,11 +13,11 @@ let server: Server;
 let evicted: number;
 const clients: Socket[] = [];
 let arrived: { readonly request: IncomingMessage; readonly response: ServerResponse }[];
-let onArrival: () => void;
+let onArrival: () => unknown;
 
 beforeEach(async () => {
   // Only the tests sweep.
-  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'setTimeout', 'clearTimeout'] });
   evicted = 0;
   arrived = [];
   onArrival = () => {};
@@ -64,6 +64,8 @@ async function send(from: string, bytes: number): Promise<Socket> {
   await Promise.race([promise, closed(client)]);
   return client;
 }
+const identify = (n: number, kind: 'person' | 'caller' = 'caller') =>
+  identified({ raw: arrived[n]?.request as IncomingMessage }, { kind, id: 'alice' });
 /** Not `once`, which a reset would reject. */
 const closed = (client: Socket) =>
   new Promise<void>(resolve => (client.closed ? resolve() : client.once('close', () => resolve())));
@@ -117,28 +119,52 @@ describe('S200: what the gateway holds for callers that it does not know', () =>
     await closed(whole.resume());
   });
 
-  it('counts the chunks of a body, from the first packet on', async () => {
-    const chunked = `POST / HTTP/1.1\r\nhost: a\r\nx-from: 192.0.2.1\r\ntransfer-encoding: chunked\r\n\r\n`;
+  it.each([
+    ['chunks', 'transfer-encoding: chunked', (count: number) => '1\r\nx\r\n'.repeat(count)],
+    ['bytes of a declared length', 'content-length: 50000', (count: number) => 'x'.repeat(count)],
+  ])('counts the pieces of a body as they arrive: %s', async (_what, header, pieces) => {
+    let most = 0;
     const client = await open();
-    const { promise, resolve } = Promise.withResolvers<void>();
-    onArrival = resolve;
-    client.write(chunked + '1\r\nx\r\n'.repeat(1_000));
-    await promise;
-    expect(budget.bytes).toBeGreaterThan(600_000);
-    client.write('1\r\nx\r\n'.repeat(60_000));
-    await expect
-      .poll(() => {
-        budget.sweep();
-        return evicted;
-      })
-      .toBe(1);
-    await closed(client);
-    expect(budget.bytes).toBe(0);
+    client.setNoDelay().write(`POST / HTTP/1.1\r\nhost: a\r\nx-from: 192.0.2.1\r\n${header}\r\n\r\n`);
+    await expect.poll(() => arrived.length, { timeout: 2_000 }).toBe(1);
+    const before = budget.bytes;
+    arrived[0]?.request.on('data', () => {
+      most = Math.max(most, budget.bytes);
+    });
+    for (let n = 0; n < 640; n += 1) {
+      client.write(pieces(1));
+      await new Promise(resolve => setImmediate(resolve));
+    }
+    await expect.poll(() => most - before, { timeout: 5_000 }).toBeGreaterThan(50_000);
+    expect(evicted).toBe(0);
+  });
+
+  it('S232: closes a connection whose body has too many pieces, and reads no more of its packet', async () => {
+    const client = await open();
+    let read = 0;
+    onArrival = () => arrived[0]?.request.on('data', () => (read += 1));
+    client.write(`POST / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n${'1\r\nx\r\n'.repeat(5_000)}`);
+    await expect.poll(() => evicted, { timeout: 2_000 }).toBe(1);
+    expect(read).toBe(1_024);
+    await expect.poll(() => budget.bytes).toBe(0);
+    // Node uses the parser of a closed connection again.
+    const next = await open();
+    onArrival = () => arrived[1]?.request.on('data', () => (read += 1));
+    next.write(`POST / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n`);
+    await expect.poll(() => arrived[1]?.request.readableEnded, { timeout: 2_000 }).toBe(true);
+    expect(read).toBe(1_025);
+  });
+
+  it('S232: keeps no body of a request that has none by its method, while its response waits', async () => {
+    const client = await open();
+    client.write(`GET / HTTP/1.1\r\nhost: a\r\ncontent-length: 30000\r\n\r\n${'x'.repeat(30_000)}`);
+    await expect.poll(() => arrived[0]?.request.readableEnded, { timeout: 2_000 }).toBe(true);
+    expect(arrived[0]?.request.readableLength).toBe(0);
   });
 
   it('closes the oldest of all connections if all addresses exceed the budget, but none of a known caller', async () => {
     const known = await send('192.0.2.250', 400_000);
-    identified({ raw: arrived[0]?.request as IncomingMessage });
+    identify(0);
     const oldest = await send('192.0.2.251', 400_000);
     for (let n = 0; n < 166; n += 1) await send(`192.0.2.${n % 200}`, 400_000);
     expect(evicted).toBeGreaterThan(0);
@@ -152,7 +178,7 @@ describe('S200: what the gateway holds for callers that it does not know', () =>
     const clients: Socket[] = [];
     for (let n = 0; n < 42; n += 1) {
       clients.push(await send(`192.0.2.${n}`, 400_000));
-      identified({ raw: arrived[n]?.request as IncomingMessage }, 'alice');
+      identify(n, 'person');
     }
     await closed(clients[0] as Socket);
     expect(evicted).toBe(1);
@@ -172,6 +198,64 @@ describe('S200: what the gateway holds for callers that it does not know', () =>
     await once(arrived[0]?.response as ServerResponse, 'close');
     expect(budget.bytes).toBe(0);
     expect(evicted).toBe(0);
+  });
+
+  it('S232: closes a connection whose caller does not read its response within a minute', async () => {
+    const client = await open();
+    client.pause();
+    client.write(head('192.0.2.1', 0).repeat(2));
+    await expect.poll(() => arrived.length, { timeout: 2_000 }).toBe(2);
+    arrived[0]?.response.end(Buffer.alloc(12 * MEBIBYTE));
+    vi.advanceTimersByTime(59_000);
+    expect(evicted).toBe(0);
+    vi.advanceTimersByTime(2_000);
+    expect(evicted).toBe(1);
+    await closed(client.resume());
+  });
+
+  it('S232: charges a known caller for what waits behind a request, and for what it does not read', async () => {
+    const connections = 40;
+    const clients: Socket[] = [];
+    for (let n = 0; n < connections; n += 1) {
+      const client = await open();
+      const { promise, resolve } = Promise.withResolvers<void>();
+      onArrival = () => arrived.length === PIPELINED * (n + 1) && resolve();
+      client.write(head('192.0.2.1', 0).repeat(PIPELINED));
+      await promise;
+      // Requests at the front, such as waiting reads, have limits of their own.
+      for (let each = 0; each < PIPELINED; each += 1) identify(PIPELINED * n + each);
+      clients.push(client);
+    }
+    expect({ evicted, strangers: budget.bytes }).toEqual({ evicted: 0, strangers: 0 });
+    const refusal = Buffer.alloc(512 * 1024);
+    for (const [n, { response }] of arrived.entries()) if (n % PIPELINED === 1) response.end(refusal);
+    budget.sweep();
+    const spared = clients.length - evicted;
+    expect(evicted).toBeGreaterThan(5);
+    expect(spared * (refusal.length + 3 * 8 * 1024)).toBeLessThan(16 * MEBIBYTE);
+    await closed(clients[0] as Socket);
+    expect(clients.at(-1)?.closed).toBe(false);
+    // A response that its caller does not read counts too.
+    clients.at(-1)?.pause();
+    const before = evicted;
+    arrived.at(-PIPELINED)?.response.end(Buffer.alloc(17 * MEBIBYTE));
+    expect(evicted).toBeGreaterThan(before);
+  });
+
+  it('S233: makes room for a connection by closing the oldest idle one of a stranger', async () => {
+    server.maxConnections = 4;
+    const known = await send('192.0.2.1', 0);
+    identify(0);
+    arrived[0]?.response.end();
+    const busy = await send('192.0.2.2', 0);
+    const [idle, newer] = [await open(), await open()];
+    expect(evicted).toBe(1);
+    await closed(idle);
+    const last = await open();
+    await send('192.0.2.3', 0);
+    expect({ evicted, served: arrived.length }).toEqual({ evicted: 3, served: 3 });
+    await Promise.all([newer, last].map(closed));
+    expect([known, busy].map(({ closed }) => closed)).toEqual([false, false]);
   });
 
   it('counts incomplete headers and connections that stay silent, but no new connection', async () => {
@@ -197,8 +281,8 @@ describe('S200: what the gateway holds for callers that it does not know', () =>
     onArrival = resolve;
     client.write(head('192.0.2.1', 0));
     await promise;
-    const { request, response } = arrived[0] as (typeof arrived)[number];
-    identified({ raw: request });
+    const { response } = arrived[0] as (typeof arrived)[number];
+    identify(0);
     response.end();
     await once(response, 'close');
     for (let n = 0; n < 3; n += 1) budget.sweep();

@@ -12,12 +12,18 @@ const BASE_BYTES = 8 * 1024;
 const PARTIAL_HEADER_FACTOR = 12;
 /** As above, for each name and value of a complete header. */
 const HEADER_BYTES = 64;
-/** Of a body without a declared length, before any of it. */
+/** Of a body without a declared length. */
 const UNDECLARED_BYTES = 256 * 1024;
-/** What Node keeps for a byte of such a body: each chunk is an object of some 400 bytes, and the shortest have 6. */
-const CHUNKED_FACTOR = 64;
 /** Maximum that a declared length counts: more than any route reads. */
 const LARGEST_BODY = 512 * 1024;
+/** What Node keeps for a piece of a body, a chunk or what one packet brings, until it is read: objects, whatever its length. */
+const PIECE_BYTES = 400;
+/** Pieces between two measurements. */
+const PIECES = 64;
+/** Maximum pieces of a body. In packets of 1,400 bytes the longest that a route reads has 240. */
+export const MAX_PIECES = 1_024;
+/** How long a caller may take to read a response, in ms, from when it is the first on its connection. */
+export const UNREAD_MS = 60_000;
 /** Of so many, the oldest that waits for its caller is closed. A search of all would take longer than the requests. */
 const EVICTABLE = 64;
 /** Interval at which the gateway measures what no event reports, in ms: partial headers, and responses that wait for others. */
@@ -28,11 +34,15 @@ export const SERVER_OPTIONS = { requireHostHeader: false } as const;
 
 /** Result of Node's hook for a request: what follows is of another protocol. */
 const STOP_PARSING = 2;
+/** Where a parser of Node keeps its function for the pieces of a body. */
+const ON_BODY = 3;
 
 /** Bytes for one connection, or for one request on it. */
 interface Held {
   readonly socket: Socket;
   readonly account: Account;
+  /** All sets that it is in, oldest first. */
+  readonly sets: readonly Set<Held>[];
   readonly measure: () => number;
   /** Whether it lasts as long as its caller wants, and not as long as the gateway works. */
   readonly isLeftOpen: () => boolean;
@@ -41,23 +51,25 @@ interface Held {
 
 type Measured = Pick<Held, 'measure' | 'isLeftOpen'>;
 
-/** An address, or a signed-in person. */
-interface Account {
-  readonly name: string;
-  readonly isPerson: boolean;
-  /** Oldest first. */
+/**
+ * Who pays. To requests of a `caller`, such as an MCP server or an operator, other limits apply while they are under way: it pays only
+ * for those that wait behind another on their connection, and for responses that it does not read.
+ */
+interface Payer {
+  readonly kind: 'address' | 'person' | 'caller';
+  readonly id: string;
+}
+
+interface Account extends Payer {
   readonly held: Set<Held>;
   bytes: number;
 }
 
-const identifies = new WeakMap<IncomingMessage, (person: string | undefined) => void>();
+const identifies = new WeakMap<IncomingMessage, (payer: Payer) => void>();
 
-/**
- * Ends the charge of a request once its MCP server or operator is known, because other limits apply to them. If a person has signed in, the
- * charge moves from the address to the person.
- */
-export function identified({ raw }: { readonly raw: IncomingMessage }, person?: string): void {
-  identifies.get(raw)?.(person);
+/** Moves the charge of a request from its address to who has sent it. */
+export function identified({ raw }: { readonly raw: IncomingMessage }, payer: Payer): void {
+  identifies.get(raw)?.(payer);
 }
 
 /**
@@ -87,7 +99,8 @@ export class UnidentifiedBytes implements Disposable {
   }
 
   /**
-   * Guards all requests of `server`, which was created with `SERVER_OPTIONS`: Node answers none of them by itself.
+   * Guards all requests of `server`, which was created with `SERVER_OPTIONS`: Node answers none of them by itself. Before the connections
+   * of `server` reach its maximum, the oldest one of a stranger that waits for its caller is closed, so that there is room for the next.
    * @param p.pipelined requests on one connection without a complete response. Beyond it the connection is closed, because each refusal
    * would stay in memory until the responses before it are sent.
    */
@@ -99,10 +112,8 @@ export class UnidentifiedBytes implements Disposable {
       readonly onRequest: RequestListener;
     },
   ): void {
-    const connections = new WeakMap<
-      Socket,
-      { requests: number; read: number; idle: Held | undefined; isKnown: boolean }
-    >();
+    const connections = new Map<Socket, { requests: number; idle: Held | undefined; isKnown: boolean }>();
+    const strangers = new Set<Held>();
 
     /** Charges a connection without a request, from the second sweep on: a new connection may have sent a request that waits to be read. */
     const idleOf = (socket: Socket, before = socket.bytesRead): Held => {
@@ -112,14 +123,23 @@ export class UnidentifiedBytes implements Disposable {
         measured += 1;
         return measured > 2 ? BASE_BYTES + (socket.bytesRead - before) * PARTIAL_HEADER_FACTOR : 0;
       };
-      const account = { name: networkOf(socket.remoteAddress ?? ''), isPerson: false };
-      return this.#hold(socket, account, { measure, isLeftOpen: () => true });
+      const address = { kind: 'address', id: networkOf(socket.remoteAddress ?? '') } as const;
+      return this.#hold(socket, address, { measure, isLeftOpen: () => true }, strangers);
     };
 
     server.on('connection', (socket: Socket) => {
-      const connection = { requests: 0, read: 0, idle: idleOf(socket), isKnown: false };
+      const connection = { requests: 0, idle: idleOf(socket), isKnown: false };
       connections.set(socket, connection);
+      while (connections.size >= (server.maxConnections ?? Infinity)) {
+        const oldest = leftOpenIn(strangers);
+        if (oldest === undefined || oldest.socket === socket) break;
+        // At once, because Node tells of its end only later, and others may arrive before that.
+        this.#release(oldest);
+        connections.delete(oldest.socket);
+        this.#close(oldest.socket);
+      }
       socket.once('close', () => {
+        connections.delete(socket);
         this.#silent.delete(socket);
         this.#release(connection.idle);
       });
@@ -138,26 +158,44 @@ export class UnidentifiedBytes implements Disposable {
       this.#release(connection.idle);
       connection.requests += 1;
       const bytes = BASE_BYTES + request.rawHeaders.length * HEADER_BYTES + bodyBytesOf(request);
-      const isChunked = request.headers['transfer-encoding'] !== undefined;
-      const { read } = connection;
-      const measure = () =>
-        bytes + response.writableLength + (isChunked ? (socket.bytesRead - read) * CHUNKED_FACTOR : 0);
-      const measured = { measure, isLeftOpen: () => !request.complete || response.writableEnded };
-      let held = this.#hold(socket, { name: networkOf(p.addressOf(request)), isPerson: false }, measured);
-      identifies.set(request, person => {
+      let pieces = 0;
+      const measured = {
+        measure: () => bytes + pieces * PIECE_BYTES + response.writableLength,
+        isLeftOpen: () => !request.complete || response.writableEnded,
+      };
+      let payer: Payer = { kind: 'address', id: networkOf(p.addressOf(request)) };
+      const hold = () => this.#hold(socket, payer, measured, strangers);
+      let held: Held | undefined = hold();
+      identifies.set(request, identity => {
         connection.isKnown = true;
+        payer = identity;
         this.#release(held);
-        if (person !== undefined && !response.closed)
-          held = this.#hold(socket, { name: person, isPerson: true }, measured);
+        // Node gives the response its socket when it is the first on its connection.
+        const isCharged = payer.kind !== 'caller' || response.socket === null;
+        held = isCharged && !response.closed ? hold() : undefined;
       });
+      // Measured as it arrives: many connections may have a packet full of chunks in one turn of the event loop.
+      const push = request.push.bind(request);
+      request.push = (piece, encoding) => {
+        if (piece === null) return push(piece);
+        pieces += 1;
+        if (pieces > MAX_PIECES) this.#close(socket);
+        else if (pieces % PIECES === 0 && held !== undefined) this.#update(held);
+        return socket.destroyed ? false : push(piece, encoding);
+      };
       // By now the socket has the whole response, and keeps what the caller does not read.
-      response.once('prefinish', () => this.#update(held));
+      response.once('prefinish', () => {
+        if (held !== undefined) this.#update(held);
+        if (response.writableLength === 0 || response.closed) return;
+        held ??= hold();
+        const timer = setTimeout(() => this.#close(socket), UNREAD_MS).unref();
+        response.once('close', () => clearTimeout(timer));
+      });
       response.once('close', () => {
         this.#release(held);
         connection.requests -= 1;
         if (connection.requests > 0) return;
         const read = socket.bytesRead;
-        connection.read = read;
         if (socket.destroyed) return;
         if (!connection.isKnown) connection.idle = idleOf(socket);
         else
@@ -168,6 +206,8 @@ export class UnidentifiedBytes implements Disposable {
           });
       });
       if (socket.destroyed) return;
+      // No route reads it, and a waiting read would keep it.
+      if (request.method === 'GET' || request.method === 'HEAD') request.resume();
       const refused = refusalOf(request);
       if (refused === undefined) p.onRequest(request, response);
       else response.writeHead(refused, { connection: 'close' }).end();
@@ -186,13 +226,14 @@ export class UnidentifiedBytes implements Disposable {
     clearInterval(this.#timer);
   }
 
-  #hold(socket: Socket, { name, isPerson }: Pick<Account, 'name' | 'isPerson'>, measured: Measured): Held {
-    const key = `${isPerson} ${name}`;
-    const account = this.#accounts.get(key) ?? { name: key, isPerson, held: new Set(), bytes: 0 };
+  /** @param strangers of the same listener */
+  #hold(socket: Socket, { kind, id }: Payer, measured: Measured, strangers: Set<Held>): Held {
+    const key = `${kind} ${id}`;
+    const account = this.#accounts.get(key) ?? { kind, id: key, held: new Set(), bytes: 0 };
     this.#accounts.set(key, account);
-    const held = { socket, account, ...measured, bytes: 0 };
-    account.held.add(held);
-    if (!isPerson) this.#held.add(held);
+    const sets = kind === 'address' ? [account.held, this.#held, strangers] : [account.held];
+    const held = { socket, account, sets, ...measured, bytes: 0 };
+    for (const set of sets) set.add(held);
     this.#update(held);
     return held;
   }
@@ -208,18 +249,19 @@ export class UnidentifiedBytes implements Disposable {
   #add(held: Held, bytes: number): void {
     held.bytes += bytes;
     held.account.bytes += bytes;
-    if (!held.account.isPerson) this.#bytes += bytes;
+    if (held.account.kind === 'address') this.#bytes += bytes;
   }
 
   #release(held: Held | undefined): void {
-    if (held === undefined || !held.account.held.delete(held)) return;
+    if (held === undefined || !held.account.held.has(held)) return;
     this.#add(held, -held.bytes);
-    this.#held.delete(held);
-    if (held.account.held.size === 0) this.#accounts.delete(held.account.name);
+    for (const set of held.sets) set.delete(held);
+    if (held.account.held.size === 0) this.#accounts.delete(held.account.id);
   }
 
   #evict(all: ReadonlySet<Held>): void {
-    const evicted = evictableIn(all);
+    const [oldest] = all;
+    const evicted = leftOpenIn(all) ?? oldest;
     if (evicted === undefined) return;
     this.#release(evicted);
     this.#close(evicted.socket);
@@ -228,10 +270,17 @@ export class UnidentifiedBytes implements Disposable {
   #close(socket: Socket): void {
     if (socket.destroyed) return;
     socket.destroy();
-    // Node would parse the rest of the packet, up to 64 KiB of requests, and then abort each. It has no public way to stop that.
-    const { parser } = socket as Socket & { parser?: { onIncoming?: unknown } | null };
-    if (parser?.onIncoming !== undefined) parser.onIncoming = () => STOP_PARSING;
     this.#onEvicted();
+    // Node would parse the rest of the packet, up to 64 KiB of requests or chunks, and then abort each. It has no public way to stop that.
+    const { parser } = socket as Socket & { parser?: { onIncoming?: unknown; [ON_BODY]?: unknown } | null };
+    if (parser?.onIncoming === undefined) return;
+    parser.onIncoming = () => STOP_PARSING;
+    const onBody = parser[ON_BODY];
+    parser[ON_BODY] = undefined;
+    // Node sets it only once, and uses the parser again for another connection. By then it has read the packet.
+    process.nextTick(() => {
+      parser[ON_BODY] = onBody;
+    });
   }
 }
 
@@ -241,15 +290,15 @@ function refusalOf({ headers: { host, expect }, httpVersion }: IncomingMessage):
   return expect === undefined || expect.toLowerCase() === '100-continue' ? undefined : 417;
 }
 
-function evictableIn(all: ReadonlySet<Held>): Held | undefined {
-  const [oldest] = all;
+/** The oldest that waits for its caller, if there is one among the first. */
+function leftOpenIn(all: ReadonlySet<Held>): Held | undefined {
   let passed = 0;
   for (const held of all) {
     if (held.isLeftOpen()) return held;
     passed += 1;
     if (passed === EVICTABLE) break;
   }
-  return oldest;
+  return undefined;
 }
 
 function bodyBytesOf({ headers }: IncomingMessage): number {

@@ -42,7 +42,7 @@ export async function startMetricsListener(p: {
     ...{ requestTimeout: 5_000, headersTimeout: 5_000, connectionsCheckingInterval: 1_000 },
     maxHeaderSize: 8 * 1024,
   });
-  // Enough for scrapers. Other callers can block them only until the timeouts.
+  // Enough for scrapers.
   httpServer.maxConnections = 64;
   const onRequest = ({ method, url = '', headers }: IncomingMessage, response: ServerResponse) => {
     if (!isAllowedHost(headers.host, [p.host, ...p.allowedHosts]))

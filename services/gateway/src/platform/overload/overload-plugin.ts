@@ -4,21 +4,25 @@ import { limitDetail, type ProblemError } from '../http/problems.ts';
 import { requestContext } from '../http/request-context.ts';
 import type { Overload } from './admission.ts';
 import { type RequestClass, requestClassOf } from './request-class.ts';
+import type { RequestPermit } from './request-permit.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
     /** Set for every route when it is registered. */
     requestClass?: RequestClass;
+    /** Whether a read with this query waits for a change, and has its own limit. No other route waits, whatever its query. */
+    readonly isWait?: (query: unknown) => boolean;
   }
 }
 
 /**
  * Sheds requests before any work: before the body is read, a credential is checked or Redis is called. An admitted request counts as
- * in flight from when its body is complete, so that slow senders use no capacity, until its response is sent or the caller
- * disconnects.
+ * in flight from when its body is complete until its response is, or the caller disconnects: slow senders, and callers that do not read
+ * their response, use no capacity. What is unread counts in `UnidentifiedBytes`.
  */
 export const overloadPlugin = fp<{ overload: Overload }>(
   async (app, { overload }) => {
+    const permits = new WeakMap<FastifyRequest, RequestPermit>();
     app.addHook('onRoute', route => {
       const method = Array.isArray(route.method) ? (route.method[0] ?? 'GET') : route.method;
       route.config = { ...route.config, requestClass: requestClassOf(method, route.url) };
@@ -30,17 +34,23 @@ export const overloadPlugin = fp<{ overload: Overload }>(
       const permit = overload.permit();
       const context = requestContext();
       if (context !== undefined) context.permit = permit;
+      permits.set(request, permit);
       reply.raw.once('close', () => permit[Symbol.dispose]());
       done();
     });
     app.addHook('preHandler', (request, _reply, done) => {
       const requestClass = classOf(request);
-      const permit = requestContext()?.permit;
+      const permit = permits.get(request);
       if (permit === undefined || !isCounted(requestClass)) return done();
       // Many requests may have become in flight since this one was admitted.
       const refusal = overload.refusal(requestClass);
       if (refusal !== undefined) return done(refusal);
       permit.enter();
+      done();
+    });
+    // Node closes a pipelined response only once its caller has read all before it.
+    app.addHook('onSend', (request, _reply, _payload, done) => {
+      permits.get(request)?.[Symbol.dispose]();
       done();
     });
   },
@@ -78,10 +88,6 @@ export function enterShare(
 const isCounted = (requestClass: RequestClass) => requestClass !== 'health' && requestClass !== 'wait';
 
 function classOf({ routeOptions, query, is404 }: FastifyRequest): RequestClass {
-  const requestClass = (is404 ? undefined : routeOptions.config.requestClass) ?? 'new';
-  return requestClass === 'read' && asksToWait(query) ? 'wait' : requestClass;
-}
-
-function asksToWait(query: unknown): boolean {
-  return typeof query === 'object' && query !== null && 'wait' in query && query.wait !== '0';
+  const { requestClass = 'new', isWait } = is404 ? {} : routeOptions.config;
+  return isWait?.(query) === true ? 'wait' : requestClass;
 }

@@ -7,6 +7,7 @@ it.each([
   ['POST', '/v1/elicitations', 'new'],
   ['GET', undefined, 'new'],
   ['GET', '/v1/events', 'wait'],
+  ['HEAD', '/v1/events', 'read'],
   ['GET', '/v1/elicitations/:elicitationId', 'read'],
   ['HEAD', '/v1/connections', 'read'],
   ['GET', '/e/:elicitationId', 'read'],

@@ -20,7 +20,7 @@ export function requestClassOf(method: string, route: string | undefined): Reque
   if (route === '/livez' || route === '/readyz') return 'health';
   const isRead = method === 'GET' || method === 'HEAD';
   if (route === '/v1/elicitations' && !isRead) return 'new';
-  if (route === '/v1/events') return 'wait';
+  if (route === '/v1/events' && method === 'GET') return 'wait';
   if (!isRead || MIDDLE.test(route) || DOCUMENTS.test(route)) return 'finish';
   return 'read';
 }
