@@ -25,6 +25,8 @@ describe('regular expressions', () => {
       'packages/api/src/secret-fields.ts',
       'packages/store-redis/src/keyspace.ts',
       'services/gateway/src/api-routes.ts',
+      // From a number.
+      'services/gateway/src/cli/mcp-servers-add.ts',
     ]);
   });
 });

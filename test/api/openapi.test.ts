@@ -113,7 +113,7 @@ describe('S100: a refusal says what is allowed to this caller, and nothing about
   ])('%s', async (code, mcpServerId, body, names) => {
     const answer = await world.apiOf({ apiKey: keyOf(mcpServerId) }).issue(body());
     const { detail = '' } = expectProblem(answer, code);
-    const [, listed = ''] = /^Allowed [\w ]+: (.*)\.$/.exec(detail) ?? [];
+    const [, listed = ''] = /^Allowed [\w ]+(?: \([^)]+\))?: (.*)\.$/.exec(detail) ?? [];
     for (const name of names) expect(listed.split(', ')).toContain(name);
     expect(listed).not.toMatch(/other\.example|elsewhere|x\.example|admin|CHF/);
   });

@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { anyAnswers, startAnsweringMachine } from '@postern/testkit/any-answer';
 import { listenHttp } from '@postern/testkit/providers';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { runCli } from './run-cli.ts';
@@ -44,6 +45,18 @@ describe('S218: postern api-keys through the admin API', () => {
     const { code, err } = await run(add, url === undefined ? {} : { POSTERN_ADMIN_URL: url });
     expect({ code, requests: sent.mock.calls.length }).toEqual({ code: 1, requests });
     expect(err).not.toContain('pa_secret');
+  });
+
+  it('ends with a sentence, whatever answers', async () => {
+    const canary = 'secret-of-another-program';
+    await using machine = await startAnsweringMachine();
+    const url = { POSTERN_ADMIN_URL: `http://127.0.0.1:${machine.port}` };
+    for (const [name, damage] of Object.entries(anyAnswers(canary))) {
+      using order = machine.answer(() => true, damage);
+      const { code, out, err } = await run(add, url);
+      expect({ name, code, out, isAsked: order.count > 0 }).toEqual({ name, code: 1, out: '', isAsked: true });
+      expect(err).not.toMatch(/pa_secret|ZodError|\n +at /);
+    }
   });
 
   it('follows no redirect, and shows no secret of another program', async () => {

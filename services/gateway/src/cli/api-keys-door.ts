@@ -62,6 +62,8 @@ const TIMEOUT_MS = 60_000;
 /** What a header can hold. */
 const REASON = /^[\x20-\x7e]*$/;
 
+const withKey = responses.addedApiKey.refine(({ key }) => key !== undefined);
+
 function throughGateway(url: URL, token: string): ApiKeyDoor {
   async function call<T>(
     schema: z.ZodType<T>,
@@ -73,6 +75,7 @@ function throughGateway(url: URL, token: string): ApiKeyDoor {
     if (!REASON.test(reason))
       throw new UsageError('--reason must be printable ASCII: it is a header of the admin API.');
     let response: Response;
+    let text: string;
     try {
       response = await fetch(new URL(`/admin/v1${path}`, url), {
         method: body === undefined ? 'GET' : 'POST',
@@ -85,13 +88,14 @@ function throughGateway(url: URL, token: string): ApiKeyDoor {
         redirect: 'error',
         signal: AbortSignal.timeout(TIMEOUT_MS),
       });
+      text = await response.text();
     } catch {
       throw new CliError(`The admin API at ${url.origin} does not respond.`);
     }
-    const text = await response.text();
     if (response.status === 404) return undefined;
     const answer: unknown = jsonOf(text);
-    if (response.ok) return schema.parse(answer);
+    const { data: expected } = schema.safeParse(answer);
+    if (response.ok && expected !== undefined) return expected;
     const { data: problem } = problemSchema.safeParse(answer);
     throw new CliError(
       `The admin API at ${url.origin} refused (${problem?.code ?? `HTTP status ${response.status}`}). ${problem?.detail ?? problem?.title ?? ''}`.trimEnd(),
@@ -101,7 +105,7 @@ function throughGateway(url: URL, token: string): ApiKeyDoor {
   return {
     list: async () => (await call(responses.listOf(responses.apiKey), '/api-keys'))?.items ?? [],
     idOf: () => Promise.reject(new UsageError('--key-file needs the store. Name the id: postern find prints it.')),
-    add: (actor, of) => call(responses.addedApiKey, '/api-keys', actor, of),
+    add: (actor, of) => call(of.dryRun ? responses.addedApiKey : withKey, '/api-keys', actor, of),
     revoke: (actor, { apiKeyId, dryRun }) =>
       call(responses.revokedApiKey, `/api-keys/${encodeURIComponent(apiKeyId)}/revoke`, actor, { dryRun }),
     [Symbol.asyncDispose]: () => Promise.resolve(),

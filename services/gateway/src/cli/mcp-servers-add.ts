@@ -182,6 +182,7 @@ async function reportTaken(config: GatewayConfig | undefined, key: string, io: C
     await new Promise(resolve => setTimeout(resolve, ASK_EVERY_MS));
     const answer = await fetch(`${origin}/v1/me`, {
       headers: { authorization: `Bearer ${key}` },
+      redirect: 'error',
       signal: AbortSignal.timeout(TAKEN_WITHIN_MS),
     }).catch(() => undefined);
     await answer?.body?.cancel();
