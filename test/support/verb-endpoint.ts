@@ -71,7 +71,9 @@ async function startV2(parts: Parts): Promise<AsyncDisposable & { url: URL }> {
     gate,
     offer: mcpServer => {
       for (const tool of verbTools) {
-        const handler = gate.tool((args: VerbArgs, ctx) => runVerbTool({ tool, ...partsOf(parts) }, args, ctx.gate));
+        const handler = gate.tool({ name: tool }, (args: VerbArgs, ctx) =>
+          runVerbTool({ tool, ...partsOf(parts) }, args, ctx.gate),
+        );
         mcpServer.registerTool(tool, { inputSchema: z.object(verbArgs) }, handler);
       }
     },
@@ -90,7 +92,9 @@ async function startV1(parts: Parts): Promise<AsyncDisposable & { url: URL }> {
   const create = () => {
     const mcpServer = new McpServerV1({ name: 'fixture', version: '1.0.0' });
     for (const tool of verbTools) {
-      const handler = gate.tool((args: VerbArgs, extra) => runVerbTool({ tool, ...partsOf(parts) }, args, extra.gate));
+      const handler = gate.tool({ name: tool }, (args: VerbArgs, extra) =>
+        runVerbTool({ tool, ...partsOf(parts) }, args, extra.gate),
+      );
       mcpServer.registerTool(tool, { inputSchema: verbArgs }, handler);
     }
     return mcpServer;

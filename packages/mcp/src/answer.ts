@@ -95,8 +95,9 @@ export function refusal<R extends Omit<Declined, 'toToolResult'> | Omit<Cancelle
   elicitation?: ElicitationBody,
 ): R & { toToolResult(): PlainToolResult } {
   const { environment, call, returnsRefusals } = run;
+  const { mayHaveActed } = run.progress;
   const toToolResult = () => {
-    const text = environment.text({ kind: refused.reason, about: aboutOf(spec, elicitation) });
+    const text = environment.text({ kind: refused.reason, about: aboutOf(spec, elicitation), mayHaveActed });
     // Only a decision is final. A cancelled or expired ask may be repeated.
     return refused.action === 'decline'
       ? declinedToolResult(text, call, denialMeta(run, 'unavailable', elicitation))

@@ -83,11 +83,15 @@ export class AskLog {
     return { key, place: this.#asked.push(key) - 1 };
   }
 
-  /** Returns what an earlier run asked at this place with other terms, unless this run has asked it too. */
-  otherAt({ key, place }: Pick<AskRecord, 'key' | 'place'>, kind: ElicitationKind): AskRecord | undefined {
-    if (this.#byKey.has(key)) return undefined;
-    return this.list().find(
-      record => record.place === place && record.kind === kind && !this.#asked.includes(record.key),
+  /**
+   * Returns what an earlier run asked at this place with other terms, unless this run has asked it too. Payments count wherever they
+   * were asked: an ask more or less before them must not hide that one is paid.
+   */
+  others({ key, place }: Pick<AskRecord, 'key' | 'place'>, kind: ElicitationKind): readonly AskRecord[] {
+    if (this.#byKey.has(key)) return [];
+    return this.list().filter(
+      record =>
+        record.kind === kind && (record.place === place || kind === 'payment') && !this.#asked.includes(record.key),
     );
   }
 

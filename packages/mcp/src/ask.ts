@@ -136,8 +136,7 @@ export async function openAsk(
   { signal, answerWithinMs, missingCapability = run.environment.missingCapability }: AskOptions,
 ): Promise<Ask> {
   const { key, place } = run.log.next(spec.digest);
-  const other = run.log.otherAt({ key, place }, spec.body.kind);
-  if (other !== undefined) await endOther(run, spec, other);
+  for (const other of run.log.others({ key, place }, spec.body.kind)) await endOther(run, spec, other, place);
   run.progress.key = key;
   return {
     spec,
@@ -153,31 +152,50 @@ export async function openAsk(
  * A call that carries its state is the same call, so other terms are a mistake of the handler. What is only remembered may have been left
  * by another call with the same arguments: the old ask is cancelled and this call begins anew, unless money has moved or may move.
  */
-async function endOther(run: ToolRun, spec: AskSpec, other: AskRecord): Promise<void> {
+async function endOther(run: ToolRun, spec: AskSpec, other: AskRecord, place: number): Promise<void> {
   const changed = new PosternUsageError(
     'terms_changed',
     `${nameOf(run.call)} asks with other terms than in an earlier run of the same call: ` +
       `${differenceOf(other.terms, beginningOf(termsOf(spec)))}. Every run must ask the same: use ctx.gate.id() and ctx.gate.now().`,
   );
+  if (other.kind === 'payment') {
+    // Also for the next call, which would pay anew.
+    const { elicitationId } = other;
+    const isPaid = elicitationId !== undefined && (await isPaidOrMayBe(run, elicitationId));
+    if (isPaid) for (const keys of [run.progress.interrupted, run.progress.unsettled]) keys.add(other.key);
+    if (isPaid) throw changed;
+    // This run may still ask it.
+    if (other.place !== place) return;
+  }
   if (!run.log.isRemembered) throw changed;
   run.environment.reportMistake(changed, nameOf(run.call));
-  if (other.elicitationId !== undefined && !(await isOver(run, other.elicitationId))) throw changed;
+  if (other.elicitationId !== undefined && !(await isOver(run, other.elicitationId, other.kind === 'payment')))
+    throw changed;
   run.log.forget(other.key);
 }
 
-/** Cancels the elicitation of an earlier call. Returns false for a payment that is paid, or whose outcome is open. */
-async function isOver({ environment: { client }, progress }: ToolRun, elicitationId: string): Promise<boolean> {
+async function isPaidOrMayBe({ environment: { client }, progress }: ToolRun, elicitationId: string): Promise<boolean> {
   try {
-    await client.cancel(elicitationId, progress.signal);
+    const { status } = await client.read(elicitationId, 0, progress.signal);
+    return status === 'completed' || status === 'verifying';
+  } catch (error) {
+    if (error instanceof GatewayError && error.code === 'not_found') return false;
+    throw error;
+  }
+}
+
+/** Cancels the elicitation of an earlier call. Returns false for a payment that is paid, or whose outcome is open. */
+async function isOver(run: ToolRun, elicitationId: string, isPayment: boolean): Promise<boolean> {
+  try {
+    await run.environment.client.cancel(elicitationId, run.progress.signal);
     return true;
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error;
     if (error.code === 'not_found') return true;
     if (error.code === 'payment_in_progress') return false;
     if (error.code !== 'already_ended' && error.code !== 'illegal_transition') throw error;
+    return !isPayment || !(await isPaidOrMayBe(run, elicitationId));
   }
-  const { kind, status } = await client.read(elicitationId, 0, progress.signal);
-  return kind !== 'payment' || (status !== 'completed' && status !== 'verifying');
 }
 
 /** The member of the body that its kind names. */

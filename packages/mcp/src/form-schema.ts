@@ -66,12 +66,24 @@ const libraryPatterns: ReadonlySet<unknown> = new Set(
  * which may take exponential time for a short text.
  */
 export function hasPatterns(schema: FormSchema): boolean {
+  if (isZod4(schema) && hides(schema, 0)) return true;
   const json = toJsonSchema(schema);
   const properties = isObject(json) && isObject(json['properties']) ? Object.values(json['properties']) : [];
   return properties.filter(isObject).some(({ pattern, format }) => {
     const isOfFormat = formats.has(format) && (format !== 'email' || libraryPatterns.has(pattern));
     return pattern !== undefined && !isOfFormat;
   });
+}
+
+/** Definitions of zod whose expressions are in no JSON Schema: those of a URL's parts, and what follows a transformation. */
+function hides(schema: z.core.$ZodType, depth: number): boolean {
+  const def = schema._zod.def as unknown as Readonly<Record<string, unknown>>;
+  if (def['hostname'] !== undefined || def['protocol'] !== undefined || depth > 8) return true;
+  const { out } = def;
+  if (isObject(out) && isZod4(out) && (out._zod.def.checks ?? []).length > 0) return true;
+  const shape = isObject(def['shape']) ? Object.values(def['shape']) : [];
+  const inner = [...shape, def['innerType'], def['element'], def['in'], out];
+  return inner.some(each => isObject(each) && isZod4(each) && hides(each, depth + 1));
 }
 
 function toJsonSchema(schema: FormSchema): unknown {

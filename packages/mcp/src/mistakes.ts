@@ -86,17 +86,24 @@ export function isMistake(error: Error): boolean {
   return isOfLanguage && error.cause === undefined;
 }
 
+/** Messages of the engine that name only what the code itself says. */
+const OF_CODE =
+  /^(?:[\w$.]{1,80}(?:\(\.{3}\)[\w$.]{0,80})? is not (?:a function|a constructor|defined|iterable)|Cannot (?:read|set) properties of (?:undefined|null) \((?:reading|setting) '[A-Za-z_$]\w{0,40}'\)|Cannot destructure property '\w{1,40}' of '[\w$.]{1,80}' as it is (?:undefined|null)\.)$/;
+
 /**
  * Reports end in logs. Messages of this package quote no secret and nothing that a user has typed; the terms of an ask are the furthest
  * that they go. Messages of other errors may quote anything: `JSON.parse` quotes the text, `new URL` the address. Of these, only the class
- * and the lines of code are reported.
+ * and the lines of code are reported, and the engine's message about a name in the code.
  */
 function described(error: Error): readonly [code: string, text: string] {
   if (error instanceof PosternUsageError || error instanceof SubjectUnavailableError)
     return [error.code, `${error.message} (${error.code})`];
   if (error instanceof GatewayError) return [error.code, `${error.explanation} (${error.code})`];
   const { name } = error.constructor;
-  return [name, `threw ${name}. Its message may quote data of users and is left out`];
+  return [
+    name,
+    OF_CODE.test(error.message) ? error.message : `threw ${name}. Its message may quote data of users and is left out`,
+  ];
 }
 
 /** The lines of the stack below the message. None if the message has changed since: the stack would still have the old one. */

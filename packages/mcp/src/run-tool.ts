@@ -71,17 +71,17 @@ async function settle<Result>(
       else if (suspension.answer.type !== 'input_required') await rememberAsks(run);
       return suspension.answer;
     }
-    if (run.progress.suspension !== undefined) throw swallowed(error);
+    if (run.progress.suspension !== undefined) throw swallowed(run, error);
     await rememberInterrupted(run, error);
     const missing = findError(error, CapabilityMissingError);
     if (missing !== undefined) return refusalOf(run, missing);
-    const { muted } = run.progress;
+    const { muted, mayHaveActed } = run.progress;
     const refused = findError(error, GatewayError);
     if (muted !== undefined && refused?.code === 'muted')
       return {
         type: 'plain',
         result: declinedToolResult(
-          run.environment.text({ kind: 'muted', about: muted, undoUrl: refused.undoUrl }),
+          run.environment.text({ kind: 'muted', about: muted, undoUrl: refused.undoUrl, mayHaveActed }),
           run.call,
           denialMeta(run, 'unavailable'),
         ),
@@ -93,7 +93,7 @@ async function settle<Result>(
   const mistakes = unawaited.map(({ stack }) => notAwaited(run.call, stack));
   for (const mistake of mistakes) run.environment.reportMistake(mistake, nameOf(run.call));
   await useUpAnswers(run);
-  if (run.progress.suspension !== undefined || unawaited.length > 0) throw swallowed(mistakes[0]);
+  if (run.progress.suspension !== undefined || unawaited.length > 0) throw swallowed(run, mistakes[0]);
   return { type: 'result', result };
 }
 
@@ -167,12 +167,13 @@ function notAwaited(call: ToolCall, stack: string): PosternUsageError {
 }
 
 /** A handler that continued would act without the user's answer, and the user would never be asked. */
-function swallowed(cause: unknown): PosternUsageError {
-  return new PosternUsageError(
+function swallowed({ progress: { endedAt } }: ToolRun, cause: unknown): PosternUsageError {
+  const error = new PosternUsageError(
     'suspension_swallowed',
     'The tool handler went on without an answer. Await every ask of ctx.gate, and rethrow its error: see isElicitationPending().',
     { cause },
   );
+  return endedAt === undefined ? error : atHandler(error, endedAt);
 }
 
 async function openRequestState(

@@ -60,7 +60,9 @@ export async function resolvePrincipal<Context>(
     return known(option, 'The fixed `subject` is not valid.');
   }
   if (authInfo === undefined) {
-    throw new SubjectUnavailableError('The request carries no verified access token, so there is no user to ask.');
+    throw new SubjectUnavailableError(
+      'The request carries no verified access token, so there is no user to ask: set `auth` of gate.endpoint(), or `subject` of postern().',
+    );
   }
   const { iss, sub } = authInfo.extra ?? {};
   return known(

@@ -58,9 +58,22 @@ test.each(abouts)('all texts differ: $kind', about => {
     'client_cancelled',
     'client_incapable',
   ] as const;
-  const texts = [...kinds, 'waiting' as const].map(kind => englishTexts({ kind, about }));
-  texts.push(englishTexts({ kind: 'muted', about, undoUrl: undefined }));
+  const texts = [...kinds, 'waiting' as const].map(kind => englishTexts({ kind, about, mayHaveActed: false }));
+  texts.push(englishTexts({ kind: 'muted', about, undoUrl: undefined, mayHaveActed: false }));
   expect(new Set(texts).size).toBe(texts.length);
+});
+
+test('S224: no text says that nothing was done once the handler may have acted', () => {
+  const [about] = abouts;
+  if (about === undefined) throw new Error('no example');
+  const texts = (mayHaveActed: boolean) => [
+    ...(['declined', 'cancelled', 'expired', 'client_declined', 'client_cancelled'] as const).map(kind =>
+      englishTexts({ kind, about, mayHaveActed }),
+    ),
+    englishTexts({ kind: 'muted', about, undoUrl: undefined, mayHaveActed }),
+  ];
+  expect(texts(false).every(text => text.includes('Nothing was done'))).toBe(true);
+  expect(texts(true).some(text => text.includes('Nothing was done'))).toBe(false);
 });
 
 test('names the faults of form content without quoting it', () => {

@@ -42,10 +42,13 @@ export type TextContext = { readonly about: About } & (
     }
   | {
       readonly kind: 'declined' | 'cancelled' | 'expired' | 'client_declined' | 'client_cancelled';
+      /** The handler has received another answer, so it may have done something. */
+      readonly mayHaveActed: boolean;
     }
   | {
       /** The user muted this MCP server, so the gateway refused the ask. */
       readonly kind: 'muted';
+      readonly mayHaveActed: boolean;
       /** The page on which the user can undo it. */
       readonly undoUrl: string | undefined;
     }
@@ -87,20 +90,20 @@ export const englishTexts: TextFunction = context => {
         `When the user has finished in the browser, ${REPEAT[context.request]}.`
       );
     case 'declined':
-      return `The user declined to ${todo}. Nothing was done.`;
+      return `The user declined to ${todo}.${nothing(context)}`;
     case 'cancelled':
-      return `The request to ${todo} was cancelled. Nothing was done.`;
+      return `The request to ${todo} was cancelled.${nothing(context)}`;
     case 'expired':
-      return `The request to ${todo} expired before the user finished. Nothing was done.`;
+      return `The request to ${todo} expired before the user finished.${nothing(context)}`;
     case 'muted':
       return (
-        `The user muted this MCP server, so it could not ask them to ${todo}. Nothing was done.` +
+        `The user muted this MCP server, so it could not ask them to ${todo}.${nothing(context)}` +
         (context.undoUrl === undefined ? '' : ` The user can undo this at ${context.undoUrl}.`)
       );
     case 'client_declined':
-      return `The app declined to open the page on which to ${todo}. Nothing was done.`;
+      return `The app declined to open the page on which the user can ${todo}.${nothing(context)}`;
     case 'client_cancelled':
-      return `The app closed the request to ${todo}. Nothing was done.`;
+      return `The app closed the request to ${todo}.${nothing(context)}`;
     case 'client_incapable':
       return `The user has to ${todo} in a browser, but this app cannot open links for tools.`;
     case 'waiting':
@@ -116,6 +119,9 @@ export const englishTexts: TextFunction = context => {
     }
   }
 };
+
+const nothing = ({ mayHaveActed }: { readonly mayHaveActed: boolean }): string =>
+  mayHaveActed ? '' : ' Nothing was done.';
 
 /** `ask` addresses the user, `todo` speaks about the user. */
 function phrases(about: About): { readonly ask: string; readonly todo: string } {

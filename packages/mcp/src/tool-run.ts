@@ -45,6 +45,8 @@ export interface Progress {
   readonly open: Set<OpenVerb>;
   /** The handler has got an answer or a token with which it may have acted, so the call may have been performed in part. */
   mayHaveActed: boolean;
+  /** The stack of the ask that has ended the handler. */
+  endedAt: string | undefined;
   /** The handler has returned or thrown: it hears no more. */
   hasEnded: boolean;
   /** Key of the ask that reached its `answerWithinMs`. */
@@ -86,7 +88,9 @@ export async function startToolRun<Call extends ToolCall>(
       interrupted: new Set(),
       unsettled: new Set(),
       open: new Set(),
-      mayHaveActed: false,
+      // An earlier run has received an answer.
+      mayHaveActed: log.list().some(({ isDone, content }) => isDone === true || content !== undefined),
+      endedAt: undefined,
       hasEnded: false,
       overdue: undefined,
       muted: undefined,
@@ -193,6 +197,7 @@ export function forHandler<P extends unknown[], T>(
           kind => error instanceof kind,
         );
         if (isOurs) atHandler(error as Error, open.stack);
+        if (error instanceof Suspension) progress.endedAt ??= open.stack;
         // A handler may turn the error into a result.
         if (!progress.hasEnded) environment.reportMistake(error, nameOf(call));
         // A handler that does not await the ask has ended by then, even if the ask fails at once.

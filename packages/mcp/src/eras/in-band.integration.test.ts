@@ -98,6 +98,11 @@ describe('2026-07-28', () => {
     expect(paramsOf(await start(world, 'form', { form: {} }))?.mode).toBe('form');
   });
 
+  test.each(['url_of_hosts', 'piped'])('opens a form as a page whose expression is hidden in %s', async script => {
+    await using world = await modernWorld({ holdMs: 0 });
+    expect(paramsOf(await start(world, script))?.mode).toBe('url');
+  });
+
   test('S221: a form whose field looks secret opens as a page, unless the author says otherwise', async () => {
     await using world = await modernWorld({ holdMs: 0 });
     expect(paramsOf(await start(world, 'password_form'))?.mode).toBe('url');

@@ -1,5 +1,6 @@
 /** A call is run again and again: what its runs must have in common, and what a handler must await. */
 import { expect, test } from 'vitest';
+import type { GateContext } from '../gate-context.ts';
 import { accountWorld } from '../testing/account-world.ts';
 import { legacyWorld } from '../testing/legacy-world.ts';
 import { accepted, modernWorld, type RawAnswer, textOf } from '../testing/modern-world.ts';
@@ -77,6 +78,48 @@ test.each([
   else world.gateway.suspend('verifying');
   await expect(ask()).rejects.toMatchObject({ code: 'terms_changed' });
   expect(world.gateway.elicitations).toHaveLength(2);
+});
+
+test.each(['requestState', 'memory'])('S219: an ask before it does not hide a paid payment: %s', async carrier => {
+  const { options } = collected();
+  const reference = { isNew: false };
+  const handler = async (gate: GateContext) => {
+    if (reference.isNew) await gate.try.confirm('The price has changed');
+    return await gate.pay({ ...terms, reference: reference.isNew ? 'order-2' : 'order-1' });
+  };
+  await using world = await accountWorld(options);
+  let requestState: string | undefined;
+  const ask = async () => {
+    const outcome = await (carrier === 'memory' ? world.run(handler) : world.runModern(handler, requestState));
+    if (outcome.type === 'input_required') requestState = outcome.requestState;
+    return outcome;
+  };
+  await ask();
+  world.gateway.end('completed');
+  reference.isNew = true;
+  await ask();
+  world.gateway.end('completed');
+  await expect(ask()).rejects.toMatchObject({ code: 'terms_changed' });
+  // Nor does the error: the next call does not pay anew either.
+  requestState = undefined;
+  await ask().catch(() => undefined);
+  world.gateway.end('completed');
+  await expect(ask()).rejects.toMatchObject({ code: 'terms_changed' });
+  expect(world.gateway.elicitations.filter(({ kind }) => kind === 'payment')).toHaveLength(1);
+});
+
+test('S224: a later run does not say that nothing was done after an earlier one had an answer', async () => {
+  await using world = await accountWorld({ holdMs: 0 });
+  const ask = () =>
+    world.run(async gate => {
+      await gate.pay(terms);
+      await gate.confirm('Send it as a gift');
+    });
+  await ask();
+  world.gateway.end('completed');
+  await ask();
+  world.gateway.end('declined');
+  expect(JSON.stringify(await ask())).not.toMatch(/Nothing was done|unavailable/);
 });
 
 test('another kind of ask at the same place, and an ask that is left out, are no changed terms', async () => {

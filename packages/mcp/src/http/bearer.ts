@@ -1,3 +1,6 @@
+import { z } from 'zod/v4';
+import { parseStrictly } from '../parse-strictly.ts';
+
 /** A verified MCP access token, as both SDKs describe it. `extra` names the user: `iss` and `sub`. */
 export interface VerifiedToken {
   token: string;
@@ -55,6 +58,8 @@ export async function authenticate(
   // RFC 6750, section 3.1: no error code if the request has no token.
   if (token === undefined) return challenge(401, { ...scope, resource_metadata: metadataUrl });
   const verified = await verify(auth, token);
+  // The author's function: what it returns decides who the user is.
+  if (verified !== undefined) parseStrictly('invalid_options', 'auth.verifyToken returned', verifiedSchema, verified);
   if (verified === undefined || !isFor(verified, auth)) {
     return challenge(401, { error: 'invalid_token', ...scope, resource_metadata: metadataUrl });
   }
@@ -69,7 +74,7 @@ const INVALID_IN_JOSE = /^ERR_(?:JWT_|JWS_|JOSE_ALG_|JOSE_NOT_SUPPORTED$|JWKS_NO
 
 async function verify(auth: EndpointAuth, token: string): Promise<VerifiedToken | undefined> {
   try {
-    return await auth.verifyToken(token);
+    return (await auth.verifyToken(token)) ?? undefined;
   } catch (error) {
     // Invalid tokens have `code` in SDK v2, `errorCode` in SDK v1.
     const { code, errorCode } = error as { code?: unknown; errorCode?: unknown };
@@ -78,6 +83,18 @@ async function verify(auth: EndpointAuth, token: string): Promise<VerifiedToken 
     throw error;
   }
 }
+
+/** Year 5138 in seconds: a later time is in milliseconds. */
+const MAX_SECONDS = 1e11;
+
+const verifiedSchema = z.looseObject({
+  token: z.string(),
+  clientId: z.string(),
+  scopes: z.array(z.string()),
+  expiresAt: z.number().max(MAX_SECONDS, 'Must be in seconds').optional(),
+  resource: z.instanceof(URL).optional(),
+  extra: z.record(z.string(), z.unknown()).optional(),
+});
 
 /** Repeats what a verifier may forget, where the verifier reports it. */
 function isFor({ expiresAt, resource }: VerifiedToken, auth: EndpointAuth): boolean {

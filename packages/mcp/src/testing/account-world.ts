@@ -17,19 +17,24 @@ export async function accountWorld(options: Partial<PosternOptions<object>> = {}
   const environment = createEnvironment({ url: gateway.url, apiKey: API_KEY, ...options });
   const abort = new AbortController();
 
+  const common = {
+    ...{ toolName: 'create_issue', args: {}, signal: abort.signal },
+    ...{ authInfo: undefined, mcpClientName: undefined, reportProgress: undefined },
+  };
+  const principal = async () => ({ ...alice, input: alice });
+
   function run<T>(handler: (gate: GateContext) => Promise<T>) {
+    return runTool(environment, { ...common, era: 'legacy-stateless' }, principal, handler);
+  }
+
+  /** The same as a retry of revision 2026-07-28, or its first request. */
+  function runModern<T>(handler: (gate: GateContext) => Promise<T>, requestState?: string) {
+    const clientAnswer = requestState === undefined ? undefined : { action: 'accept' as const, content: undefined };
+    const declared = { declaresUrl: true, declaresForm: false };
     return runTool(
       environment,
-      {
-        era: 'legacy-stateless',
-        toolName: 'create_issue',
-        args: {},
-        signal: abort.signal,
-        authInfo: undefined,
-        mcpClientName: undefined,
-        reportProgress: undefined,
-      },
-      async () => ({ ...alice, input: alice }),
+      { ...common, ...declared, era: 'modern', requestState, clientAnswer },
+      principal,
       handler,
     );
   }
@@ -46,5 +51,5 @@ export async function accountWorld(options: Partial<PosternOptions<object>> = {}
 
   await run(gate => gate.try.authorize('github'));
   gateway.end('completed');
-  return { gateway, connections, api, abort, run, use, [Symbol.asyncDispose]: () => stack.disposeAsync() };
+  return { gateway, connections, api, abort, run, runModern, use, [Symbol.asyncDispose]: () => stack.disposeAsync() };
 }

@@ -140,6 +140,13 @@ const stories = {
     const answered = await gate.try.form(release, { secretFields: ['branch'] });
     return answered.action === 'accept' ? `accept by ${answered.by}` : answered.reason;
   },
+  async url_of_hosts(gate) {
+    return (await gate.form(z.object({ page: z.url({ hostname: /^(\w+\w*)+$/ }) }))).by;
+  },
+  async piped(gate) {
+    const field = z.string().transform(text => text.trim());
+    return (await gate.form(z.object({ branch: field.pipe(z.string().regex(/^(\w+\w*)+$/)) }))).by;
+  },
   async password_form(gate) {
     return (await gate.form(z.object({ user: z.string(), password: z.string() }))).by;
   },

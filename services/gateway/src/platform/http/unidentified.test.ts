@@ -258,6 +258,18 @@ describe('S200: what the gateway holds for callers that it does not know', () =>
     expect([known, busy].map(({ closed }) => closed)).toEqual([false, false]);
   });
 
+  it('S233: makes room by closing the idle connection of a known caller, which anyone may become', async () => {
+    server.maxConnections = 3;
+    const idle = await send('192.0.2.1', 0);
+    identify(0);
+    arrived[0]?.response.end();
+    await send('192.0.2.2', 0);
+    await send('192.0.2.3', 0);
+    expect(evicted).toBe(1);
+    await closed(idle);
+    expect(arrived).toHaveLength(3);
+  });
+
   it('counts incomplete headers and connections that stay silent, but no new connection', async () => {
     const client = await open();
     budget.sweep();

@@ -100,7 +100,8 @@ export class UnidentifiedBytes implements Disposable {
 
   /**
    * Guards all requests of `server`, which was created with `SERVER_OPTIONS`: Node answers none of them by itself. Before the connections
-   * of `server` reach its maximum, the oldest one of a stranger that waits for its caller is closed, so that there is room for the next.
+   * of `server` reach its maximum, the oldest one of a stranger that waits for its caller is closed, or else the one of a known caller that has
+   * been idle for longest, so that there is room for the next.
    * @param p.pipelined requests on one connection without a complete response. Beyond it the connection is closed, because each refusal
    * would stay in memory until the responses before it are sent.
    */
@@ -131,12 +132,16 @@ export class UnidentifiedBytes implements Disposable {
       const connection = { requests: 0, idle: idleOf(socket), isKnown: false };
       connections.set(socket, connection);
       while (connections.size >= (server.maxConnections ?? Infinity)) {
-        const oldest = leftOpenIn(strangers);
-        if (oldest === undefined || oldest.socket === socket) break;
+        const stranger = leftOpenIn(strangers);
+        const isOther = stranger !== undefined && stranger.socket !== socket;
+        // Anyone may become known, and keep connections without a request.
+        const closed = isOther ? stranger.socket : firstIn(this.#silent, connections);
+        if (closed === undefined) break;
         // At once, because Node tells of its end only later, and others may arrive before that.
-        this.#release(oldest);
-        connections.delete(oldest.socket);
-        this.#close(oldest.socket);
+        if (isOther) this.#release(stranger);
+        this.#silent.delete(closed);
+        connections.delete(closed);
+        this.#close(closed);
       }
       socket.once('close', () => {
         connections.delete(socket);
@@ -288,6 +293,12 @@ export class UnidentifiedBytes implements Disposable {
 function refusalOf({ headers: { host, expect }, httpVersion }: IncomingMessage): 400 | 417 | undefined {
   if (httpVersion === '1.1' && host === undefined) return 400;
   return expect === undefined || expect.toLowerCase() === '100-continue' ? undefined : 417;
+}
+
+/** The first socket of `all` that `some` has. */
+function firstIn(all: ReadonlyMap<Socket, unknown>, some: ReadonlyMap<Socket, unknown>): Socket | undefined {
+  for (const socket of all.keys()) if (some.has(socket)) return socket;
+  return undefined;
 }
 
 /** The oldest that waits for its caller, if there is one among the first. */
