@@ -80,7 +80,11 @@ test.each([
   expect(world.gateway.elicitations).toHaveLength(2);
 });
 
-test.each(['requestState', 'memory'])('S219: an ask before it does not hide a paid payment: %s', async carrier => {
+test.each([
+  ['requestState', 'completed'],
+  ['memory', 'completed'],
+  ['memory', 'verifying'],
+] as const)('S219: an ask before it hides no payment: %s, %s', async (carrier, status) => {
   const { options } = collected();
   const reference = { isNew: false };
   const handler = async (gate: GateContext) => {
@@ -95,7 +99,8 @@ test.each(['requestState', 'memory'])('S219: an ask before it does not hide a pa
     return outcome;
   };
   await ask();
-  world.gateway.end('completed');
+  if (status === 'completed') world.gateway.end(status);
+  else world.gateway.suspend(status);
   reference.isNew = true;
   await ask();
   world.gateway.end('completed');
@@ -110,9 +115,11 @@ test.each(['requestState', 'memory'])('S219: an ask before it does not hide a pa
 
 test('S224: a later run does not say that nothing was done after an earlier one had an answer', async () => {
   await using world = await accountWorld({ holdMs: 0 });
+  let isPaid = false;
   const ask = () =>
     world.run(async gate => {
-      await gate.pay(terms);
+      if (!isPaid) await gate.pay(terms);
+      isPaid = true;
       await gate.confirm('Send it as a gift');
     });
   await ask();
