@@ -44,8 +44,8 @@ export interface ClientRegistrationSource {
    */
   resolve(origin: GrantOrigin, metadata: EndpointMetadata): Promise<ResolvedClient>;
   /**
-   * Lets the next new grant register another client. The grants of this one keep it.
-   * @returns whether Postern has registered it, so that no operator can restore it
+   * Lets the next new grant register another client, unless this one is recent or there is no room for it. Its grants keep it.
+   * @returns whether Postern has registered it and no longer uses it for new grants
    */
   retire(at: ResolvedClient, redirectUri: URL): Promise<boolean>;
 }

@@ -119,7 +119,7 @@ export function createProvider(p: {
 
   /**
    * Begins a grant. If the authorization server does not know the client that Postern registered (`invalid_client`), the next attempt
-   * registers another one, because no operator can restore it. The request contains nothing of the user.
+   * registers another one, because no operator can restore it, but not soon again. The request contains nothing of the user.
    */
   async function beginning<T>(at: ResolvedClient, redirectUri: URL, work: Promise<T>): Promise<T> {
     try {

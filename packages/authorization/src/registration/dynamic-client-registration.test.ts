@@ -11,6 +11,8 @@ import {
   replica,
 } from '../testing/registration-fixture.ts';
 
+const HOUR = 60 * 60_000;
+
 let endpoint: RegistrationEndpoint;
 beforeEach(async () => {
   endpoint = await new RegistrationEndpoint().start();
@@ -39,11 +41,13 @@ describe('client registrations', () => {
   });
 
   it('S194: an authorization server keeps its client if its metadata adds or drops the slash of an empty path', async () => {
-    const { register, store, retire, find } = replica();
+    let now = 0;
+    const { register, store, retire, find } = replica(undefined, { now: () => now });
     const at = (issuer: string) => register(endpoint.metadata({ issuer }), redirectUri);
     const [bare, rooted, path] = ['https://one.example', 'https://one.example/', 'https://one.example/path'] as const;
     expect([(await at(bare)).clientId, (await at(rooted)).clientId]).toEqual(['client-1', 'client-1']);
     expect([(await at(path)).clientId, (await at(`${path}/`)).clientId]).toEqual(['client-2', 'client-3']);
+    now = HOUR;
     await retire({ issuer: bare, redirectUri, clientId: 'client-1' });
     expect(await find({ issuer: rooted, redirectUri, clientId: 'client-1' })).toMatchObject({ clientId: 'client-1' });
 
@@ -95,7 +99,8 @@ describe('one registration for all replicas', () => {
     expect(endpoint.asked.filter(({ method }) => method === 'DELETE')).toEqual([
       { method: 'DELETE', path: `/register/${spare}`, authorization: `Bearer ${canaries.accessToken}`, body: {} },
     ]);
-    expect(store.values.size).toBe(1);
+    // The registration and its time.
+    expect(store.values.size).toBe(2);
   });
 
   it.each([
@@ -148,8 +153,10 @@ describe('an existing registration', () => {
   });
 
   it('is retired only if its own client id was rejected', async () => {
-    const { register, retire } = replica();
+    let now = 0;
+    const { register, retire } = replica(undefined, { now: () => now });
     await register(endpoint.metadata(), redirectUri);
+    now = HOUR;
     const retired = (clientId: string) => retire({ issuer: endpoint.origin, redirectUri, clientId });
     expect(await retired('client-0')).toBe(false);
     expect(await register(endpoint.metadata(), redirectUri)).toMatchObject({ clientId: 'client-1' });
@@ -157,21 +164,115 @@ describe('an existing registration', () => {
     expect(await register(endpoint.metadata(), redirectUri)).toMatchObject({ clientId: 'client-2' });
   });
 
-  it('S225: keeps the grants of a retired client at that client, of which it keeps a bounded number', async () => {
-    const { register, retire, find, store } = replica();
-    const of = (clientId: string | undefined) => find({ issuer: endpoint.origin, redirectUri, clientId });
-    for (let nth = 1; nth <= 40; nth += 1) {
-      const { clientId } = await register(endpoint.metadata(), redirectUri);
-      expect(await of(clientId)).toMatchObject({ clientId });
-      await retire({ issuer: endpoint.origin, redirectUri, clientId });
-      expect(await of(clientId)).toMatchObject({ clientId, clientSecret: canaries.clientSecret });
+  it('S225: is retired by any replica at the earliest an hour after its registration', async () => {
+    let now = 0;
+    const { register, store } = replica(undefined, { now: () => now });
+    const { retire } = replica(store, { now: () => now });
+    const retired = (clientId: string) => retire({ issuer: endpoint.origin, redirectUri, clientId });
+    for (const clientId of ['client-1', 'client-2']) {
+      expect(await register(endpoint.metadata(), redirectUri)).toMatchObject({ clientId });
+      now += HOUR - 1;
+      expect(await retired(clientId)).toBe(false);
+      expect(await register(endpoint.metadata(), redirectUri)).toMatchObject({ clientId });
+      now += 1;
+      expect(await retired(clientId)).toBe(true);
     }
-    expect(store.values.size).toBeLessThanOrEqual(16);
+  });
+
+  /** A replica with former clients for which no more room is left: `client-1` to `client-16`. */
+  async function full() {
+    let now = 0;
+    const { register, retire, find, store } = replica(undefined, { now: () => now });
+    const at = {
+      store,
+      current: async () => (await register(endpoint.metadata(), redirectUri)).clientId,
+      retired: async (clientId: string) => retire({ issuer: endpoint.origin, redirectUri, clientId }),
+      of: (clientId: string | undefined) => find({ issuer: endpoint.origin, redirectUri, clientId }),
+      wait(ms: number) {
+        now += ms;
+      },
+    };
+    for (let nth = 1; nth <= 16; nth += 1) {
+      const clientId = await at.current();
+      at.wait(HOUR);
+      expect(await at.retired(clientId)).toBe(true);
+    }
+    return at;
+  }
+
+  it('S225: is not retired if a former client would have to give way, whose grants would end', async () => {
+    const { store, current, retired, of, wait } = await full();
+    expect(await current()).toBe('client-17');
+    wait(HOUR);
+    const before = new Map(store.values);
+    expect(await retired('client-17')).toBe(false);
+    expect(await current()).toBe('client-17');
+    expect(store.values).toEqual(before);
+    for (let nth = 1; nth <= 17; nth += 1) {
+      expect(await of(`client-${nth}`)).toMatchObject({
+        clientId: `client-${nth}`,
+        clientSecret: canaries.clientSecret,
+      });
+    }
     expect(await of('client-0')).toBeUndefined();
-    const registered = endpoint.asked.length;
+    expect(endpoint.asked).toHaveLength(17);
+  });
+
+  it('S225: is kept for new grants after the expiry of its secret if a former client would have to give way', async () => {
+    const { store, current, of, wait } = await full();
     // Recorded by an earlier release: nothing says which client it was.
     expect(await of(undefined)).toBeUndefined();
-    expect(endpoint.asked).toHaveLength(registered);
+    endpoint.changes = { client_secret_expires_at: (18 * HOUR) / 1000 };
+    expect(await current()).toBe('client-17');
+    const before = new Map(store.values);
+    wait(2 * HOUR);
+    expect(await current()).toBe('client-17');
+    expect(store.values).toEqual(before);
+  });
+
+  it('S225: is replaced again and again if the secrets of former clients have expired too', async () => {
+    endpoint.changes = { client_secret_expires_at: (20 * HOUR) / 1000 };
+    const { current, of, wait, store } = await full();
+    expect(await current()).toBe('client-17');
+    wait(4 * HOUR);
+    endpoint.changes = { client_secret_expires_at: (30 * HOUR) / 1000 };
+    expect(await current()).toBe('client-18');
+    expect(await of('client-17')).toMatchObject({ clientId: 'client-17' });
+    expect(await of('client-16')).toMatchObject({ clientId: 'client-16' });
+    expect(store.values.size).toBe(18);
+  });
+
+  it('S225: keeps its grants if another replica retires another client at the same time', async () => {
+    let now = 0;
+    const store = createMemoryRegistrationStore();
+    const { register, retire, find } = replica(store, { now: () => now });
+    await register(endpoint.metadata(), redirectUri);
+    now = HOUR;
+    const { putIfAbsent } = store;
+    store.putIfAbsent = (key, value) => {
+      store.putIfAbsent = putIfAbsent;
+      store.values.set(key, value.replace('client-1', 'client-other'));
+      return putIfAbsent(key, value);
+    };
+    expect(await retire({ issuer: endpoint.origin, redirectUri, clientId: 'client-1' })).toBe(true);
+    expect(await register(endpoint.metadata(), redirectUri)).toMatchObject({ clientId: 'client-2' });
+    for (const clientId of ['client-1', 'client-other', 'client-2'])
+      expect(await find({ issuer: endpoint.origin, redirectUri, clientId })).toMatchObject({ clientId });
+  });
+
+  it('S225: takes the place of a former client with the same id', async () => {
+    let now = 0;
+    const { register, retire, find, store } = replica(undefined, { now: () => now });
+    const origin = { issuer: endpoint.origin, redirectUri, clientId: 'always' };
+    for (let nth = 1; nth <= 20; nth += 1) {
+      endpoint.changes = { client_id: 'always', client_secret: `secret-${nth}` };
+      await register(endpoint.metadata(), redirectUri);
+      now += HOUR;
+      expect(await retire(origin)).toBe(true);
+      expect(await find(origin)).toMatchObject({ clientSecret: `secret-${nth}` });
+    }
+    // One former client, and the time of the last registration.
+    expect(store.values.size).toBe(2);
   });
 
   it('is kept when the authorization server starts to support Client ID Metadata Documents', async () => {

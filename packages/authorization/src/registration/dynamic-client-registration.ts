@@ -52,8 +52,9 @@ export interface DynamicClientRegistration {
    */
   find(origin: OriginAt): Promise<ClientRegistration | undefined>;
   /**
-   * Makes room for another registration, for new grants. The grants of this client keep it.
-   * @returns whether it is a client that was registered here
+   * Makes room for another registration, for new grants. The grants of this client keep it. A client that is registered only recently
+   * stays: another one would fare no better. So does one for which there is no room among the former clients.
+   * @returns whether it is a former client now
    */
   retire(origin: OriginAt & { readonly clientId: string }): Promise<boolean>;
 }
@@ -78,8 +79,9 @@ export function createDynamicClientRegistration(p: {
   async function forNewGrant(metadata: ServerMetadata, redirectUri: URL): Promise<ClientRegistration> {
     const current = await currentOf(metadata.issuer, redirectUri);
     if (current !== undefined) {
-      if (isUsable(current.registration)) return credentials(current.registration);
-      await keepAsFormer(current, placeOf(metadata.issuer, redirectUri));
+      const isKept =
+        isUsable(current.registration) || !(await keepAsFormer(current, placeOf(metadata.issuer, redirectUri)));
+      if (isKept) return credentials(current.registration);
     }
     return documentClient(metadata, redirectUri) ?? credentials(await register(metadata, redirectUri));
   }
@@ -97,17 +99,48 @@ export function createDynamicClientRegistration(p: {
   }
 
   async function formerOf({ issuer, redirectUri, clientId }: OriginAt & { clientId: string }) {
-    const former = await recordAt(placeOf(issuer, redirectUri), slotOf(clientId));
-    return former?.registration.clientId === clientId ? former : undefined;
+    const place = placeOf(issuer, redirectUri);
+    const formers = await Promise.all(formerSlots.map(slot => recordAt(place, slot)));
+    return formers.find(former => former?.registration.clientId === clientId);
   }
 
-  /** Keeps the record under a second key before it removes the first: a crash in between loses no client. */
-  async function keepAsFormer(current: StoredRegistration, place: RegistrationPlace): Promise<void> {
-    const slot = slotOf(current.registration.clientId);
-    const older = await recordAt(place, slot);
-    if (older !== undefined) await p.store.remove(older.key, older.record);
-    await p.store.putIfAbsent(registrationKey(place, slot), formatRegistration(current.registration, place));
-    await p.store.remove(current.key, current.record);
+  /**
+   * Keeps the record under a second key before it removes the first: a crash in between loses no client. Another former client gives
+   * way only if its secret has expired and all slots are taken: the grants of the others would end.
+   * @returns false if there is no room
+   */
+  async function keepAsFormer(current: StoredRegistration, place: RegistrationPlace): Promise<boolean> {
+    const { clientId } = current.registration;
+    const record = formatRegistration(current.registration, place);
+    const mayGiveWay: ((older: DynamicRegistration) => boolean)[] = [
+      older => older.clientId === clientId,
+      older => isExpired(older, p.now()),
+    ];
+    for (const givesWay of mayGiveWay) {
+      for (const slot of formerSlots) {
+        const older = await recordAt(place, slot);
+        if (older !== undefined && older.record !== record && givesWay(older.registration))
+          await p.store.remove(older.key, older.record);
+        // Another replica may have kept another client in this slot meanwhile.
+        if ((await p.store.putIfAbsent(registrationKey(place, slot), record)) !== record) continue;
+        await p.store.remove(current.key, current.record);
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /** A record of its own: earlier releases refuse a registration with members that they do not know. */
+  async function noteRegistration(place: RegistrationPlace): Promise<void> {
+    const key = registrationKey(place, 'registered-at');
+    const before = await p.store.read(key);
+    if (before !== undefined) await p.store.remove(key, before);
+    await p.store.putIfAbsent(key, String(p.now()));
+  }
+
+  async function isRecent(place: RegistrationPlace): Promise<boolean> {
+    const registeredAt = await p.store.read(registrationKey(place, 'registered-at'));
+    return registeredAt !== undefined && p.now() - Number(registeredAt) < RECENT_MS;
   }
 
   async function register(metadata: ServerMetadata, redirectUri: URL): Promise<DynamicRegistration> {
@@ -115,6 +148,8 @@ export function createDynamicClientRegistration(p: {
     const { fetch, now } = p;
     const made = await registerClient({ metadata, description: p.describe(redirectUri), redirectUri, fetch, now });
     const record = formatRegistration(made, place);
+    // First, so that no replica finds the client without its time.
+    await noteRegistration(place);
     const kept = await p.store.putIfAbsent(registrationKey(place), record);
     if (kept === record) return made;
     // Another replica was first. From now on, all replicas use its client.
@@ -189,22 +224,20 @@ export function createDynamicClientRegistration(p: {
       const current = await currentOf(origin.issuer, origin.redirectUri);
       // Another replica may have stored a new client in the meantime: keep it.
       if (current?.registration.clientId !== origin.clientId) return (await formerOf(origin)) !== undefined;
-      await keepAsFormer(current, placeOf(origin.issuer, origin.redirectUri));
-      return true;
+      const place = placeOf(origin.issuer, origin.redirectUri);
+      return !(await isRecent(place)) && keepAsFormer(current, place);
     },
   };
 }
 
-/** Former clients of one redirect URI that are kept at most. */
-const FORMER_CLIENTS = 16;
+/** A client is retired at the earliest this long after its registration: an incident makes few clients. */
+const RECENT_MS = 60 * 60_000;
 
-/** Bounds what an authorization server that keeps replacing our client can store: a later client may take the place of a former one. */
-function slotOf(clientId: string): number {
-  return (createHash('sha256').update(clientId).digest()[0] ?? 0) % FORMER_CLIENTS;
-}
+/** Bounds what an authorization server that keeps replacing our client can store, per redirect URI. */
+const formerSlots = Array.from({ length: 16 }, (_, slot) => slot);
 
 /** JSON encoding makes the key of each pair unique. */
-function registrationKey({ issuer, redirectUri }: RegistrationPlace, slot?: number): string {
+function registrationKey({ issuer, redirectUri }: RegistrationPlace, slot?: number | 'registered-at'): string {
   return createHash('sha256')
     .update(JSON.stringify(slot === undefined ? [issuer, redirectUri] : [issuer, redirectUri, slot]))
     .digest('base64url');

@@ -444,6 +444,10 @@ describe('a grant that exists', () => {
     evil.answerNext('pushed_authorization_request', { status: 401, body: { error: 'invalid_client' } });
     expect(await failureCodeOf(start(at))).toBe('provider_error');
     expect((await start(at)).clientId).toBe('client-2');
+    // Another client would fare no better.
+    evil.answerNext('pushed_authorization_request', { status: 401, body: { error: 'invalid_client' } });
+    expect(await failureCodeOf(start(at))).toBe('provider_error');
+    expect((await start(at)).clientId).toBe('client-2');
 
     const origin = { ...held(grant), redirectUri: loopback };
     await at.provider.exchange({ ...pending, code: 'c', redirectUri: loopback, scopes: ['issues'] });
@@ -610,8 +614,10 @@ describe('a grant that exists', () => {
   it('S225: a device flow reads why its start was refused, also with a challenge', async () => {
     const device = replica(undefined, { flow: 'device' });
     const headers = { 'www-authenticate': 'Basic realm="x"' };
-    evil.answerNext('device_authorization', { status: 401, headers, body: { error: 'invalid_client' } });
     const started = () => device.provider.startDevice({ redirectUri: loopback, scopes: ['issues'] });
+    await started();
+    device.wait(hour);
+    evil.answerNext('device_authorization', { status: 401, headers, body: { error: 'invalid_client' } });
     expect(await failureOf(started())).toMatchObject({ code: 'provider_error', providerError: 'invalid_client' });
     expect((await started()).clientId).toBe('client-2');
   });
