@@ -29,7 +29,7 @@ const startReplica = (sdk: 'v2' | 'v1', gatewayUrl = gatewayAddress(), isShared 
 const connect = (url: URL, sdk: 'v2' | 'v1', subject: string): Promise<VerbHost> =>
   connectVerbHost(url, {
     ...{ sdk, revision: '2025-11-25', subject, elicitation: { url: {} } },
-    openUrl: () => 'decline',
+    openUrl: () => 'cancel',
     fillForm: () => ({ action: 'cancel' }),
   });
 

@@ -110,7 +110,8 @@ function isZod4(schema: object): schema is z.ZodType {
 
 /** JSON Schema has no flags, and a pattern means something else without its flags. Names what has no JSON Schema at all. */
 function refuseUnfit({ zodSchema, jsonSchema, path }: Parameters<JSONSchemaOverride>[0]): void {
-  const at = path.join('.');
+  // The oldest zod has none.
+  const at = ((path as typeof path | undefined) ?? []).join('.');
   if (Object.keys(jsonSchema).length === 0)
     throw new Error(`${at}: a form cannot ask for a ${zodSchema._zod.def.type}`);
   if (jsonSchema.pattern === undefined || formats.has(jsonSchema.format)) return;

@@ -62,5 +62,4 @@ export declare const forge: {
   archive(name: string, options: { notify: boolean }): Promise<void>;
 };
 export declare function callAcme(key: string): Promise<{ readonly status: number }>;
-export declare function reserve(): Promise<void>;
-export declare function release(): Promise<void>;
+export declare function send(idempotencyKey: string): Promise<CallToolResult>;

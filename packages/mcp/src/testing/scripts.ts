@@ -141,11 +141,11 @@ const stories = {
     return answered.action === 'accept' ? `accept by ${answered.by}` : answered.reason;
   },
   async url_of_hosts(gate) {
-    return (await gate.form(z.object({ page: z.url({ hostname: /^(\w+\w*)+$/ }) }))).by;
+    return (await gate.form(z.object({ page: z.url({ hostname: /^[a-z]+$/ }) }))).by;
   },
   async piped(gate) {
     const field = z.string().transform(text => text.trim());
-    return (await gate.form(z.object({ branch: field.pipe(z.string().regex(/^(\w+\w*)+$/)) }))).by;
+    return (await gate.form(z.object({ branch: field.pipe(z.string().regex(/^[a-z]+$/)) }))).by;
   },
   async password_form(gate) {
     return (await gate.form(z.object({ user: z.string(), password: z.string() }))).by;
