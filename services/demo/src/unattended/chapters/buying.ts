@@ -81,10 +81,10 @@ async function aliceDeclines({ report, world }: Stage, alice: Actor): Promise<vo
 }
 
 async function bobBuys({ report, world }: Stage, bob: Actor): Promise<void> {
-  const { call, page } = await report.step('Bob’s host calls buy_book and gets −32042', () =>
+  const { call, page } = await report.step('Bob’s host calls buy_book and is asked to open a URL', () =>
     bob.startAndBeAsked('buy_book', { book: 'wrong-keys' }),
   );
-  await report.step('He approves €9.90; his host repeats the call, and the shop charges once', async () => {
+  await report.step('He approves €9.90; the waiting call goes on, and the shop charges once', async () => {
     await bob.open(page, APPROVE);
     await bob.browser.press('Approve');
     await bob.browser.see(APPROVED);

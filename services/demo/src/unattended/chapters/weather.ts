@@ -61,12 +61,15 @@ async function aliceReplacesKey(stage: Stage, alice: Actor): Promise<void> {
 }
 
 async function bobEntersKey(stage: Stage, bob: Actor): Promise<void> {
-  await stage.report.step('Bob’s host gets −32042: he cannot use Alice’s key. He enters his own', async () => {
-    const { call, page } = await bob.startAndBeAsked('get_forecast', OSLO);
-    await enterKey(stage, bob, page.url);
-    check((await call.success()).startsWith('Oslo: '), 'the result has no forecast');
-    checkEqual(stage.world.weatherStation.forecastsFor('bob'), 1, 'forecasts');
-  });
+  await stage.report.step(
+    'Bob’s host is asked to open a URL: he cannot use Alice’s key. He enters his own',
+    async () => {
+      const { call, page } = await bob.startAndBeAsked('get_forecast', OSLO);
+      await enterKey(stage, bob, page.url);
+      check((await call.success()).startsWith('Oslo: '), 'the result has no forecast');
+      checkEqual(stage.world.weatherStation.forecastsFor('bob'), 1, 'forecasts');
+    },
+  );
 }
 
 async function aliceDeletesKey({ report, world, typed }: Stage, alice: Actor): Promise<void> {
