@@ -7,6 +7,7 @@ import {
   aboutOf,
   assertInTime,
   issue,
+  keepPayment,
   type OpenElicitation,
   recordOf,
 } from './ask.ts';
@@ -136,6 +137,11 @@ export async function answer(run: ToolRun, ask: Ask): Promise<Answer> {
   for (let attempt = 1; ; attempt += 1) {
     const end = (await recall(run, ask)) ?? (await askAnew(run, ask));
     if (end.by === 'mcp-client') run.log.update(ask.key, { refused: end.action });
+    // The user may be paying while the MCP client refuses.
+    if (end.by === 'mcp-client' && end.elicitation.kind === 'payment' && end.elicitation.status !== 'pending') {
+      keepPayment(run, ask.key);
+      run.progress.mayHaveActed = true;
+    }
     if (end.by === 'mcp-client' || end.elicitation.status !== 'completed') return { action: 'refused', end };
     const { elicitation } = end;
     // An account is used through its tokens, every other answer at once.

@@ -95,6 +95,13 @@ export class AskLog {
     );
   }
 
+  /** Keys of payments of earlier runs that this run has not asked for. */
+  unaskedPayments(): string[] {
+    return this.list()
+      .filter(({ kind, key }) => kind === 'payment' && !this.#asked.includes(key))
+      .map(({ key }) => key);
+  }
+
   get(key: string): AskRecord | undefined {
     return this.#byKey.get(key);
   }

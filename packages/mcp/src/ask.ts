@@ -159,12 +159,11 @@ async function endOther(run: ToolRun, spec: AskSpec, other: AskRecord, place: nu
       `${differenceOf(other.terms, beginningOf(termsOf(spec)))}. Every run must ask the same: use ctx.gate.id() and ctx.gate.now().`,
   );
   if (other.kind === 'payment') {
-    // Also for the next call, which would pay anew.
     const { elicitationId } = other;
-    const isPaid = elicitationId !== undefined && (await isPaidOrMayBe(run, elicitationId));
-    if (isPaid) for (const keys of [run.progress.interrupted, run.progress.unsettled]) keys.add(other.key);
+    const status = elicitationId === undefined ? undefined : await statusOf(run, elicitationId);
+    // Whether an active one is being charged, only its cancellation tells; this run may still ask for one of another place.
+    const isPaid = status === 'completed' || status === 'verifying' || (status === 'active' && other.place !== place);
     if (isPaid) throw changed;
-    // This run may still ask it.
     if (other.place !== place) return;
   }
   if (!run.log.isRemembered) throw changed;
@@ -174,12 +173,20 @@ async function endOther(run: ToolRun, spec: AskSpec, other: AskRecord, place: nu
   run.log.forget(other.key);
 }
 
-async function isPaidOrMayBe({ environment: { client }, progress }: ToolRun, elicitationId: string): Promise<boolean> {
+/** However the run ends, the next call continues with this payment. */
+export function keepPayment({ progress }: ToolRun, key: string): void {
+  progress.interrupted.add(key);
+  progress.unsettled.add(key);
+}
+
+async function statusOf(
+  { environment: { client }, progress }: ToolRun,
+  elicitationId: string,
+): Promise<ElicitationBody['status'] | undefined> {
   try {
-    const { status } = await client.read(elicitationId, 0, progress.signal);
-    return status === 'completed' || status === 'verifying';
+    return (await client.read(elicitationId, 0, progress.signal)).status;
   } catch (error) {
-    if (error instanceof GatewayError && error.code === 'not_found') return false;
+    if (error instanceof GatewayError && error.code === 'not_found') return undefined;
     throw error;
   }
 }
@@ -194,7 +201,8 @@ async function isOver(run: ToolRun, elicitationId: string, isPayment: boolean): 
     if (error.code === 'not_found') return true;
     if (error.code === 'payment_in_progress') return false;
     if (error.code !== 'already_ended' && error.code !== 'illegal_transition') throw error;
-    return !isPayment || !(await isPaidOrMayBe(run, elicitationId));
+    const status = await statusOf(run, elicitationId);
+    return !isPayment || (status !== 'completed' && status !== 'verifying');
   }
 }
 

@@ -148,6 +148,15 @@ export interface ConnectedAccount {
   readonly callbackMembers: () => Promise<Readonly<Record<string, string>>>;
 }
 
+/** The same function. A handler that an ask has ended awaits nothing more, so a later rejection counts as handled. */
+function handled<P extends unknown[], T>(work: (...parameters: P) => Promise<T>): (...parameters: P) => Promise<T> {
+  return (...parameters) => {
+    const promise = work(...parameters);
+    promise.catch(() => undefined);
+    return promise;
+  };
+}
+
 /** Access to the API of one connection, for one run of a tool. */
 function createConnectedAccount(
   p: Parameters<typeof createAccessTokens>[0] & {
@@ -168,12 +177,12 @@ function createConnectedAccount(
     },
   };
   return {
-    async accessToken(options = {}) {
+    accessToken: handled(async (options: AccessTokenOptions = {}) => {
       const { signal, rejected } = parseTerms('accessToken', tokenOptionsSchema, options);
       const within = signal === undefined ? p.signal : AbortSignal.any([p.signal, signal]);
       return (await tokens.getAccessToken({ rejected, signal: within })).accessToken;
-    },
-    fetch: createApiFetch({ environment: p.environment, tokens, provider: p.provider, signal: p.signal }),
-    callbackMembers: async () => (await tokens.getAccessToken({ signal: p.signal })).callbackMembers,
+    }),
+    fetch: handled(createApiFetch({ environment: p.environment, tokens, provider: p.provider, signal: p.signal })),
+    callbackMembers: handled(async () => (await tokens.getAccessToken({ signal: p.signal })).callbackMembers),
   };
 }

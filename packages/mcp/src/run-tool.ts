@@ -97,9 +97,9 @@ async function settle<Result>(
   return { type: 'result', result };
 }
 
-/** A result of the handler uses up the answers that the handler received. Interrupted asks are remembered. */
+/** A result of the handler uses up the answers that the handler received. Interrupted asks are remembered, and payments that it did not reach. */
 async function useUpAnswers(run: ToolRun): Promise<void> {
-  if (needsMemory(run)) await rememberAsks(run, run.progress.interrupted);
+  if (needsMemory(run)) await rememberAsks(run, new Set([...run.progress.interrupted, ...run.log.unaskedPayments()]));
 }
 
 /**
@@ -119,7 +119,10 @@ async function rememberInterrupted(run: ToolRun, error: unknown): Promise<void> 
  * may continue; but a result that may have been redeemed must not be lost, or the user would pay twice.
  */
 function needsMemory({ progress, requestState, log }: ToolRun): boolean {
-  if (requestState !== undefined) return progress.unsettled.size > 0;
+  if (progress.unsettled.size > 0 || log.unaskedPayments().length > 0) return true;
+  // A payment that this run has received must not be lost with a later ask that was interrupted.
+  const hasPaid = log.list().some(({ kind, isDone }) => kind === 'payment' && isDone === true);
+  if (requestState !== undefined) return progress.interrupted.size > 0 && hasPaid;
   return progress.interrupted.size > 0 || (log.isRemembered && !log.hasAsked);
 }
 

@@ -113,6 +113,23 @@ test.each([
   expect(world.gateway.elicitations.filter(({ kind }) => kind === 'payment')).toHaveLength(1);
 });
 
+test('S219: a paid payment that a run does not reach is not asked for anew', async () => {
+  await using world = await accountWorld(collected().options);
+  let isOpen = true;
+  const ask = () =>
+    world.run(async gate => {
+      if (!isOpen) return 'closed';
+      return (await gate.pay({ ...terms, reference: gate.id('order') })).receipt;
+    });
+  await ask();
+  world.gateway.end('completed');
+  isOpen = false;
+  expect(await ask()).toEqual({ type: 'result', result: 'closed' });
+  isOpen = true;
+  expect(await ask()).toEqual({ type: 'result', result: 'receipt-of-el-2' });
+  expect(world.gateway.elicitations).toHaveLength(2);
+});
+
 test('S224: a later run does not say that nothing was done after an earlier one had an answer', async () => {
   await using world = await accountWorld({ holdMs: 0 });
   let isPaid = false;

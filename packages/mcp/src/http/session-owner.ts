@@ -12,7 +12,7 @@ export async function sessionOwner<Context>(
   authInfo: VerifiedToken | undefined,
   request: Request,
 ): Promise<string> {
-  if (authInfo === undefined) return 'loopback';
+  if (authInfo === undefined && typeof subject !== 'function') return 'loopback';
   const { headers, url } = request;
   // The part of both SDKs' contexts that is known before the SDK reads the request.
   const context = {
@@ -25,6 +25,6 @@ export async function sessionOwner<Context>(
   } catch (error) {
     // A function that needs the rest of the context fails with an error of any kind.
     if (!(error instanceof SubjectUnavailableError) && typeof subject !== 'function') throw error;
-    return createHash('sha256').update(authInfo.token).digest('base64url');
+    return authInfo === undefined ? 'loopback' : createHash('sha256').update(authInfo.token).digest('base64url');
   }
 }

@@ -176,7 +176,7 @@ export function createSignInFlow<To extends string>(p: {
         if (identityProvider === undefined) return { result: 'unknown' };
         // Anyone can start a sign-in and invent a code, which only the identity provider can refuse.
         const ended = refusals.begin(request.ip);
-        let hasSucceeded = false;
+        let hasSucceeded: boolean | undefined;
         using _ = { [Symbol.dispose]: () => ended(hasSucceeded) };
         identified(request, { kind: 'caller', id: networkOf(request.ip) });
         // A browser can replay the cookie, so spending the `state` makes the transaction one-time.
@@ -188,6 +188,7 @@ export function createSignInFlow<To extends string>(p: {
         if (callbackUrl.pathname !== redirectUri.pathname)
           return { result: 'refused', error: new AuthorizationError('issuer_mismatch'), returnTo, cookie };
         let signedIn: SignedIn;
+        hasSucceeded = false;
         try {
           signedIn = await identityProvider.signIn.finish({
             callbackUrl,

@@ -67,6 +67,21 @@ describe('S201: attempts of strangers that a third party refuses', () => {
     expect(isRefused('2001:db8:2::1')).toBe(false);
   });
 
+  it('that ask no third party count for nothing', () => {
+    const { attempts, isRefused } = setUp();
+    for (let n = 0; n < 100; n += 1) attempts.begin('192.0.2.1')(undefined);
+    expect(isRefused('192.0.2.1')).toBe(false);
+  });
+
+  it('of a neighbour in the same site refuse no network from which somebody has signed in', () => {
+    const { fail, isRefused } = setUp();
+    expect(isRefused('2001:db8:1:1::1')).toBe(false);
+    for (let network = 2; network < 42; network += 1) fail(`2001:db8:1:${network.toString(16)}::1`, 3);
+    fail('2001:db8:1:50::1', 2);
+    expect(isRefused('2001:db8:1:99::1')).toBe(true);
+    expect(isRefused('2001:db8:1:1::1')).toBe(false);
+  });
+
   it('beyond ten times the limit per process come only from known networks', () => {
     const { fail, isRefused, pass } = setUp();
     expect(isRefused('198.51.100.7')).toBe(false);

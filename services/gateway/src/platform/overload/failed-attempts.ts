@@ -40,10 +40,10 @@ export class FailedAttempts {
   }
 
   /**
-   * Begins an attempt. @returns a function to call when it has ended
+   * Begins an attempt. @returns a function to call when it has ended: undefined if the third party was not asked
    * @throws ProblemError `rate_limited`
    */
-  begin(address: string): (hasSucceeded: boolean) => void {
+  begin(address: string): (hasSucceeded: boolean | undefined) => void {
     const now = this.#now();
     if (now >= this.#endsAt) {
       // Attempts that are under way end in the counts in which they began.
@@ -61,11 +61,11 @@ export class FailedAttempts {
     return hasSucceeded => {
       for (const each of counts) {
         each.open -= 1;
-        if (hasSucceeded) each.succeeded += 1;
-        else each.refused += 1;
+        if (hasSucceeded === true) each.succeeded += 1;
+        if (hasSucceeded === false) each.refused += 1;
       }
-      if (hasSucceeded) this.#note(network);
-      else this.#refused += 1;
+      if (hasSucceeded === true) this.#note(network);
+      if (hasSucceeded === false) this.#refused += 1;
     };
   }
 
@@ -79,13 +79,15 @@ export class FailedAttempts {
 
   #mayBegin(network: string, own: Counts, around: Counts): boolean {
     const { perAddress, perProcess } = this.#limits;
-    const isWithin = ({ refused, succeeded, open }: Counts, limit: number) =>
+    const isWithin = ({ refused, succeeded, open }: Counts, limit: number, burst = limit) =>
       // Behind one address of a carrier are strangers and people: their successes speak for it.
-      refused < limit + 2 * succeeded && open < PER_BURST * limit;
-    if (!isWithin(own, perAddress) || !isWithin(around, PER_SITE * perAddress)) return false;
+      refused < limit + 2 * succeeded && open < PER_BURST * burst;
+    if (!isWithin(own, perAddress)) return false;
+    // A stranger nearby must not refuse people who sign in every day.
+    if (!isWithin(around, PER_SITE * perAddress)) return this.#isKnown(network);
     if (this.#refused < perProcess) return true;
     if (this.#refused >= 10 * perProcess) return this.#isKnown(network);
-    return isWithin(own, perAddress / 10) || this.#isKnown(network);
+    return isWithin(own, perAddress / 10, perAddress) || this.#isKnown(network);
   }
 
   #note(network: string): void {
