@@ -170,7 +170,7 @@ describe.skipIf(reason !== undefined)(reason === undefined ? 'images' : `images 
       const gateway = await project.start('gateway');
       const ready = async () => (await fetch(`http://${gateway.address}:8080/readyz`)).json();
       await expect.poll(ready).toMatchObject({ keyServices: true });
-      expect(transit.calls.map(({ verb }) => verb).slice(0, 2)).toEqual(['encrypt', 'decrypt']);
+      await expect.poll(() => transit.calls.map(({ verb }) => verb).slice(0, 2)).toEqual(['encrypt', 'decrypt']);
       await putToken(transit.replaceToken());
       // The identity provider and the providers of the example are not here.
       const checked = await gateway.run(['sh', '-c', 'postern check || true']);
