@@ -7,15 +7,14 @@ import {
   aboutOf,
   assertInTime,
   issue,
-  keepPayment,
   type OpenElicitation,
   recordOf,
 } from './ask.ts';
 import { presentInLegacySession, presentStateless } from './eras/legacy.ts';
 import { presentModern } from './eras/modern.ts';
 import { denialMeta } from './eras/plain.ts';
-import { ElicitationFailedError, GatewayError } from './errors.ts';
-import { isTerminal } from './gateway-client.ts';
+import { ElicitationFailedError, GatewayError, hasCode } from './errors.ts';
+import { isPaymentUnderWay, isTerminal } from './gateway-client.ts';
 import { Suspension } from './suspension.ts';
 import { declinedToolResult, type PlainToolResult, plainToolResult } from './tool-call.ts';
 import type { ToolRun } from './tool-run.ts';
@@ -138,9 +137,11 @@ export async function answer(run: ToolRun, ask: Ask): Promise<Answer> {
     const end = (await recall(run, ask)) ?? (await askAnew(run, ask));
     if (end.by === 'mcp-client') run.log.update(ask.key, { refused: end.action });
     // The user may be paying while the MCP client refuses.
-    if (end.by === 'mcp-client' && end.elicitation.kind === 'payment' && end.elicitation.status !== 'pending') {
-      keepPayment(run, ask.key);
+    if (end.by === 'mcp-client' && isPaymentUnderWay(end.elicitation)) {
       run.progress.mayHaveActed = true;
+      // However the run ends, the next call continues with it.
+      run.progress.interrupted.add(ask.key);
+      run.progress.unsettled.add(ask.key);
     }
     if (end.by === 'mcp-client' || end.elicitation.status !== 'completed') return { action: 'refused', end };
     const { elicitation } = end;
@@ -233,10 +234,6 @@ async function redeem(
     throw new GatewayError('invalid_response', 'The gateway returned the result of another elicitation.');
   log.update(key, { isDone: true });
   return result;
-}
-
-export function hasCode(error: unknown, code: GatewayError['code']): boolean {
-  return error instanceof GatewayError && error.code === code;
 }
 
 /**

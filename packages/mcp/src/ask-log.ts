@@ -89,17 +89,18 @@ export class AskLog {
    */
   others({ key, place }: Pick<AskRecord, 'key' | 'place'>, kind: ElicitationKind): readonly AskRecord[] {
     if (this.#byKey.has(key)) return [];
-    return this.list().filter(
-      record =>
-        record.kind === kind && (record.place === place || kind === 'payment') && !this.#asked.includes(record.key),
-    );
+    return this.#unasked().filter(record => record.kind === kind && (record.place === place || kind === 'payment'));
   }
 
   /** Keys of payments of earlier runs that this run has not asked for. */
   unaskedPayments(): string[] {
-    return this.list()
-      .filter(({ kind, key }) => kind === 'payment' && !this.#asked.includes(key))
+    return this.#unasked()
+      .filter(({ kind }) => kind === 'payment')
       .map(({ key }) => key);
+  }
+
+  #unasked(): readonly AskRecord[] {
+    return this.list().filter(({ key }) => !this.#asked.includes(key));
   }
 
   get(key: string): AskRecord | undefined {

@@ -10,7 +10,7 @@ import {
 import { z } from 'zod/v4';
 import { type AskRecord, beginningOf, differenceOf, newRecord } from './ask-log.ts';
 import { digest } from './digest.ts';
-import { ElicitationTimeoutError, GatewayError, PosternUsageError } from './errors.ts';
+import { ElicitationTimeoutError, hasCode, PosternUsageError } from './errors.ts';
 import { type MissingCapability, missingCapabilitySchema } from './options.ts';
 import { parseStrictly } from './parse-strictly.ts';
 import type { About } from './texts.ts';
@@ -158,51 +158,45 @@ async function endOther(run: ToolRun, spec: AskSpec, other: AskRecord, place: nu
     `${nameOf(run.call)} asks with other terms than in an earlier run of the same call: ` +
       `${differenceOf(other.terms, beginningOf(termsOf(spec)))}. Every run must ask the same: use ctx.gate.id() and ctx.gate.now().`,
   );
-  if (other.kind === 'payment') {
-    const { elicitationId } = other;
-    const status = elicitationId === undefined ? undefined : await statusOf(run, elicitationId);
-    // Whether an active one is being charged, only its cancellation tells; this run may still ask for one of another place.
-    const isPaid = status === 'completed' || status === 'verifying' || (status === 'active' && other.place !== place);
-    if (isPaid) throw changed;
-    if (other.place !== place) return;
+  if (other.place !== place) {
+    // A payment, which this run may still ask for. So it is not cancelled, and an active one counts, although only its cancellation
+    // would tell whether it is being charged.
+    const status = await statusOf(run, other);
+    if (status === 'active' || isPaid(status)) throw changed;
+    return;
   }
   if (!run.log.isRemembered) throw changed;
   run.environment.reportMistake(changed, nameOf(run.call));
-  if (other.elicitationId !== undefined && !(await isOver(run, other.elicitationId, other.kind === 'payment')))
-    throw changed;
+  if (!(await isOver(run, other))) throw changed;
   run.log.forget(other.key);
 }
 
-/** However the run ends, the next call continues with this payment. */
-export function keepPayment({ progress }: ToolRun, key: string): void {
-  progress.interrupted.add(key);
-  progress.unsettled.add(key);
-}
+type Status = ElicitationBody['status'] | undefined;
 
-async function statusOf(
-  { environment: { client }, progress }: ToolRun,
-  elicitationId: string,
-): Promise<ElicitationBody['status'] | undefined> {
+const isPaid = (status: Status): boolean => status === 'completed' || status === 'verifying';
+
+/** Undefined for a form that the MCP client showed, and for an elicitation that the gateway has deleted. */
+async function statusOf({ environment, progress }: ToolRun, { elicitationId }: AskRecord): Promise<Status> {
+  if (elicitationId === undefined) return undefined;
   try {
-    return (await client.read(elicitationId, 0, progress.signal)).status;
+    return (await environment.client.read(elicitationId, 0, progress.signal)).status;
   } catch (error) {
-    if (error instanceof GatewayError && error.code === 'not_found') return undefined;
+    if (hasCode(error, 'not_found')) return undefined;
     throw error;
   }
 }
 
 /** Cancels the elicitation of an earlier call. Returns false for a payment that is paid, or whose outcome is open. */
-async function isOver(run: ToolRun, elicitationId: string, isPayment: boolean): Promise<boolean> {
+async function isOver(run: ToolRun, other: AskRecord): Promise<boolean> {
+  if (other.elicitationId === undefined) return true;
   try {
-    await run.environment.client.cancel(elicitationId, run.progress.signal);
+    await run.environment.client.cancel(other.elicitationId, run.progress.signal);
     return true;
   } catch (error) {
-    if (!(error instanceof GatewayError)) throw error;
-    if (error.code === 'not_found') return true;
-    if (error.code === 'payment_in_progress') return false;
-    if (error.code !== 'already_ended' && error.code !== 'illegal_transition') throw error;
-    const status = await statusOf(run, elicitationId);
-    return !isPayment || (status !== 'completed' && status !== 'verifying');
+    if (hasCode(error, 'not_found')) return true;
+    if (hasCode(error, 'payment_in_progress')) return false;
+    if (!hasCode(error, 'already_ended') && !hasCode(error, 'illegal_transition')) throw error;
+    return other.kind !== 'payment' || !isPaid(await statusOf(run, other));
   }
 }
 
@@ -248,7 +242,7 @@ export async function issue(run: ToolRun, spec: AskSpec, signal: AbortSignal): P
     return await run.environment.client.issue(body, signal);
   } catch (error) {
     // A handler may catch the error and continue without the answer.
-    if (error instanceof GatewayError && error.code === 'muted') run.progress.muted = aboutOf(spec);
+    if (hasCode(error, 'muted')) run.progress.muted = aboutOf(spec);
     throw error;
   }
 }

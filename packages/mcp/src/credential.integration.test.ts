@@ -3,16 +3,10 @@ import type { JWK } from 'jose';
 import { describe, expect, test } from 'vitest';
 import type { PosternOptions } from './index.ts';
 import { TYPED_SECRET } from './testing/contract-results.ts';
-import { accepted, modernWorld, type RawAnswer, textOf } from './testing/modern-world.ts';
+import { callOutcome as call, modernWorld, textOf } from './testing/modern-world.ts';
 
 type World = Awaited<ReturnType<typeof modernWorld>>;
 
-const call = (world: World, title: string, before?: RawAnswer) =>
-  world.call({
-    name: 'outcome',
-    args: { title },
-    ...(before === undefined ? {} : { inputResponses: accepted, requestState: before.result.requestState }),
-  });
 const lastAsk = (world: World) => world.gateway.requests.findLast(({ path }) => path === '/v1/elicitations')?.body;
 
 describe('a lasting credential', () => {

@@ -6,7 +6,6 @@ import {
   type AnswerTo,
   answer,
   answerAnew,
-  hasCode,
   idempotencyKey,
   outcomeOf,
   type RefusalMode,
@@ -23,7 +22,7 @@ import {
   parseTerms,
   specDigest,
 } from './ask.ts';
-import { GatewayError } from './errors.ts';
+import { GatewayError, hasCode } from './errors.ts';
 import { type SealedFor, typedOf } from './sealed-delivery.ts';
 import { forHandler, runSerially, type ToolRun } from './tool-run.ts';
 

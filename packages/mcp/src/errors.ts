@@ -39,6 +39,10 @@ export class GatewayError extends Error {
   }
 }
 
+export function hasCode(error: unknown, code: GatewayError['code']): boolean {
+  return error instanceof GatewayError && error.code === code;
+}
+
 export type ElicitationFailureCode = NonNullable<ElicitationBody['failure']>['code'] | 'unknown';
 
 /** The interaction failed: the user neither accepted nor declined. `code` is stable. */

@@ -125,8 +125,8 @@ export interface GenericGate<Sdk extends SdkTypes> {
   resume(): Promise<void>;
   /**
    * Asks the gateway whether later calls can succeed: URL, credential, version, clock, encryption key, and the kinds and providers
-   * that `accounts` declares or that tools have asked for. Use it for a start that must fail early. A gate also checks in the background when it is made: that
-   * finds a fault before the first user does, delays no tool, and keeps no process alive.
+   * that `accounts` declares or that tools have asked for. Use it for a start that must fail early. A gate also checks in the background
+   * when it is made: that finds a fault before the first user does, delays no tool, and keeps no process alive.
    *
    * @throws only the reason of the signal
    */

@@ -61,6 +61,10 @@ const terminal: ReadonlySet<string> = new Set(terminalStatuses);
 /** Whether the stored status is final. */
 export const isTerminal = ({ status }: ElicitationBody): boolean => terminal.has(status);
 
+/** Whether the user has opened a payment, so that it may be paid at any moment. */
+export const isPaymentUnderWay = (elicitation: ElicitationBody): boolean =>
+  elicitation.kind === 'payment' && elicitation.status !== 'pending' && !isTerminal(elicitation);
+
 /** Users open the URL, so it must be http or https. */
 const webElicitationSchema = elicitationSchema.refine(body => /^https?:\/\//i.test(body.url));
 
@@ -68,6 +72,7 @@ const webElicitationSchema = elicitationSchema.refine(body => /^https?:\/\//i.te
 const RENEWAL_MS = 30_000;
 /** Maximum time that the gateway waits for a payment processor. */
 const PROCESSOR_MS = 30_000;
+
 /** A path whose values may have any character. */
 const at = (parts: TemplateStringsArray, ...values: string[]): string =>
   String.raw({ raw: parts }, ...values.map(encodeURIComponent));

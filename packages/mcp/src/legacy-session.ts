@@ -1,4 +1,4 @@
-import { PosternUsageError } from './errors.ts';
+import { invalidOptions } from './errors.ts';
 
 /** A connection of the 2025-11-25 era. */
 export interface LegacySession {
@@ -60,6 +60,6 @@ export const LOCAL = 'stdio';
 /** @throws {PosternUsageError} if another connection is open: a handler could not tell which of both it serves */
 export function takePlace<McpServer extends ConnectedServer>(servers: Map<string, McpServer>, server: McpServer): void {
   if (servers.get(LOCAL)?.server.transport !== undefined)
-    throw new PosternUsageError('invalid_options', 'gate.stdio: serves one connection, and one is open.');
+    throw invalidOptions('gate.stdio: serves one connection, and one is open.');
   servers.set(LOCAL, server);
 }

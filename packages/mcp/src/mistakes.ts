@@ -27,6 +27,23 @@ export interface Reporter {
   readonly reportMistake: (thrown: unknown, where: string, isOne?: (error: Error) => boolean) => void;
 }
 
+/**
+ * Runs the function of the author that creates a server, and reports what it throws, whatever that is: the SDKs answer 500 without a
+ * trace.
+ */
+export async function created<McpServer>(
+  { reportMistake }: Reporter,
+  where: string,
+  create: () => Promise<McpServer>,
+): Promise<McpServer> {
+  try {
+    return await create();
+  } catch (error) {
+    reportMistake(error, `${where}: the function that creates the McpServer`, () => true);
+    throw error;
+  }
+}
+
 const WINDOW_MS = 60_000;
 /** Maximum number of kinds in that time. */
 const MAX_KINDS = 100;

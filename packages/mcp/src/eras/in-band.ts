@@ -37,8 +37,7 @@ export async function askInBand<Value>(
   formAsk: Pick<InBandForm<Value>, 'requestedSchema' | 'message'>,
   check: (content: unknown) => Promise<Checked<Value>>,
 ): Promise<InBandAnswer<Value> | undefined> {
-  const { call } = run;
-  const log = run.log;
+  const { call, log } = run;
   const known = log.get(ask.key);
   if (known?.elicitationId !== undefined) return undefined;
   const earlier = known === undefined ? undefined : await answerOf(known, check);
@@ -128,7 +127,7 @@ async function take<Value>(
   { ask, check }: InBandForm<Value>,
   { action, content }: ClientAnswer,
 ): Promise<InBandAnswer<Value> | { readonly faults: FormContentError['faults'] }> {
-  const log = run.log;
+  const { log } = run;
   if (action !== 'accept') {
     log.update(ask.key, { refused: action });
     return refused(action);

@@ -1,7 +1,7 @@
 import type { ElicitationBody } from '@postern/api';
 import { type Ask, type AskSpec, aboutOf } from '../ask.ts';
 import { CapabilityMissingError } from '../errors.ts';
-import { isTerminal } from '../gateway-client.ts';
+import { isPaymentUnderWay } from '../gateway-client.ts';
 import { Suspension } from '../suspension.ts';
 import {
   AUTHORIZATION_META_KEY,
@@ -68,8 +68,7 @@ export function denialMeta(
   remediation: Remediation,
   elicitation?: ElicitationBody,
 ): { [AUTHORIZATION_META_KEY]: object } | undefined {
-  const isUnderWay = elicitation?.kind === 'payment' && elicitation.status !== 'pending' && !isTerminal(elicitation);
-  if (progress.mayHaveActed || isUnderWay) return undefined;
+  if (progress.mayHaveActed || (elicitation !== undefined && isPaymentUnderWay(elicitation))) return undefined;
   const hints = remediation === 'available' ? { remediationHints: [{ type: 'url' }] } : {};
   return { [AUTHORIZATION_META_KEY]: { reason: 'insufficient_authorization', remediation, ...hints } };
 }

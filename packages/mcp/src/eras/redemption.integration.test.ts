@@ -1,16 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { legacyWorld } from '../testing/legacy-world.ts';
-import { accepted, modernWorld, type RawAnswer, textOf } from '../testing/modern-world.ts';
+import { callOutcome as call, modernWorld, type RawAnswer, textOf } from '../testing/modern-world.ts';
 import { beside } from '../testing/scripts.ts';
 
 type World = Awaited<ReturnType<typeof modernWorld>>;
 
-const call = (world: World, title: string, before?: RawAnswer, inputResponses: Record<string, unknown> = accepted) =>
-  world.call({
-    name: 'outcome',
-    args: { title },
-    ...(before === undefined ? {} : { inputResponses, requestState: before.result.requestState }),
-  });
 const urlOf = (answer: RawAnswer) => answer.result.inputRequests?.['gate']?.params.url;
 const keysOf = (world: Pick<World, 'gateway'>, elicitationId: string) =>
   new Set(world.gateway.results.redemptions.filter(one => one.elicitationId === elicitationId).map(({ key }) => key));

@@ -3,17 +3,8 @@ import { expect, test } from 'vitest';
 import type { GateContext } from '../gate-context.ts';
 import { accountWorld } from '../testing/account-world.ts';
 import { legacyWorld } from '../testing/legacy-world.ts';
-import { accepted, modernWorld, type RawAnswer, textOf } from '../testing/modern-world.ts';
+import { callOutcome as call, modernWorld, textOf } from '../testing/modern-world.ts';
 import { effects, terms } from '../testing/scripts.ts';
-
-type World = Awaited<ReturnType<typeof modernWorld>>;
-
-const call = (world: World, title: string, before?: RawAnswer) =>
-  world.call({
-    name: 'outcome',
-    args: { title },
-    ...(before === undefined ? {} : { inputResponses: accepted, requestState: before.result.requestState }),
-  });
 
 const collected = () => {
   const errors: Error[] = [];

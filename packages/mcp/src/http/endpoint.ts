@@ -1,6 +1,6 @@
 import { z } from 'zod/v4';
 import { asError, invalidOptions } from '../errors.ts';
-import { createReporter } from '../mistakes.ts';
+import { created, createReporter } from '../mistakes.ts';
 import type { PosternOptions } from '../options.ts';
 import { callable, parseStrictly } from '../parse-strictly.ts';
 import { authenticate, type EndpointAuth, resourceMetadata, type VerifiedToken } from './bearer.ts';
@@ -114,7 +114,8 @@ export function createEndpoint<McpServer extends { isConnected(): boolean }, Con
   const auth = p.options.auth;
   const metadata = auth && resourceMetadata(auth);
   const { servers } = p;
-  const { onBackgroundError, reportMistake } = createReporter(p.gate.onBackgroundError);
+  const reporter = createReporter(p.gate.onBackgroundError);
+  const { onBackgroundError, reportMistake } = reporter;
   const onError = (error: unknown) => {
     reportMistake(error, 'gate.endpoint');
     onBackgroundError(asError(error));
@@ -124,17 +125,13 @@ export function createEndpoint<McpServer extends { isConnected(): boolean }, Con
   const origins = [...options.allowedOrigins, ...(auth === undefined ? [] : [new URL(auth.resource).origin])];
   let isClosed = false;
 
-  /** The SDKs answer 500 to what the function throws, without a trace. */
-  async function createServer(connection: Connection): Promise<McpServer> {
-    try {
+  function createServer(connection: Connection): Promise<McpServer> {
+    return created(reporter, 'gate.endpoint', async () => {
       const server = await p.create(connection);
       p.sdk.checkServer(server);
       if (server.isConnected()) throw invalidOptions('the McpServer serves another connection; return a new one.');
       return server;
-    } catch (error) {
-      reportMistake(error, 'gate.endpoint: the function that creates the McpServer', () => true);
-      throw error;
-    }
+    });
   }
 
   /** The token of the request, or the refusal. */

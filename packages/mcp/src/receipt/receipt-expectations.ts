@@ -1,5 +1,5 @@
 import { z } from 'zod/v4';
-import { PosternUsageError } from '../errors.ts';
+import { invalidOptions } from '../errors.ts';
 import { parseStrictly } from '../parse-strictly.ts';
 import type { Subject } from '../subject.ts';
 import type { Receipt, ReceiptKind, ReceiptOf } from './receipt-claims.ts';
@@ -52,9 +52,7 @@ export function checkExpectations<K extends ReceiptKind>(
 ): ReceiptOf<K> {
   parseStrictly('invalid_options', 'verify', expectationsSchema, expected);
   const missing = Object.entries(expected).find(([, value]) => value === undefined)?.[0];
-  if (missing !== undefined) {
-    throw new PosternUsageError('invalid_options', `verify: ${missing} is undefined; leave it out to compare nothing.`);
-  }
+  if (missing !== undefined) throw invalidOptions(`verify: ${missing} is undefined; leave it out to compare nothing.`);
   const { elicitationId, subject, digest, minimumMethod, maxAgeMs } = expected;
   if (!isOfExpectedKind(receipt, expected)) throw new ReceiptError('wrong_kind');
   expectSame('wrong_elicitation', elicitationId, receipt.jti);

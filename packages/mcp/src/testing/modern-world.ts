@@ -178,4 +178,17 @@ export async function modernWorld(options: Partial<PosternOptions<ServerContext>
 }
 
 export const accepted = { gate: { action: 'accept' } };
+
+/** Calls the tool `outcome` with the script `title`: for the first time, or as the retry after `before`. */
+export const callOutcome = (
+  world: Pick<Awaited<ReturnType<typeof modernWorld>>, 'call'>,
+  title: string,
+  before?: RawAnswer,
+  inputResponses: Record<string, unknown> = accepted,
+): Promise<RawAnswer> =>
+  world.call({
+    name: 'outcome',
+    args: { title },
+    ...(before === undefined ? {} : { inputResponses, requestState: before.result.requestState }),
+  });
 export const textOf = (answer: RawAnswer) => answer.result.content?.[0]?.text;

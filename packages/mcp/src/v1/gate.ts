@@ -20,7 +20,7 @@ import type { AccountRequests, ErrorAnswer, Gated, GenericGate, StdioConnection 
 import { type CreateServer, createEndpoint, type EndpointOptions, type McpEndpoint } from '../http/endpoint.ts';
 import { admitted } from '../http/origin-check.ts';
 import { createSessionOf, LOCAL, type SessionOf, takePlace } from '../legacy-session.ts';
-import { createReporter } from '../mistakes.ts';
+import { created, createReporter } from '../mistakes.ts';
 import type { PosternOptions } from '../options.ts';
 import { createRegisteredHandlers } from '../registered-handlers.ts';
 import {
@@ -91,17 +91,17 @@ export function postern(options: PosternOptions<Extra> = {}): SharedGate {
     endpoint: (create, endpointOptions = {}) =>
       createEndpoint({ sdk: httpSdk, create, options: endpointOptions, servers, gate: options }),
     stdio(create, transport = new StdioServerTransport()) {
-      const { onBackgroundError, reportMistake } = createReporter(options.onBackgroundError);
+      const reporter = createReporter(options.onBackgroundError);
       const connect = async () => {
-        const server = await create({ era: 'legacy', authInfo: undefined });
-        checkServer(server);
-        takePlace(servers, server);
+        const server = await created(reporter, 'gate.stdio', async () => {
+          const made = await create({ era: 'legacy', authInfo: undefined });
+          checkServer(made);
+          takePlace(servers, made);
+          return made;
+        });
         await server.connect(transport);
       };
-      const onError = (error: unknown) => {
-        reportMistake(error, 'gate.stdio: the function that creates the McpServer');
-        onBackgroundError(asError(error));
-      };
+      const onError = (error: unknown) => reporter.onBackgroundError(asError(error));
       const connected = connect().catch(onError);
       const close = async () => {
         await connected;

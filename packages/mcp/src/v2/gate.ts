@@ -24,7 +24,7 @@ import {
   type McpEndpoint,
 } from '../http/endpoint.ts';
 import { createSessionOf, LOCAL, takePlace } from '../legacy-session.ts';
-import { createReporter } from '../mistakes.ts';
+import { created, createReporter } from '../mistakes.ts';
 import type { PosternOptions } from '../options.ts';
 import { createRegisteredHandlers } from '../registered-handlers.ts';
 import { ELICITATION_ERROR_CODE, type ToolAnswer, textIn } from '../tool-call.ts';
@@ -96,19 +96,16 @@ export function postern(options: PosternOptions<ServerContext> = {}): SharedGate
         gate: options,
       }),
     stdio(create, transport) {
-      const { onBackgroundError, reportMistake } = createReporter(options.onBackgroundError);
-      const createLocal = async ({ era }: Pick<Connection, 'era'>) => {
-        try {
+      const reporter = createReporter(options.onBackgroundError);
+      const createLocal = ({ era }: Pick<Connection, 'era'>) =>
+        created(reporter, 'gate.stdio', async () => {
           const server = await create({ era, authInfo: undefined });
           checkServer(server);
           takePlace(servers, server);
           return server;
-        } catch (error) {
-          reportMistake(error, 'gate.stdio: the function that creates the McpServer', () => true);
-          throw error;
-        }
-      };
-      return serveStdio(createLocal, { onerror: onBackgroundError, ...(transport === undefined ? {} : { transport }) });
+        });
+      const onerror = reporter.onBackgroundError;
+      return serveStdio(createLocal, { onerror, ...(transport === undefined ? {} : { transport }) });
     },
   };
 }
