@@ -1,5 +1,5 @@
-export { looksSecret, mentionsSecret } from '@postern/api';
 /** Exports shared by both entry points of the package. */
+export { looksSecret, mentionsSecret } from '@postern/api';
 export type { FulfilInput, OtherInputRequest } from './calls/input-rounds.ts';
 export type { CallLimits } from './calls/limits.ts';
 export { type CiAnswer, type CiConfiguration, type CiHandlerOptions, createCiHandler } from './ci-handler.ts';

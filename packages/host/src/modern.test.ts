@@ -40,6 +40,9 @@ class BusyClock extends ManualClock {
   }
 }
 
+/** Matching takes twice as long for each further character. */
+const SLOW = { type: 'string' as const, pattern: '^(a+)+$' };
+
 describe('rounds with elicitations', () => {
   const greet = (mcpServer: McpServer) =>
     void mcpServer.registerTool('greet', {}, ({ mcpReq }) => {
@@ -160,6 +163,34 @@ describe('rounds with elicitations', () => {
     await expect(host.callTool({ name: 'structured' }, { toolDefinition: strict })).rejects.toEqual(
       code('invalid_result'),
     );
+  });
+
+  test.each<[string, object]>([
+    [
+      'behind a property that is named like a keyword',
+      { properties: { default: SLOW, enum: SLOW, patternProperties: SLOW } },
+    ],
+    ['behind a reference to an annotation', { default: SLOW, properties: { default: { $ref: '#/default' } } }],
+    [
+      'behind a reference to a constant',
+      { properties: { default: { $ref: '#/$defs/one/const' } }, $defs: { one: { const: SLOW } } },
+    ],
+  ])('S231: never match a pattern %s', async (_where, rest) => {
+    const text = `${'a'.repeat(20)}!`;
+    const structuredContent = { default: text, enum: text, patternProperties: text };
+    const structured = (mcpServer: McpServer) =>
+      void mcpServer.registerTool('structured', {}, () => ({ content: [], structuredContent }));
+    const { host, client } = await world(structured, { handler: async () => accept({}) });
+    const [tool] = (await client.listTools()).tools;
+    if (tool === undefined) throw new Error('no tool');
+    const toolDefinition = { ...tool, outputSchema: { type: 'object' as const, ...rest } };
+    const outcome = await host.callTool({ name: 'structured' }, { toolDefinition }).then(
+      ({ structuredContent: content }) => content,
+      (error: unknown) => (error instanceof Error ? error.message : error),
+    );
+    // An unusable schema fails before any text is matched.
+    if (typeof outcome === 'string') expect(outcome).toMatch(/resolve|reference/);
+    else expect(outcome).toEqual(structuredContent);
   });
 
   test('send the headers that the tool requires, even if it requires them only later', async () => {

@@ -56,23 +56,27 @@ export function withoutOutputSchema(tool: Tool): Tool {
   return rest;
 }
 
-/** Members of a JSON schema whose values are data. */
-const DATA = new Set(['const', 'enum', 'default', 'examples']);
+/** Members of a JSON schema whose values have schemas by names, which may be those of keywords. */
+const MAPS = new Set(['properties', '$defs', 'definitions', 'dependentSchemas']);
+/** They check nothing, but a `$ref` can make a schema of them. */
+const ANNOTATIONS = new Set(['default', 'examples']);
 
 /**
  * Schema and content both come from the MCP server, and a regular expression may take for ever on a short text. So patterns are not
- * matched: text that violates one is accepted.
+ * matched: text that violates one is accepted. A `$ref` can make a schema of `const` and `enum` as well, so theirs are removed, too.
  */
-function withoutPatterns(schema: unknown): unknown {
-  if (Array.isArray(schema)) return schema.map(withoutPatterns);
+function withoutPatterns(schema: unknown, isMap = false): unknown {
+  if (Array.isArray(schema)) return schema.map(each => withoutPatterns(each));
   if (typeof schema !== 'object' || schema === null) return schema;
+  if (isMap) return Object.fromEntries(Object.entries(schema).map(([name, each]) => [name, withoutPatterns(each)]));
   const named = 'patternProperties' in schema;
   return Object.fromEntries(
     Object.entries(schema).flatMap(([name, value]) => {
-      if (name === 'patternProperties' || (name === 'pattern' && typeof value === 'string')) return [];
+      if (ANNOTATIONS.has(name) || name === 'patternProperties') return [];
+      if (name === 'pattern' && typeof value === 'string') return [];
       // What only a pattern would allow must stay allowed.
       if (named && (name === 'additionalProperties' || name === 'unevaluatedProperties')) return [];
-      return [[name, DATA.has(name) ? value : withoutPatterns(value)]];
+      return [[name, withoutPatterns(value, MAPS.has(name))]];
     }),
   );
 }
