@@ -9,7 +9,7 @@ import {
 } from '@postern/elicitation';
 import type { AdminScope } from '@postern/store-redis';
 import { z } from 'zod';
-import type { Actor } from '../admin/admin-audit.ts';
+import type { Actor, ReasonedActor } from '../admin/admin-audit.ts';
 import type { AdminService } from '../admin/admin-service.ts';
 import { apiKeyItem, apiKeyNamePattern } from '../admin/api-keys.ts';
 import type { DisconnectTarget } from '../admin/connection-search.ts';
@@ -102,6 +102,9 @@ function targetOf({ connectionId: id, person: subject, provider, mcpServerId, si
 }
 
 /** Every operation of the admin API: the routes, the OpenAPI document and the tests follow from it. */
+/** Operations of the scopes `act` and `keys` are refused without a reason. */
+const reasoned = ({ reason = '', ...actor }: Actor): ReasonedActor => ({ ...actor, reason });
+
 export const adminOperations: readonly AdminOperation[] = [
   operation({
     ...{ id: 'getHealth', method: 'GET', path: '/health', scope: 'read' },
@@ -196,8 +199,8 @@ export const adminOperations: readonly AdminOperation[] = [
       ...(['payment_not_paid', 'payment_disputed', 'payment_changed', 'too_many_refunds'] as const),
       ...(['refund_exceeds_payment', 'refund_not_possible'] as const),
     ],
-    run: ({ admin, actor: { reason = '', ...actor }, input: { elicitationId: id, ...ask } }) =>
-      admin.startRefund({ ...actor, reason }, elicitationIdIn(id), definedOnly(ask)),
+    run: ({ admin, actor, input: { elicitationId: id, ...ask } }) =>
+      admin.startRefund(reasoned(actor), elicitationIdIn(id), definedOnly(ask)),
   }),
   operation({
     ...{ id: 'listWebhookEndpoints', method: 'GET', path: '/webhook-endpoints', scope: 'read' },
@@ -249,15 +252,15 @@ export const adminOperations: readonly AdminOperation[] = [
       dryRun: z.boolean().default(false),
     }),
     output: responses.addedApiKey,
-    run: ({ admin, actor: { reason = '', ...actor }, input }) => admin.addApiKey({ ...actor, reason }, input),
+    run: ({ admin, actor, input }) => admin.addApiKey(reasoned(actor), input),
   }),
   operation({
     ...{ id: 'revokeApiKey', method: 'POST', path: '/api-keys/{apiKeyId}/revoke', scope: 'keys' },
     about: 'refuse an API key on all replicas',
     input: z.strictObject({ apiKeyId: name, dryRun: z.boolean().default(false) }),
     output: responses.revokedApiKey,
-    async run({ admin, actor: { reason = '', ...actor }, input }) {
-      const revoked = await admin.revokeApiKey({ ...actor, reason }, input);
+    async run({ admin, actor, input }) {
+      const revoked = await admin.revokeApiKey(reasoned(actor), input);
       return revoked && { ...revoked, apiKey: apiKeyItem(revoked.apiKey) };
     },
   }),

@@ -37,29 +37,29 @@ export function createApiKeys(p: Parameters<typeof createApiKeyAdmin>[0] & { rea
 
     /** Adds a key. The result is its only copy. Undefined for an MCP server that is not configured. @throws TooManyApiKeysError */
     async addApiKey(
-      { reason, ...actor }: ReasonedActor,
+      actor: ReasonedActor,
       { mcpServerId, name, dryRun }: DryRun & { readonly mcpServerId: string; readonly name: string },
     ): Promise<{ readonly apiKeyId?: string; readonly key?: string } | undefined> {
       if (!configured.has(mcpServerId)) return undefined;
       if (dryRun) return {};
       const apiKeyId = newApiKeyId();
-      await p.record({ ...actor, reason }, { event: 'api_key.added', apiKeyId, mcpServerId, name });
-      const added = await keys.add({ by: actor.who, reason, apiKeyId, mcpServerId, name });
+      await p.record(actor, { event: 'api_key.added', apiKeyId, mcpServerId, name });
+      const added = await keys.add({ by: actor.who, reason: actor.reason, apiKeyId, mcpServerId, name });
       if (added.result === 'full') throw new TooManyApiKeysError('There are 10,000 API keys. No key was added.');
       return { apiKeyId, key: added.key };
     },
 
     /** Revokes a key of the store or of the configuration. Undefined for an unknown id. */
     async revokeApiKey(
-      { reason, ...actor }: ReasonedActor,
+      actor: ReasonedActor,
       { apiKeyId, dryRun }: DryRun & { readonly apiKeyId: string },
     ): Promise<{ readonly result?: 'revoked' | 'already'; readonly apiKey: ApiKeyView } | undefined> {
       const apiKey = (await keys.list()).find(each => each.apiKeyId === apiKeyId);
       if (apiKey === undefined) return undefined;
       if (dryRun) return { apiKey };
       const { mcpServerId, source } = apiKey;
-      await p.record({ ...actor, reason }, { event: 'api_key.revoked', apiKeyId, mcpServerId, source });
-      const revoked = await keys.revoke(apiKeyId, { by: actor.who, reason });
+      await p.record(actor, { event: 'api_key.revoked', apiKeyId, mcpServerId, source });
+      const revoked = await keys.revoke(apiKeyId, { by: actor.who, reason: actor.reason });
       return revoked.result === 'unknown' ? undefined : revoked;
     },
   };

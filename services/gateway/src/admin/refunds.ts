@@ -28,7 +28,7 @@ import type { Pseudonyms } from '../platform/audit/pseudonyms.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { sharedKeyFor } from '../platform/config/shared-secret.ts';
 import { ProblemError } from '../platform/http/problems.ts';
-import type { Actor, RecordAct } from './admin-audit.ts';
+import type { ReasonedActor, RecordAct } from './admin-audit.ts';
 
 export interface RefundsDeps {
   readonly config: Pick<GatewayConfig, 'processors' | 'vault'>;
@@ -215,7 +215,7 @@ export function createRefunds({ config, stores, pseudonym, record, now }: Refund
      * @throws DomainError and ProblemError as `planRefund` and `decideRefund`, and `payment_changed`
      */
     async startRefund(
-      actor: Actor & { readonly reason: string },
+      actor: ReasonedActor,
       elicitationId: ElicitationId,
       ask: RefundAsk & { readonly plan?: string } = {},
     ) {

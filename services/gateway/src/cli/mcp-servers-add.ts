@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { isSeq, parseDocument, stringify } from 'yaml';
 import { z } from 'zod';
@@ -179,7 +180,7 @@ async function reportTaken(config: GatewayConfig | undefined, key: string, io: C
     return exitCodes.ok;
   }
   for (let waited = 0; waited < TAKEN_WITHIN_MS; waited += ASK_EVERY_MS) {
-    await new Promise(resolve => setTimeout(resolve, ASK_EVERY_MS));
+    await delay(ASK_EVERY_MS);
     const answer = await fetch(`${origin}/v1/me`, {
       headers: { authorization: `Bearer ${key}` },
       redirect: 'error',

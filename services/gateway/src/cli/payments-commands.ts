@@ -5,7 +5,7 @@ import type { AdminService } from '../admin/admin-service.ts';
 import { refusalText } from '../admin/refunds.ts';
 import { ProblemError } from '../platform/http/problems.ts';
 import { CliError, type CliIo, type ExitCode, exitCodes, printable, tableOf, UsageError } from './cli-io.ts';
-import { type Command, changeIn, changingActor, type Invocation, whoAndWhy } from './command.ts';
+import { type Command, changingActor, type Invocation, whoAndWhy } from './command.ts';
 import { type OpenAdmin, openAdmin } from './open-admin.ts';
 import { createProgress } from './progress.ts';
 
@@ -86,7 +86,7 @@ function refused(error: unknown): never {
 
 /** `postern payments refund`: reserves the refund, and waits for the gateway that makes it. */
 async function paymentsRefund(p: Invocation, io: CliIo): Promise<ExitCode> {
-  const [actor, { reason }] = [changingActor(p), changeIn(p)];
+  const actor = changingActor(p);
   const [elicitationId, minorUnits] = [elicitationIdIn(p), minorUnitsIn(p)];
   const ask = definedOnly({ minorUnits, processorReference: p.values.payment });
   await using opened = await openAdmin(p.configPath, io);
@@ -103,7 +103,7 @@ async function paymentsRefund(p: Invocation, io: CliIo): Promise<ExitCode> {
       );
     return exitCodes.ok;
   }
-  const started = await admin.startRefund({ ...actor, reason }, elicitationId, ask).catch(refused);
+  const started = await admin.startRefund(actor, elicitationId, ask).catch(refused);
   if (started === undefined) throw unknown();
   const refund = await settled(opened, started, io);
   if (p.json) io.out(`${JSON.stringify({ dryRun: false, ...refund })}\n`);

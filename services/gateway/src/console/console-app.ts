@@ -19,7 +19,6 @@ import { createBrowser } from '../pages/browser.ts';
 import { deferFormParsing } from '../pages/form-body.ts';
 import { PageError } from '../pages/page-request.ts';
 import { type AuditSink, auditTrail } from '../platform/audit/audit-trail.ts';
-import type { Pseudonyms } from '../platform/audit/pseudonyms.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import type { ConsoleConfig } from '../platform/config/console-config.ts';
 import { networkOf } from '../platform/http/addresses.ts';
@@ -45,9 +44,8 @@ import { errorPage, foreignLinkPage } from './pages/sign-in-pages.ts';
 export interface ConsoleDeps extends ErrorsPluginDeps {
   readonly config: GatewayConfig;
   readonly admin: AdminService;
-  readonly stores: Pick<RedisStores, 'oneTime' | 'operatorSessions' | 'apiKeys' | 'keyAges' | 'audits'>;
+  readonly stores: Pick<RedisStores, 'oneTime' | 'operatorSessions'>;
   readonly vault: Vault;
-  readonly pseudonym: Pseudonyms;
   readonly logger: Logger;
   readonly auditSinks: readonly AuditSink[];
   readonly upstreamOf: UpstreamOf;

@@ -85,8 +85,9 @@ export function createCredentialFlow(p: {
     },
 
     /**
-     * Returns eight hexadecimal digits by which the user can distinguish credentials, derived from the values, the credential id and the
-     * time of the values, so that values that are typed again cannot be compared with deleted ones, under a key of the deployment: a person or program that sees them cannot try out short secrets. Computed on each call and never stored.
+     * Returns eight hexadecimal digits by which the user can distinguish credentials. They are derived, under a key of the deployment, from
+     * the values, the credential id and the time of the values: a person or program that sees them cannot try out short secrets, and
+     * values that are typed again cannot be compared with deleted ones. Computed on each call and never stored.
      */
     async fingerprint(credential: Credential): Promise<string> {
       const values = await open(credential);

@@ -6,7 +6,7 @@ const WINDOW_MS = 60_000;
 const PER_SITE = 4;
 /** Attempts of a network that may be under way at once, per failure that it may have: an office starts its day at one time. */
 const PER_BURST = 4;
-/** Networks from which somebody has signed in, the last ones first. */
+/** Networks from which a user has signed in. The latest ones are kept. */
 const MAX_KNOWN = 10_000;
 const KNOWN_MS = 24 * 3_600_000;
 
