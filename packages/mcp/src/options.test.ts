@@ -81,7 +81,7 @@ const key = { name: 'acme', title: 'Key', fields: [{ name: 'key', label: 'Key' }
 const form = z.object({ branch: z.string() });
 const asks: Record<string, (gate: GateContext, options: never) => Promise<unknown>> = {
   authorize: (gate, options) => gate.try.authorize('github', options),
-  'require.authorize': (gate, options) => gate.authorize('github', options),
+  'authorize, the short way': (gate, options) => gate.authorize('github', options),
   pay: (gate, options) => gate.try.pay(terms, options),
   confirm: (gate, options) => gate.try.confirm('Send it', options),
   credential: (gate, options) => gate.try.credential(key, options),

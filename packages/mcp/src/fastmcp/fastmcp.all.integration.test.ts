@@ -9,6 +9,9 @@ import { connectLegacyHost } from '../testing/legacy-world.ts';
 import { type FastMcpContext, postern } from './index.ts';
 
 const stack = new AsyncDisposableStack();
+/** Codes of what the gates have reported to the authors of their tools. */
+const reported: unknown[] = [];
+const codeOf = (error: unknown) => (error instanceof Error && 'code' in error ? error.code : error);
 let gateway: ContractGateway;
 let url: URL;
 let fixedUrl: URL;
@@ -33,13 +36,14 @@ async function startServer(
   options: { authenticate?: () => Promise<{ sub: string }> } = {},
 ): Promise<URL> {
   const server = new FastMCP({ name: 'issues', version: '1.0.0', logger: quiet, ...options });
-  const gate = postern({ url: gateway.url, apiKey: API_KEY, subject }).attach(server);
+  const onBackgroundError = (error: unknown) => reported.push(codeOf(error));
+  const gate = postern({ url: gateway.url, apiKey: API_KEY, subject, onBackgroundError }).attach(server);
   stack.defer(() => gate.close());
   server.addTool({
     name: 'outcome',
     parameters: z.object({ title: z.string() }),
     execute: gate.tool(async ({ title }: { title: string }, ctx) => {
-      await ctx.gate.try.confirm({ title });
+      await ctx.gate.confirm({ title });
       return { content: [{ type: 'text' as const, text: `accept ${title}` }] };
     }),
   });
@@ -74,6 +78,17 @@ describe.each(['v1', 'v2'] as const)('a tool of FastMCP and a client of SDK %s',
     await host.close();
   });
 
+  test('a refusal ends the call', async () => {
+    const host = await connectLegacyHost(sdk, url, {
+      elicit({ elicitationId }) {
+        gateway.end('declined', elicitationId);
+        return { action: 'accept' };
+      },
+    });
+    expect((await host.call(`${title}, refused`)).text).not.toContain('accept');
+    await host.close();
+  });
+
   test('a client without URL mode gets the link', async () => {
     const host = await connectLegacyHost(sdk, url, { capabilities: {} });
     const answer = await host.call(`${title}, as a link`);
@@ -86,8 +101,9 @@ test('S230: a fixed subject is refused over HTTP, whose headers FastMCP does not
   const before = gateway.elicitations.length;
   for (const target of [fixedUrl, authenticatedUrl]) {
     const host = await connectLegacyHost('v1', target, {});
-    await host.call('for nobody').catch(() => undefined);
+    expect((await host.call('Broken')).text).not.toContain('accept');
     await host.close();
   }
   expect(gateway.elicitations).toHaveLength(before);
+  expect(reported).toEqual(['subject_unavailable', 'subject_unavailable']);
 });
