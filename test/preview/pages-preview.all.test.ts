@@ -162,6 +162,8 @@ test('--out writes pages that open without a server, into a new folder only', as
   page.on('console', message => faults.push(message.text()));
   await page.goto(pathToFileURL(join(out, 'index.html')).href);
   await page.getByRole('link', { name: 'Payment', exact: true }).click();
+  // The element may be there before the stylesheet.
+  await page.waitForURL(/payment\.html$/);
   expect(await styleOf(page, '.decision .button', 'borderRadius')).not.toBe('0px');
   expect(faults).toEqual([]);
   expect(readFileSync(join(out, 'general/dark/de/connect.html'), 'utf8')).toContain('lang="de"');
