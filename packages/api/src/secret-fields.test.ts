@@ -23,6 +23,19 @@ describe('a text that seems to ask for a secret', () => {
     'pass\u200bword',
     'pass\u001b[0mword',
     'pa\u{E0041}ssword',
+    'passwords',
+    'Your API keys',
+    'accessTokens',
+    'PINs',
+    'Kennwörter',
+    'Sicherheitscode',
+    'clave de acceso',
+    'código de verificación',
+    'codes de sécurité',
+    'كلمة المرور',
+    '暗証番号',
+    '驗證碼',
+    'cvv2',
   ])('is recognised: %s', text => {
     expect(mentionsSecret(text)).toBe(true);
   });
@@ -37,6 +50,10 @@ describe('a text that seems to ask for a secret', () => {
     'pinned',
     'spinner',
     'accessibility',
+    'tokens',
+    'tank',
+    'Zip code',
+    'Llave y clave de sol',
   ])('is not suspected: %s', text => {
     expect(mentionsSecret(text)).toBe(false);
   });
@@ -45,6 +62,14 @@ describe('a text that seems to ask for a secret', () => {
     expect(looksSecret('token', { type: 'string' })).toBe(true);
     expect(looksSecret('value', { type: 'string', description: 'Your API key' })).toBe(true);
     expect(looksSecret('token', { type: 'boolean' })).toBe(false);
+    expect(looksSecret('pin', { type: 'boolean' })).toBe(false);
     expect(looksSecret('token', { type: 'string', enum: ['a', 'b'] })).toBe(false);
+  });
+
+  test.each(['integer', 'number'] as const)('a secret of digits may be a %s', type => {
+    for (const name of ['pin', 'otp', 'cardNumber', 'cvc'])
+      expect([name, looksSecret(name, { type })]).toEqual([name, true]);
+    for (const name of ['token', 'maxTokens', 'secrets'])
+      expect([name, looksSecret(name, { type })]).toEqual([name, false]);
   });
 });

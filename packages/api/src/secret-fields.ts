@@ -2,18 +2,22 @@ import type { PropertySchema } from './form/index.ts';
 import { inertText, withoutEscapes } from './inert-text.ts';
 
 /** Words that name what form mode must not carry (MCP: passwords, API keys, access tokens, payment credentials). */
-const words = [
-  'password|passwd|pwd|passphrase|passcode|pass word|passwort|mot de passe|contraseña|contrasena|senha|пароль',
-  'secret|token|bearer|jwt|credentials?|cookie|session id|mnemonic|(?:seed|recovery) phrase',
-  '(?:api|access|private|secret|signing|encryption|license|ssh|account) ?key',
-  '(?:one time|verification|security|recovery|backup) codes?|otp|totp|2fa|mfa|pin',
-  'cvv|cvc|(?:card|account) number|(?:credit|debit) card',
-].join('|');
+const texts = [
+  'passwords?|passwd|pwd|passphrases?|pass words?|passw(?:o|ö)rte?r?|kennw(?:o|ö)rte?r?|mots? de passe|contraseñas?|contrasenas?|senhas?|пароль',
+  'secrets?|token|(?:access|api|auth|bearer|refresh) tokens|bearer|jwt|credentials?|cookie|session id|mnemonic|(?:seed|recovery) phrase',
+  '(?:api|access|private|secret|signing|encryption|license|ssh|account) ?keys?|clave (?:de acceso|secreta|privada)|كلمة (?:المرور|السر)',
+];
+/** Secrets that are typed as digits. */
+const digits = [
+  '(?:one time|verification|security|recovery|backup|access|login|sms) codes?|otp|totp|2fa|mfa|pins?|tan|passcodes?',
+  '(?:sicherheits|einmal|bestätigungs)codes?|codes? de (?:vérification|sécurité)|códigos? de (?:verificación|seguridad|verificação|segurança)',
+  '(?:cvv|cvc)2?|(?:card|account) numbers?|(?:credit|debit) card',
+];
 /** Matches whole words, except in writing systems without spaces. */
-const SECRET = new RegExp(
-  `(?<![\\p{L}\\p{N}])(?:${words})(?![\\p{L}\\p{N}])|密码|口令|密钥|令牌|パスワード|비밀번호`,
-  'iu',
-);
+const matcher = (words: readonly string[], unspaced: string) =>
+  new RegExp(`(?<![\\p{L}\\p{N}])(?:${words.join('|')})(?![\\p{L}\\p{N}])|${unspaced}`, 'iu');
+const DIGITS = matcher(digits, '暗証番号|验证码|驗證碼|確認コード|인증번호');
+const SECRET = matcher([...texts, ...digits], `密码|密碼|口令|密钥|密鑰|令牌|パスワード|비밀번호|${DIGITS.source}`);
 /** Names that only count or measure tokens: `token_count`, `tokenLimit`. */
 const COUNTED = /\btoken (?:count|limit|budget|type|usage|price)\b/gi;
 
@@ -22,7 +26,7 @@ function asWords(text: string): string {
   return inertText(withoutEscapes(text.toWellFormed()))
     .normalize('NFKC')
     .replace(/(\p{Ll}|\d)(\p{Lu})/gu, '$1 $2')
-    .replace(/(\p{Lu})(\p{Lu}\p{Ll})/gu, '$1 $2')
+    .replace(/(\p{Lu})(\p{Lu}\p{Ll}{2})/gu, '$1 $2')
     .replace(/[\s\u0085\u2800_\-./]+/g, ' ')
     .replace(COUNTED, '');
 }
@@ -32,8 +36,11 @@ export function mentionsSecret(text: string): boolean {
   return SECRET.test(asWords(text));
 }
 
-/** {@link mentionsSecret} for a field. Only free text can carry a secret. */
+/** {@link mentionsSecret} for a field. Only free text can carry a secret, and a number only one of digits. */
 export function looksSecret(name: string, property: PropertySchema): boolean {
-  if (property.type !== 'string' || 'enum' in property || 'oneOf' in property) return false;
-  return [name, property.title ?? '', property.description ?? ''].some(mentionsSecret);
+  const { type, title = '', description = '' } = property;
+  const isNumber = type === 'number' || type === 'integer';
+  if (!isNumber && (type !== 'string' || 'enum' in property || 'oneOf' in property)) return false;
+  const isSecret = isNumber ? (text: string) => DIGITS.test(asWords(text)) : mentionsSecret;
+  return [name, title, description].some(isSecret);
 }

@@ -68,6 +68,18 @@ describe('createCiHandler', () => {
       { rules: [{ fields: { apiKey: 'k' } }] },
       'looks_secret',
     ],
+    [
+      'a number that looks like a secret',
+      formOf({ pin: { type: 'integer' } }),
+      { rules: [{ fields: { pin: 4711 } }] },
+      'looks_secret',
+    ],
+    [
+      'a number beside a message that asks for a secret',
+      { ...formOf({ value: { type: 'number' } }), message: 'What is your PIN?' },
+      { rules: [{ fields: { value: 4711 } }] },
+      'looks_secret',
+    ],
   ] as const)('declines %s', async (_name, request, configuration, reason) => {
     const { answer, record } = await ask(configuration as CiConfiguration, request);
     expect(answer).toEqual({ action: 'decline', by: 'policy' });

@@ -1,4 +1,4 @@
-import { looksSecret, mentionsSecret, parseFormContent, type RequestedSchema } from '@postern/api';
+import { looksSecret, mentionsSecret, type PropertySchema, parseFormContent, type RequestedSchema } from '@postern/api';
 import { z } from 'zod/v4';
 import type { ElicitationAnswer, ElicitationContext, ElicitationHandler, ElicitationRequest } from './elicitation.ts';
 import { HostError } from './errors.ts';
@@ -115,14 +115,14 @@ function rulesFor(rules: readonly Rule[], { mcpServer, toolName }: ElicitationCo
 }
 
 function secretLikeFields({ properties }: RequestedSchema, message: string): readonly string[] {
-  const texts = Object.entries(properties).filter(([, property]) => property.type === 'string');
   const isSuspicious = mentionsSecret(message);
-  return texts
-    .filter(([name, property]) => looksSecret(name, property) || (isSuspicious && isFreeText(property)))
+  return Object.entries(properties)
+    .filter(([name, property]) => looksSecret(name, property) || (isSuspicious && isTyped(property)))
     .map(([name]) => name);
 }
 
-const isFreeText = (property: object) => !('enum' in property) && !('oneOf' in property);
+const isTyped = (property: PropertySchema) =>
+  ['string', 'number', 'integer'].includes(property.type) && !('enum' in property) && !('oneOf' in property);
 
 function fill({ properties, required = [] }: RequestedSchema, rules: readonly Rule[], secretLike: ReadonlySet<string>) {
   const content: [string, unknown][] = [];

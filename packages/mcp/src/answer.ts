@@ -10,6 +10,7 @@ import {
   type OpenElicitation,
   recordOf,
 } from './ask.ts';
+import { GRACE_MS } from './ask-log.ts';
 import { presentInLegacySession, presentStateless } from './eras/legacy.ts';
 import { presentModern } from './eras/modern.ts';
 import { denialMeta } from './eras/plain.ts';
@@ -95,7 +96,7 @@ export function refusal<R extends Omit<Declined, 'toToolResult'> | Omit<Cancelle
   elicitation?: ElicitationBody,
 ): R & { toToolResult(): PlainToolResult } {
   const { environment, call, returnsRefusals } = run;
-  const { mayHaveActed } = run.progress;
+  const { mayHaveActed } = run.log;
   const toToolResult = () => {
     const text = environment.text({ kind: refused.reason, about: aboutOf(spec, elicitation), mayHaveActed });
     // Only a decision is final. A cancelled or expired ask may be repeated.
@@ -138,7 +139,7 @@ export async function answer(run: ToolRun, ask: Ask): Promise<Answer> {
     if (end.by === 'mcp-client') run.log.update(ask.key, { refused: end.action });
     // The user may be paying while the MCP client refuses.
     if (end.by === 'mcp-client' && isPaymentUnderWay(end.elicitation)) {
-      run.progress.mayHaveActed = true;
+      run.log.noteAnswer();
       // However the run ends, the next call continues with it.
       run.progress.interrupted.add(ask.key);
       run.progress.unsettled.add(ask.key);
@@ -146,7 +147,7 @@ export async function answer(run: ToolRun, ask: Ask): Promise<Answer> {
     if (end.by === 'mcp-client' || end.elicitation.status !== 'completed') return { action: 'refused', end };
     const { elicitation } = end;
     // An account is used through its tokens, every other answer at once.
-    run.progress.mayHaveActed ||= ask.spec.body.kind !== 'authorization';
+    if (ask.spec.body.kind !== 'authorization') run.log.noteAnswer();
     if (!ask.spec.needsRedemption) return { action: 'accept', elicitation, result: undefined };
     const result = await redeem(run, ask, elicitation, attempt < MAX_ATTEMPTS);
     if (result !== undefined) return { action: 'accept', elicitation, result };
@@ -188,7 +189,10 @@ async function recall(run: ToolRun, ask: Ask): Promise<AskEnd | undefined> {
  * hide that.
  */
 async function isStale(run: ToolRun, { spec, signal }: Ask, elicitation: ElicitationBody): Promise<boolean> {
-  if (elicitation.status === 'completed' || spec.lasting === undefined || !run.log.isRemembered) return false;
+  if (elicitation.status === 'completed' || !run.log.isRemembered) return false;
+  // It is remembered this long only because a payment may be completed late.
+  if (Date.parse(elicitation.expiresAt) + GRACE_MS < run.environment.now()) return true;
+  if (spec.lasting === undefined) return false;
   const lasting = await spec.lasting(run, signal);
   return lasting.some(({ updatedAt }) => updatedAt > (elicitation.endedAt ?? elicitation.expiresAt));
 }

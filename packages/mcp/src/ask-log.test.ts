@@ -29,12 +29,39 @@ test('remembered records are returned once', () => {
   expect([calls.take(of('a')), calls.take(of('a'))].map(taken => taken !== undefined)).toEqual([true, false]);
 });
 
+test('equal calls each keep a place, and the oldest continues first', () => {
+  let now = 0;
+  const calls = new RecentCalls(3, () => now);
+  for (const key of ['first', 'second']) calls.remember(of('a'), steps(key));
+  expect(calls.take(of('a'))?.asks[0]?.key).toBe('first');
+  calls.remember(of('a'), steps('third'));
+  calls.remember(of('b'), steps('b'));
+  calls.remember(of('c'), steps('c'));
+  // The limit took one of the three from the oldest call.
+  expect(['a', 'a', 'b', 'c'].map(call => calls.take(of(call))?.asks[0]?.key)).toEqual(['third', undefined, 'b', 'c']);
+  calls.remember(of('a'), steps('first'));
+  calls.remember(of('a'), { ...steps('later'), asks: [newRecord({ ...payment, expiresAt: 2_000_000 })] });
+  now = 2_000_000 + 10 * 60_000;
+  expect(calls.take(of('a'))?.asks[0]?.kind).toBe('payment');
+});
+
+const payment = { key: 'pay', place: 0, kind: 'payment', terms: {}, askedAt: 0, expiresAt: 1_000_000 };
+
+test('keeps a payment for a day after its expiry, because it may be charged so late', () => {
+  let now = 1_000_000 + 24 * 3_600_000 + 10 * 60_000 - 1;
+  const calls = new RecentCalls(2, () => now);
+  calls.remember(of('a'), { ...steps('form'), asks: [...steps('form').asks, newRecord(payment)] });
+  expect(calls.take(of('a'))?.asks).toHaveLength(2);
+  calls.remember(of('a'), { ...steps('form'), asks: [newRecord(payment)] });
+  now += 1;
+  expect(calls.take(of('a'))).toBeUndefined();
+});
+
 test('bounds the memory for form contents over all calls', () => {
   const calls = new RecentCalls(1000, () => 0);
   const form = steps('form');
   const long = { ...form, asks: form.asks.map(step => ({ ...step, content: { text: 'x'.repeat(1_000_000) } })) };
   for (let count = 0; count < 20; count += 1) calls.remember(of(`call-${count}`), long);
-  calls.remember(of('call-19'), long);
   const left = Array.from({ length: 20 }, (_, count) => calls.take(of(`call-${count}`))).filter(
     taken => taken !== undefined,
   );

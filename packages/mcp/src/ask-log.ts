@@ -47,27 +47,53 @@ export const callIdentitySchema = z.strictObject({
   id: z.uuid(),
   /** Epoch milliseconds of its first run. */
   startedAt: z.int(),
+  /** The handler has got an answer or a token with which it may have acted, so the call may have been performed in part. */
+  mayHaveActed: z.literal(true).optional(),
 });
 
 /** A call and what it has asked so far. */
 export type Call = z.infer<typeof callIdentitySchema> & { readonly asks: readonly AskRecord[] };
 
+/** A call of which this process's memory knows. */
+export type RememberedCall = Call & {
+  /** Whether the MCP client of its last run shows forms itself. */
+  readonly showedForms?: boolean;
+};
+
 export const newCall = (now: number): Call => ({ id: randomUUID(), startedAt: now, asks: [] });
 
 /** Asks of one call: those of this run and of the runs before it. */
 export class AskLog {
-  readonly call: z.infer<typeof callIdentitySchema>;
+  #call: z.infer<typeof callIdentitySchema>;
   readonly #byKey: Map<string, AskRecord>;
   readonly #occurrences = new Map<string, number>();
   /** Keys of this run, in the order of the handler. */
   readonly #asked: string[] = [];
   /** The records come from this process's memory, so the call may not be a retry of the one that left them. */
   readonly isRemembered: boolean;
+  /** The memory comes from an MCP client that shows no forms. */
+  readonly isOfPages: boolean;
 
-  constructor({ id, startedAt, asks }: Call, isRemembered: boolean) {
-    this.call = { id, startedAt };
+  constructor({ asks, showedForms, ...call }: RememberedCall, isRemembered: boolean) {
+    this.#call = call;
+    this.isOfPages = isRemembered && showedForms !== true;
     this.#byKey = new Map(asks.map(record => [record.key, record]));
     this.isRemembered = isRemembered;
+  }
+
+  /** What the runs have in common. */
+  get call(): z.infer<typeof callIdentitySchema> {
+    return this.#call;
+  }
+
+  /** Whether a run of the call may have acted. A payment that this run has not reached may be paid. */
+  get mayHaveActed(): boolean {
+    return this.#call.mayHaveActed === true || this.unaskedPayments().length > 0;
+  }
+
+  /** The handler gets an answer with which it may act. */
+  noteAnswer(): void {
+    this.#call = { ...this.#call, mayHaveActed: true };
   }
 
   /** Whether this run has asked anything yet. */
@@ -161,20 +187,23 @@ export function differenceOf(earlier: AskRecord['terms'], now: AskRecord['terms'
   return path === undefined ? 'the terms differ' : `${path} differs: ${text(earlier[path])} / ${text(now[path])}`;
 }
 
-/** Latest expiry of the records, in epoch milliseconds. */
-export function lastExpiry(records: readonly AskRecord[]): number {
-  return Math.max(0, ...records.map(({ expiresAt }) => expiresAt));
+/** A payment in progress ends when the processor reports it, after at most a day. */
+export const CHARGING_MS = 24 * 60 * 60_000;
+
+/** When the last of the asks has ended, in epoch milliseconds. */
+export function lastEnd(records: readonly AskRecord[]): number {
+  return Math.max(0, ...records.map(({ kind, expiresAt }) => expiresAt + (kind === 'payment' ? CHARGING_MS : 0)));
 }
 
 interface Entry {
-  readonly remembered: Call;
+  readonly remembered: RememberedCall;
   readonly forgetAt: number;
   readonly size: number;
 }
 
 /** Entries of one user, oldest first. */
 interface Memory {
-  readonly entries: Map<string, Entry>;
+  readonly entries: Map<string, readonly Entry[]>;
   size: number;
 }
 
@@ -186,7 +215,7 @@ export interface CallKey {
 }
 
 /** Milliseconds after the expiry of an ask during which a call may still learn how it ended. */
-const GRACE_MS = 10 * 60_000;
+export const GRACE_MS = 10 * 60_000;
 /** Maximum size of all records in characters. They include form contents from MCP clients. */
 const MAX_SIZE = 16 * 1024 * 1024;
 
@@ -196,8 +225,8 @@ const MAX_SIZE = 16 * 1024 * 1024;
  * before a later ask would be lost. The memory belongs to one process: another replica asks again, which is safe. When the memory
  * is full, the user with the largest share loses entries first, so no user can displace the entries of others.
  *
- * The call that continues removes its entry. A concurrent equal call finds none, redeems with its own key and is refused by the
- * gateway, so it never gets the result that was approved for the first.
+ * The call that continues removes its entry. A concurrent equal call continues with an entry of its own, or redeems with its own key and
+ * is refused by the gateway, so it never gets the result that was approved for the first.
  */
 export class RecentCalls {
   readonly #users = new Map<string, Memory>();
@@ -215,40 +244,46 @@ export class RecentCalls {
     return this.#count === 0;
   }
 
-  remember(key: CallKey, remembered: Call): void {
-    this.#forget(key);
+  remember(key: CallKey, remembered: RememberedCall): void {
     const size = JSON.stringify(remembered).length;
-    const memory = this.#users.get(key.user) ?? { entries: new Map<string, Entry>(), size: 0 };
+    const memory = this.#users.get(key.user) ?? { entries: new Map<string, readonly Entry[]>(), size: 0 };
     this.#users.set(key.user, memory);
-    memory.entries.set(key.call, { remembered, forgetAt: lastExpiry(remembered.asks) + GRACE_MS, size });
+    const equal = memory.entries.get(key.call) ?? [];
+    // The order of the map is the order in which calls make room.
+    memory.entries.delete(key.call);
+    memory.entries.set(key.call, [...equal, { remembered, forgetAt: lastEnd(remembered.asks) + GRACE_MS, size }]);
     memory.size += size;
     this.#count += 1;
     this.#size += size;
     while (this.#count > this.#limit || this.#size > MAX_SIZE) this.#makeRoom();
   }
 
-  /** Removes the entry and returns it, so at most one caller gets it. */
-  take(key: CallKey): Call | undefined {
-    const entry = this.#find(key);
-    this.#forget(key);
-    return entry !== undefined && entry.forgetAt > this.#now() ? entry.remembered : undefined;
+  /** Removes the oldest entry of equal calls and returns it, so at most one caller gets it. */
+  take(key: CallKey): RememberedCall | undefined {
+    for (const entry of this.#equal(key)) {
+      this.#forget(key, entry);
+      if (entry.forgetAt > this.#now()) return entry.remembered;
+    }
+    return undefined;
   }
 
   /** Removes an entry whose records a call carries itself, so that no other call continues with them. */
   discard(key: CallKey, records: readonly AskRecord[]): void {
     const carried = new Set(records.map(({ redemption }) => redemption));
-    if (this.#find(key)?.remembered.asks.some(({ redemption }) => carried.has(redemption)) === true) this.#forget(key);
+    for (const entry of this.#equal(key))
+      if (entry.remembered.asks.some(({ redemption }) => carried.has(redemption))) this.#forget(key, entry);
   }
 
-  #find({ user, call }: CallKey): Entry | undefined {
-    return this.#users.get(user)?.entries.get(call);
+  #equal({ user, call }: CallKey): readonly Entry[] {
+    return this.#users.get(user)?.entries.get(call) ?? [];
   }
 
-  #forget({ user, call }: CallKey): void {
+  #forget({ user, call }: CallKey, entry: Entry): void {
     const memory = this.#users.get(user);
-    const entry = memory?.entries.get(call);
-    if (memory === undefined || entry === undefined) return;
-    memory.entries.delete(call);
+    if (memory === undefined) return;
+    const others = this.#equal({ user, call }).filter(each => each !== entry);
+    if (others.length > 0) memory.entries.set(call, others);
+    else memory.entries.delete(call);
     memory.size -= entry.size;
     this.#count -= 1;
     this.#size -= entry.size;
@@ -257,7 +292,7 @@ export class RecentCalls {
 
   #makeRoom(): void {
     const [user, memory] = [...this.#users].reduce((most, one) => (one[1].size > most[1].size ? one : most));
-    const [oldest] = memory.entries.keys();
-    if (oldest !== undefined) this.#forget({ user, call: oldest });
+    const [[call, [oldest]] = ['', []]] = memory.entries;
+    if (oldest !== undefined) this.#forget({ user, call }, oldest);
   }
 }

@@ -188,16 +188,33 @@ async function statusOf({ environment, progress }: ToolRun, { elicitationId }: A
 
 /** Cancels the elicitation of an earlier call. Returns false for a payment that is paid, or whose outcome is open. */
 async function isOver(run: ToolRun, other: AskRecord): Promise<boolean> {
-  if (other.elicitationId === undefined) return true;
+  const refusal = await cancel(run, other);
+  if (refusal === undefined) return true;
+  if (refusal === 'payment_in_progress') return false;
+  return other.kind !== 'payment' || !isPaid(await statusOf(run, other));
+}
+
+/** Returns why the elicitation cannot be cancelled, or undefined once it is over. */
+async function cancel({ environment, progress }: ToolRun, { elicitationId }: AskRecord): Promise<string | undefined> {
+  if (elicitationId === undefined) return undefined;
   try {
-    await run.environment.client.cancel(other.elicitationId, run.progress.signal);
-    return true;
+    await environment.client.cancel(elicitationId, progress.signal);
+    return undefined;
   } catch (error) {
-    if (hasCode(error, 'not_found')) return true;
-    if (hasCode(error, 'payment_in_progress')) return false;
-    if (!hasCode(error, 'already_ended') && !hasCode(error, 'illegal_transition')) throw error;
-    return other.kind !== 'payment' || !isPaid(await statusOf(run, other));
+    if (hasCode(error, 'not_found')) return undefined;
+    for (const code of ['payment_in_progress', 'already_ended', 'illegal_transition'] as const)
+      if (hasCode(error, code)) return code;
+    throw error;
   }
+}
+
+/**
+ * Cancels a page that another MCP client of the user got and that nobody has opened, so that this client can ask in its own way. Returns
+ * false if the page stays.
+ */
+export async function cancelUnopened(run: ToolRun, other: AskRecord): Promise<boolean> {
+  const status = await statusOf(run, other);
+  return status === undefined || (status === 'pending' && (await cancel(run, other)) === undefined);
 }
 
 /** The member of the body that its kind names. */

@@ -110,7 +110,7 @@ function accepted(run: ToolRun, provider: string, ask: Ask, elicitation: Elicita
     connectionId,
     ...createConnectedAccount({
       environment: run.environment,
-      onUse: () => (run.progress.mayHaveActed = true),
+      onUse: () => run.log.noteAnswer(),
       provider,
       tool: displayName(run.call.toolName),
       signal: run.call.signal,

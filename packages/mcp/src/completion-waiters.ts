@@ -1,5 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import type { ElicitationBody } from '@postern/api';
+import { CHARGING_MS } from './ask-log.ts';
 import { asError, GatewayError } from './errors.ts';
 import { type GatewayClient, isTerminal } from './gateway-client.ts';
 import type { LegacySession } from './legacy-session.ts';
@@ -33,8 +34,6 @@ const FIRST_PAUSE_MS = 1_000;
 const LAST_PAUSE_MS = 30_000;
 /** An elicitation has ended by then, even if the gateway is unreachable. The MCP client must not hang. */
 const EXPIRY_GRACE_MS = 60_000;
-/** A payment in progress ends when the processor reports it, after at most a day. */
-const CHARGING_GRACE_MS = 24 * 60 * 60_000;
 
 /**
  * Sends `notifications/elicitation/complete` (revision 2025-11-25) once per MCP session and elicitation. The replica that
@@ -125,7 +124,7 @@ export class CompletionWaiters {
         const current = await watch.wait(WAIT_SECONDS, signal);
         if (current !== undefined && isTerminal(current)) return current;
         if (current?.kind === 'payment' && current.status === 'active')
-          giveUpAt = Date.parse(current.expiresAt) + CHARGING_GRACE_MS;
+          giveUpAt = Date.parse(current.expiresAt) + CHARGING_MS;
         if (now() - startedAt >= FIRST_PAUSE_MS) {
           pause = FIRST_PAUSE_MS;
           continue;

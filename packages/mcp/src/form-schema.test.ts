@@ -80,6 +80,18 @@ test.each<[boolean, z.ZodType]>([
   [true, z.string().regex(/^a+$/).optional()],
   [true, z.string().startsWith('a')],
   [true, z.email({ pattern: /^(a+)+$/ })],
+  [true, z.url({ hostname: /^(a+)+$/ })],
+  [true, z.lazy(() => z.url({ hostname: /^(a+)+$/ }))],
+  [true, z.preprocess(String, z.string().regex(/^a+$/).optional())],
+  [true, z.string().pipe(z.union([z.string().regex(/^a+$/), z.literal('x')]))],
+  [true, z.string().pipe(z.intersection(z.string().regex(/^a+$/), z.string()))],
+  [true, z.string().pipe(z.stringFormat('slug', /^(a+)+$/))],
+  [true, z.string().pipe(z.templateLiteral(['a', z.string().regex(/^(a+)+$/)]))],
+  [true, z.string().regex(/^a+$/).catch('a')],
+  [true, z.iso.datetime({ pattern: /^(a+)+$/ } as object)],
+  [false, z.string().trim().transform(Number).pipe(z.number())],
+  [false, z.lazy(() => z.string())],
+  [false, z.stringbool()],
   [false, z.email()],
   [false, z.email({ pattern: z.regexes.unicodeEmail })],
   [false, z.url()],
@@ -89,6 +101,7 @@ test.each<[boolean, z.ZodType]>([
   [false, z.enum(['a', 'b'])],
 ])('an expression of the author counts as a pattern, one of zod does not: %s, case %#', (expected, field) => {
   expect(hasPatterns(z.object({ field }))).toBe(expected);
+  expect(hasPatterns(z.object({ field: z.any() }).pipe(z.object({ field })))).toBe(expected);
 });
 
 test('optional fields and fields with a default may be omitted', () => {
@@ -142,6 +155,15 @@ describe('schemas of other libraries', () => {
   const branch = { type: 'object', properties: { branch: { type: 'string', maxLength: 40 } }, required: ['branch'] };
   const schemaOf = (standard: Partial<FormSchema['~standard']>): FormSchema => ({
     '~standard': { version: 1, vendor: 'other', validate: value => ({ value }), ...standard },
+  });
+
+  test.each([
+    [false, {}],
+    [true, { format: 'uri', pattern: '^(a+)+$' }],
+  ])('any pattern counts, since none is known: %s', (expected, rules) => {
+    const properties = { branch: { type: 'string', ...rules } };
+    const jsonSchema = { input: () => ({ type: 'object', properties }) };
+    expect(hasPatterns(schemaOf({ jsonSchema }))).toBe(expected);
   });
 
   test("uses the library's JSON Schema of the input", () => {

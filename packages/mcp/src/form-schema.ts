@@ -66,24 +66,30 @@ const libraryPatterns: ReadonlySet<unknown> = new Set(
  * which may take exponential time for a short text.
  */
 export function hasPatterns(schema: FormSchema): boolean {
-  if (isZod4(schema) && hides(schema, 0)) return true;
+  if (isZod4(schema)) return holdsPattern(schema, new Set());
   const json = toJsonSchema(schema);
   const properties = isObject(json) && isObject(json['properties']) ? Object.values(json['properties']) : [];
-  return properties.filter(isObject).some(({ pattern, format }) => {
-    const isOfFormat = formats.has(format) && (format !== 'email' || libraryPatterns.has(pattern));
-    return pattern !== undefined && !isOfFormat;
-  });
+  return properties.some(property => isObject(property) && property['pattern'] !== undefined);
 }
 
-/** Definitions of zod whose expressions are in no JSON Schema: those of a URL's parts, and what follows a transformation. */
-function hides(schema: z.core.$ZodType, depth: number): boolean {
-  const def = schema._zod.def as unknown as Readonly<Record<string, unknown>>;
-  if (def['hostname'] !== undefined || def['protocol'] !== undefined || depth > 8) return true;
-  const { out } = def;
-  if (isObject(out) && isZod4(out) && (out._zod.def.checks ?? []).length > 0) return true;
-  const shape = isObject(def['shape']) ? Object.values(def['shape']) : [];
-  const inner = [...shape, def['innerType'], def['element'], def['in'], out];
-  return inner.some(each => isObject(each) && isZod4(each) && hides(each, depth + 1));
+/**
+ * Looks through everything that a definition of zod refers to, whatever its type: an expression may be in no JSON Schema, such as those
+ * of a URL's parts, and those behind a transformation.
+ */
+function holdsPattern(value: unknown, seen: Set<unknown>): boolean {
+  if (typeof value !== 'object' || value === null || seen.has(value)) return false;
+  seen.add(value);
+  if (value instanceof RegExp) return !libraryPatterns.has(value.source);
+  if (Array.isArray(value)) return value.some(each => holdsPattern(each, seen));
+  if ('_zod' in value) return holdsPattern((value as z.core.$ZodType)._zod.def, seen);
+  const def = value as Readonly<Record<string, unknown>>;
+  // The only pattern that zod makes from options.
+  if (def['format'] === 'datetime' && def['pattern'] instanceof RegExp) {
+    const { source } = z.regexes.datetime(def);
+    if (source === def['pattern'].source) seen.add(def['pattern']);
+  }
+  const lazy = def['type'] === 'lazy' && typeof def['getter'] === 'function' ? [def['getter']()] : [];
+  return [...Object.values(def), ...lazy].some(each => holdsPattern(each, seen));
 }
 
 function toJsonSchema(schema: FormSchema): unknown {

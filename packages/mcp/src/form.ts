@@ -56,7 +56,7 @@ export interface FormOptions<Name extends string = string> extends AskOptions {
   /**
    * Masked fields. A form with secret fields always opens as a page of the gateway, so the MCP client does not see the input. Use
    * `credential` for keys and passwords that should be kept. Default: the text fields whose name, title or description speaks of a
-   * password, key, token or code; `[]` says that none is secret.
+   * password, key, token or code; `[]` says that none is secret. A number that looks like a PIN or code opens a page too, unmasked.
    */
   readonly secretFields?: readonly Name[];
 }
@@ -138,12 +138,12 @@ async function form<Schema extends FormSchema>(
   schema: Schema,
   options: FormOptions = {},
 ): Promise<Form<FormOutput<Schema>>> {
-  const { spec, requestedSchema } = formSpec(schema, options);
+  const { spec, requestedSchema, isForPage } = formSpec(schema, options);
   const check = (content: unknown) => checkContent(schema, requestedSchema, content);
   return await runSerially(run, async () => {
     const ask = await openAsk(run, spec, options);
     const inBand =
-      spec.body.kind === 'form' && spec.body.form.secretFields?.length === 0 && !hasPatterns(schema)
+      !isForPage && !hasPatterns(schema)
         ? await askInBand(
             run,
             ask,
@@ -157,7 +157,7 @@ async function form<Schema extends FormSchema>(
     if (inBand === undefined) return await fromPage(run, ask, check);
     if (inBand.action !== 'accept') return refusal(run, spec, inBand);
     const { redemption, value } = inBand;
-    run.progress.mayHaveActed = true;
+    run.log.noteAnswer();
     return {
       action: 'accept',
       content: value,
@@ -176,13 +176,19 @@ const optionsSchema = askOptionsSchema.extend({ title: own, texts: own, secretFi
 export function formSpec(
   schema: FormSchema,
   options: FormOptions,
-): { spec: AskSpec; requestedSchema: RequestedSchema } {
+): { spec: AskSpec; requestedSchema: RequestedSchema; isForPage: boolean } {
   const { title, texts } = options;
   const requestedSchema = toRequestedSchema(schema);
-  const secretFields = options.secretFields ?? secretLike(requestedSchema);
+  const secretLike = Object.entries(requestedSchema.properties).filter(([name, property]) =>
+    looksSecret(name, property),
+  );
+  // Only text can be masked.
+  const masked = secretLike.filter(([, { type }]) => type === 'string').map(([name]) => name);
+  const secretFields = options.secretFields ?? masked;
   const request = { title, requestedSchema, texts, secretFields };
   const form = parseTerms('form', formRequestSchema, request);
   return {
+    isForPage: secretFields.length > 0 || (options.secretFields === undefined && secretLike.length > 0),
     requestedSchema: schemaWithTexts(requestedSchema, form.texts ?? {}, options.locale),
     spec: {
       about: { kind: 'form', title: form.title === undefined ? undefined : textFor(form.title, options.locale) },
@@ -192,12 +198,6 @@ export function formSpec(
       needsRedemption: true,
     },
   };
-}
-
-function secretLike({ properties }: RequestedSchema): string[] {
-  return Object.entries(properties)
-    .filter(([name, property]) => looksSecret(name, property))
-    .map(([name]) => name);
 }
 
 type Check<Value> = (content: unknown) => Promise<Checked<Value>>;

@@ -20,13 +20,13 @@ const optionsSchema = refundRequestSchema.extend({ idempotencyKey: z.string().mi
 
 /** @throws {PosternUsageError} `invalid_ask`, before anything is sent */
 export async function refund(
-  { environment, progress }: ToolRun,
+  { environment, log, progress }: ToolRun,
   elicitationId: string,
   options: RefundOptions,
 ): Promise<Refund> {
   parseTerms('refund', idSchema, { elicitationId });
   const { idempotencyKey, ...body } = parseTerms('refund', optionsSchema, options);
   const key = idempotencyKey ?? digest(['refund', body]);
-  progress.mayHaveActed = true;
+  log.noteAnswer();
   return await environment.client.refund(elicitationId, key, body, progress.signal);
 }

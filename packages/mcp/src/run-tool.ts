@@ -15,7 +15,7 @@ import {
   type ToolAnswer,
   type ToolCall,
 } from './tool-call.ts';
-import { atHandler, endAsks, rememberAsks, startToolRun, type ToolRun } from './tool-run.ts';
+import { atHandler, endAsks, rememberCall, rememberForNext, startToolRun, type ToolRun } from './tool-run.ts';
 
 type UrlElicitationRequired = Extract<ToolAnswer, { type: 'url_elicitation_required' }>;
 
@@ -68,20 +68,25 @@ async function settle<Result>(
     const suspension = findSuspension(error);
     if (suspension !== undefined) {
       if (suspension.isRefusal) await useUpAnswers(run);
-      else if (suspension.answer.type !== 'input_required') await rememberAsks(run);
+      else if (suspension.answer.type !== 'input_required') await rememberCall(run);
       return suspension.answer;
     }
     if (run.progress.suspension !== undefined) throw swallowed(run, error);
     await rememberInterrupted(run, error);
     const missing = findError(error, CapabilityMissingError);
     if (missing !== undefined) return refusalOf(run, missing);
-    const { muted, mayHaveActed } = run.progress;
+    const { muted } = run.progress;
     const refused = findError(error, GatewayError);
     if (muted !== undefined && refused?.code === 'muted')
       return {
         type: 'plain',
         result: declinedToolResult(
-          run.environment.text({ kind: 'muted', about: muted, undoUrl: refused.undoUrl, mayHaveActed }),
+          run.environment.text({
+            kind: 'muted',
+            about: muted,
+            undoUrl: refused.undoUrl,
+            mayHaveActed: run.log.mayHaveActed,
+          }),
           run.call,
           denialMeta(run, 'unavailable'),
         ),
@@ -99,7 +104,8 @@ async function settle<Result>(
 
 /** A result of the handler uses up the answers that the handler received. Interrupted asks are remembered, and payments that it did not reach. */
 async function useUpAnswers(run: ToolRun): Promise<void> {
-  if (needsMemory(run)) await rememberAsks(run, new Set([...run.progress.interrupted, ...run.log.unaskedPayments()]));
+  if (needsMemory(run))
+    await rememberForNext(run, new Set([...run.progress.interrupted, ...run.log.unaskedPayments()]));
 }
 
 /**
@@ -107,11 +113,12 @@ async function useUpAnswers(run: ToolRun): Promise<void> {
  * its answers.
  */
 async function rememberInterrupted(run: ToolRun, error: unknown): Promise<void> {
-  const { overdue } = run.progress;
+  const { overdue, failed } = run.progress;
   if (!needsMemory(run)) return;
   // The next call waits for the same elicitation, with its own `answerWithinMs`.
   if (overdue !== undefined && findError(error, ElicitationTimeoutError) !== undefined) run.log.forget(overdue);
-  await rememberAsks(run);
+  for (const key of failed) run.log.forget(key);
+  await rememberCall(run);
 }
 
 /**
@@ -120,9 +127,9 @@ async function rememberInterrupted(run: ToolRun, error: unknown): Promise<void> 
  */
 function needsMemory({ progress, requestState, log }: ToolRun): boolean {
   if (progress.unsettled.size > 0 || log.unaskedPayments().length > 0) return true;
-  // A payment that this run has received must not be lost with a later ask that was interrupted.
-  const hasPaid = log.list().some(({ kind, isDone }) => kind === 'payment' && isDone === true);
-  if (requestState !== undefined) return progress.interrupted.size > 0 && hasPaid;
+  // A payment that this run has received must not be lost with a later ask that failed.
+  if (progress.hasFailed && log.list().some(({ kind, isDone }) => kind === 'payment' && isDone === true)) return true;
+  if (requestState !== undefined) return false;
   return progress.interrupted.size > 0 || (log.isRemembered && !log.hasAsked);
 }
 

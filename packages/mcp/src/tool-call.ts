@@ -89,6 +89,10 @@ export interface LegacyStatelessCall extends AnyCall {
 
 export type ToolCall = ModernCall | LegacySessionCall | LegacyStatelessCall;
 
+/** Whether the MCP client of the call shows forms itself. */
+export const showsForms = (call: ToolCall): call is ModernCall | LegacySessionCall =>
+  call.era !== 'legacy-stateless' && call.declaresForm;
+
 /** For reports. */
 export const nameOf = ({ request, toolName }: ToolCall): string => toolName ?? `A ${request ?? 'tool'}`;
 

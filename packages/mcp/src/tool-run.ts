@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers';
-import { AskLog, type CallKey, newCall } from './ask-log.ts';
+import { AskLog, type Call, type CallKey, newCall } from './ask-log.ts';
 import type { Environment } from './environment.ts';
 import {
   CapabilityMissingError,
@@ -13,7 +13,7 @@ import type { RequestState } from './request-state.ts';
 import type { Principal } from './subject.ts';
 import { Suspension } from './suspension.ts';
 import type { About } from './texts.ts';
-import { handlerOf, nameOf, type ToolCall } from './tool-call.ts';
+import { handlerOf, nameOf, showsForms, type ToolCall } from './tool-call.ts';
 
 /** One run of a tool handler. A retried call is a new run. */
 export interface ToolRun<Call extends ToolCall = ToolCall> {
@@ -39,12 +39,14 @@ export interface Progress {
   key: string | undefined;
   /** Keys of asks that ended without an answer: the gateway was unavailable, or the MCP client gave up. */
   readonly interrupted: Set<string>;
+  /** Keys of asks that ended with an error which is the answer: the next call asks again. */
+  readonly failed: Set<string>;
+  /** An ask has thrown an error to the handler. */
+  hasFailed: boolean;
   /** Keys of asks whose result may be redeemed although this call did not receive it. */
   readonly unsettled: Set<string>;
   /** What the handler has asked and not yet heard. A handler that returns meanwhile has gone on without the answer. */
   readonly open: Set<OpenVerb>;
-  /** The handler has got an answer or a token with which it may have acted, so the call may have been performed in part. */
-  mayHaveActed: boolean;
   /** The stack of the ask that has ended the handler. */
   endedAt: string | undefined;
   /** The handler has returned or thrown: it hears no more. */
@@ -86,10 +88,10 @@ export async function startToolRun<Call extends ToolCall>(
       suspension: undefined,
       key: undefined,
       interrupted: new Set(),
+      failed: new Set(),
+      hasFailed: false,
       unsettled: new Set(),
       open: new Set(),
-      // An earlier run has received an answer.
-      mayHaveActed: log.list().some(({ isDone, content }) => isDone === true || content !== undefined),
       endedAt: undefined,
       hasEnded: false,
       overdue: undefined,
@@ -119,18 +121,28 @@ async function openLog(run: Omit<ToolRun, 'log' | 'progress'>): Promise<AskLog> 
 
 async function callKey(run: Pick<ToolRun, 'principal' | 'call' | 'argsDigest'>): Promise<CallKey> {
   const { issuer, subject } = await run.principal();
-  // A client that shows forms itself does not continue with the link that another one got.
-  const showsForms = run.call.era !== 'legacy-stateless' && run.call.declaresForm;
-  return {
-    user: JSON.stringify([issuer, subject]),
-    call: JSON.stringify([handlerOf(run.call), run.argsDigest, showsForms]),
-  };
+  return { user: JSON.stringify([issuer, subject]), call: JSON.stringify([handlerOf(run.call), run.argsDigest]) };
 }
 
-/** Remembers the asks for a repeated call. @param keys asks that it may continue with; default: all */
-export async function rememberAsks(run: ToolRun, keys?: ReadonlySet<string>): Promise<void> {
-  const asks = run.log.list().filter(({ key }) => keys === undefined || keys.has(key));
-  if (asks.length > 0) run.environment.recentCalls.remember(await callKey(run), { ...run.log.call, asks });
+/** Remembers all asks for a repeated call. */
+export async function rememberCall(run: ToolRun): Promise<void> {
+  const asks = run.log.list();
+  if (asks.length > 0) await remember(run, { ...run.log.call, asks });
+}
+
+/**
+ * After a result: remembers these asks for the next call, which has an id of its own, so that no effect of the handler is taken for a
+ * repetition. A payment belongs to its call, whose id is in its terms.
+ */
+export async function rememberForNext(run: ToolRun, keys: ReadonlySet<string>): Promise<void> {
+  const asks = run.log.list().filter(({ key }) => keys.has(key));
+  if (asks.length === 0) return;
+  const call = asks.some(({ kind }) => kind === 'payment') ? run.log.call : newCall(run.environment.now());
+  await remember(run, { ...call, asks });
+}
+
+async function remember(run: ToolRun, call: Call): Promise<void> {
+  run.environment.recentCalls.remember(await callKey(run), { ...call, showedForms: showsForms(run.call) });
 }
 
 /** Errors that end an ask: the next call asks again. */
@@ -154,8 +166,8 @@ export async function runSerially<T>({ progress }: ToolRun, work: () => Promise<
       return await work();
     } catch (error) {
       if (error instanceof Suspension) progress.suspension = error;
-      else if (progress.key !== undefined && !answers.some(kind => error instanceof kind))
-        progress.interrupted.add(progress.key);
+      else if (progress.key !== undefined)
+        (answers.some(kind => error instanceof kind) ? progress.failed : progress.interrupted).add(progress.key);
       throw error;
     }
   });
@@ -198,6 +210,7 @@ export function forHandler<P extends unknown[], T>(
         );
         if (isOurs) atHandler(error as Error, open.stack);
         if (error instanceof Suspension) progress.endedAt ??= open.stack;
+        else progress.hasFailed ||= !progress.hasEnded;
         // A handler may turn the error into a result.
         if (!progress.hasEnded) environment.reportMistake(error, nameOf(call));
         // A handler that does not await the ask has ended by then, even if the ask fails at once.

@@ -254,8 +254,8 @@ export const secretsFaults: readonly Fault[] = [
     name: 'an answer of one handler serves another one with equal arguments',
     breaks: 'S228',
     file: 'packages/mcp/src/tool-run.ts',
-    original: 'handlerOf(run.call), run.argsDigest, showsForms',
-    replacement: 'run.argsDigest, showsForms',
+    original: 'JSON.stringify([handlerOf(run.call), run.argsDigest])',
+    replacement: 'JSON.stringify([run.argsDigest])',
     foundBy: ['packages/mcp/src/requests.integration.test.ts'],
   },
   {

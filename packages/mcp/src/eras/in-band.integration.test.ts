@@ -96,6 +96,15 @@ describe('2026-07-28', () => {
     await using world = await modernWorld({ holdMs: 0 });
     expect(textOf(await start(world, 'form', { sampling: {} }))).toContain(world.gateway.elicitations.at(-1)?.url);
     expect(paramsOf(await start(world, 'form', { form: {} }))?.mode).toBe('form');
+    expect(world.gateway.elicitations.at(-1)?.status).toBe('cancelled');
+  });
+
+  test('keeps a page that the user has opened, and its answer', async () => {
+    await using world = await modernWorld({ holdMs: 0 });
+    await start(world, 'form', { sampling: {} });
+    world.gateway.suspend('active');
+    expect(textOf(await start(world, 'form', { form: {} }))).toContain(world.gateway.elicitations.at(-1)?.url);
+    expect(world.gateway.elicitations.map(({ status }) => status)).toEqual(['active']);
   });
 
   test.each(['url_of_hosts', 'piped'])('opens a form as a page whose expression is hidden in %s', async script => {
@@ -109,6 +118,7 @@ describe('2026-07-28', () => {
     expect(world.gateway.requests[0]?.body).toMatchObject({ form: { secretFields: ['password'] } });
     expect(paramsOf(await start(world, 'asks_for_a_key'))?.mode).toBe('url');
     expect(paramsOf(await start(world, 'no_secret_form'))?.mode).toBe('form');
+    expect(paramsOf(await start(world, 'pin_form'))?.mode).toBe('url');
   });
 
   test('a form with a pattern opens as a page, so the pattern never runs on content of an MCP client', async () => {

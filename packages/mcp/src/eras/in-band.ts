@@ -1,9 +1,9 @@
 import { TTL_SECONDS } from '@postern/api';
-import { type Ask, assertInTime, recordOf, timeLeft } from '../ask.ts';
+import { type Ask, assertInTime, cancelUnopened, recordOf, timeLeft } from '../ask.ts';
 import { type AskRecord, askRecordSchema } from '../ask-log.ts';
 import { ElicitationTimeoutError, FormContentError } from '../errors.ts';
 import { type Checked, schemaFor } from '../form-schema.ts';
-import type { ClientAnswer, FormAsk, LegacySessionCall, ModernCall } from '../tool-call.ts';
+import { type ClientAnswer, type FormAsk, type LegacySessionCall, type ModernCall, showsForms } from '../tool-call.ts';
 import type { ToolRun } from '../tool-run.ts';
 import { hasRoundLeft, inputRequired } from './modern.ts';
 
@@ -38,12 +38,16 @@ export async function askInBand<Value>(
   check: (content: unknown) => Promise<Checked<Value>>,
 ): Promise<InBandAnswer<Value> | undefined> {
   const { call, log } = run;
-  const known = log.get(ask.key);
-  if (known?.elicitationId !== undefined) return undefined;
+  const remembered = log.get(ask.key);
+  const isLink = remembered?.elicitationId !== undefined;
+  // A client that shows forms itself does not continue with the link that another one got.
+  if (isLink && !(log.isOfPages && showsForms(call) && (await cancelUnopened(run, remembered)))) return undefined;
+  if (isLink) log.forget(ask.key);
+  const known = isLink ? undefined : remembered;
   const earlier = known === undefined ? undefined : await answerOf(known, check);
   if (earlier !== undefined) return earlier;
   if ((known?.misfits ?? 0) >= MAX_MISFITS) throw new FormContentError([]);
-  if (call.era === 'legacy-stateless' || !call.declaresForm) return undefined;
+  if (!showsForms(call)) return undefined;
   const requestedSchema = schemaFor(call.era === 'modern' ? undefined : call.revision, formAsk.requestedSchema);
   if (requestedSchema === undefined) return undefined;
   const form: InBandForm<Value> = { ask, requestedSchema, message: formAsk.message, check };

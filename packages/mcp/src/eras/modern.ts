@@ -1,6 +1,6 @@
 import type { ElicitationBody } from '@postern/api';
 import { type Ask, type AskEnd, aboutOf, assertInTime, type OpenElicitation } from '../ask.ts';
-import { lastExpiry } from '../ask-log.ts';
+import { lastEnd } from '../ask-log.ts';
 import { isTerminal } from '../gateway-client.ts';
 import { hold } from '../hold.ts';
 import type { RequestState } from '../request-state.ts';
@@ -9,7 +9,7 @@ import { handlerOf, type ModernCall, type ToolAnswer } from '../tool-call.ts';
 import type { ToolRun } from '../tool-run.ts';
 import { denialMeta, incapable, plainSuspension } from './plain.ts';
 
-/** Milliseconds after the expiry of an ask during which a retry still learns that it expired. */
+/** Milliseconds after the end of an ask during which a retry still learns that it expired. */
 const STATE_GRACE_MS = 300_000;
 
 /**
@@ -86,7 +86,7 @@ export async function inputRequired(
     open,
     phase,
     round: (run.requestState?.round ?? 0) + 1,
-    exp: Math.ceil((lastExpiry(log.list()) + STATE_GRACE_MS) / 1000),
+    exp: Math.ceil((lastEnd(log.list()) + STATE_GRACE_MS) / 1000),
   });
   return new Suspension({ type: 'input_required', request, requestState, _meta });
 }

@@ -64,11 +64,11 @@ function unfinishedResult(run: ToolRun, spec: AskSpec, elicitation: ElicitationB
  * none while a payment is under way.
  */
 export function denialMeta(
-  { progress }: ToolRun,
+  { log }: ToolRun,
   remediation: Remediation,
   elicitation?: ElicitationBody,
 ): { [AUTHORIZATION_META_KEY]: object } | undefined {
-  if (progress.mayHaveActed || (elicitation !== undefined && isPaymentUnderWay(elicitation))) return undefined;
+  if (log.mayHaveActed || (elicitation !== undefined && isPaymentUnderWay(elicitation))) return undefined;
   const hints = remediation === 'available' ? { remediationHints: [{ type: 'url' }] } : {};
   return { [AUTHORIZATION_META_KEY]: { reason: 'insufficient_authorization', remediation, ...hints } };
 }

@@ -1,6 +1,7 @@
 /** A call is run again and again: what its runs must have in common, and what a handler must await. */
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import type { GateContext } from '../gate-context.ts';
+import { isElicitationPending } from '../suspension.ts';
 import { accountWorld } from '../testing/account-world.ts';
 import { legacyWorld } from '../testing/legacy-world.ts';
 import { callOutcome as call, modernWorld, textOf } from '../testing/modern-world.ts';
@@ -119,6 +120,161 @@ test('S219: a paid payment that a run does not reach is not asked for anew', asy
   isOpen = true;
   expect(await ask()).toEqual({ type: 'result', result: 'receipt-of-el-2' });
   expect(world.gateway.elicitations).toHaveLength(2);
+});
+
+const MINUTE = 60_000;
+const payments = ({ gateway }: Awaited<ReturnType<typeof accountWorld>>) =>
+  gateway.elicitations.filter(({ kind }) => kind === 'payment');
+
+/** Runs a handler with the `requestState` of its last run, or without. */
+function callsOf<T>(
+  world: Awaited<ReturnType<typeof accountWorld>>,
+  carrier: 'requestState' | 'memory',
+  handler: (gate: GateContext) => Promise<T>,
+) {
+  let requestState: string | undefined;
+  return async () => {
+    const outcome = await (carrier === 'memory' ? world.run(handler) : world.runModern(handler, requestState));
+    requestState = outcome.type === 'input_required' ? outcome.requestState : undefined;
+    return outcome;
+  };
+}
+
+test.each(['requestState', 'memory'] as const)(
+  'S219: %s outlives the expiry of a payment that is charged late',
+  async carrier => {
+    vi.useFakeTimers({ toFake: ['Date'] });
+    onTestFinished(() => void vi.useRealTimers());
+    await using world = await accountWorld({ holdMs: 0 });
+    const ask = callsOf(
+      world,
+      carrier,
+      async gate => (await gate.pay({ ...terms, reference: gate.id('order') })).receipt,
+    );
+    await ask();
+    world.gateway.suspend('active');
+    vi.setSystemTime(Date.now() + 30 * MINUTE);
+    await ask();
+    world.gateway.end('completed');
+    vi.setSystemTime(Date.now() + 23 * 60 * MINUTE);
+    expect(await ask()).toEqual({ type: 'result', result: 'receipt-of-el-2' });
+    expect(payments(world)).toHaveLength(1);
+  },
+);
+
+test('a payment that ended unpaid long ago is asked for anew by an equal call', async () => {
+  vi.useFakeTimers({ toFake: ['Date'] });
+  onTestFinished(() => void vi.useRealTimers());
+  await using world = await accountWorld({ holdMs: 0 });
+  const ask = callsOf(world, 'memory', gate => gate.try.pay(terms));
+  await ask();
+  world.gateway.end('expired');
+  expect(await ask()).toMatchObject({ type: 'result', result: { reason: 'expired' } });
+  await ask();
+  world.gateway.end('expired');
+  vi.setSystemTime(Date.now() + 60 * MINUTE);
+  expect((await ask()).type).toBe('plain');
+  expect(payments(world)).toHaveLength(3);
+});
+
+test.each([0, 1])('S219: of two equal calls at once, the one whose payment is paid gets it: %i', async index => {
+  await using world = await accountWorld({ holdMs: 0 });
+  const ask = callsOf(
+    world,
+    'memory',
+    async gate => (await gate.pay({ ...terms, reference: gate.id('order') })).receipt,
+  );
+  await Promise.all([ask(), ask()]);
+  const { elicitationId = '' } = payments(world)[index] ?? {};
+  world.gateway.end('completed', elicitationId);
+  const outcomes = [await ask(), await ask()];
+  expect(outcomes.flatMap(outcome => (outcome.type === 'result' ? outcome.result : []))).toEqual([
+    `receipt-of-${elicitationId}`,
+  ]);
+  expect(payments(world)).toHaveLength(2);
+});
+
+test.each([
+  ['requestState', 'invalid_ask'],
+  ['memory', 'invalid_ask'],
+  ['memory', 'capability_missing'],
+] as const)('S219: a payment is not lost with a later ask that fails: %s, %s', async (carrier, failure) => {
+  await using world = await accountWorld({ holdMs: 0 });
+  let fails = true;
+  const ask = callsOf(world, carrier, async gate => {
+    const { receipt } = await gate.pay(terms);
+    if (fails)
+      await gate.confirm('Gift', failure === 'invalid_ask' ? { ttlSeconds: 1 } : { missingCapability: 'error' });
+    return receipt;
+  });
+  await ask();
+  world.gateway.end('completed');
+  const failed = await ask().catch((error: unknown) => error);
+  expect(failed).toMatchObject(failure === 'invalid_ask' ? { code: failure } : { type: 'plain' });
+  fails = false;
+  expect(await ask()).toEqual({ type: 'result', result: 'receipt-of-el-2' });
+  expect(payments(world)).toHaveLength(1);
+});
+
+test('S219: a payment that one MCP client of the user got counts in another, which shows forms', async () => {
+  await using world = await accountWorld({ holdMs: 0 });
+  const buy = async (gate: GateContext) => (await gate.pay(terms)).receipt;
+  await world.run(buy);
+  world.gateway.end('completed');
+  expect(await world.runModern(buy, undefined, true)).toEqual({ type: 'result', result: 'receipt-of-el-2' });
+});
+
+test.each(['requestState', 'memory'] as const)('S224: %s says that an earlier run may have acted', async carrier => {
+  await using world = await accountWorld({ holdMs: 0 });
+  for (const act of ['account', 'refund'] as const) {
+    let isFirst = true;
+    const ask = callsOf(world, carrier, async gate => {
+      if (isFirst && act === 'account') await (await gate.authorize('github')).accessToken();
+      if (isFirst && act === 'refund') await gate.refund('el-9', { minorUnits: 5, reason: 'requested_by_customer' });
+      isFirst = false;
+      await gate.confirm(`Publish it, after ${act}`);
+    });
+    await ask();
+    world.gateway.end('declined');
+    expect(JSON.stringify(await ask())).not.toMatch(/Nothing was done|unavailable/);
+  }
+});
+
+test('S224: a refusal says nothing of what was done while a payment may be paid that the run has not reached', async () => {
+  await using world = await accountWorld({ holdMs: 0 });
+  let isNew = false;
+  const ask = callsOf(world, 'memory', async gate => {
+    if (isNew) await gate.confirm('Delivery takes four weeks');
+    return (await gate.pay(terms)).receipt;
+  });
+  await ask();
+  world.gateway.end('completed');
+  isNew = true;
+  await ask();
+  world.gateway.end('declined');
+  expect(JSON.stringify(await ask())).not.toMatch(/Nothing was done|unavailable/);
+  isNew = false;
+  expect(await ask()).toEqual({ type: 'result', result: 'receipt-of-el-2' });
+});
+
+test('S219: the call after a result has another id, although an ask was interrupted', async () => {
+  let isDown = false;
+  const flaky: typeof fetch = (input, init) =>
+    isDown ? Promise.reject(new TypeError('fetch failed')) : fetch(input, init);
+  await using world = await accountWorld({ ...collected().options, fetch: flaky });
+  const ask = callsOf(world, 'memory', async gate => {
+    const note = await gate.form.text('A note').catch((error: unknown) => {
+      if (isElicitationPending(error)) throw error;
+      return { value: 'none' };
+    });
+    return [note.value, gate.id('order')];
+  });
+  await ask();
+  isDown = true;
+  const [one, two] = [await ask(), await ask()];
+  expect(one).toMatchObject({ type: 'result', result: ['none', expect.any(String)] });
+  expect(two).toMatchObject({ type: 'result', result: ['none', expect.any(String)] });
+  expect(one).not.toEqual(two);
 });
 
 test('S224: a later run does not say that nothing was done after an earlier one had an answer', async () => {

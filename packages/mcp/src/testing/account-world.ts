@@ -28,9 +28,9 @@ export async function accountWorld(options: Partial<PosternOptions<object>> = {}
   }
 
   /** The same as a retry of revision 2026-07-28, or its first request. */
-  function runModern<T>(handler: (gate: GateContext) => Promise<T>, requestState?: string) {
+  function runModern<T>(handler: (gate: GateContext) => Promise<T>, requestState?: string, declaresForm = false) {
     const clientAnswer = requestState === undefined ? undefined : { action: 'accept' as const, content: undefined };
-    const declared = { declaresUrl: true, declaresForm: false };
+    const declared = { declaresUrl: true, declaresForm };
     return runTool(
       environment,
       { ...common, ...declared, era: 'modern', requestState, clientAnswer },

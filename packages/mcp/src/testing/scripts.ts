@@ -153,6 +153,9 @@ const stories = {
   async asks_for_a_key(gate) {
     return (await gate.form.text('What is your API key?')).by;
   },
+  async pin_form(gate) {
+    return (await gate.form(z.object({ pin: z.int() }))).by;
+  },
   async no_secret_form(gate) {
     return (await gate.form(z.object({ token: z.string() }), { secretFields: [] })).by;
   },
