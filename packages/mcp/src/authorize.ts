@@ -14,9 +14,9 @@ import {
   parseTerms,
   specDigest,
 } from './ask.ts';
-import type { Environment } from './environment.ts';
 import type { GatewayError } from './errors.ts';
-import { runSerially, type ToolRun } from './tool-run.ts';
+import { Suspension } from './suspension.ts';
+import { isHeard, runSerially, type ToolRun } from './tool-run.ts';
 
 export interface AuthorizeOptions extends AskOptions {
   /** Default: the provider's default scopes in the gateway's configuration. */
@@ -108,12 +108,8 @@ function accepted(run: ToolRun, provider: string, ask: Ask, elicitation: Elicita
     action: 'accept',
     scopes,
     connectionId,
-    ...createConnectedAccount({
-      environment: run.environment,
-      onUse: () => run.log.noteAnswer(),
+    ...createConnectedAccount(run, {
       provider,
-      tool: displayName(run.call.toolName),
-      signal: run.call.signal,
       connectionId,
       reconnect: (error, signal) => runSerially(run, () => askAgain(run, { ...ask, signal }, error)),
     }),
@@ -148,41 +144,48 @@ export interface ConnectedAccount {
   readonly callbackMembers: () => Promise<Readonly<Record<string, string>>>;
 }
 
-/** The same function. A handler that an ask has ended awaits nothing more, so a later rejection counts as handled. */
-function handled<P extends unknown[], T>(work: (...parameters: P) => Promise<T>): (...parameters: P) => Promise<T> {
+/** The same function, for a handler. */
+function forHandler<P extends unknown[], T>(
+  { progress }: ToolRun,
+  work: (...parameters: P) => Promise<T>,
+): (...parameters: P) => Promise<T> {
   return (...parameters) => {
-    const promise = work(...parameters);
-    promise.catch(() => undefined);
+    const hear = async () => {
+      try {
+        return await work(...parameters);
+      } catch (error) {
+        if (!(error instanceof Suspension && (await isHeard(progress)))) promise.catch(() => undefined);
+        throw error;
+      }
+    };
+    const promise = hear();
     return promise;
   };
 }
 
 /** Access to the API of one connection, for one run of a tool. */
 function createConnectedAccount(
-  p: Parameters<typeof createAccessTokens>[0] & {
-    environment: Pick<Environment, 'fetch' | 'allowHttp'>;
-    provider: string;
-    /** The handler is about to get a token, or to send one. */
-    onUse: () => void;
-    /** Aborts when the MCP client gives up on the call. */
-    signal: AbortSignal;
-  },
+  run: ToolRun,
+  p: Pick<Parameters<typeof createAccessTokens>[0], 'connectionId' | 'reconnect'> & { provider: string },
 ): ConnectedAccount {
-  const issued = createAccessTokens(p);
+  const { environment, call, log } = run;
+  const { signal } = call;
+  const issued = createAccessTokens({ environment, tool: displayName(call.toolName), ...p });
   const tokens: AccessTokens = {
     async getAccessToken(request) {
       const token = await issued.getAccessToken(request);
-      p.onUse();
+      // The handler is about to get a token, or to send one.
+      log.noteAnswer();
       return token;
     },
   };
   return {
-    accessToken: handled(async (options: AccessTokenOptions = {}) => {
-      const { signal, rejected } = parseTerms('accessToken', tokenOptionsSchema, options);
-      const within = signal === undefined ? p.signal : AbortSignal.any([p.signal, signal]);
+    accessToken: forHandler(run, async (options: AccessTokenOptions = {}) => {
+      const { signal: own, rejected } = parseTerms('accessToken', tokenOptionsSchema, options);
+      const within = own === undefined ? signal : AbortSignal.any([signal, own]);
       return (await tokens.getAccessToken({ rejected, signal: within })).accessToken;
     }),
-    fetch: handled(createApiFetch({ environment: p.environment, tokens, provider: p.provider, signal: p.signal })),
-    callbackMembers: handled(async () => (await tokens.getAccessToken({ signal: p.signal })).callbackMembers),
+    fetch: forHandler(run, createApiFetch({ environment, tokens, provider: p.provider, signal })),
+    callbackMembers: forHandler(run, async () => (await tokens.getAccessToken({ signal })).callbackMembers),
   };
 }

@@ -15,7 +15,15 @@ import {
   type ToolAnswer,
   type ToolCall,
 } from './tool-call.ts';
-import { atHandler, endAsks, rememberCall, rememberForNext, startToolRun, type ToolRun } from './tool-run.ts';
+import {
+  atHandler,
+  endAsks,
+  rememberCall,
+  rememberForNext,
+  runHandler,
+  startToolRun,
+  type ToolRun,
+} from './tool-run.ts';
 
 type UrlElicitationRequired = Extract<ToolAnswer, { type: 'url_elicitation_required' }>;
 
@@ -62,7 +70,7 @@ async function settle<Result>(
 ): Promise<ToolOutcome<Result>> {
   let result: Result;
   try {
-    result = await handler(createGateContext(run));
+    result = await runHandler(() => handler(createGateContext(run)));
   } catch (error) {
     await endAsks(run);
     const suspension = findSuspension(error);

@@ -1,8 +1,10 @@
+import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { AskLog, newCall, newRecord } from './ask-log.ts';
 import type { GateContext } from './gate-context.ts';
 import { accountWorld } from './testing/account-world.ts';
 import { terms } from './testing/scripts.ts';
+import { isHeard, runHandler } from './tool-run.ts';
 
 /** A handler that does not catch errors of the gate. The world has asked once before, for the account. */
 async function payWorld(after: (gate: GateContext) => Promise<unknown>) {
@@ -50,6 +52,32 @@ test('the next call waits again for an ask that reached its timeout', async () =
   expect(world.asked()).toBe(2);
   world.gateway.end('completed');
   expect(await world.pay()).toBe('receipt-of-el-2');
+});
+
+test.each<[boolean, string, (heard: () => Promise<void>) => unknown]>([
+  [true, 'await', async heard => await heard()],
+  [true, 'return', heard => heard()],
+  [true, 'then', heard => heard().then(() => 1)],
+  [true, 'finally', async heard => await heard().finally(() => 1)],
+  [true, 'Promise.all', heard => Promise.all([heard(), heard()])],
+  [true, 'Promise.allSettled', heard => Promise.allSettled([heard()])],
+  [true, 'a function of its own', async heard => await (async () => await Promise.all([1].map(() => heard())))()],
+  [true, 'another promise', heard => new Promise(resolve => resolve(heard()))],
+  [false, 'forEach', async heard => [1].forEach(async () => await heard())],
+  [false, 'void', async heard => void heard()],
+])('S220: the asynchronous stack tells whether a handler awaits: %s, %s', async (expected, _name, handler) => {
+  const heard: Promise<boolean>[] = [];
+  const ended = Promise.withResolvers<void>();
+  const ask = async () => {
+    await setImmediate();
+    const asked = isHeard({ hasEnded: false, ended });
+    heard.push(asked);
+    await asked;
+  };
+  await runHandler(() => handler(ask));
+  ended.resolve();
+  await setImmediate();
+  expect(new Set(await Promise.all(heard))).toEqual(new Set([expected]));
 });
 
 test('refuses more asks than a call can carry', () => {

@@ -1,4 +1,4 @@
-import { setImmediate } from 'node:timers';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { AskLog, type Call, type CallKey, newCall } from './ask-log.ts';
 import type { Environment } from './environment.ts';
 import {
@@ -51,6 +51,7 @@ export interface Progress {
   endedAt: string | undefined;
   /** The handler has returned or thrown: it hears no more. */
   hasEnded: boolean;
+  readonly ended: PromiseWithResolvers<void>;
   /** Key of the ask that reached its `answerWithinMs`. */
   overdue: string | undefined;
   /** The subject of an ask that the gateway refused because the user muted this MCP server. */
@@ -94,6 +95,7 @@ export async function startToolRun<Call extends ToolCall>(
       open: new Set(),
       endedAt: undefined,
       hasEnded: false,
+      ended: Promise.withResolvers(),
       overdue: undefined,
       muted: undefined,
       turn: Promise.resolve(),
@@ -178,6 +180,7 @@ export async function runSerially<T>({ progress }: ToolRun, work: () => Promise<
 /** Ends the asks that the handler no longer awaits, so that their progress is known. */
 export async function endAsks({ progress }: ToolRun): Promise<void> {
   progress.hasEnded = true;
+  progress.ended.resolve();
   progress.end();
   await progress.turn;
 }
@@ -195,15 +198,10 @@ export function forHandler<P extends unknown[], T>(
     const open: OpenVerb = { stack: '' };
     Error.captureStackTrace(open, asked);
     progress.open.add(open);
-    const { promise, resolve, reject } = Promise.withResolvers<T>();
-    const settle = (deliver: () => void) => {
-      if (progress.hasEnded) return;
-      progress.open.delete(open);
-      deliver();
-    };
-    verb(...parameters).then(
-      answer => settle(() => resolve(answer)),
-      (thrown: unknown) => {
+    const ask = async () => {
+      try {
+        return await verb(...parameters);
+      } catch (thrown) {
         const error = thrown instanceof Suspension ? thrown.copy() : thrown;
         const isOurs = [Suspension, PosternUsageError, GatewayError, SubjectUnavailableError].some(
           kind => error instanceof kind,
@@ -213,13 +211,73 @@ export function forHandler<P extends unknown[], T>(
         else progress.hasFailed ||= !progress.hasEnded;
         // A handler may turn the error into a result.
         if (!progress.hasEnded) environment.reportMistake(error, nameOf(call));
-        // A handler that does not await the ask has ended by then, even if the ask fails at once.
-        setImmediate(() => settle(() => reject(error)));
-      },
-    );
-    promise.catch(() => undefined);
+        throw error;
+      }
+    };
+    const hear = async () => {
+      try {
+        const answer = await ask();
+        if (progress.hasEnded) await never;
+        progress.open.delete(open);
+        return answer;
+      } catch (error) {
+        if (!(await isHeard(progress))) promise.catch(() => undefined);
+        progress.open.delete(open);
+        throw error;
+      }
+    };
+    const promise = hear();
     return promise;
   };
+}
+
+const never = new Promise<never>(() => undefined);
+
+/** Milliseconds for which an error waits for the end of a handler that does not seem to await it. */
+const UNHEARD_MS = 2000;
+
+/**
+ * Returns whether the handler awaits an error of the gate. An error that is thrown where it is not, as in `items.forEach(async …)`,
+ * would end the process. What is awaited is found in the asynchronous stack, unless the handler chains promises in an unusual way. So what
+ * is not found waits for the end of the handler, for a short time. Never returns once the handler has ended. To be awaited by the
+ * function whose promise the handler has, which must have no other reaction: the stack does not go on beyond two.
+ */
+export async function isHeard(progress: Pick<Progress, 'hasEnded' | 'ended'>): Promise<boolean> {
+  const isAwaiting = isAwaited();
+  if (!isAwaiting && (await seesAwaits())) {
+    const time = new AbortController();
+    await Promise.race([progress.ended.promise, sleep(UNHEARD_MS, undefined, { signal: time.signal }).catch(() => {})]);
+    time.abort();
+  }
+  if (progress.hasEnded) await never;
+  return isAwaiting;
+}
+
+/** Runs a handler. Its frame in an asynchronous stack shows that the handler awaits what is above it. */
+export async function runHandler<T>(handler: () => T | Promise<T>): Promise<T> {
+  return await handler();
+}
+
+function isAwaited(): boolean {
+  const { stackTraceLimit, prepareStackTrace } = Error;
+  const at: { stack?: unknown } = {};
+  try {
+    Error.stackTraceLimit = 200;
+    Error.prepareStackTrace = (_error, sites) => sites.map(site => site.getFunctionName());
+    Error.captureStackTrace(at);
+    return Array.isArray(at.stack) && at.stack.includes(runHandler.name);
+  } finally {
+    Error.stackTraceLimit = stackTraceLimit;
+    Error.prepareStackTrace = prepareStackTrace;
+  }
+}
+
+/** Whether this runtime has asynchronous stacks. */
+async function seesAwaits(): Promise<boolean> {
+  return await runHandler(async () => {
+    await undefined;
+    return isAwaited();
+  });
 }
 
 /** Gives an error the stack of the handler's call of the verb. */

@@ -1,4 +1,5 @@
 /** A call is run again and again: what its runs must have in common, and what a handler must await. */
+import { setImmediate } from 'node:timers/promises';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import type { GateContext } from '../gate-context.ts';
 import { isElicitationPending } from '../suspension.ts';
@@ -337,6 +338,54 @@ test.each(['v1', 'v2'] as const)('S219: 2025-11-25, SDK %s: the call that is rep
   expect(world.gateway.elicitations).toHaveLength(1);
 });
 
+test.each<
+  [string, (gate: GateContext, lose: (connectionId: string) => void, note: (item: string) => void) => Promise<void>]
+>([
+  [
+    'confirm',
+    async (gate, _lose, note) =>
+      ['a', 'b'].forEach(async item => {
+        await gate.confirm(`Delete ${item}`);
+        note(item);
+      }),
+  ],
+  [
+    'accessToken',
+    async (gate, lose, note) => {
+      const { connectionId, accessToken } = await gate.authorize('github');
+      lose(connectionId);
+      ['a', 'b'].forEach(async item => {
+        await accessToken();
+        note(item);
+      });
+    },
+  ],
+])('S220: %s that a handler does not await ends no process, although the handler goes on', async (_name, forEach) => {
+  const { options } = collected();
+  const unhandled: unknown[] = [];
+  const note = (reason: unknown) => unhandled.push(reason);
+  process.on('unhandledRejection', note);
+  const acted: string[] = [];
+  try {
+    await using world = await accountWorld(options);
+    const outcome = world.runModern(async gate => {
+      await forEach(
+        gate,
+        id => world.connections.lose(id),
+        item => acted.push(item),
+      );
+      // The handler goes on until the ask has ended its run.
+      while (world.gateway.elicitations.length < 2) await setImmediate();
+      for (let turn = 0; turn < 50; turn += 1) await setImmediate();
+    });
+    await expect(outcome).rejects.toMatchObject({ code: 'suspension_swallowed' });
+    for (let turn = 0; turn < 50; turn += 1) await setImmediate();
+  } finally {
+    process.off('unhandledRejection', note);
+  }
+  expect([unhandled, acted]).toEqual([[], []]);
+});
+
 test('S220: asks that a handler does not await fail its call, never settle, and name its line', async () => {
   const { errors, options } = collected();
   const unhandled: unknown[] = [];
@@ -347,7 +396,7 @@ test('S220: asks that a handler does not await fail its call, never settle, and 
     await using world = await modernWorld(options);
     expect((await call(world, 'for_each')).result).toMatchObject({ isError: true });
     expect((await call(world, 'for_each')).result).toMatchObject({ isError: true });
-    await new Promise(resolve => setImmediate(resolve));
+    await setImmediate();
   } finally {
     process.off('unhandledRejection', note);
   }
