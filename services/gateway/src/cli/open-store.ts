@@ -3,7 +3,7 @@ import type { Vault } from '@postern/vault';
 import { type Pseudonyms, pseudonymsOf } from '../platform/audit/pseudonyms.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { loadConfig } from '../platform/config/load-config.ts';
-import { startEmbeddedRedis } from '../platform/redis/embedded-redis.ts';
+import { joinEmbeddedRedis, startEmbeddedRedis } from '../platform/redis/embedded-redis.ts';
 import { hasOwnRedis, redisTarget, retentionOf } from '../platform/redis/redis-target.ts';
 import { StartError } from '../platform/start-error.ts';
 import { openVault } from '../sealing/open-vault.ts';
@@ -21,15 +21,14 @@ export interface OpenStore extends AsyncDisposable {
 }
 
 /**
- * Opens the vault and the stores of a configuration. Starts the embedded Redis if one is configured, which works only while the gateway
- * is stopped.
+ * Opens the vault and the stores of a configuration. If that has a private Redis, connects to that of the running gateway, or starts it.
  * @throws ConfigError, CliError, UnsafeRedisError, StoreUnavailableError
  */
 export async function openStore(configPath: string, io: CliIo): Promise<OpenStore> {
   const config = loadConfig(configPath, io.env);
   await using stack = new AsyncDisposableStack();
   const { vault } = stack.use(await openVault(config));
-  const own = hasOwnRedis(config.redis) ? stack.use(await startOwnRedis(config.redis.directory)) : undefined;
+  const own = hasOwnRedis(config.redis) ? stack.use(await ownRedis(config.redis.directory)) : undefined;
   const { stores: options, queue } = redisTarget(config.redis, own?.url);
   const stores = stack.use(
     await createRedisStores({
@@ -51,14 +50,10 @@ export async function openStore(configPath: string, io: CliIo): Promise<OpenStor
   };
 }
 
-async function startOwnRedis(directory: string) {
+async function ownRedis(directory: string) {
   try {
-    return await startEmbeddedRedis(directory);
+    return (await joinEmbeddedRedis(directory)) ?? (await startEmbeddedRedis(directory));
   } catch (error) {
-    if (!(error instanceof StartError)) throw error;
-    throw new CliError(
-      `${error.message}\nOnly the gateway can connect to its embedded Redis. Stop the gateway first. While it runs, api-keys works with a credential of ` +
-        'the admin API in POSTERN_ADMIN_TOKEN, and re-wrapping needs no command: the gateway does it and logs vault.keys_removable.',
-    );
+    throw error instanceof StartError ? new CliError(error.message) : error;
   }
 }

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,7 +10,7 @@ import { createRedisStores } from '@postern/store-redis';
 import { freePort } from '@postern/testkit/processes';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { StartError } from '../start-error.ts';
-import { startEmbeddedRedis } from './embedded-redis.ts';
+import { joinEmbeddedRedis, startEmbeddedRedis } from './embedded-redis.ts';
 
 let directory = '';
 beforeAll(() => {
@@ -100,6 +100,37 @@ describe('the embedded Redis', () => {
     }
     await using again = await startEmbeddedRedis(shared);
     await using _stores = await createRedisStores({ url: again.url });
+  });
+
+  it('can be joined while it runs, and an address that is left over leads nowhere', async () => {
+    const joined = join(directory, 'joined');
+    expect(await joinEmbeddedRedis(joined)).toBeUndefined();
+    let left = '';
+    {
+      await using redis = await startEmbeddedRedis(joined);
+      left = redis.url;
+      await using second = await joinEmbeddedRedis(joined);
+      expect(second?.url).toBe(left);
+      await second?.[Symbol.asyncDispose]();
+      await using stores = await createRedisStores({ url: left });
+      expect(await stores.idempotency.put(key)).toEqual({ result: 'stored' });
+    }
+    expect(readdirSync(joined)).not.toContain('address');
+    const program = createServer(socket => socket.end('+OK\r\n-no')).listen(0, '127.0.0.1');
+    await once(program, 'listening');
+    const address = program.address();
+    if (address === null || typeof address === 'string') throw new Error('no port');
+    for (const port of [new URL(left).port, address.port]) {
+      writeFileSync(join(joined, 'address'), `redis://:x@127.0.0.1:${port}`);
+      expect(await joinEmbeddedRedis(joined)).toBeUndefined();
+    }
+    program.close();
+    // The next start replaces it, with the rights of its own.
+    await using redis = await startEmbeddedRedis(joined);
+    expect([readFileSync(join(joined, 'address'), 'utf8'), statSync(join(joined, 'address')).mode & 0o777]).toEqual([
+      redis.url,
+      0o600,
+    ]);
   });
 
   it('stops a server that outlived its gateway before it starts another one on the same files', async () => {

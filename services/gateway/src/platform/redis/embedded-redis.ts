@@ -1,6 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { createServer } from 'node:net';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { connect, createServer } from 'node:net';
+import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { StartError } from '../start-error.ts';
@@ -18,11 +20,14 @@ const installation = {
 };
 
 const MOST_PORTS = 5;
+const PING_MS = 2_000;
+
+/** Where commands of the same user find the running Redis. In the directory of its data, which only that user may open. */
+const addressFile = (directory: string): string => join(resolve(directory), 'address');
 
 /**
- * Starts a private redis-server, the default if no Redis is configured: on a free loopback port, with an append-only file and a
- * random
- * password. The configuration goes through standard input, so that the password appears in no file or process list.
+ * Starts a private redis-server, the default if no Redis is configured: on a free loopback port, with an append-only file and a random
+ * password for as long as it runs. The configuration goes through standard input, so that the password appears in no process list.
  * @throws StartError if redis-server is not installed or another gateway uses the directory
  */
 export async function startEmbeddedRedis(directory: string, choosePort = freePort): Promise<EmbeddedRedis> {
@@ -30,14 +35,59 @@ export async function startEmbeddedRedis(directory: string, choosePort = freePor
   const home = stack.use(await claimRedisDirectory(directory));
   const password = randomBytes(32).toString('hex');
   const { child, port } = await startOnFreePort(home, password, choosePort);
+  const url = `redis://:${password}@127.0.0.1:${port}`;
+  const file = addressFile(directory);
+  try {
+    rmSync(file, { force: true });
+    writeFileSync(file, url, { mode: 0o600, flag: 'wx' });
+  } catch (error) {
+    await stop(child);
+    throw error;
+  }
   const claim = stack.move();
   return {
-    url: `redis://:${password}@127.0.0.1:${port}`,
+    url,
     async [Symbol.asyncDispose]() {
+      rmSync(file, { force: true });
       await stop(child);
       claim.dispose();
     },
   };
+}
+
+/** Connects to the private Redis of a gateway that runs. Undefined if none does. */
+export async function joinEmbeddedRedis(directory: string): Promise<EmbeddedRedis | undefined> {
+  const url = URL.parse(textOf(addressFile(directory)));
+  if (url === null || !(await answers(url))) return undefined;
+  return { url: url.href, [Symbol.asyncDispose]: () => Promise.resolve() };
+}
+
+function textOf(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return '';
+    throw error;
+  }
+}
+
+/** A gateway that was killed leaves its file, and another program may have the port since. */
+async function answers({ hostname, port, password }: URL): Promise<boolean> {
+  const socket = connect(Number(port), hostname).setTimeout(PING_MS, () => socket.destroy());
+  try {
+    let said = '';
+    socket.write(`AUTH ${password}\r\nPING\r\n`);
+    for await (const chunk of socket.setEncoding('utf8')) {
+      said += String(chunk);
+      if (said.length >= '+OK\r\n+PONG\r\n'.length) break;
+    }
+    return said.startsWith('+OK\r\n+PONG\r\n');
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ECONNREFUSED') return false;
+    throw error;
+  } finally {
+    socket.destroy();
+  }
 }
 
 function installationHint(): string {
