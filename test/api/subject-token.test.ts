@@ -75,12 +75,13 @@ async function tokensFor(provider: TestProvider, user: string, resource: string)
   return (await answer.json()) as Tokens;
 }
 
+const askOf = (accessToken: string) => ({
+  kind: 'authorization',
+  subject: { accessToken },
+  authorization: { provider: 'forge', scopes: ['repo'] },
+});
 const issueWith = (accessToken: string) =>
-  world.api.call<{ elicitationId: string }>('POST', '/v1/elicitations', {
-    kind: 'authorization',
-    subject: { accessToken },
-    authorization: { provider: 'forge', scopes: ['repo'] },
-  });
+  world.api.call<{ elicitationId: string }>('POST', '/v1/elicitations', askOf(accessToken));
 
 describe('S05: a subject named by an access token', () => {
   it('equals the subject named by issuer and sub', async () => {
@@ -98,6 +99,16 @@ describe('S05: a subject named by an access token', () => {
     expect(dump).not.toContain(access_token);
     expect(dump).not.toContain(access_token.split('.')[2]);
     expect(world.log()).not.toContain(access_token.split('.')[2]);
+  });
+
+  it('may come with a renewed token in a retry under the same Idempotency-Key', async () => {
+    const withToken = async () => {
+      const { access_token } = await tokensFor(world.identityProvider, 'bob', AUDIENCE);
+      const headers = { 'idempotency-key': 'renewed-token' };
+      return world.api.call<{ elicitationId: string }>('POST', '/v1/elicitations', askOf(access_token), headers);
+    };
+    const first = await withToken();
+    expect(await withToken()).toMatchObject({ status: 201, body: { elicitationId: first.body.elicitationId } });
   });
 
   it('with both forms at once is refused', async () => {

@@ -2,6 +2,14 @@ import type { Fault } from '../fault.ts';
 
 export const lifecycleFaults: readonly Fault[] = [
   {
+    name: 'a retry with a renewed token of the user is taken for another request',
+    breaks: 'an Idempotency-Key is scoped to the subject',
+    file: 'services/gateway/src/elicitations/issue-flow.ts',
+    original: '{ ...p.request, subject: undefined }',
+    replacement: 'p.request',
+    foundBy: ['test/api/subject-token.test.ts'],
+  },
+  {
     name: 'the transition table lets an expired elicitation move',
     breaks: 'design: transitions',
     file: 'packages/elicitation/src/transitions.ts',

@@ -149,7 +149,7 @@ export function createIssueFlow(p: {
   };
 }
 
-/** Scoped to the caller and to the subject. The record of the key is in the shard of the subject. */
+/** Scoped to the caller and to the subject, whose token may be another one in a retry. The record of the key is in the shard of the subject. */
 function idempotencyKeyOf(
   { mcpServerId }: RegisteredMcpServer,
   p: { subject: Subject; request: IssueElicitation; idempotencyKey: string },
@@ -157,7 +157,7 @@ function idempotencyKeyOf(
   const { issuer, subject } = p.subject;
   return {
     digest: digestOf(JSON.stringify(['issue', mcpServerId, issuer, subject, p.idempotencyKey])),
-    fingerprint: digestOf(JSON.stringify(p.request)),
+    fingerprint: digestOf(JSON.stringify({ ...p.request, subject: undefined })),
   };
 }
 
