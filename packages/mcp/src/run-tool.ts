@@ -101,12 +101,18 @@ async function settle<Result>(
       };
     throw error;
   }
-  const unawaited = [...run.progress.open];
+  const { open, unread } = run.progress;
+  unread.delete(result);
+  const mistakes = [
+    ...[...open].map(({ stack }) => mistakeAt(run.call, stack, 'ask_not_awaited', 'without awaiting what it asked')),
+    ...[...unread.values()].map(({ stack }) =>
+      mistakeAt(run.call, stack, 'refusal_ignored', 'without reading the refusal that it got'),
+    ),
+  ];
   await endAsks(run);
-  const mistakes = unawaited.map(({ stack }) => notAwaited(run.call, stack));
   for (const mistake of mistakes) run.environment.reportMistake(mistake, nameOf(run.call));
   await useUpAnswers(run);
-  if (run.progress.suspension !== undefined || unawaited.length > 0) throw swallowed(run, mistakes[0]);
+  if (run.progress.suspension !== undefined || mistakes.length > 0) throw swallowed(run, mistakes[0]);
   return { type: 'result', result };
 }
 
@@ -178,17 +184,21 @@ async function promiseCompletion<Result>(
 }
 
 /** Names the line of the handler that has asked. */
-function notAwaited(call: ToolCall, stack: string): PosternUsageError {
+function mistakeAt(
+  call: ToolCall,
+  stack: string,
+  code: 'ask_not_awaited' | 'refusal_ignored',
+  what: string,
+): PosternUsageError {
   const [, frame = 'at an unknown line'] = stack.split('\n');
-  const text = `${nameOf(call)} has returned without awaiting what it asked ${frame.trim()}`;
-  return atHandler(new PosternUsageError('ask_not_awaited', text), stack);
+  return atHandler(new PosternUsageError(code, `${nameOf(call)} has returned ${what} ${frame.trim()}`), stack);
 }
 
 /** A handler that continued would act without the user's answer, and the user would never be asked. */
 function swallowed({ progress: { endedAt } }: ToolRun, cause: unknown): PosternUsageError {
   const error = new PosternUsageError(
     'suspension_swallowed',
-    'The tool handler went on without an answer. Await every ask of ctx.gate, and rethrow its error: see isElicitationPending().',
+    'The tool handler went on without an answer. Await every ask of ctx.gate, rethrow its error (see isElicitationPending()), and read the action of every answer of ctx.gate.try.',
     { cause },
   );
   return endedAt === undefined ? error : atHandler(error, endedAt);

@@ -47,6 +47,8 @@ export interface Progress {
   readonly unsettled: Set<string>;
   /** What the handler has asked and not yet heard. A handler that returns meanwhile has gone on without the answer. */
   readonly open: Set<OpenVerb>;
+  /** Refusals that the handler has got and not looked at, with the verb of each. */
+  readonly unread: Map<unknown, OpenVerb>;
   /** The stack of the ask that has ended the handler. */
   endedAt: string | undefined;
   /** The handler has returned or thrown: it hears no more. */
@@ -93,6 +95,7 @@ export async function startToolRun<Call extends ToolCall>(
       hasFailed: false,
       unsettled: new Set(),
       open: new Set(),
+      unread: new Map(),
       endedAt: undefined,
       hasEnded: false,
       ended: Promise.withResolvers(),
@@ -219,7 +222,7 @@ export function forHandler<P extends unknown[], T>(
         const answer = await ask();
         if (progress.hasEnded) await never;
         progress.open.delete(open);
-        return answer;
+        return noted(answer, progress.unread, open);
       } catch (error) {
         if (!(await isHeard(progress))) promise.catch(() => undefined);
         progress.open.delete(open);
@@ -229,6 +232,21 @@ export function forHandler<P extends unknown[], T>(
     const promise = hear();
     return promise;
   };
+}
+
+/** The same answer. A refusal counts as unread until one of its members is read: an object is true in every `if`. */
+function noted<T>(answer: T, unread: Map<unknown, OpenVerb>, open: OpenVerb): T {
+  if (typeof answer !== 'object' || answer === null || !('toToolResult' in answer)) return answer;
+  const refusal = {};
+  for (const [name, value] of Object.entries<unknown>(answer)) {
+    const get = () => {
+      unread.delete(refusal);
+      return value;
+    };
+    Object.defineProperty(refusal, name, { enumerable: true, get });
+  }
+  unread.set(refusal, open);
+  return refusal as T;
 }
 
 const never = new Promise<never>(() => undefined);

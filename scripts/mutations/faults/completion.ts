@@ -69,8 +69,8 @@ export const completionFaults: readonly Fault[] = [
     name: 'a handler that does not await an answer succeeds',
     breaks: 'S95',
     file: 'packages/mcp/src/run-tool.ts',
-    original: 'const unawaited = [...run.progress.open];',
-    replacement: 'const unawaited: { stack: string }[] = [];',
+    original: '...[...open].map(',
+    replacement: '...[...new Set<{ stack: string }>()].map(',
     foundBy: ['packages/mcp/src/requests.integration.test.ts'],
   },
   {
@@ -80,6 +80,14 @@ export const completionFaults: readonly Fault[] = [
     original: '  if (progress.hasEnded) await never;\n  return isAwaiting',
     replacement: '  return isAwaiting',
     foundBy: ['packages/mcp/src/eras/runs.integration.test.ts'],
+  },
+  {
+    name: 'a handler takes a refusal for a yes, and nobody is told',
+    breaks: 'S95',
+    file: 'packages/mcp/src/tool-run.ts',
+    original: '  unread.set(refusal, open);\n',
+    replacement: '',
+    foundBy: ['packages/mcp/src/mistakes.test.ts'],
   },
   {
     name: 'an ask in a forEach ends the process while its handler goes on',
