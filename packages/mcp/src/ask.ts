@@ -115,6 +115,8 @@ export interface Ask {
   readonly place: number;
   readonly signal: AbortSignal;
   readonly answerWithinMs: number | undefined;
+  /** The time limit of an earlier call is over, and that of this one begins. */
+  readonly hasNewLimit: boolean;
   readonly missingCapability: MissingCapability;
 }
 
@@ -135,13 +137,16 @@ export async function openAsk(
   spec: AskSpec,
   { signal, answerWithinMs, missingCapability = run.environment.missingCapability }: AskOptions,
 ): Promise<Ask> {
-  const { key, place } = run.log.next(spec.digest);
+  const { key, place } = run.log.next(spec.digest, run.progress.interrupted);
   for (const other of run.log.others({ key, place }, spec.body.kind)) await endOther(run, spec, other, place);
   run.progress.key = key;
+  const hasNewLimit = run.log.get(key)?.askedAt === 0;
+  if (hasNewLimit) run.log.update(key, { askedAt: run.environment.now() });
   return {
     spec,
     key,
     place,
+    hasNewLimit,
     signal: signal === undefined ? run.progress.signal : AbortSignal.any([run.progress.signal, signal]),
     answerWithinMs,
     missingCapability,

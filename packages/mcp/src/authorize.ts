@@ -15,7 +15,6 @@ import {
   specDigest,
 } from './ask.ts';
 import type { GatewayError } from './errors.ts';
-import { Suspension } from './suspension.ts';
 import { isHeard, runSerially, type ToolRun } from './tool-run.ts';
 
 export interface AuthorizeOptions extends AskOptions {
@@ -144,7 +143,7 @@ export interface ConnectedAccount {
   readonly callbackMembers: () => Promise<Readonly<Record<string, string>>>;
 }
 
-/** The same function, for a handler. */
+/** The same function, for a handler. Its errors go to the handler, or nowhere once that has ended: the signal of the request ends with it. */
 function forHandler<P extends unknown[], T>(
   { progress }: ToolRun,
   work: (...parameters: P) => Promise<T>,
@@ -154,7 +153,7 @@ function forHandler<P extends unknown[], T>(
       try {
         return await work(...parameters);
       } catch (error) {
-        if (!(error instanceof Suspension && (await isHeard(progress)))) promise.catch(() => undefined);
+        if (!(await isHeard(progress))) promise.catch(() => undefined);
         throw error;
       }
     };

@@ -1,7 +1,7 @@
 import { digest } from './digest.ts';
 import type { Environment } from './environment.ts';
 import { denialMeta } from './eras/plain.ts';
-import { asError, CapabilityMissingError, ElicitationTimeoutError, GatewayError, PosternUsageError } from './errors.ts';
+import { asError, CapabilityMissingError, GatewayError, PosternUsageError } from './errors.ts';
 import { createGateContext, type GateContext } from './gate-context.ts';
 import { assertBinding, type RequestState } from './request-state.ts';
 import type { Principal } from './subject.ts';
@@ -75,12 +75,12 @@ async function settle<Result>(
     await endAsks(run);
     const suspension = findSuspension(error);
     if (suspension !== undefined) {
-      if (suspension.isRefusal) await useUpAnswers(run);
+      if (suspension.isRefusal) await endCall(run, 'refusal');
       else if (suspension.answer.type !== 'input_required') await rememberCall(run);
       return suspension.answer;
     }
+    await endCall(run, 'error');
     if (run.progress.suspension !== undefined) throw swallowed(run, error);
-    await rememberInterrupted(run, error);
     const missing = findError(error, CapabilityMissingError);
     if (missing !== undefined) return refusalOf(run, missing);
     const { muted } = run.progress;
@@ -111,40 +111,27 @@ async function settle<Result>(
   ];
   await endAsks(run);
   for (const mistake of mistakes) run.environment.reportMistake(mistake, nameOf(run.call));
-  await useUpAnswers(run);
+  await endCall(run, 'result');
   if (run.progress.suspension !== undefined || mistakes.length > 0) throw swallowed(run, mistakes[0]);
   return { type: 'result', result };
 }
 
-/** A result of the handler uses up the answers that the handler received. Interrupted asks are remembered, and payments that it did not reach. */
-async function useUpAnswers(run: ToolRun): Promise<void> {
-  if (needsMemory(run))
-    await rememberForNext(run, new Set([...run.progress.interrupted, ...run.log.unaskedPayments()]));
-}
-
 /**
- * A call that failed while waiting for an answer can be repeated and continues where it was. A call whose handler failed has used up
- * its answers.
+ * Remembers what the next call needs of this one. A result of the handler uses up the answers that it received. So do a refusal and an
+ * error, except for payments: the handler may not have done what the user has paid for. A call that was interrupted while it waited for
+ * an answer continues where it was, unless it has a requestState and may return with it.
  */
-async function rememberInterrupted(run: ToolRun, error: unknown): Promise<void> {
-  const { overdue, failed } = run.progress;
-  if (!needsMemory(run)) return;
+async function endCall(run: ToolRun, by: 'result' | 'refusal' | 'error'): Promise<void> {
+  const { progress, requestState, log } = run;
+  const { interrupted, unsettled, refused, refunded, overdue } = progress;
+  for (const key of refunded) log.forget(key);
   // The next call waits for the same elicitation, with its own `answerWithinMs`.
-  if (overdue !== undefined && findError(error, ElicitationTimeoutError) !== undefined) run.log.forget(overdue);
-  for (const key of failed) run.log.forget(key);
-  await rememberCall(run);
-}
-
-/**
- * Interrupted asks are remembered for calls that carry no state. A call with a requestState may return with it, and only one of the two
- * may continue; but a result that may have been redeemed must not be lost, or the user would pay twice.
- */
-function needsMemory({ progress, requestState, log }: ToolRun): boolean {
-  if (progress.unsettled.size > 0 || log.unaskedPayments().length > 0) return true;
-  // A payment that this run has received must not be lost with a later ask that failed.
-  if (progress.hasFailed && log.list().some(({ kind, isDone }) => kind === 'payment' && isDone === true)) return true;
-  if (requestState !== undefined) return false;
-  return progress.interrupted.size > 0 || (log.isRemembered && !log.hasAsked);
+  if (overdue !== undefined) log.update(overdue, { askedAt: 0 });
+  const hasState = requestState !== undefined;
+  if (by === 'error' && !hasState && (interrupted.size > 0 || (log.isRemembered && !log.hasAsked)))
+    return await rememberCall(run);
+  const payments = log.openPayments({ refused, isUsed: by === 'result' });
+  await rememberForNext(run, new Set([...payments, ...unsettled, ...(hasState ? [] : interrupted)]));
 }
 
 function refusalOf(run: ToolRun, { message }: CapabilityMissingError): ToolAnswer {

@@ -33,11 +33,17 @@ test('a repeated call continues where the failed call stopped', async () => {
   expect(new Set(world.gateway.results.redemptions.map(({ key }) => key)).size).toBe(1);
 });
 
-test('a repeated call asks again after its handler failed', async () => {
-  await using world = await payWorld(() => Promise.reject(new Error('the shop is closed')));
+test('S219: a repeated call does not pay again after its handler failed, until a result has used the payment up', async () => {
+  let isClosed = true;
+  await using world = await payWorld(() =>
+    isClosed ? Promise.reject(new Error('the shop is closed')) : Promise.resolve(),
+  );
   await world.pay();
   world.gateway.end('completed');
-  expect(await world.pay()).toBe('thrown');
+  expect([await world.pay(), await world.pay()]).toEqual(['thrown', 'thrown']);
+  isClosed = false;
+  expect(await world.pay()).toBe('receipt-of-el-2');
+  expect(world.asked()).toBe(1);
   expect(await world.pay()).toBe('plain');
   expect(world.asked()).toBe(2);
 });
@@ -78,6 +84,20 @@ test.each<[boolean, string, (heard: () => Promise<void>) => unknown]>([
   ended.resolve();
   await setImmediate();
   expect(new Set(await Promise.all(heard))).toEqual(new Set([expected]));
+});
+
+test('S220: an ask ends as before where the stack cannot be read', async () => {
+  await using world = await payWorld(async () => {});
+  const { prepareStackTrace } = Error;
+  const fail = () => {
+    throw new Error('mine');
+  };
+  Object.defineProperty(Error, 'prepareStackTrace', { configurable: true, get: () => prepareStackTrace, set: fail });
+  try {
+    expect(await world.pay()).toBe('plain');
+  } finally {
+    Object.defineProperty(Error, 'prepareStackTrace', { configurable: true, writable: true, value: prepareStackTrace });
+  }
 });
 
 test('refuses more asks than a call can carry', () => {

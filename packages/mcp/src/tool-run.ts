@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { AskLog, type Call, type CallKey, newCall } from './ask-log.ts';
+import { AskLog, type Call, type CallKey, newCall, type RememberedCall } from './ask-log.ts';
 import type { Environment } from './environment.ts';
 import {
   CapabilityMissingError,
@@ -39,10 +39,12 @@ export interface Progress {
   key: string | undefined;
   /** Keys of asks that ended without an answer: the gateway was unavailable, or the MCP client gave up. */
   readonly interrupted: Set<string>;
-  /** Keys of asks that ended with an error which is the answer: the next call asks again. */
-  readonly failed: Set<string>;
-  /** An ask has thrown an error to the handler. */
-  hasFailed: boolean;
+  /** The handler has got a refusal or an error, after which it may have acted otherwise. */
+  hasGoneOn: boolean;
+  /** Keys of asks that were refused. */
+  readonly refused: Set<string>;
+  /** Keys of payments that the handler has paid back. */
+  readonly refunded: Set<string>;
   /** Keys of asks whose result may be redeemed although this call did not receive it. */
   readonly unsettled: Set<string>;
   /** What the handler has asked and not yet heard. A handler that returns meanwhile has gone on without the answer. */
@@ -91,8 +93,9 @@ export async function startToolRun<Call extends ToolCall>(
       suspension: undefined,
       key: undefined,
       interrupted: new Set(),
-      failed: new Set(),
-      hasFailed: false,
+      refused: new Set(),
+      refunded: new Set(),
+      hasGoneOn: false,
       unsettled: new Set(),
       open: new Set(),
       unread: new Map(),
@@ -120,8 +123,24 @@ async function openLog(run: Omit<ToolRun, 'log' | 'progress'>): Promise<AskLog> 
   }
   // The user is needed here only if something is remembered; whether there is none is for the first ask to say.
   const key = recentCalls.isEmpty ? undefined : await callKey(run).catch(() => undefined);
-  const remembered = key && recentCalls.take(key);
+  const remembered = key && recentCalls.take(key, await paidIn(run, recentCalls.equal(key)));
   return new AskLog(remembered ?? newCall(now()), remembered !== undefined);
+}
+
+/** Of several equal calls, the one whose payment the user has made continues first. */
+async function paidIn(
+  { environment, call }: Pick<ToolRun, 'environment' | 'call'>,
+  calls: readonly RememberedCall[],
+): Promise<RememberedCall | undefined> {
+  if (calls.length < 2) return undefined;
+  for (const remembered of calls)
+    for (const { kind, elicitationId } of remembered.asks)
+      if (kind === 'payment' && elicitationId !== undefined) {
+        const read = environment.client.read(elicitationId, 0, call.signal);
+        // Whoever asks next finds out.
+        if ((await read.catch(() => undefined))?.status === 'completed') return remembered;
+      }
+  return undefined;
 }
 
 async function callKey(run: Pick<ToolRun, 'principal' | 'call' | 'argsDigest'>): Promise<CallKey> {
@@ -168,11 +187,13 @@ export async function runSerially<T>({ progress }: ToolRun, work: () => Promise<
     if (progress.suspension !== undefined) throw progress.suspension;
     progress.key = undefined;
     try {
-      return await work();
+      const answer = await work();
+      if (progress.key !== undefined) progress.interrupted.delete(progress.key);
+      return answer;
     } catch (error) {
       if (error instanceof Suspension) progress.suspension = error;
-      else if (progress.key !== undefined)
-        (answers.some(kind => error instanceof kind) ? progress.failed : progress.interrupted).add(progress.key);
+      else if (progress.key !== undefined && !answers.some(kind => error instanceof kind))
+        progress.interrupted.add(progress.key);
       throw error;
     }
   });
@@ -194,13 +215,14 @@ export async function endAsks({ progress }: ToolRun): Promise<void> {
  * and stops at the first failure does not await the others.
  */
 export function forHandler<P extends unknown[], T>(
-  { progress, environment, call }: ToolRun,
+  { progress, environment, call, log }: ToolRun,
   verb: (...parameters: P) => Promise<T>,
 ): (...parameters: P) => Promise<T> {
   return function asked(...parameters) {
     const open: OpenVerb = { stack: '' };
     Error.captureStackTrace(open, asked);
     progress.open.add(open);
+    if (progress.hasGoneOn) log.noteAnswer();
     const ask = async () => {
       try {
         return await verb(...parameters);
@@ -211,7 +233,7 @@ export function forHandler<P extends unknown[], T>(
         );
         if (isOurs) atHandler(error as Error, open.stack);
         if (error instanceof Suspension) progress.endedAt ??= open.stack;
-        else progress.hasFailed ||= !progress.hasEnded;
+        else progress.hasGoneOn = true;
         // A handler may turn the error into a result.
         if (!progress.hasEnded) environment.reportMistake(error, nameOf(call));
         throw error;
@@ -220,9 +242,9 @@ export function forHandler<P extends unknown[], T>(
     const hear = async () => {
       try {
         const answer = await ask();
-        if (progress.hasEnded) await never;
+        if (progress.hasEnded) await forever();
         progress.open.delete(open);
-        return noted(answer, progress.unread, open);
+        return noted(answer, progress, open);
       } catch (error) {
         if (!(await isHeard(progress))) promise.catch(() => undefined);
         progress.open.delete(open);
@@ -235,8 +257,10 @@ export function forHandler<P extends unknown[], T>(
 }
 
 /** The same answer. A refusal counts as unread until one of its members is read: an object is true in every `if`. */
-function noted<T>(answer: T, unread: Map<unknown, OpenVerb>, open: OpenVerb): T {
+function noted<T>(answer: T, progress: Progress, open: OpenVerb): T {
   if (typeof answer !== 'object' || answer === null || !('toToolResult' in answer)) return answer;
+  progress.hasGoneOn = true;
+  const { unread } = progress;
   const refusal = {};
   for (const [name, value] of Object.entries<unknown>(answer)) {
     const get = () => {
@@ -249,7 +273,8 @@ function noted<T>(answer: T, unread: Map<unknown, OpenVerb>, open: OpenVerb): T 
   return refusal as T;
 }
 
-const never = new Promise<never>(() => undefined);
+/** A promise of its own each time: a shared one would keep all that waits for it. */
+const forever = () => new Promise<never>(() => undefined);
 
 /** Milliseconds for which an error waits for the end of a handler that does not seem to await it. */
 const UNHEARD_MS = 2000;
@@ -267,7 +292,7 @@ export async function isHeard(progress: Pick<Progress, 'hasEnded' | 'ended'>): P
     await Promise.race([progress.ended.promise, sleep(UNHEARD_MS, undefined, { signal: time.signal }).catch(() => {})]);
     time.abort();
   }
-  if (progress.hasEnded) await never;
+  if (progress.hasEnded) await forever();
   return isAwaiting;
 }
 
@@ -276,17 +301,22 @@ export async function runHandler<T>(handler: () => T | Promise<T>): Promise<T> {
   return await handler();
 }
 
+/** True also where the stack cannot be read: programs may have frozen or replaced what reads it. */
 function isAwaited(): boolean {
   const { stackTraceLimit, prepareStackTrace } = Error;
   const at: { stack?: unknown } = {};
   try {
     Error.stackTraceLimit = 200;
-    Error.prepareStackTrace = (_error, sites) => sites.map(site => site.getFunctionName());
-    Error.captureStackTrace(at);
-    return Array.isArray(at.stack) && at.stack.includes(runHandler.name);
-  } finally {
-    Error.stackTraceLimit = stackTraceLimit;
-    Error.prepareStackTrace = prepareStackTrace;
+    try {
+      Error.prepareStackTrace = (_error, sites) => sites.map(site => site.getFunctionName());
+      Error.captureStackTrace(at);
+      return !Array.isArray(at.stack) || at.stack.includes(runHandler.name);
+    } finally {
+      Error.stackTraceLimit = stackTraceLimit;
+      Error.prepareStackTrace = prepareStackTrace;
+    }
+  } catch {
+    return true;
   }
 }
 

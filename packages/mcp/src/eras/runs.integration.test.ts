@@ -217,6 +217,113 @@ test.each([
   expect(payments(world)).toHaveLength(1);
 });
 
+test.each(['requestState', 'memory'] as const)(
+  'S219: %s: a payment is used up by a result of the handler only',
+  async carrier => {
+    await using world = await accountWorld({ holdMs: 0 });
+    const fates: ((gate: GateContext) => Promise<unknown>)[] = [
+      // The user declines what is asked after the payment.
+      gate => gate.confirm('Deliver to the neighbour'),
+      () => Promise.reject(new Error('the shop is closed')),
+      () => Promise.resolve(),
+    ];
+    let fate = 0;
+    const ask = callsOf(world, carrier, async gate => {
+      const { receipt } = await gate.pay({ ...terms, reference: gate.id('order') });
+      await fates[fate]?.(gate);
+      return receipt;
+    });
+    await ask();
+    world.gateway.end('completed');
+    await ask();
+    world.gateway.end('declined');
+    expect((await ask()).type).toBe('plain');
+    fate = 1;
+    await expect(ask()).rejects.toThrow('the shop is closed');
+    fate = 2;
+    expect(await ask()).toEqual({ type: 'result', result: 'receipt-of-el-2' });
+    expect((await ask()).type).not.toBe('result');
+    expect(payments(world)).toHaveLength(2);
+  },
+);
+
+test('S219: a payment that the handler has paid back is not used by a repeated call', async () => {
+  await using world = await accountWorld({ holdMs: 0 });
+  let isClosed = true;
+  const ask = callsOf(world, 'memory', async gate => {
+    const { receipt, elicitationId } = await gate.pay({ ...terms, reference: gate.id('order') });
+    if (!isClosed) return receipt;
+    await gate.refund(elicitationId, { reason: 'requested_by_customer' });
+    throw new Error('the shop is closed');
+  });
+  await ask();
+  world.gateway.end('completed');
+  await expect(ask()).rejects.toThrow('the shop is closed');
+  isClosed = false;
+  expect((await ask()).type).toBe('plain');
+  expect(payments(world)).toHaveLength(2);
+});
+
+test.each(['requestState', 'memory'] as const)(
+  'S219: %s: a payment whose time limit is over is continued by the next call',
+  async carrier => {
+    vi.useFakeTimers({ toFake: ['Date'] });
+    onTestFinished(() => void vi.useRealTimers());
+    await using world = await accountWorld({ holdMs: 0 });
+    const ask = callsOf(world, carrier, async gate => {
+      const order = { ...terms, reference: gate.id('order') };
+      return (await gate.pay(order, { answerWithinMs: MINUTE })).receipt;
+    });
+    await ask();
+    vi.setSystemTime(Date.now() + 2 * MINUTE);
+    await expect(ask()).rejects.toMatchObject({ code: 'elicitation_timeout' });
+    world.gateway.end('completed');
+    expect(await ask()).toEqual({ type: 'result', result: 'receipt-of-el-2' });
+    expect(payments(world)).toHaveLength(1);
+  },
+);
+
+test('S219: a handler that asks again after an interruption repeats the same ask', async () => {
+  let lost = 0;
+  const flaky: typeof fetch = async (input, init) => {
+    const response = await fetch(input, init);
+    if (!String(input instanceof Request ? input.url : input).endsWith('/redeem') || lost === 0) return response;
+    lost -= 1;
+    throw new TypeError('fetch failed');
+  };
+  await using world = await accountWorld({ ...collected().options, fetch: flaky });
+  const ask = callsOf(world, 'memory', async gate => {
+    const pay = () => gate.pay(terms);
+    const paid = await pay().catch((error: unknown) => (isElicitationPending(error) ? Promise.reject(error) : pay()));
+    return paid.receipt;
+  });
+  await ask();
+  world.gateway.end('completed');
+  // As many as the client of the gateway tries.
+  lost = 4;
+  expect(await ask()).toEqual({ type: 'result', result: 'receipt-of-el-2' });
+  expect(payments(world)).toHaveLength(1);
+});
+
+test.each(['tried', 'failed'] as const)(
+  'S224: a handler that goes on after a refusal may have acted: %s',
+  async how => {
+    await using world = await accountWorld({ holdMs: 0 });
+    const ask = callsOf(world, 'memory', async gate => {
+      if (how === 'tried') expect((await gate.try.confirm('Archive it')).action).toBe('decline');
+      else await gate.confirm('Archive it', { missingCapability: 'error' }).catch(() => undefined);
+      await gate.confirm('Delete the backup');
+    });
+    await ask();
+    if (how === 'tried') {
+      world.gateway.end('declined');
+      await ask();
+    }
+    world.gateway.end('declined');
+    expect(JSON.stringify(await ask())).not.toMatch(/Nothing was done|unavailable/);
+  },
+);
+
 test('S219: a payment that one MCP client of the user got counts in another, which shows forms', async () => {
   await using world = await accountWorld({ holdMs: 0 });
   const buy = async (gate: GateContext) => (await gate.pay(terms)).receipt;
