@@ -138,9 +138,9 @@ export async function answer(run: ToolRun, ask: Ask): Promise<Answer> {
     const end = (await recall(run, ask)) ?? (await askAnew(run, ask));
     if (end.by === 'mcp-client') run.log.update(ask.key, { refused: end.action });
     if (end.by === 'mcp-client' || end.elicitation.status !== 'completed') {
-      // The user may be paying while the MCP client refuses: however the run ends, the next call continues with it.
+      // The user may pay although the MCP client refuses: however the run ends, the next call continues with the payment.
       if (isPaymentUnderWay(end.elicitation)) run.log.noteAnswer();
-      else run.progress.refused.add(ask.key);
+      if (isTerminal(end.elicitation)) run.progress.refused.add(ask.key);
       return { action: 'refused', end };
     }
     const { elicitation } = end;
@@ -207,7 +207,7 @@ async function askAnew(run: ToolRun, ask: Ask): Promise<AskEnd> {
   return await presentToUser(run, ask, { isRetry: false, elicitation });
 }
 
-/** Redeems the result. Returns undefined if another call has redeemed it. */
+/** Redeems the result. Returns undefined if another call has redeemed it, or if the payment was paid back. */
 async function redeem(
   run: ToolRun,
   { spec, key, signal }: Ask,
@@ -229,6 +229,7 @@ async function redeem(
     );
   } catch (error) {
     if (hasCode(error, 'already_redeemed') && record.isDone === undefined && mayAskAnew) return undefined;
+    if (hasCode(error, 'payment_refunded') && mayAskAnew) return undefined;
     run.progress.unsettled.add(key);
     throw error;
   }

@@ -20,7 +20,7 @@ import {
   endAsks,
   rememberCall,
   rememberForNext,
-  runHandler,
+  runPosternHandler,
   startToolRun,
   type ToolRun,
 } from './tool-run.ts';
@@ -70,7 +70,7 @@ async function settle<Result>(
 ): Promise<ToolOutcome<Result>> {
   let result: Result;
   try {
-    result = await runHandler(() => handler(createGateContext(run)));
+    result = await runPosternHandler(() => handler(createGateContext(run)));
   } catch (error) {
     await endAsks(run);
     const suspension = findSuspension(error);

@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
 import { AskLog, type Call, type CallKey, newCall, type RememberedCall } from './ask-log.ts';
 import type { Environment } from './environment.ts';
 import {
@@ -159,7 +159,8 @@ export async function rememberCall(run: ToolRun): Promise<void> {
  * repetition. A payment belongs to its call, whose id is in its terms.
  */
 export async function rememberForNext(run: ToolRun, keys: ReadonlySet<string>): Promise<void> {
-  const asks = run.log.list().filter(({ key }) => keys.has(key));
+  // A refusal by the MCP client was for the call that has ended.
+  const asks = run.log.list().flatMap(({ refused: _, ...record }) => (keys.has(record.key) ? record : []));
   if (asks.length === 0) return;
   const call = asks.some(({ kind }) => kind === 'payment') ? run.log.call : newCall(run.environment.now());
   await remember(run, { ...call, asks });
@@ -219,8 +220,7 @@ export function forHandler<P extends unknown[], T>(
   verb: (...parameters: P) => Promise<T>,
 ): (...parameters: P) => Promise<T> {
   return function asked(...parameters) {
-    const open: OpenVerb = { stack: '' };
-    Error.captureStackTrace(open, asked);
+    const open: OpenVerb = { stack: stackAbove(asked) };
     progress.open.add(open);
     if (progress.hasGoneOn) log.noteAnswer();
     const ask = async () => {
@@ -239,21 +239,47 @@ export function forHandler<P extends unknown[], T>(
         throw error;
       }
     };
-    const hear = async () => {
+    return forHearer(progress, async () => {
       try {
         const answer = await ask();
         if (progress.hasEnded) await forever();
         progress.open.delete(open);
         return noted(answer, progress, open);
       } catch (error) {
-        if (!(await isHeard(progress))) promise.catch(() => undefined);
-        progress.open.delete(open);
+        // A handler that awaits nothing ends within a turn, with the ask still open. Others may take the error as an answer.
+        await setImmediate();
+        if (!progress.hasEnded) progress.open.delete(open);
         throw error;
       }
-    };
-    const promise = hear();
-    return promise;
+    });
   };
+}
+
+/** Promises of which something else than `await` waits, such as `then` or a compiled `await`. */
+const chained = new WeakSet<Promise<unknown>>();
+
+/**
+ * What a handler gets of an ask, or of an account or credential: the result, or the error where the handler awaits it. An error that is
+ * thrown where nothing awaits it, as in `items.forEach(async …)`, would end the process.
+ */
+export function forHearer<T>(progress: Pick<Progress, 'hasEnded' | 'ended'>, work: () => Promise<T>): Promise<T> {
+  const hear = async () => {
+    try {
+      return await work();
+    } catch (error) {
+      if (!(await isHeard(progress, () => chained.has(promise)))) promise.catch(() => undefined);
+      throw error;
+    }
+  };
+  const promise = hear();
+  const { then } = promise;
+  Object.defineProperty(promise, 'then', {
+    value(...handlers: Parameters<typeof then>) {
+      chained.add(promise);
+      return then.apply(promise, handlers);
+    },
+  });
+  return promise;
 }
 
 /** The same answer. A refusal counts as unread until one of its members is read: an object is true in every `if`. */
@@ -280,13 +306,17 @@ const forever = () => new Promise<never>(() => undefined);
 const UNHEARD_MS = 2000;
 
 /**
- * Returns whether the handler awaits an error of the gate. An error that is thrown where it is not, as in `items.forEach(async …)`,
- * would end the process. What is awaited is found in the asynchronous stack, unless the handler chains promises in an unusual way. So what
- * is not found waits for the end of the handler, for a short time. Never returns once the handler has ended. To be awaited by the
- * function whose promise the handler has, which must have no other reaction: the stack does not go on beyond two.
+ * Returns whether something awaits an error of the gate. An `await` is found in the asynchronous stack. What is not found waits for the
+ * end of the handler, for a short time. Never returns once the handler has ended. To be awaited by the function whose promise the handler
+ * has, which must have no other reaction: the stack does not go on beyond two.
+ *
+ * @param isChained whether something else than `await` waits, which the stack may not show
  */
-export async function isHeard(progress: Pick<Progress, 'hasEnded' | 'ended'>): Promise<boolean> {
-  const isAwaiting = isAwaited();
+export async function isHeard(
+  progress: Pick<Progress, 'hasEnded' | 'ended'>,
+  isChained: () => boolean = () => false,
+): Promise<boolean> {
+  const isAwaiting = isAwaited() || isChained();
   if (!isAwaiting && (await seesAwaits())) {
     const time = new AbortController();
     await Promise.race([progress.ended.promise, sleep(UNHEARD_MS, undefined, { signal: time.signal }).catch(() => {})]);
@@ -296,8 +326,8 @@ export async function isHeard(progress: Pick<Progress, 'hasEnded' | 'ended'>): P
   return isAwaiting;
 }
 
-/** Runs a handler. Its frame in an asynchronous stack shows that the handler awaits what is above it. */
-export async function runHandler<T>(handler: () => T | Promise<T>): Promise<T> {
+/** Runs a handler. Its frame in an asynchronous stack shows that the handler awaits what is above it, so its name must be of no other. */
+export async function runPosternHandler<T>(handler: () => T | Promise<T>): Promise<T> {
   return await handler();
 }
 
@@ -306,11 +336,11 @@ function isAwaited(): boolean {
   const { stackTraceLimit, prepareStackTrace } = Error;
   const at: { stack?: unknown } = {};
   try {
-    Error.stackTraceLimit = 200;
+    Error.stackTraceLimit = 1000;
     try {
       Error.prepareStackTrace = (_error, sites) => sites.map(site => site.getFunctionName());
       Error.captureStackTrace(at);
-      return !Array.isArray(at.stack) || at.stack.includes(runHandler.name);
+      return !Array.isArray(at.stack) || at.stack.includes(runPosternHandler.name);
     } finally {
       Error.stackTraceLimit = stackTraceLimit;
       Error.prepareStackTrace = prepareStackTrace;
@@ -322,10 +352,21 @@ function isAwaited(): boolean {
 
 /** Whether this runtime has asynchronous stacks. */
 async function seesAwaits(): Promise<boolean> {
-  return await runHandler(async () => {
+  return await runPosternHandler(async () => {
     await undefined;
     return isAwaited();
   });
+}
+
+/** The stack above a function, or nothing where the program keeps stacks from being read. */
+function stackAbove(below: (...parameters: never[]) => unknown): string {
+  const at: { stack?: unknown } = {};
+  try {
+    Error.captureStackTrace(at, below);
+    return String(at.stack ?? '');
+  } catch {
+    return '';
+  }
 }
 
 /** Gives an error the stack of the handler's call of the verb. */

@@ -324,6 +324,46 @@ test.each(['tried', 'failed'] as const)(
   },
 );
 
+test.each(['decline', 'cancel'] as const)(
+  'S219: a payment goes on after the %s of an MCP client whose user has the page open',
+  async action => {
+    await using world = await accountWorld({ holdMs: 0 });
+    const buy = async (gate: GateContext) => (await gate.pay({ ...terms, reference: gate.id('order') })).receipt;
+    const first = await world.runModern(buy);
+    if (first.type !== 'input_required') throw new Error(first.type);
+    expect((await world.runModern(buy, first.requestState, false, action)).type).toBe('plain');
+    world.gateway.end('completed');
+    expect(await world.runModern(buy)).toEqual({ type: 'result', result: 'receipt-of-el-2' });
+  },
+);
+
+test('S224: a handler that catches one of two failed asks may return', async () => {
+  await using world = await accountWorld({ holdMs: 0 });
+  const outcome = await world.run(async gate => {
+    const asks = ['A', 'B'].map(title => gate.confirm(title, { missingCapability: 'error' }));
+    await Promise.all(asks).catch(() => undefined);
+    for (let turn = 0; turn < 50; turn += 1) await setImmediate();
+    return 'kept as a draft';
+  });
+  expect(outcome).toEqual({ type: 'result', result: 'kept as a draft' });
+});
+
+test('S219: a call that returns with its state after the payment was paid back pays anew', async () => {
+  await using world = await accountWorld({ holdMs: 0 });
+  let isClosed = true;
+  const buy = async (gate: GateContext) => {
+    const { receipt, elicitationId } = await gate.pay({ ...terms, reference: gate.id('order') });
+    if (isClosed) await gate.refund(elicitationId, { reason: 'requested_by_customer' });
+    return isClosed ? 'sold out' : receipt;
+  };
+  const first = await world.runModern(buy);
+  if (first.type !== 'input_required') throw new Error(first.type);
+  world.gateway.end('completed');
+  expect(await world.runModern(buy, first.requestState)).toEqual({ type: 'result', result: 'sold out' });
+  isClosed = false;
+  expect((await world.runModern(buy, first.requestState)).type).toBe('input_required');
+});
+
 test('S219: a payment that one MCP client of the user got counts in another, which shows forms', async () => {
   await using world = await accountWorld({ holdMs: 0 });
   const buy = async (gate: GateContext) => (await gate.pay(terms)).receipt;

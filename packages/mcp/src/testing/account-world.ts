@@ -3,6 +3,7 @@ import { createEnvironment } from '../environment.ts';
 import type { GateContext } from '../gate-context.ts';
 import type { PosternOptions } from '../options.ts';
 import { runTool } from '../run-tool.ts';
+import type { ClientAnswer } from '../tool-call.ts';
 import { API_KEY, ContractGateway } from './contract-gateway.ts';
 import { ProviderApi } from './provider-api.ts';
 
@@ -28,8 +29,13 @@ export async function accountWorld(options: Partial<PosternOptions<object>> = {}
   }
 
   /** The same as a retry of revision 2026-07-28, or its first request. */
-  function runModern<T>(handler: (gate: GateContext) => Promise<T>, requestState?: string, declaresForm = false) {
-    const clientAnswer = requestState === undefined ? undefined : { action: 'accept' as const, content: undefined };
+  function runModern<T>(
+    handler: (gate: GateContext) => Promise<T>,
+    requestState?: string,
+    declaresForm = false,
+    action: ClientAnswer['action'] = 'accept',
+  ) {
+    const clientAnswer = requestState === undefined ? undefined : { action, content: undefined };
     const declared = { declaresUrl: true, declaresForm };
     return runTool(
       environment,
