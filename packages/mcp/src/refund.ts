@@ -28,7 +28,5 @@ export async function refund(
   const { idempotencyKey, ...body } = parseTerms('refund', optionsSchema, options);
   const key = idempotencyKey ?? digest(['refund', body]);
   log.noteAnswer();
-  // What is paid back is used up, also if the response is lost: a repeated call must not deliver for it.
-  for (const record of log.list()) if (record.elicitationId === elicitationId) progress.refunded.add(record.key);
   return await environment.client.refund(elicitationId, key, body, progress.signal);
 }

@@ -123,8 +123,7 @@ async function settle<Result>(
  */
 async function endCall(run: ToolRun, by: 'result' | 'refusal' | 'error'): Promise<void> {
   const { progress, requestState, log } = run;
-  const { interrupted, unsettled, refused, refunded, overdue } = progress;
-  for (const key of refunded) log.forget(key);
+  const { interrupted, unsettled, refused, overdue } = progress;
   // The next call waits for the same elicitation, with its own `answerWithinMs`.
   if (overdue !== undefined) log.update(overdue, { askedAt: 0 });
   const hasState = requestState !== undefined;

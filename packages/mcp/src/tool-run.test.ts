@@ -122,12 +122,12 @@ test('S220: nothing of a call stays in memory that waits for an answer in vain',
   }
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;
-  await expect
-    .poll(() => {
-      collect();
-      return kept.filter(each => each.deref() !== undefined).length;
-    })
-    .toBeLessThanOrEqual(1);
+  for (let turn = 0; turn < 20; turn += 1) {
+    await setImmediate();
+    collect();
+  }
+  // The last call may still be on the stack.
+  expect(kept.filter(each => each.deref() !== undefined).length).toBeLessThanOrEqual(1);
 });
 
 test('S220: an ask ends as before where the stack cannot be read', async () => {

@@ -43,8 +43,6 @@ export interface Progress {
   hasGoneOn: boolean;
   /** Keys of asks that were refused. */
   readonly refused: Set<string>;
-  /** Keys of payments that the handler has paid back. */
-  readonly refunded: Set<string>;
   /** Keys of asks whose result may be redeemed although this call did not receive it. */
   readonly unsettled: Set<string>;
   /** What the handler has asked and not yet heard. A handler that returns meanwhile has gone on without the answer. */
@@ -94,7 +92,6 @@ export async function startToolRun<Call extends ToolCall>(
       key: undefined,
       interrupted: new Set(),
       refused: new Set(),
-      refunded: new Set(),
       hasGoneOn: false,
       unsettled: new Set(),
       open: new Set(),

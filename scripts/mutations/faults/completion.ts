@@ -90,14 +90,6 @@ export const completionFaults: readonly Fault[] = [
     foundBy: ['test/e2e/refunds.test.ts'],
   },
   {
-    name: 'a payment that was paid back pays for a repeated call',
-    breaks: 'S219',
-    file: 'packages/mcp/src/run-tool.ts',
-    original: '  for (const key of refunded) log.forget(key);\n',
-    replacement: '',
-    foundBy: ['packages/mcp/src/eras/runs.integration.test.ts'],
-  },
-  {
     name: 'a payment is used up by the error of its handler',
     breaks: 'S219',
     file: 'packages/mcp/src/run-tool.ts',

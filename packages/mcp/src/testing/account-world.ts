@@ -9,8 +9,12 @@ import { ProviderApi } from './provider-api.ts';
 
 const alice = { issuer: 'https://idp.example.com', subject: 'alice' };
 
-/** A connected account: a gateway, an API that accepts the current token of the connection, and runs of a tool. */
-export async function accountWorld(options: Partial<PosternOptions<object>> = {}) {
+/**
+ * A connected account: a gateway, an API that accepts the current token of the connection, and runs of a tool.
+ *
+ * @param args of the calls; with others than none they are no repetition of the call that connected the account
+ */
+export async function accountWorld(options: Partial<PosternOptions<object>> = {}, args: object = {}) {
   const stack = new AsyncDisposableStack();
   const gateway = stack.use(await ContractGateway.start());
   const { connections } = gateway;
@@ -19,7 +23,7 @@ export async function accountWorld(options: Partial<PosternOptions<object>> = {}
   const abort = new AbortController();
 
   const common = {
-    ...{ toolName: 'create_issue', args: {}, signal: abort.signal },
+    ...{ toolName: 'create_issue', args, signal: abort.signal },
     ...{ authInfo: undefined, mcpClientName: undefined, reportProgress: undefined },
   };
   const principal = async () => ({ ...alice, input: alice });
@@ -55,7 +59,8 @@ export async function accountWorld(options: Partial<PosternOptions<object>> = {}
     return outcome.type === 'result' ? outcome.result : undefined;
   }
 
-  await run(gate => gate.try.authorize('github'));
+  const setUp = { ...common, args: {}, era: 'legacy-stateless' as const };
+  await runTool(environment, setUp, principal, gate => gate.try.authorize('github'));
   gateway.end('completed');
   return { gateway, connections, api, abort, run, runModern, use, [Symbol.asyncDispose]: () => stack.disposeAsync() };
 }
