@@ -111,7 +111,7 @@ export const signInFaults: readonly Fault[] = [
     breaks: 'S08',
     file: 'services/gateway/src/identity/sign-in-flow.ts',
     original:
-      "        if (!(await p.stores.oneTime.spend({ kind, digest: digestOf(state), expiresAt }))) return { result: 'unknown' };\n",
+      "      if (!(await p.stores.oneTime.spend({ kind, digest: digestOf(state), expiresAt }))) return { result: 'unknown' };\n",
     replacement: '',
     foundBy: ['services/gateway/src/identity/sign-in-flow.test.ts'],
   },
@@ -119,8 +119,8 @@ export const signInFaults: readonly Fault[] = [
     name: 'sign-in: the cookie of another sign-in is accepted',
     breaks: 'S08',
     file: 'services/gateway/src/identity/sign-in-flow.ts',
-    original: 'if (transaction?.state !== state) continue;',
-    replacement: 'if (transaction === undefined) continue;',
+    original: 'if (transaction?.state === state) return',
+    replacement: 'if (transaction !== undefined) return',
     foundBy: ['services/gateway/src/identity/sign-in-flow.test.ts'],
   },
   {
