@@ -193,7 +193,8 @@ export class MemoryElicitationStore implements ElicitationStore {
     row.keepUntil = this.#keptUntil(moved, now);
     delete row.dueAt;
     if (putResult) row.sealedResult = putResult.sealed;
-    if (putOneTime) this.#deps.oneTime.put(shardIn(moved.elicitationId), putOneTime.record, putOneTime.ttlMs);
+    if (putOneTime)
+      this.#deps.oneTime.put(shardIn(moved.elicitationId), putOneTime.record, putOneTime.ttlMs, attemptOf(stored));
     if (putConnection) this.#deps.connections.put(putConnection, now);
     const paid = paymentPutBy(request);
     if (paid !== undefined) this.#deps.payments.putCompleting(moved, paid);
@@ -302,6 +303,8 @@ export class MemoryElicitationStore implements ElicitationStore {
     if (refused) return refused;
     const endsAt = isCharging(moved) ? now + paymentRetentionMs : this.#keptUntil(moved, now);
     const charges: Charge[] = [{ id: elicitationId, endsAt, bytes: Math.max(bytes, before) }];
+    const former = attemptOf(request.current);
+    if (putOneTime && former !== undefined) ledger.release(shard, mcpServerId, former);
     if (putOneTime) {
       const { digest } = putOneTime.record;
       charges.push({ id: digest, endsAt: now + putOneTime.ttlMs + SPENT_MS, bytes: sizeOf(putOneTime.record) });
@@ -354,6 +357,9 @@ function lastingOf({ putConnection, putCredential }: TransitionElicitation) {
   const id = putConnection?.connectionId ?? putCredential?.credentialId ?? '';
   return { owner: put.owner, id, bytes: ANSWER_BYTES + sizeOf(put) };
 }
+
+/** The attempt that a new one replaces. */
+const attemptOf = (elicitation: Elicitation) => ('attempt' in elicitation ? elicitation.attempt : undefined);
 
 const sizeOf = (stored: unknown) => Buffer.byteLength(JSON.stringify(stored) ?? '');
 

@@ -22,7 +22,8 @@ export class MemoryOneTimeStore implements OneTimeStore {
     this.#now = now;
   }
 
-  put(shard: Shard, record: OneTimeRecord, ttlMs: number): void {
+  put(shard: Shard, record: OneTimeRecord, ttlMs: number, replaced?: string): void {
+    this.#records.delete(`${shard}:${replaced}`);
     this.#records.set(`${shard}:${record.digest}`, { record, isSpent: false, expiresAt: this.#now() + ttlMs });
   }
 
