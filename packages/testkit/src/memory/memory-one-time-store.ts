@@ -9,6 +9,7 @@ import {
 } from '@postern/elicitation';
 
 export const SPENT_MS = 10 * 60_000;
+const REPLACED_MS = 60_000;
 const MOST_USED = 512;
 
 export class MemoryOneTimeStore implements OneTimeStore {
@@ -23,7 +24,8 @@ export class MemoryOneTimeStore implements OneTimeStore {
   }
 
   put(shard: Shard, record: OneTimeRecord, ttlMs: number, replaced?: string): void {
-    this.#records.delete(`${shard}:${replaced}`);
+    const former = this.#row(shard, replaced ?? '');
+    if (former !== undefined) Object.assign(former, { isSpent: true, expiresAt: this.#now() + REPLACED_MS });
     this.#records.set(`${shard}:${record.digest}`, { record, isSpent: false, expiresAt: this.#now() + ttlMs });
   }
 
