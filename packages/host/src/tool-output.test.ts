@@ -100,8 +100,8 @@ describe.each(Object.entries(worlds))('the output of a tool with %s', (_world, j
   });
 
   test('S231: is not matched with patterns, even once the client has listed the tools', async () => {
-    // Each further character doubles the time: about a year.
-    const structuredContent = { a: `${'a'.repeat(50)}!` };
+    // Each further character doubles the time.
+    const structuredContent = { a: `${'a'.repeat(20)}!` };
     const { call, listTools } = await join({
       outputSchema: schemaOf({ type: 'string', pattern: '^(a+)+$' }),
       structuredContent,
