@@ -81,7 +81,7 @@ describe.each(Object.entries(compilers))('an output schema with %s', (_sdk, comp
       false,
     ],
     [
-      'of 50,000 wrong references',
+      'of 10,000 wrong references',
       { items: { $ref: '#/$defs/x' }, $defs: { x: { allOf: [{ $ref: '#/$defs/y' }] }, y: { type: 'object' } } },
       many(100_000, () => 0),
       false,
@@ -108,7 +108,7 @@ describe.each(Object.entries(compilers))('an output schema with %s', (_sdk, comp
   });
 
   test.each<[string, object]>([
-    ['doubles 20 times', doubling(20, 'anyOf')],
+    ['doubles 18 times', doubling(18, 'anyOf')],
     ['doubles 100 times', doubling(100, 'oneOf')],
     ['refers to itself endlessly', { allOf: [{ $ref: '#' }] }],
     ['refers to itself endlessly below', { properties: { a: { $ref: '#/properties/a' } } }],
@@ -134,14 +134,14 @@ describe.each(Object.entries(compilers))('an output schema with %s', (_sdk, comp
   test.each<[string, object, unknown]>([
     ['for content that is visited 2^30 times', doublingByContent, nested(30)],
     [
-      'for 5,000 rows with 1,000 alternatives',
-      { items: { anyOf: many(1_000, at => ({ const: at })) } },
-      many(5_000, () => -1),
+      'for 20,000 rows with 200 alternatives',
+      { items: { anyOf: many(200, at => ({ const: at })) } },
+      many(20_000, () => -1),
     ],
     [
-      'for a text that is measured 1,000 times',
-      { items: { allOf: many(1_000, () => ({ minLength: 1 })) } },
-      ['x'.repeat(1_000_000)],
+      'for a text that is measured 200 times',
+      { items: { allOf: many(200, () => ({ minLength: 1 })) } },
+      ['x'.repeat(4_000_000)],
     ],
     ['for content that is too deep', { properties: { a: { $ref: '#' } } }, nested(5_000)],
   ])('S231: is refused %s', (_name, schema, content) => {
@@ -151,18 +151,19 @@ describe.each(Object.entries(compilers))('an output schema with %s', (_sdk, comp
   });
 });
 
-test('S231: no definition lacks a reference, so that Ajv does not repeat its code at each reference', () => {
+test('S231: Ajv repeats no definition at its references, and keeps no errors', () => {
   const schemas: Record<string, unknown>[] = [];
-  const schema = {
-    $defs: { x: { allOf: many(900, () => ({ type: 'string' })) } },
-    allOf: many(900, () => ({ $ref: '#/$defs/x' })),
-  };
+  const schema = { $defs: { x: { type: 'string' } }, anyOf: [{ $ref: '#/$defs/x' }] };
   outputCheck(schema, root => {
     schemas.push(root);
     return () => true;
   });
+  const silent = (inner: object) => ({ not: { not: inner } });
   expect(schemas).toEqual([
-    expect.objectContaining({ $defs: { any: true, d0: expect.objectContaining({ $ref: '#/$defs/any' }) } }),
+    {
+      $defs: { any: true, d0: { $ref: '#/$defs/any', ...silent({ type: 'string' }) } },
+      ...silent({ allOf: [silent({ anyOf: [{ allOf: [{ $ref: '#/$defs/d0' }] }] })] }),
+    },
   ]);
 });
 
@@ -228,7 +229,7 @@ test.each([
           expect(outputCheck(schema, compile)(content)).toBe(expected);
       }
     }),
-    { numRuns: 100 },
+    { numRuns: 50 },
   );
-  expect(Math.min(compared.true, compared.false)).toBeGreaterThan(20);
+  expect(Math.min(compared.true, compared.false)).toBeGreaterThan(10);
 });
