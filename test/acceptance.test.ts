@@ -201,7 +201,7 @@ const covered = [
   'S228 a call continues with answers of the same handler and arguments only, in every era',
   'S229 the hook for an own requestState accepts no forged state of ours, and none for another handler',
   'S230 a fixed subject is refused over HTTP outside of the endpoint that checks the source',
-  'S231 what an MCP server sends never makes its host busy for longer than its length explains',
+  'S231 what an MCP server sends makes its host busy within limits only',
   'S232 callers that do not read, or send a body in pieces, hold no place and little memory, known or not',
   'S233 idle connections of strangers keep no one out of any listener',
   'L6 fifty approvals at once on three processes, a thousand rounds',

@@ -11,7 +11,7 @@ import type { ElicitationAnswer } from './elicitation.ts';
  * - `elicitation_loop`: the MCP server requests an elicitation again after reporting it complete
  * - `too_many_rounds`: the MCP server exceeded the limit of rounds or retries
  * - `call_timeout`: the whole call exceeded its timeout
- * - `invalid_result`: the result of a tool violates its output schema
+ * - `invalid_result`: the result of a tool violates its output schema, or the validation would take too long
  * - `unsupported_input`: the host does not support an input request
  */
 export type HostErrorCode =

@@ -41,6 +41,6 @@ describe('untrusted text', () => {
       'two',
       'three',
     ]);
-    expect(inertLines('1\n2\n3', { maxLines: 2, maxLength: 9 })).toEqual(['1', '2', expect.stringContaining('1')]);
+    expect(inertLines('1\n2\n\n3\n ', { maxLines: 2, maxLength: 9 })).toEqual(['1', '2', expect.stringContaining('1')]);
   });
 });

@@ -8,12 +8,17 @@ export function inertLine(text: string, max = 500): string {
 
 /** {@link inertLine} for several lines. States how much it has truncated. */
 export function inertLines(text: string, p: { maxLines: number; maxLength: number }): readonly string[] {
-  const lines = text
-    .split(/\r\n|[\n\r\u0085\u2028\u2029]/u)
-    .map(line => inertLine(line, p.maxLength))
-    .filter(line => line !== '');
-  if (lines.length <= p.maxLines) return lines;
-  return [...lines.slice(0, p.maxLines), `… (${lines.length - p.maxLines} more lines)`];
+  const lines: string[] = [];
+  let more = 0;
+  for (const line of text.split(/\r\n|[\n\r\u0085\u2028\u2029]/u)) {
+    // Lines that are not shown are counted only: to clean millions takes seconds.
+    if (lines.length === p.maxLines) more += /\S/.test(line) ? 1 : 0;
+    else {
+      const inert = inertLine(line, p.maxLength);
+      if (inert !== '') lines.push(inert);
+    }
+  }
+  return more === 0 ? lines : [...lines, `… (${more} more lines)`];
 }
 
 function shorten(line: string, max: number): string {

@@ -60,6 +60,45 @@ describe('a form of an MCP server', () => {
     );
   });
 
+  test('loses an invalid default of several values, and only the default', () => {
+    const items = { type: 'string', enum: ['a'] };
+    const wire = form({
+      tags: { type: 'array', items, default: ['a', 1] },
+      other: { type: 'array', items, default: ['b'] },
+    });
+    expect(parseRequestedSchema(wire)).toEqual(
+      form({ tags: { type: 'array', items }, other: { type: 'array', items } }),
+    );
+  });
+
+  test('S231: may have as many invalid defaults as properties', () => {
+    const fields = (field: object) =>
+      form(Object.fromEntries(Array.from({ length: 200 }, (_, at) => [`f${at}`, field])));
+    const field = { type: 'string', maxLength: 1 };
+    expect(parseRequestedSchema(fields({ ...field, default: 'xx' }))).toEqual(fields(field));
+  });
+
+  test('S231: is refused with too many properties before any of them is read', () => {
+    let reads = 0;
+    const properties = {};
+    for (let at = 0; at < 9_500; at += 1)
+      Object.defineProperty(properties, `f${at}`, { enumerable: true, get: () => reads++ });
+    expect(() => parseRequestedSchema(form(properties))).toThrow(
+      expect.objectContaining({ code: 'invalid_request', message: expect.stringContaining('200 properties') }),
+    );
+    expect(reads).toBe(0);
+  });
+
+  test.each([
+    ['values', { type: 'string', enum: ['a', ...Array(4_000).keys()] }],
+    ['titled values', { type: 'string', oneOf: Array.from({ length: 4_000 }, (_, at) => ({ const: at })) }],
+  ])('S231: is refused for the first of many wrong %s', (_name, property) => {
+    const properties = Object.fromEntries(Array.from({ length: 20 }, (_, at) => [`f${at}`, property]));
+    const outcome = () => parseRequestedSchema(form(properties));
+    expect(outcome).toThrow(expect.objectContaining({ code: 'invalid_request' }));
+    expect(outcome).toThrow(expect.objectContaining({ message: expect.not.stringMatching(/f0\.(?:enum|oneOf)\.1\b/) }));
+  });
+
   test.each<[string, object, object?]>([
     [
       'any names',
@@ -159,6 +198,7 @@ describe('a form of an MCP server', () => {
     ['references', form({ a: { $ref: '#/x' } }), 'properties.a'],
     ['unknown types', form({ a: { type: 'null' } }), 'properties.a'],
     ['unknown keywords', form({ a: { type: 'string', not: {} } }), 'properties.a'],
+    ['a property named default that is none', form({ default: { type: 'null' } }), 'properties.default'],
     ['other roots', { type: 'array' }, 'type'],
     ['nothing', undefined, 'requestedSchema'],
   ])('is refused with %s', (_name, wire, path) => {

@@ -15,8 +15,9 @@ const formats = new Set<unknown>(stringFormats);
 
 /** MCP limits neither names nor values. These numbers limit the work, and no form for a person comes near them. */
 const MAX_LENGTH = 512 * 1024;
+const MAX_PROPERTIES = 200;
 const anyForm = requestedSchemaWithin({
-  ...{ bytes: MAX_LENGTH, properties: 200, options: 5_000, sameTitles: true },
+  ...{ bytes: MAX_LENGTH, properties: MAX_PROPERTIES, options: 5_000, sameTitles: true },
   ...{ name: z.string(), optionValue: z.string(), defaultText: z.string() },
 });
 
@@ -31,12 +32,19 @@ function inertMember(members: Members, name: string, length: number): void {
   else members[name] = inert;
 }
 
+const isText = (value: unknown) => typeof value === 'string';
+
+/** One entry that the form cannot have is enough to refuse it. Zod would report each of them, which takes longer than to read them. */
+function unlessOdd(entries: readonly unknown[], isFit: (entry: unknown) => boolean): readonly unknown[] {
+  const odd = entries.findIndex(entry => !isFit(entry));
+  return odd < 0 ? entries : entries.slice(odd, odd + 1);
+}
+
 /** Titles are never empty: an option without one is shown by its value. JSON Schema allows repeated options, which mean the same. */
 function tolerantOptions(options: unknown): unknown {
   if (!Array.isArray(options)) return options;
-  const members: readonly unknown[] = options;
   const known = new Set<unknown>();
-  return members
+  return unlessOdd(options, option => isMembers(option) && isText(option['const']) && isText(option['title']))
     .filter(option => !isMembers(option) || (!known.has(option['const']) && known.add(option['const'])))
     .map(option => {
       if (!isMembers(option) || typeof option['title'] !== 'string') return option;
@@ -45,7 +53,8 @@ function tolerantOptions(options: unknown): unknown {
     });
 }
 
-const withoutRepeats = (values: unknown): unknown => (Array.isArray(values) ? [...new Set(values)] : values);
+const withoutRepeats = (values: unknown): unknown =>
+  Array.isArray(values) ? [...new Set(unlessOdd(values, isText))] : values;
 
 /** Names that do not belong to the values one by one are no help. */
 function namesOf({ enum: values, enumNames }: Members): string[] | undefined {
@@ -69,6 +78,7 @@ function tolerantProperty(property: unknown): unknown {
   if (!isShownPattern(copy)) delete copy['pattern'];
   if ('format' in copy && !formats.has(copy['format'])) delete copy['format'];
   const { items } = copy;
+  if (Array.isArray(copy['default']) && !copy['default'].every(isText)) delete copy['default'];
   const names = namesOf(copy);
   if (names === undefined) delete copy['enumNames'];
   else copy['enumNames'] = names;
@@ -99,13 +109,31 @@ function tolerant(schema: unknown): unknown {
 const without = (members: Members, names: ReadonlySet<string>): Members =>
   Object.fromEntries(Object.entries(members).filter(([name]) => !names.has(name)));
 
-function withoutMember(value: unknown, path: readonly PropertyKey[]): unknown {
-  const [step, ...rest] = path;
-  if (!isMembers(value) || typeof step !== 'string') return value;
-  if (rest.length === 0) return without(value, new Set([step]));
-  return Object.fromEntries(
-    Object.entries(value).map(([name, member]) => [name, name === step ? withoutMember(member, rest) : member]),
+/** @returns the names of properties with a fault in their default */
+function unfitDefaults({ issues }: z.ZodError): ReadonlySet<PropertyKey> {
+  return new Set(
+    issues.flatMap(({ path: [root, name, member] }) =>
+      root === 'properties' && name !== undefined && member === 'default' ? [name] : [],
+    ),
   );
+}
+
+function withoutDefaults(schema: unknown, names: ReadonlySet<PropertyKey>): unknown {
+  if (!isMembers(schema) || !isMembers(schema['properties'])) return schema;
+  const properties = Object.entries(schema['properties']).map(([name, property]) => [
+    name,
+    names.has(name) && isMembers(property) ? without(property, new Set(['default'])) : property,
+  ]);
+  return { ...schema, properties: Object.fromEntries(properties) };
+}
+
+/** Reading more takes longer than its transport. @throws {HostError} `invalid_request` */
+function refuseTooMuch(wire: unknown): void {
+  const properties = isMembers(wire) && isMembers(wire['properties']) ? Object.keys(wire['properties']).length : 0;
+  if (properties > MAX_PROPERTIES)
+    throw new HostError('invalid_request', `the form has more than ${MAX_PROPERTIES} properties`);
+  if (JSON.stringify(wire ?? null).length > MAX_LENGTH)
+    throw new HostError('invalid_request', `the form is longer than ${MAX_LENGTH} characters`);
 }
 
 /**
@@ -116,21 +144,18 @@ function withoutMember(value: unknown, path: readonly PropertyKey[]): unknown {
  * @throws {HostError} `invalid_request`, with the paths of the faults
  */
 export function parseRequestedSchema(wire: unknown): RequestedSchema {
-  // First, because reading it takes longer than its transport.
-  if (JSON.stringify(wire ?? null).length > MAX_LENGTH)
-    throw new HostError('invalid_request', `the form is longer than ${MAX_LENGTH} characters`);
-  let schema = tolerant(wire);
+  refuseTooMuch(wire);
+  const schema = tolerant(wire);
   const strict = anyForm.safeParse(schema);
   if (strict.success) return strict.data;
-  for (const { path } of strict.error.issues) if (path.at(-1) === 'default') schema = withoutMember(schema, path);
-  const parsed = anyForm.safeParse(schema);
+  const parsed = anyForm.safeParse(withoutDefaults(schema, unfitDefaults(strict.error)));
   if (parsed.success) return parsed.data;
   throw new HostError('invalid_request', `the form is outside MCP's restricted schema: ${faultsOf(parsed.error)}`);
 }
 
 function faultsOf(error: z.ZodError): string {
-  const faults = error.issues.map(
-    ({ path, message }) => `${path.map(String).join('.') || 'requestedSchema'}: ${message}`,
-  );
+  const faults = error.issues
+    .slice(0, 20)
+    .map(({ path, message }) => `${path.map(String).join('.') || 'requestedSchema'}: ${message}`);
   return inertLine(faults.join('; '), 500);
 }

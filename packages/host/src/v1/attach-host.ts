@@ -7,10 +7,14 @@ import {
   ElicitationCompleteNotificationSchema,
   ElicitRequestSchema,
   ErrorCode,
+  ListToolsResultSchema,
   McpError,
+  type Tool,
 } from '@modelcontextprotocol/sdk/types.js';
+import { AjvJsonSchemaValidator } from '@modelcontextprotocol/sdk/validation/ajv';
 import { answerPushed, CallsInFlight } from '../calls/answering.ts';
 import { runCall } from '../calls/run-call.ts';
+import { CalledTool, ToolDefinitions } from '../calls/tool-definitions.ts';
 import { Completions } from '../completions.ts';
 import { HostError } from '../errors.ts';
 import { type ElicitationCapabilities, type HostOptions, parseHostOptions } from '../host-options.ts';
@@ -41,6 +45,13 @@ export function attachHostV1(mcpClient: Client, options: HostOptions): Elicitati
     parseHostOptions(options);
   const completions = new Completions();
   const calls = new CallsInFlight();
+  const tools = new ToolDefinitions<Tool>(
+    () => listTools(mcpClient),
+    schema => {
+      const validate = new AjvJsonSchemaValidator().getValidator(schema);
+      return content => validate(content).valid;
+    },
+  );
   const mcpServer = () => {
     const claimed = mcpClient.getServerVersion();
     return identity(claimed?.title ?? claimed?.name);
@@ -60,14 +71,21 @@ export function attachHostV1(mcpClient: Client, options: HostOptions): Elicitati
   return {
     capabilities,
     completion: elicitationId => completions.completion(elicitationId),
-    callTool: (params, { timeout, signal, ...callOptions } = {}) =>
-      calls.during(params.name, () =>
+    async callTool(params, { timeout, signal, ...callOptions } = {}) {
+      const called = new CalledTool(tools, params.name);
+      return await calls.during(params.name, () =>
         runCall({
           // This SDK supports no revision with input_required, so no call carries an answer.
           leg: async sent => {
-            const sendOptions = { ...callOptions, timeout: sent.timeoutMs, signal: sent.signal };
-            const result = await mcpClient.callTool(params, CallToolResultSchema, sendOptions);
-            return { result: CallToolResultSchema.parse(result) };
+            await called.definition(sent.signal);
+            // Not callTool, which validates against the output schema without a limit.
+            const result = await mcpClient.request({ method: 'tools/call', params }, CallToolResultSchema, {
+              ...callOptions,
+              timeout: sent.timeoutMs,
+              signal: sent.signal,
+            });
+            await called.verify(result, sent.signal);
+            return { result };
           },
           handler,
           mcpServer: mcpServer(),
@@ -79,8 +97,27 @@ export function attachHostV1(mcpClient: Client, options: HostOptions): Elicitati
           limits: timeout === undefined ? limits : { ...limits, totalMs: Math.min(limits.totalMs, timeout) },
           signal,
         }),
-      ),
+      );
+    },
   };
+}
+
+/** As many as SDK v2 reads. */
+const MAX_PAGES = 64;
+
+/** Not `Client.listTools`, which compiles the output schemas of each page and forgets those of the page before. */
+async function listTools(mcpClient: Client): Promise<Tool[]> {
+  const tools: Tool[] = [];
+  if (mcpClient.getServerCapabilities()?.tools === undefined) return tools;
+  let cursor: string | undefined;
+  for (let pages = 0; pages < MAX_PAGES; pages += 1) {
+    const params = cursor === undefined ? {} : { cursor };
+    const page = await mcpClient.request({ method: 'tools/list', params }, ListToolsResultSchema);
+    tools.push(...page.tools);
+    cursor = page.nextCursor;
+    if (cursor === undefined) return tools;
+  }
+  throw new HostError('invalid_result', `the MCP server lists its tools on more than ${MAX_PAGES} pages`);
 }
 
 /** The SDK's types have no readonly arrays. */

@@ -6,14 +6,19 @@ import {
   isInputRequiredResult,
   ProtocolError,
   ProtocolErrorCode,
+  type Tool,
 } from '@modelcontextprotocol/client';
+import { AjvJsonSchemaValidator } from '@modelcontextprotocol/client/validators/ajv';
 import { answerPushed, CallsInFlight } from '../calls/answering.ts';
 import { type Leg, runCall } from '../calls/run-call.ts';
+import { CalledTool, ToolDefinitions } from '../calls/tool-definitions.ts';
 import { Completions } from '../completions.ts';
 import { HostError } from '../errors.ts';
 import { type ElicitationCapabilities, type HostOptions, parseHostOptions } from '../host-options.ts';
 import { parseElicitation } from '../requests.ts';
-import { outputCheck, ToolDefinitions, withoutOutputSchema } from './tool-definitions.ts';
+
+/** SEP-2243: the MCP server requires an `Mcp-Param-*` header that the request lacks. */
+const HEADER_MISMATCH = -32020;
 
 /** The elicitation support of one MCP client. */
 export interface ElicitationHost {
@@ -42,7 +47,17 @@ export function attachHost(mcpClient: Client, options: HostOptions): Elicitation
     parseHostOptions(options);
   const completions = new Completions();
   const calls = new CallsInFlight();
-  const tools = new ToolDefinitions(mcpClient);
+  const tools = new ToolDefinitions<Tool>(
+    async isRefresh => {
+      if (mcpClient.getServerCapabilities()?.tools === undefined) return [];
+      return (await mcpClient.listTools(undefined, { cacheMode: isRefresh ? 'refresh' : 'use' })).tools;
+    },
+    schema => {
+      // One for each schema, because a validator keeps what it has compiled.
+      const validate = new AjvJsonSchemaValidator().getValidator(schema);
+      return content => validate(content).valid;
+    },
+  );
   const mcpServer = () => {
     const claimed = mcpClient.getServerVersion();
     return identity(claimed?.title ?? claimed?.name);
@@ -63,39 +78,39 @@ export function attachHost(mcpClient: Client, options: HostOptions): Elicitation
     capabilities,
     completion: elicitationId => completions.completion(elicitationId),
     async callTool(params, { timeout, signal, ...callOptions } = {}) {
-      const isModern = mcpClient.getProtocolEra() === 'modern';
-      let tool = callOptions.toolDefinition ?? (isModern ? await tools.find(params.name) : undefined);
-      let isPromised = outputCheck(isModern ? tool : undefined);
+      const called = new CalledTool(tools, params.name, callOptions.toolDefinition);
 
       const send: Leg<CallToolResult> = async ({ answer, timeoutMs, signal: legSignal }) => {
+        const tool = await called.definition(legSignal);
         const result = await mcpClient.callTool(
           { ...params, ...answer },
           {
             ...callOptions,
-            ...(tool === undefined ? {} : { toolDefinition: isModern ? withoutOutputSchema(tool) : tool }),
+            // The SDK learns from it which arguments to send as headers too.
+            toolDefinition: withoutOutputSchema(tool ?? { name: params.name, inputSchema: { type: 'object' } }),
             timeout: timeoutMs,
             signal: legSignal,
             allowInputRequired: true,
           },
         );
-        if (!isInputRequiredResult(result)) return { result };
-        const { inputRequests = {}, requestState } = result;
-        return { inputRequired: { inputRequests, requestState } };
+        if (isInputRequiredResult(result)) {
+          const { inputRequests = {}, requestState } = result;
+          return { inputRequired: { inputRequests, requestState } };
+        }
+        await called.verify(result, legSignal);
+        return { result };
       };
       const leg: Leg<CallToolResult> = async sent => {
         try {
           return await send(sent);
         } catch (error) {
-          if (!isModern || callOptions.toolDefinition !== undefined) throw error;
-          const successor = await tools.successor(error, params.name);
-          if (successor === undefined) throw error;
-          tool = successor;
-          isPromised = outputCheck(tool);
+          if (!ProtocolError.isInstance(error) || error.code !== HEADER_MISMATCH) throw error;
+          if (!(await called.renew(sent.signal))) throw error;
           return await send(sent);
         }
       };
 
-      const result = await calls.during(params.name, () =>
+      return await calls.during(params.name, () =>
         runCall({
           leg,
           handler,
@@ -109,11 +124,16 @@ export function attachHost(mcpClient: Client, options: HostOptions): Elicitation
           signal,
         }),
       );
-      if (!(await isPromised(result)))
-        throw new HostError('invalid_result', `the structured content of ${params.name} violates its output schema`);
-      return result;
     },
   };
+}
+
+/**
+ * The SDK validates every response against the output schema of its definition, or else of its own list: even `input_required`, with
+ * patterns, and without a limit. So each request has a definition, without output schema, and only the final result is validated.
+ */
+function withoutOutputSchema({ outputSchema: _, ...rest }: Tool): Tool {
+  return rest;
 }
 
 /** Rejects a malformed elicitation with −32602, because the fault is the MCP server's. */
