@@ -84,6 +84,13 @@ describe('S22: refresh at a real provider', () => {
   it.each([
     ['429', { status: 429 }, 'provider_unavailable'],
     ['503', { status: 503, body: '{"error":"invalid_grant"}' }, 'provider_unavailable'],
+    ['S226: 408', { status: 408, body: '{"error":"invalid_grant"}' }, 'provider_unavailable'],
+    ['S226: 425', { status: 425, body: '{"error":"invalid_grant"}' }, 'provider_unavailable'],
+    [
+      'S226: Retry-After',
+      { status: 400, headers: { 'retry-after': '30' }, body: '{"error":"invalid_grant"}' },
+      'provider_unavailable',
+    ],
     ['no connection', { drop: 'before' }, 'provider_unavailable'],
     ['a lost response', { drop: 'after' }, 'provider_unavailable'],
     ['a firewall', { status: 403, body: '<html>invalid_grant' }, 'invalid_token_response'],
@@ -250,8 +257,6 @@ describe('N3: responses to a refresh', () => {
     [400, undefined, undefined],
     [400, '<html>invalid_grant</html>', undefined],
     [400, '{"error":"a","error":"b"}', undefined],
-    [408, { message: 'x' }, undefined],
-    [425, { message: 'x' }, undefined],
     [400, { error: 'temporarily_unavailable' }, undefined],
     [200, { errors: [{ type: 'internal_error' }], error: 'x' }, undefined],
     [200, { error: 'x', access_token: 'y' }, undefined],

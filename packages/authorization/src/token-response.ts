@@ -127,20 +127,18 @@ function refusal(
   { isRefresh, tokenResponse }: TokenEndpointRules,
 ): AuthorizationError {
   const { code } = said;
+  // Whatever the response says, the same request may succeed later.
+  if (isRefresh && received.headers.has('retry-after')) return new AuthorizationError('provider_unavailable');
   const error = code === undefined ? new AuthorizationError('invalid_token_response') : errorFromProvider(code);
   if (!isRefresh) return error;
   if (code === 'invalid_grant' || (code !== undefined && tokenResponse?.refusedErrors.includes(code) === true))
     return new AuthorizationError('grant_refused', { providerError: error.providerError ?? 'unregistered' });
-  const refuses = refusedIn(received, said);
+  const refuses = refusedIn(received.status, said);
   return refuses === undefined ? error : new AuthorizationError(error.code, { ...error, refuses });
 }
 
 /** Returns what a refused refresh is about, wherever the response says it. Undefined if it may be temporary or is unreadable. */
-function refusedIn(
-  { status, headers }: Pick<Response, 'status' | 'headers'>,
-  { document, isEmpty, code }: ErrorAnswer,
-): Refused | undefined {
-  if (passingStatuses.includes(status) || headers.has('retry-after')) return undefined;
+function refusedIn(status: number, { document, isEmpty, code }: ErrorAnswer): Refused | undefined {
   const isEmpty401 = status === 401 && isEmpty;
   if (document === undefined && !code && !isEmpty401) return undefined;
   if (requestStatuses.includes(status)) return 'client';
@@ -152,7 +150,6 @@ function refusedIn(
   return status === 401 ? 'unclear' : 'grant';
 }
 
-const passingStatuses: readonly number[] = [408, 425, 429];
 /** About how or from where we ask, not about the refresh token (RFC 9110 section 15.5, RFC 6585, RFC 7725). */
 const requestStatuses: readonly number[] = [405, 406, 411, 413, 414, 415, 417, 421, 426, 428, 431, 451];
 
@@ -278,8 +275,7 @@ const scopeSchema = z
     z.string(),
     z.array(z.string().nullable()).transform(scopes => scopes.filter(scope => scope !== null).join(' ')),
   ])
-  .pipe(z.string().max(4096))
-  .optional();
+  .pipe(z.string().max(4096));
 
 const tokenMembers = {
   access_token: tokenSchema,
@@ -298,7 +294,7 @@ const tokenMembers = {
 const tokenResponseSchema = foreignDocument({
   ...tokenMembers,
   id_token: tokenSchema.optional(),
-  scope: scopeSchema.meta(emptyCounts),
+  scope: scopeSchema.optional().meta(emptyCounts),
 });
 
 /**
@@ -307,7 +303,7 @@ const tokenResponseSchema = foreignDocument({
  */
 const refreshResponseSchema = foreignDocument({
   ...tokenMembers,
-  scope: scopeSchema.catch(undefined).meta(emptyCounts),
+  scope: scopeSchema.optional().catch(undefined).meta(emptyCounts),
 });
 
 export type TokenResponse = z.output<typeof tokenResponseSchema>;
