@@ -192,6 +192,12 @@ describe('N3: responses to a refresh', () => {
     ['a scope that is too long', { scope: 'meeting:read '.repeat(400) }],
     ['a scope of another kind', { scope: { admin: true } }],
     ['a scope that is a number', { scope: 1 }],
+    ['an empty scope', { scope: '' }],
+    ['a scope of spaces', { scope: ' ' }],
+    ['a scope of separators', { scope: ', ,' }],
+    ['a scope of other characters', { scope: '"\u00e4"' }],
+    ['an empty list of scopes', { scope: [] }],
+    ['a list of no scope', { scope: [null, ''] }],
   ])('S226: are accepted without what a refresh does not need: %s', async (_, changes) => {
     const { access_token: accessToken, refresh_token: refreshToken } = honestRefresh();
     evil.tokenAnswer = () => ({ body: honestRefresh(changes) });

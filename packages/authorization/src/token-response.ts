@@ -1,6 +1,7 @@
 import type * as client from 'openid-client';
 import * as z from 'zod';
 import { AuthorizationError, errorFromProvider, type Refused } from './authorization-error.ts';
+import { scopeTokenSchema } from './config-values.ts';
 import { isNonceChallenge } from './dpop.ts';
 import { emptyCounts, foreignDocument } from './foreign-document.ts';
 import { type JsonMembers, jsonDocument, memberAt, membersIn } from './json-members.ts';
@@ -276,6 +277,7 @@ const scopeSchema = z
     z.array(z.string().nullable()).transform(scopes => scopes.filter(scope => scope !== null).join(' ')),
   ])
   .pipe(z.string().max(4096));
+const isReadable = (scopes: string) => scopes.split(/[\s,]+/).some(scope => scopeTokenSchema.safeParse(scope).success);
 
 const tokenMembers = {
   access_token: tokenSchema,
@@ -299,11 +301,11 @@ const tokenResponseSchema = foreignDocument({
 
 /**
  * RFC 6749 section 6. The refresh token that was sent may be spent, so nothing that a refresh does without costs the new one: no ID
- * token, and a scope that cannot be read is one that has not changed.
+ * token, and a scope that cannot be read, or names none, is one that has not changed.
  */
 const refreshResponseSchema = foreignDocument({
   ...tokenMembers,
-  scope: scopeSchema.optional().catch(undefined).meta(emptyCounts),
+  scope: scopeSchema.refine(isReadable).optional().catch(undefined),
 });
 
 export type TokenResponse = z.output<typeof tokenResponseSchema>;
