@@ -96,12 +96,14 @@ export function createProvider(p: {
   async function granted(
     at: ResolvedClient,
     grant: TokenGrant,
-    p: Pick<CodeExchangeRequest, 'heldScopes' | 'heldAccount' | 'dpopKey'> & {
+    p: Pick<CodeExchangeRequest, 'heldScopes' | 'heldAccount' | 'dpopKey' | 'redirectUri'> & {
       readonly asked: readonly string[];
       readonly issuedAfter: number;
     },
   ): Promise<Grant> {
-    const { dpopKey, issuedAfter } = p;
+    const { dpopKey, issuedAfter, redirectUri } = p;
+    refusedClients.delete(at.registration.clientId);
+    await registrations.noteUse(at, redirectUri);
     const connected = await connectedAccount(oauthClient, at, { config: config.account, grant, dpopKey });
     const { id_token } = grant.response;
     // The provider adds scopes to those of one account. The user may have chosen another one.
@@ -130,7 +132,7 @@ export function createProvider(p: {
     }
   }
 
-  /** Since when, and how often in a row, refreshes were answered with `invalid_client`, by client id. */
+  /** Since when, and how often in a row, refreshes of this process were answered with `invalid_client`, by client id. */
   const refusedClients = new Map<string, { readonly since: number; readonly times: number }>();
 
   /**
@@ -142,14 +144,19 @@ export function createProvider(p: {
     try {
       const done = await work;
       refusedClients.delete(clientId);
+      // In the background: the new refresh token must be stored first.
+      void registrations.noteUse(at, redirectUri);
       return done;
     } catch (error) {
       if (!isClientRefused(error)) throw error;
       const { since, times } = refusedClients.get(clientId) ?? { since: p.now(), times: 0 };
       refusedClients.set(clientId, { since, times: times + 1 });
       const isLasting = times + 1 >= LASTING_REFUSALS && p.now() - since >= LASTING_REFUSALS_APART_MS;
-      if (isLasting && (await registrations.retire(at, redirectUri)))
+      if (!isLasting) throw error;
+      if (await registrations.giveUp(at, redirectUri, since))
         throw new AuthorizationError('grant_refused', { providerError: 'invalid_client' });
+      // Another replica has got tokens meanwhile, or the client stays: this refusal is the first in a row.
+      refusedClients.set(clientId, { since: p.now(), times: 1 });
       throw error;
     }
   }

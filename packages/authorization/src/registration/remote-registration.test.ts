@@ -394,6 +394,26 @@ describe('S188: a client that the authorization server no longer knows', () => {
     expect(await refresh(other)).toMatchObject({ clientId: one.clientId });
   });
 
+  it('S225: is kept while another replica gets tokens by it, and given up once none does', async () => {
+    const at = replica();
+    const other = replica(at.store);
+    const [one, another] = [await connect(at, loopback), await connect(at, loopback)];
+    const refreshed = ({ grant }: typeof one) => at.provider.refresh({ ...held(grant), redirectUri: loopback });
+    const codes: string[] = [];
+    for (let hour = 0; hour < 5; hour += 1) {
+      if (hour === 2) {
+        const before = [...at.store.values.values()];
+        await other.provider.refresh({ ...held(another.grant), redirectUri: loopback });
+        // Noted in the background.
+        await expect.poll(() => [...at.store.values.values()]).not.toEqual(before);
+      }
+      refuse('refresh_token');
+      codes.push(await failureCodeOf(refreshed(one)));
+      for (const { wait } of [at, other]) wait(3_600_000);
+    }
+    expect(codes).toEqual([...Array.from({ length: 4 }, () => 'provider_error'), 'grant_refused']);
+  });
+
   it('is kept if a refresh succeeds in between', async () => {
     const at = replica();
     const { grant } = await connect(at, loopback);
