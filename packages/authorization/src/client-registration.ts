@@ -53,6 +53,11 @@ export interface ClientRegistrationSource {
    * the authorization server has issued tokens to it since then, at any replica.
    */
   giveUp(at: ResolvedClient, redirectUri: URL, since: number): Promise<boolean>;
+  /**
+   * Like `retire`, if the authorization server no longer knows this client, which `isKnown` asks it now and then.
+   * @param isKnown resolves with undefined without a clear answer
+   */
+  retireIfUnknown(at: ResolvedClient, redirectUri: URL, isKnown: () => Promise<boolean | undefined>): Promise<boolean>;
   /** Notes that the authorization server has issued tokens to this client. Never rejects. */
   noteUse(at: ResolvedClient, redirectUri: URL): Promise<void>;
 }
@@ -83,6 +88,7 @@ export function configuredRegistration(config: ProviderConfig, cache: MetadataCa
     },
     retire: async () => false,
     giveUp: async () => false,
+    retireIfUnknown: async () => false,
     noteUse: async () => {},
   };
 }

@@ -25,6 +25,9 @@ import { connectedAccount } from './user-claims.ts';
 const LASTING_REFUSALS = 3;
 const LASTING_REFUSALS_APART_MS = 2 * 60 * 60_000;
 
+/** How long a user waits for the answer whether the client of a new grant is known, in milliseconds. */
+const ASKED_WITHIN_MS = 2_000;
+
 /** Creates a provider. Its methods throw `AuthorizationError`, and `TypeError` only for invalid arguments. */
 export function createProvider(p: {
   config: ProviderConfig;
@@ -132,6 +135,42 @@ export function createProvider(p: {
     }
   }
 
+  /**
+   * Asks the authorization server whether it knows the client, by a code that does not exist: `invalid_grant` is a yes. A server without
+   * PAR that has lost the client shows its own page at the authorization endpoint, so no answer to a user's request ever says so.
+   */
+  async function isKnown(at: ResolvedClient, redirectUri: URL): Promise<boolean | undefined> {
+    try {
+      await exchangeCode(oauthClient, at, {
+        ...{ code: client.randomState(), redirectUri, tokenResponse, dpopKey: await dpopKeyFor(at.metadata) },
+        ...(usesPkce && { codeVerifier: client.randomPKCECodeVerifier() }),
+        parameters: { ...tokenParameters, ...(at.resource !== undefined && { resource: at.resource }) },
+      });
+    } catch (error) {
+      if (!(error instanceof AuthorizationError)) throw error;
+      return isClientRefused(error) ? false : error.providerError === 'invalid_grant' || undefined;
+    }
+    return undefined;
+  }
+
+  /** Retires a client that is no longer known. An answer that the user would wait for too long counts for the next new grant. */
+  async function isReplaced(at: ResolvedClient, redirectUri: URL): Promise<boolean> {
+    const { promise: late, resolve } = Promise.withResolvers<boolean>();
+    const timer = setTimeout(resolve, ASKED_WITHIN_MS, false).unref();
+    const asked = registrations.retireIfUnknown(at, redirectUri, () => isKnown(at, redirectUri));
+    return Promise.race([asked, late]).finally(() => clearTimeout(timer));
+  }
+
+  /** Resolves a client for a redirect. With PAR, the pushed request says whether it is known. */
+  async function resolveForRedirect(redirectUri: URL): Promise<ResolvedClient> {
+    const at = await registrations.resolveForNewGrant(redirectUri);
+    if (pushesAuthorization(at.metadata, config.pushedAuthorization) || !(await isReplaced(at, redirectUri))) return at;
+    const another = await registrations.resolveForNewGrant(redirectUri);
+    // The first answer about a new client shows what its answers are worth.
+    await isReplaced(another, redirectUri);
+    return another;
+  }
+
   /** Since when, and how often in a row, refreshes of this process were answered with `invalid_client`, by client id. */
   const refusedClients = new Map<string, { readonly since: number; readonly times: number }>();
 
@@ -182,7 +221,7 @@ export function createProvider(p: {
     async start({ redirectUri, state, scopes: asked, resource, expectedAccount, locale }) {
       assertPlain(redirectUri);
       const requested = scopes.requested(asked);
-      const at = await registrations.resolveForNewGrant(redirectUri);
+      const at = await resolveForRedirect(redirectUri);
       const { metadata } = at;
       if (metadata.authorization_endpoint === undefined) throw new TypeError('a device flow has no redirect');
       const indicator = resourceFor(at, resource);

@@ -179,6 +179,61 @@ describe('an existing registration', () => {
     }
   });
 
+  describe('S225: is replaced if the authorization server says that it no longer knows it', () => {
+    const [yes, no, unclear] = [true, false, undefined] as const;
+    /** Answers an hour apart, the first one at its registration. Returns which of them replaced the client. */
+    async function replacedAfter(answers: readonly (boolean | undefined)[]) {
+      let now = 0;
+      const { register, retireIfUnknown } = replica(undefined, { now: () => now });
+      const { clientId } = await register(endpoint.metadata(), redirectUri);
+      const origin = { issuer: endpoint.origin, redirectUri, clientId };
+      for (const [nth, answer] of answers.entries()) {
+        if (await retireIfUnknown(origin, async () => answer)) return nth;
+        now += HOUR;
+      }
+      return undefined;
+    }
+
+    it.each([
+      ['after it knew it', [yes, no], 1],
+      ['although an answer was unclear before', [yes, unclear, no], 2],
+      ['after it knew it once', [no, yes, yes, no], 3],
+      ['after no clear answer', [unclear, no], 1],
+      ['not if it never knew any', [no, no, no, no], undefined],
+      ['not if it knows it', [yes, yes, yes], undefined],
+      ['not without a clear answer', [yes, unclear, unclear, unclear], undefined],
+    ] as const)('%s', async (_, answers, nth) => {
+      expect(await replacedAfter(answers)).toBe(nth);
+    });
+
+    it('but not within an hour of its registration, and asks once in ten minutes, whichever replica', async () => {
+      let now = 0;
+      const first = replica(undefined, { now: () => now });
+      const replicas = [first, replica(first.store, { now: () => now })] as const;
+      await first.register(endpoint.metadata(), redirectUri);
+      const origin = { issuer: endpoint.origin, redirectUri, clientId: 'client-1' };
+      const [asked, replaced]: [number[], number[]] = [[], []];
+      const isKnown = async () => asked.push(now) === 1;
+      for (; now <= HOUR; now += 60_000) {
+        for (const { retireIfUnknown } of replicas) if (await retireIfUnknown(origin, isKnown)) replaced.push(now);
+      }
+      expect(replaced).toEqual([HOUR]);
+      // Another client is another question.
+      await first.register(endpoint.metadata(), redirectUri);
+      expect(await first.retireIfUnknown({ ...origin, clientId: 'client-2' }, isKnown)).toBe(false);
+      expect(asked).toEqual([...[0, 1, 2, 3, 4, 5, 6].map(nth => (nth * HOUR) / 6), now]);
+    });
+
+    it('and not for a client that is not, or no longer, the one for new grants', async () => {
+      const { register, retireIfUnknown } = replica(undefined, { documentUrl: () => new URL('https://a.example/b') });
+      const asked = () => Promise.reject(new Error('asked'));
+      const origin = { issuer: endpoint.origin, redirectUri };
+      expect(await retireIfUnknown({ ...origin, clientId: 'https://a.example/b' }, asked)).toBe(false);
+      await register(endpoint.metadata(), redirectUri);
+      expect(await retireIfUnknown({ ...origin, clientId: 'client-0' }, asked)).toBe(false);
+    });
+  });
+
   /** A replica with former clients for which no more room is left, `client-1` to `client-16`, unless they got no tokens. */
   async function full(used: readonly string[] = Array.from({ length: 16 }, (_, slot) => `client-${slot + 1}`)) {
     let now = 0;

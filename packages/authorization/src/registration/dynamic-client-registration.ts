@@ -4,6 +4,7 @@ import { AuthorizationError } from '../authorization-error.ts';
 import type { ClientKey, ClientRegistration } from '../client-authentication.ts';
 import { clientChanged, type GrantOrigin } from '../client-registration.ts';
 import { isSameUrl, rootedUrl } from '../issuer.ts';
+import { jsonDocument } from '../json-members.ts';
 import type { OutboundFetch } from '../outbound/outbound-fetch.ts';
 import { isLoopbackHost } from '../outbound/outbound-policy.ts';
 import type { ServerMetadata } from '../server-metadata.ts';
@@ -62,6 +63,12 @@ export interface DynamicClientRegistration {
    * since then.
    */
   giveUp(origin: ClientAt, since: number): Promise<boolean>;
+  /**
+   * Retires the client if the authorization server no longer knows it, which `isKnown` asks: at most once in ten minutes, for all replicas.
+   * Only an answer that has changed counts: a server that does not know its newest client either says nothing by it.
+   * @param isKnown resolves with undefined without a clear answer
+   */
+  retireIfUnknown(origin: ClientAt, isKnown: () => Promise<boolean | undefined>): Promise<boolean>;
   /** Notes that the authorization server has issued tokens to this client. Never rejects: the next use is noted instead. */
   noteUse(origin: ClientAt): Promise<void>;
 }
@@ -133,7 +140,8 @@ export function createDynamicClientRegistration(p: {
         const older = await recordAt(place, slot);
         if (older !== undefined && older.record !== record && (await givesWay(older.registration))) {
           await p.store.remove(older.key, older.record);
-          if (older.registration.clientId !== clientId) await note(useKey(place, older.registration.clientId), undefined);
+          if (older.registration.clientId !== clientId)
+            await note(useKey(place, older.registration.clientId), undefined);
         }
         // Another replica may have kept another client in this slot meanwhile.
         if ((await p.store.putIfAbsent(registrationKey(place, slot), record)) !== record) continue;
@@ -261,6 +269,24 @@ export function createDynamicClientRegistration(p: {
       return true;
     },
 
+    async retireIfUnknown(origin, isKnown) {
+      const { issuer, redirectUri, clientId } = origin;
+      const current = await currentOf(issuer, redirectUri);
+      if (current?.registration.clientId !== clientId) return false;
+      const key = registrationKey(placeOf(issuer, redirectUri), 'asked');
+      const last = askedSchema.safeParse(jsonDocument((await p.store.read(key)) ?? '')).data;
+      const before = last?.clientId === clientId ? last : undefined;
+      if (before !== undefined && p.now() - before.at < ASKED_AGAIN_MS) return false;
+      const noteAnswer = (wasKnown = before?.wasKnown) =>
+        note(key, JSON.stringify({ clientId, at: p.now(), wasKnown } satisfies Asked));
+      // First, so that no other start asks too.
+      await noteAnswer();
+      const known = await isKnown();
+      if (known === false && before?.wasKnown !== false && (await retire(origin))) return true;
+      if (known !== undefined && before?.wasKnown !== true) await noteAnswer(known);
+      return false;
+    },
+
     async noteUse({ issuer, redirectUri, clientId }) {
       // A Client ID Metadata Document needs no registration.
       if (clientId === documentOf(redirectUri)?.clientId) return;
@@ -275,6 +301,11 @@ export function createDynamicClientRegistration(p: {
 /** A client is retired at the earliest this long after its registration: an incident makes few clients. */
 const RECENT_MS = 60 * 60_000;
 
+/** How often an authorization server is asked whether it knows a client. */
+const ASKED_AGAIN_MS = 10 * 60_000;
+/** `wasKnown`: whether the server ever said that it knows this client; undefined without a clear answer yet. */
+const askedSchema = z.strictObject({ clientId: z.string(), at: z.number(), wasKnown: z.boolean().optional() });
+type Asked = z.infer<typeof askedSchema>;
 /** How often a process notes that a client is in use. */
 const NOTED_AGAIN_MS = 10 * 60_000;
 /** A client that got no tokens for so long may give way: refresh tokens rarely stay valid without use for longer. */
@@ -285,7 +316,7 @@ const NEVER_USED = 'never';
 /** Bounds what an authorization server that keeps replacing our client can store, per redirect URI. */
 const formerSlots = Array.from({ length: 16 }, (_, slot) => slot);
 
-type NoteName = 'registered-at' | `used ${string}`;
+type NoteName = 'registered-at' | 'asked' | `used ${string}`;
 
 /** JSON encoding makes the key of each pair unique. */
 function registrationKey({ issuer, redirectUri }: RegistrationPlace, slot?: number | NoteName): string {

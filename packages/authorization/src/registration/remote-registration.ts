@@ -109,6 +109,7 @@ function remoteRegistration(
 
     retire: (at, redirectUri) => dynamic.retire(originOf(at, redirectUri)),
     giveUp: (at, redirectUri, since) => dynamic.giveUp(originOf(at, redirectUri), since),
+    retireIfUnknown: (at, redirectUri, isKnown) => dynamic.retireIfUnknown(originOf(at, redirectUri), isKnown),
     async noteUse(at, redirectUri) {
       if (at.registration !== configured) await dynamic.noteUse(originOf(at, redirectUri));
     },
