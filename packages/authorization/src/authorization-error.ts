@@ -11,7 +11,7 @@ import { OutboundError } from './outbound/outbound-error.ts';
  *   have `refuses`.
  * - `client_gone`: the client that the grant was issued to is no longer configured, or its registration or key is missing.
  * - `too_late`: the caller of a refresh could no longer wait for it; nothing was sent.
- * - `provider_unavailable`: the provider was unreachable, too slow, or answered 429 or 5xx.
+ * - `provider_unavailable`: the provider was unreachable, too slow, or answered 408, 425, 429 or 5xx.
  * - `invalid_callback`: the callback has missing, repeated or contradicting parameters.
  * - `state_mismatch`, `issuer_mismatch`: the callback belongs to another transaction or another issuer (RFC 9207).
  * - `invalid_token_response`, `invalid_id_token`, `invalid_userinfo`, `invalid_pushed_authorization`,
@@ -162,6 +162,9 @@ export class AuthorizationError extends Error {
     if (details.refuses !== undefined) this.refuses = details.refuses;
   }
 }
+
+/** Whether the same request may succeed later (RFC 9110 section 15.5.9, RFC 8470, RFC 6585), whatever the body says. */
+export const isPassing = (status: number): boolean => status >= 500 || [408, 425, 429].includes(status);
 
 /**
  * Errors at the authorization, token and revocation endpoints (RFC 6749 4.1.2.1 and 5.2, RFC 7009 2.2.1, RFC 8628 3.5,

@@ -48,6 +48,18 @@ export interface ClientRegistrationSource {
    * @returns whether Postern has registered it and no longer uses it for new grants
    */
   retire(at: ResolvedClient, redirectUri: URL): Promise<boolean>;
+  /**
+   * Like `retire`, after refreshes of this client were refused since `since`: its grants have ended, and it makes room for others. Not if
+   * the authorization server has issued tokens to it since then, at any replica.
+   */
+  giveUp(at: ResolvedClient, redirectUri: URL, since: number): Promise<boolean>;
+  /**
+   * Like `retire`, if the authorization server no longer knows this client, which `isKnown` asks it now and then.
+   * @param isKnown resolves with undefined without a clear answer
+   */
+  retireIfUnknown(at: ResolvedClient, redirectUri: URL, isKnown: () => Promise<boolean | undefined>): Promise<boolean>;
+  /** Notes that the authorization server has issued tokens to this client. Never rejects. */
+  noteUse(at: ResolvedClient, redirectUri: URL): Promise<void>;
 }
 
 /** Returns the registration that the operator configured. */
@@ -75,6 +87,9 @@ export function configuredRegistration(config: ProviderConfig, cache: MetadataCa
       return { registration, metadata: at };
     },
     retire: async () => false,
+    giveUp: async () => false,
+    retireIfUnknown: async () => false,
+    noteUse: async () => {},
   };
 }
 

@@ -25,6 +25,9 @@ import { connectedAccount } from './user-claims.ts';
 const LASTING_REFUSALS = 3;
 const LASTING_REFUSALS_APART_MS = 2 * 60 * 60_000;
 
+/** How long a user waits for the answer whether the client of a new grant is known, in milliseconds. */
+const ASKED_WITHIN_MS = 2_000;
+
 /** Creates a provider. Its methods throw `AuthorizationError`, and `TypeError` only for invalid arguments. */
 export function createProvider(p: {
   config: ProviderConfig;
@@ -96,12 +99,14 @@ export function createProvider(p: {
   async function granted(
     at: ResolvedClient,
     grant: TokenGrant,
-    p: Pick<CodeExchangeRequest, 'heldScopes' | 'heldAccount' | 'dpopKey'> & {
+    p: Pick<CodeExchangeRequest, 'heldScopes' | 'heldAccount' | 'dpopKey' | 'redirectUri'> & {
       readonly asked: readonly string[];
       readonly issuedAfter: number;
     },
   ): Promise<Grant> {
-    const { dpopKey, issuedAfter } = p;
+    const { dpopKey, issuedAfter, redirectUri } = p;
+    refusedClients.delete(at.registration.clientId);
+    await registrations.noteUse(at, redirectUri);
     const connected = await connectedAccount(oauthClient, at, { config: config.account, grant, dpopKey });
     const { id_token } = grant.response;
     // The provider adds scopes to those of one account. The user may have chosen another one.
@@ -130,7 +135,43 @@ export function createProvider(p: {
     }
   }
 
-  /** Since when, and how often in a row, refreshes were answered with `invalid_client`, by client id. */
+  /**
+   * Asks the authorization server whether it knows the client, by a code that does not exist: `invalid_grant` is a yes. A server without
+   * PAR that has lost the client shows its own page at the authorization endpoint, so no answer to a user's request ever says so.
+   */
+  async function isKnown(at: ResolvedClient, redirectUri: URL): Promise<boolean | undefined> {
+    try {
+      await exchangeCode(oauthClient, at, {
+        ...{ code: client.randomState(), redirectUri, tokenResponse, dpopKey: await dpopKeyFor(at.metadata) },
+        ...(usesPkce && { codeVerifier: client.randomPKCECodeVerifier() }),
+        parameters: { ...tokenParameters, ...(at.resource !== undefined && { resource: at.resource }) },
+      });
+    } catch (error) {
+      if (!(error instanceof AuthorizationError)) throw error;
+      return isClientRefused(error) ? false : error.providerError === 'invalid_grant' || undefined;
+    }
+    return undefined;
+  }
+
+  /** Retires a client that is no longer known. An answer that the user would wait for too long counts for the next new grant. */
+  async function isReplaced(at: ResolvedClient, redirectUri: URL): Promise<boolean> {
+    const { promise: late, resolve } = Promise.withResolvers<boolean>();
+    const timer = setTimeout(resolve, ASKED_WITHIN_MS, false).unref();
+    const asked = registrations.retireIfUnknown(at, redirectUri, () => isKnown(at, redirectUri));
+    return Promise.race([asked, late]).finally(() => clearTimeout(timer));
+  }
+
+  /** Resolves a client for a redirect. With PAR, the pushed request says whether it is known. */
+  async function resolveForRedirect(redirectUri: URL): Promise<ResolvedClient> {
+    const at = await registrations.resolveForNewGrant(redirectUri);
+    if (pushesAuthorization(at.metadata, config.pushedAuthorization) || !(await isReplaced(at, redirectUri))) return at;
+    const another = await registrations.resolveForNewGrant(redirectUri);
+    // The first answer about a new client shows what its answers are worth.
+    await isReplaced(another, redirectUri);
+    return another;
+  }
+
+  /** Since when, and how often in a row, refreshes of this process were answered with `invalid_client`, by client id. */
   const refusedClients = new Map<string, { readonly since: number; readonly times: number }>();
 
   /**
@@ -142,14 +183,19 @@ export function createProvider(p: {
     try {
       const done = await work;
       refusedClients.delete(clientId);
+      // In the background: the new refresh token must be stored first.
+      void registrations.noteUse(at, redirectUri);
       return done;
     } catch (error) {
       if (!isClientRefused(error)) throw error;
       const { since, times } = refusedClients.get(clientId) ?? { since: p.now(), times: 0 };
       refusedClients.set(clientId, { since, times: times + 1 });
       const isLasting = times + 1 >= LASTING_REFUSALS && p.now() - since >= LASTING_REFUSALS_APART_MS;
-      if (isLasting && (await registrations.retire(at, redirectUri)))
+      if (!isLasting) throw error;
+      if (await registrations.giveUp(at, redirectUri, since))
         throw new AuthorizationError('grant_refused', { providerError: 'invalid_client' });
+      // Another replica has got tokens meanwhile, or the client stays: this refusal is the first in a row.
+      refusedClients.set(clientId, { since: p.now(), times: 1 });
       throw error;
     }
   }
@@ -175,7 +221,7 @@ export function createProvider(p: {
     async start({ redirectUri, state, scopes: asked, resource, expectedAccount, locale }) {
       assertPlain(redirectUri);
       const requested = scopes.requested(asked);
-      const at = await registrations.resolveForNewGrant(redirectUri);
+      const at = await resolveForRedirect(redirectUri);
       const { metadata } = at;
       if (metadata.authorization_endpoint === undefined) throw new TypeError('a device flow has no redirect');
       const indicator = resourceFor(at, resource);

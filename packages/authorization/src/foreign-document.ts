@@ -22,7 +22,7 @@ import * as z from 'zod';
  * | rules of URLs: https, no credentials, no way from outside to inside hosts | a document must not direct our requests, or browsers |
  * | a named `token_type` is the requested one; a missing one is `bearer`, so refused after a DPoP proof | a bearer token can be replayed |
  * | a boolean or list that cannot be read makes the document invalid | it may turn on a protection |
- * | an empty text or list of a member with {@link emptyCounts} | it excludes: no scope granted, no PKCE method, no resource |
+ * | an empty text or list of a member with {@link emptyCounts} | it excludes: no scope in a new grant, no PKCE method, no resource |
  * | maximum lengths, and the characters of tokens and codes | they are stored for months, and become headers and URLs |
  * | configured marks of success | the operator has named the value exactly |
  */

@@ -1,5 +1,5 @@
 import * as client from 'openid-client';
-import { AuthorizationError } from './authorization-error.ts';
+import { AuthorizationError, isPassing } from './authorization-error.ts';
 import { createClientAuthentication } from './client-authentication.ts';
 import type { ResolvedClient } from './client-registration.ts';
 import type { DpopKeyPair } from './dpop.ts';
@@ -20,7 +20,7 @@ export interface OauthOperation {
 
 /**
  * Postern as OAuth client. Every request to an authorization server goes through `run` or `fetch`, and so through the guarded
- * fetch, where a 429 or 5xx response counts as unavailable.
+ * fetch, where a 408, 425, 429 or 5xx response counts as unavailable.
  */
 export interface OauthClient {
   /** Builds the URL of an authorization request, without network access. */
@@ -112,13 +112,13 @@ function serverOf({ metadata }: ResolvedClient): client.ServerMetadata {
   return { ...server, issuer: metadata.issuer ?? noIssuer };
 }
 
-/** Wraps a fetch to treat 429 and 5xx as unavailable. */
+/** Wraps a fetch to treat passing failures as unavailable, whatever their body says. */
 function unlessUnavailable(fetch: OutboundFetch): client.CustomFetch {
   return async (url, { body, headers, method, signal }) => {
     if (body instanceof ReadableStream || body instanceof ArrayBuffer)
       throw new TypeError('unexpected type of request body');
     const response = await fetch(url, { body: body ?? null, headers, method, ...(signal && { signal }) });
-    if (response.status >= 500 || response.status === 429) throw new AuthorizationError('provider_unavailable');
+    if (isPassing(response.status)) throw new AuthorizationError('provider_unavailable');
     return response;
   };
 }

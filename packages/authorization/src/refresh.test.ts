@@ -84,6 +84,13 @@ describe('S22: refresh at a real provider', () => {
   it.each([
     ['429', { status: 429 }, 'provider_unavailable'],
     ['503', { status: 503, body: '{"error":"invalid_grant"}' }, 'provider_unavailable'],
+    ['S226: 408', { status: 408, body: '{"error":"invalid_grant"}' }, 'provider_unavailable'],
+    ['S226: 425', { status: 425, body: '{"error":"invalid_grant"}' }, 'provider_unavailable'],
+    [
+      'S226: Retry-After',
+      { status: 400, headers: { 'retry-after': '30' }, body: '{"error":"invalid_grant"}' },
+      'provider_unavailable',
+    ],
     ['no connection', { drop: 'before' }, 'provider_unavailable'],
     ['a lost response', { drop: 'after' }, 'provider_unavailable'],
     ['a firewall', { status: 403, body: '<html>invalid_grant' }, 'invalid_token_response'],
@@ -185,6 +192,12 @@ describe('N3: responses to a refresh', () => {
     ['a scope that is too long', { scope: 'meeting:read '.repeat(400) }],
     ['a scope of another kind', { scope: { admin: true } }],
     ['a scope that is a number', { scope: 1 }],
+    ['an empty scope', { scope: '' }],
+    ['a scope of spaces', { scope: ' ' }],
+    ['a scope of separators', { scope: ', ,' }],
+    ['a scope of other characters', { scope: '"\u00e4"' }],
+    ['an empty list of scopes', { scope: [] }],
+    ['a list of no scope', { scope: [null, ''] }],
   ])('S226: are accepted without what a refresh does not need: %s', async (_, changes) => {
     const { access_token: accessToken, refresh_token: refreshToken } = honestRefresh();
     evil.tokenAnswer = () => ({ body: honestRefresh(changes) });
@@ -250,8 +263,6 @@ describe('N3: responses to a refresh', () => {
     [400, undefined, undefined],
     [400, '<html>invalid_grant</html>', undefined],
     [400, '{"error":"a","error":"b"}', undefined],
-    [408, { message: 'x' }, undefined],
-    [425, { message: 'x' }, undefined],
     [400, { error: 'temporarily_unavailable' }, undefined],
     [200, { errors: [{ type: 'internal_error' }], error: 'x' }, undefined],
     [200, { error: 'x', access_token: 'y' }, undefined],

@@ -1,6 +1,7 @@
 import type * as client from 'openid-client';
 import * as z from 'zod';
 import { AuthorizationError, errorFromProvider, type Refused } from './authorization-error.ts';
+import { scopeTokenSchema } from './config-values.ts';
 import { isNonceChallenge } from './dpop.ts';
 import { emptyCounts, foreignDocument } from './foreign-document.ts';
 import { type JsonMembers, jsonDocument, memberAt, membersIn } from './json-members.ts';
@@ -127,20 +128,18 @@ function refusal(
   { isRefresh, tokenResponse }: TokenEndpointRules,
 ): AuthorizationError {
   const { code } = said;
+  // Whatever the response says, the same request may succeed later.
+  if (isRefresh && received.headers.has('retry-after')) return new AuthorizationError('provider_unavailable');
   const error = code === undefined ? new AuthorizationError('invalid_token_response') : errorFromProvider(code);
   if (!isRefresh) return error;
   if (code === 'invalid_grant' || (code !== undefined && tokenResponse?.refusedErrors.includes(code) === true))
     return new AuthorizationError('grant_refused', { providerError: error.providerError ?? 'unregistered' });
-  const refuses = refusedIn(received, said);
+  const refuses = refusedIn(received.status, said);
   return refuses === undefined ? error : new AuthorizationError(error.code, { ...error, refuses });
 }
 
 /** Returns what a refused refresh is about, wherever the response says it. Undefined if it may be temporary or is unreadable. */
-function refusedIn(
-  { status, headers }: Pick<Response, 'status' | 'headers'>,
-  { document, isEmpty, code }: ErrorAnswer,
-): Refused | undefined {
-  if (passingStatuses.includes(status) || headers.has('retry-after')) return undefined;
+function refusedIn(status: number, { document, isEmpty, code }: ErrorAnswer): Refused | undefined {
   const isEmpty401 = status === 401 && isEmpty;
   if (document === undefined && !code && !isEmpty401) return undefined;
   if (requestStatuses.includes(status)) return 'client';
@@ -152,7 +151,6 @@ function refusedIn(
   return status === 401 ? 'unclear' : 'grant';
 }
 
-const passingStatuses: readonly number[] = [408, 425, 429];
 /** About how or from where we ask, not about the refresh token (RFC 9110 section 15.5, RFC 6585, RFC 7725). */
 const requestStatuses: readonly number[] = [405, 406, 411, 413, 414, 415, 417, 421, 426, 428, 431, 451];
 
@@ -278,8 +276,8 @@ const scopeSchema = z
     z.string(),
     z.array(z.string().nullable()).transform(scopes => scopes.filter(scope => scope !== null).join(' ')),
   ])
-  .pipe(z.string().max(4096))
-  .optional();
+  .pipe(z.string().max(4096));
+const isReadable = (scopes: string) => scopes.split(/[\s,]+/).some(scope => scopeTokenSchema.safeParse(scope).success);
 
 const tokenMembers = {
   access_token: tokenSchema,
@@ -298,16 +296,16 @@ const tokenMembers = {
 const tokenResponseSchema = foreignDocument({
   ...tokenMembers,
   id_token: tokenSchema.optional(),
-  scope: scopeSchema.meta(emptyCounts),
+  scope: scopeSchema.optional().meta(emptyCounts),
 });
 
 /**
  * RFC 6749 section 6. The refresh token that was sent may be spent, so nothing that a refresh does without costs the new one: no ID
- * token, and a scope that cannot be read is one that has not changed.
+ * token, and a scope that cannot be read, or names none, is one that has not changed.
  */
 const refreshResponseSchema = foreignDocument({
   ...tokenMembers,
-  scope: scopeSchema.catch(undefined).meta(emptyCounts),
+  scope: scopeSchema.refine(isReadable).optional().catch(undefined),
 });
 
 export type TokenResponse = z.output<typeof tokenResponseSchema>;

@@ -1,4 +1,4 @@
-import { AuthorizationError, fromLibraryError } from './authorization-error.ts';
+import { AuthorizationError, fromLibraryError, isPassing } from './authorization-error.ts';
 import { type JsonMembers, jsonMembers } from './json-members.ts';
 import type { OutboundFetch } from './outbound/outbound-fetch.ts';
 
@@ -11,7 +11,7 @@ import type { OutboundFetch } from './outbound/outbound-fetch.ts';
  * that names an owner decides, even if it is wrong: the next place never replaces it. The host decides too if it does not respond
  * at all, so that an unreachable host costs one timeout.
  *
- * @throws {AuthorizationError} `provider_unavailable` after a 429, a 5xx or no response, `outbound_…`, `invalid_metadata`.
+ * @throws {AuthorizationError} `provider_unavailable` after a 408, 425, 429, 5xx or no response, `outbound_…`, `invalid_metadata`.
  */
 export async function readFirstDocument(
   places: Iterable<string>,
@@ -46,7 +46,7 @@ async function readPlace(
     return failure;
   }
   const { status } = response;
-  if (status >= 500 || status === 429) return new AuthorizationError('provider_unavailable', { status });
+  if (isPassing(status)) return new AuthorizationError('provider_unavailable', { status });
   const members = response.ok ? jsonMembers(await response.text()) : undefined;
   return typeof members?.[names] === 'string' ? members : new AuthorizationError('invalid_metadata');
 }

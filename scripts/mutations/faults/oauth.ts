@@ -312,8 +312,8 @@ export const oauthFaults: readonly Fault[] = [
     name: 'discovery: a stranger’s error page ends it',
     breaks: 'S195',
     file: 'packages/authorization/src/well-known-document.ts',
-    original: 'if (status >= 500 || status === 429) return new',
-    replacement: 'if (status >= 500 || status === 429) throw new',
+    original: 'if (isPassing(status)) return new',
+    replacement: 'if (isPassing(status)) throw new',
     foundBy: ['packages/authorization/src/server-metadata.test.ts'],
   },
   {

@@ -99,8 +99,8 @@ describe('one registration for all replicas', () => {
     expect(endpoint.asked.filter(({ method }) => method === 'DELETE')).toEqual([
       { method: 'DELETE', path: `/register/${spare}`, authorization: `Bearer ${canaries.accessToken}`, body: {} },
     ]);
-    // The registration and its time.
-    expect(store.values.size).toBe(2);
+    // The registration, its time and its use.
+    expect(store.values.size).toBe(3);
   });
 
   it.each([
@@ -179,12 +179,70 @@ describe('an existing registration', () => {
     }
   });
 
-  /** A replica with former clients for which no more room is left: `client-1` to `client-16`. */
-  async function full() {
+  describe('S225: is replaced if the authorization server says that it no longer knows it', () => {
+    const [yes, no, unclear] = [true, false, undefined] as const;
+    /** Answers an hour apart, the first one at its registration. Returns which of them replaced the client. */
+    async function replacedAfter(answers: readonly (boolean | undefined)[]) {
+      let now = 0;
+      const { register, retireIfUnknown } = replica(undefined, { now: () => now });
+      const { clientId } = await register(endpoint.metadata(), redirectUri);
+      const origin = { issuer: endpoint.origin, redirectUri, clientId };
+      for (const [nth, answer] of answers.entries()) {
+        if (await retireIfUnknown(origin, async () => answer)) return nth;
+        now += HOUR;
+      }
+      return undefined;
+    }
+
+    it.each([
+      ['after it knew it', [yes, no], 1],
+      ['although an answer was unclear before', [yes, unclear, no], 2],
+      ['after it knew it once', [no, yes, yes, no], 3],
+      ['after no clear answer', [unclear, no], 1],
+      ['not if it never knew any', [no, no, no, no], undefined],
+      ['not if it knows it', [yes, yes, yes], undefined],
+      ['not without a clear answer', [yes, unclear, unclear, unclear], undefined],
+    ] as const)('%s', async (_, answers, nth) => {
+      expect(await replacedAfter(answers)).toBe(nth);
+    });
+
+    it('but not within an hour of its registration, and asks once in ten minutes, whichever replica', async () => {
+      let now = 0;
+      const first = replica(undefined, { now: () => now });
+      const replicas = [first, replica(first.store, { now: () => now })] as const;
+      await first.register(endpoint.metadata(), redirectUri);
+      const origin = { issuer: endpoint.origin, redirectUri, clientId: 'client-1' };
+      const [asked, replaced]: [number[], number[]] = [[], []];
+      const isKnown = async () => asked.push(now) === 1;
+      for (; now <= HOUR; now += 60_000) {
+        for (const { retireIfUnknown } of replicas) if (await retireIfUnknown(origin, isKnown)) replaced.push(now);
+      }
+      expect(replaced).toEqual([HOUR]);
+      // Another client is another question.
+      await first.register(endpoint.metadata(), redirectUri);
+      expect(await first.retireIfUnknown({ ...origin, clientId: 'client-2' }, isKnown)).toBe(false);
+      expect(asked).toEqual([...[0, 1, 2, 3, 4, 5, 6].map(nth => (nth * HOUR) / 6), now]);
+    });
+
+    it('and not for a client that is not, or no longer, the one for new grants', async () => {
+      const { register, retireIfUnknown } = replica(undefined, { documentUrl: () => new URL('https://a.example/b') });
+      const asked = () => Promise.reject(new Error('asked'));
+      const origin = { issuer: endpoint.origin, redirectUri };
+      expect(await retireIfUnknown({ ...origin, clientId: 'https://a.example/b' }, asked)).toBe(false);
+      await register(endpoint.metadata(), redirectUri);
+      expect(await retireIfUnknown({ ...origin, clientId: 'client-0' }, asked)).toBe(false);
+    });
+  });
+
+  /** A replica with former clients for which no more room is left, `client-1` to `client-16`, unless they got no tokens. */
+  async function full(used: readonly string[] = Array.from({ length: 16 }, (_, slot) => `client-${slot + 1}`)) {
     let now = 0;
-    const { register, retire, find, store } = replica(undefined, { now: () => now });
+    const { register, retire, find, store, noteUse, giveUp } = replica(undefined, { now: () => now });
+    const origin = (clientId: string) => ({ issuer: endpoint.origin, redirectUri, clientId });
     const at = {
       store,
+      use: (clientId: string) => noteUse(origin(clientId)),
+      givenUp: (clientId: string, since: number) => giveUp(origin(clientId), since),
       current: async () => (await register(endpoint.metadata(), redirectUri)).clientId,
       retired: async (clientId: string) => retire({ issuer: endpoint.origin, redirectUri, clientId }),
       of: (clientId: string | undefined) => find({ issuer: endpoint.origin, redirectUri, clientId }),
@@ -194,11 +252,14 @@ describe('an existing registration', () => {
     };
     for (let nth = 1; nth <= 16; nth += 1) {
       const clientId = await at.current();
+      if (used.includes(clientId)) await at.use(clientId);
       at.wait(HOUR);
       expect(await at.retired(clientId)).toBe(true);
     }
     return at;
   }
+
+  type Full = Awaited<ReturnType<typeof full>>;
 
   it('S225: is not retired if a former client would have to give way, whose grants would end', async () => {
     const { store, current, retired, of, wait } = await full();
@@ -230,6 +291,53 @@ describe('an existing registration', () => {
     expect(store.values).toEqual(before);
   });
 
+  it.each([
+    ['got no tokens', 'client-7', async () => {}],
+    [
+      'got no tokens for ninety days',
+      'client-3',
+      async ({ use, wait }: Full) => {
+        wait(90 * 24 * HOUR - 3 * HOUR);
+        for (let nth = 4; nth <= 16; nth += 1) await use(`client-${nth}`);
+        await Promise.all([use('client-1'), use('client-2')]);
+      },
+    ],
+    ['was refused at every refresh', 'client-5', ({ givenUp }: Full) => givenUp('client-5', 16 * HOUR)],
+  ])('S225: takes the place of a former client that %s, and of no other', async (_, gone, prepare) => {
+    const used = Array.from({ length: 16 }, (_, slot) => `client-${slot + 1}`).filter(
+      clientId => gone !== 'client-7' || clientId !== gone,
+    );
+    const at = await full(used);
+    expect(await at.current()).toBe('client-17');
+    await at.use('client-17');
+    await prepare(at);
+    at.wait(HOUR);
+    const records = at.store.values.size;
+    expect(await at.retired('client-17')).toBe(true);
+    expect(await at.current()).toBe('client-18');
+    expect(await at.of(gone)).toBeUndefined();
+    for (const clientId of [...used, 'client-17'].filter(name => name !== gone))
+      expect(await at.of(clientId)).toMatchObject({ clientId });
+    // Nothing of the one that is gone stays.
+    expect(at.store.values.size).toBe(records);
+    at.wait(HOUR);
+    await at.use('client-18');
+    expect(await at.retired('client-18')).toBe(false);
+  });
+
+  it('S225: keeps a former client of an earlier release, whose use is unknown, for ninety days', async () => {
+    const at = await full();
+    expect(await at.current()).toBe('client-17');
+    for (const [key, value] of at.store.values) if (/^\d+$/.test(value)) at.store.values.delete(key);
+    at.wait(HOUR);
+    expect(await at.retired('client-17')).toBe(false);
+    at.wait(90 * 24 * HOUR - 1);
+    expect(await at.retired('client-17')).toBe(false);
+    at.wait(1);
+    expect(await at.retired('client-17')).toBe(true);
+    expect(await at.of('client-1')).toBeUndefined();
+  });
+
   it('S225: is replaced again and again if the secrets of former clients have expired too', async () => {
     endpoint.changes = { client_secret_expires_at: (20 * HOUR) / 1000 };
     const { current, of, wait, store } = await full();
@@ -239,7 +347,8 @@ describe('an existing registration', () => {
     expect(await current()).toBe('client-18');
     expect(await of('client-17')).toMatchObject({ clientId: 'client-17' });
     expect(await of('client-16')).toMatchObject({ clientId: 'client-16' });
-    expect(store.values.size).toBe(18);
+    // The current client and its formers, their use, and the time of the last registration.
+    expect(store.values.size).toBe(35);
   });
 
   it('S225: keeps its grants if another replica retires another client at the same time', async () => {
@@ -271,8 +380,8 @@ describe('an existing registration', () => {
       expect(await retire(origin)).toBe(true);
       expect(await find(origin)).toMatchObject({ clientSecret: `secret-${nth}` });
     }
-    // One former client, and the time of the last registration.
-    expect(store.values.size).toBe(2);
+    // One former client with its use, and the time of the last registration.
+    expect(store.values.size).toBe(3);
   });
 
   it('is kept when the authorization server starts to support Client ID Metadata Documents', async () => {

@@ -4,6 +4,7 @@ import { AuthorizationError } from '../authorization-error.ts';
 import type { ClientKey, ClientRegistration } from '../client-authentication.ts';
 import { clientChanged, type GrantOrigin } from '../client-registration.ts';
 import { isSameUrl, rootedUrl } from '../issuer.ts';
+import { jsonDocument } from '../json-members.ts';
 import type { OutboundFetch } from '../outbound/outbound-fetch.ts';
 import { isLoopbackHost } from '../outbound/outbound-policy.ts';
 import type { ServerMetadata } from '../server-metadata.ts';
@@ -56,11 +57,26 @@ export interface DynamicClientRegistration {
    * stays: another one would fare no better. So does one for which there is no room among the former clients.
    * @returns whether it is a former client now
    */
-  retire(origin: OriginAt & { readonly clientId: string }): Promise<boolean>;
+  retire(origin: ClientAt): Promise<boolean>;
+  /**
+   * Like `retire`, after refreshes of this client were refused since `since`: its grants have ended. Not if any replica has noted a use
+   * since then.
+   */
+  giveUp(origin: ClientAt, since: number): Promise<boolean>;
+  /**
+   * Retires the client if the authorization server no longer knows it, which `isKnown` asks: at most once in ten minutes, for all replicas.
+   * Only an answer that has changed counts: a server that does not know its newest client either says nothing by it.
+   * @param isKnown resolves with undefined without a clear answer
+   */
+  retireIfUnknown(origin: ClientAt, isKnown: () => Promise<boolean | undefined>): Promise<boolean>;
+  /** Notes that the authorization server has issued tokens to this client. Never rejects: the next use is noted instead. */
+  noteUse(origin: ClientAt): Promise<void>;
 }
 
 /** A grant at a known authorization server. */
 type OriginAt = GrantOrigin & { readonly issuer: string };
+/** A grant with its client. */
+type ClientAt = OriginAt & { readonly clientId: string };
 
 export function createDynamicClientRegistration(p: {
   /** Describes the MCP server of a redirect URI. Has a `jwksUri` exactly if there is a `clientKey`. */
@@ -74,6 +90,8 @@ export function createDynamicClientRegistration(p: {
   onUnusedClient: (client: UnusedClient) => void;
 }): DynamicClientRegistration {
   const underWay = new Map<string, Promise<ClientRegistration>>();
+  /** When this process last noted the use of a client, by the key of the note. */
+  const noted = new Map<string, number>();
   const documentMethod = p.clientKey === undefined ? 'none' : 'private_key_jwt';
 
   async function forNewGrant(metadata: ServerMetadata, redirectUri: URL): Promise<ClientRegistration> {
@@ -98,29 +116,33 @@ export function createDynamicClientRegistration(p: {
     return (await recordAt(placeOf(issuer, redirectUri))) ?? (await recordAt(asNamed));
   }
 
-  async function formerOf({ issuer, redirectUri, clientId }: OriginAt & { clientId: string }) {
+  async function formerOf({ issuer, redirectUri, clientId }: ClientAt) {
     const place = placeOf(issuer, redirectUri);
     const formers = await Promise.all(formerSlots.map(slot => recordAt(place, slot)));
     return formers.find(former => former?.registration.clientId === clientId);
   }
 
   /**
-   * Keeps the record under a second key before it removes the first: a crash in between loses no client. Another former client gives
-   * way only if its secret has expired and all slots are taken: the grants of the others would end.
+   * Keeps the record under a second key before it removes the first: a crash in between loses no client. If all slots are taken, another
+   * former client gives way whose secret has expired, or which serves no grant: the grants of the others would end.
    * @returns false if there is no room
    */
   async function keepAsFormer(current: StoredRegistration, place: RegistrationPlace): Promise<boolean> {
     const { clientId } = current.registration;
     const record = formatRegistration(current.registration, place);
-    const mayGiveWay: ((older: DynamicRegistration) => boolean)[] = [
+    const mayGiveWay: ((older: DynamicRegistration) => boolean | Promise<boolean>)[] = [
       older => older.clientId === clientId,
       older => isExpired(older, p.now()),
+      older => isUnused(place, older),
     ];
     for (const givesWay of mayGiveWay) {
       for (const slot of formerSlots) {
         const older = await recordAt(place, slot);
-        if (older !== undefined && older.record !== record && givesWay(older.registration))
+        if (older !== undefined && older.record !== record && (await givesWay(older.registration))) {
           await p.store.remove(older.key, older.record);
+          if (older.registration.clientId !== clientId)
+            await note(useKey(place, older.registration.clientId), undefined);
+        }
         // Another replica may have kept another client in this slot meanwhile.
         if ((await p.store.putIfAbsent(registrationKey(place, slot), record)) !== record) continue;
         await p.store.remove(current.key, current.record);
@@ -130,12 +152,17 @@ export function createDynamicClientRegistration(p: {
     return false;
   }
 
-  /** A record of its own: earlier releases refuse a registration with members that they do not know. */
-  async function noteRegistration(place: RegistrationPlace): Promise<void> {
-    const key = registrationKey(place, 'registered-at');
+  /** Notes are records of their own: earlier releases refuse a registration with members that they do not know. */
+  async function note(key: string, value: string | undefined): Promise<void> {
     const before = await p.store.read(key);
     if (before !== undefined) await p.store.remove(key, before);
-    await p.store.putIfAbsent(key, String(p.now()));
+    if (value !== undefined) await p.store.putIfAbsent(key, value);
+  }
+
+  async function isUnused(place: RegistrationPlace, { clientId }: DynamicRegistration): Promise<boolean> {
+    // A client without a note may serve grants, because earlier releases noted no use. Its time begins now.
+    const used = await p.store.putIfAbsent(useKey(place, clientId), String(p.now()));
+    return used === NEVER_USED || p.now() - Number(used) >= UNUSED_MS;
   }
 
   async function isRecent(place: RegistrationPlace): Promise<boolean> {
@@ -149,9 +176,13 @@ export function createDynamicClientRegistration(p: {
     const made = await registerClient({ metadata, description: p.describe(redirectUri), redirectUri, fetch, now });
     const record = formatRegistration(made, place);
     // First, so that no replica finds the client without its time.
-    await noteRegistration(place);
+    await note(registrationKey(place, 'registered-at'), String(p.now()));
     const kept = await p.store.putIfAbsent(registrationKey(place), record);
-    if (kept === record) return made;
+    if (kept === record) {
+      // Not if there is a note: an authorization server may give the same id again, whose grants go on.
+      await p.store.putIfAbsent(useKey(place, made.clientId), NEVER_USED);
+      return made;
+    }
     // Another replica was first. From now on, all replicas use its client.
     p.onUnusedClient({ issuer: metadata.issuer, clientId: made.clientId, deleted: await isDeleted(made) });
     return parseRegistration(kept, place);
@@ -194,7 +225,17 @@ export function createDynamicClientRegistration(p: {
     };
   }
 
+  async function retire(origin: ClientAt): Promise<boolean> {
+    const current = await currentOf(origin.issuer, origin.redirectUri);
+    // Another replica may have stored a new client in the meantime: keep it.
+    if (current?.registration.clientId !== origin.clientId) return (await formerOf(origin)) !== undefined;
+    const place = placeOf(origin.issuer, origin.redirectUri);
+    return !(await isRecent(place)) && keepAsFormer(current, place);
+  }
+
   return {
+    retire,
+
     register(metadata, redirectUri) {
       // One registration at a time per key in this process. Between processes, the store decides.
       const key = registrationKey(placeOf(metadata.issuer, redirectUri));
@@ -220,12 +261,39 @@ export function createDynamicClientRegistration(p: {
       return url !== null && isClientIdUrl(url) ? credentials({ clientId, method: documentMethod }) : undefined;
     },
 
-    async retire(origin) {
-      const current = await currentOf(origin.issuer, origin.redirectUri);
-      // Another replica may have stored a new client in the meantime: keep it.
-      if (current?.registration.clientId !== origin.clientId) return (await formerOf(origin)) !== undefined;
-      const place = placeOf(origin.issuer, origin.redirectUri);
-      return !(await isRecent(place)) && keepAsFormer(current, place);
+    async giveUp(origin, since) {
+      const key = useKey(placeOf(origin.issuer, origin.redirectUri), origin.clientId);
+      if (Number(await p.store.read(key)) > since || !(await retire(origin))) return false;
+      noted.delete(key);
+      await note(key, NEVER_USED);
+      return true;
+    },
+
+    async retireIfUnknown(origin, isKnown) {
+      const { issuer, redirectUri, clientId } = origin;
+      const current = await currentOf(issuer, redirectUri);
+      if (current?.registration.clientId !== clientId) return false;
+      const key = registrationKey(placeOf(issuer, redirectUri), 'asked');
+      const last = askedSchema.safeParse(jsonDocument((await p.store.read(key)) ?? '')).data;
+      const before = last?.clientId === clientId ? last : undefined;
+      if (before !== undefined && p.now() - before.at < ASKED_AGAIN_MS) return false;
+      const noteAnswer = (wasKnown = before?.wasKnown) =>
+        note(key, JSON.stringify({ clientId, at: p.now(), wasKnown } satisfies Asked));
+      // First, so that no other start asks too.
+      await noteAnswer();
+      const known = await isKnown();
+      if (known === false && before?.wasKnown !== false && (await retire(origin))) return true;
+      if (known !== undefined && before?.wasKnown !== true) await noteAnswer(known);
+      return false;
+    },
+
+    async noteUse({ issuer, redirectUri, clientId }) {
+      // A Client ID Metadata Document needs no registration.
+      if (clientId === documentOf(redirectUri)?.clientId) return;
+      const key = useKey(placeOf(issuer, redirectUri), clientId);
+      if (p.now() - (noted.get(key) ?? -Infinity) < NOTED_AGAIN_MS) return;
+      noted.set(key, p.now());
+      await note(key, String(p.now())).catch(() => noted.delete(key));
     },
   };
 }
@@ -233,15 +301,31 @@ export function createDynamicClientRegistration(p: {
 /** A client is retired at the earliest this long after its registration: an incident makes few clients. */
 const RECENT_MS = 60 * 60_000;
 
+/** How often an authorization server is asked whether it knows a client. */
+const ASKED_AGAIN_MS = 10 * 60_000;
+/** `wasKnown`: whether the server ever said that it knows this client; undefined without a clear answer yet. */
+const askedSchema = z.strictObject({ clientId: z.string(), at: z.number(), wasKnown: z.boolean().optional() });
+type Asked = z.infer<typeof askedSchema>;
+/** How often a process notes that a client is in use. */
+const NOTED_AGAIN_MS = 10 * 60_000;
+/** A client that got no tokens for so long may give way: refresh tokens rarely stay valid without use for longer. */
+const UNUSED_MS = 90 * 24 * 60 * 60_000;
+/** Instead of the time of its last use. */
+const NEVER_USED = 'never';
+
 /** Bounds what an authorization server that keeps replacing our client can store, per redirect URI. */
 const formerSlots = Array.from({ length: 16 }, (_, slot) => slot);
 
+type NoteName = 'registered-at' | 'asked' | `used ${string}`;
+
 /** JSON encoding makes the key of each pair unique. */
-function registrationKey({ issuer, redirectUri }: RegistrationPlace, slot?: number | 'registered-at'): string {
+function registrationKey({ issuer, redirectUri }: RegistrationPlace, slot?: number | NoteName): string {
   return createHash('sha256')
     .update(JSON.stringify(slot === undefined ? [issuer, redirectUri] : [issuer, redirectUri, slot]))
     .digest('base64url');
 }
+
+const useKey = (place: RegistrationPlace, clientId: string) => registrationKey(place, `used ${clientId}`);
 
 /** The owner of a registration. Also stored in the record, to detect a record under a wrong key. */
 interface RegistrationPlace {

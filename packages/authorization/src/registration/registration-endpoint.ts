@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { AuthorizationError, fromLibraryError } from '../authorization-error.ts';
+import { AuthorizationError, fromLibraryError, isPassing } from '../authorization-error.ts';
 import { isEndpointUrl } from '../config-values.ts';
 import { foreignDocument } from '../foreign-document.ts';
 import { jsonMembers } from '../json-members.ts';
@@ -118,7 +118,7 @@ async function post(endpoint: string, body: string, fetch: OutboundFetch): Promi
       headers: { accept: 'application/json', 'content-type': 'application/json' },
       body,
     });
-    if (response.status >= 500 || response.status === 429) throw new AuthorizationError('provider_unavailable');
+    if (isPassing(response.status)) throw new AuthorizationError('provider_unavailable');
     return response;
   } catch (error) {
     throw fromLibraryError(error, 'invalid_registration');

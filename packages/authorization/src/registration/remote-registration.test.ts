@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import {
   driveAuthorization,
   driveDevice,
@@ -11,7 +12,7 @@ import {
   type TestProvider,
 } from '@postern/testkit/providers';
 import { exportJWK, generateKeyPair } from 'jose';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createOutboundFetch } from '../outbound/outbound-fetch.ts';
 import { providerConfigSchema } from '../presets/expand-preset.ts';
 import type { ProviderConfigInput } from '../provider-config.ts';
@@ -77,8 +78,9 @@ function replica(
 }
 type Replica = ReturnType<typeof replica>;
 
-async function connect({ provider }: Replica, redirectUri: URL, scopes = ['issues']) {
+async function connect({ provider }: Replica, redirectUri: URL, scopes = ['issues'], started = () => {}) {
   const start = await provider.start({ redirectUri, state, scopes });
+  started();
   const callbackUrl = await driveAuthorization(start.authorizationUrl, 'alice');
   const grant = await finish(provider, { ...start, callbackUrl, redirectUri, state, scopes });
   return { start, grant, clientId: start.authorizationUrl.searchParams.get('client_id') ?? '' };
@@ -363,8 +365,8 @@ describe('S188: a client that the authorization server no longer knows', () => {
     const { grant, clientId } = await connect(at, loopback);
     for (const passedMs of [0, 3_600_000, 3_600_000, 3_600_000]) {
       at.wait(passedMs);
-      refuse('authorization_code');
-      expect(await failureCodeOf(connect(at, loopback))).toBe('provider_error');
+      const attempt = connect(at, loopback, ['issues'], () => refuse('authorization_code'));
+      expect(await failureCodeOf(attempt)).toBe('provider_error');
     }
     expect(await clientNow(at)).toBe(clientId);
     refuse('refresh_token');
@@ -392,6 +394,46 @@ describe('S188: a client that the authorization server no longer knows', () => {
     expect(await failureCodeOf(refresh(other))).toBe('grant_refused');
     // The provider has changed its mind: only its own answer ends a grant.
     expect(await refresh(other)).toMatchObject({ clientId: one.clientId });
+  });
+
+  it('S225: is replaced before a user is sent to an error page, and keeps its grants', async () => {
+    const at = replica();
+    const { grant, clientId } = await connect(at, loopback);
+    at.wait(3_600_000);
+    refuse('authorization_code');
+    const replaced = await connect(at, loopback);
+    expect(replaced.clientId).not.toBe(clientId);
+    await expect(at.provider.refresh({ ...held(grant), redirectUri: loopback })).resolves.toMatchObject({ clientId });
+    // Ten minutes later, for all replicas: another new grant asks nothing before.
+    const asked = honest.requests('token').length;
+    at.wait(600_000 - 1);
+    expect(await clientNow(at)).toBe(replaced.clientId);
+    expect(honest.requests('token')).toHaveLength(asked);
+    at.wait(1);
+    expect([await clientNow(at), await clientNow(at)]).toEqual([replaced.clientId, replaced.clientId]);
+    expect(honest.requests('token')).toHaveLength(asked + 1);
+  });
+
+  it('S225: is kept while another replica gets tokens by it, and given up once none does', async () => {
+    const at = replica();
+    const other = replica(at.store);
+    // Clocks differ.
+    other.wait(-1_000);
+    const [one, another] = [await connect(at, loopback), await connect(at, loopback)];
+    const refreshed = ({ grant }: typeof one) => at.provider.refresh({ ...held(grant), redirectUri: loopback });
+    const codes: string[] = [];
+    for (let hour = 0; hour < 5; hour += 1) {
+      if (hour === 2) {
+        const before = [...at.store.values.values()];
+        await other.provider.refresh({ ...held(another.grant), redirectUri: loopback });
+        // Noted in the background.
+        await expect.poll(() => [...at.store.values.values()]).not.toEqual(before);
+      }
+      refuse('refresh_token');
+      codes.push(await failureCodeOf(refreshed(one)));
+      for (const { wait } of [at, other]) wait(3_600_000);
+    }
+    expect(codes).toEqual([...Array.from({ length: 4 }, () => 'provider_error'), 'grant_refused']);
   });
 
   it('is kept if a refresh succeeds in between', async () => {
@@ -455,6 +497,48 @@ describe('a grant that exists', () => {
     await expect(at.provider.revoke(origin)).resolves.toBe('revoked');
     expect(new Set([...clientsAt('token'), ...clientsAt('revocation')])).toEqual(new Set(['client-1']));
     expect(registrations()).toBe(2);
+  });
+
+  it.each([
+    ['a page', { status: 401, body: '<html>' }],
+    ['another word', { status: 401, body: { error: 'unauthorized_client' } }],
+    ['a failure that may pass', { status: 503, body: { error: 'invalid_client' } }],
+    ['tokens', undefined],
+  ])('S225: stays with new grants if an invented code is answered with %s', async (_, answer) => {
+    const at = replica();
+    evil.answerNext('token', { status: 400, body: { error: 'invalid_grant' } });
+    expect((await start(at)).clientId).toBe('client-1');
+    for (let nth = 0; nth < 3; nth += 1) {
+      at.wait(hour);
+      if (answer !== undefined) evil.answerNext('token', answer);
+      expect((await start(at)).clientId).toBe('client-1');
+    }
+    expect(evil.requests('token')).toHaveLength(4);
+  });
+
+  it('S225: is not waited for if the server is slow to say whether it knows the client; the next new grant is', async () => {
+    const at = replica();
+    evil.answerNext('token', { status: 400, body: { error: 'invalid_grant' } });
+    expect((await start(at)).clientId).toBe('client-1');
+    at.wait(hour);
+    const [asked, answered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    evil.tokenAnswer = async () => {
+      asked.resolve();
+      await answered.promise;
+      return { status: 401, body: { error: 'invalid_client' } };
+    };
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    try {
+      const slow = start(at);
+      await asked.promise;
+      vi.advanceTimersByTime(2_000);
+      const waiting = delay(5_000, { clientId: 'none yet' }, { ref: false });
+      expect(await Promise.race([slow, waiting])).toMatchObject({ clientId: 'client-1' });
+    } finally {
+      vi.useRealTimers();
+    }
+    answered.resolve();
+    await expect.poll(async () => (await start(at)).clientId).toBe('client-2');
   });
 
   it.each(['recorded', 'not recorded'])('S225: registers no client when its own is gone (%s)', async recorded => {

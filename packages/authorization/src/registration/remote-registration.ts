@@ -1,5 +1,10 @@
 import { AuthorizationError } from '../authorization-error.ts';
-import { type ClientRegistrationSource, clientChanged, configuredEndpoints } from '../client-registration.ts';
+import {
+  type ClientRegistrationSource,
+  clientChanged,
+  configuredEndpoints,
+  type ResolvedClient,
+} from '../client-registration.ts';
 import { isSameUrl } from '../issuer.ts';
 import type { OutboundFetch } from '../outbound/outbound-fetch.ts';
 import type { ProviderConfig } from '../provider-config.ts';
@@ -67,6 +72,12 @@ function remoteRegistration(
     ...configuredEndpoints(config),
   });
 
+  const originOf = ({ registration, metadata }: ResolvedClient, redirectUri: URL) => ({
+    issuer: metadata.issuer ?? '',
+    redirectUri,
+    clientId: registration.clientId,
+  });
+
   async function metadataFor(recordedIssuer: string | undefined, use: TokenUse | undefined): Promise<EndpointMetadata> {
     if (use === undefined || recordedIssuer === undefined)
       return withConfigured(await remoteServerMetadata(remote, p, recordedIssuer));
@@ -96,8 +107,11 @@ function remoteRegistration(
       throw configured === undefined ? new AuthorizationError('client_gone', { refuses: 'grant' }) : clientChanged();
     },
 
-    async retire({ registration, metadata }, redirectUri) {
-      return dynamic.retire({ issuer: metadata.issuer ?? '', redirectUri, clientId: registration.clientId });
+    retire: (at, redirectUri) => dynamic.retire(originOf(at, redirectUri)),
+    giveUp: (at, redirectUri, since) => dynamic.giveUp(originOf(at, redirectUri), since),
+    retireIfUnknown: (at, redirectUri, isKnown) => dynamic.retireIfUnknown(originOf(at, redirectUri), isKnown),
+    async noteUse(at, redirectUri) {
+      if (at.registration !== configured) await dynamic.noteUse(originOf(at, redirectUri));
     },
   };
 }

@@ -132,6 +132,14 @@ const ended: readonly [string, Answer][] = [
   ['401 that names the grant', json(401, { errors: [{ type: 'invalid_grant' }] })],
 ];
 
+/** A repeat may succeed: no fault of anybody, and no word of the response counts. */
+const passing: readonly [string, Answer][] = [
+  // docs.github.com/en/rest/using-the-rest-api/rate-limits-for-the-rest-api
+  ['403 with Retry-After', json(403, { message: 'You have exceeded a rate limit.' }, { 'retry-after': '60' })],
+  ['invalid_grant with Retry-After', json(400, { error: 'invalid_grant' }, { 'retry-after': '60' })],
+  ...[408, 425, 429, 503].map((status): [string, Answer] => [`${status}`, json(status, { error: 'invalid_grant' })]),
+];
+
 const operators: readonly [string, Answer, 'operator' | 'provider'][] = [
   ['invalid_client', json(401, { error: 'invalid_client' }), 'operator'],
   ['unauthorized_client', json(400, { error: 'unauthorized_client' }), 'operator'],
@@ -149,12 +157,6 @@ const operators: readonly [string, Answer, 'operator' | 'provider'][] = [
   ['no body', { status: 400, body: '' }, 'provider'],
   ['405', json(405, { message: 'Method Not Allowed' }), 'operator'],
   ['451', json(451, { error: 'blocked' }), 'operator'],
-  // docs.github.com/en/rest/using-the-rest-api/rate-limits-for-the-rest-api
-  [
-    '403 with Retry-After',
-    json(403, { message: 'You have exceeded a rate limit.' }, { 'retry-after': '60' }),
-    'provider',
-  ],
   ['403 of a rate limit', json(403, { error: { errors: [{ reason: 'userRateLimitExceeded' }] } }), 'provider'],
 ];
 
@@ -247,6 +249,18 @@ describe('S189: a fault of the operator or the provider keeps every grant and ra
     now = undefined;
     stage.clock.advance(HOUR);
     expect(await stage.code(connection, generation)).toBe('ok');
+  });
+
+  it.each(passing)('S226: a failure that may pass does so without an alarm: %s', async (_, answer) => {
+    const stage = setUp({ now: () => answer });
+    const connection = await stage.connectHere('refresh-token-1', false);
+    const generation = await stage.generationOf(connection);
+    for (let call = 0; call < 4; call += 1) {
+      stage.clock.advance(12 * HOUR);
+      expect(await stage.code(connection, generation, () => AbortSignal.abort())).toBe('upstream_unavailable');
+    }
+    expect((await stage.stored(connection.connectionId)).lost).toBeUndefined();
+    expect(stage.eventsNamed('provider.refreshes_fail')).toEqual([]);
   });
 
   it('a provider that refuses three users in a row, and none of the others', async () => {

@@ -145,8 +145,8 @@ function setUp(p: { flow?: 'redirect' | 'device'; identityMode?: 'login' | 'exte
       await provider
         .start({ redirectUri, state: 'x', scopes: ['repo'] })
         .catch(() => provider.startDevice({ redirectUri, scopes: ['repo'] }));
-      // The registration and its time.
-      expect(store.values.size).toBe(2);
+      // The registration, its time, its use, and whether the server knows it.
+      expect(store.values.size).toBe(4);
       honest.clearRequests();
     },
     /** The remote MCP server now names the evil authorization server, and the cached metadata has expired. */
