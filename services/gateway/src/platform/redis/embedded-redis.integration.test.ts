@@ -1,7 +1,8 @@
 import { spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
+import { createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -116,12 +117,21 @@ describe('the embedded Redis', () => {
       expect(await stores.idempotency.put(key)).toEqual({ result: 'stored' });
     }
     expect(readdirSync(joined)).not.toContain('address');
-    const program = createServer(socket => socket.end('+OK\r\n-no')).listen(0, '127.0.0.1');
+    const answers: ((socket: Socket) => unknown)[] = [
+      socket => socket.end('+OK\r\n-no'),
+      socket => socket.end(randomBytes(100_000)),
+      socket => socket.end(),
+      socket => socket.resetAndDestroy(),
+    ];
+    let answer = answers[0];
+    const program = createServer(socket => answer?.(socket)).listen(0, '127.0.0.1');
     await once(program, 'listening');
     const address = program.address();
     if (address === null || typeof address === 'string') throw new Error('no port');
-    for (const port of [new URL(left).port, address.port]) {
-      writeFileSync(join(joined, 'address'), `redis://:x@127.0.0.1:${port}`);
+    writeFileSync(join(joined, 'address'), left);
+    expect(await joinEmbeddedRedis(joined)).toBeUndefined();
+    for (answer of answers) {
+      writeFileSync(join(joined, 'address'), `redis://:x@127.0.0.1:${address.port}`);
       expect(await joinEmbeddedRedis(joined)).toBeUndefined();
     }
     program.close();

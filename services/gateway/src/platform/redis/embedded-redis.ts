@@ -83,7 +83,8 @@ async function answers({ hostname, port, password }: URL): Promise<boolean> {
     }
     return said.startsWith('+OK\r\n+PONG\r\n');
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ECONNREFUSED') return false;
+    // The socket failed: nothing listens, or a program that is no Redis.
+    if (error instanceof Error && 'code' in error) return false;
     throw error;
   } finally {
     socket.destroy();
