@@ -160,7 +160,7 @@ function createConnectedAccount(
     },
   };
   const { progress } = run;
-  const fetch = createApiFetch({ environment, tokens, provider: p.provider, signal });
+  const send = createApiFetch({ environment, tokens, provider: p.provider, signal });
   return {
     accessToken: (options = {}) =>
       forHearer(progress, async () => {
@@ -168,7 +168,7 @@ function createConnectedAccount(
         const within = own === undefined ? signal : AbortSignal.any([signal, own]);
         return (await tokens.getAccessToken({ rejected, signal: within })).accessToken;
       }),
-    fetch: (...request) => forHearer(progress, () => fetch(...request)),
+    fetch: (...request) => forHearer(progress, () => send(...request)),
     callbackMembers: () => forHearer(progress, async () => (await tokens.getAccessToken({ signal })).callbackMembers),
   };
 }

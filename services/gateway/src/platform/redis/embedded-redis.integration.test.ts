@@ -124,7 +124,7 @@ describe('the embedded Redis', () => {
       socket => socket.resetAndDestroy(),
     ];
     let answer = answers[0];
-    const program = createServer(socket => answer?.(socket)).listen(0, '127.0.0.1');
+    const program = createServer(socket => answer?.(socket.on('error', () => undefined))).listen(0, '127.0.0.1');
     await once(program, 'listening');
     const address = program.address();
     if (address === null || typeof address === 'string') throw new Error('no port');
