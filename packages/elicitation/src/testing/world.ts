@@ -165,7 +165,7 @@ export class World {
     }
     return {
       ...{ elicitations, connections, credentials, approvals: this.#approvals, redemptions: this.#redemptions },
-      ...{ events: this.#stores.events, audits: this.#bench.audits, answers: this.#answers },
+      ...{ events: this.#stores.events(), audits: this.#bench.audits, answers: this.#answers },
     };
   }
 

@@ -14,7 +14,7 @@ import {
 } from '@postern/elicitation';
 import { createFakeClock } from '@postern/testkit/clock';
 import { samples } from '@postern/testkit/contract';
-import { createMemoryStores } from '@postern/testkit/memory';
+import { createSqliteStores } from '@postern/store-sqlite';
 import { createKeyRing, createVault } from '@postern/vault';
 import { createProviderAnswers } from '../authorization/provider-answers.ts';
 import { createRevocationFlow } from '../authorization/revocation-flow.ts';
@@ -37,7 +37,7 @@ const MCP_SERVERS = ['issue-tracker', 'calendar'] as const;
  */
 export function createFlowStage(provider: Partial<Provider>, p: FlowStageOptions = {}) {
   const clock = createFakeClock();
-  const stores = createMemoryStores(clock);
+  const stores = createSqliteStores({ path: ':memory:', now: clock.now });
   const vault = createVault(createKeyRing([{ kid: 'first', key: randomBytes(32) }]));
   const tokenSets = createTokenSets(vault);
   const logged: LoggedEvent[] = [];

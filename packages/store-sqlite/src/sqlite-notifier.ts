@@ -1,11 +1,20 @@
 import type { Notifier, Watch } from '@postern/elicitation';
+import type { Database } from './database.ts';
 
-/** Wakes the waiters of this process. */
-export class MemoryNotifier implements Notifier {
+/** Wakes the waiters of this process, the only one that has the file. */
+export class SqliteNotifier implements Notifier {
+  readonly #database: Database;
   readonly #watches = new Set<{ readonly id: string; readonly wake: () => void }>();
 
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  /** Called within the commit. */
   wake(id: string): void {
-    for (const watch of this.#watches) if (watch.id === id) watch.wake();
+    this.#database.afterCommit(() => {
+      for (const watch of this.#watches) if (watch.id === id) watch.wake();
+    });
   }
 
   watch(id: string): Watch {
