@@ -26,17 +26,17 @@ export interface FeedRetention {
   readonly maxAgeMs: number;
 }
 
-/** A position is the time of its entry, or one more than the position before it: it grows even if the clock does not. */
 const positionOf = (rank: number) => `${rank}-0`;
 const rankOf = (position: string) => Number(position.split('-', 1)[0]);
+/** A position is the time of its entry, or one more than the position before it: it grows even if the clock does not. */
+const positionAfter = (last: string, now: number) => positionOf(Math.max(now, rankOf(last) + 1));
 
-/** The last position of a feed or an outbox, and how many entries it ever had. */
+/** The last position of a feed, and how many events it ever had. */
 interface Head {
-  readonly last: number;
+  readonly last: string;
   readonly count: number;
 }
-const EMPTY: Head = { last: 0, count: 0 };
-const headAfter = ({ last, count }: Head, now: number): Head => ({ last: Math.max(now, last + 1), count: count + 1 });
+const EMPTY: Head = { last: FEED_START, count: 0 };
 
 /** `previous` is the position before: what is dropped up to the first event that is kept. */
 interface FeedRow {
@@ -110,16 +110,16 @@ export class SqliteEventFeed implements EventFeed {
     const now = this.#database.now();
     const { events, maxAgeMs } = this.#retention;
     const before = this.#heads.get(mcpServerId) ?? EMPTY;
-    const head = headAfter(before, now);
-    const row = { ...event, mcpServerId, position: positionOf(head.last), occurredAt };
+    const head = { last: positionAfter(before.last, now), count: before.count + 1 };
+    const row = { ...event, mcpServerId, position: head.last, occurredAt };
     const idOf = (nth: number) => `${nth} ${mcpServerId}`;
     this.#heads.put(mcpServerId, head);
-    this.#rows.put(idOf(head.count), { event: row, previous: positionOf(before.last), endsAt: now + maxAgeMs + 1 });
+    this.#rows.put(idOf(head.count), { event: row, previous: before.last, endsAt: now + maxAgeMs + 1 });
     this.#rows.delete(idOf(head.count - events));
   }
 
   #last(mcpServerId: string): string {
-    return positionOf((this.#heads.get(mcpServerId) ?? EMPTY).last);
+    return (this.#heads.get(mcpServerId) ?? EMPTY).last;
   }
 }
 
@@ -130,7 +130,6 @@ export class SqliteEventOutbox implements EventOutbox {
   readonly #database: Database;
   readonly #feed: SqliteEventFeed;
   readonly #rows: Records<OutboxEntry>;
-  readonly #heads: Records<Head>;
   readonly #cursors: Records<{ readonly position: string }>;
   readonly #listeners = new Set<(shard: Shard | undefined) => void>();
 
@@ -141,7 +140,6 @@ export class SqliteEventOutbox implements EventOutbox {
       whose: shardIn(event.elicitationId),
       rank: rankOf(position),
     }));
-    this.#heads = new Records(p.database, 'outbox head');
     this.#cursors = new Records(p.database, 'outbox cursor');
   }
 
@@ -154,9 +152,9 @@ export class SqliteEventOutbox implements EventOutbox {
   append(event: ElicitationEvent, asked: Pick<OutboxEntry, 'provider' | 'tookMs'>): void {
     const shard = shardIn(event.elicitationId);
     const occurredAt = this.#database.now();
-    const head = headAfter(this.#heads.get(shard) ?? EMPTY, occurredAt);
-    const position = positionOf(head.last);
-    this.#heads.put(shard, head);
+    // Without entries, the last one was deleted when the cursor passed it.
+    const last = this.#rows.newestOf(shard, { limit: 1 })[0]?.position ?? this.#cursor(shard);
+    const position = positionAfter(last, occurredAt);
     this.#rows.put(`${shard} ${position}`, { position, event, occurredAt, ...asked });
     this.#database.afterCommit(() => {
       for (const listener of this.#listeners) listener(shard);
@@ -169,16 +167,15 @@ export class SqliteEventOutbox implements EventOutbox {
 
   async moveCursor(shard: Shard, position: string): Promise<void> {
     this.#database.commit(() => {
-      if (compareFeedPositions(position, this.#cursors.get(shard)?.position ?? FEED_START) <= 0) return;
+      if (compareFeedPositions(position, this.#cursor(shard)) <= 0) return;
       this.#cursors.put(shard, { position });
       this.#rows.deleteOf(shard, rankOf(position));
     });
   }
 
   async read(shard: Shard, { after, limit }: { readonly after: string | undefined; readonly limit: number }) {
-    const cursor = this.#cursors.get(shard)?.position ?? FEED_START;
     const entries = this.#rows.of(shard, { after: rankOf(after ?? FEED_START), limit });
-    return { entries, hasGap: after !== undefined && compareFeedPositions(after, cursor) < 0 };
+    return { entries, hasGap: after !== undefined && compareFeedPositions(after, this.#cursor(shard)) < 0 };
   }
 
   async carry(mcpServerId: string, entries: readonly OutboxEntry[]): Promise<number> {
@@ -188,6 +185,10 @@ export class SqliteEventOutbox implements EventOutbox {
   onCommit(listener: (shard: Shard | undefined) => void): Disposable {
     this.#listeners.add(listener);
     return { [Symbol.dispose]: () => void this.#listeners.delete(listener) };
+  }
+
+  #cursor(shard: Shard): string {
+    return this.#cursors.get(shard)?.position ?? FEED_START;
   }
 }
 
