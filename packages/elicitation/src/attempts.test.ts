@@ -1,5 +1,5 @@
-import { createFakeClock } from '@postern/testkit';
 import { createSqliteStores } from '@postern/store-sqlite';
+import { createFakeClock } from '@postern/testkit';
 import { describe, expect, test } from 'vitest';
 import type { NewConnection } from './connection.ts';
 import { type ElicitationStatus, failureCodes, retryReasons } from './elicitation.ts';

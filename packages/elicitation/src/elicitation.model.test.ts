@@ -1,5 +1,5 @@
-import { createFakeClock } from '@postern/testkit';
 import { createSqliteStores } from '@postern/store-sqlite';
+import { createFakeClock } from '@postern/testkit';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { type ReferenceModel, trespass } from './testing/reference-model.ts';

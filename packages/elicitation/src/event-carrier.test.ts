@@ -1,5 +1,5 @@
-import { samples } from '@postern/testkit/contract';
 import { createSqliteStores } from '@postern/store-sqlite';
+import { samples } from '@postern/testkit/contract';
 import { expect, test } from 'vitest';
 import { EventCarrier } from './event-carrier.ts';
 import { shardOf } from './ids.ts';

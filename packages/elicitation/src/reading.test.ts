@@ -1,5 +1,5 @@
-import { createFakeClock } from '@postern/testkit';
 import { createSqliteStores } from '@postern/store-sqlite';
+import { createFakeClock } from '@postern/testkit';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Elicitation, IdentityMode } from './elicitation.ts';
 import { newElicitationId, shardOf, systemEntropy } from './ids.ts';

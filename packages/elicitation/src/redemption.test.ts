@@ -1,5 +1,5 @@
-import { createFakeClock } from '@postern/testkit';
 import { createSqliteStores } from '@postern/store-sqlite';
+import { createFakeClock } from '@postern/testkit';
 import { describe, expect, test } from 'vitest';
 import { newElicitationId, shardOf, systemEntropy } from './ids.ts';
 import { answer, answered, asked, charging, person, redeemable } from './testing/kind-bench.ts';

@@ -1,4 +1,4 @@
-import { chmodSync, closeSync, existsSync, openSync, renameSync } from 'node:fs';
+import { chmodSync, closeSync, existsSync, openSync, renameSync, statSync } from 'node:fs';
 import { DatabaseSync, type SQLInputValue, type SQLOutputValue, type StatementSync } from 'node:sqlite';
 import { type Clock, StoreUnavailableError } from '@postern/elicitation';
 
@@ -49,7 +49,17 @@ export class UnusableFileError extends Error {
 }
 
 /** Primary result codes of SQLite (https://www.sqlite.org/rescode.html). */
-const CODES = { busy: 5, locked: 6, noMemory: 7, readOnly: 8, io: 10, corrupt: 11, full: 13, cannotOpen: 14, notADatabase: 26 };
+const CODES = {
+  busy: 5,
+  locked: 6,
+  noMemory: 7,
+  readOnly: 8,
+  io: 10,
+  corrupt: 11,
+  full: 13,
+  cannotOpen: 14,
+  notADatabase: 26,
+};
 const UNAVAILABLE: readonly number[] = Object.values(CODES);
 const DAMAGED: readonly number[] = [CODES.corrupt, CODES.notADatabase];
 
@@ -75,10 +85,11 @@ export class Database implements Disposable {
     this.now = now;
     this.#file = new DatabaseSync(path, { timeout: BUSY_MS });
     try {
+      // Must come before anything else that reads a new file. On any other file it could be a change.
+      if (path === ':memory:' || statSync(path).size === 0) this.#file.exec('PRAGMA auto_vacuum = FULL');
       // The kernel releases the lock when the process ends, however it ends.
       this.#file.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; COMMIT');
       const isNew = this.#assertOurs(path);
-      if (isNew) this.#file.exec('PRAGMA auto_vacuum = FULL');
       this.#file.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON');
       if (isNew) this.#file.exec(`BEGIN IMMEDIATE; ${SCHEMA} COMMIT`);
       else this.#assertWhole();
@@ -181,7 +192,10 @@ export class Database implements Disposable {
       throw new UnusableFileError('foreign_file', `${path} is an SQLite file of another program. Choose another file.`);
     if (layout !== LAYOUT) {
       const text = `${path} has layout ${layout}, and this release reads layout ${LAYOUT}.`;
-      throw new UnusableFileError('unknown_file_layout', `${text} Start the release that wrote it, or choose another file.`);
+      throw new UnusableFileError(
+        'unknown_file_layout',
+        `${text} Start the release that wrote it, or choose another file.`,
+      );
     }
     return false;
   }
@@ -204,7 +218,10 @@ export function openDatabase(path: string, now: Clock): Database {
   } catch (error) {
     if (!DAMAGED.includes(codeOf(error) ?? 0)) throw error;
     const text = `${path} is damaged and was renamed to ${setAside(path)}.`;
-    throw new UnusableFileError('damaged_file', `${text} Restore a backup, or start again to begin with an empty file.`);
+    throw new UnusableFileError(
+      'damaged_file',
+      `${text} Restore a backup, or start again to begin with an empty file.`,
+    );
   }
 }
 

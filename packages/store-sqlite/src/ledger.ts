@@ -30,7 +30,11 @@ export class Ledger {
 
   constructor(database: Database) {
     this.#database = database;
-    this.#charges = new Records(database, 'charge', ({ scope, endsAt, bytes }) => ({ whose: scope, endsAt, rank: bytes }));
+    this.#charges = new Records(database, 'charge', ({ scope, endsAt, bytes }) => ({
+      whose: scope,
+      endsAt,
+      rank: bytes,
+    }));
     this.#shares = new Records(database, 'share');
   }
 

@@ -99,7 +99,11 @@ export class SqliteConnectionStore implements ConnectionStore {
       if (backOff !== undefined && backOff.endsAt > now)
         return { result: 'postponed', retryAfterMs: backOff.endsAt - now, ...definedOnly({ refusals: row.refusals }) };
       const isUnfinished = row.isUnfinished === true || (isOthers && lease.endsAt <= now);
-      this.#rows.put(connection.connectionId, { ...row, isUnfinished, lease: { holder: p.holder, endsAt: now + p.leaseMs } });
+      this.#rows.put(connection.connectionId, {
+        ...row,
+        isUnfinished,
+        lease: { holder: p.holder, endsAt: now + p.leaseMs },
+      });
       return { result: 'begun', connection, failures: backOff?.count ?? 0, isUnfinished };
     });
   }

@@ -205,7 +205,11 @@ export class SqliteCounts implements CountReader {
 
   constructor(p: { database: Database; retentionMs: number }) {
     this.#retentionMs = p.retentionMs;
-    this.#rows = new Records(p.database, 'count', ({ whose, at }) => ({ whose, rank: at, endsAt: at + this.#retentionMs }));
+    this.#rows = new Records(p.database, 'count', ({ whose, at }) => ({
+      whose,
+      rank: at,
+      endsAt: at + this.#retentionMs,
+    }));
   }
 
   /** Called once for each event, within the commit that adds it. */

@@ -1,8 +1,8 @@
 import type { Provider } from '@postern/authorization';
 import { systemEntropy } from '@postern/elicitation';
+import { createSqliteStores } from '@postern/store-sqlite';
 import { createFakeClock } from '@postern/testkit/clock';
 import { samples } from '@postern/testkit/contract';
-import { createSqliteStores } from '@postern/store-sqlite';
 import { VaultError, type VaultErrorCode } from '@postern/vault';
 import { afterEach, expect, it, vi } from 'vitest';
 import { createAuditLog } from '../platform/audit/audit-log.ts';

@@ -1,8 +1,8 @@
 import { Writable } from 'node:stream';
 import { setImmediate as turn } from 'node:timers/promises';
 import { EventCarrier, type EventFeed, type FeedEvent, SHARDS, StoreUnavailableError } from '@postern/elicitation';
-import { samples } from '@postern/testkit/contract';
 import { createSqliteStores } from '@postern/store-sqlite';
+import { samples } from '@postern/testkit/contract';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { requestFields, runInRequest } from '../platform/http/request-context.ts';
 import { createEventStreams, type EventStreams, type OpenEventStream } from './event-streams.ts';

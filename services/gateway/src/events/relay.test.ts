@@ -1,6 +1,6 @@
 import { type EventOutbox, SHARDS, type Shard, StoreUnavailableError } from '@postern/elicitation';
-import { samples } from '@postern/testkit/contract';
 import { createSqliteStores } from '@postern/store-sqlite';
+import { samples } from '@postern/testkit/contract';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createMetrics } from '../platform/metrics/create-metrics.ts';
 import { type Relay, type RelayOptions, relayReports, startRelay } from './relay.ts';

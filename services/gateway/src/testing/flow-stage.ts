@@ -12,9 +12,9 @@ import {
   type Subject,
   systemEntropy,
 } from '@postern/elicitation';
+import { createSqliteStores } from '@postern/store-sqlite';
 import { createFakeClock } from '@postern/testkit/clock';
 import { samples } from '@postern/testkit/contract';
-import { createSqliteStores } from '@postern/store-sqlite';
 import { createKeyRing, createVault } from '@postern/vault';
 import { createProviderAnswers } from '../authorization/provider-answers.ts';
 import { createRevocationFlow } from '../authorization/revocation-flow.ts';
