@@ -56,7 +56,7 @@ describe('read', () => {
 });
 
 describe('wait', () => {
-  // The notifier of the memory stores waits on timers, so here the fake timers are the clock.
+  // The notifier of the SQLite stores waits on timers, so here the fake timers are the clock.
   beforeEach(() => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'], now: Date.UTC(2026, 0, 1) });
   });

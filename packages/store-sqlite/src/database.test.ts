@@ -7,7 +7,7 @@ import { StoreUnavailableError } from '@postern/elicitation';
 import { createFakeClock } from '@postern/testkit/clock';
 import { samples } from '@postern/testkit/contract';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { openDatabase } from './database.ts';
+import { openDatabase, UnusableFileError } from './database.ts';
 import { Records } from './records.ts';
 import { createSqliteStores } from './sqlite-stores.ts';
 
@@ -25,7 +25,7 @@ const codeOf = (run: () => unknown): unknown => {
   try {
     run();
   } catch (error) {
-    return error instanceof Error && 'code' in error ? error.code : error;
+    return error instanceof UnusableFileError ? error.code : error;
   }
   return undefined;
 };

@@ -38,7 +38,7 @@ const DELETE_ENDED = `
   DELETE FROM records WHERE seq IN (SELECT seq FROM records WHERE ends_at <= ? ORDER BY ends_at LIMIT ${DELETED_AT_ONCE})
 `;
 
-/** The file cannot be opened. Its contents are unchanged. */
+/** The file cannot be opened. Its contents are unchanged. @internal */
 export class UnusableFileError extends Error {
   override name = 'UnusableFileError';
   readonly code: 'file_in_use' | 'unknown_file_layout' | 'foreign_file' | 'damaged_file';

@@ -1,2 +1,2 @@
-export { UnusableFileError } from './database.ts';
-export { createSqliteStores, type SqliteStores, type SqliteStoresOptions } from './sqlite-stores.ts';
+/** @internal Tests use it. The gateway does not yet. */
+export { createSqliteStores } from './sqlite-stores.ts';

@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process';
 import { hash } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -98,7 +98,7 @@ async function expectWhole(stores: SqliteStores): Promise<number> {
 /** A number below this limit, the same for a seed. */
 const below = (limit: number, nth: number) => Number.parseInt(hash('sha256', `${SEED} ${nth}`).slice(0, 8), 16) % limit;
 
-test(`keeps everything acknowledged over ${KILLS} kills of its writers, and nothing half`, async () => {
+test(`keeps everything acknowledged over ${KILLS} kills of its writers, and nothing half (seed ${SEED})`, async () => {
   const acknowledged = new Map<ElicitationId, number>();
   for (let nth = 0; nth < KILLS; nth += 1) {
     const lines = await killedAfter(2 + below(400, nth));
@@ -109,13 +109,12 @@ test(`keeps everything acknowledged over ${KILLS} kills of its writers, and noth
   const ledger = new Ledger(stores.elicitations, acknowledged);
   const found = await ledger.found();
   const whole = await expectWhole(stores);
-  console.info(`seed ${SEED}: ${KILLS} kills, ${ledger.written} acknowledged, ${found} found, ${whole} in the file`);
   expect(found).toBe(ledger.written);
   expect(whole).toBeGreaterThanOrEqual(found);
   expect(whole).toBeLessThanOrEqual(found + KILLS * 8);
 });
 
-test('a log that is torn at any byte loses its last commits only, each as a whole', async () => {
+test(`a log that is torn at any byte loses its last commits only, each as a whole (seed ${SEED})`, async () => {
   const acknowledged = noted(await killedAfter(60));
   const [data, log] = [readFileSync(path), readFileSync(`${path}-wal`)];
   const kept: number[] = [];
@@ -128,7 +127,6 @@ test('a log that is torn at any byte loses its last commits only, each as a whol
     expect(acknowledged.size - found).toBeLessThanOrEqual(kept.length < 2 ? kept.length : Infinity);
     kept.push(await expectWhole(stores));
   }
-  console.info(`seed ${SEED}: ${kept.length} cuts, ${kept[0]} to ${kept.at(-1)} elicitations`);
   expect(kept).toEqual([...kept].sort((a, b) => b - a));
   expect(kept.at(-1)).toBeLessThan(kept[0] ?? 0);
 });
@@ -136,7 +134,6 @@ test('a log that is torn at any byte loses its last commits only, each as a whol
 test('a full disk is an error of the commit, and loses nothing acknowledged', async () => {
   const lines = await killedAfter(Infinity, 'ulimit -f 2000;');
   expect(lines.at(-1)).toMatch(/^full /);
-  console.info(`${statSync(`${path}-wal`).size} bytes of log, then: ${lines.at(-1)}`);
   await using stores = createSqliteStores({ path, now: Date.now });
   const ledger = new Ledger(stores.elicitations, noted(lines));
   expect(ledger.written).toBeGreaterThan(20);

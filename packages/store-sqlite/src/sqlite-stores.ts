@@ -15,7 +15,7 @@ import { SqlitePasskeyStore } from './sqlite-passkey-store.ts';
 import { SqlitePaymentStore } from './sqlite-payment-store.ts';
 import { SqliteRevocationStore } from './sqlite-revocation-store.ts';
 
-export interface SqliteStoresOptions {
+interface SqliteStoresOptions {
   /** A file, whose folder exists, or `:memory:`. */
   readonly path: string;
   readonly now: Clock;
@@ -36,6 +36,7 @@ const DAY_MS = 24 * 3_600_000;
 /**
  * All ports over one SQLite file, for the one process that opens it. Every verb is one commit, and durable when it returns.
  * @throws UnusableFileError
+ * @internal
  */
 export function createSqliteStores({
   path,

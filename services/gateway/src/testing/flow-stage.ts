@@ -32,7 +32,7 @@ import { hashOf, sampleConfig, sampleMcpServer, samplePseudonyms } from './sampl
 const MCP_SERVERS = ['issue-tracker', 'calendar'] as const;
 
 /**
- * The dependencies of flows without network and Redis: stores in memory, a real vault, a fake clock, and one provider,
+ * The dependencies of flows without network and Redis: SQLite stores in memory, a real vault, a fake clock, and one provider,
  * `github`. Tests implement only the methods that they need.
  */
 export function createFlowStage(provider: Partial<Provider>, p: FlowStageOptions = {}) {
