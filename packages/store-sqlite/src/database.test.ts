@@ -67,9 +67,11 @@ describe('a commit', () => {
     using database = open();
     const records = new Records<string>(database, 'note');
     const seen: string[] = [];
+    const { elicitationId } = samples.ask(samples.somebody()).elicitation;
+    using _listening = database.waiters.onCommit(() => void seen.push(`woken by ${records.get('one')}`));
     const write = (text: string, fails: boolean) =>
       database.commit(() => {
-        database.afterCommit(() => seen.push(`woken by ${records.get('one')}`));
+        database.wake(elicitationId);
         records.put('one', text);
         seen.push(`wrote ${text}`);
         if (fails) throw new RangeError('half way');

@@ -1,6 +1,6 @@
 import { chmodSync, closeSync, existsSync, openSync, renameSync, statSync } from 'node:fs';
 import { DatabaseSync, type SQLInputValue, type SQLOutputValue, type StatementSync } from 'node:sqlite';
-import { type Clock, StoreUnavailableError } from '@postern/elicitation';
+import { type Clock, StoreUnavailableError, Waiters } from '@postern/elicitation';
 
 /** Layout of the file, in `PRAGMA user_version`. A change of the tables, or of what a release reads in a record, is a new layout. */
 const LAYOUT = 1;
@@ -49,26 +49,17 @@ export class UnusableFileError extends Error {
 }
 
 /** Primary result codes of SQLite (https://www.sqlite.org/rescode.html). */
-const CODES = {
-  busy: 5,
-  locked: 6,
-  noMemory: 7,
-  readOnly: 8,
-  io: 10,
-  corrupt: 11,
-  full: 13,
-  cannotOpen: 14,
-  notADatabase: 26,
-};
-const UNAVAILABLE: readonly number[] = Object.values(CODES);
-const DAMAGED: readonly number[] = [CODES.corrupt, CODES.notADatabase];
+const [BUSY, CORRUPT, NOT_A_DATABASE] = [5, 11, 26];
+/** Also: locked, out of memory, read-only, I/O error, full, cannot open. */
+const UNAVAILABLE: readonly number[] = [BUSY, 6, 7, 8, 10, CORRUPT, 13, 14, NOT_A_DATABASE];
 
 /** The primary result code of an error of SQLite. Extended codes contain it in their lowest byte. */
 const codeOf = (error: unknown): number | undefined =>
   error instanceof Error && 'errcode' in error ? Number(error.errcode) & 0xff : undefined;
 
 interface CommitInProgress {
-  readonly after: (() => void)[];
+  /** Ids whose waiters it wakes. */
+  readonly woken: Set<string>;
   /** The first exception of a commit within it. */
   failure?: { readonly error: unknown };
 }
@@ -76,6 +67,8 @@ interface CommitInProgress {
 /** One SQLite file, or `:memory:`. This process holds its lock from opening to closing, so it is the only reader and writer. */
 export class Database implements Disposable {
   readonly now: Clock;
+  /** Of this process, the only one that has the file. */
+  readonly waiters = new Waiters();
   readonly #file: DatabaseSync;
   readonly #statements = new Map<string, StatementSync>();
   #commit: CommitInProgress | undefined;
@@ -95,7 +88,7 @@ export class Database implements Disposable {
       else this.#assertWhole();
     } catch (error) {
       this.#file.close();
-      if (codeOf(error) !== CODES.busy) throw error;
+      if (codeOf(error) !== BUSY) throw error;
       throw new UnusableFileError('file_in_use', `Another process uses ${path}. Stop it, or choose another file.`);
     }
   }
@@ -122,7 +115,7 @@ export class Database implements Disposable {
     }
     // The write lock before the first read: what the work checks is still true when it writes.
     this.run('BEGIN IMMEDIATE');
-    const commit: CommitInProgress = { after: [] };
+    const commit: CommitInProgress = { woken: new Set() };
     this.#commit = commit;
     let result: T;
     try {
@@ -137,14 +130,14 @@ export class Database implements Disposable {
     } finally {
       this.#commit = undefined;
     }
-    for (const action of commit.after) action();
+    for (const id of commit.woken) this.waiters.wake(id);
     return result;
   }
 
-  /** Runs the action when the commit in progress is durable, and never if it fails. */
-  afterCommit(action: () => void): void {
-    if (this.#commit === undefined) action();
-    else this.#commit.after.push(action);
+  /** Called within a commit: wakes the waiters of the id when the commit is durable, and never if it fails. */
+  wake(id: string): void {
+    if (this.#commit === undefined) throw new TypeError('Only a commit wakes.');
+    this.#commit.woken.add(id);
   }
 
   all(sql: string, ...values: SQLInputValue[]): Record<string, SQLOutputValue>[] {
@@ -203,7 +196,7 @@ export class Database implements Disposable {
   /** Also finds damage that a query would meet only later. */
   #assertWhole(): void {
     const [found] = this.#file.prepare('PRAGMA quick_check(1)').all();
-    if (found?.['quick_check'] !== 'ok') throw Object.assign(new Error('damaged'), { errcode: CODES.corrupt });
+    if (found?.['quick_check'] !== 'ok') throw Object.assign(new Error('damaged'), { errcode: CORRUPT });
   }
 }
 
@@ -216,7 +209,7 @@ export function openDatabase(path: string, now: Clock): Database {
   try {
     return new Database(path, now);
   } catch (error) {
-    if (!DAMAGED.includes(codeOf(error) ?? 0)) throw error;
+    if (![CORRUPT, NOT_A_DATABASE].includes(codeOf(error) ?? 0)) throw error;
     const text = `${path} is damaged and was renamed to ${setAside(path)}.`;
     throw new UnusableFileError(
       'damaged_file',

@@ -3,14 +3,10 @@ import {
   type Connection,
   type ConnectionId,
   type ConnectionStore,
-  type ConnectionUse,
   definedOnly,
   isUseNoted,
-  type LossReason,
   type NewConnection,
-  type RefreshedTokens,
   type Refusals,
-  type RevocationId,
   type Subject,
   shardIn,
   type TokenSetChange,
@@ -19,7 +15,6 @@ import {
 import type { Database } from './database.ts';
 import type { Ledger } from './ledger.ts';
 import { keyOf, listOf, oldestFirst, Records } from './records.ts';
-import type { SqliteNotifier } from './sqlite-notifier.ts';
 import type { SqliteRevocationStore } from './sqlite-revocation-store.ts';
 
 interface Row {
@@ -36,7 +31,6 @@ interface Row {
 
 export interface SqliteConnectionStoreDeps {
   readonly database: Database;
-  readonly notifier: SqliteNotifier;
   readonly revocations: SqliteRevocationStore;
   readonly ledger: Ledger;
 }
@@ -80,12 +74,7 @@ export class SqliteConnectionStore implements ConnectionStore {
     return connections.sort(oldestFirst(({ connectionId }) => connectionId));
   }
 
-  async beginRefresh(p: {
-    readonly current: TokenSetOf;
-    readonly holder: string;
-    readonly leaseMs: number;
-    readonly goneHolder?: string;
-  }): Promise<BeginRefresh> {
+  async beginRefresh(p: Parameters<ConnectionStore['beginRefresh']>[0]): Promise<BeginRefresh> {
     return this.#deps.database.commit(() => {
       const now = this.#deps.database.now();
       const row = this.#row(p.current);
@@ -108,11 +97,7 @@ export class SqliteConnectionStore implements ConnectionStore {
     });
   }
 
-  async finishRefresh(p: {
-    readonly current: TokenSetOf;
-    readonly tokens: RefreshedTokens;
-    readonly operationId: string;
-  }): Promise<TokenSetChange> {
+  async finishRefresh(p: Parameters<ConnectionStore['finishRefresh']>[0]): Promise<TokenSetChange> {
     return this.#deps.database.commit(() => {
       const row = this.#row(p.current);
       if (row === undefined) return { result: 'missing' };
@@ -136,12 +121,7 @@ export class SqliteConnectionStore implements ConnectionStore {
     });
   }
 
-  async postponeRefresh(p: {
-    readonly current: TokenSetOf;
-    readonly holder: string;
-    readonly delayMs: number;
-    readonly isRefusal?: boolean;
-  }): Promise<Refusals | undefined> {
+  async postponeRefresh(p: Parameters<ConnectionStore['postponeRefresh']>[0]): Promise<Refusals | undefined> {
     return this.#deps.database.commit(() => {
       const row = this.#row(p.current);
       if (row?.connection.generation !== p.current.generation) return undefined;
@@ -155,7 +135,7 @@ export class SqliteConnectionStore implements ConnectionStore {
     });
   }
 
-  async markLost(p: { readonly current: TokenSetOf; readonly reason: LossReason }): Promise<TokenSetChange> {
+  async markLost(p: Parameters<ConnectionStore['markLost']>[0]): Promise<TokenSetChange> {
     return this.#deps.database.commit(() => {
       const row = this.#row(p.current);
       if (row === undefined) return { result: 'missing' };
@@ -168,7 +148,7 @@ export class SqliteConnectionStore implements ConnectionStore {
     });
   }
 
-  async recordUse(p: { readonly connectionId: ConnectionId; readonly use: ConnectionUse }): Promise<void> {
+  async recordUse(p: Parameters<ConnectionStore['recordUse']>[0]): Promise<void> {
     this.#deps.database.commit(() => {
       const at = this.#deps.database.now();
       const row = this.#rows.get(p.connectionId);
@@ -177,11 +157,7 @@ export class SqliteConnectionStore implements ConnectionStore {
     });
   }
 
-  async remove(p: {
-    readonly connectionId: ConnectionId;
-    readonly revocationId?: RevocationId;
-    readonly connectedUntil?: number;
-  }): Promise<Connection | undefined> {
+  async remove(p: Parameters<ConnectionStore['remove']>[0]): Promise<Connection | undefined> {
     const { connectionId, revocationId, connectedUntil } = p;
     if (revocationId !== undefined && shardIn(revocationId) !== shardIn(connectionId))
       throw new TypeError('A revocation lies in the shard of its connection.');
@@ -191,14 +167,14 @@ export class SqliteConnectionStore implements ConnectionStore {
       this.#rows.delete(connectionId);
       this.#deps.ledger.release(shardIn(connectionId), connection.owner, connectionId);
       if (revocationId !== undefined) this.#deps.revocations.put({ ...connection, revocationId });
-      this.#deps.notifier.wake(connectionId);
+      this.#deps.database.wake(connectionId);
       return connection;
     });
   }
 
   #put(row: Row): void {
     this.#rows.put(row.connection.connectionId, row);
-    this.#deps.notifier.wake(row.connection.connectionId);
+    this.#deps.database.wake(row.connection.connectionId);
   }
 
   /** Also undefined if the user has reconnected since. */

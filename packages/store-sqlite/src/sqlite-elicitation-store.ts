@@ -39,7 +39,6 @@ import type { SqliteCredentialStore } from './sqlite-credential-store.ts';
 import type { SqliteEventOutbox } from './sqlite-events.ts';
 import type { SqliteIdempotencyStore } from './sqlite-idempotency-store.ts';
 import type { SqliteMuteStore } from './sqlite-mute-store.ts';
-import type { SqliteNotifier } from './sqlite-notifier.ts';
 import { SPENT_MS, type SqliteOneTimeStore } from './sqlite-one-time-store.ts';
 import type { SqlitePaymentStore } from './sqlite-payment-store.ts';
 
@@ -60,7 +59,6 @@ export interface SqliteElicitationStoreDeps {
   readonly database: Database;
   readonly retentionMs: number;
   readonly paymentRetentionMs: number;
-  readonly notifier: SqliteNotifier;
   readonly connections: SqliteConnectionStore;
   readonly credentials: SqliteCredentialStore;
   readonly oneTime: SqliteOneTimeStore;
@@ -333,7 +331,6 @@ export class SqliteElicitationStore implements ElicitationStore {
       ...definedOnly({ provider: providerAsked(request) }),
       ...(version === 1 ? {} : { tookMs: this.#deps.database.now() - createdAt }),
     });
-    this.#deps.notifier.wake(elicitation.elicitationId);
   }
 }
 

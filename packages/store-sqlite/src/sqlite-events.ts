@@ -18,7 +18,6 @@ import {
 } from '@postern/elicitation';
 import type { Database } from './database.ts';
 import { Records } from './records.ts';
-import type { SqliteNotifier } from './sqlite-notifier.ts';
 
 /** Maximum number and age of the events in a feed. */
 export interface FeedRetention {
@@ -45,28 +44,29 @@ interface FeedRow {
   readonly endsAt: number;
 }
 
+export interface SqliteEventFeedDeps {
+  readonly database: Database;
+  readonly retention: FeedRetention;
+  readonly counts: SqliteCounts;
+}
+
 /** The feeds of all MCP servers. */
 export class SqliteEventFeed implements EventFeed {
-  readonly #database: Database;
-  readonly #notifier: SqliteNotifier;
-  readonly #retention: FeedRetention;
-  readonly #counts: SqliteCounts;
+  readonly #deps: SqliteEventFeedDeps;
   readonly #rows: Records<FeedRow>;
   readonly #heads: Records<Head>;
   /** The position in the outbox of a shard up to which a feed has all entries. */
   readonly #carried: Records<{ readonly position: string }>;
 
-  constructor(p: { database: Database; notifier: SqliteNotifier; retention: FeedRetention; counts: SqliteCounts }) {
-    this.#database = p.database;
-    this.#notifier = p.notifier;
-    this.#retention = p.retention;
-    this.#counts = p.counts;
-    this.#rows = new Records(p.database, 'feed', ({ event, endsAt }) => ({
+  constructor(deps: SqliteEventFeedDeps) {
+    const { database } = deps;
+    this.#deps = deps;
+    this.#rows = new Records(database, 'feed', ({ event, endsAt }) => ({
       ...{ whose: event.mcpServerId, endsAt },
       rank: rankOf(event.position),
     }));
-    this.#heads = new Records(p.database, 'feed head');
-    this.#carried = new Records(p.database, 'feed carried');
+    this.#heads = new Records(database, 'feed head');
+    this.#carried = new Records(database, 'feed carried');
   }
 
   async read(
@@ -86,7 +86,7 @@ export class SqliteEventFeed implements EventFeed {
   }
 
   watch(mcpServerId: string): Watch {
-    return this.#notifier.watch(watchOf(mcpServerId));
+    return this.#deps.database.waiters.watch(watchOf(mcpServerId));
   }
 
   /** The second half of `SqliteEventOutbox.carry`. */
@@ -99,16 +99,16 @@ export class SqliteEventFeed implements EventFeed {
       if (compareFeedPositions(position, carried) <= 0) continue;
       this.#append(mcpServerId, entry);
       this.#carried.put(carriedId, { position });
-      this.#counts.note(mcpServerId, entry);
+      this.#deps.counts.note(mcpServerId, entry);
       added += 1;
     }
-    if (added > 0) this.#notifier.wake(watchOf(mcpServerId));
+    if (added > 0) this.#deps.database.wake(watchOf(mcpServerId));
     return added;
   }
 
   #append(mcpServerId: string, { event, occurredAt }: OutboxEntry): void {
-    const now = this.#database.now();
-    const { events, maxAgeMs } = this.#retention;
+    const now = this.#deps.database.now();
+    const { events, maxAgeMs } = this.#deps.retention;
     const before = this.#heads.get(mcpServerId) ?? EMPTY;
     const head = { last: positionAfter(before.last, now), count: before.count + 1 };
     const row = { ...event, mcpServerId, position: head.last, occurredAt };
@@ -131,7 +131,6 @@ export class SqliteEventOutbox implements EventOutbox {
   readonly #feed: SqliteEventFeed;
   readonly #rows: Records<OutboxEntry>;
   readonly #cursors: Records<{ readonly position: string }>;
-  readonly #listeners = new Set<(shard: Shard | undefined) => void>();
 
   constructor(p: { database: Database; feed: SqliteEventFeed }) {
     this.#database = p.database;
@@ -156,9 +155,7 @@ export class SqliteEventOutbox implements EventOutbox {
     const last = this.#rows.newestOf(shard, { limit: 1 })[0]?.position ?? this.#cursor(shard);
     const position = positionAfter(last, occurredAt);
     this.#rows.put(`${shard} ${position}`, { position, event, occurredAt, ...asked });
-    this.#database.afterCommit(() => {
-      for (const listener of this.#listeners) listener(shard);
-    });
+    this.#database.wake(event.elicitationId);
   }
 
   async cursor(shard: Shard): Promise<string | undefined> {
@@ -183,8 +180,7 @@ export class SqliteEventOutbox implements EventOutbox {
   }
 
   onCommit(listener: (shard: Shard | undefined) => void): Disposable {
-    this.#listeners.add(listener);
-    return { [Symbol.dispose]: () => void this.#listeners.delete(listener) };
+    return this.#database.waiters.onCommit(listener);
   }
 
   #cursor(shard: Shard): string {

@@ -9,7 +9,6 @@ import { SqliteElicitationStore } from './sqlite-elicitation-store.ts';
 import { type FeedRetention, SqliteCounts, SqliteEventFeed, SqliteEventOutbox } from './sqlite-events.ts';
 import { SqliteIdempotencyStore } from './sqlite-idempotency-store.ts';
 import { SqliteMuteStore } from './sqlite-mute-store.ts';
-import { SqliteNotifier } from './sqlite-notifier.ts';
 import { SqliteOneTimeStore } from './sqlite-one-time-store.ts';
 import { SqlitePasskeyStore } from './sqlite-passkey-store.ts';
 import { SqlitePaymentStore } from './sqlite-payment-store.ts';
@@ -47,21 +46,20 @@ export function createSqliteStores({
   feed,
 }: SqliteStoresOptions) {
   const database = openDatabase(path, now);
-  const notifier = new SqliteNotifier(database);
   const oneTime = new SqliteOneTimeStore(database);
   const ledger = new Ledger(database);
   const revocations = new SqliteRevocationStore(database, ledger);
-  const connections = new SqliteConnectionStore({ database, notifier, revocations, ledger });
+  const connections = new SqliteConnectionStore({ database, revocations, ledger });
   const credentials = new SqliteCredentialStore(database, ledger);
   const counts = new SqliteCounts({ database, retentionMs: countRetentionMs });
   const retention = { events: 10_000, maxAgeMs: 7 * DAY_MS, ...feed };
-  const feeds = new SqliteEventFeed({ database, notifier, retention, counts });
+  const feeds = new SqliteEventFeed({ database, retention, counts });
   const idempotency = new SqliteIdempotencyStore(database, ledger);
   const mutes = new SqliteMuteStore(database);
   const outbox = new SqliteEventOutbox({ database, feed: feeds });
   const payments = new SqlitePaymentStore({ database, retentionMs: paymentRetentionMs, outbox });
   const elicitations = new SqliteElicitationStore({
-    ...{ database, retentionMs, paymentRetentionMs, notifier, connections, credentials, oneTime, payments, outbox },
+    ...{ database, retentionMs, paymentRetentionMs, connections, credentials, oneTime, payments, outbox },
     ...{ ledger, idempotency, mutes },
   });
   const close = async (): Promise<void> => database[Symbol.dispose]();
@@ -76,7 +74,7 @@ export function createSqliteStores({
     browserSessions: new SqliteBrowserSessionStore(database, ledger),
     idempotency,
     mutes,
-    notifier,
+    notifier: database.waiters,
     feeds,
     outbox,
     counts,
