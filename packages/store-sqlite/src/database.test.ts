@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -217,6 +217,7 @@ describe('the file', () => {
         writeFileSync(path, bytes);
         const aside = `${path}.damaged-${nth}`;
         expect(codeOf(open)).toBe('damaged_file');
+        expect(existsSync(aside)).toBe(true);
         expect(readFileSync(aside)).toEqual(bytes);
         using empty = open();
         expect(new Records<string>(empty, 'note').get('1')).toBeUndefined();
