@@ -46,7 +46,7 @@ const searches =
   /^SEARCH records USING (?:(?:COVERING )?INDEX (?:by_id \(kind=\? AND id=\?|by_list \(list=\?|by_whose \(kind=\? AND whose=\?|by_end \(ends_at<)|INTEGER PRIMARY KEY \(rowid=\?)/;
 const furtherSteps = /^(?:LIST SUBQUERY|USE TEMP B-TREE)/;
 
-test('every query finds its records by an index', () => {
+test('SQLite in memory: every query finds its records by an index', () => {
   using database = openDatabase(':memory:', Date.now);
   // `events`, which only tests read, lists a whole kind.
   const others = /^(?:BEGIN|COMMIT|INSERT INTO records|SELECT 1$)|WHERE kind = \? ORDER BY seq/;

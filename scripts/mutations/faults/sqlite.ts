@@ -118,5 +118,6 @@ export const sqliteFaults: readonly Fault[] = [
     original: 'ON records (list, rank, id)',
     replacement: 'ON records (rank, list, id)',
     foundBy: ['packages/store-sqlite/src/sqlite-stores.test.ts'],
+    only: 'SQLite in memory',
   },
 ];
