@@ -224,14 +224,15 @@ export function openDatabase(path: string, now: Clock): Database {
  */
 function createPrivateFile(path: string): void {
   if (existsSync(path)) chmodSync(path, 0o600);
-  else closeSync(openSync(path, 'wx', 0o600));
+  else closeSync(openSync(path, 'a', 0o600));
 }
 
+/** The database last: until it is renamed, the next start finds it damaged. Its log would be taken for that of a new file. */
 function setAside(path: string): string {
   let nth = 1;
   while (existsSync(`${path}.damaged-${nth}`)) nth += 1;
   const aside = `${path}.damaged-${nth}`;
-  for (const suffix of ['', '-wal', '-shm', '-journal'])
+  for (const suffix of ['-wal', '-shm', '-journal', ''])
     if (existsSync(path + suffix)) renameSync(path + suffix, aside + suffix);
   return aside;
 }

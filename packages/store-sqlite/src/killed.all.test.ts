@@ -98,6 +98,43 @@ async function expectWhole(stores: SqliteStores): Promise<number> {
 /** A number below this limit, the same for a seed. */
 const below = (limit: number, nth: number) => Number.parseInt(hash('sha256', `${SEED} ${nth}`).slice(0, 8), 16) % limit;
 
+/** Opens the file when it reads a line, and holds it until its input ends. */
+const OPENER = `
+  import { once } from 'node:events';
+  import { createSqliteStores } from '@postern/store-sqlite';
+  console.log('ready');
+  await once(process.stdin, 'data');
+  try {
+    createSqliteStores({ path: process.argv[1], now: Date.now });
+    console.log('opened');
+  } catch (error) {
+    console.log(error.code);
+  }
+  for await (const _ of process.stdin);
+`;
+
+test.each([1, 2, 3])('of four processes that open a new file at once, one gets it (round %i)', async () => {
+  const openers = Array.from({ length: 4 }, () => {
+    const opener = spawn(...endingWithParent(process.execPath, ['--input-type=module', '--eval', OPENER, path]), {
+      cwd: import.meta.dirname,
+      stdio: ['pipe', 'pipe', 'inherit'],
+    });
+    const lines = createInterface(opener.stdout)[Symbol.asyncIterator]();
+    const next = async () => (await lines.next()).value;
+    return { opener, next };
+  });
+  expect(await Promise.all(openers.map(({ next }) => next()))).toEqual(openers.map(() => 'ready'));
+  for (const { opener } of openers) opener.stdin.write('open');
+  const answers = await Promise.all(openers.map(({ next }) => next()));
+  await Promise.all(
+    openers.map(({ opener }) => {
+      opener.stdin.end();
+      return once(opener, 'close');
+    }),
+  );
+  expect(answers.sort()).toEqual(['file_in_use', 'file_in_use', 'file_in_use', 'opened']);
+});
+
 test(`keeps everything acknowledged over ${KILLS} kills of its writers, and nothing half (seed ${SEED})`, async () => {
   const acknowledged = new Map<ElicitationId, number>();
   for (let nth = 0; nth < KILLS; nth += 1) {

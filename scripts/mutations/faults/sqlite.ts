@@ -72,8 +72,8 @@ export const sqliteFaults: readonly Fault[] = [
   {
     name: 'SQLite: other users can read a new file',
     ...{ breaks, file, foundBy },
-    original: "openSync(path, 'wx', 0o600)",
-    replacement: "openSync(path, 'wx', 0o644)",
+    original: "openSync(path, 'a', 0o600)",
+    replacement: "openSync(path, 'a', 0o644)",
     only: 'is readable by its owner only',
   },
   {

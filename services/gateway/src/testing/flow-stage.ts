@@ -120,7 +120,7 @@ export function createFlowStage(provider: Partial<Provider>, p: FlowStageOptions
         ...(account === 'unknown' ? {} : { account }),
         sealedTokens: await tokenSets.seal({ ...sampleTokens, ...tokens }, bare),
       };
-      stores.connections.put(connection, clock.now());
+      stores.database.commit(() => stores.connections.put(connection, clock.now()));
       return stored(connection.connectionId);
     },
     stored,
