@@ -72,6 +72,13 @@ describe('a commit', () => {
     expect([records.get('outer'), records.get('inner')]).toEqual([undefined, undefined]);
   });
 
+  test('awaits nothing, so that no other verb writes within it', () => {
+    using database = open();
+    const records = new Records<string>(database, 'note');
+    expect(() => database.commit(async () => records.put('one', 'written'))).toThrow(TypeError);
+    expect(records.get('one')).toBeUndefined();
+  });
+
   test('wakes after it is durable, and not at all if it fails', () => {
     using database = open();
     const records = new Records<string>(database, 'note');

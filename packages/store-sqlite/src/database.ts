@@ -79,7 +79,7 @@ export class Database implements Disposable {
     this.#file = new DatabaseSync(path, { timeout: BUSY_MS });
     try {
       // Must come before anything else that reads a new file. On any other file it could be a change.
-      if (path === ':memory:' || statSync(path).size === 0) this.#file.exec('PRAGMA auto_vacuum = FULL');
+      if (statSync(path, { throwIfNoEntry: false })?.size === 0) this.#file.exec('PRAGMA auto_vacuum = FULL');
       // The kernel releases the lock when the process ends, however it ends.
       this.#file.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; COMMIT');
       const isNew = this.#assertOurs(path);
@@ -120,6 +120,7 @@ export class Database implements Disposable {
     let result: T;
     try {
       result = work();
+      if (result instanceof Promise) throw new TypeError('A commit awaits nothing.');
       if (commit.failure !== undefined) throw commit.failure.error;
       this.run(DELETE_ENDED, this.now());
       this.run('COMMIT');

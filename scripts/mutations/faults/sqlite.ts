@@ -20,6 +20,13 @@ export const sqliteFaults: readonly Fault[] = [
     only: 'fails with a commit within it',
   },
   {
+    name: 'SQLite: a commit awaits while other verbs write',
+    ...{ breaks, file, foundBy },
+    original: "      if (result instanceof Promise) throw new TypeError('A commit awaits nothing.');\n",
+    replacement: '',
+    only: 'awaits nothing',
+  },
+  {
     name: 'SQLite: waiters wake before the commit',
     ...{ breaks, file, foundBy },
     original: 'this.#commit.woken.add(id);',
