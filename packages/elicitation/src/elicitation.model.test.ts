@@ -91,7 +91,7 @@ test('S11 I1–I6 hold for all steps in any order', async () => {
       ),
       async (scheduler, commands) => {
         const clock = createFakeClock();
-        const stores = createSqliteStores({ path: ':memory:', now: clock.now, retentionMs: FOREVER_MS });
+        await using stores = createSqliteStores({ path: ':memory:', now: clock.now, retentionMs: FOREVER_MS });
         const world = new World({ stores, clock, scheduler, outcomes });
         await fc.asyncModelRun(() => ({ model: world.model, real: world }), commands);
         await world.endAll();
