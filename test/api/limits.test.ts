@@ -1,6 +1,7 @@
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { issueFor, visitorFor } from '../support/asks.ts';
 import { expectProblem } from '../support/contract.ts';
 import { sendBytes } from '../support/raw-http.ts';
 import { askFor, keyOf, startWorld, type World } from '../support/world.ts';
@@ -109,6 +110,35 @@ describe('S46, S215: rate limits', () => {
     world.gateways[0]?.app.routing(request, response);
     await expect.poll(() => response.writableEnded, { timeout: 5_000 }).toBe(true);
     expect(response.statusCode).toBe(200);
+  });
+});
+
+describe('S201: strangers at one address', () => {
+  it('stop nobody behind it who has signed in, or who returns from a sign-in', async () => {
+    await using office = await startWorld({
+      config: { limits: { pageRequestsPerMinute: PAGES_PER_MINUTE } },
+    });
+    const askOf = async (user: string) =>
+      (await issueFor(office, user, askFor(office, office.subject()))).elicitationId;
+    const [first, second] = [await askOf('alice'), await askOf('bob')];
+    const alice = await visitorFor(office, 'alice', first);
+    const bob = office.raw();
+    const callback = await bob.signInAnswer(second, 'bob');
+    const stranger = office.raw();
+    for (let n = 0; n < PAGES_PER_MINUTE; n += 1) await stranger.get(`/e/${UNKNOWN}`);
+    for (const path of [`/e/${UNKNOWN}`, '/nowhere', `${callback.pathname}${callback.search}`])
+      expect([path, (await stranger.get(path)).status]).toEqual([path, 429]);
+    // An invented cookie names nobody.
+    stranger.cookies.set('postern_session', `bs_00${'A'.repeat(43)}`);
+    expect((await stranger.get('/me')).status).toBe(429);
+    expect((await alice.get(`/e/${first}`)).status).toBe(200);
+    expect((await bob.get(callback)).status).toBe(303);
+    expect((await bob.get('/me')).status).toBe(200);
+    // Each person has a share of their own.
+    const answers = [];
+    for (let n = 0; n < PAGES_PER_MINUTE; n += 1) answers.push((await alice.get('/me')).status);
+    expect(answers.at(-1)).toBe(429);
+    expect((await bob.get('/me')).status).toBe(200);
   });
 });
 

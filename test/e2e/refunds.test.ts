@@ -64,6 +64,21 @@ async function settled({ elicitationId, read }: Awaited<ReturnType<typeof paid>>
 }
 
 describe('S115, S116: refunds over the API', () => {
+  it('S219: a payment that was paid back is redeemed no more, not even by a repeat; a part leaves it', async () => {
+    const payment = await paid();
+    const redeem = (key: string) => world.api.redeem(payment.elicitationId, { 'idempotency-key': key });
+    await payment.refund('part', { minorUnits: 490, reason: 'Damaged' });
+    const first = await redeem('first');
+    expect(first.status).toBe(200);
+    expect(await redeem('first')).toMatchObject({ status: 200, body: first.body });
+    await payment.refund('rest', { minorUnits: 2000, reason: 'Lost' });
+    for (const key of ['first', 'second']) {
+      const refused = await redeem(key);
+      expectInContract('redeemElicitation', refused);
+      expectProblem(refused, 'payment_refunded');
+    }
+  });
+
   it('in parts and of the rest, each announced once', async () => {
     using listener = await listen(world.gateways[1]?.address ?? '', {
       apiKey: keyOf('tracker'),

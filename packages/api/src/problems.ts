@@ -25,6 +25,7 @@ export const problems = {
   payment_not_paid: { status: 409, title: 'The payment was not made, so there is nothing to pay back.' },
   payment_disputed: { status: 409, title: 'The payment is disputed, so the bank decides on it.' },
   payment_changed: { status: 409, title: 'The plan is of another refund, or the payment has changed since.' },
+  payment_refunded: { status: 409, title: 'The whole payment was paid back, so it pays for nothing.' },
   too_many_refunds: { status: 409, title: 'The payment has too many refunds.' },
   not_redeemable: { status: 409, title: 'There is no result to redeem.' },
   already_redeemed: { status: 409, title: 'The result was redeemed already.' },

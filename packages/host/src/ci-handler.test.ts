@@ -69,6 +69,12 @@ describe('createCiHandler', () => {
       'looks_secret',
     ],
     [
+      'a choice of guesses at a secret',
+      formOf({ apiKey: { type: 'string', enum: ['k', 'l'] } }),
+      { rules: [{ fields: { apiKey: 'k' } }] },
+      'looks_secret',
+    ],
+    [
       'a number that looks like a secret',
       formOf({ pin: { type: 'integer' } }),
       { rules: [{ fields: { pin: 4711 } }] },

@@ -117,9 +117,21 @@ function rulesFor(rules: readonly Rule[], { mcpServer, toolName }: ElicitationCo
 function secretLikeFields({ properties }: RequestedSchema, message: string): readonly string[] {
   const isSuspicious = mentionsSecret(message);
   return Object.entries(properties)
-    .filter(([name, property]) => looksSecret(name, property) || (isSuspicious && isTyped(property)))
+    .filter(
+      ([name, property]) =>
+        looksSecret(name, property) ||
+        // A choice of guesses would tell which one is right.
+        (property.type === 'string' && !isTyped(property) && looksSecret(name, withoutChoice(property))) ||
+        (isSuspicious && isTyped(property)),
+    )
     .map(([name]) => name);
 }
+
+const withoutChoice = ({ title, description }: PropertySchema): PropertySchema => ({
+  type: 'string',
+  ...(title === undefined ? {} : { title }),
+  ...(description === undefined ? {} : { description }),
+});
 
 const isTyped = (property: PropertySchema) =>
   ['string', 'number', 'integer'].includes(property.type) && !('enum' in property) && !('oneOf' in property);

@@ -137,14 +137,12 @@ export async function answer(run: ToolRun, ask: Ask): Promise<Answer> {
   for (let attempt = 1; ; attempt += 1) {
     const end = (await recall(run, ask)) ?? (await askAnew(run, ask));
     if (end.by === 'mcp-client') run.log.update(ask.key, { refused: end.action });
-    // The user may be paying while the MCP client refuses.
-    if (end.by === 'mcp-client' && isPaymentUnderWay(end.elicitation)) {
-      run.log.noteAnswer();
-      // However the run ends, the next call continues with it.
-      run.progress.interrupted.add(ask.key);
-      run.progress.unsettled.add(ask.key);
+    if (end.by === 'mcp-client' || end.elicitation.status !== 'completed') {
+      // The user may pay although the MCP client refuses: however the run ends, the next call continues with the payment.
+      if (isPaymentUnderWay(end.elicitation)) run.log.noteAnswer();
+      if (isTerminal(end.elicitation)) run.progress.refused.add(ask.key);
+      return { action: 'refused', end };
     }
-    if (end.by === 'mcp-client' || end.elicitation.status !== 'completed') return { action: 'refused', end };
     const { elicitation } = end;
     // An account is used through its tokens, every other answer at once.
     if (ask.spec.body.kind !== 'authorization') run.log.noteAnswer();
@@ -175,7 +173,7 @@ async function recall(run: ToolRun, ask: Ask): Promise<AskEnd | undefined> {
     if (isTerminal(elicitation))
       return (await isStale(run, ask, elicitation)) ? undefined : { by: 'gateway', elicitation };
     if (record.refused !== undefined) return { by: 'mcp-client', action: record.refused, elicitation };
-    assertInTime(run, ask);
+    if (!ask.hasNewLimit) assertInTime(run, ask);
     return await presentToUser(run, ask, { isRetry: false, elicitation });
   } catch (error) {
     // The gateway has deleted the elicitation. If this call already got the result, asking a second time would be worse than an error.
@@ -209,7 +207,7 @@ async function askAnew(run: ToolRun, ask: Ask): Promise<AskEnd> {
   return await presentToUser(run, ask, { isRetry: false, elicitation });
 }
 
-/** Redeems the result. Returns undefined if another call has redeemed it. */
+/** Redeems the result. Returns undefined if another call has redeemed it, or if the payment was paid back. */
 async function redeem(
   run: ToolRun,
   { spec, key, signal }: Ask,
@@ -231,6 +229,7 @@ async function redeem(
     );
   } catch (error) {
     if (hasCode(error, 'already_redeemed') && record.isDone === undefined && mayAskAnew) return undefined;
+    if (hasCode(error, 'payment_refunded') && mayAskAnew) return undefined;
     run.progress.unsettled.add(key);
     throw error;
   }

@@ -18,7 +18,7 @@ export const askRecordSchema = z.strictObject({
   kind: z.string(),
   /** The beginning of its terms, to name what another run asks otherwise. */
   terms: z.record(z.string(), z.string()),
-  /** Epoch milliseconds at which this call first asked. */
+  /** Epoch milliseconds at which this call first asked. 0: its time limit is over, and the next call has one of its own. */
   askedAt: z.int(),
   /** Epoch milliseconds after which the user can no longer answer. */
   expiresAt: z.int(),
@@ -88,7 +88,7 @@ export class AskLog {
 
   /** Whether a run of the call may have acted. A payment that this run has not reached may be paid. */
   get mayHaveActed(): boolean {
-    return this.#call.mayHaveActed === true || this.unaskedPayments().length > 0;
+    return this.#call.mayHaveActed === true || this.#unasked().some(({ kind }) => kind === 'payment');
   }
 
   /** The handler gets an answer with which it may act. */
@@ -101,11 +101,16 @@ export class AskLog {
     return this.#asked.length > 0;
   }
 
-  /** The next ask with this digest. Equal asks of one run are numbered in the order of the handler. */
-  next(digest: string): Pick<AskRecord, 'key' | 'place'> {
-    const occurrence = (this.#occurrences.get(digest) ?? 0) + 1;
-    this.#occurrences.set(digest, occurrence);
-    const key = occurrence === 1 ? digest : `${digest}.${occurrence}`;
+  /**
+   * The next ask with this digest. Equal asks of one run are numbered in the order of the handler, except that a handler which asks again
+   * after an interruption repeats the same ask.
+   */
+  next(digest: string, interrupted: ReadonlySet<string>): Pick<AskRecord, 'key' | 'place'> {
+    const before = this.#occurrences.get(digest) ?? 0;
+    const keyOf = (occurrence: number) => (occurrence === 1 ? digest : `${digest}.${occurrence}`);
+    if (interrupted.has(keyOf(before))) return { key: keyOf(before), place: this.#asked.indexOf(keyOf(before)) };
+    this.#occurrences.set(digest, before + 1);
+    const key = keyOf(before + 1);
     return { key, place: this.#asked.push(key) - 1 };
   }
 
@@ -118,10 +123,17 @@ export class AskLog {
     return this.#unasked().filter(record => record.kind === kind && (record.place === place || kind === 'payment'));
   }
 
-  /** Keys of payments of earlier runs that this run has not asked for. */
-  unaskedPayments(): string[] {
-    return this.#unasked()
-      .filter(({ kind }) => kind === 'payment')
+  /**
+   * Keys of payments that may still be paid, or are paid and not used.
+   *
+   * @param p.refused keys of the asks that were refused in this run
+   * @param p.isUsed whether a result of the handler has used up what the run has got
+   */
+  openPayments({ refused, isUsed }: { readonly refused: ReadonlySet<string>; readonly isUsed: boolean }): string[] {
+    const isOver = ({ key, isDone }: AskRecord) =>
+      refused.has(key) || (isUsed && isDone === true && this.#asked.includes(key));
+    return this.list()
+      .filter(record => record.kind === 'payment' && !isOver(record))
       .map(({ key }) => key);
   }
 
@@ -218,6 +230,8 @@ export interface CallKey {
 export const GRACE_MS = 10 * 60_000;
 /** Maximum size of all records in characters. They include form contents from MCP clients. */
 const MAX_SIZE = 16 * 1024 * 1024;
+/** Maximum number of equal calls of one user. */
+const MAX_EQUAL = 32;
 
 /**
  * Remembers the progress of calls for MCP clients that carry no state from one call to the next. Without it, a decline on the page
@@ -255,16 +269,24 @@ export class RecentCalls {
     memory.size += size;
     this.#count += 1;
     this.#size += size;
+    const [oldest] = equal;
+    if (oldest !== undefined && equal.length >= MAX_EQUAL) this.#forget(key, oldest);
     while (this.#count > this.#limit || this.#size > MAX_SIZE) this.#makeRoom();
   }
 
-  /** Removes the oldest entry of equal calls and returns it, so at most one caller gets it. */
-  take(key: CallKey): RememberedCall | undefined {
-    for (const entry of this.#equal(key)) {
-      this.#forget(key, entry);
-      if (entry.forgetAt > this.#now()) return entry.remembered;
-    }
-    return undefined;
+  /** The calls that `take` may return, oldest first. */
+  equal(key: CallKey): readonly RememberedCall[] {
+    for (const entry of this.#equal(key)) if (entry.forgetAt <= this.#now()) this.#forget(key, entry);
+    return this.#equal(key).map(({ remembered }) => remembered);
+  }
+
+  /** Removes one of the equal calls and returns it, so at most one caller gets it: the preferred one if it is left, else the oldest. */
+  take(key: CallKey, preferred?: RememberedCall): RememberedCall | undefined {
+    const calls = this.equal(key);
+    const taken = calls.find(call => call === preferred) ?? calls[0];
+    const entry = this.#equal(key).find(({ remembered }) => remembered === taken);
+    if (entry !== undefined) this.#forget(key, entry);
+    return taken;
   }
 
   /** Removes an entry whose records a call carries itself, so that no other call continues with them. */

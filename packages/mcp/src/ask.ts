@@ -115,6 +115,8 @@ export interface Ask {
   readonly place: number;
   readonly signal: AbortSignal;
   readonly answerWithinMs: number | undefined;
+  /** The time limit of an earlier call is over, and that of this one begins. */
+  readonly hasNewLimit: boolean;
   readonly missingCapability: MissingCapability;
 }
 
@@ -135,13 +137,16 @@ export async function openAsk(
   spec: AskSpec,
   { signal, answerWithinMs, missingCapability = run.environment.missingCapability }: AskOptions,
 ): Promise<Ask> {
-  const { key, place } = run.log.next(spec.digest);
+  const { key, place } = run.log.next(spec.digest, run.progress.interrupted);
   for (const other of run.log.others({ key, place }, spec.body.kind)) await endOther(run, spec, other, place);
   run.progress.key = key;
+  const hasNewLimit = run.log.get(key)?.askedAt === 0;
+  if (hasNewLimit) run.log.update(key, { askedAt: run.environment.now() });
   return {
     spec,
     key,
     place,
+    hasNewLimit,
     signal: signal === undefined ? run.progress.signal : AbortSignal.any([run.progress.signal, signal]),
     answerWithinMs,
     missingCapability,
@@ -188,33 +193,22 @@ async function statusOf({ environment, progress }: ToolRun, { elicitationId }: A
 
 /** Cancels the elicitation of an earlier call. Returns false for a payment that is paid, or whose outcome is open. */
 async function isOver(run: ToolRun, other: AskRecord): Promise<boolean> {
-  const refusal = await cancel(run, other);
-  if (refusal === undefined) return true;
-  if (refusal === 'payment_in_progress') return false;
-  return other.kind !== 'payment' || !isPaid(await statusOf(run, other));
-}
-
-/** Returns why the elicitation cannot be cancelled, or undefined once it is over. */
-async function cancel({ environment, progress }: ToolRun, { elicitationId }: AskRecord): Promise<string | undefined> {
-  if (elicitationId === undefined) return undefined;
+  if (other.elicitationId === undefined) return true;
   try {
-    await environment.client.cancel(elicitationId, progress.signal);
-    return undefined;
+    await run.environment.client.cancel(other.elicitationId, run.progress.signal);
+    return true;
   } catch (error) {
-    if (hasCode(error, 'not_found')) return undefined;
-    for (const code of ['payment_in_progress', 'already_ended', 'illegal_transition'] as const)
-      if (hasCode(error, code)) return code;
-    throw error;
+    if (hasCode(error, 'not_found')) return true;
+    if (hasCode(error, 'payment_in_progress')) return false;
+    if (!hasCode(error, 'already_ended') && !hasCode(error, 'illegal_transition')) throw error;
+    return other.kind !== 'payment' || !isPaid(await statusOf(run, other));
   }
 }
 
-/**
- * Cancels a page that another MCP client of the user got and that nobody has opened, so that this client can ask in its own way. Returns
- * false if the page stays.
- */
-export async function cancelUnopened(run: ToolRun, other: AskRecord): Promise<boolean> {
+/** Whether the user has not answered on the page that another MCP client of the user got. The page stays, since it may be open. */
+export async function isUnanswered(run: ToolRun, other: AskRecord): Promise<boolean> {
   const status = await statusOf(run, other);
-  return status === undefined || (status === 'pending' && (await cancel(run, other)) === undefined);
+  return status === undefined || status === 'pending';
 }
 
 /** The member of the body that its kind names. */

@@ -15,8 +15,7 @@ import {
   specDigest,
 } from './ask.ts';
 import type { GatewayError } from './errors.ts';
-import { Suspension } from './suspension.ts';
-import { isHeard, runSerially, type ToolRun } from './tool-run.ts';
+import { forHearer, runSerially, type ToolRun } from './tool-run.ts';
 
 export interface AuthorizeOptions extends AskOptions {
   /** Default: the provider's default scopes in the gateway's configuration. */
@@ -144,25 +143,6 @@ export interface ConnectedAccount {
   readonly callbackMembers: () => Promise<Readonly<Record<string, string>>>;
 }
 
-/** The same function, for a handler. */
-function forHandler<P extends unknown[], T>(
-  { progress }: ToolRun,
-  work: (...parameters: P) => Promise<T>,
-): (...parameters: P) => Promise<T> {
-  return (...parameters) => {
-    const hear = async () => {
-      try {
-        return await work(...parameters);
-      } catch (error) {
-        if (!(error instanceof Suspension && (await isHeard(progress)))) promise.catch(() => undefined);
-        throw error;
-      }
-    };
-    const promise = hear();
-    return promise;
-  };
-}
-
 /** Access to the API of one connection, for one run of a tool. */
 function createConnectedAccount(
   run: ToolRun,
@@ -179,13 +159,16 @@ function createConnectedAccount(
       return token;
     },
   };
+  const { progress } = run;
+  const fetch = createApiFetch({ environment, tokens, provider: p.provider, signal });
   return {
-    accessToken: forHandler(run, async (options: AccessTokenOptions = {}) => {
-      const { signal: own, rejected } = parseTerms('accessToken', tokenOptionsSchema, options);
-      const within = own === undefined ? signal : AbortSignal.any([signal, own]);
-      return (await tokens.getAccessToken({ rejected, signal: within })).accessToken;
-    }),
-    fetch: forHandler(run, createApiFetch({ environment, tokens, provider: p.provider, signal })),
-    callbackMembers: forHandler(run, async () => (await tokens.getAccessToken({ signal })).callbackMembers),
+    accessToken: (options = {}) =>
+      forHearer(progress, async () => {
+        const { signal: own, rejected } = parseTerms('accessToken', tokenOptionsSchema, options);
+        const within = own === undefined ? signal : AbortSignal.any([signal, own]);
+        return (await tokens.getAccessToken({ rejected, signal: within })).accessToken;
+      }),
+    fetch: (...request) => forHearer(progress, () => fetch(...request)),
+    callbackMembers: () => forHearer(progress, async () => (await tokens.getAccessToken({ signal })).callbackMembers),
   };
 }

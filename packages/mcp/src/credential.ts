@@ -24,7 +24,7 @@ import {
 } from './ask.ts';
 import { GatewayError, hasCode } from './errors.ts';
 import { type SealedFor, typedOf } from './sealed-delivery.ts';
-import { forHandler, runSerially, type ToolRun } from './tool-run.ts';
+import { forHandler, forHearer, runSerially, type ToolRun } from './tool-run.ts';
 
 type Fields = readonly { readonly name: string }[];
 type ValuesOf<F extends Fields> = { readonly [N in F[number]['name']]: string };
@@ -156,13 +156,14 @@ async function lasting(
     credentialId,
     generation,
     values: first.values,
-    async read() {
-      const present = await read();
-      generation = present.generation;
-      return present.values;
-    },
+    read: () =>
+      forHearer(run.progress, async () => {
+        const present = await read();
+        generation = present.generation;
+        return present.values;
+      }),
     rejected: forHandler(run, () => runSerially(run, () => takeLasting(run, rejecting(ask, generation), true))),
-    remove: () => client.removeCredential(credentialId, ask.signal),
+    remove: () => forHearer(run.progress, () => client.removeCredential(credentialId, ask.signal)),
   };
 }
 

@@ -116,6 +116,7 @@ export type UsageErrorCode =
   | 'host_not_allowed'
   | 'suspension_swallowed'
   | 'ask_not_awaited'
+  | 'refusal_ignored'
   | 'terms_changed'
   | 'effect_before_ask'
   | 'too_many_steps'

@@ -383,6 +383,7 @@ const mistakes: readonly Mistake[] = [
   ['a reference that changes after the payment', runs((gate, run) => gate.pay({ ...terms, reference: `A-${run}` }), 'completed'), 'terms_changed', /create_issue.*reference differs/s],
   ['an ask whose error is swallowed', runs(async gate => void (await gate.confirm('a').catch(() => undefined))), 'suspension_swallowed', /create_issue: .*Await every ask.*isElicitationPending/s],
   ['a refusal that is swallowed', runs(async (gate, run) => (run === 1 ? await gate.confirm('a') : await gate.confirm('a').catch(() => undefined)), 'declined'), 'suspension_swallowed', /create_issue: .*rethrow/s],
+  ['a refusal that is taken for a yes', runs(async gate => ((await gate.try.confirm('a')) ? 'deleted' : 'kept'), 'declined'), 'refusal_ignored', /create_issue has returned without reading the refusal.*mistakes\.test\.ts/s],
   ['an ask that is not awaited', runs(async gate => void gate.confirm('a')), 'ask_not_awaited', /create_issue has returned without awaiting.*mistakes\.test\.ts/s],
   ['an ask for each item, not awaited', runs(async gate => ['a', 'b'].forEach(async title => void (await gate.confirm(title)))), 'ask_not_awaited', /create_issue has returned without awaiting.*mistakes\.test\.ts/s],
   ['an invalid ask for each item, not awaited', runs(async gate => ['', ''].forEach(async title => void (await gate.confirm(title)))), 'invalid_ask', /create_issue: confirm: .*title.*create_issue has returned without awaiting/s],

@@ -1,7 +1,7 @@
 import { digest } from './digest.ts';
 import type { Environment } from './environment.ts';
 import { denialMeta } from './eras/plain.ts';
-import { asError, CapabilityMissingError, ElicitationTimeoutError, GatewayError, PosternUsageError } from './errors.ts';
+import { asError, CapabilityMissingError, GatewayError, PosternUsageError } from './errors.ts';
 import { createGateContext, type GateContext } from './gate-context.ts';
 import { assertBinding, type RequestState } from './request-state.ts';
 import type { Principal } from './subject.ts';
@@ -20,7 +20,7 @@ import {
   endAsks,
   rememberCall,
   rememberForNext,
-  runHandler,
+  runPosternHandler,
   startToolRun,
   type ToolRun,
 } from './tool-run.ts';
@@ -70,17 +70,17 @@ async function settle<Result>(
 ): Promise<ToolOutcome<Result>> {
   let result: Result;
   try {
-    result = await runHandler(() => handler(createGateContext(run)));
+    result = await runPosternHandler(() => handler(createGateContext(run)));
   } catch (error) {
     await endAsks(run);
     const suspension = findSuspension(error);
     if (suspension !== undefined) {
-      if (suspension.isRefusal) await useUpAnswers(run);
+      if (suspension.isRefusal) await endCall(run, 'refusal');
       else if (suspension.answer.type !== 'input_required') await rememberCall(run);
       return suspension.answer;
     }
+    await endCall(run, 'error');
     if (run.progress.suspension !== undefined) throw swallowed(run, error);
-    await rememberInterrupted(run, error);
     const missing = findError(error, CapabilityMissingError);
     if (missing !== undefined) return refusalOf(run, missing);
     const { muted } = run.progress;
@@ -101,44 +101,36 @@ async function settle<Result>(
       };
     throw error;
   }
-  const unawaited = [...run.progress.open];
+  const { open, unread } = run.progress;
+  unread.delete(result);
+  const mistakes = [
+    ...[...open].map(({ stack }) => mistakeAt(run.call, stack, 'ask_not_awaited', 'without awaiting what it asked')),
+    ...[...unread.values()].map(({ stack }) =>
+      mistakeAt(run.call, stack, 'refusal_ignored', 'without reading the refusal that it got'),
+    ),
+  ];
   await endAsks(run);
-  const mistakes = unawaited.map(({ stack }) => notAwaited(run.call, stack));
   for (const mistake of mistakes) run.environment.reportMistake(mistake, nameOf(run.call));
-  await useUpAnswers(run);
-  if (run.progress.suspension !== undefined || unawaited.length > 0) throw swallowed(run, mistakes[0]);
+  await endCall(run, 'result');
+  if (run.progress.suspension !== undefined || mistakes.length > 0) throw swallowed(run, mistakes[0]);
   return { type: 'result', result };
 }
 
-/** A result of the handler uses up the answers that the handler received. Interrupted asks are remembered, and payments that it did not reach. */
-async function useUpAnswers(run: ToolRun): Promise<void> {
-  if (needsMemory(run))
-    await rememberForNext(run, new Set([...run.progress.interrupted, ...run.log.unaskedPayments()]));
-}
-
 /**
- * A call that failed while waiting for an answer can be repeated and continues where it was. A call whose handler failed has used up
- * its answers.
+ * Remembers what the next call needs of this one. A result of the handler uses up the answers that it received. So do a refusal and an
+ * error, except for payments: the handler may not have done what the user has paid for. A call that was interrupted while it waited for
+ * an answer continues where it was, unless it has a requestState and may return with it.
  */
-async function rememberInterrupted(run: ToolRun, error: unknown): Promise<void> {
-  const { overdue, failed } = run.progress;
-  if (!needsMemory(run)) return;
+async function endCall(run: ToolRun, by: 'result' | 'refusal' | 'error'): Promise<void> {
+  const { progress, requestState, log } = run;
+  const { interrupted, unsettled, refused, overdue } = progress;
   // The next call waits for the same elicitation, with its own `answerWithinMs`.
-  if (overdue !== undefined && findError(error, ElicitationTimeoutError) !== undefined) run.log.forget(overdue);
-  for (const key of failed) run.log.forget(key);
-  await rememberCall(run);
-}
-
-/**
- * Interrupted asks are remembered for calls that carry no state. A call with a requestState may return with it, and only one of the two
- * may continue; but a result that may have been redeemed must not be lost, or the user would pay twice.
- */
-function needsMemory({ progress, requestState, log }: ToolRun): boolean {
-  if (progress.unsettled.size > 0 || log.unaskedPayments().length > 0) return true;
-  // A payment that this run has received must not be lost with a later ask that failed.
-  if (progress.hasFailed && log.list().some(({ kind, isDone }) => kind === 'payment' && isDone === true)) return true;
-  if (requestState !== undefined) return false;
-  return progress.interrupted.size > 0 || (log.isRemembered && !log.hasAsked);
+  if (overdue !== undefined) log.update(overdue, { askedAt: 0 });
+  const hasState = requestState !== undefined;
+  if (by === 'error' && !hasState && (interrupted.size > 0 || (log.isRemembered && !log.hasAsked)))
+    return await rememberCall(run);
+  const payments = log.openPayments({ refused, isUsed: by === 'result' });
+  await rememberForNext(run, new Set([...payments, ...unsettled, ...(hasState ? [] : interrupted)]));
 }
 
 function refusalOf(run: ToolRun, { message }: CapabilityMissingError): ToolAnswer {
@@ -178,17 +170,21 @@ async function promiseCompletion<Result>(
 }
 
 /** Names the line of the handler that has asked. */
-function notAwaited(call: ToolCall, stack: string): PosternUsageError {
+function mistakeAt(
+  call: ToolCall,
+  stack: string,
+  code: 'ask_not_awaited' | 'refusal_ignored',
+  what: string,
+): PosternUsageError {
   const [, frame = 'at an unknown line'] = stack.split('\n');
-  const text = `${nameOf(call)} has returned without awaiting what it asked ${frame.trim()}`;
-  return atHandler(new PosternUsageError('ask_not_awaited', text), stack);
+  return atHandler(new PosternUsageError(code, `${nameOf(call)} has returned ${what} ${frame.trim()}`), stack);
 }
 
 /** A handler that continued would act without the user's answer, and the user would never be asked. */
 function swallowed({ progress: { endedAt } }: ToolRun, cause: unknown): PosternUsageError {
   const error = new PosternUsageError(
     'suspension_swallowed',
-    'The tool handler went on without an answer. Await every ask of ctx.gate, and rethrow its error: see isElicitationPending().',
+    'The tool handler went on without an answer. Await every ask of ctx.gate, rethrow its error (see isElicitationPending()), and read the action of every answer of ctx.gate.try.',
     { cause },
   );
   return endedAt === undefined ? error : atHandler(error, endedAt);

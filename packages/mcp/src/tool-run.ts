@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import { AskLog, type Call, type CallKey, newCall } from './ask-log.ts';
+import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
+import { AskLog, type Call, type CallKey, newCall, type RememberedCall } from './ask-log.ts';
 import type { Environment } from './environment.ts';
 import {
   CapabilityMissingError,
@@ -39,14 +39,16 @@ export interface Progress {
   key: string | undefined;
   /** Keys of asks that ended without an answer: the gateway was unavailable, or the MCP client gave up. */
   readonly interrupted: Set<string>;
-  /** Keys of asks that ended with an error which is the answer: the next call asks again. */
-  readonly failed: Set<string>;
-  /** An ask has thrown an error to the handler. */
-  hasFailed: boolean;
+  /** The handler has got a refusal or an error, after which it may have acted otherwise. */
+  hasGoneOn: boolean;
+  /** Keys of asks that were refused. */
+  readonly refused: Set<string>;
   /** Keys of asks whose result may be redeemed although this call did not receive it. */
   readonly unsettled: Set<string>;
   /** What the handler has asked and not yet heard. A handler that returns meanwhile has gone on without the answer. */
   readonly open: Set<OpenVerb>;
+  /** Refusals that the handler has got and not looked at, with the verb of each. */
+  readonly unread: Map<unknown, OpenVerb>;
   /** The stack of the ask that has ended the handler. */
   endedAt: string | undefined;
   /** The handler has returned or thrown: it hears no more. */
@@ -89,10 +91,11 @@ export async function startToolRun<Call extends ToolCall>(
       suspension: undefined,
       key: undefined,
       interrupted: new Set(),
-      failed: new Set(),
-      hasFailed: false,
+      refused: new Set(),
+      hasGoneOn: false,
       unsettled: new Set(),
       open: new Set(),
+      unread: new Map(),
       endedAt: undefined,
       hasEnded: false,
       ended: Promise.withResolvers(),
@@ -117,8 +120,24 @@ async function openLog(run: Omit<ToolRun, 'log' | 'progress'>): Promise<AskLog> 
   }
   // The user is needed here only if something is remembered; whether there is none is for the first ask to say.
   const key = recentCalls.isEmpty ? undefined : await callKey(run).catch(() => undefined);
-  const remembered = key && recentCalls.take(key);
+  const remembered = key && recentCalls.take(key, await paidIn(run, recentCalls.equal(key)));
   return new AskLog(remembered ?? newCall(now()), remembered !== undefined);
+}
+
+/** Of several equal calls, the one whose payment the user has made continues first. */
+async function paidIn(
+  { environment, call }: Pick<ToolRun, 'environment' | 'call'>,
+  calls: readonly RememberedCall[],
+): Promise<RememberedCall | undefined> {
+  if (calls.length < 2) return undefined;
+  for (const remembered of calls)
+    for (const { kind, elicitationId } of remembered.asks)
+      if (kind === 'payment' && elicitationId !== undefined) {
+        const read = environment.client.read(elicitationId, 0, call.signal);
+        // Whoever asks next finds out.
+        if ((await read.catch(() => undefined))?.status === 'completed') return remembered;
+      }
+  return undefined;
 }
 
 async function callKey(run: Pick<ToolRun, 'principal' | 'call' | 'argsDigest'>): Promise<CallKey> {
@@ -137,7 +156,8 @@ export async function rememberCall(run: ToolRun): Promise<void> {
  * repetition. A payment belongs to its call, whose id is in its terms.
  */
 export async function rememberForNext(run: ToolRun, keys: ReadonlySet<string>): Promise<void> {
-  const asks = run.log.list().filter(({ key }) => keys.has(key));
+  // A refusal by the MCP client was for the call that has ended.
+  const asks = run.log.list().flatMap(({ refused: _, ...record }) => (keys.has(record.key) ? record : []));
   if (asks.length === 0) return;
   const call = asks.some(({ kind }) => kind === 'payment') ? run.log.call : newCall(run.environment.now());
   await remember(run, { ...call, asks });
@@ -165,11 +185,13 @@ export async function runSerially<T>({ progress }: ToolRun, work: () => Promise<
     if (progress.suspension !== undefined) throw progress.suspension;
     progress.key = undefined;
     try {
-      return await work();
+      const answer = await work();
+      if (progress.key !== undefined) progress.interrupted.delete(progress.key);
+      return answer;
     } catch (error) {
       if (error instanceof Suspension) progress.suspension = error;
-      else if (progress.key !== undefined)
-        (answers.some(kind => error instanceof kind) ? progress.failed : progress.interrupted).add(progress.key);
+      else if (progress.key !== undefined && !answers.some(kind => error instanceof kind))
+        progress.interrupted.add(progress.key);
       throw error;
     }
   });
@@ -191,13 +213,13 @@ export async function endAsks({ progress }: ToolRun): Promise<void> {
  * and stops at the first failure does not await the others.
  */
 export function forHandler<P extends unknown[], T>(
-  { progress, environment, call }: ToolRun,
+  { progress, environment, call, log }: ToolRun,
   verb: (...parameters: P) => Promise<T>,
 ): (...parameters: P) => Promise<T> {
   return function asked(...parameters) {
-    const open: OpenVerb = { stack: '' };
-    Error.captureStackTrace(open, asked);
+    const open: OpenVerb = { stack: stackAbove(asked) };
     progress.open.add(open);
+    if (progress.hasGoneOn) log.noteAnswer();
     const ask = async () => {
       try {
         return await verb(...parameters);
@@ -208,76 +230,140 @@ export function forHandler<P extends unknown[], T>(
         );
         if (isOurs) atHandler(error as Error, open.stack);
         if (error instanceof Suspension) progress.endedAt ??= open.stack;
-        else progress.hasFailed ||= !progress.hasEnded;
+        else progress.hasGoneOn = true;
         // A handler may turn the error into a result.
         if (!progress.hasEnded) environment.reportMistake(error, nameOf(call));
         throw error;
       }
     };
-    const hear = async () => {
+    return forHearer(progress, async () => {
       try {
         const answer = await ask();
-        if (progress.hasEnded) await never;
+        if (progress.hasEnded) await forever();
         progress.open.delete(open);
-        return answer;
+        return noted(answer, progress, open);
       } catch (error) {
-        if (!(await isHeard(progress))) promise.catch(() => undefined);
-        progress.open.delete(open);
+        // A handler that awaits nothing ends within a turn, with the ask still open. Others may take the error as an answer.
+        await setImmediate();
+        if (!progress.hasEnded) progress.open.delete(open);
         throw error;
       }
-    };
-    const promise = hear();
-    return promise;
+    });
   };
 }
 
-const never = new Promise<never>(() => undefined);
+/** Promises of which something else than `await` waits, such as `then` or a compiled `await`. */
+const chained = new WeakSet<Promise<unknown>>();
+
+/**
+ * What a handler gets of an ask, or of an account or credential: the result, or the error where the handler awaits it. An error that is
+ * thrown where nothing awaits it, as in `items.forEach(async …)`, would end the process.
+ */
+export function forHearer<T>(progress: Pick<Progress, 'hasEnded' | 'ended'>, work: () => Promise<T>): Promise<T> {
+  const hear = async () => {
+    try {
+      return await work();
+    } catch (error) {
+      if (!(await isHeard(progress, () => chained.has(promise)))) promise.catch(() => undefined);
+      throw error;
+    }
+  };
+  const promise = hear();
+  const { then } = promise;
+  Object.defineProperty(promise, 'then', {
+    value(...handlers: Parameters<typeof then>) {
+      chained.add(promise);
+      return then.apply(promise, handlers);
+    },
+  });
+  return promise;
+}
+
+/** The same answer. A refusal counts as unread until one of its members is read: an object is true in every `if`. */
+function noted<T>(answer: T, progress: Progress, open: OpenVerb): T {
+  if (typeof answer !== 'object' || answer === null || !('toToolResult' in answer)) return answer;
+  progress.hasGoneOn = true;
+  const { unread } = progress;
+  const refusal = {};
+  for (const [name, value] of Object.entries<unknown>(answer)) {
+    const get = () => {
+      unread.delete(refusal);
+      return value;
+    };
+    Object.defineProperty(refusal, name, { enumerable: true, get });
+  }
+  unread.set(refusal, open);
+  return refusal as T;
+}
+
+/** A promise of its own each time: a shared one would keep all that waits for it. */
+const forever = () => new Promise<never>(() => undefined);
 
 /** Milliseconds for which an error waits for the end of a handler that does not seem to await it. */
 const UNHEARD_MS = 2000;
 
 /**
- * Returns whether the handler awaits an error of the gate. An error that is thrown where it is not, as in `items.forEach(async …)`,
- * would end the process. What is awaited is found in the asynchronous stack, unless the handler chains promises in an unusual way. So what
- * is not found waits for the end of the handler, for a short time. Never returns once the handler has ended. To be awaited by the
- * function whose promise the handler has, which must have no other reaction: the stack does not go on beyond two.
+ * Returns whether something awaits an error of the gate. An `await` is found in the asynchronous stack. What is not found waits for the
+ * end of the handler, for a short time. Never returns once the handler has ended. To be awaited by the function whose promise the handler
+ * has, which must have no other reaction: the stack does not go on beyond two.
+ *
+ * @param isChained whether something else than `await` waits, which the stack may not show
  */
-export async function isHeard(progress: Pick<Progress, 'hasEnded' | 'ended'>): Promise<boolean> {
-  const isAwaiting = isAwaited();
+export async function isHeard(
+  progress: Pick<Progress, 'hasEnded' | 'ended'>,
+  isChained: () => boolean = () => false,
+): Promise<boolean> {
+  const isAwaiting = isAwaited() || isChained();
   if (!isAwaiting && (await seesAwaits())) {
     const time = new AbortController();
     await Promise.race([progress.ended.promise, sleep(UNHEARD_MS, undefined, { signal: time.signal }).catch(() => {})]);
     time.abort();
   }
-  if (progress.hasEnded) await never;
+  if (progress.hasEnded) await forever();
   return isAwaiting;
 }
 
-/** Runs a handler. Its frame in an asynchronous stack shows that the handler awaits what is above it. */
-export async function runHandler<T>(handler: () => T | Promise<T>): Promise<T> {
+/** Runs a handler. Its frame in an asynchronous stack shows that the handler awaits what is above it, so its name must be of no other. */
+export async function runPosternHandler<T>(handler: () => T | Promise<T>): Promise<T> {
   return await handler();
 }
 
+/** True also where the stack cannot be read: programs may have frozen or replaced what reads it. */
 function isAwaited(): boolean {
   const { stackTraceLimit, prepareStackTrace } = Error;
   const at: { stack?: unknown } = {};
   try {
-    Error.stackTraceLimit = 200;
-    Error.prepareStackTrace = (_error, sites) => sites.map(site => site.getFunctionName());
-    Error.captureStackTrace(at);
-    return Array.isArray(at.stack) && at.stack.includes(runHandler.name);
-  } finally {
-    Error.stackTraceLimit = stackTraceLimit;
-    Error.prepareStackTrace = prepareStackTrace;
+    Error.stackTraceLimit = 1000;
+    try {
+      Error.prepareStackTrace = (_error, sites) => sites.map(site => site.getFunctionName());
+      Error.captureStackTrace(at);
+      return !Array.isArray(at.stack) || at.stack.includes(runPosternHandler.name);
+    } finally {
+      Error.stackTraceLimit = stackTraceLimit;
+      Error.prepareStackTrace = prepareStackTrace;
+    }
+  } catch {
+    return true;
   }
 }
 
 /** Whether this runtime has asynchronous stacks. */
 async function seesAwaits(): Promise<boolean> {
-  return await runHandler(async () => {
+  return await runPosternHandler(async () => {
     await undefined;
     return isAwaited();
   });
+}
+
+/** The stack above a function, or nothing where the program keeps stacks from being read. */
+function stackAbove(below: (...parameters: never[]) => unknown): string {
+  const at: { stack?: unknown } = {};
+  try {
+    Error.captureStackTrace(at, below);
+    return String(at.stack ?? '');
+  } catch {
+    return '';
+  }
 }
 
 /** Gives an error the stack of the handler's call of the verb. */

@@ -5,7 +5,7 @@ import type { RedisFault } from './redis-fault.ts';
 /** Number of declared keys by script. The file name is the script name in kebab-case. */
 export const commandKeys = {
   createElicitation: 11,
-  transitionElicitation: 18,
+  transitionElicitation: 19,
   redeemElicitation: 4,
   postponeElicitation: 3,
   dueElicitations: 3,

@@ -59,6 +59,7 @@ export async function transitionElicitation(
       answer?.list ?? none,
       paid === undefined ? none : keys.paidBy(shard, current.subject, voucherOf(current)),
       answer?.ledger ?? none,
+      putOneTime && 'attempt' in current && current.attempt !== undefined ? keys.oneTime(shard, current.attempt) : none,
     ],
     [
       link.clock(),

@@ -80,10 +80,19 @@ export class Ledger {
     this.#charges.delete(keyOf(scopeOf(shard, mcpServerId), id));
   }
 
-  /** Applies all charges or none. If `mayRefuse`, they must fit the last known share. */
-  charge(shard: Shard, mcpServerId: string, charges: readonly Charge[], mayRefuse: boolean): OverQuota | undefined {
+  /**
+   * Applies all charges or none. If `mayRefuse`, they must fit the last known share.
+   * @param replaced id of a record that the new ones replace
+   */
+  charge(
+    shard: Shard,
+    mcpServerId: string,
+    charges: readonly Charge[],
+    mayRefuse: boolean,
+    replaced?: string,
+  ): OverQuota | undefined {
     const share = mayRefuse ? this.#shares.get(scopeOf(shard, mcpServerId)) : undefined;
-    return this.#charge(shard, mcpServerId, charges, share && { share, eighths: 8 });
+    return this.#charge(shard, mcpServerId, charges, share && { share, eighths: 8 }, replaced);
   }
 
   #charge(
@@ -91,17 +100,20 @@ export class Ledger {
     mcpServerId: string,
     charges: readonly Charge[],
     limit: { readonly share: StorageQuota; readonly eighths: number } | undefined,
+    replaced = '',
   ): OverQuota | undefined {
     const scope = scopeOf(shard, mcpServerId);
+    const freed = charges.some(({ id }) => id === replaced) ? 0 : this.bytesOf(shard, mcpServerId, replaced);
     if (limit !== undefined) {
       const { share, eighths } = limit;
       const kept = this.#charges.sumOf(scope);
       const before = charges.map(({ id }) => this.bytesOf(shard, mcpServerId, id));
-      const count = kept.count + before.filter(bytes => bytes === 0).length;
-      const total = charges.reduce((sum, { bytes }, at) => sum + bytes - (before[at] ?? 0), kept.total);
+      const count = kept.count + before.filter(bytes => bytes === 0).length - (freed === 0 ? 0 : 1);
+      const total = charges.reduce((sum, { bytes }, at) => sum + bytes - (before[at] ?? 0), kept.total - freed);
       if (count > (share.records * eighths) / 8 || total > (share.bytes * eighths) / 8)
         return this.#overQuota(kept.firstEnd);
     }
+    if (freed > 0) this.release(shard, mcpServerId, replaced);
     for (const { id, endsAt, bytes } of charges)
       this.#charges.put(keyOf(scope, id), {
         ...{ scope, bytes },

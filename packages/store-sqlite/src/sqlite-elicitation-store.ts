@@ -191,7 +191,8 @@ export class SqliteElicitationStore implements ElicitationStore {
       ...definedOnly({ endsAt: this.#keptUntil(moved, now) }),
       ...(putResult && { sealedResult: putResult.sealed }),
     });
-    if (putOneTime) this.#deps.oneTime.put(shardIn(moved.elicitationId), putOneTime.record, putOneTime.ttlMs);
+    if (putOneTime)
+      this.#deps.oneTime.put(shardIn(moved.elicitationId), { ...putOneTime, replaced: attemptOf(stored) });
     if (putConnection) this.#deps.connections.put(putConnection, now);
     const paid = paymentPutBy(request);
     if (paid !== undefined) this.#deps.payments.putCompleting(moved, paid);
@@ -304,7 +305,8 @@ export class SqliteElicitationStore implements ElicitationStore {
       });
     const isGrowing = moved.request.kind !== 'payment' && before > 0 && bytes > before;
     const isAdding = putOneTime !== undefined || putResult !== undefined || hasGrown || isGrowing;
-    const overQuota = ledger.charge(shard, mcpServerId, charges, isAdding);
+    const replaced = putOneTime && attemptOf(request.current);
+    const overQuota = ledger.charge(shard, mcpServerId, charges, isAdding, replaced);
     if (!overQuota && lasting) ledger.charge(shard, lasting.owner, [{ ...lasting, endsAt: Infinity }], false);
     return overQuota;
   }
@@ -341,6 +343,9 @@ function lastingOf({ putConnection, putCredential }: TransitionElicitation) {
   const id = putConnection?.connectionId ?? putCredential?.credentialId ?? '';
   return { owner: put.owner, id, bytes: ANSWER_BYTES + sizeOf(put) };
 }
+
+/** The attempt that a new one replaces. */
+const attemptOf = (elicitation: Elicitation) => ('attempt' in elicitation ? elicitation.attempt : undefined);
 
 const sizeOf = (stored: unknown) => Buffer.byteLength(JSON.stringify(stored) ?? '');
 

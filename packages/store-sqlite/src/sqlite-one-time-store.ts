@@ -36,8 +36,13 @@ export class SqliteOneTimeStore implements OneTimeStore {
   }
 
   /** Called within a commit. */
-  put(shard: Shard, { sealed, ...record }: OneTimeRecord, ttlMs: number): void {
-    this.#rows.put(idOf(shard, record.digest), { record, sealed, endsAt: this.#database.now() + ttlMs });
+  put(
+    shard: Shard,
+    p: { readonly record: OneTimeRecord; readonly ttlMs: number; readonly replaced: string | undefined },
+  ): void {
+    const { sealed, ...record } = p.record;
+    if (p.replaced !== undefined) this.#rows.delete(idOf(shard, p.replaced));
+    this.#rows.put(idOf(shard, record.digest), { record, sealed, endsAt: this.#database.now() + p.ttlMs });
   }
 
   async read(shard: Shard, digest: string): Promise<OneTimeRecord | undefined> {

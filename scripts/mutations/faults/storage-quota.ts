@@ -3,6 +3,24 @@ import type { Fault } from '../fault.ts';
 /** S73, S203: the gateway counts and limits the stored records of an MCP server. */
 export const storageQuotaFaults: readonly Fault[] = [
   {
+    name: 'attempts of one elicitation add up in the quota',
+    breaks: 'S73',
+    file: 'packages/store-redis/src/commands/transition-elicitation.lua',
+    original: "  discharge(ledger, redis.call('HGET', KEYS[19], 'q'))\n",
+    replacement: '',
+    foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
+    only: 'attempts do not add up',
+  },
+  {
+    name: 'the records of former attempts stay',
+    breaks: 'S73',
+    file: 'packages/store-redis/src/commands/transition-elicitation.lua',
+    original: "if KEYS[19] ~= KEYS[5] then redis.call('DEL', KEYS[19]) end",
+    replacement: '',
+    foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
+    only: 'attempts do not add up',
+  },
+  {
     name: 'Lua: an ask over the storage quota is stored',
     breaks: 'S73',
     file: 'packages/store-redis/src/commands/create-elicitation.lua',

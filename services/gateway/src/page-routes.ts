@@ -23,20 +23,13 @@ import { createBrowser } from './pages/browser.ts';
 import { deferFormParsing } from './pages/form-body.ts';
 import { createLooks, keepAssets } from './pages/looks.ts';
 import type { PageKit } from './pages/page-kit.ts';
+import { createPageLimit } from './pages/page-limit.ts';
 import { assertLoopbackHost, PageError } from './pages/page-request.ts';
 import { createPageViews, type PageViews } from './pages/page-views.ts';
 import { redirectGetOfPosts } from './pages/post-only.ts';
 import { createViewChoices } from './pages/view-choices.ts';
 import { limitDefaultsOf } from './platform/config/mcp-server-config.ts';
-import { networkOf } from './platform/http/addresses.ts';
-import {
-  type Problem,
-  ProblemError,
-  problemFor,
-  reportedProblem,
-  retryAfterSeconds,
-  sendProblem,
-} from './platform/http/problems.ts';
+import { type Problem, problemFor, reportedProblem, retryAfterSeconds, sendProblem } from './platform/http/problems.ts';
 import { requestContext } from './platform/http/request-context.ts';
 import { sendAsset } from './platform/http/static-assets.ts';
 
@@ -84,17 +77,16 @@ export const pageRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = async (app,
   const iconHeaders = { ...imageHeaders, 'cache-control': 'public, max-age=3600' };
   app.get('/favicon.ico', (request, reply) => sendAsset(request, reply.headers(iconHeaders), looks.icon));
 
-  await app.register(rateLimit, {
-    global: false,
-    timeWindow: 60_000,
+  await app.register(rateLimit, { global: false });
+  const assertWithinLimit = createPageLimit(app, {
     max: limits.pageRequestsPerMinute ?? limitDefaultsOf(publicUrl).pageRequestsPerMinute,
-    // The address is missing if the caller has disconnected.
-    keyGenerator: request => networkOf(request.ip ?? ''),
-    errorResponseBuilder: (_request, context) => new ProblemError('rate_limited', { retryAfterMs: context.ttl }),
+    readSession: request => browser.readSession(request),
+    returningWith: request =>
+      deps.signInFlow.returningWith(new URL(request.url, publicUrl), browser.loginCookies(request)),
   });
 
   // Unknown paths: an HTML page for browsers, a problem document for other clients.
-  app.setNotFoundHandler({ preHandler: app.rateLimit() }, (request, reply) => {
+  app.setNotFoundHandler({ preHandler: assertWithinLimit }, (request, reply) => {
     const problem = problemFor('not_found');
     const readsPages = request.headers.accept?.includes('text/html') === true;
     return readsPages ? sendErrorPage(views, request, reply, problem, undefined) : sendProblem(request, reply, problem);
@@ -104,7 +96,7 @@ export const pageRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = async (app,
     deps.telemetry?.traceRequests(scope, { surface: 'page' });
     scope.removeAllContentTypeParsers();
     deferFormParsing(scope);
-    scope.addHook('onRequest', app.rateLimit());
+    scope.addHook('onRequest', assertWithinLimit);
     scope.addHook('onRequest', async (_request, reply) => {
       reply.headers(pageHeaders);
     });

@@ -1,5 +1,5 @@
 import { TTL_SECONDS } from '@postern/api';
-import { type Ask, assertInTime, cancelUnopened, recordOf, timeLeft } from '../ask.ts';
+import { type Ask, assertInTime, isUnanswered, recordOf, timeLeft } from '../ask.ts';
 import { type AskRecord, askRecordSchema } from '../ask-log.ts';
 import { ElicitationTimeoutError, FormContentError } from '../errors.ts';
 import { type Checked, schemaFor } from '../form-schema.ts';
@@ -41,7 +41,7 @@ export async function askInBand<Value>(
   const remembered = log.get(ask.key);
   const isLink = remembered?.elicitationId !== undefined;
   // A client that shows forms itself does not continue with the link that another one got.
-  if (isLink && !(log.isOfPages && showsForms(call) && (await cancelUnopened(run, remembered)))) return undefined;
+  if (isLink && !(log.isOfPages && showsForms(call) && (await isUnanswered(run, remembered)))) return undefined;
   if (isLink) log.forget(ask.key);
   const known = isLink ? undefined : remembered;
   const earlier = known === undefined ? undefined : await answerOf(known, check);

@@ -124,6 +124,8 @@ test('S219: a paid payment that a run does not reach is not asked for anew', asy
 });
 
 const MINUTE = 60_000;
+/** Arguments that no call of the world has. */
+const own = { title: 'Book' };
 const payments = ({ gateway }: Awaited<ReturnType<typeof accountWorld>>) =>
   gateway.elicitations.filter(({ kind }) => kind === 'payment');
 
@@ -146,7 +148,7 @@ test.each(['requestState', 'memory'] as const)(
   async carrier => {
     vi.useFakeTimers({ toFake: ['Date'] });
     onTestFinished(() => void vi.useRealTimers());
-    await using world = await accountWorld({ holdMs: 0 });
+    await using world = await accountWorld({ holdMs: 0 }, own);
     const ask = callsOf(
       world,
       carrier,
@@ -166,7 +168,7 @@ test.each(['requestState', 'memory'] as const)(
 test('a payment that ended unpaid long ago is asked for anew by an equal call', async () => {
   vi.useFakeTimers({ toFake: ['Date'] });
   onTestFinished(() => void vi.useRealTimers());
-  await using world = await accountWorld({ holdMs: 0 });
+  await using world = await accountWorld({ holdMs: 0 }, own);
   const ask = callsOf(world, 'memory', gate => gate.try.pay(terms));
   await ask();
   world.gateway.end('expired');
@@ -179,7 +181,7 @@ test('a payment that ended unpaid long ago is asked for anew by an equal call', 
 });
 
 test.each([0, 1])('S219: of two equal calls at once, the one whose payment is paid gets it: %i', async index => {
-  await using world = await accountWorld({ holdMs: 0 });
+  await using world = await accountWorld({ holdMs: 0 }, own);
   const ask = callsOf(
     world,
     'memory',
@@ -188,10 +190,7 @@ test.each([0, 1])('S219: of two equal calls at once, the one whose payment is pa
   await Promise.all([ask(), ask()]);
   const { elicitationId = '' } = payments(world)[index] ?? {};
   world.gateway.end('completed', elicitationId);
-  const outcomes = [await ask(), await ask()];
-  expect(outcomes.flatMap(outcome => (outcome.type === 'result' ? outcome.result : []))).toEqual([
-    `receipt-of-${elicitationId}`,
-  ]);
+  expect(await ask()).toEqual({ type: 'result', result: `receipt-of-${elicitationId}` });
   expect(payments(world)).toHaveLength(2);
 });
 
@@ -200,7 +199,7 @@ test.each([
   ['memory', 'invalid_ask'],
   ['memory', 'capability_missing'],
 ] as const)('S219: a payment is not lost with a later ask that fails: %s, %s', async (carrier, failure) => {
-  await using world = await accountWorld({ holdMs: 0 });
+  await using world = await accountWorld({ holdMs: 0 }, own);
   let fails = true;
   const ask = callsOf(world, carrier, async gate => {
     const { receipt } = await gate.pay(terms);
@@ -217,8 +216,155 @@ test.each([
   expect(payments(world)).toHaveLength(1);
 });
 
+test.each(['requestState', 'memory'] as const)(
+  'S219: %s: a payment is used up by a result of the handler only',
+  async carrier => {
+    await using world = await accountWorld({ holdMs: 0 }, own);
+    const fates: ((gate: GateContext) => Promise<unknown>)[] = [
+      // The user declines what is asked after the payment.
+      gate => gate.confirm('Deliver to the neighbour'),
+      () => Promise.reject(new Error('the shop is closed')),
+      () => Promise.resolve(),
+    ];
+    let fate = 0;
+    const ask = callsOf(world, carrier, async gate => {
+      const { receipt } = await gate.pay({ ...terms, reference: gate.id('order') });
+      await fates[fate]?.(gate);
+      return receipt;
+    });
+    await ask();
+    world.gateway.end('completed');
+    await ask();
+    world.gateway.end('declined');
+    expect((await ask()).type).toBe('plain');
+    fate = 1;
+    await expect(ask()).rejects.toThrow('the shop is closed');
+    fate = 2;
+    expect(await ask()).toEqual({ type: 'result', result: 'receipt-of-el-2' });
+    expect((await ask()).type).not.toBe('result');
+    expect(payments(world)).toHaveLength(2);
+  },
+);
+
+test('S219: a payment that the handler has paid back is not used by a repeated call', async () => {
+  await using world = await accountWorld({ holdMs: 0 }, own);
+  let isClosed = true;
+  const ask = callsOf(world, 'memory', async gate => {
+    const { receipt, elicitationId } = await gate.pay({ ...terms, reference: gate.id('order') });
+    if (!isClosed) return receipt;
+    await gate.refund(elicitationId, { reason: 'requested_by_customer' });
+    throw new Error('the shop is closed');
+  });
+  await ask();
+  world.gateway.end('completed');
+  await expect(ask()).rejects.toThrow('the shop is closed');
+  isClosed = false;
+  expect((await ask()).type).toBe('plain');
+  expect(payments(world)).toHaveLength(2);
+});
+
+test.each(['requestState', 'memory'] as const)(
+  'S219: %s: a payment whose time limit is over is continued by the next call',
+  async carrier => {
+    vi.useFakeTimers({ toFake: ['Date'] });
+    onTestFinished(() => void vi.useRealTimers());
+    await using world = await accountWorld({ holdMs: 0 }, own);
+    const ask = callsOf(world, carrier, async gate => {
+      const order = { ...terms, reference: gate.id('order') };
+      return (await gate.pay(order, { answerWithinMs: MINUTE })).receipt;
+    });
+    await ask();
+    vi.setSystemTime(Date.now() + 2 * MINUTE);
+    await expect(ask()).rejects.toMatchObject({ code: 'elicitation_timeout' });
+    world.gateway.end('completed');
+    expect(await ask()).toEqual({ type: 'result', result: 'receipt-of-el-2' });
+    expect(payments(world)).toHaveLength(1);
+  },
+);
+
+test('S219: a handler that asks again after an interruption repeats the same ask', async () => {
+  let lost = 0;
+  const flaky: typeof fetch = async (input, init) => {
+    const response = await fetch(input, init);
+    if (!String(input instanceof Request ? input.url : input).endsWith('/redeem') || lost === 0) return response;
+    lost -= 1;
+    throw new TypeError('fetch failed');
+  };
+  await using world = await accountWorld({ ...collected().options, fetch: flaky });
+  const ask = callsOf(world, 'memory', async gate => {
+    const pay = () => gate.pay(terms);
+    const paid = await pay().catch((error: unknown) => (isElicitationPending(error) ? Promise.reject(error) : pay()));
+    return paid.receipt;
+  });
+  await ask();
+  world.gateway.end('completed');
+  // As many as the client of the gateway tries.
+  lost = 4;
+  expect(await ask()).toEqual({ type: 'result', result: 'receipt-of-el-2' });
+  expect(payments(world)).toHaveLength(1);
+});
+
+test.each(['tried', 'failed'] as const)(
+  'S224: a handler that goes on after a refusal may have acted: %s',
+  async how => {
+    await using world = await accountWorld({ holdMs: 0 }, own);
+    const ask = callsOf(world, 'memory', async gate => {
+      if (how === 'tried') expect((await gate.try.confirm('Archive it')).action).toBe('decline');
+      else await gate.confirm('Archive it', { missingCapability: 'error' }).catch(() => undefined);
+      await gate.confirm('Delete the backup');
+    });
+    await ask();
+    if (how === 'tried') {
+      world.gateway.end('declined');
+      await ask();
+    }
+    world.gateway.end('declined');
+    expect(JSON.stringify(await ask())).not.toMatch(/Nothing was done|unavailable/);
+  },
+);
+
+test.each(['decline', 'cancel'] as const)(
+  'S219: a payment goes on after the %s of an MCP client whose user has the page open',
+  async action => {
+    await using world = await accountWorld({ holdMs: 0 }, own);
+    const buy = async (gate: GateContext) => (await gate.pay({ ...terms, reference: gate.id('order') })).receipt;
+    const first = await world.runModern(buy);
+    if (first.type !== 'input_required') throw new Error(first.type);
+    expect((await world.runModern(buy, first.requestState, false, action)).type).toBe('plain');
+    world.gateway.end('completed');
+    expect(await world.runModern(buy)).toEqual({ type: 'result', result: 'receipt-of-el-2' });
+  },
+);
+
+test('S224: a handler that catches one of two failed asks may return', async () => {
+  await using world = await accountWorld({ holdMs: 0 }, own);
+  const outcome = await world.run(async gate => {
+    const asks = ['A', 'B'].map(title => gate.confirm(title, { missingCapability: 'error' }));
+    await Promise.all(asks).catch(() => undefined);
+    for (let turn = 0; turn < 50; turn += 1) await setImmediate();
+    return 'kept as a draft';
+  });
+  expect(outcome).toEqual({ type: 'result', result: 'kept as a draft' });
+});
+
+test('S219: a call that returns with its state after the payment was paid back pays anew', async () => {
+  await using world = await accountWorld({ holdMs: 0 }, own);
+  let isClosed = true;
+  const buy = async (gate: GateContext) => {
+    const { receipt, elicitationId } = await gate.pay({ ...terms, reference: gate.id('order') });
+    if (isClosed) await gate.refund(elicitationId, { reason: 'requested_by_customer' });
+    return isClosed ? 'sold out' : receipt;
+  };
+  const first = await world.runModern(buy);
+  if (first.type !== 'input_required') throw new Error(first.type);
+  world.gateway.end('completed');
+  expect(await world.runModern(buy, first.requestState)).toEqual({ type: 'result', result: 'sold out' });
+  isClosed = false;
+  expect((await world.runModern(buy, first.requestState)).type).toBe('input_required');
+});
+
 test('S219: a payment that one MCP client of the user got counts in another, which shows forms', async () => {
-  await using world = await accountWorld({ holdMs: 0 });
+  await using world = await accountWorld({ holdMs: 0 }, own);
   const buy = async (gate: GateContext) => (await gate.pay(terms)).receipt;
   await world.run(buy);
   world.gateway.end('completed');
@@ -226,7 +372,7 @@ test('S219: a payment that one MCP client of the user got counts in another, whi
 });
 
 test.each(['requestState', 'memory'] as const)('S224: %s says that an earlier run may have acted', async carrier => {
-  await using world = await accountWorld({ holdMs: 0 });
+  await using world = await accountWorld({ holdMs: 0 }, own);
   for (const act of ['account', 'refund'] as const) {
     let isFirst = true;
     const ask = callsOf(world, carrier, async gate => {
@@ -242,7 +388,7 @@ test.each(['requestState', 'memory'] as const)('S224: %s says that an earlier ru
 });
 
 test('S224: a refusal says nothing of what was done while a payment may be paid that the run has not reached', async () => {
-  await using world = await accountWorld({ holdMs: 0 });
+  await using world = await accountWorld({ holdMs: 0 }, own);
   let isNew = false;
   const ask = callsOf(world, 'memory', async gate => {
     if (isNew) await gate.confirm('Delivery takes four weeks');
@@ -279,7 +425,7 @@ test('S219: the call after a result has another id, although an ask was interrup
 });
 
 test('S224: a later run does not say that nothing was done after an earlier one had an answer', async () => {
-  await using world = await accountWorld({ holdMs: 0 });
+  await using world = await accountWorld({ holdMs: 0 }, own);
   let isPaid = false;
   const ask = () =>
     world.run(async gate => {

@@ -96,7 +96,7 @@ describe('a scripted answer', () => {
     [cancel(), 'cancel', 'cancelled'],
     [cancel('expired'), 'cancel', 'expired'],
   ])('a refusal: %j', async (outcome, action, reason) => {
-    const { result } = await run({ pay: outcome }, gate => gate.try.pay(terms));
+    const { result } = await run({ pay: outcome }, async gate => ({ ...(await gate.try.pay(terms)) }));
     expect(result).toMatchObject({ got: { action, reason } });
   });
 

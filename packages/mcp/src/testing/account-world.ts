@@ -3,13 +3,18 @@ import { createEnvironment } from '../environment.ts';
 import type { GateContext } from '../gate-context.ts';
 import type { PosternOptions } from '../options.ts';
 import { runTool } from '../run-tool.ts';
+import type { ClientAnswer } from '../tool-call.ts';
 import { API_KEY, ContractGateway } from './contract-gateway.ts';
 import { ProviderApi } from './provider-api.ts';
 
 const alice = { issuer: 'https://idp.example.com', subject: 'alice' };
 
-/** A connected account: a gateway, an API that accepts the current token of the connection, and runs of a tool. */
-export async function accountWorld(options: Partial<PosternOptions<object>> = {}) {
+/**
+ * A connected account: a gateway, an API that accepts the current token of the connection, and runs of a tool.
+ *
+ * @param args of the calls; with others than none they are no repetition of the call that connected the account
+ */
+export async function accountWorld(options: Partial<PosternOptions<object>> = {}, args: object = {}) {
   const stack = new AsyncDisposableStack();
   const gateway = stack.use(await ContractGateway.start());
   const { connections } = gateway;
@@ -18,7 +23,7 @@ export async function accountWorld(options: Partial<PosternOptions<object>> = {}
   const abort = new AbortController();
 
   const common = {
-    ...{ toolName: 'create_issue', args: {}, signal: abort.signal },
+    ...{ toolName: 'create_issue', args, signal: abort.signal },
     ...{ authInfo: undefined, mcpClientName: undefined, reportProgress: undefined },
   };
   const principal = async () => ({ ...alice, input: alice });
@@ -28,8 +33,13 @@ export async function accountWorld(options: Partial<PosternOptions<object>> = {}
   }
 
   /** The same as a retry of revision 2026-07-28, or its first request. */
-  function runModern<T>(handler: (gate: GateContext) => Promise<T>, requestState?: string, declaresForm = false) {
-    const clientAnswer = requestState === undefined ? undefined : { action: 'accept' as const, content: undefined };
+  function runModern<T>(
+    handler: (gate: GateContext) => Promise<T>,
+    requestState?: string,
+    declaresForm = false,
+    action: ClientAnswer['action'] = 'accept',
+  ) {
+    const clientAnswer = requestState === undefined ? undefined : { action, content: undefined };
     const declared = { declaresUrl: true, declaresForm };
     return runTool(
       environment,
@@ -49,7 +59,8 @@ export async function accountWorld(options: Partial<PosternOptions<object>> = {}
     return outcome.type === 'result' ? outcome.result : undefined;
   }
 
-  await run(gate => gate.try.authorize('github'));
+  const setUp = { ...common, args: {}, era: 'legacy-stateless' as const };
+  await runTool(environment, setUp, principal, gate => gate.try.authorize('github'));
   gateway.end('completed');
   return { gateway, connections, api, abort, run, runModern, use, [Symbol.asyncDispose]: () => stack.disposeAsync() };
 }

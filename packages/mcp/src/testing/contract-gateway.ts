@@ -62,6 +62,7 @@ export class ContractGateway implements AsyncDisposable {
   #ticks = 0;
   /** By their keys. */
   readonly refunds = new Map<string, RefundBody>();
+  readonly #paidBack = new Set<string>();
   /** If set, waiting reads answer immediately, as if their wait had passed. */
   answersAtOnce = false;
 
@@ -181,7 +182,7 @@ export class ContractGateway implements AsyncDisposable {
       return json(response, 200, this.end('cancelled', id));
     }
     if (request.method === 'POST' && collection === 'payments' && id !== undefined && verb === 'refunds')
-      return json(response, 201, this.#refund(String(idempotencyKey), refundRequestSchema.parse(body)));
+      return json(response, 201, this.#refund(id, String(idempotencyKey), refundRequestSchema.parse(body)));
     if (request.method === 'POST' && collection === 'elicitations' && id !== undefined && verb === 'redeem') {
       return await this.#redeem(id, body, typeof idempotencyKey === 'string' ? idempotencyKey : randomUUID(), response);
     }
@@ -296,7 +297,7 @@ export class ContractGateway implements AsyncDisposable {
   }
 
   /** Makes the refund that its key names, once. */
-  #refund(key: string, { minorUnits = 1050, reason }: RefundRequestBody): RefundBody {
+  #refund(id: string, key: string, { minorUnits = 1050, reason }: RefundRequestBody): RefundBody {
     const known = this.refunds.get(key);
     if (known !== undefined) return known;
     const refund: RefundBody = {
@@ -304,12 +305,14 @@ export class ContractGateway implements AsyncDisposable {
       ...{ createdAt: this.#timestamp(), reason },
     };
     this.refunds.set(key, refund);
+    if (minorUnits === 1050) this.#paidBack.add(id);
     return refund;
   }
 
   async #redeem(id: string, raw: unknown, key: string, response: ServerResponse) {
     const parsed = redeemRequestSchema.safeParse(raw ?? {});
     if (!parsed.success) return problem(response, 'invalid_request');
+    if (this.#paidBack.has(id)) return problem(response, 'payment_refunded');
     const stored = this.#elicitations.get(id);
     if (stored === undefined) return problem(response, 'not_found');
     const result = await this.results.redeem(id, key, parsed.data.sealed === true, this.#timestamp());

@@ -10,6 +10,7 @@ KEYS   1 elicitation   2 open requests   3 due index   4 events
        14 ended elicitations of the subject   15 ended elicitations of the shard
        16 connections or credentials of the shard (unused unless put)   17 payments of the subject (unused unless paid)
        18 ledger of the owner of the connection or credential, which may be that of the MCP server (unused unless put)
+       19 one-time record of the attempt that a new one replaces (unused unless there is one)
 ARGV   1 clock   2 elicitation id   3 operation id   4 version decided on   5 'early' (before expiresAt only),
        'late' (from expiresAt on only) or 'any'   6 new status
        7 what the transition leaves: 'open', 'charging' (the user may have paid), 'reopened' (it was charging), 'ended' or
@@ -69,7 +70,11 @@ local ledger = open_ledger(KEYS[12], now, ends)
 discharge(ledger, charged_before)
 local charged = charge(ledger, ends, math.max(bytes, bytes_of(charged_before)))
 -- The rest of a taken one-time record stays for at least ten minutes.
-if ARGV[13] ~= '' then charge(ledger, now + tonumber(ARGV[13]) + SPENT_MS, weight(ARGV, 14, 15) + COST.one_time) end
+local one_time
+if ARGV[13] ~= '' then
+  discharge(ledger, redis.call('HGET', KEYS[19], 'q'))
+  one_time = charge(ledger, now + tonumber(ARGV[13]) + SPENT_MS, weight(ARGV, 14, 15) + COST.one_time)
+end
 if ARGV[20] ~= '' then charge(ledger, now + tonumber(ARGV[21]), COST.payment + weight(ARGV, 25, 25)) end
 if counting then charge(ledger, now + COUNTED_MS, COST.payment) end
 -- A connection or credential counts as long as it is stored. One that an earlier release stored has no charge, and gets none when
@@ -166,7 +171,10 @@ elseif ARGV[22] == 'release' then
 end
 
 if ARGV[13] ~= '' then
-  redis.call('HSET', KEYS[5], 'record', ARGV[14], 'sealed', ARGV[15], 'expiresAt', whole(now + tonumber(ARGV[13])))
+  -- The provider's answer to the former attempt comes too late.
+  if KEYS[19] ~= KEYS[5] then redis.call('DEL', KEYS[19]) end
+  redis.call('HSET', KEYS[5], 'record', ARGV[14], 'sealed', ARGV[15], 'expiresAt', whole(now + tonumber(ARGV[13])),
+    'q', one_time)
   redis.call('PEXPIRE', KEYS[5], ARGV[13])
 end
 

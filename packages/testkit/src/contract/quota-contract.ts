@@ -8,6 +8,7 @@ import {
   SHARDS,
   type StorageQuota,
   type Subject,
+  shardIn,
   shardOf,
   systemEntropy,
 } from '@postern/elicitation';
@@ -114,6 +115,25 @@ export function describeQuota(name: string, makeStores: MakeStores): void {
       for (let n = 0; n < 10; n += 1) elicitation = await moved(stores.elicitations, elicitation, engage, retry);
       for (let n = 1; n < MOST_ASKS; n += 1) await make();
       expect(await stores.elicitations.create(next())).toEqual(overQuota);
+    });
+
+    test('S73: a new attempt replaces the record of the former one, so that attempts do not add up', async () => {
+      const { make } = tenant();
+      let current = await make();
+      const digests: string[] = [];
+      // More than the share has records.
+      for (let count = 0; count < 40; count += 1) {
+        const record = oneTimeFor(current.elicitationId);
+        digests.push(record.digest);
+        const events = count === 0 ? (['engage'] as const) : (['retry', 'engage'] as const);
+        const next = { status: 'active', attempt: record.digest } as const;
+        const result = await attempted(current, { events, next, putOneTime: { record, ttlMs: MINUTE } });
+        if (result.result !== 'applied') throw new Error(`attempt ${count}: ${result.result}`);
+        current = result.elicitation;
+      }
+      const shard = shardIn(current.elicitationId);
+      const kept = await Promise.all(digests.map(digest => stores.oneTime.consume(shard, digest)));
+      expect(kept.map(({ result }) => result)).toEqual([...digests.slice(1).map(() => 'unknown'), 'taken']);
     });
 
     test('S73: counts one-time records, refuses those beyond the quota, and commits every end', async () => {

@@ -7,8 +7,8 @@ import { type ApiKeyItem, apiKeyItem, TooManyApiKeysError } from '../admin/api-k
 import type { DryRun } from '../admin/changes.ts';
 import * as responses from '../admin-api/admin-responses.ts';
 import { isLoopbackUrl } from '../platform/config/addresses.ts';
-import { hostPort } from '../platform/start-error.ts';
-import { CliError, type CliIo, UsageError } from './cli-io.ts';
+import { originHere } from '../platform/start-error.ts';
+import { CliError, type CliIo, jsonOf, UsageError } from './cli-io.ts';
 import type { Invocation } from './command.ts';
 import { openAdmin } from './open-admin.ts';
 
@@ -122,8 +122,7 @@ const listenerSchema = z.looseObject({
  */
 function adminUrl(configPath: string, named: string | undefined): URL {
   const { data } = named === undefined ? listenerSchema.safeParse(documentAt(configPath)) : {};
-  const host = ['0.0.0.0', '::'].includes(data?.adminApi.host ?? '') ? '127.0.0.1' : (data?.adminApi.host ?? '');
-  const url = URL.parse(named ?? (data === undefined ? '' : `http://${hostPort(host, data.adminApi.port)}`));
+  const url = URL.parse(named ?? (data === undefined ? '' : originHere(data.adminApi.host, data.adminApi.port)));
   if (url === null || !/^https?:$/.test(url.protocol))
     throw new CliError(
       `Set POSTERN_ADMIN_URL, such as http://127.0.0.1:8091: ${configPath} names no adminApi with a port.`,
@@ -138,14 +137,6 @@ function adminUrl(configPath: string, named: string | undefined): URL {
 function documentAt(path: string): unknown {
   try {
     return parse(readFileSync(path, 'utf8'));
-  } catch {
-    return undefined;
-  }
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
   } catch {
     return undefined;
   }

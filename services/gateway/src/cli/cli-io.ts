@@ -47,3 +47,12 @@ export function printable(text: string): string {
   const escaped = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
   return text.replace(/[^\P{C}\n]|[\u2028\u2029]/gu, found => found.split('').map(escaped).join(''));
 }
+
+/** Undefined for a text that is no JSON. */
+export function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

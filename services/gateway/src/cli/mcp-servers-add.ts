@@ -179,12 +179,13 @@ async function reportTaken(config: GatewayConfig | undefined, key: string, io: C
     io.err(`No gateway of this configuration was found here. A running one loads the file within seconds: ${inLog}.\n`);
     return exitCodes.ok;
   }
-  for (let waited = 0; waited < TAKEN_WITHIN_MS; waited += ASK_EVERY_MS) {
-    await delay(ASK_EVERY_MS);
+  const signal = AbortSignal.timeout(TAKEN_WITHIN_MS);
+  while (!signal.aborted) {
+    await delay(ASK_EVERY_MS, undefined, { signal }).catch(() => undefined);
     const answer = await fetch(`${origin}/v1/me`, {
       headers: { authorization: `Bearer ${key}` },
       redirect: 'error',
-      signal: AbortSignal.timeout(TAKEN_WITHIN_MS),
+      signal,
     }).catch(() => undefined);
     await answer?.body?.cancel();
     if (answer?.status === 200) {

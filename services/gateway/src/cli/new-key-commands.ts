@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import { writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { newReceiptKey } from '@postern/payment';
 import { apiKeyHash, newApiKey } from '../mcp-servers/api-keys.ts';
@@ -93,14 +92,8 @@ function writeKey(file: string, key: string, io: CliIo): WrittenKey {
     io.out(`${key}\n`);
     return { path: '<path>', explain: io.err };
   }
-  const path = resolve(file);
-  try {
-    writeFileSync(path, `${key}\n`, { mode: 0o600, flag: 'wx' });
-  } catch (error) {
-    const code = error instanceof Error && 'code' in error ? error.code : undefined;
-    throw new CliError(code === 'EEXIST' ? `${path} already exists; nothing was written.` : `Cannot write ${path}.`);
-  }
-  return { path, explain: io.out };
+  newPrivateFile(file)(`${key}\n`);
+  return { path: resolve(file), explain: io.out };
 }
 
 const newKey = { json: 'document', changes: false } as const;

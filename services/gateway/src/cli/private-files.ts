@@ -76,8 +76,8 @@ export function newPrivateFile(out: string): (text: string) => void {
   } catch (error) {
     throw new CliError(
       codeOf(error) === 'EEXIST'
-        ? `${path} already exists; no key was added.`
-        : `Cannot write ${path}; no key was added.`,
+        ? `${path} already exists; nothing was written.`
+        : `Cannot write ${path}; nothing was written.`,
     );
   }
   return text => writeFileSync(path, text);

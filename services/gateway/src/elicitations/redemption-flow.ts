@@ -8,6 +8,8 @@ import {
   type Entropy,
   NotFoundError,
   newOperationId,
+  type PaymentStore,
+  refundableOf,
 } from '@postern/elicitation';
 import type { Receipts } from '@postern/payment';
 import type { Vault } from '@postern/vault';
@@ -25,12 +27,14 @@ export function createRedemptionFlow(p: {
   service: ElicitationService;
   vault: Vault;
   receipts: Receipts;
+  stores: { readonly payments: Pick<PaymentStore, 'list'> };
   entropy: Entropy;
 }) {
   return {
     /**
      * @param idempotencyKey a retry with the same key gets the same result. Without a key a retry is refused.
-     * @throws NotFoundError, DomainError `not_redeemable`, `already_redeemed`, ProblemError `encryption_key_not_registered`
+     * @throws NotFoundError, DomainError `not_redeemable`, `already_redeemed`, ProblemError `encryption_key_not_registered`,
+     * `payment_refunded`: also for a repeat, whose MCP server might deliver for it
      */
     async redeem(
       caller: RegisteredMcpServer,
@@ -45,6 +49,9 @@ export function createRedemptionFlow(p: {
         JSON.stringify(['redeem', caller.mcpServerId, idempotencyKey ?? newOperationId(p.entropy)]),
       );
       assertMayRedeem(caller, await p.service.read(caller, elicitationId));
+      const payments = await p.stores.payments.list(elicitationId);
+      if (payments.length > 0 && payments.every(payment => refundableOf(payment) === 0))
+        throw new ProblemError('payment_refunded');
       const { elicitation, sealed } = await p.service.redeem(caller, elicitationId, redemption);
       const redeemedAt = new Date(elicitation.redeemedAt ?? elicitation.endedAt).toISOString();
       const { kind } = elicitation.request;

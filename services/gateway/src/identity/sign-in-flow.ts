@@ -106,7 +106,23 @@ export function createSignInFlow<To extends string>(p: {
   const context = { purpose: 'login-transaction', deployment: p.config.publicUrl };
   const openTransaction = (sealed: string) => unsealTransaction(p, loginTransactionSchema, sealed, context);
 
+  /** Finds the sign-in that this browser returns from, among those that it has begun. */
+  async function transactionOf(callbackUrl: URL, cookies: readonly (string | undefined)[]) {
+    const [state, ...more] = callbackUrl.searchParams.getAll('state');
+    if (state === undefined || more.length > 0) return undefined;
+    for (const [cookie, sealed] of cookies.entries()) {
+      const transaction = sealed === undefined ? undefined : await openTransaction(sealed);
+      if (transaction?.state === state) return { cookie, state, transaction };
+    }
+    return undefined;
+  }
+
   return {
+    /** The `state` of the sign-in that this browser returns from, which nobody can invent. */
+    async returningWith(url: URL, cookies: readonly (string | undefined)[]): Promise<string | undefined> {
+      return (await transactionOf(url, cookies))?.state;
+    },
+
     /** Finds an identity provider by its configured name. Without a name, returns the first one. */
     identityProviderNamed(name: string | undefined): IdentityProvider | undefined {
       return name === undefined
@@ -165,66 +181,62 @@ export function createSignInFlow<To extends string>(p: {
       request: Pick<FastifyRequest, 'ip' | 'raw'>,
       browser?: string,
     ): Promise<SignInResult<To>> {
-      const [state, ...more] = callbackUrl.searchParams.getAll('state');
-      if (state === undefined || more.length > 0) return { result: 'unknown' };
-      for (const [cookie, sealed] of cookies.entries()) {
-        const transaction = sealed === undefined ? undefined : await openTransaction(sealed);
-        if (transaction?.state !== state) continue;
-        const identityProvider = p.identityProviders.find(
-          ({ config: { issuer, name } }) => issuer === transaction.issuer && name === (transaction.name ?? name),
-        );
-        if (identityProvider === undefined) return { result: 'unknown' };
-        // Anyone can start a sign-in and invent a code, which only the identity provider can refuse.
-        const ended = refusals.begin(request.ip);
-        let hasSucceeded: boolean | undefined;
-        using _ = { [Symbol.dispose]: () => ended(hasSucceeded) };
-        identified(request, { kind: 'caller', id: networkOf(request.ip) });
-        // A browser can replay the cookie, so spending the `state` makes the transaction one-time.
-        const { expiresAt } = transaction;
-        if (!(await p.stores.oneTime.spend({ kind, digest: digestOf(state), expiresAt }))) return { result: 'unknown' };
-        const { nonce, codeVerifier, maxAge } = transaction;
-        const returnTo = p.parseReturnTo(transaction.returnTo ?? '');
-        const redirectUri = redirectUriOf(identityProvider);
-        if (callbackUrl.pathname !== redirectUri.pathname)
-          return { result: 'refused', error: new AuthorizationError('issuer_mismatch'), returnTo, cookie };
-        let signedIn: SignedIn;
-        hasSucceeded = false;
-        try {
-          signedIn = await identityProvider.signIn.finish({
-            callbackUrl,
-            redirectUri,
-            state,
-            nonce,
-            codeVerifier,
-            ...definedOnly({ maxAge: maxAge === 0 ? secondsSinceStart(transaction) : maxAge }),
-          });
-        } catch (error) {
-          if (error instanceof AuthorizationError) return { result: 'refused', error, returnTo, cookie };
-          throw error;
-        }
-        hasSucceeded = true;
-        const { name } = identityProvider.config;
-        // A time in the future would become recent later.
-        const authTime = isFresh(signedIn.authTime, Number.POSITIVE_INFINITY, p.now()) ? signedIn.authTime : undefined;
-        const browserSession = await createBrowserSession(p, {
-          session: {
-            subject: { issuer: signedIn.issuer, subject: signedIn.subject },
-            origin: { identityProvider: name },
-            displayName: signedIn.displayName,
-            ...definedOnly({
-              detail: signedIn.detail,
-              authTime,
-              provedFor: provedForOf(transaction, authTime),
-              browser,
-              logoutName: signedIn.sessionId && logoutNameOf(signedIn.issuer, signedIn.sessionId),
-              groups: signedIn.groups,
-            }),
-          },
-          signedInAt: name,
+      const found = await transactionOf(callbackUrl, cookies);
+      if (found === undefined) return { result: 'unknown' };
+      const { cookie, state, transaction } = found;
+      const identityProvider = p.identityProviders.find(
+        ({ config: { issuer, name } }) => issuer === transaction.issuer && name === (transaction.name ?? name),
+      );
+      if (identityProvider === undefined) return { result: 'unknown' };
+      // Anyone can start a sign-in and invent a code, which only the identity provider can refuse.
+      const ended = refusals.begin(request.ip);
+      let hasSucceeded: boolean | undefined;
+      using _ = { [Symbol.dispose]: () => ended(hasSucceeded) };
+      identified(request, { kind: 'caller', id: networkOf(request.ip) });
+      // A browser can replay the cookie, so spending the `state` makes the transaction one-time.
+      const { expiresAt } = transaction;
+      if (!(await p.stores.oneTime.spend({ kind, digest: digestOf(state), expiresAt }))) return { result: 'unknown' };
+      const { nonce, codeVerifier, maxAge } = transaction;
+      const returnTo = p.parseReturnTo(transaction.returnTo ?? '');
+      const redirectUri = redirectUriOf(identityProvider);
+      if (callbackUrl.pathname !== redirectUri.pathname)
+        return { result: 'refused', error: new AuthorizationError('issuer_mismatch'), returnTo, cookie };
+      let signedIn: SignedIn;
+      hasSucceeded = false;
+      try {
+        signedIn = await identityProvider.signIn.finish({
+          callbackUrl,
+          redirectUri,
+          state,
+          nonce,
+          codeVerifier,
+          ...definedOnly({ maxAge: maxAge === 0 ? secondsSinceStart(transaction) : maxAge }),
         });
-        return { result: 'signed_in', browserSession, returnTo, cookie, maxAge };
+      } catch (error) {
+        if (error instanceof AuthorizationError) return { result: 'refused', error, returnTo, cookie };
+        throw error;
       }
-      return { result: 'unknown' };
+      hasSucceeded = true;
+      const { name } = identityProvider.config;
+      // A time in the future would become recent later.
+      const authTime = isFresh(signedIn.authTime, Number.POSITIVE_INFINITY, p.now()) ? signedIn.authTime : undefined;
+      const browserSession = await createBrowserSession(p, {
+        session: {
+          subject: { issuer: signedIn.issuer, subject: signedIn.subject },
+          origin: { identityProvider: name },
+          displayName: signedIn.displayName,
+          ...definedOnly({
+            detail: signedIn.detail,
+            authTime,
+            provedFor: provedForOf(transaction, authTime),
+            browser,
+            logoutName: signedIn.sessionId && logoutNameOf(signedIn.issuer, signedIn.sessionId),
+            groups: signedIn.groups,
+          }),
+        },
+        signedInAt: name,
+      });
+      return { result: 'signed_in', browserSession, returnTo, cookie, maxAge };
     },
   };
 

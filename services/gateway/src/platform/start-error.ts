@@ -25,6 +25,10 @@ export function listenErrorOf(error: unknown, member: string, at: { host: string
 
 export const hostPort = (host: string, port: number): string => `${host.includes(':') ? `[${host}]` : host}:${port}`;
 
+/** Where programs of this machine reach a listener. The addresses of all interfaces are none. */
+export const originHere = (host: string, port: number): string =>
+  `http://${hostPort(host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host, port)}`;
+
 /** Explanations by the code of the last Redis error. Without a code, Redis did not respond. */
 const redisFaults: Readonly<Record<string, string>> = {
   NOAUTH: 'Redis requires a user name and password. Configure them in the URL, or in redis.sentinel.',

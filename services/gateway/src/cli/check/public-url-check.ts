@@ -1,10 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { createOutboundFetch, type OutboundFetch } from '@postern/authorization';
 import { z } from 'zod';
+import { isLoopbackUrl } from '../../platform/config/addresses.ts';
 import type { GatewayConfig } from '../../platform/config/config-schema.ts';
 import { sharedSecretOf } from '../../platform/config/shared-secret.ts';
 import { createGatewayProof, gatewayProofPath } from '../../platform/http/gateway-proof.ts';
-import { hostPort } from '../../platform/start-error.ts';
+import { hostPort, originHere } from '../../platform/start-error.ts';
+import { jsonOf } from '../cli-io.ts';
 import { type Finding, failed, ok, warning } from './findings.ts';
 import { outsideFault } from './server-checks.ts';
 
@@ -63,29 +65,20 @@ async function reached(
 
 /** Asks the listener of this machine, without the reverse proxy. */
 async function reachedHere({ listen }: GatewayConfig, proof: ReturnType<typeof createGatewayProof>) {
-  const origin = originHere({ listen });
+  const origin = loopbackOrigin(listen);
   if (origin === undefined) return 'unknown';
   await using fetch = createOutboundFetch({ allowLoopback: true });
   return await reached(origin, proof, fetch);
 }
 
 /** The listener of this machine. Undefined for another interface, which may be reached only over https, and for a port that is chosen at the start. */
-function originHere({ listen }: Pick<GatewayConfig, 'listen'>): string | undefined {
-  const host = ['0.0.0.0', '::'].includes(listen.host) ? '127.0.0.1' : listen.host;
-  const isHere = host === 'localhost' || host === '::1' || host.startsWith('127.');
-  return isHere && listen.port !== 0 ? `http://${hostPort(host, listen.port)}` : undefined;
+function loopbackOrigin({ host, port }: GatewayConfig['listen']): string | undefined {
+  const origin = originHere(host, port);
+  return isLoopbackUrl(origin) && port !== 0 ? origin : undefined;
 }
 
 /** Address of the gateway of this configuration on this machine. Undefined unless one runs and proves that it knows the vault keys. */
 export async function gatewayHere(config: GatewayConfig): Promise<string | undefined> {
   const local = await reachedHere(config, createGatewayProof(sharedSecretOf(config)));
-  return local !== 'unknown' && local.is === 'this' ? originHere(config) : undefined;
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+  return local !== 'unknown' && local.is === 'this' ? loopbackOrigin(config.listen) : undefined;
 }

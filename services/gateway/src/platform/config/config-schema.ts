@@ -266,7 +266,9 @@ export const configSchema = z.strictObject({
         .int()
         .min(1)
         .optional()
-        .describe(`Page requests per client address, per gateway process. ${eitherDefault('pageRequestsPerMinute')}`),
+        .describe(
+          `Page requests per minute of a client address, and of each person behind it, per gateway process. ${eitherDefault('pageRequestsPerMinute')}`,
+        ),
       storedRecords: storedRecords.default(250_000),
       storedMegabytes: storedMegabytes.default(256),
     })

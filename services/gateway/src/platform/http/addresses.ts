@@ -20,9 +20,14 @@ export function networkOf(address: string): string {
 
 /** The network of an address and the site around it: the first 64 and 48 bits of an IPv6 address, an IPv4 address twice. */
 export function networksOf(address: string): readonly [network: string, site: string] {
-  if (!ipaddr.isValid(address)) return [address, address];
-  const parsed = ipaddr.process(address);
+  // Some proxies forward the port too. A caller could choose any other text.
+  const [, bracketed, plain] = /^(?:\[([^\]]*)\](?::\d+)?|(\d+(?:\.\d+){3}):\d+)$/.exec(address) ?? [];
+  const text = bracketed ?? plain ?? address;
+  if (!ipaddr.isValid(text)) return ['unknown', 'unknown'];
+  const parsed = ipaddr.process(text);
   if (!(parsed instanceof ipaddr.IPv6)) return [parsed.toString(), parsed.toString()];
+  // Behind NAT64, all IPv4 addresses have one prefix (RFC 6052).
+  if (parsed.range() === 'rfc6052') return networksOf(ipaddr.fromByteArray(parsed.toByteArray().slice(12)).toString());
   const start = (groups: number) =>
     `${parsed.parts
       .slice(0, groups)

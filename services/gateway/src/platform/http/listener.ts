@@ -2,7 +2,7 @@ import { lookup } from 'node:dns/promises';
 import { once } from 'node:events';
 import type { IncomingMessage, RequestListener, Server } from 'node:http';
 import type { Socket } from 'node:net';
-import { hostPort, listenErrorOf } from '../start-error.ts';
+import { hostPort, listenErrorOf, originHere } from '../start-error.ts';
 import { SERVER_OPTIONS, type UnidentifiedBytes } from './unidentified.ts';
 
 /** Of one request. */
@@ -51,8 +51,7 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
   if (bound === null || typeof bound === 'string') throw new TypeError('a listener has an address and a port');
   const { address, port } = bound;
   if (host === 'localhost') await listenElsewhere(httpServer, options, { address, port });
-  const reachable = address === '0.0.0.0' ? '127.0.0.1' : address === '::' ? '::1' : address;
-  return { httpServer, address: `http://${hostPort(reachable, port)}`, listening: hostPort(host, port) };
+  return { httpServer, address: originHere(address, port), listening: hostPort(host, port) };
 }
 
 /** Timeouts of a whole request, and of its headers. */

@@ -311,7 +311,17 @@ it.each([
   ['2001:DB8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
   ['fe80::1%eth0', 'fe80:0:0:0::/64'],
   ['::1', '0:0:0:0::/64'],
+  ['192.0.2.1:4711', '192.0.2.1'],
+  ['[2001:db8::1]:443', '2001:db8:0:0::/64'],
+  ['[2001:db8::1]', '2001:db8:0:0::/64'],
+  // NAT64: two callers of one prefix.
+  ['64:ff9b::c000:201', '192.0.2.1'],
+  ['64:ff9b::c633:6401', '198.51.100.1'],
+  // Whatever a caller invents is one network.
   ['unknown', 'unknown'],
+  ['192.0.2.1:4711:1', 'unknown'],
+  ['[192.0.2.999]:1', 'unknown'],
+  ['', 'unknown'],
 ])('the network of %s is %s', (address, network) => {
   expect(networkOf(address)).toBe(network);
 });
