@@ -10,6 +10,8 @@ import type { Database } from './database.ts';
 import { Records } from './records.ts';
 
 export const SPENT_MS = 10 * 60_000;
+/** How long a record is spent whose attempt was replaced. It is charged no more. */
+const REPLACED_MS = 60_000;
 const MOST_USED = 512;
 
 interface Row {
@@ -41,8 +43,11 @@ export class SqliteOneTimeStore implements OneTimeStore {
     p: { readonly record: OneTimeRecord; readonly ttlMs: number; readonly replaced: string | undefined },
   ): void {
     const { sealed, ...record } = p.record;
-    if (p.replaced !== undefined) this.#rows.delete(idOf(shard, p.replaced));
-    this.#rows.put(idOf(shard, record.digest), { record, sealed, endsAt: this.#database.now() + p.ttlMs });
+    const now = this.#database.now();
+    const formerId = idOf(shard, p.replaced ?? '');
+    const former = this.#rows.get(formerId);
+    if (former !== undefined) this.#rows.put(formerId, { record: former.record, endsAt: now + REPLACED_MS });
+    this.#rows.put(idOf(shard, record.digest), { record, sealed, endsAt: now + p.ttlMs });
   }
 
   async read(shard: Shard, digest: string): Promise<OneTimeRecord | undefined> {

@@ -34,6 +34,8 @@ emits  one event and one wake-up if applied, and a wake-up of the connection or 
 -- Maximum number of ended elicitations and of payments listed per subject.
 local LISTED_ENDS = 100
 local LISTED_PAYMENTS = 1000
+-- Lifetime of the rest of a one-time record whose attempt was replaced, which is charged no more.
+local REPLACED_MS = 60000
 
 local now = store_clock(ARGV[1])
 
@@ -171,8 +173,12 @@ elseif ARGV[22] == 'release' then
 end
 
 if ARGV[13] ~= '' then
-  -- The provider's answer to the former attempt comes too late.
-  if KEYS[19] ~= KEYS[5] then redis.call('DEL', KEYS[19]) end
+  -- The response to the former attempt comes too late. For a minute, it is told so.
+  if redis.call('HDEL', KEYS[19], 'q') == 1 then
+    redis.call('HDEL', KEYS[19], 'sealed')
+    redis.call('HSET', KEYS[19], 'expiresAt', whole(now + REPLACED_MS))
+    redis.call('PEXPIRE', KEYS[19], whole(REPLACED_MS))
+  end
   redis.call('HSET', KEYS[5], 'record', ARGV[14], 'sealed', ARGV[15], 'expiresAt', whole(now + tonumber(ARGV[13])),
     'q', one_time)
   redis.call('PEXPIRE', KEYS[5], ARGV[13])

@@ -128,12 +128,16 @@ export function describeQuota(name: string, makeStores: MakeStores): void {
         const events = count === 0 ? (['engage'] as const) : (['retry', 'engage'] as const);
         const next = { status: 'active', attempt: record.digest } as const;
         const result = await attempted(current, { events, next, putOneTime: { record, ttlMs: MINUTE } });
-        if (result.result !== 'applied') throw new Error(`attempt ${count}: ${result.result}`);
-        current = result.elicitation;
+        expect([count, result.result]).toEqual([count, 'applied']);
+        if (result.result === 'applied') current = result.elicitation;
       }
       const shard = shardIn(current.elicitationId);
-      const kept = await Promise.all(digests.map(digest => stores.oneTime.consume(shard, digest)));
-      expect(kept.map(({ result }) => result)).toEqual([...digests.slice(1).map(() => 'unknown'), 'taken']);
+      const consume = () =>
+        Promise.all(digests.map(async digest => (await stores.oneTime.consume(shard, digest)).result));
+      const former = digests.slice(1);
+      expect(await consume()).toEqual([...former.map(() => 'spent'), 'taken']);
+      stores.clock.advance(MINUTE);
+      expect(await consume()).toEqual([...former.map(() => 'unknown'), 'spent']);
     });
 
     test('S73: counts one-time records, refuses those beyond the quota, and commits every end', async () => {
