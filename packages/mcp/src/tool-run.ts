@@ -309,7 +309,7 @@ const UNHEARD_MS = 2000;
  *
  * @param isChained whether something else than `await` waits, which the stack may not show
  */
-export async function isHeard(
+async function isHeard(
   progress: Pick<Progress, 'hasEnded' | 'ended'>,
   isChained: () => boolean = () => false,
 ): Promise<boolean> {
