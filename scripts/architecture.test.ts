@@ -23,7 +23,10 @@ const overHttp: Layer = {
   instead: "it runs on other people's machines and speaks HTTP to the gateway: the schemas are in @postern/api",
 };
 
-/** Package → our packages that it may import. Tests may also import the testkit. */
+/** Our packages that every test may import. */
+const forTests: readonly string[] = ['@postern/testkit', '@postern/store-sqlite'];
+
+/** Package → our packages that it may import. */
 const layers: Readonly<Record<string, Layer>> = {
   'packages/elicitation': {
     mayImport: [],
@@ -35,6 +38,7 @@ const layers: Readonly<Record<string, Layer>> = {
   'packages/payment': onElicitation,
   'packages/vault': onElicitation,
   'packages/store-redis': onElicitation,
+  'packages/store-sqlite': onElicitation,
   'packages/openid-server': { mayImport: [], instead: 'it serves the demo and the testkit, and knows neither' },
   'packages/testkit': {
     mayImport: ['@postern/elicitation', '@postern/openid-server'],
@@ -171,7 +175,7 @@ describe('import directions', () => {
       const target = packageOf(specifier);
       if (!target?.startsWith('@postern/') || target === owner.name) return undefined;
       const { mayImport = [], instead = '' } = layers[owner.folder] ?? {};
-      if (mayImport.includes(target) || (file.isTest && target === '@postern/testkit')) return undefined;
+      if (mayImport.includes(target) || (file.isTest && forTests.includes(target))) return undefined;
       return `may not import ${target}: ${instead}`;
     });
     expect(found).toEqual([]);

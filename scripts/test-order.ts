@@ -33,6 +33,7 @@ export const LONG_FILES: readonly string[] = [
   'test/replicas/kept-over-restarts.all.test.ts',
   'services/gateway/src/events/webhooks/webhooks-killed.all.integration.test.ts',
   'packages/store-redis/src/redis-topologies.all.integration.test.ts',
+  'packages/store-sqlite/src/killed.all.test.ts',
   'test/reload/reload.test.ts',
   'test/admin-api/admin-api.test.ts',
   'packages/elicitation/src/elicitation.model.test.ts',

@@ -17,6 +17,7 @@ import { refundFaults } from './faults/refunds.ts';
 import { samePersonFaults } from './faults/same-person.ts';
 import { secretsFaults } from './faults/secrets.ts';
 import { signInFaults } from './faults/sign-in.ts';
+import { sqliteFaults } from './faults/sqlite.ts';
 import { storageQuotaFaults } from './faults/storage-quota.ts';
 import { storeFaults } from './faults/store.ts';
 import { tenancyFaults } from './faults/tenancy.ts';
@@ -26,6 +27,7 @@ export const faults: readonly Fault[] = [
   ...samePersonFaults,
   ...lifecycleFaults,
   ...storeFaults,
+  ...sqliteFaults,
   ...dataLossFaults,
   ...tenancyFaults,
   ...storageQuotaFaults,

@@ -1,5 +1,5 @@
+import { createSqliteStores } from '@postern/store-sqlite';
 import { createFakeClock } from '@postern/testkit';
-import { createMemoryStores } from '@postern/testkit/memory';
 import { describe, expect, test } from 'vitest';
 import type { Elicitation } from './elicitation.ts';
 import type { Charge } from './requests.ts';
@@ -10,7 +10,7 @@ import { createServiceBench } from './testing/service-bench.ts';
 
 function createBench() {
   const clock = createFakeClock();
-  return createServiceBench(createMemoryStores({ now: clock.now }), clock);
+  return createServiceBench(createSqliteStores({ path: ':memory:', now: clock.now }), clock);
 }
 type Bench = ReturnType<typeof createBench>;
 

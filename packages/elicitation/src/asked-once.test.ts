@@ -1,5 +1,5 @@
+import { createSqliteStores } from '@postern/store-sqlite';
 import { createFakeClock } from '@postern/testkit';
-import { createMemoryStores } from '@postern/testkit/memory';
 import { describe, expect, test } from 'vitest';
 import { askDigest } from './ask-digest.ts';
 import { generationNumber } from './connection.ts';
@@ -12,7 +12,7 @@ import { createServiceBench } from './testing/service-bench.ts';
 
 function createBench() {
   const clock = createFakeClock();
-  return createServiceBench(createMemoryStores({ now: clock.now }), clock);
+  return createServiceBench(createSqliteStores({ path: ':memory:', now: clock.now }), clock);
 }
 type Bench = ReturnType<typeof createBench>;
 
@@ -66,7 +66,7 @@ describe('issuing a request that is answered once', () => {
       const bench = createBench();
       const call = again(bench, request ?? requests.payment, mcpServer(server));
       await expect(call).rejects.toMatchObject({ code });
-      expect([bench.stores.events, bench.audits]).toEqual([[], []]);
+      expect([bench.stores.events(), bench.audits]).toEqual([[], []]);
     },
   );
 
@@ -93,7 +93,7 @@ describe('issuing a request that is answered once', () => {
       const bench = createBench();
       const call = again(bench, { ...requests[sample], digest: 'another' });
       await expect(call).rejects.toThrow(TypeError);
-      expect(bench.stores.events).toEqual([]);
+      expect(bench.stores.events()).toEqual([]);
     },
   );
 });

@@ -1,5 +1,5 @@
+import { createSqliteStores } from '@postern/store-sqlite';
 import { createFakeClock } from '@postern/testkit';
-import { createMemoryStores } from '@postern/testkit/memory';
 import { describe, expect, test } from 'vitest';
 import type { NewConnection } from './connection.ts';
 import { type ElicitationStatus, failureCodes, retryReasons } from './elicitation.ts';
@@ -9,7 +9,7 @@ import { ATTEMPT, createServiceBench } from './testing/service-bench.ts';
 
 function createBench() {
   const clock = createFakeClock();
-  return createServiceBench(createMemoryStores({ now: clock.now }), clock);
+  return createServiceBench(createSqliteStores({ path: ':memory:', now: clock.now }), clock);
 }
 
 type Bench = ReturnType<typeof createBench>;
@@ -39,12 +39,12 @@ const audit: Record<Verb, object> = {
 
 /** Expects a refusal with the code, and no trace in records, events or audit lines. */
 async function expectRefused(bench: Bench, of: Elicitation, call: () => Promise<unknown>, expected: object) {
-  const announced = bench.stores.events.length;
+  const announced = bench.stores.events().length;
   const { connectionId } = connectionFor(of);
   const connection = await bench.stores.connections.read(connectionId);
   const audits = await bench.audited(() => expect(call()).rejects.toMatchObject(expected));
   expect(audits).toEqual([]);
-  expect(bench.stores.events).toHaveLength(announced);
+  expect(bench.stores.events()).toHaveLength(announced);
   expect(await bench.service.find(of.elicitationId)).toEqual(of);
   expect(await bench.stores.connections.read(connectionId)).toEqual(connection);
   expect(await bench.stores.oneTime.read(shardIn(of.elicitationId), digestOf('verification'))).toBeUndefined();
@@ -211,7 +211,7 @@ describe('the record after an attempt', () => {
     const { connectionId, provider, scopes } = connection;
     expect(completed).toMatchObject({ outcome: { kind: 'authorization', connectionId, provider, scopes } });
     expect(await bench.stores.connections.read(connectionId)).toMatchObject({ ...connection, generation: 1 });
-    expect(JSON.stringify([completed, bench.stores.events, bench.audits])).not.toContain(connection.sealedTokens);
+    expect(JSON.stringify([completed, bench.stores.events(), bench.audits])).not.toContain(connection.sealedTokens);
   });
 });
 

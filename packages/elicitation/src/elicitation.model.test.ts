@@ -1,5 +1,5 @@
+import { createSqliteStores } from '@postern/store-sqlite';
 import { createFakeClock } from '@postern/testkit';
-import { createMemoryStores } from '@postern/testkit/memory';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { type ReferenceModel, trespass } from './testing/reference-model.ts';
@@ -91,7 +91,7 @@ test('S11 I1–I6 hold for all steps in any order', async () => {
       ),
       async (scheduler, commands) => {
         const clock = createFakeClock();
-        const stores = createMemoryStores({ now: clock.now, retentionMs: FOREVER_MS });
+        await using stores = createSqliteStores({ path: ':memory:', now: clock.now, retentionMs: FOREVER_MS });
         const world = new World({ stores, clock, scheduler, outcomes });
         await fc.asyncModelRun(() => ({ model: world.model, real: world }), commands);
         await world.endAll();

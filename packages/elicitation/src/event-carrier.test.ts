@@ -1,11 +1,11 @@
+import { createSqliteStores } from '@postern/store-sqlite';
 import { samples } from '@postern/testkit/contract';
-import { createMemoryStores } from '@postern/testkit/memory';
 import { expect, test } from 'vitest';
 import { EventCarrier } from './event-carrier.ts';
 import { shardOf } from './ids.ts';
 
 test('S48: carries an event to the feed of its own MCP server and to no other', async () => {
-  const stores = createMemoryStores({ now: () => Date.UTC(2026, 0, 1) });
+  const stores = createSqliteStores({ path: ':memory:', now: () => Date.UTC(2026, 0, 1) });
   const alice = samples.somebody();
   const asked = new Map<string, string>();
   for (const mcpServerId of ['issue-tracker', 'calendar', 'payroll']) {

@@ -26,3 +26,4 @@ export * from './revocation.ts';
 export * from './same-person-check.ts';
 export * from './subject.ts';
 export * from './transitions.ts';
+export * from './waiters.ts';

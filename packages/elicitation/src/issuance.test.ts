@@ -1,5 +1,5 @@
+import { createSqliteStores } from '@postern/store-sqlite';
 import { createFakeClock } from '@postern/testkit';
-import { createMemoryStores } from '@postern/testkit/memory';
 import { describe, expect, test } from 'vitest';
 import type { NewConnection } from './connection.ts';
 import type { IssueElicitation } from './elicitation-service.ts';
@@ -23,7 +23,7 @@ import { storeWith } from './testing/store-with.ts';
 
 function createBench(wrap: (elicitations: ElicitationStore) => Partial<ElicitationStore> = () => ({})) {
   const clock = createFakeClock();
-  const stores = createMemoryStores({ now: clock.now });
+  const stores = createSqliteStores({ path: ':memory:', now: clock.now });
   return createServiceBench(
     { ...stores, elicitations: storeWith(stores.elicitations, wrap(stores.elicitations)) },
     clock,
@@ -118,7 +118,7 @@ describe('refusals', () => {
   test.each(refusals)('refuses with $code, and writes and audits nothing', async ({ code, server, input }) => {
     const bench = createBench();
     await expect(bench.issue(mcpServer(server), input)).rejects.toMatchObject({ code });
-    expect(bench.stores.events).toEqual([]);
+    expect(bench.stores.events()).toEqual([]);
     expect(bench.audits).toEqual([]);
   });
 
@@ -241,7 +241,7 @@ describe('a connection', () => {
 
   test('a usable connection is returned immediately, without an elicitation, event or audit line', async () => {
     const { bench, connectionId } = await connected({ scopes: ['read:user', 'repo'], account: { id: '583231' } });
-    const announced = bench.stores.events.length;
+    const announced = bench.stores.events().length;
     for (const request of [{}, { scopes: [] }, { expectedAccount: '583231' }]) {
       const audits = await bench.audited(async () => {
         const issued = await bench.issue(mcpServer(), authorization(request));
@@ -252,7 +252,7 @@ describe('a connection', () => {
       });
       expect(audits).toEqual([]);
     }
-    expect(bench.stores.events).toHaveLength(announced);
+    expect(bench.stores.events()).toHaveLength(announced);
   });
 
   const HOUR = 60 * MINUTE;

@@ -1,5 +1,5 @@
+import { createSqliteStores } from '@postern/store-sqlite';
 import { createFakeClock } from '@postern/testkit';
-import { createMemoryStores } from '@postern/testkit/memory';
 import { describe, expect, test } from 'vitest';
 import type { TransitionElicitation, TransitionResult } from './elicitation-store.ts';
 import { newElicitationId, shardOf, systemEntropy } from './ids.ts';
@@ -11,7 +11,7 @@ import { storeWith } from './testing/store-with.ts';
 /** A bench whose store can return a different result for a transition. */
 function createBench() {
   const clock = createFakeClock();
-  const stores = createMemoryStores({ now: clock.now });
+  const stores = createSqliteStores({ path: ':memory:', now: clock.now });
   const requests: TransitionElicitation[] = [];
   const override: { instead?: (request: TransitionElicitation) => Promise<TransitionResult> } = {};
   const elicitations = storeWith(stores.elicitations, {

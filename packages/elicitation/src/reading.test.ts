@@ -1,5 +1,5 @@
+import { createSqliteStores } from '@postern/store-sqlite';
 import { createFakeClock } from '@postern/testkit';
-import { createMemoryStores } from '@postern/testkit/memory';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Elicitation, IdentityMode } from './elicitation.ts';
 import { newElicitationId, shardOf, systemEntropy } from './ids.ts';
@@ -10,7 +10,7 @@ import { createServiceBench } from './testing/service-bench.ts';
 
 function createBench() {
   const clock = createFakeClock();
-  return createServiceBench(createMemoryStores({ now: clock.now }), clock);
+  return createServiceBench(createSqliteStores({ path: ':memory:', now: clock.now }), clock);
 }
 
 const unknownId = newElicitationId(shardOf(alice), systemEntropy);
@@ -56,7 +56,7 @@ describe('read', () => {
 });
 
 describe('wait', () => {
-  // The notifier of the memory stores waits on timers, so here the fake timers are the clock.
+  // The notifier of the SQLite stores waits on timers, so here the fake timers are the clock.
   beforeEach(() => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'], now: Date.UTC(2026, 0, 1) });
   });
@@ -65,7 +65,7 @@ describe('wait', () => {
   });
 
   function createTimedBench() {
-    const stores = createMemoryStores({ now: Date.now });
+    const stores = createSqliteStores({ path: ':memory:', now: Date.now });
     const bench = createServiceBench(stores, { now: Date.now, set: epochMs => vi.setSystemTime(epochMs) });
     /** Starts waiting; `answer` stays undefined for as long as it waits. */
     function waiting(elicitation: Elicitation, timeoutMs: number, signal?: AbortSignal) {
@@ -156,7 +156,7 @@ describe('wait', () => {
   });
 
   test('a change between reading and waiting is not lost', async () => {
-    const stores = createMemoryStores({ now: Date.now });
+    const stores = createSqliteStores({ path: ':memory:', now: Date.now });
     let afterRead = async () => {};
     const elicitations = Object.assign(Object.create(stores.elicitations) as typeof stores.elicitations, {
       create: stores.elicitations.create.bind(stores.elicitations),
@@ -249,13 +249,13 @@ describe('S03 open', () => {
     for (const status of ['pending', 'active', 'verifying', 'declined'] as const) {
       const bench = createBench();
       const elicitation = await bench.at(status);
-      const announced = bench.stores.events.length;
+      const announced = bench.stores.events().length;
       bench.clock.advance(TTL_MS * 2);
       const audits = await bench.audited(async () => {
         expect(await open(bench.service, elicitation.elicitationId, signedIn(alice))).toEqual(elicitation);
       });
       expect(audits).toEqual([]);
-      expect(bench.stores.events).toHaveLength(announced);
+      expect(bench.stores.events()).toHaveLength(announced);
     }
   });
 
@@ -280,7 +280,7 @@ describe('listOpen', () => {
   const everyone = ['issue-tracker', 'calendar', 'desktop'];
   const createBench = () => {
     const clock = createFakeClock();
-    return createServiceBench(createMemoryStores({ now: clock.now }), clock);
+    return createServiceBench(createSqliteStores({ path: ':memory:', now: clock.now }), clock);
   };
 
   test('lists the open elicitations of the visitor at all MCP servers, oldest first, and no others', async () => {

@@ -1,5 +1,5 @@
+import { createSqliteStores } from '@postern/store-sqlite';
 import { createFakeClock } from '@postern/testkit';
-import { createMemoryStores } from '@postern/testkit/memory';
 import { describe, expect, test } from 'vitest';
 import { newElicitationId, shardOf, systemEntropy } from './ids.ts';
 import { answer, answered, asked, charging, person, redeemable } from './testing/kind-bench.ts';
@@ -8,7 +8,7 @@ import { createServiceBench } from './testing/service-bench.ts';
 
 function createBench() {
   const clock = createFakeClock();
-  return createServiceBench(createMemoryStores({ now: clock.now }), clock);
+  return createServiceBench(createSqliteStores({ path: ':memory:', now: clock.now }), clock);
 }
 
 const tracker = mcpServer();

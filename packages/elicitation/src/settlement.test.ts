@@ -1,5 +1,5 @@
+import { createSqliteStores } from '@postern/store-sqlite';
 import { createFakeClock } from '@postern/testkit';
-import { createMemoryStores } from '@postern/testkit/memory';
 import { describe, expect, test } from 'vitest';
 import { type Elicitation, isPaidBy } from './elicitation.ts';
 import type { Settlement } from './elicitation-service.ts';
@@ -9,7 +9,7 @@ import { createServiceBench } from './testing/service-bench.ts';
 
 function createBench() {
   const clock = createFakeClock();
-  return createServiceBench(createMemoryStores({ now: clock.now }), clock);
+  return createServiceBench(createSqliteStores({ path: ':memory:', now: clock.now }), clock);
 }
 type Bench = ReturnType<typeof createBench>;
 

@@ -1,5 +1,5 @@
+import { createSqliteStores } from '@postern/store-sqlite';
 import { createFakeClock } from '@postern/testkit';
-import { createMemoryStores } from '@postern/testkit/memory';
 import { describe, expect, test } from 'vitest';
 import type { NewCredential } from './credential.ts';
 import type { Elicitation } from './elicitation.ts';
@@ -12,7 +12,7 @@ import { storeWith } from './testing/store-with.ts';
 
 function createBench(wrap: (elicitations: ElicitationStore) => ElicitationStore = it => it) {
   const clock = createFakeClock();
-  const stores = createMemoryStores({ now: clock.now });
+  const stores = createSqliteStores({ path: ':memory:', now: clock.now });
   return createServiceBench({ ...stores, elicitations: wrap(stores.elicitations) }, clock);
 }
 type Bench = ReturnType<typeof createBench>;
@@ -25,10 +25,10 @@ const submit = ({ service }: Bench, sample: Sample, of: Elicitation, change: obj
   service.submit(of.elicitationId, visitor, { shown: shown(sample), ...result(sample, of), ...change });
 
 async function expectUnchanged(bench: Bench, before: Elicitation, call: () => Promise<unknown>, refusal: object) {
-  const announced = bench.stores.events.length;
+  const announced = bench.stores.events().length;
   const audits = await bench.audited(() => expect(call()).rejects.toMatchObject(refusal));
   expect(audits.filter(({ type }) => type !== 'wrong_person')).toEqual([]);
-  expect(bench.stores.events).toHaveLength(announced);
+  expect(bench.stores.events()).toHaveLength(announced);
   expect(await bench.service.find(before.elicitationId)).toEqual(before);
   expect(await bench.stores.credentials.list(alice)).toEqual([]);
 }
@@ -45,7 +45,7 @@ describe('submit', () => {
         expect(JSON.stringify(end)).not.toContain('sealed');
       });
       expect(audits.map(({ type }) => type)).toEqual(['completed']);
-      expect(JSON.stringify([bench.audits, bench.stores.events])).not.toContain('sealed');
+      expect(JSON.stringify([bench.audits, bench.stores.events()])).not.toContain('sealed');
       expect(bench.announced(before)).toEqual(['elicitation.pending', 'elicitation.completed']);
     },
   );

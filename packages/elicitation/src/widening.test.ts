@@ -1,5 +1,5 @@
+import { createSqliteStores } from '@postern/store-sqlite';
 import { createFakeClock } from '@postern/testkit';
-import { createMemoryStores } from '@postern/testkit/memory';
 import { describe, expect, test } from 'vitest';
 import type { Elicitation } from './elicitation.ts';
 import type { IssueElicitation } from './elicitation-service.ts';
@@ -11,7 +11,7 @@ import { storeWith } from './testing/store-with.ts';
 /** Several tool calls that need different scopes of the same account. */
 function createBench(wrap: (elicitations: ElicitationStore) => Partial<ElicitationStore> = () => ({})) {
   const clock = createFakeClock();
-  const stores = createMemoryStores({ now: clock.now });
+  const stores = createSqliteStores({ path: ':memory:', now: clock.now });
   const elicitations = storeWith(stores.elicitations, wrap(stores.elicitations));
   return createServiceBench({ ...stores, elicitations }, clock);
 }

@@ -1,9 +1,15 @@
-import { type EventFeed, FEED_START, type FeedEvent, type FeedPage, type Watch } from '@postern/elicitation';
+import {
+  type EventFeed,
+  FEED_START,
+  type FeedEvent,
+  type FeedPage,
+  type Waiters,
+  type Watch,
+} from '@postern/elicitation';
 import type { Keys } from './keys.ts';
 import { eventIn, fieldReader } from './redis-event-log.ts';
 import type { RedisLink } from './redis-link.ts';
 import { isAbsent, listOf, numberOf, textOf } from './reply.ts';
-import type { Waiters } from './waiters.ts';
 
 /** The feeds of all MCP servers, each in a separate slot. */
 export class RedisEventFeed implements EventFeed {

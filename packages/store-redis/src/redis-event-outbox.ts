@@ -1,10 +1,9 @@
-import { type EventOutbox, type OutboxEntry, type Shard, shardIn } from '@postern/elicitation';
+import { type EventOutbox, type OutboxEntry, type Shard, shardIn, type Waiters } from '@postern/elicitation';
 import type { Keys } from './keys.ts';
 import { dayOf } from './redis-counts.ts';
 import { loggedIn } from './redis-event-log.ts';
 import type { RedisLink } from './redis-link.ts';
 import { isAbsent, listOf, textOf } from './reply.ts';
-import type { Waiters } from './waiters.ts';
 
 /** Retention of each feed. */
 export interface FeedRetention {

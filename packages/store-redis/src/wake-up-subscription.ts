@@ -1,8 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { StoreUnavailableError } from '@postern/elicitation';
+import { StoreUnavailableError, type Waiters } from '@postern/elicitation';
 import type { Redis } from 'ioredis';
 import { faultOf, RedisFault } from './redis-fault.ts';
-import type { Waiters } from './waiters.ts';
 
 export interface WakeUpSubscriptionOptions {
   /**

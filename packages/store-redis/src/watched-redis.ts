@@ -1,4 +1,4 @@
-import { definedOnly, SHARDS, StoreUnavailableError } from '@postern/elicitation';
+import { definedOnly, SHARDS, StoreUnavailableError, Waiters } from '@postern/elicitation';
 import { Cluster, type Redis } from 'ioredis';
 import {
   assertKeepsData,
@@ -21,7 +21,6 @@ import { addressesOf, type RedisAddress, type RedisTlsOptions } from './redis-ad
 import { RedisEpochs } from './redis-epochs.ts';
 import { faultOf, RedisFault } from './redis-fault.ts';
 import { RedisLink, type StoreGuard } from './redis-link.ts';
-import { Waiters } from './waiters.ts';
 import { WakeUpSubscription } from './wake-up-subscription.ts';
 
 export type WatchedRedisOptions = RedisAddress & {

@@ -6,7 +6,7 @@ import { alice } from './samples.ts';
 import type { createServiceBench } from './service-bench.ts';
 
 type Bench = Pick<ReturnType<typeof createServiceBench>, 'service' | 'audited'> & {
-  readonly stores: { readonly events: readonly unknown[] };
+  readonly stores: { events(): readonly unknown[] };
 };
 
 export const unknownId = newElicitationId(shardOf(alice), systemEntropy);
@@ -20,9 +20,9 @@ export async function expectUnchanged(
   call: () => Promise<unknown>,
   refusal: object,
 ) {
-  const announced = bench.stores.events.length;
+  const announced = bench.stores.events().length;
   const audits = await bench.audited(() => expect(call()).rejects.toMatchObject(refusal));
   expect(audits.filter(({ type }) => type !== 'wrong_person')).toEqual([]);
-  expect(bench.stores.events).toHaveLength(announced);
+  expect(bench.stores.events()).toHaveLength(announced);
   expect(await bench.service.find(before.elicitationId)).toEqual(before);
 }

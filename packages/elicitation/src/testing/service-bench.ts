@@ -15,7 +15,8 @@ export interface BenchStores {
   readonly elicitations: ElicitationStore;
   readonly connections: ConnectionStore;
   readonly notifier: Notifier;
-  readonly events: readonly ElicitationEvent[];
+  /** Announced so far, oldest first. */
+  events(): readonly ElicitationEvent[];
 }
 
 export interface BenchClock {
@@ -71,7 +72,10 @@ export function createServiceBench<S extends BenchStores, C extends BenchClock>(
 
   /** The events of an elicitation, oldest first. */
   const announced = ({ elicitationId }: Pick<Elicitation, 'elicitationId'>) =>
-    stores.events.filter(event => event.elicitationId === elicitationId).map(event => event.type);
+    stores
+      .events()
+      .filter(event => event.elicitationId === elicitationId)
+      .map(event => event.type);
 
   /** Runs it and returns the audit events that it caused. */
   async function audited(run: () => Promise<unknown>): Promise<readonly AuditEvent[]> {

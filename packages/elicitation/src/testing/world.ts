@@ -4,7 +4,7 @@ import type fc from 'fast-check';
 import { expect } from 'vitest';
 import type { CredentialStore } from '../credential.ts';
 import { type Elicitation, isCharging } from '../elicitation.ts';
-import { type ElicitationId, SHARDS } from '../ids.ts';
+import { type ElicitationId, shardIn } from '../ids.ts';
 import type { Approval } from '../requests.ts';
 import { type Begun, callOf } from './call-of.ts';
 import { type Answer, callService } from './calling.ts';
@@ -165,7 +165,7 @@ export class World {
     }
     return {
       ...{ elicitations, connections, credentials, approvals: this.#approvals, redemptions: this.#redemptions },
-      ...{ events: this.#stores.events, audits: this.#bench.audits, answers: this.#answers },
+      ...{ events: this.#stores.events(), audits: this.#bench.audits, answers: this.#answers },
     };
   }
 
@@ -203,7 +203,7 @@ export class World {
   /** Acts like the sweeper of every replica until nothing is due. Closes charging payments at the processor first. */
   async endAll(): Promise<void> {
     this.#clock.advance(2 * TTL_MS);
-    for (const shard of SHARDS) {
+    for (const shard of new Set([...this.model.known.keys()].map(shardIn))) {
       const due = await this.#stores.elicitations.due(shard, 1_000);
       await this.make([...due, ...due].map(id => ({ verb: 'expire', id })));
       for (const id of await this.#stores.elicitations.due(shard, 1_000)) {

@@ -229,7 +229,7 @@ describe('S117: what happens at the processor', () => {
       expect(await bench.refund('key', 500)).toMatchObject({ status });
       await bench.sweep();
       expect((await bench.payment()).refunds).toMatchObject([{ status }]);
-      expect(bench.stage.stores.events.filter(({ type }) => type.startsWith('payment.refund'))).toHaveLength(1);
+      expect(bench.stage.stores.events().filter(({ type }) => type.startsWith('payment.refund'))).toHaveLength(1);
     }
   });
 

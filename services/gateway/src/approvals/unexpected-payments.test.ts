@@ -25,7 +25,7 @@ async function createUnexpected(refundUnexpected = true) {
     },
     payment: async () => (await stage.stores.payments.list(elicitationId)).at(0),
     atProcessor: () => scripted.refundsOf(PAYMENT),
-    eventsOf: (type: string) => stage.stores.events.filter(event => event.type === type),
+    eventsOf: (type: string) => stage.stores.events().filter(event => event.type === type),
   };
 }
 

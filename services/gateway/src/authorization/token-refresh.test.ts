@@ -1,8 +1,8 @@
 import type { Provider } from '@postern/authorization';
 import { systemEntropy } from '@postern/elicitation';
+import { createSqliteStores } from '@postern/store-sqlite';
 import { createFakeClock } from '@postern/testkit/clock';
 import { samples } from '@postern/testkit/contract';
-import { createMemoryStores } from '@postern/testkit/memory';
 import { VaultError, type VaultErrorCode } from '@postern/vault';
 import { afterEach, expect, it, vi } from 'vitest';
 import { createAuditLog } from '../platform/audit/audit-log.ts';
@@ -29,7 +29,7 @@ const REQUEST_LIMIT_MS = 10_000;
 
 /** A connection whose token set cannot be sealed at first, at a provider whose discovery takes this long on the fake clock. */
 async function setUp(failures: readonly VaultErrorCode[], discovery = { takesMs: 0 }) {
-  const stores = createMemoryStores({ now: createFakeClock().now });
+  const stores = createSqliteStores({ path: ':memory:', now: createFakeClock().now });
   const subject = samples.somebody();
   const pending = await samples.created(stores.elicitations, samples.ask(subject));
   const active = await samples.moved(stores.elicitations, pending, samples.engage);

@@ -1,8 +1,8 @@
 import { Writable } from 'node:stream';
 import { setImmediate as turn } from 'node:timers/promises';
 import { EventCarrier, type EventFeed, type FeedEvent, SHARDS, StoreUnavailableError } from '@postern/elicitation';
+import { createSqliteStores } from '@postern/store-sqlite';
 import { samples } from '@postern/testkit/contract';
-import { createMemoryStores } from '@postern/testkit/memory';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { requestFields, runInRequest } from '../platform/http/request-context.ts';
 import { createEventStreams, type EventStreams, type OpenEventStream } from './event-streams.ts';
@@ -18,7 +18,7 @@ afterEach(async () => {
 });
 
 function setUp(change: (feeds: EventFeed) => Partial<EventFeed> = () => ({})) {
-  const stores = createMemoryStores({ now: Date.now, feed: { events: 1_000 } });
+  const stores = createSqliteStores({ path: ':memory:', now: Date.now, feed: { events: 1_000 } });
   const onError = vi.fn();
   const { feeds } = stores;
   const all: EventFeed = {

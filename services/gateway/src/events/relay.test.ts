@@ -1,6 +1,6 @@
 import { type EventOutbox, SHARDS, type Shard, StoreUnavailableError } from '@postern/elicitation';
+import { createSqliteStores } from '@postern/store-sqlite';
 import { samples } from '@postern/testkit/contract';
-import { createMemoryStores } from '@postern/testkit/memory';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createMetrics } from '../platform/metrics/create-metrics.ts';
 import { type Relay, type RelayOptions, relayReports, startRelay } from './relay.ts';
@@ -53,7 +53,7 @@ function seenBy(outbox: EventOutbox) {
 }
 
 function setUp() {
-  const stores = createMemoryStores({ now: Date.now });
+  const stores = createSqliteStores({ path: ':memory:', now: Date.now });
   const leases = createLeases();
   const onError = vi.fn();
   const onGap = vi.fn();

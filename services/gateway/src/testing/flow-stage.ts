@@ -12,9 +12,9 @@ import {
   type Subject,
   systemEntropy,
 } from '@postern/elicitation';
+import { createSqliteStores } from '@postern/store-sqlite';
 import { createFakeClock } from '@postern/testkit/clock';
 import { samples } from '@postern/testkit/contract';
-import { createMemoryStores } from '@postern/testkit/memory';
 import { createKeyRing, createVault } from '@postern/vault';
 import { createProviderAnswers } from '../authorization/provider-answers.ts';
 import { createRevocationFlow } from '../authorization/revocation-flow.ts';
@@ -32,12 +32,12 @@ import { hashOf, sampleConfig, sampleMcpServer, samplePseudonyms } from './sampl
 const MCP_SERVERS = ['issue-tracker', 'calendar'] as const;
 
 /**
- * The dependencies of flows without network and Redis: stores in memory, a real vault, a fake clock, and one provider,
+ * The dependencies of flows without network and Redis: SQLite stores in memory, a real vault, a fake clock, and one provider,
  * `github`. Tests implement only the methods that they need.
  */
 export function createFlowStage(provider: Partial<Provider>, p: FlowStageOptions = {}) {
   const clock = createFakeClock();
-  const stores = createMemoryStores(clock);
+  const stores = createSqliteStores({ path: ':memory:', now: clock.now });
   const vault = createVault(createKeyRing([{ kid: 'first', key: randomBytes(32) }]));
   const tokenSets = createTokenSets(vault);
   const logged: LoggedEvent[] = [];
@@ -120,7 +120,7 @@ export function createFlowStage(provider: Partial<Provider>, p: FlowStageOptions
         ...(account === 'unknown' ? {} : { account }),
         sealedTokens: await tokenSets.seal({ ...sampleTokens, ...tokens }, bare),
       };
-      stores.connections.put(connection, clock.now());
+      stores.database.commit(() => stores.connections.put(connection, clock.now()));
       return stored(connection.connectionId);
     },
     stored,

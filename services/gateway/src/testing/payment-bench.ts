@@ -63,7 +63,7 @@ export async function createRefundBench() {
       return handleWebhook(scripted.processor, { body: new Uint8Array(), headers: {} });
     },
     atProcessor: () => scripted.refundsOf(PAYMENT),
-    eventsOf: (type: string) => stores.events.filter(event => event.type === type),
+    eventsOf: (type: string) => stores.events().filter(event => event.type === type),
   };
 }
 

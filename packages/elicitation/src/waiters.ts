@@ -1,4 +1,5 @@
-import { type Notifier, parseElicitationId, type Shard, shardIn, type Watch } from '@postern/elicitation';
+import { parseElicitationId, type Shard, shardIn } from './ids.ts';
+import type { Notifier, Watch } from './ports.ts';
 
 type CommitListener = (shard: Shard | undefined) => void;
 

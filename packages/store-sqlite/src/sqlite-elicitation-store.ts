@@ -1,7 +1,6 @@
 import {
   applyTransition,
   assertTransition,
-  type Clock,
   type ConnectionId,
   type CreateElicitation,
   type CreateResult,
@@ -9,16 +8,13 @@ import {
   DomainError,
   definedOnly,
   type Elicitation,
-  type ElicitationEvent,
   type ElicitationId,
   type ElicitationStore,
   eventOf,
   isCharging,
   isRedeemable,
-  isSameSubject,
   isTerminal,
   isUnredeemed,
-  type ListEntry,
   type OverQuota,
   paymentPutBy,
   providerAsked,
@@ -35,41 +31,42 @@ import {
   timingOf,
   voucherOf,
 } from '@postern/elicitation';
-import type { MemoryConnectionStore } from './memory-connection-store.ts';
-import type { MemoryCredentialStore } from './memory-credential-store.ts';
-import type { MemoryEventOutbox } from './memory-event-outbox.ts';
-import type { MemoryIdempotencyStore } from './memory-idempotency-store.ts';
-import type { Charge, MemoryLedger } from './memory-ledger.ts';
-import type { MemoryMuteStore } from './memory-mute-store.ts';
-import type { MemoryNotifier } from './memory-notifier.ts';
-import { type MemoryOneTimeStore, SPENT_MS } from './memory-one-time-store.ts';
-import type { MemoryPaymentStore } from './memory-payment-store.ts';
+import type { Database } from './database.ts';
+import type { Charge, Ledger } from './ledger.ts';
+import { keyOf, listOf, type Place, Records } from './records.ts';
+import type { SqliteConnectionStore } from './sqlite-connection-store.ts';
+import type { SqliteCredentialStore } from './sqlite-credential-store.ts';
+import type { SqliteEventOutbox } from './sqlite-events.ts';
+import type { SqliteIdempotencyStore } from './sqlite-idempotency-store.ts';
+import type { SqliteMuteStore } from './sqlite-mute-store.ts';
+import { SPENT_MS, type SqliteOneTimeStore } from './sqlite-one-time-store.ts';
+import type { SqlitePaymentStore } from './sqlite-payment-store.ts';
 
 interface Row {
-  elicitation: Elicitation;
+  readonly elicitation: Elicitation;
   readonly coalescingDigest: string;
   readonly createdBy: string;
-  movedBy?: string;
-  keepUntil: number;
+  readonly movedBy?: string;
+  /** Absent while the user may have paid. */
+  readonly endsAt?: number;
   /** Due time, if it was postponed. */
-  dueAt?: number;
-  sealedResult?: string;
-  redemption?: string;
+  readonly dueAt?: number;
+  readonly sealedResult?: string;
+  readonly redemption?: string;
 }
 
-export interface MemoryElicitationStoreDeps {
-  readonly now: Clock;
+export interface SqliteElicitationStoreDeps {
+  readonly database: Database;
   readonly retentionMs: number;
   readonly paymentRetentionMs: number;
-  readonly notifier: MemoryNotifier;
-  readonly connections: MemoryConnectionStore;
-  readonly credentials: MemoryCredentialStore;
-  readonly oneTime: MemoryOneTimeStore;
-  readonly payments: MemoryPaymentStore;
-  readonly outbox: MemoryEventOutbox;
-  readonly ledger: MemoryLedger;
-  readonly idempotency: MemoryIdempotencyStore;
-  readonly mutes: MemoryMuteStore;
+  readonly connections: SqliteConnectionStore;
+  readonly credentials: SqliteCredentialStore;
+  readonly oneTime: SqliteOneTimeStore;
+  readonly payments: SqlitePaymentStore;
+  readonly outbox: SqliteEventOutbox;
+  readonly ledger: Ledger;
+  readonly idempotency: SqliteIdempotencyStore;
+  readonly mutes: SqliteMuteStore;
 }
 
 /** Charged in addition to the text of a record. The second value also covers growth that is never refused. */
@@ -81,22 +78,26 @@ const ANSWER_BYTES = 1_024;
 /** Maximum number of ended elicitations listed for one user. */
 const LISTED = 100;
 
-/** The elicitation port in one process. Atomic, because no verb awaits anything. */
-export class MemoryElicitationStore implements ElicitationStore {
-  /** Events so far, oldest first. */
-  readonly events: ElicitationEvent[] = [];
-  readonly #deps: MemoryElicitationStoreDeps;
-  readonly #rows = new Map<ElicitationId, Row>();
-  /** The newest elicitation of each request. */
-  readonly #open = new Map<string, ElicitationId>();
-  readonly #limits = new Map<string, { count: number; readonly endsAt: number }>();
+export class SqliteElicitationStore implements ElicitationStore {
+  readonly #deps: SqliteElicitationStoreDeps;
+  readonly #rows: Records<Row>;
+  /** The newest elicitation of each request, kept as long as that elicitation. */
+  readonly #newest: Records<{ readonly elicitationId: ElicitationId; readonly endsAt?: number }>;
+  readonly #limits: Records<{ readonly count: number; readonly endsAt: number }>;
 
-  constructor(deps: MemoryElicitationStoreDeps) {
+  constructor(deps: SqliteElicitationStoreDeps) {
     this.#deps = deps;
+    this.#rows = new Records(deps.database, 'elicitation', placeOf);
+    this.#newest = new Records(deps.database, 'newest elicitation', ({ endsAt }) => ({ endsAt }));
+    this.#limits = new Records(deps.database, 'subject limit', ({ endsAt }) => ({ endsAt }));
   }
 
   async create(request: CreateElicitation): Promise<CreateResult> {
-    const now = this.#deps.now();
+    return this.#deps.database.commit(() => this.#create(request));
+  }
+
+  #create(request: CreateElicitation): CreateResult {
+    const now = this.#deps.database.now();
     const { elicitation, seen, coalescingDigest, subjectLimit, idempotencyKey } = request;
     const { elicitationId } = elicitation;
 
@@ -108,7 +109,7 @@ export class MemoryElicitationStore implements ElicitationStore {
       return { result: answer.elicitationId === elicitationId ? 'created' : 'repeated', elicitation: answer };
     }
 
-    const made = this.#row(elicitationId);
+    const made = this.#rows.get(elicitationId);
     if (made) {
       if (made.createdBy === request.operationId) return { result: 'created', elicitation: made.elicitation };
       throw new DomainError('contention', 'The elicitation id belongs to another operation.');
@@ -117,17 +118,15 @@ export class MemoryElicitationStore implements ElicitationStore {
     const answer = this.#answerOf(request);
     if (answer) return answer;
 
-    const open = this.#open.get(coalescingDigest);
-    const other = open === undefined ? undefined : this.#row(open)?.elicitation;
+    const open = this.#newest.get(coalescingDigest);
+    const other = open && this.#rows.get(open.elicitationId)?.elicitation;
     if (other && isMet(other, now) && other.elicitationId !== seen.openId)
       return { result: 'open', elicitationId: other.elicitationId };
 
     if (this.#deps.mutes.isMuted(elicitation.subject, elicitation.mcpServerId)) return { result: 'muted' };
 
-    const { issuer, subject } = elicitation.subject;
-    const limitKey = JSON.stringify([elicitation.mcpServerId, issuer, subject]);
-    const found = this.#limits.get(limitKey);
-    const window = found && found.endsAt > now ? found : { count: 0, endsAt: now + subjectLimit.windowMs };
+    const limitKey = keyOf(elicitation.subject, elicitation.mcpServerId);
+    const window = this.#limits.get(limitKey) ?? { count: 0, endsAt: now + subjectLimit.windowMs };
     if (window.count >= subjectLimit.max) return { result: 'limited', retryAfterMs: window.endsAt - now };
 
     const openNow = this.#openOf(elicitation.subject, [elicitation.mcpServerId]).map(({ expiresAt }) => expiresAt);
@@ -144,7 +143,7 @@ export class MemoryElicitationStore implements ElicitationStore {
         ? this.#deps.ledger.refuseLasting(shard, elicitation.mcpServerId, answered, shareOf(request.quota))
         : undefined) ?? this.#deps.ledger.admit(shard, elicitation.mcpServerId, charges, request.quota);
     if (overQuota) return overQuota;
-    this.#limits.set(limitKey, { count: window.count + 1, endsAt: window.endsAt });
+    this.#limits.put(limitKey, { count: window.count + 1, endsAt: window.endsAt });
     const created: Elicitation = {
       ...elicitation,
       version: 1,
@@ -152,28 +151,26 @@ export class MemoryElicitationStore implements ElicitationStore {
       createdAt: now,
       expiresAt,
     };
-    this.#rows.set(elicitationId, {
-      elicitation: created,
-      coalescingDigest,
-      createdBy: request.operationId,
-      keepUntil: endsAt,
-    });
-    this.#open.set(coalescingDigest, elicitationId);
+    this.#rows.put(elicitationId, { elicitation: created, coalescingDigest, createdBy: request.operationId, endsAt });
+    this.#newest.put(coalescingDigest, { elicitationId, endsAt });
     if (idempotencyKey) this.#deps.idempotency.set(idempotencyKey, created);
     this.#announce(created);
     return { result: 'created', elicitation: created };
   }
 
   async read(elicitationId: ElicitationId): Promise<Elicitation | undefined> {
-    return this.#row(elicitationId)?.elicitation;
+    return this.#rows.get(elicitationId)?.elicitation;
   }
 
   async transition(request: TransitionElicitation): Promise<TransitionResult> {
-    const now = this.#deps.now();
-    const { current, putOneTime, putConnection, putCredential, putResult } = request;
     assertTransition(request);
+    return this.#deps.database.commit(() => this.#transition(request));
+  }
 
-    const row = this.#row(current.elicitationId);
+  #transition(request: TransitionElicitation): TransitionResult {
+    const now = this.#deps.database.now();
+    const { current, putOneTime, putConnection, putCredential, putResult } = request;
+    const row = this.#rows.get(current.elicitationId);
     if (!row) return { result: 'missing' };
     const stored = row.elicitation;
     if (row.movedBy === request.operationId) return { result: 'applied', elicitation: stored };
@@ -188,13 +185,14 @@ export class MemoryElicitationStore implements ElicitationStore {
     if (overLimit) return overLimit;
     const overQuota = this.#charge(request, moved, now);
     if (overQuota) return overQuota;
-    row.elicitation = moved;
-    row.movedBy = request.operationId;
-    row.keepUntil = this.#keptUntil(moved, now);
-    delete row.dueAt;
-    if (putResult) row.sealedResult = putResult.sealed;
+    const { dueAt: _, endsAt: __, ...kept } = row;
+    this.#put({
+      ...{ ...kept, elicitation: moved, movedBy: request.operationId },
+      ...definedOnly({ endsAt: this.#keptUntil(moved, now) }),
+      ...(putResult && { sealedResult: putResult.sealed }),
+    });
     if (putOneTime)
-      this.#deps.oneTime.put(shardIn(moved.elicitationId), putOneTime.record, putOneTime.ttlMs, attemptOf(stored));
+      this.#deps.oneTime.put(shardIn(moved.elicitationId), { ...putOneTime, replaced: attemptOf(stored) });
     if (putConnection) this.#deps.connections.put(putConnection, now);
     const paid = paymentPutBy(request);
     if (paid !== undefined) this.#deps.payments.putCompleting(moved, paid);
@@ -203,34 +201,34 @@ export class MemoryElicitationStore implements ElicitationStore {
     return { result: 'applied', elicitation: moved };
   }
 
-  async redeem({ elicitationId, redemption }: RedeemElicitation): Promise<RedeemResult> {
-    const row = this.#row(elicitationId);
+  async redeem(request: RedeemElicitation): Promise<RedeemResult> {
+    return this.#deps.database.commit(() => this.#redeem(request));
+  }
+
+  #redeem({ elicitationId, redemption }: RedeemElicitation): RedeemResult {
+    const row = this.#rows.get(elicitationId);
     if (!row) return { result: 'missing' };
     const { elicitation } = row;
     if (elicitation.status !== 'completed' || !isRedeemable(elicitation.request))
       return { result: 'unredeemable', elicitation };
     const isFirst = row.redemption === undefined;
     if (!isFirst && row.redemption !== redemption) return { result: 'spent', elicitation };
-    const redeemed = isFirst ? { ...elicitation, redeemedAt: this.#deps.now() } : elicitation;
-    row.redemption = redemption;
-    row.elicitation = redeemed;
+    const redeemed = isFirst ? { ...elicitation, redeemedAt: this.#deps.database.now() } : elicitation;
+    if (isFirst) this.#rows.put(elicitationId, { ...row, redemption, elicitation: redeemed });
     const sealed = row.sealedResult === undefined ? {} : { sealed: row.sealedResult };
     return { result: 'redeemed', elicitation: redeemed, ...sealed, isFirst };
   }
 
   async due(shard: Shard, limit: number): Promise<readonly ElicitationId[]> {
-    const now = this.#deps.now();
-    return [...this.#rows.values()]
-      .filter(row => row.keepUntil > now && shardIn(row.elicitation.elicitationId) === shard)
-      .filter(row => !isTerminal(row.elicitation) && dueAt(row) <= now)
-      .sort((a, b) => dueAt(a) - dueAt(b))
-      .slice(0, limit)
-      .map(({ elicitation }) => elicitation.elicitationId);
+    return this.#rows.due(listOf('open', shard), limit).map(({ elicitation }) => elicitation.elicitationId);
   }
 
   async postpone(elicitationId: ElicitationId, delayMs: number): Promise<void> {
-    const row = this.#row(elicitationId);
-    if (row && isCharging(row.elicitation)) row.dueAt = this.#deps.now() + delayMs;
+    this.#deps.database.commit(() => {
+      const row = this.#rows.get(elicitationId);
+      if (row && isCharging(row.elicitation))
+        this.#rows.put(elicitationId, { ...row, dueAt: this.#deps.database.now() + delayMs });
+    });
   }
 
   async listOpen(subject: Subject, mcpServerIds: readonly string[]): Promise<readonly Elicitation[]> {
@@ -240,37 +238,28 @@ export class MemoryElicitationStore implements ElicitationStore {
   }
 
   #openOf(subject: Subject, mcpServerIds: readonly string[]): Elicitation[] {
-    const now = this.#deps.now();
-    return [...this.#rows.values()]
+    const now = this.#deps.database.now();
+    return [...new Set(mcpServerIds)]
+      .flatMap(mcpServerId => this.#rows.of(openKey(subject, mcpServerId), { after: now }))
       .map(row => row.elicitation)
-      .filter(elicitation => isSameSubject(elicitation.subject, subject))
-      .filter(elicitation => mcpServerIds.includes(elicitation.mcpServerId))
-      .filter(elicitation => !isTerminal(elicitation) && elicitation.expiresAt > now);
+      .filter(({ expiresAt }) => expiresAt > now);
   }
 
   async listEnded(subject: Subject, voucher?: string): Promise<readonly TerminalElicitation[]> {
-    const now = this.#deps.now();
-    return [...this.#rows.values()]
-      .filter(row => row.keepUntil > now)
+    return this.#rows
+      .newestOf(endedKey(subject, voucher), { limit: LISTED })
       .map(row => row.elicitation)
-      .filter(elicitation => isSameSubject(elicitation.subject, subject) && voucherOf(elicitation) === voucher)
       .filter(elicitation => isTerminal(elicitation))
-      .filter(({ status }) => status !== 'cancelled' && status !== 'expired')
-      .sort((a, b) => b.endedAt - a.endedAt || (a.elicitationId < b.elicitationId ? 1 : -1))
-      .slice(0, LISTED);
+      .sort((a, b) => b.endedAt - a.endedAt || (a.elicitationId < b.elicitationId ? 1 : -1));
   }
 
-  /** The open or the ended elicitations, for the lists of operators. */
-  entries(list: 'open' | 'ended'): readonly ListEntry[] {
-    const now = this.#deps.now();
-    return [...this.#rows]
-      .filter(([, { elicitation, keepUntil }]) => keepUntil > now && isTerminal(elicitation) === (list === 'ended'))
-      .map(([id, row]) => ({ id, at: isTerminal(row.elicitation) ? row.elicitation.endedAt : dueAt(row) }));
-  }
-
-  #row(elicitationId: ElicitationId): Row | undefined {
-    const row = this.#rows.get(elicitationId);
-    return row && row.keepUntil > this.#deps.now() ? row : undefined;
+  /** Called within the commit of a transition. */
+  #put(row: Row): void {
+    const { elicitation, coalescingDigest, endsAt } = row;
+    const { elicitationId } = elicitation;
+    this.#rows.put(elicitationId, row);
+    if (this.#newest.get(coalescingDigest)?.elicitationId === elicitationId)
+      this.#newest.put(coalescingDigest, { elicitationId, ...definedOnly({ endsAt }) });
   }
 
   /** Reported before any open elicitation, unless the caller has seen it. */
@@ -285,8 +274,8 @@ export class MemoryElicitationStore implements ElicitationStore {
   }
 
   /** The user may have paid, so the elicitation is kept until the payment status is known. */
-  #keptUntil(elicitation: Elicitation, now: number): number {
-    if (isCharging(elicitation)) return Number.POSITIVE_INFINITY;
+  #keptUntil(elicitation: Elicitation, now: number): number | undefined {
+    if (isCharging(elicitation)) return undefined;
     return (isTerminal(elicitation) ? now : Math.max(elicitation.expiresAt, now)) + this.#deps.retentionMs;
   }
 
@@ -301,10 +290,8 @@ export class MemoryElicitationStore implements ElicitationStore {
     const hasGrown = lasting !== undefined && lasting.bytes > ledger.bytesOf(shard, lasting.owner, lasting.id);
     const refused = lasting && ledger.refuseLasting(shard, mcpServerId, lasting);
     if (refused) return refused;
-    const endsAt = isCharging(moved) ? now + paymentRetentionMs : this.#keptUntil(moved, now);
+    const endsAt = this.#keptUntil(moved, now) ?? now + paymentRetentionMs;
     const charges: Charge[] = [{ id: elicitationId, endsAt, bytes: Math.max(bytes, before) }];
-    const former = attemptOf(request.current);
-    if (putOneTime && former !== undefined) ledger.release(shard, mcpServerId, former);
     if (putOneTime) {
       const { digest } = putOneTime.record;
       charges.push({ id: digest, endsAt: now + putOneTime.ttlMs + SPENT_MS, bytes: sizeOf(putOneTime.record) });
@@ -318,7 +305,8 @@ export class MemoryElicitationStore implements ElicitationStore {
       });
     const isGrowing = moved.request.kind !== 'payment' && before > 0 && bytes > before;
     const isAdding = putOneTime !== undefined || putResult !== undefined || hasGrown || isGrowing;
-    const overQuota = ledger.charge(shard, mcpServerId, charges, isAdding);
+    const replaced = putOneTime && attemptOf(request.current);
+    const overQuota = ledger.charge(shard, mcpServerId, charges, isAdding, replaced);
     if (!overQuota && lasting) ledger.charge(shard, lasting.owner, [{ ...lasting, endsAt: Infinity }], false);
     return overQuota;
   }
@@ -340,13 +328,11 @@ export class MemoryElicitationStore implements ElicitationStore {
 
   #announce(elicitation: Elicitation): void {
     const event = eventOf(elicitation);
-    this.events.push(event);
     const { request, version, createdAt } = elicitation;
     this.#deps.outbox.append(event, {
       ...definedOnly({ provider: providerAsked(request) }),
-      ...(version === 1 ? {} : { tookMs: this.#deps.now() - createdAt }),
+      ...(version === 1 ? {} : { tookMs: this.#deps.database.now() - createdAt }),
     });
-    this.#deps.notifier.wake(elicitation.elicitationId);
   }
 }
 
@@ -377,6 +363,18 @@ function isMet(elicitation: Elicitation, now: number): boolean {
   return elicitation.expiresAt > now || isCharging(elicitation);
 }
 
-function dueAt({ elicitation, dueAt }: Row): number {
-  return Math.max(elicitation.expiresAt, dueAt ?? 0);
+const openKey = (subject: Subject, mcpServerId: string) => keyOf(subject, 'open', mcpServerId);
+const endedKey = (subject: Subject, voucher: string | undefined) => keyOf(subject, 'ended', voucher);
+
+/** Of the ended ones, a user sees those that they ended themselves. */
+function placeOf({ elicitation, dueAt = 0, endsAt }: Row): Place {
+  const { elicitationId, subject, mcpServerId, status } = elicitation;
+  const shard = shardIn(elicitationId);
+  if (!isTerminal(elicitation)) {
+    const rank = Math.max(elicitation.expiresAt, dueAt);
+    return { endsAt, rank, list: listOf('open', shard), whose: openKey(subject, mcpServerId) };
+  }
+  const isByUser = status !== 'cancelled' && status !== 'expired';
+  const whose = isByUser ? endedKey(subject, voucherOf(elicitation)) : undefined;
+  return { endsAt, rank: elicitation.endedAt, list: listOf('ended', shard), whose };
 }

@@ -1,0 +1,2 @@
+/** @internal Tests use it. The gateway does not yet. */
+export { createSqliteStores } from './sqlite-stores.ts';

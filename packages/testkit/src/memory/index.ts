@@ -1,1 +1,0 @@
-export { createMemoryStores } from './memory-stores.ts';
