@@ -79,6 +79,16 @@ describe('S115, S116: refunds over the API', () => {
     }
   });
 
+  it('S219: a payment that was paid back before it was redeemed gives way to a new one', async () => {
+    const payment = await paid();
+    expect((await payment.person.askAgain()).body.elicitationId).toBe(payment.elicitationId);
+    await payment.refund('all', { reason: 'Lost' });
+    expectProblem(await world.api.redeem(payment.elicitationId, { 'idempotency-key': 'a' }), 'payment_refunded');
+    const issued = await payment.person.askAgain();
+    expect(issued.status).toBe(201);
+    expect(issued.body.elicitationId).not.toBe(payment.elicitationId);
+  });
+
   it('in parts and of the rest, each announced once', async () => {
     using listener = await listen(world.gateways[1]?.address ?? '', {
       apiKey: keyOf('tracker'),

@@ -145,6 +145,15 @@ describe('refuses a schema that a form cannot express before anything is sent', 
     expect(() => toRequestedSchema(schema)).toThrow(/properties.*bad.*pattern/s);
   });
 
+  test.each([
+    [{ texts: { a: { title: 'Your password' } } }, true],
+    [{ texts: { a: { title: { en: 'Name', de: 'Kennwort' } } } }, true],
+    [{ texts: { a: { description: 'Eine PIN' } } }, true],
+    [{ texts: { a: { title: { en: 'Name', de: 'Name' } } } }, false],
+  ])('S221: looks for secrets in every text that is shown: %j', (options, isForPage) => {
+    expect(formSpec(z.object({ a: z.string() }), options)).toMatchObject({ isForPage });
+  });
+
   test('refuses a secret field that is not text', () => {
     expect(() => formSpec(z.object({ a: z.boolean() }), { secretFields: ['a'] })).toThrow(invalid);
     expect(() => formSpec(z.object({ a: z.string() }), { secretFields: ['b'] })).toThrow(invalid);

@@ -179,9 +179,14 @@ export function formSpec(
 ): { spec: AskSpec; requestedSchema: RequestedSchema; isForPage: boolean } {
   const { title, texts } = options;
   const requestedSchema = toRequestedSchema(schema);
-  const secretLike = Object.entries(requestedSchema.properties).filter(([name, property]) =>
-    looksSecret(name, property),
-  );
+  // In every language that it may be shown in.
+  const secretLike = Object.entries(requestedSchema.properties).filter(([name, property]) => {
+    const { title: own, description } = texts?.[name] ?? {};
+    const shown = [undefined, own, description].flatMap(text =>
+      typeof text === 'object' ? Object.values(text) : text,
+    );
+    return shown.some(text => looksSecret(name, text === undefined ? property : { ...property, title: text }));
+  });
   // Only text can be masked.
   const masked = secretLike.filter(([, { type }]) => type === 'string').map(([name]) => name);
   const secretFields = options.secretFields ?? masked;

@@ -28,5 +28,9 @@ export async function refund(
   const { idempotencyKey, ...body } = parseTerms('refund', optionsSchema, options);
   const key = idempotencyKey ?? digest(['refund', body]);
   log.noteAnswer();
-  return await environment.client.refund(elicitationId, key, body, progress.signal);
+  const made = await environment.client.refund(elicitationId, key, body, progress.signal);
+  // It pays for nothing any more, so no later call continues with it.
+  if (body.minorUnits === undefined && made.status !== 'failed')
+    for (const record of log.list()) if (record.elicitationId === elicitationId) progress.refused.add(record.key);
+  return made;
 }

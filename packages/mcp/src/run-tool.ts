@@ -1,3 +1,4 @@
+import { isWithdrawn } from './ask.ts';
 import { digest } from './digest.ts';
 import type { Environment } from './environment.ts';
 import { denialMeta } from './eras/plain.ts';
@@ -111,8 +112,9 @@ async function settle<Result>(
   ];
   await endAsks(run);
   for (const mistake of mistakes) run.environment.reportMistake(mistake, nameOf(run.call));
-  await endCall(run, 'result');
-  if (run.progress.suspension !== undefined || mistakes.length > 0) throw swallowed(run, mistakes[0]);
+  const hasFailed = run.progress.suspension !== undefined || mistakes.length > 0;
+  await endCall(run, hasFailed ? 'error' : 'result');
+  if (hasFailed) throw swallowed(run, mistakes[0]);
   return { type: 'result', result };
 }
 
@@ -129,6 +131,9 @@ async function endCall(run: ToolRun, by: 'result' | 'refusal' | 'error'): Promis
   const hasState = requestState !== undefined;
   if (by === 'error' && !hasState && (interrupted.size > 0 || (log.isRemembered && !log.hasAsked)))
     return await rememberCall(run);
+  // The handler waits no longer for what it has asked: nobody may pay for it now.
+  if (by === 'result')
+    for (const record of log.unpaidPayments()) if (await isWithdrawn(run, record)) refused.add(record.key);
   const payments = log.openPayments({ refused, isUsed: by === 'result' });
   await rememberForNext(run, new Set([...payments, ...unsettled, ...(hasState ? [] : interrupted)]));
 }

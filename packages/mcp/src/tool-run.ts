@@ -41,7 +41,7 @@ export interface Progress {
   readonly interrupted: Set<string>;
   /** The handler has got a refusal or an error, after which it may have acted otherwise. */
   hasGoneOn: boolean;
-  /** Keys of asks that were refused. */
+  /** Keys of asks that were refused, or whose payment the handler has paid back. */
   readonly refused: Set<string>;
   /** Keys of asks whose result may be redeemed although this call did not receive it. */
   readonly unsettled: Set<string>;
@@ -53,7 +53,7 @@ export interface Progress {
   endedAt: string | undefined;
   /** The handler has returned or thrown: it hears no more. */
   hasEnded: boolean;
-  readonly ended: PromiseWithResolvers<void>;
+  readonly ended: { readonly promise: Promise<void>; readonly resolve: () => void };
   /** Key of the ask that reached its `answerWithinMs`. */
   overdue: string | undefined;
   /** The subject of an ask that the gateway refused because the user muted this MCP server. */
@@ -135,7 +135,8 @@ async function paidIn(
       if (kind === 'payment' && elicitationId !== undefined) {
         const read = environment.client.read(elicitationId, 0, call.signal);
         // Whoever asks next finds out.
-        if ((await read.catch(() => undefined))?.status === 'completed') return remembered;
+        const status = (await read.catch(() => undefined))?.status;
+        if (status !== undefined && ['active', 'verifying', 'completed'].includes(status)) return remembered;
       }
   return undefined;
 }
@@ -284,14 +285,22 @@ function noted<T>(answer: T, progress: Progress, open: OpenVerb): T {
   if (typeof answer !== 'object' || answer === null || !('toToolResult' in answer)) return answer;
   progress.hasGoneOn = true;
   const { unread } = progress;
-  const refusal = {};
-  for (const [name, value] of Object.entries<unknown>(answer)) {
-    const get = () => {
-      unread.delete(refusal);
-      return value;
-    };
-    Object.defineProperty(refusal, name, { enumerable: true, get });
-  }
+  const read = () => unread.delete(refusal);
+  const refusal: object = new Proxy(answer, {
+    get(target, name) {
+      // A promise that resolves to it looks for `then`.
+      if (name !== 'then') read();
+      return Reflect.get(target, name) as unknown;
+    },
+    has(target, name) {
+      read();
+      return Reflect.has(target, name);
+    },
+    ownKeys(target) {
+      read();
+      return Reflect.ownKeys(target);
+    },
+  });
   unread.set(refusal, open);
   return refusal as T;
 }

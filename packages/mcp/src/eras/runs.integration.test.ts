@@ -363,6 +363,84 @@ test('S219: a call that returns with its state after the payment was paid back p
   expect((await world.runModern(buy, first.requestState)).type).toBe('input_required');
 });
 
+test('S219: a payment that the handler waits for no longer is withdrawn, and the next call has an id of its own', async () => {
+  await using world = await accountWorld({ holdMs: 0 }, own);
+  const order = async (gate: GateContext) => {
+    const tip = await gate.try.pay({ ...terms, reference: gate.id('order') });
+    return `${tip.action} ${gate.id('order')}`;
+  };
+  const first = await world.runModern(order);
+  if (first.type !== 'input_required') throw new Error(first.type);
+  const dismissed = await world.runModern(order, first.requestState, false, 'decline');
+  expect(payments(world).map(({ status }) => status)).toEqual(['cancelled']);
+  const again = await world.runModern(order);
+  if (again.type !== 'input_required') throw new Error(again.type);
+  world.gateway.end('completed');
+  const paid = await world.runModern(order, again.requestState);
+  const idOf = (outcome: typeof paid) => (outcome.type === 'result' ? outcome.result.split(' ')[1] : outcome.type);
+  expect(idOf(dismissed)).toMatch(/^[0-9a-f-]{36}$/);
+  expect(idOf(paid)).not.toBe(idOf(dismissed));
+});
+
+test('S219: a payment is not used up by a call that fails after its handler has returned', async () => {
+  await using world = await accountWorld({ ...collected().options }, own);
+  let forgets = true;
+  const ask = callsOf(world, 'memory', async gate => {
+    const { receipt } = await gate.pay({ ...terms, reference: gate.id('order') });
+    if (forgets) void gate.confirm('Gift');
+    return receipt;
+  });
+  await ask();
+  world.gateway.end('completed');
+  await expect(ask()).rejects.toMatchObject({ code: 'suspension_swallowed' });
+  forgets = false;
+  expect(await ask()).toEqual({ type: 'result', result: 'receipt-of-el-2' });
+});
+
+test.each(['active', 'verifying'] as const)(
+  'S219: of two equal calls at once, the one whose payment is %s goes on',
+  async status => {
+    await using world = await accountWorld({ holdMs: 0 }, own);
+    const ask = callsOf(
+      world,
+      'memory',
+      async gate => (await gate.pay({ ...terms, reference: gate.id('order') })).receipt,
+    );
+    await Promise.all([ask(), ask()]);
+    const [, second] = payments(world);
+    world.gateway.suspend(status, second?.elicitationId);
+    expect(JSON.stringify(await ask())).toContain(second?.url);
+  },
+);
+
+test('S219: after a full refund by the handler, another price is no changed term', async () => {
+  await using world = await accountWorld({ holdMs: 0 }, own);
+  let price = 1050;
+  const ask = callsOf(world, 'memory', async gate => {
+    const { items: _, ...rest } = terms as typeof terms & { items?: unknown };
+    const { elicitationId } = await gate.pay({ ...rest, amount: { currency: 'EUR', minorUnits: price } });
+    price = 2100;
+    await gate.refund(elicitationId, { reason: 'requested_by_customer' });
+    throw new Error('sold out');
+  });
+  await ask();
+  world.gateway.end('completed');
+  await expect(ask()).rejects.toThrow('sold out');
+  expect((await ask()).type).toBe('plain');
+});
+
+test.each([
+  ['in', (answer: object) => 'receipt' in answer],
+  ['keys', (answer: object) => Object.keys(answer).includes('receipt')],
+  ['a member of an acceptance', (answer: object) => Reflect.get(answer, 'receipt') !== undefined],
+])('S95: a refusal that is told apart by %s is read', async (_name, isAccepted) => {
+  await using world = await accountWorld({ holdMs: 0 }, own);
+  const ask = callsOf(world, 'memory', async gate => isAccepted(await gate.try.confirm('Send it')));
+  await ask();
+  world.gateway.end('declined');
+  expect(await ask()).toEqual({ type: 'result', result: false });
+});
+
 test('S219: a payment that one MCP client of the user got counts in another, which shows forms', async () => {
   await using world = await accountWorld({ holdMs: 0 }, own);
   const buy = async (gate: GateContext) => (await gate.pay(terms)).receipt;

@@ -5,6 +5,7 @@ import {
   type Elicitation,
   type ElicitationId,
   type ElicitationService,
+  type ElicitationStore,
   type Entropy,
   NotFoundError,
   newOperationId,
@@ -27,7 +28,7 @@ export function createRedemptionFlow(p: {
   service: ElicitationService;
   vault: Vault;
   receipts: Receipts;
-  stores: { readonly payments: Pick<PaymentStore, 'list'> };
+  stores: { readonly payments: Pick<PaymentStore, 'list'>; readonly elicitations: Pick<ElicitationStore, 'redeem'> };
   entropy: Entropy;
 }) {
   return {
@@ -50,8 +51,11 @@ export function createRedemptionFlow(p: {
       );
       assertMayRedeem(caller, await p.service.read(caller, elicitationId));
       const payments = await p.stores.payments.list(elicitationId);
-      if (payments.length > 0 && payments.every(payment => refundableOf(payment) === 0))
+      if (payments.length > 0 && payments.every(payment => refundableOf(payment) === 0)) {
+        // Otherwise the same ask would get this answer again, instead of a new page for its user.
+        await p.stores.elicitations.redeem({ elicitationId, redemption: digestOf('payment_refunded') });
         throw new ProblemError('payment_refunded');
+      }
       const { elicitation, sealed } = await p.service.redeem(caller, elicitationId, redemption);
       const redeemedAt = new Date(elicitation.redeemedAt ?? elicitation.endedAt).toISOString();
       const { kind } = elicitation.request;

@@ -35,10 +35,12 @@ export function createPageLimit(
   return async request => {
     const counted = await byAddress(request);
     if (counted.isAllowed || !counted.isExceeded) return;
-    if (!isOver(await lookedUp(request))) {
+    // Only what names a person is looked up, and only what names nobody counts.
+    if (request.headers.cookie !== undefined && !isOver(await lookedUp(request, { increment: false }))) {
       const session = await p.readSession(request);
       const person = session === undefined ? await p.returningWith(request) : JSON.stringify(session.subject);
-      if (person !== undefined) {
+      if (person === undefined) await lookedUp(request);
+      else {
         persons.set(request, person);
         if (!isOver(await byPerson(request))) return;
       }
