@@ -426,7 +426,7 @@ test('S219: after a full refund by the handler, another price is no changed term
   await ask();
   world.gateway.end('completed');
   await expect(ask()).rejects.toThrow('sold out');
-  expect((await ask()).type).toBe('plain');
+  expect(await ask().catch((error: unknown) => error)).toMatchObject({ type: 'plain' });
 });
 
 test.each([
