@@ -308,8 +308,11 @@ const askedSchema = z.strictObject({ clientId: z.string(), at: z.number(), wasKn
 type Asked = z.infer<typeof askedSchema>;
 /** How often a process notes that a client is in use. */
 const NOTED_AGAIN_MS = 10 * 60_000;
-/** A client that got no tokens for so long may give way: refresh tokens rarely stay valid without use for longer. */
-const UNUSED_MS = 90 * 24 * 60 * 60_000;
+/**
+ * A former client that got no tokens for so long may give way when there is no room. A server that loses its clients with each restart
+ * fills the room within days, and then nobody could connect; a grant of the client that gives way asks its user again.
+ */
+const UNUSED_MS = 7 * 24 * 60 * 60_000;
 /** Instead of the time of its last use. */
 const NEVER_USED = 'never';
 
