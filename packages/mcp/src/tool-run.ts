@@ -300,6 +300,10 @@ function noted<T>(answer: T, progress: Progress, open: OpenVerb): T {
       read();
       return Reflect.ownKeys(target);
     },
+    getOwnPropertyDescriptor(target, name) {
+      read();
+      return Reflect.getOwnPropertyDescriptor(target, name);
+    },
   });
   unread.set(refusal, open);
   return refusal as T;

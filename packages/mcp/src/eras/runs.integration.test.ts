@@ -413,6 +413,18 @@ test.each(['active', 'verifying'] as const)(
   },
 );
 
+test('S219: a payment that an operator has paid back is asked for anew, with the same terms', async () => {
+  await using world = await accountWorld({ holdMs: 0 }, own);
+  const ask = callsOf(world, 'memory', async gate => (await gate.pay(terms)).receipt);
+  await ask();
+  world.gateway.end('completed');
+  const refund = (gate: GateContext) => gate.refund('el-2', { reason: 'requested_by_customer' });
+  expect((await world.runModern(refund, undefined)).type).toBe('result');
+  expect((await ask()).type).toBe('plain');
+  world.gateway.end('completed');
+  expect(await ask()).toEqual({ type: 'result', result: 'receipt-of-el-3' });
+});
+
 test('S219: after a full refund by the handler, another price is no changed term', async () => {
   await using world = await accountWorld({ holdMs: 0 }, own);
   let price = 1050;
@@ -431,6 +443,7 @@ test('S219: after a full refund by the handler, another price is no changed term
 
 test.each([
   ['in', (answer: object) => 'receipt' in answer],
+  ['hasOwn', (answer: object) => Object.hasOwn(answer, 'receipt')],
   ['keys', (answer: object) => Object.keys(answer).includes('receipt')],
   ['a member of an acceptance', (answer: object) => Reflect.get(answer, 'receipt') !== undefined],
 ])('S95: a refusal that is told apart by %s is read', async (_name, isAccepted) => {

@@ -312,7 +312,11 @@ export class ContractGateway implements AsyncDisposable {
   async #redeem(id: string, raw: unknown, key: string, response: ServerResponse) {
     const parsed = redeemRequestSchema.safeParse(raw ?? {});
     if (!parsed.success) return problem(response, 'invalid_request');
-    if (this.#paidBack.has(id)) return problem(response, 'payment_refunded');
+    if (this.#paidBack.has(id)) {
+      const refused = this.#find(id);
+      refused.body = { ...refused.body, redeemedAt: this.#timestamp() };
+      return problem(response, 'payment_refunded');
+    }
     const stored = this.#elicitations.get(id);
     if (stored === undefined) return problem(response, 'not_found');
     const result = await this.results.redeem(id, key, parsed.data.sealed === true, this.#timestamp());
