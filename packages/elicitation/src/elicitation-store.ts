@@ -104,7 +104,7 @@ export interface TransitionElicitation {
   readonly events: readonly TransitionEvent[];
   readonly next: NextElicitation;
   readonly operationId: string;
-  /** Replaces that of the attempt in progress: a late response finds it spent for a minute. So attempts do not add up in the quota. */
+  /** Replaces that of the attempt in progress: a late response finds it spent for ten minutes. So attempts do not add up in the quota. */
   readonly putOneTime?: { readonly record: OneTimeRecord; readonly ttlMs: number };
   readonly putConnection?: NewConnection;
   readonly putCredential?: NewCredential;

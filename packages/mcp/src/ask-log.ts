@@ -137,11 +137,6 @@ export class AskLog {
       .map(({ key }) => key);
   }
 
-  /** Payments that this run has asked for and not got. */
-  unpaidPayments(): readonly AskRecord[] {
-    return this.list().filter(({ kind, key, isDone }) => kind === 'payment' && !isDone && this.#asked.includes(key));
-  }
-
   #unasked(): readonly AskRecord[] {
     return this.list().filter(({ key }) => !this.#asked.includes(key));
   }

@@ -195,12 +195,6 @@ async function statusOf(
   }
 }
 
-/** Cancels an ask whose handler has ended. False also if the gateway is away. */
-export const isWithdrawn = (run: ToolRun, record: AskRecord): Promise<boolean> =>
-  isOver(run, record, AbortSignal.timeout(WITHDRAWN_MS)).catch(() => false);
-
-const WITHDRAWN_MS = 2_000;
-
 /** Cancels the elicitation of an earlier call. Returns false for a payment that is paid, or whose outcome is open. */
 async function isOver(run: ToolRun, other: AskRecord, signal = run.progress.signal): Promise<boolean> {
   if (other.elicitationId === undefined) return true;

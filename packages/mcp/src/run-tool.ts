@@ -1,4 +1,3 @@
-import { isWithdrawn } from './ask.ts';
 import { digest } from './digest.ts';
 import type { Environment } from './environment.ts';
 import { denialMeta } from './eras/plain.ts';
@@ -131,9 +130,6 @@ async function endCall(run: ToolRun, by: 'result' | 'refusal' | 'error'): Promis
   const hasState = requestState !== undefined;
   if (by === 'error' && !hasState && (interrupted.size > 0 || (log.isRemembered && !log.hasAsked)))
     return await rememberCall(run);
-  // The handler waits no longer for what it has asked: nobody may pay for it now.
-  if (by === 'result')
-    for (const record of log.unpaidPayments()) if (await isWithdrawn(run, record)) refused.add(record.key);
   const payments = log.openPayments({ refused, isUsed: by === 'result' });
   await rememberForNext(run, new Set([...payments, ...unsettled, ...(hasState ? [] : interrupted)]));
 }

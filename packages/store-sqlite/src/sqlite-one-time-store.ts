@@ -11,7 +11,7 @@ import { Records } from './records.ts';
 
 export const SPENT_MS = 10 * 60_000;
 /** How long a record is spent whose attempt was replaced. It is charged no more. */
-const REPLACED_MS = 60_000;
+const REPLACED_MS = 600_000;
 const MOST_USED = 512;
 
 interface Row {

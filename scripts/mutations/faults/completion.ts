@@ -187,14 +187,6 @@ export const completionFaults: readonly Fault[] = [
     foundBy: ['test/e2e/refunds.test.ts'],
   },
   {
-    name: 'a payment that nobody waits for stays open after a result',
-    breaks: 'S219',
-    file: 'packages/mcp/src/run-tool.ts',
-    original: 'if (await isWithdrawn(run, record)) refused.add(record.key);',
-    replacement: 'if (record.key === "") refused.add(record.key);',
-    foundBy: ['packages/mcp/src/eras/runs.integration.test.ts'],
-  },
-  {
     name: 'a payment that the handler has paid back counts as paid',
     breaks: 'S219',
     file: 'packages/mcp/src/refund.ts',

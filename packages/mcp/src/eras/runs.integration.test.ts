@@ -363,25 +363,6 @@ test('S219: a call that returns with its state after the payment was paid back p
   expect((await world.runModern(buy, first.requestState)).type).toBe('input_required');
 });
 
-test('S219: a payment that the handler waits for no longer is withdrawn, and the next call has an id of its own', async () => {
-  await using world = await accountWorld({ holdMs: 0 }, own);
-  const order = async (gate: GateContext) => {
-    const tip = await gate.try.pay({ ...terms, reference: gate.id('order') });
-    return `${tip.action} ${gate.id('order')}`;
-  };
-  const first = await world.runModern(order);
-  if (first.type !== 'input_required') throw new Error(first.type);
-  const dismissed = await world.runModern(order, first.requestState, false, 'decline');
-  expect(payments(world).map(({ status }) => status)).toEqual(['cancelled']);
-  const again = await world.runModern(order);
-  if (again.type !== 'input_required') throw new Error(again.type);
-  world.gateway.end('completed');
-  const paid = await world.runModern(order, again.requestState);
-  const idOf = (outcome: typeof paid) => (outcome.type === 'result' ? outcome.result.split(' ')[1] : outcome.type);
-  expect(idOf(dismissed)).toMatch(/^[0-9a-f-]{36}$/);
-  expect(idOf(paid)).not.toBe(idOf(dismissed));
-});
-
 test('S219: a payment is not used up by a call that fails after its handler has returned', async () => {
   await using world = await accountWorld({ ...collected().options }, own);
   let forgets = true;

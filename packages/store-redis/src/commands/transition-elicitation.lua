@@ -35,7 +35,7 @@ emits  one event and one wake-up if applied, and a wake-up of the connection or 
 local LISTED_ENDS = 100
 local LISTED_PAYMENTS = 1000
 -- Lifetime of the rest of a one-time record whose attempt was replaced, which is charged no more.
-local REPLACED_MS = 60000
+local REPLACED_MS = 600000
 
 local now = store_clock(ARGV[1])
 
@@ -173,7 +173,7 @@ elseif ARGV[22] == 'release' then
 end
 
 if ARGV[13] ~= '' then
-  -- The response to the former attempt comes too late. For a minute, it is told so.
+  -- The response to the former attempt comes too late. For ten minutes, it is told so.
   if redis.call('HDEL', KEYS[19], 'q') == 1 then
     redis.call('HDEL', KEYS[19], 'sealed')
     redis.call('HSET', KEYS[19], 'expiresAt', whole(now + REPLACED_MS))

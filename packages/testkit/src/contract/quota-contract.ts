@@ -136,8 +136,8 @@ export function describeQuota(name: string, makeStores: MakeStores): void {
         Promise.all(digests.map(async digest => (await stores.oneTime.consume(shard, digest)).result));
       const former = digests.slice(1);
       expect(await consume()).toEqual([...former.map(() => 'spent'), 'taken']);
-      stores.clock.advance(MINUTE);
-      expect(await consume()).toEqual([...former.map(() => 'unknown'), 'spent']);
+      stores.clock.advance(10 * MINUTE);
+      expect(new Set(await consume())).toEqual(new Set(['unknown']));
     });
 
     test('S73: counts one-time records, refuses those beyond the quota, and commits every end', async () => {
