@@ -181,14 +181,10 @@ type Status = ElicitationBody['status'] | undefined;
 const isPaid = (status: Status): boolean => status === 'completed' || status === 'verifying';
 
 /** Undefined for a form that the MCP client showed, and for an elicitation that the gateway has deleted. */
-async function statusOf(
-  { environment, progress }: ToolRun,
-  { elicitationId }: AskRecord,
-  signal = progress.signal,
-): Promise<Status> {
+async function statusOf({ environment, progress }: ToolRun, { elicitationId }: AskRecord): Promise<Status> {
   if (elicitationId === undefined) return undefined;
   try {
-    return (await environment.client.read(elicitationId, 0, signal)).status;
+    return (await environment.client.read(elicitationId, 0, progress.signal)).status;
   } catch (error) {
     if (hasCode(error, 'not_found')) return undefined;
     throw error;
@@ -196,16 +192,16 @@ async function statusOf(
 }
 
 /** Cancels the elicitation of an earlier call. Returns false for a payment that is paid, or whose outcome is open. */
-async function isOver(run: ToolRun, other: AskRecord, signal = run.progress.signal): Promise<boolean> {
+async function isOver(run: ToolRun, other: AskRecord): Promise<boolean> {
   if (other.elicitationId === undefined) return true;
   try {
-    await run.environment.client.cancel(other.elicitationId, signal);
+    await run.environment.client.cancel(other.elicitationId, run.progress.signal);
     return true;
   } catch (error) {
     if (hasCode(error, 'not_found')) return true;
     if (hasCode(error, 'payment_in_progress')) return false;
     if (!hasCode(error, 'already_ended') && !hasCode(error, 'illegal_transition')) throw error;
-    return other.kind !== 'payment' || !isPaid(await statusOf(run, other, signal));
+    return other.kind !== 'payment' || !isPaid(await statusOf(run, other));
   }
 }
 

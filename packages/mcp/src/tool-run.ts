@@ -253,19 +253,18 @@ export function forHandler<P extends unknown[], T>(
   };
 }
 
-/** Promises of which something else than `await` waits, such as `then` or a compiled `await`. */
-const chained = new WeakSet<Promise<unknown>>();
-
 /**
  * What a handler gets of an ask, or of an account or credential: the result, or the error where the handler awaits it. An error that is
  * thrown where nothing awaits it, as in `items.forEach(async …)`, would end the process.
  */
 export function forHearer<T>(progress: Pick<Progress, 'hasEnded' | 'ended'>, work: () => Promise<T>): Promise<T> {
+  // Something other than `await` waits, such as `then` or a compiled `await`.
+  let isChained = false;
   const hear = async () => {
     try {
       return await work();
     } catch (error) {
-      if (!(await isHeard(progress, () => chained.has(promise)))) promise.catch(() => undefined);
+      if (!(await isHeard(progress, () => isChained))) promise.catch(() => undefined);
       throw error;
     }
   };
@@ -273,7 +272,7 @@ export function forHearer<T>(progress: Pick<Progress, 'hasEnded' | 'ended'>, wor
   const { then } = promise;
   Object.defineProperty(promise, 'then', {
     value(...handlers: Parameters<typeof then>) {
-      chained.add(promise);
+      isChained = true;
       return then.apply(promise, handlers);
     },
   });
@@ -322,10 +321,7 @@ const UNHEARD_MS = 2000;
  *
  * @param isChained whether something else than `await` waits, which the stack may not show
  */
-async function isHeard(
-  progress: Pick<Progress, 'hasEnded' | 'ended'>,
-  isChained: () => boolean = () => false,
-): Promise<boolean> {
+async function isHeard(progress: Pick<Progress, 'hasEnded' | 'ended'>, isChained: () => boolean): Promise<boolean> {
   const isAwaiting = isAwaited() || isChained();
   if (!isAwaiting && (await seesAwaits())) {
     const time = new AbortController();
