@@ -11,6 +11,7 @@ import { z } from 'zod/v4';
 import { type AskRecord, beginningOf, differenceOf, newRecord } from './ask-log.ts';
 import { digest } from './digest.ts';
 import { ElicitationTimeoutError, hasCode, PosternUsageError } from './errors.ts';
+import { mayBePaid } from './gateway-client.ts';
 import { type MissingCapability, missingCapabilitySchema } from './options.ts';
 import { parseStrictly } from './parse-strictly.ts';
 import type { About } from './texts.ts';
@@ -167,7 +168,7 @@ async function endOther(run: ToolRun, spec: AskSpec, other: AskRecord, place: nu
     // A payment, which this run may still ask for. So it is not cancelled, and an active one counts, although only its cancellation
     // would tell whether it is being charged.
     const status = await statusOf(run, other);
-    if (status === 'active' || isPaid(status)) throw changed;
+    if (mayBePaid(status)) throw changed;
     return;
   }
   if (!run.log.isRemembered) throw changed;

@@ -65,6 +65,10 @@ export const isTerminal = ({ status }: ElicitationBody): boolean => terminal.has
 export const isPaymentUnderWay = (elicitation: ElicitationBody): boolean =>
   elicitation.kind === 'payment' && elicitation.status !== 'pending' && !isTerminal(elicitation);
 
+/** Whether a payment with this status is paid, or may be at any moment. */
+export const mayBePaid = (status: ElicitationBody['status'] | undefined): boolean =>
+  status === 'active' || status === 'verifying' || status === 'completed';
+
 /** Users open the URL, so it must be http or https. */
 const webElicitationSchema = elicitationSchema.refine(body => /^https?:\/\//i.test(body.url));
 

@@ -9,6 +9,7 @@ import {
   PosternUsageError,
   SubjectUnavailableError,
 } from './errors.ts';
+import { mayBePaid } from './gateway-client.ts';
 import type { RequestState } from './request-state.ts';
 import type { Principal } from './subject.ts';
 import { Suspension } from './suspension.ts';
@@ -134,9 +135,8 @@ async function paidIn(
     for (const { kind, elicitationId } of remembered.asks)
       if (kind === 'payment' && elicitationId !== undefined) {
         const read = environment.client.read(elicitationId, 0, call.signal);
-        // Whoever asks next finds out.
-        const status = (await read.catch(() => undefined))?.status;
-        if (status !== undefined && ['active', 'verifying', 'completed'].includes(status)) return remembered;
+        // The first ask of the run meets the same fault, and reports it.
+        if (mayBePaid((await read.catch(() => undefined))?.status)) return remembered;
       }
   return undefined;
 }

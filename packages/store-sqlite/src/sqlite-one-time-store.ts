@@ -10,8 +10,6 @@ import type { Database } from './database.ts';
 import { Records } from './records.ts';
 
 export const SPENT_MS = 10 * 60_000;
-/** How long a record is spent whose attempt was replaced. It is charged no more. */
-const REPLACED_MS = 600_000;
 const MOST_USED = 512;
 
 interface Row {
@@ -46,7 +44,7 @@ export class SqliteOneTimeStore implements OneTimeStore {
     const now = this.#database.now();
     const formerId = idOf(shard, p.replaced ?? '');
     const former = this.#rows.get(formerId);
-    if (former !== undefined) this.#rows.put(formerId, { record: former.record, endsAt: now + REPLACED_MS });
+    if (former !== undefined) this.#rows.put(formerId, { record: former.record, endsAt: now + SPENT_MS });
     this.#rows.put(idOf(shard, record.digest), { record, sealed, endsAt: now + p.ttlMs });
   }
 

@@ -130,11 +130,11 @@ export const completionFaults: readonly Fault[] = [
     foundBy: ['packages/mcp/src/eras/runs.integration.test.ts'],
   },
   {
-    name: 'of two equal calls, the one that nobody paid continues',
+    name: 'of two equal calls, the unpaid one continues',
     breaks: 'S219',
     file: 'packages/mcp/src/tool-run.ts',
-    original: "'completed'].includes(status)) return remembered;",
-    replacement: "'expired'].includes(status)) return remembered;",
+    original: 'if (mayBePaid((await read.catch(() => undefined))?.status)) return remembered;',
+    replacement: 'void (await read.catch(() => undefined));',
     foundBy: ['packages/mcp/src/eras/runs.integration.test.ts'],
   },
   {
@@ -211,7 +211,7 @@ export const completionFaults: readonly Fault[] = [
     foundBy: ['packages/mcp/src/form-schema.test.ts'],
   },
   {
-    name: 'a handler takes a refusal for a yes, and nobody is told',
+    name: 'a handler takes a refusal for a yes without an error',
     breaks: 'S95',
     file: 'packages/mcp/src/tool-run.ts',
     original: '  unread.set(refusal, open);\n',
@@ -283,7 +283,7 @@ export const completionFaults: readonly Fault[] = [
     foundBy: ['packages/mcp/src/eras/runs.integration.test.ts'],
   },
   {
-    name: 'an expired payment is told to an equal call of the next hour',
+    name: 'an equal call of the next hour gets the expiry of an earlier payment',
     breaks: 'a remembered call is over some time after its expiry',
     file: 'packages/mcp/src/answer.ts',
     original: 'if (Date.parse(elicitation.expiresAt) + GRACE_MS < run.environment.now()) return true;',

@@ -15,7 +15,7 @@ export const storageQuotaFaults: readonly Fault[] = [
     name: 'the records of former attempts stay',
     breaks: 'S73',
     file: 'packages/store-redis/src/commands/transition-elicitation.lua',
-    original: "    redis.call('PEXPIRE', KEYS[19], whole(REPLACED_MS))\n",
+    original: "    redis.call('PEXPIRE', KEYS[19], whole(SPENT_MS))\n",
     replacement: "    redis.call('HSET', KEYS[19], 'sealed', '')\n",
     foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
     only: 'attempts do not add up',

@@ -34,8 +34,6 @@ emits  one event and one wake-up if applied, and a wake-up of the connection or 
 -- Maximum number of ended elicitations and of payments listed per subject.
 local LISTED_ENDS = 100
 local LISTED_PAYMENTS = 1000
--- Lifetime of the rest of a one-time record whose attempt was replaced, which is charged no more.
-local REPLACED_MS = 600000
 
 local now = store_clock(ARGV[1])
 
@@ -173,11 +171,11 @@ elseif ARGV[22] == 'release' then
 end
 
 if ARGV[13] ~= '' then
-  -- The response to the former attempt comes too late. For ten minutes, it is told so.
+  -- The response to the former attempt comes too late. The rest says so for a while, and is charged no more.
   if redis.call('HDEL', KEYS[19], 'q') == 1 then
     redis.call('HDEL', KEYS[19], 'sealed')
-    redis.call('HSET', KEYS[19], 'expiresAt', whole(now + REPLACED_MS))
-    redis.call('PEXPIRE', KEYS[19], whole(REPLACED_MS))
+    redis.call('HSET', KEYS[19], 'expiresAt', whole(now + SPENT_MS))
+    redis.call('PEXPIRE', KEYS[19], whole(SPENT_MS))
   end
   redis.call('HSET', KEYS[5], 'record', ARGV[14], 'sealed', ARGV[15], 'expiresAt', whole(now + tonumber(ARGV[13])),
     'q', one_time)
