@@ -128,7 +128,7 @@ describe('S201: strangers at one address', () => {
     for (let n = 0; n < PAGES_PER_MINUTE; n += 1) await stranger.get(`/e/${UNKNOWN}`);
     for (const path of [`/e/${UNKNOWN}`, '/nowhere', `${callback.pathname}${callback.search}`])
       expect([path, (await stranger.get(path)).status]).toEqual([path, 429]);
-    // An invented cookie names nobody.
+    // An invented cookie belongs to no session.
     stranger.cookies.set('postern_session', `bs_00${'A'.repeat(43)}`);
     expect((await stranger.get('/me')).status).toBe(429);
     expect((await alice.get(`/e/${first}`)).status).toBe(200);

@@ -309,8 +309,8 @@ type Asked = z.infer<typeof askedSchema>;
 /** How often a process notes that a client is in use. */
 const NOTED_AGAIN_MS = 10 * 60_000;
 /**
- * A former client that got no tokens for so long may give way when there is no room. A server that loses its clients with each restart
- * fills the room within days, and then nobody could connect; a grant of the client that gives way asks its user again.
+ * A former client that got no tokens for so long is removed when all slots are taken. An authorization server that loses its clients with
+ * each restart fills the slots within days, and then no user could connect. The users of the removed client must authorize again.
  */
 const UNUSED_MS = 7 * 24 * 60 * 60_000;
 /** Instead of the time of its last use. */

@@ -118,7 +118,7 @@ export function createSignInFlow<To extends string>(p: {
   }
 
   return {
-    /** The `state` of the sign-in that this browser returns from, which nobody can invent. */
+    /** The `state` of the sign-in that this browser returns from. Its cookie is sealed, so a caller cannot invent one. */
     async returningWith(url: URL, cookies: readonly (string | undefined)[]): Promise<string | undefined> {
       return (await transactionOf(url, cookies))?.state;
     },

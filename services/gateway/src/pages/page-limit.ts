@@ -35,7 +35,7 @@ export function createPageLimit(
   return async request => {
     const counted = await byAddress(request);
     if (counted.isAllowed || !counted.isExceeded) return;
-    // Only what names a person is looked up, and only what names nobody counts.
+    // Without a cookie there is no session to look up. A look-up counts only if it finds none.
     if (request.headers.cookie !== undefined && !isOver(await lookedUp(request, { increment: false }))) {
       const session = await p.readSession(request);
       const person = session === undefined ? await p.returningWith(request) : JSON.stringify(session.subject);
