@@ -36,11 +36,19 @@ export function mentionsSecret(text: string): boolean {
   return SECRET.test(asWords(text));
 }
 
-/** {@link mentionsSecret} for a field. Only free text can carry a secret, and a number only one of digits. */
-export function looksSecret(name: string, property: PropertySchema): boolean {
-  const { type, title = '', description = '' } = property;
-  const isNumber = type === 'number' || type === 'integer';
-  if (!isNumber && (type !== 'string' || 'enum' in property || 'oneOf' in property)) return false;
-  const isSecret = isNumber ? (text: string) => DIGITS.test(asWords(text)) : mentionsSecret;
+/** Whether a user types the value, and does not choose it. */
+export function isTyped(property: PropertySchema): boolean {
+  return ['string', 'number', 'integer'].includes(property.type) && !('enum' in property) && !('oneOf' in property);
+}
+
+/** {@link mentionsSecret} for the name and the texts of a field. A number can only be a secret of digits. */
+export function namesSecret(name: string, { type, title = '', description = '' }: PropertySchema): boolean {
+  if (type === 'boolean' || type === 'array') return false;
+  const isSecret = type === 'string' ? mentionsSecret : (text: string) => DIGITS.test(asWords(text));
   return [name, title, description].some(isSecret);
+}
+
+/** Whether a field seems to ask for a secret that its user types. */
+export function looksSecret(name: string, property: PropertySchema): boolean {
+  return isTyped(property) && namesSecret(name, property);
 }

@@ -1,4 +1,4 @@
-import { looksSecret, mentionsSecret, type PropertySchema, parseFormContent, type RequestedSchema } from '@postern/api';
+import { isTyped, mentionsSecret, namesSecret, parseFormContent, type RequestedSchema } from '@postern/api';
 import { z } from 'zod/v4';
 import type { ElicitationAnswer, ElicitationContext, ElicitationHandler, ElicitationRequest } from './elicitation.ts';
 import { HostError } from './errors.ts';
@@ -116,25 +116,13 @@ function rulesFor(rules: readonly Rule[], { mcpServer, toolName }: ElicitationCo
 
 function secretLikeFields({ properties }: RequestedSchema, message: string): readonly string[] {
   const isSuspicious = mentionsSecret(message);
-  return Object.entries(properties)
-    .filter(
-      ([name, property]) =>
-        looksSecret(name, property) ||
-        // A choice of guesses would tell which one is right.
-        (property.type === 'string' && !isTyped(property) && looksSecret(name, withoutChoice(property))) ||
-        (isSuspicious && isTyped(property)),
-    )
-    .map(([name]) => name);
+  return (
+    Object.entries(properties)
+      // Of a choice of guesses, the answer would tell which one is right.
+      .filter(([name, property]) => namesSecret(name, property) || (isSuspicious && isTyped(property)))
+      .map(([name]) => name)
+  );
 }
-
-const withoutChoice = ({ title, description }: PropertySchema): PropertySchema => ({
-  type: 'string',
-  ...(title === undefined ? {} : { title }),
-  ...(description === undefined ? {} : { description }),
-});
-
-const isTyped = (property: PropertySchema) =>
-  ['string', 'number', 'integer'].includes(property.type) && !('enum' in property) && !('oneOf' in property);
 
 function fill({ properties, required = [] }: RequestedSchema, rules: readonly Rule[], secretLike: ReadonlySet<string>) {
   const content: [string, unknown][] = [];
