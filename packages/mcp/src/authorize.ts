@@ -15,7 +15,8 @@ import {
   specDigest,
 } from './ask.ts';
 import type { GatewayError } from './errors.ts';
-import { forHearer, runSerially, type ToolRun } from './tool-run.ts';
+import { forHearer } from './for-hearer.ts';
+import { runSerially, type ToolRun } from './tool-run.ts';
 
 export interface AuthorizeOptions extends AskOptions {
   /** Default: the provider's default scopes in the gateway's configuration. */

@@ -23,8 +23,9 @@ import {
   specDigest,
 } from './ask.ts';
 import { GatewayError, hasCode } from './errors.ts';
+import { forHearer } from './for-hearer.ts';
 import { type SealedFor, typedOf } from './sealed-delivery.ts';
-import { forHandler, forHearer, runSerially, type ToolRun } from './tool-run.ts';
+import { forHandler, runSerially, type ToolRun } from './tool-run.ts';
 
 type Fields = readonly { readonly name: string }[];
 type ValuesOf<F extends Fields> = { readonly [N in F[number]['name']]: string };

@@ -2,6 +2,7 @@ import { digest } from './digest.ts';
 import type { Environment } from './environment.ts';
 import { denialMeta } from './eras/plain.ts';
 import { asError, CapabilityMissingError, GatewayError, PosternUsageError } from './errors.ts';
+import { runPosternHandler } from './for-hearer.ts';
 import { createGateContext, type GateContext } from './gate-context.ts';
 import { assertBinding, type RequestState } from './request-state.ts';
 import type { Principal } from './subject.ts';
@@ -15,15 +16,7 @@ import {
   type ToolAnswer,
   type ToolCall,
 } from './tool-call.ts';
-import {
-  atHandler,
-  endAsks,
-  rememberCall,
-  rememberForNext,
-  runPosternHandler,
-  startToolRun,
-  type ToolRun,
-} from './tool-run.ts';
+import { atHandler, endAsks, rememberCall, rememberForNext, startToolRun, type ToolRun } from './tool-run.ts';
 
 type UrlElicitationRequired = Extract<ToolAnswer, { type: 'url_elicitation_required' }>;
 

@@ -4,10 +4,10 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect, test } from 'vitest';
 import { AskLog, newCall, newRecord } from './ask-log.ts';
+import { forHearer, runPosternHandler } from './for-hearer.ts';
 import type { GateContext } from './gate-context.ts';
 import { accountWorld } from './testing/account-world.ts';
 import { terms } from './testing/scripts.ts';
-import { forHearer, runPosternHandler } from './tool-run.ts';
 
 /** A handler that does not catch errors of the gate. The world has asked once before, for the account. */
 async function payWorld(after: (gate: GateContext) => Promise<unknown>) {

@@ -1,4 +1,4 @@
-import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate } from 'node:timers/promises';
 import { AskLog, type Call, type CallKey, newCall, type RememberedCall } from './ask-log.ts';
 import type { Environment } from './environment.ts';
 import {
@@ -9,6 +9,7 @@ import {
   PosternUsageError,
   SubjectUnavailableError,
 } from './errors.ts';
+import { forever, forHearer, type HandlerEnd } from './for-hearer.ts';
 import { mayBePaid } from './gateway-client.ts';
 import type { RequestState } from './request-state.ts';
 import type { Principal } from './subject.ts';
@@ -33,7 +34,7 @@ export interface ToolRun<Call extends ToolCall = ToolCall> {
 }
 
 /** State that changes while a handler runs. */
-export interface Progress {
+export interface Progress extends HandlerEnd {
   /** Set when the handler is suspended, to detect a handler that swallows the suspension. */
   suspension: Suspension | undefined;
   /** Key of the current ask. */
@@ -52,9 +53,6 @@ export interface Progress {
   readonly unread: Map<unknown, OpenVerb>;
   /** The stack of the ask that has ended the handler. */
   endedAt: string | undefined;
-  /** The handler has returned or thrown: it hears no more. */
-  hasEnded: boolean;
-  readonly ended: { readonly promise: Promise<void>; readonly resolve: () => void };
   /** Key of the ask that reached its `answerWithinMs`. */
   overdue: string | undefined;
   /** The subject of an ask that the gateway refused because the user muted this MCP server. */
@@ -253,32 +251,6 @@ export function forHandler<P extends unknown[], T>(
   };
 }
 
-/**
- * What a handler gets of an ask, or of an account or credential: the result, or the error where the handler awaits it. An error that is
- * thrown where nothing awaits it, as in `items.forEach(async …)`, would end the process.
- */
-export function forHearer<T>(progress: Pick<Progress, 'hasEnded' | 'ended'>, work: () => Promise<T>): Promise<T> {
-  // Something other than `await` waits, such as `then` or a compiled `await`.
-  let isChained = false;
-  const hear = async () => {
-    try {
-      return await work();
-    } catch (error) {
-      if (!(await isHeard(progress, () => isChained))) promise.catch(() => undefined);
-      throw error;
-    }
-  };
-  const promise = hear();
-  const { then } = promise;
-  Object.defineProperty(promise, 'then', {
-    value(...handlers: Parameters<typeof then>) {
-      isChained = true;
-      return then.apply(promise, handlers);
-    },
-  });
-  return promise;
-}
-
 /** The same answer. A refusal counts as unread until one of its members is read: an object is true in every `if`. */
 function noted<T>(answer: T, progress: Progress, open: OpenVerb): T {
   if (typeof answer !== 'object' || answer === null || !('toToolResult' in answer)) return answer;
@@ -306,62 +278,6 @@ function noted<T>(answer: T, progress: Progress, open: OpenVerb): T {
   });
   unread.set(refusal, open);
   return refusal as T;
-}
-
-/** A promise of its own each time: a shared one would keep all that waits for it. */
-const forever = () => new Promise<never>(() => undefined);
-
-/** Milliseconds for which an error waits for the end of a handler that does not seem to await it. */
-const UNHEARD_MS = 2000;
-
-/**
- * Returns whether something awaits an error of the gate. An `await` is found in the asynchronous stack. What is not found waits for the
- * end of the handler, for a short time. Never returns once the handler has ended. To be awaited by the function whose promise the handler
- * has, which must have no other reaction: the stack does not go on beyond two.
- *
- * @param isChained whether something else than `await` waits, which the stack may not show
- */
-async function isHeard(progress: Pick<Progress, 'hasEnded' | 'ended'>, isChained: () => boolean): Promise<boolean> {
-  const isAwaiting = isAwaited() || isChained();
-  if (!isAwaiting && (await seesAwaits())) {
-    const time = new AbortController();
-    await Promise.race([progress.ended.promise, sleep(UNHEARD_MS, undefined, { signal: time.signal }).catch(() => {})]);
-    time.abort();
-  }
-  if (progress.hasEnded) await forever();
-  return isAwaiting;
-}
-
-/** Runs a handler. Its frame in an asynchronous stack shows that the handler awaits what is above it, so its name must be of no other. */
-export async function runPosternHandler<T>(handler: () => T | Promise<T>): Promise<T> {
-  return await handler();
-}
-
-/** True also where the stack cannot be read: programs may have frozen or replaced what reads it. */
-function isAwaited(): boolean {
-  const { stackTraceLimit, prepareStackTrace } = Error;
-  const at: { stack?: unknown } = {};
-  try {
-    Error.stackTraceLimit = 1000;
-    try {
-      Error.prepareStackTrace = (_error, sites) => sites.map(site => site.getFunctionName());
-      Error.captureStackTrace(at);
-      return !Array.isArray(at.stack) || at.stack.includes(runPosternHandler.name);
-    } finally {
-      Error.stackTraceLimit = stackTraceLimit;
-      Error.prepareStackTrace = prepareStackTrace;
-    }
-  } catch {
-    return true;
-  }
-}
-
-/** Whether this runtime has asynchronous stacks. */
-async function seesAwaits(): Promise<boolean> {
-  return await runPosternHandler(async () => {
-    await undefined;
-    return isAwaited();
-  });
 }
 
 /** The stack above a function, or nothing where the program keeps stacks from being read. */

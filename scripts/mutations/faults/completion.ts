@@ -76,7 +76,7 @@ export const completionFaults: readonly Fault[] = [
   {
     name: 'an ask that a handler did not await settles after the handler has ended',
     breaks: 'S220',
-    file: 'packages/mcp/src/tool-run.ts',
+    file: 'packages/mcp/src/for-hearer.ts',
     original: '  if (progress.hasEnded) await forever();\n  return isAwaiting',
     replacement: '  return isAwaiting',
     foundBy: ['packages/mcp/src/eras/runs.integration.test.ts'],
@@ -148,16 +148,16 @@ export const completionFaults: readonly Fault[] = [
   {
     name: 'calls that wait for an answer in vain stay in memory',
     breaks: 'S220',
-    file: 'packages/mcp/src/tool-run.ts',
-    original: 'const forever = () => new Promise<never>(() => undefined);',
-    replacement: 'const endless = new Promise<never>(() => undefined);\nconst forever = () => endless;',
+    file: 'packages/mcp/src/for-hearer.ts',
+    original: 'export const forever = () => new Promise<never>(() => undefined);',
+    replacement: 'const endless = new Promise<never>(() => undefined);\nexport const forever = () => endless;',
     foundBy: ['packages/mcp/src/tool-run.test.ts'],
   },
   {
     name: 'a compiled await waits for the end of the handler',
     breaks: 'S220',
-    file: 'packages/mcp/src/tool-run.ts',
-    original: 'const isAwaiting = isAwaited() || isChained();',
+    file: 'packages/mcp/src/for-hearer.ts',
+    original: 'const isAwaiting = isAwaited() || isChained;',
     replacement: 'const isAwaiting = isAwaited();\n  void isChained;',
     foundBy: ['packages/mcp/src/tool-run.test.ts'],
   },
@@ -172,7 +172,7 @@ export const completionFaults: readonly Fault[] = [
   {
     name: 'an ask fails where the stack cannot be read',
     breaks: 'S220',
-    file: 'packages/mcp/src/tool-run.ts',
+    file: 'packages/mcp/src/for-hearer.ts',
     original: '  } catch {\n    return true;\n  }',
     replacement: '  } catch (error) {\n    throw error;\n  }',
     foundBy: ['packages/mcp/src/tool-run.test.ts'],
@@ -221,7 +221,7 @@ export const completionFaults: readonly Fault[] = [
   {
     name: 'an ask in a forEach ends the process while its handler goes on',
     breaks: 'S220',
-    file: 'packages/mcp/src/tool-run.ts',
+    file: 'packages/mcp/src/for-hearer.ts',
     original: 'if (!isAwaiting && (await seesAwaits())) {',
     replacement: 'if (!isAwaiting && (await seesAwaits()) && process.argv.length === 0) {',
     foundBy: ['packages/mcp/src/eras/runs.integration.test.ts'],
