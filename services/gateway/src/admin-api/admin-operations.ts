@@ -101,10 +101,10 @@ function targetOf({ connectionId: id, person: subject, provider, mcpServerId, si
   return found;
 }
 
-/** Every operation of the admin API: the routes, the OpenAPI document and the tests follow from it. */
 /** Operations of the scopes `act` and `keys` are refused without a reason. */
 const reasoned = ({ reason = '', ...actor }: Actor): ReasonedActor => ({ ...actor, reason });
 
+/** Every operation of the admin API: the routes, the OpenAPI document and the tests follow from it. */
 export const adminOperations: readonly AdminOperation[] = [
   operation({
     ...{ id: 'getHealth', method: 'GET', path: '/health', scope: 'read' },

@@ -1,12 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { StartError } from '../start-error.ts';
-import { claimRedisDirectory, type RedisDirectory } from './redis-directory.ts';
+import { claimRedisDirectory, type RedisDirectory, textIn } from './redis-directory.ts';
 
 export interface EmbeddedRedis extends AsyncDisposable {
   readonly url: string;
@@ -57,18 +57,9 @@ export async function startEmbeddedRedis(directory: string, choosePort = freePor
 
 /** Connects to the private Redis of a gateway that runs. Undefined if none does. */
 export async function joinEmbeddedRedis(directory: string): Promise<EmbeddedRedis | undefined> {
-  const url = URL.parse(textOf(addressFile(directory)));
+  const url = URL.parse(textIn(addressFile(directory)));
   if (url === null || !(await answers(url))) return undefined;
   return { url: url.href, [Symbol.asyncDispose]: () => Promise.resolve() };
-}
-
-function textOf(file: string): string {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return '';
-    throw error;
-  }
 }
 
 /** A gateway that was killed leaves its file, and another program may have the port since. */

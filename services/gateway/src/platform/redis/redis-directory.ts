@@ -66,11 +66,16 @@ async function endOrphan(path: string, pidFile: string): Promise<void> {
 }
 
 function readPid(pidFile: string): number | undefined {
+  const pid = Number(textIn(pidFile).trim());
+  return Number.isSafeInteger(pid) && pid > 1 ? pid : undefined;
+}
+
+/** The text of a file that a running Redis has. Empty without the file. */
+export function textIn(file: string): string {
   try {
-    const pid = Number(readFileSync(pidFile, 'utf8').trim());
-    return Number.isSafeInteger(pid) && pid > 1 ? pid : undefined;
+    return readFileSync(file, 'utf8');
   } catch (error) {
-    if (isErrno(error, 'ENOENT')) return undefined;
+    if (isErrno(error, 'ENOENT')) return '';
     throw error;
   }
 }
