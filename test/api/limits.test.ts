@@ -114,7 +114,7 @@ describe('S46, S215: rate limits', () => {
 });
 
 describe('S201: strangers at one address', () => {
-  it('stop nobody behind it who has signed in, or who returns from a sign-in', async () => {
+  it('do not stop people behind it who have signed in, or who return from a sign-in', async () => {
     await using office = await startWorld({
       config: { limits: { pageRequestsPerMinute: PAGES_PER_MINUTE } },
     });

@@ -206,7 +206,7 @@ async function isOver(run: ToolRun, other: AskRecord): Promise<boolean> {
   }
 }
 
-/** Whether the user has not answered on the page that another MCP client of the user got. The page stays, since it may be open. */
+/** Whether the page that another MCP client of the user got has no answer yet. The page stays, because the user may have it open. */
 export async function isUnanswered(run: ToolRun, other: AskRecord): Promise<boolean> {
   const status = await statusOf(run, other);
   return status === undefined || status === 'pending';

@@ -56,7 +56,7 @@ async function isHeard(progress: HandlerEnd, isChained: boolean): Promise<boolea
   return isAwaiting;
 }
 
-/** Runs a handler. Its frame in an asynchronous stack shows that the handler awaits what is above it, so its name must be of no other. */
+/** Runs a handler. Its frame in an asynchronous stack shows that the handler awaits the frames above it, so no other function may have its name. */
 export async function runPosternHandler<T>(handler: () => T | Promise<T>): Promise<T> {
   return await handler();
 }

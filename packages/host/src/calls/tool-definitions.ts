@@ -1,3 +1,4 @@
+import { unlessAborted } from '../clock.ts';
 import { HostError } from '../errors.ts';
 import { type CompileSchema, outputCheck } from './output-check.ts';
 
@@ -55,18 +56,6 @@ export class ToolDefinitions<Tool extends ToolWithOutput> {
     const known = this.#checks.get(outputSchema) ?? outputCheck(outputSchema, this.#compile);
     this.#checks.set(outputSchema, known);
     return content => content !== undefined && known(content);
-  }
-}
-
-async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  const { promise: aborted, reject } = Promise.withResolvers<never>();
-  const abort = () => reject(signal.reason);
-  signal.addEventListener('abort', abort, { once: true });
-  if (signal.aborted) abort();
-  try {
-    return await Promise.race([work, aborted]);
-  } finally {
-    signal.removeEventListener('abort', abort);
   }
 }
 

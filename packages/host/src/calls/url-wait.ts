@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.ts';
+import { type Clock, unlessAborted } from '../clock.ts';
 import type { Completions } from '../completions.ts';
 import type { CompletionPrompt, ElicitationContext, ElicitationHandler, UrlElicitation } from '../elicitation.ts';
 import { ElicitationRefusedError, HostError } from '../errors.ts';
@@ -70,9 +70,6 @@ export class UrlWait {
     const over = new AbortController();
     const signal = AbortSignal.any([context.signal, over.signal]);
     const { promise: ended, resolve, reject } = Promise.withResolvers<Ending>();
-    const abort = () => reject(context.signal.reason);
-    context.signal.addEventListener('abort', abort, { once: true });
-    if (context.signal.aborted) abort();
     try {
       if (request.elicitationId !== undefined)
         void completions.completion(request.elicitationId, signal).then(() => resolve('notice'));
@@ -81,9 +78,8 @@ export class UrlWait {
         if (choice === 'done') resolve('person');
         if (choice === 'cancel') reject(new ElicitationRefusedError({ action: 'cancel' }));
       }, reject);
-      return await ended;
+      return await unlessAborted(ended, context.signal);
     } finally {
-      context.signal.removeEventListener('abort', abort);
       over.abort();
     }
   }

@@ -427,7 +427,7 @@ test.each([
   ['hasOwn', (answer: object) => Object.hasOwn(answer, 'receipt')],
   ['keys', (answer: object) => Object.keys(answer).includes('receipt')],
   ['a member of an acceptance', (answer: object) => Reflect.get(answer, 'receipt') !== undefined],
-])('S95: a refusal that is told apart by %s is read', async (_name, isAccepted) => {
+])('S95: a handler that recognises a refusal by %s has read it', async (_name, isAccepted) => {
   await using world = await accountWorld({ holdMs: 0 }, own);
   const ask = callsOf(world, 'memory', async gate => isAccepted(await gate.try.confirm('Send it')));
   await ask();
