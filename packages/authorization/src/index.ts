@@ -14,6 +14,7 @@ export {
 } from './identity-provider-config.ts';
 export { inspectIdentityProvider, inspectProvider, type ServerInspection } from './inspect-server.ts';
 export { isSameUrl, issuerNamed, issuersOf, rootedUrl } from './issuer.ts';
+export { hasUniqueNames } from './json-members.ts';
 export { createLogoutTokenVerifier, type LogoutTokenVerifier, MAX_LOGOUT_TOKEN_AGE_SECONDS } from './logout-token.ts';
 export { OutboundError, type OutboundErrorCode } from './outbound/outbound-error.ts';
 export {

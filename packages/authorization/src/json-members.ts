@@ -39,9 +39,12 @@ export function memberAt(members: JsonMembers, path: string): unknown {
  */
 export function parseUniqueJson(text: string): unknown {
   const value: unknown = JSON.parse(text);
-  if (countMembers(value) !== countColons(text)) throw new SyntaxError('duplicate name');
+  if (!hasUniqueNames(value, text)) throw new SyntaxError('duplicate name');
   return value;
 }
+
+/** @param value what the text was parsed to. Every member of valid JSON has exactly one colon outside strings. */
+export const hasUniqueNames = (value: unknown, text: string): boolean => countMembers(value) === countColons(text);
 
 /** Counts the colons outside strings: one per member of the text, including members that the parser drops as duplicates. */
 function countColons(json: string): number {

@@ -180,7 +180,7 @@ describe('A6: two clients at one issuer, which iss cannot distinguish', () => {
   });
 
   it('the provider rejects the code and the refresh token of another client', async () => {
-    // Recorded by an earlier release, which did not record the client.
+    // Nothing says which client it was.
     const finished = finish(by('other'), { ...(await comeBack()), redirectUri, clientId: undefined });
     expect(await failureOf(finished)).toMatchObject({ code: 'provider_error', providerError: 'invalid_grant' });
     const { refreshToken = '' } = await connect(by('postern'));

@@ -35,7 +35,7 @@ describe('approve', () => {
         });
       });
       expect(audits).toEqual([{ type: 'approved', method: 'passkey', elicitationId, mcpServerId, subject }]);
-      expect(bench.announced(before)).toEqual(['elicitation.pending', 'elicitation.completed']);
+      expect(await bench.announced(before)).toEqual(['elicitation.pending', 'elicitation.completed']);
     },
   );
 
@@ -77,7 +77,7 @@ describe('approve', () => {
         expect(await approve(bench, first, sample)).toEqual(first);
       });
       expect(audits).toEqual([]);
-      expect(bench.announced(first)).toHaveLength(first.version);
+      expect(await bench.announced(first)).toHaveLength(first.version);
     },
   );
 
@@ -97,7 +97,7 @@ describe('approve', () => {
         expect(new Set(answers.map(answer => JSON.stringify(answer))).size).toBe(1);
       });
       expect(audits.map(({ type }) => type)).toEqual(['approved']);
-      expect(bench.announced(before)).toHaveLength(2);
+      expect(await bench.announced(before)).toHaveLength(2);
     },
   );
 

@@ -9,8 +9,9 @@ type WithoutDigest<R> = R extends unknown ? Omit<R, 'digest'> : never;
 export type UndigestedRequest = WithoutDigest<AskedOnceRequest>;
 
 /**
- * Returns the digest of a request: SHA-256 (base64url) of its canonical JSON (RFC 8785). It covers everything that the page shows
- * and that an answer refers to, in every language. It omits the processor of a payment with the payee's account there, and the rejected generation of a credential.
+ * Returns the digest of a request: SHA-256 (base64url) of its canonical JSON (RFC 8785). It covers everything that the page shows and
+ * that an answer refers to, in every language. It omits the processor of a payment with the payee's account there, and the rejected
+ * generation of a credential.
  */
 export function askDigest(request: UndigestedRequest): string {
   const canonical = canonicalize(essenceOf(request));

@@ -66,7 +66,7 @@ describe('issuing a request that is answered once', () => {
       const bench = createBench();
       const call = again(bench, request ?? requests.payment, mcpServer(server));
       await expect(call).rejects.toMatchObject({ code });
-      expect([bench.stores.events(), bench.audits]).toEqual([[], []]);
+      expect([await bench.allAnnounced(), bench.audits]).toEqual([[], []]);
     },
   );
 
@@ -93,7 +93,7 @@ describe('issuing a request that is answered once', () => {
       const bench = createBench();
       const call = again(bench, { ...requests[sample], digest: 'another' });
       await expect(call).rejects.toThrow(TypeError);
-      expect(bench.stores.events()).toEqual([]);
+      expect(await bench.allAnnounced()).toEqual([]);
     },
   );
 });

@@ -39,12 +39,12 @@ const audit: Record<Verb, object> = {
 
 /** Expects a refusal with the code, and no trace in records, events or audit lines. */
 async function expectRefused(bench: Bench, of: Elicitation, call: () => Promise<unknown>, expected: object) {
-  const announced = bench.stores.events().length;
+  const announced = (await bench.allAnnounced()).length;
   const { connectionId } = connectionFor(of);
   const connection = await bench.stores.connections.read(connectionId);
   const audits = await bench.audited(() => expect(call()).rejects.toMatchObject(expected));
   expect(audits).toEqual([]);
-  expect(bench.stores.events()).toHaveLength(announced);
+  expect(await bench.allAnnounced()).toHaveLength(announced);
   expect(await bench.service.find(of.elicitationId)).toEqual(of);
   expect(await bench.stores.connections.read(connectionId)).toEqual(connection);
   expect(await bench.stores.oneTime.read(shardIn(of.elicitationId), digestOf('verification'))).toBeUndefined();
@@ -67,8 +67,8 @@ describe('S11 the attempt in progress', () => {
       expect(await bench.service.find(elicitationId)).toEqual(after);
     });
     expect(audits).toEqual([{ ...audit[verb], elicitationId, mcpServerId, subject }]);
-    expect(bench.announced(before)).toHaveLength(before.version + 1);
-    expect(bench.announced(before).at(-1)).toBe(`elicitation.${outcome}`);
+    expect(await bench.announced(before)).toHaveLength(before.version + 1);
+    expect((await bench.announced(before)).at(-1)).toBe(`elicitation.${outcome}`);
   });
 
   const ended = ['completed', 'failed', 'declined', 'cancelled', 'expired'] as const satisfies ElicitationStatus[];
@@ -211,7 +211,9 @@ describe('the record after an attempt', () => {
     const { connectionId, provider, scopes } = connection;
     expect(completed).toMatchObject({ outcome: { kind: 'authorization', connectionId, provider, scopes } });
     expect(await bench.stores.connections.read(connectionId)).toMatchObject({ ...connection, generation: 1 });
-    expect(JSON.stringify([completed, bench.stores.events(), bench.audits])).not.toContain(connection.sealedTokens);
+    expect(JSON.stringify([completed, await bench.allAnnounced(), bench.audits])).not.toContain(
+      connection.sealedTokens,
+    );
   });
 });
 
@@ -256,5 +258,5 @@ test('I4 exactly one of many concurrent completions stores its token set', async
   expect(calls.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
   expect(await bench.stores.connections.read(connectionFor(active).connectionId)).toMatchObject({ generation: 1 });
   expect(bench.audits.filter(({ type }) => type === 'completed')).toHaveLength(1);
-  expect(bench.announced(active)).toEqual(['elicitation.pending', 'elicitation.active', 'elicitation.completed']);
+  expect(await bench.announced(active)).toEqual(['elicitation.pending', 'elicitation.active', 'elicitation.completed']);
 });

@@ -34,6 +34,18 @@ export type BrowserSessionOwner = Pick<BrowserSession, 'subject' | 'origin'>;
 /** A browser session in the list of its user. `name` is the digest of its id, which is a bearer value. */
 export type ListedBrowserSession = Omit<BrowserSession, 'id'> & { readonly name: string };
 
+/** The MCP server whose application vouched for the user. */
+export const vouchedBy = ({ origin }: Pick<BrowserSession, 'origin'>): string | undefined =>
+  'vouchedBy' in origin ? origin.vouchedBy : undefined;
+
+/** Whether `list` shows a session of the same user to its caller. */
+export const isListedFor = (owner: BrowserSessionOwner, session: Pick<BrowserSession, 'origin'>): boolean =>
+  vouchedBy(owner) === undefined || vouchedBy(owner) === vouchedBy(session);
+
+/** Orders sessions as `list` does. */
+export const compareBrowserSessions = (a: ListedBrowserSession, b: ListedBrowserSession): number =>
+  b.createdAt - a.createdAt || (a.name < b.name ? -1 : 1);
+
 /** The sessions that an identity provider reported as ended: those of one session there, or all that it signed in for a user. */
 export type LogoutTarget =
   | { readonly logoutName: string }

@@ -68,7 +68,7 @@ describe('S11 decisions in every status', () => {
   test.each(cells)('$verb of a $status elicitation: $outcome', async ({ verb, status, outcome }) => {
     const bench = createBench();
     const before = await bench.at(status);
-    const announced = bench.announced(before).length;
+    const announced = (await bench.announced(before)).length;
     let isRefused = false;
     const audits = await bench.audited(async () => {
       const result = await verbs[verb](bench, before.elicitationId).catch((error: { code: string }) => {
@@ -94,7 +94,7 @@ describe('S11 decisions in every status', () => {
       expect(after).toEqual(before);
       expect(audits).toEqual([]);
     }
-    expect(bench.announced(before)).toHaveLength(announced + (isEffective ? 1 : 0));
+    expect(await bench.announced(before)).toHaveLength(announced + (isEffective ? 1 : 0));
   });
 
   test.each(terminal)('the refusal names the end: %s', async status => {
@@ -208,7 +208,7 @@ describe('accept', () => {
     await bench.service.accept(id, person, oneTime(id, 'first'), ['repo']);
     const second = await bench.service.accept(id, person, oneTime(id, 'second'), ['repo']);
     expect(second).toMatchObject({ status: 'active', attempt: digestOf('second'), version: 3 });
-    expect(bench.announced(second)).toEqual(['elicitation.pending', 'elicitation.active', 'elicitation.active']);
+    expect(await bench.announced(second)).toEqual(['elicitation.pending', 'elicitation.active', 'elicitation.active']);
     const stale = bench.service.fail(id, digestOf('first'), 'provider_refused');
     await expect(stale).rejects.toMatchObject({ code: 'illegal_transition' });
     expect(await bench.service.find(id)).toEqual(second);
@@ -281,7 +281,7 @@ describe('concurrent decisions', () => {
     expect(ends).toHaveLength(1);
     const end = await bench.service.find(id);
     expect(end?.status).toBe(ends[0]?.type);
-    expect(bench.announced({ elicitationId: id }).at(-1)).toBe(`elicitation.${end?.status}`);
-    expect(bench.announced({ elicitationId: id })).toHaveLength(end?.version ?? 0);
+    expect((await bench.announced({ elicitationId: id })).at(-1)).toBe(`elicitation.${end?.status}`);
+    expect(await bench.announced({ elicitationId: id })).toHaveLength(end?.version ?? 0);
   });
 });

@@ -24,6 +24,8 @@ export * from './ports.ts';
 export * from './requests.ts';
 export * from './revocation.ts';
 export * from './same-person-check.ts';
+export * from './stores.ts';
 export * from './subject.ts';
+export * from './sweeper.ts';
 export * from './transitions.ts';
 export * from './waiters.ts';

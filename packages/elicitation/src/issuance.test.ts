@@ -96,7 +96,7 @@ describe('a new elicitation', () => {
   test('a new elicitation is announced and audited once', async () => {
     const bench = createBench();
     const elicitation = await bench.pending();
-    expect(bench.announced(elicitation)).toEqual(['elicitation.pending']);
+    expect(await bench.announced(elicitation)).toEqual(['elicitation.pending']);
     const { elicitationId, mcpServerId, subject } = elicitation;
     expect(bench.audits).toEqual([{ type: 'issued', elicitationId, mcpServerId, subject }]);
   });
@@ -118,7 +118,7 @@ describe('refusals', () => {
   test.each(refusals)('refuses with $code, and writes and audits nothing', async ({ code, server, input }) => {
     const bench = createBench();
     await expect(bench.issue(mcpServer(server), input)).rejects.toMatchObject({ code });
-    expect(bench.stores.events()).toEqual([]);
+    expect(await bench.allAnnounced()).toEqual([]);
     expect(bench.audits).toEqual([]);
   });
 
@@ -206,7 +206,7 @@ describe('a repeated request', () => {
     };
     const second = await bench.issue();
     expect(second).toMatchObject({ disposition: 'created', elicitation: { status: 'pending' } });
-    expect(bench.announced(first)).toEqual(['elicitation.pending', 'elicitation.cancelled']);
+    expect(await bench.announced(first)).toEqual(['elicitation.pending', 'elicitation.cancelled']);
   });
 
   test('concurrent requests create one elicitation, and all callers get it', async () => {
@@ -241,7 +241,7 @@ describe('a connection', () => {
 
   test('a usable connection is returned immediately, without an elicitation, event or audit line', async () => {
     const { bench, connectionId } = await connected({ scopes: ['read:user', 'repo'], account: { id: '583231' } });
-    const announced = bench.stores.events().length;
+    const announced = (await bench.allAnnounced()).length;
     for (const request of [{}, { scopes: [] }, { expectedAccount: '583231' }]) {
       const audits = await bench.audited(async () => {
         const issued = await bench.issue(mcpServer(), authorization(request));
@@ -252,7 +252,7 @@ describe('a connection', () => {
       });
       expect(audits).toEqual([]);
     }
-    expect(bench.stores.events()).toHaveLength(announced);
+    expect(await bench.allAnnounced()).toHaveLength(announced);
   });
 
   const HOUR = 60 * MINUTE;
@@ -367,7 +367,7 @@ describe('an idempotency key', () => {
     const first = await bench.pending(mcpServer(), { idempotencyKey });
     await bench.service.decline(first.elicitationId, signedIn(alice));
     expect(await bench.issue(mcpServer(), { idempotencyKey })).toEqual({ disposition: 'repeated', elicitation: first });
-    expect(bench.announced(first)).toEqual(['elicitation.pending', 'elicitation.declined']);
+    expect(await bench.announced(first)).toEqual(['elicitation.pending', 'elicitation.declined']);
   });
 
   test('a repeat does not count against the limit', async () => {
@@ -391,7 +391,7 @@ describe('an idempotency key', () => {
     await expect(bench.issue(mcpServer(), { ...other, ...authorization({ scopes: ['gist'] }) })).rejects.toMatchObject({
       code,
     });
-    expect(bench.announced(first)).toEqual(['elicitation.pending']);
+    expect(await bench.announced(first)).toEqual(['elicitation.pending']);
   });
 
   test('a repeat returns the response that is stored under the key', async () => {

@@ -38,6 +38,14 @@ export function compareListEntries(a: ListEntry, b: ListEntry): number {
   return b.at - a.at || (a.id > b.id ? -1 : a.id === b.id ? 0 : 1);
 }
 
+/** Orders rows by the time of their entries, the oldest first, and by their id within a millisecond. */
+export const oldestFirst =
+  <Row>(entryOf: (row: Row) => ListEntry) =>
+  (one: Row, other: Row): number => {
+    const [a, b] = [entryOf(one), entryOf(other)];
+    return a.at - b.at || (a.id < b.id ? -1 : 1);
+  };
+
 /** `opened`: the user started to answer. */
 export const countedSteps = ['issued', 'opened', 'completed', 'declined', 'failed', 'cancelled', 'expired'] as const;
 export type CountedStep = (typeof countedSteps)[number];

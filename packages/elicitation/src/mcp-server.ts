@@ -39,12 +39,14 @@ export interface ProviderFacts {
 export interface StorageQuota {
   readonly records: number;
   readonly bytes: number;
+  /** Equal parts, of which each shard has one. Default: as many as there are shards. */
+  readonly parts?: number;
 }
 
 /**
  * The share of a quota in each shard. A record commits in the slot of its subject, so a shard cannot know the usage of the
  * others. An even share is the most with which all shards together never exceed the quota.
  */
-export function shareOf({ records, bytes }: StorageQuota): StorageQuota {
-  return { records: Math.floor(records / SHARDS.length), bytes: Math.floor(bytes / SHARDS.length) };
+export function shareOf({ records, bytes, parts = SHARDS.length }: StorageQuota): StorageQuota {
+  return { records: Math.floor(records / parts), bytes: Math.floor(bytes / parts) };
 }

@@ -43,7 +43,7 @@ describe('expire', () => {
     });
     const { elicitationId, mcpServerId, subject } = open;
     expect(audits).toEqual([{ type: 'expired', elicitationId, mcpServerId, subject }]);
-    expect(bench.announced(open).at(-1)).toBe('elicitation.expired');
+    expect((await bench.announced(open)).at(-1)).toBe('elicitation.expired');
   });
 
   test('expire leaves a verification alone before its expiry, and fails it afterwards', async () => {
@@ -60,7 +60,7 @@ describe('expire', () => {
       expect(await bench.service.expire(held.elicitationId)).toMatchObject(failed);
     });
     expect(audits).toMatchObject([{ type: 'failed', failure: 'verification_expired' }]);
-    expect(bench.announced(held).at(-1)).toBe('elicitation.failed');
+    expect((await bench.announced(held)).at(-1)).toBe('elicitation.failed');
   });
 
   test('expire ends an elicitation even long after its expiry, because a caller may be waiting', async () => {
@@ -80,7 +80,7 @@ describe('expire', () => {
         expect(await bench.service.expire(ended.elicitationId)).toEqual(ended);
       });
       expect(audits).toEqual([]);
-      expect(bench.announced(ended)).toHaveLength(ended.version);
+      expect(await bench.announced(ended)).toHaveLength(ended.version);
     },
   );
 
@@ -91,7 +91,7 @@ describe('expire', () => {
     const ends = await Promise.all(Array.from({ length: 50 }, () => bench.service.expire(open.elicitationId)));
     expect(new Set(ends.map(({ version }) => version))).toEqual(new Set([2]));
     expect(bench.audits.map(({ type }) => type)).toEqual(['issued', 'expired']);
-    expect(bench.announced(open)).toEqual(['elicitation.pending', 'elicitation.expired']);
+    expect(await bench.announced(open)).toEqual(['elicitation.pending', 'elicitation.expired']);
   });
 
   test('expire finds no unknown elicitation', async () => {

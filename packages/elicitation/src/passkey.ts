@@ -32,8 +32,8 @@ export const FIRST_DELAY_MS = 24 * 3_600_000;
 export const PASSKEY_NOTICE_MS = 14 * 24 * 3_600_000;
 
 /**
- * Whether a first passkey counts immediately, approves only payments within the limit for first passkeys until the delay has passed, or counts
- * only then.
+ * Whether a first passkey counts immediately, approves only payments within the limit for first passkeys until the delay has passed, or
+ * counts only then.
  */
 export type FirstPasskey = 'counts' | 'limited' | 'later';
 

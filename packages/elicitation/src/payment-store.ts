@@ -35,14 +35,16 @@ export interface PaymentStore {
   /** Forgets who made the payments of this list. The payments stay. */
   forgetPaid(p: PaidBy): Promise<void>;
   /**
-   * Commits a change decided on the version that the payment names, with its event, and schedules a check while a refund is
-   * pending, unless an earlier one is due. `conflict`: another change was committed first, and nothing is changed. A payment of version 0 is added.
+   * Commits a change decided on the version that the payment names, with its event, and schedules a check while a refund is pending,
+   * unless an earlier one is due. `conflict`: another change was committed first, and nothing is changed. A payment of version 0 is
+   * added.
    */
   put(change: PaymentChange): Promise<'committed' | 'conflict'>;
   /** Schedules a status check: `dueChecks` returns the payment after this delay. */
   checkLater(elicitationId: ElicitationId, of: CheckOf, delayMs: number): Promise<void>;
   /** Payments of a shard whose check is due, oldest first. They stay due until rescheduled or dropped. */
-  dueChecks(shard: Shard, limit: number): Promise<readonly DueCheck[]>;
+  /** @param withinMs also returns what is due later, within this time */
+  dueChecks(shard: Shard, limit: number, withinMs?: number): Promise<readonly DueCheck[]>;
   /** Cancels the check, unless it is about refunds and one of the elicitation is pending. */
   dropCheck(elicitationId: ElicitationId, of: CheckOf): Promise<void>;
 }

@@ -128,6 +128,10 @@ export function refundableOf({ amount, refunds }: Pick<Payment, 'amount' | 'refu
   return Math.max(amount.minorUnits - sumOf(refunds.filter(({ status }) => status !== 'failed')), 0);
 }
 
+/** Whether all of it has been paid back. A pending refund can still fail. */
+export const isPaidBack = ({ amount, refunds }: Pick<Payment, 'amount' | 'refunds'>): boolean =>
+  sumOf(refunds.filter(({ status }) => status === 'succeeded')) >= amount.minorUnits;
+
 /** Says why an amount cannot be paid back. @param left what can, in minor units */
 export const refundLimitText = (left: number): string =>
   left === 0

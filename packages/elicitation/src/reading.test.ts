@@ -249,13 +249,13 @@ describe('S03 open', () => {
     for (const status of ['pending', 'active', 'verifying', 'declined'] as const) {
       const bench = createBench();
       const elicitation = await bench.at(status);
-      const announced = bench.stores.events().length;
+      const announced = (await bench.allAnnounced()).length;
       bench.clock.advance(TTL_MS * 2);
       const audits = await bench.audited(async () => {
         expect(await open(bench.service, elicitation.elicitationId, signedIn(alice))).toEqual(elicitation);
       });
       expect(audits).toEqual([]);
-      expect(bench.stores.events()).toHaveLength(announced);
+      expect(await bench.allAnnounced()).toHaveLength(announced);
     }
   });
 

@@ -152,7 +152,7 @@ export interface Approval {
   readonly passkey?: string;
   /** When that passkey was added; epoch milliseconds. */
   readonly passkeyAddedAt?: number;
-  /** Language of the page on which the user approved (BCP 47). Absent for approvals of earlier releases. */
+  /** Language of the page on which the user approved (BCP 47). */
   readonly language?: string;
 }
 
@@ -175,7 +175,7 @@ export interface PaymentOutcome {
   readonly processor: string;
   /** The processor's reference of the payment; absent for `none`. */
   readonly processorReference?: string;
-  /** As the processor reports it; absent for `none`, and for payments of earlier releases. */
+  /** As the processor reports it; absent for `none`. */
   readonly mode?: PaymentMode;
 }
 
@@ -204,6 +204,6 @@ export interface Charge {
   readonly reference: string;
   /** https; contains no secret of ours. */
   readonly url: string;
-  /** As the processor reports it; absent for charges of earlier releases. */
+  /** As the processor reports it. */
   readonly mode?: PaymentMode;
 }

@@ -68,7 +68,7 @@ describe('settle', () => {
       expect(await settle(bench, before, before.attempt, settlement)).toMatchObject({ ...late, version });
     });
     expect(audits).toHaveLength(1);
-    expect(bench.announced(before)).toHaveLength(version);
+    expect(await bench.announced(before)).toHaveLength(version);
   });
 
   test('refused changes nothing after another replica recorded the charge, and paid still completes', async () => {
@@ -79,7 +79,7 @@ describe('settle', () => {
       expect(await settle(bench, before, before.attempt, { result: 'refused' })).toEqual(noted);
     });
     expect(audits).toEqual([]);
-    expect(bench.announced(noted)).toHaveLength(noted.version);
+    expect(await bench.announced(noted)).toHaveLength(noted.version);
     expect(await settle(bench, before, before.attempt, paid)).toMatchObject({ status: 'completed' });
   });
 

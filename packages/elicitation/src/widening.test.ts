@@ -41,7 +41,7 @@ describe('a request for more scopes of the same account', () => {
     });
     const { elicitationId, mcpServerId, subject } = first;
     expect(audits).toEqual([{ type: 'widened', scopes: ['admin', 'read:user'], elicitationId, mcpServerId, subject }]);
-    expect(bench.announced(first)).toEqual(['elicitation.pending', 'elicitation.pending']);
+    expect(await bench.announced(first)).toEqual(['elicitation.pending', 'elicitation.pending']);
   });
 
   test.each([[['repo']], [['admin']], [['admin', 'repo']], [[]]])(

@@ -112,8 +112,8 @@ function maximumOf(currency: string, paymentMethodTypes: readonly string[]): num
 }
 
 /**
- * Returns the smallest and largest amount that Stripe takes, and the step between amounts, in ISO 4217 minor units. Undefined for a currency
- * that Stripe does not take.
+ * Returns the smallest and largest amount that Stripe takes, and the step between amounts, in ISO 4217 minor units. Undefined for a
+ * currency that Stripe does not take.
  */
 export function stripeRangeOf(
   currency: string,

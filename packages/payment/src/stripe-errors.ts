@@ -5,8 +5,8 @@ import { ProcessorError, type ProcessorErrorDetails } from './processor.ts';
 const refusals: ReadonlySet<number | undefined> = new Set([400, 401, 402, 403, 404]);
 
 /**
- * Converts an error of the library while opening a charge. A broken connection, a timeout and an unreadable response are not refusals. Nor is
- * a key that was used with another body, because a session may exist under it.
+ * Converts an error of the library while opening a charge. A broken connection, a timeout and an unreadable response are not refusals.
+ * Nor is a key that was used with another body, because a session may exist under it.
  */
 export function processorErrorOf(error: unknown): ProcessorError {
   const own = ownErrorIn(error);
@@ -43,8 +43,8 @@ export function unavailableOf(error: unknown): ProcessorError {
 }
 
 /**
- * Whether Stripe repeats a stored failure of its own. It stores the result of a request under a key, including a 5xx, and repeats it as long
- * as the key lives.
+ * Whether Stripe repeats a stored failure of its own. It stores the result of a request under a key, including a 5xx, and repeats it as
+ * long as the key lives.
  * @see https://docs.stripe.com/api/idempotent_requests
  */
 export function isReplayedFailure(error: unknown): boolean {

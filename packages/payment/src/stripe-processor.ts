@@ -151,8 +151,9 @@ type LineItem = Stripe.Checkout.SessionCreateParams.LineItem;
  * Parameters of a Checkout Session. Undefined if Stripe cannot take exactly this amount.
  *
  * Stripe rejects another body under the same key, so all parameters follow from stored data and configuration. None depends on the clock,
- * the browser or a name that may change. So there is no `expires_at`, which must be at least 30 minutes after Stripe's own clock: the session
- * lives for Stripe's 24 hours, and the gateway closes it when the elicitation ends. And `locale` is `auto`: Stripe reads it from the browser.
+ * the browser or a name that may change. So there is no `expires_at`, which must be at least 30 minutes after Stripe's own clock: the
+ * session lives for Stripe's 24 hours, and the gateway closes it when the elicitation ends. And `locale` is `auto`: Stripe reads it from
+ * the browser.
  */
 export function checkoutParamsOf(
   charge: OpenCharge,

@@ -1,21 +1,25 @@
 import { spawnSync } from 'node:child_process';
 import {
   chmodSync,
-  existsSync,
+  linkSync,
+  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
+  symlinkSync,
+  truncateSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { StoreUnavailableError } from '@postern/elicitation';
 import { createFakeClock } from '@postern/testkit/clock';
-import { samples } from '@postern/testkit/contract';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { allEvents, samples } from '@postern/testkit/contract';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { openDatabase, UnusableFileError } from './database.ts';
 import { Records } from './records.ts';
 import { createSqliteStores } from './sqlite-stores.ts';
@@ -27,7 +31,7 @@ beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'postern-sqlite-'));
   path = join(folder, 'store.db');
 });
-afterEach(() => rmSync(folder, { recursive: true }));
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 const open = () => openDatabase(path, clock.now);
 const codeOf = (run: () => unknown): unknown => {
@@ -107,9 +111,29 @@ describe('a commit', () => {
       for (;;) acknowledged.push(await samples.created(stores.elicitations, samples.ask(samples.somebody())));
     };
     await expect(fill()).rejects.toThrow(StoreUnavailableError);
+    expect(stores.refusals()).toEqual(['disk_full']);
+    await stores.ping();
+    stores.database.commit(() => {});
+    expect(stores.refusals()).toEqual(['disk_full']);
     for (const { elicitationId } of acknowledged) expect(await stores.elicitations.read(elicitationId)).toBeDefined();
     stores.database.all('PRAGMA max_page_count = 1000000');
     await samples.moved(stores.elicitations, kept, samples.cancel);
+    expect(stores.refusals()).toEqual([]);
+  });
+
+  test('that only deletes clears the refusal of an earlier one', async () => {
+    await using stores = createSqliteStores({ path, now: clock.now });
+    const person = samples.somebody();
+    await stores.mutes.mute(person, 'calendar');
+    const pages = Number(stores.database.all('PRAGMA page_count')[0]?.['page_count']);
+    stores.database.all(`PRAGMA max_page_count = ${pages + 2}`);
+    const fill = async () => {
+      for (;;) await samples.created(stores.elicitations, samples.ask(samples.somebody()));
+    };
+    await expect(fill()).rejects.toThrow(StoreUnavailableError);
+    stores.database.all('PRAGMA max_page_count = 1000000');
+    expect(await stores.mutes.unmute(person, 'calendar')).toBe(true);
+    expect(stores.refusals()).toEqual([]);
   });
 
   test('after the end it fails as unavailable', async () => {
@@ -158,7 +182,7 @@ describe('the file', () => {
     expect(await stores.elicitations.read(made.elicitationId)).toEqual(made);
     expect(await stores.elicitations.create(samples.ask(subject))).toMatchObject({ result: 'open' });
     const moved = await samples.moved(stores.elicitations, made, samples.cancel);
-    expect(stores.events().map(({ type }) => type)).toEqual(['elicitation.pending', 'elicitation.cancelled']);
+    expect((await allEvents(stores)).map(({ type }) => type)).toEqual(['elicitation.pending', 'elicitation.cancelled']);
     expect(moved.version).toBe(2);
   });
 
@@ -209,40 +233,103 @@ describe('the file', () => {
     expect(readFileSync(path)).toEqual(before);
   });
 
-  test('of another program is refused, and stays unchanged', () => {
-    const other = new DatabaseSync(path);
-    other.exec('CREATE TABLE songs (title TEXT)');
-    other.close();
-    const before = readFileSync(path);
+  test.each([
+    [
+      'an SQLite file of another program',
+      () => {
+        using other = new DatabaseSync(path);
+        other.exec('CREATE TABLE songs (title TEXT); PRAGMA journal_mode = WAL');
+      },
+    ],
+    ['a text', () => writeFileSync(path, 'a list of songs')],
+    ['a folder', () => mkdirSync(path)],
+  ])('that is %s is refused, and keeps its mode, its name and its contents', (_, make) => {
+    make();
+    chmodSync(path, 0o755);
+    const seen = () => [readdirSync(folder), statSync(path).mode, statSync(path).mtimeMs, statSync(path).size];
+    const before = seen();
     expect(codeOf(open)).toBe('foreign_file');
-    expect([readdirSync(folder), readFileSync(path)]).toEqual([['store.db'], before]);
+    expect(seen()).toEqual(before);
   });
 
-  test.each(['header', 'page'])(
-    'with a damaged %s it is set aside by name, and the next start begins an empty one',
-    what => {
-      for (const nth of [1, 2]) {
-        const database = open();
-        const records = new Records<string>(database, 'note');
-        database.commit(() => {
-          for (let id = 0; id < 100; id += 1) records.put(String(id), 'text'.repeat(200));
-        });
-        database[Symbol.dispose]();
-        const bytes = readFileSync(path);
-        bytes.fill(0x5a, what === 'header' ? 0 : 4_096 * 3, what === 'header' ? 4_096 : 4_096 * 5);
-        writeFileSync(path, bytes);
-        const aside = `${path}.damaged-${nth}`;
-        expect(codeOf(open)).toBe('damaged_file');
-        expect(existsSync(aside)).toBe(true);
-        expect(readFileSync(aside)).toEqual(bytes);
-        using empty = open();
-        expect(new Records<string>(empty, 'note').get('1')).toBeUndefined();
-      }
-    },
-  );
+  test('with a damaged page is refused by every start, and begun anew only when it was moved away', () => {
+    for (const nth of [1, 2]) {
+      const database = open();
+      const records = new Records<string>(database, 'note');
+      database.commit(() => {
+        for (let id = 0; id < 100; id += 1) records.put(String(id), 'text'.repeat(200));
+      });
+      database[Symbol.dispose]();
+      const bytes = readFileSync(path);
+      writeFileSync(path, bytes.fill(0x5a, 4_096 * 3, 4_096 * 5));
+      expect([codeOf(open), codeOf(open)]).toEqual(['damaged_file', 'damaged_file']);
+      expect(readFileSync(path)).toEqual(bytes);
+      renameSync(path, `${path}.${nth}`);
+      using empty = open();
+      expect(new Records<string>(empty, 'note').get('1')).toBeUndefined();
+    }
+  });
+
+  test('that was emptied is refused by every start, and begun anew only when it was moved away', () => {
+    open()[Symbol.dispose]();
+    truncateSync(path);
+    expect([codeOf(open), codeOf(open)]).toEqual(['damaged_file', 'damaged_file']);
+    expect(open).toThrow(/is empty.*Move it/);
+    expect(statSync(path).size).toBe(0);
+    rmSync(path);
+    open()[Symbol.dispose]();
+    open()[Symbol.dispose]();
+  });
+
+  test('that could not be begun is removed again', () => {
+    const full = Object.assign(new Error('full'), { errcode: 13 });
+    vi.spyOn(DatabaseSync.prototype, 'exec').mockImplementationOnce(() => {
+      throw full;
+    });
+    expect(codeOf(open)).toBe(full);
+    expect(readdirSync(folder)).toEqual([]);
+    open()[Symbol.dispose]();
+  });
+
+  test('is created behind a link that leads to no file yet', () => {
+    symlinkSync(join(folder, 'volume.db'), path);
+    open()[Symbol.dispose]();
+    expect(statSync(join(folder, 'volume.db')).mode & 0o777).toBe(0o600);
+    open()[Symbol.dispose]();
+  });
+
+  test.each([
+    ['killed before the first table', 'PRAGMA auto_vacuum = FULL; BEGIN EXCLUSIVE; COMMIT; PRAGMA user_version = 0'],
+    ['an empty file of any program', 'CREATE TABLE a (b); DROP TABLE a'],
+  ])('without tables is begun: %s', (_, left) => {
+    {
+      using half = new DatabaseSync(path);
+      half.exec(left);
+    }
+    expect(statSync(path).size).toBeGreaterThan(0);
+    expect(() => open()[Symbol.dispose]()).not.toThrow();
+    using database = open();
+    new Records<string>(database, 'note').put('1', 'text');
+    expect(database.all('PRAGMA auto_vacuum')).toEqual([{ auto_vacuum: 1 }]);
+  });
+
+  test('that this process has open keeps its lock when it is opened again', () => {
+    const reader = spawnSync.bind(undefined, process.execPath, [
+      ...['--input-type=module', '--eval'],
+      "import { DatabaseSync } from 'node:sqlite'; new DatabaseSync(process.argv[1]).exec('SELECT * FROM records')",
+      path,
+    ]);
+    const first = open();
+    expect(codeOf(open)).toBe('file_in_use');
+    expect(String(reader({ encoding: 'utf8' }).stderr)).toContain('database is locked');
+    first[Symbol.dispose]();
+    open()[Symbol.dispose]();
+  });
 
   test('stays small, because later commits delete the records that have ended', async () => {
-    await using stores = createSqliteStores({ path, now: clock.now, paymentRetentionMs: 1, countRetentionMs: 1 });
+    await using stores = createSqliteStores({
+      ...{ path, now: clock.now, paymentRetentionMs: 1, countRetentionMs: 1, eventsPerShard: 10 },
+    });
     const count = () => Number(stores.database.all('SELECT count(*) AS count FROM records')[0]?.['count']);
     const pages = () => Number(stores.database.all('PRAGMA page_count')[0]?.['page_count']);
     const subject = samples.somebody();
@@ -283,4 +370,89 @@ describe('the file', () => {
     }
     expect(left).toEqual([468, 436, 404]);
   });
+
+  test.each(['while it is open', 'between two openings'])(
+    'a clock that is a year behind %s ends no record early',
+    when => {
+      const start = clock.now();
+      let database = open();
+      const records = () => new Records<{ endsAt: number }>(database, 'note', row => row);
+      const put = (id: string) => database.commit(() => records().put(id, { endsAt: clock.now() + 10_000 }));
+      put('before');
+      if (when === 'between two openings') database[Symbol.dispose]();
+      clock.set(start - 365 * 24 * 3_600_000);
+      if (when === 'between two openings') database = open();
+      put('behind');
+      clock.set(start + 9_999);
+      put('after');
+      expect(['before', 'behind', 'after'].map(id => records().get(id) !== undefined)).toEqual([true, false, true]);
+      clock.advance(1);
+      expect(records().get('before')).toBeUndefined();
+      database[Symbol.dispose]();
+    },
+  );
+
+  test('rounds times up to a whole millisecond', () => {
+    using database = openDatabase(':memory:', () => clock.now() + 0.25);
+    const records = new Records<{ endsAt: number; rank: number }>(database, 'note', row => ({ ...row, list: 'queue' }));
+    const at = clock.now() + 1.5;
+    database.commit(() => records.put('one', { endsAt: at + 1, rank: at }));
+    clock.advance(1);
+    expect(records.due('queue', 1)).toEqual([]);
+    clock.advance(1);
+    expect(records.due('queue', 1)).toHaveLength(1);
+    clock.advance(1);
+    expect(records.get('one')).toBeUndefined();
+  });
+
+  test('keeps a record that is put again after its end, with the same value', () => {
+    using database = open();
+    let retentionMs = 1;
+    const records = new Records<{ at: number }>(database, 'note', ({ at }) => ({ endsAt: at + retentionMs }));
+    const row = { at: clock.now() };
+    database.commit(() => records.put('one', row));
+    clock.advance(1);
+    expect(records.get('one')).toBeUndefined();
+    retentionMs = 10;
+    database.commit(() => records.put('one', row));
+    expect(records.get('one')).toEqual(row);
+  });
 });
+
+describe('a file that is gone', () => {
+  test.each([
+    ['removed', () => rmSync(path)],
+    ['replaced', () => renameSync(copied(), path)],
+    ['removed with its folder', () => rmSync(folder, { recursive: true })],
+  ])('when it is %s, refuses every commit, even if it comes back', async (_, remove) => {
+    const seen: (readonly string[])[] = [];
+    await using stores = createSqliteStores({ path, now: clock.now, onRefusals: codes => seen.push(codes) });
+    const made = await samples.created(stores.elicitations, samples.ask(samples.somebody()));
+    const kept = join(tmpdir(), `${basename(folder)}.kept`);
+    linkSync(path, kept);
+    await stores.ping();
+    remove();
+    await expect(stores.ping()).rejects.toThrow(StoreUnavailableError);
+    expect(stores.refusals()).toEqual(['file_gone']);
+    const create = () => stores.elicitations.create(samples.ask(samples.somebody()));
+    await expect(create()).rejects.toThrow(StoreUnavailableError);
+    mkdirSync(folder, { recursive: true });
+    renameSync(kept, path);
+    await expect(create()).rejects.toThrow(StoreUnavailableError);
+    await expect(stores.ping()).rejects.toThrow(StoreUnavailableError);
+    expect(seen).toEqual([['file_gone']]);
+    expect(await stores.elicitations.read(made.elicitationId)).toEqual(made);
+  });
+
+  test('acknowledges nothing, even before the next check', async () => {
+    await using stores = createSqliteStores({ path, now: clock.now });
+    rmSync(path);
+    await expect(stores.elicitations.create(samples.ask(samples.somebody()))).rejects.toThrow(StoreUnavailableError);
+    expect(stores.refusals()).toEqual(['file_gone']);
+  });
+});
+
+function copied(): string {
+  writeFileSync(`${path}.copy`, readFileSync(path));
+  return `${path}.copy`;
+}

@@ -1,2 +1,2 @@
-/** @internal Tests use it. The gateway does not yet. */
-export { createSqliteStores } from './sqlite-stores.ts';
+export { UnusableFileError } from './database.ts';
+export { createSqliteStores, type SqliteStoresOptions } from './sqlite-stores.ts';

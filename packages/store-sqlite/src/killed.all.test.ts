@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { connectionIdOf, type ElicitationId, SHARDS } from '@postern/elicitation';
-import { Ledger } from '@postern/testkit/contract';
+import { allEvents, Ledger } from '@postern/testkit/contract';
 import { endingWithParent } from '@postern/testkit/processes';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createSqliteStores, type SqliteStores } from './sqlite-stores.ts';
@@ -23,11 +23,23 @@ const WRITER = `
   import { Ledger } from '@postern/testkit/contract';
   const stores = createSqliteStores({ path: process.argv[1], now: Date.now });
   writeSync(1, 'opened\\n');
+  let nth = 0;
+  /** One verb of each kind that writes several records. */
+  const operate = async () => {
+    const name = process.pid + '_' + (nth += 1);
+    const counts = ['refreshed', 'postponed'].map(outcome => ({ at: Date.now() - (Date.now() % 1e9), outcome, count: 1 }));
+    await stores.audits.append('people', name);
+    await stores.refreshCounts.add(String(process.pid), { provider: 'forge', day: 'all', operationId: name, counts });
+    const about = { mcpServerId: 'tracker', name, lastFour: 'abcd', by: 'olga', reason: 'new', sealedDigest: name };
+    await stores.apiKeys.add({ apiKeyId: 'ak_' + name, ...about });
+    writeSync(1, 'operated ' + name + '\\n');
+  };
   const acknowledging = verb => async request => {
     try {
       const result = await verb(request);
       const { elicitationId, version } = result.elicitation;
       writeSync(1, elicitationId + ' ' + version + '\\n');
+      await operate();
       return result;
     } catch (error) {
       if (error instanceof StoreUnavailableError) writeSync(1, 'full ' + error.cause.message + '\\n');
@@ -76,7 +88,7 @@ function noted(lines: readonly string[], into = new Map<ElicitationId, number>()
 /** All records of a commit, or none: the elicitation, its events in order, and the connection that completed it. */
 async function expectWhole(stores: SqliteStores): Promise<number> {
   const versions = new Map<string, number>();
-  for (const { elicitationId, eventId } of stores.events()) {
+  for (const { elicitationId, eventId } of await allEvents(stores)) {
     const version = (versions.get(elicitationId) ?? 0) + 1;
     expect(eventId).toBe(`ev_${elicitationId.slice(3)}.${version}`);
     versions.set(elicitationId, version);
@@ -93,6 +105,23 @@ async function expectWhole(stores: SqliteStores): Promise<number> {
   );
   expect(sizes.reduce((sum, size) => sum + size, 0)).toBe(versions.size);
   return versions.size;
+}
+
+/** An audit line with its place, the counts of a batch, and an API key with the version of the list. */
+async function expectOperated(stores: SqliteStores, acknowledged: readonly string[]): Promise<void> {
+  const names = acknowledged.flatMap(line => (line.startsWith('operated ') ? [line.slice('operated '.length)] : []));
+  const lines = (await stores.audits.read({ limit: 10_000 })).map(({ line }) => line);
+  expect(lines).toEqual(expect.arrayContaining(names));
+  const { version, apiKeys } = (await stores.apiKeys.read()) ?? {};
+  expect(apiKeys?.map(({ apiKeyId }) => apiKeyId.slice(3))).toEqual(expect.arrayContaining(names));
+  expect(version).toBe(String(apiKeys?.length));
+  const counts = (await stores.refreshCounts.read('forge', 'all')).map(
+    ({ outcome, count }) => [outcome, count] as const,
+  );
+  const sumOf = (of: string) => counts.reduce((sum, [outcome, count]) => sum + (outcome === of ? count : 0), 0);
+  expect(sumOf('refreshed')).toBe(sumOf('postponed'));
+  expect(sumOf('refreshed')).toBeGreaterThanOrEqual(names.length);
+  expect(sumOf('refreshed')).toBeLessThanOrEqual(lines.length);
 }
 
 /** A number below this limit, the same for a seed. */
@@ -137,8 +166,10 @@ test.each([1, 2, 3])('of four processes that open a new file at once, one gets i
 
 test(`keeps everything acknowledged over ${KILLS} kills of its writers, and nothing half (seed ${SEED})`, async () => {
   const acknowledged = new Map<ElicitationId, number>();
+  const all: string[] = [];
   for (let nth = 0; nth < KILLS; nth += 1) {
-    const lines = await killedAfter(2 + below(400, nth));
+    const lines = await killedAfter(2 + below(250, nth));
+    all.push(...lines);
     expect(lines[0], `kill ${nth} of seed ${SEED}`).toBe('opened');
     noted(lines, acknowledged);
   }
@@ -149,10 +180,11 @@ test(`keeps everything acknowledged over ${KILLS} kills of its writers, and noth
   expect(found).toBe(ledger.written);
   expect(whole).toBeGreaterThanOrEqual(found);
   expect(whole).toBeLessThanOrEqual(found + KILLS * 8);
+  await expectOperated(stores, all);
 });
 
 test(`a log that is torn at any byte loses its last commits only, each as a whole (seed ${SEED})`, async () => {
-  const acknowledged = noted(await killedAfter(60));
+  const acknowledged = noted(await killedAfter(120));
   const [data, log] = [readFileSync(path), readFileSync(`${path}-wal`)];
   const kept: number[] = [];
   for (let cut = 0; cut < log.length; cut += 1 + below(30_000, cut)) {
@@ -169,12 +201,13 @@ test(`a log that is torn at any byte loses its last commits only, each as a whol
 });
 
 test('a full disk is an error of the commit, and loses nothing acknowledged', async () => {
-  const lines = await killedAfter(Infinity, 'ulimit -f 2000;');
+  const lines = await killedAfter(Infinity, 'ulimit -f 4000;');
   expect(lines.at(-1)).toMatch(/^full /);
   await using stores = createSqliteStores({ path, now: Date.now });
   const ledger = new Ledger(stores.elicitations, noted(lines));
   expect(ledger.written).toBeGreaterThan(20);
   expect(await ledger.found()).toBe(ledger.written);
   await expectWhole(stores);
+  await expectOperated(stores, lines);
   await ledger.write(10);
 });

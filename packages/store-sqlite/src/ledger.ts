@@ -1,8 +1,16 @@
-import { type OverQuota, type Shard, type StorageQuota, shareOf } from '@postern/elicitation';
+import { setImmediate } from 'node:timers/promises';
+import {
+  HOUR_MS,
+  type OverQuota,
+  SHARDS,
+  type Shard,
+  type StorageQuota,
+  type StorageUse,
+  type StorageUseReader,
+  shareOf,
+} from '@postern/elicitation';
 import type { Database } from './database.ts';
-import { Records } from './records.ts';
-
-const HOUR_MS = 3_600_000;
+import { joined, Records } from './records.ts';
 
 export interface Charge {
   /** Replaces the earlier charge of this id. */
@@ -19,27 +27,32 @@ interface Row {
   readonly bytes: number;
 }
 
+/** The charges of a scope that end in the same hour, or never. */
+type HourRow = Row & { readonly records: number };
+
 /**
  * The records of each MCP server in each shard, until the hour after their expiry. Sizes approximate those of Redis. Every verb runs
- * within the commit of the record that it charges; the quota bounds what it adds up.
+ * within the commit of the record that it charges, and reads one sum for each hour of the retention.
  */
-export class Ledger {
+export class Ledger implements StorageUseReader {
   readonly #database: Database;
   readonly #charges: Records<Row>;
+  readonly #hours: Records<HourRow>;
   readonly #shares: Records<StorageQuota>;
 
   constructor(database: Database) {
     this.#database = database;
-    this.#charges = new Records(database, 'charge', ({ scope, endsAt, bytes }) => ({
+    this.#charges = new Records(database, 'charge', ({ endsAt }) => ({ endsAt }));
+    this.#hours = new Records(database, 'charges by hour', ({ scope, endsAt }) => ({
       whose: scope,
+      rank: endsAt,
       endsAt,
-      rank: bytes,
     }));
     this.#shares = new Records(database, 'share');
   }
 
   bytesOf(shard: Shard, mcpServerId: string, id: string): number {
-    return this.#charges.get(keyOf(scopeOf(shard, mcpServerId), id))?.bytes ?? 0;
+    return this.#charges.get(joined(scopeOf(shard, mcpServerId), id))?.bytes ?? 0;
   }
 
   /** Charges new records, up to seven eighths of the share; the rest is for the users' answers and sessions. All or nothing. */
@@ -68,16 +81,16 @@ export class Ledger {
   ): OverQuota | undefined {
     const before = this.bytesOf(shard, owner, id);
     if (share === undefined || bytes <= before) return undefined;
-    const { lasting, firstEnd } = this.#charges.sumOf(scopeOf(shard, owner));
-    const count = lasting.count + (before === 0 ? 1 : 0);
+    const { lasting, firstEnd } = this.#sumOf(scopeOf(shard, owner));
+    const count = lasting.records + (before === 0 ? 1 : 0);
     const part = before === 0 ? 4 / 8 : 6 / 8;
-    const fits = count <= share.records * part && lasting.total - before + bytes <= share.bytes * part;
+    const fits = count <= share.records * part && lasting.bytes - before + bytes <= share.bytes * part;
     return fits ? undefined : this.#overQuota(firstEnd);
   }
 
   /** Reverses the charge of a record. */
   release(shard: Shard, mcpServerId: string, id: string): void {
-    this.#charges.delete(keyOf(scopeOf(shard, mcpServerId), id));
+    this.#put(scopeOf(shard, mcpServerId), id, undefined);
   }
 
   /**
@@ -95,6 +108,21 @@ export class Ledger {
     return this.#charge(shard, mcpServerId, charges, share && { share, eighths: 8 }, replaced);
   }
 
+  async read(owners: readonly string[]): Promise<readonly StorageUse[]> {
+    const found: StorageUse[] = [];
+    for (const owner of owners) {
+      const shards = SHARDS.map(shard => {
+        const { records, bytes, lasting } = this.#sumOf(scopeOf(shard, owner));
+        return { records, bytes, lasting };
+      });
+      const sum = (of: 'records' | 'bytes') => shards.reduce((total, shard) => total + shard[of], 0);
+      found.push({ owner, records: sum('records'), bytes: sum('bytes'), shards });
+      // Requests of users and MCP servers in between.
+      await setImmediate();
+    }
+    return found;
+  }
+
   #charge(
     shard: Shard,
     mcpServerId: string,
@@ -106,20 +134,43 @@ export class Ledger {
     const freed = charges.some(({ id }) => id === replaced) ? 0 : this.bytesOf(shard, mcpServerId, replaced);
     if (limit !== undefined) {
       const { share, eighths } = limit;
-      const kept = this.#charges.sumOf(scope);
+      const kept = this.#sumOf(scope);
       const before = charges.map(({ id }) => this.bytesOf(shard, mcpServerId, id));
-      const count = kept.count + before.filter(bytes => bytes === 0).length - (freed === 0 ? 0 : 1);
-      const total = charges.reduce((sum, { bytes }, at) => sum + bytes - (before[at] ?? 0), kept.total - freed);
+      const count = kept.records + before.filter(bytes => bytes === 0).length - (freed === 0 ? 0 : 1);
+      const total = charges.reduce((sum, { bytes }, at) => sum + bytes - (before[at] ?? 0), kept.bytes - freed);
       if (count > (share.records * eighths) / 8 || total > (share.bytes * eighths) / 8)
         return this.#overQuota(kept.firstEnd);
     }
     if (freed > 0) this.release(shard, mcpServerId, replaced);
     for (const { id, endsAt, bytes } of charges)
-      this.#charges.put(keyOf(scope, id), {
-        ...{ scope, bytes },
-        ...(endsAt === Infinity ? {} : { endsAt: hourAfter(endsAt) }),
-      });
+      this.#put(scope, id, { scope, bytes, ...(endsAt === Infinity ? {} : { endsAt: hourAfter(endsAt) }) });
     return undefined;
+  }
+
+  /** Replaces a charge, also in the sums of its hour. */
+  #put(scope: string, id: string, row: Row | undefined): void {
+    const former = this.#charges.get(joined(scope, id));
+    if (former !== undefined) this.#add(former, -1);
+    if (row === undefined) this.#charges.delete(joined(scope, id));
+    else {
+      this.#charges.put(joined(scope, id), row);
+      this.#add(row, 1);
+    }
+  }
+
+  #add({ bytes, ...of }: Row, sign: 1 | -1): void {
+    const id = joined(of.scope, String(of.endsAt));
+    const { records, bytes: sum } = this.#hours.get(id) ?? { records: 0, bytes: 0 };
+    if (records + sign > 0) this.#hours.put(id, { ...of, records: records + sign, bytes: sum + sign * bytes });
+    else this.#hours.delete(id);
+  }
+
+  #sumOf(scope: string) {
+    const hours = this.#hours.of(scope);
+    const sum = (of: 'records' | 'bytes') => hours.reduce((total, hour) => total + hour[of], 0);
+    const { records = 0, bytes = 0 } = hours.find(({ endsAt }) => endsAt === undefined) ?? {};
+    const firstEnd = hours.find(({ endsAt }) => endsAt !== undefined)?.endsAt;
+    return { records: sum('records'), bytes: sum('bytes'), lasting: { records, bytes }, firstEnd };
   }
 
   #overQuota(firstEnd: number | undefined): OverQuota {
@@ -129,5 +180,4 @@ export class Ledger {
 }
 
 const scopeOf = (shard: Shard, mcpServerId: string) => `${shard} ${mcpServerId}`;
-const keyOf = (scope: string, id: string) => JSON.stringify([scope, id]);
 const hourAfter = (time: number) => Math.ceil(time / HOUR_MS) * HOUR_MS;

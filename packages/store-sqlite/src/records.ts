@@ -6,7 +6,7 @@ import {
   type Subject,
   UnknownRecordLayoutError,
 } from '@postern/elicitation';
-import type { Database } from './database.ts';
+import { type Database, FOREVER } from './database.ts';
 
 /** Where queries find a record, and how long it is kept. */
 export interface Place {
@@ -22,7 +22,6 @@ export interface Place {
 
 /** No query returns more records. */
 const MOST = 10_000;
-const FOREVER = Number.MAX_SAFE_INTEGER;
 
 /** SQLite takes 4 microseconds longer for a parameter alone. */
 const LIMIT = 'LIMIT CAST(? AS INTEGER)';
@@ -31,28 +30,41 @@ const GET = 'SELECT value FROM records WHERE kind = ? AND id = ? AND ends_at > ?
 const PUT = `
   INSERT INTO records (kind, id, value, list, whose, rank, ends_at) VALUES (?, ?, ?, ?, ?, ?, ?)
   ON CONFLICT (kind, id) DO UPDATE SET
-    value = excluded.value, list = excluded.list, whose = excluded.whose, rank = excluded.rank, ends_at = excluded.ends_at
-  WHERE value <> excluded.value
+    value = excluded.value, list = excluded.list, whose = excluded.whose, rank = excluded.rank,
+    ends_at = excluded.ends_at
+  WHERE value <> excluded.value OR ends_at <> excluded.ends_at
 `;
-const DELETE = 'DELETE FROM records WHERE kind = ? AND id = ? RETURNING ends_at > ? AS was_kept';
+const DELETE = 'DELETE FROM records WHERE kind = ? AND id = ? AND ends_at > ?';
 const OF = `SELECT value FROM records WHERE kind = ? AND whose = ? AND rank > ? AND ends_at > ? ORDER BY rank, seq ${LIMIT}`;
 const NEWEST_OF = `
-  SELECT value FROM records WHERE kind = ? AND whose = ? AND ends_at > ? ORDER BY rank DESC, seq DESC ${LIMIT} OFFSET ?
+  SELECT value FROM records WHERE kind = ? AND whose = ? AND rank > ? AND rank <= ? AND ends_at > ?
+  ORDER BY rank DESC, seq DESC ${LIMIT} OFFSET ?
 `;
 const DELETE_OF = `
   DELETE FROM records WHERE seq IN (SELECT seq FROM records WHERE kind = ? AND whose = ? AND rank <= ? LIMIT ${MOST})
 `;
-const SUM_OF = `
-  SELECT count(*) AS count, total(rank) AS total, min(ends_at) AS firstEnd,
-    count(*) FILTER (WHERE ends_at = ${FOREVER}) AS lastingCount, total(rank) FILTER (WHERE ends_at = ${FOREVER}) AS lastingTotal
-  FROM records WHERE kind = ? AND whose = ? AND ends_at > ?
-`;
+const SUM_OF =
+  'SELECT count(*) AS count, total(rank) AS total FROM records WHERE kind = ? AND whose = ? AND ends_at > ?';
 const DUE = `SELECT value FROM records WHERE list = ? AND rank <= ? AND ends_at > ? ORDER BY rank ${LIMIT}`;
 const PAGE = `
   SELECT id, rank FROM records WHERE list = ? AND (rank, id) < (?, ?) AND ends_at > ? ORDER BY rank DESC, id DESC ${LIMIT}
 `;
-const OLDEST = `SELECT value FROM records WHERE kind = ? ORDER BY seq ${LIMIT}`;
+const AFTER = `SELECT id, value FROM records WHERE kind = ? AND id > ? AND ends_at > ? ORDER BY id ${LIMIT}`;
+const REWRITE = 'UPDATE records SET value = ? WHERE kind = ? AND id = ?';
 const SIZE = 'SELECT count(*) AS size FROM records WHERE list = ? AND ends_at > ?';
+
+/** A clock that was ahead by less changes nothing: a pause lasts longer by as much. */
+const CLOCK_STEP_MS = 60_000;
+
+/** A lease or a pause, which protects nothing: it may end early. */
+export interface Span {
+  readonly from: number;
+  readonly endsAt: number;
+}
+
+/** One that begins in the future was noted while the clock was ahead, and would last as long as that. */
+export const isRunning = (span: Span | undefined, now: number): boolean =>
+  span !== undefined && now < span.endsAt && span.from <= now + CLOCK_STEP_MS;
 
 /** Records of one kind. A record that has ended is never returned, whether or not it is deleted. */
 export class Records<Row> {
@@ -73,13 +85,14 @@ export class Records<Row> {
   /** Replaces the record of this id; it keeps its order among records of equal rank. Its place follows from its value. */
   put(id: string, row: Row): void {
     const { list = null, whose = null, rank = 0, endsAt = FOREVER } = this.#placeOf(row);
-    const place = [list, whose, rank, Math.min(endsAt, FOREVER)];
+    // Callers may pass fractions of a millisecond.
+    const place = [list, whose, Math.ceil(rank), Math.ceil(Math.min(endsAt, FOREVER))];
     this.#database.run(PUT, this.#kind, id, JSON.stringify(row), ...place);
   }
 
   /** @returns whether there was such a record */
   delete(id: string): boolean {
-    return this.#database.all(DELETE, this.#kind, id, this.#database.now())[0]?.['was_kept'] === 1;
+    return this.#database.run(DELETE, this.#kind, id, this.#database.now()) > 0;
   }
 
   /** Lowest rank first. @param p.after returns only records of a higher rank */
@@ -87,9 +100,23 @@ export class Records<Row> {
     return this.#rows(OF, this.#kind, whose, after, this.#database.now(), Math.min(limit, MOST));
   }
 
-  /** Highest rank first. */
-  newestOf(whose: string, { skip = 0, limit }: { readonly skip?: number; readonly limit: number }): Row[] {
-    return this.#rows(NEWEST_OF, this.#kind, whose, this.#database.now(), Math.min(limit, MOST), skip);
+  /** Highest rank first, above `after` and up to `upTo`. */
+  newestOf(
+    whose: string,
+    { after = -1, upTo = FOREVER, skip = 0, limit }: { after?: number; upTo?: number; skip?: number; limit: number },
+  ): Row[] {
+    return this.#rows(NEWEST_OF, this.#kind, whose, after, upTo, this.#database.now(), Math.min(limit, MOST), skip);
+  }
+
+  /** In the order of ids. */
+  page(after: string, limit: number): { readonly id: string; readonly row: Row }[] {
+    const found = this.#database.all(AFTER, this.#kind, after, this.#database.now(), Math.min(limit, MOST));
+    return found.map(({ id, value }) => ({ id: String(id), row: parsed<Row>(value) }));
+  }
+
+  /** Changes the value of a record, and not its place. */
+  rewrite(id: string, row: Row): void {
+    this.#database.run(REWRITE, JSON.stringify(row), this.#kind, id);
   }
 
   /** Deletes the records up to this rank. */
@@ -97,23 +124,15 @@ export class Records<Row> {
     this.#database.run(DELETE_OF, this.#kind, whose, upTo);
   }
 
-  /** Number and sum of ranks, of all and of those without an end, and the first end. */
-  sumOf(whose: string) {
-    const [row = {}] = this.#database.all(SUM_OF, this.#kind, whose, this.#database.now());
-    const of = (name: string) => Number(row[name] ?? FOREVER);
-    const firstEnd = of('firstEnd') === FOREVER ? undefined : of('firstEnd');
-    const lasting = { count: of('lastingCount'), total: of('lastingTotal') };
-    return { count: of('count'), total: of('total'), lasting, firstEnd };
+  /** Number of records, and sum of their ranks. */
+  sumOf(whose: string): { readonly count: number; readonly total: number } {
+    const [row] = this.#database.all(SUM_OF, this.#kind, whose, this.#database.now());
+    return { count: Number(row?.['count']), total: Number(row?.['total']) };
   }
 
   /** Records of a list up to this rank, lowest first. */
   due(list: string, limit: number, upTo = this.#database.now()): Row[] {
     return this.#rows(DUE, list, upTo, this.#database.now(), Math.min(limit, MOST));
-  }
-
-  /** All records, in the order of their first commit. @internal */
-  oldest(): Row[] {
-    return this.#rows(OLDEST, this.#kind, MOST);
   }
 
   #rows(sql: string, ...values: (string | number)[]): Row[] {
@@ -152,12 +171,9 @@ export class SqliteRecordLists implements RecordLists {
 /** `Place.list` of a list or queue of a shard. */
 export const listOf = (list: string, shard: Shard): string => `${list} ${shard}`;
 
-/** `Place.whose` of a user. JSON keeps any two lists of texts apart. */
-export const keyOf = ({ issuer, subject }: Subject, ...further: (string | undefined)[]): string =>
-  JSON.stringify([issuer, subject, ...further]);
+/** One text for a list of texts. JSON keeps any two lists apart. */
+export const joined = (...texts: (string | undefined)[]): string => JSON.stringify(texts);
 
-/** Orders records of a user by their creation. */
-export const oldestFirst =
-  <Row extends { readonly createdAt: number }>(idOf: (row: Row) => string) =>
-  (a: Row, b: Row): number =>
-    a.createdAt - b.createdAt || (idOf(a) < idOf(b) ? -1 : 1);
+/** `Place.whose` of a user. */
+export const keyOf = ({ issuer, subject }: Subject, ...further: (string | undefined)[]): string =>
+  joined(issuer, subject, ...further);

@@ -3,23 +3,23 @@ import {
   type BrowserSessionId,
   type BrowserSessionOwner,
   type BrowserSessionStore,
+  compareBrowserSessions,
   digestOf,
+  isListedFor,
   type ListedBrowserSession,
   type LogoutTarget,
+  MAX_BROWSER_SESSIONS,
   type NewBrowserSession,
   QuotaExceededError,
   type StorageQuota,
   shardIn,
+  vouchedBy,
 } from '@postern/elicitation';
 import type { Database } from './database.ts';
 import type { Ledger } from './ledger.ts';
 import { keyOf, Records } from './records.ts';
 
-/** Maximum number of browser sessions of one user, and of those that one application vouched for. */
-const MOST = 20;
 const SESSION_BYTES = 768;
-const voucherOf = ({ origin }: Pick<BrowserSession, 'origin'>) =>
-  'vouchedBy' in origin ? origin.vouchedBy : undefined;
 
 /** `name` is the digest of the id, which is a bearer value and not in the file. */
 interface Row {
@@ -31,20 +31,23 @@ interface Row {
 export class SqliteBrowserSessionStore implements BrowserSessionStore {
   readonly #database: Database;
   readonly #ledger: Ledger;
+  readonly #kind: string;
   readonly #rows: Records<Row>;
   /** Reports of logouts by their token. */
   readonly #reports: Records<{ readonly endsAt: number }>;
 
-  constructor(database: Database, ledger: Ledger) {
+  /** @param kind keeps the sessions of users and of operators apart */
+  constructor(database: Database, ledger: Ledger, kind: 'session' | 'operator session') {
     this.#database = database;
     this.#ledger = ledger;
-    this.#rows = new Records(database, 'session', ({ session, idleUntil }) => ({
+    this.#kind = kind;
+    this.#rows = new Records(database, kind, ({ session, idleUntil }) => ({
       endsAt: Math.min(idleUntil, session.endsAt),
       whose: keyOf(session.subject),
       rank: session.createdAt,
-      ...(session.logoutName !== undefined && { list: logoutList(session.logoutName) }),
+      ...(session.logoutName !== undefined && { list: this.#logoutList(session.logoutName) }),
     }));
-    this.#reports = new Records(database, 'logout report', row => row);
+    this.#reports = new Records(database, `${kind} logout report`, row => row);
   }
 
   async create(
@@ -54,10 +57,10 @@ export class SqliteBrowserSessionStore implements BrowserSessionStore {
   ): Promise<BrowserSession> {
     const now = this.#database.now();
     const created = { ...session, createdAt: now, endsAt: now + lifetime.absoluteMs };
-    const [shard, voucher, name] = [shardIn(id), voucherOf(session), digestOf(id)];
+    const [shard, voucher, name] = [shardIn(id), vouchedBy(session), digestOf(id)];
     this.#database.commit(() => {
-      const own = this.#rows.of(keyOf(session.subject)).filter(row => voucherOf(row.session) === voucher);
-      const older = own.slice(0, Math.max(0, own.length - MOST + 1));
+      const own = this.#rows.of(keyOf(session.subject)).filter(row => vouchedBy(row.session) === voucher);
+      const older = own.slice(0, Math.max(0, own.length - MAX_BROWSER_SESSIONS + 1));
       for (const row of older) this.#remove(row.session, shard);
       if (voucher !== undefined && quota !== undefined) {
         const charge = { id: name, endsAt: created.endsAt, bytes: SESSION_BYTES };
@@ -92,7 +95,7 @@ export class SqliteBrowserSessionStore implements BrowserSessionStore {
   }
 
   async list(owner: BrowserSessionOwner): Promise<readonly ListedBrowserSession[]> {
-    return [...this.#of(owner)].sort((a, b) => b.createdAt - a.createdAt || (a.name < b.name ? -1 : 1));
+    return this.#of(owner).sort(compareBrowserSessions);
   }
 
   async endAll(owner: BrowserSessionOwner): Promise<void> {
@@ -115,14 +118,14 @@ export class SqliteBrowserSessionStore implements BrowserSessionStore {
 
   #remove({ name, origin }: ListedBrowserSession, shard: ReturnType<typeof shardIn>): void {
     this.#rows.delete(name);
-    const voucher = voucherOf({ origin });
+    const voucher = vouchedBy({ origin });
     if (voucher !== undefined) this.#ledger.release(shard, voucher, name);
   }
 
   #meant(target: LogoutTarget): readonly ListedBrowserSession[] {
     if ('logoutName' in target) {
       const { logoutName } = target;
-      return this.#rows.due(logoutList(logoutName), Infinity, Infinity).map(({ session }) => session);
+      return this.#rows.due(this.#logoutList(logoutName), Infinity, Infinity).map(({ session }) => session);
     }
     return this.#rows
       .of(keyOf(target.subject))
@@ -130,13 +133,12 @@ export class SqliteBrowserSessionStore implements BrowserSessionStore {
       .filter(({ origin }) => 'identityProvider' in origin && origin.identityProvider === target.identityProvider);
   }
 
-  #of({ subject, origin }: BrowserSessionOwner): readonly ListedBrowserSession[] {
-    const voucher = voucherOf({ origin });
-    return this.#rows
-      .of(keyOf(subject))
-      .map(({ session }) => session)
-      .filter(session => voucher === undefined || voucherOf(session) === voucher);
+  #of(owner: BrowserSessionOwner): ListedBrowserSession[] {
+    const all = this.#rows.of(keyOf(owner.subject)).map(({ session }) => session);
+    return all.filter(session => isListedFor(owner, session));
+  }
+
+  #logoutList(logoutName: string): string {
+    return `${this.#kind} logout ${logoutName}`;
   }
 }
-
-const logoutList = (logoutName: string) => `logout ${logoutName}`;

@@ -6,6 +6,7 @@ import {
   definedOnly,
   isUseNoted,
   type NewConnection,
+  oldestFirst,
   type Refusals,
   type Subject,
   shardIn,
@@ -14,15 +15,15 @@ import {
 } from '@postern/elicitation';
 import type { Database } from './database.ts';
 import type { Ledger } from './ledger.ts';
-import { keyOf, listOf, oldestFirst, Records } from './records.ts';
+import { isRunning, keyOf, listOf, Records, type Span } from './records.ts';
 import type { SqliteRevocationStore } from './sqlite-revocation-store.ts';
 
-interface Row {
+export interface ConnectionRow {
   readonly connection: Connection;
   /** When the user connected last. */
   readonly connectedAt: number;
-  readonly lease?: { readonly holder: string; readonly endsAt: number };
-  readonly backOff?: { readonly count: number; readonly endsAt: number };
+  readonly lease?: Span & { readonly holder: string };
+  readonly backOff?: Span & { readonly count: number };
   readonly refreshedBy?: string;
   readonly refusals?: Refusals;
   /** A lease of this token set expired without a result. */
@@ -37,7 +38,7 @@ export interface SqliteConnectionStoreDeps {
 
 export class SqliteConnectionStore implements ConnectionStore {
   readonly #deps: SqliteConnectionStoreDeps;
-  readonly #rows: Records<Row>;
+  readonly #rows: Records<ConnectionRow>;
 
   constructor(deps: SqliteConnectionStoreDeps) {
     this.#deps = deps;
@@ -71,7 +72,7 @@ export class SqliteConnectionStore implements ConnectionStore {
 
   async list(subject: Subject): Promise<readonly Connection[]> {
     const connections = this.#rows.of(keyOf(subject)).map(({ connection }) => connection);
-    return connections.sort(oldestFirst(({ connectionId }) => connectionId));
+    return connections.sort(oldestFirst(({ connectionId: id, createdAt: at }) => ({ id, at })));
   }
 
   async beginRefresh(p: Parameters<ConnectionStore['beginRefresh']>[0]): Promise<BeginRefresh> {
@@ -83,15 +84,15 @@ export class SqliteConnectionStore implements ConnectionStore {
       if (connection.generation !== p.current.generation || connection.lost !== undefined)
         return { result: 'superseded', connection };
       const isOthers = lease !== undefined && lease.holder !== p.holder;
-      if (isOthers && lease.endsAt > now && lease.holder !== p.goneHolder)
+      if (isOthers && isRunning(lease, now) && lease.holder !== p.goneHolder)
         return { result: 'held', retryAfterMs: lease.endsAt - now, holder: lease.holder };
-      if (backOff !== undefined && backOff.endsAt > now)
+      if (backOff !== undefined && isRunning(backOff, now))
         return { result: 'postponed', retryAfterMs: backOff.endsAt - now, ...definedOnly({ refusals: row.refusals }) };
-      const isUnfinished = row.isUnfinished === true || (isOthers && lease.endsAt <= now);
+      const isUnfinished = row.isUnfinished === true || (isOthers && !isRunning(lease, now));
       this.#rows.put(connection.connectionId, {
         ...row,
         isUnfinished,
-        lease: { holder: p.holder, endsAt: now + p.leaseMs },
+        lease: { holder: p.holder, from: now, endsAt: now + p.leaseMs },
       });
       return { result: 'begun', connection, failures: backOff?.count ?? 0, isUnfinished };
     });
@@ -128,7 +129,7 @@ export class SqliteConnectionStore implements ConnectionStore {
       if (row.lease?.holder !== p.holder) return row.refusals;
       const now = this.#deps.database.now();
       const { lease: _, ...rest } = row;
-      const backOff = { count: (row.backOff?.count ?? 0) + 1, endsAt: now + p.delayMs };
+      const backOff = { count: (row.backOff?.count ?? 0) + 1, from: now, endsAt: now + p.delayMs };
       const refusals = refusalsAfter(row.refusals, p.isRefusal === true, now);
       this.#put({ ...rest, backOff, ...definedOnly({ refusals }) });
       return refusals;
@@ -172,13 +173,13 @@ export class SqliteConnectionStore implements ConnectionStore {
     });
   }
 
-  #put(row: Row): void {
+  #put(row: ConnectionRow): void {
     this.#rows.put(row.connection.connectionId, row);
     this.#deps.database.wake(row.connection.connectionId);
   }
 
   /** Also undefined if the user has reconnected since. */
-  #row({ connectionId, createdAt }: TokenSetOf): Row | undefined {
+  #row({ connectionId, createdAt }: TokenSetOf): ConnectionRow | undefined {
     const row = this.#rows.get(connectionId);
     return row?.connection.createdAt === createdAt ? row : undefined;
   }

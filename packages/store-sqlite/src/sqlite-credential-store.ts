@@ -4,12 +4,13 @@ import {
   type CredentialStore,
   isUseNoted,
   type NewCredential,
+  oldestFirst,
   type Subject,
   shardIn,
 } from '@postern/elicitation';
 import type { Database } from './database.ts';
 import type { Ledger } from './ledger.ts';
-import { keyOf, listOf, oldestFirst, Records } from './records.ts';
+import { keyOf, listOf, Records } from './records.ts';
 
 export class SqliteCredentialStore implements CredentialStore {
   readonly #database: Database;
@@ -47,7 +48,7 @@ export class SqliteCredentialStore implements CredentialStore {
   }
 
   async list(subject: Subject): Promise<readonly Credential[]> {
-    return this.#rows.of(keyOf(subject)).sort(oldestFirst(({ credentialId }) => credentialId));
+    return this.#rows.of(keyOf(subject)).sort(oldestFirst(({ credentialId: id, createdAt: at }) => ({ id, at })));
   }
 
   async recordUse({ credentialId, use }: Parameters<CredentialStore['recordUse']>[0]): Promise<void> {

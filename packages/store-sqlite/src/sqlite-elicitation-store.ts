@@ -16,12 +16,14 @@ import {
   isTerminal,
   isUnredeemed,
   type OverQuota,
+  oldestFirst,
   paymentPutBy,
   providerAsked,
   type RedeemElicitation,
   type RedeemResult,
   type SeenAnswer,
   type Shard,
+  SPENT_MS,
   type Subject,
   shardIn,
   shareOf,
@@ -33,16 +35,16 @@ import {
 } from '@postern/elicitation';
 import type { Database } from './database.ts';
 import type { Charge, Ledger } from './ledger.ts';
-import { keyOf, listOf, type Place, Records } from './records.ts';
+import { isRunning, keyOf, listOf, type Place, Records, type Span } from './records.ts';
 import type { SqliteConnectionStore } from './sqlite-connection-store.ts';
 import type { SqliteCredentialStore } from './sqlite-credential-store.ts';
 import type { SqliteEventOutbox } from './sqlite-events.ts';
 import type { SqliteIdempotencyStore } from './sqlite-idempotency-store.ts';
 import type { SqliteMuteStore } from './sqlite-mute-store.ts';
-import { SPENT_MS, type SqliteOneTimeStore } from './sqlite-one-time-store.ts';
+import type { SqliteOneTimeStore } from './sqlite-one-time-store.ts';
 import type { SqlitePaymentStore } from './sqlite-payment-store.ts';
 
-interface Row {
+export interface ElicitationRow {
   readonly elicitation: Elicitation;
   readonly coalescingDigest: string;
   readonly createdBy: string;
@@ -80,10 +82,10 @@ const LISTED = 100;
 
 export class SqliteElicitationStore implements ElicitationStore {
   readonly #deps: SqliteElicitationStoreDeps;
-  readonly #rows: Records<Row>;
+  readonly #rows: Records<ElicitationRow>;
   /** The newest elicitation of each request, kept as long as that elicitation. */
   readonly #newest: Records<{ readonly elicitationId: ElicitationId; readonly endsAt?: number }>;
-  readonly #limits: Records<{ readonly count: number; readonly endsAt: number }>;
+  readonly #limits: Records<Span & { readonly count: number }>;
 
   constructor(deps: SqliteElicitationStoreDeps) {
     this.#deps = deps;
@@ -126,7 +128,9 @@ export class SqliteElicitationStore implements ElicitationStore {
     if (this.#deps.mutes.isMuted(elicitation.subject, elicitation.mcpServerId)) return { result: 'muted' };
 
     const limitKey = keyOf(elicitation.subject, elicitation.mcpServerId);
-    const window = this.#limits.get(limitKey) ?? { count: 0, endsAt: now + subjectLimit.windowMs };
+    const kept = this.#limits.get(limitKey);
+    const window =
+      kept !== undefined && isRunning(kept, now) ? kept : { count: 0, from: now, endsAt: now + subjectLimit.windowMs };
     if (window.count >= subjectLimit.max) return { result: 'limited', retryAfterMs: window.endsAt - now };
 
     const openNow = this.#openOf(elicitation.subject, [elicitation.mcpServerId]).map(({ expiresAt }) => expiresAt);
@@ -143,7 +147,7 @@ export class SqliteElicitationStore implements ElicitationStore {
         ? this.#deps.ledger.refuseLasting(shard, elicitation.mcpServerId, answered, shareOf(request.quota))
         : undefined) ?? this.#deps.ledger.admit(shard, elicitation.mcpServerId, charges, request.quota);
     if (overQuota) return overQuota;
-    this.#limits.put(limitKey, { count: window.count + 1, endsAt: window.endsAt });
+    this.#limits.put(limitKey, { ...window, count: window.count + 1 });
     const created: Elicitation = {
       ...elicitation,
       version: 1,
@@ -233,7 +237,7 @@ export class SqliteElicitationStore implements ElicitationStore {
 
   async listOpen(subject: Subject, mcpServerIds: readonly string[]): Promise<readonly Elicitation[]> {
     return this.#openOf(subject, mcpServerIds).sort(
-      (a, b) => a.createdAt - b.createdAt || (a.elicitationId < b.elicitationId ? -1 : 1),
+      oldestFirst(({ elicitationId: id, createdAt: at }) => ({ id, at })),
     );
   }
 
@@ -254,7 +258,7 @@ export class SqliteElicitationStore implements ElicitationStore {
   }
 
   /** Called within the commit of a transition. */
-  #put(row: Row): void {
+  #put(row: ElicitationRow): void {
     const { elicitation, coalescingDigest, endsAt } = row;
     const { elicitationId } = elicitation;
     this.#rows.put(elicitationId, row);
@@ -367,7 +371,7 @@ const openKey = (subject: Subject, mcpServerId: string) => keyOf(subject, 'open'
 const endedKey = (subject: Subject, voucher: string | undefined) => keyOf(subject, 'ended', voucher);
 
 /** Of the ended ones, a user sees those that they ended themselves. */
-function placeOf({ elicitation, dueAt = 0, endsAt }: Row): Place {
+function placeOf({ elicitation, dueAt = 0, endsAt }: ElicitationRow): Place {
   const { elicitationId, subject, mcpServerId, status } = elicitation;
   const shard = shardIn(elicitationId);
   if (!isTerminal(elicitation)) {

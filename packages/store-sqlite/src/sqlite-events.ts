@@ -4,12 +4,16 @@ import {
   compareFeedPositions,
   countedSteps,
   type DecisionCount,
+  dayOf,
   type ElicitationEvent,
   type EventFeed,
+  type EventLog,
   type EventOutbox,
   FEED_START,
   type FeedEvent,
   type FeedPage,
+  type FeedRetention,
+  hourOf,
   type OutboxEntry,
   type Shard,
   type StepCount,
@@ -17,32 +21,8 @@ import {
   type Watch,
 } from '@postern/elicitation';
 import type { Database } from './database.ts';
+import { Log, positionOf, rankOf } from './log.ts';
 import { Records } from './records.ts';
-
-/** Maximum number and age of the events in a feed. */
-export interface FeedRetention {
-  readonly events: number;
-  readonly maxAgeMs: number;
-}
-
-const positionOf = (rank: number) => `${rank}-0`;
-const rankOf = (position: string) => Number(position.split('-', 1)[0]);
-/** A position is the time of its entry, or one more than the position before it: it grows even if the clock does not. */
-const positionAfter = (last: string, now: number) => positionOf(Math.max(now, rankOf(last) + 1));
-
-/** The last position of a feed, and how many events it ever had. */
-interface Head {
-  readonly last: string;
-  readonly count: number;
-}
-const EMPTY: Head = { last: FEED_START, count: 0 };
-
-/** `previous` is the position before: what is dropped up to the first event that is kept. */
-interface FeedRow {
-  readonly event: FeedEvent;
-  readonly previous: string;
-  readonly endsAt: number;
-}
 
 export interface SqliteEventFeedDeps {
   readonly database: Database;
@@ -53,19 +33,14 @@ export interface SqliteEventFeedDeps {
 /** The feeds of all MCP servers. */
 export class SqliteEventFeed implements EventFeed {
   readonly #deps: SqliteEventFeedDeps;
-  readonly #rows: Records<FeedRow>;
-  readonly #heads: Records<Head>;
+  readonly #log: Log<FeedEvent>;
   /** The position in the outbox of a shard up to which a feed has all entries. */
   readonly #carried: Records<{ readonly position: string }>;
 
   constructor(deps: SqliteEventFeedDeps) {
     const { database } = deps;
     this.#deps = deps;
-    this.#rows = new Records(database, 'feed', ({ event, endsAt }) => ({
-      ...{ whose: event.mcpServerId, endsAt },
-      rank: rankOf(event.position),
-    }));
-    this.#heads = new Records(database, 'feed head');
+    this.#log = new Log(database, 'feed');
     this.#carried = new Records(database, 'feed carried');
   }
 
@@ -73,16 +48,14 @@ export class SqliteEventFeed implements EventFeed {
     mcpServerId: string,
     { after, limit }: { readonly after: string | undefined; readonly limit: number },
   ): Promise<FeedPage> {
-    const last = this.#last(mcpServerId);
-    const dropped = this.#rows.of(mcpServerId, { limit: 1 })[0]?.previous ?? last;
-    const start = after ?? dropped;
-    if (compareFeedPositions(start, dropped) < 0 || compareFeedPositions(start, last) > 0) return { result: 'gone' };
-    const rows = this.#rows.of(mcpServerId, { after: rankOf(start), limit });
-    return { result: 'events', events: rows.map(({ event }) => event) };
+    const dropped = this.#log.dropped(mcpServerId);
+    const start = after === undefined ? dropped : rankOf(after);
+    if (start < dropped || start > this.#log.last(mcpServerId)) return { result: 'gone' };
+    return { result: 'events', events: this.#log.of(mcpServerId, { after: start, limit }) };
   }
 
   async newest(mcpServerId: string): Promise<string> {
-    return this.#last(mcpServerId);
+    return positionOf(this.#log.last(mcpServerId));
   }
 
   watch(mcpServerId: string): Watch {
@@ -107,54 +80,40 @@ export class SqliteEventFeed implements EventFeed {
   }
 
   #append(mcpServerId: string, { event, occurredAt }: OutboxEntry): void {
-    const now = this.#deps.database.now();
     const { events, maxAgeMs } = this.#deps.retention;
-    const before = this.#heads.get(mcpServerId) ?? EMPTY;
-    const head = { last: positionAfter(before.last, now), count: before.count + 1 };
-    const row = { ...event, mcpServerId, position: head.last, occurredAt };
-    const idOf = (nth: number) => `${nth} ${mcpServerId}`;
-    this.#heads.put(mcpServerId, head);
-    this.#rows.put(idOf(head.count), { event: row, previous: before.last, endsAt: now + maxAgeMs + 1 });
-    this.#rows.delete(idOf(head.count - events));
-  }
-
-  #last(mcpServerId: string): string {
-    return (this.#heads.get(mcpServerId) ?? EMPTY).last;
+    const row = (rank: number) => ({ ...event, mcpServerId, position: positionOf(rank), occurredAt });
+    this.#log.append(mcpServerId, row, { endsAt: this.#deps.database.now() + maxAgeMs + 1 });
+    this.#log.keep(mcpServerId, events);
   }
 }
 
 const watchOf = (mcpServerId: string) => `feed:${mcpServerId}`;
 
-/** The outboxes of all shards. They keep an entry until the cursor has passed it. */
+/** The outboxes of all shards. They keep an entry until the cursor has passed it, and the newest ones as the log of the shard. */
 export class SqliteEventOutbox implements EventOutbox {
   readonly #database: Database;
   readonly #feed: SqliteEventFeed;
-  readonly #rows: Records<OutboxEntry>;
+  readonly #perShard: number;
+  readonly #log: Log<OutboxEntry>;
   readonly #cursors: Records<{ readonly position: string }>;
+  readonly events: EventLog = {
+    read: async (shard, { after = FEED_START, limit }) =>
+      this.#log.of(shard, { after: rankOf(after), limit }).map(({ occurredAt: _, ...event }) => event),
+  };
 
-  constructor(p: { database: Database; feed: SqliteEventFeed }) {
+  constructor(p: { database: Database; feed: SqliteEventFeed; perShard: number }) {
     this.#database = p.database;
     this.#feed = p.feed;
-    this.#rows = new Records(p.database, 'outbox', ({ event, position }) => ({
-      whose: shardIn(event.elicitationId),
-      rank: rankOf(position),
-    }));
+    this.#perShard = p.perShard;
+    this.#log = new Log(p.database, 'outbox');
     this.#cursors = new Records(p.database, 'outbox cursor');
-  }
-
-  /** Events of all shards that are not carried yet, oldest first. @internal */
-  events(): readonly ElicitationEvent[] {
-    return this.#rows.oldest().map(({ event }) => event);
   }
 
   /** Called within the commit. */
   append(event: ElicitationEvent, asked: Pick<OutboxEntry, 'provider' | 'tookMs'>): void {
     const shard = shardIn(event.elicitationId);
     const occurredAt = this.#database.now();
-    // Without entries, the last one was deleted when the cursor passed it.
-    const last = this.#rows.newestOf(shard, { limit: 1 })[0]?.position ?? this.#cursor(shard);
-    const position = positionAfter(last, occurredAt);
-    this.#rows.put(`${shard} ${position}`, { position, event, occurredAt, ...asked });
+    this.#log.append(shard, rank => ({ position: positionOf(rank), event, occurredAt, ...asked }));
     this.#database.wake(event.elicitationId);
   }
 
@@ -166,13 +125,13 @@ export class SqliteEventOutbox implements EventOutbox {
     this.#database.commit(() => {
       if (compareFeedPositions(position, this.#cursor(shard)) <= 0) return;
       this.#cursors.put(shard, { position });
-      this.#rows.deleteOf(shard, rankOf(position));
+      this.#log.keep(shard, this.#perShard, rankOf(position));
     });
   }
 
   async read(shard: Shard, { after, limit }: { readonly after: string | undefined; readonly limit: number }) {
-    const entries = this.#rows.of(shard, { after: rankOf(after ?? FEED_START), limit });
-    return { entries, hasGap: after !== undefined && compareFeedPositions(after, this.#cursor(shard)) < 0 };
+    const entries = this.#log.of(shard, { after: rankOf(after ?? FEED_START), limit });
+    return { entries, hasGap: after !== undefined && rankOf(after) < this.#log.dropped(shard) };
   }
 
   async carry(mcpServerId: string, entries: readonly OutboxEntry[]): Promise<number> {
@@ -188,7 +147,6 @@ export class SqliteEventOutbox implements EventOutbox {
   }
 }
 
-const HOUR_MS = 3_600_000;
 const LONGEST_S = 65_536;
 const decided: ReadonlySet<string> = new Set(['completed', 'declined', 'failed']);
 
@@ -213,7 +171,7 @@ export class SqliteCounts implements CountReader {
     const { kind } = event;
     const step = stepOf(event);
     if (step === undefined) return;
-    const at = Math.floor(occurredAt / HOUR_MS) * HOUR_MS;
+    const { at } = hourOf(occurredAt);
     this.#add(mcpServerId, { at, kind, step, ...(provider === undefined ? {} : { provider }) });
     if (!decided.has(step) || tookMs === undefined) return;
     const withinSeconds = Math.min(2 ** Math.max(0, Math.ceil(Math.log2(tookMs / 1_000))), LONGEST_S);
@@ -221,11 +179,11 @@ export class SqliteCounts implements CountReader {
   }
 
   async size(mcpServerId: string, day: string) {
-    return this.#rows.sumOf(dayOf(mcpServerId, day)).count;
+    return this.#rows.sumOf(countedOn(day, mcpServerId)).count;
   }
 
   async read(mcpServerId: string, day: string) {
-    const counts = this.#rows.of(dayOf(mcpServerId, day)).map(({ whose: _, ...count }): Count => count);
+    const counts = this.#rows.of(countedOn(day, mcpServerId)).map(({ whose: _, ...count }): Count => count);
     return {
       steps: counts.filter(count => 'step' in count),
       decisions: counts.filter(count => 'withinSeconds' in count),
@@ -234,12 +192,12 @@ export class SqliteCounts implements CountReader {
 
   #add(mcpServerId: string, of: Omit<StepCount, 'count'> | Omit<DecisionCount, 'count'>): void {
     const id = JSON.stringify([mcpServerId, of]);
-    const whose = dayOf(mcpServerId, new Date(of.at).toISOString().slice(0, 10));
+    const whose = countedOn(dayOf(of.at), mcpServerId);
     this.#rows.put(id, { ...of, whose, count: (this.#rows.get(id)?.count ?? 0) + 1 });
   }
 }
 
-const dayOf = (mcpServerId: string, day: string) => `${day} ${mcpServerId}`;
+const countedOn = (day: string, mcpServerId: string) => `${day} ${mcpServerId}`;
 
 function stepOf({ eventId, type }: OutboxEntry['event']): CountedStep | undefined {
   const status = type.slice('elicitation.'.length);

@@ -1,4 +1,4 @@
-import type { Mute, MuteStore, Subject } from '@postern/elicitation';
+import { type Mute, type MuteStore, oldestFirst, type Subject } from '@postern/elicitation';
 import type { Database } from './database.ts';
 import { keyOf, Records } from './records.ts';
 
@@ -20,7 +20,7 @@ export class SqliteMuteStore implements MuteStore {
     return this.#rows
       .of(keyOf(subject))
       .map(({ mcpServerId, mutedAt }) => ({ mcpServerId, mutedAt }))
-      .sort((a, b) => a.mutedAt - b.mutedAt || (a.mcpServerId < b.mcpServerId ? -1 : 1));
+      .sort(oldestFirst(({ mcpServerId: id, mutedAt: at }) => ({ id, at })));
   }
 
   async mute(subject: Subject, mcpServerId: string): Promise<boolean> {

@@ -1,16 +1,14 @@
 import {
   type ConsumeResult,
+  MAX_USED_VALUES,
   type OneTimeRecord,
   type OneTimeStore,
   type Shard,
+  SPENT_MS,
   shardOfDigest,
-  type UsedKind,
 } from '@postern/elicitation';
 import type { Database } from './database.ts';
 import { Records } from './records.ts';
-
-export const SPENT_MS = 10 * 60_000;
-const MOST_USED = 512;
 
 interface Row {
   readonly record: Omit<OneTimeRecord, 'sealed'>;
@@ -73,13 +71,13 @@ export class SqliteOneTimeStore implements OneTimeStore {
     });
   }
 
-  async spend({ kind, digest, expiresAt }: { kind: UsedKind; digest: string; expiresAt: number }): Promise<boolean> {
+  async spend({ kind, digest, expiresAt }: Parameters<OneTimeStore['spend']>[0]): Promise<boolean> {
     return this.#database.commit(() => {
       const whose = `${kind} ${shardOfDigest(digest)}`;
       const id = `${kind} ${digest}`;
       if (this.#used.get(id) !== undefined || expiresAt <= (this.#floors.get(whose)?.endsAt ?? 0)) return false;
       this.#used.put(id, { id, whose, endsAt: expiresAt });
-      const [first] = this.#used.sumOf(whose).count > MOST_USED ? this.#used.of(whose, { limit: 1 }) : [];
+      const [first] = this.#used.sumOf(whose).count > MAX_USED_VALUES ? this.#used.of(whose, { limit: 1 }) : [];
       if (first !== undefined) {
         this.#used.delete(first.id);
         this.#floors.put(whose, { endsAt: first.endsAt });

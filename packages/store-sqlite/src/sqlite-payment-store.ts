@@ -156,8 +156,9 @@ export class SqlitePaymentStore implements PaymentStore {
     this.#deps.database.commit(() => this.#check(elicitationId, of, this.#deps.database.now() + delayMs));
   }
 
-  async dueChecks(shard: Shard, limit: number): Promise<readonly DueCheck[]> {
-    const dueOf = (of: CheckOf) => this.#checks.due(listOf(`check ${of}`, shard), limit);
+  async dueChecks(shard: Shard, limit: number, withinMs = 0): Promise<readonly DueCheck[]> {
+    const upTo = this.#deps.database.now() + withinMs;
+    const dueOf = (of: CheckOf) => this.#checks.due(listOf(`check ${of}`, shard), limit, upTo);
     return [...dueOf('charge'), ...dueOf('refunds')].map(({ elicitationId, of }) => ({ elicitationId, of }));
   }
 

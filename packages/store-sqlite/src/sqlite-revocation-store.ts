@@ -1,6 +1,7 @@
 import {
   definedOnly,
   type NewRevocation,
+  REVOCATION_LIFETIME_MS,
   type Revocation,
   type RevocationId,
   type RevocationStore,
@@ -11,11 +12,10 @@ import type { Database } from './database.ts';
 import type { Ledger } from './ledger.ts';
 import { listOf, Records } from './records.ts';
 
-/** As in Redis: maximum age, and what is charged in addition to the text of a revocation. */
-const LIFETIME_MS = 8 * 24 * 3_600_000;
+/** Charged in addition to the text of a revocation. */
 const RECORD_BYTES = 1_024;
 
-interface Row {
+export interface RevocationRow {
   readonly revocation: Revocation;
   readonly dueAt: number;
   readonly leaseEndsAt: number;
@@ -24,13 +24,13 @@ interface Row {
 export class SqliteRevocationStore implements RevocationStore {
   readonly #database: Database;
   readonly #ledger: Ledger;
-  readonly #rows: Records<Row>;
+  readonly #rows: Records<RevocationRow>;
 
   constructor(database: Database, ledger: Ledger) {
     this.#database = database;
     this.#ledger = ledger;
     this.#rows = new Records(database, 'revocation', ({ revocation: { revocationId, createdAt }, dueAt }) => ({
-      endsAt: createdAt + LIFETIME_MS,
+      endsAt: createdAt + REVOCATION_LIFETIME_MS,
       list: listOf('revocations', shardIn(revocationId)),
       rank: dueAt,
     }));
@@ -46,7 +46,7 @@ export class SqliteRevocationStore implements RevocationStore {
     };
     this.#rows.put(revocationId, { revocation, dueAt: createdAt, leaseEndsAt: 0 });
     const bytes = RECORD_BYTES + Buffer.byteLength(JSON.stringify(revocation));
-    const charge = { id: revocationId, endsAt: createdAt + LIFETIME_MS, bytes };
+    const charge = { id: revocationId, endsAt: createdAt + REVOCATION_LIFETIME_MS, bytes };
     this.#ledger.charge(shardIn(revocationId), owner, [charge], false);
   }
 
@@ -81,7 +81,7 @@ export class SqliteRevocationStore implements RevocationStore {
     });
   }
 
-  #claimed(row: Row, leaseMs: number): Revocation {
+  #claimed(row: RevocationRow, leaseMs: number): Revocation {
     const revocation = { ...row.revocation, attempts: row.revocation.attempts + 1 };
     const leaseEndsAt = this.#database.now() + leaseMs;
     this.#rows.put(revocation.revocationId, { revocation, leaseEndsAt, dueAt: leaseEndsAt });

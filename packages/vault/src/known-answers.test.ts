@@ -4,9 +4,8 @@ import { hex } from './testing/hex.ts';
 import { decryptContent } from './vault.ts';
 
 /**
- * Runs published test vectors through the function that opens every sealed value. `pnpm --filter @postern/vault wycheproof
- * <folder>`
- * does the same with the files of Project Wycheproof.
+ * Runs published test vectors through the function that opens every sealed value. `pnpm --filter @postern/vault wycheproof <folder>` does
+ * the same with the files of Project Wycheproof.
  */
 
 /** The cases of the GCM specification (McGrew and Viega, appendix B) with 256-bit keys and no additional data. */

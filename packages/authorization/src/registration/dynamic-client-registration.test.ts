@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { ServerMetadata } from '../server-metadata.ts';
 import { canaries, failureCodeOf } from '../testing/failure-of.ts';
@@ -42,7 +41,7 @@ describe('client registrations', () => {
 
   it('S194: an authorization server keeps its client if its metadata adds or drops the slash of an empty path', async () => {
     let now = 0;
-    const { register, store, retire, find } = replica(undefined, { now: () => now });
+    const { register, retire, find } = replica(undefined, { now: () => now });
     const at = (issuer: string) => register(endpoint.metadata({ issuer }), redirectUri);
     const [bare, rooted, path] = ['https://one.example', 'https://one.example/', 'https://one.example/path'] as const;
     expect([(await at(bare)).clientId, (await at(rooted)).clientId]).toEqual(['client-1', 'client-1']);
@@ -50,14 +49,6 @@ describe('client registrations', () => {
     now = HOUR;
     await retire({ issuer: bare, redirectUri, clientId: 'client-1' });
     expect(await find({ issuer: rooted, redirectUri, clientId: 'client-1' })).toMatchObject({ clientId: 'client-1' });
-
-    // As an earlier release stored it.
-    const key = createHash('sha256')
-      .update(JSON.stringify([rooted, redirectUri.href]))
-      .digest('base64url');
-    const place = { layout: 1, issuer: rooted, redirectUri: redirectUri.href };
-    store.values.set(key, JSON.stringify({ ...place, clientId: 'client-0', method: 'none' }));
-    expect([(await at(bare)).clientId, (await at(rooted)).clientId]).toEqual(['client-0', 'client-0']);
   });
 
   it('a record under the key of another registration is refused', async () => {
@@ -281,7 +272,7 @@ describe('an existing registration', () => {
 
   it('S225: is kept for new grants after the expiry of its secret if a former client would have to give way', async () => {
     const { store, current, of, wait } = await full();
-    // Recorded by an earlier release: nothing says which client it was.
+    // Nothing says which client it was.
     expect(await of(undefined)).toBeUndefined();
     endpoint.changes = { client_secret_expires_at: (18 * HOUR) / 1000 };
     expect(await current()).toBe('client-17');
@@ -325,7 +316,7 @@ describe('an existing registration', () => {
     expect(await at.retired('client-18')).toBe(false);
   });
 
-  it('S225: keeps a former client of an earlier release, whose use is unknown, for a week', async () => {
+  it('S225: keeps a former client whose use is unknown for a week', async () => {
     const at = await full();
     expect(await at.current()).toBe('client-17');
     for (const [key, value] of at.store.values) if (/^\d+$/.test(value)) at.store.values.delete(key);

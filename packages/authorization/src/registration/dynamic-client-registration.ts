@@ -3,7 +3,7 @@ import * as z from 'zod';
 import { AuthorizationError } from '../authorization-error.ts';
 import type { ClientKey, ClientRegistration } from '../client-authentication.ts';
 import { clientChanged, type GrantOrigin } from '../client-registration.ts';
-import { isSameUrl, rootedUrl } from '../issuer.ts';
+import { isSameUrl } from '../issuer.ts';
 import { jsonDocument } from '../json-members.ts';
 import type { OutboundFetch } from '../outbound/outbound-fetch.ts';
 import { isLoopbackHost } from '../outbound/outbound-policy.ts';
@@ -110,10 +110,8 @@ export function createDynamicClientRegistration(p: {
     return record === undefined ? undefined : { key, record, registration: parseRegistration(record, place) };
   }
 
-  async function currentOf(issuer: string, redirectUri: URL): Promise<StoredRegistration | undefined> {
-    // An earlier release kept the text of the metadata, also with the slash of an empty path.
-    const asNamed = { issuer: rootedUrl(issuer), redirectUri: redirectUri.href };
-    return (await recordAt(placeOf(issuer, redirectUri))) ?? (await recordAt(asNamed));
+  function currentOf(issuer: string, redirectUri: URL): Promise<StoredRegistration | undefined> {
+    return recordAt(placeOf(issuer, redirectUri));
   }
 
   async function formerOf({ issuer, redirectUri, clientId }: ClientAt) {
@@ -152,7 +150,7 @@ export function createDynamicClientRegistration(p: {
     return false;
   }
 
-  /** Notes are records of their own: earlier releases refuse a registration with members that they do not know. */
+  /** Notes are records of their own, so that a note changes no registration. */
   async function note(key: string, value: string | undefined): Promise<void> {
     const before = await p.store.read(key);
     if (before !== undefined) await p.store.remove(key, before);
@@ -160,7 +158,7 @@ export function createDynamicClientRegistration(p: {
   }
 
   async function isUnused(place: RegistrationPlace, { clientId }: DynamicRegistration): Promise<boolean> {
-    // A client without a note may serve grants, because earlier releases noted no use. Its time begins now.
+    // A client without a note may serve grants: its replica may have died before the note. Its time begins now.
     const used = await p.store.putIfAbsent(useKey(place, clientId), String(p.now()));
     return used === NEVER_USED || p.now() - Number(used) >= UNUSED_MS;
   }

@@ -5,9 +5,7 @@ import { approval, person, type Sample, shown } from './kind-bench.ts';
 import { alice } from './samples.ts';
 import type { createServiceBench } from './service-bench.ts';
 
-type Bench = Pick<ReturnType<typeof createServiceBench>, 'service' | 'audited'> & {
-  readonly stores: { events(): readonly unknown[] };
-};
+type Bench = Pick<ReturnType<typeof createServiceBench>, 'service' | 'allAnnounced' | 'audited'>;
 
 export const unknownId = newElicitationId(shardOf(alice), systemEntropy);
 export const approve = ({ service }: Bench, { elicitationId }: Elicitation, sample: Sample, visitor = person) =>
@@ -20,9 +18,9 @@ export async function expectUnchanged(
   call: () => Promise<unknown>,
   refusal: object,
 ) {
-  const announced = bench.stores.events().length;
+  const announced = (await bench.allAnnounced()).length;
   const audits = await bench.audited(() => expect(call()).rejects.toMatchObject(refusal));
   expect(audits.filter(({ type }) => type !== 'wrong_person')).toEqual([]);
-  expect(bench.stores.events()).toHaveLength(announced);
+  expect(await bench.allAnnounced()).toHaveLength(announced);
   expect(await bench.service.find(before.elicitationId)).toEqual(before);
 }

@@ -1,13 +1,14 @@
+import { allEvents, eventsOf } from '@postern/testkit/contract';
 import type { AuditEvent } from '../audit.ts';
 import type { ConnectionStore } from '../connection.ts';
 import type { Elicitation, ElicitationStatus } from '../elicitation.ts';
 import { createElicitationService, type IssueElicitation } from '../elicitation-service.ts';
 import type { ElicitationStore } from '../elicitation-store.ts';
-import type { ElicitationEvent } from '../events.ts';
 import { digestOf, type Entropy, systemEntropy } from '../ids.ts';
 import type { McpServer } from '../mcp-server.ts';
 import type { Notifier } from '../ports.ts';
 import type { Visitor } from '../same-person-check.ts';
+import type { EventLog } from '../stores.ts';
 import { alice, connectionFor, mcpServer, oneTime, scopesOf, signedIn, TTL_MS } from './samples.ts';
 
 /** The ports of the service, passed in because this package does not know their implementations. */
@@ -15,8 +16,7 @@ export interface BenchStores {
   readonly elicitations: ElicitationStore;
   readonly connections: ConnectionStore;
   readonly notifier: Notifier;
-  /** Announced so far, oldest first. */
-  events(): readonly ElicitationEvent[];
+  readonly events: EventLog;
 }
 
 export interface BenchClock {
@@ -70,12 +70,10 @@ export function createServiceBench<S extends BenchStores, C extends BenchClock>(
     return active;
   }
 
-  /** The events of an elicitation, oldest first. */
-  const announced = ({ elicitationId }: Pick<Elicitation, 'elicitationId'>) =>
-    stores
-      .events()
-      .filter(event => event.elicitationId === elicitationId)
-      .map(event => event.type);
+  /** The types of the events of an elicitation, oldest first. */
+  const announced = async (of: Pick<Elicitation, 'elicitationId'>) =>
+    (await eventsOf(stores, of)).map(event => event.type);
+  const allAnnounced = () => allEvents(stores);
 
   /** Runs it and returns the audit events that it caused. */
   async function audited(run: () => Promise<unknown>): Promise<readonly AuditEvent[]> {
@@ -84,7 +82,7 @@ export function createServiceBench<S extends BenchStores, C extends BenchClock>(
     return audits.slice(before);
   }
 
-  return { stores, clock, service, audits, issue, pending, at, announced, audited };
+  return { stores, clock, service, audits, issue, pending, at, announced, allAnnounced, audited };
 }
 
 /** The attempt digest that `at` uses. */

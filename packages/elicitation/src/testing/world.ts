@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
+import { allEvents } from '@postern/testkit/contract';
 import type fc from 'fast-check';
 import { expect } from 'vitest';
 import type { CredentialStore } from '../credential.ts';
@@ -165,7 +166,7 @@ export class World {
     }
     return {
       ...{ elicitations, connections, credentials, approvals: this.#approvals, redemptions: this.#redemptions },
-      ...{ events: this.#stores.events(), audits: this.#bench.audits, answers: this.#answers },
+      ...{ events: await allEvents(this.#stores), audits: this.#bench.audits, answers: this.#answers },
     };
   }
 

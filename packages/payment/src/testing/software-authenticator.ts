@@ -1,5 +1,6 @@
 /**
- * An authenticator and a browser for tests: returns the JSON of `PublicKeyCredential.toJSON()`. Tests can also make it deviate from WebAuthn.
+ * An authenticator and a browser for tests: returns the JSON of `PublicKeyCredential.toJSON()`. Tests can also make it deviate from
+ * WebAuthn.
  */
 import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto';
 import { isoCBOR } from '@simplewebauthn/server/helpers';

@@ -82,6 +82,7 @@ export async function startFakeKms(p: { readonly keys: readonly string[] }) {
       if (key !== undefined) key.isEnabled = isEnabled;
     },
     remove: (arn: string) => void keys.delete(arn),
+    closeIdle: listener.closeIdle,
     [Symbol.asyncDispose]: () => listener[Symbol.asyncDispose](),
   };
 }

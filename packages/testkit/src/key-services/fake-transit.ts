@@ -150,6 +150,7 @@ export async function startFakeTransit(options: FakeTransitOptions) {
       if (found !== undefined) found.minDecryptionVersion = version;
     },
     remove: (key: string) => void keys.delete(key),
+    closeIdle: listener.closeIdle,
     [Symbol.asyncDispose]: () => listener[Symbol.asyncDispose](),
   };
 }

@@ -1,8 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import { type CryptoKey, exportJWK, generateKeyPair, type JWK, type JWTPayload, SignJWT } from 'jose';
 import { listenHttp } from './http-listener.ts';
+import { endpointOf } from './provider-endpoints.ts';
 import { type LoggedRequest, type ProviderEndpoint, RequestLog } from './request-log.ts';
 
 /** Any response. Sends an object as JSON, a text unchanged, and an iterable in chunks. */
@@ -93,12 +95,7 @@ export async function startEvilProvider(options: { clientId: string; port?: numb
   const log = new RequestLog();
   let lastAuthorization = new URLSearchParams();
 
-  const listener = await listenHttp(
-    (request, response) => {
-      handle(request, response).catch(() => response.destroy());
-    },
-    options.port === undefined ? {} : { port: options.port },
-  );
+  const listener = await listenHttp(handle, options);
   const issuer = `http://localhost:${listener.port}`;
   const queues = new Map<ProviderEndpoint, EvilAnswer[]>();
   let pushed = new URLSearchParams();
@@ -187,7 +184,7 @@ export async function startEvilProvider(options: { clientId: string; port?: numb
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const url = new URL(request.url ?? '/', issuer);
     const endpoint = endpointOf(url.pathname);
-    const body = await readText(request);
+    const body = await text(request);
     const form = new URLSearchParams(endpoint === 'registration' ? '' : body);
     log.add({
       ...{ endpoint, method: request.method ?? '', url, headers: request.headers, body },
@@ -222,27 +219,6 @@ export async function startEvilProvider(options: { clientId: string; port?: numb
     if (answer) await send(response, answer);
     else response.writeHead(404).end();
   }
-}
-
-function endpointOf(pathname: string): ProviderEndpoint {
-  if (pathname.includes('/.well-known/')) return 'metadata';
-  const names: Record<string, ProviderEndpoint> = {
-    '/auth': 'authorization',
-    '/device/auth': 'device_authorization',
-    '/jwks': 'jwks',
-    '/me': 'userinfo',
-    '/reg': 'registration',
-    '/request': 'pushed_authorization_request',
-    '/token': 'token',
-    '/token/revocation': 'revocation',
-  };
-  return names[pathname] ?? 'other';
-}
-
-async function readText(request: IncomingMessage): Promise<string> {
-  let body = '';
-  for await (const chunk of request.setEncoding('utf8')) body += chunk;
-  return body;
 }
 
 async function send(response: ServerResponse, { status = 200, headers, body }: EvilAnswer): Promise<void> {

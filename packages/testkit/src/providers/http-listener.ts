@@ -5,15 +5,23 @@ export interface HttpListener extends AsyncDisposable {
   readonly port: number;
   /** Number of TCP connections accepted so far. */
   readonly connections: number;
+  /** Closes the connections that wait for their next request, as a server does after a while. */
+  closeIdle(): void;
   close(): Promise<void>;
 }
 
-/** Starts an HTTP server on one loopback address. Closing it aborts open connections. */
+/** Starts an HTTP server on one loopback address. A rejection of `handle` breaks the connection. Closing aborts open connections. */
 export async function listenHttp(
-  handle: RequestListener,
-  p: { port?: number; address?: string } = {},
+  handle: (...p: Parameters<RequestListener>) => unknown,
+  p: { port?: number | undefined; address?: string } = {},
 ): Promise<HttpListener> {
-  const httpServer = createServer(handle);
+  const httpServer = createServer(async (request, response) => {
+    try {
+      await handle(request, response);
+    } catch {
+      response.destroy();
+    }
+  });
   let connections = 0;
   httpServer.on('connection', () => {
     connections += 1;
@@ -33,6 +41,7 @@ export async function listenHttp(
     get connections() {
       return connections;
     },
+    closeIdle: () => httpServer.closeIdleConnections(),
     close,
     [Symbol.asyncDispose]: close,
   };

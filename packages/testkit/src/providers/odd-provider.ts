@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { text } from 'node:stream/consumers';
 import { replaceAnswer, settleWhenAnswered } from './answer-fate.ts';
 import { basicCredentials } from './basic-credentials.ts';
 import { listenHttp } from './http-listener.ts';
@@ -81,12 +82,7 @@ export async function startOddProvider(options: OddProviderOptions): Promise<Odd
   const refreshTokens = new Map<string, OddRefreshToken>();
   let grants = 0;
 
-  const listener = await listenHttp(
-    (request, response) => {
-      handle(request, response).catch(() => response.destroy());
-    },
-    options.port === undefined ? {} : { port: options.port },
-  );
+  const listener = await listenHttp(handle, options);
   const origin = `http://localhost:${listener.port}`;
   const paths = {
     ...style.paths,
@@ -121,8 +117,7 @@ export async function startOddProvider(options: OddProviderOptions): Promise<Odd
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const url = new URL(request.url ?? '/', origin);
     const { method = 'GET' } = request;
-    let body = '';
-    for await (const chunk of request.setEncoding('utf8')) body += chunk;
+    const body = await text(request);
     const isForm = request.headers['content-type']?.startsWith('application/x-www-form-urlencoded') === true;
     const form = new URLSearchParams(isForm ? body : '');
     const endpoint = endpointOf(url.pathname);
@@ -146,8 +141,8 @@ export async function startOddProvider(options: OddProviderOptions): Promise<Odd
     }
     const isParameters = answer.body instanceof URLSearchParams;
     const type = isParameters ? 'application/x-www-form-urlencoded; charset=utf-8' : 'application/json; charset=utf-8';
-    const text = answer.body instanceof URLSearchParams ? answer.body.toString() : JSON.stringify(answer.body);
-    response.writeHead(answer.status, answer.body === undefined ? {} : { 'content-type': type }).end(text);
+    const sent = answer.body instanceof URLSearchParams ? answer.body.toString() : JSON.stringify(answer.body);
+    response.writeHead(answer.status, answer.body === undefined ? {} : { 'content-type': type }).end(sent);
 
     function strike(fault: ProviderFault): void {
       if (fault.hang) return;

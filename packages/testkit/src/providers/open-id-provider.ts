@@ -85,7 +85,7 @@ export async function startOpenIdProvider(options: OpenIdProviderOptions): Promi
   let answer: ((...p: Parameters<Parameters<typeof listenHttp>[0]>) => void) | undefined;
   const listener: HttpListener = await listenHttp(
     (request, response) => (answer ? answer(request, response) : response.writeHead(503).end()),
-    options.port === undefined ? {} : { port: options.port },
+    { port: options.port },
   );
   const issuer = `http://${options.host ?? 'localhost'}:${options.publicPort ?? listener.port}`;
   const brand: Brand = {

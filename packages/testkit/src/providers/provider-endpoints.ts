@@ -109,8 +109,6 @@ const calledBySoftware: ReadonlySet<ProviderEndpoint> = new Set([
 ]);
 
 const paths: Record<string, ProviderEndpoint> = {
-  '/.well-known/openid-configuration': 'metadata',
-  '/.well-known/oauth-authorization-server': 'metadata',
   '/api/me': 'api',
   '/auth': 'authorization',
   '/device': 'device',
@@ -124,9 +122,10 @@ const paths: Record<string, ProviderEndpoint> = {
   '/token/revocation': 'revocation',
 };
 
-function endpointOf(pathname: string): ProviderEndpoint {
+export function endpointOf(pathname: string): ProviderEndpoint {
   const known = paths[pathname];
   if (known !== undefined) return known;
+  if (pathname.includes('/.well-known/')) return 'metadata';
   if (pathname.startsWith('/interaction/')) return 'interaction';
   if (pathname.startsWith('/auth/')) return 'authorization';
   if (pathname.startsWith('/device/')) return 'device';

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { text } from 'node:stream/consumers';
 import type { Clock } from '@postern/elicitation';
 import { listenHttp } from '../providers/http-listener.ts';
 import { CheckoutSessions, type PayAttempt, type PayOptions, type StripeCharge } from './checkout-sessions.ts';
@@ -120,12 +121,7 @@ export async function startFakeStripe(options: FakeStripeOptions = {}): Promise<
     ...{ secretKey, restrictedKey: options.restrictedKey, powerlessKey: options.powerlessKey },
     ...{ now, checkout, refunds, keys, faults, webhookEndpoints: options.webhookEndpoints ?? [] },
   });
-  const listener = await listenHttp(
-    (request, response) => {
-      handle(request, response).catch(() => response.destroy());
-    },
-    options.port === undefined ? {} : { port: options.port },
-  );
+  const listener = await listenHttp(handle, options);
   const origin = `http://127.0.0.1:${options.publicPort ?? listener.port}`;
 
   const fake: FakeStripe = {
@@ -184,8 +180,7 @@ export async function startFakeStripe(options: FakeStripeOptions = {}): Promise<
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { method = 'GET', headers } = request;
     const url = new URL(request.url ?? '/', origin);
-    let body = '';
-    for await (const chunk of request.setEncoding('utf8')) body += chunk;
+    const body = await text(request);
     const payId = /^\/c\/pay\/(\w+)$/.exec(url.pathname)?.[1];
     if (payId !== undefined) {
       const page = answerPayPage(checkout, { id: payId, method, body });
