@@ -3,29 +3,7 @@ import { Cluster, type Redis } from 'ioredis';
 import { DEFAULT_REPLICAS, type DurabilityOptions } from './durability.ts';
 import { faultOf, storeErrorOf } from './redis-fault.ts';
 import { replayPermissionOf } from './replay-permission.ts';
-
-export type UnsafeSetting =
-  | 'appendonly'
-  | 'appendfsync'
-  | 'maxmemory-policy'
-  | 'maxmemory'
-  | 'default-user'
-  | 'min-replicas-to-write'
-  | 'replicas'
-  | 'role'
-  | 'redis_version'
-  | 'config';
-
-/** Redis would lose or evict data that the store promises to keep. The message names the setting and the remedy. */
-export class UnsafeRedisError extends Error {
-  override name = 'UnsafeRedisError';
-  readonly setting: UnsafeSetting;
-
-  constructor(setting: UnsafeSetting, message: string) {
-    super(message);
-    this.setting = setting;
-  }
-}
+import { UnsafeRedisError, type UnsafeSetting } from './unsafe-redis-error.ts';
 
 export interface SafetyOptions {
   /** The operator guarantees durability and that Redis evicts nothing. For a Redis that forbids CONFIG. */

@@ -1,10 +1,10 @@
 import { Cluster, Command, type Redis } from 'ioredis';
-import { UnsafeRedisError } from './assert-safe-redis.ts';
 import { ConfirmationRules } from './confirmed-commands.ts';
 import { DEFAULT_CONFIRM_MS, DEFAULT_REPLICAS, type DurabilityOptions } from './durability.ts';
 import { fenceBeside } from './keys.ts';
 import { type ConfirmationOptions, MasterConfirmation } from './master-confirmation.ts';
 import { faultOf, RedisFault, storeErrorOf } from './redis-fault.ts';
+import { UnsafeRedisError } from './unsafe-redis-error.ts';
 
 /** The confirmation that a profile requires. Undefined for profiles that do not wait for replicas. */
 export function confirmationOf(
@@ -55,16 +55,22 @@ export class Confirmation {
   }
 
   /**
-   * Checks that confirmation works on every master that has one of these keys.
+   * Checks that confirmation works on every master that has one of these keys. A replica that has just come back catches up first.
+   * @param withinMs for which an unconfirmed probe is repeated
    * @throws UnsafeRedisError, StoreUnavailableError
    */
-  async probe(keys: readonly string[]): Promise<void> {
-    try {
-      const byMaster = new Map(keys.map(key => this.prepare(key)).map(sending => [sending.master, sending]));
-      await Promise.all([...byMaster.values()].map(sending => sending.confirm()));
-    } catch (error) {
-      const fault = faultOf(error);
-      if (fault.kind !== 'unconfirmed') throw storeErrorOf(fault);
+  async probe(keys: readonly string[], withinMs: number): Promise<void> {
+    const until = performance.now() + withinMs;
+    for (;;) {
+      try {
+        const byMaster = new Map(keys.map(key => this.prepare(key)).map(sending => [sending.master, sending]));
+        await Promise.all([...byMaster.values()].map(sending => sending.confirm()));
+        return;
+      } catch (error) {
+        const fault = faultOf(error);
+        if (fault.kind !== 'unconfirmed') throw storeErrorOf(fault);
+        if (performance.now() < until) continue;
+      }
       const { replicas, timeoutMs } = this.#options;
       throw new UnsafeRedisError(
         'replicas',

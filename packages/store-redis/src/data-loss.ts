@@ -1,6 +1,9 @@
 import type { Shard } from '@postern/elicitation';
 import type { InspectedShard } from './redis-epochs.ts';
 
+/** Format of a deployment id. The configuration checks it too. */
+export const DEPLOYMENT_ID = /^dp_[A-Za-z0-9_-]{8,64}$/;
+
 /** Shards with lost or foreign data. At least one list is not empty. */
 export interface DataLoss {
   /** The expected deployment; undefined if unknown. */

@@ -1,5 +1,5 @@
 import { StoreUnavailableError } from '@postern/elicitation';
-import { UnsafeRedisError, type UnsafeSetting } from './assert-safe-redis.ts';
+import { UnsafeRedisError, type UnsafeSetting } from './unsafe-redis-error.ts';
 
 export type DurabilityChange =
   | { readonly holds: true }

@@ -73,7 +73,7 @@ describe('the start-up check of a profile', () => {
     await using master = await startRedis();
     await using replica = await startReplicaOf(master);
     replica.suspend();
-    const start = createRedisStores({ url: master.url, durability: IMPATIENT });
+    const start = createRedisStores({ url: master.url, durability: IMPATIENT, startTimeoutMs: 200 });
     await expect(start).rejects.toMatchObject({ name: 'UnsafeRedisError', setting: 'replicas' });
   });
 });

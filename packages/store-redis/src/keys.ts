@@ -8,7 +8,15 @@ import type {
   Subject,
   UsedKind,
 } from '@postern/elicitation';
-import { digestOf, SHARDS, shardIn, shardOfDigest } from '@postern/elicitation';
+import {
+  assertJobId,
+  digestOf,
+  type SealedKind,
+  SHARDS,
+  sealedKinds,
+  shardIn,
+  shardOfDigest,
+} from '@postern/elicitation';
 
 /**
  * The only place that builds key names. KEYSPACE.md describes each key. Every key of a user carries the hash tag of the user's
@@ -44,10 +52,9 @@ export function createKeys(prefix: string) {
     due: (shard: Shard) => key(shard, 'due'),
     /** Ids of a subject's elicitations at one MCP server that have not ended, by expiry. */
     openOf: (shard: Shard, mcpServerId: string, subject: Subject) =>
-      key(shard, 'opens', shortDigestOf(JSON.stringify([mcpServerId, subject.issuer, subject.subject]))),
+      key(shard, 'opens', shortDigestOf(textOf(subject, mcpServerId))),
     /** MCP servers that a subject muted, with the time. */
-    mutedBy: (shard: Shard, subject: Subject) =>
-      key(shard, 'muted', digestOf(JSON.stringify([subject.issuer, subject.subject]))),
+    mutedBy: (shard: Shard, subject: Subject) => key(shard, 'muted', digestOf(textOf(subject))),
     /**
      * Ids of a subject's elicitations that the user ended, by the time of their end. Those of an application that vouches for its users
      * have a key of their own: it says who a subject is, so it could fill the list of any.
@@ -95,18 +102,14 @@ export function createKeys(prefix: string) {
     refundChecks: (shard: Shard) => key(shard, 'refunds'),
     connection: (id: ConnectionId) => key(shardIn(id), 'cn', secretOf(id)),
     /** Ids of a subject's connections, of all owners. */
-    connectionsOf: (shard: Shard, subject: Subject) =>
-      key(shard, 'cns', digestOf(JSON.stringify([subject.issuer, subject.subject]))),
+    connectionsOf: (shard: Shard, subject: Subject) => key(shard, 'cns', digestOf(textOf(subject))),
     credential: (id: CredentialId) => key(shardIn(id), 'cr', secretOf(id)),
     /** Ids of a subject's credentials, of all owners. */
-    credentialsOf: (shard: Shard, subject: Subject) =>
-      key(shard, 'crs', digestOf(JSON.stringify([subject.issuer, subject.subject]))),
+    credentialsOf: (shard: Shard, subject: Subject) => key(shard, 'crs', digestOf(textOf(subject))),
     /** Passkeys of a subject by their WebAuthn credential ids. */
-    passkeysOf: (shard: Shard, subject: Subject) =>
-      key(shard, 'pks', digestOf(JSON.stringify([subject.issuer, subject.subject]))),
+    passkeysOf: (shard: Shard, subject: Subject) => key(shard, 'pks', digestOf(textOf(subject))),
     /** Facts about a subject's passkeys: the last reset, and the time from which passkeys count. */
-    passkeyFactsOf: (shard: Shard, subject: Subject) =>
-      key(shard, 'pkf', digestOf(JSON.stringify([subject.issuer, subject.subject]))),
+    passkeyFactsOf: (shard: Shard, subject: Subject) => key(shard, 'pkf', digestOf(textOf(subject))),
     /** Passkey changes to announce to operators. */
     passkeyAnnouncements: (shard: Shard) => key(shard, 'pkn'),
     revocation: (id: RevocationId) => key(shardIn(id), 'rv', secretOf(id)),
@@ -114,7 +117,7 @@ export function createKeys(prefix: string) {
     dueRevocations: (shard: Shard) => key(shard, 'rvs'),
     /** Counts new elicitations per MCP server and subject, so no MCP server uses up the limit of another. */
     subjectLimit: (shard: Shard, mcpServerId: string, subject: Subject) =>
-      key(shard, 'limit', shortDigestOf(JSON.stringify([mcpServerId, subject.issuer, subject.subject]))),
+      key(shard, 'limit', shortDigestOf(textOf(subject, mcpServerId))),
     ledger,
     oneTime: (shard: Shard, digest: string) => key(shard, 'once', digest),
     claim: (digest: string) => key(shardOfDigest(digest), 'claim', digest),
@@ -123,8 +126,7 @@ export function createKeys(prefix: string) {
     /** The id is a bearer value and is not stored, not even in a key name. */
     browserSession: (id: BrowserSessionId) => key(shardIn(id), 'bs', digestOf(id)),
     /** The browser sessions of a subject, and the times up to which they were ended together. */
-    browserSessionsOf: (shard: Shard, subject: Subject) =>
-      key(shard, 'bss', shortDigestOf(JSON.stringify([subject.issuer, subject.subject]))),
+    browserSessionsOf: (shard: Shard, subject: Subject) => key(shard, 'bss', shortDigestOf(textOf(subject))),
     /** A browser session by the digest of its id, for its listed entry. */
     browserSessionNamed: (shard: Shard, name: string) => key(shard, 'bs', name),
     /** The time up to which a session at an identity provider was ended, by the digest that names it. */
@@ -132,8 +134,7 @@ export function createKeys(prefix: string) {
     /** Sessions of operators at the console. */
     ofOperators: {
       browserSession: (id: BrowserSessionId) => key(shardIn(id), 'os', digestOf(id)),
-      browserSessionsOf: (shard: Shard, subject: Subject) =>
-        key(shard, 'oss', shortDigestOf(JSON.stringify([subject.issuer, subject.subject]))),
+      browserSessionsOf: (shard: Shard, subject: Subject) => key(shard, 'oss', shortDigestOf(textOf(subject))),
       browserSessionNamed: (shard: Shard, name: string) => key(shard, 'os', name),
       loggedOut: (logoutName: string) => key(shardOfDigest(logoutName), 'oslo', logoutName),
       ledger,
@@ -196,9 +197,7 @@ const sealedNouns = {
   result: 'res',
   registration: 'reg',
   apiKey: 'ak',
-} as const;
-export type SealedKind = keyof typeof sealedNouns;
-export const sealedKinds = Object.keys(sealedNouns) as SealedKind[];
+} as const satisfies Record<SealedKind, string>;
 
 /** Prefix of the BullMQ keys for an endpoint's deliveries: one queue, one slot. @throws TypeError */
 export function deliveryQueuePrefix(prefix: string, endpoint: string): string {
@@ -226,7 +225,7 @@ const JOBS_SHARD = shardOfDigest(digestOf('jobs'));
 
 /** @throws TypeError */
 function jobNamed(jobId: string): string {
-  if (!/^jb_[A-Za-z0-9_-]{1,64}$/.test(jobId)) throw new TypeError('Not the id of a job.');
+  assertJobId(jobId);
   return jobId;
 }
 
@@ -242,6 +241,10 @@ function plain(name: string): string {
   if (!/^[A-Za-z0-9._-]{1,64}$/.test(name)) throw new TypeError('Not the name of an MCP server or a provider.');
   return name;
 }
+
+/** One text for a subject, and for the MCP server before it. */
+const textOf = ({ issuer, subject }: Subject, ...mcpServerId: string[]) =>
+  JSON.stringify([...mcpServerId, issuer, subject]);
 
 /** Returns the name of a request within its shard. */
 export const askOf = (coalescingDigest: string) => shortDigestOf(coalescingDigest);

@@ -1,4 +1,4 @@
-import { newOperationId, SHARDS, type Shard, StoreUnavailableError, systemEntropy } from '@postern/elicitation';
+import { newOperationId, SHARDS, type Shard, systemEntropy } from '@postern/elicitation';
 import { type CommittedEvents, timeOf } from './committed-events.ts';
 import { type DataLoss, dataLossIn } from './data-loss.ts';
 import type { InspectedShard, RedisEpochs } from './redis-epochs.ts';
@@ -188,10 +188,3 @@ function isUnfounded(found: ReadonlyMap<Shard, InspectedShard>, pinned: string |
 }
 
 const dataLost = () => storeErrorOf(new RedisFault('refused', 'data_lost'));
-
-/** Whether the store refused the command because Redis has lost data or is another Redis. */
-export function isDataLost(error: unknown): boolean {
-  return (
-    error instanceof StoreUnavailableError && error.cause instanceof RedisFault && error.cause.code === 'data_lost'
-  );
-}

@@ -1,24 +1,9 @@
+import { adminScopes, type StoredAdminCredential } from '@postern/elicitation';
 import { z } from 'zod';
 import type { Keys } from './keys.ts';
 import { decode, encode, text, time } from './records/record-layout.ts';
 import type { RedisLink } from './redis-link.ts';
 import { fieldsOf, textOf } from './reply.ts';
-
-/** What a credential of the admin API may do: look at lists, change something, look at one person, add and revoke API keys. */
-export const adminScopes = ['read', 'act', 'people', 'keys'] as const;
-export type AdminScope = (typeof adminScopes)[number];
-
-/** A credential of the admin API. The token itself is not stored. */
-export interface StoredAdminCredential {
-  readonly credentialId: string;
-  readonly name: string;
-  readonly scopes: readonly AdminScope[];
-  /** Keyed digest of the token, the id, the name and the scopes: who can only write to Redis must not be able to add or widen one. */
-  readonly mac: string;
-  readonly createdAt: number;
-  readonly by: string;
-  readonly reason: string;
-}
 
 const schema = z.object({
   name: text,

@@ -1,38 +1,23 @@
+import {
+  AUDIT_POSITION,
+  type AuditLine,
+  type AuditRetention,
+  type AuditStreamName,
+  type AuditTrailStore,
+  auditStreams as streams,
+} from '@postern/elicitation';
 import type { Keys } from './keys.ts';
 import type { RedisLink } from './redis-link.ts';
 import { listOf, textOf } from './reply.ts';
 
-/** The streams of the audit trail, in the order of lines that have the same time and number. */
-const streams = ['people', 'operators'] as const;
-export type AuditStreamName = (typeof streams)[number];
-
-export interface AuditLine {
-  readonly stream: AuditStreamName;
-  /** Place in the trail. It orders the lines of both streams. */
-  readonly position: string;
-  /** The line as appended. */
-  readonly line: string;
-}
-
-/** How long lines stay: until either limit. */
-export interface AuditRetention {
-  /** Approximate number of lines. */
-  readonly lines: number;
-  readonly maxAgeMs: number;
-}
-
 /** Minimum time between two removals of old lines by one process, on the clock of Redis, in milliseconds. */
 const TRIM_MS = 60_000;
 
-/** An id of Redis, followed by `o` in the stream of operators. */
-const POSITION = /^(\d{1,15})-(\d{1,15})(o?)$/;
-
 /**
- * The audit trail of all gateway processes, in the order of their writes to Redis. The lines that only operators can cause have a stream of
- * their own, because Redis drops the oldest lines of a stream by count and by age. Both are in one slot, so one node of a cluster carries
- * them. The trail complements the log and does not replace it.
+ * Two streams of Redis, which drops the oldest lines by count and by age. A position is an id of Redis. Both streams are in one slot, so
+ * one node of a cluster carries them.
  */
-export class RedisAuditLog {
+export class RedisAuditLog implements AuditTrailStore {
   readonly #link: RedisLink;
   readonly #keys: Readonly<Record<AuditStreamName, string>>;
   readonly #retention: Readonly<Record<AuditStreamName, AuditRetention>>;
@@ -44,7 +29,6 @@ export class RedisAuditLog {
     this.#retention = retention;
   }
 
-  /** @throws StoreUnavailableError if the line may or may not have been appended */
   async append(stream: AuditStreamName, line: string): Promise<void> {
     const [key, { lines, maxAgeMs }] = [this.#keys[stream], this.#retention[stream]];
     const id = textOf(await this.#link.call('xadd', key, 'MAXLEN', '~', lines, '*', 'line', line));
@@ -54,17 +38,7 @@ export class RedisAuditLog {
     await this.#link.call('xtrim', key, 'MINID', '~', now - maxAgeMs);
   }
 
-  /**
-   * Oldest first.
-   * @param p.after the last position read of each stream; without one, from the oldest line kept. One position for both would miss lines:
-   * a stream may get one, after it was read, that is older than the newest of the other.
-   * @throws StoreUnavailableError
-   */
-  async read(p: {
-    readonly after?: Readonly<Partial<Record<AuditStreamName, string>>>;
-    readonly since?: Date;
-    readonly limit: number;
-  }): Promise<readonly AuditLine[]> {
+  async read(p: Parameters<AuditTrailStore['read']>[0]): Promise<readonly AuditLine[]> {
     const found = await Promise.all(
       streams.map(async stream => {
         const after = p.after?.[stream];
@@ -75,13 +49,7 @@ export class RedisAuditLog {
     return found.flat().sort(byPosition).slice(0, p.limit);
   }
 
-  /** Newest first. @param before a position returned earlier. @throws StoreUnavailableError */
-  async readBack(p: {
-    readonly before?: string;
-    readonly since?: Date;
-    readonly until?: Date;
-    readonly limit: number;
-  }): Promise<readonly AuditLine[]> {
+  async readBack(p: Parameters<AuditTrailStore['readBack']>[0]): Promise<readonly AuditLine[]> {
     const found = await Promise.all(
       streams.map(async stream => {
         const from = p.before === undefined ? timeOf(p.until, '+') : boundOf(stream, p.before);
@@ -96,11 +64,8 @@ export class RedisAuditLog {
   }
 }
 
-/** Whether a text is a position in the audit trail. */
-export const isAuditPosition = (text: string): boolean => POSITION.test(text);
-
 function placeOf(position: string) {
-  const [, time = '', number = '', isOfOperators] = POSITION.exec(position) ?? [];
+  const [, time = '', number = '', isOfOperators] = AUDIT_POSITION.exec(position) ?? [];
   return { id: `${time}-${number}`, time: Number(time), number: Number(number), rank: isOfOperators === 'o' ? 1 : 0 };
 }
 

@@ -3,9 +3,12 @@ import {
   type BrowserSessionId,
   type BrowserSessionOwner,
   type BrowserSessionStore,
+  compareBrowserSessions,
   digestOf,
+  isListedFor,
   type ListedBrowserSession,
   type LogoutTarget,
+  MAX_BROWSER_SESSIONS,
   type NewBrowserSession,
   newOperationId,
   QuotaExceededError,
@@ -15,12 +18,13 @@ import {
   shardOf,
   shardOfDigest,
   systemEntropy,
+  vouchedBy,
 } from '@postern/elicitation';
 import { z } from 'zod';
 import { shareText } from './create-elicitation.ts';
 import type { Keys } from './keys.ts';
 import { decode, elicitationId, encode, subject, text, time } from './records/record-layout.ts';
-import type { RedisLink } from './redis-link.ts';
+import { RedisPort } from './redis-port.ts';
 import { fieldsOf, isAbsent, listOf, numberOf, textOf } from './reply.ts';
 
 const browserSessionSchema = z.object({
@@ -35,8 +39,6 @@ const browserSessionSchema = z.object({
   groups: z.array(text).exactOptional(),
 });
 
-/** Maximum number of browser sessions of one user, and of those that one application vouched for. */
-const MAX_SESSIONS = 20;
 /** The digest of a session id. The other fields of the list are the times up to which sessions are over. */
 const SESSION_NAME = /^[\w-]{43}$/;
 
@@ -47,11 +49,6 @@ const sinceOf = ({ origin }: Pick<BrowserSession, 'origin'>) =>
 
 /** Ends the sessions that one identity provider signed in. No id of an MCP server contains `@`. */
 const sinceAt = (identityProvider: string) => `since @${identityProvider}`;
-
-/** A user who signed in at an identity provider sees all their sessions; an application sees those that it vouched for. */
-function isVisible({ origin }: BrowserSessionOwner, other: Pick<BrowserSession, 'origin'>): boolean {
-  return !('vouchedBy' in origin) || ('vouchedBy' in other.origin && other.origin.vouchedBy === origin.vouchedBy);
-}
 
 function encodeBrowserSession(browserSession: NewBrowserSession): string {
   const { id: _, ...rest } = browserSession;
@@ -68,31 +65,22 @@ type SessionKeys = Pick<
   'browserSession' | 'browserSessionsOf' | 'browserSessionNamed' | 'loggedOut' | 'ledger' | 'none'
 >;
 
-export class RedisBrowserSessionStore implements BrowserSessionStore {
-  readonly #link: RedisLink;
-  readonly #keys: SessionKeys;
-
-  constructor(link: RedisLink, keys: SessionKeys) {
-    this.#link = link;
-    this.#keys = keys;
-  }
-
+export class RedisBrowserSessionStore extends RedisPort<SessionKeys> implements BrowserSessionStore {
   async create(
     session: NewBrowserSession,
     lifetime: { readonly idleMs: number; readonly absoluteMs: number },
     quota?: StorageQuota,
   ): Promise<BrowserSession> {
     const shard = shardIn(session.id);
-    const voucher = 'vouchedBy' in session.origin ? session.origin.vouchedBy : undefined;
+    const voucher = vouchedBy(session);
     if ((voucher === undefined) !== (quota === undefined)) throw new TypeError('An application pays for its users.');
-    const reply = await this.#link.run(
+    const reply = await this.repeatable(
       'createBrowserSession',
-      [this.#keys.browserSession(session.id), this.#listOf(session), this.#ledgerOf(shard, session)],
+      [this.keys.browserSession(session.id), this.#listOf(session), this.#ledgerOf(shard, session)],
       [
-        ...[this.#link.clock(), encodeBrowserSession(session), lifetime.idleMs, lifetime.absoluteMs],
-        ...[digestOf(session.id), MAX_SESSIONS, voucher ?? '', quota === undefined ? '' : shareText(quota)],
+        ...[encodeBrowserSession(session), lifetime.idleMs, lifetime.absoluteMs],
+        ...[digestOf(session.id), MAX_BROWSER_SESSIONS, voucher ?? '', quota === undefined ? '' : shareText(quota)],
       ],
-      { repeatable: true },
     );
     const [result, first, endsAt, ...ended] = listOf(reply);
     if (result === 'over_quota') throw new QuotaExceededError(voucher ?? '', numberOf(first));
@@ -108,7 +96,7 @@ export class RedisBrowserSessionStore implements BrowserSessionStore {
 
   async list(owner: BrowserSessionOwner): Promise<readonly ListedBrowserSession[]> {
     const shard = shardOf(owner.subject);
-    const names = fieldsOf(await this.#link.call('hgetall', this.#listOf(owner)))
+    const names = fieldsOf(await this.link.call('hgetall', this.#listOf(owner)))
       .map(([name]) => name)
       .filter(name => SESSION_NAME.test(name));
     const found = await Promise.all(
@@ -119,8 +107,8 @@ export class RedisBrowserSessionStore implements BrowserSessionStore {
     );
     return found
       .filter(browserSession => browserSession !== undefined)
-      .filter(browserSession => isVisible(owner, browserSession))
-      .sort((a, b) => b.createdAt - a.createdAt || (a.name < b.name ? -1 : 1));
+      .filter(browserSession => isListedFor(owner, browserSession))
+      .sort(compareBrowserSessions);
   }
 
   async endAll(owner: BrowserSessionOwner & Partial<Pick<BrowserSession, 'id'>>, absoluteMs: number): Promise<void> {
@@ -132,11 +120,10 @@ export class RedisBrowserSessionStore implements BrowserSessionStore {
       shard,
       others.map(({ name }) => name),
     );
-    await this.#link.run(
+    await this.repeatable(
       'endBrowserSessions',
-      [this.#listOf(owner), own === undefined ? this.#keys.none(shard) : this.#keys.browserSessionNamed(shard, own)],
-      [this.#link.clock(), sinceOf(owner), absoluteMs, '', '', 0],
-      { repeatable: true },
+      [this.#listOf(owner), own === undefined ? this.keys.none(shard) : this.keys.browserSessionNamed(shard, own)],
+      [sinceOf(owner), absoluteMs, '', '', 0],
     );
   }
 
@@ -146,38 +133,33 @@ export class RedisBrowserSessionStore implements BrowserSessionStore {
   ): Promise<boolean> {
     const [shard, key, field] =
       'logoutName' in target
-        ? [shardOfDigest(target.logoutName), this.#keys.loggedOut(target.logoutName), SINCE_ALL]
+        ? [shardOfDigest(target.logoutName), this.keys.loggedOut(target.logoutName), SINCE_ALL]
         : [shardOf(target.subject), this.#listOf(target), sinceAt(target.identityProvider)];
-    const reply = await this.#link.run(
+    const reply = await this.repeatable(
       'endBrowserSessions',
-      [key, this.#keys.none(shard)],
-      [this.#link.clock(), field, p.absoluteMs, p.token, newOperationId(systemEntropy), p.rememberMs],
-      { repeatable: true },
+      [key, this.keys.none(shard)],
+      [field, p.absoluteMs, p.token, newOperationId(systemEntropy), p.rememberMs],
     );
     return listOf(reply)[0] !== 'replayed';
   }
 
   async touch(id: BrowserSessionId): Promise<void> {
-    await this.#link.run('touchBrowserSession', [this.#keys.browserSession(id)], [this.#link.clock()], {
-      repeatable: true,
-    });
+    await this.repeatable('touchBrowserSession', [this.keys.browserSession(id)]);
   }
 
   async end(id: BrowserSessionId): Promise<void> {
     const [shard, found] = [shardIn(id), await this.read(id)];
-    const none = this.#keys.none(shard);
+    const none = this.keys.none(shard);
     // Also one that is over: an earlier call may have ended it without a confirmation of the replicas.
     const [list, ledger] = found === undefined ? [none, none] : [this.#listOf(found), this.#ledgerOf(shard, found)];
-    const keys = [this.#keys.browserSession(id), list, ledger];
-    await this.#link.run('endBrowserSession', keys, [this.#link.clock(), digestOf(id)], { repeatable: true });
+    const keys = [this.keys.browserSession(id), list, ledger];
+    await this.repeatable('endBrowserSession', keys, [digestOf(id)]);
   }
 
   /** Two rounds, because the session names its user. Ending all sessions is one write, and later reads see it. */
   async #read(shard: Shard, name: string): Promise<Omit<BrowserSession, 'id'> | undefined> {
-    const key = this.#keys.browserSessionNamed(shard, name);
-    const [record, created, ends] = listOf(
-      await this.#link.run('readBrowserSession', [key], [this.#link.clock()], { repeatable: true }),
-    );
+    const key = this.keys.browserSessionNamed(shard, name);
+    const [record, created, ends] = listOf(await this.repeatable('readBrowserSession', [key]));
     if (record === undefined) return undefined;
     const times = { createdAt: numberOf(created), endsAt: numberOf(ends) };
     const browserSession = { ...decodeBrowserSession(textOf(record)), ...times };
@@ -187,8 +169,8 @@ export class RedisBrowserSessionStore implements BrowserSessionStore {
       ...('identityProvider' in origin ? [sinceAt(origin.identityProvider)] : []),
     ];
     const [ofUser, ofProvider] = await Promise.all([
-      this.#link.call('hmget', this.#listOf(browserSession), ...fields),
-      logoutName === undefined ? [] : this.#link.call('hmget', this.#keys.loggedOut(logoutName), SINCE_ALL),
+      this.link.call('hmget', this.#listOf(browserSession), ...fields),
+      logoutName === undefined ? [] : this.link.call('hmget', this.keys.loggedOut(logoutName), SINCE_ALL),
     ]);
     const [listed, ...ended] = [...listOf(ofUser), ...listOf(ofProvider)];
     // One that is not listed was replaced by newer ones.
@@ -197,14 +179,14 @@ export class RedisBrowserSessionStore implements BrowserSessionStore {
   }
 
   async #remove(shard: Shard, names: readonly string[]): Promise<void> {
-    await Promise.all(names.map(name => this.#link.call('del', this.#keys.browserSessionNamed(shard, name))));
+    await Promise.all(names.map(name => this.link.call('del', this.keys.browserSessionNamed(shard, name))));
   }
 
   #ledgerOf(shard: Shard, { origin }: Pick<BrowserSession, 'origin'>): string {
-    return 'vouchedBy' in origin ? this.#keys.ledger(shard, origin.vouchedBy) : this.#keys.none(shard);
+    return 'vouchedBy' in origin ? this.keys.ledger(shard, origin.vouchedBy) : this.keys.none(shard);
   }
 
   #listOf({ subject }: Pick<BrowserSession, 'subject'>): string {
-    return this.#keys.browserSessionsOf(shardOf(subject), subject);
+    return this.keys.browserSessionsOf(shardOf(subject), subject);
   }
 }

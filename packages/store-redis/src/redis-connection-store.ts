@@ -3,41 +3,31 @@ import {
   type Connection,
   type ConnectionId,
   type ConnectionStore,
-  type ConnectionUse,
   definedOnly,
-  type LossReason,
+  oldestFirst,
   parseConnectionId,
+  REVOCATION_LIFETIME_MS,
   type RefreshedTokens,
   type Refusals,
-  type RevocationId,
   type Subject,
   shardIn,
   shardOf,
   type TokenSetChange,
-  type TokenSetOf,
   USE_NOTED_AGAIN_MS,
 } from '@postern/elicitation';
-import type { Keys } from './keys.ts';
-import { CONNECTION_FIELDS, connectionOf, encodeConnection } from './records/connection-record.ts';
+import { connectionOf, encodeConnection } from './records/connection-record.ts';
+import { LASTING_FIELDS } from './records/lasting-record.ts';
 import { encodeUse } from './records/record-layout.ts';
-import type { RedisLink } from './redis-link.ts';
-import { REVOCATION_LIFETIME_MS } from './redis-revocation-store.ts';
+import { RedisPort } from './redis-port.ts';
 import { isAbsent, listOf, numberOf, textOf, unknownResult } from './reply.ts';
 
 /** The transition that completes an elicitation creates its connection, so this port has no verb for that. */
-export class RedisConnectionStore implements ConnectionStore {
-  readonly #link: RedisLink;
-  readonly #keys: Keys;
+export class RedisConnectionStore extends RedisPort implements ConnectionStore {
   readonly #decoded = new DecodedConnections();
 
-  constructor(link: RedisLink, keys: Keys) {
-    this.#link = link;
-    this.#keys = keys;
-  }
-
   async read(connectionId: ConnectionId): Promise<Connection | undefined> {
-    const key = this.#keys.connection(connectionId);
-    const reply = await this.#link.callFor('readConnection', 'hmget', key, ...CONNECTION_FIELDS);
+    const key = this.keys.connection(connectionId);
+    const reply = await this.link.callFor('readConnection', 'hmget', key, ...LASTING_FIELDS);
     return this.#decode(connectionId, reply);
   }
 
@@ -47,26 +37,17 @@ export class RedisConnectionStore implements ConnectionStore {
   }
 
   async list(subject: Subject): Promise<readonly Connection[]> {
-    const index = this.#keys.connectionsOf(shardOf(subject), subject);
-    const ids = listOf(await this.#link.call('smembers', index)).map(value => parseConnectionId(textOf(value)));
-    const connections = await Promise.all(ids.map(id => (id === undefined ? undefined : this.read(id))));
-    return connections
-      .filter(connection => connection !== undefined)
-      .sort((a, b) => a.createdAt - b.createdAt || (a.connectionId < b.connectionId ? -1 : 1));
+    const index = this.keys.connectionsOf(shardOf(subject), subject);
+    const connections = await this.all(await this.link.call('smembers', index), parseConnectionId, id => this.read(id));
+    return connections.sort(oldestFirst(({ connectionId: id, createdAt: at }) => ({ id, at })));
   }
 
-  async beginRefresh(p: {
-    readonly current: TokenSetOf;
-    readonly holder: string;
-    readonly leaseMs: number;
-    readonly goneHolder?: string;
-  }): Promise<BeginRefresh> {
+  async beginRefresh(p: Parameters<ConnectionStore['beginRefresh']>[0]): Promise<BeginRefresh> {
     const { connectionId, createdAt, generation } = p.current;
-    const reply = await this.#link.run(
+    const reply = await this.repeatable(
       'beginRefresh',
-      [this.#keys.connection(connectionId)],
-      [this.#link.clock(), createdAt, generation, p.holder, p.leaseMs, p.goneHolder ?? ''],
-      { repeatable: true },
+      [this.keys.connection(connectionId)],
+      [createdAt, generation, p.holder, p.leaseMs, p.goneHolder ?? ''],
     );
     const [result, ...rest] = listOf(reply);
     switch (result) {
@@ -90,102 +71,74 @@ export class RedisConnectionStore implements ConnectionStore {
     }
   }
 
-  async finishRefresh(p: {
-    readonly current: TokenSetOf;
-    readonly tokens: RefreshedTokens;
-    readonly operationId: string;
-  }): Promise<TokenSetChange> {
+  async finishRefresh(p: Parameters<ConnectionStore['finishRefresh']>[0]): Promise<TokenSetChange> {
     const { connectionId, createdAt, generation } = p.current;
     // Writes new tokens immediately, without waiting for confirmation of an earlier command.
     const stored = this.#decode(
       connectionId,
-      await this.#link.call('hmget', this.#keys.connection(connectionId), ...CONNECTION_FIELDS),
+      await this.link.call('hmget', this.keys.connection(connectionId), ...LASTING_FIELDS),
     );
     if (stored === undefined) return { result: 'missing' };
     // The new record keeps members of the token set it was decided on, and the script replaces no other token set. If that one is
     // already gone, the script writes nothing and only returns the current one.
     const isStored = stored.createdAt === createdAt && stored.generation === generation;
     const record = isStored ? encodeConnection(withTokens(stored, p.tokens)) : '';
-    const reply = await this.#link.run(
+    const reply = await this.repeatable(
       'finishRefresh',
-      [this.#keys.connection(connectionId), this.#keys.ledger(shardIn(connectionId), stored.owner)],
-      [this.#link.clock(), connectionId, createdAt, generation, p.operationId, record, this.#keys.wake],
-      { repeatable: true },
+      [this.keys.connection(connectionId), this.keys.ledger(shardIn(connectionId), stored.owner)],
+      [connectionId, createdAt, generation, p.operationId, record, this.keys.wake],
     );
     return changeOf(connectionId, reply);
   }
 
-  async postponeRefresh(p: {
-    readonly current: TokenSetOf;
-    readonly holder: string;
-    readonly delayMs: number;
-    readonly isRefusal?: boolean;
-  }): Promise<Refusals | undefined> {
+  async postponeRefresh(p: Parameters<ConnectionStore['postponeRefresh']>[0]): Promise<Refusals | undefined> {
     const { connectionId, createdAt, generation } = p.current;
     const isRefusal = p.isRefusal === true ? '1' : '0';
-    const reply = await this.#link.run(
+    const reply = await this.repeatable(
       'postponeRefresh',
-      [this.#keys.connection(connectionId)],
-      [this.#link.clock(), connectionId, createdAt, generation, p.holder, p.delayMs, this.#keys.wake, isRefusal],
-      { repeatable: true },
+      [this.keys.connection(connectionId)],
+      [connectionId, createdAt, generation, p.holder, p.delayMs, this.keys.wake, isRefusal],
     );
     return refusalsIn(listOf(reply)[1]);
   }
 
-  async markLost(p: { readonly current: TokenSetOf; readonly reason: LossReason }): Promise<TokenSetChange> {
+  async markLost(p: Parameters<ConnectionStore['markLost']>[0]): Promise<TokenSetChange> {
     const { connectionId, createdAt, generation } = p.current;
-    const reply = await this.#link.run(
+    const reply = await this.repeatable(
       'markLost',
-      [this.#keys.connection(connectionId)],
-      [this.#link.clock(), connectionId, createdAt, generation, p.reason, this.#keys.wake],
-      { repeatable: true },
+      [this.keys.connection(connectionId)],
+      [connectionId, createdAt, generation, p.reason, this.keys.wake],
     );
     return changeOf(connectionId, reply);
   }
 
-  async recordUse(p: { readonly connectionId: ConnectionId; readonly use: ConnectionUse }): Promise<void> {
-    await this.#link.run(
-      'recordUse',
-      [this.#keys.connection(p.connectionId)],
-      [this.#link.clock(), encodeUse(p.use), USE_NOTED_AGAIN_MS],
-      { repeatable: true },
-    );
+  async recordUse(p: Parameters<ConnectionStore['recordUse']>[0]): Promise<void> {
+    await this.repeatable('recordUse', [this.keys.connection(p.connectionId)], [encodeUse(p.use), USE_NOTED_AGAIN_MS]);
   }
 
   /**
    * Not repeated after a lost reply: the repeat could not tell whether the first call removed the connection, and the user may
    * have reconnected meanwhile. The caller gets StoreUnavailableError. A pending revocation is not forgotten.
    */
-  async remove(p: {
-    readonly connectionId: ConnectionId;
-    readonly revocationId?: RevocationId;
-    readonly connectedUntil?: number;
-  }): Promise<Connection | undefined> {
+  async remove(p: Parameters<ConnectionStore['remove']>[0]): Promise<Connection | undefined> {
     const { connectionId, revocationId, connectedUntil } = p;
     const shard = shardIn(connectionId);
     if (revocationId !== undefined && shardIn(revocationId) !== shard)
       throw new TypeError('A revocation lies in the shard of its connection.');
     const stored = await this.read(connectionId);
     if (stored === undefined) return undefined;
-    const none = this.#keys.none(shard);
-    const reply = await this.#link.run(
+    const none = this.keys.none(shard);
+    const reply = await this.once(
       'removeConnection',
       [
-        this.#keys.connection(connectionId),
-        this.#keys.connectionsOf(shard, stored.subject),
-        revocationId === undefined ? none : this.#keys.revocation(revocationId),
-        revocationId === undefined ? none : this.#keys.dueRevocations(shard),
-        this.#keys.connected(shard),
-        this.#keys.ledger(shard, stored.owner),
+        this.keys.connection(connectionId),
+        this.keys.connectionsOf(shard, stored.subject),
+        revocationId === undefined ? none : this.keys.revocation(revocationId),
+        revocationId === undefined ? none : this.keys.dueRevocations(shard),
+        this.keys.connected(shard),
+        this.keys.ledger(shard, stored.owner),
       ],
-      [
-        this.#link.clock(),
-        connectionId,
-        revocationId ?? '',
-        REVOCATION_LIFETIME_MS,
-        this.#keys.wake,
-        connectedUntil ?? '',
-      ],
+      [connectionId, revocationId ?? '', REVOCATION_LIFETIME_MS, this.keys.wake, connectedUntil ?? ''],
     );
     const found = listOf(reply);
     return found.length === 0 ? undefined : connectionOf(connectionId, found);

@@ -3,37 +3,24 @@ import {
   countedSteps,
   type DecisionCount,
   definedOnly,
+  HOUR_MS,
   kinds,
   type StepCount,
 } from '@postern/elicitation';
-import type { Keys } from './keys.ts';
-import type { RedisLink } from './redis-link.ts';
+import { RedisPort } from './redis-port.ts';
 import { fieldsOf, numberOf } from './reply.ts';
 
-/** Returns the UTC day of a time, as key names have it. */
-export const dayOf = (at: number): string => new Date(at).toISOString().slice(0, 10);
-
-const HOUR_MS = 3_600_000;
-
 /** Reads what `commands/carry-events.lua` counts. */
-export class RedisCounts implements CountReader {
-  readonly #link: RedisLink;
-  readonly #keys: Keys;
-
-  constructor(link: RedisLink, keys: Keys) {
-    this.#link = link;
-    this.#keys = keys;
-  }
-
+export class RedisCounts extends RedisPort implements CountReader {
   async size(mcpServerId: string, day: string): Promise<number> {
-    return Number(await this.#link.call('hlen', this.#keys.counts(mcpServerId, day)));
+    return Number(await this.link.call('hlen', this.keys.counts(mcpServerId, day)));
   }
 
   async read(mcpServerId: string, day: string) {
     const start = Date.parse(`${day}T00:00:00Z`);
     const steps: StepCount[] = [];
     const decisions: DecisionCount[] = [];
-    for (const [field, value] of fieldsOf(await this.#link.call('hgetall', this.#keys.counts(mcpServerId, day)))) {
+    for (const [field, value] of fieldsOf(await this.link.call('hgetall', this.keys.counts(mcpServerId, day)))) {
       const [hour = '', step = '', kindName = '', rest = ''] = field.split(' ');
       const kind = kinds.find(known => known === kindName);
       // A newer release may count more.

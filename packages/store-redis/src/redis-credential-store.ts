@@ -2,53 +2,35 @@ import {
   type Credential,
   type CredentialId,
   type CredentialStore,
+  oldestFirst,
   parseCredentialId,
   type Subject,
   shardIn,
   shardOf,
   USE_NOTED_AGAIN_MS,
 } from '@postern/elicitation';
-import type { Keys } from './keys.ts';
-import { CREDENTIAL_FIELDS, credentialOf } from './records/credential-record.ts';
+import { credentialOf } from './records/credential-record.ts';
+import { LASTING_FIELDS } from './records/lasting-record.ts';
 import { encodeUse } from './records/record-layout.ts';
-import type { RedisLink } from './redis-link.ts';
-import { isAbsent, listOf, textOf } from './reply.ts';
+import { RedisPort } from './redis-port.ts';
+import { isAbsent, listOf } from './reply.ts';
 
 /** The transition that completes an elicitation creates its credential, so this port has no verb for that. */
-export class RedisCredentialStore implements CredentialStore {
-  readonly #link: RedisLink;
-  readonly #keys: Keys;
-
-  constructor(link: RedisLink, keys: Keys) {
-    this.#link = link;
-    this.#keys = keys;
-  }
-
+export class RedisCredentialStore extends RedisPort implements CredentialStore {
   async read(credentialId: CredentialId): Promise<Credential | undefined> {
-    const key = this.#keys.credential(credentialId);
-    const found = listOf(await this.#link.callFor('readCredential', 'hmget', key, ...CREDENTIAL_FIELDS));
+    const key = this.keys.credential(credentialId);
+    const found = listOf(await this.link.callFor('readCredential', 'hmget', key, ...LASTING_FIELDS));
     return isAbsent(found[0]) ? undefined : credentialOf(credentialId, found);
   }
 
   async list(subject: Subject): Promise<readonly Credential[]> {
-    const index = this.#keys.credentialsOf(shardOf(subject), subject);
-    const ids = listOf(await this.#link.call('smembers', index)).map(value => parseCredentialId(textOf(value)));
-    const credentials = await Promise.all(ids.map(id => (id === undefined ? undefined : this.read(id))));
-    return credentials
-      .filter(credential => credential !== undefined)
-      .sort((a, b) => a.createdAt - b.createdAt || (a.credentialId < b.credentialId ? -1 : 1));
+    const index = this.keys.credentialsOf(shardOf(subject), subject);
+    const credentials = await this.all(await this.link.call('smembers', index), parseCredentialId, id => this.read(id));
+    return credentials.sort(oldestFirst(({ credentialId: id, createdAt: at }) => ({ id, at })));
   }
 
-  async recordUse(p: {
-    readonly credentialId: CredentialId;
-    readonly use: { readonly mcpServerId: string; readonly tool?: string };
-  }): Promise<void> {
-    await this.#link.run(
-      'recordUse',
-      [this.#keys.credential(p.credentialId)],
-      [this.#link.clock(), encodeUse(p.use), USE_NOTED_AGAIN_MS],
-      { repeatable: true },
-    );
+  async recordUse(p: Parameters<CredentialStore['recordUse']>[0]): Promise<void> {
+    await this.repeatable('recordUse', [this.keys.credential(p.credentialId)], [encodeUse(p.use), USE_NOTED_AGAIN_MS]);
   }
 
   /**
@@ -58,15 +40,15 @@ export class RedisCredentialStore implements CredentialStore {
   async remove(credentialId: CredentialId): Promise<Credential | undefined> {
     const stored = await this.read(credentialId);
     if (stored === undefined) return undefined;
-    const reply = await this.#link.run(
+    const reply = await this.once(
       'removeCredential',
       [
-        this.#keys.credential(credentialId),
-        this.#keys.credentialsOf(shardIn(credentialId), stored.subject),
-        this.#keys.saved(shardIn(credentialId)),
-        this.#keys.ledger(shardIn(credentialId), stored.owner),
+        this.keys.credential(credentialId),
+        this.keys.credentialsOf(shardIn(credentialId), stored.subject),
+        this.keys.saved(shardIn(credentialId)),
+        this.keys.ledger(shardIn(credentialId), stored.owner),
       ],
-      [this.#link.clock(), credentialId],
+      [credentialId],
     );
     const found = listOf(reply);
     return found.length === 0 ? undefined : credentialOf(credentialId, found);

@@ -6,6 +6,7 @@ import {
   type ElicitationStore,
   isTerminal,
   newOperationId,
+  oldestFirst,
   type RedeemElicitation,
   type RedeemResult,
   type Shard,
@@ -21,13 +22,15 @@ import { createElicitation, type ElicitationScripts } from './create-elicitation
 import { ELICITATION_FIELDS, elicitationIdOf, elicitationOf } from './records/elicitation-record.ts';
 import { layoutNamedIn, unreadable } from './records/record-layout.ts';
 import { decodeResult } from './records/result-record.ts';
+import { RedisPort } from './redis-port.ts';
 import { isAbsent, listOf, numberOf, textOf, unknownResult } from './reply.ts';
 import { transitionElicitation } from './transition-elicitation.ts';
 
-export class RedisElicitationStore implements ElicitationStore {
+export class RedisElicitationStore extends RedisPort implements ElicitationStore {
   readonly #scripts: ElicitationScripts;
 
   constructor(scripts: ElicitationScripts) {
+    super(scripts.link, scripts.keys);
     this.#scripts = scripts;
   }
 
@@ -36,8 +39,8 @@ export class RedisElicitationStore implements ElicitationStore {
   }
 
   async read(elicitationId: ElicitationId): Promise<Elicitation | undefined> {
-    const key = this.#scripts.keys.elicitation(elicitationId);
-    const reply = await this.#scripts.link.callFor('readElicitation', 'hmget', key, ...ELICITATION_FIELDS);
+    const key = this.keys.elicitation(elicitationId);
+    const reply = await this.link.callFor('readElicitation', 'hmget', key, ...ELICITATION_FIELDS);
     const found = listOf(reply);
     return isAbsent(found[0]) ? undefined : elicitationOf(elicitationId, found);
   }
@@ -48,17 +51,16 @@ export class RedisElicitationStore implements ElicitationStore {
 
   async redeem({ elicitationId, redemption }: RedeemElicitation): Promise<RedeemResult> {
     const shard = shardIn(elicitationId);
-    const reply = await this.#scripts.link.run(
+    const reply = await this.repeatable(
       'redeemElicitation',
       [
-        this.#scripts.keys.elicitation(elicitationId),
-        this.#scripts.keys.result(elicitationId),
-        this.#scripts.keys.open(shard),
-        this.#scripts.keys.held(shard),
+        this.keys.elicitation(elicitationId),
+        this.keys.result(elicitationId),
+        this.keys.open(shard),
+        this.keys.held(shard),
       ],
       // Each call has a unique id, so a retry after a lost reply recognizes the redemption as its own.
-      [this.#scripts.link.clock(), elicitationId, redemption, newOperationId(systemEntropy), this.#scripts.retentionMs],
-      { repeatable: true },
+      [elicitationId, redemption, newOperationId(systemEntropy), this.#scripts.retentionMs],
     );
     const [result, ...rest] = listOf(reply);
     switch (result) {
@@ -86,48 +88,42 @@ export class RedisElicitationStore implements ElicitationStore {
   }
 
   async due(shard: Shard, limit: number): Promise<readonly ElicitationId[]> {
-    const reply = await this.#scripts.link.run(
+    const reply = await this.once(
       'dueElicitations',
-      [this.#scripts.keys.due(shard), this.#scripts.keys.open(shard), this.#scripts.keys.held(shard)],
-      [this.#scripts.link.clock(), limit, this.#scripts.retentionMs],
+      [this.keys.due(shard), this.keys.open(shard), this.keys.held(shard)],
+      [limit, this.#scripts.retentionMs],
     );
     return listOf(reply).map(elicitationIdOf);
   }
 
   async postpone(elicitationId: ElicitationId, delayMs: number): Promise<void> {
     const shard = shardIn(elicitationId);
-    await this.#scripts.link.run(
+    await this.repeatable(
       'postponeElicitation',
-      [this.#scripts.keys.elicitation(elicitationId), this.#scripts.keys.due(shard), this.#scripts.keys.held(shard)],
-      [this.#scripts.link.clock(), elicitationId, delayMs],
-      { repeatable: true },
+      [this.keys.elicitation(elicitationId), this.keys.due(shard), this.keys.held(shard)],
+      [elicitationId, delayMs],
     );
   }
 
   async listOpen(subject: Subject, mcpServerIds: readonly string[]): Promise<readonly Elicitation[]> {
     const found = await Promise.all(mcpServerIds.map(mcpServerId => this.#openAt(mcpServerId, subject)));
-    return found.flat().sort((a, b) => a.createdAt - b.createdAt || (a.elicitationId < b.elicitationId ? -1 : 1));
+    return found.flat().sort(oldestFirst(({ elicitationId: id, createdAt: at }) => ({ id, at })));
   }
 
   async #openAt(mcpServerId: string, subject: Subject): Promise<readonly Elicitation[]> {
-    const index = this.#scripts.keys.openOf(shardOf(subject), mcpServerId, subject);
-    const reply = await this.#scripts.link.run('openElicitations', [index], [this.#scripts.link.clock()], {
-      repeatable: true,
-    });
+    const index = this.keys.openOf(shardOf(subject), mcpServerId, subject);
+    const reply = await this.repeatable('openElicitations', [index]);
     const [now, ...ids] = listOf(reply);
-    const found = await Promise.all(ids.map(id => this.read(elicitationIdOf(id))));
+    const found = await this.all(ids, elicitationIdOf, id => this.read(id));
     // The records filter out elicitations that ended between both reads, or that expired without the index knowing.
-    return found
-      .filter(elicitation => elicitation !== undefined)
-      .filter(elicitation => !isTerminal(elicitation) && elicitation.expiresAt > numberOf(now));
+    return found.filter(elicitation => !isTerminal(elicitation) && elicitation.expiresAt > numberOf(now));
   }
 
   async listEnded(subject: Subject, voucher?: string): Promise<readonly TerminalElicitation[]> {
-    const { keys, link } = this.#scripts;
-    const ids = listOf(await link.call('zrange', keys.endedOf(shardOf(subject), subject, voucher), 0, -1, 'REV'));
-    const found = await Promise.all(ids.map(id => this.read(elicitationIdOf(id))));
-    // The record of an entry may have expired meanwhile.
-    return found.filter(elicitation => elicitation !== undefined && isTerminal(elicitation));
+    const key = this.keys.endedOf(shardOf(subject), subject, voucher);
+    const ids = await this.link.call('zrange', key, 0, -1, 'REV');
+    // Omits a record that has expired meanwhile.
+    return (await this.all(ids, elicitationIdOf, id => this.read(id))).filter(elicitation => isTerminal(elicitation));
   }
 }
 

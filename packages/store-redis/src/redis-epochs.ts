@@ -1,7 +1,6 @@
 import { SHARDS, type Shard } from '@postern/elicitation';
-import type { Keys } from './keys.ts';
 import { CARRIED_KEPT } from './redis-event-outbox.ts';
-import type { RedisLink } from './redis-link.ts';
+import { RedisPort } from './redis-port.ts';
 import { listOf, textOf } from './reply.ts';
 
 /** The deployment of a shard's data, and when that data began. Stored as `<deployment> <epoch>`. */
@@ -10,9 +9,6 @@ export interface ShardEpoch {
   /** Start of the deployment, or the time at which an operator accepted the loss of the shard's data, in ms. */
   readonly epoch: number;
 }
-
-/** Format of a deployment id. The configuration checks it too. */
-export const DEPLOYMENT_ID = /^dp_[A-Za-z0-9_-]{8,64}$/;
 
 /**
  * Follows the epoch of the first shard until all shards have theirs. If a gateway dies meanwhile, the next one completes the
@@ -37,23 +33,15 @@ export interface InspectedShard {
 }
 
 /** The epochs of all shards, which identify a Redis. */
-export class RedisEpochs {
-  readonly #link: RedisLink;
-  readonly #keys: Keys;
-
-  constructor(link: RedisLink, keys: Keys) {
-    this.#link = link;
-    this.#keys = keys;
-  }
-
+export class RedisEpochs extends RedisPort {
   /**
    * Reads every shard in one round. Omits shards that do not answer.
    * @param events by shard, the id of an event that must still exist
    */
   async inspect(events: ReadonlyMap<Shard, string> = new Map()): Promise<ReadonlyMap<Shard, InspectedShard>> {
     const looks = SHARDS.map(async shard => {
-      const keys = [this.#keys.epoch(shard), this.#keys.events(shard)];
-      const reply = await this.#link.probe('inspectShard', keys, [events.get(shard) ?? '', CARRIED_KEPT]);
+      const keys = [this.keys.epoch(shard), this.keys.events(shard)];
+      const reply = await this.link.probe('inspectShard', keys, [events.get(shard) ?? '', CARRIED_KEPT]);
       return [shard, inspectedIn(reply)] as const;
     });
     const settled = await Promise.allSettled(looks);
@@ -67,10 +55,10 @@ export class RedisEpochs {
    * @throws StoreUnavailableError
    */
   async found(proposed: ShardEpoch): Promise<ShardEpoch> {
-    const [first, ...others] = SHARDS.map(this.#keys.epoch);
+    const [first, ...others] = SHARDS.map(this.keys.epoch);
     if (first === undefined) throw new TypeError('There are no shards.');
     await this.#put(first, foundingText(proposed), 'NX');
-    const { deployment, epoch } = parseShardEpoch(textOf(await this.#link.call('get', first)));
+    const { deployment, epoch } = parseShardEpoch(textOf(await this.link.call('get', first)));
     const decided = shardEpochText({ deployment, epoch });
     await Promise.all(others.map(key => this.#put(key, decided, 'NX')));
     await this.#put(first, decided);
@@ -87,11 +75,11 @@ export class RedisEpochs {
     { replaces }: { readonly replaces: boolean },
   ): Promise<void> {
     const text = shardEpochText(epoch);
-    await Promise.all(shards.map(shard => this.#put(this.#keys.epoch(shard), text, ...(replaces ? [] : ['NX']))));
+    await Promise.all(shards.map(shard => this.#put(this.keys.epoch(shard), text, ...(replaces ? [] : ['NX']))));
   }
 
   #put(key: string, text: string, ...options: readonly string[]): Promise<unknown> {
-    return this.#link.callFor('putEpoch', 'set', key, text, ...options);
+    return this.link.callFor('putEpoch', 'set', key, text, ...options);
   }
 }
 

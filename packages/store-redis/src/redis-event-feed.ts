@@ -9,18 +9,16 @@ import {
 import type { Keys } from './keys.ts';
 import { eventIn, fieldReader } from './redis-event-log.ts';
 import type { RedisLink } from './redis-link.ts';
+import { RedisPort } from './redis-port.ts';
 import { isAbsent, listOf, numberOf, textOf } from './reply.ts';
 
 /** The feeds of all MCP servers, each in a separate slot. */
-export class RedisEventFeed implements EventFeed {
-  readonly #link: RedisLink;
-  readonly #keys: Keys;
+export class RedisEventFeed extends RedisPort implements EventFeed {
   readonly #waiters: Waiters;
   readonly #maxAgeMs: number;
 
   constructor(link: RedisLink, keys: Keys, options: { waiters: Waiters; maxAgeMs: number }) {
-    this.#link = link;
-    this.#keys = keys;
+    super(link, keys);
     this.#waiters = options.waiters;
     this.#maxAgeMs = options.maxAgeMs;
   }
@@ -30,11 +28,10 @@ export class RedisEventFeed implements EventFeed {
     { after, limit }: { readonly after: string | undefined; readonly limit: number },
   ): Promise<FeedPage> {
     const [result, ...entries] = listOf(
-      await this.#link.run(
+      await this.repeatable(
         'readFeed',
-        [this.#keys.feed(mcpServerId), this.#keys.feedFacts(mcpServerId)],
-        [this.#link.clock(), after ?? '', limit, this.#maxAgeMs],
-        { repeatable: true },
+        [this.keys.feed(mcpServerId), this.keys.feedFacts(mcpServerId)],
+        [after ?? '', limit, this.#maxAgeMs],
       ),
     );
     if (result === 'gone') return { result };
@@ -42,12 +39,12 @@ export class RedisEventFeed implements EventFeed {
   }
 
   async newest(mcpServerId: string): Promise<string> {
-    const position = await this.#link.callFor('readFeedEnd', 'hget', this.#keys.feedFacts(mcpServerId), 'last');
+    const position = await this.link.callFor('readFeedEnd', 'hget', this.keys.feedFacts(mcpServerId), 'last');
     return isAbsent(position) ? FEED_START : textOf(position);
   }
 
   watch(mcpServerId: string): Watch {
-    return this.#waiters.watch(this.#keys.feedWakeUp(mcpServerId));
+    return this.#waiters.watch(this.keys.feedWakeUp(mcpServerId));
   }
 }
 

@@ -2,41 +2,23 @@ import {
   type Elicitation,
   type ElicitationEvent,
   type ElicitationStatus,
+  type EventLog,
   eventOf,
+  type LoggedEvent,
   PAYMENT_VERSIONS,
   parseElicitationId,
   paymentEventOf,
   paymentEventTypes,
   type Shard,
 } from '@postern/elicitation';
-import type { Keys } from './keys.ts';
-import type { RedisLink } from './redis-link.ts';
+import { RedisPort } from './redis-port.ts';
 import { isAbsent, listOf, numberOf, textOf } from './reply.ts';
 
-export interface LoggedEvent {
-  /** Position in the shard's log; pass it as `after` to continue from here. */
-  readonly position: string;
-  readonly event: ElicitationEvent;
-  /** The provider or processor that is asked. */
-  readonly provider?: string;
-  /** Time since the elicitation was issued, in milliseconds. */
-  readonly tookMs?: number;
-}
-
-/** The events of a shard in commit order. Redis drops old ones by count, so the log is not an archive. */
-export class RedisEventLog {
-  readonly #link: RedisLink;
-  readonly #keys: Keys;
-
-  constructor(link: RedisLink, keys: Keys) {
-    this.#link = link;
-    this.#keys = keys;
-  }
-
-  /** @param after a position returned earlier; without it, reads from the oldest event kept. */
+/** One stream of Redis per shard, which the scripts of transitions write. */
+export class RedisEventLog extends RedisPort implements EventLog {
   async read(shard: Shard, p: { readonly after?: string; readonly limit: number }): Promise<readonly LoggedEvent[]> {
     const from = p.after === undefined ? '-' : `(${p.after}`;
-    return loggedIn(await this.#link.call('xrange', this.#keys.events(shard), from, '+', 'COUNT', p.limit));
+    return loggedIn(await this.link.call('xrange', this.keys.events(shard), from, '+', 'COUNT', p.limit));
   }
 }
 

@@ -1,16 +1,17 @@
-import { type EventOutbox, type OutboxEntry, type Shard, shardIn, type Waiters } from '@postern/elicitation';
+import {
+  dayOf,
+  type EventOutbox,
+  type FeedRetention,
+  type OutboxEntry,
+  type Shard,
+  shardIn,
+  type Waiters,
+} from '@postern/elicitation';
 import type { Keys } from './keys.ts';
-import { dayOf } from './redis-counts.ts';
 import { loggedIn } from './redis-event-log.ts';
 import type { RedisLink } from './redis-link.ts';
+import { RedisPort } from './redis-port.ts';
 import { isAbsent, listOf, textOf } from './reply.ts';
-
-/** Retention of each feed. */
-export interface FeedRetention {
-  /** Approximate number of events per MCP server. */
-  readonly events: number;
-  readonly maxAgeMs: number;
-}
 
 /** Minimum number of carried entries per shard that stay in the outbox. */
 export const CARRIED_KEPT = 64;
@@ -21,9 +22,7 @@ const KNOWN_AGES = 4;
  * Carries events from the outbox to the feed. They are in different slots, so this takes two scripts: first the feed, which knows
  * what it has, then the cursor. If a relay is killed in between, the next one carries the same events and the feed skips them.
  */
-export class RedisEventOutbox implements EventOutbox {
-  readonly #link: RedisLink;
-  readonly #keys: Keys;
+export class RedisEventOutbox extends RedisPort implements EventOutbox {
   readonly #waiters: Waiters;
   readonly #retention: FeedRetention;
   readonly #countRetentionMs: number;
@@ -33,20 +32,19 @@ export class RedisEventOutbox implements EventOutbox {
     keys: Keys,
     options: { waiters: Waiters; retention: FeedRetention; countRetentionMs: number },
   ) {
-    this.#link = link;
-    this.#keys = keys;
+    super(link, keys);
     this.#waiters = options.waiters;
     this.#retention = options.retention;
     this.#countRetentionMs = options.countRetentionMs;
   }
 
   async cursor(shard: Shard): Promise<string | undefined> {
-    const position = await this.#link.call('get', this.#keys.cursor(shard));
+    const position = await this.link.call('get', this.keys.cursor(shard));
     return isAbsent(position) ? undefined : textOf(position);
   }
 
   async moveCursor(shard: Shard, position: string): Promise<void> {
-    await this.#link.run('moveCursor', [this.#keys.cursor(shard), this.#keys.events(shard)], [position, CARRIED_KEPT], {
+    await this.link.run('moveCursor', [this.keys.cursor(shard), this.keys.events(shard)], [position, CARRIED_KEPT], {
       repeatable: true,
     });
   }
@@ -54,7 +52,7 @@ export class RedisEventOutbox implements EventOutbox {
   async read(shard: Shard, { after, limit }: { readonly after: string | undefined; readonly limit: number }) {
     // Starts at the entry that was read last: while that entry exists, no later one can have been dropped.
     const logged = loggedIn(
-      await this.#link.callFor('readOutbox', 'xrange', this.#keys.events(shard), after ?? '-', '+', 'COUNT', limit + 1),
+      await this.link.callFor('readOutbox', 'xrange', this.keys.events(shard), after ?? '-', '+', 'COUNT', limit + 1),
     );
     const isContinued = logged[0]?.position === after;
     return {
@@ -76,15 +74,14 @@ export class RedisEventOutbox implements EventOutbox {
 
   async #carry(mcpServerId: string, day: string, entries: readonly OutboxEntry[]): Promise<number> {
     const { events, maxAgeMs } = this.#retention;
-    const reply = await this.#link.run(
+    const reply = await this.repeatable(
       'carryEvents',
-      [this.#keys.feed(mcpServerId), this.#keys.feedFacts(mcpServerId), this.#keys.counts(mcpServerId, day)],
+      [this.keys.feed(mcpServerId), this.keys.feedFacts(mcpServerId), this.keys.counts(mcpServerId, day)],
       [
-        ...[this.#link.clock(), events, maxAgeMs, maxAgeMs * KNOWN_AGES],
-        ...[this.#keys.wake, this.#keys.feedWakeUp(mcpServerId), this.#countRetentionMs],
+        ...[events, maxAgeMs, maxAgeMs * KNOWN_AGES],
+        ...[this.keys.wake, this.keys.feedWakeUp(mcpServerId), this.#countRetentionMs],
         ...entries.flatMap(entryValues),
       ],
-      { repeatable: true },
     );
     return Number(listOf(reply)[0]);
   }

@@ -83,3 +83,10 @@ export function faultOf(error: unknown): RedisFault {
 export function storeErrorOf(fault: RedisFault): Error {
   return fault.kind === 'misuse' ? fault : new StoreUnavailableError({ cause: fault });
 }
+
+/** Whether the store refused the command because Redis has lost data or is another Redis. */
+export function isDataLost(error: unknown): boolean {
+  return (
+    error instanceof StoreUnavailableError && error.cause instanceof RedisFault && error.cause.code === 'data_lost'
+  );
+}

@@ -1,22 +1,13 @@
-import { type Mute, type MuteStore, type Subject, shardOf } from '@postern/elicitation';
-import type { Keys } from './keys.ts';
-import type { RedisLink } from './redis-link.ts';
+import { type Mute, type MuteStore, oldestFirst, type Subject, shardOf } from '@postern/elicitation';
+import { RedisPort } from './redis-port.ts';
 import { fieldsOf, listOf, numberOf } from './reply.ts';
 
-export class RedisMuteStore implements MuteStore {
-  readonly #link: RedisLink;
-  readonly #keys: Keys;
-
-  constructor(link: RedisLink, keys: Keys) {
-    this.#link = link;
-    this.#keys = keys;
-  }
-
+export class RedisMuteStore extends RedisPort implements MuteStore {
   async list(subject: Subject): Promise<readonly Mute[]> {
-    const found = fieldsOf(await this.#link.call('hgetall', this.#keyOf(subject)));
+    const found = fieldsOf(await this.link.call('hgetall', this.#keyOf(subject)));
     return found
       .map(([mcpServerId, mutedAt]) => ({ mcpServerId, mutedAt: numberOf(mutedAt) }))
-      .sort((a, b) => a.mutedAt - b.mutedAt || (a.mcpServerId < b.mcpServerId ? -1 : 1));
+      .sort(oldestFirst(({ mcpServerId: id, mutedAt: at }) => ({ id, at })));
   }
 
   mute(subject: Subject, mcpServerId: string): Promise<boolean> {
@@ -28,16 +19,16 @@ export class RedisMuteStore implements MuteStore {
   }
 
   async clear(subject: Subject): Promise<void> {
-    await this.#link.call('del', this.#keyOf(subject));
+    await this.link.call('del', this.#keyOf(subject));
   }
 
   async #set(subject: Subject, mcpServerId: string, as: 'muted' | 'heard'): Promise<boolean> {
-    const parameters = [this.#link.clock(), mcpServerId, as];
-    const reply = await this.#link.run('setMute', [this.#keyOf(subject)], parameters, { repeatable: true });
+    const parameters = [mcpServerId, as];
+    const reply = await this.repeatable('setMute', [this.#keyOf(subject)], parameters);
     return listOf(reply)[0] === 'changed';
   }
 
   #keyOf(subject: Subject): string {
-    return this.#keys.mutedBy(shardOf(subject), subject);
+    return this.keys.mutedBy(shardOf(subject), subject);
   }
 }

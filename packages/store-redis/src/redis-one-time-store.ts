@@ -1,8 +1,14 @@
-import type { ConsumeResult, OneTimeRecord, OneTimeStore, Shard, UsedKind } from '@postern/elicitation';
+import {
+  type ConsumeResult,
+  MAX_USED_VALUES,
+  type OneTimeRecord,
+  type OneTimeStore,
+  type Shard,
+  SPENT_MS,
+} from '@postern/elicitation';
 import { z } from 'zod';
-import type { Keys } from './keys.ts';
 import { decode, elicitationId, encode, layoutNamedIn, text, unreadable } from './records/record-layout.ts';
-import type { RedisLink } from './redis-link.ts';
+import { RedisPort } from './redis-port.ts';
 import { listOf, textOf } from './reply.ts';
 
 const oneTimeSchema = z.object({
@@ -22,10 +28,6 @@ function decodeOneTime(json: string, digest: string): Omit<OneTimeRecord, 'seale
   return { digest, ...decode(oneTimeSchema, json) };
 }
 
-/** Minimum time for which a taken record is remembered. */
-const SPENT_MS = 10 * 60_000;
-/** Maximum number of used values of one kind that a shard remembers, about 130 bytes each. */
-const MAX_USED = 512;
 /** Characters of the digest that name a value: 132 bits. */
 const NAME_LENGTH = 22;
 /** Maximum difference between the clocks of replicas and of Redis, in milliseconds. */
@@ -35,26 +37,16 @@ const GRACE_MS = 60_000;
  * A take is never repeated after a lost reply, because the second take could not tell whether the first was its own. The record
  * is lost then, and the caller gets StoreUnavailableError.
  */
-export class RedisOneTimeStore implements OneTimeStore {
-  readonly #link: RedisLink;
-  readonly #keys: Keys;
-
-  constructor(link: RedisLink, keys: Keys) {
-    this.#link = link;
-    this.#keys = keys;
-  }
-
+export class RedisOneTimeStore extends RedisPort implements OneTimeStore {
   async read(shard: Shard, digest: string): Promise<OneTimeRecord | undefined> {
-    const reply = await this.#link.run('readOneTime', [this.#keys.oneTime(shard, digest)], [this.#link.clock()], {
-      repeatable: true,
-    });
+    const reply = await this.repeatable('readOneTime', [this.keys.oneTime(shard, digest)]);
     const [record, sealed] = listOf(reply);
     return record === undefined ? undefined : { ...decodeOneTime(textOf(record), digest), sealed: textOf(sealed) };
   }
 
   async consume(shard: Shard, digest: string): Promise<ConsumeResult> {
-    const key = this.#keys.oneTime(shard, digest);
-    const reply = await this.#link.run('consumeOneTime', [key], [this.#link.clock(), SPENT_MS]);
+    const key = this.keys.oneTime(shard, digest);
+    const reply = await this.once('consumeOneTime', [key], [SPENT_MS]);
     const [result, record, sealed] = listOf(reply);
     if (result === 'unknown') return { result };
     if (result === 'unreadable') throw unreadable(layoutNamedIn(textOf(record)));
@@ -65,13 +57,13 @@ export class RedisOneTimeStore implements OneTimeStore {
   }
 
   async claim(digest: string, ttlMs: number): Promise<boolean> {
-    const key = this.#keys.claim(digest);
-    return (await this.#link.callFor('claimOneTime', 'set', key, '', 'PX', ttlMs, 'NX')) === 'OK';
+    const key = this.keys.claim(digest);
+    return (await this.link.callFor('claimOneTime', 'set', key, '', 'PX', ttlMs, 'NX')) === 'OK';
   }
 
-  async spend(p: { readonly kind: UsedKind; readonly digest: string; readonly expiresAt: number }): Promise<boolean> {
-    const key = this.#keys.used(p.kind, p.digest);
-    const values = [this.#link.clock(), p.digest.slice(0, NAME_LENGTH), p.expiresAt, MAX_USED, GRACE_MS];
-    return listOf(await this.#link.run('spendOneTime', [key], values))[0] === 'taken';
+  async spend(p: Parameters<OneTimeStore['spend']>[0]): Promise<boolean> {
+    const key = this.keys.used(p.kind, p.digest);
+    const values = [p.digest.slice(0, NAME_LENGTH), p.expiresAt, MAX_USED_VALUES, GRACE_MS];
+    return listOf(await this.once('spendOneTime', [key], values))[0] === 'taken';
   }
 }

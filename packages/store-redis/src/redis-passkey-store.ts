@@ -4,6 +4,7 @@ import {
   isSameSubject,
   type NewPasskey,
   newOperationId,
+  oldestFirst,
   type Passkey,
   type PasskeyAnnouncement,
   type PasskeyAnnouncements,
@@ -19,9 +20,8 @@ import {
 } from '@postern/elicitation';
 import { z } from 'zod';
 import { shareText } from './create-elicitation.ts';
-import type { Keys } from './keys.ts';
 import { decode, encode, subject, text, time, unreadable } from './records/record-layout.ts';
-import type { RedisLink } from './redis-link.ts';
+import { RedisPort } from './redis-port.ts';
 import { fieldsOf, isAbsent, listOf, numberOf, textOf, unknownResult } from './reply.ts';
 
 const passkeySchema = z.object({
@@ -65,20 +65,12 @@ export function decodePasskey(person: Subject, passkeyId: string, stored: string
 }
 
 /** Every writing call has a unique id, so a retry after a lost reply gets the result of the first. */
-export class RedisPasskeyStore implements PasskeyStore {
-  readonly #link: RedisLink;
-  readonly #keys: Keys;
-
-  constructor(link: RedisLink, keys: Keys) {
-    this.#link = link;
-    this.#keys = keys;
-  }
-
+export class RedisPasskeyStore extends RedisPort implements PasskeyStore {
   async list(subject: Subject): Promise<readonly Passkey[]> {
-    const found = fieldsOf(await this.#link.call('hgetall', this.#keyOf(subject)));
+    const found = fieldsOf(await this.link.call('hgetall', this.#keyOf(subject)));
     return found
       .map(([passkeyId, stored]) => decodePasskey(subject, passkeyId, textOf(stored)))
-      .sort((a, b) => a.createdAt - b.createdAt || (a.passkeyId < b.passkeyId ? -1 : 1));
+      .sort(oldestFirst(({ passkeyId: id, createdAt: at }) => ({ id, at })));
   }
 
   async add(
@@ -91,32 +83,21 @@ export class RedisPasskeyStore implements PasskeyStore {
   ): Promise<'added' | 'exists' | 'full' | 'not_permitted'> {
     const { subject, passkeyId, signCount, backedUp } = passkey;
     const paidBy = payer?.mcpServerId ?? (await this.#payerOf(subject));
-    const reply = await this.#link.run(
-      'addPasskey',
-      this.#changed(subject, paidBy),
-      [
-        ...[this.#link.clock(), passkeyId, encodePasskey(passkey), counter(signCount), flag(backedUp), newCall(), max],
-        ...[permittedBy, FIRST_DELAY_MS, first, announced(announcedAs)],
-        ...[paidBy, payer === undefined ? '' : shareText(payer.quota)],
-      ],
-      { repeatable: true },
-    );
+    const reply = await this.repeatable('addPasskey', this.#changed(subject, paidBy), [
+      ...[passkeyId, encodePasskey(passkey), counter(signCount), flag(backedUp), newCall(), max],
+      ...[permittedBy, FIRST_DELAY_MS, first, announced(announcedAs)],
+      ...[paidBy, payer === undefined ? '' : shareText(payer.quota)],
+    ]);
     const [result, retryAfterMs] = listOf(reply);
     if (result === 'over_quota') throw new QuotaExceededError(paidBy, numberOf(retryAfterMs));
     return oneOf(reply, ['added', 'exists', 'full', 'not_permitted']);
   }
 
-  async use(p: {
-    readonly subject: Subject;
-    readonly passkeyId: string;
-    readonly signCount: number;
-    readonly backedUp: boolean;
-  }): Promise<'used' | 'stale' | 'unknown'> {
-    const reply = await this.#link.run(
+  async use(p: Parameters<PasskeyStore['use']>[0]): Promise<'used' | 'stale' | 'unknown'> {
+    const reply = await this.repeatable(
       'usePasskey',
       [this.#keyOf(p.subject)],
-      [this.#link.clock(), p.passkeyId, counter(p.signCount), flag(p.backedUp), newCall()],
-      { repeatable: true },
+      [p.passkeyId, counter(p.signCount), flag(p.backedUp), newCall()],
     );
     return oneOf(reply, ['used', 'stale', 'unknown']);
   }
@@ -124,11 +105,11 @@ export class RedisPasskeyStore implements PasskeyStore {
   async rename(subject: Subject, passkeyId: string, label: string): Promise<boolean> {
     const key = this.#keyOf(subject);
     for (;;) {
-      const stored = await this.#link.call('hget', key, passkeyId);
+      const stored = await this.link.call('hget', key, passkeyId);
       if (isAbsent(stored)) return false;
       const before = decodePasskey(subject, passkeyId, textOf(stored));
       const [, , , , , json = ''] = STORED.exec(textOf(stored)) ?? [];
-      const reply = await this.#link.run(
+      const reply = await this.link.run(
         'renamePasskey',
         [key],
         [passkeyId, json, encodePasskey({ ...before, label })],
@@ -142,8 +123,7 @@ export class RedisPasskeyStore implements PasskeyStore {
 
   async remove(subject: Subject, passkeyId: string, announcedAs?: string): Promise<boolean> {
     const paidBy = await this.#payerOf(subject);
-    const reply = await this.#link.run('removePasskey', this.#changed(subject, paidBy), [
-      this.#link.clock(),
+    const reply = await this.once('removePasskey', this.#changed(subject, paidBy), [
       passkeyId,
       announced(announcedAs),
       paidBy,
@@ -153,12 +133,11 @@ export class RedisPasskeyStore implements PasskeyStore {
 
   async reset(subject: Subject, announcedAs?: string): Promise<number> {
     const paidBy = await this.#payerOf(subject);
-    const reply = await this.#link.run(
-      'resetPasskeys',
-      this.#changed(subject, paidBy),
-      [this.#link.clock(), newCall(), announced(announcedAs), paidBy],
-      { repeatable: true },
-    );
+    const reply = await this.repeatable('resetPasskeys', this.#changed(subject, paidBy), [
+      newCall(),
+      announced(announcedAs),
+      paidBy,
+    ]);
     return Number(listOf(reply)[0]);
   }
 
@@ -173,7 +152,7 @@ export class RedisPasskeyStore implements PasskeyStore {
   }
 
   async #facts(subject: Subject, ...names: readonly string[]): Promise<readonly (string | undefined)[]> {
-    const values = listOf(await this.#link.call('hmget', this.#factsOf(subject), ...names));
+    const values = listOf(await this.link.call('hmget', this.#factsOf(subject), ...names));
     return values.map(value => (isAbsent(value) ? undefined : textOf(value)));
   }
 
@@ -186,16 +165,16 @@ export class RedisPasskeyStore implements PasskeyStore {
   /** The keys of a script that adds or removes passkeys. */
   #changed(subject: Subject, paidBy: string): readonly string[] {
     const shard = shardOf(subject);
-    const ledger = paidBy === '' ? this.#keys.none(shard) : this.#keys.ledger(shard, paidBy);
-    return [this.#keyOf(subject), this.#factsOf(subject), this.#keys.passkeyAnnouncements(shard), ledger];
+    const ledger = paidBy === '' ? this.keys.none(shard) : this.keys.ledger(shard, paidBy);
+    return [this.#keyOf(subject), this.#factsOf(subject), this.keys.passkeyAnnouncements(shard), ledger];
   }
 
   #factsOf(subject: Subject): string {
-    return this.#keys.passkeyFactsOf(shardOf(subject), subject);
+    return this.keys.passkeyFactsOf(shardOf(subject), subject);
   }
 
   #keyOf(subject: Subject): string {
-    return this.#keys.passkeysOf(shardOf(subject), subject);
+    return this.keys.passkeysOf(shardOf(subject), subject);
   }
 }
 
@@ -221,18 +200,10 @@ const ANNOUNCEMENT_PREFIX = 'pk_';
 const announcementTypes = ['passkey.added', 'passkey.removed', 'passkey.reset'] as const;
 
 /** Announcements of passkey changes, in the shard of the user. The commit of the change writes them. */
-export class RedisPasskeyAnnouncements implements PasskeyAnnouncements {
-  readonly #link: RedisLink;
-  readonly #keys: Keys;
-
-  constructor(link: RedisLink, keys: Keys) {
-    this.#link = link;
-    this.#keys = keys;
-  }
-
+export class RedisPasskeyAnnouncements extends RedisPort implements PasskeyAnnouncements {
   async read(shard: Shard, limit: number): Promise<readonly PasskeyAnnouncement[]> {
-    const key = this.#keys.passkeyAnnouncements(shard);
-    const found = listOf(await this.#link.call('zrange', key, 0, limit - 1, 'WITHSCORES'));
+    const key = this.keys.passkeyAnnouncements(shard);
+    const found = listOf(await this.link.call('zrange', key, 0, limit - 1, 'WITHSCORES'));
     return found.flatMap((member, at) =>
       at % 2 === 0 ? [announcementIn(shard, textOf(member), numberOf(found[at + 1]))] : [],
     );
@@ -241,7 +212,7 @@ export class RedisPasskeyAnnouncements implements PasskeyAnnouncements {
   async remove({ eventId, pseudonym, type }: PasskeyAnnouncement): Promise<void> {
     const shard = eventId.slice(ANNOUNCEMENT_PREFIX.length, ANNOUNCEMENT_PREFIX.length + 2) as Shard;
     const id = eventId.slice(ANNOUNCEMENT_PREFIX.length + 3);
-    await this.#link.call('zrem', this.#keys.passkeyAnnouncements(shard), `${id} ${pseudonym} ${type}`);
+    await this.link.call('zrem', this.keys.passkeyAnnouncements(shard), `${id} ${pseudonym} ${type}`);
   }
 }
 

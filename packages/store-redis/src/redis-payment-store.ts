@@ -20,6 +20,7 @@ import type { CommittedEvents } from './committed-events.ts';
 import type { Keys } from './keys.ts';
 import { decodePayment, encodePayment } from './records/payment-record.ts';
 import type { RedisLink } from './redis-link.ts';
+import { RedisPort } from './redis-port.ts';
 import { fieldsOf, isAbsent, listOf, numberOf, textOf, unknownResult } from './reply.ts';
 
 export interface PaymentStoreOptions {
@@ -29,31 +30,28 @@ export interface PaymentStoreOptions {
 }
 
 /** Payments, in the shard of their subject. The commit that completes the elicitation adds them. */
-export class RedisPaymentStore implements PaymentStore {
-  readonly #link: RedisLink;
-  readonly #keys: Keys;
+export class RedisPaymentStore extends RedisPort implements PaymentStore {
   readonly #options: PaymentStoreOptions;
 
   constructor(link: RedisLink, keys: Keys, options: PaymentStoreOptions) {
-    this.#link = link;
-    this.#keys = keys;
+    super(link, keys);
     this.#options = options;
   }
 
   async read(elicitationId: ElicitationId, processorReference: string): Promise<PaymentNote | undefined> {
-    const found = await this.#link.call('hget', this.#keys.payments(elicitationId), processorReference);
+    const found = await this.link.call('hget', this.keys.payments(elicitationId), processorReference);
     if (isAbsent(found)) return undefined;
     // A note in the format of another release still means that the payment has been handled.
     return textOf(found) === 'counted' ? 'counted' : 'reported';
   }
 
   async recordReported(elicitationId: ElicitationId, processorReference: string): Promise<void> {
-    const key = this.#keys.payments(elicitationId);
-    await this.#link.run('notePayment', [key], [processorReference, this.#options.retentionMs], { repeatable: true });
+    const key = this.keys.payments(elicitationId);
+    await this.link.run('notePayment', [key], [processorReference, this.#options.retentionMs], { repeatable: true });
   }
 
   async list(elicitationId: ElicitationId): Promise<readonly Payment[]> {
-    const found = new Map(fieldsOf(await this.#link.call('hgetall', this.#keys.payments(elicitationId))));
+    const found = new Map(fieldsOf(await this.link.call('hgetall', this.keys.payments(elicitationId))));
     const version = found.get(':version');
     if (isAbsent(version)) return [];
     found.delete(':version');
@@ -63,12 +61,12 @@ export class RedisPaymentStore implements PaymentStore {
   }
 
   async listPaid({ subject, voucher, skip, limit }: Parameters<PaymentStore['listPaid']>[0]) {
-    const key = this.#keys.paidBy(shardOf(subject), subject, voucher);
-    return listOf(await this.#link.call('zrange', key, skip, skip + limit - 1, 'REV')).map(idOf);
+    const key = this.keys.paidBy(shardOf(subject), subject, voucher);
+    return listOf(await this.link.call('zrange', key, skip, skip + limit - 1, 'REV')).map(idOf);
   }
 
   async forgetPaid({ subject, voucher }: PaidBy): Promise<void> {
-    await this.#link.call('del', this.#keys.paidBy(shardOf(subject), subject, voucher));
+    await this.link.call('del', this.keys.paidBy(shardOf(subject), subject, voucher));
   }
 
   async put({
@@ -78,23 +76,22 @@ export class RedisPaymentStore implements PaymentStore {
   }: PaymentChange): Promise<'committed' | 'conflict'> {
     const { elicitationId, version, mcpServerId, paidAt } = payment;
     const shard = shardIn(elicitationId);
-    const reply = await this.#link.run(
+    // The repeat of a commit conflicts with it. The caller decides again, and finds the change committed.
+    const reply = await this.repeatable(
       'putPayment',
       [
-        this.#keys.payments(elicitationId),
-        this.#keys.refundChecks(shard),
-        this.#keys.events(shard),
-        this.#keys.ledger(shard, mcpServerId),
+        this.keys.payments(elicitationId),
+        this.keys.refundChecks(shard),
+        this.keys.events(shard),
+        this.keys.ledger(shard, mcpServerId),
       ],
       [
-        ...[this.#link.clock(), elicitationId, payment.processorReference, version, encodePayment(payment)],
+        ...[elicitationId, payment.processorReference, version, encodePayment(payment)],
         ...[paidAt === 0 ? '' : paidAt, this.#options.retentionMs],
         isAwaitingRefund(payment) ? checkAfterMs : '',
         ...[announces ?? '', PAYMENT_VERSIONS + version + 1, mcpServerId],
-        ...[this.#options.eventsPerShard, this.#keys.wake],
+        ...[this.#options.eventsPerShard, this.keys.wake],
       ],
-      // The repeat of a commit conflicts with it. The caller decides again, and finds the change committed.
-      { repeatable: true },
     );
     const [result, event] = listOf(reply);
     if (result === 'conflict') return result;
@@ -104,8 +101,8 @@ export class RedisPaymentStore implements PaymentStore {
   }
 
   async counted(p: Parameters<PaymentStore['counted']>[0]): Promise<readonly CountedPayment[]> {
-    const key = this.#keys.countedPayments(shardOf(p.subject), p);
-    return fieldsOf(await this.#link.call('hgetall', key)).map(([id, value]) => {
+    const key = this.keys.countedPayments(shardOf(p.subject), p);
+    return fieldsOf(await this.link.call('hgetall', key)).map(([id, value]) => {
       const [approvedAt, minorUnits] = textOf(value).split(' ').map(Number);
       if (approvedAt === undefined || minorUnits === undefined) throw new TypeError('Not a counted payment.');
       return { elicitationId: idOf(id), approvedAt, minorUnits };
@@ -114,27 +111,27 @@ export class RedisPaymentStore implements PaymentStore {
 
   async checkLater(elicitationId: ElicitationId, of: CheckOf, delayMs: number): Promise<void> {
     const key = this.#checks(shardIn(elicitationId), of);
-    await this.#link.run('checkCharge', [key], [this.#link.clock(), elicitationId, delayMs], { repeatable: true });
+    await this.repeatable('checkCharge', [key], [elicitationId, delayMs]);
   }
 
-  async dueChecks(shard: Shard, limit: number): Promise<readonly DueCheck[]> {
+  async dueChecks(shard: Shard, limit: number, withinMs = 0): Promise<readonly DueCheck[]> {
     const keys = [this.#checks(shard, 'charge'), this.#checks(shard, 'refunds')];
-    const [charges, refunds] = listOf(await this.#link.run('dueCharges', keys, [this.#link.clock(), limit]));
+    const [charges, refunds] = listOf(await this.once('dueCharges', keys, [limit, withinMs]));
     const dueIn = (ids: unknown, of: CheckOf) => listOf(ids).map(id => ({ elicitationId: idOf(id), of }));
     return [...dueIn(charges, 'charge'), ...dueIn(refunds, 'refunds')];
   }
 
   async dropCheck(elicitationId: ElicitationId, of: CheckOf): Promise<void> {
     const checks = this.#checks(shardIn(elicitationId), of);
-    if (of === 'charge') await this.#link.call('zrem', checks, elicitationId);
+    if (of === 'charge') await this.link.call('zrem', checks, elicitationId);
     else
-      await this.#link.run('dropRefundCheck', [this.#keys.payments(elicitationId), checks], [elicitationId], {
+      await this.link.run('dropRefundCheck', [this.keys.payments(elicitationId), checks], [elicitationId], {
         repeatable: true,
       });
   }
 
   #checks(shard: Shard, of: CheckOf): string {
-    return of === 'charge' ? this.#keys.chargeChecks(shard) : this.#keys.refundChecks(shard);
+    return of === 'charge' ? this.keys.chargeChecks(shard) : this.keys.refundChecks(shard);
   }
 }
 

@@ -5,27 +5,18 @@ import {
   type RecordLists,
   type Shard,
 } from '@postern/elicitation';
-import type { Keys } from './keys.ts';
-import type { RedisLink } from './redis-link.ts';
+import { RedisPort } from './redis-port.ts';
 import { listOf, numberOf, textOf } from './reply.ts';
 
 /** The sorted sets of each shard. Their entries are written by the commits of their records. */
-export class RedisRecordLists implements RecordLists {
-  readonly #link: RedisLink;
-  readonly #keys: Keys;
-
-  constructor(link: RedisLink, keys: Keys) {
-    this.#link = link;
-    this.#keys = keys;
-  }
-
+export class RedisRecordLists extends RedisPort implements RecordLists {
   async page({ list, shard, before, limit }: Parameters<RecordLists['page']>[0]): Promise<readonly ListEntry[]> {
     const key = this.#keyOf(list, shard);
     const found: ListEntry[] = [];
     // Entries of the same millisecond as `before` are read again, because a range of scores cannot start within one.
     for (let offset = 0; ; offset += limit) {
       const values = listOf(
-        await this.#link.call(
+        await this.link.call(
           ...[
             'zrange' as const,
             key,
@@ -47,21 +38,21 @@ export class RedisRecordLists implements RecordLists {
   }
 
   async size(list: RecordList, shard: Shard): Promise<number> {
-    return Number(await this.#link.call('zcard', this.#keyOf(list, shard)));
+    return Number(await this.link.call('zcard', this.#keyOf(list, shard)));
   }
 
   #keyOf(list: RecordList, shard: Shard): string {
     switch (list) {
       case 'open':
-        return this.#keys.due(shard);
+        return this.keys.due(shard);
       case 'ended':
-        return this.#keys.ended(shard);
+        return this.keys.ended(shard);
       case 'connections':
-        return this.#keys.connected(shard);
+        return this.keys.connected(shard);
       case 'credentials':
-        return this.#keys.saved(shard);
+        return this.keys.saved(shard);
       case 'revocations':
-        return this.#keys.dueRevocations(shard);
+        return this.keys.dueRevocations(shard);
     }
   }
 }

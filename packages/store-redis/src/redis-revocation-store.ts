@@ -1,6 +1,7 @@
 import {
   type NewRevocation,
   parseRevocationId,
+  REVOCATION_LIFETIME_MS,
   type Revocation,
   type RevocationId,
   type RevocationStore,
@@ -8,9 +9,8 @@ import {
   shardIn,
 } from '@postern/elicitation';
 import { z } from 'zod';
-import type { Keys } from './keys.ts';
 import { decode, elicitationId, encode, layoutNamedIn, subject, text, unreadable } from './records/record-layout.ts';
-import type { RedisLink } from './redis-link.ts';
+import { RedisPort } from './redis-port.ts';
 import { listOf, numberOf, textOf } from './reply.ts';
 
 /** A revocation contains the whole record of its connection; only these members are read. */
@@ -40,37 +40,22 @@ function decodeRevocation(
 }
 
 /**
- * Maximum age of an unfinished revocation. Retries give up earlier. This is the backstop, because the record contains tokens
- * that no caller can use any more.
- */
-export const REVOCATION_LIFETIME_MS = 8 * 24 * 3_600_000;
-
-/**
  * A claim is not repeated after a lost reply, because the repeat would find the revocation claimed. The lease of the first claim
  * expires.
  */
-export class RedisRevocationStore implements RevocationStore {
-  readonly #link: RedisLink;
-  readonly #keys: Keys;
-
-  constructor(link: RedisLink, keys: Keys) {
-    this.#link = link;
-    this.#keys = keys;
-  }
-
+export class RedisRevocationStore extends RedisPort implements RevocationStore {
   async add(revocation: NewRevocation): Promise<void> {
     const { revocationId, owner } = revocation;
-    await this.#link.run(
+    await this.repeatable(
       'addRevocation',
-      [...this.#keysOf(revocationId), this.#keys.ledger(shardIn(revocationId), owner)],
-      [this.#link.clock(), revocationId, encodeRevocation(revocation), REVOCATION_LIFETIME_MS],
-      { repeatable: true },
+      [...this.#keysOf(revocationId), this.keys.ledger(shardIn(revocationId), owner)],
+      [revocationId, encodeRevocation(revocation), REVOCATION_LIFETIME_MS],
     );
   }
 
   async claim(shard: Shard, p: { readonly limit: number; readonly leaseMs: number }): Promise<readonly Revocation[]> {
-    const index = this.#keys.dueRevocations(shard);
-    const due = listOf(await this.#link.run('dueRevocations', [index], [this.#link.clock(), p.limit]));
+    const index = this.keys.dueRevocations(shard);
+    const due = listOf(await this.once('dueRevocations', [index], [p.limit]));
     const claims = await Promise.allSettled(due.map(id => this.#claim(idOf(id), p.leaseMs, 'due')));
     const claimed = claims.map(claim => (claim.status === 'fulfilled' ? claim.value : undefined));
     const revocations = claimed.filter(revocation => revocation !== undefined);
@@ -85,26 +70,16 @@ export class RedisRevocationStore implements RevocationStore {
   }
 
   async finish({ revocationId, owner }: Pick<Revocation, 'revocationId' | 'owner'>): Promise<void> {
-    const keys = [...this.#keysOf(revocationId), this.#keys.ledger(shardIn(revocationId), owner)];
-    await this.#link.run('finishRevocation', keys, [this.#link.clock(), revocationId], { repeatable: true });
+    const keys = [...this.#keysOf(revocationId), this.keys.ledger(shardIn(revocationId), owner)];
+    await this.repeatable('finishRevocation', keys, [revocationId]);
   }
 
   async postpone(revocationId: RevocationId, delayMs: number): Promise<void> {
-    await this.#link.run(
-      'postponeRevocation',
-      this.#keysOf(revocationId),
-      [this.#link.clock(), revocationId, delayMs],
-      { repeatable: true },
-    );
+    await this.repeatable('postponeRevocation', this.#keysOf(revocationId), [revocationId, delayMs]);
   }
 
   async #claim(revocationId: RevocationId, leaseMs: number, which: 'due' | 'any'): Promise<Revocation | undefined> {
-    const reply = await this.#link.run('claimRevocation', this.#keysOf(revocationId), [
-      this.#link.clock(),
-      revocationId,
-      leaseMs,
-      which,
-    ]);
+    const reply = await this.once('claimRevocation', this.#keysOf(revocationId), [revocationId, leaseMs, which]);
     const [record, createdAt, attempts] = listOf(reply);
     if (record === undefined) return undefined;
     if (createdAt === undefined) throw unreadable(layoutNamedIn(textOf(record)));
@@ -116,7 +91,7 @@ export class RedisRevocationStore implements RevocationStore {
   }
 
   #keysOf(revocationId: RevocationId): readonly [string, string] {
-    return [this.#keys.revocation(revocationId), this.#keys.dueRevocations(shardIn(revocationId))];
+    return [this.keys.revocation(revocationId), this.keys.dueRevocations(shardIn(revocationId))];
   }
 }
 

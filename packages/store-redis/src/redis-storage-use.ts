@@ -1,32 +1,13 @@
-import { SHARDS, type StorageQuota } from '@postern/elicitation';
+import { SHARDS, type StorageUse, type StorageUseReader } from '@postern/elicitation';
 import { commandKeys } from './commands.ts';
-import type { Keys } from './keys.ts';
-import type { RedisLink } from './redis-link.ts';
+import { RedisPort } from './redis-port.ts';
 import { listOf, numberOf } from './reply.ts';
-
-/** What an MCP server stores, as its quota counts it, or what the MCP servers of a group share (`group:<name>`). */
-export interface StorageUse extends StorageQuota {
-  readonly owner: string;
-  /** Per shard, in the order of `SHARDS`: the gateway decides on each shard by itself. */
-  readonly shards: readonly (StorageQuota & {
-    /** The part of it that stays until it is removed. */
-    readonly lasting: StorageQuota;
-  })[];
-}
 
 const SHARDS_AT_ONCE = 16;
 
 /** Reads the ledgers that `commands/storage-ledger.lua` writes. */
-export class RedisStorageUse {
-  readonly #link: RedisLink;
-  readonly #keys: Keys;
-
-  constructor(link: RedisLink, keys: Keys) {
-    this.#link = link;
-    this.#keys = keys;
-  }
-
-  /** One call per shard and 16 owners. @throws StoreUnavailableError */
+export class RedisStorageUse extends RedisPort implements StorageUseReader {
+  /** One call per shard and 16 owners. */
   async read(owners: readonly string[]): Promise<readonly StorageUse[]> {
     const found: StorageUse[] = [];
     // One group after another, to leave room for other commands on the connection.
@@ -43,8 +24,8 @@ export class RedisStorageUse {
       replies.push(
         ...(await Promise.all(
           SHARDS.slice(at, at + SHARDS_AT_ONCE).map(async shard => {
-            const keys = places.map(id => (id === undefined ? this.#keys.none(shard) : this.#keys.ledger(shard, id)));
-            return listOf(await this.#link.run('readLedgers', keys, [this.#link.clock()], { repeatable: true }));
+            const keys = places.map(id => (id === undefined ? this.keys.none(shard) : this.keys.ledger(shard, id)));
+            return listOf(await this.repeatable('readLedgers', keys));
           }),
         )),
       );
@@ -53,7 +34,7 @@ export class RedisStorageUse {
         const [records = 0, bytes = 0, ...lasting] = listOf(reply[at]).map(numberOf);
         return { records, bytes, lasting: { records: lasting[0] ?? 0, bytes: lasting[1] ?? 0 } };
       });
-      const sum = (of: keyof StorageQuota) => shards.reduce((total, shard) => total + shard[of], 0);
+      const sum = (of: 'records' | 'bytes') => shards.reduce((total, shard) => total + shard[of], 0);
       return { owner, records: sum('records'), bytes: sum('bytes'), shards };
     });
   }

@@ -1,26 +1,13 @@
-import type {
-  BrowserSessionStore,
-  ConnectionStore,
-  CountReader,
-  CredentialStore,
-  ElicitationStore,
-  EventFeed,
-  EventOutbox,
-  IdempotencyStore,
-  MuteStore,
-  Notifier,
-  OneTimeStore,
-  PasskeyAnnouncements,
-  PasskeyStore,
-  PaymentStore,
-  RecordLists,
-  RevocationStore,
+import {
+  type PasskeyAnnouncements,
+  retentionWithDefaults,
+  type StoreRetention,
+  type Stores,
 } from '@postern/elicitation';
 import { createKeys } from './keys.ts';
-import { LeaseStore } from './lease-store.ts';
 import { RedisAdminCredentialStore } from './redis-admin-credential-store.ts';
 import { RedisApiKeyStore } from './redis-api-key-store.ts';
-import { type AuditRetention, type AuditStreamName, RedisAuditLog } from './redis-audit-log.ts';
+import { RedisAuditLog } from './redis-audit-log.ts';
 import { RedisBrowserSessionStore } from './redis-browser-session-store.ts';
 import { RedisClientRegistrationStore } from './redis-client-registration-store.ts';
 import { RedisConnectionStore } from './redis-connection-store.ts';
@@ -30,10 +17,11 @@ import { RedisElicitationStore } from './redis-elicitation-store.ts';
 import type { RedisEpochs } from './redis-epochs.ts';
 import { RedisEventFeed } from './redis-event-feed.ts';
 import { RedisEventLog } from './redis-event-log.ts';
-import { type FeedRetention, RedisEventOutbox } from './redis-event-outbox.ts';
+import { RedisEventOutbox } from './redis-event-outbox.ts';
 import { RedisIdempotencyStore } from './redis-idempotency-store.ts';
 import { RedisJobStore } from './redis-job-store.ts';
 import { RedisKeyAges } from './redis-key-ages.ts';
+import { RedisLeaseStore } from './redis-lease-store.ts';
 import { RedisMuteStore } from './redis-mute-store.ts';
 import { RedisOneTimeStore } from './redis-one-time-store.ts';
 import { RedisPasskeyAnnouncements, RedisPasskeyStore } from './redis-passkey-store.ts';
@@ -44,61 +32,21 @@ import { RedisReplicaStore } from './redis-replica-store.ts';
 import { RedisRevocationStore } from './redis-revocation-store.ts';
 import { RedisStorageUse } from './redis-storage-use.ts';
 import { RedisWebhookEndpointStore } from './redis-webhook-endpoint-store.ts';
-import { SealedRecords } from './sealed-records.ts';
-import { openWatchedRedis, type WatchedRedis, type WatchedRedisOptions } from './watched-redis.ts';
+import { RedisSealedRecords } from './sealed-records.ts';
+import { openWatchedRedis, type WatchedRedisOptions } from './watched-redis.ts';
 
-export type RedisStoresOptions = WatchedRedisOptions & {
-  /** Retention of ended elicitations and of their results, in ms. Default 24 hours. */
-  readonly retentionMs?: number;
-  /** Retention of payments, in ms. Default 400 days. */
-  readonly paymentRetentionMs?: number;
-  /** Approximate number of events kept per shard. Default 4096. */
-  readonly eventsPerShard?: number;
-  /** Retention of each MCP server's feed. Default about 10,000 events, and 7 days. */
-  readonly feed?: Partial<FeedRetention>;
-  /** Retention of counts, in ms. Default 90 days. */
-  readonly countRetentionMs?: number;
-  /** Retention of each stream of the audit trail. Default about 100,000 lines; 90 days, and 400 of what operators did. */
-  readonly audit?: Readonly<Partial<Record<AuditStreamName, Partial<AuditRetention>>>>;
-};
+/** Redis drops events and lines by blocks, so their numbers are approximate. */
+export type RedisStoresOptions = WatchedRedisOptions & StoreRetention;
 
-export interface RedisStores extends AsyncDisposable, Pick<WatchedRedis, 'ping' | 'refusals' | 'close'> {
-  readonly elicitations: ElicitationStore;
-  readonly connections: ConnectionStore;
-  readonly credentials: CredentialStore;
-  readonly passkeys: PasskeyStore;
+/** What only Redis serves. */
+export interface NetworkStores {
   readonly passkeyAnnouncements: PasskeyAnnouncements;
-  readonly payments: PaymentStore;
-  readonly revocations: RevocationStore;
-  readonly oneTime: OneTimeStore;
-  readonly browserSessions: BrowserSessionStore;
-  /** Of the operators' console. Under keys of their own, so that no session of a user counts as one of an operator. */
-  readonly operatorSessions: BrowserSessionStore;
-  readonly idempotency: IdempotencyStore;
-  readonly mutes: MuteStore;
-  readonly clientRegistrations: RedisClientRegistrationStore;
-  readonly notifier: Notifier;
-  readonly events: RedisEventLog;
-  readonly audits: RedisAuditLog;
-  readonly feeds: EventFeed;
-  /** The source of the relay, which carries events into the feeds. */
-  readonly outbox: EventOutbox;
-  readonly lists: RecordLists;
-  readonly counts: CountReader;
-  readonly refreshCounts: RedisRefreshCounts;
-  readonly storageUse: RedisStorageUse;
-  readonly sealedRecords: SealedRecords;
-  readonly leases: LeaseStore;
-  readonly apiKeys: RedisApiKeyStore;
-  readonly keyAges: RedisKeyAges;
   readonly adminCredentials: RedisAdminCredentialStore;
-  readonly jobs: RedisJobStore;
-  readonly replicas: RedisReplicaStore;
   readonly webhookEndpoints: RedisWebhookEndpointStore;
   readonly epochs: RedisEpochs;
 }
 
-const DAY_MS = 24 * 3_600_000;
+export interface RedisStores extends Stores, NetworkStores {}
 
 /**
  * Connects, checks that Redis meets the profile, and returns the ports.
@@ -107,15 +55,13 @@ const DAY_MS = 24 * 3_600_000;
 export async function createRedisStores(options: RedisStoresOptions): Promise<RedisStores> {
   const keys = createKeys(options.prefix ?? 'postern');
   const { redis, link, waiters, epochs, committed, ping, refusals, close } = await openWatchedRedis(keys, options);
-  const paymentRetentionMs = options.paymentRetentionMs ?? 400 * DAY_MS;
-  const eventsPerShard = options.eventsPerShard ?? 4_096;
-  const countRetentionMs = options.countRetentionMs ?? 90 * DAY_MS;
-  const retention = { events: 10_000, maxAgeMs: 7 * DAY_MS, ...options.feed };
+  const { retentionMs, paymentRetentionMs, countRetentionMs, feed, eventsPerShard, audit } =
+    retentionWithDefaults(options);
   return {
     elicitations: new RedisElicitationStore({
       link,
       keys,
-      retentionMs: options.retentionMs ?? DAY_MS,
+      retentionMs,
       paymentRetentionMs,
       eventsPerShard,
       committed,
@@ -134,18 +80,15 @@ export async function createRedisStores(options: RedisStoresOptions): Promise<Re
     clientRegistrations: new RedisClientRegistrationStore(link, keys),
     notifier: waiters,
     events: new RedisEventLog(link, keys),
-    audits: new RedisAuditLog(link, keys, {
-      people: { lines: 100_000, maxAgeMs: 90 * DAY_MS, ...options.audit?.people },
-      operators: { lines: 100_000, maxAgeMs: 400 * DAY_MS, ...options.audit?.operators },
-    }),
-    feeds: new RedisEventFeed(link, keys, { waiters, maxAgeMs: retention.maxAgeMs }),
-    outbox: new RedisEventOutbox(link, keys, { waiters, retention, countRetentionMs }),
+    audits: new RedisAuditLog(link, keys, audit),
+    feeds: new RedisEventFeed(link, keys, { waiters, maxAgeMs: feed.maxAgeMs }),
+    outbox: new RedisEventOutbox(link, keys, { waiters, retention: feed, countRetentionMs }),
     lists: new RedisRecordLists(link, keys),
     counts: new RedisCounts(link, keys),
     refreshCounts: new RedisRefreshCounts(link, keys, { retentionMs: countRetentionMs }),
     storageUse: new RedisStorageUse(link, keys),
-    sealedRecords: new SealedRecords(redis, link, keys),
-    leases: new LeaseStore(link, keys),
+    sealedRecords: new RedisSealedRecords(redis, link, keys),
+    leases: new RedisLeaseStore(link, keys),
     apiKeys: new RedisApiKeyStore(link, keys),
     keyAges: new RedisKeyAges(link, keys),
     adminCredentials: new RedisAdminCredentialStore(link, keys),

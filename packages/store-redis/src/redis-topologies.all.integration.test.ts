@@ -79,9 +79,7 @@ describe.each(topologies)('%s with TLS and users, profile ha', topology => {
   const makeStores = async () => {
     const clock = createFakeClock();
     const stores = await open(topology, { now: clock.now, feed: FEED_RETENTION });
-    const events = async (shard: Parameters<RedisStores['events']['read']>[0]) =>
-      (await stores.events.read(shard, { limit: 10_000 })).map(({ event }) => event);
-    return { ...stores, clock, events };
+    return { ...stores, clock };
   };
   describeElicitationStore(topology, makeStores);
   describeRefresh(topology, makeStores);

@@ -1,6 +1,5 @@
 import { definedOnly } from '@postern/elicitation';
-import type { Keys } from './keys.ts';
-import type { RedisLink } from './redis-link.ts';
+import { RedisPort } from './redis-port.ts';
 import { isAbsent, listOf, textOf } from './reply.ts';
 
 export type DisabledReason = 'gone' | 'failing';
@@ -15,18 +14,10 @@ export interface WebhookEndpointRecord {
 }
 
 /** Cursor and health of webhook endpoints, by name `<mcpServerId>.<endpointId>`. All methods throw StoreUnavailableError. */
-export class RedisWebhookEndpointStore {
-  readonly #link: RedisLink;
-  readonly #keys: Keys;
-
-  constructor(link: RedisLink, keys: Keys) {
-    this.#link = link;
-    this.#keys = keys;
-  }
-
+export class RedisWebhookEndpointStore extends RedisPort {
   async read(endpoint: string): Promise<WebhookEndpointRecord> {
-    const key = this.#keys.webhookEndpoint(endpoint);
-    const reply = listOf(await this.#link.call('hmget', key, 'cursor', 'failingSince', 'disabled'));
+    const key = this.keys.webhookEndpoint(endpoint);
+    const reply = listOf(await this.link.call('hmget', key, 'cursor', 'failingSince', 'disabled'));
     const [cursor, failingSince, disabled] = reply.map(value => (isAbsent(value) ? undefined : textOf(value)));
     const [, at, reason] = /^(\d+) (gone|failing)$/.exec(disabled ?? '') ?? [];
     return {
@@ -39,32 +30,32 @@ export class RedisWebhookEndpointStore {
   /** Returns false if the cursor is not at `from`: another replica has moved it and continues from there. */
   async moveCursor(endpoint: string, p: { readonly from: string | undefined; readonly to: string }): Promise<boolean> {
     const values = [p.from ?? '', p.to];
-    const reply = await this.#link.run('moveWebhookCursor', [this.#keys.webhookEndpoint(endpoint)], values, {
+    const reply = await this.link.run('moveWebhookCursor', [this.keys.webhookEndpoint(endpoint)], values, {
       repeatable: true,
     });
     return listOf(reply)[0] === 'moved';
   }
 
   async noteSuccess(endpoint: string): Promise<void> {
-    await this.#link.call('hdel', this.#keys.webhookEndpoint(endpoint), 'failingSince');
+    await this.link.call('hdel', this.keys.webhookEndpoint(endpoint), 'failingSince');
   }
 
   /** @returns the time of the first failure since the last success; undefined if a success came in between */
   async noteFailure(endpoint: string, now: number): Promise<number | undefined> {
-    await this.#link.call('hsetnx', this.#keys.webhookEndpoint(endpoint), 'failingSince', now);
+    await this.link.call('hsetnx', this.keys.webhookEndpoint(endpoint), 'failingSince', now);
     return (await this.read(endpoint)).failingSince;
   }
 
   /** Returns true only for the first of concurrent callers. */
   async disable(endpoint: string, p: { readonly reason: DisabledReason; readonly now: number }): Promise<boolean> {
     const value = `${p.now} ${p.reason}`;
-    return (await this.#link.call('hsetnx', this.#keys.webhookEndpoint(endpoint), 'disabled', value)) === 1;
+    return (await this.link.call('hsetnx', this.keys.webhookEndpoint(endpoint), 'disabled', value)) === 1;
   }
 
   /** Clears the failures as well, because the next one would disable the endpoint again. @returns whether it was disabled */
   async enable(endpoint: string): Promise<boolean> {
-    const key = this.#keys.webhookEndpoint(endpoint);
-    await this.#link.call('hdel', key, 'failingSince');
-    return (await this.#link.call('hdel', key, 'disabled')) === 1;
+    const key = this.keys.webhookEndpoint(endpoint);
+    await this.link.call('hdel', key, 'failingSince');
+    return (await this.link.call('hdel', key, 'disabled')) === 1;
   }
 }

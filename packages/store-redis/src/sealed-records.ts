@@ -1,78 +1,23 @@
 import {
-  type Connection,
-  type Credential,
-  type Elicitation,
   kinds,
   parseElicitationId,
+  type SealedKind,
+  type SealedRecord,
+  type SealedRecordName,
+  type SealedRecordStore,
+  type SealedRecordsStep,
   StoreUnavailableError,
   UnknownRecordLayoutError,
 } from '@postern/elicitation';
 import type { Cluster, Redis } from 'ioredis';
 import { z } from 'zod';
 import { mastersOf } from './assert-safe-redis.ts';
-import type { Keys, SealedKind } from './keys.ts';
+import type { Keys } from './keys.ts';
 import { decode, elicitationId, subject, text } from './records/record-layout.ts';
 import { faultOf, storeErrorOf } from './redis-fault.ts';
 import type { RedisLink } from './redis-link.ts';
+import { RedisPort } from './redis-port.ts';
 import { isAbsent, listOf, textOf } from './reply.ts';
-
-/** A lasting value that the vault has sealed, with the owner it is bound to. */
-export type SealedRecord = SealedTokens | SealedCredential | SealedResult | SealedRegistration | SealedApiKey;
-
-interface SealedTokens extends Pick<Connection, 'owner' | 'subject' | 'provider' | 'resource' | 'elicitationId'> {
-  readonly kind: 'connection' | 'revocation';
-  /** Connection id or revocation id. */
-  readonly id: string;
-  readonly sealed: string;
-}
-
-/** The values of a lasting credential. */
-interface SealedCredential extends Pick<Credential, 'owner' | 'subject' | 'name' | 'elicitationId'> {
-  readonly kind: 'credential';
-  /** Credential id. */
-  readonly id: string;
-  readonly sealed: string;
-}
-
-/**
- * Values that a user typed, until they are redeemed. The record lives only for the retention, but an operator can retire a key on
- * any day.
- */
-interface SealedResult extends Pick<Elicitation, 'elicitationId' | 'mcpServerId' | 'subject'> {
-  readonly kind: 'result';
-  /** Elicitation id. */
-  readonly id: string;
-  readonly request: Pick<Elicitation['request'], 'kind'>;
-  readonly sealed: string;
-}
-
-/** The gateway's own client registration at an authorization server. */
-interface SealedRegistration {
-  readonly kind: 'registration';
-  /** The digest it is stored under. The seal is bound to nothing else. */
-  readonly id: string;
-  readonly sealed: string;
-}
-
-/** The digest of an API key that an operator added. */
-interface SealedApiKey {
-  readonly kind: 'apiKey';
-  readonly id: string;
-  readonly mcpServerId: string;
-  readonly sealed: string;
-}
-
-/** The records of one step of a walk; often none. */
-export interface SealedRecordsStep {
-  readonly records: readonly SealedRecord[];
-  /** Records of a layout that this release cannot read. The key of their sealed values is unknown. */
-  readonly unreadable: readonly SealedRecordName[];
-}
-
-interface SealedRecordName {
-  readonly kind: SealedKind;
-  readonly id: string;
-}
 
 const boundSchema = z.object({ owner: text, subject, elicitationId });
 const schemas = {
@@ -88,23 +33,15 @@ const SEALED = /^[A-Za-z0-9_.-]+$/;
 /** Number of keys that Redis scans per step; takes far less than a millisecond. */
 const KEYS_PER_STEP = 250;
 
-/** All lasting sealed values, for key rotation. */
-export class SealedRecords {
+/** Scans the keys of every master. */
+export class RedisSealedRecords extends RedisPort implements SealedRecordStore {
   readonly #redis: Redis | Cluster;
-  readonly #link: RedisLink;
-  readonly #keys: Keys;
 
   constructor(redis: Redis | Cluster, link: RedisLink, keys: Keys) {
+    super(link, keys);
     this.#redis = redis;
-    this.#link = link;
-    this.#keys = keys;
   }
 
-  /**
-   * Walks through all records in small steps, on every master. It finds a record that exists the whole time at least once. It may
-   * miss a record that appears, vanishes or moves meanwhile, and may return one twice.
-   * @throws StoreUnavailableError
-   */
   async *walk(): AsyncGenerator<SealedRecordsStep, void, undefined> {
     const masters = mastersOf(this.#redis);
     // Without a reachable master, its records are unknown.
@@ -113,7 +50,7 @@ export class SealedRecords {
       let cursor = '0';
       do {
         // An empty Redis must not suggest that a key is no longer needed.
-        await this.#link.passGuard();
+        await this.link.passGuard();
         const [next, found] = await this.#scan(master, cursor);
         yield await this.#read(found);
         cursor = next;
@@ -121,25 +58,20 @@ export class SealedRecords {
     }
   }
 
-  /**
-   * Replaces this sealed value, unless the record is gone or holds another value. The rest of the record does not change. Also
-   * returns true if an earlier attempt did it.
-   * @throws StoreUnavailableError
-   */
   async replace(record: SealedRecordName & { readonly sealed: string }, nextSealed: string): Promise<boolean> {
     for (const value of [record.sealed, nextSealed]) {
       if (!SEALED.test(value)) throw new TypeError('Not a sealed value.');
     }
-    const key = this.#keys.sealedRecord(record.kind, record.id);
+    const key = this.keys.sealedRecord(record.kind, record.id);
     const values = [memberOf(record.kind, record.sealed), memberOf(record.kind, nextSealed)];
-    const reply = await this.#link.run('replaceSealed', [key], values, { repeatable: true });
+    const reply = await this.link.run('replaceSealed', [key], values, { repeatable: true });
     return listOf(reply)[0] === 'replaced';
   }
 
   async #scan(master: Redis, cursor: string): Promise<readonly [string, readonly string[]]> {
     try {
       const reply = listOf(
-        await master.call('SCAN', cursor, 'MATCH', this.#keys.sealedRecords, 'COUNT', String(KEYS_PER_STEP)),
+        await master.call('SCAN', cursor, 'MATCH', this.keys.sealedRecords, 'COUNT', String(KEYS_PER_STEP)),
       );
       return [textOf(reply[0]), listOf(reply[1]).map(textOf)];
     } catch (error) {
@@ -150,9 +82,9 @@ export class SealedRecords {
   async #read(keys: readonly string[]): Promise<SealedRecordsStep> {
     const found = await Promise.all(
       keys.map(async key => {
-        const name = this.#keys.parseSealedRecord(key);
+        const name = this.keys.parseSealedRecord(key);
         if (name === undefined) return [];
-        const record = await this.#link.call('hget', key, 'record');
+        const record = await this.link.call('hget', key, 'record');
         return isAbsent(record) ? [] : [{ name, record: parse(name, textOf(record)) }];
       }),
     );

@@ -165,7 +165,7 @@ describe('the ledger of an MCP server in a shard', () => {
     expect(await totalOf(shardIn(elicitation.elicitationId), 'tracker')).toMatchObject({ records: 1 });
   });
 
-  test('counts a record of an earlier release from its next transition on, and never reverses a charge that was not made', async () => {
+  test('counts a record without a charge from its next transition on, and never reverses a charge that was not made', async () => {
     const elicitation = await created(stores.elicitations, later(ask(somebody())));
     const shard = shardIn(elicitation.elicitationId);
     await operator.del(keys.ledger(shard, 'tracker'));
@@ -221,7 +221,7 @@ describe('the ledger of an MCP server in a shard', () => {
     expect(await lastingOf(shard)).toBe('0 0');
   });
 
-  test('S203: records of an earlier release stay without a charge, are replaced at a full quota, and return nothing', async () => {
+  test('S203: records without a charge stay so, are replaced at a full quota, and return nothing', async () => {
     const old = somebody();
     const shard = shardOf(old);
     await operator.del(keys.ledger(shard, 'tracker'));

@@ -1,9 +1,16 @@
-import { createElicitationService, newRevocationId, shardIn, shardOf, systemEntropy } from '@postern/elicitation';
+import {
+  createElicitationService,
+  newRevocationId,
+  shardIn,
+  shardOf,
+  startSweeper,
+  systemEntropy,
+} from '@postern/elicitation';
 import { createFakeClock } from '@postern/testkit/clock';
 import { samples } from '@postern/testkit/contract';
 import { startRedis } from '@postern/testkit/redis';
 import { expect, test } from 'vitest';
-import { createRedisStores, startSweeper } from './index.ts';
+import { createRedisStores } from './index.ts';
 
 const { ask, created, engage, hold, moved, somebody } = samples;
 

@@ -1,4 +1,12 @@
-import { EventCarrier, newRevocationId, SHARDS, shardIn, shardOf, systemEntropy } from '@postern/elicitation';
+import {
+  EventCarrier,
+  newRevocationId,
+  SHARDS,
+  shardIn,
+  shardOf,
+  startSweeper,
+  systemEntropy,
+} from '@postern/elicitation';
 import { createFakeClock } from '@postern/testkit/clock';
 import { kindSamples, samples } from '@postern/testkit/contract';
 import { startRedis } from '@postern/testkit/redis';
@@ -6,7 +14,6 @@ import { Redis } from 'ioredis';
 import { afterAll, describe, expect, test } from 'vitest';
 import { createRedisStores } from './index.ts';
 import { createKeys } from './keys.ts';
-import { startSweeper } from './sweeper.ts';
 
 const { ask, cancel, complete, created, engage, MINUTE, moved, oneTimeFor, operation, somebody, TTL_MS } = samples;
 const { answer, askFor, credentialIdFor } = kindSamples;

@@ -1,13 +1,6 @@
-import { definedOnly, SHARDS, StoreUnavailableError, Waiters } from '@postern/elicitation';
+import { definedOnly, SHARDS, type Stores, StoreUnavailableError, Waiters } from '@postern/elicitation';
 import { Cluster, type Redis } from 'ioredis';
-import {
-  assertKeepsData,
-  assertSafeRedis,
-  mastersOf,
-  type SafetyOptions,
-  type UnsafeSetting,
-  warningsAbout,
-} from './assert-safe-redis.ts';
+import { assertKeepsData, assertSafeRedis, mastersOf, type SafetyOptions, warningsAbout } from './assert-safe-redis.ts';
 import { CapacityWatch, type RedisCapacity } from './capacity-watch.ts';
 import type { CommandObserver } from './commands.ts';
 import { CommittedEvents } from './committed-events.ts';
@@ -21,6 +14,7 @@ import { addressesOf, type RedisAddress, type RedisTlsOptions } from './redis-ad
 import { RedisEpochs } from './redis-epochs.ts';
 import { faultOf, RedisFault } from './redis-fault.ts';
 import { RedisLink, type StoreGuard } from './redis-link.ts';
+import type { UnsafeSetting } from './unsafe-redis-error.ts';
 import { WakeUpSubscription } from './wake-up-subscription.ts';
 
 export type WatchedRedisOptions = RedisAddress & {
@@ -59,19 +53,17 @@ export type WatchedRedisOptions = RedisAddress & {
   readonly now?: () => number;
 };
 
-/** A Redis that met the profile at the start, and that timers keep checking. */
-export interface WatchedRedis {
+/**
+ * A Redis that met the profile at the start, and that timers keep checking. `ping` throws UnsafeRedisError as well, and `refusals` are
+ * those of the last check.
+ */
+export interface WatchedRedis extends Pick<Stores, 'ping' | 'refusals' | 'close'> {
   readonly redis: Redis | Cluster;
   readonly link: RedisLink;
   /** Woken by the commits of all processes. */
   readonly waiters: Waiters;
   readonly epochs: RedisEpochs;
   readonly committed: CommittedEvents;
-  /** Checks that Redis answers, keeps its data and has lost none. @throws StoreUnavailableError, UnsafeRedisError */
-  ping(): Promise<void>;
-  /** Error codes of masters that refuse writes, from the last check. Empty if all accept them. */
-  refusals(): readonly string[];
-  close(): Promise<void>;
 }
 
 const HEARTBEAT_MS = 10_000;
@@ -155,7 +147,7 @@ export async function openWatchedRedis(keys: Keys, options: WatchedRedisOptions)
       onLate: ({ code }) => options.onLate?.({ addresses: addressesOf(options), code }),
     });
     await Promise.all([assertSafeRedis(redis, safety), subscription.start(startTimeoutMs)]);
-    await confirmation?.probe(SHARDS.map(keys.cursor));
+    await confirmation?.probe(SHARDS.map(keys.cursor), startTimeoutMs);
     for (const setting of await warningsAbout(redis, safety)) options.onWarning?.(setting);
     await lossWatch?.start();
     await capacityWatch?.start();

@@ -61,12 +61,15 @@ end
 -- After the answers that need no attention of the user: a mute and both limits only refuse to create.
 if redis.call('HGET', KEYS[11], ARGV[11]) then return { 'muted' } end
 
--- Fixed window, kept as "<end of window> <count>".
+-- Fixed window, kept as "<end of window> <count>". One that ends later than a window of now was kept while the clock was ahead.
+local CLOCK_STEP_MS = 60000
 local count, window_ends = 0, now + tonumber(ARGV[10])
 local window = redis.call('GET', KEYS[5])
 if window then
   local ends, counted = string.match(window, '^(%d+) (%d+)$')
-  if tonumber(ends) > now then count, window_ends = tonumber(counted), tonumber(ends) end
+  if tonumber(ends) > now and tonumber(ends) <= window_ends + CLOCK_STEP_MS then
+    count, window_ends = tonumber(counted), tonumber(ends)
+  end
 end
 if count >= tonumber(ARGV[9]) then return { 'limited', whole(window_ends - now) } end
 

@@ -12,7 +12,7 @@ local function passkeys_bytes(passkeys)
 end
 
 -- Counts the passkeys again after a removal, in the ledger of `payer`. Does nothing if they have no charge, because a sign-in says who
--- the user is or an earlier release stored them.
+-- the user is.
 local function recount_passkeys(passkeys, facts, ledger_key, payer, now)
   local charged, by = unpack(redis.call('HMGET', facts, 'q', 'payer'), 1, 2)
   if not charged or by ~= payer then return end

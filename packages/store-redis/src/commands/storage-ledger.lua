@@ -2,7 +2,7 @@
 -- whose beginning keys have expired; their total in `sum`, after the hour up to which past entries were dropped; and in `share`
 -- the limit of the shard. An open ledger is a copy: a script reads everything before it writes, and `close_ledger` writes.
 local HOUR = 3600000
--- The hour of records that stay until they are removed: later than every expiry, so an earlier release counts them as well.
+-- The hour of records that stay until they are removed: later than every expiry.
 local LASTING = '240000000'
 local LASTING_MS = tonumber(LASTING) * HOUR
 -- Expiries beyond this share a day, so that a ledger has few hours.
@@ -76,7 +76,7 @@ local function charge(ledger, ends, bytes)
   return hour .. ' ' .. whole(bytes)
 end
 
--- Reverses the charge of a record. Does nothing if an earlier release did not charge the record, or if its hour is past.
+-- Reverses the charge of a record. Does nothing if the record has no charge, or if its hour is past.
 local function discharge(ledger, charged)
   local hour, bytes = string.match(charged or '', '^(%d+) (%d+)$')
   if hour and tonumber(hour) > ledger.hour then add(ledger, hour, -1, -tonumber(bytes)) end

@@ -77,8 +77,8 @@ if ARGV[13] ~= '' then
 end
 if ARGV[20] ~= '' then charge(ledger, now + tonumber(ARGV[21]), COST.payment + weight(ARGV, 25, 25)) end
 if counting then charge(ledger, now + COUNTED_MS, COST.payment) end
--- A connection or credential counts as long as it is stored. One that an earlier release stored has no charge, and gets none when
--- it is replaced: its user must be able to connect again.
+-- A connection or credential counts as long as it is stored. One without a charge gets none when it is
+-- replaced: its user must be able to connect again.
 local lasting, kept, has_grown
 if ARGV[16] ~= '' and (kept_before or not former) then
   lasting = KEYS[18] == KEYS[12] and ledger or open_ledger(KEYS[18], now, LASTING_MS)

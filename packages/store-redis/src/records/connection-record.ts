@@ -6,20 +6,8 @@ import {
   type NewConnection,
 } from '@postern/elicitation';
 import { z } from 'zod';
-import { isAbsent, numberOf, textOf } from '../reply.ts';
-import {
-  connectionId,
-  decode,
-  elicitationId,
-  encode,
-  lastUse,
-  recordIn,
-  subject,
-  text,
-  time,
-  timed,
-  unreadable,
-} from './record-layout.ts';
+import { decodeLasting } from './lasting-record.ts';
+import { connectionId, elicitationId, encode, lastUse, subject, text, time, unreadable } from './record-layout.ts';
 
 const connectionSchema = z.object({
   connectionId,
@@ -52,39 +40,9 @@ export function encodeConnection(of: NewConnection & Pick<Connection, 'rotates'>
   return encode({ ...whose, ...tokens, elicitationId });
 }
 
-/** @throws DomainError `unknown_record_layout` */
-function decodeConnection(
-  json: string,
-  fields: Pick<Connection, 'connectionId' | 'generation' | 'createdAt' | 'updatedAt'> & {
-    /** `<at> <reason>` */
-    readonly lost?: string;
-    /** `<at> <use>`, see `encodeUse`. */
-    readonly lastUse?: string;
-  },
-): Connection {
-  const { lost, lastUse, ...plain } = fields;
-  return decode(connectionSchema, json, record => ({
-    ...record,
-    ...plain,
-    ...(lost === undefined ? {} : { lost: timed(lost, reason => ({ reason })) }),
-    ...(lastUse === undefined ? {} : { lastUse: timed(lastUse, recordIn) }),
-  }));
-}
-
-/** In the order in which scripts return them. */
-export const CONNECTION_FIELDS = ['generation', 'createdAt', 'updatedAt', 'record', 'lost', 'lastUse'] as const;
-
-/** Reads `CONNECTION_FIELDS`. @throws DomainError `unknown_record_layout` */
+/** Reads `LASTING_FIELDS`. @throws DomainError `unknown_record_layout` */
 export function connectionOf(connectionId: ConnectionId, found: readonly unknown[]): Connection {
-  const [generation, createdAt, updatedAt, record, lost, lastUse] = found;
-  const connection = decodeConnection(textOf(record), {
-    connectionId,
-    generation: numberOf(generation),
-    createdAt: numberOf(createdAt),
-    updatedAt: numberOf(updatedAt),
-    ...(isAbsent(lost) ? {} : { lost: textOf(lost) }),
-    ...(isAbsent(lastUse) ? {} : { lastUse: textOf(lastUse) }),
-  });
+  const connection = decodeLasting(connectionSchema, { connectionId }, found);
   // The key is derived from the owner. No gateway writes a record with another owner.
   if (connectionIdOf(connection) !== connectionId) throw unreadable();
   return connection;

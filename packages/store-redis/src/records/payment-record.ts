@@ -25,8 +25,7 @@ const refundSchema = z.object({
 
 const disputeSchema = z.object({
   processorReference: text,
-  /** Absent in records of an earlier release, which stored no currency. */
-  currency: text.exactOptional(),
+  currency: text,
   minorUnits,
   status: z.enum(disputeStatuses),
   createdAt: time,
@@ -59,7 +58,5 @@ export function encodePayment(payment: PaymentFacts & Partial<Pick<Payment, 'ref
 export function decodePayment(elicitationId: ElicitationId, version: number, stored: string): Payment {
   const record = stored.slice(stored.indexOf(' ') + 1);
   const { at, ...payment } = decode(paymentSchema, record, fields => ({ ...fields, ...timed(stored, () => ({})) }));
-  const { currency } = payment.amount;
-  const disputes = payment.disputes.map(dispute => ({ currency, ...dispute }));
-  return { ...payment, disputes, elicitationId, version, paidAt: at };
+  return { ...payment, elicitationId, version, paidAt: at };
 }
