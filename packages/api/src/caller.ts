@@ -46,6 +46,10 @@ export const callerSchema = z
       version: z.string(),
       contract: z.int().describe('Revision of this contract. It grows by additions only.'),
       publicUrl: z.string().describe('Origin of the pages that users open. The `aud` of JWTs that callers sign.'),
+      notOffered: z
+        .array(z.string())
+        .optional()
+        .describe('What this gateway does not offer because it has no Redis. Absent with Redis.'),
     }),
     kinds: z.array(kindSchema).describe('Kinds that it may request.'),
     providers: z.array(providerSchema).describe('Providers that it may request.'),

@@ -120,7 +120,14 @@ export const operations = {
     responses: {
       200: { description: 'The result. Each elicitation is redeemed once.', schema: redeemedElicitationSchema },
     },
-    problems: ['not_found', 'not_redeemable', 'already_redeemed', 'payment_refunded', 'encryption_key_not_registered'],
+    problems: [
+      'not_found',
+      'not_redeemable',
+      'already_redeemed',
+      'payment_in_progress',
+      'payment_refunded',
+      'encryption_key_not_registered',
+    ],
   },
   verifyElicitation: {
     method: 'POST',

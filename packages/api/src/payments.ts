@@ -5,13 +5,17 @@ import { plainName, plainText } from './plain-text.ts';
 /** Far above any payment approved with a button, and far below the precision of a double. */
 export const MAX_MINOR_UNITS = 999_999_999_999;
 
+/** Authors often write 24.9. */
+export const minorUnitsSchema = z.int({
+  error: ({ input }) => (typeof input === 'number' ? 'an integer in the minor unit (2490 for 24.90 EUR)' : undefined),
+});
+
 export const currencySchema = z.string().regex(/^[A-Z]{3}$/, { error: 'an ISO 4217 code in capitals' });
 
 export const amountSchema = z
   .strictObject({
     currency: currencySchema,
-    minorUnits: z
-      .int()
+    minorUnits: minorUnitsSchema
       .min(1)
       .max(MAX_MINOR_UNITS)
       .describe('An integer in the minor unit of the currency (ISO 4217): 1050 is 10.50 euro, or 1050 yen.'),
@@ -29,8 +33,7 @@ export const paymentRequestSchema = z
         z.strictObject({
           label: localText(120),
           quantity: z.int().min(1).max(1_000_000).default(1),
-          unitMinorUnits: z
-            .int()
+          unitMinorUnits: minorUnitsSchema
             .min(-MAX_MINOR_UNITS)
             .max(MAX_MINOR_UNITS)
             .describe('Of one piece, in the currency of the amount. Negative for a discount.'),

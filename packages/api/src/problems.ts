@@ -21,7 +21,7 @@ export const problems = {
   request_changed: { status: 409, title: 'The request exceeds what the user agreed to.' },
   reauthorization_required: { status: 409, title: 'The user must authorize again.' },
   verification_unknown: { status: 409, title: 'The verification is unknown, used or expired.' },
-  payment_in_progress: { status: 409, title: 'The payment is in progress and may have been made.' },
+  payment_in_progress: { status: 409, title: 'The payment, or its refund, is in progress.' },
   payment_not_paid: { status: 409, title: 'The payment was not made, so there is nothing to pay back.' },
   payment_disputed: { status: 409, title: 'The payment is disputed, so the bank decides on it.' },
   payment_changed: { status: 409, title: 'The plan is of another refund, or the payment has changed since.' },

@@ -1,12 +1,11 @@
 import { z } from 'zod/v4';
 import { elicitationIdSchema } from './identifiers.ts';
-import { MAX_MINOR_UNITS } from './payments.ts';
+import { MAX_MINOR_UNITS, minorUnitsSchema } from './payments.ts';
 import { plainText } from './plain-text.ts';
 
 export const refundRequestSchema = z
   .strictObject({
-    minorUnits: z
-      .int()
+    minorUnits: minorUnitsSchema
       .min(1)
       .max(MAX_MINOR_UNITS)
       .optional()
