@@ -138,8 +138,8 @@ function refuseTooMuch(wire: unknown): void {
 
 /**
  * Parses the form schema of an MCP server. Drops annotations, unknown formats and invalid defaults, and makes texts inert, but neither
- * names of properties nor values of options, which the answer repeats. Refuses everything else outside MCP's restricted schema (nested objects, references, unknown types and keywords), because
- * a form cannot show it.
+ * names of properties nor values of options, which the answer repeats. Refuses everything else outside MCP's restricted schema (nested
+ * objects, references, unknown types and keywords), because a form cannot show it.
  *
  * @throws {HostError} `invalid_request`, with the paths of the faults
  */

@@ -1,18 +1,9 @@
 import { hash } from 'node:crypto';
 import type { ElicitationBody, RedeemedElicitationBody } from '@postern/api';
-import {
-  type Ask,
-  type AskEnd,
-  type AskSpec,
-  aboutOf,
-  assertInTime,
-  issue,
-  type OpenElicitation,
-  recordOf,
-} from './ask.ts';
+import { type Ask, type AskEnd, type AskSpec, aboutOf, assertInTime, issue, recordOf } from './ask.ts';
 import { GRACE_MS } from './ask-log.ts';
 import { presentInLegacySession, presentStateless } from './eras/legacy.ts';
-import { presentModern } from './eras/modern.ts';
+import { presentModern, resumeModern } from './eras/modern.ts';
 import { denialMeta } from './eras/plain.ts';
 import { ElicitationFailedError, GatewayError, hasCode } from './errors.ts';
 import { isPaymentUnderWay, isTerminal } from './gateway-client.ts';
@@ -70,10 +61,9 @@ export function idempotencyKey(id: string): string {
  * @throws {Suspension} unless the handler takes refusals
  * @throws {ElicitationFailedError}
  */
-export function toRefusal(run: ToolRun, spec: AskSpec, end: AskEnd): Declined | Cancelled {
-  const { elicitation } = end;
-  if (end.by === 'mcp-client')
-    return end.action === 'decline'
+function toRefusal(run: ToolRun, spec: AskSpec, { elicitation, refused }: AskEnd): Declined | Cancelled {
+  if (refused !== undefined)
+    return refused === 'decline'
       ? refusal(run, spec, { action: 'decline', reason: 'client_declined' }, elicitation)
       : refusal(run, spec, { action: 'cancel', reason: 'client_cancelled' }, elicitation);
   switch (elicitation.status) {
@@ -100,9 +90,12 @@ export function refusal<R extends Omit<Declined, 'toToolResult'> | Omit<Cancelle
   const toToolResult = () => {
     const text = environment.text({ kind: refused.reason, about: aboutOf(spec, elicitation), mayHaveActed });
     // Only a decision is final. A cancelled or expired ask may be repeated.
-    return refused.action === 'decline'
-      ? declinedToolResult(text, call, denialMeta(run, 'unavailable', elicitation))
-      : plainToolResult(text);
+    const result =
+      refused.action === 'decline'
+        ? declinedToolResult(text, call, denialMeta(run, 'unavailable', elicitation))
+        : plainToolResult(text);
+    run.progress.refusals.add(result);
+    return result;
   };
   if (!returnsRefusals) throw new Suspension({ type: 'plain', result: toToolResult() }, true);
   return { ...refused, toToolResult };
@@ -114,14 +107,13 @@ export function outcomeOf<K extends ElicitationBody['kind']>(kind: K, { outcome 
   return outcome as Extract<NonNullable<ElicitationBody['outcome']>, { kind: K }>;
 }
 
-/** The answer to an ask. `result` is the redeemed result, for asks that need redemption. */
-export type Answer =
-  | {
-      readonly action: 'accept';
-      readonly elicitation: ElicitationBody;
-      readonly result: RedeemedElicitationBody | undefined;
-    }
-  | { readonly action: 'refused'; readonly end: AskEnd };
+/** The user has accepted. */
+export interface Accepted {
+  readonly action: 'accept';
+  readonly elicitation: ElicitationBody;
+  /** For asks that need redemption. */
+  readonly result: RedeemedElicitationBody | undefined;
+}
 
 /** Maximum number of elicitations that one run tries to redeem. Each lost the race to a concurrent equal call. */
 const MAX_ATTEMPTS = 5;
@@ -130,18 +122,19 @@ const MAX_ATTEMPTS = 5;
  * Resolves an ask: from the records of this call, by asking the user, then by redeeming the result. If a concurrent equal call has
  * redeemed the result of the same elicitation, this call asks again.
  *
- * @throws {Suspension} when this call has to end before the user has decided
+ * @throws {Suspension} when this call has to end before the user has decided, or with a refusal
+ * @throws {ElicitationFailedError}
  * @throws {GatewayError}
  */
-export async function answer(run: ToolRun, ask: Ask): Promise<Answer> {
+export async function answer(run: ToolRun, ask: Ask): Promise<AnswerTo<Accepted>> {
   for (let attempt = 1; ; attempt += 1) {
     const end = (await recall(run, ask)) ?? (await askAnew(run, ask));
-    if (end.by === 'mcp-client') run.log.update(ask.key, { refused: end.action });
-    if (end.by === 'mcp-client' || end.elicitation.status !== 'completed') {
+    if (end.refused !== undefined) run.log.update(ask.key, { refused: end.refused });
+    if (end.refused !== undefined || end.elicitation.status !== 'completed') {
       // The user may pay although the MCP client refuses: however the run ends, the next call continues with the payment.
       if (isPaymentUnderWay(end.elicitation)) run.log.noteAnswer();
       if (isTerminal(end.elicitation)) run.progress.refused.add(ask.key);
-      return { action: 'refused', end };
+      return toRefusal(run, ask.spec, end);
     }
     const { elicitation } = end;
     // An account is used through its tokens, every other answer at once.
@@ -154,7 +147,7 @@ export async function answer(run: ToolRun, ask: Ask): Promise<Answer> {
 }
 
 /** Asks again, because the earlier answer is no longer usable. */
-export async function answerAnew(run: ToolRun, ask: Ask): Promise<Answer> {
+export async function answerAnew(run: ToolRun, ask: Ask): Promise<AnswerTo<Accepted>> {
   run.progress.key = ask.key;
   run.log.forget(ask.key);
   return await answer(run, ask);
@@ -168,13 +161,12 @@ async function recall(run: ToolRun, ask: Ask): Promise<AskEnd | undefined> {
   const { elicitationId } = record;
   try {
     if (call.era === 'modern' && requestState?.open === ask.key && record.refused === undefined)
-      return await presentToUser(run, ask, { isRetry: true, elicitationId });
+      return await resumeModern({ ...run, call }, ask, elicitationId);
     const elicitation = await run.environment.client.read(elicitationId, 0, ask.signal);
-    if (isTerminal(elicitation))
-      return (await isStale(run, ask, elicitation)) ? undefined : { by: 'gateway', elicitation };
-    if (record.refused !== undefined) return { by: 'mcp-client', action: record.refused, elicitation };
+    if (isTerminal(elicitation)) return (await isStale(run, ask, elicitation)) ? undefined : { elicitation };
+    if (record.refused !== undefined) return { refused: record.refused, elicitation };
     if (!ask.hasNewLimit) assertInTime(run, ask);
-    return await presentToUser(run, ask, { isRetry: false, elicitation });
+    return await presentToUser(run, ask, elicitation);
   } catch (error) {
     // The gateway has deleted the elicitation. If this call already got the result, asking a second time would be worse than an error.
     if (hasCode(error, 'not_found') && record.isDone === undefined) return undefined;
@@ -203,8 +195,7 @@ async function askAnew(run: ToolRun, ask: Ask): Promise<AskEnd> {
   if (spec.needsRedemption || !isTerminal(elicitation)) {
     run.log.set(recordOf(run, ask, { expiresAt: Date.parse(expiresAt), elicitationId }));
   }
-  if (isTerminal(elicitation)) return { by: 'gateway', elicitation };
-  return await presentToUser(run, ask, { isRetry: false, elicitation });
+  return isTerminal(elicitation) ? { elicitation } : await presentToUser(run, ask, elicitation);
 }
 
 /** Redeems the result. Returns undefined if another call has redeemed it, or if the payment was paid back. */
@@ -246,11 +237,9 @@ async function redeem(
  * @throws {CapabilityMissingError}
  * @throws {ElicitationTimeoutError}
  */
-async function presentToUser(run: ToolRun, ask: Ask, open: OpenElicitation): Promise<AskEnd> {
+async function presentToUser(run: ToolRun, ask: Ask, elicitation: ElicitationBody): Promise<AskEnd> {
   const { call } = run;
-  if (call.era === 'modern') return await presentModern({ ...run, call }, ask, open);
-  // Only the modern era carries a requestState, so there is nothing to resume here.
-  if (open.isRetry) throw new TypeError('requestState outside its era');
-  if (call.era === 'legacy-session') return await presentInLegacySession({ ...run, call }, ask, open.elicitation);
-  return await presentStateless({ ...run, call }, ask, open.elicitation);
+  if (call.era === 'modern') throw await presentModern({ ...run, call }, ask, elicitation);
+  if (call.era === 'legacy-session') return await presentInLegacySession({ ...run, call }, ask, elicitation);
+  throw presentStateless({ ...run, call }, ask, elicitation);
 }

@@ -6,8 +6,8 @@ import {
   paymentRequestSchema,
   textFor,
 } from '@postern/api';
-import { type Answer, type AnswerTo, answer, idempotencyKey, outcomeOf, type TakenOnce, toRefusal } from './answer.ts';
-import { type AskOptions, type AskSpec, bodyOptions, openAsk, parseTerms, specDigest } from './ask.ts';
+import { type Accepted, type AnswerTo, answer, idempotencyKey, outcomeOf, type TakenOnce } from './answer.ts';
+import { type AskOptions, type AskSpec, bodyOptions, openAsk, parseTerms } from './ask.ts';
 import { GatewayError } from './errors.ts';
 import { digestOf } from './receipt/receipt-claims.ts';
 import { runSerially, type ToolRun } from './tool-run.ts';
@@ -26,7 +26,7 @@ export interface Approved extends TakenOnce {
 
 /** @throws {GatewayError} `invalid_response` if the approved terms differ from those of this call @internal */
 export function approvedOf(
-  { elicitation, result }: Extract<Answer, { action: 'accept' }>,
+  { elicitation, result }: Accepted,
   outcome: { readonly digest: string; readonly approval: ApprovalBody },
   digest: string,
 ): Approved {
@@ -55,7 +55,7 @@ export async function confirm(run: ToolRun, terms: ConfirmationTerms, options: A
   const { spec, digest } = confirmationSpec(terms, options);
   return await runSerially(run, async () => {
     const answered = await answer(run, await openAsk(run, spec, options));
-    if (answered.action !== 'accept') return toRefusal(run, spec, answered.end);
+    if (answered.action !== 'accept') return answered;
     return approvedOf(answered, outcomeOf('confirmation', answered.elicitation), digest);
   });
 }
@@ -69,7 +69,7 @@ export function confirmationSpec(terms: ConfirmationTerms, options: AskOptions):
     digest: digestOf('confirmation', confirmation),
     spec: {
       about: { kind: 'confirmation', title: textFor(title, options.locale), danger },
-      digest: specDigest('confirmation', confirmation),
+      terms: confirmation,
       body: { kind: 'confirmation', confirmation, ...bodyOptions('confirm', options) },
       needsRedemption: true,
     },
@@ -95,7 +95,7 @@ export async function pay(run: ToolRun, terms: PaymentTerms, options: AskOptions
   const { spec, digest } = paymentSpec(terms, options);
   return await runSerially(run, async () => {
     const answered = await answer(run, await openAsk(run, spec, options));
-    if (answered.action !== 'accept') return toRefusal(run, spec, answered.end);
+    if (answered.action !== 'accept') return answered;
     const outcome = outcomeOf('payment', answered.elicitation);
     const { processor, processorReference, mode } = outcome;
     return { ...approvedOf(answered, outcome, digest), processor, processorReference, mode };
@@ -111,7 +111,7 @@ export function paymentSpec(request: PaymentTerms, options: AskOptions): { spec:
     digest: digestOf('payment', terms),
     spec: {
       about: { kind: 'payment', payee: payee.name, amount, reference },
-      digest: specDigest('payment', payment),
+      terms: payment,
       body: { kind: 'payment', payment, ...bodyOptions('pay', options) },
       needsRedemption: true,
     },

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { ElicitationKind } from '@postern/api';
 import { z } from 'zod/v4';
+import { digest } from './digest.ts';
 import { PosternUsageError } from './errors.ts';
 
 /** Maximum number of asks per call. Bounds what a call carries between its runs. */
@@ -37,6 +38,10 @@ export const askRecordSchema = z.strictObject({
   content: z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.array(z.string())])).optional(),
   /** Number of invalid contents from the MCP client. */
   misfits: z.int().optional(),
+  /** The terms name the id or the time of the call, so no other call can have equal ones. */
+  namesCall: z.literal(true).optional(),
+  /** The call that has asked has had its result since. */
+  isLeft: z.literal(true).optional(),
 });
 
 export type AskRecord = z.infer<typeof askRecordSchema>;
@@ -51,22 +56,30 @@ export const callIdentitySchema = z.strictObject({
   mayHaveActed: z.literal(true).optional(),
 });
 
-/** A call and what it has asked so far. */
-export type Call = z.infer<typeof callIdentitySchema> & { readonly asks: readonly AskRecord[] };
+export type CallIdentity = z.infer<typeof callIdentitySchema>;
 
-/** A call of which this process's memory knows. */
-export type RememberedCall = Call & {
+/** A call and what it has asked so far. */
+export type Call = CallIdentity & { readonly asks: readonly AskRecord[] };
+
+/** A call of which this process's memory knows. Without an id, it has had its result, and the next call is another one. */
+export type RememberedCall = Partial<Call> & {
+  readonly asks: readonly AskRecord[];
   /** Whether the MCP client of its last run shows forms itself. */
   readonly showedForms?: boolean;
 };
 
 export const newCall = (now: number): Call => ({ id: randomUUID(), startedAt: now, asks: [] });
 
-/** Asks of one call: those of this run and of the runs before it. */
+/**
+ * Asks of one call: those of this run and of the runs before it. The id and the time of a call end with the result of its handler, so that
+ * no effect of the next call is taken for a repetition. What the call has left open, the next one gets if it asks for exactly the same.
+ */
 export class AskLog {
-  #call: z.infer<typeof callIdentitySchema>;
+  #call: CallIdentity;
   readonly #byKey: Map<string, AskRecord>;
   readonly #occurrences = new Map<string, number>();
+  /** What the handler was told of the identity of the call. */
+  readonly #told = new Set<string>();
   /** Keys of this run, in the order of the handler. */
   readonly #asked: string[] = [];
   /** The records come from this process's memory, so the call may not be a retry of the one that left them. */
@@ -74,7 +87,7 @@ export class AskLog {
   /** The memory comes from an MCP client that shows no forms. */
   readonly isOfPages: boolean;
 
-  constructor({ asks, showedForms, ...call }: RememberedCall, isRemembered: boolean) {
+  constructor({ asks, showedForms, ...call }: Call & RememberedCall, isRemembered: boolean) {
     this.#call = call;
     this.isOfPages = isRemembered && showedForms !== true;
     this.#byKey = new Map(asks.map(record => [record.key, record]));
@@ -82,13 +95,38 @@ export class AskLog {
   }
 
   /** What the runs have in common. */
-  get call(): z.infer<typeof callIdentitySchema> {
+  get call(): CallIdentity {
     return this.#call;
+  }
+
+  /** An id of this call (UUID) for the handler. */
+  id(name: string): string {
+    const id = uuidOf(digest(['id', this.#call.id, name]));
+    this.#told.add(id);
+    return id;
+  }
+
+  /** When this call began, for the handler. */
+  now(): number {
+    const { startedAt } = this.#call;
+    this.#told.add(String(Math.floor(startedAt / 1000))).add(new Date(startedAt).toISOString().slice(0, 16));
+    return startedAt;
+  }
+
+  /** Whether terms name this call. A part of an id, or a time that is computed from its own, is not found. */
+  isNamedIn(terms: object): boolean {
+    const json = JSON.stringify(terms);
+    return [...this.#told].some(text => json.includes(text));
   }
 
   /** Whether a run of the call may have acted. A payment that this run has not reached may be paid. */
   get mayHaveActed(): boolean {
-    return this.#call.mayHaveActed === true || this.#unasked().some(({ kind }) => kind === 'payment');
+    return this.#call.mayHaveActed === true || this.unreachedPayments().length > 0;
+  }
+
+  /** Payments that an earlier run of this call has asked for, and this run has not. */
+  unreachedPayments(): readonly AskRecord[] {
+    return this.#unasked().filter(({ kind, isLeft }) => kind === 'payment' && isLeft === undefined);
   }
 
   /** The handler gets an answer with which it may act. */
@@ -102,14 +140,15 @@ export class AskLog {
   }
 
   /**
-   * The next ask with this digest. Equal asks of one run are numbered in the order of the handler, except that a handler which asks again
+   * The next ask with these terms. Equal asks of one run are numbered in the order of the handler, except that a handler which asks again
    * after an interruption repeats the same ask.
    */
-  next(digest: string, interrupted: ReadonlySet<string>): Pick<AskRecord, 'key' | 'place'> {
-    const before = this.#occurrences.get(digest) ?? 0;
-    const keyOf = (occurrence: number) => (occurrence === 1 ? digest : `${digest}.${occurrence}`);
+  next(kind: ElicitationKind, terms: object, interrupted: ReadonlySet<string>): Pick<AskRecord, 'key' | 'place'> {
+    const own = digest([kind, terms]);
+    const before = this.#occurrences.get(own) ?? 0;
+    const keyOf = (occurrence: number) => (occurrence === 1 ? own : `${own}.${occurrence}`);
     if (interrupted.has(keyOf(before))) return { key: keyOf(before), place: this.#asked.indexOf(keyOf(before)) };
-    this.#occurrences.set(digest, before + 1);
+    this.#occurrences.set(own, before + 1);
     const key = keyOf(before + 1);
     return { key, place: this.#asked.push(key) - 1 };
   }
@@ -166,7 +205,15 @@ export class AskLog {
   }
 }
 
-type NewRecord = Omit<AskRecord, 'redemption' | 'isDone' | 'refused' | 'content' | 'misfits'>;
+/** A UUID of version 8 (RFC 9562, section 5.8) from a digest. */
+function uuidOf(text: string): string {
+  const bytes = Buffer.from(text, 'base64url').subarray(0, 16);
+  bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x80, 6);
+  bytes.writeUInt8((bytes.readUInt8(8) & 0x3f) | 0x80, 8);
+  return bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
+}
+
+type NewRecord = Omit<AskRecord, 'redemption' | 'isDone' | 'refused' | 'content' | 'misfits' | 'isLeft'>;
 
 export function newRecord(p: NewRecord): AskRecord {
   return { ...p, redemption: randomUUID() };

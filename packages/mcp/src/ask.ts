@@ -9,7 +9,6 @@ import {
 } from '@postern/api';
 import { z } from 'zod/v4';
 import { type AskRecord, beginningOf, differenceOf, newRecord } from './ask-log.ts';
-import { digest } from './digest.ts';
 import { ElicitationTimeoutError, hasCode, PosternUsageError } from './errors.ts';
 import { mayBePaid } from './gateway-client.ts';
 import { type MissingCapability, missingCapabilitySchema } from './options.ts';
@@ -46,8 +45,8 @@ type Body<B> = B extends unknown ? Omit<B, 'subject' | 'requestedBy'> : never;
 export interface AskSpec {
   /** For texts before the gateway responds. */
   readonly about: About;
-  /** Equal for asks with the same terms. */
-  readonly digest: string;
+  /** What the user is asked for. Message, lifetime and return URL do not count. */
+  readonly terms: object;
   readonly body: Body<IssueElicitationInput>;
   /** Whether completion leaves a result to redeem once. If not, it leaves a connection or credential that lasts. */
   readonly needsRedemption: boolean;
@@ -91,9 +90,6 @@ export function parseTerms<T>(verb: string, schema: z.ZodType<T>, value: unknown
   return parseStrictly('invalid_ask', verb, schema, value);
 }
 
-/** Digest of the terms. Message, lifetime and return URL do not count. */
-export const specDigest = (kind: About['kind'], what: unknown): string => digest([kind, what]);
-
 const displayNameSchema = plainText(80);
 
 /** Facts for texts about the ask, with the provider's display name once the gateway has returned it. */
@@ -122,10 +118,11 @@ export interface Ask {
 }
 
 /** How an ask ended for this run. */
-export type AskEnd =
-  | { readonly by: 'gateway'; readonly elicitation: ElicitationBody }
+export interface AskEnd {
+  readonly elicitation: ElicitationBody;
   /** The MCP client refused. That ends this attempt; the elicitation stays open. */
-  | { readonly by: 'mcp-client'; readonly action: 'decline' | 'cancel'; readonly elicitation: ElicitationBody };
+  readonly refused?: 'decline' | 'cancel';
+}
 
 /**
  * Opens an ask at the next place of the run. An earlier run of the same call may have asked with other terms here: then the handler asks
@@ -138,7 +135,7 @@ export async function openAsk(
   spec: AskSpec,
   { signal, answerWithinMs, missingCapability = run.environment.missingCapability }: AskOptions,
 ): Promise<Ask> {
-  const { key, place } = run.log.next(spec.digest, run.progress.interrupted);
+  const { key, place } = run.log.next(spec.body.kind, spec.terms, run.progress.interrupted);
   for (const other of run.log.others({ key, place }, spec.body.kind)) await endOther(run, spec, other, place);
   run.progress.key = key;
   const hasNewLimit = run.log.get(key)?.askedAt === 0;
@@ -156,53 +153,62 @@ export async function openAsk(
 
 /**
  * A call that carries its state is the same call, so other terms are a mistake of the handler. What is only remembered may have been left
- * by another call with the same arguments: the old ask is cancelled and this call begins anew, unless money has moved or may move.
+ * by another call with the same arguments: the old ask is cancelled and this call begins anew, unless money has moved or may move. What a
+ * call has left open with its result is no sign of a mistake.
  */
 async function endOther(run: ToolRun, spec: AskSpec, other: AskRecord, place: number): Promise<void> {
   const changed = new PosternUsageError(
     'terms_changed',
     `${nameOf(run.call)} asks with other terms than in an earlier run of the same call: ` +
-      `${differenceOf(other.terms, beginningOf(termsOf(spec)))}. Every run must ask the same: use ctx.gate.id() and ctx.gate.now().`,
+      `${differenceOf(other.terms, beginningOf(spec.terms))}. Every run must ask the same: use ctx.gate.id() and ctx.gate.now().`,
   );
   if (other.place !== place) {
     // A payment, which this run may still ask for. So it is not cancelled, and an active one counts, although only its cancellation
     // would tell whether it is being charged.
-    const status = await statusOf(run, other);
-    if (mayBePaid(status)) throw changed;
-    return;
+    if (other.isLeft || !(await isMade(run, other))) return;
+  } else if (other.isLeft) {
+    // Its page stays: the call of another tool may have the same.
+    if (!(await isMade(run, other))) return run.log.forget(other.key);
+  } else if (run.log.isRemembered) {
+    run.environment.reportMistake(changed, nameOf(run.call));
+    if (await closeAsk(run, other)) return run.log.forget(other.key);
   }
-  if (!run.log.isRemembered) throw changed;
-  run.environment.reportMistake(changed, nameOf(run.call));
-  if (!(await isOver(run, other))) throw changed;
-  run.log.forget(other.key);
+  throw changed;
+}
+
+/** Whether a payment is made, or may be at any moment. */
+export async function isMade(run: ToolRun, other: AskRecord, signal?: AbortSignal): Promise<boolean> {
+  return other.kind === 'payment' && mayBePaid(await statusOf(run, other, signal));
 }
 
 type Status = ElicitationBody['status'] | undefined;
 
-const isPaid = (status: Status): boolean => status === 'completed' || status === 'verifying';
-
 /** Undefined for a form that the MCP client showed, and for an elicitation that the gateway has deleted. */
-async function statusOf({ environment, progress }: ToolRun, { elicitationId }: AskRecord): Promise<Status> {
+async function statusOf(
+  { environment, progress }: ToolRun,
+  { elicitationId }: AskRecord,
+  signal = progress.signal,
+): Promise<Status> {
   if (elicitationId === undefined) return undefined;
   try {
-    return (await environment.client.read(elicitationId, 0, progress.signal)).status;
+    return (await environment.client.read(elicitationId, 0, signal)).status;
   } catch (error) {
     if (hasCode(error, 'not_found')) return undefined;
     throw error;
   }
 }
 
-/** Cancels the elicitation of an earlier call. Returns false for a payment that is paid, or whose outcome is open. */
-async function isOver(run: ToolRun, other: AskRecord): Promise<boolean> {
+/** Cancels an elicitation that no call asks for any more. @returns false for a payment that is paid, or whose outcome is open */
+export async function closeAsk(run: ToolRun, other: AskRecord, signal = run.progress.signal): Promise<boolean> {
   if (other.elicitationId === undefined) return true;
   try {
-    await run.environment.client.cancel(other.elicitationId, run.progress.signal);
+    await run.environment.client.cancel(other.elicitationId, signal);
     return true;
   } catch (error) {
     if (hasCode(error, 'not_found')) return true;
     if (hasCode(error, 'payment_in_progress')) return false;
     if (!hasCode(error, 'already_ended') && !hasCode(error, 'illegal_transition')) throw error;
-    return other.kind !== 'payment' || !isPaid(await statusOf(run, other));
+    return !(await isMade(run, other, signal));
   }
 }
 
@@ -212,17 +218,23 @@ export async function isUnanswered(run: ToolRun, other: AskRecord): Promise<bool
   return status === undefined || status === 'pending';
 }
 
-/** The member of the body that its kind names. */
-const termsOf = ({ body }: AskSpec): object => new Map<string, unknown>(Object.entries(body)).get(body.kind) as object;
-
 /** The record of an ask that this run begins. */
 export function recordOf(
-  { environment }: ToolRun,
+  { environment, log }: ToolRun,
   { key, place, spec }: Ask,
   p: { readonly expiresAt: number; readonly elicitationId?: string },
 ): AskRecord {
   const { kind } = spec.body;
-  return newRecord({ key, place, kind, terms: beginningOf(termsOf(spec)), askedAt: environment.now(), ...p });
+  const namesCall = log.isNamedIn(spec.terms) ? { namesCall: true as const } : {};
+  return newRecord({
+    key,
+    place,
+    kind,
+    terms: beginningOf(spec.terms),
+    askedAt: environment.now(),
+    ...namesCall,
+    ...p,
+  });
 }
 
 /** Remaining wait time of this call, in milliseconds. */
@@ -258,8 +270,3 @@ export async function issue(run: ToolRun, spec: AskSpec, signal: AbortSignal): P
     throw error;
   }
 }
-
-/** An elicitation that was open when last read, and whether this call is a retry for it. */
-export type OpenElicitation =
-  | { readonly isRetry: false; readonly elicitation: ElicitationBody }
-  | { readonly isRetry: true; readonly elicitationId: string };

@@ -1,7 +1,7 @@
 import { authorizationRequestSchema, type ElicitationBody } from '@postern/api';
 import { z } from 'zod/v4';
 import { type AccessTokens, createAccessTokens } from './access-tokens.ts';
-import { type AnswerTo, answer, answerAnew, outcomeOf, toRefusal } from './answer.ts';
+import { type AnswerTo, answer, answerAnew, outcomeOf } from './answer.ts';
 import { type ApiFetch, createApiFetch } from './api-fetch.ts';
 import {
   type Ask,
@@ -12,9 +12,8 @@ import {
   displayName,
   openAsk,
   parseTerms,
-  specDigest,
 } from './ask.ts';
-import type { GatewayError } from './errors.ts';
+import { ElicitationFailedError, type GatewayError } from './errors.ts';
 import { forHearer } from './for-hearer.ts';
 import { runSerially, type ToolRun } from './tool-run.ts';
 
@@ -72,9 +71,7 @@ export async function authorize(
   return await runSerially(run, async () => {
     const ask = await openAsk(run, spec, options);
     const answered = await answer(run, ask);
-    return answered.action === 'accept'
-      ? accepted(run, provider, ask, answered.elicitation)
-      : toRefusal(run, spec, answered.end);
+    return answered.action === 'accept' ? accepted(run, provider, ask, answered.elicitation) : answered;
   });
 }
 
@@ -94,7 +91,7 @@ export function authorizationSpec(provider: string, options: AuthorizeOptions): 
   });
   return {
     about: { kind: 'authorization', provider, providerName: provider },
-    digest: specDigest('authorization', { ...authorization, scopes: authorization.scopes?.toSorted() }),
+    terms: { ...authorization, scopes: authorization.scopes?.toSorted() },
     body: { kind: 'authorization', authorization, ...bodyOptions('authorize', options, optionsSchema) },
     needsRedemption: false,
     lasting: async (run, signal) =>
@@ -118,9 +115,10 @@ function accepted(run: ToolRun, provider: string, ask: Ask, elicitation: Elicita
 
 /** Asks the user to reconnect after the provider has ended the connection. */
 async function askAgain(run: ToolRun, ask: Ask, cause: GatewayError): Promise<string> {
-  const answered = await answerAnew(run, ask);
+  const answered = await answerAnew(run, ask).catch((error: unknown) => {
+    throw run.returnsRefusals && error instanceof ElicitationFailedError ? cause : error;
+  });
   if (answered.action === 'accept') return outcomeOf('authorization', answered.elicitation).connectionId;
-  if (!run.returnsRefusals) toRefusal(run, ask.spec, answered.end);
   throw cause;
 }
 

@@ -13,7 +13,6 @@ export type {
 } from './approvals.ts';
 export type { AskOptions } from './ask.ts';
 export type { AccessTokenOptions, Authorization, AuthorizationAccepted, AuthorizeOptions } from './authorize.ts';
-export type { WatchedElicitation } from './completion-waiters.ts';
 export type {
   Credential,
   CredentialAccepted,
@@ -61,6 +60,7 @@ export type { EndpointAuth, VerifiedToken } from './http/bearer.ts';
 export type { Connection, CreateServer, EndpointOptions, McpEndpoint } from './http/endpoint.ts';
 export type { NodeHandler, NodeRequest } from './http/node-handler.ts';
 export type { RequestInputs } from './http/sessions.ts';
+export type { SharedSessions, WatchedElicitation } from './legacy-session.ts';
 export { ProgrammingError } from './mistakes.ts';
 export type { MissingCapability, PosternOptions } from './options.ts';
 export {
@@ -81,7 +81,6 @@ export {
 } from './receipt/receipt-verifier.ts';
 export type { Refund, RefundOptions } from './refund.ts';
 export type { StateKey } from './request-state.ts';
-export type { SharedSessions } from './shared-sessions.ts';
 export type { Subject, SubjectOption } from './subject.ts';
 export { isElicitationPending } from './suspension.ts';
 export { type About, englishTexts, type TextContext, type TextFunction } from './texts.ts';

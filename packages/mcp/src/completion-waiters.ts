@@ -3,7 +3,7 @@ import type { ElicitationBody } from '@postern/api';
 import { CHARGING_MS } from './ask-log.ts';
 import { asError, GatewayError } from './errors.ts';
 import { type GatewayClient, isTerminal } from './gateway-client.ts';
-import type { LegacySession } from './legacy-session.ts';
+import type { LegacySession, WatchedElicitation } from './legacy-session.ts';
 import type { WaitingReads } from './waiting-reads.ts';
 
 /** An elicitation whose completion notice was promised to an MCP session. */
@@ -12,8 +12,6 @@ export interface CompletionWatch {
   /** The ended elicitation. Undefined if the session closed first or the gateway no longer knows the elicitation. */
   readonly ended: Promise<ElicitationBody | undefined>;
 }
-
-export type WatchedElicitation = Pick<ElicitationBody, 'elicitationId' | 'expiresAt'>;
 
 export interface CompletionWaitersOptions {
   readonly client: Pick<GatewayClient, 'read'>;

@@ -15,7 +15,7 @@ import type {
   SdkTypes,
 } from './gate.ts';
 import type { GateContext } from './gate-context.ts';
-import { anyone } from './no-gateway.ts';
+import { admitted } from './http/origin-check.ts';
 import type { PosternOptions } from './options.ts';
 import { parseStrictly } from './parse-strictly.ts';
 import { OwnRequestState } from './request-state.ts';
@@ -32,12 +32,18 @@ export function createGate<Sdk extends SdkTypes>(
   adapter: SdkAdapter<Sdk>,
   environment: Environment = createEnvironment(options),
 ): GenericGate<Sdk> {
-  const run = <Result>(call: ToolCall, ctx: Sdk['context'], handler: (gate: GateContext) => Promise<Result>) =>
-    runTool(environment, call, () => principalOf(call, ctx), handler);
+  // A personal gateway serves the person of this process, so never a request that another person may have sent.
+  const { personal = environment } = environment;
+  const run = <Result>(call: ToolCall, ctx: Sdk['context'], handler: (gate: GateContext) => Promise<Result>) => {
+    const own = isOverHttp(call) ? environment : personal;
+    return runTool(own, call, () => principalOf(own, call, ctx), handler);
+  };
 
-  async function principalOf(call: ToolCall, ctx: Sdk['context']): Promise<Principal> {
-    const namesNone = options.subject === undefined && call.authInfo === undefined && !call.isUncheckedHttp;
-    return namesNone && !environment.hasGateway ? anyone : await resolvePrincipal(options.subject, call, ctx);
+  async function principalOf({ unnamed }: Environment, call: ToolCall, ctx: Sdk['context']): Promise<Principal> {
+    // Only a request of this machine can be from its person.
+    const mayBeOurs = !call.isUncheckedHttp && admitted.getStore() !== 'allowed_hosts';
+    const namesNone = options.subject === undefined && call.authInfo === undefined && mayBeOurs;
+    return (namesNone ? unnamed : undefined) ?? (await resolvePrincipal(options.subject, call, ctx));
   }
 
   async function answerTool(running: Promise<ToolOutcome<Sdk['tool']>>): Promise<Sdk['tool'] | Sdk['inputRequired']> {
@@ -94,7 +100,7 @@ export function createGate<Sdk extends SdkTypes>(
       tool<Args, Requests extends AccountRequests>(
         ...given: Given<HandlerOptions<Requests>, Handler<Sdk, Args, Requests, Sdk['tool']>>
       ) {
-        const { wrap, handler } = unpack(environment, 'gate.tool', given);
+        const { wrap, handler } = unpack(personal, 'gate.tool', given);
         const callOf = callsOf('tool', () => wrapped, wrap.name);
         const wrapped = async (...parameters: [Sdk['context']] | [Args, Sdk['context']]) => {
           const [args, ctx] = withArguments(parameters);
@@ -108,7 +114,7 @@ export function createGate<Sdk extends SdkTypes>(
       prompt<Args, Requests extends AccountRequests>(
         ...given: Given<HandlerOptions<Requests>, Handler<Sdk, Args, Requests, Sdk['prompt']>>
       ) {
-        const { wrap, handler } = unpack(environment, 'gate.prompt', given);
+        const { wrap, handler } = unpack(personal, 'gate.prompt', given);
         const callOf = callsOf('prompt', () => wrapped, wrap.name);
         const wrapped = async (...parameters: [Sdk['context']] | [Args, Sdk['context']]) => {
           const [args, ctx] = withArguments(parameters);
@@ -123,7 +129,7 @@ export function createGate<Sdk extends SdkTypes>(
       resource<Requests extends AccountRequests>(
         ...given: Given<HandlerOptions<Requests>, ResourceHandler<Sdk, Requests>>
       ) {
-        const { wrap, handler } = unpack(environment, 'gate.resource', given);
+        const { wrap, handler } = unpack(personal, 'gate.resource', given);
         const callOf = callsOf('resource', () => wrapped, wrap.name);
         const wrapped = async (...parameters: [URL, Sdk['context']] | [URL, ResourceVariables, Sdk['context']]) => {
           const [uri, variables, ctx] = parameters.length === 2 ? [parameters[0], {}, parameters[1]] : parameters;
@@ -156,16 +162,19 @@ export function createGate<Sdk extends SdkTypes>(
           throw invalidOptions('resume(): needs attach() and the option sessions.');
         await environment.sessionReplica.resume(session);
       },
-      check: signal => environment.gateCheck.run(signal),
+      check: signal => personal.gateCheck.run(signal),
       close() {
         environment.gateCheck.close();
-        environment.waiters.close();
+        for (const { waiters } of new Set([environment, personal])) waiters.close();
       },
     };
   };
-  if (options.check !== false) environment.gateCheck.begin();
+  if (options.check !== false) personal.gateCheck.begin();
   return gateFor(undefined);
 }
+
+const isOverHttp = ({ authInfo, isUncheckedHttp }: ToolCall): boolean =>
+  authInfo !== undefined || isUncheckedHttp === true || admitted.getStore() !== undefined;
 
 /** Checks that a server is an instance of the SDK that this package imports. */
 export function sameCopy<McpServer>(name: string, McpServer: abstract new (...args: never) => McpServer) {

@@ -1,7 +1,7 @@
 import { type CredentialRequestInput, credentialRequestSchema, textFor } from '@postern/api';
 import { z } from 'zod/v4';
 import {
-  type Answer,
+  type Accepted,
   type AnswerIn,
   type AnswerTo,
   answer,
@@ -10,18 +10,8 @@ import {
   outcomeOf,
   type RefusalMode,
   type TakenOnce,
-  toRefusal,
 } from './answer.ts';
-import {
-  type Ask,
-  type AskOptions,
-  type AskSpec,
-  bodyOptions,
-  displayName,
-  openAsk,
-  parseTerms,
-  specDigest,
-} from './ask.ts';
+import { type Ask, type AskOptions, type AskSpec, bodyOptions, displayName, openAsk, parseTerms } from './ask.ts';
 import { GatewayError, hasCode } from './errors.ts';
 import { forHearer } from './for-hearer.ts';
 import { type SealedFor, typedOf } from './sealed-delivery.ts';
@@ -102,7 +92,7 @@ export function credentialSpec(request: CredentialRequestInput | CredentialReque
   const { name, title, retention, rejectedGeneration: _, ...what } = credential;
   return {
     about: { kind: 'credential', name, title: textFor(title, options.locale) },
-    digest: specDigest('credential', { name, title, retention, ...what }),
+    terms: { name, title, retention, ...what },
     body: { kind: 'credential', credential, ...bodyOptions('credential', options) },
     needsRedemption: retention === 'once',
     lasting:
@@ -115,7 +105,7 @@ export function credentialSpec(request: CredentialRequestInput | CredentialReque
 
 async function takeOnce(run: ToolRun, ask: Ask): Promise<Credential<Values>> {
   const answered = await answer(run, ask);
-  if (answered.action !== 'accept') return toRefusal(run, ask.spec, answered.end);
+  if (answered.action !== 'accept') return answered;
   const { elicitation, result } = answered;
   const { elicitationId } = elicitation;
   const values = await valuesOf(run, ask, { elicitationId }, result);
@@ -125,7 +115,7 @@ async function takeOnce(run: ToolRun, ask: Ask): Promise<Credential<Values>> {
 /** The credential may be deleted between the answer and the read. Then the user is asked again, a bounded number of times. */
 async function takeLasting(run: ToolRun, ask: Ask, isAnew = false, attempts = 3): Promise<LastingCredential<Values>> {
   const answered = await (isAnew ? answerAnew : answer)(run, ask);
-  if (answered.action !== 'accept') return toRefusal(run, ask.spec, answered.end);
+  if (answered.action !== 'accept') return answered;
   try {
     return await lasting(run, ask, answered);
   } catch (error) {
@@ -134,11 +124,7 @@ async function takeLasting(run: ToolRun, ask: Ask, isAnew = false, attempts = 3)
   }
 }
 
-async function lasting(
-  run: ToolRun,
-  ask: Ask,
-  { elicitation }: Extract<Answer, { action: 'accept' }>,
-): Promise<LastingCredentialAccepted<Values>> {
+async function lasting(run: ToolRun, ask: Ask, { elicitation }: Accepted): Promise<LastingCredentialAccepted<Values>> {
   const { client, sealedOpener } = run.environment;
   const { credentialId } = outcomeOf('credential', elicitation);
   if (credentialId === undefined) throw new GatewayError('invalid_response', 'The gateway returned no credential id.');

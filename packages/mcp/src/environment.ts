@@ -6,29 +6,34 @@ import { invalidOptions as invalid } from './errors.ts';
 import { createGateCheck, type GateCheck } from './gate-check.ts';
 import { apiKeyAuthorizer, privateKeyAuthorizer } from './gateway-auth.ts';
 import { createGatewayClient, type GatewayClient } from './gateway-client.ts';
-import { spread } from './gateway-request.ts';
+import { GatewayLauncher } from './gateway-launcher.ts';
+import { type GatewayRequestOptions, spread } from './gateway-request.ts';
 import { createGatewayTransport } from './gateway-transport.ts';
 import { completed } from './local-gateway.ts';
 import { createReporter, type Reporter } from './mistakes.ts';
-import { noGateway } from './no-gateway.ts';
+import { anyone, me, noGateway } from './no-gateway.ts';
 import { type MissingCapability, optionsSchema, type PosternOptions } from './options.ts';
 import { parseStrictly } from './parse-strictly.ts';
+import { PersonalGateway, personalAdvice } from './personal-gateway.ts';
 import { createRequestStateCodec, deriveStateKey, type RequestStateCodec, type StateKey } from './request-state.ts';
 import { createSealedOpener, type SealedOpener } from './sealed-delivery.ts';
 import { isConfidential } from './secure-url.ts';
 import { createSessionReplica, type SessionReplica } from './shared-sessions.ts';
+import type { Principal } from './subject.ts';
 import { englishTexts, type TextFunction } from './texts.ts';
 import type { TraceContext } from './tool-call.ts';
 import { WaitingReads } from './waiting-reads.ts';
 
 /** Shared by all calls of one gate. */
 export interface Environment extends Reporter {
-  /** Without one, only forms that the MCP client shows work. */
-  readonly hasGateway: boolean;
+  /** The user of a call that names none. Undefined: such a call has no user. */
+  readonly unnamed: Principal | undefined;
+  /** For calls that do not arrive over HTTP, if no gateway is named. */
+  readonly personal?: Environment;
   readonly client: GatewayClient;
   readonly gateCheck: GateCheck;
   /** Returns a client that propagates a trace. */
-  readonly tracedClient?: (trace: TraceContext) => GatewayClient;
+  readonly tracedClient?: ((trace: TraceContext) => GatewayClient) | undefined;
   /** Present if secrets are delivered sealed. */
   readonly sealedOpener: SealedOpener | undefined;
   /** For requests to the APIs of providers. */
@@ -61,23 +66,24 @@ export function createEnvironment<Context>(given: PosternOptions<Context>): Envi
   const options = located ?? given;
   const reporter = createReporter(options.onBackgroundError);
   const { onBackgroundError } = reporter;
-  const { client, gateCheck, tracedClient, sealedOpener, stateKeys } =
-    located === undefined ? noGateway : gatewayOf(located, { timeoutMs: gatewayTimeoutMs, onError: onBackgroundError });
-  const waitingReads = new WaitingReads({ limit: MAX_WAITING_READS, sleep, random: spread });
-  const waiters = new CompletionWaiters({
-    ...{ client, waitingReads, limit: maxWaiters, now: Date.now, sleep, random: spread, onError: onBackgroundError },
-  });
-  return {
-    hasGateway: located !== undefined,
-    client,
-    gateCheck,
-    ...(tracedClient && { tracedClient }),
+  const connection = { timeoutMs: gatewayTimeoutMs, onError: onBackgroundError };
+  const { sealedOpener, stateKeys, ...parts } = located === undefined ? noGateway : gatewayOf(located, connection);
+  const memory = (client: GatewayClient, maxCalls: number) => {
+    const waitingReads = new WaitingReads({ limit: MAX_WAITING_READS, sleep, random: spread });
+    const waiters = new CompletionWaiters({
+      ...{ client, waitingReads, limit: maxWaiters, now: Date.now, sleep, random: spread, onError: onBackgroundError },
+    });
+    return { waitingReads, waiters, recentCalls: new RecentCalls(maxCalls, Date.now) };
+  };
+  const { waiters, ...own } = memory(parts.client, located === undefined ? 0 : MAX_RECENT_CALLS);
+  const environment: Environment = {
+    unnamed: located === undefined ? anyone : located.isOfFolder && me,
+    ...parts,
+    ...own,
     sealedOpener,
     fetch: options.fetch ?? fetch,
     allowHttp: options.allowHttp ?? false,
     codec: createRequestStateCodec(options.stateKeys ?? stateKeys(), Date.now),
-    recentCalls: new RecentCalls(located === undefined ? 0 : MAX_RECENT_CALLS, Date.now),
-    waitingReads,
     waiters,
     sessionReplica: options.sessions && createSessionReplica(options.sessions, { waiters, delay: sleep }),
     text: options.text ?? englishTexts,
@@ -88,23 +94,35 @@ export function createEnvironment<Context>(given: PosternOptions<Context>): Envi
     ...reporter,
     now: Date.now,
   };
+  if (located !== undefined || process.env['POSTERN_AUTOSTART'] === 'off') return environment;
+  const { client, tracedClient, gateCheck } = new PersonalGateway({
+    launcher: new GatewayLauncher({ onError: onBackgroundError }),
+    // No repeats: another program may have the port since. Joining again proves first that it is the gateway.
+    connect: joined => gatewayOf({ ...given, ...joined }, { ...connection, maxAttempts: 1, advice: personalAdvice }),
+  });
+  const personal = { client, tracedClient, gateCheck, ...memory(client, MAX_RECENT_CALLS), unnamed: me };
+  return { ...environment, personal: { ...environment, ...personal } };
 }
 
 const sleep = (ms: number, signal: AbortSignal) => delay(ms, undefined, { signal, ref: false });
 
 function gatewayOf<Context>(
   options: PosternOptions<Context> & { readonly url: string },
-  { timeoutMs, onError }: { readonly timeoutMs: number; readonly onError: (error: Error) => void },
+  p: Pick<GatewayRequestOptions, 'advice' | 'maxAttempts'> & {
+    readonly timeoutMs: number;
+    readonly onError: (error: Error) => void;
+  },
 ) {
   const url = gatewayUrl(options);
   const transport = createGatewayTransport(url, options.fetch);
-  const clientOptions = { url, authorize: authorizer(options, url), timeoutMs, transport };
+  const { timeoutMs, maxAttempts, onError, advice = adviceFor(url) } = p;
+  const clientOptions = { transport, authorize: authorizer(options, url), timeoutMs, maxAttempts, advice };
   const decryptionKeys = decryptionKeysOf(options);
   return {
     client: createGatewayClient(clientOptions),
     tracedClient: (trace: TraceContext) => createGatewayClient({ ...clientOptions, trace }),
     gateCheck: createGateCheck({
-      ...{ ...clientOptions, decryptionKeys, sleep, now: Date.now, onError },
+      ...{ ...clientOptions, url, decryptionKeys, sleep, now: Date.now, onError },
       issuer: typeof options.subject === 'object' ? options.subject.issuer : undefined,
     }),
     sealedOpener: sealedOpener(options),
@@ -121,6 +139,13 @@ function gatewayUrl<Context>(options: PosternOptions<Context> & { readonly url: 
     throw invalid('url: plain http would send the credential in the clear; use https, or set allowHttp.');
   }
   return url.href.replace(/(?<!\/)\/+$/, '');
+}
+
+/** The gateway does not know an address below its API. */
+function adviceFor(url: string): GatewayRequestOptions['advice'] {
+  if (!url.endsWith('/v1')) return undefined;
+  const advice = 'Set the option url (or POSTERN_URL) to the public URL of the gateway, without /v1.';
+  return { not_found: advice, method_not_allowed: advice };
 }
 
 function authorizer<Context>(options: PosternOptions<Context>, url: string) {

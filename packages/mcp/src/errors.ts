@@ -109,6 +109,7 @@ export class SubjectUnavailableError extends Error {
 export type UsageErrorCode =
   | 'invalid_options'
   | 'no_gateway'
+  | 'gateway_in_use'
   | 'other_sdk_copy'
   | 'testing_in_production'
   | 'invalid_ask'
@@ -117,6 +118,7 @@ export type UsageErrorCode =
   | 'suspension_swallowed'
   | 'ask_not_awaited'
   | 'refusal_ignored'
+  | 'payment_left'
   | 'terms_changed'
   | 'effect_before_ask'
   | 'too_many_steps'

@@ -12,25 +12,8 @@ import {
   textFor,
 } from '@postern/api';
 import { z } from 'zod/v4';
-import {
-  type AnswerIn,
-  type AnswerTo,
-  answer,
-  idempotencyKey,
-  type RefusalMode,
-  refusal,
-  toRefusal,
-} from './answer.ts';
-import {
-  type Ask,
-  type AskOptions,
-  type AskSpec,
-  askOptionsSchema,
-  bodyOptions,
-  openAsk,
-  parseTerms,
-  specDigest,
-} from './ask.ts';
+import { type AnswerIn, type AnswerTo, answer, idempotencyKey, type RefusalMode, refusal } from './answer.ts';
+import { type Ask, type AskOptions, type AskSpec, askOptionsSchema, bodyOptions, openAsk, parseTerms } from './ask.ts';
 import { askInBand } from './eras/in-band.ts';
 import { FormContentError } from './errors.ts';
 import {
@@ -197,7 +180,7 @@ export function formSpec(
     requestedSchema: schemaWithTexts(requestedSchema, form.texts ?? {}, options.locale),
     spec: {
       about: { kind: 'form', title: form.title === undefined ? undefined : textFor(form.title, options.locale) },
-      digest: specDigest('form', form),
+      terms: form,
       // The types differ only in `readonly`.
       body: { kind: 'form', form: form as FormRequestInput, ...bodyOptions('form', options, optionsSchema) },
       needsRedemption: true,
@@ -231,7 +214,7 @@ async function checkContent<Schema extends FormSchema>(
 
 async function fromPage<Value>(run: ToolRun, ask: Ask, check: Check<Value>): Promise<Form<Value>> {
   const answered = await answer(run, ask);
-  if (answered.action !== 'accept') return toRefusal(run, ask.spec, answered.end);
+  if (answered.action !== 'accept') return answered;
   const { elicitationId } = answered.elicitation;
   const checked = await check(await typedOf(run.environment.sealedOpener, { elicitationId }, answered.result));
   // The gateway has validated the content, so the handler's schema has a rule that the form could not express.

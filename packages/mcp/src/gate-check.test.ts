@@ -160,6 +160,16 @@ test('a check finds providers that a handler declares and the gateway does not a
   expect(faults).toMatchObject([{ code: 'provider_not_allowed', message: expect.stringContaining('elsewhere') }]);
 });
 
+test('the error of a call says that the URL must not end in /v1', async () => {
+  await using server = await serverThat(refusing('not_found'));
+  const messageAt = async (path: string) =>
+    await createEnvironment({ url: `${server.url}${path}`, apiKey })
+      .client.read('el_1', 0)
+      .catch((error: unknown) => (error instanceof Error ? error.message : error));
+  expect(await messageAt('')).toBe(problems.not_found.title);
+  for (const path of ['/v1', '/v1/']) expect(await messageAt(path)).toContain('without /v1');
+});
+
 test('the error of a refused provider names the allowed ones, and that of an issuer no URL', async () => {
   let code: ProblemCode = 'provider_not_allowed';
   await using server = await serverThat((request, response) =>

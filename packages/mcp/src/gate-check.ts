@@ -18,6 +18,7 @@ export type GateFaultCode =
   | 'kind_not_allowed'
   | 'provider_not_allowed'
   | 'issuer_not_allowed'
+  | 'issuer_unavailable'
   | 'encryption_key_mismatch';
 
 /** Something that makes later calls fail. The message names the remedy, and contains no credential. */
@@ -30,10 +31,12 @@ export interface GateFault {
 const callerSchema = z.object({
   mcpServerId: z.string(),
   name: z.string(),
+  url: z.url(),
   gateway: z.object({ version: z.string(), contract: z.int(), publicUrl: z.string() }),
   kinds: z.array(z.string()),
   providers: z.array(z.object({ name: z.string(), scopes: z.array(z.string()).optional() })),
   issuers: z.array(z.string()),
+  audience: z.array(z.string()),
   encryption: z.object({ thumbprint: z.string(), required: z.boolean() }).optional(),
 });
 
@@ -46,7 +49,7 @@ export interface GateReport {
   readonly caller: GateCaller | undefined;
 }
 
-/** Passed to `onBackgroundError` when the background check of a gate finds faults. */
+/** Passed to `onBackgroundError` when the background check of a gate finds faults, or an endpoint cannot verify access tokens. */
 export class GateCheckError extends Error {
   override readonly name = 'GateCheckError';
   readonly faults: readonly GateFault[];
@@ -221,18 +224,30 @@ interface Expected {
 }
 
 function expectationFaults(caller: GateCaller, { kinds, providers, issuers }: Expected): readonly GateFault[] {
-  const notAllowed = (code: GateFaultCode, what: string, wanted: ReadonlySet<string>, allowed: readonly string[]) =>
+  const notAllowed = (
+    code: GateFaultCode,
+    what: string,
+    wanted: ReadonlySet<string>,
+    allowed: readonly string[],
+    remedy: string,
+  ) =>
     [...wanted]
       .filter(name => !allowed.includes(name))
       .map(name => ({
         code,
-        message: `The gateway does not allow "${caller.mcpServerId}" the ${what} "${name}". Allowed: ${listed(allowed)}.`,
+        message: `The gateway does not allow "${caller.mcpServerId}" the ${what} "${name}". Allowed: ${listed(allowed)}. Its configuration has them in ${remedy}.`,
       }));
   const offered = caller.providers.map(({ name }) => name);
   return [
-    ...notAllowed('kind_not_allowed', 'kind', kinds, caller.kinds),
-    ...notAllowed('provider_not_allowed', 'provider', providers, offered),
-    ...notAllowed('issuer_not_allowed', 'issuer of users', issuers, caller.issuers),
+    ...notAllowed('kind_not_allowed', 'kind', kinds, caller.kinds, 'mcpServers[].kinds'),
+    ...notAllowed('provider_not_allowed', 'provider', providers, offered, 'mcpServers[].providers'),
+    ...notAllowed(
+      'issuer_not_allowed',
+      'issuer of users',
+      issuers,
+      caller.issuers,
+      'mcpServers[].issuers; postern dev takes --issuer',
+    ),
   ];
 }
 

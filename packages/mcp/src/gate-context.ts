@@ -11,7 +11,6 @@ import {
 import { type AskOptions, parseTerms } from './ask.ts';
 import { type AuthorizationAccepted, type AuthorizeOptions, authorize } from './authorize.ts';
 import { type CredentialRequest, type CredentialVerb, credential } from './credential.ts';
-import { digest } from './digest.ts';
 import { createFormVerb, type FormVerb, type YesNoVerb } from './form.ts';
 import { type Refund, type RefundOptions, refund } from './refund.ts';
 import { forHandler, type ToolRun } from './tool-run.ts';
@@ -57,6 +56,7 @@ export interface GateContext extends Verbs<'ends-call'> {
   /**
    * An id of this call (UUID): the same in every run of the call, another one for every name and for the next call. Use it for what
    * must not change between the runs, such as the reference of a payment; a random value would be other terms in each run.
+   * Use it whole: a payment whose terms have it is cancelled if a result of the handler leaves it open.
    */
   id(name: string): string;
   /** When this call began, in epoch milliseconds: the same in every run of the call, where `Date.now()` differs. */
@@ -89,8 +89,8 @@ export function createGateContext(run: ToolRun): GateContext {
     get try() {
       return createVerbs({ ...run, returnsRefusals: true });
     },
-    id: name => uuidOf(digest(['id', log.call.id, parseTerms('id', nameSchema, name)])),
-    now: () => log.call.startedAt,
+    id: name => log.id(parseTerms('id', nameSchema, name)),
+    now: () => log.now(),
     refund: forHandler(run, (elicitationId: string, options: RefundOptions) => refund(run, elicitationId, options)),
     client:
       call.era === 'legacy-stateless'
@@ -100,14 +100,6 @@ export function createGateContext(run: ToolRun): GateContext {
 }
 
 const nameSchema = z.string().min(1);
-
-/** A UUID of version 8 (RFC 9562, section 5.8) from a digest. */
-function uuidOf(text: string): string {
-  const bytes = Buffer.from(text, 'base64url').subarray(0, 16);
-  bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x80, 6);
-  bytes.writeUInt8((bytes.readUInt8(8) & 0x3f) | 0x80, 8);
-  return bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
-}
 
 function createVerbs(run: ToolRun): Verbs<'returned'> {
   return {

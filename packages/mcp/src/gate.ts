@@ -3,7 +3,6 @@ import type { InvalidRequestStateError } from './errors.ts';
 import type { GateReport } from './gate-check.ts';
 import type { GateContext } from './gate-context.ts';
 import type { LegacySession } from './legacy-session.ts';
-import type { RegisteredHandlers } from './registered-handlers.ts';
 import type { PlainToolResult, RequestKind, ToolAnswer, ToolCall } from './tool-call.ts';
 
 /** The accounts that a handler needs, by the name of the provider. */
@@ -143,6 +142,20 @@ export interface StdioConnection {
 
 /** An answer that is a JSON-RPC error of its era, or, for a prompt or resource, any answer but a result. */
 export type ErrorAnswer = Exclude<ToolAnswer, { readonly type: 'input_required' }>;
+
+/** What this package knows of the tool or prompt that a wrapped handler belongs to. */
+export interface RegisteredHandler {
+  readonly name: string;
+  readonly hasOutputSchema: boolean;
+}
+
+/** Finds a registration by its handler: the SDKs hand a handler neither the name nor the output schema of its tool. */
+export interface RegisteredHandlers {
+  /** For a server that handlers cannot reach: one that serves a single request. */
+  add(server: object): void;
+  /** Undefined if neither `server` nor an added server has the handler. */
+  find(handler: object, server: object | undefined): RegisteredHandler | undefined;
+}
 
 /**
  * What an adapter supplies: the two SDKs, and frameworks that wrap one. It translates the calls of its framework to `ToolCall`, and the

@@ -5,6 +5,7 @@ import { GatewayError } from './errors.ts';
 import { apiKeyAuthorizer, privateKeyAuthorizer } from './gateway-auth.ts';
 import { createGatewayClient } from './gateway-client.ts';
 import type { GatewayRequestOptions } from './gateway-request.ts';
+import { createGatewayTransport } from './gateway-transport.ts';
 import { API_KEY, ContractGateway, problem } from './testing/contract-gateway.ts';
 
 const ask = {
@@ -17,7 +18,7 @@ async function world(options: Partial<GatewayRequestOptions> = {}) {
   const gateway = await ContractGateway.start();
   const pauses: number[] = [];
   const client = createGatewayClient({
-    url: gateway.url,
+    transport: createGatewayTransport(gateway.url, undefined),
     authorize: apiKeyAuthorizer(API_KEY),
     random: () => 0.5,
     sleep: ms => Promise.resolve(pauses.push(ms)),

@@ -4,33 +4,24 @@ import { type ProblemCode, problemSchema } from '@postern/api';
 import type { z } from 'zod/v4';
 import { GatewayError } from './errors.ts';
 import type { Authorizer } from './gateway-auth.ts';
-import {
-  createGatewayTransport,
-  type GatewayTransport,
-  retryAfterMsOf,
-  type TransportAnswer,
-  TransportError,
-} from './gateway-transport.ts';
+import { type GatewayTransport, retryAfterMsOf, type TransportAnswer, TransportError } from './gateway-transport.ts';
 import { jsonOf } from './parse-strictly.ts';
 import type { TraceContext } from './tool-call.ts';
 
 export interface GatewayRequestOptions {
-  /** Base URL of the gateway's API, without a trailing slash. */
-  readonly url: string;
+  readonly transport: GatewayTransport;
   readonly authorize: Authorizer;
   /** Timeout of one request in milliseconds, plus the wait of a waiting read. Default 10,000. */
   readonly timeoutMs?: number | undefined;
   /** Attempts per call, the first included. Default 3. */
   readonly maxAttempts?: number | undefined;
-  /** Default: requests of `node:http`. */
-  readonly fetch?: typeof fetch | undefined;
-  /** Transport shared with other clients. Default: a new one. */
-  readonly transport?: GatewayTransport | undefined;
   /** Sent with every call. */
   readonly trace?: TraceContext | undefined;
   /** Pause between attempts; rejects when the signal aborts. */
   readonly sleep?: ((ms: number, signal: AbortSignal | undefined) => Promise<unknown>) | undefined;
   readonly random?: (() => number) | undefined;
+  /** What the author does about a refusal that the gateway cannot explain. Contains no URL. */
+  readonly advice?: Partial<Record<GatewayError['code'], string>> | undefined;
 }
 
 /** One call of the gateway's API. */
@@ -54,8 +45,7 @@ const MAX_PAUSE_MS = 5_000;
  * Returns a function that calls the gateway and repeats what may succeed later. It throws {@link GatewayError}, or the signal's reason.
  */
 export function createGatewayRequest(options: GatewayRequestOptions): <T>(call: GatewayCall<T>) => Promise<T> {
-  const { url, authorize, timeoutMs = 10_000, maxAttempts = 3, random = spread } = options;
-  const transport = options.transport ?? createGatewayTransport(url, options.fetch);
+  const { transport, authorize, timeoutMs = 10_000, maxAttempts = 3, random = spread } = options;
   const sleep = options.sleep ?? ((ms, signal) => delay(ms, undefined, { signal }));
 
   async function attempt<T>(call: GatewayCall<T>): Promise<T> {
@@ -80,7 +70,7 @@ export function createGatewayRequest(options: GatewayRequestOptions): <T>(call: 
     }
     if (answer.status >= 300 && answer.status < 400)
       throw new GatewayError('network_error', 'Cannot connect to the gateway.', { httpStatus: answer.status });
-    if (answer.status < 200 || answer.status >= 300) throw new Refusal(answer, call.body);
+    if (answer.status < 200 || answer.status >= 300) throw new Refusal(answer, call.body, options.advice);
     const parsed = call.schema.safeParse(jsonOf(answer.text));
     if (!parsed.success) {
       throw new GatewayError('invalid_response', 'The gateway returned an invalid response.', {
@@ -135,18 +125,20 @@ const MAX_DETAIL = 500;
 class Refusal extends GatewayError {
   readonly retryAfterMs: number | undefined;
 
-  constructor(answer: TransportAnswer, asked: unknown) {
+  constructor(answer: TransportAnswer, asked: unknown, advice: GatewayRequestOptions['advice'] = {}) {
     const { status } = answer;
     const problem = problemSchema.safeParse(jsonOf(answer.text)).data;
     const code = problem?.code ?? (status === 503 ? 'unavailable' : 'invalid_response');
     const title = problem?.title ?? `The gateway answered with HTTP status ${status}.`;
     const detail = problem?.detail?.slice(0, MAX_DETAIL).replace(/\p{Cc}/gu, ' ');
-    super(code, detail !== undefined && NAMING.has(code) ? `${title} ${detail}` : title, {
+    const sentences = (...texts: readonly (string | undefined)[]) =>
+      [...texts, advice[code]].filter(text => text !== undefined).join(' ');
+    super(code, sentences(title, NAMING.has(code) ? detail : undefined), {
       httpStatus: status,
       requestId: problem?.requestId,
       // Users open it, so it must be http or https.
       undoUrl: /^https?:\/\//i.test(problem?.undoUrl ?? '') ? problem?.undoUrl : undefined,
-      explanation: [title, refusedIn(asked, REFUSED[code]), detail].filter(text => text !== undefined).join(' '),
+      explanation: sentences(title, refusedIn(asked, REFUSED[code]), detail),
     });
     this.retryAfterMs = retryAfterMsOf(answer);
   }

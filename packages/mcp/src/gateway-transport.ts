@@ -149,28 +149,23 @@ function fetchTransport(url: string, fetchImplementation: typeof fetch): Gateway
     async send({ method, path, headers, body, timeoutMs, signal: given }) {
       const deadline = AbortSignal.timeout(timeoutMs);
       const signal = given ? AbortSignal.any([given, deadline]) : deadline;
-      return await failing(given, deadline, async () => {
-        const response = await fetchImplementation(`${url}${path}`, {
+      let text: string | undefined;
+      let response: Response;
+      try {
+        response = await fetchImplementation(`${url}${path}`, {
           // Not `error`, which leaves the connection of a redirect open, with its body unread.
           ...{ method, headers, signal, redirect: 'manual', body: body ?? null },
         });
-        const text = await boundedText(response, MAX_ANSWER);
-        if (text === undefined) throw new TransportError('oversized');
-        return { status: response.status, header: name => response.headers.get(name) ?? undefined, text };
-      });
+        text = await boundedText(response, MAX_ANSWER);
+      } catch (error) {
+        given?.throwIfAborted();
+        if (deadline.aborted) throw new TransportError('timeout');
+        throw new TransportError('network', networkCause(error instanceof Error ? error.cause : undefined));
+      }
+      if (text === undefined) throw new TransportError('oversized');
+      return { status: response.status, header: name => response.headers.get(name) ?? undefined, text };
     },
   };
-}
-
-async function failing<T>(signal: AbortSignal | undefined, deadline: AbortSignal, work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    if (error instanceof TransportError) throw error;
-    signal?.throwIfAborted();
-    if (deadline.aborted) throw new TransportError('timeout');
-    throw new TransportError('network', networkCause(error instanceof Error ? error.cause : undefined));
-  }
 }
 
 /** Keeps only the system error code (`ECONNREFUSED`), because the error may quote the request. */

@@ -1,4 +1,4 @@
-import { invalidOptions } from './errors.ts';
+import type { ElicitationBody } from '@postern/api';
 
 /** A connection of the 2025-11-25 era. */
 export interface LegacySession {
@@ -20,6 +20,21 @@ export interface ConnectedServer {
       params: { elicitationId: string };
     }): Promise<void>;
   };
+}
+
+export type WatchedElicitation = Pick<ElicitationBody, 'elicitationId' | 'expiresAt'>;
+
+/**
+ * Shares between the replicas of an MCP server which MCP session (revision 2025-11-25) waits for which elicitation. Needed only
+ * if a session's calls and its stream may reach different replicas. With Redis: an expiring hash per session, and a channel.
+ */
+export interface SharedSessions {
+  /** Stores it until it expires, and notifies every replica. */
+  add(sessionId: string, elicitation: WatchedElicitation): Promise<void>;
+  /** Lists the unexpired elicitations of the session. */
+  list(sessionId: string): Promise<readonly WatchedElicitation[]>;
+  /** Calls the listener for every later `add`, on any replica. */
+  subscribe(listener: (sessionId: string, elicitation: WatchedElicitation) => void): void;
 }
 
 export type SessionOf<McpServer> = (server: McpServer) => LegacySession;
@@ -52,14 +67,4 @@ function openSession({ server: protocol }: ConnectedServer): LegacySession {
     notifyComplete: elicitationId =>
       protocol.notification({ method: 'notifications/elicitation/complete', params: { elicitationId } }),
   };
-}
-
-/** Key of the server on stdio among the servers of a gate, which otherwise have the id of their session. */
-export const LOCAL = 'stdio';
-
-/** @throws {PosternUsageError} if another connection is open: a handler could not tell which of both it serves */
-export function takePlace<McpServer extends ConnectedServer>(servers: Map<string, McpServer>, server: McpServer): void {
-  if (servers.get(LOCAL)?.server.transport !== undefined)
-    throw invalidOptions('gate.stdio: serves one connection, and one is open.');
-  servers.set(LOCAL, server);
 }

@@ -183,13 +183,14 @@ const connected = async () => {
 };
 
 /** Runs in an empty folder, with these variables, and optionally with this file of a development gateway. */
+/** No gateway, not one of this person either. */
+const none = { POSTERN_URL: '', POSTERN_API_KEY: '', POSTERN_AUTOSTART: 'off' };
 const within =
   (variables: object, file?: string, mode = 0o600): Make =>
   () => {
     const folder = mkdtempSync(join(tmpdir(), 'postern-mistakes-'));
     const cwd = vi.spyOn(process, 'cwd').mockReturnValue(folder);
-    for (const [name, value] of Object.entries({ POSTERN_URL: '', POSTERN_API_KEY: '', ...variables }))
-      vi.stubEnv(name, String(value));
+    for (const [name, value] of Object.entries({ ...none, ...variables })) vi.stubEnv(name, String(value));
     try {
       if (file !== undefined) {
         mkdirSync(join(folder, '.postern'), { mode: 0o700 });
@@ -286,7 +287,11 @@ const mistakes: readonly Mistake[] = [
   ['a misspelled option of the endpoint', endpoint({ allowedOrigin: [] }), 'invalid_options', /"allowedOrigin".*allowedOrigins/s],
   ['an origin with a path', endpoint({ allowedOrigins: ['https://app.example/'] }), 'invalid_options', /an origin such as.*allowedOrigins\[0\]/s],
   ['a host with a port', endpoint({ allowedHosts: ['mcp.example:3000'] }), 'invalid_options', /without a port.*allowedHosts\[0\]/s],
-  ['no verifier of tokens', endpoint({ auth: { resource: 'https://mcp.example/mcp', authorizationServers: ['https://id.example'] } }), 'invalid_options', /function.*auth\.verifyToken/s],
+  ['a verifier of tokens that is undefined', endpoint({ auth: { verifyToken: undefined } }), 'invalid_options', /auth\.verifyToken.*function.*leave it out/s],
+  ['a verifier of tokens that is none', endpoint({ auth: { verifyToken: 'jwt' } }), 'invalid_options', /function.*auth\.verifyToken/s],
+  ['auth that is false', endpoint({ auth: false }), 'invalid_options', /expected true, or expected object.*auth/s],
+  ['auth with one fixed user', endpoint({ auth: true }), 'invalid_options', /auth.*each token.*fixed `subject`/s],
+  ['an authorization server without https', endpoint({ auth: { authorizationServers: ['http://id.example'] } }), 'invalid_options', /auth\.authorizationServers.*https/s],
   ['one authorization server as a text', endpoint({ auth: { resource: 'https://mcp.example/mcp', authorizationServers: 'https://id.example', verifyToken: () => undefined } }), 'invalid_options', /array.*auth\.authorizationServers/s],
   ['scopes in one text', endpoint({ auth: { resource: 'https://mcp.example/mcp', authorizationServers: ['https://id.example'], scopes: ['a b'], verifyToken: () => undefined } }), 'invalid_options', /one scope, without spaces.*auth\.scopes\[0\]/s],
   ...(['2025-11-25', '2026-07-28'] as const).flatMap((era): Mistake[] => [
@@ -330,7 +335,7 @@ const mistakes: readonly Mistake[] = [
   ['options in the terms', confirm({ title: 'a', ttlSeconds: 60 }), 'invalid_ask', /"ttlSeconds".*title, action, facts, danger/s],
   ['milliseconds as the time limit', confirm('a', { ttlSeconds: 600_000 }), 'invalid_ask', /<=86400.*ttlSeconds/s],
   ['a locale with an underscore', confirm('a', { locale: 'de_DE' }), 'invalid_ask', /BCP 47.*locale/s],
-  ['an amount of 12.50', pay({ amount: { currency: 'EUR', minorUnits: 12.5 } }), 'invalid_ask', /int.*amount\.minorUnits/s],
+  ['an amount of 12.50', pay({ amount: { currency: 'EUR', minorUnits: 12.5 } }), 'invalid_ask', /2490 for 24\.90 EUR.*amount\.minorUnits/s],
   ['an amount as a number', pay({ amount: 1250 }), 'invalid_ask', /expected object.*amount/s],
   ['a currency in lower case', pay({ amount: { currency: 'eur', minorUnits: 1 } }), 'invalid_ask', /ISO 4217.*amount\.currency/s],
   ['items that do not add up', pay({ items: [{ label: 'a', unitMinorUnits: 1 }] }), 'invalid_ask', /add up.*items/s],
@@ -353,7 +358,7 @@ const mistakes: readonly Mistake[] = [
   ['a schema of zod 3', run(gate => gate.form(js(z3.object({ a: z3.string() })))), 'invalid_ask', /import zod\/v4/],
   ['no schema', run(gate => gate.form(js(undefined))), 'invalid_ask', /z\.object/],
   ['a text instead of an object', run(gate => gate.form(js(z.string()))), 'invalid_ask', /expected "object".*type/s],
-  ['a look-ahead', form(z.string().regex(/^(?=.*\d)[a-z]+$/)), 'invalid_ask', /RE2 has no look-ahead.*properties\.field\.pattern/s],
+  ['a look-ahead', form(z.string().regex(/^(?=.*\d)[a-z]+$/)), 'invalid_ask', /RE2 has no look-ahead.*in the description.*properties\.field\.pattern/s],
   ['a back-reference', form(z.string().regex(/^(a)\1$/)), 'invalid_ask', /back-references.*properties\.field\.pattern/s],
   ['a flag', form(z.string().regex(/a/i)), 'invalid_ask', /field\.pattern: a form knows no flags/],
   ['a list of texts', form(z.array(z.string())), 'invalid_ask', /a choice: name its options.*properties\.field\.items/s],
@@ -381,10 +386,10 @@ const mistakes: readonly Mistake[] = [
 
   ['a title that changes', runs((gate, run) => gate.confirm(`Send it, run ${run}`)), 'terms_changed', /create_issue.*title differs: "Send it, run 1" \/ "Send it, run 2".*ctx\.gate\.id/s],
   ['a reference that changes after the payment', runs((gate, run) => gate.pay({ ...terms, reference: `A-${run}` }), 'completed'), 'terms_changed', /create_issue.*reference differs/s],
-  ['an ask whose error is swallowed', runs(async gate => void (await gate.confirm('a').catch(() => undefined))), 'suspension_swallowed', /create_issue: .*Await every ask.*isElicitationPending/s],
+  ['an ask whose error is swallowed', runs(async gate => void (await gate.confirm('a').catch(() => undefined))), 'suspension_swallowed', /create_issue: .*may have run.*Await every ask.*isElicitationPending/s],
   ['a refusal that is swallowed', runs(async (gate, run) => (run === 1 ? await gate.confirm('a') : await gate.confirm('a').catch(() => undefined)), 'declined'), 'suspension_swallowed', /create_issue: .*rethrow/s],
   ['a refusal that is taken for a yes', runs(async gate => ((await gate.try.confirm('a')) ? 'deleted' : 'kept'), 'declined'), 'refusal_ignored', /create_issue has returned without reading the refusal.*mistakes\.test\.ts/s],
-  ['an ask that is not awaited', runs(async gate => void gate.confirm('a')), 'ask_not_awaited', /create_issue has returned without awaiting.*mistakes\.test\.ts/s],
+  ['an ask that is not awaited', runs(async gate => void gate.confirm('a')), 'ask_not_awaited', /create_issue has returned without awaiting.*mistakes\.test\.ts.*may have run/s],
   ['an ask for each item, not awaited', runs(async gate => ['a', 'b'].forEach(async title => void (await gate.confirm(title)))), 'ask_not_awaited', /create_issue has returned without awaiting.*mistakes\.test\.ts/s],
   ['an invalid ask for each item, not awaited', runs(async gate => ['', ''].forEach(async title => void (await gate.confirm(title)))), 'invalid_ask', /create_issue: confirm: .*title.*create_issue has returned without awaiting/s],
   ['a request to another host over http', runs(async gate => (await gate.authorize('github')).fetch('http://api.example')), 'invalid_url', /create_issue: fetch: .*https/s],

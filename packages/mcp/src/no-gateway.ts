@@ -1,15 +1,19 @@
 import { randomBytes } from 'node:crypto';
+import { PERSON } from '@postern/api/local';
 import { PosternUsageError } from './errors.ts';
 import type { GateCheck } from './gate-check.ts';
 import type { GatewayClient } from './gateway-client.ts';
-import { NO_GATEWAY_ADVICE } from './local-gateway.ts';
 import type { StateKey } from './request-state.ts';
 import type { Principal } from './subject.ts';
 
-const MESSAGE = `This needs a gateway: ${NO_GATEWAY_ADVICE} Only forms that the MCP client shows itself work without one.`;
+const MESSAGE =
+  'This needs a gateway: set url and apiKey, or POSTERN_URL and POSTERN_API_KEY, or start `npx @postern/gateway dev` in this folder. ' +
+  'A stdio server starts one itself with the package @postern/gateway beside it (npm install @postern/gateway). ' +
+  'Only forms that the MCP client shows itself work without one.';
 
-const missing = () => new PosternUsageError('no_gateway', MESSAGE);
-const refuse = () => Promise.reject(missing());
+/** @param text why, if it is not that there is none */
+export const missingGateway = (text = MESSAGE): PosternUsageError => new PosternUsageError('no_gateway', text);
+const refuse = () => Promise.reject(missingGateway());
 
 const client: GatewayClient = {
   ...{ issue: refuse, read: refuse, cancel: refuse, redeem: refuse, refund: refuse },
@@ -22,10 +26,12 @@ const gateCheck: GateCheck = {
   // Nothing is wrong before something needs the gateway.
   begin() {},
   expect() {
-    throw missing();
+    throw missingGateway();
   },
   close() {},
 };
+
+const principal = (issuer: string, subject: string): Principal => ({ issuer, subject, input: { issuer, subject } });
 
 /** Stands in for the gateway where there is none. Everything but a form of the MCP client fails with an error that says so. */
 export const noGateway = {
@@ -38,7 +44,7 @@ export const noGateway = {
 };
 
 /** The user of a call that names none. Without a gateway nothing is kept, so there is nothing that could be another user's. */
-export const anyone: Principal = {
-  ...{ issuer: 'urn:postern:no-gateway', subject: 'anyone' },
-  input: { issuer: 'urn:postern:no-gateway', subject: 'anyone' },
-};
+export const anyone = principal('urn:postern:no-gateway', 'anyone');
+
+/** The one user of a personal gateway. */
+export const me = principal(PERSON.issuer, PERSON.subject);

@@ -1,9 +1,9 @@
 import type { JWK } from 'jose';
 import { z } from 'zod/v4';
 import type { PrivateKeyAuth } from './gateway-auth.ts';
+import type { SharedSessions } from './legacy-session.ts';
 import { callable } from './parse-strictly.ts';
 import type { StateKey } from './request-state.ts';
-import type { SharedSessions } from './shared-sessions.ts';
 import type { SubjectOption } from './subject.ts';
 import type { TextFunction } from './texts.ts';
 

@@ -2,12 +2,15 @@ import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { stripTypeScriptTypes } from 'node:module';
 import { promisify } from 'node:util';
+import { McpServer } from '@modelcontextprotocol/server';
+import { generateKeyPair, jwtVerify, SignJWT } from 'jose';
 import { expect, test } from 'vitest';
 import { z } from 'zod/v4';
 import { CapabilityMissingError } from './errors.ts';
 import type { GateContext } from './gate-context.ts';
-import type { Gate } from './index.ts';
+import { type Gate, type McpEndpoint, postern } from './index.ts';
 import { accountWorld } from './testing/account-world.ts';
+import { API_KEY, ContractGateway } from './testing/contract-gateway.ts';
 import { stdioWorld } from './testing/stdio-world.ts';
 
 type Handler = (args: Record<string, string>, ctx: { gate: GateContext }) => Promise<{ content: { text: string }[] }>;
@@ -253,6 +256,36 @@ test('prompt', async () => {
   const { messages } = await world.client.getPrompt({ name: 'review', arguments: { repository: 'acme/app' } });
   const text = 'Review these: GET https://api.github.com/repos/acme/app/pulls';
   expect(messages[0]?.content).toEqual({ type: 'text', text });
+});
+
+test('auth and own verifier', async () => {
+  await using gateway = await ContractGateway.start();
+  const { privateKey, publicKey } = await generateKeyPair('ES256');
+  const signed = (aud: string) =>
+    new SignJWT({ iss: 'https://id.example.com', sub: 'alice', aud, client_id: 'host', scope: 'mcp' })
+      .setProtectedHeader({ alg: 'ES256' })
+      .setExpirationTime('1h')
+      .sign(privateKey);
+  const own = await signed('https://mcp.example.com/mcp');
+  const other = await signed('https://other.example.com/mcp');
+  const asked = async (name: string, token: string) => {
+    const gate = postern({ url: gateway.url, apiKey: API_KEY, check: false });
+    const scope = {
+      ...{ gate, jwtVerify, createRemoteJWKSet: () => () => publicKey },
+      createMcpServer: () => new McpServer({ name: 'issues', version: '1.0.0' }),
+    };
+    const code = stripTypeScriptTypes(codeOf(name).replace(/^import .+$/gm, ''));
+    const mcp: McpEndpoint = new Function(...Object.keys(scope), `${code}; return mcp;`)(...Object.values(scope));
+    const request = new Request('https://mcp.example.com/mcp', { headers: { authorization: `Bearer ${token}` } });
+    const { status } = await mcp.fetch(request);
+    await mcp.close();
+    gate.close();
+    return status;
+  };
+  // Past the token, a GET without a session is a bad request.
+  expect([await asked('own verifier', own), await asked('own verifier', other)]).toEqual([400, 401]);
+  // Its issuer is not one of the gateway's.
+  expect([await asked('auth', own), gateway.described]).toEqual([401, 3]);
 });
 
 test('unit test', async () => {

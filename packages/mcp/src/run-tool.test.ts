@@ -113,10 +113,10 @@ test('−32042 follows 20 seconds after a push without an answer, and a repeated
     await vi.advanceTimersByTimeAsync(19_999);
     expect(settled).toBe(0);
     await vi.advanceTimersByTimeAsync(1);
-    await vi.waitFor(() => expect(settled).toBe(1));
+    await expect.poll(() => settled).toBe(1);
     expect(await first).toMatchObject({ type: 'url_elicitation_required' });
     const second = ask();
-    await vi.waitFor(() => expect(settled).toBe(2));
+    await expect.poll(() => settled).toBe(2);
     expect(await second).toMatchObject({ type: 'url_elicitation_required' });
     expect(never).toHaveBeenCalledTimes(1);
   } finally {

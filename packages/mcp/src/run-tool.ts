@@ -1,3 +1,6 @@
+import { randomUUID } from 'node:crypto';
+import { closeAsk, isMade } from './ask.ts';
+import type { AskRecord } from './ask-log.ts';
 import { digest } from './digest.ts';
 import type { Environment } from './environment.ts';
 import { denialMeta } from './eras/plain.ts';
@@ -16,7 +19,7 @@ import {
   type ToolAnswer,
   type ToolCall,
 } from './tool-call.ts';
-import { atHandler, endAsks, rememberCall, rememberForNext, startToolRun, type ToolRun } from './tool-run.ts';
+import { atHandler, rememberCall, rememberForNext, startToolRun, type ToolRun } from './tool-run.ts';
 
 type UrlElicitationRequired = Extract<ToolAnswer, { type: 'url_elicitation_required' }>;
 
@@ -65,7 +68,7 @@ async function settle<Result>(
   try {
     result = await runPosternHandler(() => handler(createGateContext(run)));
   } catch (error) {
-    await endAsks(run);
+    await run.progress.end();
     const suspension = findSuspension(error);
     if (suspension !== undefined) {
       if (suspension.isRefusal) await endCall(run, 'refusal');
@@ -102,10 +105,11 @@ async function settle<Result>(
       mistakeAt(run.call, stack, 'refusal_ignored', 'without reading the refusal that it got'),
     ),
   ];
-  await endAsks(run);
+  await run.progress.end();
   for (const mistake of mistakes) run.environment.reportMistake(mistake, nameOf(run.call));
   const hasFailed = run.progress.suspension !== undefined || mistakes.length > 0;
-  await endCall(run, hasFailed ? 'error' : 'result');
+  const isRefusal = typeof result === 'object' && result !== null && run.progress.refusals.has(result);
+  await endCall(run, hasFailed ? 'error' : isRefusal ? 'refusal' : 'result');
   if (hasFailed) throw swallowed(run, mistakes[0]);
   return { type: 'result', result };
 }
@@ -124,7 +128,62 @@ async function endCall(run: ToolRun, by: 'result' | 'refusal' | 'error'): Promis
   if (by === 'error' && !hasState && (interrupted.size > 0 || (log.isRemembered && !log.hasAsked)))
     return await rememberCall(run);
   const payments = log.openPayments({ refused, isUsed: by === 'result' });
-  await rememberForNext(run, new Set([...payments, ...unsettled, ...(hasState ? [] : interrupted)]));
+  const keys = new Set([...payments, ...unsettled, ...(hasState ? [] : interrupted)]);
+  // A refusal by the MCP client was for the call that has ended.
+  const kept = log.list().flatMap(({ refused: _, ...record }) => (keys.has(record.key) ? record : []));
+  const isPayment = ({ kind }: AskRecord) => kind === 'payment';
+  // A result completes a call: no effect of the next one may be taken for a repetition. A call with a payment goes on as the same
+  // otherwise, and so does one whose payment this run has not reached.
+  const unreached = by === 'result' ? log.unreachedPayments() : [];
+  if (kept.length + unreached.length === 0) return;
+  const mayComplete = by === 'result' ? unreached.length === 0 : !kept.some(isPayment);
+  const signal = AbortSignal.timeout(ANSWER_MS);
+  if (!mayComplete) {
+    await rememberForNext(run, { asks: kept, isCompleted: false });
+    for (const record of unreached) await isSettled(run, record, async () => !(await isMade(run, record, signal)));
+    return;
+  }
+  // No other call could ask for a payment that names this one. If the user is paying, or has paid meanwhile, the call goes on as the same.
+  const open: AskRecord[] = [];
+  const others: AskRecord[] = [];
+  for (const record of kept) {
+    const isBound = isPayment(record) && record.namesCall === true && record.isDone === undefined;
+    if (!isBound) others.push(record);
+    else if (!(await isSettled(run, record, () => closeAsk(run, record, signal)))) open.push(record);
+  }
+  const isCompleted = open.length === 0;
+  await rememberForNext(run, {
+    asks: isCompleted ? others.map(record => left(run, record)) : [...open, ...others],
+    isCompleted,
+  });
+}
+
+/** It is redeemed with another key, so that of several copies of a `requestState` one gets the answer. */
+function left({ progress }: ToolRun, record: AskRecord): AskRecord {
+  if (record.isDone || progress.unsettled.has(record.key)) return record;
+  return { ...record, isLeft: true, redemption: randomUUID() };
+}
+
+/** A result waits this long for what the gateway says of its payments, in ms. */
+const ANSWER_MS = 10_000;
+
+/** Whether a payment that the handler did not wait for moves no money. If it moves some, or may, the author is told. */
+async function isSettled(
+  run: ToolRun,
+  { elicitationId, isDone }: AskRecord,
+  ask: () => Promise<boolean>,
+): Promise<boolean> {
+  const { environment, call } = run;
+  if (isDone) return true;
+  try {
+    if (await ask()) return true;
+    const text = `The payment ${elicitationId} is made or in progress, but ${nameOf(call)} has returned without it. The next equal call gets it.`;
+    environment.reportMistake(new PosternUsageError('payment_left', text), nameOf(call));
+  } catch (error) {
+    // The result of the handler must not be lost.
+    environment.onBackgroundError(asError(error));
+  }
+  return false;
 }
 
 function refusalOf(run: ToolRun, { message }: CapabilityMissingError): ToolAnswer {
@@ -171,14 +230,20 @@ function mistakeAt(
   what: string,
 ): PosternUsageError {
   const [, frame = 'at an unknown line'] = stack.split('\n');
-  return atHandler(new PosternUsageError(code, `${nameOf(call)} has returned ${what} ${frame.trim()}`), stack);
+  return atHandler(
+    new PosternUsageError(
+      code,
+      `${nameOf(call)} has returned ${what} ${frame.trim()}, so what follows it may have run`,
+    ),
+    stack,
+  );
 }
 
 /** A handler that continued would act without the user's answer, and the user would never be asked. */
 function swallowed({ progress: { endedAt } }: ToolRun, cause: unknown): PosternUsageError {
   const error = new PosternUsageError(
     'suspension_swallowed',
-    'The tool handler went on without an answer. Await every ask of ctx.gate, rethrow its error (see isElicitationPending()), and read the action of every answer of ctx.gate.try.',
+    'The tool handler went on without an answer, so what follows the ask may have run. Await every ask of ctx.gate, rethrow its error (see isElicitationPending()), and read the action of every answer of ctx.gate.try.',
     { cause },
   );
   return endedAt === undefined ? error : atHandler(error, endedAt);

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { CompletionWaiters, type WatchedElicitation } from './completion-waiters.ts';
+import { CompletionWaiters } from './completion-waiters.ts';
+import type { WatchedElicitation } from './legacy-session.ts';
 import { createSessionReplica } from './shared-sessions.ts';
 import { exampleElicitation } from './testing/example-elicitation.ts';
 import { WaitingReads } from './waiting-reads.ts';

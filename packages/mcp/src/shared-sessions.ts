@@ -1,18 +1,5 @@
-import type { CompletionWaiters, WatchedElicitation } from './completion-waiters.ts';
-import type { LegacySession } from './legacy-session.ts';
-
-/**
- * Shares between the replicas of an MCP server which MCP session (revision 2025-11-25) waits for which elicitation. Needed only
- * if a session's calls and its stream may reach different replicas. With Redis: an expiring hash per session, and a channel.
- */
-export interface SharedSessions {
-  /** Stores it until it expires, and notifies every replica. */
-  add(sessionId: string, elicitation: WatchedElicitation): Promise<void>;
-  /** Lists the unexpired elicitations of the session. */
-  list(sessionId: string): Promise<readonly WatchedElicitation[]>;
-  /** Calls the listener for every later `add`, on any replica. */
-  subscribe(listener: (sessionId: string, elicitation: WatchedElicitation) => void): void;
-}
+import type { CompletionWaiters } from './completion-waiters.ts';
+import type { LegacySession, SharedSessions, WatchedElicitation } from './legacy-session.ts';
 
 /** The sessions of this replica. */
 export interface SessionReplica {

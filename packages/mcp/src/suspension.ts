@@ -1,8 +1,8 @@
 import type { ToolAnswer } from './tool-call.ts';
 
 /**
- * Ends a handler early: because the user has to be asked first, or has refused. It is an error because nothing else can leave an `async` function early. After a question, the handler runs again from its first line
- * when the MCP client retries.
+ * Ends a handler early: because the user has to be asked first, or has refused. It is an error because nothing else can leave an `async`
+ * function early. After a question, the handler runs again from its first line when the MCP client retries.
  */
 export class Suspension extends Error {
   override readonly name = 'ElicitationPending';

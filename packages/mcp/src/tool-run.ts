@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import { AskLog, type Call, type CallKey, newCall, type RememberedCall } from './ask-log.ts';
+import { AskLog, type AskRecord, type CallKey, newCall, type RememberedCall } from './ask-log.ts';
 import type { Environment } from './environment.ts';
 import {
   CapabilityMissingError,
@@ -33,36 +33,62 @@ export interface ToolRun<Call extends ToolCall = ToolCall> {
   readonly returnsRefusals?: boolean;
 }
 
+const HANDLER_ENDED = new DOMException('The tool handler has ended.', 'AbortError');
+
 /** State that changes while a handler runs. */
-export interface Progress extends HandlerEnd {
+export class Progress implements HandlerEnd {
+  hasEnded = false;
+  readonly ended: HandlerEnd['ended'] = Promise.withResolvers();
   /** Set when the handler is suspended, to detect a handler that swallows the suspension. */
   suspension: Suspension | undefined;
   /** Key of the current ask. */
   key: string | undefined;
   /** Keys of asks that ended without an answer: the gateway was unavailable, or the MCP client gave up. */
-  readonly interrupted: Set<string>;
+  readonly interrupted = new Set<string>();
   /** The handler has got a refusal or an error, after which it may have acted otherwise. */
-  hasGoneOn: boolean;
+  hasGoneOn = false;
   /** Keys of asks that were refused, or whose payment the handler has paid back. */
-  readonly refused: Set<string>;
+  readonly refused = new Set<string>();
   /** Keys of asks whose result may be redeemed although this call did not receive it. */
-  readonly unsettled: Set<string>;
+  readonly unsettled = new Set<string>();
   /** What the handler has asked and not yet heard. A handler that returns meanwhile has gone on without the answer. */
-  readonly open: Set<OpenVerb>;
+  readonly open = new Set<OpenVerb>();
   /** Refusals that the handler has got and not looked at, with the verb of each. */
-  readonly unread: Map<unknown, OpenVerb>;
+  readonly unread = new Map<unknown, OpenVerb>();
   /** The stack of the ask that has ended the handler. */
   endedAt: string | undefined;
   /** Key of the ask that reached its `answerWithinMs`. */
   overdue: string | undefined;
+  /** Results of refusals: a handler that returns one ends the call with the refusal. */
+  readonly refusals = new WeakSet<object>();
   /** The subject of an ask that the gateway refused because the user muted this MCP server. */
   muted: About | undefined;
   /** Settles when the previous ask has settled. */
-  turn: Promise<unknown>;
+  turn: Promise<unknown> = Promise.resolve();
+  // Every call makes one, and `AbortSignal.any` takes ten times as long.
+  readonly #asking = new AbortController();
+  readonly #ofCall: AbortSignal;
+  readonly #giveUp = () => this.#asking.abort(this.#ofCall.reason);
+
+  constructor(ofCall: AbortSignal) {
+    this.#ofCall = ofCall;
+    if (ofCall.aborted) this.#giveUp();
+    else ofCall.addEventListener('abort', this.#giveUp, { once: true });
+  }
+
   /** Aborts when the MCP client gives up on the call, or when the handler ends. */
-  readonly signal: AbortSignal;
-  /** Aborts `signal`, because the handler has ended. */
-  readonly end: () => void;
+  get signal(): AbortSignal {
+    return this.#asking.signal;
+  }
+
+  /** The handler has ended. Ends the asks that it no longer awaits, so that their progress is known. */
+  async end(): Promise<void> {
+    this.hasEnded = true;
+    this.ended.resolve();
+    this.#ofCall.removeEventListener('abort', this.#giveUp);
+    this.#asking.abort(HANDLER_ENDED);
+    await this.turn;
+  }
 }
 
 /** A verb that the handler has called. */
@@ -71,43 +97,10 @@ export interface OpenVerb {
   readonly stack: string;
 }
 
-const HANDLER_ENDED = new DOMException('The tool handler has ended.', 'AbortError');
-
 export async function startToolRun<Call extends ToolCall>(
   p: Omit<ToolRun<Call>, 'log' | 'progress'>,
 ): Promise<ToolRun<Call>> {
-  const log = await openLog(p);
-  // Every call makes one, and `AbortSignal.any` takes ten times as long.
-  const asking = new AbortController();
-  const { signal } = p.call;
-  const giveUp = () => asking.abort(signal.reason);
-  if (signal.aborted) giveUp();
-  else signal.addEventListener('abort', giveUp, { once: true });
-  return {
-    ...p,
-    log,
-    progress: {
-      suspension: undefined,
-      key: undefined,
-      interrupted: new Set(),
-      refused: new Set(),
-      hasGoneOn: false,
-      unsettled: new Set(),
-      open: new Set(),
-      unread: new Map(),
-      endedAt: undefined,
-      hasEnded: false,
-      ended: Promise.withResolvers(),
-      overdue: undefined,
-      muted: undefined,
-      turn: Promise.resolve(),
-      signal: asking.signal,
-      end() {
-        signal.removeEventListener('abort', giveUp);
-        asking.abort(HANDLER_ENDED);
-      },
-    },
-  };
+  return { ...p, log: await openLog(p), progress: new Progress(p.call.signal) };
 }
 
 async function openLog(run: Omit<ToolRun, 'log' | 'progress'>): Promise<AskLog> {
@@ -120,7 +113,7 @@ async function openLog(run: Omit<ToolRun, 'log' | 'progress'>): Promise<AskLog> 
   // The user is needed here only if something is remembered; whether there is none is for the first ask to say.
   const key = recentCalls.isEmpty ? undefined : await callKey(run).catch(() => undefined);
   const remembered = key && recentCalls.take(key, await paidIn(run, recentCalls.equal(key)));
-  return new AskLog(remembered ?? newCall(now()), remembered !== undefined);
+  return new AskLog({ ...newCall(now()), ...remembered }, remembered !== undefined);
 }
 
 /** Of several equal calls, the one whose payment the user has made continues first. */
@@ -150,19 +143,15 @@ export async function rememberCall(run: ToolRun): Promise<void> {
   if (asks.length > 0) await remember(run, { ...run.log.call, asks });
 }
 
-/**
- * After a result: remembers these asks for the next call, which has an id of its own, so that no effect of the handler is taken for a
- * repetition. A payment belongs to its call, whose id is in its terms.
- */
-export async function rememberForNext(run: ToolRun, keys: ReadonlySet<string>): Promise<void> {
-  // A refusal by the MCP client was for the call that has ended.
-  const asks = run.log.list().flatMap(({ refused: _, ...record }) => (keys.has(record.key) ? record : []));
-  if (asks.length === 0) return;
-  const call = asks.some(({ kind }) => kind === 'payment') ? run.log.call : newCall(run.environment.now());
-  await remember(run, { ...call, asks });
+/** Remembers these asks for the next call: the same one, or another with an id of its own. */
+export async function rememberForNext(
+  run: ToolRun,
+  { asks, isCompleted }: { readonly asks: readonly AskRecord[]; readonly isCompleted: boolean },
+): Promise<void> {
+  if (asks.length > 0) await remember(run, { ...(isCompleted ? {} : run.log.call), asks });
 }
 
-async function remember(run: ToolRun, call: Call): Promise<void> {
+async function remember(run: ToolRun, call: RememberedCall): Promise<void> {
   run.environment.recentCalls.remember(await callKey(run), { ...call, showedForms: showsForms(run.call) });
 }
 
@@ -196,14 +185,6 @@ export async function runSerially<T>({ progress }: ToolRun, work: () => Promise<
   });
   progress.turn = turn.catch(() => undefined); // The caller handles the failure; the next ask only waits for the end.
   return await turn;
-}
-
-/** Ends the asks that the handler no longer awaits, so that their progress is known. */
-export async function endAsks({ progress }: ToolRun): Promise<void> {
-  progress.hasEnded = true;
-  progress.ended.resolve();
-  progress.end();
-  await progress.turn;
 }
 
 /**

@@ -1,6 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { amountHtml, amountText } from './amounts.ts';
+import { loadLanguage } from './languages/languages.ts';
 import { translatorFor } from './translator.ts';
+
+await loadLanguage('zh-Hans');
 
 const en = translatorFor({ locale: 'en' });
 const zh = translatorFor({ locale: 'zh-Hans' });

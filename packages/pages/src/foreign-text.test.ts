@@ -1,8 +1,10 @@
 import { expect, test } from 'vitest';
 import { foreign, foreignPlain } from './foreign-text.ts';
-import { type Locale, locales } from './languages/languages.ts';
+import { type Locale, loadLanguage, locales } from './languages/languages.ts';
 import { shortName } from './text-width.ts';
 import { translatorFor } from './translator.ts';
+
+await Promise.all(locales.map(loadLanguage));
 
 const shown = (text: Parameters<typeof foreign>[0], locale: Locale) => String(foreign(text, { locale }));
 

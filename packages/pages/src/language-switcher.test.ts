@@ -1,9 +1,11 @@
 import { expect, test } from 'vitest';
 import { languagePath, languageSwitcher } from './language-switcher.ts';
-import { locales } from './languages/languages.ts';
+import { loadLanguage, locales } from './languages/languages.ts';
 import { hostileStrings } from './testing/hostile-strings.ts';
 import { sampleContext } from './testing/sample-context.ts';
 import { translatorFor } from './translator.ts';
+
+await loadLanguage('zh-Hans');
 
 const t = translatorFor({ locale: 'zh-Hans' });
 const markup = (path: string) => `${languageSwitcher({ ...sampleContext, path }, t)}`;

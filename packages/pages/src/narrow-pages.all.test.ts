@@ -33,9 +33,9 @@ const widths = [320, 390];
 const sidewaysSource = 'Math.max(document.documentElement.scrollWidth, document.body.scrollWidth) - innerWidth';
 
 /**
- * Targets that do not react within 21 pixels of their middle, up, down and to both sides (WCAG 2.2, 2.5.5: 44 by 44). A link in a sentence
- * is none: its line decides on its height, as it does for the long claim below the heading, which opens to all of its lines. A label is part
- * of the target of its input, and a neighbour may begin before.
+ * Targets that do not react within 21 pixels of their middle, up, down and to both sides (WCAG 2.2, 2.5.5: 44 by 44). A link in a
+ * sentence is none: its line decides on its height, as it does for the long claim below the heading, which opens to all of its lines. A
+ * label is part of the target of its input, and a neighbour may begin before.
  */
 const smallTargetsSource = `(() => {
   const selector = 'a[href], button, summary, select, textarea, input:not([type=hidden])';

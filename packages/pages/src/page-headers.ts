@@ -1,7 +1,6 @@
 /**
- * The headers of every page (security.md, finding 7 and T21–T27). They allow the one script, and no way to turn text into
- * markup or code (Trusted Types). `same-origin` instead of `no-referrer`, because with
- * the latter browsers send our own form posts with `Origin: null`.
+ * The headers of every page (security.md, finding 7 and T21–T27). They allow the one script, and no way to turn text into markup or code
+ * (Trusted Types). `same-origin` instead of `no-referrer`, because with the latter browsers send our own form posts with `Origin: null`.
  */
 export const pageHeaders = {
   'content-type': 'text/html; charset=utf-8',

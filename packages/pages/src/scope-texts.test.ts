@@ -1,9 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { moreScopes as moreEn } from './languages/en/more-scopes.ts';
 import { scopes as en } from './languages/en/scopes.ts';
-import { languageOf, locales } from './languages/languages.ts';
+import { loadLanguage, locales, scopesOf } from './languages/languages.ts';
 import { scopes as zhHans } from './languages/zh-Hans/scopes.ts';
 import { scopeText } from './scope-texts.ts';
+
+await Promise.all(locales.map(loadLanguage));
 
 /** Words that a user who has never heard of OAuth does not know. */
 const jargon =
@@ -25,7 +27,7 @@ describe('every text of a scope', () => {
   });
 
   test.each(locales)('is one short line without a full stop, in %s', locale => {
-    const faults = textsOf(languageOf(locale).scopes).filter(
+    const faults = textsOf(scopesOf(locale)).filter(
       ([, , text]) => text.length > 90 || /[!！\n\r\t]| {2}|^\s|\s$|[.。]$/.test(text),
     );
     expect(faults).toEqual([]);
@@ -37,7 +39,7 @@ describe('every text of a scope', () => {
     ['ja', /[\p{Script=Han}\p{Script=Katakana}\p{Script=Hiragana}]/u],
     ['ar', /^\p{Script=Arabic}/u],
   ] as const)('is in the script of its language: %s', (locale, script) => {
-    expect(textsOf(languageOf(locale).scopes).filter(([, , text]) => !script.test(text))).toEqual([]);
+    expect(textsOf(scopesOf(locale)).filter(([, , text]) => !script.test(text))).toEqual([]);
   });
 });
 

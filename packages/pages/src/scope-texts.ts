@@ -1,5 +1,5 @@
 import type { TextIn } from './foreign-text.ts';
-import { type Locale, languageOf } from './languages/languages.ts';
+import { type Locale, scopesOf } from './languages/languages.ts';
 
 /** Presets with the scopes of another one. */
 const sameScopes = new Map([
@@ -18,7 +18,7 @@ export function scopeText(preset: string | undefined, scope: string, locale: Loc
 
 function textIn(group: string, scope: string, locale: Locale): TextIn | undefined {
   for (const language of new Set<Locale>([locale, 'en'])) {
-    const text = member(member(languageOf(language).scopes, group) ?? {}, scope);
+    const text = member(member(scopesOf(language), group) ?? {}, scope);
     if (text !== undefined) return { text, language };
   }
   return undefined;

@@ -1,11 +1,11 @@
 import type { ElicitationBody } from '@postern/api';
 import { type Ask, type AskEnd, type AskSpec, assertInTime, timeLeft } from '../ask.ts';
-import { firstOf } from '../first-of.ts';
 import { isTerminal } from '../gateway-client.ts';
 import { hold } from '../hold.ts';
 import type { Suspension } from '../suspension.ts';
 import type { ClientAction, LegacySessionCall, LegacyStatelessCall, UrlElicitation } from '../tool-call.ts';
 import type { ToolRun } from '../tool-run.ts';
+import { firstOf } from '../waiting-reads.ts';
 import { incapable, plainSuspension, urlElicitation, urlRequiredSuspension } from './plain.ts';
 
 /**
@@ -71,16 +71,14 @@ async function push(run: ToolRun<LegacySessionCall>, ask: Ask, elicitation: Elic
   // With `holdMs` 0, the client's answer is the end of the wait.
   const answerMs = Math.min(silenceMs, holdMs === 0 ? silenceMs : holdMs, timeLeft(run, ask));
   const result = await firstOf(promises, answerMs, signal);
-  if (result?.type === 'ended' && result.elicitation !== undefined)
-    return { by: 'gateway', elicitation: result.elicitation };
+  if (result?.type === 'ended' && result.elicitation !== undefined) return { elicitation: result.elicitation };
   const hasOpened = result?.type === 'answered' && result.action === 'accept';
   // The stored status takes precedence over the MCP client's answer: some clients answer without asking the user.
   const latest = hasOpened
     ? await hold(run, ask, elicitationId, now() - startedAt)
     : await client.read(elicitationId, 0, signal);
-  if (isTerminal(latest)) return { by: 'gateway', elicitation: latest };
-  if (result?.type === 'answered' && result.action === 'decline')
-    return { by: 'mcp-client', action: 'decline', elicitation: latest };
+  if (isTerminal(latest)) return { elicitation: latest };
+  if (result?.type === 'answered' && result.action === 'decline') return { refused: 'decline', elicitation: latest };
   assertInTime(run, ask);
   throw unfinished(run, spec, latest);
 }
@@ -108,11 +106,8 @@ function pushOnce(
  * so they are unknown here, and there is no stream for a completion notice. −32042 is sent only where the operator vouches
  * that every MCP client of this server declares `elicitation.url` and retries without waiting for the notice.
  */
-export async function presentStateless(
-  run: ToolRun<LegacyStatelessCall>,
-  ask: Ask,
-  elicitation: ElicitationBody,
-): Promise<never> {
-  if (run.environment.assumeUrlCapability) throw urlRequiredSuspension(run, ask.spec, elicitation);
-  throw incapable(run, ask, elicitation);
+export function presentStateless(run: ToolRun<LegacyStatelessCall>, ask: Ask, elicitation: ElicitationBody): Error {
+  return run.environment.assumeUrlCapability
+    ? urlRequiredSuspension(run, ask.spec, elicitation)
+    : incapable(run, ask, elicitation);
 }

@@ -1,5 +1,5 @@
 import type { ElicitationBody } from '@postern/api';
-import { type Ask, type AskEnd, aboutOf, assertInTime, type OpenElicitation } from '../ask.ts';
+import { type Ask, type AskEnd, assertInTime } from '../ask.ts';
 import { lastEnd } from '../ask-log.ts';
 import { isTerminal } from '../gateway-client.ts';
 import { hold } from '../hold.ts';
@@ -7,7 +7,7 @@ import type { RequestState } from '../request-state.ts';
 import { Suspension } from '../suspension.ts';
 import { handlerOf, type ModernCall, type ToolAnswer } from '../tool-call.ts';
 import type { ToolRun } from '../tool-run.ts';
-import { denialMeta, incapable, plainSuspension } from './plain.ts';
+import { denialMeta, incapable, plainSuspension, urlElicitation } from './plain.ts';
 
 /** Milliseconds after the end of an ask during which a retry still learns that it expired. */
 const STATE_GRACE_MS = 300_000;
@@ -18,33 +18,29 @@ const STATE_GRACE_MS = 300_000;
  * way to say "still waiting for long", and MCP clients give up after a number of rounds, so the last answer is a plain
  * result.
  */
-export async function presentModern(run: ToolRun<ModernCall>, ask: Ask, open: OpenElicitation): Promise<AskEnd> {
-  if (!open.isRetry) throw await askUser(run, ask, open.elicitation);
-  return await resume(run, ask, open.elicitationId);
+export async function presentModern(run: ToolRun<ModernCall>, ask: Ask, elicitation: ElicitationBody): Promise<Error> {
+  if (run.call.declaresUrl) return await furtherRound(run, ask, elicitation, 'ask');
+  return incapable(run, ask, elicitation);
 }
 
-async function resume(run: ToolRun<ModernCall>, ask: Ask, elicitationId: string): Promise<AskEnd> {
+/** A retry that carries the state of this ask. */
+export async function resumeModern(run: ToolRun<ModernCall>, ask: Ask, elicitationId: string): Promise<AskEnd> {
   const { environment, call, requestState } = run;
   const wasAsked = requestState?.phase === 'ask';
   const action = wasAsked ? call.clientAnswer?.action : 'accept';
   if (action === 'accept') {
     const elicitation = await hold(run, ask, elicitationId);
-    if (isTerminal(elicitation)) return { by: 'gateway', elicitation };
+    if (isTerminal(elicitation)) return { elicitation };
     assertInTime(run, ask);
     throw await furtherRound(run, ask, elicitation, 'wait');
   }
 
   // The stored status takes precedence over the MCP client's answer: some clients answer without asking the user.
   const elicitation = await environment.client.read(elicitationId, 0, ask.signal);
-  if (isTerminal(elicitation)) return { by: 'gateway', elicitation };
-  if (action !== undefined) return { by: 'mcp-client', action, elicitation };
+  if (isTerminal(elicitation)) return { elicitation };
+  if (action !== undefined) return { refused: action, elicitation };
   assertInTime(run, ask);
-  throw await askUser(run, ask, elicitation);
-}
-
-async function askUser(run: ToolRun<ModernCall>, ask: Ask, elicitation: ElicitationBody): Promise<Error> {
-  if (run.call.declaresUrl) return await furtherRound(run, ask, elicitation, 'ask');
-  return incapable(run, ask, elicitation);
+  throw await presentModern(run, ask, elicitation);
 }
 
 async function furtherRound(
@@ -54,9 +50,8 @@ async function furtherRound(
   phase: RequestState['phase'],
 ): Promise<Suspension> {
   if (!hasRoundLeft(run)) return plainSuspension(run, ask.spec, elicitation);
-  const { matchCode, url } = elicitation;
-  const message = run.environment.text({ kind: 'ask', about: aboutOf(ask.spec, elicitation), matchCode });
   if (phase === 'wait') return await inputRequired(run, ask.key, phase, undefined);
+  const { url, message } = urlElicitation(run, ask.spec, elicitation);
   const meta = denialMeta(run, 'available', elicitation);
   return await inputRequired(run, ask.key, phase, { mode: 'url', url, message }, meta);
 }

@@ -1,6 +1,7 @@
 /** A call is run again and again: what its runs must have in common, and what a handler must await. */
 import { setImmediate } from 'node:timers/promises';
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { ElicitationTimeoutError } from '../errors.ts';
 import type { GateContext } from '../gate-context.ts';
 import { isElicitationPending } from '../suspension.ts';
 import { accountWorld } from '../testing/account-world.ts';
@@ -107,7 +108,8 @@ test.each([
 });
 
 test('S219: a paid payment that a run does not reach is not asked for anew', async () => {
-  await using world = await accountWorld(collected().options);
+  const { errors, options } = collected();
+  await using world = await accountWorld(options);
   let isOpen = true;
   const ask = () =>
     world.run(async gate => {
@@ -118,6 +120,7 @@ test('S219: a paid payment that a run does not reach is not asked for anew', asy
   world.gateway.end('completed');
   isOpen = false;
   expect(await ask()).toEqual({ type: 'result', result: 'closed' });
+  expect(errors).toMatchObject([{ code: 'payment_left' }]);
   isOpen = true;
   expect(await ask()).toEqual({ type: 'result', result: 'receipt-of-el-2' });
   expect(world.gateway.elicitations).toHaveLength(2);
@@ -494,6 +497,236 @@ test('S219: the call after a result has another id, although an ask was interrup
   expect(one).toMatchObject({ type: 'result', result: ['none', expect.any(String)] });
   expect(two).toMatchObject({ type: 'result', result: ['none', expect.any(String)] });
   expect(one).not.toEqual(two);
+});
+
+describe('S219: a payment that a result has left open', () => {
+  /** Takes the order in any case, and asks for a tip. */
+  const tipped = (reference: (gate: GateContext) => string) => async (gate: GateContext) => {
+    const tip = await gate.try
+      .pay({ ...terms, reference: reference(gate) }, { answerWithinMs: MINUTE })
+      .catch((error: unknown) => {
+        if (!(error instanceof ElicitationTimeoutError)) throw error;
+        return { action: 'later' as const };
+      });
+    return { order: gate.id('order'), at: gate.now(), action: tip.action };
+  };
+
+  async function tipWorld(
+    carrier: 'requestState' | 'memory',
+    handler: (gate: GateContext) => Promise<{ order: string; at: number; action: string }>,
+  ) {
+    vi.useFakeTimers({ toFake: ['Date'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const { errors, options } = collected();
+    const world = await accountWorld(options, own);
+    const ask = callsOf(world, carrier, handler);
+    const result = async () => {
+      const outcome = await ask();
+      if (outcome.type !== 'result') throw new Error(outcome.type);
+      return outcome.result;
+    };
+    /** The user has not answered when the time limit is over. */
+    const leave = async () => {
+      await ask();
+      vi.setSystemTime(Date.now() + 2 * MINUTE);
+      return await result();
+    };
+    return { ...world, world, errors, ask, result, leave };
+  }
+
+  test.each([
+    ['requestState', 'before'],
+    ['requestState', 'during'],
+    ['memory', 'before'],
+    ['memory', 'during'],
+  ] as const)('%s: is got by the next call, which has another id: paid %s it', async (carrier, when) => {
+    await using tip = await tipWorld(
+      carrier,
+      tipped(() => 'Tip'),
+    );
+    const first = await tip.leave();
+    expect(first).toMatchObject({ action: 'later' });
+    if (when === 'during') expect((await tip.ask()).type).not.toBe('result');
+    tip.gateway.end('completed');
+    const second = await tip.result();
+    expect(second).toMatchObject({ action: 'accept' });
+    expect([second.order === first.order, second.at === first.at]).toEqual([false, false]);
+    // It is used up.
+    expect((await tip.ask()).type).not.toBe('result');
+    expect(payments(tip.world)).toHaveLength(2);
+    expect(tip.errors).toEqual([]);
+  });
+
+  test.each([
+    ['requestState', 'before'],
+    ['memory', 'before'],
+    ['memory', 'during'],
+  ] as const)('%s: which the user declines %s the next call, is declined there', async (carrier, when) => {
+    await using tip = await tipWorld(
+      carrier,
+      tipped(() => 'Tip'),
+    );
+    const first = await tip.leave();
+    if (when === 'during') await tip.ask();
+    tip.gateway.end('declined');
+    const second = await tip.result();
+    expect(second).toMatchObject({ action: 'decline' });
+    expect(second.order).not.toBe(first.order);
+    expect(payments(tip.world)).toHaveLength(1);
+  });
+
+  test.each<[string, (gate: GateContext) => string]>([
+    ['an id', gate => gate.id('order')],
+    ['an id within a text', gate => `Tip for ${gate.id('order')}`],
+    ['milliseconds', gate => `Tip of ${gate.now()}`],
+    ['a time', gate => `Tip of ${new Date(gate.now()).toISOString()}`],
+  ])('is withdrawn if its terms name the call: %s', async (_name, reference) => {
+    await using tip = await tipWorld('memory', tipped(reference));
+    const first = await tip.leave();
+    expect(payments(tip.world)[0]).toMatchObject({ status: 'cancelled' });
+    const second = await tip.leave();
+    expect(second.order).not.toBe(first.order);
+    expect(payments(tip.world)).toHaveLength(2);
+    expect(tip.errors).toEqual([]);
+  });
+
+  test('is got by the next call, which goes on as the same, if it was made before its page could be closed', async () => {
+    const handler = tipped(gate => gate.id('order'));
+    await using tip = await tipWorld('memory', async gate => {
+      const left = await handler(gate);
+      // The user pays after the handler has heard that there is no answer.
+      if (left.action === 'later') tip.gateway.end('completed');
+      return left;
+    });
+    const first = await tip.leave();
+    expect(tip.errors).toMatchObject([{ code: 'payment_left', message: expect.stringContaining('el-2') }]);
+    expect(await tip.result()).toEqual({ ...first, action: 'accept' });
+    expect(payments(tip.world)).toHaveLength(1);
+  });
+
+  test('of which the redemption was not heard goes on as the same call', async () => {
+    let isDown = false;
+    const flaky: typeof fetch = (input, init) =>
+      isDown && String(input instanceof Request ? input.url : input).endsWith('/redeem')
+        ? Promise.reject(new TypeError('fetch failed'))
+        : fetch(input, init);
+    await using world = await accountWorld({ ...collected().options, fetch: flaky }, own);
+    const orders: string[] = [];
+    const ask = callsOf(world, 'memory', async gate => {
+      orders.push(gate.id('order'));
+      const paid = await gate.pay({ ...terms, reference: gate.id('order') }).catch((error: unknown) => {
+        if (isElicitationPending(error)) throw error;
+        return undefined;
+      });
+      return paid?.receipt ?? 'later';
+    });
+    await ask();
+    world.gateway.end('completed');
+    isDown = true;
+    expect(await ask()).toMatchObject({ result: 'later' });
+    isDown = false;
+    expect(await ask()).toMatchObject({ result: 'receipt-of-el-2' });
+    expect(new Set(orders).size).toBe(1);
+  });
+
+  test.each(['requestState', 'memory'] as const)(
+    '%s: and that is paid is never asked for anew with other terms; one that is not is left alone, which is no mistake',
+    async carrier => {
+      let price = 'first';
+      await using tip = await tipWorld(carrier, gate => tipped(() => price)(gate));
+      await tip.leave();
+      price = 'second';
+      await tip.leave();
+      tip.gateway.end('completed');
+      price = 'third';
+      await expect(tip.ask()).rejects.toMatchObject({ code: 'terms_changed' });
+      expect(payments(tip.world).map(({ status }) => status)).toEqual(['pending', 'completed']);
+    },
+  );
+
+  test('does not stop the next call, which asks for something else first', async () => {
+    const tipOf = tipped(() => 'Tip');
+    await using tip = await tipWorld('memory', async gate => {
+      const book = await gate.try.pay({ ...terms, reference: `Book ${gate.id('book')}` });
+      return book.action === 'accept' ? await tipOf(gate) : { order: '', at: 0, action: book.action };
+    });
+    await tip.ask();
+    tip.gateway.end('completed');
+    expect(await tip.leave()).toMatchObject({ action: 'later' });
+    tip.gateway.end('completed');
+    await expect(tip.ask()).resolves.not.toMatchObject({ type: 'result' });
+    tip.gateway.end('completed');
+    expect(await tip.result()).toMatchObject({ action: 'accept' });
+    expect(payments(tip.world)).toHaveLength(3);
+    expect(tip.errors).toEqual([]);
+  });
+
+  test('is got once, however many copies of the state there are', async () => {
+    const handler = tipped(() => 'Tip');
+    await using tip = await tipWorld('requestState', handler);
+    const copies: string[] = [];
+    for (const _ of [1, 2, 3]) {
+      const asked = await tip.runModern(handler);
+      if (asked.type !== 'input_required') throw new Error(asked.type);
+      copies.push(asked.requestState);
+      expect(await tip.runModern(handler, asked.requestState, false, 'decline')).toMatchObject({ type: 'result' });
+    }
+    expect(payments(tip.world)).toHaveLength(1);
+    tip.gateway.end('completed');
+    const outcomes = [];
+    for (const state of copies) outcomes.push(await tip.runModern(handler, state));
+    const accepted = outcomes.filter(
+      ({ type, ...of }) => type === 'result' && 'result' in of && of.result.action === 'accept',
+    );
+    expect(accepted).toHaveLength(1);
+  });
+
+  test('goes on with its call if the handler returns the refusal', async () => {
+    const orders: string[] = [];
+    await using tip = await tipWorld(
+      'requestState',
+      tipped(() => 'Tip'),
+    );
+    const handler = async (gate: GateContext) => {
+      const order = gate.id('order');
+      orders.push(order);
+      const paid = await gate.try.pay({ ...terms, reference: order });
+      return paid.action === 'accept' ? paid.receipt : paid.toToolResult();
+    };
+    const asked = await tip.runModern(handler);
+    if (asked.type !== 'input_required') throw new Error(asked.type);
+    await tip.runModern(handler, asked.requestState, false, 'decline');
+    tip.gateway.end('completed');
+    expect(await tip.runModern(handler)).toMatchObject({ type: 'result', result: 'receipt-of-el-2' });
+    expect(new Set(orders).size).toBe(1);
+    expect(payments(tip.world)).toHaveLength(1);
+  });
+});
+
+test('S219: another ask than a payment is known again as well after a result', async () => {
+  const { errors, options } = collected();
+  let isDown = false;
+  const flaky: typeof fetch = (input, init) =>
+    isDown ? Promise.reject(new TypeError('fetch failed')) : fetch(input, init);
+  await using world = await accountWorld({ ...options, fetch: flaky }, own);
+  const ask = callsOf(world, 'memory', async gate => {
+    const order = gate.id('order');
+    const confirmed = await gate.confirm('Send it').catch((error: unknown) => {
+      if (isElicitationPending(error)) throw error;
+      return undefined;
+    });
+    return { order, receipt: confirmed?.receipt };
+  });
+  await ask();
+  isDown = true;
+  const kept = await ask();
+  isDown = false;
+  world.gateway.end('completed');
+  const next = await ask();
+  expect(kept).toMatchObject({ type: 'result', result: { receipt: undefined } });
+  expect(next).toMatchObject({ type: 'result', result: { receipt: 'receipt-of-el-2' } });
+  expect(next).not.toMatchObject({ result: { order: kept.type === 'result' && kept.result.order } });
+  expect(errors.map(error => 'code' in error && error.code)).not.toContain('terms_changed');
 });
 
 test('S224: a later run does not say that nothing was done after an earlier one had an answer', async () => {

@@ -212,6 +212,7 @@ test('without a gateway, 2026-07-28 carries a form in its state, and accounts an
   vi.spyOn(process, 'cwd').mockReturnValue(tmpdir());
   vi.stubEnv('POSTERN_URL', '');
   vi.stubEnv('POSTERN_API_KEY', '');
+  vi.stubEnv('POSTERN_AUTOSTART', 'off');
   const gate = postern({ onBackgroundError: error => errors.push(error) });
   vi.restoreAllMocks();
   vi.unstubAllEnvs();

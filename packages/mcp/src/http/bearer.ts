@@ -14,15 +14,16 @@ export interface VerifiedToken {
   extra?: Record<string, unknown>;
 }
 
-/** How the endpoint authenticates MCP clients (MCP, authorization; RFC 6750, RFC 9728). */
+/** How the endpoint authenticates MCP clients (MCP, authorization; RFC 6750, RFC 9728). The gateway knows what is left out. */
 export interface EndpointAuth {
-  /** The public URL of this endpoint, which is the audience of its access tokens. */
+  /** The public URL of this endpoint, which is the audience of its access tokens. Default: the URL registered at the gateway. */
   readonly resource: string;
-  /** Issuers of the authorization servers where MCP clients get access tokens. */
+  /** Issuers of the authorization servers where MCP clients get access tokens. Default: those that the gateway allows. */
   readonly authorizationServers: readonly string[];
   /**
    * Verifies signature, issuer, audience and expiry. Returns undefined for an invalid token, or throws an SDK's or jose's error for
-   * it; any other error is an internal error. `extra.iss` and `extra.sub` name the user.
+   * it; any other error is an internal error. `extra.iss` and `extra.sub` name the user. Default: verifies JWT access tokens (RFC 9068)
+   * of `authorizationServers` with their published keys, for `resource` or an audience registered at the gateway.
    */
   verifyToken(token: string): VerifiedToken | undefined | Promise<VerifiedToken | undefined>;
   /** Scopes that every token needs. Default: none. */
@@ -70,16 +71,20 @@ export async function authenticate(
 }
 
 /** Codes of jose for a token that is malformed, expired, or not for this endpoint. Others, such as unreachable keys, are internal errors. */
-const INVALID_IN_JOSE = /^ERR_(?:JWT_|JWS_|JOSE_ALG_|JOSE_NOT_SUPPORTED$|JWKS_NO_MATCHING_KEY$)/;
+const INVALID_IN_JOSE =
+  /^ERR_(?:JWT_|JWS_|JOSE_ALG_|JOSE_NOT_SUPPORTED$|JWKS_NO_MATCHING_KEY$|JWKS_MULTIPLE_MATCHING_KEYS$)/;
+
+/** Whether the error of a verifier says that the token is invalid: `code` in jose and SDK v2, `errorCode` in SDK v1. */
+export function isInvalidToken(error: unknown): boolean {
+  const { code, errorCode } = error as { code?: unknown; errorCode?: unknown };
+  return code === 'invalid_token' || errorCode === 'invalid_token' || INVALID_IN_JOSE.test(String(code));
+}
 
 async function verify(auth: EndpointAuth, token: string): Promise<VerifiedToken | undefined> {
   try {
     return (await auth.verifyToken(token)) ?? undefined;
   } catch (error) {
-    // Invalid tokens have `code` in SDK v2, `errorCode` in SDK v1.
-    const { code, errorCode } = error as { code?: unknown; errorCode?: unknown };
-    if (code === 'invalid_token' || errorCode === 'invalid_token' || INVALID_IN_JOSE.test(String(code)))
-      return undefined;
+    if (isInvalidToken(error)) return undefined;
     throw error;
   }
 }

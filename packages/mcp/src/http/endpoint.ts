@@ -1,22 +1,25 @@
+import { createHash } from 'node:crypto';
 import { z } from 'zod/v4';
-import { asError, invalidOptions } from '../errors.ts';
+import type { Environment } from '../environment.ts';
+import { asError, invalidOptions, SubjectUnavailableError } from '../errors.ts';
+import { GateCheckError } from '../gate-check.ts';
 import { created, createReporter } from '../mistakes.ts';
 import type { PosternOptions } from '../options.ts';
 import { callable, parseStrictly } from '../parse-strictly.ts';
+import { resolvePrincipal, type SubjectOption } from '../subject.ts';
 import { authenticate, type EndpointAuth, resourceMetadata, type VerifiedToken } from './bearer.ts';
-import { hasJsonContentType, readJsonBody } from './json-body.ts';
+import { completedAuth, RETRY_SECONDS } from './built-in-verifier.ts';
 import { type NodeHandler, toNodeHandler } from './node-handler.ts';
 import { admitted, refuseHost, refuseOrigin, refuseRemote } from './origin-check.ts';
 import { jsonRpcError } from './responses.ts';
-import { sessionOwner } from './session-owner.ts';
 import { McpSessions, type RequestInputs, type SessionTransport } from './sessions.ts';
 
 export interface EndpointOptions {
   /**
-   * Requires an access token with every request. Without it, and without an `authInfo` of earlier middleware, only requests from and
-   * to loopback are answered.
+   * Requires an access token with every request. `true`, and every member that is left out, takes what is registered at the gateway.
+   * Without `auth`, and without an `authInfo` of earlier middleware, only requests from and to loopback are answered.
    */
-  readonly auth?: EndpointAuth;
+  readonly auth?: true | Partial<EndpointAuth>;
   /** Host names that requests may name, without ports. Default: loopback for requests without a token, any for the others. */
   readonly allowedHosts?: readonly string[];
   /** Origins of web pages that may call this endpoint, besides loopback and the origin of `auth.resource`. */
@@ -69,12 +72,20 @@ export interface HttpSdk<McpServer> {
 
 const optionsSchema = z.strictObject({
   auth: z
-    .strictObject({
-      resource: z.url({ protocol: /^https?$/ }),
-      authorizationServers: z.array(z.url({ protocol: /^https?$/ })).min(1),
-      verifyToken: callable,
-      scopes: z.array(z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/, 'Must be one scope, without spaces')).optional(),
-    })
+    .union([
+      z.literal(true),
+      z.strictObject({
+        resource: z.url({ protocol: /^https?$/ }).optional(),
+        authorizationServers: z
+          .array(z.url({ protocol: /^https?$/ }))
+          .min(1)
+          .optional(),
+        verifyToken: callable.optional(),
+        scopes: z
+          .array(z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/, 'Must be one scope, without spaces'))
+          .optional(),
+      }),
+    ])
     .optional(),
   // Anything else would match no request.
   allowedHosts: z
@@ -98,6 +109,8 @@ const optionsSchema = z.strictObject({
     .default(30 * 60_000),
 });
 
+const REPORT_INTERVAL_MS = 60_000;
+
 /** @throws {PosternUsageError} `invalid_options` */
 export function createEndpoint<McpServer extends { isConnected(): boolean }, Context>(p: {
   readonly sdk: HttpSdk<McpServer>;
@@ -107,22 +120,23 @@ export function createEndpoint<McpServer extends { isConnected(): boolean }, Con
   readonly servers: Map<string, McpServer>;
   /** Options of the gate. */
   readonly gate: Pick<PosternOptions<Context>, 'subject' | 'onBackgroundError'>;
+  readonly environment: Pick<Environment, 'gateCheck' | 'fetch'>;
 }): McpEndpoint {
   const options = parseStrictly('invalid_options', 'gate.endpoint', optionsSchema, p.options);
   if (typeof p.create !== 'function')
     throw invalidOptions('gate.endpoint: needs a function that creates an McpServer.');
-  const auth = p.options.auth;
-  const metadata = auth && resourceMetadata(auth);
   const { servers } = p;
   const reporter = createReporter(p.gate.onBackgroundError);
   const { onBackgroundError, reportMistake } = reporter;
+  const { subject } = p.gate;
+  const authOf = p.options.auth && completedAuth(p.options.auth, { ...p.environment, reportMistake, subject });
   const onError = (error: unknown) => {
     reportMistake(error, 'gate.endpoint');
     onBackgroundError(asError(error));
   };
   const modern = p.sdk.modern?.(createServer, error => reportMistake(error, 'gate.endpoint'));
   const sessions = new McpSessions(options, { onEnd: sessionId => servers.delete(sessionId), onError });
-  const origins = [...options.allowedOrigins, ...(auth === undefined ? [] : [new URL(auth.resource).origin])];
+  let reportedAt = Number.NEGATIVE_INFINITY;
   let isClosed = false;
 
   function createServer(connection: Connection): Promise<McpServer> {
@@ -134,8 +148,18 @@ export function createEndpoint<McpServer extends { isConnected(): boolean }, Con
     });
   }
 
+  async function authorization() {
+    const auth = await authOf?.();
+    const origins = [...options.allowedOrigins, ...(auth === undefined ? [] : [new URL(auth.resource).origin])];
+    return { auth, metadata: auth && resourceMetadata(auth), origins };
+  }
+
   /** The token of the request, or the refusal. */
-  async function admit(request: Request, { authInfo: verified, remoteAddress }: RequestInputs) {
+  async function admit(
+    request: Request,
+    { authInfo: verified, remoteAddress }: RequestInputs,
+    { auth, metadata, origins }: Awaited<ReturnType<typeof authorization>>,
+  ) {
     const authInfo =
       auth === undefined || metadata === undefined ? verified : await authenticate(request, auth, metadata.url);
     if (authInfo instanceof Response) return authInfo;
@@ -150,6 +174,8 @@ export function createEndpoint<McpServer extends { isConnected(): boolean }, Con
 
   async function answer(request: Request, inputs: RequestInputs): Promise<Response> {
     if (isClosed) return jsonRpcError(503, -32000, 'Closed');
+    const known = await authorization();
+    const { metadata, origins } = known;
     const refused = refuseOrigin(request, { hosts: options.allowedHosts, origins });
     if (refused !== undefined) return refused;
     const { pathname } = new URL(request.url);
@@ -158,7 +184,7 @@ export function createEndpoint<McpServer extends { isConnected(): boolean }, Con
     }
     if (pathname.startsWith('/.well-known/')) return new Response(null, { status: 404 });
 
-    const source = await admit(request, inputs);
+    const source = await admit(request, inputs, known);
     if (source instanceof Response) return source;
     const { authInfo } = source;
     const isPost = request.method === 'POST';
@@ -173,8 +199,21 @@ export function createEndpoint<McpServer extends { isConnected(): boolean }, Con
     };
     const isModern = body !== undefined && modern !== undefined && !(await modern.isLegacy(request, body.json));
     const answerOf = isModern ? modern.answer : answerLegacy;
-    return await admitted.run(true, () => answerOf(request, admittedInputs));
+    const from = options.allowedHosts === undefined ? 'loopback' : 'allowed_hosts';
+    return await admitted.run(from, () => answerOf(request, admittedInputs));
   }
+
+  /** While gateway or issuer do not answer, no token can be verified, so none is accepted. */
+  function unavailable(error: unknown): Response {
+    if (!(error instanceof GateCheckError)) throw error;
+    if (Date.now() - reportedAt >= REPORT_INTERVAL_MS) {
+      reportedAt = Date.now();
+      onBackgroundError(error);
+    }
+    return jsonRpcError(503, -32000, 'Access tokens cannot be verified', { 'retry-after': String(RETRY_SECONDS) });
+  }
+
+  const handle = (request: Request, inputs: RequestInputs) => answer(request, inputs).catch(unavailable);
 
   async function bodyOf(request: Request, { parsedBody }: RequestInputs): Promise<{ json: unknown } | Response> {
     if (!hasJsonContentType(request)) return jsonRpcError(415, -32000, 'Content-Type must be application/json');
@@ -195,8 +234,8 @@ export function createEndpoint<McpServer extends { isConnected(): boolean }, Con
   }
 
   return {
-    node: toNodeHandler(answer, onError),
-    fetch: (request, inputs = {}) => answer(request, inputs),
+    node: toNodeHandler(handle, onError),
+    fetch: (request, inputs = {}) => handle(request, inputs),
     async close() {
       isClosed = true;
       await Promise.all([sessions.close(), modern?.close()]);
@@ -207,4 +246,51 @@ export function createEndpoint<McpServer extends { isConnected(): boolean }, Con
 /** A batch cannot open a session (2025-03-26 and later). */
 function isInitialize(body: unknown): boolean {
   return typeof body === 'object' && body !== null && 'method' in body && body.method === 'initialize';
+}
+
+/** Reads the JSON body of a POST, or returns the refusal. Never buffers more than `limit` bytes. */
+async function readJsonBody(request: Request, limit: number): Promise<{ readonly json: unknown } | Response> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of request.body ?? []) {
+    size += chunk.byteLength;
+    if (size > limit) return jsonRpcError(413, -32000, 'Request body too large', { connection: 'close' });
+    chunks.push(chunk);
+  }
+  try {
+    return { json: JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks))) };
+  } catch {
+    return jsonRpcError(400, -32700, 'Parse error');
+  }
+}
+
+/** Also excludes the content types that a browser sends to another origin without asking (CORS). */
+function hasJsonContentType(request: Request): boolean {
+  return /^application\/json *(?:;|$)/i.test(request.headers.get('content-type') ?? '');
+}
+
+/**
+ * The user of a session, whom the option `subject` names. If it names none, the owner is the token itself, so that the session ends
+ * with the token. Loopback endpoints without tokens have one user.
+ */
+async function sessionOwner<Context>(
+  subject: SubjectOption<Context> | undefined,
+  authInfo: VerifiedToken | undefined,
+  request: Request,
+): Promise<string> {
+  if (authInfo === undefined && typeof subject !== 'function') return 'loopback';
+  const { headers, url } = request;
+  // The part of both SDKs' contexts that is known before the SDK reads the request.
+  const context = {
+    ...{ authInfo, http: { authInfo, req: request } },
+    requestInfo: { headers: Object.fromEntries(headers), url: new URL(url) },
+  };
+  try {
+    const { issuer, subject: user } = await resolvePrincipal(subject, { authInfo }, context as Context);
+    return JSON.stringify([issuer, user]);
+  } catch (error) {
+    // A function that needs the rest of the context fails with an error of any kind.
+    if (!(error instanceof SubjectUnavailableError) && typeof subject !== 'function') throw error;
+    return authInfo === undefined ? 'loopback' : createHash('sha256').update(authInfo.token).digest('base64url');
+  }
 }

@@ -67,7 +67,6 @@ function targetOf({ originalUrl, url = '/' }: NodeRequest): URL | undefined {
 }
 
 /** Returns undefined for a method that `fetch` does not allow, such as TRACE. */
-
 function toRequest(incoming: NodeRequest, target: URL, isBodyRead: boolean, signal: AbortSignal): Request | undefined {
   const { method = 'GET' } = incoming;
   if (!/^(?:GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS)$/.test(method)) return undefined;

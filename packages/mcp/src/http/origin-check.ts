@@ -1,8 +1,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { jsonRpcError } from './responses.ts';
 
-/** Set while `endpoint()` answers a request whose source it has checked. */
-export const admitted = new AsyncLocalStorage<true>();
+/** Set while `endpoint()` answers a request whose source it has checked: this machine, or the hosts that the author allows. */
+export const admitted = new AsyncLocalStorage<'loopback' | 'allowed_hosts'>();
 
 const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
 

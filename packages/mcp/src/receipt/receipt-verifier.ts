@@ -1,10 +1,22 @@
-import { compactVerify, decodeProtectedHeader, errors, type JSONWebKeySet } from 'jose';
+import {
+  type CryptoKey,
+  compactVerify,
+  createLocalJWKSet,
+  createRemoteJWKSet,
+  customFetch,
+  decodeProtectedHeader,
+  errors,
+  type JSONWebKeySet,
+  type JWSHeaderParameters,
+} from 'jose';
 import { z } from 'zod/v4';
+import { boundedFetch } from '../bounded-text.ts';
+import { invalidOptions } from '../errors.ts';
 import { callable, parseStrictly } from '../parse-strictly.ts';
+import { isConfidential } from '../secure-url.ts';
 import { digestOf, type Receipt, type ReceiptKind, type ReceiptOf, receiptClaimsSchema } from './receipt-claims.ts';
 import { ReceiptError } from './receipt-error.ts';
 import { checkExpectations, type ReceiptExpectations } from './receipt-expectations.ts';
-import { localReceiptKeys, type ReceiptKeySource, remoteReceiptKeys } from './receipt-keys.ts';
 
 export interface ReceiptVerifierOptions {
   /** The gateway's public URL, exactly as in `iss`. */
@@ -69,7 +81,7 @@ const optionsSchema = z.strictObject({
 export function createReceiptVerifier(options: ReceiptVerifierOptions): ReceiptVerifier {
   parseStrictly('invalid_options', 'createReceiptVerifier', optionsSchema, options);
   const { issuer, mcpServerId, allowTestPayments = false, now = Date.now } = options;
-  const keySource = keySourceOf(options);
+  const keys = keysOf(options);
 
   async function authenticate(receipt: string): Promise<unknown> {
     const header = headerOf(receipt);
@@ -77,7 +89,10 @@ export function createReceiptVerifier(options: ReceiptVerifierOptions): ReceiptV
     if (header.alg !== 'EdDSA') throw new ReceiptError('wrong_algorithm');
     // The key is chosen by its id, so the id is required.
     if (header.kid === undefined) throw new ReceiptError('unknown_key');
-    const key = await keySource({ alg: header.alg, kid: header.kid });
+    const key = await keys({ alg: header.alg, kid: header.kid }).catch((cause: unknown) => {
+      const isUnknown = cause instanceof errors.JWKSNoMatchingKey || cause instanceof errors.JWKSMultipleMatchingKeys;
+      throw new ReceiptError(isUnknown ? 'unknown_key' : 'keys_unavailable', { cause });
+    });
     const { payload } = await compactVerify(receipt, key, { algorithms: ['EdDSA'] }).catch((cause: unknown) => {
       const isForged = cause instanceof errors.JWSSignatureVerificationFailed;
       throw new ReceiptError(isForged ? 'wrong_signature' : 'malformed');
@@ -111,16 +126,41 @@ function hintOf(option: Readonly<Record<string, string>>, claimed: string): { re
   };
 }
 
-function keySourceOf({
+/** Keys are fetched again at this age, so that a withdrawn key stops verifying. */
+const MAX_AGE_MS = 600_000;
+/** Minimum interval between requests for unknown key ids, so that receipts with invented ids cause no flood of requests. */
+const COOLDOWN_MS = 30_000;
+/** Maximum length of a key set in characters. */
+const MAX_KEY_SET = 256 * 1024;
+
+const jwksSchema = z.object({
+  keys: z
+    .array(z.looseObject({ kty: z.string(), d: z.never().optional(), k: z.never().optional() }))
+    .refine(keys => keys.some(({ kty, crv, kid }) => kty === 'OKP' && crv === 'Ed25519' && typeof kid === 'string')),
+});
+
+/** Keys of a URL are fetched at first use, and kept for ten minutes. @throws {PosternUsageError} `invalid_options` */
+function keysOf({
   issuer,
-  keys,
+  keys = `${issuer.replace(/(?<!\/)\/+$/, '')}/.well-known/jwks.json`,
   gatewayTimeoutMs = 5000,
   allowHttp = false,
-  fetch,
-}: ReceiptVerifierOptions): ReceiptKeySource {
-  if (typeof keys === 'object') return localReceiptKeys(keys);
-  const address = keys ?? `${issuer.replace(/(?<!\/)\/+$/, '')}/.well-known/jwks.json`;
-  return remoteReceiptKeys(address, { gatewayTimeoutMs, allowHttp, fetch });
+  fetch: fetchKeys = fetch,
+}: ReceiptVerifierOptions): (header: JWSHeaderParameters) => Promise<CryptoKey> {
+  if (typeof keys === 'object') {
+    if (!jwksSchema.safeParse(keys).success)
+      throw invalidOptions('keys: a JWK set with public Ed25519 keys that have a kid is needed.');
+    return createLocalJWKSet(keys);
+  }
+  const url = URL.parse(keys);
+  if (url === null || url.username !== '' || url.password !== '' || !isConfidential(url, allowHttp))
+    throw invalidOptions('keys: an https URL (or http on loopback) without a user is needed.');
+  return createRemoteJWKSet(url, {
+    timeoutDuration: gatewayTimeoutMs,
+    cacheMaxAge: MAX_AGE_MS,
+    cooldownDuration: COOLDOWN_MS,
+    [customFetch]: boundedFetch(fetchKeys, MAX_KEY_SET),
+  });
 }
 
 /** The header is not trusted: it only selects one of the gateway's published keys, or a reason to refuse. */

@@ -1,4 +1,4 @@
-/** Runs the gateway of this repository as a child process, with the Redis that it starts. */
+/** Runs the gateway of this repository as a child process. */
 import { join } from 'node:path';
 import { Client, InMemoryTransport } from '@modelcontextprotocol/client';
 import { McpServer } from '@modelcontextprotocol/server';

@@ -28,7 +28,7 @@ export interface TestGatewayOptions {
   readonly command?: readonly string[];
 }
 
-/** A gateway of its own, with a private Redis, that ends with the test. */
+/** A gateway of its own, with a store of its own, that ends with the test. */
 export interface TestGateway extends AsyncDisposable {
   readonly url: string;
   /** For `postern({ ...gateway.options })`. `subject` is one fixed user: replace it if your requests carry access tokens. */
@@ -54,7 +54,7 @@ const SERVER_ID = 'test';
 
 /**
  * Starts the real gateway on loopback: the HTTP contract, the pages and the store are those of production. Its one user is the person
- * of this machine, whom `person` plays, and no payment is ever charged. Needs `redis-server`, as `npx @postern/gateway` does.
+ * of this machine, whom `person` plays, and no payment is ever charged.
  *
  * @throws {PosternUsageError} `invalid_options`
  * @throws with what the gateway printed, if it does not start
@@ -132,7 +132,7 @@ function configuration({
   return {
     publicUrl: url,
     listen: { host: '127.0.0.1', port },
-    redis: { directory: join(folder, 'redis') },
+    store: { file: join(folder, 'postern.sqlite') },
     vault: { keys: [{ kid: 'test', key: randomBytes(32).toString('base64') }] },
     providers: providers.map(name => ({
       ...{ name, displayName: name, clientId: 'test', clientAuthentication: 'none' },
@@ -151,7 +151,7 @@ function configuration({
 
 /** Resolves when the gateway serves requests. Disposing it is Ctrl-C. */
 async function start([program = '', ...args]: readonly string[], folder: string): Promise<AsyncDisposable> {
-  // Its Redis is its own, whatever this process uses.
+  // Its store is its own, whatever this process uses.
   const { REDIS_URL: _, POSTERN_CONFIG: __, ...env } = process.env;
   const child = spawn(program, args, {
     ...{ cwd: folder, env: { ...env, LOG_LEVEL: 'info' } },

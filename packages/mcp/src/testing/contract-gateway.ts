@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import {
   accessTokenRequestSchema,
+  type CallerBody,
   type ElicitationBody,
   type IssueElicitation,
   issueElicitationSchema,
@@ -65,6 +66,10 @@ export class ContractGateway implements AsyncDisposable {
   readonly #paidBack = new Set<string>();
   /** If set, waiting reads answer immediately, as if their wait had passed. */
   answersAtOnce = false;
+  /** Members of `GET /v1/me` that differ from the example. Undefined: it is not available. */
+  registration: Partial<CallerBody> | undefined = {};
+  /** Requests for it. */
+  described = 0;
 
   constructor() {
     this.results.encryptionKey = () => this.connections.encryptionKey;
@@ -199,7 +204,10 @@ export class ContractGateway implements AsyncDisposable {
 
   async #describe(request: IncomingMessage, response: ServerResponse) {
     if (request.headers.authorization !== `Bearer ${API_KEY}`) return problem(response, 'unauthenticated');
-    json(response, 200, await exampleCaller(this.url, this.connections.encryptionKey));
+    this.described += 1;
+    if (this.registration === undefined) return void response.writeHead(503).end();
+    const example = await exampleCaller(this.url, this.connections.encryptionKey);
+    json(response, 200, { ...example, ...this.registration });
   }
 
   #issue(raw: unknown, idempotencyKey: string | undefined, response: ServerResponse) {

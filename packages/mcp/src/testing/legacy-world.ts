@@ -45,57 +45,58 @@ export type SdkName = 'v1' | 'v2';
 
 const shape = { title: z.string() };
 
-function kindV2(url: string, options: Options, { attach }: Wiring): ServerKind {
-  const gate = postern({ url, apiKey: API_KEY, ...options });
+interface SessionOptions {
+  readonly sessionIdGenerator: () => string;
+  readonly onsessioninitialized: (sessionId: string) => void;
+}
+
+/** @param connect connects a new MCP server to a transport, and returns the handler of its requests */
+function serverKind(gate: { close(): void }, connect: (options: SessionOptions) => Promise<unknown>): ServerKind {
   return {
     close: () => gate.close(),
     async open(onOpened) {
-      const server = new McpServer({ name: 'issues', version: '1.0.0' });
-      const attached = attach ? gate.attach(server) : gate;
-      server.registerTool(
-        'outcome',
-        { inputSchema: z.object(shape) },
-        attached.tool((args: { title: string }, ctx) => outcome(ctx.gate, args)),
-      );
-      const transport = new NodeStreamableHTTPServerTransport({
-        sessionIdGenerator: randomUUID,
-        onsessioninitialized: sessionId => onOpened(sessionId, session),
-      });
-      const handle = asNodeHandler(transport.handleRequest.bind(transport));
-      const session = {
-        handle: async (request: AuthenticatedRequest, response: ServerResponse) => handle(request, response),
-      };
-      await server.connect(transport);
+      const onsessioninitialized = (sessionId: string) => onOpened(sessionId, session);
+      const handle = asNodeHandler(await connect({ sessionIdGenerator: randomUUID, onsessioninitialized }));
+      const session: SessionTransport = { handle: async (request, response) => handle(request, response) };
       return session;
     },
   };
 }
 
+const serverInfo = { name: 'issues', version: '1.0.0' };
+
+function kindV2(url: string, options: Options, { attach }: Wiring): ServerKind {
+  const gate = postern({ url, apiKey: API_KEY, ...options });
+  return serverKind(gate, async session => {
+    const server = new McpServer(serverInfo);
+    const { tool } = attach ? gate.attach(server) : gate;
+    const inputSchema = z.object(shape);
+    server.registerTool(
+      'outcome',
+      { inputSchema },
+      tool((args: { title: string }, ctx) => outcome(ctx.gate, args)),
+    );
+    const transport = new NodeStreamableHTTPServerTransport(session);
+    await server.connect(transport);
+    return transport.handleRequest.bind(transport);
+  });
+}
+
 function kindV1(url: string, options: Options, { attach }: Wiring): ServerKind {
   const gate = posternV1({ url, apiKey: API_KEY, ...options });
-  return {
-    close: () => gate.close(),
-    async open(onOpened) {
-      const server = new McpServerV1({ name: 'issues', version: '1.0.0' });
-      const attached = attach ? gate.attach(server) : gate;
-      server.registerTool(
-        'outcome',
-        { inputSchema: shape },
-        attached.tool((args: { title: string }, extra) => outcome(extra.gate, args)),
-      );
-      const transport = new StreamableHTTPServerTransport({
-        sessionIdGenerator: randomUUID,
-        onsessioninitialized: sessionId => onOpened(sessionId, session),
-      });
-      const handle = asNodeHandler(transport.handleRequest.bind(transport));
-      const session = {
-        handle: async (request: AuthenticatedRequest, response: ServerResponse) => handle(request, response),
-      };
-      // SDK v1's own transport does not satisfy its own interface under exactOptionalPropertyTypes.
-      await server.connect(transport as unknown as TransportInterfaceV1);
-      return session;
-    },
-  };
+  return serverKind(gate, async session => {
+    const server = new McpServerV1(serverInfo);
+    const { tool } = attach ? gate.attach(server) : gate;
+    server.registerTool(
+      'outcome',
+      { inputSchema: shape },
+      tool((args: { title: string }, extra) => outcome(extra.gate, args)),
+    );
+    const transport = new StreamableHTTPServerTransport(session);
+    // SDK v1's own transport does not satisfy its own interface under exactOptionalPropertyTypes.
+    await server.connect(transport as unknown as TransportInterfaceV1);
+    return transport.handleRequest.bind(transport);
+  });
 }
 
 export interface CallAnswer {

@@ -1,35 +1,52 @@
 import {
   type CallToolResult,
+  CLIENT_CAPABILITIES_META_KEY,
+  CLIENT_INFO_META_KEY,
+  createMcpHandler,
   type GetPromptResult,
   type InputRequiredResult,
   inputRequired,
-  type McpServer,
+  inputResponse,
+  isLegacyRequest,
+  type McpRequestContext,
+  McpServer,
   MissingRequiredClientCapabilityError,
+  PROTOCOL_VERSION_META_KEY,
   ProtocolError,
   ProtocolErrorCode,
   type ReadResourceResult,
   type ServerContext,
   type Transport,
   UrlElicitationRequiredError,
+  WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
-import { createGate } from '../create-gate.ts';
+import { z } from 'zod/v4';
+import { sameCopy } from '../create-gate.ts';
 import { InvalidRequestStateError } from '../errors.ts';
-import type { AccountRequests, ErrorAnswer, Gated, GenericGate, StdioConnection } from '../gate.ts';
-import {
-  type Connection,
-  type CreateServer,
-  createEndpoint,
-  type EndpointOptions,
-  type McpEndpoint,
-} from '../http/endpoint.ts';
-import { createSessionOf, LOCAL, takePlace } from '../legacy-session.ts';
-import { created, createReporter } from '../mistakes.ts';
+import type { AccountRequests, ErrorAnswer, Gated, GenericGate, RegisteredHandlers } from '../gate.ts';
+import type { HttpSdk } from '../http/endpoint.ts';
+import { admitted } from '../http/origin-check.ts';
 import type { PosternOptions } from '../options.ts';
-import { createRegisteredHandlers } from '../registered-handlers.ts';
-import { ELICITATION_ERROR_CODE, type ToolAnswer, textIn } from '../tool-call.ts';
-import { checkServer, createHttpSdk } from './http.ts';
-import { INPUT_REQUEST_KEY, requestedIn, toToolCall } from './to-tool-call.ts';
+import { OwnRequestState } from '../request-state.ts';
+import {
+  createSharedGate,
+  type SharedGate as GenericSharedGate,
+  LOCAL,
+  legacyCall,
+  progressReporter,
+  type Surroundings,
+} from '../sdk-gate.ts';
+import {
+  clientAnswerSchema,
+  declaresForm,
+  ELICITATION_ERROR_CODE,
+  type RequestKind,
+  type ToolAnswer,
+  type ToolCall,
+  textIn,
+  traceContextOf,
+} from '../tool-call.ts';
 
 /** The SDK's context with the members of this package. */
 export type GatedContext<Requests extends AccountRequests = Record<never, never>> = ServerContext & Gated<Requests>;
@@ -47,22 +64,7 @@ export interface Sdk {
 export type Gate = GenericGate<Sdk>;
 
 /** The gate of a process. */
-export interface SharedGate extends Gate {
-  /**
-   * Serves MCP clients of both eras at one URL: 2026-07-28, and 2025-11-25 with sessions. Calls `create` for each session and for
-   * each request of 2026-07-28.
-   *
-   * @throws {PosternUsageError} `invalid_options`
-   */
-  endpoint(create: CreateServer<McpServer>, options?: EndpointOptions): McpEndpoint;
-  /**
-   * Serves the one MCP client at the other end of standard input and output, for the person of the option `subject`. The connection ends
-   * with the standard input.
-   *
-   * @param transport replaces stdio, for example by an in-memory channel
-   */
-  stdio(create: CreateServer<McpServer>, transport?: Transport): StdioConnection;
-}
+export type SharedGate = GenericSharedGate<Sdk, Transport>;
 
 /**
  * The gate of an MCP server on the MCP TypeScript SDK v2 (`@modelcontextprotocol/server`), for both eras.
@@ -70,44 +72,116 @@ export interface SharedGate extends Gate {
  * @throws {PosternUsageError} `invalid_options`
  */
 export function postern(options: PosternOptions<ServerContext> = {}): SharedGate {
-  const sessionOf = createSessionOf<McpServer>();
-  const servers = new Map<string, McpServer>();
-  const registered = createRegisteredHandlers();
-  const gate = createGate<Sdk>(options, {
-    checkServer,
-    toToolCall: (args, ctx, name, server) => toToolCall(args, ctx, { name, server, sessionOf }),
+  return createSharedGate<Sdk, Transport>(options, {
+    http: createHttpSdk,
+    toToolCall,
     requested: requestedIn,
-    serverOf: ctx => servers.get(ctx.sessionId ?? (ctx.http === undefined ? LOCAL : '')),
-    registered,
-    sessionOf,
-    toToolResult: result => result,
+    serverIdOf: ctx => ctx.sessionId ?? (ctx.http === undefined ? LOCAL : ''),
+    serveStdio: ({ create, onError: onerror, transport }) =>
+      serveStdio(create, { onerror, ...(transport === undefined ? {} : { transport }) }),
     toInputRequired,
     toError,
     failTool: raising,
   });
+}
+
+/** Streamable HTTP of SDK v2. */
+function createHttpSdk(registered: RegisteredHandlers): HttpSdk<McpServer> {
   return {
-    ...gate,
-    endpoint: (create, endpointOptions = {}) =>
-      createEndpoint({
-        sdk: createHttpSdk(registered),
-        create,
-        options: endpointOptions,
-        servers,
-        gate: options,
-      }),
-    stdio(create, transport) {
-      const reporter = createReporter(options.onBackgroundError);
-      const createLocal = ({ era }: Pick<Connection, 'era'>) =>
-        created(reporter, 'gate.stdio', async () => {
-          const server = await create({ era, authInfo: undefined });
-          checkServer(server);
-          takePlace(servers, server);
-          return server;
-        });
-      const onerror = reporter.onBackgroundError;
-      return serveStdio(createLocal, { onerror, ...(transport === undefined ? {} : { transport }) });
+    checkServer: sameCopy('@modelcontextprotocol/server', McpServer),
+    async connect(server, sessionId) {
+      const transport = new WebStandardStreamableHTTPServerTransport({ sessionIdGenerator: () => sessionId });
+      await server.connect(transport);
+      return transport;
+    },
+    modern(create, onerror) {
+      const createModern = async ({ era, authInfo }: McpRequestContext) => {
+        const server = await create({ era, authInfo });
+        registered.add(server);
+        return server;
+      };
+      const { fetch, close } = createMcpHandler(createModern, { legacy: 'reject', onerror });
+      return { isLegacy: isLegacyRequest, answer: fetch, close };
     },
   };
+}
+
+/** The key of our only input request; keys are unique within one result (MRTR). */
+const INPUT_REQUEST_KEY = 'gate';
+
+/** The first revision of the modern era. Revisions are dates, so they compare as text. */
+const FIRST_MODERN_REVISION = '2026-07-28';
+
+function toToolCall(args: unknown, ctx: ServerContext, surroundings: Surroundings<McpServer>): ToolCall {
+  const { mcpReq } = ctx;
+  const common = {
+    args,
+    signal: mcpReq.signal,
+    authInfo: ctx.http?.authInfo,
+    toolName: surroundings.name,
+    isUncheckedHttp: (ctx.sessionId ?? ctx.http?.req) !== undefined && admitted.getStore() === undefined,
+    reportProgress: progressReporter(mcpReq._meta?.progressToken, notice => mcpReq.notify(notice)),
+    trace: traceContextOf(mcpReq._meta),
+  };
+  const envelope = modernEnvelope(ctx, surroundings.server);
+  if (envelope !== undefined) {
+    const response = inputResponse(mcpReq.inputResponses, INPUT_REQUEST_KEY);
+    return {
+      ...common,
+      era: 'modern',
+      mcpClientName: envelope[CLIENT_INFO_META_KEY]?.name,
+      declaresUrl: envelope[CLIENT_CAPABILITIES_META_KEY]?.elicitation?.url !== undefined,
+      declaresForm: declaresForm(envelope[CLIENT_CAPABILITIES_META_KEY]?.elicitation),
+      requestState: OwnRequestState.sealedIn(mcpReq.requestState()),
+      clientAnswer: response.kind === 'elicit' ? { action: response.action, content: response.content } : undefined,
+    };
+  }
+  return legacyCall(common, surroundings, {
+    lasts: ctx.sessionId !== undefined || ctx.http?.req === undefined,
+    revision: surroundings.server?.server.getNegotiatedProtocolVersion(),
+    elicit: (params, options) =>
+      mcpReq.send({ method: 'elicitation/create', params: { ...params } }, clientAnswerSchema, options),
+  });
+}
+
+const envelopeSchema = z.object({
+  [PROTOCOL_VERSION_META_KEY]: z.string(),
+  [CLIENT_INFO_META_KEY]: z.object({ name: z.string() }).optional().catch(undefined),
+  [CLIENT_CAPABILITIES_META_KEY]: z
+    .object({ elicitation: z.looseObject({ url: z.looseObject({}).optional() }).optional() })
+    .optional()
+    .catch(undefined),
+});
+
+/**
+ * Reads the per-request envelope of revision 2026-07-28. A 2025 client may put the same keys into its `_meta`, so a connection of
+ * the older era stays in that era. Without a session, the SDK's HTTP entry has classified the request by exactly these keys.
+ */
+function modernEnvelope(ctx: ServerContext, server: McpServer | undefined): z.infer<typeof envelopeSchema> | undefined {
+  const negotiated = server?.server.getNegotiatedProtocolVersion();
+  if (ctx.sessionId !== undefined || (negotiated !== undefined && negotiated < FIRST_MODERN_REVISION)) return undefined;
+  const envelope = envelopeSchema.safeParse(ctx.mcpReq.envelope);
+  if (!envelope.success || envelope.data[PROTOCOL_VERSION_META_KEY] < FIRST_MODERN_REVISION) return undefined;
+  return envelope.data;
+}
+
+const REQUEST_KINDS: Readonly<Record<string, RequestKind>> = {
+  'tools/call': 'tool',
+  'prompts/get': 'prompt',
+  'resources/read': 'resource',
+};
+
+/**
+ * Returns what `Mcp-Name` names (SEP-2243). The SDK checks that it matches the body in requests of 2026-07-28; in those of older
+ * revisions any client may send any name.
+ */
+function requestedIn(ctx: ServerContext, server: McpServer | undefined) {
+  const request = REQUEST_KINDS[ctx.mcpReq.method];
+  const value = ctx.http?.req?.headers.get('mcp-name')?.trim();
+  if (request === undefined || value === undefined || modernEnvelope(ctx, server) === undefined) return undefined;
+  const encoded = value.match(/^=\?base64\?(.*)\?=$/i)?.[1];
+  const name = encoded === undefined ? value : Buffer.from(encoded, 'base64').toString('utf8');
+  return { request, name: request === 'resource' ? (URL.parse(name)?.href ?? name) : name };
 }
 
 type InputRequired = Extract<ToolAnswer, { type: 'input_required' }>;

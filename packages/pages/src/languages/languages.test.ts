@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest';
 import { texts as english } from './en/index.ts';
-import { catalogueOf, type Locale, languageOf, locales } from './languages.ts';
+import { catalogueOf, type Locale, loadLanguage, locales } from './languages.ts';
 import type { Message } from './message.ts';
+
+await Promise.all(locales.map(loadLanguage));
 
 interface Wording {
   readonly locale: Locale;
@@ -28,10 +30,10 @@ const wordings: readonly Wording[] = [...locales, 'en-XA' as const].flatMap(loca
   ),
 );
 
-test.each(locales)('%s has each text of English, in the same file', locale => {
+test.each(locales)('%s has each text of English, in the same file', async locale => {
   const keysOf = (texts: object) =>
     Object.entries(texts).map(([area, messages]) => [area, Object.keys(messages).toSorted()]);
-  expect(keysOf(languageOf(locale).texts)).toEqual(keysOf(english));
+  expect(keysOf((await loadLanguage(locale)).texts)).toEqual(keysOf(english));
 });
 
 test('no two files have the same key', () => {

@@ -16,9 +16,6 @@ type Translated<Text> = Text extends { readonly select: infer Name }
 export type Texts<Name extends Area> = { readonly [Key in keyof English[Name]]: Translated<English[Name][Key]> };
 
 export interface Language {
-  /** Its own name, as its readers write it. */
-  readonly name: string;
-  readonly direction: 'ltr' | 'rtl';
   readonly texts: { readonly [Name in Area]: Texts<Name> };
   /** What scopes allow, by preset and scope; English serves for the ones left out. */
   readonly scopes: Readonly<Record<string, Readonly<Record<string, string>>>>;

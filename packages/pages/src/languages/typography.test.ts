@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest';
-import { catalogueOf, type Locale, languageOf, locales } from './languages.ts';
+import { catalogueOf, type Locale, loadLanguage, locales, scopesOf } from './languages.ts';
 import type { Message } from './message.ts';
+
+await Promise.all(locales.map(loadLanguage));
 
 const wordingsOf = (message: Message): readonly string[] =>
   typeof message === 'string'
@@ -10,7 +12,7 @@ const wordingsOf = (message: Message): readonly string[] =>
 /** Every text of a language, and what its presets' scopes allow. */
 const textsOf = (locale: Locale): readonly string[] => [
   ...Object.values<Message>(catalogueOf(locale)).flatMap(wordingsOf),
-  ...Object.values(languageOf(locale).scopes).flatMap(texts => Object.values(texts)),
+  ...Object.values(scopesOf(locale)).flatMap(texts => Object.values(texts)),
 ];
 
 const withoutPlaceholders = (text: string) => text.replaceAll(/\{\w+\}/g, '');

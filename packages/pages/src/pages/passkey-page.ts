@@ -25,8 +25,8 @@ export interface PasskeyView extends CeremonyView {
 }
 
 /**
- * Needs JavaScript, because browsers reach passkeys only through it. The script
- * starts the ceremony only when the user presses the button.
+ * Needs JavaScript, because browsers reach passkeys only through it. The script starts the ceremony only when the user presses the
+ * button.
  */
 export function passkeyPage(context: PageContext, view: PasskeyView): string {
   const t = translatorFor(context);

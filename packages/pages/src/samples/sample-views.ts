@@ -1,8 +1,11 @@
 /** Sample views of pages, with ordinary and extreme content. */
-import { locales } from '../languages/languages.ts';
+import { loadLanguage, locales } from '../languages/languages.ts';
 import type { ConnectionView } from '../pages/me-page.ts';
 import { scopeText } from '../scope-texts.ts';
 import type { AuthorizationView, McpServerView, PersonView, RequestedScopeView } from '../views.ts';
+
+// Samples are shown in every language.
+await Promise.all(locales.map(loadLanguage));
 
 const issueTracker: McpServerView = {
   name: { en: 'Issue Tracker', de: 'Aufgabenverwaltung' },

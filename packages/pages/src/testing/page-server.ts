@@ -29,7 +29,8 @@ const logo =
 const asset = { 'x-content-type-options': 'nosniff', 'cache-control': 'public, max-age=31536000, immutable' } as const;
 
 /**
- * Serves `/{locale}/{page}`. `extraPages` are served in addition to the samples. A POST gets a 303 to `redirectTo`, as from the gateway, or a 204.
+ * Serves `/{locale}/{page}`. `extraPages` are served in addition to the samples. A POST gets a 303 to `redirectTo`, as from the gateway,
+ * or a 204.
  */
 export async function servePages(
   options: {

@@ -10,8 +10,6 @@ import { me } from './me.ts';
 import { scopes } from './scopes.ts';
 
 export const ar: Language = {
-  name: 'العربية',
-  direction: 'rtl',
   texts: { account, approvals, authorization, common, endings, entries, identity, me },
   scopes,
 };

@@ -10,8 +10,6 @@ import { me } from './me.ts';
 import { scopes } from './scopes.ts';
 
 export const de: Language = {
-  name: 'Deutsch',
-  direction: 'ltr',
   texts: { account, approvals, authorization, common, endings, entries, identity, me },
   scopes,
 };

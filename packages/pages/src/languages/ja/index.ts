@@ -10,8 +10,6 @@ import { me } from './me.ts';
 import { scopes } from './scopes.ts';
 
 export const ja: Language = {
-  name: '日本語',
-  direction: 'ltr',
   texts: { account, approvals, authorization, common, endings, entries, identity, me },
   scopes,
 };

@@ -11,8 +11,6 @@ import { moreScopes } from './more-scopes.ts';
 import { scopes } from './scopes.ts';
 
 export const zhHans: Language = {
-  name: '简体中文',
-  direction: 'ltr',
   texts: { account, approvals, authorization, common, endings, entries, identity, me },
   scopes: { ...moreScopes, ...scopes },
 };

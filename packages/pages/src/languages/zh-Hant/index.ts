@@ -10,8 +10,6 @@ import { me } from './me.ts';
 import { scopes } from './scopes.ts';
 
 export const zhHant: Language = {
-  name: '繁體中文',
-  direction: 'ltr',
   texts: { account, approvals, authorization, common, endings, entries, identity, me },
   scopes,
 };
