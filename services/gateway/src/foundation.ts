@@ -1,6 +1,5 @@
 import { createOutboundConnections, type OutboundConnections } from '@postern/authorization';
-import { type Clock, type Entropy, systemEntropy } from '@postern/elicitation';
-import type { QueueRedis, RedisStores } from '@postern/store-redis';
+import { type Clock, type Entropy, type Stores, systemEntropy } from '@postern/elicitation';
 import type { Vault } from '@postern/vault';
 import { createProviderAnswers, type ProviderAnswers } from './authorization/provider-answers.ts';
 import type { RefreshesInProgress } from './authorization/token-refresh.ts';
@@ -28,10 +27,11 @@ import type { Metrics } from './platform/metrics/create-metrics.ts';
 import { outboundPolicyOf } from './platform/outbound/outbound-policy-of.ts';
 import { createOverload, type Overload } from './platform/overload/admission.ts';
 import { type Bulkheads, createBulkheads } from './platform/overload/upstream.ts';
-import { openStores, type StoreOptions } from './platform/redis/open-stores.ts';
 import { createQuotaReports, createUnknownLayoutLog } from './platform/redis/redis-reports.ts';
 import { newReplicaId } from './platform/replica.ts';
 import { createStopping, type Stopping } from './platform/stopping.ts';
+import type { Network } from './platform/store/network.ts';
+import { openStores, type StoreOptions } from './platform/store/open-stores.ts';
 import type { Telemetry } from './platform/telemetry/telemetry.ts';
 import type { OpenedVault } from './sealing/open-vault.ts';
 import { openWatchedVault } from './sealing/watched-vault.ts';
@@ -52,13 +52,13 @@ export interface Foundation extends AsyncDisposable {
   readonly bulkheads: Bulkheads;
   readonly outboundConnections: OutboundConnections;
   readonly stopping: Stopping;
-  readonly stores: RedisStores;
+  readonly stores: Stores;
   /** See `createUnknownLayoutLog`. */
   readonly noteUnknownLayout: (error: unknown) => boolean;
   /** See `createQuotaReports`. */
   readonly noteQuota: (error: unknown) => void;
-  /** Opens a separate connection for job queues. The caller closes it. */
-  readonly openQueueRedis: () => QueueRedis;
+  /** Undefined without Redis. */
+  readonly network: Network | undefined;
   readonly vault: Vault;
   /** See `OpenedVault`. Undefined without a key service. */
   readonly keyFaults: OpenedVault['keyFaults'] | undefined;
@@ -85,7 +85,7 @@ export interface FoundationOptions extends StoreOptions {
 }
 
 /**
- * Creates the parts of the process. Connects to Redis, and refuses an unsafe one. Tries the keys of key services in the background.
+ * Creates the parts of the process. Opens the store, and refuses an unsafe Redis. Tries the keys of key services in the background.
  * @throws UnsafeRedisError, StoreUnavailableError, VaultError, ConfigError, StartError
  */
 export async function createFoundation(config: GatewayConfig, options: FoundationOptions): Promise<Foundation> {
@@ -105,10 +105,7 @@ export async function createFoundation(config: GatewayConfig, options: Foundatio
     ...outboundPolicyOf(config),
     timeoutMs: config.outbound.timeoutSeconds * 1000,
   });
-  const { stores, openQueueRedis } = await openStores(
-    { config, logger, metrics, observe, auditLog: () => auditLog },
-    options,
-  );
+  const { stores, network } = await openStores({ config, logger, metrics, observe, auditLog: () => auditLog }, options);
   // Log and audit trail use the real time, not the test clock.
   const auditStream = createAuditStream({
     ...{ audits: stores.audits, logger, now: Date.now, keepsPeople: config.audit.stream },
@@ -151,7 +148,7 @@ export async function createFoundation(config: GatewayConfig, options: Foundatio
       outboundConnections,
       stopping,
     },
-    ...{ stores, openQueueRedis, vault, apiKeys, callersInForce, eventStreams, refreshes, patterns, now },
+    ...{ stores, network, vault, apiKeys, callersInForce, eventStreams, refreshes, patterns, now },
     providerAnswers: createProviderAnswers({ auditLog, now }),
     replicaId: newReplicaId(),
     noteApiKeyUse: createApiKeyUses({ keyAges: stores.keyAges, now }),

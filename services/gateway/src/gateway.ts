@@ -1,4 +1,4 @@
-import type { IncomingMessage, Server } from 'node:http';
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import { startJobRunner } from './admin/job-runner.ts';
@@ -18,8 +18,6 @@ import { createClientErrorHandler } from './platform/http/problems.ts';
 import { securityHeaders } from './platform/http/security-headers-plugin.ts';
 import { UnidentifiedBytes } from './platform/http/unidentified.ts';
 import type { MetricsListener } from './platform/metrics/metrics-listener.ts';
-import { type EmbeddedRedis, startEmbeddedRedis } from './platform/redis/embedded-redis.ts';
-import { hasOwnRedis } from './platform/redis/redis-target.ts';
 import { startReplica } from './platform/replica.ts';
 import { closeListener } from './platform/stopping.ts';
 import { createReloader, type ReloadResult } from './reload.ts';
@@ -40,7 +38,7 @@ export interface Gateway extends AsyncDisposable {
   /** Address of the metrics listener, if configured. */
   readonly metricsAddress: string | undefined;
   /** The application of the console under the configuration in force, and its local URL. Undefined unless configured. */
-  readonly console: { readonly app: FastifyInstance; readonly address: string } | undefined;
+  readonly console: { readonly app: () => Promise<FastifyInstance>; readonly address: string } | undefined;
   /** The application of the admin API under the configuration in force, and its local URL. Undefined unless configured. */
   readonly adminApi: { readonly app: FastifyInstance; readonly address: string } | undefined;
   readonly relay: Relay;
@@ -64,6 +62,8 @@ export interface Gateway extends AsyncDisposable {
 export interface GatewayOptions extends FoundationOptions {
   /** Replaces the interval of the sweepers, in milliseconds, in tests. */
   readonly sweepPauseMs?: number;
+  /** Asked for each request of users, MCP servers and operators. One that is not admitted is reset, as if nothing listened. */
+  readonly admit?: (response: ServerResponse) => boolean;
 }
 
 /** How long idle connections stay open after the listener has closed, in ms. */
@@ -74,26 +74,22 @@ interface Generation {
   readonly deps: GatewayDeps;
   readonly app: FastifyInstance;
   /** Undefined unless configured. */
-  readonly console: FastifyInstance | undefined;
+  readonly console: AppOnDemand | undefined;
   /** Undefined unless configured. */
   readonly adminApi: FastifyInstance | undefined;
 }
 
-/** Starts the gateway: Redis if embedded, workers, the HTTP application. A failed start leaves nothing running. */
+/** Starts the gateway: store, workers, the HTTP application. A failed start leaves nothing running. */
 export async function startGateway(config: GatewayConfig, options: GatewayOptions): Promise<Gateway> {
   await using opened = new AsyncDisposableStack();
-  const redis = await startEmbeddedRedisIfNeeded(config, options);
-  if (redis !== undefined) opened.use(redis);
-  const foundation = opened.use(
-    await createFoundation(config, redis === undefined ? options : { ...options, redisUrl: redis.url }),
-  );
+  const foundation = opened.use(await createFoundation(config, options));
   const { stopping, callersInForce, waitingRequests, eventStreams, bulkheads } = foundation;
   const generate = async (next: GatewayConfig, previous?: GatewayDeps): Promise<Generation> => {
     const deps = await createDeps(foundation, next, previous?.mcpServers);
     return {
       deps,
       app: await buildApp(deps),
-      console: await buildConsoleIfConfigured(deps),
+      console: consoleIfConfigured(deps),
       adminApi: await buildAdminApiIfConfigured(deps),
     };
   };
@@ -154,13 +150,19 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
     unidentified: opened.use(new UnidentifiedBytes(() => foundation.overload.shed('new', 'connection'))),
     addressOf: (request: IncomingMessage) => addressOf(request, inForce.deps.config),
   };
+  const admitted =
+    (respond: RequestListener): RequestListener =>
+    (request, response) => {
+      if (options.admit?.(response) === false) request.socket.destroy();
+      else respond(request, response);
+    };
   const { httpServer, address, listening } = await openListener({
     ...config.listen,
     maxConnections: config.overload.connections,
     handlerMs: HANDLER_MS,
     ...fromStrangers,
     pipelined: foundation.overload.pipelined,
-    onRequest: (request, response) => inForce.app.routing(request, response),
+    onRequest: admitted((request, response) => inForce.app.routing(request, response)),
     onClientError: createClientErrorHandler(securityHeaders(config.publicUrl)),
     onDrop: () => foundation.overload.connectionDropped(),
   });
@@ -170,13 +172,13 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
   opened.defer(async () => inForce.console?.close());
   const consoleListener = await startConsole(config, {
     ...fromStrangers,
-    onRequest: (request, response) => inForce.console?.routing(request, response),
+    onRequest: admitted((request, response) => void inForce.console?.respond(request, response)),
   });
   if (consoleListener !== undefined) opened.use(consoleListener);
   opened.defer(async () => inForce.adminApi?.close());
   const adminListener = await startAdminApi(config, {
     ...fromStrangers,
-    onRequest: (request, response) => inForce.adminApi?.routing(request, response),
+    onRequest: admitted((request, response) => inForce.adminApi?.routing(request, response)),
   });
   if (adminListener !== undefined) opened.use(adminListener);
   const owned = opened.move();
@@ -228,8 +230,9 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
     replicaId: replica.replicaId,
     metricsAddress: metricsListener?.address,
     get console() {
-      const { console: app } = inForce;
-      return app === undefined || consoleListener === undefined ? undefined : { app, address: consoleListener.address };
+      const { console: found } = inForce;
+      if (found === undefined || consoleListener === undefined) return undefined;
+      return { app: found.app, address: consoleListener.address };
     },
     get adminApi() {
       const { adminApi: app } = inForce;
@@ -261,15 +264,46 @@ async function startMetrics(
   });
 }
 
-/** Loads the console only if it is configured. */
-async function buildConsoleIfConfigured(deps: GatewayDeps): Promise<FastifyInstance | undefined> {
+/** An application that is loaded and built for its first request. */
+interface AppOnDemand {
+  app(): Promise<FastifyInstance>;
+  respond(request: IncomingMessage, response: ServerResponse): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Loads the console only for its first request: most gateways of one person never get any. */
+function consoleIfConfigured(deps: GatewayDeps): AppOnDemand | undefined {
   const { console } = deps.config;
   if (console === undefined) return undefined;
-  const [{ buildConsole }, { createAdminService }] = await Promise.all([
-    import('./console/console-app.ts'),
-    import('./admin/admin-service.ts'),
-  ]);
-  return buildConsole({ ...deps, admin: createAdminService(deps) }, console);
+  let building: Promise<FastifyInstance> | undefined;
+  const build = async () => {
+    const [{ buildConsole }, { createAdminService }] = await Promise.all([
+      import('./console/console-app.ts'),
+      import('./admin/admin-service.ts'),
+    ]);
+    return buildConsole({ ...deps, admin: createAdminService(deps) }, console);
+  };
+  const app = () => {
+    building ??= build().catch(error => {
+      building = undefined;
+      throw error;
+    });
+    return building;
+  };
+  return {
+    app,
+    async respond(request, response) {
+      try {
+        (await app()).routing(request, response);
+      } catch (error) {
+        deps.logger.error({ event: 'console.failed', error }, 'the console cannot be built');
+        response.writeHead(500, securityHeaders(console.publicUrl)).end();
+      }
+    },
+    async close() {
+      await (await building)?.close();
+    },
+  };
 }
 
 async function startConsole(
@@ -298,12 +332,4 @@ async function startAdminApi(
   if (adminApi === undefined) return undefined;
   const { openConsoleListener } = await import('./console/start-console.ts');
   return openConsoleListener({ publicUrl, listen: adminApi }, { ...requests, finishMs: stop.finishSeconds * 1000 });
-}
-
-async function startEmbeddedRedisIfNeeded(
-  config: GatewayConfig,
-  options: GatewayOptions,
-): Promise<EmbeddedRedis | undefined> {
-  if (options.redisUrl !== undefined || !hasOwnRedis(config.redis)) return undefined;
-  return startEmbeddedRedis(config.redis.directory);
 }

@@ -9,5 +9,3 @@ export {
   parseConfig,
 } from './platform/config/load-config.ts';
 export { createLogger } from './platform/logger.ts';
-/** @internal Tests of restarts need the Redis without the gateway. */
-export { startEmbeddedRedis } from './platform/redis/embedded-redis.ts';

@@ -96,6 +96,7 @@ export const pageRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = async (app,
     deps.telemetry?.traceRequests(scope, { surface: 'page' });
     scope.removeAllContentTypeParsers();
     deferFormParsing(scope);
+    scope.addHook('onRequest', views.prepare);
     scope.addHook('onRequest', assertWithinLimit);
     scope.addHook('onRequest', async (_request, reply) => {
       reply.headers(pageHeaders);
@@ -149,13 +150,15 @@ function pageErrorProblem(error: unknown): Problem | undefined {
     : undefined;
 }
 
-function sendErrorPage(
+async function sendErrorPage(
   views: PageViews,
   request: FastifyRequest,
   reply: FastifyReply,
   problem: Problem,
   error: unknown,
-): FastifyReply {
+): Promise<FastifyReply> {
+  // A hook may have refused the request before any page was prepared.
+  await views.prepare(request);
   const context = views.context(request);
   if (problem.retryAfterMs !== undefined) reply.header('retry-after', retryAfterSeconds(problem.retryAfterMs));
   reply.code(problem.status).headers(pageHeaders);

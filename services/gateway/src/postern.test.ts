@@ -1,8 +1,10 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
+import { z } from 'zod';
 
 const program = fileURLToPath(new URL('postern.ts', import.meta.url));
 
@@ -18,3 +20,13 @@ test.each([
     expect([await once(child, 'close'), await rest]).toEqual([[code, null], '']);
   },
 );
+
+const manifestSchema = z.object({ engines: z.object({ node: z.string() }) });
+
+test.each(['gateway', 'demo'])('the manifest of %s names the oldest Node.js that the program starts with', service => {
+  const { engines } = manifestSchema.parse(
+    JSON.parse(readFileSync(new URL(`../../${service}/package.json`, import.meta.url), 'utf8')),
+  );
+  const [, oldest] = /Postern needs Node\.js (\S+) or later/.exec(readFileSync(program, 'utf8')) ?? [];
+  expect(engines.node).toBe(`>=${oldest}`);
+});

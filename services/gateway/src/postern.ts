@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
- * The program `postern`: `postern start [file]` starts the gateway, as does `postern` alone; `postern dev` starts one for development;
- * anything else is a command for operators.
+ * The program `postern`: `postern start [file]` starts the gateway, as does `postern` alone; `postern dev` starts one for development,
+ * `postern local` that of one person; anything else is a command for operators.
  */
 const [command = 'start', ...args] = process.argv.slice(2);
 // A reader such as `head` closes the pipe early. The rest of the text is dropped, and the work goes on.
@@ -9,8 +9,9 @@ for (const stream of [process.stdout, process.stderr])
   stream.on('error', error => {
     if (!('code' in error) || error.code !== 'EPIPE') throw error;
   });
-if (Number.parseInt(process.versions.node, 10) < 24) {
-  process.stderr.write(`Postern needs Node.js 24 or later; this is Node.js ${process.versions.node}.\n`);
+const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
+if (major < 24 || (major === 24 && minor < 15)) {
+  process.stderr.write(`Postern needs Node.js 24.15 or later; this is Node.js ${process.versions.node}.\n`);
   process.exitCode = 1;
 } else if (command === 'start' && args.length < 2 && !args[0]?.startsWith('-')) {
   process.argv.splice(2, 1);
@@ -18,6 +19,9 @@ if (Number.parseInt(process.versions.node, 10) < 24) {
 } else if (command === 'dev') {
   const { dev } = await import('./dev.ts');
   await dev(args);
+} else if (command === 'local') {
+  const { local } = await import('./local.ts');
+  await local(args);
 } else {
   await import('./cli/postern.ts');
 }

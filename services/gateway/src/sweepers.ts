@@ -1,4 +1,4 @@
-import { type Sweeper, type SweeperOptions, startSweeper } from '@postern/store-redis';
+import { type Sweeper, type SweeperOptions, startSweeper } from '@postern/elicitation';
 import type { GatewayDeps } from './deps.ts';
 import { createExpiry } from './elicitations/expiry.ts';
 import type { Foundation } from './foundation.ts';

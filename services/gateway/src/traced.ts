@@ -41,9 +41,8 @@ function tracedCommands(spans: Spans): CommandObserver {
 }
 
 /**
- * A span per outbound request, with target and host, but without path and query, which may contain codes and tokens. The trace
- * context
- * is not sent to the provider.
+ * A span per outbound request, with target and host, but without path and query, which may contain codes and tokens. The trace context is
+ * not sent to the provider.
  */
 function tracedFetch(fetch: OutboundFetch, target: OutboundTarget, spans: Spans): OutboundFetch {
   return wrapFetch(fetch, (url, init) => {
@@ -62,8 +61,7 @@ function tracedFetch(fetch: OutboundFetch, target: OutboundTarget, spans: Spans)
 }
 
 /**
- * A span per call of the domain, with the id of the elicitation. An elicitation stores the span that issued it; spans of later
- * calls,
+ * A span per call of the domain, with the id of the elicitation. An elicitation stores the span that issued it; spans of later calls,
  * minutes later and in other traces, link to that span.
  */
 function tracedService(service: ElicitationService, spans: Spans): ElicitationService {

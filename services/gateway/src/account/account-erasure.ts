@@ -7,8 +7,8 @@ import {
   IllegalTransitionError,
   isTerminal,
   NotFoundError,
+  type Stores,
 } from '@postern/elicitation';
-import type { RedisStores } from '@postern/store-redis';
 import type { Disconnected, Disconnection } from '../authorization/disconnection.ts';
 import type { CredentialFlow } from '../entries/credential-flow.ts';
 import { longestSessionMs } from '../identity/create-browser-session.ts';
@@ -23,7 +23,7 @@ const MOVES = 4;
 export interface ErasureDeps extends AccountScopeDeps {
   readonly config: Pick<GatewayConfig, 'browserSession'>;
   readonly stores: AccountScopeDeps['stores'] &
-    Pick<RedisStores, 'browserSessions'> & { readonly payments: Pick<RedisStores['payments'], 'forgetPaid'> };
+    Pick<Stores, 'browserSessions'> & { readonly payments: Pick<Stores['payments'], 'forgetPaid'> };
   readonly service: AccountScopeDeps['service'] & Pick<ElicitationService, 'find' | 'decline' | 'fail'>;
   readonly credentialFlow: Pick<CredentialFlow, 'delete'>;
   readonly disconnection: Pick<Disconnection, 'disconnectAll'>;

@@ -8,14 +8,14 @@ import {
   isTerminal,
   LISTED_PAYMENTS,
   type Payment,
+  type Stores,
 } from '@postern/elicitation';
-import type { RedisStores } from '@postern/store-redis';
 import { passkeyOwnerIn } from '../identity/passkeys/user-passkeys.ts';
 import { type AccountScopeDeps, createAccountScope } from './account-scope.ts';
 
 export interface AccountExportDeps extends AccountScopeDeps {
   readonly stores: AccountScopeDeps['stores'] &
-    Pick<RedisStores, 'browserSessions'> & { readonly passkeys: Pick<RedisStores['passkeys'], 'list'> };
+    Pick<Stores, 'browserSessions'> & { readonly passkeys: Pick<Stores['passkeys'], 'list'> };
   readonly now: Clock;
 }
 

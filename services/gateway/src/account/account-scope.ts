@@ -6,15 +6,15 @@ import type {
   ElicitationService,
   Mute,
   Payment,
+  Stores,
   TerminalElicitation,
 } from '@postern/elicitation';
-import type { RedisStores } from '@postern/store-redis';
 import { mayRead, mayUse, type RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
 import { visitorIn } from '../pages/page-guard.ts';
 
 export interface AccountScopeDeps {
-  readonly stores: Pick<RedisStores, 'connections' | 'credentials' | 'mutes'> & {
-    readonly payments: Pick<RedisStores['payments'], 'list' | 'listPaid'>;
+  readonly stores: Pick<Stores, 'connections' | 'credentials' | 'mutes'> & {
+    readonly payments: Pick<Stores['payments'], 'list' | 'listPaid'>;
   };
   readonly service: Pick<ElicitationService, 'listOpen' | 'listEnded'>;
   readonly mcpServers: ReadonlyMap<string, RegisteredMcpServer>;

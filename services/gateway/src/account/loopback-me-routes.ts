@@ -5,9 +5,9 @@ import {
   isTerminal,
   parseElicitationId,
   SHARDS,
+  type Stores,
 } from '@postern/elicitation';
 import { openRequestsPage } from '@postern/pages';
-import type { RedisStores } from '@postern/store-redis';
 import type { FastifyPluginAsync } from 'fastify';
 import { type AccountGuardDeps, csrfFormSchema } from '../identity/account-guard.ts';
 import { BASE_FORM_LIMITS, readFormBody } from '../pages/form-body.ts';
@@ -22,7 +22,7 @@ const visitor = { kind: 'loopback' } as const;
 
 export interface LoopbackMeRoutesDeps {
   readonly config: AccountGuardDeps['config'];
-  readonly stores: Pick<RedisStores, 'lists'>;
+  readonly stores: Pick<Stores, 'lists'>;
   readonly service: Pick<ElicitationService, 'find' | 'decline'>;
 }
 

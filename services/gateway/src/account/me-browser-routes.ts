@@ -1,6 +1,5 @@
-import { definedOnly, digestOf } from '@postern/elicitation';
+import { definedOnly, digestOf, type Stores } from '@postern/elicitation';
 import { browsersPage, signedOutEverywherePage } from '@postern/pages';
-import type { RedisStores } from '@postern/store-redis';
 import type { FastifyPluginAsync } from 'fastify';
 import { type AccountGuardDeps, createAccountGuard } from '../identity/account-guard.ts';
 import { longestSessionMs } from '../identity/create-browser-session.ts';
@@ -14,7 +13,7 @@ const END_ALL_PATH = `${BROWSERS_PATH}/end`;
 
 export interface MeBrowserRoutesDeps extends AccountGuardDeps, ProviderLogoutDeps {
   readonly config: ProviderLogoutDeps['config'] & Pick<GatewayConfig, 'browserSession'>;
-  readonly stores: Pick<RedisStores, 'browserSessions' | 'oneTime'>;
+  readonly stores: Pick<Stores, 'browserSessions' | 'oneTime'>;
   readonly auditLog: Pick<AuditLog, 'signedOutEverywhere'>;
 }
 

@@ -1,4 +1,4 @@
-import type { BrowserSession, Credential } from '@postern/elicitation';
+import type { BrowserSession, Credential, Stores } from '@postern/elicitation';
 import {
   dataPage,
   disconnectAllPage,
@@ -7,7 +7,6 @@ import {
   erasePage,
   type RevokedView,
 } from '@postern/pages';
-import type { RedisStores } from '@postern/store-redis';
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import type { Disconnected, Disconnection } from '../authorization/disconnection.ts';
 import { type AccountGuardDeps, createAccountGuard } from '../identity/account-guard.ts';
@@ -27,7 +26,7 @@ const ERASE_PATH = `${DATA_PATH}/erase`;
 
 export interface MeDataRoutesDeps extends AccountGuardDeps, AccountExportDeps, ErasureDeps {
   readonly config: AccountGuardDeps['config'] & ErasureDeps['config'] & MeHistoryRoutesDeps['config'];
-  readonly stores: AccountExportDeps['stores'] & ErasureDeps['stores'] & Pick<RedisStores, 'passkeys'>;
+  readonly stores: AccountExportDeps['stores'] & ErasureDeps['stores'] & Pick<Stores, 'passkeys'>;
   readonly service: AccountExportDeps['service'] & ErasureDeps['service'];
   readonly credentialFlow: MeCredentialsDeps['credentialFlow'] & ErasureDeps['credentialFlow'];
   readonly auditLog: ErasureDeps['auditLog'] & Pick<AuditLog, 'exported' | 'disconnectedAll'>;

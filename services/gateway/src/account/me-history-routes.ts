@@ -1,6 +1,5 @@
-import { type Elicitation, LISTED_PAYMENTS } from '@postern/elicitation';
+import { type Elicitation, LISTED_PAYMENTS, type Stores } from '@postern/elicitation';
 import { historyPage, type RefundView } from '@postern/pages';
-import type { RedisStores } from '@postern/store-redis';
 import type { FastifyPluginAsync } from 'fastify';
 import { z } from 'zod';
 import { paidView, refundViews } from '../approvals/payment-view.ts';
@@ -16,7 +15,7 @@ export const HISTORY_PATH = '/me/history';
 
 export interface MeHistoryRoutesDeps extends AccountGuardDeps, AccountScopeDeps {
   readonly config: AccountGuardDeps['config'] & Pick<GatewayConfig, 'retention' | 'payment'>;
-  readonly stores: AccountScopeDeps['stores'] & Pick<RedisStores, 'payments'>;
+  readonly stores: AccountScopeDeps['stores'] & Pick<Stores, 'payments'>;
 }
 
 const PAYMENTS_PER_PAGE = 20;

@@ -5,11 +5,11 @@ import {
   type ElicitationService,
   isSuperseded,
   NotFoundError,
+  type Stores,
   type Subject,
   type Visitor,
 } from '@postern/elicitation';
 import { type MutedView, mcpServerPage, reportReasons } from '@postern/pages';
-import type { RedisStores } from '@postern/store-redis';
 import type { FastifyPluginAsync } from 'fastify';
 import { z } from 'zod';
 import { type AccountGuardDeps, createAccountGuard } from '../identity/account-guard.ts';
@@ -26,7 +26,7 @@ interface ById {
 const reportSchema = z.strictObject({ csrf_token: z.string().max(128), reason: z.enum(reportReasons) });
 
 export interface MeMutesDeps {
-  readonly stores: Pick<RedisStores, 'mutes'>;
+  readonly stores: Pick<Stores, 'mutes'>;
   readonly mcpServers: ReadonlyMap<string, RegisteredMcpServer>;
 }
 

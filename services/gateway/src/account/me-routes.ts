@@ -4,10 +4,10 @@ import {
   definedOnly,
   NotFoundError,
   parseConnectionId,
+  type Stores,
   serves,
 } from '@postern/elicitation';
 import { type ConnectionView, disconnectedPage, disconnectPage, mePage, type WaitingView } from '@postern/pages';
-import type { RedisStores } from '@postern/store-redis';
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify';
 import type { Disconnection } from '../authorization/disconnection.ts';
 import { type AccountGuardDeps, createAccountGuard, ignoreMissing } from '../identity/account-guard.ts';
@@ -33,7 +33,7 @@ export interface MeRoutesDeps
     MePasskeysDeps,
     MeMutesDeps {
   readonly config: AccountGuardDeps['config'] & MeHistoryRoutesDeps['config'];
-  readonly stores: AccountScopeDeps['stores'] & Pick<RedisStores, 'passkeys'>;
+  readonly stores: AccountScopeDeps['stores'] & Pick<Stores, 'passkeys'>;
   readonly disconnection: Disconnection;
 }
 

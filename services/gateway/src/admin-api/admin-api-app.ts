@@ -1,6 +1,5 @@
 import rateLimit from '@fastify/rate-limit';
-import { NotFoundError } from '@postern/elicitation';
-import type { RedisStores, StoredAdminCredential } from '@postern/store-redis';
+import { NotFoundError, type StoredAdminCredential } from '@postern/elicitation';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { AdminService } from '../admin/admin-service.ts';
 import { TooManyApiKeysError } from '../admin/api-keys.ts';
@@ -23,6 +22,7 @@ import { requestContextPlugin, requestLogPlugin } from '../platform/http/request
 import { identified } from '../platform/http/unidentified.ts';
 import type { Logger } from '../platform/logger.ts';
 import { gracefulClosePlugin, type Stopping } from '../platform/stopping.ts';
+import { type Network, offered } from '../platform/store/network.ts';
 import { createAdminCredentials } from './admin-credentials.ts';
 import { adminOpenApi } from './admin-openapi.ts';
 import { type AdminOperation, adminOperations } from './admin-operations.ts';
@@ -30,7 +30,7 @@ import { type AdminOperation, adminOperations } from './admin-operations.ts';
 export interface AdminApiDeps extends ErrorsPluginDeps {
   readonly config: GatewayConfig;
   readonly admin: AdminService;
-  readonly stores: Pick<RedisStores, 'adminCredentials'>;
+  readonly network: Network | undefined;
   readonly logger: Logger;
   readonly stopping: Stopping;
   readonly now: () => number;
@@ -55,12 +55,12 @@ const headers = {
 };
 
 /**
- * Builds the application of the admin API, without a listener. It has no cookies, and every route needs a credential with its scope. Whoever
- * changes something or looks at one person says why, and the audit trail has it before anything happens.
+ * Builds the application of the admin API, without a listener. It has no cookies, and every route needs a credential with its scope.
+ * Requests that change something or show one person must give a reason, which is in the audit trail before anything happens.
  */
 export async function buildAdminApi(deps: AdminApiDeps): Promise<FastifyInstance> {
   const { admin } = deps;
-  const credentials = createAdminCredentials(deps);
+  const credentials = createAdminCredentials({ ...deps, store: offered(deps.network).adminCredentials });
   const app = createApp({ config: deps.config, bodyLimit: 16 * 1024, headers });
 
   const callers = new WeakMap<FastifyRequest, StoredAdminCredential>();

@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import { newOperationId, systemEntropy } from '@postern/elicitation';
-import type { RedisStores, StoredAdminCredential } from '@postern/store-redis';
+import { newOperationId, type StoredAdminCredential, systemEntropy } from '@postern/elicitation';
+import type { NetworkStores } from '@postern/store-redis';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { sharedKeyFor } from '../platform/config/shared-secret.ts';
 
@@ -15,10 +15,10 @@ const idOf = (random: string): string => `ac_${random}`;
  */
 export function createAdminCredentials(p: {
   readonly config: Pick<GatewayConfig, 'vault'>;
-  readonly stores: Pick<RedisStores, 'adminCredentials'>;
+  readonly store: NetworkStores['adminCredentials'];
   readonly now: () => number;
 }) {
-  const store = p.stores.adminCredentials;
+  const { store } = p;
   let reading: Promise<unknown> = Promise.resolve();
   let next: ReturnType<typeof store.readAll> | undefined;
   /** Any number of guessed tokens shares one read. It begins after the request, so that it finds every credential that was added before. */

@@ -1,5 +1,6 @@
 import type { ProblemCode } from '@postern/api';
 import {
+  type AdminScope,
   definedOnly,
   type ElicitationId,
   kinds,
@@ -7,7 +8,6 @@ import {
   parseConnectionId,
   parseElicitationId,
 } from '@postern/elicitation';
-import type { AdminScope } from '@postern/store-redis';
 import { z } from 'zod';
 import type { Actor, ReasonedActor } from '../admin/admin-audit.ts';
 import type { AdminService } from '../admin/admin-service.ts';

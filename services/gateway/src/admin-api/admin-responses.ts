@@ -1,4 +1,4 @@
-import { kinds, refundStatuses } from '@postern/elicitation';
+import { doors, kinds, refundStatuses } from '@postern/elicitation';
 import { z } from 'zod';
 
 /**
@@ -261,7 +261,7 @@ export const disconnectPlan = named('DisconnectPlan', {
 
 export const job = named('Job', {
   ...{ jobId: text, verb: z.enum(['disconnect', 'redeliver']), by: text, reason: text.exactOptional() },
-  door: z.enum(['console', 'admin_api', 'command_line']),
+  door: z.enum(doors),
   target: z.object({
     ...{ connectionId: text.exactOptional(), subject: pseudonym.exactOptional(), provider: text.exactOptional() },
     ...{ mcpServerId: text.exactOptional(), endpoint: text.exactOptional(), since: time.exactOptional() },

@@ -1,5 +1,4 @@
-import { definedOnly, type Subject } from '@postern/elicitation';
-import type { RedisStores } from '@postern/store-redis';
+import { definedOnly, type Stores, type Subject } from '@postern/elicitation';
 import type { OperatorEventName } from '../platform/audit/audit-events.ts';
 import type { Pseudonyms } from '../platform/audit/pseudonyms.ts';
 import { requestFields } from '../platform/http/request-context.ts';
@@ -36,7 +35,7 @@ export type RecordAct = (actor: Actor, act: OperatorAct) => Promise<void>;
  * @param p.print where a command writes the line as well, so that the log of the container or the shell has it
  */
 export function createAdminAudit(p: {
-  readonly audits: Pick<RedisStores['audits'], 'append'>;
+  readonly audits: Pick<Stores['audits'], 'append'>;
   readonly pseudonym: Pseudonyms;
   readonly logger?: Logger;
   readonly print?: ((text: string) => void) | undefined;

@@ -1,5 +1,4 @@
-import { definedOnly } from '@postern/elicitation';
-import type { QueueRedis, RedisStores } from '@postern/store-redis';
+import { definedOnly, type Stores } from '@postern/elicitation';
 import type { Vault } from '@postern/vault';
 import { openWebhookQueues, type WebhookQueues } from '../events/webhooks/webhook-queues.ts';
 import { type RegisteredMcpServer, registerMcpServers } from '../mcp-servers/registered-mcp-server.ts';
@@ -7,6 +6,7 @@ import type { Pseudonyms } from '../platform/audit/pseudonyms.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { UpstreamOf } from '../platform/overload/upstream.ts';
+import type { Network } from '../platform/store/network.ts';
 import { createAdminAudit } from './admin-audit.ts';
 import { createApiKeys } from './api-keys.ts';
 import { createAuditSearch, createAuditVerbs } from './audit-search.ts';
@@ -21,13 +21,13 @@ import { createRefunds } from './refunds.ts';
 
 export interface AdminServiceDeps {
   readonly config: GatewayConfig;
-  readonly stores: RedisStores;
+  readonly stores: Stores;
   readonly vault: Vault;
   readonly pseudonym: Pseudonyms;
   /** The log of the gateway. A command has none, and prints its acts. */
   readonly logger?: Logger;
   readonly print?: ((text: string) => void) | undefined;
-  readonly openQueueRedis: () => QueueRedis;
+  readonly network: Network | undefined;
   readonly now: () => number;
   readonly mcpServers?: ReadonlyMap<string, RegisteredMcpServer>;
   /** Of the running gateway; a command has none. */
@@ -40,17 +40,17 @@ export interface AdminServiceDeps {
  * door and why: without a stored audit line it throws StoreUnavailableError and does nothing.
  */
 export function createAdminService(deps: AdminServiceDeps) {
-  const { config, stores, vault, pseudonym } = deps;
+  const { config, stores, network, vault, pseudonym } = deps;
   const mcpServers = deps.mcpServers ?? registerMcpServers(config);
   const record = createAdminAudit({ ...deps, audits: stores.audits });
   const auditSearch = createAuditSearch({ audits: stores.audits, pseudonym });
   let opened: Promise<WebhookQueues> | undefined;
   const queues = async () => {
     // Redis faults show in the verbs that need the queues, and the queues reconnect by themselves.
-    opened ??= openWebhookQueues({ config, openQueueRedis: deps.openQueueRedis, onError: () => {} });
+    opened ??= openWebhookQueues({ config, network, onError: () => {} });
     return (await opened).all;
   };
-  const shared = { stores, mcpServers, pseudonym, record, vault, queues, auditSearch };
+  const shared = { stores, network, mcpServers, pseudonym, record, vault, queues, auditSearch };
   return {
     ...createRecordListing(shared),
     ...createPeople(shared),

@@ -1,6 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { definedOnly, type Subject } from '@postern/elicitation';
-import { type AuditStreamName, isAuditPosition, type RedisStores } from '@postern/store-redis';
+import { type AuditStreamName, definedOnly, isAuditPosition, type Stores, type Subject } from '@postern/elicitation';
 import type { Pseudonyms } from '../platform/audit/pseudonyms.ts';
 import type { Actor, RecordAct } from './admin-audit.ts';
 import { giveWay } from './few-at-once.ts';
@@ -75,7 +74,7 @@ function matchesAudit({ event, line }: AuditItem, q: AuditFilter): boolean {
 }
 
 /** Searches the audit trail in Redis, newest first. */
-export function createAuditSearch({ audits, pseudonym }: { audits: RedisStores['audits']; pseudonym: Pseudonyms }) {
+export function createAuditSearch({ audits, pseudonym }: { audits: Stores['audits']; pseudonym: Pseudonyms }) {
   return async (q: AuditQuery): Promise<Page<AuditItem>> => {
     if (q.cursor !== undefined && !isAuditPosition(q.cursor))
       throw new InvalidCursorError('The cursor is not one that a page returned.');
@@ -112,7 +111,7 @@ const FOLLOW_MS = 500;
 export function createAuditVerbs(p: {
   readonly search: AuditSearch;
   readonly record: RecordAct;
-  readonly audits: RedisStores['audits'];
+  readonly audits: Stores['audits'];
   readonly pseudonym: Pseudonyms;
 }) {
   async function recordSearch(actor: Actor, subject: Subject | undefined): Promise<void> {

@@ -11,23 +11,25 @@ import {
   isTerminal,
   NotFoundError,
   newRevocationId,
+  type Stores,
   type Subject,
   shardIn,
   systemEntropy,
 } from '@postern/elicitation';
-import type { RedisStores } from '@postern/store-redis';
 import { createAccountExport } from '../account/account-export.ts';
 import type { WebhookQueues } from '../events/webhooks/webhook-queues.ts';
 import { longestSessionMs } from '../identity/create-browser-session.ts';
 import { mayRead, mayUse, type RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
 import { announcementsOf, type Pseudonyms } from '../platform/audit/pseudonyms.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
+import { type Network, offered } from '../platform/store/network.ts';
 import type { Actor, RecordAct } from './admin-audit.ts';
 import { allSessionsOf, listAllEnded, listAllPasskeys, passkeyOwners, vouchersOf } from './people.ts';
 
 export interface ChangesDeps {
   readonly config: Pick<GatewayConfig, 'providers' | 'browserSession' | 'operatorWebhooks'>;
-  readonly stores: RedisStores;
+  readonly stores: Stores;
+  readonly network: Network | undefined;
   readonly mcpServers: ReadonlyMap<string, RegisteredMcpServer>;
   readonly pseudonym: Pseudonyms;
   readonly record: RecordAct;
@@ -44,7 +46,7 @@ export interface DryRun {
  * What operators change. Each verb is a sequence of single commits: after a crash, repeating it does the rest. A removed connection leaves
  * a revocation in the same commit, and the running gateway asks the provider within seconds.
  */
-export function createChanges({ config, stores, mcpServers, pseudonym, record, queues, now }: ChangesDeps) {
+export function createChanges({ config, stores, network, mcpServers, pseudonym, record, queues, now }: ChangesDeps) {
   const providers = new Set(config.providers.map(({ name }) => name));
   const service = createElicitationService({
     elicitations: stores.elicitations,
@@ -115,10 +117,10 @@ export function createChanges({ config, stores, mcpServers, pseudonym, record, q
     /** Enables an endpoint. The gateway resumes its waiting deliveries within seconds. Undefined for an endpoint that is not configured. */
     async enableWebhookEndpoint(actor: Actor, { endpoint, dryRun }: DryRun & { readonly endpoint: string }) {
       if (!(await queues()).some(each => each.endpoint.name === endpoint)) return undefined;
-      if (dryRun)
-        return { endpoint, wasDisabled: (await stores.webhookEndpoints.read(endpoint)).disabled !== undefined };
+      const { webhookEndpoints } = offered(network);
+      if (dryRun) return { endpoint, wasDisabled: (await webhookEndpoints.read(endpoint)).disabled !== undefined };
       await record(actor, { event: 'admin.webhook_enabled', endpoint });
-      return { endpoint, wasDisabled: await stores.webhookEndpoints.enable(endpoint) };
+      return { endpoint, wasDisabled: await webhookEndpoints.enable(endpoint) };
     },
 
     /**

@@ -6,10 +6,10 @@ import {
   parseConnectionId,
   SHARDS,
   type Shard,
+  type Stores,
   type Subject,
   UnknownRecordLayoutError,
 } from '@postern/elicitation';
-import type { RedisStores } from '@postern/store-redis';
 import type { RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
 import { fewAtOnce } from './few-at-once.ts';
 
@@ -37,7 +37,7 @@ interface FoundConnections {
 }
 
 export interface ConnectionSearchDeps {
-  readonly stores: Pick<RedisStores, 'connections' | 'lists' | 'sealedRecords'>;
+  readonly stores: Pick<Stores, 'connections' | 'lists' | 'sealedRecords'>;
   readonly mcpServers: ReadonlyMap<string, RegisteredMcpServer>;
 }
 
@@ -61,8 +61,8 @@ function placeOf(cursor: string): { readonly at: number; readonly before?: ListE
 }
 
 /**
- * Finds connections: those of one person at once, others through the lists of all shards and then through all keys, because connections of
- * older releases are in no list. It may return a connection twice. One that is created meanwhile may be missed.
+ * Finds connections: those of one person at once, others through the lists of all shards and then through all keys, which
+ * also shows the records that this release cannot read. It may return a connection twice. One that is created meanwhile may be missed.
  */
 export function createConnectionSearch({ stores, mcpServers }: ConnectionSearchDeps) {
   function matches(of: Connection, q: DisconnectTarget): boolean {

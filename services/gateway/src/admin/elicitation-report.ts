@@ -5,10 +5,10 @@ import {
   type Elicitation,
   type ElicitationRequest,
   isTerminal,
+  type LoggedEvent,
   matchCodeOf,
   type Outcome,
 } from '@postern/elicitation';
-import type { LoggedEvent } from '@postern/store-redis';
 import type { Pseudonyms } from '../platform/audit/pseudonyms.ts';
 
 export interface ReportedEvent {
@@ -21,10 +21,9 @@ export interface ReportedEvent {
 const iso = (epochMs: number): string => new Date(epochMs).toISOString();
 
 /**
- * Returns what support may know of an elicitation: status, request, MCP server and times. Contains no user input, no sealed
- * value and no
- * digest that authorises anything. Users appear under their pseudonym. Omits messages and values of facts, because MCP servers
- * write names and addresses into them.
+ * Returns what support may know of an elicitation: status, request, MCP server and times. Contains no user input, no sealed value and no
+ * digest that authorises anything. Users appear under their pseudonym. Omits messages and values of facts, because MCP servers write
+ * names and addresses into them.
  */
 export function reportOf(elicitation: Elicitation, logged: readonly LoggedEvent[], pseudonym: Pseudonyms) {
   const { elicitationId, status, version, mcpServerId, identityMode, subject, request, requestedBy } = elicitation;

@@ -8,9 +8,9 @@ import {
   parseCredentialId,
   parseElicitationId,
   type RecordList,
+  type Stores,
   type Subject,
 } from '@postern/elicitation';
-import type { RedisStores } from '@postern/store-redis';
 import type { Vault } from '@postern/vault';
 import { createApiKeyAdmin } from '../mcp-servers/api-key-admin.ts';
 import { apiKeyHash, isNewApiKey } from '../mcp-servers/api-keys.ts';
@@ -22,7 +22,7 @@ import { pageOf } from './shard-lists.ts';
 export interface FindDeps {
   readonly config: Pick<GatewayConfig, 'mcpServers'>;
   readonly stores: Pick<
-    RedisStores,
+    Stores,
     'lists' | 'elicitations' | 'connections' | 'credentials' | 'payments' | 'jobs' | 'apiKeys' | 'keyAges'
   >;
   readonly vault: Vault;

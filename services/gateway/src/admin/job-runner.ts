@@ -1,6 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { DomainError, definedOnly, newOperationId, StoreUnavailableError, systemEntropy } from '@postern/elicitation';
-import type { JobProgress, RedisStores } from '@postern/store-redis';
+import {
+  DomainError,
+  definedOnly,
+  type JobProgress,
+  newOperationId,
+  type Stores,
+  StoreUnavailableError,
+  systemEntropy,
+} from '@postern/elicitation';
 import { type AuditSink, auditTrail } from '../platform/audit/audit-trail.ts';
 import type { Pseudonyms } from '../platform/audit/pseudonyms.ts';
 import type { Logger } from '../platform/logger.ts';
@@ -8,8 +15,8 @@ import { type Actor, createAdminAudit } from './admin-audit.ts';
 import { JobFailedError, type JobWorkDeps, withWorkOf } from './job-work.ts';
 
 export interface JobRunnerDeps {
-  readonly stores: JobWorkDeps['stores'] & Pick<RedisStores, 'jobs' | 'audits'>;
-  readonly openQueueRedis: JobWorkDeps['openQueueRedis'];
+  readonly stores: JobWorkDeps['stores'] & Pick<Stores, 'jobs' | 'audits'>;
+  readonly network: JobWorkDeps['network'];
   readonly pseudonym: Pseudonyms;
   /** The log of the gateway. A command has none. */
   readonly logger?: Logger;

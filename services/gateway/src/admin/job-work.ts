@@ -2,16 +2,19 @@ import { setTimeout as delay } from 'node:timers/promises';
 import {
   type ConnectionId,
   definedOnly,
+  type JobProgress,
   newRevocationId,
   parseConnectionId,
+  type StoredJob,
+  type Stores,
   shardIn,
   systemEntropy,
 } from '@postern/elicitation';
-import type { JobProgress, QueueRedis, RedisStores, StoredJob } from '@postern/store-redis';
 import type { DeliveryQueue, RetryOutcome } from '../events/webhooks/delivery-queue.ts';
 import { openWebhookQueues } from '../events/webhooks/webhook-queues.ts';
 import type { RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
+import { type Network, offered } from '../platform/store/network.ts';
 import { createConnectionSearch, type DisconnectTarget } from './connection-search.ts';
 import { fewAtOnce } from './few-at-once.ts';
 
@@ -34,13 +37,11 @@ export type JobStep = (progress: JobProgress) => Promise<{ readonly progress: Jo
 
 export interface JobWorkDeps {
   readonly config: Pick<GatewayConfig, 'providers' | 'mcpServers' | 'operatorWebhooks'>;
-  readonly stores: Pick<RedisStores, 'connections' | 'lists' | 'sealedRecords' | 'webhookEndpoints'>;
+  readonly stores: Pick<Stores, 'connections' | 'lists' | 'sealedRecords'>;
   readonly mcpServers: ReadonlyMap<string, RegisteredMcpServer>;
-  readonly openQueueRedis: () => QueueRedis;
+  readonly network: Network | undefined;
   /** Called for each connection that the job removes. */
-  readonly onRemoved: (
-    removed: NonNullable<Awaited<ReturnType<RedisStores['connections']['remove']>>>,
-  ) => Promise<void>;
+  readonly onRemoved: (removed: NonNullable<Awaited<ReturnType<Stores['connections']['remove']>>>) => Promise<void>;
 }
 
 /** Steps of a search without a match, after which the lease is extended. */
@@ -108,9 +109,9 @@ function disconnecting(job: StoredJob, { config, stores, mcpServers, onRemoved }
 
 /**
  * Starts the next attempt of the deliveries of an endpoint that wait for it, and restarts those that were dead when the job was started,
- * oldest first. Then it reads how each of them ended, a bounded number at a time, so a crash loses no count. A pending entry is an event id,
- * and after the start of its attempt also the number of earlier attempts. The cursor is first the place among the waiting deliveries, then
- * the number of the oldest dead ones that this release cannot read.
+ * oldest first. Then it reads how each of them ended, a bounded number at a time, so a crash loses no count. A pending entry is an event
+ * id, and after the start of its attempt also the number of earlier attempts. The cursor is first the place among the waiting deliveries,
+ * then the number of the oldest dead ones that this release cannot read.
  */
 function redelivering(
   { createdAt }: Pick<StoredJob, 'createdAt'>,
@@ -190,6 +191,6 @@ export async function withWorkOf<T>(
   if (queue === undefined) throw new JobFailedError('unknown_endpoint');
   // The queues are open until the work is over.
   const { endpoint = '' } = job.about.target;
-  const isDisabled = async () => (await deps.stores.webhookEndpoints.read(endpoint)).disabled !== undefined;
+  const isDisabled = async () => (await offered(deps.network).webhookEndpoints.read(endpoint)).disabled !== undefined;
   return await work(redelivering(job, queue, isDisabled));
 }

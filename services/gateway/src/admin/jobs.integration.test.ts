@@ -39,11 +39,8 @@ let pseudonym: ReturnType<typeof pseudonymsOf>;
 let stores: RedisStores;
 let admin: AdminService;
 let runnerDeps: JobRunnerDeps;
-let shared: Pick<AdminServiceDeps, 'stores' | 'pseudonym' | 'now' | 'openQueueRedis'>;
+let shared: Pick<AdminServiceDeps, 'stores' | 'pseudonym' | 'now' | 'network'>;
 let round = 0;
-const noQueues = () => {
-  throw new Error('no webhooks are configured');
-};
 beforeAll(async () => {
   redis = await startRedis();
   folder = await mkdtemp(join(tmpdir(), 'postern-jobs-'));
@@ -73,7 +70,7 @@ beforeEach(async () => {
   pseudonym = pseudonymsOf(config);
   stores = await createRedisStores({ url: redis.url, prefix });
   const { vault } = await openVault(config);
-  shared = { stores, pseudonym, now: Date.now, openQueueRedis: noQueues };
+  shared = { stores, pseudonym, now: Date.now, network: undefined };
   admin = createAdminService({ ...shared, config, vault });
   runnerDeps = { ...shared, inForce: () => ({ config, mcpServers }), leaseMs: 1_000 };
 });
@@ -326,7 +323,7 @@ describe('redelivery', () => {
     await using service = createAdminService({
       ...{ stores: stage.stores, pseudonym, vault, now: Date.now },
       config: parseConfig(webhooksConfig({ prefix }, webhooks)),
-      openQueueRedis: () => openQueueRedis({ address, prefix }),
+      network: { ...stage.stores, openQueueRedis: () => openQueueRedis({ address, prefix }) },
     });
     const deliveries = await stage.start(webhooks, { pace: { ...quickPace, retryDelay: () => undefined } });
     const dead = async () => (await stage.counts('tracker.hook')).dead;

@@ -1,6 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { DomainError, definedOnly, newOperationId, systemEntropy } from '@postern/elicitation';
-import type { JobAbout, RedisStores, StoredJob } from '@postern/store-redis';
+import {
+  DomainError,
+  definedOnly,
+  type JobAbout,
+  newOperationId,
+  type StoredJob,
+  type Stores,
+  systemEntropy,
+} from '@postern/elicitation';
 import type { WebhookQueues } from '../events/webhooks/webhook-queues.ts';
 import type { RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
 import type { Pseudonyms } from '../platform/audit/pseudonyms.ts';
@@ -16,7 +23,7 @@ export class TooManyJobsError extends Error {
 
 export interface JobsDeps {
   readonly config: Pick<GatewayConfig, 'providers'>;
-  readonly stores: ConnectionSearchDeps['stores'] & Pick<RedisStores, 'jobs'>;
+  readonly stores: ConnectionSearchDeps['stores'] & Pick<Stores, 'jobs'>;
   readonly mcpServers: ReadonlyMap<string, RegisteredMcpServer>;
   readonly pseudonym: Pseudonyms;
   readonly record: RecordAct;

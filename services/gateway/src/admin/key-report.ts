@@ -1,5 +1,4 @@
-import { definedOnly } from '@postern/elicitation';
-import type { KeyAge, RedisStores } from '@postern/store-redis';
+import { definedOnly, type KeyAge, type Stores } from '@postern/elicitation';
 import type { Vault } from '@postern/vault';
 import { receiptKeysOf } from '../approvals/receipt-keys.ts';
 import { createApiKeyAdmin, statusOfApiKey } from '../mcp-servers/api-key-admin.ts';
@@ -18,7 +17,7 @@ const receiptKids = (config: KeyConfig) => receiptKeysOf(config).published.map((
 /** Notes the keys of a configuration that a gateway begins to use. Without Redis, the next start or reload notes them. */
 export async function noteKeysOf(
   config: KeyConfig,
-  { stores, logger }: { readonly stores: Pick<RedisStores, 'keyAges'>; readonly logger: Pick<Logger, 'warn'> },
+  { stores, logger }: { readonly stores: Pick<Stores, 'keyAges'>; readonly logger: Pick<Logger, 'warn'> },
 ): Promise<void> {
   const fileKeys = config.mcpServers.flatMap(({ apiKeys }) => apiKeys.map(({ hash }) => idOfFileKey(digestIn(hash))));
   const names = [
@@ -48,7 +47,7 @@ const OLDEST = 10;
 /** The keys of the deployment and their ages: never a key. */
 export function createKeyReport(p: {
   readonly config: KeyConfig;
-  readonly stores: Pick<RedisStores, 'apiKeys' | 'keyAges'>;
+  readonly stores: Pick<Stores, 'apiKeys' | 'keyAges'>;
   readonly vault: Vault;
   readonly now: () => number;
 }) {

@@ -1,5 +1,4 @@
-import { countedSteps, definedOnly, SHARDS } from '@postern/elicitation';
-import type { RedisStores } from '@postern/store-redis';
+import { countedSteps, dayOf, definedOnly, SHARDS, type Stores } from '@postern/elicitation';
 import type { Vault } from '@postern/vault';
 import type { RetryingDelivery } from '../events/webhooks/delivery-queue.ts';
 import type { WebhookQueues } from '../events/webhooks/webhook-queues.ts';
@@ -8,6 +7,7 @@ import type { RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.t
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import type { UpstreamOf } from '../platform/overload/upstream.ts';
 import { packageVersion } from '../platform/package-version.ts';
+import { type Network, offered } from '../platform/store/network.ts';
 import { fewAtOnce, giveWay } from './few-at-once.ts';
 import { createKeyReport } from './key-report.ts';
 import { createSharedReads } from './shared-reads.ts';
@@ -21,7 +21,8 @@ export interface CountsQuery {
 
 export interface OverviewDeps {
   readonly config: GatewayConfig;
-  readonly stores: RedisStores;
+  readonly stores: Stores;
+  readonly network: Network | undefined;
   readonly vault: Vault;
   readonly mcpServers: ReadonlyMap<string, RegisteredMcpServer>;
   readonly queues: () => Promise<WebhookQueues['all']>;
@@ -37,7 +38,6 @@ const DAYS_SIZED_AT_ONCE = 100;
 const COUNTS_AT_ONCE = 1_000;
 /** Age of reports that read the ledgers of all shards, or all API keys. */
 const REPORT_KEPT_MS = 30_000;
-const dayOf = (at: number) => new Date(at).toISOString().slice(0, 10);
 
 /** The days (UTC) that a period touches. */
 function daysIn({ since, until }: CountsQuery): readonly string[] {
@@ -95,7 +95,7 @@ const LISTS = ['open', 'ended', 'connections', 'credentials', 'revocations'] as 
 
 /** Numbers without persons: counts, health, webhooks. */
 export function createOverview(deps: OverviewDeps) {
-  const { config, stores, mcpServers, queues, upstreamOf } = deps;
+  const { config, stores, network, mcpServers, queues, upstreamOf } = deps;
   const providers = config.providers.map(({ name }) => name);
   const shared = createSharedReads(REPORT_KEPT_MS);
   const storage = createStorageReport(deps);
@@ -119,7 +119,7 @@ export function createOverview(deps: OverviewDeps) {
     return Promise.all(
       (await queues()).map(async ({ endpoint, queue }) => {
         const [{ disabled, failingSince }, counts] = await Promise.all([
-          stores.webhookEndpoints.read(endpoint.name),
+          offered(network).webhookEndpoints.read(endpoint.name),
           queue.counts(),
         ]);
         return {

@@ -1,5 +1,4 @@
-import { type BrowserSession, definedOnly, type Subject } from '@postern/elicitation';
-import type { RedisStores } from '@postern/store-redis';
+import { type BrowserSession, definedOnly, type Stores, type Subject } from '@postern/elicitation';
 import { passkeyOwnerOf } from '../identity/passkeys/user-passkeys.ts';
 import type { RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
 import type { Pseudonyms } from '../platform/audit/pseudonyms.ts';
@@ -8,7 +7,7 @@ import { connectionItem, credentialItem, elicitationItem } from './record-items.
 
 export interface PeopleDeps {
   readonly stores: Pick<
-    RedisStores,
+    Stores,
     'connections' | 'credentials' | 'elicitations' | 'passkeys' | 'browserSessions' | 'mutes'
   >;
   readonly mcpServers: ReadonlyMap<string, RegisteredMcpServer>;

@@ -8,14 +8,15 @@ import {
   isTerminal,
   type Kind,
   type ListEntry,
+  type LoggedEvent,
   parseConnectionId,
   parseCredentialId,
   parseElicitationId,
+  type Stores,
   type Subject,
   shardIn,
   shardOf,
 } from '@postern/elicitation';
-import type { LoggedEvent, RedisStores } from '@postern/store-redis';
 import { paymentsOf } from '../approvals/refund-reservation.ts';
 import type { RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
 import type { Pseudonyms } from '../platform/audit/pseudonyms.ts';
@@ -51,7 +52,7 @@ export interface OwnedQuery extends PageRequest {
 }
 
 export interface RecordListingDeps {
-  readonly stores: Pick<RedisStores, 'lists' | 'elicitations' | 'connections' | 'credentials' | 'events' | 'payments'>;
+  readonly stores: Pick<Stores, 'lists' | 'elicitations' | 'connections' | 'credentials' | 'events' | 'payments'>;
   readonly mcpServers: ReadonlyMap<string, RegisteredMcpServer>;
   readonly pseudonym: Pseudonyms;
   readonly record: RecordAct;
@@ -62,7 +63,7 @@ const EVENTS_AT_ONCE = 25;
 
 /** Reads the events of an elicitation that its shard still has, oldest first. */
 export async function eventsOf(
-  { events }: Pick<RedisStores, 'events'>,
+  { events }: Pick<Stores, 'events'>,
   elicitationId: ElicitationId,
 ): Promise<readonly LoggedEvent[]> {
   const found: LoggedEvent[] = [];
@@ -130,7 +131,7 @@ export function createRecordListing({ stores, mcpServers, pseudonym, record, aud
           const of = await elicitationAt(entry);
           const isListed = of !== undefined && isTerminal(of) === (q.phase === 'ended') && matches(of, q);
           if (!isListed || of.request.kind !== 'payment') return undefined;
-          return paymentItem(of, await paymentsOf(stores.payments, of.elicitationId, of), pseudonym);
+          return paymentItem(of, await paymentsOf(stores.payments, of.elicitationId), pseudonym);
         },
       });
     },

@@ -14,9 +14,9 @@ import {
   refundableOf,
   refundedOf,
   refundLimitText,
+  type Stores,
 } from '@postern/elicitation';
 import { canRefundAt } from '@postern/payment';
-import type { RedisStores } from '@postern/store-redis';
 import {
   type CanRefund,
   decideRefund,
@@ -32,7 +32,7 @@ import type { ReasonedActor, RecordAct } from './admin-audit.ts';
 
 export interface RefundsDeps {
   readonly config: Pick<GatewayConfig, 'processors' | 'vault'>;
-  readonly stores: Pick<RedisStores, 'elicitations' | 'payments'>;
+  readonly stores: Pick<Stores, 'elicitations' | 'payments'>;
   readonly pseudonym: Pseudonyms;
   readonly record: RecordAct;
   readonly now: () => number;
@@ -96,8 +96,8 @@ export const refusalText = (
 ) => (refusal === 'refund_exceeds_payment' ? refundLimitText(of.refundableMinorUnits) : problems[refusal].title);
 
 /**
- * Names refunds of operators. The MCP server and the processor see the name: the key keeps them from guessing the reason. Equal refunds have
- * equal names on all replicas, so the processor makes one of them once, even if Redis has lost its reservation.
+ * Names refunds of operators. The MCP server and the processor see the name: the key keeps them from guessing the reason. Equal refunds
+ * have equal names on all replicas, so the processor makes one of them once, even if Redis has lost its reservation.
  */
 function createRefundNames(config: Pick<GatewayConfig, 'vault'>) {
   const key = sharedKeyFor(config, 'postern refunds of operators, 1');
@@ -108,9 +108,9 @@ function createRefundNames(config: Pick<GatewayConfig, 'vault'>) {
 }
 
 /**
- * Refunds by operators. A refund is a reservation in the record of its payment, as for the MCP server, and no job: the reservation survives a
- * restart, shows its progress, and counts against refunds of everyone else. A replica of the gateway asks the processor, so no other process
- * needs the key of the processor.
+ * Refunds by operators. A refund is a reservation in the record of its payment, as for the MCP server, and no job: the reservation
+ * survives a restart, shows its progress, and counts against refunds of everyone else. A replica of the gateway asks the processor, so no
+ * other process needs the key of the processor.
  */
 export function createRefunds({ config, stores, pseudonym, record, now }: RefundsDeps) {
   const nameOf = createRefundNames(config);
@@ -122,7 +122,7 @@ export function createRefunds({ config, stores, pseudonym, record, now }: Refund
 
   async function standing(elicitationId: ElicitationId) {
     const elicitation = await stores.elicitations.read(elicitationId);
-    return { elicitation, payments: await paymentsOf(stores.payments, elicitationId, elicitation) };
+    return { elicitation, payments: await paymentsOf(stores.payments, elicitationId) };
   }
   const isKnown = ({ elicitation, payments }: Awaited<ReturnType<typeof standing>>): boolean =>
     payments.length > 0 || elicitation?.request.kind === 'payment';
@@ -142,8 +142,8 @@ export function createRefunds({ config, stores, pseudonym, record, now }: Refund
   }
 
   /**
-   * A refund by an operator. A repeat of the same amount and reason, by any operator and through any door, is the same refund. After a failure
-   * it is another attempt.
+   * A refund by an operator. A repeat of the same amount and reason, by any operator and through any door, is the same refund. After a
+   * failure it is another attempt.
    */
   function requestOf(of: Payment, ask: { readonly minorUnits?: number; readonly reason: string }): RefundRequest {
     const fingerprint = refundFingerprint(ask);

@@ -1,5 +1,4 @@
-import { type StorageQuota, shareOf } from '@postern/elicitation';
-import type { RedisStores } from '@postern/store-redis';
+import { type StorageQuota, type Stores, shareOf } from '@postern/elicitation';
 import type { RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
 
 /** Of the share of a shard: above it, the gateway refuses new requests. Users can still answer. */
@@ -9,7 +8,7 @@ const REFUSES_LASTING_FROM = 1 / 2;
 
 /** How much of its storage quota each MCP server uses, without its events, which have a part of their own. The fullest first. */
 export function createStorageReport(p: {
-  readonly stores: { readonly storageUse: Pick<RedisStores['storageUse'], 'read'> };
+  readonly stores: { readonly storageUse: Pick<Stores['storageUse'], 'read'> };
   readonly mcpServers: ReadonlyMap<
     string,
     Pick<RegisteredMcpServer, 'mcpServerId' | 'connectionOwner'> & {

@@ -1,6 +1,5 @@
-import type { Clock, ElicitationService, Entropy, Subject } from '@postern/elicitation';
+import type { Clock, ElicitationService, Entropy, Stores, Subject } from '@postern/elicitation';
 import { createProcessor, createReceipts, type Passkeys } from '@postern/payment';
-import type { RedisStores } from '@postern/store-redis';
 import type { Vault } from '@postern/vault';
 import type { SignInPolicy } from '../identity/sign-in-policy.ts';
 import type { RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
@@ -22,7 +21,7 @@ import { createRefundFlow } from './refund-flow.ts';
 export async function createApprovals(p: {
   config: Pick<GatewayConfig, 'publicUrl' | 'processors' | 'receipts' | 'vault'>;
   mcpServers: ReadonlyMap<string, RegisteredMcpServer>;
-  stores: RedisStores;
+  stores: Stores;
   service: ElicitationService;
   vault: Vault;
   auditLog: AuditLog;

@@ -7,10 +7,10 @@ import {
   NotFoundError,
   type Passkey,
   type PasskeyPayer,
+  type Stores,
   type Subject,
 } from '@postern/elicitation';
 import { PasskeyError, type Passkeys } from '@postern/payment';
-import type { RedisStores } from '@postern/store-redis';
 import type { Vault } from '@postern/vault';
 import {
   type CeremonyForm,
@@ -49,15 +49,14 @@ export type VerificationResult =
   | { readonly result: 'failed' };
 
 /**
- * Approval with a passkey (WebAuthn level 3). The challenge contains the digest of the terms, so the authenticator signs
- * exactly this
+ * Approval with a passkey (WebAuthn level 3). The challenge contains the digest of the terms, so the authenticator signs exactly this
  * payment.
  */
 export function createPasskeyFlow(p: {
   config: Pick<GatewayConfig, 'publicUrl'>;
   passkeys: Passkeys;
   mcpServers: ReadonlyMap<string, RegisteredMcpServer>;
-  stores: Pick<RedisStores, 'passkeys' | 'oneTime'>;
+  stores: Pick<Stores, 'passkeys' | 'oneTime'>;
   vault: Vault;
   auditLog: AuditLog;
   announcedAs: (subject: Subject) => string | undefined;

@@ -3,8 +3,7 @@ import { FRESH_SECONDS, isFresh } from '../identity/sign-in-policy.ts';
 import type { RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
 
 /**
- * Decides which approvals need a passkey, and when a user's first passkey may be added and counts. Reads the configuration on
- * every call,
+ * Decides which approvals need a passkey, and when a user's first passkey may be added and counts. Reads the configuration on every call,
  * so a stricter policy also applies to links that were issued before.
  */
 export function createPasskeyPolicy(p: { mcpServers: ReadonlyMap<string, RegisteredMcpServer>; now: Clock }) {
@@ -16,8 +15,7 @@ export function createPasskeyPolicy(p: { mcpServers: ReadonlyMap<string, Registe
 
   return {
     /**
-     * Whether the approval needs a passkey over the digest of the terms: for a payment above `passkeyAbove` of its MCP server.
-     * The daily
+     * Whether the approval needs a passkey over the digest of the terms: for a payment above `passkeyAbove` of its MCP server. The daily
      * threshold may demand one as well, see `DailyLimits`.
      */
     needsPasskey(elicitation: Elicitation): boolean {
@@ -28,8 +26,7 @@ export function createPasskeyPolicy(p: { mcpServers: ReadonlyMap<string, Registe
     },
 
     /**
-     * A first passkey needs a recent sign-in that was required for this elicitation, by the identity provider or by the
-     * application that
+     * A first passkey needs a recent sign-in that was required for this elicitation, by the identity provider or by the application that
      * vouches for the user. Otherwise a thief of the session cookie could add a passkey within minutes of any sign-in.
      */
     mustSignInToAddPasskey: (elicitation: Elicitation, browserSession: BrowserSession | undefined): boolean =>

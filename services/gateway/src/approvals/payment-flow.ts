@@ -11,10 +11,10 @@ import {
   isPaidBy,
   isShownBy,
   isSuperseded,
+  type Stores,
   textIn,
 } from '@postern/elicitation';
 import { type ChargeStatus, chargeKeyOf, type PaymentProcessor, ProcessorError } from '@postern/payment';
-import type { RedisStores } from '@postern/store-redis';
 import { isForRegisteredPayee, type RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
 import type { AuditLog } from '../platform/audit/audit-log.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
@@ -40,17 +40,15 @@ export type ChargeState =
   | { readonly state: 'settled'; readonly elicitation: Elicitation; readonly settledBy?: string };
 
 /**
- * Charges at payment processors. The approval is committed before any request to the processor. Each request carries an
- * idempotency key
- * derived from the approval, so a user, a recovery after a crash, or another replica that repeats a step gets the same charge.
- * Only the
+ * Charges at payment processors. The approval is committed before any request to the processor. Each request carries an idempotency key
+ * derived from the approval, so a user, a recovery after a crash, or another replica that repeats a step gets the same charge. Only the
  * processor's status says what was paid; a redirect or a webhook never does.
  */
 export function createPaymentFlow(p: {
   config: Pick<GatewayConfig, 'publicUrl'>;
   service: ElicitationService;
   processors: ReadonlyMap<string, PaymentProcessor>;
-  stores: Pick<RedisStores, 'payments'>;
+  stores: Pick<Stores, 'payments'>;
   refundFlow: Pick<RefundFlow, 'unexpected'>;
   mcpServers: ReadonlyMap<string, RegisteredMcpServer>;
   auditLog: AuditLog;

@@ -152,9 +152,8 @@ export const paymentPageRoutes: FastifyPluginAsync<PageKit<PaymentPageRoutesDeps
     }),
   );
 
-  // The processor redirects the browser here. The redirect proves nothing: the gateway asks the processor for the status, as it
-  // does after
-  // a webhook and in the sweep.
+  // The processor redirects the browser here. The redirect proves nothing: the gateway asks the processor for the status, as it does
+  // after a webhook and in the sweep.
   app.get<ById>('/e/:elicitationId/charge', { exposeHeadRoute: false }, (request, reply) =>
     guardGet(request, reply, async visit => {
       const paymentVisit = ofPayment(visit);

@@ -4,6 +4,7 @@ import {
   isCharging,
   isPaidBy,
   parseElicitationId,
+  type Stores,
 } from '@postern/elicitation';
 import {
   type ChargeEvent,
@@ -12,7 +13,6 @@ import {
   type PaymentProcessor,
   ProcessorError,
 } from '@postern/payment';
-import type { RedisStores } from '@postern/store-redis';
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify';
 import type { AuditLog } from '../platform/audit/audit-log.ts';
 import { ProblemError } from '../platform/http/problems.ts';
@@ -24,7 +24,7 @@ import type { RefundFlow } from './refund-flow.ts';
 
 interface WebhookHandlerDeps {
   readonly service: Pick<ElicitationService, 'find'>;
-  readonly stores: Pick<RedisStores, 'payments'>;
+  readonly stores: Pick<Stores, 'payments'>;
   readonly paymentFlow: Pick<PaymentFlow, 'check'>;
   readonly refundFlow: Pick<RefundFlow, 'find' | 'sync' | 'unexpected'>;
   readonly auditLog: Pick<AuditLog, 'processorUnavailable'>;

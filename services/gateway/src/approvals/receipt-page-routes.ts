@@ -29,7 +29,7 @@ export const receiptPageRoutes: FastifyPluginAsync<PageKit<ReceiptPageRoutesDeps
     const { elicitation } = visit;
     if (!isOfKind(elicitation, 'payment') && !isOfKind(elicitation, 'confirmation')) throw new NotFoundError();
     views.showAs(request, elicitation);
-    views.speakTo(request, elicitation);
+    await views.speakTo(request, elicitation);
     return { ...visit, elicitation };
   }
 

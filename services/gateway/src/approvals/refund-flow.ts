@@ -15,12 +15,12 @@ import {
   refundIdOf,
   refusedRefund,
   reportedChange,
+  type Stores,
 } from '@postern/elicitation';
 import { type PaymentProcessor, ProcessorError } from '@postern/payment';
-import type { RedisStores } from '@postern/store-redis';
 import type { RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
 import type { AuditLog } from '../platform/audit/audit-log.ts';
-import { MAX_CONFLICTS, refundFingerprint, reservedRefund, unrecordedPayment } from './refund-reservation.ts';
+import { MAX_CONFLICTS, refundFingerprint, reservedRefund } from './refund-reservation.ts';
 import { createUnexpectedPayments } from './unexpected-payments.ts';
 
 /** Bounds of the pause before the refunds of a payment are checked again. */
@@ -37,8 +37,8 @@ export type PaymentStanding = { readonly payment: Payment } | { readonly elicita
  * paid back or disputed.
  */
 export function createRefundFlow(p: {
-  stores: Pick<RedisStores, 'payments'>;
-  service: Pick<ElicitationService, 'read' | 'find'>;
+  stores: Pick<Stores, 'payments'>;
+  service: Pick<ElicitationService, 'read'>;
   processors: ReadonlyMap<string, PaymentProcessor>;
   mcpServers: ReadonlyMap<string, RegisteredMcpServer>;
   auditLog: Pick<AuditLog, 'processorUnavailable' | 'refundNeeded' | 'refundRequested' | 'paymentChanged'>;
@@ -55,19 +55,11 @@ export function createRefundFlow(p: {
       throw error instanceof NotFoundError ? new NotFoundError('payment') : error;
     });
     if (!isOfKind(elicitation, 'payment')) throw new NotFoundError('payment');
-    const unrecorded = unrecordedPayment(elicitation);
-    return unrecorded === undefined ? { elicitation } : { payment: unrecorded };
+    return { elicitation };
   }
 
-  /** Returns a stored payment, also one that a replica of an earlier release has completed. */
-  async function find(elicitationId: ElicitationId, processorReference: string): Promise<Payment | undefined> {
-    const isIt = (payment: Payment) => payment.processorReference === processorReference;
-    const stored = (await payments.list(elicitationId)).find(isIt);
-    if (stored !== undefined) return stored;
-    const elicitation = await p.service.find(elicitationId);
-    const unrecorded = elicitation && unrecordedPayment(elicitation);
-    return unrecorded !== undefined && isIt(unrecorded) ? unrecorded : undefined;
-  }
+  const find = async (elicitationId: ElicitationId, processorReference: string): Promise<Payment | undefined> =>
+    (await payments.list(elicitationId)).find(payment => payment.processorReference === processorReference);
 
   /** @returns the payment as committed; undefined after a conflict */
   async function commit(change: PaymentChange): Promise<Payment | undefined> {

@@ -2,12 +2,10 @@ import {
   type Amount,
   DomainError,
   digestOf,
-  type Elicitation,
   type ElicitationId,
   type Payment,
   type PaymentChange,
   type PaymentStore,
-  paymentPutBy,
   type Refund,
   type RefundRequest,
   reserveRefund,
@@ -24,30 +22,14 @@ export type CanRefund = (processor: string, amount: Amount) => boolean | undefin
 export const refundFingerprint = (p: { readonly minorUnits?: number; readonly reason: string }): string =>
   digestOf(JSON.stringify([p.minorUnits ?? 'all', p.reason])).slice(0, 22);
 
-/** The payment of an elicitation that a release without records of payments has completed. */
-export function unrecordedPayment(elicitation: Elicitation): Payment | undefined {
-  if (elicitation.status !== 'completed') return undefined;
-  const facts = paymentPutBy({ current: elicitation, next: elicitation });
-  const { elicitationId } = elicitation;
-  return facts && { ...facts, elicitationId, version: 0, paidAt: 0, refunds: [], disputes: [] };
-}
-
-/** Returns the payments of an elicitation, also one that is not recorded. The first is the one that completed it, if one did. */
-export async function paymentsOf(
+/** Returns the payments of an elicitation. The first is the one that completed it, if one did. */
+export const paymentsOf = async (
   payments: Pick<PaymentStore, 'list'>,
   elicitationId: ElicitationId,
-  elicitation: Elicitation | undefined,
-): Promise<readonly Payment[]> {
-  const stored = await payments.list(elicitationId);
-  const unrecorded = elicitation && unrecordedPayment(elicitation);
-  const isStored = stored.some(({ processorReference }) => processorReference === unrecorded?.processorReference);
-  // A version counts the commits to all payments of an elicitation.
-  const all =
-    unrecorded === undefined || isStored
-      ? stored
-      : [...stored, { ...unrecorded, version: stored[0]?.version ?? unrecorded.version }];
-  return all.toSorted((one, other) => Number(other.completes) - Number(one.completes) || one.paidAt - other.paidAt);
-}
+): Promise<readonly Payment[]> =>
+  (await payments.list(elicitationId)).toSorted(
+    (one, other) => Number(other.completes) - Number(one.completes) || one.paidAt - other.paidAt,
+  );
 
 /**
  * Decides on a refund of a payment as it stands, and changes nothing.

@@ -11,9 +11,9 @@ import {
   refundableOf,
   refundIdOf,
   reserveRefund,
+  type Stores,
 } from '@postern/elicitation';
 import type { ChargeStatus, PaymentProcessor } from '@postern/payment';
-import type { RedisStores } from '@postern/store-redis';
 import type { RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
 import type { AuditLog } from '../platform/audit/audit-log.ts';
 import { MAX_CONFLICTS } from './refund-reservation.ts';
@@ -35,7 +35,7 @@ interface UnexpectedPayment {
 
 /** Handles payments that complete no elicitation: made after its end, or of another amount than approved. */
 export function createUnexpectedPayments(p: {
-  stores: Pick<RedisStores, 'payments'>;
+  stores: Pick<Stores, 'payments'>;
   processors: ReadonlyMap<string, Pick<PaymentProcessor, 'canRefund'>>;
   mcpServers: ReadonlyMap<string, RegisteredMcpServer>;
   auditLog: Pick<AuditLog, 'refundNeeded' | 'refundRequested'>;

@@ -9,9 +9,9 @@ import {
   generationNumber,
   isUseNoted,
   NotFoundError,
+  type Stores,
   tokenFreshness,
 } from '@postern/elicitation';
-import type { RedisStores } from '@postern/store-redis';
 import { mayUse, type RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
 import type { AuditLog } from '../platform/audit/audit-log.ts';
 import { ProblemError } from '../platform/http/problems.ts';
@@ -37,7 +37,7 @@ const YOUNG_MS = 60_000;
 
 /** Returns usable access tokens. Refreshes them and waits if necessary, but never involves the user. */
 export function createAccessTokenFlow(p: {
-  stores: Pick<RedisStores, 'connections' | 'notifier'>;
+  stores: Pick<Stores, 'connections' | 'notifier'>;
   providers: ProviderRegistry;
   decryptedTokenCache: DecryptedTokenCache;
   tokenRefresh: TokenRefresh;

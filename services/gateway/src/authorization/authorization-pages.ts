@@ -1,7 +1,12 @@
 import { AuthorizationError, type ProviderRegistry } from '@postern/authorization';
-import { definedOnly, type ElicitationService, RequestChangedError, type RetryReason } from '@postern/elicitation';
+import {
+  definedOnly,
+  type ElicitationService,
+  RequestChangedError,
+  type RetryReason,
+  type Stores,
+} from '@postern/elicitation';
 import { type ConnectNotice, type ConnectView, connectPage, donePage, type Locale } from '@postern/pages';
-import type { RedisStores } from '@postern/store-redis';
 import type { FastifyReply } from 'fastify';
 import { createDecisionView, type KindPages, type PageRequest, type VisitOf } from '../pages/kind-pages.ts';
 import type { PageKit } from '../pages/page-kit.ts';
@@ -14,7 +19,7 @@ import type { ScopePlan, ScopePlanner } from './scope-plan.ts';
 
 export interface AuthorizationPagesDeps {
   readonly service: Pick<ElicitationService, 'assertSamePerson'>;
-  readonly stores: Pick<RedisStores, 'connections'>;
+  readonly stores: Pick<Stores, 'connections'>;
   readonly providers: Pick<ProviderRegistry, 'get'>;
   readonly logger: Pick<Logger, 'warn'>;
   readonly authorizationStart: Pick<AuthorizationStart, 'begin'>;

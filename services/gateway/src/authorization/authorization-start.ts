@@ -8,10 +8,10 @@ import {
   type ElicitationService,
   type Entropy,
   newAuthorizationState,
+  type Stores,
   shardIn,
   type Visitor,
 } from '@postern/elicitation';
-import type { RedisStores } from '@postern/store-redis';
 import type { Vault } from '@postern/vault';
 import { redirectUriOf } from '../platform/http/public-urls.ts';
 import { transactionContext } from '../sealing/seal-contexts.ts';
@@ -36,7 +36,7 @@ export interface TransactionSecret extends Omit<StartedAttempt, 'authorizationUr
 export function createAuthorizationStart(p: {
   config: { publicUrl: string };
   service: ElicitationService;
-  stores: Pick<RedisStores, 'oneTime'>;
+  stores: Pick<Stores, 'oneTime'>;
   vault: Vault;
   providers: ProviderRegistry;
   entropy: Entropy;

@@ -1,11 +1,11 @@
 import type { ClientRegistrationStore } from '@postern/authorization';
-import type { RedisStores } from '@postern/store-redis';
+import type { Stores } from '@postern/elicitation';
 import type { Vault } from '@postern/vault';
 import { registrationContext } from '../sealing/seal-contexts.ts';
 
 /** Stores the client registrations of the gateway, sealed, for all replicas. */
 export function createClientRegistrations(p: {
-  stores: Pick<RedisStores, 'clientRegistrations'>;
+  stores: Pick<Stores, 'clientRegistrations'>;
   vault: Vault;
 }): ClientRegistrationStore {
   const { clientRegistrations } = p.stores;

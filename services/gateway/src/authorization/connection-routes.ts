@@ -13,9 +13,9 @@ import {
   DomainError,
   NotFoundError,
   parseConnectionId,
+  type Stores,
   serves,
 } from '@postern/elicitation';
-import type { RedisStores } from '@postern/store-redis';
 import type { FastifyPluginAsync } from 'fastify';
 import { authenticatedCallerOf, callerOf } from '../mcp-servers/caller-auth.ts';
 import type { WaitingRequests } from '../mcp-servers/callers-in-force.ts';
@@ -30,7 +30,7 @@ interface ById {
 }
 
 export interface ConnectionRoutesDeps {
-  readonly stores: Pick<RedisStores, 'connections'>;
+  readonly stores: Pick<Stores, 'connections'>;
   readonly waitingRequests: Pick<WaitingRequests, 'signalOf'>;
   readonly registeredNames: RegisteredNames;
   readonly accessTokenFlow: AccessTokenFlow;

@@ -1,6 +1,5 @@
 import { createProviderRegistry, createRemoteRegistrations } from '@postern/authorization';
-import type { Clock, ElicitationService, Entropy } from '@postern/elicitation';
-import type { RedisStores } from '@postern/store-redis';
+import type { Clock, ElicitationService, Entropy, Stores } from '@postern/elicitation';
 import type { Vault } from '@postern/vault';
 import type { RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
 import type { AuditLog } from '../platform/audit/audit-log.ts';
@@ -26,7 +25,7 @@ import { createTokenSets } from './token-set.ts';
 export function createAuthorization(p: {
   config: Pick<GatewayConfig, 'publicUrl' | 'images' | 'providers'>;
   mcpServers: ReadonlyMap<string, RegisteredMcpServer>;
-  stores: RedisStores;
+  stores: Stores;
   service: ElicitationService;
   vault: Vault;
   auditLog: AuditLog;

@@ -11,10 +11,10 @@ import {
   newAuthorizationState,
   newOperationId,
   type RetryReason,
+  type Stores,
   shardIn,
   type Visitor,
 } from '@postern/elicitation';
-import type { RedisStores } from '@postern/store-redis';
 import type { Vault } from '@postern/vault';
 import { z } from 'zod';
 import type { AuditLog } from '../platform/audit/audit-log.ts';
@@ -74,7 +74,7 @@ export type DevicePollResult =
 export function createDeviceFlow(p: {
   config: { publicUrl: string };
   service: ElicitationService;
-  stores: Pick<RedisStores, 'oneTime'> & { readonly leases: Pick<RedisStores['leases'], 'take' | 'release'> };
+  stores: Pick<Stores, 'oneTime'> & { readonly leases: Pick<Stores['leases'], 'take' | 'release'> };
   vault: Vault;
   providers: ProviderRegistry;
   storeGrant: StoreGrant;

@@ -7,9 +7,9 @@ import {
   NotFoundError,
   newRevocationId,
   type RevocationId,
+  type Stores,
   shardIn,
 } from '@postern/elicitation';
-import type { RedisStores } from '@postern/store-redis';
 import type { AuditLog } from '../platform/audit/audit-log.ts';
 import { withTimeout } from '../platform/with-timeout.ts';
 import type { RevocationFlow } from './revocation-flow.ts';
@@ -44,7 +44,7 @@ const REVOKE_ALL_MS = 20_000;
 
 /** Removes a connection immediately, and revokes its grant as soon as the provider responds. */
 export function createDisconnection(p: {
-  stores: Pick<RedisStores, 'connections'>;
+  stores: Pick<Stores, 'connections'>;
   providers: ProviderRegistry;
   revocationFlow: RevocationFlow;
   auditLog: AuditLog;

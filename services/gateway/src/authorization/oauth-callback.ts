@@ -15,11 +15,11 @@ import {
   type OneTimeRecord,
   parseAuthorizationState,
   type RetryReason,
+  type Stores,
   shardIn,
   type Visitor,
 } from '@postern/elicitation';
 import { noRequestPage, wrongBrowserPage } from '@postern/pages';
-import type { RedisStores } from '@postern/store-redis';
 import type { Vault } from '@postern/vault';
 import type { FastifyPluginAsync } from 'fastify';
 import type { RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
@@ -133,7 +133,7 @@ export function createOAuthCallback(p: {
   config: { publicUrl: string };
   auditLog: AuditLog;
   service: ElicitationService;
-  stores: Pick<RedisStores, 'oneTime'>;
+  stores: Pick<Stores, 'oneTime'>;
   vault: Vault;
   providers: ProviderRegistry;
   storeGrant: StoreGrant;

@@ -11,9 +11,9 @@ import {
   type Revocation,
   type RevocationId,
   type Shard,
+  type Stores,
   shardOf,
 } from '@postern/elicitation';
-import type { RedisStores } from '@postern/store-redis';
 import { VaultError } from '@postern/vault';
 import type { AuditLog } from '../platform/audit/audit-log.ts';
 import { providerLeaseMs } from './provider-request.ts';
@@ -29,7 +29,7 @@ const GIVE_UP_MS = 72 * 60 * 60_000;
  * process at a time; sending it twice is harmless (RFC 7009 section 2.2).
  */
 export function createRevocationFlow(p: {
-  stores: Pick<RedisStores, 'revocations' | 'connections'>;
+  stores: Pick<Stores, 'revocations' | 'connections'>;
   providers: ProviderRegistry;
   tokenSets: TokenSets;
   auditLog: AuditLog;

@@ -8,8 +8,8 @@ import {
   type ElicitationOf,
   type ReconnectReason,
   reconnectReason,
+  type Stores,
 } from '@postern/elicitation';
-import type { RedisStores } from '@postern/store-redis';
 import { ownerOf, type RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
 
 /** The scopes that an attempt will request, compared with the scopes that are granted already. */
@@ -31,7 +31,7 @@ export interface ScopePlan {
  * scopes to the old ones gets only the missing ones.
  */
 export function createScopePlanner(p: {
-  stores: Pick<RedisStores, 'connections'>;
+  stores: Pick<Stores, 'connections'>;
   providers: ProviderRegistry;
   mcpServers: ReadonlyMap<string, RegisteredMcpServer>;
   now: Clock;

@@ -10,9 +10,9 @@ import {
   type ElicitationService,
   IllegalTransitionError,
   QuotaExceededError,
+  type Stores,
   StoreUnavailableError,
 } from '@postern/elicitation';
-import type { RedisStores } from '@postern/store-redis';
 import { VaultError } from '@postern/vault';
 import { ownerOf, type RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
 import type { AuditLog } from '../platform/audit/audit-log.ts';
@@ -33,7 +33,7 @@ export type StoreGrantResult =
  */
 export function createStoreGrant(p: {
   service: ElicitationService;
-  stores: Pick<RedisStores, 'connections'>;
+  stores: Pick<Stores, 'connections'>;
   tokenSets: TokenSets;
   revocationFlow: RevocationFlow;
   mcpServers: ReadonlyMap<string, RegisteredMcpServer>;

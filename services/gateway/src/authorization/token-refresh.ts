@@ -7,10 +7,10 @@ import {
   hasGrantEnded,
   newOperationId,
   type Refusals,
+  type Stores,
   StoreUnavailableError,
   type TokenSetOf,
 } from '@postern/elicitation';
-import type { RedisStores } from '@postern/store-redis';
 import { VaultError } from '@postern/vault';
 import type { AuditLog } from '../platform/audit/audit-log.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
@@ -62,7 +62,7 @@ const STORE_RETRY_MS = 50;
  */
 export function createTokenRefresh(p: {
   config: Pick<GatewayConfig, 'providers'>;
-  stores: Pick<RedisStores, 'connections'> & { readonly replicas: Pick<RedisStores['replicas'], 'remainingMs'> };
+  stores: Pick<Stores, 'connections'> & { readonly replicas: Pick<Stores['replicas'], 'remainingMs'> };
   /** Id of this replica in the list of replicas. */
   replicaId: string;
   providerAnswers: ProviderAnswers;

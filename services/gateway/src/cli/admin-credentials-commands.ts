@@ -1,11 +1,13 @@
-import { type AdminScope, adminScopes } from '@postern/store-redis';
+import { type AdminScope, adminScopes } from '@postern/elicitation';
 import { createAdminCredentials } from '../admin-api/admin-credentials.ts';
+import { offered } from '../platform/store/network.ts';
 import { CliError, type CliIo, type ExitCode, exitCodes, printable, tableOf } from './cli-io.ts';
 import { type Command, changeIn, changingActor, type Invocation, whoAndWhy } from './command.ts';
 import { recordIn } from './open-admin.ts';
 import { type OpenStore, openStore } from './open-store.ts';
 
-const credentialsOf = (store: OpenStore) => createAdminCredentials({ ...store, now: Date.now });
+const credentialsOf = (store: OpenStore) =>
+  createAdminCredentials({ ...store, store: offered(store.network).adminCredentials, now: Date.now });
 /** The name is shown in tables, and in the audit trail. */
 const NAME = /^[A-Za-z0-9][A-Za-z0-9 ._-]{0,59}$/;
 

@@ -1,11 +1,9 @@
-import { readFileSync } from 'node:fs';
-import { isatty } from 'node:tty';
 import { type ApiKeyItem, apiKeyNamePattern } from '../admin/api-keys.ts';
 import { statusOfApiKey } from '../mcp-servers/api-key-admin.ts';
 import { openApiKeys } from './api-keys-door.ts';
 import { CliError, type CliIo, type ExitCode, exitCodes, printable, tableOf, UsageError } from './cli-io.ts';
 import { type Command, changingActor, type Invocation, whoAndWhy } from './command.ts';
-import { newPrivateFile } from './private-files.ts';
+import { filesOf } from './private-files.ts';
 
 /** `postern api-keys list`: the keys of the configuration and of the store, never the keys themselves. */
 async function apiKeysList(p: Invocation, io: CliIo): Promise<ExitCode> {
@@ -26,7 +24,7 @@ async function apiKeysAdd(p: Invocation, io: CliIo): Promise<ExitCode> {
   if (!apiKeyNamePattern.test(name)) throw new CliError('A name has 1 to 60 characters, and no control characters.');
   await using door = await openApiKeys(p, io);
   // Before the key exists: a key that cannot be written would be lost.
-  const write = out === undefined || dryRun ? undefined : newPrivateFile(out);
+  const write = out === undefined || dryRun ? undefined : await filesOf(io).create(out);
   const added = await door.add(actor, { mcpServerId, name, dryRun });
   if (added === undefined) throw new CliError(`The configuration has no MCP server "${mcpServerId}".`);
   const described = `an API key of ${mcpServerId}, named "${name}"`;
@@ -35,7 +33,7 @@ async function apiKeysAdd(p: Invocation, io: CliIo): Promise<ExitCode> {
     return exitCodes.ok;
   }
   const { apiKeyId, key } = added;
-  write?.(`${key}\n`);
+  await write?.(`${key}\n`);
   if (p.json) io.out(`${JSON.stringify({ apiKeyId, mcpServerId, ...(write ? {} : { key }) })}\n`);
   else if (write === undefined) io.out(`${key}\n`);
   io.err(
@@ -55,7 +53,7 @@ async function apiKeysRevoke(p: Invocation, io: CliIo): Promise<ExitCode> {
   if ((named === undefined) === (keyFile === undefined)) throw new UsageError('Name either an <id> or --key-file.');
   const actor = changingActor(p);
   await using door = await openApiKeys(p, io);
-  const apiKeyId = named ?? (await door.idOf(keyIn(keyFile ?? '-')));
+  const apiKeyId = named ?? (await door.idOf(await filesOf(io).read(keyFile ?? '-')));
   if (apiKeyId === undefined) throw new CliError('This is not a valid API key of any MCP server.');
   const revoked = await door.revoke(actor, { apiKeyId, dryRun });
   if (revoked === undefined) throw new CliError('There is no API key with this id. See postern api-keys list.');
@@ -69,24 +67,14 @@ async function apiKeysRevoke(p: Invocation, io: CliIo): Promise<ExitCode> {
     io.out(
       result === 'already'
         ? `${nameOf(apiKey)} was revoked before.\n`
-        : `Revoked ${nameOf(apiKey)}. Every replica that reaches Redis refuses it within half a second.\n`,
+        : `Revoked ${nameOf(apiKey)}. Every gateway that reaches the store refuses it within half a second.\n`,
     );
   if (apiKey.source === 'file')
     io.err(
-      'This key is still in the configuration file. Remove it there right away too, on every replica: if Redis loses its data, a key ' +
+      'This key is still in the configuration file. Remove it there right away too, on every replica: if the store loses its data, a key ' +
         'that is still in the file is valid again.\n',
     );
   return exitCodes.ok;
-}
-
-/** Reads a key, which must not be an argument: the system shows arguments to other users. */
-function keyIn(file: string): string {
-  if (file === '-' && isatty(0)) throw new CliError('Pipe the key into the command: a terminal would keep it.');
-  try {
-    return readFileSync(file === '-' ? 0 : file, 'utf8').trim();
-  } catch {
-    throw new CliError(`--key-file: ${file} cannot be read.`);
-  }
 }
 
 const nameOf = ({ apiKeyId, mcpServerId, source, name }: ApiKeyItem): string =>

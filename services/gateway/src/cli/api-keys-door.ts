@@ -1,12 +1,11 @@
-import { readFileSync } from 'node:fs';
 import { problemSchema } from '@postern/api';
-import { parse } from 'yaml';
 import { z } from 'zod';
 import type { ReasonedActor } from '../admin/admin-audit.ts';
 import { type ApiKeyItem, apiKeyItem, TooManyApiKeysError } from '../admin/api-keys.ts';
 import type { DryRun } from '../admin/changes.ts';
 import * as responses from '../admin-api/admin-responses.ts';
 import { isLoopbackUrl } from '../platform/config/addresses.ts';
+import { documentAt } from '../platform/config/load-config.ts';
 import { originHere } from '../platform/start-error.ts';
 import { CliError, type CliIo, jsonOf, UsageError } from './cli-io.ts';
 import type { Invocation } from './command.ts';
@@ -131,13 +130,4 @@ function adminUrl(configPath: string, named: string | undefined): URL {
   if (url.protocol !== 'https:' && !isLoopbackUrl(url.href))
     throw new CliError(`${url.origin} must be https, except on a loopback address. See docs/admin-api.md.`);
   return url;
-}
-
-/** Undefined for a file that cannot be read. */
-function documentAt(path: string): unknown {
-  try {
-    return parse(readFileSync(path, 'utf8'));
-  } catch {
-    return undefined;
-  }
 }

@@ -2,12 +2,13 @@ import { definedOnly, type Subject } from '@postern/elicitation';
 import { ocsfEvent } from '../platform/audit/ocsf.ts';
 import { pseudonymsOf } from '../platform/audit/pseudonyms.ts';
 import { loadConfig } from '../platform/config/load-config.ts';
-import { type CliIo, type ExitCode, exitCodes, printable, UsageError } from './cli-io.ts';
+import { hasRedis } from '../platform/config/store-capabilities.ts';
+import { CliError, type CliIo, type ExitCode, exitCodes, printable, UsageError } from './cli-io.ts';
 import { type Command, type Invocation, sinceIn, subjectIn } from './command.ts';
 import { actorOf, openAdmin } from './open-admin.ts';
 
 /**
- * `postern audit`: prints the audit trail of all replicas from Redis, one JSON object per line, oldest first: as it was logged, or as
+ * `postern audit`: prints the stored audit trail of all replicas, one JSON object per line, oldest first: as it was logged, or as
  * events of OCSF. With `follow` it keeps printing new events until it is interrupted.
  */
 async function audit(p: Invocation, io: CliIo): Promise<ExitCode> {
@@ -15,9 +16,11 @@ async function audit(p: Invocation, io: CliIo): Promise<ExitCode> {
   const { 'api-key': apiKeyId } = p.values;
   if (format !== 'jsonl' && format !== 'ocsf') throw new UsageError('--format must be jsonl or ocsf.');
   const [subject, since, actor] = [subjectOf(p.values), sinceIn(p), actorOf(p.values)];
+  if (follow && io.store === undefined && !hasRedis(loadConfig(p.configPath, io.env)))
+    throw new CliError('--follow runs in the gateway, which holds store.file. No gateway runs: start it first.');
   await using opened = await openAdmin(p.configPath, io);
   if (!opened.store.config.audit.stream)
-    io.err('audit.stream is off: Redis has the acts of operators only. All other events are in the log.\n');
+    io.err('audit.stream is off: the store has the acts of operators only. All other events are in the log.\n');
   const lines = opened.admin.auditLines(actor, {
     ...{ follow, signal: AbortSignal.any([io.signal, ...(io.unread ? [io.unread] : [])]) },
     ...definedOnly({ subject, mcpServerId, elicitationId, apiKeyId, event, since }),
@@ -44,7 +47,7 @@ function subjectOf({ issuer, subject }: Invocation['values']): Subject | undefin
 export const auditCommands: readonly Command[] = [
   {
     name: 'audit',
-    about: 'print the audit trail in Redis, one JSON object per line, oldest first',
+    about: 'print the stored audit trail, one JSON object per line, oldest first',
     options: {
       ...{ follow: true, format: true, issuer: true, subject: true, 'mcp-server': true, since: true },
       ...{ event: true, elicitation: true, 'api-key': true },

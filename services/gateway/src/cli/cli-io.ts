@@ -1,3 +1,27 @@
+import type { Stores } from '@postern/elicitation';
+import type { Vault } from '@postern/vault';
+import type { Pseudonyms } from '../platform/audit/pseudonyms.ts';
+import type { GatewayConfig } from '../platform/config/config-schema.ts';
+import type { Network } from '../platform/store/network.ts';
+
+/** The parts of a process that commands work on. */
+export interface HeldStore {
+  readonly vault: Vault;
+  readonly stores: Stores;
+  readonly config: GatewayConfig;
+  readonly pseudonym: Pseudonyms;
+  /** Undefined without Redis. */
+  readonly network: Network | undefined;
+}
+
+/** Files of the operator, on whose side the command may not run. */
+export interface CliFiles {
+  /** Returns the trimmed text of a small file. `-` is standard input. @throws CliError, UsageError */
+  read(path: string): Promise<string>;
+  /** Creates an empty file that only its owner can read, and returns how to write to it. @throws CliError */
+  create(path: string): Promise<(text: string) => Promise<void>>;
+}
+
 /** Environment and streams of a command. Tests pass their own. */
 export interface CliIo {
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -13,6 +37,10 @@ export interface CliIo {
   readonly unread?: AbortSignal;
   /** Asks the operator one question. Undefined if standard input is not a terminal; resolves with undefined if the input ends. */
   readonly ask?: (question: string) => Promise<string | undefined>;
+  /** Default: files of this process. */
+  readonly files?: CliFiles;
+  /** The stores of the gateway in whose process the command runs. */
+  readonly store?: HeldStore;
 }
 
 /** Thrown when a command cannot be carried out. The message is for the operator. */

@@ -9,6 +9,7 @@ import { type RedisServer, startRedis } from '@postern/testkit/redis';
 import { createKeyRing, createVault } from '@postern/vault';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { z } from 'zod';
+import { startLocalServer } from '../local/local-server.ts';
 import type { AuditEventName } from '../platform/audit/audit-events.ts';
 import { connectionContext } from '../sealing/seal-contexts.ts';
 import { sampleConfig, sampleMcpServer } from '../testing/sample-config.ts';
@@ -59,6 +60,8 @@ const scenarios: Readonly<Record<string, Scenario>> = {
       return path;
     },
   },
+  status: { done: () => [], config: () => configs.onFile, failed: () => ['-c', configs.local] },
+  stop: { done: () => [], config: () => configs.onFile, failed: () => ['-c', configs.exposed] },
   'redis status': { done: () => [], failed: () => ['-c', configs.foreign] },
   'redis accept-loss': {
     ...{ done: () => ['--all', '--yes', ...why], failed: () => ['--all', ...why], config: () => configs.other },
@@ -177,7 +180,18 @@ let paidId = '';
 let apiKeyId = '';
 let credentialId = '';
 const jobId = `jb_${operation()}`;
-const configs = { sound: '', rotated: '', lostKey: '', foreign: '', other: '', local: '', broken: '' };
+const configs = {
+  sound: '',
+  rotated: '',
+  lostKey: '',
+  foreign: '',
+  other: '',
+  local: '',
+  broken: '',
+  onFile: '',
+  exposed: '',
+};
+let localServer: AsyncDisposable;
 const fresh = () => join(folder, operation());
 
 beforeAll(async () => {
@@ -210,6 +224,20 @@ beforeAll(async () => {
     configs[name] = join(folder, `${name}.yaml`);
     writeFileSync(configs[name], JSON.stringify(config));
   }
+  for (const name of ['onFile', 'exposed'] as const) {
+    configs[name] = join(folder, `${name}.yaml`);
+    writeFileSync(configs[name], JSON.stringify({ store: { file: join(folder, name) } }));
+  }
+  writeFileSync(join(folder, 'exposed.local'), '{}', { mode: 0o644 });
+  localServer = await startLocalServer({
+    ...{ storeFile: join(folder, 'onFile'), version: '1.0.0', logger: { info() {}, warn() {} } },
+    stores: { ping: async () => {}, refusals: () => [] },
+    onStoreGone() {},
+    async serve({ operation }, line) {
+      const status = { version: '1.0.0', pid: 1, url: 'u', config: 'c', store: 's', openAsks: 0, idleSince: 'i' };
+      line.send({ answer: operation === 'status' ? { ...status, mcpServers: [] } : { stopped: true } });
+    },
+  });
   other = await createRedisStores({ url: redis.url, prefix: 'other' });
   for (const { epochs } of [stores, other])
     await epochs.begin({ deployment: DEPLOYMENT, epoch: Date.now() }, SHARDS, { replaces: false });
@@ -232,6 +260,7 @@ beforeAll(async () => {
   await stores.jobs.start({ jobId, about });
 });
 afterAll(async () => {
+  await localServer?.[Symbol.asyncDispose]();
   await stores?.close();
   await other?.close();
   await redis?.[Symbol.asyncDispose]();
@@ -551,7 +580,7 @@ test('the list of commands separates every command from its text', async () => {
 test('docs/commands.md has exactly the rows of the table', () => {
   const text = readFileSync(new URL('../../../../docs/commands.md', import.meta.url), 'utf8');
   const rows = text.split('\n').filter(line => line.startsWith('| `postern '));
-  const ours = rows.filter(row => !/^\| `postern (start|dev|init)\b/.test(row));
+  const ours = rows.filter(row => !/^\| `postern (start|dev|local|init)\b/.test(row));
   expect(ours).toEqual(commandTable.map(rowOf));
 });
 

@@ -5,6 +5,7 @@ import type { Command } from './command.ts';
 import { elicitationsCommands } from './elicitations-show.ts';
 import { findCommands } from './find.ts';
 import { jobsCommands } from './jobs-commands.ts';
+import { localCommands } from './local-commands.ts';
 import { newKeyCommands } from './new-key-commands.ts';
 import { passkeysCommands } from './passkeys-reset.ts';
 import { paymentsCommands } from './payments-commands.ts';
@@ -23,6 +24,7 @@ const heavyCommands: readonly Command[] = [
     options: { 'token-file': true },
     json: 'document',
     changes: false,
+    isLocal: true,
     failure: 'a check failed',
     run: async (p, io) => (await import('./check/check.ts')).check(p, io),
   },
@@ -32,6 +34,7 @@ const heavyCommands: readonly Command[] = [
     options: { out: 'write the pages to this new folder instead' },
     json: 'never',
     changes: false,
+    isLocal: true,
     run: async (p, io) => (await import('./pages-preview.ts')).pagesPreview(p, io),
   },
   {
@@ -46,6 +49,7 @@ const heavyCommands: readonly Command[] = [
     },
     json: 'document',
     changes: false,
+    isLocal: true,
     failure: 'the running gateway does not accept the key within ten seconds',
     run: async (p, io) => (await import('./mcp-servers-add.ts')).mcpServersAdd(p, io),
   },
@@ -54,6 +58,7 @@ const heavyCommands: readonly Command[] = [
 /** Every command of operators that `runCli` runs, in the order of the help. `start`, `dev` and `init` have arguments of their own. */
 export const commandTable: readonly Command[] = [
   ...heavyCommands,
+  ...localCommands,
   ...vaultCommands,
   ...newKeyCommands,
   ...redisCommands,

@@ -90,6 +90,8 @@ export interface Command {
   readonly json: 'document' | 'always' | 'lines' | 'never';
   /** Whether it changes what a deployment stores, so that it has `--dry-run`. */
   readonly changes: boolean;
+  /** Whether it needs no store. Other commands run in the gateway that holds the store, if one runs. */
+  readonly isLocal?: true;
   /** When it exits with 1, besides a failure. */
   readonly failure?: string;
   /** Whether Ctrl-C ends it with 130, and repeating it continues. */

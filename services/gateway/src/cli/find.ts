@@ -1,15 +1,13 @@
-import { readFileSync } from 'node:fs';
-import { isatty } from 'node:tty';
 import { type FoundRecords, MAX_TEXT } from '../admin/find.ts';
 import { type CliIo, type ExitCode, exitCodes, printable, tableOf, UsageError } from './cli-io.ts';
 import type { Command, Invocation } from './command.ts';
 import { openAdmin } from './open-admin.ts';
+import { filesOf } from './private-files.ts';
 
 /** `postern find`: exits with 1 if nothing is found. */
 async function find(p: Invocation, io: CliIo): Promise<ExitCode> {
   const [named] = p.args;
-  if (named === undefined && isatty(0)) throw new UsageError('Name a <text>, or pipe it into the command.');
-  const text = (named ?? readFileSync(0, 'utf8')).trim();
+  const text = named?.trim() ?? (await filesOf(io).read('-'));
   if (text === '' || text.length > MAX_TEXT) throw new UsageError(`The text must have 1 to ${MAX_TEXT} characters.`);
   await using opened = await openAdmin(p.configPath, io);
   const found = await opened.admin.find(text);

@@ -1,6 +1,16 @@
-import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { spawnSync } from 'node:child_process';
+import {
+  chmodSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { hostname, tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
 import { listenHttp } from '@postern/testkit/providers';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
@@ -87,7 +97,7 @@ describe('postern mcp-servers add', () => {
     expect(`${readFileSync(path, 'utf8')}${err}`).not.toContain(out.trim());
     // The gateway may run as a user that reads the file by its group.
     expect(statSync(path).mode & 0o777).toBe(0o640);
-    expect(existsSync(join(folder, `.${path.split('/').at(-1)}.edited`))).toBe(false);
+    expect(readdirSync(folder).filter(name => name.startsWith('.'))).toEqual([]);
   });
 
   test('on a machine of one person, the new MCP server has no sign-in either', async () => {
@@ -142,7 +152,18 @@ describe('postern mcp-servers add', () => {
   test('refuses the file of postern dev, and one that another command edits', async () => {
     const dev = await add(company(), ['wiki', ...url], '# Written at each start of postern dev.\n');
     expect(dev).toMatchObject({ code: 1, isUnchanged: true });
-    writeFileSync(join(folder, `.${files + 1}.yaml.edited`), '');
+    const lockOf = (pid: number | undefined) => {
+      const lock = join(folder, `.${files + 1}.yaml.lock`);
+      writeFileSync(lock, `${pid} ${hostname()} ${'0'.repeat(16)}`);
+      return lock;
+    };
+    const kept = lockOf(process.pid);
     expect(await add(company(), ['wiki', ...url])).toMatchObject({ code: 1, isUnchanged: true });
+    expect(existsSync(kept)).toBe(true);
+    // Left by a process that was killed.
+    const { pid } = spawnSync(process.execPath, ['--version']);
+    const left = lockOf(pid);
+    expect(await add(company(), ['wiki', ...url])).toMatchObject({ code: 0 });
+    expect(readdirSync(folder).filter(name => name.includes(basename(left)))).toEqual([]);
   });
 });

@@ -8,6 +8,7 @@ import type { GatewayConfig, GatewayConfigInput } from '../platform/config/confi
 import { configOfText, parsedYaml } from '../platform/config/load-config.ts';
 import { mcpServerSchema } from '../platform/config/mcp-server-config.ts';
 import { redirectUriOf } from '../platform/http/public-urls.ts';
+import { reloadAdvice } from '../platform/operating-system.ts';
 import { gatewayHere } from './check/public-url-check.ts';
 import { CliError, type CliIo, type ExitCode, exitCodes, printable, UsageError } from './cli-io.ts';
 import type { Invocation } from './command.ts';
@@ -54,6 +55,15 @@ export async function mcpServersAdd(p: Invocation, io: CliIo): Promise<ExitCode>
     ),
   );
   return await reportTaken(config, key, io);
+}
+
+/** Writes an entry into a configuration file as it is. @throws CliError */
+export function addEntry(configPath: string, entry: Entry, env: CliIo['env']): void {
+  editFile(configPath, before => {
+    const after = withEntry(before, entry);
+    verified(before, after, env);
+    return after;
+  });
 }
 
 /** Builds the entry. @throws CliError */
@@ -171,7 +181,7 @@ const textOf = ({ path, message }: ConfigFault): string => `${path}: ${message}`
 async function reportTaken(config: GatewayConfig | undefined, key: string, io: CliIo): Promise<ExitCode> {
   const inLog = 'its log says config.reloaded, or config.refused with each fault';
   if (config?.reload.watch === false) {
-    io.err('The gateway loads it on SIGHUP (reload.watch is false).\n');
+    io.err(`The gateway loads it ${reloadAdvice()} (reload.watch is false).\n`);
     return exitCodes.ok;
   }
   const origin = config && (await gatewayHere(config));

@@ -96,7 +96,7 @@ function writeKey(file: string, key: string, io: CliIo): WrittenKey {
   return { path: resolve(file), explain: io.out };
 }
 
-const newKey = { json: 'document', changes: false } as const;
+const newKey = { json: 'document', changes: false, isLocal: true } as const;
 
 export const newKeyCommands: readonly Command[] = [
   {

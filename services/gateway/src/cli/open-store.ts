@@ -1,59 +1,52 @@
-import { createRedisStores, openQueueRedis, type QueueRedis, type RedisStores } from '@postern/store-redis';
-import type { Vault } from '@postern/vault';
-import { type Pseudonyms, pseudonymsOf } from '../platform/audit/pseudonyms.ts';
+import { pseudonymsOf } from '../platform/audit/pseudonyms.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { loadConfig } from '../platform/config/load-config.ts';
-import { joinEmbeddedRedis, startEmbeddedRedis } from '../platform/redis/embedded-redis.ts';
-import { hasOwnRedis, redisTarget, retentionOf } from '../platform/redis/redis-target.ts';
+import { hasRedis } from '../platform/config/store-capabilities.ts';
+import { redisTarget, retentionOf } from '../platform/redis/redis-target.ts';
 import { StartError } from '../platform/start-error.ts';
+import { type OpenedStores, openFile } from '../platform/store/open-stores.ts';
 import { openVault } from '../sealing/open-vault.ts';
-import { CliError, type CliIo, printable } from './cli-io.ts';
+import { CliError, type CliIo, type HeldStore, printable } from './cli-io.ts';
 
-export interface OpenStore extends AsyncDisposable {
-  readonly vault: Vault;
-  readonly stores: RedisStores;
-  readonly config: GatewayConfig;
-  readonly pseudonym: Pseudonyms;
+export interface OpenStore extends HeldStore, AsyncDisposable {
   /** Writes the audit lines of this command to standard error. */
   readonly print: (text: string) => void;
-  /** Opens a separate connection for job queues. The caller closes it. */
-  readonly openQueueRedis: () => QueueRedis;
 }
 
 /**
- * Opens the vault and the stores of a configuration. If that has a private Redis, connects to that of the running gateway, or starts it.
+ * Opens the vault and the stores of a configuration: Redis, or the file, which no running gateway may have.
  * @throws ConfigError, CliError, UnsafeRedisError, StoreUnavailableError
  */
 export async function openStore(configPath: string, io: CliIo): Promise<OpenStore> {
+  const print = (text: string) => io.err(printable(text));
+  // Those of the gateway stay open.
+  if (io.store !== undefined) return { ...io.store, print, [Symbol.asyncDispose]: () => Promise.resolve() };
   const config = loadConfig(configPath, io.env);
   await using stack = new AsyncDisposableStack();
   const { vault } = stack.use(await openVault(config));
-  const own = hasOwnRedis(config.redis) ? stack.use(await ownRedis(config.redis.directory)) : undefined;
-  const { stores: options, queue } = redisTarget(config.redis, own?.url);
-  const stores = stack.use(
-    await createRedisStores({
-      ...options,
-      ...retentionOf(config),
-      connectionName: 'postern-cli',
-      startTimeoutMs: 3_000,
-    }),
-  );
+  const { stores, network } = await storesOf(config);
+  stack.use(stores);
   const held = stack.move();
   return {
-    vault,
-    stores,
-    config,
-    pseudonym: pseudonymsOf(config),
-    print: text => io.err(printable(text)),
-    openQueueRedis: () => openQueueRedis({ ...queue, connectionName: 'postern-cli' }),
+    ...{ vault, stores, network, config, pseudonym: pseudonymsOf(config), print },
     [Symbol.asyncDispose]: () => held.disposeAsync(),
   };
 }
 
-async function ownRedis(directory: string) {
+async function storesOf(config: GatewayConfig): Promise<OpenedStores> {
   try {
-    return (await joinEmbeddedRedis(directory)) ?? (await startEmbeddedRedis(directory));
+    if (!hasRedis(config)) return { stores: await openFile(config), network: undefined };
   } catch (error) {
     throw error instanceof StartError ? new CliError(error.message) : error;
   }
+  const { createRedisStores, openQueueRedis } = await import('@postern/store-redis');
+  const { stores: options, queue } = redisTarget(config.redis);
+  const connectionName = 'postern-cli';
+  const stores = await createRedisStores({
+    ...options,
+    ...retentionOf(config),
+    connectionName,
+    startTimeoutMs: 3_000,
+  });
+  return { stores, network: { ...stores, openQueueRedis: () => openQueueRedis({ ...queue, connectionName }) } };
 }

@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
 import {
-  chmodSync,
   closeSync,
   existsSync,
   fchmodSync,
@@ -8,8 +7,6 @@ import {
   fstatSync,
   fsyncSync,
   linkSync,
-  lstatSync,
-  mkdirSync,
   openSync,
   readFileSync,
   realpathSync,
@@ -18,8 +15,11 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs';
+import { hostname } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
-import { CliError } from './cli-io.ts';
+import { isatty } from 'node:tty';
+import { claimFolder, LocalError, thisSystem } from '@postern/api/local';
+import { CliError, type CliFiles, type CliIo, UsageError } from './cli-io.ts';
 
 /** A file to write, which only its owner may read. */
 export interface PrivateFile {
@@ -32,30 +32,51 @@ export interface PrivateFile {
  * @throws CliError
  */
 export function claimPrivateFolder(path: string): void {
-  // The umask may only take away permissions, but a folder above may have a default access control list.
-  if (mkdirSync(path, { recursive: true, mode: 0o700 }) !== undefined) chmodSync(path, 0o700);
-  const stats = lstatSync(path);
-  if (!stats.isDirectory()) throw new CliError(`${path} is not a folder.`);
-  if (process.getuid !== undefined && stats.uid !== process.getuid())
-    throw new CliError(`${path} belongs to another user.`);
-  if ((stats.mode & 0o077) !== 0) throw new CliError(`Other users may open ${path}. Run chmod 700 on it.`);
+  try {
+    claimFolder(path, thisSystem());
+  } catch (error) {
+    throw error instanceof LocalError ? new CliError(error.message) : error;
+  }
 }
 
-/** Returns the text of a file in a private folder, after writing it if it does not exist. Concurrent callers get the same text. */
+/**
+ * Returns the text of a file in a private folder, after writing it to the disk if it does not exist. Concurrent callers get the same text.
+ * @throws CliError
+ */
 export function readOrCreate(path: string, create: () => string): string {
+  const read = () => {
+    if (!existsSync(path)) createOnce(path, create());
+    return readFileSync(path, 'utf8').trim();
+  };
+  return attempt(read, error => new CliError(`${path} cannot be used (${codeOf(error) ?? 'unexpected'}).`));
+}
+
+/** Writes a file, unless there is one. What is sealed with a key must not outlive it, so the file is on the disk before anything uses it. */
+function createOnce(path: string, text: string): boolean {
   const temporary = temporaryBeside(path);
-  if (!existsSync(path)) {
-    writeFileSync(temporary, create(), { mode: 0o600, flag: 'wx' });
-    try {
-      // Unlike rename, link never replaces the file of another process.
-      linkSync(temporary, path);
-    } catch (error) {
-      if (codeOf(error) !== 'EEXIST') throw error;
-    } finally {
-      rmSync(temporary);
-    }
+  try {
+    writeFileSync(temporary, text, { mode: 0o600, flag: 'wx', flush: true });
+    // Unlike rename, link never replaces the file of another process.
+    linkSync(temporary, path);
+    syncFolder(dirname(path));
+    return true;
+  } catch (error) {
+    if (codeOf(error) !== 'EEXIST') throw error;
+    return false;
+  } finally {
+    rmSync(temporary, { force: true });
   }
-  return readFileSync(path, 'utf8').trim();
+}
+
+function syncFolder(path: string): void {
+  // Windows opens no folders.
+  if (process.platform === 'win32') return;
+  const folder = openSync(path, 'r');
+  try {
+    fsyncSync(folder);
+  } finally {
+    closeSync(folder);
+  }
 }
 
 /** Writes a file of a private folder, as one step for its readers. */
@@ -83,6 +104,25 @@ export function newPrivateFile(out: string): (text: string) => void {
   return text => writeFileSync(path, text);
 }
 
+/** Files of this process. */
+const ownFiles: CliFiles = {
+  async read(path) {
+    if (path === '-' && isatty(0)) throw new UsageError('Pipe the text into the command: a terminal would keep it.');
+    try {
+      return readFileSync(path === '-' ? 0 : path, 'utf8').trim();
+    } catch {
+      throw new CliError(`${path} cannot be read.`);
+    }
+  },
+  async create(path) {
+    const write = newPrivateFile(path);
+    return async text => write(text);
+  },
+};
+
+/** Files of the operator who called the command. */
+export const filesOf = ({ files = ownFiles }: Pick<CliIo, 'files'>): CliFiles => files;
+
 /**
  * Replaces the text of a file of the operator as one step for its readers, and keeps its owner and permissions. Only one caller at a time
  * edits a file, and none overwrites a change that it has not seen.
@@ -93,15 +133,9 @@ export function editFile(path: string, edit: (text: string) => string): void {
   const failed = (error: unknown) =>
     new CliError(`Cannot write ${path} (${codeOf(error) ?? 'unexpected'}). It is unchanged.`);
   const target = attempt(() => realpathSync(path), failed);
-  // The name is fixed: the file is also the lock.
-  const temporary = join(dirname(target), `.${basename(target)}.edited`);
-  const file = attempt(
-    () => openSync(temporary, 'wx', 0o600),
-    error =>
-      codeOf(error) === 'EEXIST'
-        ? new CliError(`Another command edits ${path}. If none runs, one was interrupted: delete ${temporary}.`)
-        : failed(error),
-  );
+  using _ = attempt(() => lockOf(target), failed);
+  const temporary = temporaryBeside(target);
+  const file = attempt(() => openSync(temporary, 'wx', 0o600), failed);
   try {
     const { mode, uid, gid } = statSync(target);
     const before = readFileSync(target, 'utf8');
@@ -116,12 +150,57 @@ export function editFile(path: string, edit: (text: string) => string): void {
     // An editor does not know of the lock.
     if (readFileSync(target, 'utf8') !== before) throw new CliError(`${path} has just been changed. Try again.`);
     attempt(() => renameSync(temporary, target), failed);
-  } catch (error) {
-    // After the rename, the name may be the lock of another command.
-    rmSync(temporary, { force: true });
-    throw error;
   } finally {
     closeSync(file);
+    rmSync(temporary, { force: true });
+  }
+}
+
+/** Until disposed of, only this process edits the file. @throws CliError */
+function lockOf(target: string): Disposable {
+  const lock = join(dirname(target), `.${basename(target)}.lock`);
+  const mine = `${process.pid} ${hostname()} ${randomBytes(8).toString('hex')}`;
+  if (!createOnce(lock, mine)) {
+    removeLeft(lock);
+    if (!createOnce(lock, mine))
+      throw new CliError(`Another command edits ${target}. If none runs, one was interrupted: delete ${lock}.`);
+  }
+  return { [Symbol.dispose]: () => rmSync(lock, { force: true }) };
+}
+
+/**
+ * Removes a lock of a process that has ended. Only who has linked it under the name of its holder removes it, and only while it is the lock
+ * of that holder: another command may have replaced it since.
+ */
+function removeLeft(lock: string): void {
+  const holder = textOf(lock);
+  const [pid, host, token = ''] = holder?.split(' ') ?? [];
+  if (!/^[0-9a-f]{16}$/.test(token) || host !== hostname() || isRunning(Number(pid))) return;
+  const taken = `${lock}.${token}`;
+  try {
+    linkSync(lock, taken);
+  } catch (error) {
+    if (codeOf(error) === 'EEXIST' || codeOf(error) === 'ENOENT') return;
+    throw error;
+  }
+  if (textOf(taken) === holder) rmSync(lock);
+  rmSync(taken);
+}
+
+function textOf(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    if (codeOf(error) !== 'ENOENT') throw error;
+    return undefined;
+  }
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return codeOf(error) !== 'ESRCH';
   }
 }
 
@@ -129,7 +208,7 @@ function attempt<T>(work: () => T, failed: (error: unknown) => CliError): T {
   try {
     return work();
   } catch (error) {
-    throw failed(error);
+    throw error instanceof CliError ? error : failed(error);
   }
 }
 

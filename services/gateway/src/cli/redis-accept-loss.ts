@@ -1,5 +1,6 @@
 import { SHARDS, type Shard } from '@postern/elicitation';
-import { DEPLOYMENT_ID } from '@postern/store-redis';
+import { DEPLOYMENT_ID } from '@postern/store-redis/profile';
+import { offered } from '../platform/store/network.ts';
 import { CliError, type CliIo, type ExitCode, exitCodes } from './cli-io.ts';
 import { type Command, changingActor, type Invocation, whoAndWhy } from './command.ts';
 import { recordIn } from './open-admin.ts';
@@ -15,7 +16,7 @@ async function redisAcceptLoss(p: Invocation, io: CliIo): Promise<ExitCode> {
   const { all = false, yes = false } = p.values;
   const say = (text: string) => (p.json ? io.err : io.out)(text);
   await using store = await openStore(p.configPath, io);
-  const { epochs } = store.stores;
+  const { epochs } = offered(store.network);
   const found = await inspected(epochs);
   const deployment = deploymentOf(p.values.deployment, store.config.redis.deployment, found);
   const missing = SHARDS.filter(shard => found.get(shard)?.epoch === undefined);

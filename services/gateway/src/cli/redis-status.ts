@@ -1,5 +1,6 @@
 import { SHARDS } from '@postern/elicitation';
 import type { RedisEpochs } from '@postern/store-redis';
+import { offered } from '../platform/store/network.ts';
 import { CliError, type CliIo, type ExitCode, exitCodes, tableOf } from './cli-io.ts';
 import type { Invocation } from './command.ts';
 import { openStore } from './open-store.ts';
@@ -17,7 +18,7 @@ interface EpochCensus {
 export async function redisStatus(p: Invocation, io: CliIo): Promise<ExitCode> {
   await using store = await openStore(p.configPath, io);
   const configured = store.config.redis.deployment;
-  const found = await inspected(store.stores.epochs);
+  const found = await inspected(offered(store.network).epochs);
   const epochs = censusOf(found);
   if (p.json) io.out(`${JSON.stringify({ configured, epochs })}\n`);
   else

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { ListedReplica } from '@postern/store-redis';
+import type { ListedReplica } from '@postern/elicitation';
 import { CliError, type CliIo, type ExitCode, exitCodes, printable, tableOf } from './cli-io.ts';
 import { type Command, changingActor, type Invocation, whoAndWhy } from './command.ts';
 import { recordIn } from './open-admin.ts';

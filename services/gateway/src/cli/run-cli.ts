@@ -5,6 +5,7 @@ import { CliError, type CliIo, type ExitCode, exitCodes, UsageError } from './cl
 import { type Command, cliOptions, type OptionName } from './command.ts';
 import { commandTable } from './command-table.ts';
 import { init } from './init/init.ts';
+import { runInGateway } from './through-gateway.ts';
 
 /** Runs one command. Never throws. */
 export async function runCli(args: readonly string[], io: CliIo): Promise<ExitCode> {
@@ -19,9 +20,13 @@ export async function runCli(args: readonly string[], io: CliIo): Promise<ExitCo
     if (command === undefined) throw new UsageError(`There is no command "${positionals.join(' ')}".`);
     const rest = positionals.slice(command.name.split(' ').length);
     refuseForeign(command, Object.keys(values), rest.length);
+    const configPath = values.config ?? io.env['POSTERN_CONFIG'] ?? 'postern.config.yaml';
+    const isElsewhere = command.isLocal !== true && io.store === undefined;
+    const ran = isElsewhere ? await runInGateway(args, configPath, io) : undefined;
+    if (ran !== undefined) return ran;
     return await command.run(
       {
-        configPath: values.config ?? io.env['POSTERN_CONFIG'] ?? 'postern.config.yaml',
+        configPath,
         json: values.json === true,
         dryRun: values['dry-run'] === true,
         args: rest,
@@ -104,6 +109,7 @@ const HELP = `postern: start and operate the gateway
 
 ${line('postern start [file]', 'start the gateway, as does postern alone; default $POSTERN_CONFIG or postern.config.yaml')}
 ${line('postern dev', 'start a gateway for one MCP server on this machine, without a configuration file')}
+${line('postern local', 'start your personal gateway, which MCP servers with @postern/mcp start when they need it')}
 ${line('postern init', 'ask, or take flags, and write a configuration with new keys')}
 ${commandTable.map(command => line(usageOf(command), command.about)).join('\n')}
 

@@ -1,4 +1,4 @@
-import { sealedKinds } from '@postern/store-redis';
+import { sealedKinds } from '@postern/elicitation';
 import { type KeyUse, type SealedCensus, takeCensus, totalOf } from '../sealing/rewrap.ts';
 import { type CliIo, type ExitCode, exitCodes, tableOf } from './cli-io.ts';
 import type { Invocation } from './command.ts';

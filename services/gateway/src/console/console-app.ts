@@ -3,9 +3,8 @@ import { readFileSync } from 'node:fs';
 import cookie from '@fastify/cookie';
 import rateLimit from '@fastify/rate-limit';
 import type { IdentityProviderConfig } from '@postern/authorization';
-import type { Clock, Entropy } from '@postern/elicitation';
+import type { Clock, Entropy, Stores } from '@postern/elicitation';
 import { pageHeaders } from '@postern/pages';
-import type { RedisStores } from '@postern/store-redis';
 import type { Vault } from '@postern/vault';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { AdminService } from '../admin/admin-service.ts';
@@ -44,7 +43,7 @@ import { errorPage, foreignLinkPage } from './pages/sign-in-pages.ts';
 export interface ConsoleDeps extends ErrorsPluginDeps {
   readonly config: GatewayConfig;
   readonly admin: AdminService;
-  readonly stores: Pick<RedisStores, 'oneTime' | 'operatorSessions'>;
+  readonly stores: Pick<Stores, 'oneTime' | 'operatorSessions'>;
   readonly vault: Vault;
   readonly logger: Logger;
   readonly auditSinks: readonly AuditSink[];
@@ -175,7 +174,7 @@ const texts: Readonly<Record<number, readonly [title: string, text: string]>> = 
   404: ['Not found', 'There is no such page, or the record has expired.'],
   429: ['Too many requests', 'Wait a minute, then try again.'],
   409: ['Too many jobs', 'A hundred jobs are unfinished. Wait for one of them, or stop it.'],
-  503: ['Not available', 'Redis or the key service does not respond. Try again soon.'],
+  503: ['Not available', 'The store or the key service does not respond. Try again soon.'],
 };
 
 /** Errors that only the console knows, by their status. */

@@ -4,8 +4,8 @@ import {
   type ElicitationOf,
   type ElicitationService,
   isCharging,
+  type Stores,
 } from '@postern/elicitation';
-import type { RedisStores } from '@postern/store-redis';
 import { FIRST_CHECK_MS, type PaymentFlow } from '../approvals/payment-flow.ts';
 import type { RefundFlow } from '../approvals/refund-flow.ts';
 
@@ -22,8 +22,7 @@ export interface Expiry {
   /** Expires an elicitation. For a charge, starts a request to the processor and does not wait for it. */
   expire(elicitationId: ElicitationId): Promise<void>;
   /**
-   * Asks the processor for the status of a charge before its expiry, because the user may have closed the window and the
-   * webhook may be
+   * Asks the processor for the status of a charge before its expiry, because the user may have closed the window and the webhook may be
    * lost. Does not wait for the response.
    */
   checkCharge(elicitationId: ElicitationId): Promise<void>;
@@ -34,17 +33,16 @@ export interface Expiry {
 }
 
 /**
- * Expires elicitations. A payment that may have been made stays open until its processor reports the result. It is rescheduled
- * before
- * the request to the processor, so that replicas take turns, and another one takes over if one dies.
+ * Expires elicitations. A payment that may have been made stays open until its processor reports the result. It is rescheduled before the
+ * request to the processor, so that replicas take turns, and another one takes over if one dies.
  *
  * A hanging processor delays only its own payments; other elicitations still expire on time.
  */
 export function createExpiry(p: {
   service: Pick<ElicitationService, 'find' | 'expire'>;
   stores: {
-    readonly elicitations: Pick<RedisStores['elicitations'], 'postpone'>;
-    readonly payments: Pick<RedisStores['payments'], 'checkLater' | 'dropCheck'>;
+    readonly elicitations: Pick<Stores['elicitations'], 'postpone'>;
+    readonly payments: Pick<Stores['payments'], 'checkLater' | 'dropCheck'>;
   };
   paymentFlow: Pick<PaymentFlow, 'close' | 'check'>;
   refundFlow: Pick<RefundFlow, 'check'>;

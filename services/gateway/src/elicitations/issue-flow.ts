@@ -8,11 +8,11 @@ import {
   type IdempotencyKey,
   type Issued,
   QuotaExceededError,
+  type Stores,
   type Subject,
   shardOf,
 } from '@postern/elicitation';
 import type { PaymentProcessor } from '@postern/payment';
-import type { RedisStores } from '@postern/store-redis';
 import type { Patterns } from '../entries/patterns.ts';
 import { allowed } from '../mcp-servers/allowed-to-caller.ts';
 import { assertHonestNames, type RegisteredNames } from '../mcp-servers/confusable-names.ts';
@@ -34,7 +34,7 @@ export function createIssueFlow(p: {
   config: Pick<GatewayConfig, 'publicUrl' | 'providers'>;
   providers: ProviderRegistry;
   service: ElicitationService;
-  stores: Pick<RedisStores, 'idempotency'>;
+  stores: Pick<Stores, 'idempotency'>;
   accessTokens: AccessTokenVerifier;
   processors: ReadonlyMap<string, Pick<PaymentProcessor, 'canTake'>>;
   registeredNames: RegisteredNames;

@@ -7,6 +7,7 @@ import {
   type ElicitationService,
   type ElicitationStore,
   type Entropy,
+  isPaidBack,
   NotFoundError,
   newOperationId,
   type PaymentStore,
@@ -35,7 +36,7 @@ export function createRedemptionFlow(p: {
     /**
      * @param idempotencyKey a retry with the same key gets the same result. Without a key a retry is refused.
      * @throws NotFoundError, DomainError `not_redeemable`, `already_redeemed`, ProblemError `encryption_key_not_registered`,
-     * `payment_refunded`: also for a repeat, whose MCP server might deliver for it
+     * `payment_in_progress`: all of it is being paid back, `payment_refunded`: also for a repeat, whose MCP server might deliver for it
      */
     async redeem(
       caller: RegisteredMcpServer,
@@ -52,6 +53,8 @@ export function createRedemptionFlow(p: {
       assertMayRedeem(caller, await p.service.read(caller, elicitationId));
       const payments = await p.stores.payments.list(elicitationId);
       if (payments.length > 0 && payments.every(payment => refundableOf(payment) === 0)) {
+        // Nothing is consumed before the money is back: a refund can still fail.
+        if (!payments.every(isPaidBack)) throw new ProblemError('payment_in_progress');
         // Otherwise the same ask would get this answer again, instead of a new page for its user.
         await p.stores.elicitations.redeem({ elicitationId, redemption: digestOf('payment_refunded') });
         throw new ProblemError('payment_refunded');
@@ -93,8 +96,7 @@ export function createRedemptionFlow(p: {
 export type RedemptionFlow = ReturnType<typeof createRedemptionFlow>;
 
 /**
- * Requires that the MCP server may still request the typed values, as for lasting credentials. A receipt needs no such
- * permission: it
+ * Requires that the MCP server may still request the typed values, as for lasting credentials. A receipt needs no such permission: it
  * records what has happened, and a payment may have been made.
  * @throws NotFoundError
  */

@@ -1,5 +1,4 @@
-import type { Clock, ElicitationService, Entropy } from '@postern/elicitation';
-import type { RedisStores } from '@postern/store-redis';
+import type { Clock, ElicitationService, Entropy, Stores } from '@postern/elicitation';
 import type { Vault } from '@postern/vault';
 import type { RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
 import type { AuditLog } from '../platform/audit/audit-log.ts';
@@ -14,7 +13,7 @@ import { createSubmissionFlow } from './submission-flow.ts';
 export function createEntries(p: {
   config: Pick<GatewayConfig, 'vault'>;
   mcpServers: ReadonlyMap<string, RegisteredMcpServer>;
-  stores: RedisStores;
+  stores: Stores;
   service: ElicitationService;
   vault: Vault;
   auditLog: AuditLog;

@@ -8,8 +8,8 @@ import {
   generationNumber,
   isUseNoted,
   NotFoundError,
+  type Stores,
 } from '@postern/elicitation';
-import type { RedisStores } from '@postern/store-redis';
 import type { Vault } from '@postern/vault';
 import { z } from 'zod';
 import { mayRead, type RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
@@ -29,7 +29,7 @@ export type DeletedBy = 'person' | { readonly mcpServerId: string };
 /** Reads and deletes lasting credentials. */
 export function createCredentialFlow(p: {
   config: Pick<GatewayConfig, 'vault'>;
-  stores: Pick<RedisStores, 'credentials'>;
+  stores: Pick<Stores, 'credentials'>;
   vault: Vault;
   auditLog: AuditLog;
   now: Clock;

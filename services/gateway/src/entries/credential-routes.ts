@@ -12,8 +12,8 @@ import {
   generationNumber,
   NotFoundError,
   parseCredentialId,
+  type Stores,
 } from '@postern/elicitation';
-import type { RedisStores } from '@postern/store-redis';
 import type { FastifyPluginAsync } from 'fastify';
 import { callerOf } from '../mcp-servers/caller-auth.ts';
 import { assertHonestName, type RegisteredNames } from '../mcp-servers/confusable-names.ts';
@@ -26,7 +26,7 @@ interface ById {
 }
 
 export interface CredentialRoutesDeps {
-  readonly stores: Pick<RedisStores, 'credentials'>;
+  readonly stores: Pick<Stores, 'credentials'>;
   readonly registeredNames: RegisteredNames;
   readonly credentialFlow: Pick<CredentialFlow, 'read' | 'remove'>;
 }

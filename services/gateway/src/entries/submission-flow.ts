@@ -8,9 +8,9 @@ import {
   ignoreSuperseded,
   isShownBy,
   newOperationId,
+  type Stores,
   type Visitor,
 } from '@postern/elicitation';
-import type { RedisStores } from '@postern/store-redis';
 import type { Vault } from '@postern/vault';
 import { checkOf, ownerOf, type RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
 import type { AuditLog } from '../platform/audit/audit-log.ts';
@@ -20,8 +20,7 @@ import type { CredentialCheck } from './credential-check.ts';
 import type { CredentialValues } from './credential-entry.ts';
 
 /**
- * Maximum checks per user and credential name of an MCP server within this time, over all elicitations and replicas. Enough
- * for typos,
+ * Maximum checks per user and credential name of an MCP server within this time, over all elicitations and replicas. Enough for typos,
  * too few to guess a foreign password at the API.
  */
 export const CHECKS = 10;
@@ -36,7 +35,7 @@ export interface Submitter {
 /** Seals the typed values and stores them in the commit that completes the elicitation. */
 export function createSubmissionFlow(p: {
   service: ElicitationService;
-  stores: Pick<RedisStores, 'oneTime'>;
+  stores: Pick<Stores, 'oneTime'>;
   vault: Vault;
   credentialCheck: CredentialCheck;
   mcpServers: ReadonlyMap<string, RegisteredMcpServer>;

@@ -5,16 +5,16 @@ import {
   newOperationId,
   SHARDS,
   type Shard,
+  type Stores,
   systemEntropy,
 } from '@postern/elicitation';
-import type { RedisStores } from '@postern/store-redis';
 import type { Logger } from '../platform/logger.ts';
 import type { Metrics } from '../platform/metrics/create-metrics.ts';
 import { createWakeSignal } from './wake-signal.ts';
 
 export interface RelayOptions {
   readonly outbox: EventOutbox;
-  readonly leases: Pick<RedisStores['leases'], 'take' | 'release'>;
+  readonly leases: Pick<Stores['leases'], 'take' | 'release'>;
   /** Called on each failure. The relay retries. */
   readonly onError: (error: unknown) => void;
   /** Events of a shard were dropped before a relay carried them: no relay has run for thousands of commits. */
@@ -52,8 +52,7 @@ const QUIET_MS = 100;
 /** Maximum time between two writes of the cursors under load. */
 const CURSOR_MS = 1_000;
 /**
- * Pause before a round. Commits of this time are carried together, and the relay does not compete with the responses and
- * waiting reads
+ * Pause before a round. Commits of this time are carried together, and the relay does not compete with the responses and waiting reads
  * that each commit wakes.
  */
 const GATHER_MS = 10;

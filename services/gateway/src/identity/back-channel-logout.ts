@@ -1,6 +1,5 @@
 import { AuthorizationError, type LogoutTokenVerifier, MAX_LOGOUT_TOKEN_AGE_SECONDS } from '@postern/authorization';
-import { digestOf } from '@postern/elicitation';
-import type { RedisStores } from '@postern/store-redis';
+import { digestOf, type Stores } from '@postern/elicitation';
 import type { FastifyContextConfig, FastifyPluginAsync, FastifyRequest } from 'fastify';
 import type { AuditLog } from '../platform/audit/audit-log.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
@@ -25,7 +24,7 @@ export interface LogoutIssuer {
 export interface BackChannelLogoutDeps {
   readonly config: Pick<GatewayConfig, 'browserSession'>;
   readonly identityProviders: readonly LogoutIssuer[];
-  readonly stores: Pick<RedisStores, 'browserSessions'>;
+  readonly stores: Pick<Stores, 'browserSessions'>;
   readonly auditLog: Pick<AuditLog, 'loggedOut' | 'logoutRefused'>;
 }
 

@@ -4,9 +4,9 @@ import {
   type NewBrowserSession,
   newBrowserSessionId,
   type StorageQuota,
+  type Stores,
   shardOf,
 } from '@postern/elicitation';
-import type { RedisStores } from '@postern/store-redis';
 import type { AuditLog } from '../platform/audit/audit-log.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 
@@ -25,7 +25,7 @@ export async function createBrowserSession(
   deps: {
     config: Pick<GatewayConfig, 'browserSession'>;
     auditLog: Pick<AuditLog, 'signedIn'>;
-    stores: Pick<RedisStores, 'browserSessions'>;
+    stores: Pick<Stores, 'browserSessions'>;
     entropy: Entropy;
   },
   p: { readonly session: Omit<NewBrowserSession, 'id'>; readonly signedInAt: string; readonly quota?: StorageQuota },

@@ -5,9 +5,8 @@ import {
   createSignIn,
   type IdentityProviderConfig,
 } from '@postern/authorization';
-import type { Clock, ElicitationService, Entropy, Subject } from '@postern/elicitation';
+import type { Clock, ElicitationService, Entropy, Stores, Subject } from '@postern/elicitation';
 import { createPasskeys } from '@postern/payment';
-import type { RedisStores } from '@postern/store-redis';
 import type { Vault } from '@postern/vault';
 import type { OAuthCallback } from '../authorization/oauth-callback.ts';
 import type { RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
@@ -26,7 +25,7 @@ import { createSignInPolicy } from './sign-in-policy.ts';
 export function createIdentity(p: {
   config: Pick<GatewayConfig, 'publicUrl' | 'branding' | 'browserSession' | 'identityProviders'>;
   mcpServers: ReadonlyMap<string, RegisteredMcpServer>;
-  stores: RedisStores;
+  stores: Stores;
   service: ElicitationService;
   vault: Vault;
   auditLog: AuditLog;

@@ -14,11 +14,11 @@ import {
   NotFoundError,
   parseElicitationId,
   parseVerificationId,
+  type Stores,
   type Subject,
   shardIn,
   WrongPersonError,
 } from '@postern/elicitation';
-import type { RedisStores } from '@postern/store-redis';
 import type { Vault } from '@postern/vault';
 import { z } from 'zod';
 import type { OAuthCallback } from '../authorization/oauth-callback.ts';
@@ -51,8 +51,8 @@ const openSchema = z.object({
 });
 const ticketSchema = z.object({
   ...openSchema.shape,
-  /** Until when the application can get another ticket of this opening. Absent in tickets of an earlier release. */
-  openUntil: z.number().optional(),
+  /** Until when the application can get another ticket of this opening. */
+  openUntil: z.number(),
   issuer: z.string(),
   subject: z.string(),
   authTime: z.number().optional(),
@@ -92,7 +92,7 @@ export function createExternalVerification(p: {
   auditLog: AuditLog;
   service: ElicitationService;
   mcpServers: ReadonlyMap<string, RegisteredMcpServer>;
-  stores: Pick<RedisStores, 'oneTime' | 'browserSessions'>;
+  stores: Pick<Stores, 'oneTime' | 'browserSessions'>;
   vault: Vault;
   oauthCallback: Pick<OAuthCallback, 'finishVerified'>;
   now: Clock;
@@ -216,7 +216,7 @@ export function createExternalVerification(p: {
       if (mcpServer === undefined) return refused;
       // Spend the opening before comparing: a ticket that another browser has presented must not work afterwards.
       const { mcpServerId } = mcpServer;
-      const expiresAt = (ticket.openUntil ?? p.now() + OPEN_MS) + TICKET_MS;
+      const expiresAt = ticket.openUntil + TICKET_MS;
       const spent = { kind: `ticket.${mcpServerId}`, digest: digestOf(ticket.id), expiresAt } as const;
       if (!(await p.stores.oneTime.spend(spent)) || ticket.browserBinding !== browserBinding) return refused;
       const proves = provesPerson(ticket, p.now());

@@ -144,7 +144,7 @@ export const loginRoutes: FastifyPluginAsync<PageKit<LoginRoutesDeps>> = async (
     const isKnown =
       elicitation !== undefined && query.data.switch === undefined && isForVisitor(elicitation, browserSession);
     const isFresh = query.data.fresh === '1';
-    if (isKnown) views.speakTo(request, elicitation);
+    if (isKnown) await views.speakTo(request, elicitation);
     // A first passkey requires a sign-in after this request, because the session cookie may be stolen. Of a person who is not known yet,
     // only the ID token can say so; a known one must sign in again.
     const provesFor = !isKnown || isFresh ? elicitationId : undefined;
@@ -177,12 +177,6 @@ export const loginRoutes: FastifyPluginAsync<PageKit<LoginRoutesDeps>> = async (
       auditLog.signInFailed({ code: error.code });
       return reply.code(502).send(signInFailedPage(views.context(request), retryOf(returnTo)));
     }
-  });
-
-  // This release does not use this redirect URI. A response here belongs to a request of an older replica.
-  app.get('/login/callback', { exposeHeadRoute: false }, async (request, reply) => {
-    auditLog.signInFailed({ code: 'shared_redirect_uri' });
-    return reply.code(400).send(signInFailedPage(views.context(request), {}));
   });
 
   app.get('/login/callback/:identityProvider', { exposeHeadRoute: false }, async (request, reply) => {

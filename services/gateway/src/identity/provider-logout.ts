@@ -7,9 +7,9 @@ import {
   digestOf,
   type Entropy,
   newOperationId,
+  type Stores,
   type UsedKind,
 } from '@postern/elicitation';
-import type { RedisStores } from '@postern/store-redis';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Browser, LOGOUT_SECONDS } from '../pages/browser.ts';
 import { assertNoPrefetch } from '../pages/page-request.ts';
@@ -27,7 +27,7 @@ const RANDOM_LENGTH = 22;
 export interface ProviderLogoutDeps {
   readonly config: Pick<GatewayConfig, 'publicUrl' | 'vault'>;
   readonly identityProviders: readonly IdentityProvider[];
-  readonly stores: { readonly oneTime: Pick<RedisStores['oneTime'], 'spend'> };
+  readonly stores: { readonly oneTime: Pick<Stores['oneTime'], 'spend'> };
   readonly now: Clock;
   readonly entropy: Entropy;
 }

@@ -7,9 +7,9 @@ import {
   type ElicitationId,
   type Entropy,
   parseElicitationId,
+  type Stores,
   type UsedKind,
 } from '@postern/elicitation';
-import type { RedisStores } from '@postern/store-redis';
 import type { Vault } from '@postern/vault';
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
@@ -39,8 +39,8 @@ const loginTransactionSchema = z.object({
   nonce: z.string(),
   codeVerifier: z.string(),
   issuer: z.string(),
-  /** Two identity providers may have one issuer with `{tenantid}`. Absent in transactions of an earlier release. */
-  name: z.string().optional(),
+  /** Two identity providers may have one issuer with `{tenantid}`. */
+  name: z.string(),
   returnTo: z.string().optional(),
   maxAge: z.number().optional(),
   provesFor: z.string().optional(),
@@ -86,7 +86,7 @@ export type SignInResult<To extends string = ReturnTo> =
 export function createSignInFlow<To extends string>(p: {
   config: Pick<GatewayConfig, 'publicUrl' | 'browserSession'>;
   auditLog: Pick<AuditLog, 'signedIn'>;
-  stores: Pick<RedisStores, 'oneTime' | 'browserSessions'>;
+  stores: Pick<Stores, 'oneTime' | 'browserSessions'>;
   vault: Vault;
   identityProviders: readonly IdentityProvider[];
   /** What spending a transaction counts as. Default: `login`. */
@@ -185,7 +185,7 @@ export function createSignInFlow<To extends string>(p: {
       if (found === undefined) return { result: 'unknown' };
       const { cookie, state, transaction } = found;
       const identityProvider = p.identityProviders.find(
-        ({ config: { issuer, name } }) => issuer === transaction.issuer && name === (transaction.name ?? name),
+        ({ config: { issuer, name } }) => issuer === transaction.issuer && name === transaction.name,
       );
       if (identityProvider === undefined) return { result: 'unknown' };
       // Anyone can start a sign-in and invent a code, which only the identity provider can refuse.

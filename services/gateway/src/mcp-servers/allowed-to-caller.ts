@@ -17,7 +17,7 @@ export function allowed(noun: string, names: readonly string[]): string {
 const details: Partial<Record<ProblemCode, (caller: RegisteredMcpServer) => string>> = {
   kind_not_allowed: ({ kinds }) => allowed('kinds', kinds),
   provider_not_allowed: ({ providers }) => allowed('providers', providers),
-  issuer_not_allowed: ({ issuers }) => allowed('issuers', issuers),
+  issuer_not_allowed: ({ issuers }) => allowed('issuers (mcpServers[].issuers, or --issuer of postern dev)', issuers),
   return_url_not_registered: ({ returnUrls }) => allowed('return URLs', returnUrls),
   processor_not_allowed: ({ payment }) => allowed('processors', payment?.processors ?? []),
   currency_not_allowed: ({ payment }) => allowed('currencies', Object.keys(payment?.maxMinorUnits ?? {})),

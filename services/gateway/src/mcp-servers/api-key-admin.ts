@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { definedOnly } from '@postern/elicitation';
-import type { KeyAge, RedisApiKeyStore, RedisStores } from '@postern/store-redis';
+import { type ApiKeyStore, definedOnly, type KeyAge, type Stores } from '@postern/elicitation';
 import type { Vault } from '@postern/vault';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { apiKeyContext } from '../sealing/seal-contexts.ts';
@@ -57,8 +56,8 @@ export function createApiKeyAdmin(p: {
   readonly config: Pick<GatewayConfig, 'mcpServers'>;
   readonly vault: Pick<Vault, 'seal' | 'open'>;
   readonly stores: {
-    readonly apiKeys: Pick<RedisStores['apiKeys'], keyof RedisApiKeyStore>;
-    readonly keyAges: Pick<RedisStores['keyAges'], 'read'>;
+    readonly apiKeys: Pick<Stores['apiKeys'], keyof ApiKeyStore>;
+    readonly keyAges: Pick<Stores['keyAges'], 'read'>;
   };
 }) {
   const { apiKeys, keyAges } = p.stores;

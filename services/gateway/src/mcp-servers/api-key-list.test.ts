@@ -1,4 +1,4 @@
-import type { StoredApiKey } from '@postern/store-redis';
+import type { StoredApiKey } from '@postern/elicitation';
 import { createKeyRing, createVault, kidOf, VaultError } from '@postern/vault';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { apiKeyContext } from '../sealing/seal-contexts.ts';
@@ -67,7 +67,7 @@ describe('S130: the list of API keys', () => {
     expect(list.find('d1')).toBeUndefined();
     await world.add('ak_1', 'd1');
     await vi.advanceTimersByTimeAsync(500);
-    await vi.waitFor(() => expect(list.find('d1')?.mcpServerId).toBe('tracker'));
+    await expect.poll(() => list.find('d1')?.mcpServerId).toBe('tracker');
     world.revoke('ak_1');
     await vi.advanceTimersByTimeAsync(500);
     expect([list.find('d1'), list.isValid('d1')]).toEqual([undefined, false]);
@@ -101,7 +101,7 @@ describe('S130: the list of API keys', () => {
     expect(() => list.find('d1')).toThrow(unavailable);
     world.setAway(false);
     await vi.advanceTimersByTimeAsync(500);
-    await vi.waitFor(() => expect(list.find('d1')?.mcpServerId).toBe('tracker'));
+    await expect.poll(() => list.find('d1')?.mcpServerId).toBe('tracker');
     await list.stop();
   });
 
@@ -145,7 +145,7 @@ describe('S130: the list of API keys', () => {
       return digest;
     });
     await vi.advanceTimersByTimeAsync(500);
-    await vi.waitFor(() => expect(list.find('d99')?.mcpServerId).toBe('tracker'));
+    await expect.poll(() => list.find('d99')?.mcpServerId).toBe('tracker');
     expect(most).toBe(8);
     await list.stop();
   });
@@ -177,7 +177,7 @@ describe('S130: the list of API keys', () => {
     expect(() => list.find('d2')).toThrow(unavailable);
     world.open.mockImplementation(vault.open);
     await vi.advanceTimersByTimeAsync(500);
-    await vi.waitFor(() => expect(list.find('d2')?.mcpServerId).toBe('tracker'));
+    await expect.poll(() => list.find('d2')?.mcpServerId).toBe('tracker');
     await list.stop();
   });
 
@@ -191,7 +191,7 @@ describe('S130: the list of API keys', () => {
     await vi.advanceTimersByTimeAsync(299_000);
     expect(list.find('d1')).toBeUndefined();
     await vi.advanceTimersByTimeAsync(2_000);
-    await vi.waitFor(() => expect(list.find('d1')?.mcpServerId).toBe('tracker'));
+    await expect.poll(() => list.find('d1')?.mcpServerId).toBe('tracker');
     await list.stop();
   });
 
@@ -201,7 +201,7 @@ describe('S130: the list of API keys', () => {
     const list = await world.start();
     await world.add('ak_2', 'd2');
     await vi.advanceTimersByTimeAsync(500);
-    await vi.waitFor(() => expect(list.find('d2')?.mcpServerId).toBe('tracker'));
+    await expect.poll(() => list.find('d2')?.mcpServerId).toBe('tracker');
     expect(world.open).toHaveBeenCalledTimes(2);
     await list.stop();
   });

@@ -1,4 +1,4 @@
-import type { RedisApiKeyStore, StoredApiKey } from '@postern/store-redis';
+import type { ApiKeyStore, StoredApiKey } from '@postern/elicitation';
 import { kidOf, type Vault, VaultError } from '@postern/vault';
 import { ProblemError } from '../platform/http/problems.ts';
 import type { Logger } from '../platform/logger.ts';
@@ -39,7 +39,7 @@ const OPEN_AT_ONCE = 8;
 const MAX_WITHDRAWN = 10_000;
 
 interface ApiKeyWatchOptions {
-  readonly apiKeys: Pick<RedisApiKeyStore, 'read'>;
+  readonly apiKeys: Pick<ApiKeyStore, 'read'>;
   readonly vault: Pick<Vault, 'open'>;
   readonly logger: Pick<Logger, 'info' | 'warn' | 'error'>;
   /** Called after keys were revoked, and when the list becomes too old. */

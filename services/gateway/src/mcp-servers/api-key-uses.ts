@@ -1,5 +1,4 @@
-import type { Clock } from '@postern/elicitation';
-import { hourOf, type RedisStores } from '@postern/store-redis';
+import { type Clock, hourOf, type Stores } from '@postern/elicitation';
 import type { Caller } from './callers-in-force.ts';
 
 export type NoteApiKeyUse = (caller: Caller) => void;
@@ -9,7 +8,7 @@ export type NoteApiKeyUse = (caller: Caller) => void;
  * unavailable uses are missing.
  */
 export function createApiKeyUses(p: {
-  readonly keyAges: Pick<RedisStores['keyAges'], 'noteUse'>;
+  readonly keyAges: Pick<Stores['keyAges'], 'noteUse'>;
   readonly now: Clock;
 }): NoteApiKeyUse {
   const noted = new Map<string, number>();

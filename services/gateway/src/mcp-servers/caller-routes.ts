@@ -4,12 +4,13 @@ import type { FastifyPluginAsync } from 'fastify';
 import { calculateJwkThumbprint } from 'jose';
 import { z } from 'zod';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
+import { hasRedis, notOffered } from '../platform/config/store-capabilities.ts';
 import { parse } from '../platform/http/parse.ts';
 import { packageVersion } from '../platform/package-version.ts';
 import { callerOf } from './caller-auth.ts';
 import type { RegisteredMcpServer } from './registered-mcp-server.ts';
 
-type Config = Pick<GatewayConfig, 'publicUrl' | 'providers' | 'processors'>;
+type Config = Pick<GatewayConfig, 'publicUrl' | 'providers' | 'processors' | 'redis'>;
 
 /** The registration of the caller under the configuration in force. */
 export const callerRoutes: FastifyPluginAsync<{ deps: { readonly config: Config } }> = async (app, { deps }) => {
@@ -26,7 +27,12 @@ async function presentCaller(caller: RegisteredMcpServer, config: Config): Promi
     mcpServerId: id,
     name: defaultText(name),
     url,
-    gateway: { version: packageVersion, contract: CONTRACT_REVISION, publicUrl: config.publicUrl },
+    gateway: {
+      version: packageVersion,
+      contract: CONTRACT_REVISION,
+      publicUrl: config.publicUrl,
+      ...(hasRedis(config) ? {} : { notOffered: [...notOffered(config)] }),
+    },
     kinds: [...caller.kinds],
     providers: config.providers.flatMap(provider =>
       caller.providers.includes(provider.name) ? [shown(provider)] : [],

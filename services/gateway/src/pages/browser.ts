@@ -6,8 +6,8 @@ import {
   digestOf,
   type Entropy,
   parseBrowserSessionId,
+  type Stores,
 } from '@postern/elicitation';
-import type { RedisStores } from '@postern/store-redis';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { identified } from '../platform/http/unidentified.ts';
 
@@ -37,7 +37,7 @@ const userCookies: CookieNames = { session: 'session', browser: 'browser', login
  */
 export function createBrowser(p: {
   publicUrl: string;
-  browserSessions: Pick<RedisStores['browserSessions'], 'read' | 'touch' | 'end'>;
+  browserSessions: Pick<Stores['browserSessions'], 'read' | 'touch' | 'end'>;
   /** Default: those of the hosted pages. */
   cookies?: CookieNames;
   entropy: Entropy;

@@ -157,7 +157,7 @@ export function createPageGuard({ deps, browser, views }: PageKit<PageGuardDeps>
       if (!service.checkSamePerson(visit.elicitation, visit.visitor))
         return sendWrongPerson(request, reply, visit.browserSession);
       views.showAs(request, visit.elicitation);
-      views.speakTo(request, visit.elicitation);
+      await views.speakTo(request, visit.elicitation);
       return show(visit);
     },
 
@@ -176,7 +176,7 @@ export function createPageGuard({ deps, browser, views }: PageKit<PageGuardDeps>
       const form = readForm(await readFormBody(request, formLimitsOf(visit.elicitation)));
       if (form === undefined) throw new PageError('bad_request');
       if (!browser.isCsrfToken(form.csrf_token, visit.secret)) throw new PageError('forbidden');
-      if (isSamePerson(visit.elicitation, visit.visitor)) views.speakTo(request, visit.elicitation);
+      if (isSamePerson(visit.elicitation, visit.visitor)) await views.speakTo(request, visit.elicitation);
       const current = requestContext();
       if (current !== undefined) current.language = views.context(request).locale;
       try {

@@ -18,6 +18,7 @@ import {
   type ForeignText,
   type LastUseView,
   type Locale,
+  loadLanguage,
   type McpServerView,
   type PageContext,
   type PersonView,
@@ -55,8 +56,22 @@ export function createPageViews(p: {
   const shownFor = new WeakMap<FastifyRequest, string>();
   const mcpServerView = ({ config }: RegisteredMcpServer) => mcpServerViewOf(config, p.config.images);
 
+  const localeOf = (request: FastifyRequest): Locale =>
+    chooseLocale({
+      chosen: p.viewChoices(request).language,
+      asked: askedLocales.get(request),
+      acceptLanguage: request.headers['accept-language'],
+      fallback: p.config.pages.defaultLanguage,
+    });
+
+  /** Loads the language of the next page in response to this request. */
+  async function prepare(request: FastifyRequest): Promise<void> {
+    await loadLanguage(localeOf(request));
+  }
+
   return {
     now: p.now,
+    prepare,
 
     /** Gives the page the appearance of the MCP server. Only for the person of the elicitation: others must not learn who asks. */
     showAs(request: FastifyRequest, { mcpServerId }: Elicitation): void {
@@ -66,13 +81,8 @@ export function createPageViews(p: {
     context(request: FastifyRequest): PageContext {
       const operatorReference = p.operatorReference(request);
       const passkeysChangedAt = p.passkeysChangedAt(request);
-      const { language, timeZone } = p.viewChoices(request);
-      const locale = chooseLocale({
-        chosen: language,
-        asked: askedLocales.get(request),
-        acceptLanguage: request.headers['accept-language'],
-        fallback: p.config.pages.defaultLanguage,
-      });
+      const { timeZone } = p.viewChoices(request);
+      const locale = localeOf(request);
       return {
         locale,
         path: pagePathOf(request),
@@ -82,8 +92,10 @@ export function createPageViews(p: {
     },
 
     /** Uses the language of an elicitation for this response. Only after the same-person check: others learn nothing of it. */
-    speakTo(request: FastifyRequest, { locale }: Pick<Elicitation, 'locale'>): void {
-      if (locale !== undefined) askedLocales.set(request, locale);
+    async speakTo(request: FastifyRequest, { locale }: Pick<Elicitation, 'locale'>): Promise<void> {
+      if (locale === undefined) return;
+      askedLocales.set(request, locale);
+      await prepare(request);
     },
 
     /**

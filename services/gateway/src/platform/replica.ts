@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { RedisStores, ReplicaRecord } from '@postern/store-redis';
+import type { ReplicaRecord, Stores } from '@postern/elicitation';
 import { instance, type Logger } from './logger.ts';
 import { packageVersion } from './package-version.ts';
 
@@ -17,13 +17,13 @@ const POLL_MS = 100;
 export const newReplicaId = (): string => `rp_${randomBytes(6).toString('base64url')}`;
 
 /** Whether a replica has not announced itself for `SILENT_MS`. It may be frozen instead of dead, and continue later. */
-export async function isSilent(replicas: Pick<RedisStores['replicas'], 'remainingMs'>, replicaId: string) {
+export async function isSilent(replicas: Pick<Stores['replicas'], 'remainingMs'>, replicaId: string) {
   return (await replicas.remainingMs(replicaId)) <= LIFE_MS - SILENT_MS;
 }
 
 interface ReplicaOptions {
   readonly replicaId: string;
-  readonly replicas: RedisStores['replicas'];
+  readonly replicas: Stores['replicas'];
   readonly logger: Pick<Logger, 'info' | 'warn'>;
   /** Number of requests in flight. */
   readonly requests: () => number;

@@ -1,10 +1,16 @@
 import { StoreUnavailableError } from '@postern/elicitation';
-import { RedisFault, UnsafeRedisError } from '@postern/store-redis';
+import { RedisFault, UnsafeRedisError } from '@postern/store-redis/profile';
 import { ConfigError } from './config/config-error.ts';
 
 /** Thrown when the gateway cannot start on this machine. The message is for the operator and contains no secret. */
 export class StartError extends Error {
   override name = 'StartError';
+  /** Of the operating system or of the store. */
+  readonly code: string | undefined;
+  constructor(message: string, { code, ...options }: ErrorOptions & { readonly code?: string } = {}) {
+    super(message, options);
+    this.code = code;
+  }
 }
 
 const listenFaults: Readonly<Record<string, string>> = {
@@ -20,7 +26,7 @@ export function listenErrorOf(error: unknown, member: string, at: { host: string
   const reason = Object.hasOwn(listenFaults, code) ? listenFaults[code] : undefined;
   return reason === undefined
     ? error
-    : new StartError(`${member}: cannot listen on ${hostPort(at.host, at.port)} (${code}). ${reason}`);
+    : new StartError(`${member}: cannot listen on ${hostPort(at.host, at.port)} (${code}). ${reason}`, { code });
 }
 
 export const hostPort = (host: string, port: number): string => `${host.includes(':') ? `[${host}]` : host}:${port}`;
@@ -53,6 +59,9 @@ export function explanationOf(error: unknown): string | undefined {
   if (error instanceof ConfigError || error instanceof StartError || error instanceof UnsafeRedisError)
     return error.message;
   if (error instanceof StoreUnavailableError) {
+    // What SQLite says of the file, such as "database or disk is full".
+    if (error.cause instanceof Error && 'errstr' in error.cause)
+      return `The file in store.file does not accept this: ${error.cause.errstr}.`;
     const { code, command } = error.cause instanceof RedisFault ? error.cause : { code: '' };
     const explanation = redisFaults[code] ?? 'Redis does not respond at the configured address.';
     return command === undefined ? explanation : `${explanation} Redis refused ${command}.`;

@@ -65,10 +65,9 @@ const QUIET_TURN_MS = 0.2;
 const QUIET_WITHIN_MS = 1_000;
 
 /**
- * Stops listening, lets in-flight requests finish, and aborts the rest after the timeout. Accepts the connections in the
- * backlog and reads what
- * has arrived on idle connections first, so a request is lost only if it is in transit at the moment of closing. HTTP/1.1 leaves
- * that to the sender (RFC 9112, section 9.6).
+ * Stops listening, lets in-flight requests finish, and aborts the rest after the timeout. Accepts the connections in the backlog and
+ * reads what has arrived on idle connections first, so a request is lost only if it is in transit at the moment of closing. HTTP/1.1
+ * leaves that to the sender (RFC 9112, section 9.6).
  * @returns the number of aborted connections
  */
 export async function closeListener(httpServer: Server, options: CloseListenerOptions): Promise<number> {

@@ -8,10 +8,11 @@ import {
   type ConnectionId,
   newOperationId,
   newRevocationId,
+  type SealedRecord,
   shardOf,
   systemEntropy,
 } from '@postern/elicitation';
-import { createRedisStores, type RedisStores, type SealedRecord } from '@postern/store-redis';
+import { createRedisStores, type RedisStores } from '@postern/store-redis';
 import { samples } from '@postern/testkit/contract';
 import { type RedisServer, startRedis } from '@postern/testkit/redis';
 import { createKeyRing, createVault, kidOf, type Vault } from '@postern/vault';

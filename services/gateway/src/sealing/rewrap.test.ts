@@ -1,6 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import { newElicitationId, type Shard, systemEntropy } from '@postern/elicitation';
-import type { SealedRecord, SealedRecordsStep } from '@postern/store-redis';
+import {
+  newElicitationId,
+  type SealedRecord,
+  type SealedRecordsStep,
+  type Shard,
+  systemEntropy,
+} from '@postern/elicitation';
 import { createKeyRing, createVault, kidOf, type Vault, type VaultKey } from '@postern/vault';
 import { describe, expect, test } from 'vitest';
 import { type RewrapOptions, rewrapAll, sealContextOf, takeCensus } from './rewrap.ts';

@@ -1,4 +1,4 @@
-import { type SealedKind, type SealedRecord, type SealedRecords, sealedKinds } from '@postern/store-redis';
+import { type SealedKind, type SealedRecord, type SealedRecordStore, sealedKinds } from '@postern/elicitation';
 import { kidOf, type SealContext, type Vault, VaultError } from '@postern/vault';
 import {
   apiKeyContext,
@@ -27,7 +27,7 @@ export interface SealedCensus {
 
 /** Counts the stored sealed values by key without opening them. @throws StoreUnavailableError */
 export async function takeCensus(p: {
-  readonly records: Pick<SealedRecords, 'walk'>;
+  readonly records: Pick<SealedRecordStore, 'walk'>;
   readonly vault: Pick<Vault, 'kids'>;
 }): Promise<SealedCensus> {
   const counts = new Map(p.vault.kids.map(kid => [kid, noCounts()]));
@@ -63,7 +63,7 @@ export interface RewrapTally {
 }
 
 export interface RewrapOptions {
-  readonly records: Pick<SealedRecords, 'walk' | 'replace'>;
+  readonly records: Pick<SealedRecordStore, 'walk' | 'replace'>;
   readonly vault: Vault;
   /** Number of values to re-wrap at the same time. */
   readonly batch: number;

@@ -1,7 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { Writable } from 'node:stream';
-import { newElicitationId, type Shard, StoreUnavailableError, systemEntropy } from '@postern/elicitation';
-import type { SealedRecord } from '@postern/store-redis';
+import {
+  newElicitationId,
+  type SealedRecord,
+  type Shard,
+  StoreUnavailableError,
+  systemEntropy,
+} from '@postern/elicitation';
 import { createKeyRing, createVault, type VaultKey } from '@postern/vault';
 import { describe, expect, test, vi } from 'vitest';
 import { createLogger } from '../platform/logger.ts';

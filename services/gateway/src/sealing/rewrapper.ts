@@ -1,6 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { newOperationId, systemEntropy } from '@postern/elicitation';
-import type { RedisStores } from '@postern/store-redis';
+import { newOperationId, type Stores, systemEntropy } from '@postern/elicitation';
 import type { Vault } from '@postern/vault';
 import { auditTrail } from '../platform/audit/audit-trail.ts';
 import type { Logger } from '../platform/logger.ts';
@@ -8,8 +7,8 @@ import { type RewrapReport, rewrapAll } from './rewrap.ts';
 
 export interface RewrapperOptions {
   readonly stores: {
-    readonly sealedRecords: Pick<RedisStores['sealedRecords'], 'walk' | 'replace'>;
-    readonly leases: Pick<RedisStores['leases'], 'take' | 'release'>;
+    readonly sealedRecords: Pick<Stores['sealedRecords'], 'walk' | 'replace'>;
+    readonly leases: Pick<Stores['leases'], 'take' | 'release'>;
   };
   readonly vault: Vault;
   readonly logger: Logger;

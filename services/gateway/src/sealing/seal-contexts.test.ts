@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { type SealedRecord, sealedKinds } from '@postern/store-redis';
+import { type SealedRecord, sealedKinds } from '@postern/elicitation';
 import { createKeyRing, createVault, type SealContext } from '@postern/vault';
 import { expect, test } from 'vitest';
 import { sealContextOf } from './rewrap.ts';

@@ -29,6 +29,14 @@ const jwkOf = (bits: number) =>
 const ec = generateKeyPairSync('ec', { namedCurve: 'P-256' });
 export const publicEcKey = ec.publicKey.export({ format: 'jwk' });
 
+/** A gateway for the person of this machine, without Redis. */
+const onFile = (change: Partial<GatewayConfigInput> = {}) => ({
+  ...sampleConfig({ redis: {}, ...change }),
+  publicUrl: 'http://localhost',
+  mcpServers: [{ ...sampleMcpServer, identity: { mode: 'loopback' as const } }],
+});
+const secrets = [`whsec_${randomBytes(32).toString('base64')}`];
+
 function withWebhooks(...webhooks: readonly object[]) {
   const secret = `whsec_${randomBytes(32).toString('base64')}`;
   return withServer({
@@ -77,6 +85,13 @@ export const faultyConfigs: readonly (readonly [fault: string, document: unknown
     sampleConfig({ trustProxy: ['10.0.0.0/8', '0.0.0.0/0'] }),
     ['trustProxy[1]'],
   ],
+  ['a gateway for other people without Redis', sampleConfig({ redis: {} }), ['redis']],
+  [
+    'webhooks without Redis',
+    onFile({ operatorWebhooks: [{ id: 'hook', url: 'https://hooks.example', secrets }] }),
+    ['redis'],
+  ],
+  ['an admin API without Redis', onFile({ adminApi: { port: 8091 } }), ['redis']],
   ['a bare % in the password of Redis', sampleConfig({ redis: { url: 'redis://:50%off@redis' } }), ['redis.url']],
   ['an http URL of Redis', sampleConfig({ redis: { url: 'http://redis:6379' } }), ['redis.url']],
   [
@@ -95,11 +110,7 @@ export const faultyConfigs: readonly (readonly [fault: string, document: unknown
     sampleConfig({ redis: { url: 'rediss://one', tls: { certFile: 'one.crt' } } }),
     ['redis.tls'],
   ],
-  [
-    'the durability profile ha for an embedded Redis',
-    sampleConfig({ redis: { durability: { profile: 'ha' } } }),
-    ['redis.durability.profile'],
-  ],
+  ['the durability profile ha without Redis', onFile({ redis: { durability: { profile: 'ha' } } }), ['redis']],
   ['a Redis Cluster node without a URL', sampleConfig({ redis: { cluster: ['redis'] } }), ['redis.cluster[0]']],
   ['both a Redis URL and a cluster', sampleConfig({ redis: { url: 'redis://a', cluster: ['redis://b'] } }), ['redis']],
   ['a prefix with a hash tag', sampleConfig({ redis: { prefix: 'a:{b}' } }), ['redis.prefix']],

@@ -38,7 +38,6 @@ export function fullConfig(): Record<string, unknown> {
       durability: { profile: 'ha', replicas: 2, timeoutMs: 500 },
       prefix: 'postern',
       assumeDurable: false,
-      directory: '.postern/redis',
     },
     vault: { keys: [{ kid: 'first', key: key() }] },
     branding: {

@@ -1,4 +1,5 @@
 import type { Refund } from '@postern/elicitation';
+import { allEvents } from '@postern/testkit/contract';
 import { createWebhookHandler } from '../approvals/processor-webhooks.ts';
 import { createElicitationStage } from './elicitation-stage.ts';
 
@@ -63,7 +64,7 @@ export async function createRefundBench() {
       return handleWebhook(scripted.processor, { body: new Uint8Array(), headers: {} });
     },
     atProcessor: () => scripted.refundsOf(PAYMENT),
-    eventsOf: (type: string) => stores.events().filter(event => event.type === type),
+    eventsOf: async (type: string) => (await allEvents(stores)).filter(event => event.type === type),
   };
 }
 

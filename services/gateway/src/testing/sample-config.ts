@@ -40,6 +40,7 @@ export const sampleReceipts = {
 export function sampleConfig(overrides: Partial<GatewayConfigInput> = {}): GatewayConfigInput {
   return {
     publicUrl: 'https://gate.example',
+    redis: { url: 'redis://redis.example:6379' },
     vault: { keys: [{ kid: 'first', key: randomBytes(32).toString('base64') }] },
     identityProviders: [{ name: 'example-id', issuer: 'https://id.example', clientId: 'postern', clientSecret: 's' }],
     providers: [{ name: 'forge', displayName: 'Code Forge', issuer: 'https://forge.example', clientId: 'postern' }],

@@ -17,7 +17,7 @@ export const killedPace = { ...quickPace, lockMs: 1_500 } satisfies WebhooksOpti
 export function webhooksConfig(redis: { url?: string; prefix: string }, webhooks: readonly EndpointInput[]) {
   return sampleConfig({
     publicUrl: 'http://127.0.0.1:8080',
-    redis,
+    redis: { url: 'redis://redis.example:6379', ...redis },
     mcpServers: [{ ...sampleMcpServer, webhooks: [...webhooks] }],
   });
 }

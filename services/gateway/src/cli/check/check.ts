@@ -5,6 +5,7 @@ import { ConfigError } from '../../platform/config/config-error.ts';
 import type { GatewayConfig } from '../../platform/config/config-schema.ts';
 import type { ConsoleConfig } from '../../platform/config/console-config.ts';
 import { loadConfig } from '../../platform/config/load-config.ts';
+import { hasRedis } from '../../platform/config/store-capabilities.ts';
 import { loadTelemetry } from '../../platform/optional-packages.ts';
 import { configuredHostsOf, outboundPolicyOf } from '../../platform/outbound/outbound-policy-of.ts';
 import { wrapFetch } from '../../platform/outbound/wrap-fetch.ts';
@@ -15,17 +16,17 @@ import { checkKeyServices } from './key-service-check.ts';
 import { checkClock, checkKeyFiles, checkKeys } from './local-checks.ts';
 import { checkProcessor } from './processor-check.ts';
 import { checkPublicUrl } from './public-url-check.ts';
-import { checkRedis } from './redis-check.ts';
 import { checkIdentityProvider, checkProvider } from './server-checks.ts';
+import { checkStore } from './store-check.ts';
 import { checkToken, readToken } from './token-check.ts';
 
-/** Requests that one check sends one after the other, at most. Redis has timeouts of its own. */
+/** Requests that one check sends one after the other, at most. The store has timeouts of its own. */
 const REQUESTS = 4;
-const REDIS_MS = 30_000;
+const STORE_MS = 30_000;
 const LOAD_MS = 30_000;
 
 /**
- * `postern check`: looks for faults before users do. Changes nothing, neither here nor at Redis, providers and processors. Every check
+ * `postern check`: looks for faults before users do. Changes no record, neither here nor at Redis, providers and processors. Every check
  * has a deadline, so a hanging host does not stop the others. Exits with 1 if a check failed.
  */
 export async function check(p: Invocation, io: CliIo): Promise<ExitCode> {
@@ -60,7 +61,9 @@ async function findingsOf(configPath: string, token: string | undefined, io: Cli
   const checks = [
     checked('files', limitMs, async () => checkKeyFiles([...files, ...tokenFilesOf(config)], now)),
     checked('vault.keyServices', limitMs, () => checkKeyServices(config)),
-    checked('redis', REDIS_MS, () => checkRedis(config, leadMs => leads.set('Redis', leadMs))),
+    checked(hasRedis(config) ? 'redis' : 'store.file', STORE_MS, () =>
+      checkStore(config, leadMs => leads.set('Redis', leadMs)),
+    ),
     ...config.identityProviders.map(each =>
       checked(`identityProvider.${each.name}`, limitMs, () =>
         checkIdentityProvider(each, { ...about, publicUrl: config.publicUrl, of: 'users' }),

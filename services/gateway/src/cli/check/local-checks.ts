@@ -1,4 +1,5 @@
 import { statSync } from 'node:fs';
+import { isOpenToOthers } from '@postern/api/local';
 import type { GatewayConfig } from '../../platform/config/config-schema.ts';
 import { type Finding, failed, ok, warning } from './findings.ts';
 
@@ -12,13 +13,16 @@ const MAX_LEAD_MS = 30_000;
  * Checks the files that the configuration refers to: only the user of the gateway should read them, and keys should not be old.
  * @param paths of the `${file:…}` references
  */
-export function checkKeyFiles(paths: readonly string[], now: () => number): readonly Finding[] {
+export function checkKeyFiles(
+  paths: readonly string[],
+  now: () => number,
+  platform = process.platform,
+): readonly Finding[] {
   const findings: Finding[] = [];
   for (const path of paths) {
     const { mode, mtimeMs } = statSync(path);
     const days = Math.floor((now() - mtimeMs) / DAY_MS);
-    // Windows has no such modes.
-    if (process.platform !== 'win32' && (mode & 0o077) !== 0) {
+    if (isOpenToOthers({ mode }, { platform })) {
       const octal = (mode & 0o777).toString(8).padStart(4, '0');
       findings.push(
         warning('files', `Other users of this machine may open ${path} (mode ${octal}). Run: chmod 600 ${path}`),
@@ -29,8 +33,9 @@ export function checkKeyFiles(paths: readonly string[], now: () => number): read
       );
     }
   }
-  return findings.length > 0
-    ? findings
+  if (findings.length > 0) return findings;
+  return platform === 'win32'
+    ? [ok('files', 'The files that the configuration refers to exist. On Windows, see yourself who may read them.')]
     : [ok('files', 'Only the owner may read the files that the configuration refers to.')];
 }
 

@@ -1,8 +1,33 @@
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
 import { readDevOptions } from './dev-options.ts';
 import { prepareDev } from './prepare-dev.ts';
 
 const secret = { GITHUB_CLIENT_SECRET: 'canary' };
+
+test('postern dev with one of its three ports in use names --port, and writes nothing', async () => {
+  const busy = createServer().listen(0, '127.0.0.1');
+  await once(busy, 'listening');
+  const { port } = z.object({ port: z.number() }).parse(busy.address());
+  const root = mkdtempSync(join(tmpdir(), 'postern-dev-'));
+  const folder = join(root, '.postern');
+  try {
+    for (const first of [port, port - 1, port - 2])
+      expect(await prepareDev(['--port', String(first), '--folder', folder], {})).toMatchObject({
+        exitCode: 1,
+        text: expect.stringContaining('--port'),
+      });
+    expect(existsSync(folder)).toBe(false);
+  } finally {
+    busy.close();
+    rmSync(root, { recursive: true });
+  }
+});
 
 describe('the options of postern dev', () => {
   test('refer to the client secret of a preset, and never contain it', () => {

@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import { PERSON } from '@postern/api/local';
 import { CliError, UsageError } from '../cli-io.ts';
 
 export const DEV_HELP = `postern dev: a gateway for one MCP server on this machine, without a configuration file
@@ -20,6 +21,12 @@ Everything stays in the folder, which only you can open. Delete it to start afre
 
 /** First line of a configuration that no other command may edit: the next start replaces it. */
 export const WRITTEN_BY_DEV = '# Written at each start of postern dev.';
+
+/** Where the only user is the developer: payments end with an approval, and the MCP server charges. */
+export const approvedPayments = {
+  processors: ['none'],
+  maxAmount: { EUR: 100_000, GBP: 100_000, USD: 100_000 },
+};
 
 export interface DevOptions {
   /** Undefined: as at the last start. */
@@ -65,7 +72,7 @@ export function readDevOptions(args: readonly string[], env: Environment): DevOp
     throw new UsageError('--port needs a number from 1 to 65533.');
   return {
     ...{ port, name: values.name, folder: values.folder },
-    issuers: ['http://localhost', ...values.issuer],
+    issuers: [PERSON.issuer, ...values.issuer],
     providers: values.provider.map(each => providerOf(each, env)),
     limits: Object.fromEntries(values.limit.map(limitOf)),
   };

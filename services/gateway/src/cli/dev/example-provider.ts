@@ -1,8 +1,9 @@
 import { createHash, hkdfSync, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type JWTPayload, jwtVerify, SignJWT } from 'jose';
 import { z } from 'zod';
+import { createServer } from '../../platform/http/listener.ts';
 import { listenErrorOf } from '../../platform/start-error.ts';
 import { type OperatorAnswer, type OperatorSignIn, operatorSignIn } from './operator-sign-in.ts';
 

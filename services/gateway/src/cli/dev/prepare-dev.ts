@@ -1,12 +1,16 @@
+import { once } from 'node:events';
+import { existsSync, readFileSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { join, resolve } from 'node:path';
-import { z } from 'zod';
+import { MCP_SERVER_FILE, mcpServerFileSchema } from '@postern/api/local';
+import type { z } from 'zod';
 import { apiKeyHash, newApiKey } from '../../mcp-servers/api-keys.ts';
 import type { GatewayConfigInput } from '../../platform/config/config-schema.ts';
 import { explanationOf } from '../../platform/start-error.ts';
-import { CliError, type ExitCode, exitCodes, UsageError } from '../cli-io.ts';
+import { CliError, type ExitCode, exitCodes, jsonOf, UsageError } from '../cli-io.ts';
 import { newVaultKey } from '../new-key-commands.ts';
 import { claimPrivateFolder, readOrCreate, replace } from '../private-files.ts';
-import { DEV_HELP, type DevOptions, readDevOptions, WRITTEN_BY_DEV } from './dev-options.ts';
+import { approvedPayments, DEV_HELP, type DevOptions, readDevOptions, WRITTEN_BY_DEV } from './dev-options.ts';
 import { type ExampleProvider, example, startExampleProvider } from './example-provider.ts';
 import { createOperatorSignIn, operatorSignIn } from './operator-sign-in.ts';
 
@@ -15,9 +19,8 @@ const DEFAULT_PORT = 4480;
 /** The MCP server of a development gateway. It is a part of redirect URIs. */
 const MCP_SERVER_ID = 'dev';
 
-/** What `@postern/mcp` reads. Its contents never change, except for the port. */
-const FILE = 'mcp-server.json';
-const fileSchema = z.object({ url: z.url(), apiKey: z.string().min(1) });
+/** Its contents never change, except for the port. */
+type McpServerFile = z.infer<typeof mcpServerFileSchema>;
 
 /** A development gateway that is ready to start. */
 export interface PreparedGateway {
@@ -51,11 +54,17 @@ export async function prepareDev(
 
 async function prepare(options: DevOptions): Promise<PreparedGateway> {
   const folder = resolve(options.folder);
+  const file = join(folder, MCP_SERVER_FILE);
+  if (existsSync(folder)) claimPrivateFolder(folder);
+  // A start that fails leaves no folder behind.
+  await assertFree(
+    options.port ?? (existsSync(file) ? portOf(parsed(file, readFileSync(file, 'utf8'))) : DEFAULT_PORT),
+  );
   claimPrivateFolder(folder);
   readOrCreate(join(folder, '.gitignore'), () => '*\n');
   const vaultKey = readOrCreate(join(folder, 'vault.key'), () => `${newVaultKey()}\n`);
-  const { url, apiKey } = mcpServerFile(join(folder, FILE), options.port);
-  const port = Number(new URL(url).port);
+  const { url, apiKey } = mcpServerFile(file, options.port);
+  const port = portOf({ url });
   // Cookies ignore ports, so the console needs another host name than the pages.
   const consoleUrl = `http://localhost:${port + 2}`;
   const provider = await startExampleProvider({
@@ -77,27 +86,43 @@ async function prepare(options: DevOptions): Promise<PreparedGateway> {
 }
 
 /** @throws CliError if the file has been changed */
-function mcpServerFile(path: string, port: number | undefined): z.infer<typeof fileSchema> {
+function mcpServerFile(path: string, port: number | undefined): McpServerFile {
   const urlAt = (at: number) => `http://127.0.0.1:${at}`;
   const textOf = (url: string, apiKey: string) => `${JSON.stringify({ url, apiKey })}\n`;
-  const text = readOrCreate(path, () => textOf(urlAt(port ?? DEFAULT_PORT), newApiKey()));
-  const { data } = z
-    .string()
-    .transform((json, context) => {
-      try {
-        return JSON.parse(json) as unknown;
-      } catch {
-        context.addIssue('not JSON');
-        return z.NEVER;
-      }
-    })
-    .pipe(fileSchema)
-    .safeParse(text);
-  if (data === undefined || !/^http:\/\/127\.0\.0\.1:\d+$/.test(data.url))
-    throw new CliError(`${path} is damaged. Delete it: the next start writes a new one.`);
+  const data = parsed(
+    path,
+    readOrCreate(path, () => textOf(urlAt(port ?? DEFAULT_PORT), newApiKey())),
+  );
   if (port === undefined || data.url === urlAt(port)) return data;
   replace({ path, text: textOf(urlAt(port), data.apiKey) });
   return { ...data, url: urlAt(port) };
+}
+
+const portOf = ({ url }: { readonly url: string }): number => Number(new URL(url).port);
+
+/** @throws CliError if the file has been changed */
+function parsed(path: string, text: string): McpServerFile {
+  const { data } = mcpServerFileSchema.safeParse(jsonOf(text));
+  if (data === undefined || !/^http:\/\/127\.0\.0\.1:\d+$/.test(data.url))
+    throw new CliError(`${path} is damaged. Delete it: the next start writes a new one.`);
+  return data;
+}
+
+/** @throws CliError if one of the three ports is in use */
+async function assertFree(first: number): Promise<void> {
+  for (const port of [first, first + 1, first + 2]) {
+    const probe = createServer().listen(port, '127.0.0.1');
+    try {
+      await once(probe, 'listening');
+    } catch (error) {
+      const code = error instanceof Error && 'code' in error ? String(error.code) : 'unexpected';
+      throw new CliError(
+        `Cannot listen on port ${port} of 127.0.0.1 (${code}). Does postern dev run already? Choose the first of three ports with --port.`,
+      );
+    }
+    probe.close();
+    await once(probe, 'close');
+  }
 }
 
 interface Prepared {
@@ -110,11 +135,10 @@ interface Prepared {
 
 function configOf(p: Prepared & { readonly port: number; readonly hash: string }): GatewayConfigInput {
   const { options, folder, url, consoleUrl, provider } = p;
-  const payment = { processors: ['none'], maxAmount: { EUR: 100_000, GBP: 100_000, USD: 100_000 } };
   return {
     publicUrl: url,
     listen: { host: '127.0.0.1', port: p.port },
-    redis: { directory: join(folder, 'redis'), prefix: 'postern-dev' },
+    store: { file: join(folder, 'postern.sqlite') },
     console: {
       publicUrl: consoleUrl,
       listen: { port: p.port + 2 },
@@ -144,7 +168,7 @@ function configOf(p: Prepared & { readonly port: number; readonly hash: string }
         issuers: [...options.issuers],
         identity: { mode: 'loopback' },
         providers: [example.name, ...options.providers.map(({ name }) => name)],
-        payment,
+        payment: approvedPayments,
         limits: options.limits,
       },
     ],
@@ -161,7 +185,7 @@ function screenOf({ options, folder, url, consoleUrl, provider }: Prepared): str
     '',
     'In your MCP server, in this folder or below:',
     '',
-    "  const gate = postern({ subject: { issuer: 'http://localhost', subject: 'me' } });",
+    '  const gate = postern();',
     '',
     `  The provider "${example.name}" (${example.displayName}) has an API at ${provider.url}/notes.`,
     ...options.providers.map(

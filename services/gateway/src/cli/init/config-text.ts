@@ -32,13 +32,9 @@ publicUrl: ${quoted(publicUrl)}
 
 ${listenText(options)}
 
-# Without redis.url or REDIS_URL, the gateway starts a private Redis. Several gateways need one that they share.
-redis:
-  # The folder with the data of the private Redis. Back it up.
-  directory: .postern/redis
-  # url: \${env:REDIS_URL}
+${storeText(options)}
 
-# This key seals everything secret in Redis. Store a copy where Redis and its backups are not: without it, connections are lost.
+# This key seals everything secret in the store. Keep a copy where the store and its backups are not: without it, connections are lost.
 vault:
   keys:
     - kid: ${quoted(kid)}
@@ -62,6 +58,16 @@ ${identityText(options)}
     #   maxAmount: { EUR: 5000 }
     #   payees: [Example Books]
 `;
+}
+
+function storeText({ mode }: InitOptions): string {
+  return mode === 'loopback'
+    ? `# The state of the gateway. Back it up while the gateway does not run.
+store:
+  file: .postern/postern.sqlite`
+    : `# The state of the gateway, which all its replicas share. REDIS_URL replaces it.
+redis:
+  url: redis://localhost:6379`;
 }
 
 function listenText({ mode, publicUrl }: InitOptions): string {

@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import { isLoopbackUrl } from '../../platform/config/addresses.ts';
 import { CliError, UsageError } from '../cli-io.ts';
 
 export const INIT_HELP = `postern init: write a configuration with new keys
@@ -9,15 +10,16 @@ export const INIT_HELP = `postern init: write a configuration with new keys
                              loopback  not at all: everything runs on the machine of one person
                              login     by the identity provider of your company, where the gateway signs them in
                              external  by your own application, which has its own sign-in
+                           Default: external with --verify-url, else login with --issuer, else asked, else loopback
   --public-url <url>       URL of the gateway for browsers, such as https://postern.example.com
   --issuer <issuer>        issuer of the users that the MCP server names; with login, the identity provider
-  --client-id <id>         login: client id of the gateway at the identity provider
+  --client-id <id>         login: client id of the gateway at the identity provider. Default: postern
   --client-secret-file <file>
                            login: file with the client secret. Default: the configuration refers to $IDENTITY_PROVIDER_CLIENT_SECRET
   --verify-url <url>       external: page of your application that verifies the user
-  --mcp-server <id>        id of the MCP server, such as issue-tracker
+  --mcp-url <url>          URL of the MCP server
+  --mcp-server <id>        its id, which can never change, such as issue-tracker. Default: from the host of its URL
   --name <name>            its name on the pages. Default: the id
-  --mcp-url <url>          its URL
   --provider <preset>      a provider that it may use, such as github; repeatable
   --folder <folder>        folder to write to. Default: the working directory
   --force                  replace existing files, and keep each as FILE.bak
@@ -82,7 +84,10 @@ export async function readInitOptions(args: readonly string[], ask: Ask | undefi
     return text === undefined ? await need(name, question) : text;
   };
 
-  const chosen = await need('mode', `How the gateway identifies users (${modes.join(', ')})`);
+  const chosen =
+    values.mode ??
+    (values['verify-url'] !== undefined ? 'external' : values.issuer !== undefined ? 'login' : undefined) ??
+    (await need('mode', `How the gateway identifies users (${modes.join(', ')})`, 'loopback'));
   const mode = modes.find(each => each === chosen);
   if (mode === undefined) throw new UsageError(`--mode needs one of ${modes.join(', ')}.`);
   refuseForeign(values, mode);
@@ -94,16 +99,24 @@ export async function readInitOptions(args: readonly string[], ask: Ask | undefi
     mode === 'login'
       ? {
           mode,
-          clientId: await need('client-id', 'Client id of the gateway there'),
+          clientId: await need('client-id', 'Client id of the gateway there', 'postern'),
           clientSecretFile: values['client-secret-file'],
         }
       : mode === 'external'
         ? { mode, verifyUrl: await need('verify-url', 'Page of your application that verifies the user') }
         : { mode };
-  const mcpServer = await need('mcp-server', 'Id of the MCP server', isLocal ? 'local' : undefined);
   const mcpUrl = await need('mcp-url', 'URL of the MCP server', isLocal ? 'http://127.0.0.1:3000/mcp' : undefined);
+  if (URL.parse(mcpUrl) === null) throw new UsageError('--mcp-url needs a URL.');
+  const mcpServer = await need('mcp-server', 'Id of the MCP server, which can never change', idFor(mcpUrl));
   const { name = mcpServer, provider: providers, folder, force } = values;
   return { ...identity, publicUrl, issuer, mcpServer, name, mcpUrl, providers, folder, force };
+}
+
+/** The id that the host of a URL suggests. */
+function idFor(url: string): string {
+  if (isLoopbackUrl(url)) return 'local';
+  const words = new URL(url).hostname.match(/[a-z0-9]+/g) ?? ['mcp'];
+  return words.join('-').slice(0, 40).replace(/-$/, '');
 }
 
 /** An argument without effect is a mistake. */

@@ -58,6 +58,8 @@ const variants = [
     ['--mode', 'external', ...company, '--verify-url', 'https://app.example.com/postern', ...tracker],
     'tracker',
   ],
+  ['nothing but what cannot be guessed', [...company, '--mcp-url', 'https://mcp.example.com/mcp'], 'mcp-example-com'],
+  ['nothing at all', [], 'local'],
   ['texts that are special in YAML', [...login, '--name', 'Tracker: "it\'s" # 1 \\ {x}'], 'tracker'],
 ] as const;
 const configPath = () => join(folder, 'postern.config.yaml');
@@ -99,11 +101,10 @@ describe('postern init', () => {
 
   test('names the first missing flag if standard input is not a terminal, and writes nothing', async () => {
     const missing = [
-      [[], '--mode'],
       [['--mode', 'login'], '--public-url'],
-      [['--mode', 'login', ...company], '--client-id'],
+      [['--issuer', 'https://id.example.com'], '--public-url'],
       [['--mode', 'external', ...company], '--verify-url'],
-      [['--mode', 'external', ...company, '--verify-url', 'https://app.example.com/'], '--mcp-server'],
+      [['--mode', 'external', ...company, '--verify-url', 'https://app.example.com/'], '--mcp-url'],
     ] as const;
     for (const [args, flag] of missing) {
       const { code, err } = await init(args);
@@ -115,6 +116,8 @@ describe('postern init', () => {
   test.each([
     ['an unknown mode', ['--mode', 'open']],
     ['a flag of another mode', ['--mode', 'loopback', '--verify-url', 'https://app.example.com/']],
+    ['a flag of another mode than the implied one', ['--client-id', 'postern']],
+    ['a URL of the MCP server that is none', ['--mcp-url', 'mcp']],
     ['an unknown flag', ['--mode', 'loopback', '--colour']],
     ['a public URL that is none', ['--mode', 'loopback', '--public-url', 'gate']],
     ['a public URL with mode loopback', ['--mode', 'loopback', '--public-url', 'https://postern.example.com']],
@@ -129,14 +132,36 @@ describe('postern init', () => {
   });
 
   test('asks for what is missing, offers defaults, and repeats a question without an answer', async () => {
-    const { code, asked } = await init(['--mode', 'loopback'], ['', '', 'notes', '']);
+    const { code, asked } = await init(['--mode', 'loopback'], ['', '', '', 'notes']);
     expect([code, asked.length]).toEqual([0, 4]);
     expect(loadConfig(configPath(), {}).mcpServers[0]).toMatchObject({ id: 'notes', issuers: ['http://localhost'] });
-    const again = await init(['--force', '--mode', 'login', ...company, ...tracker], ['', ' ', 'postern-id']);
-    expect([again.code, again.asked.length]).toEqual([0, 3]);
-    expect(loadConfig(configPath(), { IDENTITY_PROVIDER_CLIENT_SECRET: 's' }).identityProviders[0]).toMatchObject({
-      clientId: 'postern-id',
+    const again = await init(
+      ['--force', '--mode', 'login', ...company.slice(2), '--mcp-url', 'https://mcp.example.com/'],
+      ['', company[1] ?? '', 'postern-id', ' '],
+    );
+    expect([again.code, again.asked.length]).toEqual([0, 4]);
+    expect(loadConfig(configPath(), { IDENTITY_PROVIDER_CLIENT_SECRET: 's' })).toMatchObject({
+      identityProviders: [{ clientId: 'postern-id' }],
+      mcpServers: [{ id: 'mcp-example-com' }],
     });
+  });
+
+  test.each([
+    [[], 'loopback'],
+    [['--issuer', 'https://id.example.com'], 'login'],
+    [['--issuer', 'https://id.example.com', '--verify-url', 'https://app.example.com/postern'], 'external'],
+  ])('implies the identity mode by %j, and says what the MCP server and the gateway need', async (args, mode) => {
+    const others = mode === 'loopback' ? [] : ['--public-url', 'https://postern.example.com', ...tracker];
+    const { code, out } = await init([...args, ...others]);
+    const [server] = loadConfig(configPath(), { IDENTITY_PROVIDER_CLIENT_SECRET: 's' }).mcpServers;
+    expect([code, server?.identity.mode, /redis/i.test(out)]).toEqual([0, mode, mode !== 'loopback']);
+    for (const text of [server?.id ?? '', 'POSTERN_URL=', 'POSTERN_API_KEY', 'gateway check', 'gateway start'])
+      expect(out).toContain(text);
+  });
+
+  test('asks for the identity mode at a terminal, if nothing implies it', async () => {
+    expect((await init([], [])).asked).toHaveLength(1);
+    expect((await init(['--issuer', 'https://id.example.com'], [])).asked[0]).toContain('URL');
   });
 
   test('writes nothing if the operator interrupts the questions', async () => {

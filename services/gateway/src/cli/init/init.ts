@@ -69,18 +69,27 @@ function verify(text: string, options: InitOptions, vaultKey: string): void {
   }
 }
 
+const REDIS = [
+  'The gateway needs Redis 7.0 or newer with appendonly, at redis://localhost:6379 or at REDIS_URL. On this machine, for example:',
+  '  docker run -d -p 127.0.0.1:6379:6379 redis:7 --appendonly yes',
+];
+
 function explanation(options: InitOptions, paths: { config: string; vaultKey: string; apiKey: string }): string {
   const variables = [
     ...(options.mode === 'login' && options.clientSecretFile === undefined ? [IDENTITY_PROVIDER_SECRET] : []),
     ...options.providers.flatMap(each => Object.values(providerVariables(each))),
   ];
+  const needsRedis = options.mode !== 'loopback';
   return [
     `Wrote ${paths.config}`,
-    `      ${paths.vaultKey}  (store a copy away from Redis and its backups)`,
-    `      ${paths.apiKey}  (give it to the MCP server as POSTERN_API_KEY)`,
+    `      ${paths.vaultKey}  (store a copy away from ${needsRedis ? 'Redis' : 'the store'} and its backups)`,
+    `      ${paths.apiKey}  (the API key of the MCP server)`,
     '',
+    `Identity mode: ${options.mode}. Id of the MCP server: ${options.mcpServer}, a part of redirect URIs and stored connections. Never change it later.`,
+    `Set POSTERN_URL=${options.publicUrl} and POSTERN_API_KEY, the API key, in the environment of the MCP server.`,
     ...(variables.length > 0 ? [`Set ${variables.join(', ')} in the environment of the gateway.`] : []),
-    ...(options.mode === 'loopback' ? [] : ['The comments in the file name the redirect URIs to register.']),
+    ...(needsRedis ? ['The comments in the file name the redirect URIs to register.', ...REDIS] : []),
+    `Check it: npx @postern/gateway check ${paths.config}`,
     `Start it: npx @postern/gateway start ${paths.config}`,
     '',
   ].join('\n');

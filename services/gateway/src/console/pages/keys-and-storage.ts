@@ -52,7 +52,7 @@ export function keyTables({ vaultKeys = [], receiptKeys = [], apiKeys }: Health)
       caption: 'Keys of the vault and of receipts',
       columns: [{ name: 'Key' }, { name: 'Of' }, { name: 'Use' }, { name: 'In use since (UTC)' }],
       rows: kept.map(({ kid, of, use, age }) => [code(kid), html`${of}`, html`${use}`, ageHtml(age)]),
-      empty: 'Unknown while Redis does not respond.',
+      empty: 'Unknown while the store does not respond.',
     },
   )}
 <h3>API keys, the oldest first</h3>${table({

@@ -63,13 +63,13 @@ ${providerTable(health.providers ?? [], refreshes, view.places.at(-1))}
 <h2>Webhooks</h2>
 ${webhookTable(health.webhooks ?? [])}
 ${health.storage === undefined ? undefined : storageTable(health.storage)}
-<h2>Redis</h2>
-${redisState(health)}
+<h2>Store</h2>
+${storeState(health)}
 ${keyTables(health)}`,
   });
 }
 
-const redisStatusOf = ({ isReachable, refusals }: Health['redis']) =>
+const storeStatusOf = ({ isReachable, refusals }: Health['redis']) =>
   isReachable ? (refusals.length === 0 ? 'connected' : 'refusing') : 'lost';
 
 function healthTiles({ redis, records, webhooks }: Health): Html {
@@ -95,7 +95,7 @@ function healthTiles({ redis, records, webhooks }: Health): Html {
     ['Webhooks retrying', toWebhooks('retrying', ({ delayed }) => delayed)],
     ['Webhooks dead', toWebhooks('undelivered', ({ dead }) => dead)],
     ['Webhooks disabled', toWebhooks('disabled', of => (of.status === 'disabled' ? 1 : 0))],
-    ['Redis', status(redisStatusOf(redis))],
+    ['Store', status(storeStatusOf(redis))],
   ];
   return html`<dl class="tiles">${tiles.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
 }
@@ -201,11 +201,11 @@ export function endpointActs(of: WebhookEndpointItem): Html {
   return acts.length === 0 ? optional(undefined) : html`<span class="pairs">${acts}</span>`;
 }
 
-function redisState({ redis, version }: Health): Html {
-  if (!redis.isReachable) return html`<p class="warning">Redis does not respond.</p>`;
+function storeState({ redis, version }: Health): Html {
+  if (!redis.isReachable) return html`<p class="warning">The store does not respond.</p>`;
   return redis.refusals.length === 0
-    ? html`<p>Redis accepts writes. Release ${version}.</p>`
-    : html`<p class="warning">Redis refuses writes: ${redis.refusals.join(', ')}</p>`;
+    ? html`<p>The store accepts writes. Release ${version}.</p>`
+    : html`<p class="warning">The store refuses writes: ${redis.refusals.join(', ')}</p>`;
 }
 
 /** @param now the current hour or day: a provider whose refreshes fail in it is not green */

@@ -1,5 +1,11 @@
-import { definedOnly, type PasskeyAnnouncement, type PasskeyAnnouncements, SHARDS } from '@postern/elicitation';
-import { type Sweeper, startSweeper } from '@postern/store-redis';
+import {
+  definedOnly,
+  type PasskeyAnnouncement,
+  type PasskeyAnnouncements,
+  SHARDS,
+  type Sweeper,
+  startSweeper,
+} from '@postern/elicitation';
 import type { DeliveryQueue } from './delivery-queue.ts';
 import { type DispatcherOptions, followRecord, MAX_WAITING, waitingIn } from './dispatcher.ts';
 import type { WebhookEndpoint } from './webhook-endpoint.ts';

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { EventFeed, FeedEvent, FeedPage } from '@postern/elicitation';
-import { beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { createLogger } from '../../platform/logger.ts';
 import { type DispatcherOptions, dispatchBatch, startDispatcher } from './dispatcher.ts';
 import { createWebhookEvents } from './webhook-events.ts';
@@ -161,7 +161,7 @@ describe('a dispatcher whose step fails', () => {
       },
     };
     const dispatcher = startDispatcher({ ...options, leases, pauseMs: 1 });
-    await vi.waitFor(() => expect(things.record.cursor).toBe('1-0'));
+    await expect.poll(() => things.record.cursor).toBe('1-0');
     await dispatcher.stop();
     expect(held.slice(0, 3)).toEqual(['take', 'release', 'take']);
   });

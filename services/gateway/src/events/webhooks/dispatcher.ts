@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { type EventFeed, newOperationId, systemEntropy } from '@postern/elicitation';
-import type { LeaseStore, RedisWebhookEndpointStore } from '@postern/store-redis';
+import { type EventFeed, type LeaseStore, newOperationId, systemEntropy } from '@postern/elicitation';
+import type { RedisWebhookEndpointStore } from '@postern/store-redis';
 import type { DeliveryQueue } from './delivery-queue.ts';
 import { type McpServerEndpoint, type WebhookEndpoint, webhookEventOf } from './webhook-endpoint.ts';
 import type { WebhookEvents } from './webhook-events.ts';

@@ -1,17 +1,17 @@
 import type { OutboundFetch } from '@postern/authorization';
-import { definedOnly } from '@postern/elicitation';
-import type { QueueRedis, RedisStores } from '@postern/store-redis';
+import { definedOnly, type Stores } from '@postern/elicitation';
 import type { AuditSink } from '../../platform/audit/audit-trail.ts';
 import type { GatewayConfig } from '../../platform/config/config-schema.ts';
 import type { Logger } from '../../platform/logger.ts';
 import type { Metrics } from '../../platform/metrics/create-metrics.ts';
 import { withOptionalPackages } from '../../platform/optional-packages.ts';
+import { type Network, offered } from '../../platform/store/network.ts';
 import type { Attempt, ObservedDelivery } from './deliver.ts';
 import { mcpServerEndpointsOf, operatorEndpointsOf } from './webhook-endpoint.ts';
 import type { Webhooks } from './webhooks.ts';
 
 export interface DeliveryDeps {
-  readonly stores: RedisStores;
+  readonly stores: Stores;
   readonly logger: Logger;
   readonly now: () => number;
   readonly metrics: Metrics | undefined;
@@ -20,7 +20,7 @@ export interface DeliveryDeps {
     delivery(p: ObservedDelivery): Attempt;
   };
   readonly auditSinks: readonly AuditSink[];
-  readonly openQueueRedis: () => QueueRedis;
+  readonly network: Network | undefined;
 }
 
 export const hasWebhooks = (config: GatewayConfig): boolean =>
@@ -42,12 +42,13 @@ export async function startDeliveries(
 
   async function start(first: GatewayConfig): Promise<Webhooks | undefined> {
     if (!hasWebhooks(first)) return undefined;
+    const network = offered(deps.network);
     const { startWebhooks } = await loadWebhooks();
     const started = await startWebhooks({
       config: first,
-      stores,
+      stores: { ...network, leases: stores.leases },
       feed: stores.feeds,
-      redis: deps.openQueueRedis(),
+      redis: network.openQueueRedis(),
       logger,
       now,
       auditSinks,

@@ -1,6 +1,6 @@
-import type { QueueRedis } from '@postern/store-redis';
 import type { GatewayConfig } from '../../platform/config/config-schema.ts';
 import { withOptionalPackages } from '../../platform/optional-packages.ts';
+import { type Network, offered } from '../../platform/store/network.ts';
 import type { DeliveryQueue } from './delivery-queue.ts';
 import { mcpServerEndpointsOf, operatorEndpointsOf, type WebhookEndpoint } from './webhook-endpoint.ts';
 
@@ -12,7 +12,7 @@ export interface WebhookQueues extends AsyncDisposable {
 /** Opens a connection to Redis and loads BullMQ only if an endpoint is configured. */
 export async function openWebhookQueues(p: {
   readonly config: Pick<GatewayConfig, 'mcpServers' | 'operatorWebhooks'>;
-  readonly openQueueRedis: () => QueueRedis;
+  readonly network: Network | undefined;
   readonly onError: (error: unknown) => void;
 }): Promise<WebhookQueues> {
   const endpoints = [...mcpServerEndpointsOf(p.config), ...operatorEndpointsOf(p.config)];
@@ -20,7 +20,7 @@ export async function openWebhookQueues(p: {
   const all: { readonly endpoint: WebhookEndpoint; readonly queue: DeliveryQueue }[] = [];
   if (endpoints.length > 0) {
     const { openDeliveryQueue } = await withOptionalPackages('Webhooks', () => import('./delivery-queue.ts'));
-    const redis = p.openQueueRedis();
+    const redis = offered(p.network).openQueueRedis();
     stack.defer(() => redis.close());
     for (const endpoint of endpoints) {
       const queue = openDeliveryQueue({ endpoint: endpoint.name, redis, onError: p.onError });

@@ -1,7 +1,8 @@
 import { randomInt } from 'node:crypto';
 import { createOutboundConnections, createOutboundFetch, type OutboundFetch } from '@postern/authorization';
 import { definedOnly, type EventFeed, type PasskeyAnnouncements } from '@postern/elicitation';
-import { isDataLost, type QueueRedis } from '@postern/store-redis';
+import type { QueueRedis } from '@postern/store-redis';
+import { isDataLost } from '@postern/store-redis/profile';
 import type { AuditSink } from '../../platform/audit/audit-trail.ts';
 import { isSameConfig } from '../../platform/config/config-changes.ts';
 import type { GatewayConfig } from '../../platform/config/config-schema.ts';

@@ -1,6 +1,5 @@
-import { type Clock, definedOnly, digestOf, type Entropy } from '@postern/elicitation';
+import { type Clock, definedOnly, digestOf, type Entropy, type Stores } from '@postern/elicitation';
 import { type PasskeyError, passkeyChallenge } from '@postern/payment';
-import type { RedisStores } from '@postern/store-redis';
 import type { Vault } from '@postern/vault';
 import { z } from 'zod';
 import type { GatewayConfig } from '../../platform/config/config-schema.ts';
@@ -56,7 +55,7 @@ export interface CeremonyForm {
  */
 export function createPasskeyCeremonies(p: {
   config: Pick<GatewayConfig, 'publicUrl'>;
-  stores: Pick<RedisStores, 'oneTime'>;
+  stores: Pick<Stores, 'oneTime'>;
   vault: Vault;
   now: Clock;
   entropy: Entropy;

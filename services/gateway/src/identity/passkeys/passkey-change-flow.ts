@@ -5,10 +5,10 @@ import {
   digestOf,
   type Entropy,
   type Passkey,
+  type Stores,
   type Subject,
 } from '@postern/elicitation';
 import { PasskeyError, type Passkeys } from '@postern/payment';
-import type { RedisStores } from '@postern/store-redis';
 import type { Vault } from '@postern/vault';
 import type { AuditLog } from '../../platform/audit/audit-log.ts';
 import type { GatewayConfig } from '../../platform/config/config-schema.ts';
@@ -39,7 +39,7 @@ type Answer = Omit<CeremonyForm, 'secret'>;
 export function createPasskeyChangeFlow(p: {
   config: Pick<GatewayConfig, 'publicUrl'>;
   passkeys: Passkeys;
-  stores: Pick<RedisStores, 'passkeys' | 'oneTime'>;
+  stores: Pick<Stores, 'passkeys' | 'oneTime'>;
   vault: Vault;
   auditLog: AuditLog;
   announcedAs: (subject: Subject) => string | undefined;

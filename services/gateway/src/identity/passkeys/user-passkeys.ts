@@ -7,18 +7,16 @@ import {
   NotFoundError,
   PASSKEY_NOTICE_MS,
   type Passkey,
+  type Stores,
   type Subject,
 } from '@postern/elicitation';
 import type { PasskeyItemView } from '@postern/pages';
-import type { RedisStores } from '@postern/store-redis';
 import { FRESH_SECONDS, isFresh } from '../sign-in-policy.ts';
 
 /**
- * The subject under which a user's passkeys are stored. The subject depends on how the user was identified: by their
- * identity provider, by an application (`external`), or not at all (`loopback`). An application can vouch for any user. If
- * passkeys were
- * shared, a compromised application could register its own passkey for users who have none, and approve elicitations of other MCP
- * servers with it.
+ * The subject under which a user's passkeys are stored. The subject depends on how the user was identified: by their identity provider,
+ * by an application (`external`), or not at all (`loopback`). An application can vouch for any user. If passkeys were shared, a
+ * compromised application could register its own passkey for users who have none, and approve elicitations of other MCP servers with it.
  */
 export function passkeyOwnerOf({
   identityMode,
@@ -57,7 +55,7 @@ export const renamePasskeyPath = (passkey: Passkey): string => `/me/passkeys/${n
 export const removePasskeyPath = (passkey: Passkey): string => `/me/passkeys/${nameOf(passkey)}/remove`;
 
 export interface MePasskeysDeps {
-  readonly stores: Pick<RedisStores, 'passkeys'>;
+  readonly stores: Pick<Stores, 'passkeys'>;
   readonly now: Clock;
 }
 
@@ -78,8 +76,7 @@ export function createMePasskeys({ deps }: { readonly deps: MePasskeysDeps }) {
   }
 
   /**
-   * Changing passkeys needs a recent sign-in. `/me` cannot request one from an application, only the links of its MCP server
-   * can. So a
+   * Changing passkeys needs a recent sign-in. `/me` cannot request one from an application, only the links of its MCP server can. So a
    * user whom an application vouches for sees their passkeys only while the sign-in is recent.
    */
   const changeable = async (browserSession: BrowserSession): Promise<readonly Passkey[]> => {
@@ -113,11 +110,10 @@ export function createMePasskeys({ deps }: { readonly deps: MePasskeysDeps }) {
 }
 
 /**
- * Returns when the user's passkeys last changed, if the pages must still show it: for 14 days, or until the user uses a passkey
- * that
+ * Returns when the user's passkeys last changed, if the pages must still show it: for 14 days, or until the user uses a passkey that
  * predates the change. A passkey that a thief has added cannot dismiss the notice.
  */
-export function createPasskeyNotice(p: { stores: Pick<RedisStores, 'passkeys'>; now: Clock }) {
+export function createPasskeyNotice(p: { stores: Pick<Stores, 'passkeys'>; now: Clock }) {
   return async (browserSession: BrowserSession): Promise<Date | undefined> => {
     const owner = passkeyOwnerIn(browserSession);
     const change = await p.stores.passkeys.lastChange(owner);

@@ -1,6 +1,5 @@
 import { Writable } from 'node:stream';
-import { StoreUnavailableError } from '@postern/elicitation';
-import type { AuditStreamName } from '@postern/store-redis';
+import { type AuditStreamName, StoreUnavailableError } from '@postern/elicitation';
 import { describe, expect, it } from 'vitest';
 import { samplePseudonyms } from '../../testing/sample-config.ts';
 import { createLogger } from '../logger.ts';

@@ -1,4 +1,4 @@
-import type { AuditStreamName, RedisAuditLog } from '@postern/store-redis';
+import type { AuditStreamName, AuditTrailStore } from '@postern/elicitation';
 import { instance, type Logger, safeError } from '../logger.ts';
 import { auditEvents } from './audit-events.ts';
 import type { AuditSink } from './audit-trail.ts';
@@ -23,7 +23,7 @@ export interface AuditStream extends AsyncDisposable {
  * stream takes few of their lines (S124). The next one that it takes says how many it left out.
  */
 export function createAuditStream(p: {
-  readonly audits: Pick<RedisAuditLog, 'append'>;
+  readonly audits: Pick<AuditTrailStore, 'append'>;
   readonly logger: Logger;
   readonly now: () => number;
   /** Whether users' lines are kept too (`audit.stream`). What operators did always is. */

@@ -1,4 +1,4 @@
-import type { RefreshBatch } from '@postern/store-redis';
+import type { RefreshBatch } from '@postern/elicitation';
 import { expect, it } from 'vitest';
 import { createRefreshCounter } from './refresh-counter.ts';
 

@@ -1,5 +1,12 @@
-import { type Clock, newOperationId, systemEntropy } from '@postern/elicitation';
-import { hourOf, type RedisStores, type RefreshBatch, type RefreshCount } from '@postern/store-redis';
+import {
+  type Clock,
+  hourOf,
+  newOperationId,
+  type RefreshBatch,
+  type RefreshCount,
+  type Stores,
+  systemEntropy,
+} from '@postern/elicitation';
 import { outsideRequests } from '../http/request-context.ts';
 import type { Logger } from '../logger.ts';
 import type { AuditSink } from './audit-trail.ts';
@@ -23,7 +30,7 @@ const outcomes: Readonly<Record<string, RefreshCount['outcome']>> = {
 
 /** Counts how the refreshes of this process ended, from its audit events. No refresh waits for it. */
 export function createRefreshCounter(p: {
-  readonly counts: Pick<RedisStores['refreshCounts'], 'add'>;
+  readonly counts: Pick<Stores['refreshCounts'], 'add'>;
   readonly logger: Pick<Logger, 'warn'>;
   readonly now: Clock;
 }): RefreshCounter {

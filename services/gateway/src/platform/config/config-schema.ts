@@ -10,7 +10,7 @@ import type { ServedImage } from './image-type.ts';
 import { eitherDefault, mcpServerSchema, storedMegabytes, storedRecords } from './mcp-server-config.ts';
 import { overloadConfigSchema, stopConfigSchema } from './overload-config.ts';
 import { publicUrlSchema } from './public-url-config.ts';
-import { redisConfigSchema } from './redis-config.ts';
+import { redisConfigSchema, storeConfigSchema } from './redis-config.ts';
 import { symmetricKey, vaultConfigSchema } from './vault-config.ts';
 import { operatorWebhookSchema } from './webhook-config.ts';
 
@@ -144,6 +144,7 @@ export const configSchema = z.strictObject({
     .default([])
     .describe('Addresses or CIDR ranges of your reverse proxies. The gateway trusts X-Forwarded-For from them.'),
   redis: redisConfigSchema.prefault({}),
+  store: storeConfigSchema.prefault({}),
   vault: vaultConfigSchema,
   branding: z
     .strictObject({

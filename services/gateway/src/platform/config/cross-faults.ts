@@ -7,6 +7,7 @@ import type { ParsedConfig } from './config-schema.ts';
 import type { McpServerConfig } from './mcp-server-config.ts';
 import { redisFaults } from './redis-config.ts';
 import { leavesRoom } from './storage-quota.ts';
+import { storeFaults } from './store-capabilities.ts';
 import { isLocalKey, vaultFaults } from './vault-config.ts';
 
 function repeated(names: readonly string[]): string[] {
@@ -44,7 +45,7 @@ export function crossFaults(config: ParsedConfig): ConfigFault[] {
   faults.push(...consoleFaults(config), ...adminApiFaults(config));
   const accent = accentFault(config.branding);
   if (accent !== undefined) fault(`branding.${accent.setting}`, accent.message);
-  faults.push(...redisFaults(config.redis));
+  faults.push(...redisFaults(config.redis), ...storeFaults(config));
 
   config.processors.forEach(({ secretKey, testMode }, at) => {
     const isTestKey = secretKey.includes('_test_');

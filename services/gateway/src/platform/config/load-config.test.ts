@@ -28,6 +28,12 @@ it('accepts the sample, so that every refusal below has its own reason', () => {
   expect(config.listen).toEqual({ host: '127.0.0.1', port: 8080 });
 });
 
+it('names an MCP server by its id, unless it has a name', () => {
+  const { name: _, apiKeys: __, ...unnamed } = sampleMcpServer;
+  const config = parseConfig({ ...sampleConfig(), mcpServers: [unnamed, { ...sampleMcpServer, id: 'other' }] });
+  expect(config.mcpServers.map(({ name }) => name)).toEqual([sampleMcpServer.id, sampleMcpServer.name]);
+});
+
 describe('S217: issuers of an MCP server that names none', () => {
   const { issuers: _, ...unnamed } = sampleMcpServer;
   const company = { name: 'company', issuer: 'https://id.example', clientId: 'postern' };
@@ -169,4 +175,18 @@ describe('the file', () => {
       'redis',
     ]);
   });
+});
+
+it('a relative store.file begins at the folder of the configuration file, whatever the working directory is', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'postern-config-'));
+  using _ = { [Symbol.dispose]: () => rmSync(folder, { recursive: true }) };
+  const path = join(folder, 'postern.config.yaml');
+  const fileOf = (store?: object) => {
+    writeFileSync(path, JSON.stringify(sampleConfig({ ...(store && { store }) })));
+    return loadConfig(path, {}).store.file;
+  };
+  expect(fileOf()).toBe(join(folder, '.postern/postern.sqlite'));
+  expect(fileOf({ file: 'a.sqlite' })).toBe(join(folder, 'a.sqlite'));
+  expect(fileOf({ file: '/state/a.sqlite' })).toBe('/state/a.sqlite');
+  expect(parseConfig(sampleConfig()).store.file).toBe(join(process.cwd(), '.postern/postern.sqlite'));
 });

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
 import { issuersOf } from '@postern/authorization';
 import { parse, YAMLParseError } from 'yaml';
 import { ConfigError } from './config-error.ts';
@@ -13,17 +14,19 @@ type Environment = Readonly<Record<string, string | undefined>>;
  * Validates a configuration document, and reads the images that it names.
  * @param asWritten the document before interpolation: a reference that resolves to digits counts as a number where one is expected
  * @param onFile called with the path of each image
+ * @param folder in which a relative `store.file` is
  * @throws ConfigError naming every error by its path
  */
 export function parseConfig(
   document: unknown,
   asWritten?: unknown,
   onFile: (path: string) => void = () => {},
+  folder = '',
 ): GatewayConfig {
   const parsed = configSchema.safeParse(document);
   if (!parsed.success) {
     const numbered = withNumbers(document, asWritten, parsed.error.issues);
-    if (numbered !== undefined) return parseConfig(numbered, asWritten, onFile);
+    if (numbered !== undefined) return parseConfig(numbered, asWritten, onFile, folder);
     throw new ConfigError(
       parsed.error.issues.map(issue => ({
         path: issue.path
@@ -37,7 +40,7 @@ export function parseConfig(
   const { images, faults } = readImages(config, onFile);
   const allFaults = [...crossFaults(config), ...faults];
   if (allFaults.length > 0) throw new ConfigError(allFaults);
-  return { ...config, images };
+  return { ...config, store: { file: resolve(folder, config.store.file) }, images };
 }
 
 /** Names the users of MCP servers that name none. Never guesses: with a second identity provider or tenant, the operator has to choose. */
@@ -63,13 +66,18 @@ export function loadConfig(path: string, env: Environment, onFile: (path: string
   } catch {
     throw new ConfigError([{ path: '', message: `${path} cannot be read` }]);
   }
-  return configOfText(text, env, onFile);
+  return configOfText(text, env, onFile, dirname(path));
 }
 
 /** As `loadConfig`, of a text that is in no file yet. @throws ConfigError */
-export function configOfText(text: string, env: Environment, onFile: (path: string) => void = () => {}): GatewayConfig {
+export function configOfText(
+  text: string,
+  env: Environment,
+  onFile: (path: string) => void = () => {},
+  folder = '',
+): GatewayConfig {
   const document = parsedYaml(text);
-  return parseConfig(withRedisUrl(interpolate(document, env, onFile), env['REDIS_URL']), document, onFile);
+  return parseConfig(withRedisUrl(interpolate(document, env, onFile), env['REDIS_URL']), document, onFile, folder);
 }
 
 /** @throws ConfigError */
@@ -80,6 +88,15 @@ export function parsedYaml(text: string): unknown {
     if (error instanceof YAMLParseError)
       throw new ConfigError([{ path: '', message: `is not valid YAML at line ${error.linePos?.[0].line ?? '?'}` }]);
     throw error;
+  }
+}
+
+/** For a command that needs a part of the file, whose secrets may be out of reach. Undefined for a file that cannot be read. */
+export function documentAt(path: string): unknown {
+  try {
+    return parse(readFileSync(path, 'utf8'));
+  } catch {
+    return undefined;
   }
 }
 

@@ -130,11 +130,13 @@ const limitsSchema = z.strictObject({
   maxTtlSeconds: z.int().min(10).max(86_400).default(86_400).describe('Maximum lifetime of an elicitation.'),
 });
 
-export const mcpServerSchema = z.strictObject({
+const entrySchema = z.strictObject({
   id: slug.describe('Part of redirect URIs. Never change it.'),
-  name: localName(80).describe(
-    'Name that users see, or an object with a name per language: a page shows the one in the language of its reader, else English, else the first in the order en, de, fr, es, ja, ar, zh-Hans, zh-Hant.',
-  ),
+  name: localName(80)
+    .optional()
+    .describe(
+      'Name that users see, or an object with a name per language: a page shows the one in the language of its reader, else English, else the first in the order en, de, fr, es, ja, ar, zh-Hans, zh-Hant. Default: the `id`.',
+    ),
   url: webUrl.describe('URL of the MCP endpoint. Users see its host.'),
   logo: logoSchema.optional().describe('A square image. Default: letters of its name.'),
   branding: z
@@ -203,5 +205,7 @@ export const mcpServerSchema = z.strictObject({
     .describe('Public key of this MCP server, to seal access tokens to (JWE).'),
   limits: limitsSchema.prefault({}),
 });
+
+export const mcpServerSchema = entrySchema.transform(server => ({ ...server, name: server.name ?? server.id }));
 
 export type McpServerConfig = z.infer<typeof mcpServerSchema>;

@@ -1,4 +1,4 @@
-import { DEPLOYMENT_ID, durabilityProfiles } from '@postern/store-redis';
+import { DEPLOYMENT_ID, durabilityProfiles } from '@postern/store-redis/profile';
 import { z } from 'zod';
 import type { ConfigFault } from './config-error.ts';
 
@@ -68,7 +68,11 @@ const durabilitySchema = z.strictObject({
 
 export const redisConfigSchema = z
   .strictObject({
-    url: redisUrl.optional().describe('redis:// or rediss:// URL. If absent, the gateway starts a private Redis.'),
+    url: redisUrl
+      .optional()
+      .describe(
+        'redis:// or rediss:// URL. If absent, a gateway for the person of this machine keeps its state in `store.file`.',
+      ),
     cluster: z
       .array(redisUrl)
       .min(1)
@@ -100,7 +104,6 @@ export const redisConfigSchema = z
       .describe(
         'Makes /readyz respond with 503 while Redis refuses writes. By default it only reports this in the body, because reads still work and all replicas share Redis.',
       ),
-    directory: z.string().default('.postern/redis').describe('Directory of the append-only file of the private Redis.'),
   })
   .meta({
     allOf: [
@@ -110,13 +113,23 @@ export const redisConfigSchema = z
     ].map(required => ({ not: { required } })),
   });
 
+export const storeConfigSchema = z.strictObject({
+  file: z
+    .string()
+    .min(1)
+    .default('.postern/postern.sqlite')
+    .describe(
+      'File with the state of a gateway without Redis, for the person of this machine. A relative path begins at the folder of the configuration file. Redis replaces it.',
+    ),
+});
+
 export type RedisConfig = z.infer<typeof redisConfigSchema>;
 
 /** Checks across fields. */
 export function redisFaults(redis: RedisConfig): ConfigFault[] {
   const faults: ConfigFault[] = [];
   const fault = (path: string, message: string) => faults.push({ path, message });
-  const { url, cluster, sentinel, tls, durability } = redis;
+  const { url, cluster, sentinel, tls } = redis;
   if ([url, cluster, sentinel].filter(address => address !== undefined).length > 1)
     fault('redis', 'set only one of url, cluster and sentinel');
   for (const [path, urls] of Object.entries({ 'redis.cluster': cluster, 'redis.sentinel.nodes': sentinel?.nodes })) {
@@ -129,8 +142,6 @@ export function redisFaults(redis: RedisConfig): ConfigFault[] {
     fault('redis.tls', 'needs a rediss:// address');
   if ((tls?.certFile === undefined) !== (tls?.keyFile === undefined))
     fault('redis.tls', 'set certFile and keyFile together');
-  if (durability.profile === 'ha' && urls.length === 0)
-    fault('redis.durability.profile', 'ha needs a Redis with replicas; the private Redis has none');
   return faults;
 }
 

@@ -22,6 +22,16 @@ describe('the storage quota of an MCP server', () => {
     expect(quotaWith({ limits }, { storedRecords: 40_000 })).toEqual({ ...quotaWith({ limits }), records: 40_000 });
   });
 
+  it('one person has all of it on a file, and with Redis the part of a shard', () => {
+    const limits = { storedRecords: 30_000, storedMegabytes: 100 };
+    const server = { ...sampleMcpServer, identity: { mode: 'loopback' as const } };
+    const local = { publicUrl: 'http://127.0.0.1:8080', redis: {}, identityProviders: [], providers: [], limits };
+    const parsed = parseConfig(sampleConfig({ ...local, mcpServers: [{ ...server, providers: [] }] }));
+    const [first] = parsed.mcpServers;
+    expect(first && shareOf(storageQuotaOf(first, parsed)).records).toBe(30_000);
+    expect(shareOf(quotaWith({ limits })).records).toBe(Math.floor(30_000 / SHARDS.length));
+  });
+
   it('S73: leaves out the feed of events, which counts as full', () => {
     const least = quotaWith({ events: { retained: 100 } });
     const most = quotaWith({ events: { retained: 1_000_000 } });

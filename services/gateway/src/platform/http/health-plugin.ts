@@ -1,4 +1,5 @@
-import { isDataLost, type RedisStores, UnsafeRedisError } from '@postern/store-redis';
+import type { Stores } from '@postern/elicitation';
+import { isDataLost, UnsafeRedisError } from '@postern/store-redis/profile';
 import fp from 'fastify-plugin';
 import type { RedisConfig } from '../config/redis-config.ts';
 import type { Logger } from '../logger.ts';
@@ -23,7 +24,7 @@ export interface ReadinessDeps {
   readonly config: { readonly redis: Pick<RedisConfig, 'readyNeedsWrites'> };
   /** Undefined without a key service. Only read: the endpoint needs no credential, so it sends no request to a key service. */
   readonly keyFaults: ReadonlyMap<string, unknown> | undefined;
-  readonly stores: Pick<RedisStores, 'ping' | 'refusals'>;
+  readonly stores: Pick<Stores, 'ping' | 'refusals'>;
   readonly stopping: Pick<Stopping, 'draining'>;
 }
 

@@ -1,4 +1,5 @@
 import { promisify } from 'node:util';
+import { hasUniqueNames } from '@postern/authorization';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { ProblemError } from './problems.ts';
@@ -7,7 +8,9 @@ import { readBody } from './read-body.ts';
 /** For routes that take no body. An empty JSON object counts as none. */
 export const noBodySchema = z.union([z.undefined(), z.null(), z.strictObject({})]);
 
-/** Validates input from outside. @throws ProblemError `invalid_request` with the path of each error and each unknown field, never a value. */
+/**
+ * Validates input from outside. @throws ProblemError `invalid_request` with the path of each error and each unknown field, never a value.
+ */
 export function parse<T extends z.ZodType>(
   schema: T,
   value: unknown,
@@ -32,37 +35,18 @@ function unknownFields(names: readonly string[]): string {
 }
 
 /**
- * Lets the routes of `app` read JSON bodies. Refuses duplicate names (RFC 8259 section 4: names SHOULD be unique). Some parsers take the first of two
- * equal names, others the last, so the gateway could act on another value than the one checked in front of it.
+ * Lets the routes of `app` read JSON bodies. Refuses duplicate names (RFC 8259 section 4: names SHOULD be unique): some parsers take the
+ * first of two equal names, others the last, so the gateway could act on another value than the one checked in front of it.
  */
 export function addJsonParser(app: FastifyInstance): void {
   const parseJson = promisify(app.getDefaultJsonParser('error', 'error'));
   app.addContentTypeParser('application/json', async (request: FastifyRequest): Promise<unknown> => {
     const body = String(await readBody(request));
     const value: unknown = await parseJson(request, body);
-    if (memberCount(value) !== structuralColons(body))
+    if (!hasUniqueNames(value, body))
       throw new ProblemError('invalid_request', { errors: [{ path: 'body', message: 'duplicate name' }] });
     return value;
   });
-}
-
-/** In valid JSON every member has exactly one colon outside strings, including members that a later duplicate replaces. */
-function structuralColons(json: string): number {
-  return json.replace(/"(?:[^"\\]|\\.)*"/g, '').split(':').length - 1;
-}
-
-/** Counts the members of all objects. Not recursive, because the caller decides how deep the body is nested. */
-function memberCount(value: unknown): number {
-  let count = 0;
-  const open: unknown[] = [value];
-  while (open.length > 0) {
-    const node = open.pop();
-    if (typeof node !== 'object' || node === null) continue;
-    const children = Object.values(node);
-    if (!Array.isArray(node)) count += children.length;
-    for (const child of children) open.push(child);
-  }
-  return count;
 }
 
 const idempotencyKeySchema = z.string().regex(/^[\x21-\x7e]{1,255}$/, { error: '1 to 255 visible ASCII characters' });

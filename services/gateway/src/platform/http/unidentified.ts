@@ -100,8 +100,8 @@ export class UnidentifiedBytes implements Disposable {
 
   /**
    * Guards all requests of `server`, which was created with `SERVER_OPTIONS`: Node answers none of them by itself. Before the connections
-   * of `server` reach its maximum, the oldest one of a stranger that waits for its caller is closed, or else the one of a known caller that has
-   * been idle for longest, so that there is room for the next.
+   * of `server` reach its maximum, the oldest one of a stranger that waits for its caller is closed, or else the one of a known caller
+   * that has been idle for longest, so that there is room for the next.
    * @param p.pipelined requests on one connection without a complete response. Beyond it the connection is closed, because each refusal
    * would stay in memory until the responses before it are sent.
    */

@@ -1,9 +1,9 @@
 import { once } from 'node:events';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { isIP } from 'node:net';
 import type { Registry } from 'prom-client';
 import type { Readiness } from '../http/health-plugin.ts';
-import type { ListenerOptions } from '../http/listener.ts';
+import { createServer, type ListenerOptions } from '../http/listener.ts';
 import { SERVER_OPTIONS } from '../http/unidentified.ts';
 import { hostPort, listenErrorOf } from '../start-error.ts';
 

@@ -50,8 +50,7 @@ export interface UpstreamOptions {
 }
 
 /**
- * A bulkhead and a circuit breaker. Each configured upstream has its own, because some choose their hosts (by the metadata of a
- * remote
+ * A bulkhead and a circuit breaker. Each configured upstream has its own, because some choose their hosts (by the metadata of a remote
  * MCP server, for example): they must not stop the requests of another upstream to the same host.
  * @internal
  */

@@ -12,18 +12,12 @@ export interface RedisTarget {
   readonly queue: QueueRedisOptions;
 }
 
-/** Whether the gateway must start its private Redis, because the configuration names no Redis. */
-export function hasOwnRedis({ url, cluster, sentinel }: RedisConfig): boolean {
-  return url === undefined && cluster === undefined && sentinel === undefined;
-}
-
 /**
  * Returns the address, TLS and durability settings of the configured Redis, for the gateway and every command.
- * @param ownUrl address of the private Redis, if it is used
  * @throws ConfigError if a file of `redis.tls` cannot be read
  */
-export function redisTarget(redis: RedisConfig, ownUrl?: string): RedisTarget {
-  const address = addressOf(redis, ownUrl);
+export function redisTarget(redis: RedisConfig): RedisTarget {
+  const address = addressOf(redis);
   const tls = redis.tls === undefined ? undefined : tlsOf(redis.tls);
   return {
     queue: { address, tls, prefix: redis.prefix, durability: redis.durability },
@@ -40,11 +34,13 @@ export function redisTarget(redis: RedisConfig, ownUrl?: string): RedisTarget {
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
-/** Returns how long records stay in Redis, for the gateway and every command. */
-export function retentionOf(
-  config: Pick<GatewayConfig, 'retention' | 'audit' | 'events' | 'payment'>,
-): Partial<RedisStoresOptions> {
-  const { retention, audit, events, payment } = config;
+/** Returns how long records stay in the store, for the gateway and every command. */
+export function retentionOf({
+  retention,
+  audit,
+  events,
+  payment,
+}: Pick<GatewayConfig, 'retention' | 'audit' | 'events' | 'payment'>) {
   const retentionMs = retention.endedHours * HOUR_MS;
   return {
     retentionMs,
@@ -59,15 +55,14 @@ export function retentionOf(
   };
 }
 
-function addressOf({ url, cluster, sentinel }: RedisConfig, ownUrl: string | undefined): RedisAddress {
+function addressOf({ url, cluster, sentinel }: RedisConfig): RedisAddress {
   if (cluster !== undefined) return { nodes: cluster };
   if (sentinel !== undefined) {
     const { nodes: sentinels, ...named } = definedOnly(sentinel);
     return { sentinels, ...named };
   }
-  const only = ownUrl ?? url;
-  if (only === undefined) throw new TypeError('no Redis address: start the embedded one first');
-  return { url: only };
+  if (url === undefined) throw new TypeError('no Redis address');
+  return { url };
 }
 
 function tlsOf({ caFile, certFile, keyFile, servername }: NonNullable<RedisConfig['tls']>): RedisTlsOptions {

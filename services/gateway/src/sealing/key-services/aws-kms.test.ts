@@ -100,6 +100,14 @@ describe('S120: AWS KMS behind the official client', () => {
     expect(await faultOf(wrong.vault.seal(SECRET, context))).toBe('permission_denied');
   });
 
+  it.each([1, 2, 16])('does not fail %i calls when the service closes idle connections meanwhile', async calls => {
+    await using opened = await vaultOf([keyConfig]);
+    const seal = (length: number) => Promise.all(Array.from({ length }, () => opened.vault.seal(SECRET, context)));
+    await seal(16);
+    kms.closeIdle();
+    await expect(seal(calls)).resolves.toHaveLength(calls);
+  });
+
   it('names a disabled and a deleted key, and an address where nothing listens', async () => {
     await using opened = await vaultOf([{ ...keyConfig, key: arn('lost') }]);
     const sealed = await opened.vault.seal(SECRET, context);

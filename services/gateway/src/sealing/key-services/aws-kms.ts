@@ -94,9 +94,11 @@ const failedRequest = z.object({
 /** Keeps nothing of the error, whose message may quote the request. An answer that is no error has an unexpected form. */
 function faultOf(answer: unknown): KeyServiceFault {
   if (!(answer instanceof Error)) return 'unusable_response';
-  const known = Object.hasOwn(byName, answer.name) ? byName[answer.name] : undefined;
-  if (known !== undefined) return known;
   const { code, $metadata } = failedRequest.parse(answer);
+  // The client calls a broken connection a TimeoutError too.
+  const isBroken = code === 'ECONNRESET' || code === 'EPIPE';
+  const known = !isBroken && Object.hasOwn(byName, answer.name) ? byName[answer.name] : undefined;
+  if (known !== undefined) return known;
   const status = $metadata?.httpStatusCode;
   if (status !== undefined) return status >= 500 ? 'failed' : status === 429 ? 'throttled' : 'unusable_response';
   return code === undefined ? 'failed' : connectionFault(new OutboundError('outbound_unreachable', '', code));

@@ -104,4 +104,24 @@ describe('S122: a slow key service', () => {
     }
     expect(states).toEqual(['sealed', 'failed', 'key_unusable', undefined]);
   });
+
+  it('is asked once more after a connection that ended without a response, and no more', async () => {
+    const { asked, call, states } = world();
+    const { result } = call();
+    await turn();
+    asked[0]?.reject(new KeyServiceError('unreachable'));
+    await turn();
+    asked[1]?.resolve(wrapped);
+    expect(await result).toBe('wrapped');
+    expect(states).toEqual([]);
+
+    const { result: lost } = call();
+    for (const at of [2, 3]) {
+      await turn();
+      asked[at]?.reject(new KeyServiceError('unreachable'));
+    }
+    expect(await lost).toBe('unreachable');
+    expect(asked).toHaveLength(4);
+    expect(states).toEqual(['unreachable']);
+  });
 });

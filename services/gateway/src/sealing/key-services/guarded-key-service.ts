@@ -39,7 +39,7 @@ export function guardKeyService(
     if (passage === undefined) throw new KeyServiceError('paused');
     try {
       // The slot is free again after the timeout, even if the service ignores the signal.
-      const answer = await Promise.race([ask(), abortOf(signal)]);
+      const answer = await Promise.race([askedAgain(ask), abortOf(signal)]);
       passage.answered();
       // Whether a value is authentic says nothing about the service. A missing key does.
       note(answer.result === 'unknown_key' ? 'key_unusable' : undefined);
@@ -63,6 +63,19 @@ export function guardKeyService(
     wrap: (...args) => guarded(args[3].signal, () => service.wrap(...args)),
     unwrap: (...args) => guarded(args[3].signal, () => service.unwrap(...args)),
   };
+}
+
+/**
+ * The service may close an idle connection while a request on it is under way. Nothing has come back then, and neither verb changes
+ * anything at the service, so the request is sent once more.
+ */
+async function askedAgain<T>(ask: () => Promise<T>): Promise<T> {
+  try {
+    return await ask();
+  } catch (error) {
+    if (keyServiceFaultOf(error) !== 'unreachable') throw error;
+    return ask();
+  }
 }
 
 function abortOf(signal: AbortSignal): Promise<never> {

@@ -89,6 +89,14 @@ describe('S120: a fault of the Transit engine is named, and reveals nothing', ()
     expect(opened.keyFaults.size).toBe(0);
   });
 
+  it.each([1, 2, 16])('does not fail %i calls when the service closes idle connections meanwhile', async calls => {
+    await using opened = await vaultOf([keyConfig]);
+    const seal = (length: number) => Promise.all(Array.from({ length }, () => opened.vault.seal(SECRET, context)));
+    await seal(16);
+    transit.closeIdle();
+    await expect(seal(calls)).resolves.toHaveLength(calls);
+  });
+
   it.each(['silent', 'trickle'] as const)('%s: timeout', async mood => {
     await using opened = await vaultOf([keyConfig], { keyServices: { timeoutSeconds: 0.1 } });
     transit.setMood(mood);

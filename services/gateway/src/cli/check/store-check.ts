@@ -1,9 +1,11 @@
-import { execFile } from 'node:child_process';
-import { promisify } from 'node:util';
-import { inspectRedis, type RedisInspection } from '@postern/store-redis';
+import { accessSync, constants, existsSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
+import type { RedisInspection } from '@postern/store-redis';
 import type { GatewayConfig } from '../../platform/config/config-schema.ts';
-import { hasOwnRedis, redisTarget } from '../../platform/redis/redis-target.ts';
-import { explanationOf } from '../../platform/start-error.ts';
+import { hasRedis, notOffered } from '../../platform/config/store-capabilities.ts';
+import { redisTarget } from '../../platform/redis/redis-target.ts';
+import { explanationOf, StartError } from '../../platform/start-error.ts';
+import { openFile } from '../../platform/store/open-stores.ts';
 import { type Finding, failed, ok, warning } from './findings.ts';
 
 /** Timeout of the connection and of each command, in milliseconds. */
@@ -13,14 +15,16 @@ const OPTIONAL: ReadonlySet<string> = new Set(['acl|dryrun', 'config|get']);
 /** As in the alert of docs/alerts.md. */
 const FULL = 0.8;
 
-/** @param onClock called with the milliseconds by which Redis is ahead */
-export async function checkRedis(
-  { redis }: GatewayConfig,
+/** Checks what keeps the state. @param onClock called with the milliseconds by which Redis is ahead */
+export async function checkStore(
+  config: GatewayConfig,
   onClock: (leadMs: number) => void,
 ): Promise<readonly Finding[]> {
-  if (hasOwnRedis(redis)) return [await checkOwnRedis(redis.directory)];
+  if (!hasRedis(config)) return [await checkFile(config)];
+  const { redis } = config;
   let found: RedisInspection;
   try {
+    const { inspectRedis } = await import('@postern/store-redis');
     found = await inspectRedis({ ...redisTarget(redis).stores, timeoutMs: REDIS_MS });
   } catch (error) {
     const explanation = explanationOf(error);
@@ -39,15 +43,32 @@ export async function checkRedis(
   ];
 }
 
-/** The gateway starts its own Redis with the right settings, so there is nothing else to look at before. */
-async function checkOwnRedis(directory: string): Promise<Finding> {
+/** Opens the file, as the start does. One that is not there, or has nothing in it, stays so. */
+async function checkFile(config: GatewayConfig): Promise<Finding> {
+  const path = config.store.file;
+  const place = existsSync(path) ? path : (parentsOf(path).find(existsSync) ?? '/');
   try {
-    const { stdout } = await promisify(execFile)('redis-server', ['--version'], { timeout: REDIS_MS });
-    const version = /v=([\w.]+)/.exec(stdout)?.[1] ?? 'of an unknown version';
-    return ok('redis.own', `The gateway starts redis-server ${version} in ${directory}.`);
+    accessSync(place, constants.W_OK);
+    if (place !== path && !statSync(place).isDirectory()) return failed('store.file', `${place} is not a folder.`);
   } catch {
-    return failed('redis.own', 'redis-server is not installed. Install it, or set redis.url or REDIS_URL.');
+    return failed('store.file', `${path} cannot be written.`);
   }
+  if (place === path && statSync(path).size > 0) {
+    try {
+      await (await openFile(config)).close();
+    } catch (error) {
+      if (!(error instanceof StartError)) throw error;
+      // The gateway that runs has opened it.
+      if (error.code !== 'file_in_use') return failed('store.file', error.message);
+    }
+  }
+  return ok('store.file', `The state is in ${path}. Not offered without Redis: ${notOffered(config).join(', ')}.`);
+}
+
+/** The folders above a path, the nearest first. */
+function parentsOf(path: string): readonly string[] {
+  const parent = dirname(path);
+  return parent === path ? [] : [parent, ...parentsOf(parent)];
 }
 
 function settingsOf({ unsafe, warnings, appendfsync }: RedisInspection, isAssumed: boolean): readonly Finding[] {

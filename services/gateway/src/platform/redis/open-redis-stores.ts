@@ -7,9 +7,7 @@ import type { Metrics } from '../metrics/create-metrics.ts';
 import { capacityReports, createRedisFaultLog, durabilityReports, lossReports } from './redis-reports.ts';
 import { redisTarget, retentionOf } from './redis-target.ts';
 
-export interface StoreOptions {
-  /** Address of the embedded Redis. */
-  readonly redisUrl?: string;
+export interface RedisOptions {
   /** Replaces the clocks of process and store, in tests. */
   readonly now?: () => number;
   /** Replaces the interval of the Redis checks, in milliseconds, in tests. */
@@ -18,24 +16,23 @@ export interface StoreOptions {
   readonly redisTimeoutMs?: number;
 }
 
+export interface RedisReports {
+  readonly config: GatewayConfig;
+  readonly logger: Logger;
+  readonly metrics: Metrics | undefined;
+  readonly observe: { onCommand(always: CommandObserver): CommandObserver };
+  /** Called only after the stores are open, because the audit trail needs them. */
+  readonly auditLog: () => AuditLog;
+}
+
 /**
  * Connects the stores of the gateway and reports the state of Redis to log and metrics.
  * @throws UnsafeRedisError, StoreUnavailableError
  */
-export async function openStores(
-  p: {
-    readonly config: GatewayConfig;
-    readonly logger: Logger;
-    readonly metrics: Metrics | undefined;
-    readonly observe: { onCommand(always: CommandObserver): CommandObserver };
-    /** Called only after the stores are open, because the audit trail needs them. */
-    readonly auditLog: () => AuditLog;
-  },
-  options: StoreOptions,
-) {
+export async function openRedisStores(p: RedisReports, options: RedisOptions) {
   const { config, logger, metrics } = p;
   const { deployment } = config.redis;
-  const target = redisTarget(config.redis, options.redisUrl);
+  const target = redisTarget(config.redis);
   const stores = await createRedisStores({
     ...target.stores,
     ...retentionOf(config),
@@ -50,9 +47,5 @@ export async function openStores(
       ...lossReports({ logger, metrics, auditLog: p.auditLog, isPinned: deployment !== undefined }),
     },
   });
-  return {
-    stores,
-    /** Opens a separate connection for job queues. The caller closes it. */
-    openQueueRedis: () => openQueueRedis(target.queue),
-  };
+  return { stores, network: { ...stores, openQueueRedis: () => openQueueRedis(target.queue) } };
 }
