@@ -4,12 +4,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createLogger, type GatewayConfigInput, parseConfig, startGateway } from '@postern/gateway';
 import { exportJWK, generateKeyPair } from 'jose';
+import { type Offers, readOffers } from './capabilities.ts';
 import { CODE_FORGE, type CodeForge, FORGE_COLOUR, forgeScopes, startCodeForge } from './code-forge/code-forge.ts';
 import { consoleRoles, EXAMPLE_ID, employees, startIdentityProvider } from './identity-provider.ts';
 import { BOOK_SHOP } from './mcp-server/book-catalogue.ts';
 import { createLedger, type Ledger } from './mcp-server/ledger.ts';
 import { startMcpEndpoint } from './mcp-server/mcp-endpoint.ts';
 import { createPickupDesk, type PickupDesk } from './mcp-server/pickup-desk.ts';
+import { startOwnRedis } from './own-redis.ts';
 import { mcpUrlAt, type Ports } from './ports.ts';
 import { Ring } from './ring.ts';
 import { followEvents } from './try-it/follow-events.ts';
@@ -24,6 +26,7 @@ import {
 
 /** The running demo. All services are in this process, except Redis. */
 export interface Constellation extends AsyncDisposable {
+  readonly offers: Offers;
   /** The page to try everything. */
   readonly tryItUrl: string;
   readonly posternUrl: string;
@@ -77,6 +80,15 @@ export async function startConstellation(p: { ports: Ports; log: NodeJS.Writable
   const codeForge = stack.use(await startCodeForge({ port: ports.codeForge, postern: application }));
   const weatherStation = stack.use(await startWeatherStation({ port: ports.weatherStation, people: employees }));
 
+  const redis = stack.use(await startOwnRedis(directory));
+  const exampleId = {
+    name: 'example-id',
+    displayName: EXAMPLE_ID,
+    issuer: identityProvider.issuer,
+    clientId: login.clientId,
+    clientSecret: login.clientSecret,
+  };
+
   const config = parseConfig({
     publicUrl: posternUrl,
     listen: { host: '127.0.0.1', port: ports.postern },
@@ -90,19 +102,11 @@ export async function startConstellation(p: { ports: Ports; log: NodeJS.Writable
       },
       roles: consoleRoles,
     },
-    // Without a URL, the gateway starts a private Redis in this directory.
-    redis: { directory: join(directory, 'redis') },
+    ...(redis === undefined
+      ? { store: { file: join(directory, 'postern.sqlite') } }
+      : { redis: { url: redis.url }, identityProviders: [exampleId] }),
     vault: { keys: [{ kid: 'demo', key: randomBytes(32).toString('base64') }] },
     receipts: { keys: [receiptKey.configured] },
-    identityProviders: [
-      {
-        name: 'example-id',
-        displayName: EXAMPLE_ID,
-        issuer: identityProvider.issuer,
-        clientId: login.clientId,
-        clientSecret: login.clientSecret,
-      },
-    ],
     providers: [
       {
         name: 'forge',
@@ -125,6 +129,8 @@ export async function startConstellation(p: { ports: Ports; log: NodeJS.Writable
         url: mcpUrl,
         apiKeys: [{ hash: `sha256:${createHash('sha256').update(apiKey).digest('hex')}` }],
         kinds: ['authorization', 'payment', 'confirmation', 'credential', 'form'],
+        issuers: [identityProvider.issuer],
+        identity: { mode: redis === undefined ? 'loopback' : 'login' },
         providers: ['forge'],
         // In cents. The shop itself charges, and presents the receipt.
         payment: {
@@ -145,6 +151,7 @@ export async function startConstellation(p: { ports: Ports; log: NodeJS.Writable
     ],
   } satisfies GatewayConfigInput);
   stack.use(await startGateway(config, { logger: createLogger({ level: 'info', destination: p.log }) }));
+  const offers = await readOffers({ url: posternUrl, apiKey });
 
   const events = new Ring<string>(MOST_LINES);
   const feed = new AbortController();
@@ -176,8 +183,9 @@ export async function startConstellation(p: { ports: Ports; log: NodeJS.Writable
       pages: tryItPages({
         host: tryIt,
         port: ports.mcpServer,
+        offers,
         addresses: [
-          ['Your account at Postern', `${posternUrl}/me`],
+          [offers('identity_login') ? 'Your account at Postern' : 'Open requests at Postern', `${posternUrl}/me`],
           ['Console for operators', consoleUrl],
           [EXAMPLE_ID, identityProvider.issuer],
           [CODE_FORGE, codeForge.issuer],
@@ -189,6 +197,7 @@ export async function startConstellation(p: { ports: Ports; log: NodeJS.Writable
 
   const owned = stack.move();
   return {
+    offers,
     tryItUrl: new URL('/', mcpUrl).href,
     posternUrl,
     consoleUrl,

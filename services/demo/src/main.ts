@@ -71,10 +71,11 @@ async function playUnattended(): Promise<number> {
     process.exit(1);
   }, STORY_LIMIT_MS);
   try {
-    await playStory(report);
+    const omitted = await playStory(report);
     process.stdout.write(
-      `\nAll ${report.steps} steps worked, in ${((performance.now() - began) / 1000).toFixed(1)} s.\n`,
+      `\nAll ${report.steps} steps ${omitted === undefined ? '' : 'that need no Redis '}worked, in ${((performance.now() - began) / 1000).toFixed(1)} s.\n`,
     );
+    if (omitted !== undefined) process.stdout.write(`\n${omitted}\n`);
     return 0;
   } catch (error) {
     process.stderr.write(`\n${error instanceof Error ? `${error.name}: ${error.message}` : 'Failed.'}\n`);

@@ -2,7 +2,11 @@ import { CODE_FORGE, developers } from './code-forge/code-forge.ts';
 import type { Constellation } from './constellation.ts';
 import { EXAMPLE_ID, employees, operator } from './identity-provider.ts';
 import { MCP_URL } from './ports.ts';
+import { leftOut } from './unattended/story.ts';
 import { WEATHER_STATION } from './weather-station/weather-station.ts';
+
+const BOB_IS_REFUSED = ` Open it in a private window
+     and sign in as Bob: Postern refuses him. Then open it as Alice.`;
 
 /** Returns the instructions of the demo: one screen of 80 columns. */
 export function screen(world: Constellation, logPath: string): string {
@@ -10,15 +14,17 @@ export function screen(world: Constellation, logPath: string): string {
   // From the checkout, Node.js runs main.ts itself.
   const host = process.argv[1]?.endsWith('main.ts') ? 'npx -y pnpm@12 demo:host' : 'npx @postern/demo host';
   const url = mcpUrl === MCP_URL ? '' : ` --url ${mcpUrl}`;
+  const hasSignIn = world.offers('identity_login');
+  const omitted = leftOut(world);
   const names = (people: readonly { name: string }[]) => people.map(({ name }) => name.split(' ')[0]).join(', ');
   return `
 Postern demo: tools that need things which must not pass through MCP: an
 account, a payment, a confirmation, an API key.
 
 Open ${tryItUrl} in a browser to try it all.
-
+${omitted === undefined ? '' : `\n${omitted}\n`}
 ${table([
-  ['Postern', `${posternUrl}/me`, 'the gateway: your account'],
+  ['Postern', `${posternUrl}/me`, `the gateway: ${hasSignIn ? 'your account' : 'open requests'}`],
   ['Console', consoleUrl, `for operators: ${names([operator])}`],
   ['MCP server', mcpUrl, 'seven tools'],
   [EXAMPLE_ID, issuer, `sign-in: ${names(employees)}`],
@@ -32,14 +38,12 @@ Or try it in a second terminal
   ${host}${url}
   1  Sign in as Alice. Open the link, connect alice-codes, and watch the waiting
      call complete. A second call does not ask you again.
-  2  Needs another permission, so you get a new link. Open it in a private window
-     and sign in as Bob: Postern refuses him. Then open it as Alice.
+  2  Needs another permission, so you get a new link.${hasSignIn ? BOB_IS_REFUSED : ''}
   3  Deleting needs your confirmation, then a permission: two links in one call.
   4  Approve small-doors with a button, first-edition with a passkey.
   5  Shows a form in the terminal.   7  Its form has a secret, so it is a page.
   6  Enter an invalid API key, then yours. A second call does not ask you again.
-  Then open ${posternUrl}/me to see and revoke what you have granted.
-
+${hasSignIn ? `  Then open ${posternUrl}/me to see and revoke what you have granted.\n` : ''}
   ${host} --era 2025-11-25${url}
   The same, as an MCP client of the previous revision.
 

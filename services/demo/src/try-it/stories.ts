@@ -1,3 +1,5 @@
+import type { Capability } from '../capabilities.ts';
+
 /** One card of the page: a tool call, and what to watch for. */
 export interface TryItStory {
   readonly id: string;
@@ -5,6 +7,7 @@ export interface TryItStory {
   readonly text: string;
   readonly tool: string;
   readonly args: Readonly<Record<string, string>>;
+  readonly needs?: Capability;
 }
 
 export const tryItStories: readonly TryItStory[] = [
@@ -56,5 +59,6 @@ export const tryItStories: readonly TryItStory[] = [
     text: 'Open the link of this payment in a private window and sign in as Bob. He sees nothing of it. Then open it here.',
     tool: 'buy_book',
     args: { book: 'night-watch' },
+    needs: 'identity_login',
   },
 ];

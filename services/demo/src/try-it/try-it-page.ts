@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { RequestListener } from 'node:http';
+import type { Offers } from '../capabilities.ts';
 import { type TryItStory, tryItStories } from './stories.ts';
 import type { TryItHost } from './try-it-host.ts';
 
@@ -20,7 +21,10 @@ const headers = {
 const card = ({ id, title, text }: TryItStory) =>
   `<li><h3>${title}</h3><p>${text}</p><form method="post" action="/try-it/${id}"><button aria-label="Try it: ${title}">Try it</button></form></li>`;
 
-const page = (addresses: readonly (readonly [name: string, url: string])[]) => `<!doctype html>
+const page = (
+  stories: readonly TryItStory[],
+  addresses: readonly (readonly [name: string, url: string])[],
+) => `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -31,9 +35,9 @@ const page = (addresses: readonly (readonly [name: string, url: string])[]) => `
 </head>
 <body>
 <header><h1>Try Postern</h1>
-<p>Tools that need what must never pass through MCP. You play Alice. The chat in the middle is what you would see in your app; on the right is what travels behind it.</p></header>
+<p>Tools that need what must never pass through MCP. You play Alice. The chat in the middle is what you would see in your app; on the right is what travels behind it.</p>${stories.length < tryItStories.length ? '<p>There is no Redis here: the terminal names what this demo leaves out.</p>' : ''}</header>
 <main>
-<section aria-labelledby="stories"><h2 id="stories">Try it</h2><ul class="cards">${tryItStories.map(card).join('')}</ul></section>
+<section aria-labelledby="stories"><h2 id="stories">Try it</h2><ul class="cards">${stories.map(card).join('')}</ul></section>
 <section aria-labelledby="chat"><h2 id="chat">Your app</h2><ol id="conversation" aria-live="polite"></ol><p id="waiting" role="status" hidden></p></section>
 <section aria-labelledby="log"><h2 id="log">Behind it</h2>
 <p id="secrets" role="status"></p>
@@ -49,8 +53,10 @@ const page = (addresses: readonly (readonly [name: string, url: string])[]) => `
 export function tryItPages(p: {
   host: TryItHost;
   port: number;
+  offers: Offers;
   addresses: readonly (readonly [name: string, url: string])[];
 }): RequestListener {
+  const stories = tryItStories.filter(({ needs }) => needs === undefined || p.offers(needs));
   const origin = `http://localhost:${p.port}`;
   return (request, response) => {
     const send = (status: number, type: string, body: string) =>
@@ -59,11 +65,11 @@ export function tryItPages(p: {
     // A foreign name that resolves to this machine must not become an origin of its own (DNS rebinding).
     if (sent.host !== `localhost:${p.port}` && sent.host !== `127.0.0.1:${p.port}`)
       return send(403, 'text/plain', 'Forbidden.');
-    if (method === 'GET' && url === '/') return send(200, 'text/html', page(p.addresses));
+    if (method === 'GET' && url === '/') return send(200, 'text/html', page(stories, p.addresses));
     if (method === 'GET' && url === '/try-it/script.js') return send(200, 'text/javascript', script);
     if (method === 'GET' && url === '/try-it/state')
       return send(200, 'application/json', JSON.stringify(p.host.state()));
-    const story = tryItStories.find(({ id }) => url === `/try-it/${id}`);
+    const story = stories.find(({ id }) => url === `/try-it/${id}`);
     if (method !== 'POST' || story === undefined) return send(404, 'text/plain', 'Not found.');
     if (sent.origin !== origin && sent.origin !== `http://127.0.0.1:${p.port}`)
       return send(403, 'text/plain', 'Forbidden.');

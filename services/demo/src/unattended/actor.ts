@@ -86,14 +86,16 @@ export class Actor implements AsyncDisposable {
     return text;
   }
 
-  /** Opens a link for the first time and signs in at Example ID, where this browser already has a session. */
+  /** Opens a link for the first time. Signs in at Example ID, where this browser already has a session, if the gateway has a sign-in. */
   async arrive({ url, matchCode }: AskedPage, heading: string | RegExp): Promise<void> {
     const { browser } = this;
     await browser.open(url);
-    await browser.follow('Continue to sign-in');
+    if (this.#world.offers('identity_login')) {
+      await browser.follow('Continue to sign-in');
+      await browser.read(`${this.role.name} Example`);
+    }
     await browser.see(heading);
     await browser.read(matchCode);
-    await browser.read(`${this.role.name} Example`);
   }
 
   /** Opens a link in a browser that is already signed in. */

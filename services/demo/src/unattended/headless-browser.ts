@@ -1,20 +1,24 @@
 import { existsSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
 import { StoryError } from './report.ts';
 
-const CANDIDATES = [
-  process.env['CHROMIUM_PATH'],
-  '/usr/bin/chromium-headless-shell',
-  '/usr/bin/chromium',
-  '/usr/bin/chromium-browser',
-];
+const NAMES = ['chromium-headless-shell', 'chromium', 'chromium-browser'];
 
 /** Timeout of one click or page load, in milliseconds. */
 const PATIENCE_MS = 20_000;
 
 export async function launchHeadlessBrowser(): Promise<Browser> {
-  const executablePath = CANDIDATES.find(path => path !== undefined && existsSync(path));
-  if (executablePath === undefined) throw new StoryError('Cannot find chromium. Install it, or set CHROMIUM_PATH.');
+  const folders = [...(process.env['PATH'] ?? '').split(delimiter), '/usr/bin'];
+  const candidates = [
+    process.env['CHROMIUM_PATH'],
+    ...NAMES.flatMap(name => folders.map(folder => join(folder, name))),
+  ];
+  const executablePath = candidates.find(path => path !== undefined && existsSync(path));
+  if (executablePath === undefined) {
+    const hint = 'Without --unattended, the demo needs only a browser of yours.';
+    throw new StoryError(`Cannot find chromium. Install it, or set CHROMIUM_PATH. ${hint}`);
+  }
   return await chromium.launch({
     executablePath,
     args: [

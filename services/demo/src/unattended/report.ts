@@ -11,9 +11,9 @@ export class Report {
     return this.#steps;
   }
 
-  /** Prints the title of the next chapter. */
-  chapter(title: string): void {
-    this.#write(`\n${title}\n`);
+  /** Prints the title of the next chapter, or another paragraph. */
+  tell(text: string): void {
+    this.#write(`\n${text}\n`);
   }
 
   /** Runs one step. Prints a failing step and rethrows its error, which ends the story. */

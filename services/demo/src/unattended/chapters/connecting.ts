@@ -1,25 +1,18 @@
 import { forgeScopes } from '../../code-forge/code-forge.ts';
 import { MCP_SERVER_NAME } from '../../constellation.ts';
-import { Actor, type Role } from '../actor.ts';
+import type { Role } from '../actor.ts';
 import { HeadlessPerson } from '../headless-browser.ts';
 import { check, checkEqual } from '../report.ts';
 import { ALICE, BOB, type Cast, type Stage } from '../stage.ts';
 
 const CONNECT = /Desk Helper .* Code Forge/;
 
-export async function aliceConnects({ report, world, chromium, frames }: Stage): Promise<Actor> {
-  report.chapter('Alice, with an MCP client of revision 2026-07-28');
-  await using stack = new AsyncDisposableStack();
-  const alice = stack.use(
-    await report.step('Alice’s host connects; she signs in at Example ID in her browser', () =>
-      Actor.enter({ role: ALICE, era: '2026-07-28', world, chromium, frames }),
-    ),
-  );
+export async function aliceConnects({ report }: Stage, { alice }: Cast): Promise<void> {
   const { call, page } = await report.step(
-    'It calls list_repositories and gets a URL of Postern (input_required)',
+    'Alice’s host calls list_repositories and gets a URL of Postern (input_required)',
     () => alice.startAndBeAsked('list_repositories'),
   );
-  await report.step(`She opens it, signed in already, and sees the match code of her host: ${page.matchCode}`, () =>
+  await report.step(`She opens it, and sees the match code of her host: ${page.matchCode}`, () =>
     alice.arrive(page, CONNECT),
   );
   await report.step('She accepts, signs in and consents at Code Forge, and returns to “connected”', () =>
@@ -31,20 +24,11 @@ export async function aliceConnects({ report, world, chromium, frames }: Stage):
   await report.step('A second call returns immediately without asking', async () => {
     checkRepositories(await alice.call('list_repositories'), ALICE, BOB);
   });
-  stack.move();
-  return alice;
 }
 
-export async function bobConnects({ report, world, chromium, frames }: Stage): Promise<Actor> {
-  report.chapter('Bob, with an MCP client of revision 2025-11-25');
-  await using stack = new AsyncDisposableStack();
-  const bob = stack.use(
-    await report.step('Bob’s host connects; he signs in at Example ID in his own browser', () =>
-      Actor.enter({ role: BOB, era: '2025-11-25', world, chromium, frames }),
-    ),
-  );
+export async function bobConnects({ report, frames }: Stage, { bob }: Cast): Promise<void> {
   const { call, page } = await report.step(
-    'It calls list_repositories and is asked to open a URL (elicitation/create): he cannot use Alice’s connection',
+    'Bob’s host is asked to open a URL (elicitation/create): he cannot use Alice’s connection',
     async () => {
       const asked = await bob.startAndBeAsked('list_repositories');
       check(
@@ -54,9 +38,7 @@ export async function bobConnects({ report, world, chromium, frames }: Stage): P
       return asked;
     },
   );
-  await report.step(`He opens it, signed in already, and sees the match code ${page.matchCode}`, () =>
-    bob.arrive(page, CONNECT),
-  );
+  await report.step(`He opens it, and sees the match code ${page.matchCode}`, () => bob.arrive(page, CONNECT));
   await report.step('He accepts and connects his own account at Code Forge', () =>
     bob.connectForge({ isKnownThere: false }),
   );
@@ -68,12 +50,9 @@ export async function bobConnects({ report, world, chromium, frames }: Stage): P
       'the host got no completion notification',
     );
   });
-  stack.move();
-  return bob;
 }
 
 export async function bobOpensAliceLink({ report, world, chromium, log }: Stage, { alice, bob }: Cast): Promise<void> {
-  report.chapter('Bob opens Alice’s link');
   const { call, page } = await report.step(
     'Alice’s host calls create_issue, which needs another permission, and gets a new URL',
     () =>
@@ -110,7 +89,6 @@ export async function bobOpensAliceLink({ report, world, chromium, log }: Stage,
 }
 
 export async function aliceStaysConnected({ report, world: { codeForge } }: Stage, { alice }: Cast): Promise<void> {
-  report.chapter('Alice’s access token expires');
   await report.step('Code Forge rejects it, as after its expiry', async () => {
     check((await codeForge.endAccessTokens(ALICE.forgeAccount)) > 0, 'Code Forge had no access token of Alice');
   });
@@ -125,7 +103,6 @@ export async function aliceStaysConnected({ report, world: { codeForge } }: Stag
 }
 
 export async function aliceDisconnects({ report, world, log }: Stage, { alice }: Cast): Promise<void> {
-  report.chapter('Alice manages her connections');
   const { codeForge } = world;
   const { browser } = alice;
   await report.step(

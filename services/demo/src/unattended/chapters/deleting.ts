@@ -6,7 +6,6 @@ const CONFIRM = 'Desk Helper asks you to confirm a step';
 const CONNECT = /Desk Helper .* Code Forge/;
 
 export async function tellOfDeleting({ report }: Stage, { alice, bob }: Cast): Promise<void> {
-  report.chapter('Deleting repositories: a confirmation, then a connection, in one handler');
   const asked = await report.step('Alice’s host calls delete_repository and gets a URL to confirm it', () =>
     alice.startAndBeAsked('delete_repository', { repository: 'alice-codes/tiny-parser' }),
   );

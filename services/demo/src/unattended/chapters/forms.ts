@@ -4,7 +4,6 @@ import { check, checkEqual } from '../report.ts';
 import type { Cast, Stage } from '../stage.ts';
 
 export async function tellOfForms({ report, world, frames, typed }: Stage, { alice, bob }: Cast): Promise<void> {
-  report.chapter('Forms: in the host without secrets, on a page with secrets');
   await report.step(
     'Alice’s host calls recommend_book, shows the form itself, and gets a book (input_required)',
     async () => {

@@ -3,7 +3,6 @@ import type { Stage } from '../stage.ts';
 
 /** Searches MCP messages and the log for every secret that Code Forge issued or a user typed. */
 export async function tellOfLeaks({ report, world, frames, log, typed }: Stage): Promise<void> {
-  report.chapter('What the MCP clients and the model have seen');
   const { codeForge, weatherStation } = world;
   const secrets = new Set([...codeForge.issuedSecrets(), ...weatherStation.issuedKeys(), ...typed]);
   const seen = frames.frames.join('\n');

@@ -5,7 +5,6 @@ import { ALICE, type Stage } from '../stage.ts';
 
 /** Olivia operates the gateway. She sees what happened, and no secret of the others. */
 export async function tellOfOperating({ report, world, chromium, typed }: Stage): Promise<void> {
-  report.chapter('The console: what operators see');
   await using olivia = await HeadlessPerson.sitDown(chromium);
   await report.step('Alice has no role, so the console shows her nothing', async () => {
     await using alice = await HeadlessPerson.sitDown(chromium);

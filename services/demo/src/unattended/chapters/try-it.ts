@@ -6,7 +6,6 @@ import { ALICE, type Stage } from '../stage.ts';
 
 /** A visitor plays Alice on the page of a demo of their own, with nothing but a browser. */
 export async function tellOfTryIt({ report, chromium, log }: Stage): Promise<void> {
-  report.chapter('The page to try everything, in a browser alone');
   await using world = await startConstellation({ ports: await choosePorts(), log: log.destination });
   await using visitor = await HeadlessPerson.sitDown(chromium);
   await using tab = await visitor.openTab();
@@ -21,7 +20,7 @@ export async function tellOfTryIt({ report, chromium, log }: Stage): Promise<voi
   });
   await report.step('The page of Postern connects the account, and the page shows the repositories', async () => {
     await tab.open(await visitor.linkTo('Open the page'));
-    await tab.follow('Continue to sign-in');
+    if (world.offers('identity_login')) await tab.follow('Continue to sign-in');
     await tab.press('Continue');
     await tab.press(`Continue as ${ALICE.forgeAccount}`);
     await tab.press('Allow');

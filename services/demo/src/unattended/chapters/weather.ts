@@ -10,11 +10,9 @@ const SAVED = 'Your access details are saved';
 const OSLO = { place: 'Oslo' };
 
 export async function tellOfWeather(stage: Stage, { alice, bob }: Cast): Promise<void> {
-  stage.report.chapter('The weather: an API key that only Postern and the MCP server see');
   await aliceEntersKey(stage, alice);
   await aliceReplacesKey(stage, alice);
   await bobEntersKey(stage, bob);
-  await aliceDeletesKey(stage, alice);
 }
 
 async function aliceEntersKey(stage: Stage, alice: Actor): Promise<void> {
@@ -72,7 +70,7 @@ async function bobEntersKey(stage: Stage, bob: Actor): Promise<void> {
   );
 }
 
-async function aliceDeletesKey({ report, world, typed }: Stage, alice: Actor): Promise<void> {
+export async function aliceDeletesKey({ report, world, typed }: Stage, { alice }: Cast): Promise<void> {
   const { browser } = alice;
   await report.step('At /me Alice sees its fingerprint, who may use it, and the tool that used it last', async () => {
     await browser.open(`${world.posternUrl}/me`);
