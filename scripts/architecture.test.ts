@@ -58,6 +58,7 @@ const layers: Readonly<Record<string, Layer>> = {
       '@postern/pages',
       '@postern/payment',
       '@postern/store-redis',
+      '@postern/store-sqlite',
       '@postern/vault',
     ],
     instead: '@postern/mcp and @postern/host talk to the gateway over HTTP, the testkit is for tests',
@@ -90,8 +91,7 @@ const owners: readonly { readonly library: RegExp; readonly places: RegExp; read
   { library: /^openid-client$/, places: /^packages\/authorization\//, home: 'packages/authorization' },
   {
     library: /^ioredis$/,
-    places:
-      /^packages\/(?:store-redis|testkit)\/|^services\/gateway\/src\/platform\/redis\/embedded-redis\.ts$|^test\/|\.test\.ts$/,
+    places: /^packages\/(?:store-redis|testkit)\/|^test\/|\.test\.ts$/,
     home: 'packages/store-redis',
   },
   {
@@ -134,6 +134,7 @@ const gatewayRooms: Readonly<Record<string, readonly string[]>> = {
   account: ['platform', 'mcp-servers', 'pages', 'authorization', 'identity', 'entries', 'approvals'],
   admin: ['platform', 'mcp-servers', 'events', 'identity', 'authorization', 'entries', 'approvals', 'account'],
   cli: ['platform', 'mcp-servers', 'sealing', 'events', 'identity', 'pages', 'admin', 'admin-api'],
+  local: ['platform', 'mcp-servers', 'cli'],
   console: ['platform', 'mcp-servers', 'pages', 'identity', 'admin'],
   'admin-api': ['platform', 'admin'],
 };

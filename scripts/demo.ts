@@ -1,10 +1,10 @@
 /**
  * `pnpm demo [arguments]`: services/demo with the same arguments. Unattended, a browser acts as the user; setup
- * installs it.
+ * installs it where it can.
  */
 import { runNode } from './child.ts';
-import { setupOrExit } from './setup.mjs';
+import { setupIfPossible } from './setup.mjs';
 
 const args = process.argv.slice(2);
-if (args.includes('--unattended')) await setupOrExit(['chromium']);
+if (args.includes('--unattended')) await setupIfPossible(['chromium']);
 process.exitCode = await runNode(['services/demo/src/main.ts', ...args]);

@@ -145,7 +145,8 @@ function missingPrograms(requirements) {
 }
 
 /** @param {DebianPackage} wanted */
-function wishFor({ name, programs, file, minimumMajor }) {
+function wishFor({ name, programs, file, pathVariable, minimumMajor }) {
+  if (pathVariable !== undefined) return `${programs[0]} (or name one that you have in ${pathVariable})`;
   if (minimumMajor !== undefined) return `${programs[0]} (version ${minimumMajor} or newer)`;
   return file === undefined ? programs[0] : name;
 }
@@ -301,15 +302,10 @@ function say(text) {
 }
 
 /**
- * Like {@link setup}, but prints the message of a SetupError and exits with code 1.
+ * Prints the message of a SetupError and exits with code 1.
  *
- * @param {readonly Requirement[]} requirements
+ * @param {() => Promise<void>} work
  */
-export async function setupOrExit(requirements) {
-  await orExit(() => setup(requirements));
-}
-
-/** @param {() => Promise<void>} work */
 async function orExit(work) {
   try {
     await work();
@@ -331,7 +327,7 @@ export async function setupIfPossible(requirements) {
       await setup([requirement]);
     } catch (error) {
       if (!(error instanceof SetupError)) throw error;
-      say(error.message);
+      say(`${error.message}\nContinuing without it.`);
     }
   }
 }

@@ -1,9 +1,7 @@
-/** `pnpm start [configuration]`: runs the gateway, after the setup of its private Redis if it needs one. */
+/** `pnpm start [configuration]`: runs the gateway. */
 import { join } from 'node:path';
 import { root, runNode } from './child.ts';
 import { commandLine } from './command-line.ts';
-import { needsOwnRedis } from './own-redis.ts';
-import { setupOrExit } from './setup.mjs';
 
 const { positionals: args } = commandLine({
   usage: 'start [file]',
@@ -11,8 +9,6 @@ const { positionals: args } = commandLine({
   options: {},
   words: 1,
 });
-const configPath = args[0] ?? process.env['POSTERN_CONFIG'] ?? 'postern.config.yaml';
-if (needsOwnRedis(configPath, process.env)) await setupOrExit(['redis']);
 // Caches compiled modules in a folder that only its owner can write. This halves the start time and saves memory.
 const NODE_COMPILE_CACHE = process.env['NODE_COMPILE_CACHE'] ?? join(root, 'node_modules/.cache/compiled');
 process.exitCode = await runNode([join(root, 'services/gateway/src/main.ts'), ...args], {

@@ -204,6 +204,13 @@ const covered = [
   'S231 what an MCP server sends makes its host busy within limits only',
   'S232 callers that do not read, or send a body in pieces, hold no place and little memory, known or not',
   'S233 idle connections of strangers keep no one out of any listener',
+  'S250 a stdio server starts the gateway of its own person only, from beside its program, without its environment',
+  'S251 the end of an MCP server or of the personal gateway harms no other, and the next ask starts it again',
+  'S252 a personal gateway ends by itself, never with an open ask or anything else in progress',
+  'S253 a newer release takes over an idle personal gateway, and never one in use',
+  'S254 a command runs once, in the gateway that holds the store, with the files of its caller and not its environment',
+  'S255 the local socket serves and is served by those who can read the key of its owner, in a folder of no one else',
+  'S256 without an own verifier, an endpoint accepts access tokens for itself of the issuers at the gateway only, none while it cannot read them',
   'L6 fifty approvals at once on three processes, a thousand rounds',
 ];
 

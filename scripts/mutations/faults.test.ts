@@ -7,8 +7,10 @@ import { withFault } from './run-faults.ts';
 import { outcomeOf } from './run-tests.ts';
 
 const read = (path: string) => readFileSync(join(root, path), 'utf8');
-/** Suites that several test files run. */
-const suites = globSync('packages/testkit/src/contract/*.ts', { cwd: root }).map(read).join('\n');
+/** Suites that several test files run. `suite` puts the name of the store, and a colon, before the title. */
+const suites = globSync('packages/testkit/src/contract/*.ts', { cwd: root })
+  .map(path => read(path).replaceAll(/uite\('/g, ': '))
+  .join('\n');
 
 describe('the list of faults', () => {
   test('has at least 80 faults, each with a unique name', () => {
@@ -24,7 +26,7 @@ describe('the list of faults', () => {
     expect(fault.foundBy.filter(path => !existsSync(join(root, path)) || !path.endsWith('.test.ts'))).toEqual([]);
     if (fault.only !== undefined) {
       // Of a name that a suite makes from the store's ("Redis: transition"), the part after the colon.
-      const title = fault.only.replace(/^Redis: /, ': ');
+      const title = fault.only.replace(/^(?:Redis|SQLite in memory): /, ': ');
       expect(`${fault.foundBy.map(read).join('\n')}\n${suites}`).toContain(title);
     }
   });

@@ -7,6 +7,7 @@ import { endpointFaults } from './faults/endpoint.ts';
 import { grantsFaults } from './faults/grants.ts';
 import { keyServicesFaults } from './faults/key-services.ts';
 import { lifecycleFaults } from './faults/lifecycle.ts';
+import { localFaults } from './faults/local.ts';
 import { oauthFaults } from './faults/oauth.ts';
 import { operationFaults } from './faults/operation.ts';
 import { outboundFaults } from './faults/outbound.ts';
@@ -41,6 +42,7 @@ export const faults: readonly Fault[] = [
   ...refundFaults,
   ...passkeysFaults,
   ...secretsFaults,
+  ...localFaults,
   ...keyServicesFaults,
   ...pagesFaults,
   ...operationFaults,

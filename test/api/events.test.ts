@@ -5,8 +5,8 @@ import { type EventListener, type ListenOptions, listen } from '../support/event
 import { askKind } from '../support/every-kind.ts';
 import { connectAccount, declineOnPage } from '../support/person-at-gateway.ts';
 import { sendBytes } from '../support/raw-http.ts';
-import { dumpRedis } from '../support/redis-dump.ts';
 import { watchWrites } from '../support/redis-writes.ts';
+import { dumpStore } from '../support/store-dump.ts';
 import { askFor, keyOf, startWorld, type World } from '../support/world.ts';
 
 const CAP = 3;
@@ -226,7 +226,7 @@ describe('GET /v1/events', () => {
 
   it('S25: connecting, disconnecting and reconnecting write nothing', async () => {
     const { elicitationId } = await world.ask(world.subject());
-    const before = await dumpRedis(world.redis.url);
+    const before = await dumpStore(world);
     using writes = await watchWrites(world.redis.url);
     for (let n = 0; n < 20; n += 1) {
       const listener = await listening({ replica: n % 2, query: '?kind=authorization' });
@@ -234,14 +234,14 @@ describe('GET /v1/events', () => {
       listener.drop();
     }
     // Keys may expire meanwhile, but none is new or changed.
-    expect(before).toMatchObject(await dumpRedis(world.redis.url));
+    expect(before).toMatchObject(await dumpStore(world));
     expect((await writes.take()).filter(({ name }) => name !== 'zremrangebyscore')).toEqual([]);
     expect((await world.api.read(elicitationId)).body.status).toBe('pending');
   });
 
   it('L2 (in part): 2,000 streams of one process each get their own events', async () => {
     await using other = await startWorld({
-      redisUrl: world.redis.url,
+      ...(world.file === undefined && { redisUrl: world.redis.url }),
       mcpServer: { limits: { eventStreams: STREAMS, requestsPerMinute: 1_000_000 } },
     });
     const at = other.gateways[0]?.address ?? '';

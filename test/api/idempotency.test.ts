@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { expectProblem } from '../support/contract.ts';
 import { connectAccount } from '../support/person-at-gateway.ts';
-import { dumpRedis } from '../support/redis-dump.ts';
+import { dumpStore } from '../support/store-dump.ts';
 import { askFor, type ElicitationAnswer, keyOf, startWorld, type World } from '../support/world.ts';
 
 let world: World;
@@ -40,10 +40,10 @@ describe('S43: Idempotency-Key', () => {
     const subject = world.subject();
     const key = newKey();
     await world.api.issue(askFor(world, subject), withKey(key));
-    const before = await dumpRedis(world.redis.url);
+    const before = await dumpStore(world);
     for (const overrides of [{ message: 'another' }, { ttlSeconds: 60 }, { authorization: { provider: 'forge' } }])
       expectProblem(await world.api.issue(askFor(world, subject, overrides), withKey(key)), 'idempotency_key_reused');
-    expect(await dumpRedis(world.redis.url)).toEqual(before);
+    expect(await dumpStore(world)).toEqual(before);
   });
 
   it('belongs to the caller: another MCP server may use the same one', async () => {
@@ -132,10 +132,10 @@ describe('S43: Idempotency-Key', () => {
     );
     const [first] = answers;
     for (const { status, body } of answers) expect({ status, body }).toEqual({ status: 201, body: first?.body });
-    const dump = await dumpRedis(world.redis.url);
+    const dump = await dumpStore(world);
     expect(
       Object.entries(dump).filter(
-        ([name, value]) => /:el:/.test(name) && JSON.stringify(value).includes(`${subject}\\`),
+        ([name, value]) => /:el:|^elicitation:/.test(name) && JSON.stringify(value).includes(`${subject}\\`),
       ),
     ).toHaveLength(1);
     expect((await world.api.issue(ask, withKey(key))).body).toEqual(first?.body);

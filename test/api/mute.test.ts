@@ -1,4 +1,3 @@
-import { createRedisStores } from '@postern/store-redis';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { expectProblem } from '../support/contract.ts';
 import { askFor, keyOf, startWorld, type World } from '../support/world.ts';
@@ -32,11 +31,10 @@ it('S104: the request above the limit gets 429 with a retry time, for one user a
 });
 
 it('S105: a muted MCP server gets 403 with the page for undoing it, but still the elicitation that is open', async () => {
-  await using stores = await createRedisStores({ url: world.redis.url });
   const user = world.subject();
   const open = await world.ask(user);
   const { issuer, subject } = askFor(world, user).subject as { issuer: string; subject: string };
-  await stores.mutes.mute({ issuer, subject }, 'tracker');
+  await world.gateways[0]?.deps.stores.mutes.mute({ issuer, subject }, 'tracker');
   const refused = await world.api.issue(another(user, 1));
   expectProblem(refused, 'muted');
   expect(refused.body).toMatchObject({ undoUrl: `${world.publicUrl}/me` });

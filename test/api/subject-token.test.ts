@@ -1,4 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto';
+import { McpServer as McpServerV1 } from '@modelcontextprotocol/sdk/server/mcp.js';
+import { McpServer } from '@modelcontextprotocol/server';
+import { postern } from '@postern/mcp';
+import { postern as posternV1 } from '@postern/mcp/v1';
 import {
   createCookieJar,
   driveAuthorization,
@@ -8,8 +12,8 @@ import {
 import { exportJWK, generateKeyPair, SignJWT, UnsecuredJWT } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { expectInContract, expectProblem } from '../support/contract.ts';
-import { dumpRedis } from '../support/redis-dump.ts';
-import { startWorld, type World } from '../support/world.ts';
+import { dumpStore } from '../support/store-dump.ts';
+import { keyOf, startWorld, type World } from '../support/world.ts';
 
 const AUDIENCE = 'http://localhost:7001/mcp';
 const CLIENT = {
@@ -95,7 +99,7 @@ describe('S05: a subject named by an access token', () => {
       authorization: { provider: 'forge', scopes: ['repo'] },
     });
     expect(byName).toMatchObject({ status: 200, body: { elicitationId: byToken.body.elicitationId } });
-    const dump = JSON.stringify(await dumpRedis(world.redis.url));
+    const dump = JSON.stringify(await dumpStore(world));
     expect(dump).not.toContain(access_token);
     expect(dump).not.toContain(access_token.split('.')[2]);
     expect(world.log()).not.toContain(access_token.split('.')[2]);
@@ -210,5 +214,70 @@ describe('S05: a subject named by an access token', () => {
     expectProblem(failed, 'upstream_unavailable');
     fresh.identityProvider.clearFaults();
     expect((await fresh.api.call('POST', '/v1/elicitations', body)).status).toBe(201);
+  });
+});
+
+describe.each(['v2', 'v1'] as const)('S256: an endpoint with `auth: true` (SDK %s)', sdk => {
+  /** The status of an initialization with this token, and what a tool that asks answers. */
+  async function callWith(token: string): Promise<{ readonly status: number; readonly text: string }> {
+    const url = world.gateways[0]?.address ?? '';
+    const options = { url, apiKey: keyOf('tracker'), holdMs: 0, check: false } as const;
+    const info = { name: 'issues', version: '1.0.0' };
+    const gate = sdk === 'v1' ? posternV1(options) : postern(options);
+    const create = () => {
+      const server = sdk === 'v1' ? new McpServerV1(info) : new McpServer(info);
+      const ask = Reflect.apply(gate.tool, gate, [
+        async (_args: unknown, ctx: { gate: { confirm(title: string): Promise<unknown> } }) => {
+          await ctx.gate.confirm('Close all issues?');
+          return { content: [] };
+        },
+      ]);
+      Reflect.apply(server.registerTool, server, ['close', {}, ask]);
+      return server;
+    };
+    const mcp: ReturnType<ReturnType<typeof postern>['endpoint']> = Reflect.apply(gate.endpoint, gate, [
+      create,
+      { auth: true },
+    ]);
+    const send = (method: string, params: object, session: Record<string, string> = {}) =>
+      mcp.fetch(
+        new Request('http://localhost:7001/mcp', {
+          method: 'POST',
+          body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
+          headers: {
+            ...{ 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+            ...{ authorization: `Bearer ${token}`, ...session },
+          },
+        }),
+      );
+    try {
+      const opened = await send('initialize', {
+        ...{ protocolVersion: '2025-11-25', capabilities: {} },
+        clientInfo: { name: 'host', version: '1.0.0' },
+      });
+      await opened.text();
+      if (opened.status !== 200) return { status: opened.status, text: '' };
+      const session = { 'mcp-session-id': opened.headers.get('mcp-session-id') ?? '' };
+      const called = await send('tools/call', { name: 'close', arguments: {} }, session);
+      return { status: opened.status, text: await called.text() };
+    } finally {
+      await mcp.close();
+      gate.close();
+    }
+  }
+
+  it('accepts an access token for it, and asks its user', async () => {
+    const { access_token } = await tokensFor(world.identityProvider, 'alice', AUDIENCE);
+    const { status, text } = await callWith(access_token);
+    expect(status).toBe(200);
+    expect(text).toContain(world.publicUrl);
+  });
+
+  it('refuses tokens for others, of others, and ID tokens', async () => {
+    const mine = await tokensFor(world.identityProvider, 'alice', AUDIENCE);
+    const elsewhere = await tokensFor(world.identityProvider, 'alice', 'http://localhost:7009/mcp');
+    const foreign = await tokensFor(stranger, 'alice', AUDIENCE);
+    for (const token of [mine.id_token, elsewhere.access_token, foreign.access_token])
+      expect(await callWith(token)).toMatchObject({ status: 401 });
   });
 });

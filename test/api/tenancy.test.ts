@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { acceptWith, apiKeyRequest, issueFor, paymentOf, visitorFor } from '../support/asks.ts';
 import { askPerson, sessionOf } from '../support/payment-person.ts';
 import { connectAccount } from '../support/person-at-gateway.ts';
-import { dumpRedis } from '../support/redis-dump.ts';
+import { dumpStore } from '../support/store-dump.ts';
 import { type Answer, askFor, keyOf, type PayingWorld, startWorld } from '../support/world.ts';
 
 let world: PayingWorld;
@@ -93,13 +93,13 @@ describe('S42: MCP servers are isolated from each other', () => {
       const api = apiOf(name === 'verifyElicitation' ? 'application' : 'other');
       const call = (id: string, query = '') =>
         api.call(operation.method, operation.path.replace(/\{[^}]+\}/, id) + query, bodies[name], headersOf(operation));
-      const before = await dumpRedis(world.redis.url);
+      const before = await dumpStore(world);
       const foreign = await call(idIn(operation.path));
       expect(foreign.status).toBe(404);
       for (const id of unknownIds(idIn(operation.path))) expect(visible(await call(id))).toBe(visible(foreign));
       if (operation.query !== undefined)
         expect(visible(await call(own.elicitationId, '?wait=50'))).toBe(visible(foreign));
-      expect(await dumpRedis(world.redis.url)).toEqual(before);
+      expect(await dumpStore(world)).toEqual(before);
     },
   );
 

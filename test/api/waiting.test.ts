@@ -89,7 +89,7 @@ describe('S48: waiting reads', () => {
 
   it('answer with the current status when the gateway stops', async () => {
     await using other = await startWorld({
-      redisUrl: world.redis.url,
+      ...(world.file === undefined && { redisUrl: world.redis.url }),
       mcpServer: { limits: { concurrentWaits: WAITS } },
     });
     const api = other.api;

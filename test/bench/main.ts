@@ -17,6 +17,7 @@ import { footprintRows } from './rows/footprint.ts';
 import { growthRows } from './rows/growth.ts';
 import { isolationRows } from './rows/isolation.ts';
 import { issueRows } from './rows/issue.ts';
+import { onePersonRows } from './rows/one-person.ts';
 import { stampedeRows } from './rows/stampede.ts';
 import { waiterRows } from './rows/waiters.ts';
 import { wakeRows } from './rows/wake.ts';
@@ -35,6 +36,7 @@ const groups = {
   wake: wakeRows,
   cycle: cycleRows,
   footprint: footprintRows,
+  'one-person': onePersonRows,
   growth: growthRows,
   waiters: waiterRows,
   isolation: isolationRows,

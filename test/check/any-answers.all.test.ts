@@ -9,6 +9,7 @@ import {
   anyAnswers,
   startAnsweringMachine,
 } from '@postern/testkit/any-answer';
+import { type RedisServer, startRedis } from '@postern/testkit/redis';
 import { isShortRun } from '@postern/testkit/run-size';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { hashOf } from '../support/world.ts';
@@ -19,13 +20,14 @@ const answers = Object.entries(anyAnswers(CANARY));
 const STEP = isShortRun ? 12 : 8;
 
 let machine: AnsweringMachine;
+let redis: RedisServer;
 let folder = '';
 const surprises: unknown[] = [];
 const note = (error: unknown) => void surprises.push(error);
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'postern-check-any-'));
   process.on('unhandledRejection', note);
-  machine = await startAnsweringMachine();
+  [machine, redis] = await Promise.all([startAnsweringMachine(), startRedis()]);
   const origin = `http://localhost:${machine.port}`;
   machine.behind(({ path }) => ({
     status: 200,
@@ -48,6 +50,7 @@ beforeAll(async () => {
 afterAll(async () => {
   process.off('unhandledRejection', note);
   await machine?.[Symbol.asyncDispose]();
+  await redis?.[Symbol.asyncDispose]();
   rmSync(folder, { recursive: true });
   expect(surprises).toEqual([]);
 });
@@ -58,7 +61,7 @@ function configFile(): string {
     publicUrl: origin,
     vault: { keys: [{ kid: 'first', key: randomBytes(32).toString('base64') }] },
     outbound: { timeoutSeconds: 20 },
-    redis: { directory: join(folder, 'redis') },
+    redis: { url: redis.url },
     identityProviders: [{ name: 'id', issuer: origin, clientId: 'postern' }],
     providers: [
       {

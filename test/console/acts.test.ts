@@ -128,7 +128,8 @@ it('S209: a webhook that is retried shows why and since when, and a redelivery s
   const deps = world.gateways[0]?.deps;
   const elicitationId = parseElicitationId((await world.ask('erin')).elicitationId);
   if (deps === undefined || elicitationId === undefined) throw new Error('no gateway');
-  const redis = deps.openQueueRedis();
+  if (deps.network === undefined) throw new Error('no Redis');
+  const redis = deps.network.openQueueRedis();
   const queue = openDeliveryQueue({ endpoint: 'tracker.hook', redis, onError: () => {} });
   const event = { eventId: 'ev_console.1', elicitationId, mcpServerId: 'tracker', occurredAt: world.clock.now() };
   await queue.add([{ ...event, kind: 'authorization', status: 'expired' }]);
@@ -218,8 +219,10 @@ describe('S179: every act and every look at a person', () => {
       ...{ path: '/webhooks/tracker.hook/redeliver', event: 'admin.redelivery_started' },
     }),
     '/webhooks/:endpoint/enable': async () => {
-      const { webhookEndpoints } = gateway().deps.stores;
-      await webhookEndpoints.disable('tracker.hook', { reason: 'gone', now: world.clock.now() });
+      await gateway().deps.network?.webhookEndpoints.disable('tracker.hook', {
+        reason: 'gone',
+        now: world.clock.now(),
+      });
       expect((await operator.get('/webhooks?endpoint=tracker.hook')).body).toContain('/webhooks/tracker.hook/enable');
       return { path: '/webhooks/tracker.hook/enable', event: 'admin.webhook_enabled' };
     },
@@ -243,8 +246,8 @@ describe('S179: every act and every look at a person', () => {
     }),
   };
 
-  it('covers every route that takes a form', () => {
-    const app = gateway().console?.app;
+  it('covers every route that takes a form', async () => {
+    const app = await gateway().console?.app();
     const routes = app === undefined ? [] : registeredRoutes(app).filter(({ method }) => method === 'POST');
     // Ends of sessions have events of their own.
     // A search changes nothing, and shows pseudonyms only.

@@ -55,19 +55,19 @@ const leastRoles: Readonly<Record<string, (typeof ROLES)[number] | 'anyone'>> = 
   '/signed-out': 'anyone',
 };
 
-const routes = () => {
-  const app = world.gateways[0]?.console?.app;
+const routes = async () => {
+  const app = await world.gateways[0]?.console?.app();
   if (app === undefined) throw new Error('no console');
   return registeredRoutes(app).filter(({ path }) => !path.startsWith('/assets/'));
 };
 
 describe('S137: each route admits the roles that it is for, and no others', () => {
-  it('knows every route', () => {
-    expect([...new Set(routes().map(({ path }) => path))].sort()).toEqual(Object.keys(leastRoles).sort());
+  it('knows every route', async () => {
+    expect([...new Set((await routes()).map(({ path }) => path))].sort()).toEqual(Object.keys(leastRoles).sort());
   });
 
   it.each(['signed_out', ...ROLES] as const)('%s', async who => {
-    for (const { method, path } of routes()) {
+    for (const { method, path } of await routes()) {
       const least = leastRoles[path] ?? 'operator';
       if (least === 'anyone' || path === '/logout') continue;
       const isAllowed = who !== 'signed_out' && ROLES.indexOf(who) >= ROLES.indexOf(least);

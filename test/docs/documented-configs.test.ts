@@ -44,7 +44,12 @@ describe.each(configs.map(({ title, document }) => [title, document] as const))(
     const filled = filledConfig(document, folder);
     const path = join(folder, `${title.replaceAll(/\W/g, '-')}.yaml`);
     writeFileSync(path, JSON.stringify(filled.document));
-    const config = loadConfig(path, filled.env);
+    const { url, cluster, sentinel } = z
+      .looseObject({ redis: z.looseObject({}).prefault({}) })
+      .parse(filled.document).redis;
+    // Examples of other settings name no Redis.
+    const redisUrl = (url ?? cluster ?? sentinel) ? {} : { REDIS_URL: redis.url };
+    const config = loadConfig(path, { ...filled.env, ...redisUrl });
     await using gateway = await startDocumentedGateway({
       ...config,
       // Replaces names and addresses of the example's network; everything else stays as written.

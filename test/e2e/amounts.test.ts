@@ -216,6 +216,7 @@ describe('S39: limits of each MCP server', () => {
 describe('S62, S39: an invalid payment policy stops the start with the path of the member', () => {
   const base = (): GatewayConfigInput => ({
     publicUrl: 'http://localhost:8080',
+    redis: { url: 'redis://redis.example:6379' },
     vault: { keys: [{ kid: 'k', key: Buffer.from(Array.from({ length: 32 }, (_, n) => n * 7)).toString('base64') }] },
     identityProviders: [
       { name: 'id', displayName: 'ID', issuer: 'https://id.example', clientId: 'c', clientSecret: 's' },

@@ -20,7 +20,10 @@ describe('a confirmation', () => {
     expect(await acceptWith(raw, elicitationId)).toMatchObject({ status: 303, location: `/e/${elicitationId}` });
     expect((await world.api.read(elicitationId)).body).toMatchObject({
       status: 'completed',
-      outcome: { kind: 'confirmation', approval: { method: 'button', identity: 'login' } },
+      outcome: {
+        kind: 'confirmation',
+        approval: { method: 'button', identity: world.file === undefined ? 'login' : 'loopback' },
+      },
     });
     const redeemed = await world.api.redeem(elicitationId, { 'idempotency-key': 'one' });
     expect(redeemed).toMatchObject({ status: 200, body: { kind: 'confirmation' } });

@@ -12,8 +12,8 @@ import {
 } from '../support/connections.ts';
 import { type ExternalApplication, startExternalApplication } from '../support/external-application.ts';
 import { csrfTokenIn, ownLinksIn, type RawBrowser } from '../support/raw-browser.ts';
-import { dumpRedis } from '../support/redis-dump.ts';
 import { watchWrites } from '../support/redis-writes.ts';
+import { dumpStore } from '../support/store-dump.ts';
 import { askFor, keyOf, startWorld, type World } from '../support/world.ts';
 
 let browser: Browser;
@@ -253,7 +253,7 @@ describe('/me and its forms', () => {
   });
 
   it('S25: a hundred GETs change nothing', async () => {
-    const before = await dumpRedis(world.redis.url);
+    const before = await dumpStore(world);
     using writes = await watchWrites(world.redis.url);
     const invented = `cn_00${'A'.repeat(43)}`;
     const paths = ['/me', ...[connectionId, invented, 'x'].map(disconnectPathOf), '/login?to=me'];
@@ -265,7 +265,7 @@ describe('/me and its forms', () => {
         ),
       );
     // Keys may expire meanwhile, but none is new or changed.
-    expect(before).toMatchObject(await dumpRedis(world.redis.url));
+    expect(before).toMatchObject(await dumpStore(world));
     expect((await writes.take()).filter(({ name }) => name !== 'zremrangebyscore')).toEqual([]);
   });
 

@@ -7,9 +7,9 @@ import { newPerson, signIn } from '../support/browser.ts';
 import { connectionIdOf, signInForMe, textOf } from '../support/connections.ts';
 import { askForCode, codeIn, endPollInterval } from '../support/device-page.ts';
 import { csrfTokenIn, type RawBrowser } from '../support/raw-browser.ts';
-import { dumpRedis } from '../support/redis-dump.ts';
 import { watchWrites } from '../support/redis-writes.ts';
 import { untilNothingIsPending } from '../support/revocations.ts';
+import { dumpStore } from '../support/store-dump.ts';
 import { startWorld, type World } from '../support/world.ts';
 import type { ConfigParts } from '../support/world-parts.ts';
 
@@ -182,12 +182,12 @@ describe('the device flow (RFC 8628), for a provider that has no redirect', () =
   it('S25: a GET of the code page changes nothing', async () => {
     const { raw, elicitationId } = await asked();
     await askForCode(raw, elicitationId);
-    const before = await dumpRedis(world.redis.url);
+    const before = await dumpStore(world);
     using writes = await watchWrites(world.redis.url);
     for (let round = 0; round < 50; round += 1)
       for (const method of ['GET', 'HEAD']) await raw.request(method, `/e/${elicitationId}/device`);
     // Keys may expire meanwhile, but none is new or changed.
-    expect(before).toMatchObject(await dumpRedis(world.redis.url));
+    expect(before).toMatchObject(await dumpStore(world));
     expect((await writes.take()).filter(({ name }) => name !== 'zremrangebyscore')).toEqual([]);
     expect(polls()).toBe(0);
   });

@@ -3,7 +3,7 @@ import { type IncomingMessage, request } from 'node:http';
 import { type EvilProvider, startEvilProvider } from '@postern/testkit/providers';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { RawBrowser } from '../support/raw-browser.ts';
-import { dumpRedis } from '../support/redis-dump.ts';
+import { dumpStore } from '../support/store-dump.ts';
 import { askFor, keyOf, startWorld, type World } from '../support/world.ts';
 
 let world: World;
@@ -117,7 +117,7 @@ describe('edited URLs', () => {
       '%E2%80%AE',
       'A'.repeat(5000),
     ];
-    const before = await dumpRedis(world.redis.url);
+    const before = await dumpStore(world);
     for (const id of edited) {
       const answer = await raw.get(`/e/${id}`);
       expect([id, answer.status]).toEqual([id, 404]);
@@ -139,7 +139,7 @@ describe('edited URLs', () => {
     const refused = await raw.get(`/e/${foreign}`);
     expect(refused.status).toBe(403);
     expect(refused.body).not.toContain('for-somebody-else');
-    expect(await dumpRedis(world.redis.url)).toEqual(before);
+    expect(await dumpStore(world)).toEqual(before);
     expect(await statusOf(elicitationId)).toBe('pending');
   });
 

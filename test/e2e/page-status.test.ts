@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RawAnswer } from '../support/raw-browser.ts';
-import { dumpRedis } from '../support/redis-dump.ts';
+import { dumpStore } from '../support/store-dump.ts';
 import { startWorld, type World } from '../support/world.ts';
 
 let world: World;
@@ -49,7 +49,7 @@ describe('the status for the script of a page', () => {
     const [forUser, forOther] = [await world.ask(user), await world.ask(other)];
     const stranger = world.raw();
     await stranger.signIn(forOther.elicitationId, other);
-    const before = await dumpRedis(world.redis.url);
+    const before = await dumpStore(world);
     const answers: ReturnType<typeof seen>[] = [];
     for (const browser of [stranger, world.raw()])
       for (const id of [forUser.elicitationId, unknownId, 'x'])
@@ -57,6 +57,6 @@ describe('the status for the script of a page', () => {
           answers.push(seen(await browser.request(method, `/e/${id}/status`)));
         }
     expect(answers).toEqual(answers.map(() => ({ ...answers[0], status: 404, body: '', setCookies: 0 })));
-    expect(await dumpRedis(world.redis.url)).toEqual(before);
+    expect(await dumpStore(world)).toEqual(before);
   });
 });

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { RawAnswer } from '../support/raw-browser.ts';
-import { dumpRedis } from '../support/redis-dump.ts';
+import { dumpStore } from '../support/store-dump.ts';
 import { askFor, keyOf, startWorld, type World } from '../support/world.ts';
 
 let world: World;
@@ -83,7 +83,7 @@ describe('planted values', () => {
     const raw = world.raw();
     await raw.signIn(elicitationId, user);
     const session = raw.cookies.get('postern_session') ?? '';
-    const before = await dumpRedis(world.redis.url);
+    const before = await dumpStore(world);
     const values = [
       session.slice(0, -1),
       `${session}A`,
@@ -104,7 +104,7 @@ describe('planted values', () => {
         expect([value.slice(0, 40), decided.status]).toEqual([value.slice(0, 40), 401]);
       }
     }
-    expect(await dumpRedis(world.redis.url)).toEqual(before);
+    expect(await dumpStore(world)).toEqual(before);
   });
 
   it('S04: a callback needs the browser id cookie in addition to the session', async () => {

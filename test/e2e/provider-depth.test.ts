@@ -4,7 +4,7 @@ import { startOddProvider, type TestClient } from '@postern/testkit/providers';
 import { exportJWK, generateKeyPair } from 'jose';
 import { describe, expect, it } from 'vitest';
 import { connected, connectionIdOf, textOf } from '../support/connections.ts';
-import { dumpRedis } from '../support/redis-dump.ts';
+import { dumpStore } from '../support/store-dump.ts';
 import { expireAccessToken } from '../support/token-expiry.ts';
 import { askFor, freePort, startWorld, type World, type WorldOptions } from '../support/world.ts';
 
@@ -114,7 +114,7 @@ describe('S21: private_key_jwt', () => {
       config: { clientSecret: undefined, clientKey: JSON.stringify(privateJwk) },
     });
     const { connectionId } = await connected(world, { user: world.subject() });
-    await expireAccessToken(world.redis.url, connectionId);
+    await expireAccessToken(world, connectionId);
     expect((await world.api.accessToken(connectionId)).status).toBe(200);
     expect(world.provider.requests('token')).toHaveLength(2);
     expect((await world.api.remove(connectionId)).body.revocation).toBe('revoked');
@@ -141,7 +141,7 @@ describe('S21: private_key_jwt', () => {
     const published = await world.raw().get('/oauth/keys/tracker/forge');
     expect(published.status).toBe(404);
     const secret = String(privateJwk.d);
-    for (const sink of [published.body, world.log(), JSON.stringify(await dumpRedis(world.redis.url))])
+    for (const sink of [published.body, world.log(), JSON.stringify(await dumpStore(world))])
       expect(sink.includes(secret)).toBe(false);
   });
 });
@@ -192,7 +192,7 @@ describe('S23: DPoP (RFC 9449)', () => {
       jwk: Record<string, string>;
     };
     expect(Object.keys(proofHeader.jwk).sort()).toEqual(['crv', 'kty', 'x', 'y']);
-    const dump = JSON.stringify(await dumpRedis(world.redis.url));
+    const dump = JSON.stringify(await dumpStore(world));
     for (const sink of [dump, world.log()]) expect(sink.includes(proofHeader.jwk['x'] ?? '-')).toBe(false);
     expect((await world.api.remove(connectionId)).body.revocation).toBe('revoked');
   });

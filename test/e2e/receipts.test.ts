@@ -8,7 +8,7 @@ import { z } from 'zod';
 import { acceptWith, deletion, issueFor, visitorFor } from '../support/asks.ts';
 import { askPerson } from '../support/payment-person.ts';
 import { ownLinksIn, type RawAnswer } from '../support/raw-browser.ts';
-import { dumpRedis } from '../support/redis-dump.ts';
+import { dumpStore } from '../support/store-dump.ts';
 import { type PayingWorld, startWorld } from '../support/world.ts';
 
 const root = join(import.meta.dirname, '../..');
@@ -117,7 +117,7 @@ describe('S106: the receipt of an approval', () => {
       form: { csrf_token: await stranger.raw.csrfToken(declined.elicitationId) },
     });
     expect((await raw.get(`/e/${elicitationId}/receipt`)).status).toBe(200);
-    const dump = await dumpRedis(world.redis.url);
+    const dump = await dumpStore(world);
     for (const [browser, ids] of [
       [stranger.raw, [elicitationId, declined.elicitationId]],
       [world.raw(), [elicitationId, declined.elicitationId]],
@@ -130,6 +130,6 @@ describe('S106: the receipt of an approval', () => {
             expect(seen(await browser.request(method, `/e/${id}/${name}`)), `${method} ${name}`).toEqual(unknown);
         }
     expect(before.status).toBe(404);
-    expect(await dumpRedis(world.redis.url)).toEqual(dump);
+    expect(await dumpStore(world)).toEqual(dump);
   });
 });

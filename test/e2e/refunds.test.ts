@@ -293,17 +293,20 @@ describe('S117: refunds and disputes at Stripe', () => {
     expect((await payment.person.read()).status).toBe('completed');
   });
 
-  it('a refund that begins pending and fails frees its amount', async () => {
+  it('S219: a refund that begins pending and fails frees its amount, and the payment is redeemed only then', async () => {
     const payment = await paid();
     world.stripe.refundsBeginAs('pending');
     expect((await payment.refund('key', { reason: 'r' })).body).toMatchObject({ status: 'pending' });
     expectProblem(await payment.refund('another', { minorUnits: 1, reason: 'r' }), 'refund_exceeds_payment');
+    const redeem = () => world.api.redeem(payment.elicitationId, { 'idempotency-key': 'key' });
+    expectProblem(await redeem(), 'payment_in_progress');
     world.stripe.settleRefund(payment.atStripe()[0]?.id ?? '', 'failed');
     await payment.deliver();
     expect(await payment.read()).toMatchObject({
       ...{ status: 'paid', refundableMinorUnits: 2490 },
       refunds: [{ status: 'failed', failure: { processorCode: 'expired_or_canceled_card' } }],
     });
+    expect((await redeem()).status).toBe(200);
   });
 
   it('a dispute of a refunded payment, and a refund of a disputed one', async () => {

@@ -9,7 +9,7 @@ import {
 } from '@postern/testkit/providers';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type ConnectedPerson, connectPerson } from '../support/connected-person.ts';
-import { dumpRedis } from '../support/redis-dump.ts';
+import { dumpStore } from '../support/store-dump.ts';
 import { ageAccessToken, expireAccessToken } from '../support/token-expiry.ts';
 import { startWorld, type World } from '../support/world.ts';
 
@@ -76,9 +76,8 @@ function audited(): AuditLine[] {
     .filter(({ event }) => event !== 'connection.token_read');
 }
 
-const expire = ({ connectionId }: ConnectedPerson) =>
-  expireAccessToken(world.redis.url, connectionId, world.clock.now());
-const age = ({ connectionId }: ConnectedPerson) => ageAccessToken(world.redis.url, connectionId, world.clock.now());
+const expire = ({ connectionId }: ConnectedPerson) => expireAccessToken(world, connectionId, world.clock.now());
+const age = ({ connectionId }: ConnectedPerson) => ageAccessToken(world, connectionId, world.clock.now());
 const refreshesAt = (provider: Pick<EvilProvider, 'requests'>) =>
   provider.requests('token').filter(({ form }) => form['grant_type'] === 'refresh_token').length;
 const fail = (fault: { status: number; body?: string; headers?: Record<string, string>; times?: number }) =>
@@ -324,7 +323,7 @@ describe('a disconnect during a refresh', () => {
     // The waiting call gets the token of the new connection.
     expect(await late).toEqual(await person.token());
     // Redis contains no pending revocation.
-    expect(Object.keys(await dumpRedis(world.redis.url)).filter(key => key.includes(':rv:'))).toEqual([]);
+    expect(Object.keys(await dumpStore(world)).filter(key => key.includes(':rv:'))).toEqual([]);
     expect(evil.requests('revocation')).toHaveLength(1);
   });
 });

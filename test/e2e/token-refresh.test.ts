@@ -23,9 +23,8 @@ beforeEach(() => {
 afterAll(() => world?.[Symbol.asyncDispose]());
 
 const expire = ({ connectionId }: ConnectedPerson) =>
-  expireAccessToken(world.redis.url, connectionId, Date.now() + world.clock.ahead);
-const age = ({ connectionId }: ConnectedPerson) =>
-  ageAccessToken(world.redis.url, connectionId, Date.now() + world.clock.ahead);
+  expireAccessToken(world, connectionId, Date.now() + world.clock.ahead);
+const age = ({ connectionId }: ConnectedPerson) => ageAccessToken(world, connectionId, Date.now() + world.clock.ahead);
 const refreshRequests = () =>
   world.provider.requests('token').filter(({ form }) => form['grant_type'] === 'refresh_token');
 const grantOf = (accessToken: string) => {

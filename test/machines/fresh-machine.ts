@@ -1,12 +1,14 @@
 /**
  * `npx -y pnpm@12 fresh-machine [--node 20] [--full]`: the two commands of the README on a machine that has only Node.js, npm, git
  * and apt: a minimal Debian in a folder, into which the last commit is cloned. `test` runs for one package, with `--full` for
- * everything. Needs root and Debian's debootstrap.
+ * everything. Before, on another such machine with the oldest Node.js of the gateway and without git: the packages, built here, and a
+ * stdio server whose tool asks. Needs root and Debian's debootstrap.
  */
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { cp, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { freePort } from '@postern/testkit/processes';
 import { commandLine } from '../../scripts/command-line.ts';
 import { addNode, clientEnvironment, makeDebian, runProgram, whyNoDebianFolders } from './debian-folder.ts';
 import { endGroup, type Inside, spawnInside } from './inside.ts';
@@ -21,6 +23,9 @@ const { values } = commandLine({
   },
 });
 
+const fixture = join(import.meta.dirname, '../packages/fixtures/stdio-ask.mjs');
+/** The oldest Node.js of the gateway. */
+const GATEWAY_NODE = '24.15.0';
 /** The newest npm that runs on every Node.js that the README admits. */
 const NPM = '10';
 const REPOSITORY = 'srv/postern.git';
@@ -34,6 +39,7 @@ async function main(): Promise<number> {
   const work = await mkdtemp(join(tmpdir(), 'postern-fresh-machine-'));
   const folder = join(work, 'debian');
   try {
+    await askThroughPackages(join(work, 'packages'));
     await timed(`minimal Debian with Node.js ${values.node}`, async () => {
       await makeDebian(folder);
       await addNode(folder, { node: values.node, npm: NPM });
@@ -66,6 +72,25 @@ async function main(): Promise<number> {
   } finally {
     await rm(work, { recursive: true, force: true });
   }
+}
+
+/** Without redis-server: `npm install`, one command, and a tool that asked. */
+async function askThroughPackages(folder: string): Promise<void> {
+  await timed(`minimal Debian with Node.js ${GATEWAY_NODE} and the packages`, async () => {
+    await makeDebian(folder);
+    await addNode(folder, { node: GATEWAY_NODE, npm: NPM });
+    await runProgram(process.execPath, [join(repository, 'scripts/packages.ts'), join(folder, 'srv/packages')]);
+    await cp(fixture, join(folder, 'srv/stdio-ask.mjs'));
+  });
+  const machine: Inside = {
+    ...{ folder, isolated: true, workdir: '/srv' },
+    env: { ...clientEnvironment(), HOME: '/root', LANG: 'C.UTF-8' },
+  };
+  const sdk = ['@modelcontextprotocol/server', '@modelcontextprotocol/client', 'zod'];
+  const install = `npm install --no-audit --no-fund ./packages/postern-{api,mcp,gateway}-*.tgz ${sdk.join(' ')}`;
+  await inFront(machine, ['bash', '-c', `! command -v redis-server && ${install}`]);
+  // The machine has no network of its own.
+  await inFront(machine, ['node', 'stdio-ask.mjs', String(await freePort())]);
 }
 
 /** Runs a command on the machine, with its output. @throws unless it ends with 0 */

@@ -23,8 +23,10 @@ const wrappers = [
   'connect-redis.ts',
   // Reads only a status, of a gateway that has proved that it knows the vault keys.
   'mcp-servers-add.ts',
-  // Reads a few characters of a program at a loopback port, which may be the private Redis.
-  'embedded-redis.ts',
+  // Reads bounded messages from the local socket: local-server.test.ts has an impostor there.
+  'find-gateway.ts',
+  // Reads bounded metadata of configured issuers: built-in-verifier.test.ts has wrong documents of its own.
+  'built-in-verifier.ts',
 ];
 
 /** Calls with a separate fuzz test instead of a row in the table. The second call of a file is `file.ts 2`. */
@@ -34,7 +36,13 @@ const elsewhere: Readonly<Record<string, readonly string[]>> = {
   'services/gateway/src/sealing/key-services/vault-transit.test.ts': ['vault-transit.ts'],
   'test/check/any-answers.all.test.ts': ['inspect-server.ts', 'inspect-server.ts 2', 'public-url-check.ts'],
   'test/outbound/mcp-server.test.ts': [
-    ...['gateway-transport.ts', 'gateway-transport.ts 2', 'gateway-transport.ts 3', 'api-fetch.ts', 'receipt-keys.ts'],
+    ...[
+      'gateway-transport.ts',
+      'gateway-transport.ts 2',
+      'gateway-transport.ts 3',
+      'api-fetch.ts',
+      'receipt-verifier.ts',
+    ],
   ],
 };
 

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { endingWithParent, freePort } from '@postern/testkit/processes';
@@ -9,17 +9,21 @@ import { endingWithParent, freePort } from '@postern/testkit/processes';
 export interface InstalledGateway extends AsyncDisposable {
   readonly url: string;
   readonly apiKey: string;
+  /** All that it has written to standard error. */
+  errors(): string;
 }
 
-/** Starts the gateway that is installed in a folder, with a Redis that it starts itself. */
-export async function startInstalledGateway(folder: string, node: string): Promise<InstalledGateway> {
+/**
+ * Starts the gateway that is installed in a folder, over a file.
+ * @param cwd has its configuration and its file
+ */
+export async function startInstalledGateway(folder: string, node: string, cwd = folder): Promise<InstalledGateway> {
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
   const apiKey = `pk_${randomBytes(32).toString('base64url')}`;
   const configuration = {
     publicUrl: url,
     listen: { port },
-    redis: { directory: join(folder, 'redis') },
     vault: { keys: [{ kid: 'key-1', key: randomBytes(32).toString('base64') }] },
     mcpServers: [
       {
@@ -31,10 +35,11 @@ export async function startInstalledGateway(folder: string, node: string): Promi
     ],
   };
   // JSON is YAML.
-  writeFileSync(join(folder, 'postern.config.yaml'), JSON.stringify(configuration));
+  mkdirSync(cwd, { recursive: true });
+  writeFileSync(join(cwd, 'postern.config.yaml'), JSON.stringify(configuration));
   const { REDIS_URL: _, NODE_COMPILE_CACHE: __, ...env } = process.env;
   const child = spawn(...endingWithParent(node, [join(folder, 'node_modules/.bin/postern'), 'start']), {
-    ...{ cwd: folder, env },
+    ...{ cwd, env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const ended = once(child, 'exit');
@@ -50,7 +55,7 @@ export async function startInstalledGateway(folder: string, node: string): Promi
   if (!(await starting)) throw new Error(`the gateway did not start: ${errors}`);
   child.stdout.resume();
   return {
-    ...{ url, apiKey },
+    ...{ url, apiKey, errors: () => errors },
     async [Symbol.asyncDispose]() {
       child.kill('SIGINT');
       await ended;

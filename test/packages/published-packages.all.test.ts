@@ -1,6 +1,6 @@
 /** The packages as others meet them: packed, published to a registry, and installed into empty projects outside the workspace. */
 import { randomBytes } from 'node:crypto';
-import { cpSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -36,8 +36,8 @@ const oldest = (name: string) => /^\^(\S+)/.exec(peers[name] ?? '')?.[1] ?? '';
 /** The oldest zod that SDK v2 itself allows; SDK v1 allows older ones than this package. */
 const OLDEST_ZOD_OF_V2 = '4.2.0';
 
-/** The oldest Node.js of the libraries is 22, of the gateway 24. */
-const binaries = { 22: '22.23.3', 24: '24.21.0' } as const;
+/** The oldest Node.js of the libraries is 22, and 24.15 of the gateway. */
+const binaries = { 22: '22.23.3', 24: '24.15.0' } as const;
 const majors: readonly (22 | 24 | 26)[] = [22, 24, 26];
 const nodeOf = (major: 22 | 24 | 26) =>
   major === 26 ? process.execPath : join(home, 'nodes/node_modules', `node-${major}`, 'bin/node');
@@ -193,6 +193,12 @@ describe('an installed package', () => {
   });
 });
 
+test('the installed gateway keeps its state in a file without a warning, on the oldest and the newest Node.js', async () => {
+  await using newest = await startInstalledGateway(join(home, 'gateway'), nodeOf(26), join(home, 'gateway-on-26'));
+  expect(existsSync(join(home, 'gateway-on-26/.postern/postern.sqlite'))).toBe(true);
+  expect([gateway.errors(), newest.errors()]).toEqual(['', '']);
+});
+
 test('S197: the installed gateway compiles patterns on a thread', async () => {
   const issue = (pattern: string) =>
     fetch(`${gateway.url}/v1/elicitations`, {
@@ -243,7 +249,7 @@ test('the installed gateway uses keys in AWS KMS after npm install of its option
     ...[`AWS_ENDPOINT_URL_KMS=${kms.url}`, 'AWS_EC2_METADATA_DISABLED=true'],
     ...[`AWS_ACCESS_KEY_ID=${kms.credentials.accessKeyId}`, `AWS_SECRET_ACCESS_KEY=${kms.credentials.secretAccessKey}`],
   ];
-  // The gateway of this configuration is running, so its Redis is in use.
+  // The gateway of this configuration is running, so its file is in use.
   const check = () =>
     runIn(folder, 'sh', ['-c', `env ${environment.join(' ')} ${nodeOf(24)} node_modules/.bin/postern check || true`]);
   const [documentedInstall = ''] =
@@ -282,6 +288,7 @@ test.each([
   {
     document: 'webhooks.md',
     part: {
+      redis: { url: 'redis://127.0.0.1:1' },
       operatorWebhooks: [
         { id: 'on-call', url: 'https://127.0.0.1:1/hook', secrets: [`whsec_${randomBytes(32).toString('base64')}`] },
       ],
@@ -340,6 +347,7 @@ test('the quick start of README works: a tool asks for access to an account, get
   expect(quickStart.program.trim().split('\n').length).toBeLessThanOrEqual(22);
   await installQuickStart(folder);
   const { terminal, others } = await playQuickStart(folder, nodeOf(24));
+  expect(others).not.toContain('Warning');
   const results = terminal.match(/The tool returned:\n.*Water the plants/g);
   expect([results?.length, terminal.match(/Open it in your browser/g)?.length]).toEqual([2, 1]);
   const { apiKey } = z

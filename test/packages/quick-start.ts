@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import { sharedBrowser } from '@postern/testkit/chromium';
 import { freePort } from '@postern/testkit/processes';
@@ -27,7 +27,8 @@ export async function playQuickStart(folder: string, node: string) {
   const onFreePorts = (text: string) =>
     Object.entries(ports).reduce((result, [known, free]) => result.replaceAll(`:${known}`, `:${free}`), text);
   const { DISPLAY: _, WAYLAND_DISPLAY: __, NODE_PATH: ___, ...rest } = process.env;
-  const env = { ...rest, PATH: `${dirname(node)}${delimiter}${rest['PATH']}` };
+  // Also npx needs no redis-server.
+  const env = { ...rest, PATH: [dirname(node), pathWithout(join(folder, 'programs'), 'redis-server')].join(delimiter) };
   const [, dev = '', start = '', host = ''] = quickStart.commands;
   const wordsOf = (command: string): [string, ...string[]] => {
     const [program = '', ...args] = command.split(' ');
@@ -52,6 +53,21 @@ export async function playQuickStart(folder: string, node: string) {
   await terminal.answer('> ', '1');
   await terminal.waitFor('> ');
   return { terminal: terminal.printed(), others: gateway.printed() + mcpServer.printed() };
+}
+
+/** The search path of this process without a program: links to all others, in folders below `to`, replace the folders that have it. */
+function pathWithout(to: string, program: string): string {
+  const folders = (process.env['PATH'] ?? '').split(delimiter);
+  return folders
+    .map((folder, nth) => {
+      if (!existsSync(join(folder, program))) return folder;
+      const replaced = join(to, String(nth));
+      mkdirSync(replaced, { recursive: true });
+      for (const name of readdirSync(folder))
+        if (name !== program) symlinkSync(join(folder, name), join(replaced, name));
+      return replaced;
+    })
+    .join(delimiter);
 }
 
 /** Installs what the first command names, and the programs that npx would install. */

@@ -97,11 +97,14 @@ describe('a Cluster with the shipped users keeps everything acknowledged when', 
   };
   const untilWhole = () =>
     expect
-      .poll(async () => {
-        const masters = await cluster.mastersNow();
-        const infos = await Promise.all(masters.map(each => each.ask('INFO', 'replication').catch(() => '')));
-        return infos.filter(text => /^slave0:.*state=online/m.test(text)).length;
-      })
+      .poll(
+        async () => {
+          const masters = await cluster.mastersNow();
+          const infos = await Promise.all(masters.map(each => each.ask('INFO', 'replication').catch(() => '')));
+          return infos.filter(text => /^slave0:.*state=online/m.test(text)).length;
+        },
+        { interval: 300 },
+      )
       .toBe(3);
 
   test.each(['stop', 'kill'] as const)('a master ends by %s and restarts before the fail-over', async way => {

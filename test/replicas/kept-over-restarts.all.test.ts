@@ -2,17 +2,9 @@
  * The shipped and documented Redis set-ups, stopped and restarted: every acknowledged elicitation is still there.
  * kept-over-failovers.all.test.ts tests fail-overs.
  */
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { createInterface } from 'node:readline';
-import type { ElicitationId } from '@postern/elicitation';
-import { startEmbeddedRedis } from '@postern/gateway';
+import { readFileSync } from 'node:fs';
 import { createRedisStores, type RedisStoresOptions } from '@postern/store-redis';
 import { Ledger } from '@postern/testkit/contract';
-import { endingWithParent } from '@postern/testkit/processes';
 import { type RedisServer, startRedis, startRedisSentinel } from '@postern/testkit/redis';
 import { expect, test } from 'vitest';
 import { shippedAccess } from '../support/shipped-access.ts';
@@ -107,59 +99,3 @@ test.each(setUps.flatMap(setUp => ways.map(way => ({ ...setUp, way }))))(
     expect(found).toBeGreaterThanOrEqual(120);
   },
 );
-
-/** The relevant part of a gateway: starts its private Redis, writes, and prints the acknowledged ids. */
-const GATEWAY = `
-  import { startEmbeddedRedis } from '@postern/gateway';
-  import { createRedisStores } from '@postern/store-redis';
-  import { Ledger } from '@postern/testkit/contract';
-  const redis = await startEmbeddedRedis(process.argv[1]);
-  const stores = await createRedisStores({ url: redis.url, durability: { profile: 'single-strict' } });
-  const ledger = new Ledger(stores.elicitations);
-  await ledger.write(60);
-  console.log(JSON.stringify(ledger.entries));
-  process.once('SIGTERM', async () => {
-    await stores.close();
-    await redis[Symbol.asyncDispose]();
-    process.exit();
-  });
-  setInterval(() => {}, 1_000);
-`;
-
-const redisOf = (directory: string) => Number(readFileSync(join(directory, 'redis.pid'), 'utf8'));
-
-test.each([
-  { what: 'the gateway stops gracefully', end: (gateway: number) => process.kill(gateway, 'SIGTERM') },
-  { what: 'the gateway is killed', end: (gateway: number) => process.kill(gateway, 'SIGKILL') },
-  {
-    what: 'Redis and the gateway are killed',
-    end(gateway: number, directory: string) {
-      process.kill(redisOf(directory), 'SIGKILL');
-      process.kill(gateway, 'SIGKILL');
-    },
-  },
-])('the private Redis keeps everything acknowledged after $what', async ({ what, end }) => {
-  const directory = mkdtempSync(join(tmpdir(), 'postern-kept-'));
-  try {
-    const args = ['--input-type=module', '--eval', GATEWAY, directory];
-    const gateway = spawn(...endingWithParent(process.execPath, args), {
-      cwd: import.meta.dirname,
-      stdio: ['ignore', 'pipe', 'inherit'],
-    });
-    const [line] = (await once(createInterface(gateway.stdout), 'line')) as [string];
-    const entries = JSON.parse(line) as [ElicitationId, number][];
-    const ended = once(gateway, 'exit');
-    if (gateway.pid === undefined) throw new Error('not started');
-    end(gateway.pid, directory);
-    await ended;
-    await using redis = await startEmbeddedRedis(directory);
-    await using stores = await createRedisStores({ url: redis.url, durability: { profile: 'single-strict' } });
-    const ledger = new Ledger(stores.elicitations, entries);
-    const found = await ledger.found();
-    console.info(`private Redis, ${what}: ${ledger.written} acknowledged, ${found} found`);
-    expect(ledger.written).toBe(60);
-    expect(found).toBe(60);
-  } finally {
-    rmSync(directory, { recursive: true, force: true });
-  }
-});

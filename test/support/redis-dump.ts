@@ -4,7 +4,8 @@ import { RECORD_PIECES } from './stored-elicitation.ts';
 
 /**
  * Everything in a Redis: type, value and absolute expiry by key, in a deterministic order. Taken after all events have reached their
- * feeds, and without the leases of background work, the list of replicas, ages of keys and counts of refreshes, which change at their own time.
+ * feeds, and without the leases of background work, the list of replicas, ages of keys and counts of refreshes, which change at their own
+ * time.
  */
 export async function dumpRedis(url: string): Promise<Record<string, unknown>> {
   const stored = await dump(url, untilCarried);

@@ -1,17 +1,21 @@
 import { SHARDS } from '@postern/elicitation';
 import { Redis } from 'ioredis';
 import { vi } from 'vitest';
-import { dumpRedis } from './redis-dump.ts';
+import { changeFile, dumpStore } from './store-dump.ts';
 import type { World } from './world.ts';
 
 /** Keys of the pending revocations and of their indexes. */
-export async function keptRevocations({ redis }: World): Promise<string[]> {
-  return Object.keys(await dumpRedis(redis.url)).filter(key => /:(rv|rvs)(:|$)/.test(key));
+export async function keptRevocations(world: World): Promise<string[]> {
+  return Object.keys(await dumpStore(world)).filter(key => /:(rv|rvs)(:|$)|^revocation:/.test(key));
 }
 
 /** Ends the back-off of every failed revocation: all unclaimed revocations are due now. */
-export async function endBackOff({ redis: { url } }: World): Promise<void> {
-  const redis = new Redis(url);
+export async function endBackOff(world: World): Promise<void> {
+  if (world.file !== undefined) {
+    changeFile(world, "UPDATE records SET rank = 0, value = json_set(value, '$.dueAt', 0) WHERE kind = 'revocation'");
+    return;
+  }
+  const redis = new Redis(world.redis.url);
   try {
     for (const index of await redis.keys('postern:*:rvs')) {
       for (const revocationId of await redis.zrange(index, '0', '-1')) await redis.zadd(index, 'XX', 0, revocationId);

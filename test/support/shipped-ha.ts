@@ -39,8 +39,8 @@ const PASSWORDS = {
   REDIS_SENTINEL_PASSWORD: 'sentinel-password',
 };
 const shipped = fileURLToPath(new URL('../../infra/redis', import.meta.url));
-/** Sentinels retry a failed fail-over after twice their failover-timeout, which is 30 seconds. */
-const within = (what: string, holds: () => Promise<boolean>) => until(what, holds, 150_000);
+/** Sentinels retry a failed fail-over after twice their failover-timeout, which is 30 seconds. Every look starts processes. */
+const within = (what: string, holds: () => Promise<boolean>) => until(what, holds, 150_000, 300);
 /** An unprivileged user without a name on any machine. */
 const UNPRIVILEGED = 65_534;
 

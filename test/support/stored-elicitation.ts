@@ -1,4 +1,5 @@
 import { Redis } from 'ioredis';
+import { changeFile, dumpFile } from './store-dump.ts';
 import type { World } from './world-parts.ts';
 
 async function withRecord<T>(world: World, elicitationId: string, run: (redis: Redis, key: string) => Promise<T>) {
@@ -12,21 +13,33 @@ async function withRecord<T>(world: World, elicitationId: string, run: (redis: R
   }
 }
 
-/** Everything that Redis holds of an elicitation. */
-export function storedElicitation(world: World, elicitationId: string): Promise<Record<string, string>> {
+/** Everything that the store holds of an elicitation. */
+export async function storedElicitation(world: World, elicitationId: string): Promise<unknown> {
+  if (world.file !== undefined) return dumpFile(world.file).records[`elicitation:${elicitationId}`];
   return withRecord(world, elicitationId, (redis, key) => redis.hgetall(key));
 }
 
 /** Removes the record, as its retention does. */
 export async function expireRecord(world: World, elicitationId: string): Promise<void> {
+  if (world.file !== undefined) {
+    changeFile(world, "DELETE FROM records WHERE kind = 'elicitation' AND id = ?", elicitationId);
+    return;
+  }
   await withRecord(world, elicitationId, (redis, key) => redis.del(key));
 }
 
 /** Fields of a record, in order: the store splits a short record. */
 export const RECORD_PIECES = ['record', 'r2', 'r3', 'r4', 'r5', 'r6', 'r7', 'r8'];
 
-/** Changes a text in the record, as an attacker with access to Redis would. @throws if the record does not contain it */
-export function tamper(world: World, elicitationId: string, from: string, to: string): Promise<void> {
+/** Changes a text in the record, as an attacker with access to the store would. @throws if the record does not contain it */
+export async function tamper(world: World, elicitationId: string, from: string, to: string): Promise<void> {
+  if (world.file !== undefined) {
+    if (!JSON.stringify(await storedElicitation(world, elicitationId)).includes(JSON.stringify(from).slice(1, -1)))
+      throw new Error('the record does not contain this text');
+    const sql = "UPDATE records SET value = replace(value, ?, ?) WHERE kind = 'elicitation' AND id = ?";
+    changeFile(world, sql, from, to, elicitationId);
+    return;
+  }
   return withRecord(world, elicitationId, async (redis, key) => {
     const pieces = await redis.hmget(key, ...RECORD_PIECES);
     const record = pieces.join('');

@@ -13,25 +13,26 @@ export function baseConfig(p: {
   readonly options: WorldOptions;
   readonly port: number;
   readonly publicUrl: string;
-  readonly redisUrl: string;
+  readonly state: Pick<GatewayConfigInput, 'redis' | 'store'>;
   readonly vaultKey: string;
   readonly identityProvider: TestProvider;
   readonly provider: TestProvider;
   readonly stripe: FakeStripe | undefined;
 }): GatewayConfigInput {
-  const { options, port, publicUrl, redisUrl, vaultKey, identityProvider, provider, stripe } = p;
+  const { options, port, publicUrl, state, vaultKey, identityProvider, provider, stripe } = p;
   const mcpServer = (overrides: Partial<McpServerInput> & { id: string }): McpServerInput => ({
     name: 'Issue Tracker',
     url: 'http://localhost:7001/mcp',
     apiKeys: [{ hash: hashOf(keyOf(overrides.id)) }],
     providers: ['forge'],
     issuers: [identityProvider.issuer],
+    ...(state.store && { identity: { mode: 'loopback' as const } }),
     ...overrides,
   });
   return {
     publicUrl,
     listen: { host: '127.0.0.1', port },
-    redis: { url: redisUrl },
+    ...state,
     // All gateways share one process here, on a busy machine.
     overload: { eventLoopDelayMs: 10_000 },
     // All requests of a test file come from one client address.
@@ -70,11 +71,15 @@ export function baseConfig(p: {
         limits: { requestsPerMinute: 1_000_000 },
         ...(stripe && { payment: paymentPolicy({ processors: ['stripe-main', 'none'], ...options.payment }) }),
         ...options.mcpServer,
+        ...(state.store && { webhooks: [] }),
       }),
-      ...(options.otherMcpServers ?? []).map(mcpServer),
+      ...(options.otherMcpServers ?? []).filter(other => !state.store || !needsRedis(other)).map(mcpServer),
     ],
   };
 }
+
+const needsRedis = ({ identity = { mode: 'loopback' }, webhooks = [] }: Partial<McpServerInput>): boolean =>
+  identity.mode !== 'loopback' || webhooks.length > 0;
 
 const processorOf = ({
   secretKey,

@@ -6,12 +6,18 @@ import type { FakeStripe, FakeStripeOptions } from '@postern/testkit/stripe';
 import type { Api, ElicitationAnswer } from './api.ts';
 import type { RawBrowser } from './raw-browser.ts';
 import type { WorldClock } from './world-clock.ts';
+import type { WorldStore } from './world-store.ts';
 
 export type McpServerInput = GatewayConfigInput['mcpServers'][number];
 export type PaymentPolicy = NonNullable<McpServerInput['payment']>;
 export type AuthorizationInput = Extract<IssueElicitationInput, { kind: 'authorization' }>;
 
 export interface WorldOptions {
+  /**
+   * Over a file every MCP server has the identity mode `loopback`, and what needs Redis is left out: other replicas, webhooks, and other
+   * MCP servers with another identity mode. Default: Redis, unless `overAFile` runs the test file.
+   */
+  readonly store?: WorldStore;
   /** Default: an empty Redis for this world, which the worker reuses for its next world. */
   readonly redisUrl?: string;
   /** Redis is killed or frozen: commands time out as in the product, and acknowledged writes must not depend on a busy disk. */
@@ -54,7 +60,10 @@ export interface World extends AsyncDisposable {
   readonly gateways: readonly Gateway[];
   /** Configuration of the gateways, for further processes; `listen` is of the first. */
   readonly config: GatewayConfigInput;
+  /** @throws in a world over a file */
   readonly redis: { readonly url: string; readonly server: RedisServer | undefined };
+  /** Path of the file, if it keeps the state instead of Redis. */
+  readonly file: string | undefined;
   readonly identityProvider: TestProvider;
   readonly provider: TestProvider;
   readonly clock: WorldClock;

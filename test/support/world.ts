@@ -1,4 +1,7 @@
 import { randomBytes } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { definedOnly } from '@postern/elicitation';
 import { createLogger, type Gateway, type GatewayConfigInput, parseConfig, startGateway } from '@postern/gateway';
@@ -12,6 +15,7 @@ import { createRawBrowser } from './raw-browser.ts';
 import { createWorldClock } from './world-clock.ts';
 import { baseConfig, hashOf } from './world-config.ts';
 import type { AuthorizationInput, PayingWorld, World, WorldOptions } from './world-parts.ts';
+import { storeOfWorlds } from './world-store.ts';
 
 const ALICE = 'alice';
 const BOB = 'bob';
@@ -40,12 +44,12 @@ export async function startWorld(options: WorldOptions = {}): Promise<World | Pa
     options.payment === undefined
       ? undefined
       : stack.use(await startFakeStripe({ now: () => Date.now() + clock.ahead, ...options.stripe }));
-  const server =
-    options.redisUrl === undefined
-      ? stack.use(options.isRedisKilled ? await startRedis({ args: ['--appendfsync', 'always'] }) : await leaseRedis())
-      : undefined;
-  const redisUrl = options.redisUrl ?? server?.url ?? '';
-  const ports = await Promise.all(Array.from({ length: options.replicas ?? 1 }, freePort));
+  const { redis, file } =
+    (options.store ?? storeOfWorlds()) === 'file' ? newFile(stack) : await ownRedis(options, stack);
+  const { replicas = 1 } = options;
+  const ports = await Promise.all(
+    Array.from({ length: file === undefined ? replicas : Math.min(replicas, 1) }, freePort),
+  );
   const publicUrl = options.publicUrl ?? `http://localhost:${ports[0]}`;
   const mcpServerIds = ['tracker', ...(options.otherMcpServers ?? []).map(other => other.id)];
 
@@ -94,8 +98,9 @@ export async function startWorld(options: WorldOptions = {}): Promise<World | Pa
   });
 
   const gateways: Gateway[] = [];
+  const state = file === undefined ? { redis: { url: redis.url } } : { store: { file } };
   const inputFor = (port: number): GatewayConfigInput => {
-    const base = baseConfig({ options, port, publicUrl, redisUrl, vaultKey, identityProvider, provider, stripe });
+    const base = baseConfig({ options, port, publicUrl, state, vaultKey, identityProvider, provider, stripe });
     const { config: changes } = options;
     return { ...base, ...(typeof changes === 'function' ? changes({ base, identityProvider, provider }) : changes) };
   };
@@ -115,11 +120,15 @@ export async function startWorld(options: WorldOptions = {}): Promise<World | Pa
     );
   }
 
+  // One process has the file: what a test does at another replica, it does at the same gateway.
+  const [only] = gateways;
+  if (file !== undefined && only !== undefined) gateways.push(...Array.from({ length: replicas - 1 }, () => only));
   const parts = {
     publicUrl,
     gateways,
     config: inputs[0] ?? inputFor(0),
-    redis: { url: redisUrl, server },
+    redis,
+    file,
     identityProvider,
     provider,
     clock,
@@ -141,7 +150,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World | Pa
       used += 1;
       return `person-${used - 1}`;
     },
-    raw: () => createRawBrowser({ address: gateways[0]?.address ?? publicUrl, publicUrl }),
+    raw: () => createRawBrowser({ address: gateways[0]?.address ?? publicUrl, publicUrl, signsIn: file === undefined }),
     async ask(subject, overrides) {
       const issued = await api.issue(askFor(parts, subject, overrides));
       if (issued.status !== 201) throw new Error(`not issued: ${issued.status} ${issued.body.code ?? ''}`);
@@ -157,6 +166,26 @@ export async function startWorld(options: WorldOptions = {}): Promise<World | Pa
       }
     },
   };
+}
+
+async function ownRedis({ redisUrl, isRedisKilled }: WorldOptions, stack: AsyncDisposableStack) {
+  if (redisUrl !== undefined) return { redis: { url: redisUrl, server: undefined }, file: undefined };
+  const server = stack.use(
+    isRedisKilled ? await startRedis({ args: ['--appendfsync', 'always'] }) : await leaseRedis(),
+  );
+  return { redis: { url: server.url, server }, file: undefined };
+}
+
+function newFile(stack: AsyncDisposableStack) {
+  const folder = mkdtempSync(join(tmpdir(), 'postern-world-'));
+  stack.defer(() => rmSync(folder, { recursive: true, force: true }));
+  const redis: World['redis'] = {
+    get url(): string {
+      throw new Error('this world has no Redis');
+    },
+    server: undefined,
+  };
+  return { redis, file: join(folder, 'postern.sqlite') };
 }
 
 /** An authorization request for repositories, for `user`. */

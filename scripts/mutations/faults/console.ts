@@ -55,7 +55,8 @@ export const consoleFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/commands/count-refreshes.lua',
     original: "if redis.call('HGET', KEYS[1], writer) == ARGV[2] then return { 'repeated' } end",
     replacement: '',
-    foundBy: ['packages/store-redis/src/operator-numbers.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
+    only: 'Redis: S170: refreshes of a provider',
   },
   {
     name: 'an unconfirmed batch of refreshes is forgotten',
@@ -71,7 +72,8 @@ export const consoleFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/commands/note-keys.lua',
     original: "and now .. ' or earlier' or now",
     replacement: 'and now or now',
-    foundBy: ['packages/store-redis/src/operator-numbers.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
+    only: 'Redis: S171: ages of keys',
   },
   {
     name: 'the age of a key begins again with each start',
@@ -79,7 +81,8 @@ export const consoleFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/commands/note-keys.lua',
     original: "redis.call('HSETNX', KEYS[1], 'key '",
     replacement: "redis.call('HSET', KEYS[1], 'key '",
-    foundBy: ['packages/store-redis/src/operator-numbers.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
+    only: 'Redis: S171: ages of keys',
   },
   {
     name: 'a repeated job removes the connection that its user made since',
@@ -95,7 +98,8 @@ export const consoleFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/commands/move-job.lua',
     original: "string.match(found[2] or '', '^%d+ (.*)$') ~= ARGV[2]",
     replacement: 'false',
-    foundBy: ['packages/store-redis/src/redis-job-store.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
+    only: 'Redis: jobs',
   },
   {
     name: 'the admin API admits a credential without the scope of the route',

@@ -26,7 +26,7 @@ export const dataLossFaults: readonly Fault[] = [
     name: 'an empty Redis counts as one with nothing under an old key',
     breaks: 'docs/operators.md: rotation',
     file: 'packages/store-redis/src/sealed-records.ts',
-    original: '        await this.#link.passGuard();\n',
+    original: '        await this.link.passGuard();\n',
     replacement: '',
     foundBy: watch,
     only: 'refuses everything',

@@ -369,14 +369,6 @@ export const grantsFaults: readonly Fault[] = [
     foundBy: ['packages/authorization/src/registration/dynamic-client-registration.test.ts'],
   },
   {
-    name: 'a registered client of an earlier release is lost for the slash of its issuer',
-    breaks: 'S194',
-    file: 'packages/authorization/src/registration/dynamic-client-registration.ts',
-    original: ' ?? (await recordAt(asNamed))',
-    replacement: '',
-    foundBy: ['packages/authorization/src/registration/dynamic-client-registration.test.ts'],
-  },
-  {
     name: 'a refresh that was refused for how it was sent ends a grant',
     breaks: 'S189',
     file: 'packages/authorization/src/token-response.ts',
@@ -568,7 +560,7 @@ export const grantsFaults: readonly Fault[] = [
     only: 'S225',
   },
   {
-    name: 'a client that an earlier release registered gives way with its grants',
+    name: 'a client whose use is unknown gives way with its grants',
     breaks: 'S225',
     file: 'packages/authorization/src/registration/dynamic-client-registration.ts',
     original: 'await p.store.putIfAbsent(useKey(place, clientId), String(p.now()));',

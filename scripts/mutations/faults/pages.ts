@@ -193,7 +193,7 @@ export const pagesFaults: readonly Fault[] = [
     name: 'a request body has a name twice',
     breaks: 'RFC 8259 4',
     file: 'services/gateway/src/platform/http/parse.ts',
-    original: 'if (memberCount(value) !== structuralColons(body))',
+    original: 'if (!hasUniqueNames(value, body))',
     replacement: "if (body === '')",
     foundBy: ['services/gateway/src/platform/http/parse.test.ts'],
   },

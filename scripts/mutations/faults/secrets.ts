@@ -269,7 +269,7 @@ export const secretsFaults: readonly Fault[] = [
   {
     name: 'a client of an older revision names the tool by a header',
     breaks: 'S228',
-    file: 'packages/mcp/src/v2/to-tool-call.ts',
+    file: 'packages/mcp/src/v2/gate.ts',
     original: ' || value === undefined || modernEnvelope(ctx, server) === undefined) return undefined;',
     replacement: ' || value === undefined || server === null) return undefined;',
     foundBy: ['packages/mcp/src/http/endpoint.integration.test.ts'],
@@ -309,9 +309,9 @@ export const secretsFaults: readonly Fault[] = [
   {
     name: 'a development key is read from a file that others may read',
     breaks: 'S110',
-    file: 'packages/mcp/src/local-gateway.ts',
-    original: '!isOwn(opened) || isOpenToOthers(opened)',
-    replacement: '!isOwn(opened)',
+    file: 'packages/api/src/local/private-files.ts',
+    original: '(stats.uid !== system.uid || isOpenToOthers(stats, system))',
+    replacement: 'stats.uid !== system.uid',
     foundBy: ['packages/mcp/src/local-gateway.test.ts'],
   },
   {

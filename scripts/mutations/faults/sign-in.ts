@@ -183,7 +183,7 @@ export const signInFaults: readonly Fault[] = [
     name: 'sign-in: a response goes to another identity provider with the same template',
     breaks: 'S194',
     file: 'services/gateway/src/identity/sign-in-flow.ts',
-    original: 'issuer === transaction.issuer && name === (transaction.name ?? name)',
+    original: 'issuer === transaction.issuer && name === transaction.name',
     replacement: 'issuer === transaction.issuer && name !== undefined',
     foundBy: ['services/gateway/src/identity/sign-in-flow.test.ts'],
   },

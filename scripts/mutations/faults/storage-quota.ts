@@ -3,6 +3,14 @@ import type { Fault } from '../fault.ts';
 /** S73, S203: the gateway counts and limits the stored records of an MCP server. */
 export const storageQuotaFaults: readonly Fault[] = [
   {
+    name: 'one person has a small part of the quota of a file',
+    breaks: 'S73',
+    file: 'services/gateway/src/platform/config/store-capabilities.ts',
+    original: 'hasRedis(config) ? SHARDS.length : 1',
+    replacement: 'hasRedis(config) ? SHARDS.length : SHARDS.length',
+    foundBy: ['services/gateway/src/platform/config/storage-quota.test.ts'],
+  },
+  {
     name: 'attempts of one elicitation add up in the quota',
     breaks: 'S73',
     file: 'packages/store-redis/src/commands/transition-elicitation.lua',
@@ -70,8 +78,8 @@ export const storageQuotaFaults: readonly Fault[] = [
     name: 'the shards together keep twice the storage quota',
     breaks: 'S73',
     file: 'packages/elicitation/src/mcp-server.ts',
-    original: 'records: Math.floor(records / SHARDS.length)',
-    replacement: 'records: Math.floor((2 * records) / SHARDS.length)',
+    original: 'records: Math.floor(records / parts)',
+    replacement: 'records: Math.floor((2 * records) / parts)',
     foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
     only: 'Redis: quota of an MCP server',
   },
@@ -180,7 +188,7 @@ export const storageQuotaFaults: readonly Fault[] = [
     foundBy: ['packages/store-redis/src/storage-ledger.integration.test.ts'],
   },
   {
-    name: 'Lua: a connection of an earlier release begins to count when its user connects again',
+    name: 'Lua: a connection without a charge begins to count when its user connects again',
     breaks: 'S203',
     file: 'packages/store-redis/src/commands/transition-elicitation.lua',
     original: "if ARGV[16] ~= '' and (kept_before or not former) then",

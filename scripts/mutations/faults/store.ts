@@ -170,7 +170,8 @@ export const storeFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/commands/take-lease.lua',
     original: "if ends and holder ~= ARGV[2] and tonumber(ends) > now then return { 'held' } end\n",
     replacement: '',
-    foundBy: ['packages/store-redis/src/lease-store.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
+    only: 'Redis: leases',
   },
   {
     name: 'Lua: a lease is released by another holder',
@@ -178,7 +179,8 @@ export const storeFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/commands/release-lease.lua',
     original: "== ARGV[1] then redis.call('DEL', KEYS[1]) end",
     replacement: "~= '' then redis.call('DEL', KEYS[1]) end",
-    foundBy: ['packages/store-redis/src/lease-store.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
+    only: 'Redis: leases',
   },
   {
     name: 'Lua: a browser session outlives its idle time',
@@ -381,7 +383,7 @@ export const storeFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/commands/add-api-key.lua',
     original: 'if tidy(KEYS[2], now, ARGV[7]) >= tonumber(ARGV[6])',
     replacement: "if redis.call('HLEN', KEYS[2]) > tonumber(ARGV[6])",
-    foundBy: ['packages/store-redis/src/redis-api-key-store.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/operation-stores.integration.test.ts'],
   },
   {
     name: 'a command that finds no connection is refused at once',

@@ -10,6 +10,8 @@ export interface ChildOptions {
   /** Path of the module, relative to the repository, or absolute. */
   readonly module: string;
   readonly args?: readonly string[];
+  /** Options of Node.js. */
+  readonly flags?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
   /** Where to write a CPU profile on exit. The process must exit by itself on SIGTERM. */
   readonly profileDir?: string | undefined;
@@ -32,7 +34,10 @@ export interface Child extends AsyncDisposable {
 
 export function startChild(options: ChildOptions): Child {
   const { module, args = [], env = {}, profileDir, isForeign = false } = options;
-  const flags = profileDir === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profileDir}`];
+  const flags = [
+    ...(options.flags ?? []),
+    ...(profileDir === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profileDir}`]),
+  ];
   const child = endWithUs(
     spawn(process.execPath, [...flags, module, ...args], {
       cwd: root,

@@ -29,7 +29,8 @@ export interface GatewayProcess extends AsyncDisposable {
 }
 
 export interface GatewaySettings {
-  readonly redisUrl: string;
+  /** Without one, the gateway keeps its state in a new file. */
+  readonly redisUrl?: string;
   readonly directory: string;
   readonly vaultKey: string;
   readonly profileDir?: string | undefined;
@@ -39,6 +40,8 @@ export interface GatewaySettings {
   readonly providerIssuer?: string;
   /** Maximum duration of a provider request. Default: as in the product. */
   readonly outboundTimeoutSeconds?: number;
+  /** Serves one person without a sign-in, as a gateway on a file always does. */
+  readonly isLoopback?: true;
   /** Registers a second MCP server, that of `otherApiHeaders`. */
   readonly isShared?: true;
   /** Adds the console, and the audit trail in Redis that it searches. */
@@ -82,11 +85,14 @@ function configuration(
   return {
     publicUrl,
     listen: { host: '127.0.0.1', port },
-    redis: { url: settings.redisUrl, ...settings.redis },
+    ...(settings.redisUrl === undefined
+      ? { store: { file: join(settings.directory, `gateway-${port}.sqlite`) } }
+      : { redis: { url: settings.redisUrl, ...settings.redis } }),
     vault: { keys: [{ kid: 'bench', key: settings.vaultKey }] },
-    identityProviders: [
-      { name: 'example-id', issuer: IDENTITY_ISSUER, clientId: 'postern', clientSecret: 'only-for-benchmarks' },
-    ],
+    identityProviders:
+      settings.isLoopback === true
+        ? []
+        : [{ name: 'example-id', issuer: IDENTITY_ISSUER, clientId: 'postern', clientSecret: 'only-for-benchmarks' }],
     providers: [
       {
         name: PROVIDER,
@@ -101,7 +107,7 @@ function configuration(
       },
     ],
     mcpServers: [
-      mcpServer(MCP_SERVER_ID, API_KEY),
+      { ...mcpServer(MCP_SERVER_ID, API_KEY), ...(settings.isLoopback && { identity: { mode: 'loopback' } }) },
       ...(settings.isShared === true ? [mcpServer('other', OTHER_API_KEY)] : []),
     ],
     ...(settings.outboundTimeoutSeconds === undefined

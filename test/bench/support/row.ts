@@ -10,6 +10,7 @@ export const profileSections = [
   'cycle',
   'start',
   'idle-memory',
+  'one-person',
   'sizes',
   'growth',
   'redis-memory',

@@ -9,8 +9,8 @@ const BASIC = spec('2026-07-28/basic');
 const HTTP = spec('2026-07-28/basic/transports/streamable-http');
 
 /**
- * What URL-mode elicitation demands of an MCP server as seen with our gateway, and what Postern promises on top. One scenario each. What every
- * MCP server must keep to is in `@postern/conformance`.
+ * What URL-mode elicitation demands of an MCP server as seen with our gateway, and what Postern promises on top. One scenario each. What
+ * every MCP server must keep to is in `@postern/conformance`.
  */
 export const manifest: readonly Requirement[] = [
   {

@@ -9,7 +9,6 @@ import type {
   McpEndpoint,
   SharedGate,
 } from '@postern/mcp';
-import type { JWTVerifyGetKey } from 'jose';
 
 export { readFileSync } from 'node:fs';
 export type { IncomingMessage, ServerResponse } from 'node:http';
@@ -20,7 +19,6 @@ export { CapabilityMissingError, postern } from '@postern/mcp';
 export { default as express } from 'express';
 export { fastify } from 'fastify';
 export { Hono } from 'hono';
-export { jwtVerify } from 'jose';
 export { z } from 'zod';
 
 export declare const url: string;
@@ -29,7 +27,6 @@ export declare const server: McpServer;
 /** A server, and the endpoint that serves such servers. */
 export declare function createMcpServer(): McpServer;
 export declare const mcp: McpEndpoint;
-export declare const keys: JWTVerifyGetKey;
 export declare const ctx: GatedContext;
 export declare function readSecret(name: string): string;
 /** The rest of a tool, for both SDKs. */

@@ -224,7 +224,6 @@ const describedParts: Readonly<Record<string, (world: FuzzWorld) => Promise<read
   'POST /login/back-channel-logout/:identityProvider': () => [
     { params: ['example-id'], body: { type: 'form', fields: [['logout_token', 'a.b.c']] } },
   ],
-  'GET /login/callback': () => [{ query: [['state', 'a-state']] }],
   'GET /login/callback/:identityProvider': ({ standing: { signIn }, identityProvider }) => [
     {
       params: ['example-id'],

@@ -10,6 +10,7 @@ export async function until(
   what: string,
   holds: () => Promise<boolean> | boolean,
   withinMs = HANG_MS,
+  everyMs = 50,
 ): Promise<number> {
   const began = performance.now();
   let last: unknown;
@@ -19,7 +20,7 @@ export async function until(
     } catch (error) {
       last = error;
     }
-    await delay(50);
+    await delay(everyMs);
   }
   throw new Error(`not within ${withinMs} ms: ${what}`, { cause: last });
 }

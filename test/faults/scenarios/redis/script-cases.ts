@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import {
   type Connection,
   eventOf,
+  type JobProgress,
   newBrowserSessionId,
   newRevocationId,
   type OutboxEntry,
@@ -10,7 +11,7 @@ import {
   shardOf,
   systemEntropy,
 } from '@postern/elicitation';
-import type { JobProgress, RedisStores } from '@postern/store-redis';
+import type { RedisStores } from '@postern/store-redis';
 import { kindSamples, samples } from '@postern/testkit/contract';
 import type { CalledScript } from './called-scripts.ts';
 import { passkeyScriptCases } from './passkey-script-cases.ts';
