@@ -229,9 +229,11 @@ describe('postern.config.yaml', () => {
       /\$\{env:([A-Z_]+)\}/g,
       (_reference, name: string) => values[name] ?? `a value of ${name}`,
     );
-    const config = parseConfig(parse(filled, { uniqueKeys: true }));
+    const { redis, ...document } = parse(filled, { uniqueKeys: true }) as { readonly redis: object };
+    // As REDIS_URL does.
+    const config = parseConfig({ ...document, redis: { ...redis, url: 'redis://redis:6379' } });
     expect(config.listen).toEqual({ host: '0.0.0.0', port: 8080 });
-    expect(config.redis.url).toBeUndefined();
+    expect(redis).not.toHaveProperty('url');
   });
 });
 
