@@ -36,6 +36,14 @@ describe('the list of faults', () => {
     expect(withFault('abd', fault)).toBe('acd');
     for (const text of ['ad', 'abbd', '']) expect(() => withFault(text, fault)).toThrow(TypeError);
   });
+
+  test('finds the original text in other lines, and only once', () => {
+    const fault = { name: 'x', breaks: 'x', file: 'x.ts', original: 'f({ a, b })', replacement: 'g()', foundBy: [] };
+    const broken = 'f({\n  a,\n  b,\n})';
+    expect(withFault(`x = ${broken};`, fault)).toBe('x = g();');
+    expect(() => withFault(`${broken};\n${broken};`, fault)).toThrow(TypeError);
+    expect(() => withFault('f({ a, c });', fault)).toThrow(TypeError);
+  });
 });
 
 describe('a fault is found by a failed assertion', () => {

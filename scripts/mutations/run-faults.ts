@@ -37,13 +37,31 @@ async function runFault(fault: Fault, { folder }: WorkspaceCopy, limitMs: number
   }
 }
 
-/** @throws TypeError when the original text does not occur exactly once: the fault is stale. */
+/**
+ * The original text may stand in the file with other line breaks and spaces: a fault outlives the formatter.
+ *
+ * @throws TypeError when the original text does not occur exactly once: the fault is stale.
+ */
 export function withFault(text: string, { name, file, original, replacement }: Fault): string {
   const [before, after, ...more] = text.split(original);
-  if (before === undefined || after === undefined || more.length > 0) {
+  if (before !== undefined && after !== undefined && more.length === 0) return `${before}${replacement}${after}`;
+  const signs = signsOf(text);
+  const all = signs.map(({ sign }) => sign).join('');
+  const sought = signsOf(original)
+    .map(({ sign }) => sign)
+    .join('');
+  const index = all.indexOf(sought);
+  const first = signs[index];
+  const last = signs[index + sought.length - 1];
+  if (first === undefined || last === undefined || all.includes(sought, index + 1)) {
     throw new TypeError(`The original text of the fault "${name}" must occur exactly once in ${file}.`);
   }
-  return `${before}${replacement}${after}`;
+  return `${text.slice(0, first.at)}${replacement}${text.slice(last.at + 1)}`;
+}
+
+/** What a formatter leaves as it is: all but white space and the comma behind the last member. */
+function signsOf(text: string): { readonly sign: string; readonly at: number }[] {
+  return Array.from(text.matchAll(/(?!,\s*[)\]}])\S/g), ({ 0: sign, index }) => ({ sign, at: index }));
 }
 
 /** Runs all test files without a fault: a test that fails anyway would find every fault. */

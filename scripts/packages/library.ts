@@ -16,8 +16,15 @@ export async function buildLibrary(library: PublishedPackage, stage: string): Pr
   const configuration = {
     extends: join(root, 'tsconfig.json'),
     compilerOptions: {
-      ...{ noEmit: false, allowJs: false, allowImportingTsExtensions: false, stripInternal: true },
-      ...{ declaration: true, declarationMap: true, sourceMap: true, rootDir: 'src', outDir: 'dist' },
+      noEmit: false,
+      allowJs: false,
+      allowImportingTsExtensions: false,
+      stripInternal: true,
+      declaration: true,
+      declarationMap: true,
+      sourceMap: true,
+      rootDir: 'src',
+      outDir: 'dist',
     },
     include: [],
     files: [...entries.map(([, path]) => path), ...Object.values(source.bin ?? {})],

@@ -60,9 +60,20 @@ export function packedManifest(source: SourceManifest, { folder }: PublishedPack
   const { name, version, description, license, keywords, type, engines, peerDependencies, peerDependenciesMeta } =
     source;
   return {
-    ...{ name, version, description, keywords, license, ...repositoryOf(folder), type, engines },
-    ...{ exports: built.exports, bin: built.bin, files: built.files, dependencies: built.dependencies },
-    ...{ peerDependencies, peerDependenciesMeta },
+    name,
+    version,
+    description,
+    keywords,
+    license,
+    ...repositoryOf(folder),
+    type,
+    engines,
+    exports: built.exports,
+    bin: built.bin,
+    files: built.files,
+    dependencies: built.dependencies,
+    peerDependencies,
+    peerDependenciesMeta,
   };
 }
 

@@ -61,7 +61,9 @@ const runAt = (path: string, ...args: readonly string[]) => runWith({}, path, ..
 async function runWith(env: Readonly<Record<string, string>>, path: string, ...args: readonly string[]) {
   let out = '';
   const code = await runCli([...args, '-c', path], {
-    ...{ env, isTerminal: false, signal: new AbortController().signal },
+    env,
+    isTerminal: false,
+    signal: new AbortController().signal,
     out(text) {
       out += text;
     },
@@ -218,7 +220,8 @@ describe('S147: each operation admits credentials with its scope, and no others'
         headers,
         body: answer,
       } = await call(method, given === undefined ? path : `${BASE}${given}`, {
-        ...{ token, body },
+        token,
+        body,
       });
       const isKnown = who !== 'none' && who !== 'another';
       const wanted = !isKnown ? 401 : who.split(',').includes(scope) ? expected : 403;
@@ -343,10 +346,14 @@ describe('S149: who and why', () => {
       if (scope === 'read') continue;
       for (const reason of [null, '', 'x'.repeat(201)]) {
         const { status, body: answer } = await call(method, given === undefined ? path : `${BASE}${given}`, {
-          ...{ token: all(), body, reason },
+          token: all(),
+          body,
+          reason,
         });
         expect({ operationId, status, code: answer.code }).toEqual({
-          ...{ operationId, status: 400, code: 'invalid_request' },
+          operationId,
+          status: 400,
+          code: 'invalid_request',
         });
       }
     }
@@ -409,7 +416,10 @@ describe('S166: a gateway makes the refund that another process has reserved', (
     const token = all();
     const race = Array.from({ length: 6 }, (_, nth) => [
       call('POST', `${BASE}/payments/${elicitationId}/refunds`, {
-        ...{ token, replica: nth % 2, reason: `ticket ${nth}`, body: { minorUnits: 500 } },
+        token,
+        replica: nth % 2,
+        reason: `ticket ${nth}`,
+        body: { minorUnits: 500 },
       }).then(({ status }) => status),
       world
         .apiOf({ replica: nth % 2 })
@@ -484,7 +494,9 @@ it('S150: no input makes an operation fail, and hostile members are refused', as
     for (const input of method === 'POST' ? hostile : [...hostileQueries, ...more]) {
       const joint = given.includes('?') ? '&' : '?';
       const { status } = await call(method, `${BASE}${given}${method === 'GET' ? `${joint}${input}` : ''}`, {
-        ...{ token, replica, ...(method === 'POST' ? { body: input } : {}) },
+        token,
+        replica,
+        ...(method === 'POST' ? { body: input } : {}),
       });
       expect({ operationId, input, status, isFault: status >= 500 }).toMatchObject({ isFault: false });
       if (status === 200) expect(JSON.stringify(input)).toMatch(/provider|dryRun|person|^"event|"kind/);
@@ -492,7 +504,8 @@ it('S150: no input makes an operation fail, and hostile members are refused', as
     for (const id of ['..%2F..%2Fhealth', '%00', 'x'.repeat(300), '%F0%9F%92%A9', '__proto__']) {
       if (!/\{/.test(path)) continue;
       const { status } = await call(method, path.replace(/\{\w+\}/, id), {
-        ...{ token, replica },
+        token,
+        replica,
         ...(method === 'POST' ? { body: {} } : {}),
       });
       expect([400, 404]).toContain(status);

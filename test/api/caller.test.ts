@@ -19,10 +19,15 @@ beforeAll(async () => {
     mcpServer: { returnUrls: ['https://app.example/back'], limits: { maxTtlSeconds: 3600 } },
     otherMcpServers: [
       {
-        ...{ id: 'canary-id', name: 'Canary Name', url: 'https://canary.example/mcp', group: 'canary-group' },
+        id: 'canary-id',
+        name: 'Canary Name',
+        url: 'https://canary.example/mcp',
+        group: 'canary-group',
         identity: { mode: 'external', verifyUrl: 'https://canary.example/verify' },
-        ...{ audiences: ['canary-audience'], returnUrls: ['https://canary.example/back'] },
-        ...{ kinds: ['authorization', 'form'], encryption: { key, required: true } },
+        audiences: ['canary-audience'],
+        returnUrls: ['https://canary.example/back'],
+        kinds: ['authorization', 'form'],
+        encryption: { key, required: true },
       },
       { id: 'bare', providers: [], kinds: ['form'] },
     ],
@@ -46,8 +51,12 @@ describe('GET /v1/me', () => {
       kinds: expect.arrayContaining(['authorization', 'payment', 'credential', 'confirmation', 'form']),
       providers: [
         {
-          ...{ name: 'forge', displayName: 'Code Forge', flow: 'redirect', dpop: false },
-          ...{ scopes: ['repo', 'issues'], defaultScopes: ['repo'] },
+          name: 'forge',
+          displayName: 'Code Forge',
+          flow: 'redirect',
+          dpop: false,
+          scopes: ['repo', 'issues'],
+          defaultScopes: ['repo'],
         },
       ],
       issuers: [world.identityProvider.issuer],

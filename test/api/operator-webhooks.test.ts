@@ -36,7 +36,10 @@ const { enrolled } = createPasskeyPeople(() => world);
 async function cli(...args: string[]): Promise<string> {
   let out = '';
   const io = {
-    ...{ env: {}, isTerminal: false, signal: new AbortController().signal, err: () => {} },
+    env: {},
+    isTerminal: false,
+    signal: new AbortController().signal,
+    err: () => {},
     out: (text: string) => {
       out += text;
     },

@@ -56,7 +56,14 @@ describe('L3: an overloaded process', () => {
     });
     const free = await statuses();
     expect(free).toEqual({
-      ...{ issue: 201, read: 200, wait: 404, page: 200, redeem: 409, callback: 400, live: 200, ready: 200 },
+      issue: 201,
+      read: 200,
+      wait: 404,
+      page: 200,
+      redeem: 409,
+      callback: 400,
+      live: 200,
+      ready: 200,
     });
     for (const [busy, turnedAway] of [
       [13, {}],
@@ -173,7 +180,8 @@ describe('L3: waiting reads', () => {
       expect((await get(`/v1/elicitations/${elicitationId}?wait=1`, api)).status).toBe(503);
     }
     expect({ read: (await shed('read')) - before.read, wait: (await shed('wait')) - before.wait }).toEqual({
-      ...{ read: 5, wait: 1 },
+      read: 5,
+      wait: 1,
     });
   });
 

@@ -28,8 +28,10 @@ describe('S80: a gateway behind a load balancer', () => {
     const read = await world.api.read(elicitationId);
     expect(read).toMatchObject({ status: 200, body: { status: 'pending' } });
     const issued = await world.api.issue({
-      ...{ kind: 'confirmation', subject: { issuer: world.identityProvider.issuer, subject: world.subject() } },
-      ...{ message: 'Still served', confirmation: { title: 'Go on', facts: [] } },
+      kind: 'confirmation',
+      subject: { issuer: world.identityProvider.issuer, subject: world.subject() },
+      message: 'Still served',
+      confirmation: { title: 'Go on', facts: [] },
     });
     expect(issued.status).toBe(201);
     for (const { headers } of [readiness, read, issued]) expect(headers.get('connection')).toBe('close');

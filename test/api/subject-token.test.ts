@@ -245,14 +245,17 @@ describe.each(['v2', 'v1'] as const)('S256: an endpoint with `auth: true` (SDK %
           method: 'POST',
           body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
           headers: {
-            ...{ 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
-            ...{ authorization: `Bearer ${token}`, ...session },
+            'content-type': 'application/json',
+            accept: 'application/json, text/event-stream',
+            authorization: `Bearer ${token}`,
+            ...session,
           },
         }),
       );
     try {
       const opened = await send('initialize', {
-        ...{ protocolVersion: '2025-11-25', capabilities: {} },
+        protocolVersion: '2025-11-25',
+        capabilities: {},
         clientInfo: { name: 'host', version: '1.0.0' },
       });
       await opened.text();

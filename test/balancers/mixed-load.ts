@@ -72,8 +72,11 @@ export function startMixedLoad({ origin, certificate, issuer }: MixedLoadOptions
       'POST',
       '/v1/elicitations',
       {
-        ...{ kind: 'confirmation', subject: { issuer, subject: `person-${randomUUID()}` }, ttlSeconds: 600 },
-        ...{ message: 'Go on', confirmation: { title: 'Go on', facts: [] } },
+        kind: 'confirmation',
+        subject: { issuer, subject: `person-${randomUUID()}` },
+        ttlSeconds: 600,
+        message: 'Go on',
+        confirmation: { title: 'Go on', facts: [] },
       },
       { 'idempotency-key': randomUUID() },
     );

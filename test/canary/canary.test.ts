@@ -170,7 +170,8 @@ beforeAll(async () => {
   world = await startWorld({
     ...lasting.options,
     plantsLeaks: true,
-    ...{ redisUrl, isRedisKilled: true },
+    redisUrl,
+    isRedisKilled: true,
     config: parts => {
       vaultKey = parts.base.vault.keys[0]?.key ?? '';
       return typeof config === 'function' ? config(parts) : {};

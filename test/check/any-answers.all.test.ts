@@ -65,8 +65,11 @@ function configFile(): string {
     identityProviders: [{ name: 'id', issuer: origin, clientId: 'postern' }],
     providers: [
       {
-        ...{ name: 'forge', displayName: 'Forge', clientId: 'postern' },
-        ...{ authorizationEndpoint: `${origin}/authorize`, tokenEndpoint: `${origin}/token` },
+        name: 'forge',
+        displayName: 'Forge',
+        clientId: 'postern',
+        authorizationEndpoint: `${origin}/authorize`,
+        tokenEndpoint: `${origin}/token`,
       },
     ],
     processors: [
@@ -74,8 +77,12 @@ function configFile(): string {
     ],
     mcpServers: [
       {
-        ...{ id: 'tracker', name: 'Tracker', url: 'http://localhost:7001/mcp', providers: ['forge'] },
-        ...{ apiKeys: [{ hash: hashOf('pk_tracker') }], issuers: [origin] },
+        id: 'tracker',
+        name: 'Tracker',
+        url: 'http://localhost:7001/mcp',
+        providers: ['forge'],
+        apiKeys: [{ hash: hashOf('pk_tracker') }],
+        issuers: [origin],
       },
     ],
   };
@@ -99,7 +106,9 @@ async function checkedWith(matches: (request: AnsweredRequest) => boolean, [name
     signal: new AbortController().signal,
   });
   expect({ name, isAsked: order.count > 0, isShown: (out + err).includes(CANARY) }).toEqual({
-    ...{ name, isAsked: true, isShown: false },
+    name,
+    isAsked: true,
+    isShown: false,
   });
   // Every answer has an explanation: none is an unexpected error.
   expect({ name, out }).not.toMatchObject({ out: expect.stringContaining('unexpectedly') });

@@ -227,7 +227,10 @@ describe('an identity provider', () => {
     const config = withIssuer(issuer.replace('{tenantid}', tenant));
     const metadataUrl = `${evil.issuer}/organizations/.well-known/openid-configuration`;
     const identityProviders = (config.identityProviders ?? []).map(one => ({
-      ...{ ...one, issuer, metadataUrl, tenants: [tenant] },
+      ...one,
+      issuer,
+      metadataUrl,
+      tenants: [tenant],
     }));
     evil.metadata = { ...evil.metadata, issuer };
     expect(await statusOf({ ...config, identityProviders })).toMatchObject({ status: 'ok' });
@@ -240,7 +243,8 @@ describe('an identity provider', () => {
     const consoleOf = (issuer: string): GatewayConfigInput => ({
       ...world.config,
       console: {
-        ...{ publicUrl: CONSOLE, listen: { port: 0 } },
+        publicUrl: CONSOLE,
+        listen: { port: 0 },
         identityProvider: { issuer, clientId: 'postern-console', clientSecret: CANARY },
         roles: { claim: 'groups', operator: ['staff'] },
       },
@@ -330,8 +334,12 @@ describe('a provider', () => {
   it('whose endpoint does not respond fails, with the redirect URIs to register', async () => {
     const providers = [
       {
-        ...{ name: 'forge', displayName: 'Forge', clientId: 'a', clientSecret: CANARY },
-        ...{ authorizationEndpoint: 'http://127.0.0.1:1/authorize', tokenEndpoint: 'http://127.0.0.1:1/token' },
+        name: 'forge',
+        displayName: 'Forge',
+        clientId: 'a',
+        clientSecret: CANARY,
+        authorizationEndpoint: 'http://127.0.0.1:1/authorize',
+        tokenEndpoint: 'http://127.0.0.1:1/token',
       },
     ];
     const report = await run({ ...world.config, providers });

@@ -115,8 +115,15 @@ void [next, connections];
 /** With `module`, so that top-level await is allowed. */
 const TSCONFIG = {
   compilerOptions: {
-    ...{ target: 'es2024', module: 'nodenext', strict: true, noEmit: true, exactOptionalPropertyTypes: true },
-    ...{ allowImportingTsExtensions: true, verbatimModuleSyntax: true, types: ['node'], skipLibCheck: true },
+    target: 'es2024',
+    module: 'nodenext',
+    strict: true,
+    noEmit: true,
+    exactOptionalPropertyTypes: true,
+    allowImportingTsExtensions: true,
+    verbatimModuleSyntax: true,
+    types: ['node'],
+    skipLibCheck: true,
     typeRoots: [join(root, 'node_modules/@types')],
   },
   files: ['program.ts'],

@@ -199,7 +199,8 @@ describe('S179: every act and every look at a person', () => {
   /** By the pattern of each route that takes a form. */
   const posts: Readonly<Record<string, () => Promise<Post>>> = {
     '/disconnect': async () => ({
-      ...{ path: '/disconnect', event: 'admin.disconnect_started' },
+      path: '/disconnect',
+      event: 'admin.disconnect_started',
       fields: { provider: 'forge', mcpServer: 'other', since: '' },
     }),
     '/connections/:connectionId/disconnect': async () => {
@@ -216,7 +217,8 @@ describe('S179: every act and every look at a person', () => {
       return { path, fields: { amount: '5.00', plan }, event: 'admin.refund_started' };
     },
     '/webhooks/:endpoint/redeliver': async () => ({
-      ...{ path: '/webhooks/tracker.hook/redeliver', event: 'admin.redelivery_started' },
+      path: '/webhooks/tracker.hook/redeliver',
+      event: 'admin.redelivery_started',
     }),
     '/webhooks/:endpoint/enable': async () => {
       await gateway().deps.network?.webhookEndpoints.disable('tracker.hook', {
@@ -227,7 +229,8 @@ describe('S179: every act and every look at a person', () => {
       return { path: '/webhooks/tracker.hook/enable', event: 'admin.webhook_enabled' };
     },
     '/jobs/:jobId/stop': async () => ({
-      ...{ path: `/jobs/${await heldJob(gateway().deps.stores.jobs)}/stop`, event: 'admin.job_cancelled' },
+      path: `/jobs/${await heldJob(gateway().deps.stores.jobs)}/stop`,
+      event: 'admin.job_cancelled',
     }),
     '/api-keys/:apiKeyId/revoke': async () => {
       const { body } = await operator.get('/api-keys');
@@ -238,11 +241,15 @@ describe('S179: every act and every look at a person', () => {
     '/people': async () => ({ path: '/people', fields: person(), event: viewed }),
     '/people/disconnect': async () => ({ path: '/people/disconnect', fields: person(), event: viewed }),
     '/people/disconnect/confirmed': async () => ({
-      ...{ path: '/people/disconnect/confirmed', fields: person(), event: 'admin.disconnect_started' },
+      path: '/people/disconnect/confirmed',
+      fields: person(),
+      event: 'admin.disconnect_started',
     }),
     '/people/sign-out': async () => ({ path: '/people/sign-out', fields: person(), event: viewed }),
     '/people/sign-out/confirmed': async () => ({
-      ...{ path: '/people/sign-out/confirmed', fields: person(), event: 'admin.person_signed_out' },
+      path: '/people/sign-out/confirmed',
+      fields: person(),
+      event: 'admin.person_signed_out',
     }),
   };
 
@@ -281,7 +288,10 @@ describe('S179: every act and every look at a person', () => {
     const lines = read.map(each => JSON.parse(each.line)).filter(({ door }) => door === 'console');
     const [line] = lines.filter(({ event }) => event !== 'admin.job_ended');
     expect(line).toMatchObject({
-      ...{ event: viewed, operator: operators.operator, door: 'console', elicitationId },
+      event: viewed,
+      operator: operators.operator,
+      door: 'console',
+      elicitationId,
     });
   });
 });

@@ -144,7 +144,8 @@ describe('S211: the way back from the identity provider', () => {
     await using _gateway = await startGateway(
       parseConfig({
         ...world.config,
-        ...{ listen: { port: 0 }, console: { ...configured, publicUrl: url, listen: { port } } },
+        listen: { port: 0 },
+        console: { ...configured, publicUrl: url, listen: { port } },
       }),
       { logger: createLogger({ level: 'silent' }) },
     );

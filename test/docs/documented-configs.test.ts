@@ -59,7 +59,10 @@ describe.each(configs.map(({ title, document }) => [title, document] as const))(
       adminApi: config.adminApi && { host: '127.0.0.1', port: 0 },
       redis: {
         ...config.redis,
-        ...{ url: redis.url, cluster: undefined, sentinel: undefined, tls: undefined },
+        url: redis.url,
+        cluster: undefined,
+        sentinel: undefined,
+        tls: undefined,
         durability: { ...config.redis.durability, profile: 'single' },
         // Replaces the documented Redis.
         deployment: undefined,

@@ -85,7 +85,8 @@ const configOf = (redisUrl: string) => ({
           url: 'https://tracker.example/hooks',
           secrets: [`whsec_${randomBytes(32).toString('base64')}`],
           // No example causes such an event, so that none of the commands finds an endpoint that fails.
-          ...{ statuses: ['expired' as const], payments: [] },
+          statuses: ['expired' as const],
+          payments: [],
         },
       ],
     },
@@ -109,9 +110,16 @@ beforeAll(async () => {
   // What a processor has taken for the elicitation of the examples of `payments`.
   await gateway.deps.stores.payments.put({
     payment: {
-      ...{ elicitationId: parsedId(), version: 0, paidAt: 0, mcpServerId: 'tracker', completes: false },
-      ...{ processor: 'stripe', processorReference: 'pi_documented', amount: { currency: 'EUR', minorUnits: 2490 } },
-      ...{ refunds: [], disputes: [] },
+      elicitationId: parsedId(),
+      version: 0,
+      paidAt: 0,
+      mcpServerId: 'tracker',
+      completes: false,
+      processor: 'stripe',
+      processorReference: 'pi_documented',
+      amount: { currency: 'EUR', minorUnits: 2490 },
+      refunds: [],
+      disputes: [],
     },
   });
   // The API keys of the examples of `api-keys revoke`.

@@ -285,8 +285,11 @@ describe('in chromium, over TLS', () => {
     ]);
     for (const cookie of own)
       expect(cookie).toMatchObject({
-        ...{ httpOnly: cookie.name !== '__Host-postern_view', secure: true, sameSite: 'Lax' },
-        ...{ path: '/', domain: 'localhost' },
+        httpOnly: cookie.name !== '__Host-postern_view',
+        secure: true,
+        sameSite: 'Lax',
+        path: '/',
+        domain: 'localhost',
       });
     expect(await page.evaluate('document.cookie')).toMatch(/^__Host-postern_view=tz=[\w%+-]+$/);
 

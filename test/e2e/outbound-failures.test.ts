@@ -39,7 +39,11 @@ beforeAll(async () => {
     await startOpenIdProvider({ consent: 'skip', clients: [{ clientId: 'postern', clientSecret, redirectUris }] }),
   );
   const identityProvider = (name: string, issuer: string) => ({
-    ...{ name, displayName: name, issuer, clientId: 'postern', clientSecret: 'a-wrong-secret' },
+    name,
+    displayName: name,
+    issuer,
+    clientId: 'postern',
+    clientSecret: 'a-wrong-secret',
   });
   const providerWith = <T>(clientSecret: string, providers: readonly T[] = []) =>
     providers.map(provider => Object.assign({}, provider, { clientSecret }));
@@ -155,8 +159,13 @@ describe('S78: a failed sign-in can be diagnosed', () => {
     const { location = '' } = await raw.get(callback);
     const line = failures().at(-1);
     expect(line).toMatchObject({
-      ...{ ...common, target: 'provider', name: 'forge', host: hostOf(world.provider.issuer) },
-      ...{ code: 'client_refused', cause: 'invalid_client', status: 401 },
+      ...common,
+      target: 'provider',
+      name: 'forge',
+      host: hostOf(world.provider.issuer),
+      code: 'client_refused',
+      cause: 'invalid_client',
+      status: 401,
     });
     expect(location).toBe(`/e/${elicitationId}?fault=${line?.['requestId']}`);
     expect((await raw.get(location)).body).toContain(`>${line?.['requestId']}<`);
@@ -172,8 +181,12 @@ describe('S78: a failed sign-in can be diagnosed', () => {
     const page = await acceptWith(raw, elicitationId, { key: 'a-typed-key' });
     const line = failures().at(-1);
     expect(line).toMatchObject({
-      ...{ ...common, target: 'credential_check', name: 'tracker.acme', host: hostOf(untrusted) },
-      ...{ code: 'untrusted_certificate', cause: 'DEPTH_ZERO_SELF_SIGNED_CERT' },
+      ...common,
+      target: 'credential_check',
+      name: 'tracker.acme',
+      host: hostOf(untrusted),
+      code: 'untrusted_certificate',
+      cause: 'DEPTH_ZERO_SELF_SIGNED_CERT',
     });
     expect(page.body).toContain(`>${line?.['requestId']}<`);
   });

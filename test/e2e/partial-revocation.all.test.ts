@@ -59,7 +59,8 @@ it('S81: the page names an access token that the provider does not revoke, with 
   await using world = await start({ token: 'refresh_token' });
   const { connectionId, expiresAt, apiStatus } = await connection(world);
   expect((await world.api.remove(connectionId)).body).toEqual({
-    ...{ connectionId, revocation: 'refresh_token_revoked' },
+    connectionId,
+    revocation: 'refresh_token_revoked',
     accessTokenExpiresAt: expiresAt,
   });
   expect(await apiStatus()).toBe(200);
@@ -73,7 +74,8 @@ it('S81: the disconnect page says if the metadata has no revocation endpoint', a
   expect(textOf(page)).toContain('Code Forge offers no way to end the access from here');
   expect(page.body).toContain(`datetime="${expiresAt}"`);
   expect((await world.api.remove(connectionId)).body).toMatchObject({
-    ...{ revocation: 'unsupported', accessTokenExpiresAt: expiresAt },
+    revocation: 'unsupported',
+    accessTokenExpiresAt: expiresAt,
   });
   expect(await apiStatus()).toBe(200);
 });

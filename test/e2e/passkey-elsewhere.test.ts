@@ -43,7 +43,8 @@ describe('T34: removing a passkey at /me', () => {
     expect(world.log()).toContain('passkey.removed');
     expect((await ceremonyOf(one.raw, one.elicitationId)).mode).toBe('register');
     expect(await answerCeremony(one.raw, again, one.authenticator.get(again.options))).toMatchObject({
-      ...{ status: 303, location: '/me' },
+      status: 303,
+      location: '/me',
     });
   });
 
@@ -64,7 +65,8 @@ describe('T34: removing a passkey at /me', () => {
     const own = await removalPage(other.raw);
     const swapped = { action: path, form: own.form };
     expect(await answerCeremony(other.raw, swapped, other.authenticator.get(own.options))).toMatchObject({
-      ...{ status: 303, location: '/me' },
+      status: 303,
+      location: '/me',
     });
     expect(await passkeysOf(one.user)).toEqual([one.authenticator.credentialId]);
   });

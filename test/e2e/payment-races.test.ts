@@ -222,7 +222,8 @@ describe('T31, S40: accept and concurrent expiry never both take effect', () => 
     const { raw } = person;
     return {
       ...person,
-      ...{ elicitationId, page },
+      elicitationId,
+      page,
       read: async () => (await world.api.read(elicitationId)).body,
       press: async verb => raw.post(`${page}/${verb}`, { form: { csrf_token: await raw.csrfToken(elicitationId) } }),
       approve: async () => raw.post(`${page}/accept`, { form: await raw.acceptForm(elicitationId) }),

@@ -90,7 +90,9 @@ describe('S25: GET /e/{id}/charge, the one page that may write', () => {
     expect((await world.api.read(elicitationId)).body).toMatchObject({
       status: 'completed',
       outcome: {
-        ...{ kind: 'payment', processor: 'stripe-main', mode: 'test' },
+        kind: 'payment',
+        processor: 'stripe-main',
+        mode: 'test',
         processorReference: expect.stringMatching(/^pi_/),
       },
     });

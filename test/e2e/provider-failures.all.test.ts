@@ -123,7 +123,8 @@ describe('a failing provider', () => {
       provider.clearRequests();
       provider.fault({ endpoint: 'token', ...fault });
       expect(await raw.get(callback)).toMatchObject({
-        ...{ status: 303, location: pageWithFault(`/e/${issued.elicitationId}`) },
+        status: 303,
+        location: pageWithFault(`/e/${issued.elicitationId}`),
       });
       expect(provider.requests('token')).toHaveLength(1);
       expect(await statusOf(issued.elicitationId)).toBe('pending');

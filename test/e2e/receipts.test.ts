@@ -77,7 +77,10 @@ describe('S106: the receipt of an approval', () => {
     const { receipt, keySet } = fileSchema.parse(JSON.parse(answer.body));
     expect(keySet).toBe(`${world.publicUrl}/.well-known/jwks.json`);
     expect(await verify(answer.body)).toMatchObject({
-      ...{ iss: world.publicUrl, aud: 'tracker', jti: elicitationId, kind: 'confirmation' },
+      iss: world.publicUrl,
+      aud: 'tracker',
+      jti: elicitationId,
+      kind: 'confirmation',
       sub_id: { sub: user },
       terms: { title: deletion.title, action: deletion.action },
     });

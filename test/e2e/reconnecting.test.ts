@@ -22,7 +22,8 @@ beforeAll(async () => {
 afterEach(() => {
   world.clock.backToNow();
   Object.assign(world.provider.switches, {
-    ...{ refreshTokens: 'rotate-strict', accessTokenTtlSeconds: 3600 },
+    refreshTokens: 'rotate-strict',
+    accessTokenTtlSeconds: 3600,
     rewriteTokenAnswer: undefined,
   });
 });

@@ -33,7 +33,10 @@ async function paid(ask = paymentOf()) {
   if (intent === null) throw new Error('Stripe has taken nothing');
   const path = `/v1/payments/${person.elicitationId}`;
   return {
-    ...{ person, intent, path, elicitationId: person.elicitationId },
+    person,
+    intent,
+    path,
+    elicitationId: person.elicitationId,
     refund: (key: string, ask: Ask, replica = 0) =>
       world.apiOf({ replica }).call<RefundBody>('POST', `${path}/refunds`, ask, { 'idempotency-key': key }),
     read: async () => (await world.api.call<PaymentBody>('GET', path)).body,
@@ -265,7 +268,8 @@ describe('S115, S116: refunds over the API', () => {
     await settled(payment);
     expect(payment.atStripe()).toHaveLength(1);
     expect((await payment.refund('key', { minorUnits: 500, reason: 'r' })).body).toMatchObject({
-      ...{ status: 'succeeded', refundId: body.refundId },
+      status: 'succeeded',
+      refundId: body.refundId,
     });
   });
 
@@ -285,7 +289,8 @@ describe('S117: refunds and disputes at Stripe', () => {
     world.stripe.refundInDashboard(payment.intent, 1000);
     for (let n = 0; n < 2; n += 1) expect(new Set(await payment.deliver())).toEqual(new Set([204]));
     expect(await payment.read()).toMatchObject({
-      ...{ status: 'partially_refunded', refundableMinorUnits: 1490 },
+      status: 'partially_refunded',
+      refundableMinorUnits: 1490,
       refunds: [{ requestedBy: 'processor', minorUnits: 1000, status: 'succeeded' }],
     });
     const events = auditOf(world, payment.elicitationId).filter(({ event }) => event === 'payment.refunded');
@@ -303,7 +308,8 @@ describe('S117: refunds and disputes at Stripe', () => {
     world.stripe.settleRefund(payment.atStripe()[0]?.id ?? '', 'failed');
     await payment.deliver();
     expect(await payment.read()).toMatchObject({
-      ...{ status: 'paid', refundableMinorUnits: 2490 },
+      status: 'paid',
+      refundableMinorUnits: 2490,
       refunds: [{ status: 'failed', failure: { processorCode: 'expired_or_canceled_card' } }],
     });
     expect((await redeem()).status).toBe(200);
@@ -315,7 +321,8 @@ describe('S117: refunds and disputes at Stripe', () => {
     world.stripe.dispute(payment.intent, 'needs_response');
     await payment.deliver();
     expect(await payment.read()).toMatchObject({
-      ...{ status: 'partially_refunded', refundableMinorUnits: 1990 },
+      status: 'partially_refunded',
+      refundableMinorUnits: 1990,
       disputes: [{ status: 'open', minorUnits: 2490 }],
     });
     expectProblem(await payment.refund('another', { reason: 'r' }), 'payment_disputed');
@@ -330,7 +337,8 @@ describe('S117: refunds and disputes at Stripe', () => {
     const payment = await paid();
     world.stripe.dispute(payment.intent, 'needs_response');
     expect((await payment.refund('key', { reason: 'r' })).body).toMatchObject({
-      ...{ status: 'failed', failure: { processorCode: 'charge_disputed' } },
+      status: 'failed',
+      failure: { processorCode: 'charge_disputed' },
     });
     expect((await payment.read()).refundableMinorUnits).toBe(2490);
   });

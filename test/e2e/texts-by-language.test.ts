@@ -25,7 +25,8 @@ const confirmation = (more: object = {}): Ask => ({
   kind: 'confirmation',
   message: { en: 'You asked me to tidy up', de: 'Sie wollten aufräumen' },
   confirmation: {
-    ...{ title, action },
+    title,
+    action,
     facts: [{ type: 'text', label: { en: 'Project', de: 'Projekt' }, value: 'attic' }],
     ...more,
   },
@@ -113,7 +114,9 @@ describe('S109: a text in several languages', () => {
       expect(await refused(confirmation({ title: none })), JSON.stringify(none)).toMatchObject(invalid);
     // The name of this world's identity provider, with another letter, in German only.
     expect(await refused(confirmation({ title: { en: 'Delete', de: 'Bei Роstеrn löschen' } }))).toEqual({
-      ...{ status: 422, code: 'confusable_name', path: `${path}.de` },
+      status: 422,
+      code: 'confusable_name',
+      path: `${path}.de`,
     });
   });
 

@@ -110,7 +110,10 @@ describe('I1: an acknowledged elicitation ends exactly once', () => {
     const own = story().issue(EL);
     for (const replica of REPLICAS)
       own.record({
-        ...{ who: 'harness', what: 'final', replica, mcpServerId: 'tracker' },
+        who: 'harness',
+        what: 'final',
+        replica,
+        mcpServerId: 'tracker',
         elicitationId: EL,
         http: 404,
       });
@@ -166,8 +169,14 @@ describe('I2: a terminal status never changes', () => {
     const own = good();
     for (const [nth, replica] of REPLICAS.entries())
       own.record({
-        ...{ who: 'harness', what: 'final', replica, mcpServerId: 'tracker', elicitationId: EL, http: 200 },
-        ...{ status: 'completed', outcome: `${nth}` },
+        who: 'harness',
+        what: 'final',
+        replica,
+        mcpServerId: 'tracker',
+        elicitationId: EL,
+        http: 200,
+        status: 'completed',
+        outcome: `${nth}`,
       });
     expect(own.found()).toContain('I2');
   });
@@ -207,9 +216,14 @@ describe('I3: every end is announced under one event id, and only issued elicita
 
 describe('I4: one approval, charge, redemption, token set and connection', () => {
   const set = (grantId: string, connectionId = 'conn_1', account = 'alice'): Observation => ({
-    ...{ who: MCP, what: 'token_set', elicitationId: EL, connectionId, grantId },
+    who: MCP,
+    what: 'token_set',
+    elicitationId: EL,
+    connectionId,
+    grantId,
     exchange: grantId,
-    ...{ account, expectedAccount: 'alice' },
+    account,
+    expectedAccount: 'alice',
   });
   const issued = (grantId: string): Observation => ({
     who: 'provider',
@@ -238,7 +252,10 @@ describe('I4: one approval, charge, redemption, token set and connection', () =>
       how: 'two connections of one subject',
       entries: [
         {
-          ...{ who: 'harness', what: 'connections', mcpServerId: 'tracker', subject: 'alice' },
+          who: 'harness',
+          what: 'connections',
+          mcpServerId: 'tracker',
+          subject: 'alice',
           list: ['conn_1', 'conn_2'].map(connectionId => ({ connectionId, provider: 'forge' })),
         },
       ],

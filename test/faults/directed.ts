@@ -44,7 +44,8 @@ export async function runDirected(directed: DirectedTest): Promise<string | unde
 /** Adds an item that an existing test shows to the catalogue. */
 export function directed(item: string, name: string, directedTest: DirectedTest): Scenario {
   return {
-    ...{ item, name },
+    item,
+    name,
     directed: directedTest,
     run: () => Promise.reject(new Error('the runner runs the test instead')),
   };

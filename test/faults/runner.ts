@@ -46,7 +46,12 @@ export async function runScenario(
   const began = performance.now();
   const measures: Measure[] = [];
   const result = (outcome: RunResult['outcome'], reasons: readonly string[], historyPath?: string): RunResult => ({
-    ...{ scenario, seed, outcome, reasons, measures, historyPath },
+    scenario,
+    seed,
+    outcome,
+    reasons,
+    measures,
+    historyPath,
     seconds: (performance.now() - began) / 1000,
   });
   const missing = await missingNeeds(scenario.needs ?? []);
@@ -61,7 +66,11 @@ export async function runScenario(
   const history = openHistory({ path });
   const stack = new AsyncDisposableStack();
   const run: FaultRun = {
-    ...{ seed, isLong, isTimed, history, stack },
+    seed,
+    isLong,
+    isTimed,
+    history,
+    stack,
     random: seededRandom(seed),
     measure: (name, value, unit) => void measures.push({ name, value, unit }),
   };

@@ -68,8 +68,12 @@ async function main(): Promise<void> {
     for (const ask of asks) {
       await using endpoint = await startGatedEndpoint(world, endpoints[ask]);
       const experience = await playClient({
-        ...{ world, endpoint: endpoint.url, ask, limitMs: CALL_LIMIT_MS },
-        ...{ folder: join(build, client.name), driver: `${client.name}.mjs` },
+        world,
+        endpoint: endpoint.url,
+        ask,
+        limitMs: CALL_LIMIT_MS,
+        folder: join(build, client.name),
+        driver: `${client.name}.mjs`,
       });
       experiences.push(experience);
       const { shown, end, revision = 'no call', first, responses } = experience;

@@ -46,8 +46,14 @@ export async function playClient(options: PlayOptions): Promise<Experience> {
     detached: true,
     stdio: ['pipe', 'pipe', 'pipe'],
     env: {
-      ...{ PATH: process.env['PATH'], HOME: folder, NO_COLOR: '1', DISPLAY: ':0', BROWSER: 'true' },
-      ...{ MCP_URL: proxy.url, MCP_TOKEN: user, MCP_ERA: ask === '2026-07-28' ? ask : '2025-11-25' },
+      PATH: process.env['PATH'],
+      HOME: folder,
+      NO_COLOR: '1',
+      DISPLAY: ':0',
+      BROWSER: 'true',
+      MCP_URL: proxy.url,
+      MCP_TOKEN: user,
+      MCP_ERA: ask === '2026-07-28' ? ask : '2025-11-25',
     },
   });
   const visits = new Map<string, Promise<void>>();
@@ -114,8 +120,14 @@ export async function playClient(options: PlayOptions): Promise<Experience> {
             : 'hung'
           : 'never';
     return {
-      ...{ ask, shown, end, calls: proxy.calls(), declaresUrl: proxy.declaresUrl(), revision: proxy.revision() },
-      ...{ first: first ?? errors, responses: proxy.responses() },
+      ask,
+      shown,
+      end,
+      calls: proxy.calls(),
+      declaresUrl: proxy.declaresUrl(),
+      revision: proxy.revision(),
+      first: first ?? errors,
+      responses: proxy.responses(),
     };
   } finally {
     stop(child);

@@ -124,8 +124,10 @@ test('with aws-kms.yaml, the gateway seals in AWS KMS', async () => {
   await using kms = await startFakeKms({ keys: [arn] });
   await using _ = await startRendered([...company, ...awsKms], {
     env: {
-      ...{ AWS_ENDPOINT_URL_KMS: kms.url, AWS_EC2_METADATA_DISABLED: 'true' },
-      ...{ AWS_ACCESS_KEY_ID: kms.credentials.accessKeyId, AWS_SECRET_ACCESS_KEY: kms.credentials.secretAccessKey },
+      AWS_ENDPOINT_URL_KMS: kms.url,
+      AWS_EC2_METADATA_DISABLED: 'true',
+      AWS_ACCESS_KEY_ID: kms.credentials.accessKeyId,
+      AWS_SECRET_ACCESS_KEY: kms.credentials.secretAccessKey,
     },
   });
   await expect.poll(() => kms.bodies.length).toBeGreaterThanOrEqual(2);

@@ -90,7 +90,10 @@ export class LocalWorld implements AsyncDisposable {
   /** Starts an MCP server, as an MCP client does. */
   async connect(server: string, p: { readonly env?: Record<string, string>; readonly answer?: Answer } = {}) {
     const transport = new StdioClientTransport({
-      ...{ command: process.execPath, args: [server], cwd: this.root, stderr: 'pipe' },
+      command: process.execPath,
+      args: [server],
+      cwd: this.root,
+      stderr: 'pipe',
       env: { ...this.env, ...p.env },
     });
     let printed = '';

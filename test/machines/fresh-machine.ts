@@ -83,7 +83,9 @@ async function askThroughPackages(folder: string): Promise<void> {
     await cp(fixture, join(folder, 'srv/stdio-ask.mjs'));
   });
   const machine: Inside = {
-    ...{ folder, isolated: true, workdir: '/srv' },
+    folder,
+    isolated: true,
+    workdir: '/srv',
     env: { ...clientEnvironment(), HOME: '/root', LANG: 'C.UTF-8' },
   };
   const sdk = ['@modelcontextprotocol/server', '@modelcontextprotocol/client', 'zod'];

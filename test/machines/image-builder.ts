@@ -50,8 +50,15 @@ export function createBuilder(
   async function buildStage({ name, base, steps }: Stage): Promise<Image> {
     const folder = join(work, name);
     let image: Image = {
-      ...{ folder, env: {}, labels: {}, stopSignal: 'SIGTERM', workdir: '/', user: 'root' },
-      ...{ command: [], healthcheck: [], ports: [] },
+      folder,
+      env: {},
+      labels: {},
+      stopSignal: 'SIGTERM',
+      workdir: '/',
+      user: 'root',
+      command: [],
+      healthcheck: [],
+      ports: [],
     };
     if (stages.some(stage => stage.name === base)) {
       const from = await build(base);

@@ -161,8 +161,11 @@ describe.skipIf(reason !== undefined)(reason === undefined ? 'images' : `images 
       await putToken(transit.token);
       await writeFile(join(folder, 'ca.pem'), tls.certificate);
       const services = readComposeProject(['docker-compose.yml', 'infra/compose.openbao.yml'], {
-        ...{ ...values, ...exampleValues('infra/.env.openbao.example').values },
-        ...{ OPENBAO_URL: tls.origin, OPENBAO_HOST: new URL(tls.origin).host, OPENBAO_FOLDER: folder },
+        ...values,
+        ...exampleValues('infra/.env.openbao.example').values,
+        OPENBAO_URL: tls.origin,
+        OPENBAO_HOST: new URL(tls.origin).host,
+        OPENBAO_FOLDER: folder,
       });
       const project = stack.use(
         await startProject(services, { network, imageOf, work: await mkdtemp(join(work, 'run-')) }),
@@ -214,12 +217,17 @@ describe.skipIf(reason !== undefined)(reason === undefined ? 'images' : `images 
       const check = async (folder: string) =>
         await runInside(
           {
-            ...{ folder, user: await userOf(folder, 'node'), readOnly: true },
+            folder,
+            user: await userOf(folder, 'node'),
+            readOnly: true,
             env: {
-              ...{ ...env, ...values, REDIS_URL: 'redis://127.0.0.1:1' },
-              ...{ AWS_ENDPOINT_URL_KMS: kms.url, AWS_EC2_METADATA_DISABLED: 'true' },
-              ...{ AWS_ACCESS_KEY_ID: kms.credentials.accessKeyId },
-              ...{ AWS_SECRET_ACCESS_KEY: kms.credentials.secretAccessKey },
+              ...env,
+              ...values,
+              REDIS_URL: 'redis://127.0.0.1:1',
+              AWS_ENDPOINT_URL_KMS: kms.url,
+              AWS_EC2_METADATA_DISABLED: 'true',
+              AWS_ACCESS_KEY_ID: kms.credentials.accessKeyId,
+              AWS_SECRET_ACCESS_KEY: kms.credentials.secretAccessKey,
             },
             mounts: [{ source: join(work, 'kms.yaml'), target: '/etc/kms.yaml', readOnly: true }],
           },

@@ -24,8 +24,15 @@ export async function makeRedisImage(folder: string): Promise<Image> {
   await mkdir(join(folder, 'data'));
   await chown(join(folder, 'data'), uid, gid);
   return {
-    ...{ folder, env: {}, labels: {}, stopSignal: 'SIGTERM', workdir: '/data', user: 'root' },
-    ...{ command: [], healthcheck: [], ports: [6379] },
+    folder,
+    env: {},
+    labels: {},
+    stopSignal: 'SIGTERM',
+    workdir: '/data',
+    user: 'root',
+    command: [],
+    healthcheck: [],
+    ports: [6379],
   };
 }
 

@@ -18,8 +18,13 @@ const json = (value: unknown, status = 200): HonestAnswer => ({
 export function answerAsGateway(port: number, connected?: () => Promise<void>) {
   const outcome = { kind: 'authorization', connectionId: 'co-1', provider: 'forge', scopes: ['repo'] };
   const elicitation = (status: 'pending' | 'completed') => ({
-    ...{ elicitationId, kind: 'authorization', status, url: `http://localhost:${port}/e/${elicitationId}` },
-    ...{ matchCode: 'K7-42', createdAt: new Date(0).toISOString(), expiresAt: new Date(4e12).toISOString() },
+    elicitationId,
+    kind: 'authorization',
+    status,
+    url: `http://localhost:${port}/e/${elicitationId}`,
+    matchCode: 'K7-42',
+    createdAt: new Date(0).toISOString(),
+    expiresAt: new Date(4e12).toISOString(),
     ...(status === 'completed' ? { outcome } : {}),
   });
   return async ({ method, path }: AnsweredRequest): Promise<HonestAnswer> => {
@@ -57,8 +62,11 @@ export async function startGatedServer(
   const { ownFetch, gatewayTimeoutMs, holdMs = 0, use = async ({ action }) => action } = options;
   const background: Error[] = [];
   const gate = postern({
-    ...{ url: `http://localhost:${machine.port}`, apiKey: 'pk_only-for-tests-0123456789-0123456789' },
-    ...{ gatewayTimeoutMs, holdMs, ...definedOnly({ fetch: ownFetch }) },
+    url: `http://localhost:${machine.port}`,
+    apiKey: 'pk_only-for-tests-0123456789-0123456789',
+    gatewayTimeoutMs,
+    holdMs,
+    ...definedOnly({ fetch: ownFetch }),
     onBackgroundError: error => void background.push(error),
   });
   const say = (text: string) => ({ content: [{ type: 'text' as const, text }] });

@@ -45,7 +45,9 @@ type Asked = Awaited<ReturnType<typeof modernCall>>['result'];
 /** @param asked result of the first round of the call, after which the user has opened the link */
 const call = async ({ endpoint }: GatedServer, asked?: Asked) =>
   modernCall(endpoint.url, {
-    ...{ tool: 'connect', subject: 'alice', requestState: asked?.requestState },
+    tool: 'connect',
+    subject: 'alice',
+    requestState: asked?.requestState,
     inputResponses: Object.fromEntries(Object.keys(asked?.inputRequests ?? {}).map(key => [key, { action: 'accept' }])),
   });
 
@@ -104,7 +106,9 @@ describe(`a gateway, or a proxy before it, sends arbitrary responses (seed ${SEE
       using order = machine.answer(({ path }) => path === '/api', damage);
       const { text = '' } = await call(server, result);
       expect({ name, isAsked: order.count > 0, said: text.split(' ')[0] }).toEqual({
-        ...{ name, isAsked: true, said: expect.stringMatching(/^(read|error)$/) },
+        name,
+        isAsked: true,
+        said: expect.stringMatching(/^(read|error)$/),
       });
     }
   });

@@ -35,7 +35,9 @@ describe('S78: every failed outbound request is logged with its owner, host and 
       name: expect.stringMatching(/\w/),
       // Errors of Stripe have another format.
       cause: client.machine === 'stripe' ? 'invalid_answer' : 'http_503',
-      ...{ code: 'unavailable', status: 503, ms: expect.any(Number) },
+      code: 'unavailable',
+      status: 503,
+      ms: expect.any(Number),
     });
     expect(targets).toContain(lines[0]?.['target']);
     // The operation may have continued: its later responses do not explain the failure.

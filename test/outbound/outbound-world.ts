@@ -44,8 +44,11 @@ export async function startOutboundWorld(): Promise<OutboundWorld> {
   await using stack = new AsyncDisposableStack();
   const machine = async () => stack.use(await startAnsweringMachine());
   const machines = {
-    ...{ identity: await machine(), forge: await machine(), remote: await machine() },
-    ...{ stripe: await machine(), others: await machine() },
+    identity: await machine(),
+    forge: await machine(),
+    remote: await machine(),
+    stripe: await machine(),
+    others: await machine(),
   };
   const originOf = ({ port }: AnsweringMachine) => `http://localhost:${port}`;
   const others = originOf(machines.others);
@@ -53,7 +56,10 @@ export async function startOutboundWorld(): Promise<OutboundWorld> {
 
   const remote = stack.use(
     await startOpenIdProvider({
-      ...{ clients: [], scopes: ['issues'], registration: 'open', publicPort: machines.remote.port },
+      clients: [],
+      scopes: ['issues'],
+      registration: 'open',
+      publicPort: machines.remote.port,
       refreshTokens: 'static',
     }),
   );
@@ -62,8 +68,11 @@ export async function startOutboundWorld(): Promise<OutboundWorld> {
   const { privateKey, publicKey } = await generateKeyPair('ES256');
   const keys = { keys: [{ ...(await exportJWK(publicKey)), alg: 'ES256', kid: 'of-others' }] };
   const metadata = {
-    ...{ issuer: others, authorization_endpoint: `${others}/auth`, token_endpoint: `${others}/token` },
-    ...{ jwks_uri: `${others}/jwks`, code_challenge_methods_supported: ['S256'] },
+    issuer: others,
+    authorization_endpoint: `${others}/auth`,
+    token_endpoint: `${others}/token`,
+    jwks_uri: `${others}/jwks`,
+    code_challenge_methods_supported: ['S256'],
   };
   machines.others.behind(({ path }) => {
     const [, kind = '', name = ''] = /^\/(mcp|resource)\/(.+)$/.exec(path) ?? [];
@@ -88,11 +97,14 @@ export async function startOutboundWorld(): Promise<OutboundWorld> {
       stripe: { publicPort: machines.stripe.port },
       identityProvider: { publicPort: machines.identity.port, profileInIdToken: false },
       provider: {
-        ...{ publicPort: machines.forge.port, pushedAuthorization: 'offered', deviceFlow: true },
+        publicPort: machines.forge.port,
+        pushedAuthorization: 'offered',
+        deviceFlow: true,
         refreshTokens: 'static',
         clients: [
           {
-            ...{ clientId: 'postern-at-forge', clientSecret: 'forge-client-secret' },
+            clientId: 'postern-at-forge',
+            clientSecret: 'forge-client-secret',
             redirectUris: ['forge', 'profile', 'panel'].map(name => `${publicUrl}/callback/tracker/${name}`),
           },
         ],
@@ -103,7 +115,10 @@ export async function startOutboundWorld(): Promise<OutboundWorld> {
         const forge = base.providers?.[0];
         const account = { from: 'userinfo', nameClaim: 'name' };
         const remotes = remoteNames.map(name => ({
-          ...{ name, displayName: 'Remote', mcpResource: `${others}/mcp/${name}`, baseScopes: ['openid'] },
+          name,
+          displayName: 'Remote',
+          mcpResource: `${others}/mcp/${name}`,
+          baseScopes: ['openid'],
         }));
         const tokenIssuer = { name: 'others', displayName: 'Others', issuer: others, clientId: 'postern' };
         return {
@@ -122,13 +137,15 @@ export async function startOutboundWorld(): Promise<OutboundWorld> {
         };
       },
       mcpServer: {
-        ...{ providers: ['forge', 'profile', 'panel', ...remoteNames] },
+        providers: ['forge', 'profile', 'panel', ...remoteNames],
         issuers: [originOf(machines.identity), others],
         limits: { requestsPerMinute: 1_000_000, elicitationsPerSubject: 1_000_000 },
         credentialChecks: { acme: { url: `${others}/check`, bearer: 'key' } },
         webhooks: [
           {
-            ...{ id: 'ends', url: `${others}/hooks`, statuses: ['cancelled'] },
+            id: 'ends',
+            url: `${others}/hooks`,
+            statuses: ['cancelled'],
             secrets: [`whsec_${randomBytes(32).toString('base64')}`],
           },
         ],
@@ -138,7 +155,11 @@ export async function startOutboundWorld(): Promise<OutboundWorld> {
   machines.stripe.behind(world.stripe.port);
   const owned = stack.move();
   return {
-    ...{ stage: world, stripe: world.stripe, remote, machines, timeoutSeconds },
+    stage: world,
+    stripe: world.stripe,
+    remote,
+    machines,
+    timeoutSeconds,
     subject: world.subject,
     accessTokenOf: subject =>
       new SignJWT()

@@ -27,7 +27,9 @@ export async function startInstalledGateway(folder: string, node: string, cwd = 
     vault: { keys: [{ kid: 'key-1', key: randomBytes(32).toString('base64') }] },
     mcpServers: [
       {
-        ...{ id: 'releases', name: 'Releases', url: 'http://127.0.0.1:3000/mcp' },
+        id: 'releases',
+        name: 'Releases',
+        url: 'http://127.0.0.1:3000/mcp',
         apiKeys: [{ hash: `sha256:${createHash('sha256').update(apiKey).digest('hex')}` }],
         issuers: ['http://127.0.0.1:3000'],
         identity: { mode: 'loopback' },
@@ -39,7 +41,8 @@ export async function startInstalledGateway(folder: string, node: string, cwd = 
   writeFileSync(join(cwd, 'postern.config.yaml'), JSON.stringify(configuration));
   const { REDIS_URL: _, NODE_COMPILE_CACHE: __, ...env } = process.env;
   const child = spawn(...endingWithParent(node, [join(folder, 'node_modules/.bin/postern'), 'start']), {
-    ...{ cwd, env },
+    cwd,
+    env,
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const ended = once(child, 'exit');
@@ -55,7 +58,9 @@ export async function startInstalledGateway(folder: string, node: string, cwd = 
   if (!(await starting)) throw new Error(`the gateway did not start: ${errors}`);
   child.stdout.resume();
   return {
-    ...{ url, apiKey, errors: () => errors },
+    url,
+    apiKey,
+    errors: () => errors,
     async [Symbol.asyncDispose]() {
       child.kill('SIGINT');
       await ended;

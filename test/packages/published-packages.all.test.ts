@@ -54,11 +54,13 @@ interface Consumer {
 }
 
 const v2 = (zod: string, version: typeof newest) => ({
-  ...{ '@modelcontextprotocol/server': version('@modelcontextprotocol/server') },
-  ...{ '@modelcontextprotocol/client': version('@modelcontextprotocol/client'), zod },
+  '@modelcontextprotocol/server': version('@modelcontextprotocol/server'),
+  '@modelcontextprotocol/client': version('@modelcontextprotocol/client'),
+  zod,
 });
 const v1 = (version: typeof newest) => ({
-  ...{ '@modelcontextprotocol/sdk': version('@modelcontextprotocol/sdk'), zod: version('zod') },
+  '@modelcontextprotocol/sdk': version('@modelcontextprotocol/sdk'),
+  zod: version('zod'),
 });
 
 const consumers: readonly Consumer[] = [
@@ -205,7 +207,8 @@ test('S197: the installed gateway compiles patterns on a thread', async () => {
       method: 'POST',
       headers: { authorization: `Bearer ${gateway.apiKey}`, 'content-type': 'application/json' },
       body: JSON.stringify({
-        ...{ kind: 'form', subject: { issuer: 'http://127.0.0.1:3000', subject: 'alice' } },
+        kind: 'form',
+        subject: { issuer: 'http://127.0.0.1:3000', subject: 'alice' },
         form: { requestedSchema: { type: 'object', properties: { code: { type: 'string', pattern, maxLength: 9 } } } },
       }),
     });
@@ -431,8 +434,13 @@ interface Resolution {
 /** @throws with the faults */
 async function compile(folder: string, compiler: string, resolution: Resolution): Promise<string> {
   const compilerOptions = {
-    ...{ strict: true, exactOptionalPropertyTypes: true, noEmit: true, target: 'es2022', types: ['node'] },
-    ...{ module: resolution.moduleResolution === 'bundler' ? 'esnext' : 'nodenext', ...resolution },
+    strict: true,
+    exactOptionalPropertyTypes: true,
+    noEmit: true,
+    target: 'es2022',
+    types: ['node'],
+    module: resolution.moduleResolution === 'bundler' ? 'esnext' : 'nodenext',
+    ...resolution,
   };
   const project = `tsconfig.${compiler}.${resolution.moduleResolution}.${resolution.skipLibCheck}.json`;
   writeFileSync(join(folder, project), JSON.stringify({ compilerOptions, files: ['server.ts'] }));

@@ -18,7 +18,10 @@ const configOf = (branding: object, ofServer: object) => ({
   identityProviders: [{ name: 'company', issuer: 'https://id.example.com', clientId: 'postern' }],
   mcpServers: [
     {
-      ...{ id: 'tracker', name: 'Tracker & Co', url: 'https://tracker.example.com/mcp', ...ofServer },
+      id: 'tracker',
+      name: 'Tracker & Co',
+      url: 'https://tracker.example.com/mcp',
+      ...ofServer,
       apiKeys: [{ hash: `sha256:${'0'.repeat(64)}` }],
       issuers: ['https://id.example.com'],
     },

@@ -117,7 +117,9 @@ it('postern mcp-servers add returns when the running gateway accepts the new key
   const code = await runCli(
     ['mcp-servers', 'add', 'wiki', '--url', 'https://wiki.example/mcp', '-c', gateway.configPath],
     {
-      ...{ env: {}, isTerminal: false, signal: new AbortController().signal },
+      env: {},
+      isTerminal: false,
+      signal: new AbortController().signal,
       out(text) {
         out += text;
       },

@@ -22,13 +22,20 @@ const gatewayAddress = () => world.gateways[0]?.address ?? '';
 
 const startReplica = (sdk: 'v2' | 'v1', gatewayUrl = gatewayAddress(), isShared = true): Promise<McpServerProcess> =>
   startMcpServerProcess({
-    ...{ sdk, gatewayUrl, apiKey: keyOf('tracker'), shared: isShared },
-    ...{ issuer: world.identityProvider.issuer, redisUrl: shared.url },
+    sdk,
+    gatewayUrl,
+    apiKey: keyOf('tracker'),
+    shared: isShared,
+    issuer: world.identityProvider.issuer,
+    redisUrl: shared.url,
   });
 
 const connect = (url: URL, sdk: 'v2' | 'v1', subject: string): Promise<VerbHost> =>
   connectVerbHost(url, {
-    ...{ sdk, revision: '2025-11-25', subject, elicitation: { url: {} } },
+    sdk,
+    revision: '2025-11-25',
+    subject,
+    elicitation: { url: {} },
     openUrl: () => 'cancel',
     fillForm: () => ({ action: 'cancel' }),
   });
@@ -69,7 +76,7 @@ describe.each(['v2', 'v1'] as const)('SDK %s', sdk => {
         own.use(await connect(balancer.url, sdk, subject)),
         own.use(await connect(balancer.url, sdk, otherSubject)),
       ];
-      return { ...{ replicas, balancer, host, other, subject }, [Symbol.asyncDispose]: () => own.disposeAsync() };
+      return { replicas, balancer, host, other, subject, [Symbol.asyncDispose]: () => own.disposeAsync() };
     }
 
     it('calls alternate between the replicas: each session gets its own notices only, once', async () => {
@@ -124,7 +131,7 @@ describe.each(['v2', 'v1'] as const)('SDK %s', sdk => {
         balancer.lead(gatewayAddress());
         await victim.kill();
       };
-      return { ...{ balancer, host, subject, kill }, [Symbol.asyncDispose]: () => own.disposeAsync() };
+      return { balancer, host, subject, kill, [Symbol.asyncDispose]: () => own.disposeAsync() };
     }
 
     const waitingRead = (elicitationId: string) => `GET /v1/elicitations/${elicitationId}?wait=`;

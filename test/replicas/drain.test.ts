@@ -17,7 +17,8 @@ beforeAll(async () => {
       stop: { drainSeconds: 0 },
       adminApi: { port: 0 },
       console: {
-        ...{ publicUrl: 'http://127.0.0.1:7', listen: { port: 0 } },
+        publicUrl: 'http://127.0.0.1:7',
+        listen: { port: 0 },
         identityProvider: { issuer, clientId: 'postern-console', clientSecret: 'console-secret' },
         roles: { claim: 'sub', operator: ['olga'] },
       },

@@ -63,7 +63,9 @@ async function requested(change?: Partial<GatewayConfigInput>): Promise<Scene> {
   const at = createApi(victim.address, keyOf('tracker'));
   const key = { 'idempotency-key': 'one' };
   return {
-    ...{ victim, person, swallow },
+    victim,
+    person,
+    swallow,
     start: () => at.call('POST', `${path(person)}/refunds`, ask, key).catch(() => undefined),
     async repeat() {
       const answer = await world.api.call<RefundBody>('POST', `${path(person)}/refunds`, ask, key);
@@ -82,7 +84,9 @@ async function unexpected(change?: Partial<GatewayConfigInput>): Promise<Scene> 
   const [event] = world.stripe.eventsOf(id);
   if (event === undefined) throw new Error('Stripe says nothing');
   return {
-    ...{ victim, person, swallow },
+    victim,
+    person,
+    swallow,
     start: () => world.stripe.deliver(`${victim.address}/webhooks/stripe-main`, event).catch(() => undefined),
     async repeat() {
       expect(await world.stripe.deliver(webhookUrlOf(world), event)).toBe(204);
@@ -102,11 +106,16 @@ async function reserved(change?: Partial<GatewayConfigInput>): Promise<Scene> {
   /** Does not wait for a gateway. */
   const reserve = () =>
     runCli([...command, '-c', path], {
-      ...{ env: {}, isTerminal: false, signal: AbortSignal.abort() },
-      ...{ out: () => {}, err: () => {} },
+      env: {},
+      isTerminal: false,
+      signal: AbortSignal.abort(),
+      out: () => {},
+      err: () => {},
     });
   return {
-    ...{ victim, person, swallow },
+    victim,
+    person,
+    swallow,
     start: reserve,
     async repeat() {
       await reserve();

@@ -32,7 +32,12 @@ async function openScene(way: Way, tool: OneQuestion): Promise<Scene> {
   const order = world.order();
   const noPage = () => Promise.reject(new Error('unexpected page'));
   return {
-    ...{ way, tool, person, player, order, isInBand: tool === 'form' && way.showsForms },
+    way,
+    tool,
+    person,
+    player,
+    order,
+    isInBand: tool === 'form' && way.showsForms,
     endpoint: await world.endpoint(way.endpoint),
     play: acting => player.play(tool, { order, ttlSeconds: TTL_SECONDS }, { atPage: noPage, ...acting }),
   };

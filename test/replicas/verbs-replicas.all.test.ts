@@ -26,7 +26,8 @@ async function balanced(way: Way, subject: string) {
   const endpoints = await endpointsOf(way);
   let calls = 0;
   const player = await startVerbPlayer({
-    ...{ way, subject },
+    way,
+    subject,
     endpoint: {
       url: endpoints[0].url,
       untilHolding: id => Promise.race(endpoints.map(endpoint => endpoint.untilHolding(id))),

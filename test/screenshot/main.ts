@@ -75,7 +75,8 @@ const main = join(dirname(createRequire(import.meta.url).resolve('@postern/demo'
 const host = stack.use(
   startTerminalProcess([process.execPath, main, '--url', world.mcpUrl], folder, {
     ...process.env,
-    ...{ DISPLAY: ':0', PATH: `${opened.path}${delimiter}${process.env['PATH']}` },
+    DISPLAY: ':0',
+    PATH: `${opened.path}${delimiter}${process.env['PATH']}`,
   }),
 );
 await host.answer('Open it in your browser? y/n: ', 'y');

@@ -12,7 +12,9 @@ beforeAll(async () => {
   const publicUrl = `http://localhost:${await freePort()}`;
   const client = { clientId: 'postern', clientSecret: 'other-secret' };
   second = await startOpenIdProvider({
-    ...{ name: 'Other ID', consent: 'skip', users: worldUsers },
+    name: 'Other ID',
+    consent: 'skip',
+    users: worldUsers,
     clients: [{ ...client, redirectUris: [`${publicUrl}/login/callback/other-id`] }],
   });
   const payment = paymentPolicy();

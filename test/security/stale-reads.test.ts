@@ -27,7 +27,8 @@ it('declining a payment that another tab approved closes it at the processor too
   await person.approve();
   nextSees(pending);
   expect(await person.raw.post(`${person.page}/decline`, { form })).toMatchObject({
-    ...{ status: 303, location: person.page },
+    status: 303,
+    location: person.page,
   });
   expect((await person.read()).status).toBe('declined');
   expect(sessionOf(world.stripe, person.elicitationId).status).toBe('expired');

@@ -113,7 +113,8 @@ describe('S67: a user changes their passkeys', () => {
     expect(adding.mode).toBe('register');
     const second = newDevice();
     expect(await answerCeremony(raw, adding, second.create(adding.options))).toMatchObject({
-      ...{ status: 303, location: '/me' },
+      status: 303,
+      location: '/me',
     });
     expect((await passkeysOf(user)).toSorted()).toEqual([authenticator.credentialId, second.credentialId].toSorted());
 

@@ -75,8 +75,11 @@ export async function writeGoldenRecords(stores: RedisStores): Promise<GoldenNam
       elicitation: {
         ...plain.elicitation,
         request: {
-          ...{ kind: 'authorization', provider: 'github', scopes: ['read:user', 'repo'] },
-          ...{ resource: 'https://api.example.com', expectedAccount: '583231' },
+          kind: 'authorization',
+          provider: 'github',
+          scopes: ['read:user', 'repo'],
+          resource: 'https://api.example.com',
+          expectedAccount: '583231',
         },
         message: 'Für „Jörg“ 👩‍👩‍👧:\n"connect" \\ your account',
         requestedBy: { mcpClient: 'Example Desktop', tool: 'create_issue' },

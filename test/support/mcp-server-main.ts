@@ -52,7 +52,8 @@ const sessions: SharedSessions = {
   },
 };
 const options = {
-  ...{ url: settings.gatewayUrl, apiKey: settings.apiKey },
+  url: settings.gatewayUrl,
+  apiKey: settings.apiKey,
   ...(settings.shared ? { sessions } : {}),
 };
 
@@ -119,8 +120,10 @@ async function restore(sessionId: string, initialize: string): Promise<Handle> {
   const answer = await fetch(`http://127.0.0.1:${port()}/mcp`, {
     method: 'POST',
     headers: {
-      ...{ 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
-      ...{ authorization: 'Bearer replay', [RESTORE]: sessionId },
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+      authorization: 'Bearer replay',
+      [RESTORE]: sessionId,
     },
     body: initialize,
   });

@@ -66,7 +66,11 @@ export async function startRequestBalancer(replicas: readonly McpServerProcess[]
     const far = forward(
       {
         host: '127.0.0.1',
-        ...{ port: replicas[to]?.port, path: near.url, method: near.method, headers: near.headers, agent: false },
+        port: replicas[to]?.port,
+        path: near.url,
+        method: near.method,
+        headers: near.headers,
+        agent: false,
       },
       incoming => {
         answer.writeHead(incoming.statusCode ?? 502, incoming.headers);

@@ -43,7 +43,10 @@ export async function askPerson(
   const page = `/e/${elicitationId}`;
   const subject = { issuer: world.identityProvider.issuer, subject: user };
   return {
-    ...{ user, elicitationId, page, raw },
+    user,
+    elicitationId,
+    page,
+    raw,
     askAgain: () => world.api.issue({ ...ask, ...more, subject } as Parameters<typeof world.api.issue>[0]),
     read: async () => (await world.api.read(elicitationId)).body,
     press: async verb => raw.post(`${page}/${verb}`, { form: { csrf_token: await raw.csrfToken(elicitationId) } }),

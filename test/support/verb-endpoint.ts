@@ -39,7 +39,8 @@ export async function startVerbEndpoint(world: World, options: VerbEndpointOptio
   const given: Given[] = [];
   const start = options.sdk === 'v1' ? startV1 : startV2;
   const endpoint = await start({
-    ...{ options, given },
+    options,
+    given,
     surroundings: { accountUrl: `${world.provider.issuer}/me` },
     authenticate: bearerIsSubject(world.identityProvider.issuer),
     posternOptions: {

@@ -93,7 +93,11 @@ export async function connectVerbHost(url: URL, options: VerbHostOptions): Promi
     },
   };
   const connected = await (options.sdk === 'v2' ? connectV2 : connectV1)({
-    ...{ url, options, completions, frames, transportOptions },
+    url,
+    options,
+    completions,
+    frames,
+    transportOptions,
   });
   if (options.revision === '2025-11-25') await streaming;
   return {

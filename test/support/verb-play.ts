@@ -36,24 +36,35 @@ const legacy = (sdk: 'v2' | 'v1'): Way[] => {
   const stateless = { sdk, legacy: 'stateless', postern: { assumeUrlCapability: true } } as const;
   return [
     {
-      ...{ ...session, name: `2025-11-25 session, push, ${sdk}` },
-      ...{ url: 'elicitation/create', showsForms: true, hearsOfEnd: true },
+      ...session,
+      name: `2025-11-25 session, push, ${sdk}`,
+      url: 'elicitation/create',
+      showsForms: true,
+      hearsOfEnd: true,
     },
     {
-      ...{
-        ...session,
-        name: `2025-11-25 session, −32042, ${sdk}`,
-        endpoint: { sdk, postern: { sessions: movingSessions } },
-      },
-      ...{ url: '-32042', showsForms: true, hearsOfEnd: true },
+      ...session,
+      name: `2025-11-25 session, −32042, ${sdk}`,
+      endpoint: { sdk, postern: { sessions: movingSessions } },
+      url: '-32042',
+      showsForms: true,
+      hearsOfEnd: true,
     },
     {
-      ...{ ...session, name: `2025-11-25 stateless, −32042, ${sdk}`, endpoint: stateless },
-      ...{ url: '-32042', showsForms: false, hearsOfEnd: false },
+      ...session,
+      name: `2025-11-25 stateless, −32042, ${sdk}`,
+      endpoint: stateless,
+      url: '-32042',
+      showsForms: false,
+      hearsOfEnd: false,
     },
     {
-      ...{ ...session, name: `2025-11-25 session, no capability, ${sdk}`, elicitation: undefined },
-      ...{ url: 'plain', showsForms: false, hearsOfEnd: false },
+      ...session,
+      name: `2025-11-25 session, no capability, ${sdk}`,
+      elicitation: undefined,
+      url: 'plain',
+      showsForms: false,
+      hearsOfEnd: false,
     },
   ];
 };
@@ -127,7 +138,10 @@ export async function startVerbPlayer(p: {
     return current;
   }
   const host = await connectVerbHost(endpoint.url, {
-    ...{ sdk: way.sdk, revision: way.revision, subject, elicitation: way.elicitation },
+    sdk: way.sdk,
+    revision: way.revision,
+    subject,
+    elicitation: way.elicitation,
     ...definedOnly({ fetch: p.fetch }),
     openUrl(url) {
       const { acting, reached, done, fail } = now();

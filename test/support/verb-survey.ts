@@ -48,7 +48,10 @@ async function callAll(
 ): Promise<SurveyedCall[]> {
   const { url } = await world.endpoint(way.endpoint);
   await using host = await connectVerbHost(url, {
-    ...{ sdk: way.sdk, revision: way.revision, subject: world.person().user, elicitation: declared },
+    sdk: way.sdk,
+    revision: way.revision,
+    subject: world.person().user,
+    elicitation: declared,
     openUrl: () => 'decline',
     fillForm: () => ({ action: 'cancel' }),
   });

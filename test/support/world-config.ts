@@ -86,6 +86,9 @@ const processorOf = ({
   webhookSecrets,
   origin,
 }: FakeStripe): NonNullable<GatewayConfigInput['processors']>[number] => ({
-  ...{ type: 'stripe', name: 'stripe-main', secretKey },
-  ...{ webhookSecrets: [...webhookSecrets], apiUrl: origin },
+  type: 'stripe',
+  name: 'stripe-main',
+  secretKey,
+  webhookSecrets: [...webhookSecrets],
+  apiUrl: origin,
 });

@@ -60,14 +60,16 @@ export async function startRequests(): Promise<Requests> {
   const waits = watchWaits(gateway.deps.stores.notifier);
   const list: MeasuredRequest[] = [
     {
-      ...{ request: 'POST elicitations', owners: GATEWAY },
+      request: 'POST elicitations',
+      owners: GATEWAY,
       async prepare() {
         const subject = world.subject();
         return async () => expectStatus(await world.api.issue(askFor(world, subject)), 201);
       },
     },
     {
-      ...{ request: 'OAuth callback', owners: GATEWAY },
+      request: 'OAuth callback',
+      owners: GATEWAY,
       async prepare() {
         const subject = world.subject();
         const { elicitationId } = await world.ask(subject);
@@ -77,7 +79,8 @@ export async function startRequests(): Promise<Requests> {
       },
     },
     {
-      ...{ request: 'Stripe approval', owners: GATEWAY },
+      request: 'Stripe approval',
+      owners: GATEWAY,
       async prepare() {
         const subject = world.subject();
         const { elicitationId } = await issueFor(world, subject, paymentOf());
@@ -87,7 +90,8 @@ export async function startRequests(): Promise<Requests> {
       },
     },
     {
-      ...{ request: 'GET ?wait=, woken', owners: GATEWAY },
+      request: 'GET ?wait=, woken',
+      owners: GATEWAY,
       async prepare() {
         const { elicitationId } = await world.ask(world.subject());
         return async () => {
@@ -99,7 +103,8 @@ export async function startRequests(): Promise<Requests> {
       },
     },
     {
-      ...{ request: 'authorize(), connected', owners: MCP_SERVER },
+      request: 'authorize(), connected',
+      owners: MCP_SERVER,
       async prepare() {
         const subject = world.subject();
         const { elicitationId } = await world.ask(subject);
@@ -108,7 +113,8 @@ export async function startRequests(): Promise<Requests> {
       },
     },
     {
-      ...{ request: 'authorize(), asked', owners: MCP_SERVER },
+      request: 'authorize(), asked',
+      owners: MCP_SERVER,
       async prepare() {
         const call = { tool: 'connect', subject: world.subject() };
         const browser = createRawBrowser({ address: replica.address, publicUrl: world.publicUrl });

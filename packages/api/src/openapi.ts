@@ -44,7 +44,10 @@ function parametersOf(
 }
 
 const header = (name: string, description: string, schema: Json, required = false): Json => ({
-  ...{ name, in: 'header', required, description },
+  name,
+  in: 'header',
+  required,
+  description,
   schema: { type: 'string', ...schema },
 });
 
@@ -123,7 +126,9 @@ function operationObject(schemaOf: SchemaOf, operationId: string, operation: Ope
   ];
   const responseType = streams === true ? 'text/event-stream' : 'application/json';
   return {
-    ...{ operationId, tags: [tag], summary },
+    operationId,
+    tags: [tag],
+    summary,
     ...(parameters.length === 0 ? {} : { parameters }),
     ...(body === undefined
       ? {}

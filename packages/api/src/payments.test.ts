@@ -4,7 +4,9 @@ import { paymentRequestSchema } from './payments.ts';
 const pathsOf = (change: object) =>
   paymentRequestSchema
     .safeParse({
-      ...{ payee: { name: 'Book Shop' }, amount: { currency: 'EUR', minorUnits: 100 }, reference: 'A-1' },
+      payee: { name: 'Book Shop' },
+      amount: { currency: 'EUR', minorUnits: 100 },
+      reference: 'A-1',
       ...change,
     })
     .error?.issues.map(({ path }) => path.join('.')) ?? [];

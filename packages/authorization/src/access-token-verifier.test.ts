@@ -233,7 +233,10 @@ describe('access tokens of any kind', () => {
     const at = createAccessTokenVerifier({
       identityProviders: [evil, second].map(({ metadata }, index) =>
         identityProviderConfigSchema.parse({
-          ...{ name: `idp-${index}`, issuer: template, metadataUrl: `${evil.issuer}/x`, clientId: 'postern' },
+          name: `idp-${index}`,
+          issuer: template,
+          metadataUrl: `${evil.issuer}/x`,
+          clientId: 'postern',
           tenants: tenants.slice(index, index + 1),
           accessTokens: { audience, jwksUri: String(metadata['jwks_uri']) },
         }),

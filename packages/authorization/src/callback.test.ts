@@ -28,8 +28,12 @@ describe('validateCallback', () => {
   it('S196: returns the additional parameters that the operator named, and nothing else', () => {
     const kept = (parameters: Record<string, string>, ...callbackMembers: string[]) =>
       validateCallback({
-        ...{ callbackUrl: callback({ code, state, iss: issuer, ...parameters }), redirectUri, state },
-        ...{ expectedIssuer: issuer, issRequired: true, callbackMembers },
+        callbackUrl: callback({ code, state, iss: issuer, ...parameters }),
+        redirectUri,
+        state,
+        expectedIssuer: issuer,
+        issRequired: true,
+        callbackMembers,
       });
     expect(kept({ realmId: '91303', other: 'x' }, 'realmId')).toEqual({ code, callbackMembers: { realmId: '91303' } });
     expect(kept({ other: 'x' }, 'realmId', 'constructor')).toEqual({ code });

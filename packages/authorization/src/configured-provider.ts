@@ -142,7 +142,10 @@ export function createProvider(p: {
   async function isKnown(at: ResolvedClient, redirectUri: URL): Promise<boolean | undefined> {
     try {
       await exchangeCode(oauthClient, at, {
-        ...{ code: client.randomState(), redirectUri, tokenResponse, dpopKey: await dpopKeyFor(at.metadata) },
+        code: client.randomState(),
+        redirectUri,
+        tokenResponse,
+        dpopKey: await dpopKeyFor(at.metadata),
         ...(usesPkce && { codeVerifier: client.randomPKCECodeVerifier() }),
         parameters: { ...tokenParameters, ...(at.resource !== undefined && { resource: at.resource }) },
       });
@@ -277,7 +280,11 @@ export function createProvider(p: {
 
       const issuedAfter = p.now();
       const grant = await exchangeCode(oauthClient, at, {
-        ...{ code, redirectUri, nonce, dpopKey, tokenResponse },
+        code,
+        redirectUri,
+        nonce,
+        dpopKey,
+        tokenResponse,
         ...(usesPkce && { codeVerifier }),
         parameters: { ...tokenParameters, ...(indicator !== undefined && { resource: indicator }) },
       });
@@ -309,7 +316,9 @@ export function createProvider(p: {
       assertDpopKey(dpopKey);
       const issuedAfter = p.now();
       const poll = await pollDevice(oauthClient, at, {
-        ...{ deviceCode, dpopKey, tokenResponse },
+        deviceCode,
+        dpopKey,
+        tokenResponse,
         parameters: { ...tokenParameters, ...(indicator !== undefined && { resource: indicator }) },
       });
       if (poll.result !== 'granted') return poll;
@@ -331,7 +340,8 @@ export function createProvider(p: {
       const issuedAfter = p.now();
       const refresh = requestTokens(oauthClient, elsewhere, {
         grantType: 'refresh_token',
-        ...{ dpopKey, tokenResponse: differing ?? tokenResponse },
+        dpopKey,
+        tokenResponse: differing ?? tokenResponse,
         parameters: {
           ...tokenParameters,
           ...parameters,

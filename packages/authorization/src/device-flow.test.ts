@@ -355,7 +355,8 @@ it.each([
   const { asked, fetch } = recorder(200, answer);
   const at = providerFrom(
     {
-      ...{ flow: 'device', tokenEndpoint: 'https://as.example/token' },
+      flow: 'device',
+      tokenEndpoint: 'https://as.example/token',
       deviceAuthorizationEndpoint: 'https://as.example/device',
       ...changes,
     },

@@ -47,7 +47,9 @@ const refresh = (fetch: OutboundFetch, scopes: readonly string[] = ['read', 'wri
     { tokenEndpoint: metadata.token_endpoint, authorizationEndpoint: metadata.authorization_endpoint },
     { fetch, now },
   ).refresh({
-    ...{ refreshToken: 'old', scopes, redirectUri },
+    refreshToken: 'old',
+    scopes,
+    redirectUri,
     issuer: undefined,
     clientId: 'postern',
   });
@@ -70,13 +72,11 @@ const readers: Readonly<Record<string, Reader>> = {
   },
   'device authorization': {
     tidy: {
-      ...{
-        device_code: 'dc',
-        user_code: 'WDJB-MJHT',
-        verification_uri: `${issuer}/activate`,
-        expires_in: 900,
-        interval: 7,
-      },
+      device_code: 'dc',
+      user_code: 'WDJB-MJHT',
+      verification_uri: `${issuer}/activate`,
+      expires_in: 900,
+      interval: 7,
       verification_uri_complete: `${issuer}/activate?code=WDJB-MJHT`,
     },
     optional: ['interval', 'verification_uri_complete'],
@@ -142,12 +142,13 @@ const readers: Readonly<Record<string, Reader>> = {
   },
   registration: {
     tidy: {
-      ...{ client_id: 'client-1', client_secret: 'secret', client_secret_expires_at: 1_900_000_000 },
-      ...{
-        token_endpoint_auth_method: 'client_secret_basic',
-        redirect_uris: [redirectUri.href, `${redirectUri.href}/2`],
-      },
-      ...{ registration_client_uri: `${issuer}/register/1`, registration_access_token: 'rat' },
+      client_id: 'client-1',
+      client_secret: 'secret',
+      client_secret_expires_at: 1_900_000_000,
+      token_endpoint_auth_method: 'client_secret_basic',
+      redirect_uris: [redirectUri.href, `${redirectUri.href}/2`],
+      registration_client_uri: `${issuer}/register/1`,
+      registration_access_token: 'rat',
     },
     optional: [
       'client_secret_expires_at',
@@ -157,7 +158,10 @@ const readers: Readonly<Record<string, Reader>> = {
     ],
     read: fetch =>
       registerClient({
-        ...{ metadata, redirectUri, fetch, now },
+        metadata,
+        redirectUri,
+        fetch,
+        now,
         description: { clientName: 'Postern', clientUri: issuer } as never,
       }),
     dangerous: {

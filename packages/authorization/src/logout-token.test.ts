@@ -21,15 +21,23 @@ const seconds = () => Math.floor(Date.now() / 1000);
 const honest = (changes: Record<string, unknown> = {}): JWTPayload =>
   Object.fromEntries(
     Object.entries({
-      ...{ iss: evil.issuer, aud: 'postern', iat: seconds(), exp: seconds() + 120, jti: 'token-1' },
-      ...{ sub: 'alice', sid: 'session-1', events: { [EVENT]: {} } },
+      iss: evil.issuer,
+      aud: 'postern',
+      iat: seconds(),
+      exp: seconds() + 120,
+      jti: 'token-1',
+      sub: 'alice',
+      sid: 'session-1',
+      events: { [EVENT]: {} },
       ...changes,
     }).filter(([, value]) => value !== undefined),
   );
 const verifier = (changes: Partial<IdentityProviderConfigInput> = {}) =>
   createLogoutTokenVerifier({
     identityProvider: identityProviderConfigSchema.parse({
-      ...{ name: 'idp', issuer: evil.issuer, clientId: 'postern' },
+      name: 'idp',
+      issuer: evil.issuer,
+      clientId: 'postern',
       ...changes,
     }),
     fetch,
@@ -41,7 +49,10 @@ const verify = async (claims: JWTPayload, header: { alg?: string; kid?: string; 
 describe('S133: logout tokens', () => {
   it.each([undefined, 'logout+jwt', 'JWT'])('are accepted with the type %s', async typ => {
     expect(await verify(honest(), typ === undefined ? {} : { typ })).toEqual({
-      ...{ issuer: evil.issuer, sessionId: 'session-1', subject: 'alice', tokenId: 'token-1' },
+      issuer: evil.issuer,
+      sessionId: 'session-1',
+      subject: 'alice',
+      tokenId: 'token-1',
     });
   });
 

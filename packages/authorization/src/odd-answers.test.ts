@@ -14,7 +14,10 @@ const now = Date.now();
 
 const start = (style: OddStyleName, accessTokenTtlSeconds?: number) =>
   startOddProvider({
-    ...{ style, clientId: 'postern', clientSecret, redirectUris: [redirectUri.href] },
+    style,
+    clientId: 'postern',
+    clientSecret,
+    redirectUris: [redirectUri.href],
     ...(accessTokenTtlSeconds !== undefined && { accessTokenTtlSeconds }),
   });
 

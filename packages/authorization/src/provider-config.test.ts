@@ -17,7 +17,9 @@ const explicit = {
 
 const metadataUrl = 'https://as.example/organizations/v2.0/.well-known/openid-configuration';
 const multiTenant = {
-  ...{ ...discovered, issuer: 'https://as.example/{tenantid}/v2.0', metadataUrl },
+  ...discovered,
+  issuer: 'https://as.example/{tenantid}/v2.0',
+  metadataUrl,
   tenants: ['11111111-2222-4333-8444-555555555555'],
 };
 const mcpResource = 'https://remote.example/mcp';
@@ -42,7 +44,10 @@ describe('providerConfigSchema', () => {
     [
       'a device flow',
       {
-        ...{ name: 'tv', displayName: 'TV', clientId: 'postern', flow: 'device' },
+        name: 'tv',
+        displayName: 'TV',
+        clientId: 'postern',
+        flow: 'device',
         tokenEndpoint: 'https://as.example/token',
         deviceAuthorizationEndpoint: 'https://as.example/device',
       },
@@ -172,7 +177,8 @@ describe('providerConfigSchema', () => {
     [
       'a revocation with HTTP Basic without a client secret',
       {
-        ...{ ...discovered, clientAuthentication: 'none' },
+        ...discovered,
+        clientAuthentication: 'none',
         revocation: { style: 'custom', endpoint: 'https://as.example/x', authentication: 'basic' },
       },
       'revocation',

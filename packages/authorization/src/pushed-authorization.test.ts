@@ -52,8 +52,13 @@ describe('S18: pushed authorization requests at a real provider', () => {
       expect(offering.requests('pushed_authorization_request')[0]).toMatchObject({
         method: 'POST',
         form: {
-          ...{ response_type: 'code', redirect_uri: redirectUri.href, state, scope: 'repo', login_hint: 'octocat' },
-          ...{ code_challenge_method: 'S256', audience: 'api' },
+          response_type: 'code',
+          redirect_uri: redirectUri.href,
+          state,
+          scope: 'repo',
+          login_hint: 'octocat',
+          code_challenge_method: 'S256',
+          audience: 'api',
         },
       });
       expect((await connect(at)).scopes).toEqual(['repo']);

@@ -80,7 +80,10 @@ describe('S08: sign-in at a real provider', () => {
     const url = await signInAt(op.issuer).endSessionUrl({ postLogoutRedirectUri: redirectUri, state, locale: 'de' });
     expect(url?.href.split('?')[0]).toBe(`${op.issuer}/session/end`);
     expect(Object.fromEntries(url?.searchParams ?? [])).toEqual({
-      ...{ client_id: 'postern', post_logout_redirect_uri: redirectUri.href, state, ui_locales: 'de' },
+      client_id: 'postern',
+      post_logout_redirect_uri: redirectUri.href,
+      state,
+      ui_locales: 'de',
     });
     const off = signInAt(op.issuer, { rpInitiatedLogout: false });
     expect(await off.endSessionUrl({ postLogoutRedirectUri: redirectUri, state })).toBeUndefined();
@@ -521,7 +524,8 @@ describe('S194: an issuer whose tokens name another text', () => {
 
   it('with tenants is the issuer of the tenant', async () => {
     expect(await signIn(multiTenant(tenant))).toMatchObject({
-      ...{ issuer: `${evil.issuer}/${tenant}/v2.0`, subject: `${tenant}+alice` },
+      issuer: `${evil.issuer}/${tenant}/v2.0`,
+      subject: `${tenant}+alice`,
     });
   });
 

@@ -130,7 +130,8 @@ export function applyTransition(
   switch (next.status) {
     case 'pending':
       return {
-        ...{ ...base, status: next.status },
+        ...base,
+        status: next.status,
         ...definedOnly({ retryReason: next.retryReason, missing: next.missing }),
       };
     case 'active':

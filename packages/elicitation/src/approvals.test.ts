@@ -31,7 +31,9 @@ describe('approve', () => {
         const { kind, digest } = requests[sample];
         const processor = sample === 'approval' ? { processor: 'none' } : {};
         expect(await approve(bench, before, sample)).toMatchObject({
-          ...{ status: 'completed', version: 2, outcome: { kind, digest, approval, ...processor } },
+          status: 'completed',
+          version: 2,
+          outcome: { kind, digest, approval, ...processor },
         });
       });
       expect(audits).toEqual([{ type: 'approved', method: 'passkey', elicitationId, mcpServerId, subject }]);

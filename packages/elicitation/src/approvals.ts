@@ -124,7 +124,11 @@ function settled({ request, approval }: Charging, settlement: Settlement, isOver
       const { kind, digest, processor } = request;
       const { processorReference, mode } = settlement;
       const outcome = {
-        ...{ kind, digest, approval, processor, processorReference },
+        kind,
+        digest,
+        approval,
+        processor,
+        processorReference,
         ...definedOnly({ mode }),
       };
       return { events: ['complete'], next: { status: 'completed', outcome }, auditedAs: { type: 'completed' } };

@@ -218,7 +218,8 @@ describe('a lasting credential', () => {
     const credential = { ...first, elicitationId, sealedValues: 'newer' };
     await bench.service.submit(elicitationId, person, { shown: rejecting.digest, credential });
     expect(await again(bench, rejecting)).toMatchObject({
-      ...{ disposition: 'existing_credential', credential: { generation: 2, sealedValues: 'newer' } },
+      disposition: 'existing_credential',
+      credential: { generation: 2, sealedValues: 'newer' },
     });
   });
 

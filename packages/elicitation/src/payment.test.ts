@@ -17,8 +17,16 @@ test('S117: reports that contradict each other are committed at most once each',
     { ...dispute, status: 'lost' as const },
   ];
   let payment: Payment = {
-    ...{ elicitationId, mcpServerId: 'shop', processor: 'stripe', processorReference: 'pi_1', completes: true },
-    ...{ amount: { currency: 'EUR', minorUnits: 500 }, version: 1, paidAt: 1, refunds: [], disputes: [] },
+    elicitationId,
+    mcpServerId: 'shop',
+    processor: 'stripe',
+    processorReference: 'pi_1',
+    completes: true,
+    amount: { currency: 'EUR', minorUnits: 500 },
+    version: 1,
+    paidAt: 1,
+    refunds: [],
+    disputes: [],
   };
   for (let commits = 0; commits < 4; commits += 1)
     payment = reportedChange(payment, { refunds, disputes })?.payment ?? payment;

@@ -99,7 +99,11 @@ export function paymentPutBy({
   const { processor, processorReference, mode } = outcome;
   const { currency, minorUnits } = request.terms.amount;
   return {
-    ...{ mcpServerId, processor, processorReference, amount: { currency, minorUnits }, completes: true },
+    mcpServerId,
+    processor,
+    processorReference,
+    amount: { currency, minorUnits },
+    completes: true,
     ...definedOnly({ mode, payeeAccount: request.payeeAccount }),
   };
 }

@@ -207,7 +207,8 @@ describe('a live check', () => {
     const audits = await bench.audited(async () => {
       expect(await begin(bench, before, 'check-1')).toMatchObject({ status: 'active', attempt: 'check-1', version: 2 });
       expect(await submit(bench, sample, before, { attempt: 'check-1' })).toMatchObject({
-        ...{ status: 'completed', version: 3 },
+        status: 'completed',
+        version: 3,
       });
     });
     expect(audits.map(({ type }) => type)).toEqual(['accepted', 'completed']);

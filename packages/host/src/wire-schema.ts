@@ -17,8 +17,13 @@ const formats = new Set<unknown>(stringFormats);
 const MAX_LENGTH = 512 * 1024;
 const MAX_PROPERTIES = 200;
 const anyForm = requestedSchemaWithin({
-  ...{ bytes: MAX_LENGTH, properties: MAX_PROPERTIES, options: 5_000, sameTitles: true },
-  ...{ name: z.string(), optionValue: z.string(), defaultText: z.string() },
+  bytes: MAX_LENGTH,
+  properties: MAX_PROPERTIES,
+  options: 5_000,
+  sameTitles: true,
+  name: z.string(),
+  optionValue: z.string(),
+  defaultText: z.string(),
 });
 
 const TITLE_LENGTH = 120;

@@ -71,7 +71,13 @@ export function createEnvironment<Context>(given: PosternOptions<Context>): Envi
   const memory = (client: GatewayClient, maxCalls: number) => {
     const waitingReads = new WaitingReads({ limit: MAX_WAITING_READS, sleep, random: spread });
     const waiters = new CompletionWaiters({
-      ...{ client, waitingReads, limit: maxWaiters, now: Date.now, sleep, random: spread, onError: onBackgroundError },
+      client,
+      waitingReads,
+      limit: maxWaiters,
+      now: Date.now,
+      sleep,
+      random: spread,
+      onError: onBackgroundError,
     });
     return { waitingReads, waiters, recentCalls: new RecentCalls(maxCalls, Date.now) };
   };
@@ -122,7 +128,12 @@ function gatewayOf<Context>(
     client: createGatewayClient(clientOptions),
     tracedClient: (trace: TraceContext) => createGatewayClient({ ...clientOptions, trace }),
     gateCheck: createGateCheck({
-      ...{ ...clientOptions, url, decryptionKeys, sleep, now: Date.now, onError },
+      ...clientOptions,
+      url,
+      decryptionKeys,
+      sleep,
+      now: Date.now,
+      onError,
       issuer: typeof options.subject === 'object' ? options.subject.issuer : undefined,
     }),
     sealedOpener: sealedOpener(options),

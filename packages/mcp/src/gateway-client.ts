@@ -104,7 +104,9 @@ export function createGatewayClient(options: GatewayRequestOptions): GatewayClie
     accessToken: (connectionId, request, signal) =>
       send({
         ...post(at`/v1/connections/${connectionId}/access-token`, request),
-        ...{ schema: accessTokenSchema, extraMs: RENEWAL_MS, signal },
+        schema: accessTokenSchema,
+        extraMs: RENEWAL_MS,
+        signal,
         // The gateway has already waited for the provider.
         final: ['upstream_unavailable'],
       }),
@@ -115,7 +117,9 @@ export function createGatewayClient(options: GatewayRequestOptions): GatewayClie
     redeem: (elicitationId, redemption, request, signal) =>
       send({
         ...post(at`/v1/elicitations/${elicitationId}/redeem`, request),
-        ...{ schema: redeemedElicitationSchema, headers: { 'idempotency-key': redemption }, signal },
+        schema: redeemedElicitationSchema,
+        headers: { 'idempotency-key': redemption },
+        signal,
       }),
 
     credentials: ({ issuer, subject }, name, signal) =>
@@ -127,7 +131,10 @@ export function createGatewayClient(options: GatewayRequestOptions): GatewayClie
     refund: (elicitationId, key, request, signal) =>
       send({
         ...post(at`/v1/payments/${elicitationId}/refunds`, request),
-        ...{ schema: refundSchema, headers: { 'idempotency-key': key }, extraMs: PROCESSOR_MS, signal },
+        schema: refundSchema,
+        headers: { 'idempotency-key': key },
+        extraMs: PROCESSOR_MS,
+        signal,
       }),
 
     async removeCredential(credentialId, signal) {

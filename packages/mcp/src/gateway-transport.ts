@@ -154,7 +154,11 @@ function fetchTransport(url: string, fetchImplementation: typeof fetch): Gateway
       try {
         response = await fetchImplementation(`${url}${path}`, {
           // Not `error`, which leaves the connection of a redirect open, with its body unread.
-          ...{ method, headers, signal, redirect: 'manual', body: body ?? null },
+          method,
+          headers,
+          signal,
+          redirect: 'manual',
+          body: body ?? null,
         });
         text = await boundedText(response, MAX_ANSWER);
       } catch (error) {

@@ -55,8 +55,13 @@ async function made(make: Make): Promise<Seen> {
 }
 
 const call = {
-  ...{ era: 'legacy-stateless', toolName: 'create_issue', args: {}, signal: new AbortController().signal },
-  ...{ authInfo: undefined, mcpClientName: undefined, reportProgress: undefined },
+  era: 'legacy-stateless',
+  toolName: 'create_issue',
+  args: {},
+  signal: new AbortController().signal,
+  authInfo: undefined,
+  mcpClientName: undefined,
+  reportProgress: undefined,
 } satisfies ToolCall;
 
 /** Runs a handler. Nothing may be sent, unless `fetch` answers for the gateway. */
@@ -145,7 +150,9 @@ const initialize = {
   params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: info },
 };
 const modernPing = {
-  ...{ jsonrpc: '2.0', id: 1, method: 'tools/list' },
+  jsonrpc: '2.0',
+  id: 1,
+  method: 'tools/list',
   params: {
     _meta: {
       'io.modelcontextprotocol/protocolVersion': '2026-07-28',
@@ -164,7 +171,9 @@ const serve =
   async onBackgroundError => {
     const mcp = postern({ ...good, onBackgroundError }).endpoint(js(create));
     const headers = {
-      ...{ 'content-type': 'application/json', accept: 'application/json, text/event-stream', host: 'localhost' },
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+      host: 'localhost',
       ...requests[era].headers,
     };
     const request = new Request('http://localhost/mcp', {
@@ -215,7 +224,9 @@ const check =
   ): Make =>
   async onBackgroundError => {
     const gate = postern({
-      ...{ ...good, ...changes, onBackgroundError },
+      ...good,
+      ...changes,
+      onBackgroundError,
       fetch: async input => respond(new URL(String(input)).pathname),
     });
     if (account !== undefined) gate.tool({ accounts: { [account]: {} } }, () => say(''));
@@ -537,7 +548,8 @@ describe('S222: reports', () => {
       });
       const message = "Cannot read properties of undefined (reading 'title')";
       expect(await world.client.callTool({ name: 'create_issue' })).toMatchObject({
-        ...{ isError: true, content: [{ type: 'text', text: message }] },
+        isError: true,
+        content: [{ type: 'text', text: message }],
       });
       await expect(world.client.getPrompt({ name: 'review' })).rejects.toThrow(message);
       await expect(world.client.readResource({ uri: 'issue://all' })).rejects.toThrow(message);

@@ -16,9 +16,16 @@ export const missingGateway = (text = MESSAGE): PosternUsageError => new Postern
 const refuse = () => Promise.reject(missingGateway());
 
 const client: GatewayClient = {
-  ...{ issue: refuse, read: refuse, cancel: refuse, redeem: refuse, refund: refuse },
-  ...{ accessToken: refuse, connections: refuse },
-  ...{ credentials: refuse, readCredential: refuse, removeCredential: refuse },
+  issue: refuse,
+  read: refuse,
+  cancel: refuse,
+  redeem: refuse,
+  refund: refuse,
+  accessToken: refuse,
+  connections: refuse,
+  credentials: refuse,
+  readCredential: refuse,
+  removeCredential: refuse,
 };
 
 const gateCheck: GateCheck = {

@@ -82,7 +82,10 @@ export const optionsSchema = z.strictObject({
   auth: z
     .strictObject({
       privateKey: z.custom(isKey, 'Must be a key'),
-      ...{ kid: text, mcpServerId: text, algorithm: text.optional(), audience: text.optional() },
+      kid: text,
+      mcpServerId: text,
+      algorithm: text.optional(),
+      audience: text.optional(),
     })
     .optional(),
   subject: z.union([z.literal('access-token'), z.strictObject({ issuer: text, subject: text }), callable]).optional(),

@@ -116,8 +116,16 @@ const isGone = (error: unknown): boolean =>
   error instanceof GatewayError && error.code === 'network_error' && error.httpStatus === undefined;
 
 const METHODS: Readonly<Record<keyof GatewayClient, true>> = {
-  ...{ issue: true, read: true, cancel: true, redeem: true, refund: true, accessToken: true, connections: true },
-  ...{ credentials: true, readCredential: true, removeCredential: true },
+  issue: true,
+  read: true,
+  cancel: true,
+  redeem: true,
+  refund: true,
+  accessToken: true,
+  connections: true,
+  credentials: true,
+  readCredential: true,
+  removeCredential: true,
 };
 
 function lazyClient(call: (use: (client: GatewayClient) => Promise<unknown>) => Promise<unknown>): GatewayClient {

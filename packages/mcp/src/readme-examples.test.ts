@@ -271,7 +271,9 @@ test('auth and own verifier', async () => {
   const asked = async (name: string, token: string) => {
     const gate = postern({ url: gateway.url, apiKey: API_KEY, check: false });
     const scope = {
-      ...{ gate, jwtVerify, createRemoteJWKSet: () => () => publicKey },
+      gate,
+      jwtVerify,
+      createRemoteJWKSet: () => () => publicKey,
       createMcpServer: () => new McpServer({ name: 'issues', version: '1.0.0' }),
     };
     const code = stripTypeScriptTypes(codeOf(name).replace(/^import .+$/gm, ''));

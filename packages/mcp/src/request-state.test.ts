@@ -19,8 +19,14 @@ const state: RequestState = {
   call: { id: '00000000-0000-4000-8000-000000000000', startedAt: now() },
   asks: [
     {
-      ...{ key: 'digest-of-ask', place: 0, kind: 'confirmation', terms: { title: 'Send it' } },
-      ...{ askedAt: now(), expiresAt: now() + 600_000, redemption: 'r-1', elicitationId: 'el-1' },
+      key: 'digest-of-ask',
+      place: 0,
+      kind: 'confirmation',
+      terms: { title: 'Send it' },
+      askedAt: now(),
+      expiresAt: now() + 600_000,
+      redemption: 'r-1',
+      elicitationId: 'el-1',
     },
   ],
   open: 'digest-of-ask',

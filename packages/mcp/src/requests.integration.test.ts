@@ -172,7 +172,8 @@ describe.each(eras)('%s', era => {
       ] as const) {
         const left = [...ends];
         await using world = await stdioWorld({
-          ...{ era, ...twice },
+          era,
+          ...twice,
           onAsk(gateway) {
             gateway.end(left.shift() ?? 'failed');
             return 'accept';
@@ -211,7 +212,8 @@ describe.each(eras)('%s', era => {
   test('S95: a declined account ends the call before the handler and before the next link', async () => {
     const uses: string[] = [];
     await using world = await stdioWorld({
-      ...{ era, ...offers(uses) },
+      era,
+      ...offers(uses),
       onAsk: gateway => {
         gateway.end('declined');
         return 'accept';
@@ -233,7 +235,8 @@ describe.each(eras)('%s', era => {
     };
     const names = ['archive', 'delete'].map(name => ({ name, run: work(name) }));
     await using world = await stdioWorld({
-      ...{ era, elicitation: undefined },
+      era,
+      elicitation: undefined,
       offer(server, gate) {
         for (const { name, run } of names) {
           const tool = gate.tool(async (_args, ctx) => run(ctx.gate).then(() => say('done')));
@@ -287,7 +290,8 @@ describe.each(eras)('%s', era => {
 
   test('S95: a declined prompt fails with an error that says so', async () => {
     await using world = await stdioWorld({
-      ...{ era, ...offers() },
+      era,
+      ...offers(),
       onAsk: gateway => {
         gateway.end('declined');
         return 'accept';
@@ -316,7 +320,10 @@ describe.each(eras)('%s', era => {
 
   test('a resource with missingCapability "error" refuses an MCP client that cannot open links', async () => {
     await using world = await stdioWorld({
-      ...{ era, ...offers(), elicitation: undefined, options: { missingCapability: 'error' } },
+      era,
+      ...offers(),
+      elicitation: undefined,
+      options: { missingCapability: 'error' },
     });
     await expect(world.client.readResource({ uri: 'mail://inbox' })).rejects.toMatchObject({
       code: era === '2026-07-28' ? -32021 : ELICITATION_ERROR_CODE,
@@ -378,7 +385,10 @@ describe('a refusal', () => {
     credential: gate => gate.credential({ name: 'acme', title: 'Key', fields: [{ name: 'key', label: 'Key' }] }),
     'lasting credential': gate =>
       gate.credential({
-        ...{ name: 'acme', title: 'Key', retention: 'lasting', fields: [{ name: 'key', label: 'Key' }] },
+        name: 'acme',
+        title: 'Key',
+        retention: 'lasting',
+        fields: [{ name: 'key', label: 'Key' }],
       }),
     form: gate => gate.form(z.object({ branch: z.string() })),
     'form.text': gate => gate.form.text('Which branch?'),
@@ -492,7 +502,8 @@ describe('capabilities', () => {
       return say('seen');
     };
     await using world = await stdioWorld({
-      ...{ era, elicitation },
+      era,
+      elicitation,
       offer: (server, gate) => void server.registerTool('look', {}, gate.tool(handler)),
       offerV1: (server, gate) => void server.registerTool('look', {}, gate.tool(handler)),
     });
@@ -521,7 +532,9 @@ describe('capabilities', () => {
       'plain',
     );
     await using strict = await stdioWorld({
-      ...{ era: 'SDK v1', elicitation: undefined, options: { missingCapability: 'error' } },
+      era: 'SDK v1',
+      elicitation: undefined,
+      options: { missingCapability: 'error' },
       offerV1: (server, gate) =>
         void server.registerTool(
           'send',

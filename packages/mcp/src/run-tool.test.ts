@@ -42,7 +42,9 @@ function world(client: Pick<GatewayClient, 'issue' | 'read'>, sessionReplica?: S
   const waiters = new CompletionWaiters({
     client: whole,
     waitingReads: new WaitingReads(pauses),
-    ...{ ...pauses, now: () => 0, onError: () => {} },
+    ...pauses,
+    now: () => 0,
+    onError: () => {},
   });
   const outcome = (
     elicitUrl: LegacySessionCall['elicitUrl'],
@@ -146,13 +148,16 @@ test.each([
   let runs = 0;
   const run = async (change: Partial<RequestStateBinding>) => {
     const call: ModernCall = {
-      ...{ era: 'modern', toolName: 'outcome', args, declaresUrl: true, declaresForm: false, clientAnswer: undefined },
-      ...{
-        signal: new AbortController().signal,
-        authInfo: undefined,
-        mcpClientName: undefined,
-        reportProgress: undefined,
-      },
+      era: 'modern',
+      toolName: 'outcome',
+      args,
+      declaresUrl: true,
+      declaresForm: false,
+      clientAnswer: undefined,
+      signal: new AbortController().signal,
+      authInfo: undefined,
+      mcpClientName: undefined,
+      reportProgress: undefined,
       requestState: await environment.codec.seal({ ...state, asks: [], exp, ...change }),
     };
     return runTool(

@@ -96,7 +96,9 @@ export function createSharedGate<Sdk extends ServingSdk, Transport>(
   const environment = createEnvironment(options);
   const adapter: SdkAdapter<Sdk> = {
     ...parts,
-    ...{ checkServer, registered, sessionOf },
+    checkServer,
+    registered,
+    sessionOf,
     toToolCall: (args, ctx, name, server) => toToolCall(args, ctx, { name, server, sessionOf }),
     serverOf: ctx => servers.get(serverIdOf(ctx)),
     toToolResult: result => result,

@@ -106,7 +106,9 @@ describe('refused', () => {
     await using world = await sealedWorld(privateJwk, publicJwk);
     world.connections.tamper = ({ tokenType, scopes, generation }) => ({
       accessToken: ACCESS_TOKEN,
-      ...{ tokenType, scopes, generation },
+      tokenType,
+      scopes,
+      generation,
     });
     expect(await code(world)).toBe('invalid_response');
   });

@@ -14,7 +14,9 @@ function setUp() {
   const waiters = new CompletionWaiters({
     client: { read: async () => declined },
     waitingReads: new WaitingReads(pauses),
-    ...{ ...pauses, now: () => 0, onError: () => {} },
+    ...pauses,
+    now: () => 0,
+    onError: () => {},
   });
   let added: (sessionId: string, elicitation: WatchedElicitation) => void = () => {};
   const known = new Map<string, WatchedElicitation[]>();

@@ -33,7 +33,10 @@ function setUp(limit = 10) {
   const waitingReads = new WaitingReads({ limit, sleep, random: () => 1 });
   const turn = () => vi.advanceTimersByTimeAsync(0);
   return {
-    ...{ reads, aborted, pauses, turn },
+    reads,
+    aborted,
+    pauses,
+    turn,
     watch: (id = elicitationId) => waitingReads.watch(client, id),
     answer: (index: number, body: ElicitationBody) => reads[index]?.answer.resolve(body),
     fail: (index: number, error: Error) => reads[index]?.answer.reject(error),

@@ -30,7 +30,8 @@ export function interactions(p: { provider: Provider; brand: Brand; users: reado
     const missing = new Set([...missingOIDCScope, ...Object.values(missingResourceScopes).flat()]);
     const requested = String(params['scope'] ?? '').match(/\S+/g) ?? [];
     return consentPage(brand, {
-      ...{ action, clientName },
+      action,
+      clientName,
       redirectHost: URL.parse(String(params['redirect_uri']))?.host,
       userName: users.find(({ sub }) => sub === session?.accountId)?.name ?? '',
       // Includes the scopes granted before: native applications need consent every time (RFC 8252 section 8.6).

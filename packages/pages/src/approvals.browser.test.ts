@@ -26,7 +26,9 @@ const hostilePages = Object.fromEntries(
         confirmationPage(context, {
           ...sampleConfirmationView,
           confirmation: {
-            ...{ title: text, action: text, danger: 'caution' },
+            title: text,
+            action: text,
+            danger: 'caution',
             facts: [{ label: text, type: 'text', value: text }],
           },
         }),

@@ -106,8 +106,12 @@ export function decisionPage(context: PageContext, t: Translator, view: Decision
   const main = html`${notice}
 ${pageHead(
   {
-    ...{ mcpServer, counterpart: kind.counterpart, heading: kind.heading, title: kind.headingText ?? kind.title },
-    ...{ requestedBy: view.requestedBy, tone: kind.tone },
+    mcpServer,
+    counterpart: kind.counterpart,
+    heading: kind.heading,
+    title: kind.headingText ?? kind.title,
+    requestedBy: view.requestedBy,
+    tone: kind.tone,
   },
   t,
 )}

@@ -21,7 +21,10 @@ const types = [
 
 function inspected(stripe: FakeStripe, changes: object = {}) {
   const config = processorConfigSchema.parse({
-    ...{ type: 'stripe', name: 'pay', secretKey: stripe.secretKey, apiUrl: stripe.origin },
+    type: 'stripe',
+    name: 'pay',
+    secretKey: stripe.secretKey,
+    apiUrl: stripe.origin,
     webhookSecrets: ['whsec_abc'],
     ...changes,
   });
@@ -38,7 +41,10 @@ test.each([
 ] as const)('finds the webhook endpoint: %s', async (webhook, webhookEndpoints, missingEvents) => {
   await using stripe = await startFakeStripe({ webhookEndpoints });
   expect(await inspected(stripe)).toEqual({
-    ...{ mode: 'test', key: 'accepted', missingPermissions: [], webhook },
+    mode: 'test',
+    key: 'accepted',
+    missingPermissions: [],
+    webhook,
     missingEvents: [...missingEvents],
   });
   // It has created nothing.
@@ -50,7 +56,8 @@ test('a refused key, and one without permissions', async () => {
   expect(await inspected(stripe, { secretKey: 'rk_test_wrong' })).toMatchObject({ key: 'refused' });
   const refunding = ['PaymentIntents: read', 'Refunds: write', 'Disputes: read'];
   expect(await inspected(stripe, { secretKey: 'rk_test_powerless' })).toMatchObject({
-    ...{ key: 'accepted', webhook: 'hidden' },
+    key: 'accepted',
+    webhook: 'hidden',
     missingPermissions: ['Checkout Sessions: write', ...refunding],
   });
 });

@@ -153,7 +153,8 @@ describe('S70: the terms that Stripe takes', () => {
     const two = asked('EUR', 1_000_000, 1_000_000);
     const items = [{ label: 'Tea', quantity: 1, unitMinorUnits: 1 }, ...(two.items ?? [])];
     expect(checkStripeLimits({ ...two, items }, cards)).toMatchObject({
-      ...{ reason: 'quantity_too_large', member: 'items.1.quantity' },
+      reason: 'quantity_too_large',
+      member: 'items.1.quantity',
     });
   });
 

@@ -30,7 +30,10 @@ async function startThroughMachine(timeoutMs = 20_000) {
   const stripe = await startFakeStripe({ publicPort: machine.port });
   machine.behind(stripe.port);
   const config = processorConfigSchema.parse({
-    ...{ type: 'stripe', name: 'stripe', secretKey: stripe.secretKey, webhookSecrets: ['whsec_x'] },
+    type: 'stripe',
+    name: 'stripe',
+    secretKey: stripe.secretKey,
+    webhookSecrets: ['whsec_x'],
     apiUrl: stripe.origin,
   });
   const processor = createStripeProcessor(config, { gateway: 'gateway.example', now: Date.now, timeoutMs });
@@ -38,15 +41,14 @@ async function startThroughMachine(timeoutMs = 20_000) {
   const charge = () => {
     count += 1;
     return {
-      ...{
-        key: `key-${count}`,
-        digest: 'digest',
-        elicitationId: `el_${count}`,
-        mcpServerId: 'shop',
-        mcpServerName: 'Shop',
-      },
+      key: `key-${count}`,
+      digest: 'digest',
+      elicitationId: `el_${count}`,
+      mcpServerId: 'shop',
+      mcpServerName: 'Shop',
       terms: { payee: { name: 'Shop' }, amount: { currency: 'EUR', minorUnits: 1050 }, reference: 'Order 7' },
-      ...{ returnUrl: 'https://gateway.example/e/el_1/charge', cancelUrl: 'https://gateway.example/e/el_1/charge' },
+      returnUrl: 'https://gateway.example/e/el_1/charge',
+      cancelUrl: 'https://gateway.example/e/el_1/charge',
     };
   };
   return { stripe, processor, charge, [Symbol.asyncDispose]: () => stripe.close() };

@@ -18,21 +18,24 @@ async function opened(secretKey = stripe.secretKey) {
   asks += 1;
   const processor = createStripeProcessor(
     processorConfigSchema.parse({
-      ...{ type: 'stripe', name: 'stripe', secretKey, webhookSecrets: ['whsec_x'] },
-      ...{ apiUrl: stripe.origin, checkoutHost },
+      type: 'stripe',
+      name: 'stripe',
+      secretKey,
+      webhookSecrets: ['whsec_x'],
+      apiUrl: stripe.origin,
+      checkoutHost,
     }),
     { gateway: 'gateway.example', now: Date.now, timeoutMs: 20_000 },
   );
   const charge = await processor.open({
-    ...{
-      key: `key-${asks}`,
-      digest: 'digest',
-      elicitationId: `el_${asks}`,
-      mcpServerId: 'shop',
-      mcpServerName: 'Shop',
-    },
+    key: `key-${asks}`,
+    digest: 'digest',
+    elicitationId: `el_${asks}`,
+    mcpServerId: 'shop',
+    mcpServerName: 'Shop',
     terms: { payee: { name: 'Shop' }, amount: { currency: 'EUR', minorUnits: 1050 }, reference: 'Order 7' },
-    ...{ returnUrl: 'https://gateway.example/e/el_1/charge', cancelUrl: 'https://gateway.example/e/el_1/charge' },
+    returnUrl: 'https://gateway.example/e/el_1/charge',
+    cancelUrl: 'https://gateway.example/e/el_1/charge',
   });
   return { processor, ...charge };
 }
@@ -62,7 +65,8 @@ test.each([undefined, restrictedKey])(
     await expect(processor.close(reference)).resolves.toEqual({
       state: 'open',
       refusal: {
-        ...{ processorCode: 'invalid_request_error', processorStatus: 400 },
+        processorCode: 'invalid_request_error',
+        processorStatus: 400,
         processorRequestId: expect.stringMatching(/^req_/),
       },
     });

@@ -5,8 +5,13 @@ import { checkoutParamsOf } from './stripe-processor.ts';
 function paramsOf(terms: Omit<PaymentTerms, 'payee' | 'reference'>, payeeAccount?: string) {
   const charge = {
     ...(payeeAccount !== undefined && { payeeAccount }),
-    ...{ key: 'key', digest: 'digest', elicitationId: 'el_1', mcpServerId: 'shop', mcpServerName: 'Shop' },
-    ...{ returnUrl: 'https://gateway.example/', cancelUrl: 'https://gateway.example/' },
+    key: 'key',
+    digest: 'digest',
+    elicitationId: 'el_1',
+    mcpServerId: 'shop',
+    mcpServerName: 'Shop',
+    returnUrl: 'https://gateway.example/',
+    cancelUrl: 'https://gateway.example/',
     terms: { payee: { name: 'Corner Shop' }, reference: 'Order 7', ...terms },
   };
   return checkoutParamsOf(charge, { paymentMethodTypes: ['card'], gateway: 'gateway.example' });

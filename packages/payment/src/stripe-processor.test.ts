@@ -50,7 +50,11 @@ async function makeStripeWorld(): Promise<StripeWorld> {
     return createStripeProcessor(parsed, { gateway: 'gateway.example', now: clock.now, timeoutMs: 20_000, ...options });
   };
   return {
-    ...{ stripe, clock, processorWith, processor: processorWith({}), replica: processorWith({}) },
+    stripe,
+    clock,
+    processorWith,
+    processor: processorWith({}),
+    replica: processorWith({}),
     otherGateway: processorWith({ gateway: 'staging.example' }),
     amounts: [
       { currency: 'JPY', minorUnits: 1050 },
@@ -110,7 +114,10 @@ describe('Stripe', () => {
       ],
       reference: 'Order 7',
     },
-    ...{ digest: 'digest-1', elicitationId: 'el_1', mcpServerId: 'shop', mcpServerName: 'Corner Shop' },
+    digest: 'digest-1',
+    elicitationId: 'el_1',
+    mcpServerId: 'shop',
+    mcpServerName: 'Corner Shop',
     returnUrl: 'https://gateway.example/e/el_1/charge',
     cancelUrl: 'https://gateway.example/e/el_1',
   };
@@ -130,11 +137,20 @@ describe('Stripe', () => {
     const [request] = world.stripe.requests('create');
     expect(request).toMatchObject({ idempotencyKey: ask.key, apiVersion: '2026-10-28.endive' });
     const metadata = {
-      ...{ gateway: 'gateway.example', elicitationId: 'el_1', digest: 'digest-1', mcpServerId: 'shop' },
+      gateway: 'gateway.example',
+      elicitationId: 'el_1',
+      digest: 'digest-1',
+      mcpServerId: 'shop',
     };
     expect(world.stripe.checkoutSession(reference)).toMatchObject({
-      ...{ metadata, client_reference_id: 'el_1', amount_total: 1050, currency: 'eur', payment_method_types: ['card'] },
-      ...{ success_url: ask.returnUrl, cancel_url: ask.cancelUrl, locale: 'auto' },
+      metadata,
+      client_reference_id: 'el_1',
+      amount_total: 1050,
+      currency: 'eur',
+      payment_method_types: ['card'],
+      success_url: ask.returnUrl,
+      cancel_url: ask.cancelUrl,
+      locale: 'auto',
     });
     world.stripe.pay(reference);
     const intentId = world.stripe.checkoutSession(reference).payment_intent;
@@ -143,7 +159,10 @@ describe('Stripe', () => {
     });
     expect(await answer.json()).toMatchObject({ metadata, description: 'Order 7', amount_received: 1050 });
     expect(await world.processor.status(reference)).toEqual({
-      ...{ state: 'paid', processorReference: intentId, amount, mode: 'test' },
+      state: 'paid',
+      processorReference: intentId,
+      amount,
+      mode: 'test',
     });
   });
 
@@ -270,7 +289,9 @@ describe('Stripe', () => {
       const { reference } = await restricted().open(ask);
       world.stripe.pay(reference, { settles: 'later' });
       await expect(restricted().status(reference)).rejects.toMatchObject({
-        ...{ code: 'unavailable', processorCode: 'invalid_request_error', processorStatus: 403 },
+        code: 'unavailable',
+        processorCode: 'invalid_request_error',
+        processorStatus: 403,
         processorRequestId: expect.stringMatching(/^req_/),
       });
       world.stripe.settleLater(reference, 'succeeded');
@@ -366,7 +387,9 @@ describe('Stripe', () => {
     );
     for (const event of events) {
       expect(await world.processor.webhook(world.stripe.signed(event))).toEqual({
-        ...{ reference: event.data.object['id'], elicitationId: 'el_1', namesGateway: true },
+        reference: event.data.object['id'],
+        elicitationId: 'el_1',
+        namesGateway: true,
       });
     }
     const [event] = events;

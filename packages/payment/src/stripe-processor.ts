@@ -89,7 +89,9 @@ export function createStripeProcessor(config: StripeConfig, options: ProcessorOp
 
     webhook: webhook =>
       readWebhook(webhook, {
-        ...{ secrets: config.webhookSecrets, gateway, now: options.now },
+        secrets: config.webhookSecrets,
+        gateway,
+        now: options.now,
         ownerOf: refunds.ownerOf,
       }),
   };
@@ -170,7 +172,8 @@ export function checkoutParamsOf(
     client_reference_id: elicitationId,
     metadata,
     payment_intent_data: {
-      ...{ description: terms.reference, metadata },
+      description: terms.reference,
+      metadata,
       // A destination charge: the platform takes the payment, and Stripe transfers all of it to the connected account.
       ...(payeeAccount !== undefined && { transfer_data: { destination: payeeAccount } }),
     },

@@ -13,8 +13,12 @@ afterEach(() => stripe[Symbol.asyncDispose]());
 
 function processorWith(config: object = {}): PaymentProcessor {
   const parsed = processorConfigSchema.parse({
-    ...{ type: 'stripe', name: 'stripe', secretKey: stripe.secretKey, apiUrl: stripe.origin },
-    ...{ webhookSecrets: ['whsec_current'], ...config },
+    type: 'stripe',
+    name: 'stripe',
+    secretKey: stripe.secretKey,
+    apiUrl: stripe.origin,
+    webhookSecrets: ['whsec_current'],
+    ...config,
   });
   return createStripeProcessor(parsed, { gateway: 'gateway.example', now: Date.now, timeoutMs: 20_000 });
 }
@@ -27,7 +31,11 @@ async function paid(currency = 'EUR', minorUnits = 1050, account: { readonly pay
   if (status.state !== 'paid') throw new Error('not paid');
   const { processorReference } = status;
   const order = (refundId: string, minorUnits: number) => ({
-    ...{ refundId, processorReference, amount: { currency, minorUnits }, elicitationId: 'el_1', mcpServerId: 'shop' },
+    refundId,
+    processorReference,
+    amount: { currency, minorUnits },
+    elicitationId: 'el_1',
+    mcpServerId: 'shop',
     ...account,
   });
   return { processor, processorReference, order };
@@ -150,7 +158,8 @@ describe('S117: reports', () => {
     );
     stripe.settleRefund(made, 'failed');
     expect((await processor.refunds(processorReference, 'JPY'))[1]).toMatchObject({
-      ...{ status: 'failed', failure: 'expired_or_canceled_card' },
+      status: 'failed',
+      failure: 'expired_or_canceled_card',
     });
   });
 

@@ -121,7 +121,9 @@ export function createStripeRefunds(stripe: Stripe, gateway: string) {
         const parsed = parse(disputeSchema, dispute, processorReference);
         const { id, amount, currency, created } = parsed;
         return {
-          ...{ processorReference: id, ...amountOf(amount, currency), createdAt: created * 1000 },
+          processorReference: id,
+          ...amountOf(amount, currency),
+          createdAt: created * 1000,
           status: disputeStatusOf(parsed),
         };
       });
@@ -169,7 +171,9 @@ function reportOf(
   if (currency !== expected.currency) throw unreadableResponse();
   const failure = /^[a-z][a-z0-9_]{0,63}$/.test(failure_reason ?? '') ? (failure_reason ?? undefined) : undefined;
   return {
-    ...{ processorReference: id, minorUnits, createdAt: created * 1000 },
+    processorReference: id,
+    minorUnits,
+    createdAt: created * 1000,
     status: refundStatuses.get(status ?? '') ?? 'pending',
     ...definedOnly({
       failure,

@@ -97,7 +97,8 @@ const failureSchema = z.looseObject({ error: z.looseObject({ type: z.string().mi
 export function stripeFetch(processorFetch: ProcessorFetch): typeof fetch {
   return async (input, { method = 'GET', headers, body, signal } = {}) => {
     const response = await processorFetch(input instanceof Request ? input.url : input, {
-      ...{ method, headers: Object.fromEntries(new Headers(headers)) },
+      method,
+      headers: Object.fromEntries(new Headers(headers)),
       ...(typeof body === 'string' && { body }),
       ...(signal && { signal }),
     });

@@ -18,7 +18,9 @@ function read(payload: string | Uint8Array, signature?: string, at = NOW) {
   return readWebhook(
     { body, headers },
     {
-      ...{ secrets: ['whsec_b3RoZXI=', SECRET], gateway: 'gateway.example', now: () => at },
+      secrets: ['whsec_b3RoZXI=', SECRET],
+      gateway: 'gateway.example',
+      now: () => at,
       ownerOf: async reference => owners[reference] ?? {},
     },
   );
@@ -26,7 +28,8 @@ function read(payload: string | Uint8Array, signature?: string, at = NOW) {
 
 const event = (change: object = {}) =>
   JSON.stringify({
-    ...{ object: 'event', type: 'checkout.session.completed' },
+    object: 'event',
+    type: 'checkout.session.completed',
     data: { object: { id: 'cs_1', object: 'checkout.session', metadata: { elicitationId: 'el_1' } } },
     ...change,
   });
@@ -52,7 +55,10 @@ test.each([
   const of = (payment_intent: string | null) =>
     event({ type, data: { object: { id: 'xy_1', object, payment_intent } } });
   expect(await read(of('pi_1'))).toEqual({
-    ...{ about, processorReference: 'pi_1', elicitationId: 'el_1', namesGateway: true },
+    about,
+    processorReference: 'pi_1',
+    elicitationId: 'el_1',
+    namesGateway: true,
   });
   expect(await read(of('pi_2'))).toBeUndefined();
   expect(await read(of('pi_3'))).toBeUndefined();
@@ -77,7 +83,8 @@ test.each([
   [
     'about a refund in a connected account',
     event({
-      ...{ account: 'acct_evil', type: 'refund.created' },
+      account: 'acct_evil',
+      type: 'refund.created',
       data: { object: { id: 're_1', object: 'refund', payment_intent: 'pi_1' } },
     }),
   ],

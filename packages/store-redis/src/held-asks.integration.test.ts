@@ -115,7 +115,11 @@ describe('held requests', () => {
       await expectLifetime(key, RETENTION);
     expect(await operator.hgetall(keys.result(elicitationId))).toEqual({
       record: JSON.stringify({
-        ...{ layout: 1, mcpServerId: 'issue-tracker', subject, kind: 'form', sealedResult: 'sealed-result' },
+        layout: 1,
+        mcpServerId: 'issue-tracker',
+        subject,
+        kind: 'form',
+        sealedResult: 'sealed-result',
       }),
     });
     expect(JSON.stringify(await operator.hgetall(keys.elicitation(elicitationId)))).not.toContain('sealed-result');

@@ -80,7 +80,10 @@ export async function inspectRedis(
   // Handled by the race below, or too late to matter.
   refused.promise.catch(() => {});
   const { redis, close } = openRedis({
-    ...{ address: options, tls: options.tls, connectionName: 'postern-check', commandTimeoutMs: timeoutMs },
+    address: options,
+    tls: options.tls,
+    connectionName: 'postern-check',
+    commandTimeoutMs: timeoutMs,
     onFault(fault) {
       // Trying again cannot help.
       if (fault.code === 'WRONGPASS' || fault.code === 'NOAUTH')

@@ -77,7 +77,11 @@ const rows = [
 ] as const;
 
 const keyspace: readonly KeyRow[] = rows.map(([key, type, lifetime, writtenBy, paidBy]) => ({
-  ...{ key, type, lifetime, writtenBy, paidBy },
+  key,
+  type,
+  lifetime,
+  writtenBy,
+  paidBy,
 }));
 
 const HEAD = ['key', 'type', 'lifetime', 'written by', 'paid by'];

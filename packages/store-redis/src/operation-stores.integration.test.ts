@@ -24,8 +24,13 @@ beforeEach(async () => {
 });
 
 const newKey = (apiKeyId: string) => ({
-  ...{ apiKeyId, mcpServerId: 'tracker', name: 'production', lastFour: 'abcd' },
-  ...{ by: 'olga', reason: 'first key', sealedDigest: `sealed-${apiKeyId}` },
+  apiKeyId,
+  mcpServerId: 'tracker',
+  name: 'production',
+  lastFour: 'abcd',
+  by: 'olga',
+  reason: 'first key',
+  sealedDigest: `sealed-${apiKeyId}`,
 });
 const DAY_MS = 24 * 3_600_000;
 const change = { by: 'olga', reason: 'leaked' };

@@ -54,7 +54,9 @@ export class RedisConnectionStore extends RedisPort implements ConnectionStore {
       case 'begun': {
         const [failures, unfinished, ...connection] = rest;
         return {
-          ...{ result, connection: connectionOf(connectionId, connection), failures: numberOf(failures) },
+          result,
+          connection: connectionOf(connectionId, connection),
+          failures: numberOf(failures),
           isUnfinished: textOf(unfinished) === '1',
         };
       }

@@ -3,8 +3,13 @@ import { decodePasskey, encodePasskey } from './redis-passkey-store.ts';
 
 const subject = { issuer: 'https://id.example.com', subject: 'alice' };
 const passkey = {
-  ...{ subject, passkeyId: 'AAAA', publicKey: 'pQEC', signCount: 4, backedUp: true },
-  ...{ transports: ['internal', 'hybrid'], label: 'Phone 5 0 "x"\nof Alice' },
+  subject,
+  passkeyId: 'AAAA',
+  publicKey: 'pQEC',
+  signCount: 4,
+  backedUp: true,
+  transports: ['internal', 'hybrid'],
+  label: 'Phone 5 0 "x"\nof Alice',
 };
 const json = encodePasskey(passkey);
 
@@ -12,7 +17,10 @@ test('a passkey is read as it was added, and as its use was recorded', () => {
   const read = { ...passkey, createdAt: 1_000 };
   expect(decodePasskey(subject, 'AAAA', `4 1 1000 0 by ${json}`)).toEqual(read);
   expect(decodePasskey(subject, 'AAAA', `5 0 1000 2000 by ${json}`)).toEqual({
-    ...{ ...read, signCount: 5, backedUp: false, lastUsedAt: 2_000 },
+    ...read,
+    signCount: 5,
+    backedUp: false,
+    lastUsedAt: 2_000,
   });
 });
 

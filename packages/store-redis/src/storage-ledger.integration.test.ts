@@ -55,14 +55,13 @@ describe('the ledger of an MCP server in a shard', () => {
     return connect(of, subject, { ...change, owner, connectionId });
   };
   const passkeyOf = (subject: Subject, label = 'Key') => ({
-    ...{
-      passkeyId: operation(),
-      subject,
-      publicKey: 'p'.repeat(360),
-      signCount: 0,
-      transports: ['internal', 'hybrid'],
-    },
-    ...{ backedUp: false, label },
+    passkeyId: operation(),
+    subject,
+    publicKey: 'p'.repeat(360),
+    signCount: 0,
+    transports: ['internal', 'hybrid'],
+    backedUp: false,
+    label,
   });
   const tracker = { mcpServerId: 'tracker', quota: AMPLE };
   const enrol = (of: RedisStores, passkey: ReturnType<typeof passkeyOf>) =>

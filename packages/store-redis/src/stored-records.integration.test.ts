@@ -299,8 +299,13 @@ describe('stored records', () => {
     const current = { connectionId: connectionIdFor(request.elicitation.subject), createdAt: 1, generation: 1 };
     const revocationId = newRevocationId(shardIn(elicitationId), systemEntropy);
     const passkey = {
-      ...{ subject: somebody(), passkeyId: operation(), publicKey: 'pQEC', signCount: 1 },
-      ...{ transports: [], backedUp: false, label: 'Key' },
+      subject: somebody(),
+      passkeyId: operation(),
+      publicKey: 'pQEC',
+      signCount: 1,
+      transports: [],
+      backedUp: false,
+      label: 'Key',
     };
     const named = { shard: shardIn(elicitationId), mcpServerId: 'tracker', digest: secretDigest(), response: 'r' };
     const payloads: unknown[] = [['x', 'EX', '1'], { status: 'completed' }, [], null, undefined, Number.NaN, 1.5, true];

@@ -99,7 +99,8 @@ describe('an unavailable Redis', () => {
     await using redis = await startRedis();
     const faults: RedisFault[] = [];
     await using stores = await createRedisStores({
-      ...{ url: redis.url, commandTimeoutMs: 2_000 },
+      url: redis.url,
+      commandTimeoutMs: 2_000,
       onFault: fault => faults.push(fault),
     });
     const { elicitationId } = await created(stores.elicitations, ask(somebody()));

@@ -110,7 +110,10 @@ describe('a record of layout 2', () => {
         if (elicitationId === fine.elicitationId) resolve();
       },
       onError: error => errors.push(error),
-      ...{ intervalMs: 1, shardsPerTick: 1, batch: 1, shuffle: () => [shard] },
+      intervalMs: 1,
+      shardsPerTick: 1,
+      batch: 1,
+      shuffle: () => [shard],
     });
     await ended;
     for (const error of errors) expect(error).toMatchObject(refused);

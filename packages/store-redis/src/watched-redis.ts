@@ -162,7 +162,11 @@ export async function openWatchedRedis(keys: Keys, options: WatchedRedisOptions)
   if (lossWatch !== undefined) suspectAfterChanges(redis, lossWatch);
   watch.start();
   return {
-    ...{ redis, link, waiters, epochs, committed },
+    redis,
+    link,
+    waiters,
+    epochs,
+    committed,
     async ping() {
       await watch.check();
       await lossWatch?.check();

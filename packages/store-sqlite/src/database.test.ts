@@ -328,7 +328,11 @@ describe('the file', () => {
 
   test('stays small, because later commits delete the records that have ended', async () => {
     await using stores = createSqliteStores({
-      ...{ path, now: clock.now, paymentRetentionMs: 1, countRetentionMs: 1, eventsPerShard: 10 },
+      path,
+      now: clock.now,
+      paymentRetentionMs: 1,
+      countRetentionMs: 1,
+      eventsPerShard: 10,
     });
     const count = () => Number(stores.database.all('SELECT count(*) AS count FROM records')[0]?.['count']);
     const pages = () => Number(stores.database.all('PRAGMA page_count')[0]?.['page_count']);

@@ -191,7 +191,9 @@ export class SqliteElicitationStore implements ElicitationStore {
     if (overQuota) return overQuota;
     const { dueAt: _, endsAt: __, ...kept } = row;
     this.#put({
-      ...{ ...kept, elicitation: moved, movedBy: request.operationId },
+      ...kept,
+      elicitation: moved,
+      movedBy: request.operationId,
       ...definedOnly({ endsAt: this.#keptUntil(moved, now) }),
       ...(putResult && { sealedResult: putResult.sealed }),
     });

@@ -59,7 +59,8 @@ export class SqlitePaymentStore implements PaymentStore {
       rank: at,
     }));
     this.#counted = new Records(database, 'counted payment', ({ whose, minorUnits, approvedAt }) => ({
-      ...{ whose, rank: minorUnits },
+      whose,
+      rank: minorUnits,
       endsAt: approvedAt + DAILY_LIMIT_MS,
     }));
   }

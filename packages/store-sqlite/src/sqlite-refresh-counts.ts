@@ -13,7 +13,9 @@ export class SqliteRefreshCounts implements RefreshCountStore {
     this.#database = database;
     this.#retentionMs = retentionMs;
     this.#rows = new Records(database, 'refresh count', ({ whose, at }) => ({
-      ...{ whose, rank: at, endsAt: at + retentionMs },
+      whose,
+      rank: at,
+      endsAt: at + retentionMs,
     }));
     this.#batches = new Records(database, 'refresh batch', ({ endsAt }) => ({ endsAt }));
   }

@@ -41,7 +41,14 @@ export class SqliteRevocationStore implements RevocationStore {
     if (this.#rows.get(revocationId) !== undefined) return;
     const createdAt = this.#database.now();
     const revocation = {
-      ...{ revocationId, owner, subject, provider, elicitationId, sealedTokens, createdAt, attempts: 0 },
+      revocationId,
+      owner,
+      subject,
+      provider,
+      elicitationId,
+      sealedTokens,
+      createdAt,
+      attempts: 0,
       ...definedOnly({ resource, account }),
     };
     this.#rows.put(revocationId, { revocation, dueAt: createdAt, leaseEndsAt: 0 });

@@ -87,7 +87,13 @@ function partsOf(database: Database): Readonly<Record<SealedKind, SealedPart>> {
     credential: part<Credential>(
       'credential',
       ({ owner, subject, name, elicitationId, sealedValues: sealed }, id) => ({
-        ...{ kind: 'credential', id, sealed, owner, subject, name, elicitationId },
+        kind: 'credential',
+        id,
+        sealed,
+        owner,
+        subject,
+        name,
+        elicitationId,
       }),
       (row, sealedValues) => ({ ...row, sealedValues }),
     ),

@@ -64,8 +64,17 @@ export function createSqliteStores({ path, now, onRefusals, ...retention }: Sqli
   const outbox = new SqliteEventOutbox({ database, feed: feeds, perShard: eventsPerShard });
   const payments = new SqlitePaymentStore({ database, retentionMs: paymentRetentionMs, outbox });
   const elicitations = new SqliteElicitationStore({
-    ...{ database, retentionMs, paymentRetentionMs, connections, credentials, oneTime, payments, outbox },
-    ...{ ledger, idempotency, mutes },
+    database,
+    retentionMs,
+    paymentRetentionMs,
+    connections,
+    credentials,
+    oneTime,
+    payments,
+    outbox,
+    ledger,
+    idempotency,
+    mutes,
   });
   const close = async (): Promise<void> => database[Symbol.dispose]();
   return {

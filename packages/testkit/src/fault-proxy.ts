@@ -76,7 +76,11 @@ export async function startFaultProxy(targetPort: number, options: FaultProxyOpt
     };
     const lane = (direction: Toxic['direction'], from: Socket, to: Socket) =>
       createLane({
-        ...{ from, to, chance, end, closing: closing.signal },
+        from,
+        to,
+        chance,
+        end,
+        closing: closing.signal,
         toxics: () => [...toxics].filter(toxic => toxic.direction === direction),
       });
     const lanes = { upstream: lane('upstream', near, far), downstream: lane('downstream', far, near) };

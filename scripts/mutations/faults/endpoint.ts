@@ -153,8 +153,8 @@ export const endpointFaults: readonly Fault[] = [
     name: 'an endpoint without an own verifier accepts tokens that never expire',
     breaks: 'S256',
     file: 'packages/mcp/src/http/built-in-verifier.ts',
-    original: 'exp: z.number() },',
-    replacement: 'exp: z.number().default(2 ** 32) },',
+    original: 'exp: z.number(),',
+    replacement: 'exp: z.number().default(2 ** 32),',
     foundBy: byBuiltIn,
   },
   {

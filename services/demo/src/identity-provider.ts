@@ -15,7 +15,9 @@ export const employees: readonly OpenIdUser[] = [
 /** Works for the gateway, not with it: the console knows its operators by this group. */
 const OPERATORS = 'platform';
 export const operator: OpenIdUser & { readonly groups: readonly string[] } = {
-  ...{ sub: 'olivia', name: 'Olivia Operator', email: 'olivia@example.com' },
+  sub: 'olivia',
+  name: 'Olivia Operator',
+  email: 'olivia@example.com',
   groups: [OPERATORS],
 };
 

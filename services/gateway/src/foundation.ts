@@ -108,7 +108,10 @@ export async function createFoundation(config: GatewayConfig, options: Foundatio
   const { stores, network } = await openStores({ config, logger, metrics, observe, auditLog: () => auditLog }, options);
   // Log and audit trail use the real time, not the test clock.
   const auditStream = createAuditStream({
-    ...{ audits: stores.audits, logger, now: Date.now, keepsPeople: config.audit.stream },
+    audits: stores.audits,
+    logger,
+    now: Date.now,
+    keepsPeople: config.audit.stream,
     onLost: () => metrics?.auditLineLost(),
   });
   const refreshCounter = createRefreshCounter({ counts: stores.refreshCounts, logger, now });
@@ -126,7 +129,9 @@ export async function createFoundation(config: GatewayConfig, options: Foundatio
   });
   stopping.closing.addEventListener('abort', () => void eventStreams.close(), { once: true });
   const apiKeys = await startApiKeyWatch({
-    ...{ apiKeys: stores.apiKeys, vault, logger },
+    apiKeys: stores.apiKeys,
+    vault,
+    logger,
     onWithdrawn() {
       waitingRequests.endOutdated();
       eventStreams.endOutdated();
@@ -136,19 +141,25 @@ export async function createFoundation(config: GatewayConfig, options: Foundatio
   const waitingRequests = createWaitingRequests(stopping.closing, callersInForce);
 
   return {
-    ...{
-      logger,
-      auditLog,
-      auditSinks,
-      pseudonym,
-      metrics,
-      telemetry,
-      observe,
-      overload,
-      outboundConnections,
-      stopping,
-    },
-    ...{ stores, network, vault, apiKeys, callersInForce, eventStreams, refreshes, patterns, now },
+    logger,
+    auditLog,
+    auditSinks,
+    pseudonym,
+    metrics,
+    telemetry,
+    observe,
+    overload,
+    outboundConnections,
+    stopping,
+    stores,
+    network,
+    vault,
+    apiKeys,
+    callersInForce,
+    eventStreams,
+    refreshes,
+    patterns,
+    now,
     providerAnswers: createProviderAnswers({ auditLog, now }),
     replicaId: newReplicaId(),
     noteApiKeyUse: createApiKeyUses({ keyAges: stores.keyAges, now }),

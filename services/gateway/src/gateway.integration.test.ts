@@ -64,8 +64,12 @@ describe('start-up with a risky configuration', () => {
   it('warns about currencies without a passkey threshold', async () => {
     const payment = { maxAmount: { EUR: 100, USD: 100 }, passkeyAbove: { EUR: 50 } };
     const mcpServer = {
-      ...{ id: 'tracker', name: 'Tracker', url: 'https://tracker.example/mcp', issuers: ['https://id.example'] },
-      ...{ apiKeys: [{ hash: `sha256:${'0a'.repeat(32)}` }], payment },
+      id: 'tracker',
+      name: 'Tracker',
+      url: 'https://tracker.example/mcp',
+      issuers: ['https://id.example'],
+      apiKeys: [{ hash: `sha256:${'0a'.repeat(32)}` }],
+      payment,
     };
     const trustProxy = ['10.0.0.0/8'];
     expect(await warningsOf({ trustProxy, mcpServers: [mcpServer] })).toEqual(['payment.no_passkey']);
@@ -76,8 +80,12 @@ describe('start-up with a risky configuration', () => {
   it('S89: warns about currencies without a daily limit', async () => {
     const payment = { maxAmount: { EUR: 100, USD: 100 }, perPersonAndDay: { EUR: { max: 100 } } };
     const mcpServer = {
-      ...{ id: 'tracker', name: 'Tracker', url: 'https://tracker.example/mcp', issuers: ['https://id.example'] },
-      ...{ apiKeys: [{ hash: `sha256:${'0a'.repeat(32)}` }], payment },
+      id: 'tracker',
+      name: 'Tracker',
+      url: 'https://tracker.example/mcp',
+      issuers: ['https://id.example'],
+      apiKeys: [{ hash: `sha256:${'0a'.repeat(32)}` }],
+      payment,
     };
     const trustProxy = ['10.0.0.0/8'];
     expect(await warningsOf({ trustProxy, mcpServers: [mcpServer] })).toEqual(['payment.no_daily_limit']);
@@ -88,7 +96,10 @@ describe('start-up with a risky configuration', () => {
 
   it('S74: warns about configured names with invisible or confusable characters, and starts', async () => {
     const mcpServer = (id: string, name: string) => ({
-      ...{ id, name, url: 'https://tracker.example/mcp', issuers: ['https://id.example'] },
+      id,
+      name,
+      url: 'https://tracker.example/mcp',
+      issuers: ['https://id.example'],
       apiKeys: [{ hash: `sha256:${id.repeat(64)}` }],
     });
     const trustProxy = ['10.0.0.0/8'];
@@ -129,7 +140,9 @@ describe('S79: the listen address', () => {
   it('logs an unreachable Redis before start-up fails', async () => {
     const late: unknown[] = [];
     const stores = createRedisStores({
-      ...{ url: 'redis://user:secret@127.0.0.1:1', lateMs: 1, startTimeoutMs: 300 },
+      url: 'redis://user:secret@127.0.0.1:1',
+      lateMs: 1,
+      startTimeoutMs: 300,
       onLate: found => late.push(found),
     });
     await expect(stores).rejects.toMatchObject({ name: 'StoreUnavailableError' });

@@ -190,7 +190,9 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
     await delay(config.stop.drainSeconds * 1000, undefined, { signal: stopping.closing }).catch(() => undefined);
   };
   const replica = startReplica({
-    ...{ replicaId: foundation.replicaId, replicas: foundation.stores.replicas, logger: options.logger },
+    replicaId: foundation.replicaId,
+    replicas: foundation.stores.replicas,
+    logger: options.logger,
     requests: () => foundation.overload.inFlight,
     isStopping: () => stopping.draining.aborted,
     async drain() {

@@ -45,8 +45,10 @@ export async function local(args: readonly string[], p: { readonly idleMs?: numb
       logLevel: process.env['LOG_LEVEL'] ?? 'info',
       onStarted: () => process.stdout.write(`Your personal gateway runs. Its log: ${log}\n`),
       personal: {
-        ...{ idleMs: p.idleMs ?? IDLE_MS, version: p.version ?? packageVersion },
-        ...{ logFile: log, destination: openLogFile(log) },
+        idleMs: p.idleMs ?? IDLE_MS,
+        version: p.version ?? packageVersion,
+        logFile: log,
+        destination: openLogFile(log),
         async tryAgain() {
           if (await isRunning()) process.exit(0);
           await delay(LOOK_EVERY_MS);

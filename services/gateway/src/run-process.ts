@@ -98,7 +98,12 @@ async function run({ configPath, onStarted, personal }: ProcessOptions, logger: 
   const gateway = await starting;
   let stoppingSince: number | undefined;
   const local = openLocal({
-    ...{ gateway, work, logger, configPath, load, personal },
+    gateway,
+    work,
+    logger,
+    configPath,
+    load,
+    personal,
     stop(why) {
       // What is under way was not admitted, such as half a request, and the next gateway waits for the store.
       if (why === 'idle' || why === 'taken_over') gateway.httpServer.closeAllConnections();
@@ -198,13 +203,25 @@ async function openLocal(p: {
   const version = personal?.version ?? packageVersion;
   const activity = watchActivity({ work, stores, refreshes });
   const serve = createOperations({
-    ...{ gateway, activity, version, storeFile, logger, load: p.load, stop: p.stop },
-    ...{ configPath: resolve(p.configPath), logFile: personal?.logFile, isPersonal: personal !== undefined },
+    gateway,
+    activity,
+    version,
+    storeFile,
+    logger,
+    load: p.load,
+    stop: p.stop,
+    configPath: resolve(p.configPath),
+    logFile: personal?.logFile,
+    isPersonal: personal !== undefined,
     env: process.env,
   });
   try {
     const server = await startLocalServer({
-      ...{ storeFile, stores, version, logger, serve },
+      storeFile,
+      stores,
+      version,
+      logger,
+      serve,
       onStoreGone() {
         logger.error({ event: 'store.file_gone', file: storeFile }, 'the file of the store has gone; the gateway ends');
         p.stop('file_gone');
@@ -213,7 +230,10 @@ async function openLocal(p: {
     const idle =
       personal &&
       whenIdle({
-        ...{ activity, idleMs: personal.idleMs, now: Date.now, onIdle: () => p.stop('idle') },
+        activity,
+        idleMs: personal.idleMs,
+        now: Date.now,
+        onIdle: () => p.stop('idle'),
         onError: error => logger.warn({ event: 'local.idle_unknown', error }, 'cannot tell whether anything is open'),
       });
     return {

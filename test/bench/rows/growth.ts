@@ -117,13 +117,17 @@ function comparedRows(most: number, pair: Pairs<Measured>): Row[] {
 }
 
 const memoryRow = (figure: string, ours: readonly number[], most?: number): Row => ({
-  ...{ figure, unit: 'kB', ours },
+  figure,
+  unit: 'kB',
+  ours,
   ...(most === undefined ? {} : { target: { bound: 'at most', value: most, profile: 'redis-memory' } }),
 });
 
 /** What the lists of operators cost in Redis, for each record. */
 const listRow = (figure: string, bytes: number): Row => ({
-  ...{ figure, unit: 'bytes', ours: [bytes] },
+  figure,
+  unit: 'bytes',
+  ours: [bytes],
   target: { bound: 'at most', value: LIST_BYTES, profile: 'redis-memory' },
 });
 

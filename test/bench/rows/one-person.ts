@@ -32,7 +32,10 @@ export async function onePersonRows(bench: Bench): Promise<Row[]> {
   await using server = await startRedis(redisOptions);
   const image = buildGatewayImage(join(bench.directory, 'one-person'));
   const onFile: GatewaySettings = {
-    ...{ directory: bench.directory, vaultKey: newVaultKey(), program: image.program, isLoopback: true },
+    directory: bench.directory,
+    vaultKey: newVaultKey(),
+    program: image.program,
+    isLoopback: true,
   };
   const overRedis: GatewaySettings = { ...onFile, redisUrl: server.url };
   const compiled = { NODE_COMPILE_CACHE: image.compiled };
@@ -161,7 +164,8 @@ async function cyclesPerSecond(port: number, connection: HttpConnection, seconds
     cookie = opened.cookie;
     const headers = {
       ...cookie,
-      ...{ origin: `http://localhost:${port}`, 'sec-fetch-site': 'same-origin' },
+      origin: `http://localhost:${port}`,
+      'sec-fetch-site': 'same-origin',
       'content-type': 'application/x-www-form-urlencoded',
     };
     const form = new URLSearchParams([...opened.hidden, ['field.branch', 'main']]).toString();

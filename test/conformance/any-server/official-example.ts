@@ -63,11 +63,12 @@ async function signIn(resource: URL, issuer: string): Promise<{ token: string; c
   const authorization = new URL(`${issuer}/authorize`);
   authorization.search = String(
     new URLSearchParams({
-      ...{ response_type: 'code', client_id, redirect_uri: redirectUri, resource: resource.href },
-      ...{
-        code_challenge_method: 'S256',
-        code_challenge: createHash('sha256').update(verifier).digest('base64url'),
-      },
+      response_type: 'code',
+      client_id,
+      redirect_uri: redirectUri,
+      resource: resource.href,
+      code_challenge_method: 'S256',
+      code_challenge: createHash('sha256').update(verifier).digest('base64url'),
     }),
   );
   const signedIn = await fetch(authorization, { redirect: 'manual' });
@@ -76,8 +77,12 @@ async function signIn(resource: URL, issuer: string): Promise<{ token: string; c
   const answer = await fetch(`${issuer}/token`, {
     method: 'POST',
     body: new URLSearchParams({
-      ...{ grant_type: 'authorization_code', code, client_id, redirect_uri: redirectUri },
-      ...{ code_verifier: verifier, resource: resource.href },
+      grant_type: 'authorization_code',
+      code,
+      client_id,
+      redirect_uri: redirectUri,
+      code_verifier: verifier,
+      resource: resource.href,
     }),
   });
   const { access_token } = z.object({ access_token: z.string() }).parse(await answer.json());

@@ -53,9 +53,16 @@ export async function runAgainstPostern(
     const [user, stranger] = [world.subject(), world.subject()];
     const as = (subject: string) => ({ url: endpoint.url, headers: { authorization: `Bearer ${subject}` } });
     const checks = await scenario.run({
-      ...{ revision, endpoint: as(user), otherEndpoint: as(stranger), tool: 'connect' },
-      ...{ args: { note: 'A-17' }, otherArgs: { note: 'A-18' }, userData: [`${user}@example.com`] },
-      ...{ openAs: openerFor(world, user, stranger), limitMs: 60_000, settleMs: 300 },
+      revision,
+      endpoint: as(user),
+      otherEndpoint: as(stranger),
+      tool: 'connect',
+      args: { note: 'A-17' },
+      otherArgs: { note: 'A-18' },
+      userData: [`${user}@example.com`],
+      openAs: openerFor(world, user, stranger),
+      limitMs: 60_000,
+      settleMs: 300,
     });
     found.push(...checks);
   }

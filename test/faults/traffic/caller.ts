@@ -65,7 +65,11 @@ export function createCaller({ history }: Pick<FaultRun, 'history'>, options: Ca
     const { op, elicitationId, idempotencyKey, kind, subject, connectionId } = operation;
     const id = history.nextCall();
     history.record({
-      ...{ who, what: 'request', call: id, op, to },
+      who,
+      what: 'request',
+      call: id,
+      op,
+      to,
       ...defined({ elicitationId, idempotencyKey, kind, subject, connectionId }),
     });
     try {

@@ -184,7 +184,10 @@ export async function takeToken(
   run.history.secret('access token', token);
   const issued = world.world.provider.tokens.accessToken(token);
   run.history.record({
-    ...{ who: `mcp:${caller.mcpServerId}`, what: 'token_set', elicitationId, connectionId },
+    who: `mcp:${caller.mcpServerId}`,
+    what: 'token_set',
+    elicitationId,
+    connectionId,
     grantId: issued?.grantId ?? 'unknown',
     exchange: String(issued?.chain ?? 'unknown'),
     account: issued?.accountId ?? 'unknown',

@@ -95,7 +95,12 @@ async function readFinals({ history }: FaultRun, mine: readonly Mine[], replicas
       const answer = await caller.call({ op: 'read', method: 'GET', path, elicitationId }, replica);
       const { status, outcome } = answer === undefined ? {} : factsOf(answer.body);
       history.record({
-        ...{ who: 'harness', what: 'final', replica, mcpServerId, elicitationId, http: answer?.http ?? 0 },
+        who: 'harness',
+        what: 'final',
+        replica,
+        mcpServerId,
+        elicitationId,
+        http: answer?.http ?? 0,
         ...definedOnly({ status, outcome }),
       });
       if (isTerminal(status)) ends.set(elicitationId, { status, mcpServerId });
@@ -129,9 +134,13 @@ async function takeStock(
       if (answer?.http !== 200) throw new Error(`connections of ${subject} could not be listed: ${answer?.http}`);
       const { mcpServerId } = caller;
       history.record({
-        ...{ who: 'harness', what: 'connections', mcpServerId, subject },
+        who: 'harness',
+        what: 'connections',
+        mcpServerId,
+        subject,
         list: list.map(({ connectionId, provider, account }) => ({
-          ...{ connectionId, provider },
+          connectionId,
+          provider,
           ...(account === undefined ? {} : { account: account.id }),
         })),
       });

@@ -22,7 +22,10 @@ import { homeAmong, type System, thisSystem } from './system.ts';
 const linux: System = { platform: 'linux', env: {}, home: '/home/ada', tmpdir: '/tmp', uid: 1000 };
 const darwin: System = { ...linux, platform: 'darwin', home: '/home/eve', tmpdir: '/var/folders/xx/yy/T' };
 const windows: System = {
-  ...{ platform: 'win32', home: 'C:\\Users\\ada', tmpdir: 'C:\\Users\\ada\\AppData\\Local\\Temp', uid: undefined },
+  platform: 'win32',
+  home: 'C:\\Users\\ada',
+  tmpdir: 'C:\\Users\\ada\\AppData\\Local\\Temp',
+  uid: undefined,
   env: {
     LOCALAPPDATA: 'C:\\Users\\ada\\AppData\\Local',
     Path: 'C:\\bin',
@@ -67,7 +70,8 @@ describe('places by system', () => {
     expect(() => homeAmong([() => '', without])).toThrow(noHome);
     // A folder that is named needs no home.
     const homeless = {
-      ...{ ...linux, env: { POSTERN_HOME: '/own' } },
+      ...linux,
+      env: { POSTERN_HOME: '/own' },
       get home(): string {
         return homeAmong([without]);
       },
@@ -117,7 +121,10 @@ describe('places by system', () => {
     expect(posix.env).toEqual({ PATH: '/bin', HOME: '/home/ada', POSTERN_HOME: '/state', ...trust });
     const { LOCALAPPDATA, Path, SystemRoot } = windows.env;
     expect(backgroundOptions('C:\\state', windows).env).toEqual({
-      ...{ LOCALAPPDATA, Path, SystemRoot, POSTERN_HOME: 'C:\\state' },
+      LOCALAPPDATA,
+      Path,
+      SystemRoot,
+      POSTERN_HOME: 'C:\\state',
     });
   });
 });

@@ -14,7 +14,10 @@ export interface System {
 
 /** @param env replaces the environment of this process */
 export const thisSystem = (env: System['env'] = process.env): System => ({
-  ...{ platform: process.platform, env, tmpdir: tmpdir(), uid: process.getuid?.() },
+  platform: process.platform,
+  env,
+  tmpdir: tmpdir(),
+  uid: process.getuid?.(),
   get home() {
     return homeAmong([homedir, () => userInfo().homedir]);
   },

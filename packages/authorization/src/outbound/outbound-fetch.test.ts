@@ -124,7 +124,8 @@ describe('S55: allowed destinations', () => {
 
   it('N6: blocks a public name that resolves to loopback, in development too', async () => {
     const policy = {
-      ...{ allowLoopback: true, configuredHosts: [`rebind.example:${target.port}`] },
+      allowLoopback: true,
+      configuredHosts: [`rebind.example:${target.port}`],
       resolve: async () => ['127.0.0.1'],
     };
     expect(await codeOf(fetchOnce(policy, `https://rebind.example:${target.port}/`))).toBe('outbound_blocked');

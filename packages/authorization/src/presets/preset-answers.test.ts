@@ -118,7 +118,11 @@ describe('a documented token response is parsed', () => {
 
   test('hubspot: scopes as a list in another member', () => {
     const answer = {
-      ...{ access_token: 'h', token_type: 'bearer', refresh_token: 'r', expires_in: 1800, hub_id: 62_515 },
+      access_token: 'h',
+      token_type: 'bearer',
+      refresh_token: 'r',
+      expires_in: 1800,
+      hub_id: 62_515,
       scopes: ['oauth', 'crm.objects.contacts.read'],
     };
     const asked = ['oauth', 'crm.objects.contacts.read', 'crm.objects.contacts.write'];

@@ -43,8 +43,12 @@ beforeEach(async () => {
   stack = new AsyncDisposableStack();
   honest = stack.use(
     await startOpenIdProvider({
-      ...{ clients: [], scopes, registration: 'open', deviceFlow: true },
-      ...{ accessTokenFormat: 'jwt', pushedAuthorization: 'offered' },
+      clients: [],
+      scopes,
+      registration: 'open',
+      deviceFlow: true,
+      accessTokenFormat: 'jwt',
+      pushedAuthorization: 'offered',
     }),
   );
   named = honest.issuer;
@@ -71,14 +75,17 @@ function posternAt(mcpResource: string, changes: Partial<ProviderConfigInput> = 
     },
     store: createMemoryRegistrationStore(),
     onUnusedClient: () => {},
-    ...{ fetch, now },
+    fetch,
+    now,
   });
   const config = providerConfigSchema.parse({ name, displayName: 'Remote', mcpResource, ...changes });
   const provider = createProviderRegistry({ providers: [config], registrationsOf, fetch, now }).get(name);
   if (!provider) throw new Error('the registry does not know its provider');
   const start = () => provider.start({ redirectUri, state, scopes });
   return {
-    ...{ provider, redirectUri, start },
+    provider,
+    redirectUri,
+    start,
     async connect() {
       const started = await start();
       const callbackUrl = await driveAuthorization(started.authorizationUrl, 'alice');

@@ -61,7 +61,11 @@ function remoteRegistration(
   const { presentation, store, fetch, now, onUnusedClient } = p;
 
   const dynamic = createDynamicClientRegistration({
-    ...{ clientKey, store, fetch, now, onUnusedClient },
+    clientKey,
+    store,
+    fetch,
+    now,
+    onUnusedClient,
     describe: redirectUri => clientDescription(config, presentation, redirectUri),
     documentUrl: redirectUri => presentation.documentUrl(redirectUri),
   });

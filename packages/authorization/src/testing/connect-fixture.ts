@@ -46,7 +46,12 @@ export function held(grant: Grant) {
   const { accessToken, refreshToken, scopes, issuer, clientId, dpopKey } = grant;
   if (refreshToken === undefined) throw new Error('there is no refresh token');
   return {
-    ...{ accessToken, refreshToken, scopes, redirectUri, issuer, clientId },
+    accessToken,
+    refreshToken,
+    scopes,
+    redirectUri,
+    issuer,
+    clientId,
     ...(dpopKey !== undefined && { dpopKey }),
   };
 }

@@ -101,7 +101,10 @@ export async function startMockServer(
     const write = (event: object) =>
       response.write(`event: message\ndata: ${JSON.stringify({ jsonrpc: '2.0', ...event })}\n\n`);
     const reply = await play({
-      ...{ id, params, elicitation: session.elicitation, isModern: false },
+      id,
+      params,
+      elicitation: session.elicitation,
+      isModern: false,
       async push(pushed, pushedParams) {
         const pushId = randomUUID();
         const { promise, resolve } = Promise.withResolvers<Message>();
@@ -123,7 +126,10 @@ export async function startMockServer(
     if (method !== 'tools/call') return send(response, id, unknownMethod, {}, 404);
     const meta = params['_meta'] as Record<string, { elicitation?: unknown }> | undefined;
     const reply = await play({
-      ...{ id, params, isModern: true, elicitation: meta?.['io.modelcontextprotocol/clientCapabilities']?.elicitation },
+      id,
+      params,
+      isModern: true,
+      elicitation: meta?.['io.modelcontextprotocol/clientCapabilities']?.elicitation,
       push: () => Promise.reject(new Error('revision 2026-07-28 has no requests of servers')),
     });
     return send(response, id, reply, {}, 'error' in reply && reply.error.code === -32021 ? 400 : 200);

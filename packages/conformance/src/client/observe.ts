@@ -64,7 +64,9 @@ export async function observe(
   });
   const asked: Asked = { ...values, page: mockServer.pageUrl(randomUUID()) };
   await using run = await startClient({
-    ...{ command, timeoutMs, url: mockServer.url },
+    command,
+    timeoutMs,
+    url: mockServer.url,
     env: {
       MCP_CONFORMANCE_SCENARIO: name,
       MCP_CONFORMANCE_PROTOCOL_VERSION: revision,

@@ -109,7 +109,12 @@ async function openLegacyAsk(target: ServerTarget, action: Action): Promise<Open
     }
     return {
       style: isPushed ? 'push' : listed === undefined ? 'none' : 'error',
-      ...{ url, elicitationId, session, asked: first, progress, last: () => last },
+      url,
+      elicitationId,
+      session,
+      asked: first,
+      progress,
+      last: () => last,
       [Symbol.asyncDispose]: () => session[Symbol.asyncDispose](),
     };
   } catch (error) {
@@ -136,7 +141,12 @@ async function openModernAsk(target: ServerTarget): Promise<OpenAsk> {
   }
   return {
     style: request === undefined ? 'none' : 'input_required',
-    ...{ url: request?.params['url'], elicitationId: undefined, session: undefined, asked, progress, last: () => last },
+    url: request?.params['url'],
+    elicitationId: undefined,
+    session: undefined,
+    asked,
+    progress,
+    last: () => last,
     async [Symbol.asyncDispose]() {
       closing.abort();
       await held?.catch(() => undefined);

@@ -40,8 +40,11 @@ export const redeemable = ['payment', 'approval', 'confirmation', 'once', 'form'
 export const person = signedIn(alice);
 export const shown = (sample: Sample) => requests[sample].digest;
 export const approval: Approval = {
-  ...{ method: 'passkey', identity: 'login', passkey: 'passkey-1' },
-  ...{ at: Date.UTC(2026, 0, 1), authTime: Date.UTC(2025, 11, 31) },
+  method: 'passkey',
+  identity: 'login',
+  passkey: 'passkey-1',
+  at: Date.UTC(2026, 0, 1),
+  authTime: Date.UTC(2025, 11, 31),
 };
 export const chargeAt: Charge = { reference: 'cs_1', url: 'https://checkout.example.com/cs_1' };
 
@@ -53,7 +56,11 @@ export function credentialFor(
   const { name, title, fields } = requests.lasting;
   return {
     credentialId: credentialIdOf({ owner: mcpServerId, subject, name }),
-    ...{ owner: mcpServerId, subject, name, title, elicitationId },
+    owner: mcpServerId,
+    subject,
+    name,
+    title,
+    elicitationId,
     fields: fields.map(field => field.name),
     sealedValues: 'sealed values',
     ...change,

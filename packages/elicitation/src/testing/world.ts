@@ -165,8 +165,14 @@ export class World {
       credentials.push(...(await this.#stores.credentials.list({ issuer: ISSUER, subject })));
     }
     return {
-      ...{ elicitations, connections, credentials, approvals: this.#approvals, redemptions: this.#redemptions },
-      ...{ events: await allEvents(this.#stores), audits: this.#bench.audits, answers: this.#answers },
+      elicitations,
+      connections,
+      credentials,
+      approvals: this.#approvals,
+      redemptions: this.#redemptions,
+      events: await allEvents(this.#stores),
+      audits: this.#bench.audits,
+      answers: this.#answers,
     };
   }
 

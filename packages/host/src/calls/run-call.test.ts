@@ -16,7 +16,9 @@ function run(leg: Leg<string>, options: Partial<HostOptions> = {}) {
     capabilities: _,
     ...host
   } = parseHostOptions({
-    ...{ handler, mcpServer: { id: 'issues' }, clock: new ManualClock() },
+    handler,
+    mcpServer: { id: 'issues' },
+    clock: new ManualClock(),
     ...options,
   });
   const completions = new Completions();

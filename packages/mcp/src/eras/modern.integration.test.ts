@@ -162,7 +162,8 @@ test('a result that asks for a URL says that the URL is the remedy; a round that
   await using world = await modernWorld({ holdMs: 0 });
   const { result } = await world.call({ name: 'outcome' });
   expect(result._meta?.[AUTHORIZATION_META_KEY]).toEqual({
-    ...{ reason: 'insufficient_authorization', remediation: 'available' },
+    reason: 'insufficient_authorization',
+    remediation: 'available',
     remediationHints: [{ type: 'url' }],
   });
   const wait = await world.call({ name: 'outcome', inputResponses: accepted, requestState: result.requestState });

@@ -116,7 +116,9 @@ function endpoint(auth: unknown = true, sdk: (typeof SDKS)[number] = 'v2'): McpE
 }
 
 const initialize = {
-  ...{ jsonrpc: '2.0', id: 1, method: 'initialize' },
+  jsonrpc: '2.0',
+  id: 1,
+  method: 'initialize',
   params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'host', version: '1.0.0' } },
 };
 async function answer(mcp: McpEndpoint, token?: string, headers: object = {}): Promise<Response> {
@@ -124,7 +126,8 @@ async function answer(mcp: McpEndpoint, token?: string, headers: object = {}): P
     method: 'POST',
     body: JSON.stringify(initialize),
     headers: {
-      ...{ 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
       ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
       ...headers,
     },
@@ -149,7 +152,10 @@ describe.each(SDKS)('S256: auth without an own verifier (SDK %s)', sdk => {
     expect(await statusOf(mcp, token)).toBe(200);
     expect(callers).toEqual([
       {
-        ...{ token, clientId: 'host', scopes: ['mcp', 'read'], expiresAt: expect.any(Number) },
+        token,
+        clientId: 'host',
+        scopes: ['mcp', 'read'],
+        expiresAt: expect.any(Number),
         extra: { iss: issuer.url, sub: 'alice' },
       },
     ]);

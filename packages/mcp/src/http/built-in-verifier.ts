@@ -31,9 +31,13 @@ algorithms.push('EdDSA', 'Ed25519');
 const TYPES: readonly string[] = ['at+jwt', 'application/at+jwt', 'jwt'];
 
 const claimsSchema = z.object({
-  ...{ iss: z.string(), sub: z.string().min(1), exp: z.number() },
-  ...{ client_id: z.string().optional(), azp: z.string().optional() },
-  ...{ scope: z.string().optional(), scp: z.union([z.string(), z.array(z.string())]).optional() },
+  iss: z.string(),
+  sub: z.string().min(1),
+  exp: z.number(),
+  client_id: z.string().optional(),
+  azp: z.string().optional(),
+  scope: z.string().optional(),
+  scp: z.union([z.string(), z.array(z.string())]).optional(),
   // An ID token says who signed in at the client, and is no permission to call anything. `typ` is Keycloak's.
   nonce: z.never().optional(),
   typ: z

@@ -26,7 +26,9 @@ function endpoint(options: EndpointOptions = {}, byContext?: SubjectOption<Serve
   const fixed = options.auth === undefined ? { issuer: 'https://idp.example.com', subject: 'alice' } : undefined;
   const subject = byContext ?? fixed;
   const gate = postern({
-    ...{ url: gateway.url, apiKey: API_KEY, onBackgroundError: error => void reported.push(error) },
+    url: gateway.url,
+    apiKey: API_KEY,
+    onBackgroundError: error => void reported.push(error),
     ...(subject === undefined ? {} : { subject }),
   });
   const mcp = gate.endpoint(() => {
@@ -44,7 +46,10 @@ function endpoint(options: EndpointOptions = {}, byContext?: SubjectOption<Serve
 }
 
 const tokenOf = (sub: string, more: Partial<VerifiedToken> = {}): VerifiedToken => ({
-  ...{ token: sub, clientId: 'host', scopes: ['mcp'], extra: { iss: 'https://idp.example.com', sub } },
+  token: sub,
+  clientId: 'host',
+  scopes: ['mcp'],
+  extra: { iss: 'https://idp.example.com', sub },
   ...more,
 });
 const auth: EndpointAuth = {
@@ -55,7 +60,9 @@ const auth: EndpointAuth = {
 };
 
 const initialize = {
-  ...{ jsonrpc: '2.0', id: 1, method: 'initialize' },
+  jsonrpc: '2.0',
+  id: 1,
+  method: 'initialize',
   params: {
     protocolVersion: '2025-11-25',
     capabilities: { elicitation: { url: {} } },
@@ -84,13 +91,12 @@ async function send(mcp: McpEndpoint, { method = 'POST', ...more }: Sent = {}): 
   const body = method === 'POST' ? JSON.stringify(sent.body ?? initialize) : null;
   return await mcp.fetch(
     new Request(`http://127.0.0.1:3000${sent.path ?? '/mcp'}`, {
-      ...{ method, body },
+      method,
+      body,
       headers: {
-        ...{
-          'content-type': 'application/json',
-          accept: 'application/json, text/event-stream',
-          host: '127.0.0.1:3000',
-        },
+        'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
+        host: '127.0.0.1:3000',
         ...(sent.sessionId === undefined ? {} : { 'mcp-session-id': sent.sessionId }),
         ...(sent.user === undefined ? {} : { authorization: `Bearer ${sent.user}` }),
         ...sent.headers,
@@ -108,7 +114,8 @@ async function open(mcp: McpEndpoint, user?: string): Promise<string> {
   return response.headers.get('mcp-session-id') ?? '';
 }
 const ping = (sessionId: string, user?: string): Sent => ({
-  ...{ sessionId, body: { jsonrpc: '2.0', id: 3, method: 'ping' } },
+  sessionId,
+  body: { jsonrpc: '2.0', id: 3, method: 'ping' },
   ...(user === undefined ? {} : { user }),
 });
 async function statusOf(response: Promise<Response>): Promise<number> {

@@ -282,7 +282,8 @@ async function sessionOwner<Context>(
   const { headers, url } = request;
   // The part of both SDKs' contexts that is known before the SDK reads the request.
   const context = {
-    ...{ authInfo, http: { authInfo, req: request } },
+    authInfo,
+    http: { authInfo, req: request },
     requestInfo: { headers: Object.fromEntries(headers), url: new URL(url) },
   };
   try {

@@ -62,7 +62,12 @@ async function mount(name: string, mcp: McpEndpoint): Promise<URL> {
   if (line === undefined) throw new Error(`README mounts nothing in ${name}`);
   const apps: { readonly server: Server }[] = [];
   const scope = {
-    ...{ mcp, createServer, express, serve, Hono, getConnInfo },
+    mcp,
+    createServer,
+    express,
+    serve,
+    Hono,
+    getConnInfo,
     fastify: () => {
       const app = fastify();
       apps.push(app);

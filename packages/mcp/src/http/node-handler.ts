@@ -77,7 +77,9 @@ function toRequest(incoming: NodeRequest, target: URL, isBodyRead: boolean, sign
   const hasBody = !isBodyRead && method !== 'GET' && method !== 'HEAD';
   // The authority is in the Host header, which is checked there.
   return new Request(target, {
-    ...{ method, headers, signal },
+    method,
+    headers,
+    signal,
     ...(hasBody ? { body: Readable.toWeb(incoming) as unknown as ReadableStream, duplex: 'half' } : {}),
   });
 }

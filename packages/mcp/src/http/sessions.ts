@@ -76,8 +76,13 @@ export class McpSessions {
       return jsonRpcError(503, -32000, 'Too many sessions', { 'retry-after': '60' });
     }
     const session: Session = {
-      ...{ id: randomUUID(), owner, transport: undefined, openRequests: 0, isStreaming: false },
-      ...{ missed: [], idle: undefined },
+      id: randomUUID(),
+      owner,
+      transport: undefined,
+      openRequests: 0,
+      isStreaming: false,
+      missed: [],
+      idle: undefined,
     };
     // Counted before the first await, so that concurrent requests cannot exceed the limits.
     this.#sessions.set(session.id, session);

@@ -36,7 +36,9 @@ const expectationsSchema = z.strictObject({
   subject: z.strictObject({ issuer: z.string(), subject: z.string() }).optional(),
   digest: text,
   amount: z.strictObject({ currency: z.string(), minorUnits: z.number() }).optional(),
-  ...{ payee: text, reference: text, processor: text },
+  payee: text,
+  reference: text,
+  processor: text,
   minimumMethod: z.enum(['button', 'passkey']).optional(),
   maxAgeMs: z.union([z.number(), z.nan()]).optional(),
 });

@@ -42,7 +42,10 @@ describe('a valid receipt', () => {
     await expect(verifier.verify(test)).rejects.toMatchObject(refusal('test_payment'));
     await expect(verifier.verify(test, { kind: 'payment' })).rejects.toMatchObject(refusal('test_payment'));
     const lenient = createReceiptVerifier({
-      ...{ issuer: ISSUER, mcpServerId: MCP_SERVER, keys, allowTestPayments: true },
+      issuer: ISSUER,
+      mcpServerId: MCP_SERVER,
+      keys,
+      allowTestPayments: true,
       now: () => APPROVED_AT + 1000,
     });
     expect(await lenient.verify(test)).toMatchObject({ mode: 'test' });

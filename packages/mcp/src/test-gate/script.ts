@@ -95,9 +95,13 @@ const outcome = z.union([
   ]),
 ]);
 const scriptSchema = z.strictObject({
-  ...{ pay: outcome.optional(), confirm: outcome.optional(), form: outcome.optional() },
-  ...{ authorize: z.record(text, outcome).optional(), credential: z.record(text, outcome).optional() },
-  ...{ fetch: callable.optional(), opensLinks: z.boolean().optional() },
+  pay: outcome.optional(),
+  confirm: outcome.optional(),
+  form: outcome.optional(),
+  authorize: z.record(text, outcome).optional(),
+  credential: z.record(text, outcome).optional(),
+  fetch: callable.optional(),
+  opensLinks: z.boolean().optional(),
   revision: z.enum(revisions).optional(),
   subject: z.strictObject({ issuer: text, subject: text }).optional(),
 });
@@ -111,8 +115,10 @@ export function assertScript(script: TestScript): void {
 export const answerSchemas = {
   authorization: z.strictObject({ token: text.default('test-access-token'), scopes: z.array(text).optional() }),
   payment: z.strictObject({
-    ...{ receipt: text.default('test-receipt'), processor: text.default('none') },
-    ...{ processorReference: text.optional(), mode: z.enum(['live', 'test']).optional() },
+    receipt: text.default('test-receipt'),
+    processor: text.default('none'),
+    processorReference: text.optional(),
+    mode: z.enum(['live', 'test']).optional(),
   }),
   confirmation: z.strictObject({ receipt: text.default('test-receipt') }),
   credential: z.strictObject({ values: z.record(text, text) }),

@@ -58,9 +58,13 @@ export class ScriptedClient implements GatewayClient {
     const now = Date.now();
     const served = this.#served(request);
     const elicitation: ElicitationBody = {
-      ...{ elicitationId, kind: request.kind, status: served === undefined ? 'pending' : 'completed' },
-      ...{ url: `https://gateway.test/e/${elicitationId}`, matchCode: 'TE-ST' },
-      ...{ createdAt: new Date(now).toISOString(), expiresAt: new Date(now + LIFETIME_MS).toISOString() },
+      elicitationId,
+      kind: request.kind,
+      status: served === undefined ? 'pending' : 'completed',
+      url: `https://gateway.test/e/${elicitationId}`,
+      matchCode: 'TE-ST',
+      createdAt: new Date(now).toISOString(),
+      expiresAt: new Date(now + LIFETIME_MS).toISOString(),
       ...(request.message === undefined ? {} : { message: request.message }),
       ...(served === undefined ? {} : { outcome: served }),
     };
@@ -81,7 +85,8 @@ export class ScriptedClient implements GatewayClient {
       this.#open.delete(elicitationId);
       this.#elicitations.set(elicitationId, {
         ...elicitation,
-        ...{ status: outcome.status, endedAt: at },
+        status: outcome.status,
+        endedAt: at,
         ...(outcome.status === 'failed' ? { failure: { code: outcome.code } } : {}),
         ...(outcome.status === 'completed'
           ? { outcome: this.#complete({ elicitationId, at }, request, outcome.answer) }
@@ -134,7 +139,10 @@ export class ScriptedClient implements GatewayClient {
         if (processor !== 'none')
           this.#payments.set(elicitationId, { minorUnits: terms.amount.minorUnits, refunds: new Map() });
         return {
-          ...{ kind: 'payment', digest: digestOf('payment', terms), approval, processor },
+          kind: 'payment',
+          digest: digestOf('payment', terms),
+          approval,
+          processor,
           ...(processorReference === undefined ? {} : { processorReference }),
           ...(mode === undefined ? {} : { mode }),
         };
@@ -214,8 +222,12 @@ export class ScriptedClient implements GatewayClient {
         left === 0 ? 'Everything has been refunded.' : 'The amount is above what can still be paid back.',
       );
     const refund: RefundBody = {
-      ...{ refundId: `refund-${elicitationId}-${payment.refunds.size + 1}`, minorUnits: minorUnits ?? left },
-      ...{ status: 'succeeded', requestedBy: 'mcp_server', createdAt: new Date().toISOString(), reason },
+      refundId: `refund-${elicitationId}-${payment.refunds.size + 1}`,
+      minorUnits: minorUnits ?? left,
+      status: 'succeeded',
+      requestedBy: 'mcp_server',
+      createdAt: new Date().toISOString(),
+      reason,
     };
     payment.refunds.set(key, refund);
     return refund;

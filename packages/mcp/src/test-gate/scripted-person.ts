@@ -69,7 +69,8 @@ async function send(cookies: Map<string, string>, origin: string, { method, url,
   const headers = {
     accept: 'text/html',
     cookie: [...cookies].map(([name, value]) => `${name}=${value}`).join('; '),
-    ...{ 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' },
+    'sec-fetch-mode': 'navigate',
+    'sec-fetch-dest': 'document',
     'sec-fetch-site': form === undefined ? 'none' : 'same-origin',
     ...(form === undefined ? {} : { origin, 'content-type': 'application/x-www-form-urlencoded' }),
   };

@@ -47,8 +47,11 @@ export async function startStandInProvider() {
     const refreshToken = randomUUID();
     grants.set(refreshToken, scope);
     json(response, 200, {
-      ...{ access_token: `${provider}-${randomUUID()}`, token_type: 'Bearer', expires_in: 3_600 },
-      ...{ refresh_token: refreshToken, scope },
+      access_token: `${provider}-${randomUUID()}`,
+      token_type: 'Bearer',
+      expires_in: 3_600,
+      refresh_token: refreshToken,
+      scope,
     });
   }
 

@@ -175,7 +175,9 @@ describe.each(['2026-07-28', '2025-11-25'] as const)('runs of a handler, %s', re
     [{ method: 'GET' }, undefined],
   ])('change nothing before an ask: %j', async (init, code) => {
     const script: TestScript = {
-      ...{ revision, authorize: { github: accept() }, confirm: accept() },
+      revision,
+      authorize: { github: accept() },
+      confirm: accept(),
       fetch: async () => new Response('ok'),
     };
     const running = run(script, async gate => {
@@ -186,7 +188,8 @@ describe.each(['2026-07-28', '2025-11-25'] as const)('runs of a handler, %s', re
     });
     if (code === undefined) return await expect(running).resolves.toMatchObject({ asks: { length: 2 } });
     await expect(running).rejects.toMatchObject({
-      ...{ code, message: expect.stringMatching(/POST https:\/\/api\.github\.com\/issues /) },
+      code,
+      message: expect.stringMatching(/POST https:\/\/api\.github\.com\/issues /),
     });
   });
 });

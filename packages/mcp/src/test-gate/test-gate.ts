@@ -59,7 +59,8 @@ export function createTestGate<Sdk extends SdkTypes>(script: TestScript, newest:
   const options = { ...NO_GATEWAY, subject, holdMs: 0 };
   const environment = {
     ...createEnvironment(options),
-    ...{ client, assumeUrlCapability: opensLinks },
+    client,
+    assumeUrlCapability: opensLinks,
     // A test gets the error itself, also one that the handler catches.
     reportMistake: (thrown: unknown) => void mistakes.push(...[...causesOf(thrown)].filter(isMistake)),
     fetch: watched(fetch, effect => effects.getStore()?.push(effect)),
@@ -158,8 +159,12 @@ function toToolCall(
 ): ToolCall {
   const { args, toolName, opensLinks, revision } = p;
   const common = {
-    ...{ toolName, args, signal: new AbortController().signal },
-    ...{ authInfo: undefined, mcpClientName: undefined, reportProgress: undefined },
+    toolName,
+    args,
+    signal: new AbortController().signal,
+    authInfo: undefined,
+    mcpClientName: undefined,
+    reportProgress: undefined,
   };
   if (revision === '2025-11-25') return { ...common, era: 'legacy-stateless' };
   const { requestState, clientAnswer } = step;

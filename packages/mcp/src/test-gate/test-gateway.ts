@@ -83,7 +83,9 @@ export async function startTestGateway(options: TestGatewayOptions = {}): Promis
   return {
     url,
     options: {
-      ...{ url, apiKey, subject: { issuer: ISSUER, subject: 'test-user' } },
+      url,
+      apiKey,
+      subject: { issuer: ISSUER, subject: 'test-user' },
       async fetch(input, init) {
         const request = new Request(input, init);
         return request.url.startsWith(`${url}/`) ? await fetch(request) : await api(request);
@@ -135,14 +137,23 @@ function configuration({
     store: { file: join(folder, 'postern.sqlite') },
     vault: { keys: [{ kid: 'test', key: randomBytes(32).toString('base64') }] },
     providers: providers.map(name => ({
-      ...{ name, displayName: name, clientId: 'test', clientAuthentication: 'none' },
-      ...{ authorizationEndpoint: `${standIn}/${name}/authorize`, tokenEndpoint: `${standIn}/${name}/token` },
+      name,
+      displayName: name,
+      clientId: 'test',
+      clientAuthentication: 'none',
+      authorizationEndpoint: `${standIn}/${name}/authorize`,
+      tokenEndpoint: `${standIn}/${name}/token`,
     })),
     mcpServers: [
       {
-        ...{ id: SERVER_ID, name: 'MCP server under test', url: 'http://127.0.0.1:3000/mcp' },
+        id: SERVER_ID,
+        name: 'MCP server under test',
+        url: 'http://127.0.0.1:3000/mcp',
         apiKeys: [{ hash: `sha256:${createHash('sha256').update(apiKey).digest('hex')}` }],
-        ...{ issuers: [ISSUER, ...issuers], identity: { mode: 'loopback' }, providers, limits },
+        issuers: [ISSUER, ...issuers],
+        identity: { mode: 'loopback' },
+        providers,
+        limits,
         payment: { processors: ['none'], maxAmount: { CHF: limit, EUR: limit, GBP: limit, JPY: limit, USD: limit } },
       },
     ],
@@ -154,7 +165,8 @@ async function start([program = '', ...args]: readonly string[], folder: string)
   // Its store is its own, whatever this process uses.
   const { REDIS_URL: _, POSTERN_CONFIG: __, ...env } = process.env;
   const child = spawn(program, args, {
-    ...{ cwd: folder, env: { ...env, LOG_LEVEL: 'info' } },
+    cwd: folder,
+    env: { ...env, LOG_LEVEL: 'info' },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const kill = () => child.kill('SIGKILL');

@@ -23,8 +23,12 @@ export async function accountWorld(options: Partial<PosternOptions<object>> = {}
   const abort = new AbortController();
 
   const common = {
-    ...{ toolName: 'create_issue', args, signal: abort.signal },
-    ...{ authInfo: undefined, mcpClientName: undefined, reportProgress: undefined },
+    toolName: 'create_issue',
+    args,
+    signal: abort.signal,
+    authInfo: undefined,
+    mcpClientName: undefined,
+    reportProgress: undefined,
   };
   const principal = async () => ({ ...alice, input: alice });
 

@@ -309,8 +309,12 @@ export class ContractGateway implements AsyncDisposable {
     const known = this.refunds.get(key);
     if (known !== undefined) return known;
     const refund: RefundBody = {
-      ...{ refundId: `rf_${this.refunds.size + 1}`, minorUnits, status: 'succeeded', requestedBy: 'mcp_server' },
-      ...{ createdAt: this.#timestamp(), reason },
+      refundId: `rf_${this.refunds.size + 1}`,
+      minorUnits,
+      status: 'succeeded',
+      requestedBy: 'mcp_server',
+      createdAt: this.#timestamp(),
+      reason,
     };
     this.refunds.set(key, refund);
     if (minorUnits === 1050) this.#paidBack.add(id);

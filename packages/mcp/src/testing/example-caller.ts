@@ -5,7 +5,9 @@ import { calculateJwkThumbprint, type JWK } from 'jose';
 export async function exampleCaller(publicUrl: string, encryptionKey?: JWK): Promise<CallerBody> {
   const settings = { defaultScopes: [], flow: 'redirect' as const, dpop: false };
   return {
-    ...{ mcpServerId: 'tracker', name: 'Issue Tracker', url: 'https://tracker.example/mcp' },
+    mcpServerId: 'tracker',
+    name: 'Issue Tracker',
+    url: 'https://tracker.example/mcp',
     gateway: { version: '0.1.0', contract: CONTRACT_REVISION, publicUrl },
     kinds: ['authorization', 'payment', 'credential', 'confirmation', 'form'],
     providers: [

@@ -2,8 +2,28 @@ import type { Message } from './message.ts';
 import type { Catalogue } from './texts.ts';
 
 const accents: Readonly<Record<string, string>> = {
-  ...{ a: 'á', c: 'ç', e: 'é', g: 'ĝ', i: 'î', l: 'ļ', n: 'ñ', o: 'ö', s: 'š', u: 'ü', y: 'ý', z: 'ž' },
-  ...{ A: 'Å', C: 'Ç', E: 'É', I: 'Î', N: 'Ñ', O: 'Ö', S: 'Š', T: 'Ţ', U: 'Ü', Y: 'Ý' },
+  a: 'á',
+  c: 'ç',
+  e: 'é',
+  g: 'ĝ',
+  i: 'î',
+  l: 'ļ',
+  n: 'ñ',
+  o: 'ö',
+  s: 'š',
+  u: 'ü',
+  y: 'ý',
+  z: 'ž',
+  A: 'Å',
+  C: 'Ç',
+  E: 'É',
+  I: 'Î',
+  N: 'Ñ',
+  O: 'Ö',
+  S: 'Š',
+  T: 'Ţ',
+  U: 'Ü',
+  Y: 'Ý',
 };
 
 /** Makes the texts accented, bracketed and a third longer, so that a page shows what does not fit or is not translated. */

@@ -42,8 +42,13 @@ describe.each(hostileStrings)('hostile text %j', hostile => {
       danger: 'destructive',
     };
     const decision = {
-      ...{ mcpServer, person, message: text, requestedBy: { mcpClient: text, tool: text } },
-      ...{ matchCode: text, csrfToken: text, shown: text },
+      mcpServer,
+      person,
+      message: text,
+      requestedBy: { mcpClient: text, tool: text },
+      matchCode: text,
+      csrfToken: text,
+      shown: text,
     };
     const at = new Date(0);
     const onReceipt = { downloadHref: '/e/0a.sample/receipt.json', historyHref: '/me/history' };
@@ -52,24 +57,42 @@ describe.each(hostileStrings)('hostile text %j', hostile => {
       confirmationPage(context, { ...sampleConfirmationView, ...decision, confirmation }),
       confirmedPage(context, { mcpServer, confirmation, approvedAt: at, receiptHref: '/e/0a.sample/receipt' }),
       receiptPage(context, {
-        ...{ mcpServer, person, approvedAt: at, receiptNumber: text, method: 'button' },
+        mcpServer,
+        person,
+        approvedAt: at,
+        receiptNumber: text,
+        method: 'button',
         ...onReceipt,
         kind: 'confirmation',
         confirmation,
       }),
       chargePage(context, {
         ...sampleCharge,
-        ...{ mcpServer, person, payment, csrfToken: text },
+        mcpServer,
+        person,
+        payment,
+        csrfToken: text,
         continueHref: 'https://pay.example/',
         notice: 'not_paid_yet',
       }),
       paymentDonePage(context, {
-        ...{ mcpServer, person, payment, approvedAt: at, receiptNumber: text, receiptHref: '/e/0a.sample/receipt' },
-        ...{ paid: true, method: 'passkey' },
+        mcpServer,
+        person,
+        payment,
+        approvedAt: at,
+        receiptNumber: text,
+        receiptHref: '/e/0a.sample/receipt',
+        paid: true,
+        method: 'passkey',
       }),
       passkeyPage(context, {
         ...samplePasskeyView,
-        ...{ mcpServer, person, payment, csrfToken: text, shown: text, ceremony: text },
+        mcpServer,
+        person,
+        payment,
+        csrfToken: text,
+        shown: text,
+        ceremony: text,
         optionsJson: JSON.stringify({ user: text }),
       }),
     ];

@@ -119,8 +119,14 @@ describe('the confirmation page', () => {
       `<button class="button danger" type="submit"><span>Confirm: ${shown}</span></button>`,
     ]);
     const receipt = receiptPage(en, {
-      ...{ kind: 'confirmation', mcpServer, confirmation, method: 'button', receiptNumber: '0a' },
-      ...{ approvedAt: new Date(0), downloadHref: '/e/0a.sample/receipt.json', historyHref: '/me/history' },
+      kind: 'confirmation',
+      mcpServer,
+      confirmation,
+      method: 'button',
+      receiptNumber: '0a',
+      approvedAt: new Date(0),
+      downloadHref: '/e/0a.sample/receipt.json',
+      historyHref: '/me/history',
     });
     expect(receipt).toContain(`<span class="detail">Confirm: ${shown}</span>`);
   });

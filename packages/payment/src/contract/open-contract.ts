@@ -100,7 +100,8 @@ export function describeOpen(name: string, makeWorld: MakeProcessorWorld): void 
         expect(world.processor.canTake(terms)).toEqual({ result: 'possible' });
       }
       expect(world.processor.canTake(chargeOf(world.impossible).terms)).toMatchObject({
-        ...{ result: 'impossible', member: 'amount.minorUnits' },
+        result: 'impossible',
+        member: 'amount.minorUnits',
       });
     });
 

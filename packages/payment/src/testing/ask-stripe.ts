@@ -5,7 +5,11 @@ import { createStripeProcessor } from '../stripe-processor.ts';
 const [apiUrl, times] = process.argv.slice(2);
 const processor = createStripeProcessor(
   processorConfigSchema.parse({
-    ...{ type: 'stripe', name: 'stripe', secretKey: 'sk_test_x', webhookSecrets: ['whsec_x'], apiUrl },
+    type: 'stripe',
+    name: 'stripe',
+    secretKey: 'sk_test_x',
+    webhookSecrets: ['whsec_x'],
+    apiUrl,
   }),
   { gateway: 'gateway.example', now: Date.now, timeoutMs: 20_000 },
 );

@@ -26,7 +26,10 @@ const connectionId = `cn_7f${'A'.repeat(43)}` as const;
 const { requests, approval, chargeAt } = kindSamples;
 
 const newElicitation = (request: ElicitationRequest): NewElicitation => ({
-  ...{ ...asking, elicitationId, subject, request },
+  ...asking,
+  elicitationId,
+  subject,
+  request,
 });
 
 const stored =
@@ -83,7 +86,10 @@ describe('authorizations', () => {
     const endedAt = 'endedAt' in brings ? { endedAt: 1_500 } : {};
     const { elicitationId: _, ...kept } = authorization;
     expect(decodeElicitation(`${stored}${rest}`, { ...fields, ...endedAt, status })).toEqual({
-      ...{ ...common, ...kept, status, ...brings },
+      ...common,
+      ...kept,
+      status,
+      ...brings,
     });
   });
 });
@@ -141,7 +147,9 @@ test('a schema is kept unchanged, whatever the names of its properties', () => {
 describe('a contradictory record is rejected', () => {
   const read = (request: ElicitationRequest, next: object, status: string) => () =>
     decodeElicitation(encodeElicitation(newElicitation(request), { status, ...next } as never), {
-      ...{ ...fields, status, endedAt: 1_500 },
+      ...fields,
+      status,
+      endedAt: 1_500,
     });
 
   test.each([

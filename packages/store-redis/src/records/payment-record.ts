@@ -48,7 +48,13 @@ export function encodePayment(payment: PaymentFacts & Partial<Pick<Payment, 'ref
   const { refunds = [], disputes = [], ...facts } = payment;
   const { mcpServerId, processor, processorReference, amount, mode, payeeAccount, completes } = facts;
   return encode({
-    ...{ mcpServerId, processor, processorReference, amount, mode, payeeAccount, completes },
+    mcpServerId,
+    processor,
+    processorReference,
+    amount,
+    mode,
+    payeeAccount,
+    completes,
     ...(refunds.length > 0 && { refunds }),
     ...(disputes.length > 0 && { disputes }),
   });

@@ -2,8 +2,13 @@ import { expect, test } from 'vitest';
 import { freshSuite } from './contract-stores.ts';
 
 const newKey = (apiKeyId: string) => ({
-  ...{ apiKeyId, mcpServerId: 'tracker', name: 'production', lastFour: 'abcd' },
-  ...{ by: 'olga', reason: 'first key', sealedDigest: `sealed-${apiKeyId}` },
+  apiKeyId,
+  mcpServerId: 'tracker',
+  name: 'production',
+  lastFour: 'abcd',
+  by: 'olga',
+  reason: 'first key',
+  sealedDigest: `sealed-${apiKeyId}`,
 });
 const change = { by: 'olga', reason: 'leaked' };
 
@@ -16,7 +21,10 @@ export const describeApiKeyStore = freshSuite('API keys', stores => {
     const page = await stores.apiKeys.read('');
     expect(page?.apiKeys).toEqual([
       {
-        ...{ apiKeyId: 'ak_1', mcpServerId: 'tracker', createdAt: expect.any(Number), sealedDigest: 'sealed-ak_1' },
+        apiKeyId: 'ak_1',
+        mcpServerId: 'tracker',
+        createdAt: expect.any(Number),
+        sealedDigest: 'sealed-ak_1',
         added: { name: 'production', lastFour: 'abcd', by: 'olga', reason: 'first key' },
       },
     ]);

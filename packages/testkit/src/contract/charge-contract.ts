@@ -231,7 +231,8 @@ export const describeCharge = suite('approving and charging', stores => {
     async function raced(current: Elicitation, moves: readonly Move[]): Promise<Elicitation> {
       const results = await crowd(nth =>
         stores.elicitations.transition({
-          ...{ current, operationId: operation() },
+          current,
+          operationId: operation(),
           ...(moves[nth % moves.length] as Omit<TransitionElicitation, 'current' | 'operationId'>),
         }),
       );

@@ -46,7 +46,9 @@ export const describeCreate = suite('create', stores => {
       elicitation: {
         ...plain.elicitation,
         request: {
-          ...{ kind: 'authorization' as const, provider: 'github', scopes: ['repo'] },
+          kind: 'authorization' as const,
+          provider: 'github',
+          scopes: ['repo'],
           resource: 'https://api.example.com',
           expectedAccount: '583231',
         },

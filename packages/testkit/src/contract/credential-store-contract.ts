@@ -44,7 +44,9 @@ export const describeCredentialStore = suite('credentials', stores => {
     const now = stores.clock.now();
     expect(await stores.credentials.read(credentialId)).toEqual({
       ...credentialFor(elicitation),
-      ...{ generation: 1, createdAt: now, updatedAt: now },
+      generation: 1,
+      createdAt: now,
+      updatedAt: now,
     });
   });
 
@@ -62,8 +64,13 @@ export const describeCredentialStore = suite('credentials', stores => {
     const second = await kept(person, { sealedValues: 'newer', title: 'Key of Acme', fields: ['key'] });
     expect(second).toEqual({
       ...credentialFor(second),
-      ...{ sealedValues: 'newer', title: 'Key of Acme', fields: ['key'], lastUse: { ...use, at: usedAt } },
-      ...{ generation: 2, createdAt: first.createdAt, updatedAt: stores.clock.now() },
+      sealedValues: 'newer',
+      title: 'Key of Acme',
+      fields: ['key'],
+      lastUse: { ...use, at: usedAt },
+      generation: 2,
+      createdAt: first.createdAt,
+      updatedAt: stores.clock.now(),
     });
   });
 
@@ -100,7 +107,9 @@ export const describeCredentialStore = suite('credentials', stores => {
     const results = await crowd(nth => {
       const putCredential = credentialFor(current, { sealedValues: `sealed-${nth}` });
       return stores.elicitations.transition({
-        ...{ current, operationId: operation(), ...answer(current) },
+        current,
+        operationId: operation(),
+        ...answer(current),
         putCredential,
       });
     });
@@ -108,7 +117,8 @@ export const describeCredentialStore = suite('credentials', stores => {
     expect(results.filter(({ result }) => result === 'conflict')).toHaveLength(CROWD - 1);
     const winner = results.findIndex(({ result }) => result === 'applied');
     expect(await stores.credentials.read(credentialFor(current).credentialId)).toMatchObject({
-      ...{ generation: 1, sealedValues: `sealed-${winner}` },
+      generation: 1,
+      sealedValues: `sealed-${winner}`,
     });
   });
 

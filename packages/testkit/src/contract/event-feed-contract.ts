@@ -70,7 +70,10 @@ export const describeEventFeed = suite('event feed', stores => {
       position: `${firstAt + at}-0`,
       occurredAt: firstAt + at,
       event: eventOf({
-        ...{ elicitationId, version: firstAt + at, status: 'pending', mcpServerId },
+        elicitationId,
+        version: firstAt + at,
+        status: 'pending',
+        mcpServerId,
         request: { kind: 'authorization', provider: 'github', scopes: [] },
       }),
     }));

@@ -32,7 +32,7 @@ export const describeIdempotencyStore = suite('idempotency', stores => {
     const [person, key] = [somebody(), newKey()];
     const request = ask(person, { idempotencyKey: key, subjectLimit: { max: 1, windowMs: 60_000 } });
     const elicitation = await created(stores.elicitations, request);
-    const again = { ...ask(person), ...{ idempotencyKey: key, subjectLimit: request.subjectLimit } };
+    const again = { ...ask(person), idempotencyKey: key, subjectLimit: request.subjectLimit };
     expect(await stores.elicitations.create(again)).toEqual({ result: 'repeated', elicitation });
   });
 

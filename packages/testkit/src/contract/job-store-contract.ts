@@ -5,7 +5,14 @@ import { MINUTE, operation, somebody } from './samples.ts';
 
 const about = { verb: 'disconnect', target: { subject: 'pseudonym', since: 7 }, by: 'olga', door: 'console' } as const;
 const progress: JobProgress = {
-  ...{ found: 3, done: 1, unreadable: 0, share: 0.5, cursor: 'scan', pending: ['a', 'b'], failures: 1, error: 'oops' },
+  found: 3,
+  done: 1,
+  unreadable: 0,
+  share: 0.5,
+  cursor: 'scan',
+  pending: ['a', 'b'],
+  failures: 1,
+  error: 'oops',
 };
 
 export const describeJobStore = freshSuite('jobs', stores => {
@@ -22,7 +29,12 @@ export const describeJobStore = freshSuite('jobs', stores => {
     expect(await stores.jobs.start({ jobId, about, person })).toBe(createdAt);
     expect(await stores.jobs.unfinished()).toEqual([jobId]);
     expect(await stores.jobs.read(jobId)).toEqual({
-      ...{ jobId, about, person, createdAt, updatedAt: createdAt, isHeld: false },
+      jobId,
+      about,
+      person,
+      createdAt,
+      updatedAt: createdAt,
+      isHeld: false,
     });
   });
 

@@ -67,7 +67,10 @@ function paymentRequest(processor: string): PaymentRequest {
 function credentialRequest(retention: 'once' | 'lasting'): CredentialRequest {
   const field = { secret: true, maxLength: 200 };
   return digested({
-    ...{ kind: 'credential', name: 'acme-api', title: 'API key of Acme', retention },
+    kind: 'credential',
+    name: 'acme-api',
+    title: 'API key of Acme',
+    retention,
     fields: [
       { ...field, name: 'key', label: 'Key', pattern: '^ak_[a-z]+$', help: 'Under settings', example: 'ak_abc' },
       { ...field, name: 'region', label: 'Region', secret: false },
@@ -79,7 +82,8 @@ function credentialRequest(retention: 'once' | 'lasting'): CredentialRequest {
 export function askFor(sample: Sample, subject: Subject, change: Partial<CreateElicitation> = {}): CreateElicitation {
   const { answeredBy: _, ...plain } = ask(subject);
   return {
-    ...{ ...plain, elicitation: { ...plain.elicitation, request: requests[sample] } },
+    ...plain,
+    elicitation: { ...plain.elicitation, request: requests[sample] },
     coalescingDigest: digestOf(JSON.stringify([sample, subject])),
     ...(sample === 'lasting' ? { answeredBy: credentialIdFor(subject) } : {}),
     ...change,
@@ -115,8 +119,14 @@ export function credentialFor(
   change: Partial<NewCredential> = {},
 ): NewCredential {
   return {
-    ...{ credentialId: credentialIdFor(subject), owner: 'issue-tracker', subject, name: 'acme-api' },
-    ...{ title: 'API key of Acme', fields: ['key', 'region'], sealedValues: 'sealed-values', elicitationId },
+    credentialId: credentialIdFor(subject),
+    owner: 'issue-tracker',
+    subject,
+    name: 'acme-api',
+    title: 'API key of Acme',
+    fields: ['key', 'region'],
+    sealedValues: 'sealed-values',
+    elicitationId,
     ...change,
   };
 }

@@ -56,7 +56,10 @@ export const operatorNumberSuites: readonly Suite[] = [
     const at = Date.parse('2026-11-23T09:00:00Z');
     const refreshed = (count: number) => ({ at, outcome: 'refreshed', count }) as const;
     const batch = (...counts: readonly (ReturnType<typeof refreshed> | typeof failed)[]) => ({
-      ...{ provider: 'forge', day: '2026-11-23', operationId: operation(), counts },
+      provider: 'forge',
+      day: '2026-11-23',
+      operationId: operation(),
+      counts,
     });
     const failed = { at: at + HOUR_MS, outcome: 'postponed', code: 'outbound_timeout', count: 1 } as const;
     const read = () => stores.refreshCounts.read('forge', '2026-11-23');

@@ -8,8 +8,13 @@ const MAX = 10;
 /** PasskeyStore: a user's passkeys, and a signature counter that only grows. */
 export const describePasskeyStore = suite('passkeys', stores => {
   const passkey = (subject: Subject, change: Partial<NewPasskey> = {}): NewPasskey => ({
-    ...{ passkeyId: operation(), subject, publicKey: 'pQECAyYgASFYIA', signCount: 7, transports: ['usb', 'nfc'] },
-    ...{ backedUp: false, label: 'Key on my "desk" 🔑' },
+    passkeyId: operation(),
+    subject,
+    publicKey: 'pQECAyYgASFYIA',
+    signCount: 7,
+    transports: ['usb', 'nfc'],
+    backedUp: false,
+    label: 'Key on my "desk" 🔑',
     ...change,
   });
   async function added(change: Partial<NewPasskey> = {}, subject = somebody()): Promise<NewPasskey> {
@@ -85,7 +90,9 @@ export const describePasskeyStore = suite('passkeys', stores => {
     expect(await use(made, 8, true)).toBe('used');
     expect(await stored(made)).toEqual({
       ...before,
-      ...{ signCount: 8, backedUp: true, lastUsedAt: stores.clock.now() },
+      signCount: 8,
+      backedUp: true,
+      lastUsedAt: stores.clock.now(),
     });
     expect(await use(made, 1_000)).toBe('used');
   });

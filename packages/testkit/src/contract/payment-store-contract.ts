@@ -35,15 +35,26 @@ export const describePaymentStore = suite('payments', stores => {
     return payment;
   };
   const refund: Refund = {
-    ...{ refundId: 'rf_1', minorUnits: 50, status: 'pending', requestedBy: 'mcp_server', createdAt: 1_000 },
-    ...{ reason: 'damaged "box" 👩‍👩‍👧', fingerprint: 'print' },
+    refundId: 'rf_1',
+    minorUnits: 50,
+    status: 'pending',
+    requestedBy: 'mcp_server',
+    createdAt: 1_000,
+    reason: 'damaged "box" 👩‍👩‍👧',
+    fingerprint: 'print',
   };
 
   test('stores the facts of a payment in the commit that completes its elicitation', async () => {
     const payment = await paid();
     expect(payment).toMatchObject({
-      ...{ version: 1, mcpServerId: 'issue-tracker', processor: 'stripe', processorReference: 'pi_1' },
-      ...{ amount: { currency: 'EUR', minorUnits: 1_050 }, completes: true, refunds: [], disputes: [] },
+      version: 1,
+      mcpServerId: 'issue-tracker',
+      processor: 'stripe',
+      processorReference: 'pi_1',
+      amount: { currency: 'EUR', minorUnits: 1_050 },
+      completes: true,
+      refunds: [],
+      disputes: [],
     });
     expect(payment.paidAt).toBe(stores.clock.now());
   });
@@ -73,7 +84,9 @@ export const describePaymentStore = suite('payments', stores => {
     const own = await eventsOf(stores, payment);
     expect(own.at(-1)).toEqual({
       eventId: `ev_${payment.elicitationId.slice(3)}.1000002`,
-      ...{ type: 'payment.disputed', elicitationId: payment.elicitationId, mcpServerId: 'issue-tracker' },
+      type: 'payment.disputed',
+      elicitationId: payment.elicitationId,
+      mcpServerId: 'issue-tracker',
       kind: 'payment',
     });
     expect(own.filter(({ type }) => type === 'payment.disputed')).toHaveLength(1);

@@ -193,7 +193,12 @@ export const describeQuota = suite('quota of an MCP server', stores => {
   /** Stores a response under an idempotency key of the same user. */
   const putBy = ({ mcpServerId, person }: ReturnType<typeof tenant>, quota = FEW, digest = secretDigest()) =>
     stores.idempotency.put({
-      ...{ digest, fingerprint: 'body', response: 'answer', shard: shardOf(person), mcpServerId, quota },
+      digest,
+      fingerprint: 'body',
+      response: 'answer',
+      shard: shardOf(person),
+      mcpServerId,
+      quota,
     });
   const withKey = (request: CreateElicitation, digest = secretDigest()) => ({
     ...request,

@@ -10,7 +10,11 @@ export const describeRevocationStore = suite('revocations', stores => {
     const { elicitationId } = ask(subject).elicitation;
     const revocationId = newRevocationId(shardFor(subject), systemEntropy);
     return {
-      ...{ revocationId, owner: 'issue-tracker', subject, provider: 'github', elicitationId },
+      revocationId,
+      owner: 'issue-tracker',
+      subject,
+      provider: 'github',
+      elicitationId,
       sealedTokens: 'sealed-tokens',
       ...change,
     };

@@ -141,7 +141,10 @@ export async function moved(
 /** The result of a refresh, under a new operation id. */
 export function renewed(sealedTokens = 'renewed', change: Partial<RefreshedTokens> = {}) {
   const tokens: RefreshedTokens = {
-    ...{ sealedTokens, scopes: ['repo'], refreshable: true, accessTokenExpiresAt: Date.UTC(2031, 0, 1) },
+    sealedTokens,
+    scopes: ['repo'],
+    refreshable: true,
+    accessTokenExpiresAt: Date.UTC(2031, 0, 1),
     ...change,
   };
   return { tokens, operationId: operation() };

@@ -94,16 +94,27 @@ export const describeSealedRecords = suite('sealed records', stores => {
     const result = { kind: 'result', mcpServerId: 'issue-tracker', subject: person } as const;
     const expected: readonly SealedRecord[] = [
       {
-        ...{ kind: 'credential', id: putCredential.credentialId, sealed: putCredential.sealedValues },
-        ...{ owner: 'issue-tracker', subject: person, name: 'acme-api', elicitationId: lasting.elicitationId },
+        kind: 'credential',
+        id: putCredential.credentialId,
+        sealed: putCredential.sealedValues,
+        owner: 'issue-tracker',
+        subject: person,
+        name: 'acme-api',
+        elicitationId: lasting.elicitationId,
       },
       {
-        ...{ ...result, id: once.elicitationId, elicitationId: once.elicitationId },
-        ...{ request: { kind: 'credential' }, sealed: sealed.once },
+        ...result,
+        id: once.elicitationId,
+        elicitationId: once.elicitationId,
+        request: { kind: 'credential' },
+        sealed: sealed.once,
       },
       {
-        ...{ ...result, id: form.elicitationId, elicitationId: form.elicitationId },
-        ...{ request: { kind: 'form' }, sealed: sealed.form },
+        ...result,
+        id: form.elicitationId,
+        elicitationId: form.elicitationId,
+        request: { kind: 'form' },
+        sealed: sealed.form,
       },
     ];
     const { records, unreadable } = await walked();
@@ -124,7 +135,9 @@ export const describeSealedRecords = suite('sealed records', stores => {
     });
     const { elicitationId } = form;
     expect(await stores.elicitations.redeem({ elicitationId, redemption: 'one' })).toMatchObject({
-      ...{ result: 'redeemed', sealed: `${sealed.form}.next`, isFirst: true },
+      result: 'redeemed',
+      sealed: `${sealed.form}.next`,
+      isFirst: true,
     });
   });
 

@@ -169,7 +169,10 @@ export const describeTransition = suite('transition', stores => {
     const widened = await moved(stores.elicitations, start, { events: ['widen'], next });
     const requestedBy = { mcpClient: 'Example' };
     expect(widened).toEqual({
-      ...{ ...start, version: 2, retryReason: 'provider_denied', requestedBy },
+      ...start,
+      version: 2,
+      retryReason: 'provider_denied',
+      requestedBy,
       request: { ...asked, scopes },
     });
     expect(await stores.elicitations.read(start.elicitationId)).toEqual(widened);

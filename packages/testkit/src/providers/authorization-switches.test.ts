@@ -103,7 +103,8 @@ describe('device flow (RFC 8628)', () => {
       const { deviceCode, complete } = await start(op);
       expect(await driveDevice({ verificationUri: complete }, 'alice', { decision: 'deny', denyAt })).toBe('denied');
       expect(await token(op, { grant_type, device_code: deviceCode })).toMatchObject({
-        ...{ status: 400, body: { error: 'access_denied' } },
+        status: 400,
+        body: { error: 'access_denied' },
       });
     }
   });
@@ -112,7 +113,11 @@ describe('device flow (RFC 8628)', () => {
     await using op = await startProvider(device);
     const { deviceCode } = await start(op);
     op.fault({
-      ...{ endpoint: 'token', grantType: grant_type, times: 1, status: 400, body: '{"error":"slow_down"}' },
+      endpoint: 'token',
+      grantType: grant_type,
+      times: 1,
+      status: 400,
+      body: '{"error":"slow_down"}',
       headers: { 'content-type': 'application/json' },
     });
     const poll = () => token(op, { grant_type, device_code: deviceCode });
@@ -166,7 +171,9 @@ describe('self-registered clients', () => {
       clientIdMetadataDocuments: async url => {
         fetched.push(url.href);
         return Response.json({
-          ...{ client_id: clientId, redirect_uris: [redirectUri], token_endpoint_auth_method: 'none' },
+          client_id: clientId,
+          redirect_uris: [redirectUri],
+          token_endpoint_auth_method: 'none',
           grant_types: ['authorization_code', 'refresh_token'],
         });
       },

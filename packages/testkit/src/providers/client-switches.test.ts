@@ -197,12 +197,20 @@ describe('revocation', () => {
     expect((await revoke('no such token')).status).toBe(200);
     expect(op.revocations()).toEqual([
       {
-        ...{ clientId: 'mcp-client', kind: 'refresh_token', digest: tokenDigest(refreshToken) },
-        ...{ hint: 'refresh_token', grantId, status: 200 },
+        clientId: 'mcp-client',
+        kind: 'refresh_token',
+        digest: tokenDigest(refreshToken),
+        hint: 'refresh_token',
+        grantId,
+        status: 200,
       },
       {
-        ...{ clientId: 'mcp-client', kind: 'unknown', digest: tokenDigest('no such token') },
-        ...{ hint: undefined, grantId: undefined, status: 200 },
+        clientId: 'mcp-client',
+        kind: 'unknown',
+        digest: tokenDigest('no such token'),
+        hint: undefined,
+        grantId: undefined,
+        status: 200,
       },
     ]);
     expect(op.tokens.grants()).toMatchObject([{ status: 'revoked' }]);

@@ -187,7 +187,11 @@ export async function startEvilProvider(options: { clientId: string; port?: numb
     const body = await text(request);
     const form = new URLSearchParams(endpoint === 'registration' ? '' : body);
     log.add({
-      ...{ endpoint, method: request.method ?? '', url, headers: request.headers, body },
+      endpoint,
+      method: request.method ?? '',
+      url,
+      headers: request.headers,
+      body,
       form: Object.fromEntries(form),
     });
     const next = queues.get(endpoint)?.shift();

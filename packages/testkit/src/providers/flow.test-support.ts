@@ -95,7 +95,9 @@ export async function dpopProof(
 ): Promise<string> {
   const { method: htm, url: htu, nonce, accessToken } = p;
   return new SignJWT({
-    ...{ htm, htu, jti: randomUUID() },
+    htm,
+    htu,
+    jti: randomUUID(),
     ...(typeof nonce === 'string' && { nonce }),
     ...(accessToken !== undefined && { ath: createHash('sha256').update(accessToken).digest('base64url') }),
   })

@@ -25,7 +25,9 @@ async function send(url: string, form: Record<string, string>, headers: Record<s
 
 const codeForm = (callback: URL, changes = {}) => ({
   ...secret,
-  ...{ code: callback.searchParams.get('code') ?? '', redirect_uri: redirectUri, code_verifier: codeVerifier },
+  code: callback.searchParams.get('code') ?? '',
+  redirect_uri: redirectUri,
+  code_verifier: codeVerifier,
   ...changes,
 });
 
@@ -97,7 +99,8 @@ describe('a provider like Slack', () => {
     expect(user).toMatchObject({ id: 'U583231', scope: 'chat:write,users:read', token_type: 'user' });
     expect(user).not.toHaveProperty('refresh_token');
     expect(await post(odd.endpoints.token, codeForm(callback))).toMatchObject({
-      ...{ status: 200, body: { ok: false, error: 'invalid_code' } },
+      status: 200,
+      body: { ok: false, error: 'invalid_code' },
     });
     const authorization = { authorization: `Bearer ${user['access_token']}` };
     expect((await post(odd.endpoints.account, {}, authorization)).body).toMatchObject({ user_id: 'U583231' });
@@ -117,7 +120,8 @@ describe('a provider like Slack', () => {
     const second = await refresh(user['refresh_token']);
     expect(second.body).toMatchObject({ ok: true, token_type: 'user', scope: 'chat:write', expires_in: 43_200 });
     expect(await refresh(user['refresh_token'])).toMatchObject({
-      ...{ status: 200, body: { ok: false, error: 'invalid_refresh_token' } },
+      status: 200,
+      body: { ok: false, error: 'invalid_refresh_token' },
     });
     odd.nestedRefresh = true;
     const third = await refresh(second.body['refresh_token']);
@@ -135,7 +139,9 @@ describe('a provider like Salesforce', () => {
     expect(body).not.toHaveProperty('expires_in');
     const refresh = () =>
       post(odd.endpoints.token, {
-        ...{ ...secret, grant_type: 'refresh_token', refresh_token: String(body['refresh_token']) },
+        ...secret,
+        grant_type: 'refresh_token',
+        refresh_token: String(body['refresh_token']),
       });
     odd.endAccessToken(String(body['access_token']));
     expect((await askApi({ issuer: odd.origin }, body['access_token'])).status).toBe(401);

@@ -95,7 +95,10 @@ export async function startOddProvider(options: OddProviderOptions): Promise<Odd
     account: origin + paths.account,
   };
   const provider: OddProvider = {
-    ...{ origin, port: listener.port, endpoints, tokens },
+    origin,
+    port: listener.port,
+    endpoints,
+    tokens,
     account: { id: 583231, login: 'octo', name: 'Octo Example' },
     decision: 'allow',
     grantScopes: requested => requested,
@@ -122,7 +125,11 @@ export async function startOddProvider(options: OddProviderOptions): Promise<Odd
     const form = new URLSearchParams(isForm ? body : '');
     const endpoint = endpointOf(url.pathname);
     const entry = log.add({
-      ...{ endpoint, method, url, headers: request.headers, body },
+      endpoint,
+      method,
+      url,
+      headers: request.headers,
+      body,
       form: Object.fromEntries(form),
     });
     const target = { endpoint, grantType: form.get('grant_type') ?? undefined };
@@ -253,15 +260,24 @@ export async function startOddProvider(options: OddProviderOptions): Promise<Odd
     if (refreshToken !== undefined) refreshTokens.set(refreshToken, grant);
     const renewed = refreshToken === undefined ? {} : { refreshToken };
     const { settle } = tokens.record({
-      ...{ grantType: p.grantType, grantId: grant.grantId, clientId: options.clientId, scopes: grant.scopes },
-      ...{ accountId: String(grant.account.id), audience: [], accessToken, ...renewed },
+      grantType: p.grantType,
+      grantId: grant.grantId,
+      clientId: options.clientId,
+      scopes: grant.scopes,
+      accountId: String(grant.account.id),
+      audience: [],
+      accessToken,
+      ...renewed,
       expiresIn: options.accessTokenTtlSeconds ?? Number.POSITIVE_INFINITY,
       ...(p.used !== undefined && { usedRefreshToken: p.used }),
     });
     settleWhenAnswered(p.response, settle);
     const expiresIn = options.style === 'slack' ? options.accessTokenTtlSeconds : undefined;
     return {
-      ...{ accessToken, scopes: grant.scopes, isRefresh: p.used !== undefined, ...renewed },
+      accessToken,
+      scopes: grant.scopes,
+      isRefresh: p.used !== undefined,
+      ...renewed,
       ...(expiresIn !== undefined && { expiresIn }),
     };
   }

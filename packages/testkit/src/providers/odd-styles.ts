@@ -165,7 +165,10 @@ const salesforce: OddStyle = {
     return {
       status: 200,
       body: {
-        ...{ access_token, token_type: 'Bearer', scope: scopes.join(' '), issued_at: '1700000000000' },
+        access_token,
+        token_type: 'Bearer',
+        scope: scopes.join(' '),
+        issued_at: '1700000000000',
         ...(refreshToken !== undefined && { refresh_token: refreshToken }),
       },
     };

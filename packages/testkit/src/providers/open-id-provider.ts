@@ -96,10 +96,15 @@ export async function startOpenIdProvider(options: OpenIdProviderOptions): Promi
   };
   const accounts = users.map(accountOf);
   const provider = await createOpenIdServer({
-    ...{ issuer, brand, users: accounts },
+    issuer,
+    brand,
+    users: accounts,
     skipsConsent: () => options.consent === 'skip',
     configuration: configurationOf({
-      ...{ options, switches, accounts, devicePages: devicePages(brand) },
+      options,
+      switches,
+      accounts,
+      devicePages: devicePages(brand),
       adapter: createObservedAdapter({
         onGrantRevoked: grantId => tokens.revokeGrant(grantId),
         keepsGrant: () => !switches.revocationCascades && Provider.ctx?.oidc.route === 'revocation',

@@ -42,7 +42,9 @@ export function aroundProvider(p: {
     if (endpoint === 'api') {
       const { authorization, dpop } = context.headers;
       const answer = await api.answer({
-        ...{ method: context.method, url, authorization },
+        method: context.method,
+        url,
+        authorization,
         dpop: typeof dpop === 'string' ? dpop : undefined,
       });
       context.status = answer.status;

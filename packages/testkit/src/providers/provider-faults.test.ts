@@ -7,8 +7,11 @@ describe('faults of a provider', () => {
     await using op = await startProvider();
     const { refreshToken } = await connect(op);
     op.fault({
-      ...{ endpoint: 'token', grantType: 'refresh_token', times: 2 },
-      ...{ status: 503, headers: { 'retry-after': '7' } },
+      endpoint: 'token',
+      grantType: 'refresh_token',
+      times: 2,
+      status: 503,
+      headers: { 'retry-after': '7' },
     });
     const refused = await refresh(op, refreshToken);
     expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '7']);
@@ -47,7 +50,9 @@ describe('faults of a provider', () => {
       const asked = fetch(new URL('/token', op.issuer), {
         method: 'POST',
         body: new URLSearchParams({
-          ...{ client_id: 'mcp-client', grant_type: 'refresh_token', refresh_token: refreshToken },
+          client_id: 'mcp-client',
+          grant_type: 'refresh_token',
+          refresh_token: refreshToken,
         }),
         signal: abort.signal,
       });

@@ -153,7 +153,13 @@ export class TokenLedger {
 
     const { accessToken: value, grantId, accountId, clientId, scopes, audience, jkt } = issued;
     this.#accessTokens.set(tokenDigest(value), {
-      ...{ value, grantId, chain, accountId, clientId, scopes, audience },
+      value,
+      grantId,
+      chain,
+      accountId,
+      clientId,
+      scopes,
+      audience,
       expiresAt: Date.now() + issued.expiresIn * 1000,
       ...(jkt !== undefined && { jkt }),
       revoked: false,
@@ -225,7 +231,9 @@ export class TokenLedger {
     const known = this.#grants.get(grantId);
     if (known) return known;
     const grant: MutableGrant = {
-      ...{ grantId, accountId, clientId },
+      grantId,
+      accountId,
+      clientId,
       status: 'live',
       exchanges: [],
       refreshes: [],

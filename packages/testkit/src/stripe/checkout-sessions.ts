@@ -59,14 +59,27 @@ export class CheckoutSessions {
   create(request: SessionRequest): StripeSession {
     const id = this.#livemode ? `cs_live_b1${alphanumerics(56)}` : `cs_test_a1${alphanumerics(56)}`;
     const session: StripeSession = {
-      ...{ id, object: 'checkout.session', mode: 'payment', status: 'open', payment_status: 'unpaid' },
+      id,
+      object: 'checkout.session',
+      mode: 'payment',
+      status: 'open',
+      payment_status: 'unpaid',
       // The page needs the fragment after `#`: a link without it does not work.
       url: `${this.#origin()}/c/pay/${id}#fid${encodeURIComponent(randomBytes(300).toString('base64'))}`,
-      ...{ amount_subtotal: request.total, amount_total: request.total, currency: request.currency },
+      amount_subtotal: request.total,
+      amount_total: request.total,
+      currency: request.currency,
       client_reference_id: request.clientReferenceId,
-      ...{ created: this.#seconds(), expires_at: request.expiresAt, livemode: this.#livemode, locale: request.locale },
-      ...{ metadata: request.metadata, payment_intent: null, payment_method_types: request.methods },
-      ...{ success_url: request.successUrl, cancel_url: request.cancelUrl, submit_type: request.submitType },
+      created: this.#seconds(),
+      expires_at: request.expiresAt,
+      livemode: this.#livemode,
+      locale: request.locale,
+      metadata: request.metadata,
+      payment_intent: null,
+      payment_method_types: request.methods,
+      success_url: request.successUrl,
+      cancel_url: request.cancelUrl,
+      submit_type: request.submitType,
       ui_mode: 'hosted_page',
     };
     this.#sessions.set(id, { session, request });
@@ -163,10 +176,17 @@ export class CheckoutSessions {
     const known = this.#intents.get(session.payment_intent ?? '');
     const { description, metadata, destination } = about;
     const intent: StripePaymentIntent = {
-      ...{ id: known?.id ?? `pi_${randomBytes(12).toString('hex')}`, object: 'payment_intent', status: 'processing' },
-      ...{ amount: options.amount ?? session.amount_total, amount_received: 0, last_payment_error: null },
-      ...{ currency: options.currency ?? session.currency, created: known?.created ?? this.#seconds() },
-      ...{ livemode: this.#livemode, description, metadata },
+      id: known?.id ?? `pi_${randomBytes(12).toString('hex')}`,
+      object: 'payment_intent',
+      status: 'processing',
+      amount: options.amount ?? session.amount_total,
+      amount_received: 0,
+      last_payment_error: null,
+      currency: options.currency ?? session.currency,
+      created: known?.created ?? this.#seconds(),
+      livemode: this.#livemode,
+      description,
+      metadata,
       transfer_data: destination === null ? null : { destination },
     };
     this.#intents.set(intent.id, intent);
@@ -193,8 +213,13 @@ export class CheckoutSessions {
 
   #happen(type: StripeEventType, object: object): StripeEvent {
     const event: StripeEvent = {
-      ...{ id: `evt_${randomBytes(12).toString('hex')}`, object: 'event', api_version: '2026-10-28.endive' },
-      ...{ created: this.#seconds(), livemode: this.#livemode, pending_webhooks: 1, type },
+      id: `evt_${randomBytes(12).toString('hex')}`,
+      object: 'event',
+      api_version: '2026-10-28.endive',
+      created: this.#seconds(),
+      livemode: this.#livemode,
+      pending_webhooks: 1,
+      type,
       data: { object: structuredClone(object) as Readonly<Record<string, unknown>> },
     };
     this.events.push(event);

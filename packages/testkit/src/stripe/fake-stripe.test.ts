@@ -25,15 +25,22 @@ describe('the fake Stripe', () => {
   const opened = async (): Promise<string> => (await create()).body.id;
   const press = (id: string, decision: 'pay' | 'cancel') =>
     fetch(`${stripe.origin}/c/pay/${id}`, {
-      ...{ method: 'POST', redirect: 'manual', body: new URLSearchParams({ decision }) },
+      method: 'POST',
+      redirect: 'manual',
+      body: new URLSearchParams({ decision }),
     });
 
   test('creates, retrieves and expires a Checkout Session', async () => {
     const { status, body } = await create();
     expect(status).toBe(200);
     expect(body).toMatchObject({
-      ...{ object: 'checkout.session', status: 'open', payment_status: 'unpaid', amount_total: 1000, currency: 'eur' },
-      ...{ payment_intent: null, metadata: { elicitationId: 'el_1' } },
+      object: 'checkout.session',
+      status: 'open',
+      payment_status: 'unpaid',
+      amount_total: 1000,
+      currency: 'eur',
+      payment_intent: null,
+      metadata: { elicitationId: 'el_1' },
       expires_at: body.created + 24 * 60 * 60,
     });
     expect((await call('GET', `/v1/checkout/sessions/${body.id}`)).body).toEqual(body);
@@ -172,10 +179,14 @@ describe('the fake Stripe', () => {
         (await call('GET', `/v1/checkout/sessions/${id}?expand[0]=payment_intent`)).body;
       const complete = { status: 'complete' };
       expect(await expanded(first)).toMatchObject({
-        ...{ ...complete, payment_status: 'paid', payment_intent: { status: 'succeeded', amount_received: 1000 } },
+        ...complete,
+        payment_status: 'paid',
+        payment_intent: { status: 'succeeded', amount_received: 1000 },
       });
       expect(await expanded(second)).toMatchObject({
-        ...{ ...complete, payment_status: 'unpaid', payment_intent: { status: 'requires_payment_method' } },
+        ...complete,
+        payment_status: 'unpaid',
+        payment_intent: { status: 'requires_payment_method' },
       });
       expect(stripe.charges.map(({ checkoutSessionId }) => checkoutSessionId)).toEqual([first]);
       expect(() => stripe.settleLater(first, 'failed')).toThrow();

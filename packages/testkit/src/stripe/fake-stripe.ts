@@ -118,14 +118,23 @@ export async function startFakeStripe(options: FakeStripeOptions = {}): Promise<
   });
   const refunds = new StripeRefunds(checkout, () => Math.floor(now() / 1000));
   const api = new StripeApi({
-    ...{ secretKey, restrictedKey: options.restrictedKey, powerlessKey: options.powerlessKey },
-    ...{ now, checkout, refunds, keys, faults, webhookEndpoints: options.webhookEndpoints ?? [] },
+    secretKey,
+    restrictedKey: options.restrictedKey,
+    powerlessKey: options.powerlessKey,
+    now,
+    checkout,
+    refunds,
+    keys,
+    faults,
+    webhookEndpoints: options.webhookEndpoints ?? [],
   });
   const listener = await listenHttp(handle, options);
   const origin = `http://127.0.0.1:${options.publicPort ?? listener.port}`;
 
   const fake: FakeStripe = {
-    ...{ origin, port: listener.port, secretKey },
+    origin,
+    port: listener.port,
+    secretKey,
     webhookSecrets: options.webhookSecrets ?? [`whsec_${randomBytes(16).toString('hex')}`],
     charges: checkout.charges,
     chargesOf: elicitationId => checkout.charges.filter(charge => charge.elicitationId === elicitationId),

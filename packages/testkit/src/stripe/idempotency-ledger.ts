@@ -34,7 +34,8 @@ export class IdempotencyLedger {
     }
     if (entry.answer) return entry.answer;
     throw new StripeApiError(409, {
-      ...{ type: 'idempotency_error', code: 'idempotency_key_in_use' },
+      type: 'idempotency_error',
+      code: 'idempotency_key_in_use',
       message: 'There is currently another in-progress request using this idempotency key',
     });
   }

@@ -24,7 +24,9 @@ export function invalidRequest(message: string, details: { code?: string; param?
 
 export function missing(what: string, id: string): StripeApiError {
   return new StripeApiError(404, {
-    ...{ type: 'invalid_request_error', code: 'resource_missing', param: 'id' },
+    type: 'invalid_request_error',
+    code: 'resource_missing',
+    param: 'id',
     message: `No such ${what}: '${id}'`,
   });
 }

@@ -90,13 +90,16 @@ export class StripeApi {
     const answer = await this.#answerOf({ ...p, effect, fault, idempotencyKey, requestId });
     if (loses === 'after') return undefined;
     return {
-      ...{ status: answer.status, body: answer.body },
+      status: answer.status,
+      body: answer.body,
       headers: {
-        ...{ 'content-type': 'application/json', 'request-id': requestId },
+        'content-type': 'application/json',
+        'request-id': requestId,
         ...(apiVersion !== undefined && { 'stripe-version': apiVersion }),
         ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
         ...(answer.requestId !== requestId && {
-          ...{ 'idempotent-replayed': 'true', 'original-request': answer.requestId },
+          'idempotent-replayed': 'true',
+          'original-request': answer.requestId,
         }),
       },
     };

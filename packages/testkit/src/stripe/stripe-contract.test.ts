@@ -18,7 +18,8 @@ const opened = async (): Promise<string> => (await create()).body.id;
 const expire = (id: string) => call('POST', `/v1/checkout/sessions/${id}/expire`);
 const intentOf = (id: string) => call('GET', `/v1/payment_intents/${stripe.checkoutSession(id).payment_intent}`);
 const price = (currency: string, amount: number) => ({
-  ...{ 'line_items[0][quantity]': '1', 'line_items[0][price_data][currency]': currency },
+  'line_items[0][quantity]': '1',
+  'line_items[0][price_data][currency]': currency,
   'line_items[0][price_data][unit_amount]': String(amount),
 });
 const refusal = (error: object) => ({ status: 400, body: { error: { type: 'invalid_request_error', ...error } } });
@@ -74,7 +75,9 @@ test.each<[says: string, where: string, holds: () => Promise<void>]>([
       stripe.attempt(id, 'declined');
       expect(stripe.checkoutSession(id)).toMatchObject({ status: 'open', payment_status: 'unpaid' });
       expect((await intentOf(id)).body).toMatchObject({
-        ...{ status: 'requires_payment_method', amount_received: 0, metadata: {} },
+        status: 'requires_payment_method',
+        amount_received: 0,
+        metadata: {},
         last_payment_error: { type: 'card_error', code: 'card_declined' },
       });
       expect(stripe.events.map(({ type }) => type)).toEqual(['payment_intent.payment_failed']);

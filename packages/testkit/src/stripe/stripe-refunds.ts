@@ -47,8 +47,14 @@ export class StripeRefunds {
       });
     const given = isFormObject(metadata) ? Object.entries(metadata).map(([name, value]) => [name, String(value)]) : [];
     const refund: StripeRefund = {
-      ...{ id: `re_${randomBytes(12).toString('hex')}`, object: 'refund', amount: asked, currency: intent.currency },
-      ...{ created: this.#seconds(), payment_intent: reference, status: this.newStatus, failure_reason: null },
+      id: `re_${randomBytes(12).toString('hex')}`,
+      object: 'refund',
+      amount: asked,
+      currency: intent.currency,
+      created: this.#seconds(),
+      payment_intent: reference,
+      status: this.newStatus,
+      failure_reason: null,
       metadata: Object.fromEntries(given),
     };
     this.refunds.push(refund);
@@ -92,8 +98,14 @@ export class StripeRefunds {
       return;
     }
     const dispute: StripeDispute = {
-      ...{ id: `du_${randomBytes(12).toString('hex')}`, object: 'dispute', amount: claimed.amount, status },
-      ...{ currency: claimed.currency, created: this.#seconds(), payment_intent: reference, metadata: {} },
+      id: `du_${randomBytes(12).toString('hex')}`,
+      object: 'dispute',
+      amount: claimed.amount,
+      status,
+      currency: claimed.currency,
+      created: this.#seconds(),
+      payment_intent: reference,
+      metadata: {},
       payment_method_details: { type: 'card', card: { brand: 'visa', case_type: caseType } },
     };
     this.disputes.push(dispute);
@@ -104,8 +116,14 @@ export class StripeRefunds {
     const { amount, currency, metadata } = this.#checkout.intent(reference);
     const refunded = this.refundedOf(reference);
     return {
-      ...{ id: `ch_${reference.slice(3)}`, object: 'charge', amount, currency, metadata, payment_intent: reference },
-      ...{ amount_refunded: refunded, refunded: refunded === amount },
+      id: `ch_${reference.slice(3)}`,
+      object: 'charge',
+      amount,
+      currency,
+      metadata,
+      payment_intent: reference,
+      amount_refunded: refunded,
+      refunded: refunded === amount,
     };
   }
 

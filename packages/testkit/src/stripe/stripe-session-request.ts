@@ -26,15 +26,25 @@ export interface SessionRequest {
 }
 
 const known: KnownParameters = {
-  ...{ mode: true, ui_mode: true, success_url: true, cancel_url: true, expires_at: true, expand: true },
-  ...{ client_reference_id: true, metadata: true, locale: true, submit_type: true },
+  mode: true,
+  ui_mode: true,
+  success_url: true,
+  cancel_url: true,
+  expires_at: true,
+  expand: true,
+  client_reference_id: true,
+  metadata: true,
+  locale: true,
+  submit_type: true,
   line_items: {
     quantity: true,
     price_data: { currency: true, unit_amount: true, product_data: { name: true, description: true } },
   },
   payment_intent_data: { description: true, metadata: true, transfer_data: { destination: true } },
   allowed_payment_method_types: true,
-  ...{ adaptive_pricing: { enabled: true }, automatic_tax: { enabled: true }, allow_promotion_codes: true },
+  adaptive_pricing: { enabled: true },
+  automatic_tax: { enabled: true },
+  allow_promotion_codes: true,
 };
 const HALF_AN_HOUR = 30 * 60;
 const DAY = 24 * 60 * 60;
@@ -44,7 +54,8 @@ const MAX_QUANTITY = 999_999;
 export function readSessionRequest(form: FormObject, now: number): SessionRequest {
   if (form['payment_method_types'] !== undefined) {
     throw invalidRequest('Manage payment methods with allowed_payment_method_types', {
-      ...{ code: 'payment_method_types_no_longer_supported', param: 'payment_method_types' },
+      code: 'payment_method_types_no_longer_supported',
+      param: 'payment_method_types',
     });
   }
   refuseUnknown(form, known);
@@ -60,7 +71,10 @@ export function readSessionRequest(form: FormObject, now: number): SessionReques
   const accepted = isFormList(methods) ? methods.map(String) : ['card'];
   checkTotal(total, currency, accepted);
   return {
-    ...{ items, currency, expiresAt, total },
+    items,
+    currency,
+    expiresAt,
+    total,
     clientReferenceId: text(form, 'client_reference_id', 200),
     metadata: readMetadata(form['metadata']),
     intent: {

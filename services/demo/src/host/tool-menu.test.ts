@@ -2,7 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { askArguments, menuOf } from './tool-menu.ts';
 
 const tool = (inputSchema: object, more: object = {}) => ({
-  ...{ name: 'buy', inputSchema: { type: 'object' as const, ...inputSchema } },
+  name: 'buy',
+  inputSchema: { type: 'object' as const, ...inputSchema },
   ...more,
 });
 

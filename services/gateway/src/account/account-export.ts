@@ -89,7 +89,9 @@ export function createAccountExport({ deps, views, fingerprint }: ExportKit) {
   const payment = (of: Payment) => ({
     mcpServer: views.mcpServerName(of.mcpServerId),
     elicitationId: of.elicitationId,
-    ...{ amount: of.amount, processor: of.processor, processorReference: of.processorReference },
+    amount: of.amount,
+    processor: of.processor,
+    processorReference: of.processorReference,
     ...definedOnly({ mode: of.mode }),
     paidAt: time(of.paidAt),
     refunds: of.refunds.map(({ minorUnits, status, createdAt }) => ({

@@ -28,7 +28,9 @@ const failuresOf = (refusals: readonly ProblemCode[]) =>
   );
 
 const parameterOf = (place: 'path' | 'query', [name, schema]: [string, unknown], required: readonly string[]) => ({
-  ...{ name, in: place, schema },
+  name,
+  in: place,
+  schema,
   required: place === 'path' || required.includes(name),
 });
 
@@ -65,16 +67,21 @@ export function adminOpenApi() {
     const members = Object.entries(properties);
     const rest = members.filter(([name]) => !inPath.has(name));
     const reason = {
-      ...{ name: 'Postern-Reason', in: 'header', required: scope !== 'read' },
-      ...{ description: 'why, for the audit trail', schema: { type: 'string', maxLength: 200 } },
+      name: 'Postern-Reason',
+      in: 'header',
+      required: scope !== 'read',
+      description: 'why, for the audit trail',
+      schema: { type: 'string', maxLength: 200 },
     };
     const body = {
       required: true,
       content: {
         'application/json': {
           schema: {
-            ...{ type: 'object', additionalProperties: false },
-            ...{ properties: Object.fromEntries(rest), required: required.filter(name => !inPath.has(name)) },
+            type: 'object',
+            additionalProperties: false,
+            properties: Object.fromEntries(rest),
+            required: required.filter(name => !inPath.has(name)),
           },
         },
       },
@@ -82,7 +89,9 @@ export function adminOpenApi() {
     paths[`/admin/v1${path}`] = {
       ...paths[`/admin/v1${path}`],
       [method.toLowerCase()]: {
-        ...{ operationId: id, summary: about, description: `Needs the scope \`${scope}\`.` },
+        operationId: id,
+        summary: about,
+        description: `Needs the scope \`${scope}\`.`,
         security: [{ credential: [] }],
         parameters: [
           ...members.filter(([name]) => inPath.has(name)).map(member => parameterOf('path', member, required)),

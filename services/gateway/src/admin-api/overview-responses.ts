@@ -11,12 +11,10 @@ export const counts = named('Counts', {
   refreshes: z
     .array(
       z.object({
-        ...{
-          at: time,
-          provider: text,
-          outcome: z.enum(['refreshed', 'postponed', 'lost']),
-          code: text.exactOptional(),
-        },
+        at: time,
+        provider: text,
+        outcome: z.enum(['refreshed', 'postponed', 'lost']),
+        code: text.exactOptional(),
         count,
       }),
     )
@@ -52,7 +50,11 @@ export const health = named('Health', {
   storage: z
     .array(
       z.object({
-        ...{ mcpServerId: text, records: count, recordsQuota: count, bytes: count, bytesQuota: count },
+        mcpServerId: text,
+        records: count,
+        recordsQuota: count,
+        bytes: count,
+        bytesQuota: count,
         fullestShard: z.number().meta({ description: 'Used part of the fullest shard, 1 at its limit.' }),
         isRefusing: z.boolean(),
       }),
@@ -66,8 +68,13 @@ export const health = named('Health', {
       valid: count,
       oldest: z.array(
         z.object({
-          ...{ apiKeyId: text, mcpServerId: text, source: z.enum(['file', 'store']), name: text.exactOptional() },
-          ...{ expires: text.exactOptional(), lastUsedAt: time.exactOptional(), ...age },
+          apiKeyId: text,
+          mcpServerId: text,
+          source: z.enum(['file', 'store']),
+          name: text.exactOptional(),
+          expires: text.exactOptional(),
+          lastUsedAt: time.exactOptional(),
+          ...age,
         }),
       ),
     })

@@ -41,7 +41,10 @@ beforeAll(async () => {
     sampleMcpServer,
     { ...sampleMcpServer, id: 'issue-tracker', name: 'Bugs', apiKeys: [{ hash: hashOf('other') }] },
     {
-      ...{ ...sampleMcpServer, id: 'vouching', name: 'Vouching', apiKeys: [{ hash: hashOf('vouching') }] },
+      ...sampleMcpServer,
+      id: 'vouching',
+      name: 'Vouching',
+      apiKeys: [{ hash: hashOf('vouching') }],
       identity: { mode: 'external' as const, verifyUrl: 'https://vouching.example/verify' },
     },
   ];
@@ -84,7 +87,9 @@ async function cli(...args: string[]) {
   let out = '';
   let err = '';
   const io = {
-    ...{ env: {}, isTerminal: false, signal: new AbortController().signal },
+    env: {},
+    isTerminal: false,
+    signal: new AbortController().signal,
     out: (text: string) => {
       out += text;
     },
@@ -160,8 +165,13 @@ describe('views of a person', () => {
     expect(report.open).toHaveLength(1);
     const line = await lastLine();
     expect(line).toMatchObject({
-      ...{ event: 'admin.person_viewed', audit: true, subject: pseudonym(person) },
-      ...{ by: 'operator', operator: 'olga', door: 'console', reason: 'ticket 7' },
+      event: 'admin.person_viewed',
+      audit: true,
+      subject: pseudonym(person),
+      by: 'operator',
+      operator: 'olga',
+      door: 'console',
+      reason: 'ticket 7',
     });
     expect(JSON.stringify(line)).not.toContain(person.subject);
   });
@@ -174,7 +184,10 @@ describe('views of a person', () => {
     });
     const config = loadConfig(configPath, {});
     const deaf = createAdminService({
-      ...{ config, pseudonym, now: Date.now, vault: (await openVault(config)).vault },
+      config,
+      pseudonym,
+      now: Date.now,
+      vault: (await openVault(config)).vault,
       stores: { ...stores, audits },
       network: undefined,
     });

@@ -173,8 +173,10 @@ export function createChanges({ config, stores, network, mcpServers, pseudonym, 
         listAllEnded({ stores, mcpServers }, subject),
       ]);
       const counts = {
-        ...{ open: open.length, connections: connections.length, credentials: credentials.length },
-        ...{ mutedMcpServers: mutes.length },
+        open: open.length,
+        connections: connections.length,
+        credentials: credentials.length,
+        mutedMcpServers: mutes.length,
       };
       const left = {
         endedElicitations: ended.length,

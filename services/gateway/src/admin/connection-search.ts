@@ -100,7 +100,9 @@ export function createConnectionSearch({ stores, mcpServers }: ConnectionSearchD
         const ids = entries.map(({ id }) => id);
         before = entries.at(-1) ?? before;
         yield {
-          ...{ connections: await matching(ids, q), read: ids.length, unreadable: 0 },
+          connections: await matching(ids, q),
+          read: ids.length,
+          unreadable: 0,
           cursor: before === undefined ? cursor : `${shard} ${before.at} ${before.id}`,
           share: (LISTS_SHARE * at) / SHARDS.length,
         };
@@ -115,7 +117,10 @@ export function createConnectionSearch({ stores, mcpServers }: ConnectionSearchD
         of.kind === 'connection' && (q.provider === undefined || of.provider === q.provider) ? [of.id] : [],
       );
       yield {
-        ...{ connections: await matching(ids, q), read: records.length, cursor: SCAN, share: LISTS_SHARE },
+        connections: await matching(ids, q),
+        read: records.length,
+        cursor: SCAN,
+        share: LISTS_SHARE,
         unreadable: unreadable.filter(({ kind }) => kind === 'connection').length,
       };
     }

@@ -237,7 +237,10 @@ const connectionHit = (of: {
   readonly lost?: unknown;
   readonly createdAt: number;
 }): Hit => ({
-  ...{ what: 'connection', id: of.connectionId, elicitationId: of.elicitationId, at: iso(of.createdAt) },
+  what: 'connection',
+  id: of.connectionId,
+  elicitationId: of.elicitationId,
+  at: iso(of.createdAt),
   status: of.lost === undefined ? 'connected' : 'lost',
 });
 
@@ -246,5 +249,8 @@ const credentialHit = (of: {
   readonly elicitationId: string;
   readonly updatedAt: number;
 }): Hit => ({
-  ...{ what: 'credential', id: of.credentialId, elicitationId: of.elicitationId, at: iso(of.updatedAt) },
+  what: 'credential',
+  id: of.credentialId,
+  elicitationId: of.elicitationId,
+  at: iso(of.updatedAt),
 });

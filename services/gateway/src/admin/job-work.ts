@@ -99,8 +99,12 @@ function disconnecting(job: StoredJob, { config, stores, mcpServers, onRemoved }
       // The user has connected again since: that one stays.
       const pending = connections.filter(({ createdAt }) => createdAt <= job.createdAt);
       next = {
-        ...{ ...next, cursor, share, pending: pending.map(({ connectionId }) => connectionId) },
-        ...{ found: next.found + pending.length, unreadable: next.unreadable + unreadable },
+        ...next,
+        cursor,
+        share,
+        pending: pending.map(({ connectionId }) => connectionId),
+        found: next.found + pending.length,
+        unreadable: next.unreadable + unreadable,
       };
     }
     return { progress: next, isOver: false };
@@ -170,7 +174,12 @@ function redelivering(
     const left = next === undefined ? 0 : dead + delayed;
     return {
       progress: {
-        ...{ ...progress, found, done, delivered, failedAgain, cursor: next?.cursor ?? progress.cursor },
+        ...progress,
+        found,
+        done,
+        delivered,
+        failedAgain,
+        cursor: next?.cursor ?? progress.cursor,
         pending: isOver ? [] : [...open, ...(next?.eventIds ?? [])],
         share: isOver ? 1 : (done - open.length) / Math.max(1, found + left),
       },

@@ -56,13 +56,21 @@ beforeEach(async () => {
   round += 1;
   const prefix = `admin-jobs-${round}`;
   const others = ['issue-tracker', 'wiki'].map(id => ({
-    ...{ ...sampleMcpServer, id, name: id, apiKeys: [{ hash: hashOf(id) }] },
+    ...sampleMcpServer,
+    id,
+    name: id,
+    apiKeys: [{ hash: hashOf(id) }],
   }));
   const providers = ['forge', 'github'].map(name => ({
-    ...{ name, displayName: name, issuer: `https://${name}.example`, clientId: 'postern' },
+    name,
+    displayName: name,
+    issuer: `https://${name}.example`,
+    clientId: 'postern',
   }));
   const input = sampleConfig({
-    ...{ redis: { url: redis.url, prefix }, providers, mcpServers: [sampleMcpServer, ...others] },
+    redis: { url: redis.url, prefix },
+    providers,
+    mcpServers: [sampleMcpServer, ...others],
   });
   await writeFile(configPath, JSON.stringify(input));
   config = loadConfig(configPath, {});
@@ -109,7 +117,10 @@ describe('plans', () => {
     const connections = await many(5);
     const plan = await admin.planDisconnect(actor, { provider: 'github' });
     expect(plan).toEqual({
-      ...{ connections: 5, people: 5, notRevocable: 0, isComplete: true },
+      connections: 5,
+      people: 5,
+      notRevocable: 0,
+      isComplete: true,
       providers: [{ provider: 'github', connections: 5 }],
       owners: [{ owner: 'issue-tracker', connections: 5 }],
     });
@@ -321,7 +332,10 @@ describe('redelivery', () => {
     const webhooks = [{ id: 'hook', url: receiver.url, secrets: [secret] }];
     const { vault } = await openVault(config);
     await using service = createAdminService({
-      ...{ stores: stage.stores, pseudonym, vault, now: Date.now },
+      stores: stage.stores,
+      pseudonym,
+      vault,
+      now: Date.now,
       config: parseConfig(webhooksConfig({ prefix }, webhooks)),
       network: { ...stage.stores, openQueueRedis: () => openQueueRedis({ address, prefix }) },
     });
@@ -356,7 +370,9 @@ describe('redelivery', () => {
     expect(await service.enableWebhookEndpoint(actor, { endpoint: 'tracker.nowhere', dryRun: false })).toBeUndefined();
     const disabled = await service.startRedelivery(actor, { endpoint: 'tracker.hook' });
     expect(await service.completeJob(disabled?.jobId ?? '', { signal, onProgress: () => {} })).toMatchObject({
-      ...{ status: 'done', done: 1, deliveries: { delivered: 0, failedAgain: 0, waiting: 1 } },
+      status: 'done',
+      done: 1,
+      deliveries: { delivered: 0, failedAgain: 0, waiting: 1 },
     });
     expect((await service.webhookEndpoints())[0]).toMatchObject({ status: 'disabled', reason: 'gone', waiting: 1 });
     status = 204;

@@ -46,12 +46,18 @@ function jobItem({ jobId, about, createdAt, updatedAt, isHeld, progress, ended }
   /** `waiting`: without an attempt since the job has started them. */
   const deliveries = { delivered, failedAgain, waiting: done - delivered - failedAgain };
   return {
-    ...{ jobId, verb, by, door },
+    jobId,
+    verb,
+    by,
+    door,
     target: { ...target, ...definedOnly({ since: since === undefined ? undefined : iso(since) }) },
     status: ended?.status ?? (isHeld ? ('running' as const) : ('waiting' as const)),
     createdAt: iso(createdAt),
     updatedAt: iso(updatedAt),
-    ...{ found, done, unreadable, share },
+    found,
+    done,
+    unreadable,
+    share,
     ...(verb === 'redeliver' ? { deliveries } : {}),
     ...definedOnly({ reason, error, endedAt: ended && iso(ended.at) }),
   };
@@ -138,7 +144,9 @@ export function createJobs({ config, stores, mcpServers, pseudonym, record, queu
       const jobId = `jb_${newOperationId(systemEntropy)}`;
       const target = { ...names, ...definedOnly({ since: since?.getTime(), subject: subject && pseudonym(subject) }) };
       await record(actor, {
-        ...{ event: 'admin.disconnect_started', jobId, ...names },
+        event: 'admin.disconnect_started',
+        jobId,
+        ...names,
         ...definedOnly({ subject, since: since?.toISOString() }),
       });
       return started(jobId, {

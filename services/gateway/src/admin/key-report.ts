@@ -64,7 +64,9 @@ export function createKeyReport(p: {
       apiKeys: {
         valid: valid.length,
         oldest: oldest.map(({ apiKeyId, mcpServerId, source, name, expires, age, lastUsedAt }) => ({
-          ...{ apiKeyId, mcpServerId, source },
+          apiKeyId,
+          mcpServerId,
+          source,
           ...definedOnly({ name, expires }),
           ...ageOf(age),
           ...definedOnly({ lastUsedAt: lastUsedAt === undefined ? undefined : iso(lastUsedAt) }),

@@ -83,7 +83,10 @@ function partsOf<Item extends { readonly size: number }>(items: readonly Item[],
 function deliveryItem({ endpoint, event, attempts, reason = '' }: Omit<RetryingDelivery, 'nextAt'>) {
   const [, httpStatus] = /^status_(\d{3})$/.exec(reason) ?? [];
   return {
-    ...{ endpoint, eventId: event.eventId, type: typeOf(event), attempts },
+    endpoint,
+    eventId: event.eventId,
+    type: typeOf(event),
+    attempts,
     ...(httpStatus === undefined ? {} : { httpStatus: Number(httpStatus) }),
     ...('elicitationId' in event ? { elicitationId: event.elicitationId, mcpServerId: event.mcpServerId } : {}),
   };
@@ -160,7 +163,8 @@ export function createOverview(deps: OverviewDeps) {
         .slice(0, limit)
         .map(({ failedAt, reason, ...delivery }) => ({
           ...deliveryItem({ ...delivery, reason }),
-          ...{ reason, failedAt: new Date(failedAt).toISOString() },
+          reason,
+          failedAt: new Date(failedAt).toISOString(),
         }));
     },
 

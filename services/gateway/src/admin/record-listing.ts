@@ -183,8 +183,11 @@ export function createRecordListing({ stores, mcpServers, pseudonym, record, aud
       const of = await stores.elicitations.read(elicitationId);
       if (of === undefined) return undefined;
       await record(actor, {
-        ...{ event: 'admin.person_viewed', subject: of.subject, what: 'elicitation' },
-        ...{ elicitationId, mcpServerId: of.mcpServerId },
+        event: 'admin.person_viewed',
+        subject: of.subject,
+        what: 'elicitation',
+        elicitationId,
+        mcpServerId: of.mcpServerId,
       });
       const [logged, { lines, isComplete }] = await Promise.all([
         eventsOf(stores, elicitationId),
@@ -192,7 +195,10 @@ export function createRecordListing({ stores, mcpServers, pseudonym, record, aud
       ]);
       const { events, ...report } = reportOf(of, logged, pseudonym);
       const committed = events.map(({ at, type, eventId }) => ({
-        ...{ at, source: 'event' as const, name: type, detail: { eventId } },
+        at,
+        source: 'event' as const,
+        name: type,
+        detail: { eventId },
       }));
       const timeline = [...committed, ...lines].sort((a, b) => a.at.localeCompare(b.at));
       return { ...report, person: of.subject, timeline, isTimelineComplete: isComplete };

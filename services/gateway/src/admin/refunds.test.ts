@@ -30,7 +30,11 @@ async function createBench() {
   const start = (ask: RefundAsk & { plan?: string } = {}, reason = 'ticket 7', who = 'olga') =>
     admin.startRefund({ who, door: 'console', reason }, elicitationId, ask);
   return {
-    ...{ ...bench, acts, deps, admin, start },
+    ...bench,
+    acts,
+    deps,
+    admin,
+    start,
     async plan(ask: RefundAsk = {}) {
       const plan = await admin.planRefund(elicitationId, ask);
       if (plan === undefined) throw new Error('there is no plan');
@@ -136,7 +140,8 @@ describe('a refund that the processor does not take', () => {
       await bench.gateway();
       expect(await bench.isDue()).toBe(false);
       expect((await bench.plan()).payment).toMatchObject({
-        ...{ refundedMinorUnits: 0, refundableMinorUnits: 2000 },
+        refundedMinorUnits: 0,
+        refundableMinorUnits: 2000,
         refunds: [expect.not.objectContaining({ processorReference: expect.anything() })],
       });
       bench.stage.clock.advance(days * 24 * 3_600_000);
@@ -329,8 +334,14 @@ describe('S164: who and why', () => {
     const [{ refundId } = { refundId: '' }] = (await bench.payment()).refunds;
     expect(bench.acts).toMatchObject([
       {
-        ...{ event: 'admin.refund_started', who: 'olga', reason: 'ticket 7', refundId, minorUnits: 490 },
-        ...{ elicitationId: bench.elicitationId, processorReference: PAYMENT, currency: 'EUR' },
+        event: 'admin.refund_started',
+        who: 'olga',
+        reason: 'ticket 7',
+        refundId,
+        minorUnits: 490,
+        elicitationId: bench.elicitationId,
+        processorReference: PAYMENT,
+        currency: 'EUR',
         subject: bench.stage.subject,
       },
     ]);

@@ -51,7 +51,11 @@ const iso = (at: number): string => new Date(at).toISOString();
 /** Without the reason: MCP servers write names into it. */
 function refundItem({ refundId, minorUnits, status, requestedBy, createdAt, processorReference, failure }: Refund) {
   return {
-    ...{ refundId, minorUnits, status, requestedBy, createdAt: iso(createdAt) },
+    refundId,
+    minorUnits,
+    status,
+    requestedBy,
+    createdAt: iso(createdAt),
     ...definedOnly({ processorReference, failure }),
   };
 }
@@ -61,7 +65,9 @@ const disputeItem = ({ createdAt, ...dispute }: Dispute) => ({ ...dispute, creat
 /** A payment that a processor has taken, with its refunds and disputes, and without its person. */
 export function takenItem(of: Payment) {
   return {
-    ...{ processor: of.processor, processorReference: of.processorReference, ...of.amount },
+    processor: of.processor,
+    processorReference: of.processorReference,
+    ...of.amount,
     ...definedOnly({
       mode: of.mode,
       payeeAccount: of.payeeAccount,
@@ -150,10 +156,12 @@ export function createRefunds({ config, stores, pseudonym, record, now }: Refund
     const attempts = of.refunds.filter(each => each.requestedBy === 'operator' && each.fingerprint === fingerprint);
     const known = attempts.find(({ status }) => status !== 'failed');
     return {
-      ...{ refundId: known?.refundId ?? nameOf(of, attempts.length, fingerprint), fingerprint },
+      refundId: known?.refundId ?? nameOf(of, attempts.length, fingerprint),
+      fingerprint,
       ...definedOnly({ minorUnits: ask.minorUnits }),
       // The reason stays in the audit trail: the MCP server can read the refund.
-      ...{ requestedBy: 'operator', createdAt: now() },
+      requestedBy: 'operator',
+      createdAt: now(),
     };
   }
 
@@ -200,7 +208,10 @@ export function createRefunds({ config, stores, pseudonym, record, now }: Refund
         if (refusal === undefined) throw error;
       }
       return {
-        ...{ elicitationId, mcpServerId: payment.mcpServerId, payment: takenItem(payment), minorUnits },
+        elicitationId,
+        mcpServerId: payment.mcpServerId,
+        payment: takenItem(payment),
+        minorUnits,
         /** What can be paid back afterwards. */
         leftMinorUnits: Math.max(refundableOf(payment) - minorUnits, 0),
         plan: planOf(payment, minorUnits),
@@ -240,8 +251,14 @@ export function createRefunds({ config, stores, pseudonym, record, now }: Refund
       // Nothing happens, and nothing is recorded.
       if (firstResult === 'known') return startedItem(elicitationId, amount.currency, wanted);
       await record(actor, {
-        ...{ event: 'admin.refund_started', elicitationId, mcpServerId, processor, processorReference },
-        ...{ refundId: wanted.refundId, currency: amount.currency, minorUnits: wanted.minorUnits },
+        event: 'admin.refund_started',
+        elicitationId,
+        mcpServerId,
+        processor,
+        processorReference,
+        refundId: wanted.refundId,
+        currency: amount.currency,
+        minorUnits: wanted.minorUnits,
         ...definedOnly({ subject: found.elicitation?.subject }),
       });
       recorded = wanted;
@@ -261,6 +278,7 @@ export function createRefunds({ config, stores, pseudonym, record, now }: Refund
 }
 
 const startedItem = (elicitationId: ElicitationId, currency: string, refund: Refund) => ({
-  ...{ elicitationId, currency },
+  elicitationId,
+  currency,
   ...refundItem(refund),
 });

@@ -31,8 +31,11 @@ export function createStorageReport(p: {
         const fullestLasting = fullestOf(shared.shards.map(({ lasting }) => lasting));
         return [
           {
-            ...{ mcpServerId, records: own.records, recordsQuota: quota.records },
-            ...{ bytes: own.bytes, bytesQuota: quota.bytes },
+            mcpServerId,
+            records: own.records,
+            recordsQuota: quota.records,
+            bytes: own.bytes,
+            bytesQuota: quota.bytes,
             /** Used part of the fullest shard. The quota is divided equally among the shards, and each person is in one. */
             fullestShard: Math.round(fullest * 1000) / 1000,
             isRefusing: fullest > REFUSES_ABOVE || fullestLasting >= REFUSES_LASTING_FROM,

@@ -74,7 +74,8 @@ export function createApprovalFlow(p: {
     const countWithin = within(passkey !== undefined);
     try {
       const approved = await p.service.approve(elicitation.elicitationId, visitor, {
-        ...{ shown: digest, approval },
+        shown: digest,
+        approval,
         ...definedOnly({ countWithin }),
       });
       return { result: 'approved', elicitation: approved };

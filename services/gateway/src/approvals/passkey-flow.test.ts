@@ -25,10 +25,15 @@ function createBench(stage: ElicitationStage = createElicitationStage()) {
   };
   type Begun = Awaited<ReturnType<typeof begin>>;
   const formOf = ({ ceremony }: Begun, response: unknown, secret = 'browser') => ({
-    ...{ ceremony, secret, response: JSON.stringify(response) },
+    ceremony,
+    secret,
+    response: JSON.stringify(response),
   });
   return {
-    ...{ stage, flow, begin, formOf },
+    stage,
+    flow,
+    begin,
+    formOf,
     async enrol(asked: Payment, device = new SoftwareAuthenticator(ORIGIN), by?: BrowserSession) {
       const begun = await begin(asked);
       const browserSession = by ?? (await stage.browserSession(stage.clock.now(), asked));
@@ -43,7 +48,9 @@ function createBench(stage: ElicitationStage = createElicitationStage()) {
 }
 
 const identifiedBy = (asked: Payment, identityMode: IdentityMode, mcpServerId = asked.mcpServerId): Payment => ({
-  ...{ ...asked, identityMode, mcpServerId },
+  ...asked,
+  identityMode,
+  mcpServerId,
 });
 
 describe('a passkey', () => {
@@ -162,8 +169,10 @@ describe('S67: a first passkey', () => {
     const bench = createBench(stage);
     const pay = (minorUnits: number, reference: string) =>
       stage.pay({
-        ...{ amount: { currency: 'EUR', minorUnits }, items: [{ label: 'x', unitMinorUnits: minorUnits }] },
-        ...{ reference, processor: 'none' },
+        amount: { currency: 'EUR', minorUnits },
+        items: [{ label: 'x', unitMinorUnits: minorUnits }],
+        reference,
+        processor: 'none',
       });
     const [first, second, third] = [await pay(40_000, 'a'), await pay(12_001, 'b'), await pay(12_000, 'c')];
     const { device } = await bench.enrol(first);

@@ -67,7 +67,9 @@ export function createPasskeyFlow(p: {
 }) {
   const ceremonies = createPasskeyCeremonies(p);
   const purposeOf = ({ elicitationId, request }: Payment, mode: CeremonyPurpose['mode']): CeremonyPurpose => ({
-    ...{ mode, elicitationId, digest: request.digest },
+    mode,
+    elicitationId,
+    digest: request.digest,
   });
 
   /**

@@ -83,7 +83,8 @@ describe('the status of the processor', () => {
     const charging = await bench.current();
     await Promise.all(Array.from({ length: 20 }, () => bench.flow.check(charging)));
     expect(await bench.current()).toMatchObject({
-      ...{ status: 'completed', outcome: { processorReference: 'pi_cs_1', mode: 'test' } },
+      status: 'completed',
+      outcome: { processorReference: 'pi_cs_1', mode: 'test' },
     });
     expect(bench.stage.eventsNamed('elicitation.completed')).toHaveLength(1);
     expect(bench.refunds()).toEqual([]);

@@ -129,7 +129,11 @@ export function createPaymentFlow(p: {
         );
         if (!isPaidBy(settled, status.processorReference))
           await p.refundFlow.unexpected({
-            ...{ elicitationId, elicitation: settled, processor: request.processor, status, isOwn: true },
+            elicitationId,
+            elicitation: settled,
+            processor: request.processor,
+            status,
+            isOwn: true,
             reason: isAsApproved ? settled.status : 'mismatch',
           });
         return { state: 'settled', elicitation: settled, settledBy: charge.reference };

@@ -51,7 +51,11 @@ function elicitationIdOf(value: string): ElicitationId {
 function presentRefund(refund: Refund): RefundBody {
   const { refundId, minorUnits, status, requestedBy, createdAt, reason, processorReference, failure } = refund;
   return {
-    ...{ refundId, minorUnits, status, requestedBy, createdAt: new Date(createdAt).toISOString() },
+    refundId,
+    minorUnits,
+    status,
+    requestedBy,
+    createdAt: new Date(createdAt).toISOString(),
     ...definedOnly({ reason, processorReference }),
     ...(status === 'failed' && { failure: definedOnly({ processorCode: failure }) }),
   };
@@ -64,8 +68,12 @@ function presentPayment(elicitationId: ElicitationId, standing: PaymentStanding)
     return {
       elicitationId,
       status: status === 'completed' ? 'approved' : 'not_paid',
-      ...{ processor: request.processor, amount: { currency, minorUnits } },
-      ...{ refundedMinorUnits: 0, refundableMinorUnits: 0, refunds: [], disputes: [] },
+      processor: request.processor,
+      amount: { currency, minorUnits },
+      refundedMinorUnits: 0,
+      refundableMinorUnits: 0,
+      refunds: [],
+      disputes: [],
     };
   }
   const { payment } = standing;
@@ -74,7 +82,10 @@ function presentPayment(elicitationId: ElicitationId, standing: PaymentStanding)
   return {
     elicitationId,
     status: refunded === 0 ? 'paid' : refunded < amount.minorUnits ? 'partially_refunded' : 'refunded',
-    ...{ processor, amount, processorReference, completesElicitation: completes },
+    processor,
+    amount,
+    processorReference,
+    completesElicitation: completes,
     ...definedOnly({ mode, paidAt: paidAt === 0 ? undefined : new Date(paidAt).toISOString() }),
     refundedMinorUnits: refunded,
     refundableMinorUnits: refundableOf(payment),

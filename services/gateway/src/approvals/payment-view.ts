@@ -28,7 +28,8 @@ export function refundViews({ amount, refunds }: Pick<Payment, 'amount' | 'refun
   if (decimalsOf(amount.currency) === undefined) return [];
   return refunds
     .map(({ minorUnits, status, createdAt }) => ({
-      ...{ status, requestedAt: new Date(createdAt) },
+      status,
+      requestedAt: new Date(createdAt),
       amount: amountView({ currency: amount.currency, minorUnits }),
     }))
     .toSorted((one, other) => one.requestedAt.getTime() - other.requestedAt.getTime());

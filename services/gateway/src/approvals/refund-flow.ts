@@ -94,8 +94,11 @@ export function createRefundFlow(p: {
         return standing.payment;
       },
       requestFor: of => ({
-        ...{ refundId: refundIdOf(of, 'mcp_server', key), fingerprint: refundFingerprint(body), ...definedOnly(body) },
-        ...{ requestedBy: 'mcp_server', createdAt: p.now() },
+        refundId: refundIdOf(of, 'mcp_server', key),
+        fingerprint: refundFingerprint(body),
+        ...definedOnly(body),
+        requestedBy: 'mcp_server',
+        createdAt: p.now(),
       }),
     });
     if (result === 'reserved') p.auditLog.refundRequested(payment, refund);
@@ -110,7 +113,11 @@ export function createRefundFlow(p: {
     const amount = { currency: payment.amount.currency, minorUnits };
     const known = await asked(payment, processor =>
       processor.refund({
-        ...{ refundId, processorReference, amount, elicitationId, mcpServerId },
+        refundId,
+        processorReference,
+        amount,
+        elicitationId,
+        mcpServerId,
         ...definedOnly({ payeeAccount }),
       }),
     );

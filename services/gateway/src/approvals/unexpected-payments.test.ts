@@ -149,8 +149,14 @@ describe('S142, S143: a payment that completes no elicitation', () => {
     await flow.check(await bench.current());
     const { elicitationId, mcpServerId, request } = approved;
     const { reference } = await scripted.processor.open({
-      ...{ key: 'theirs', terms: request.terms, digest: request.digest, elicitationId, mcpServerId },
-      ...{ mcpServerName: 'Shop', returnUrl: 'https://shop.example', cancelUrl: 'https://shop.example' },
+      key: 'theirs',
+      terms: request.terms,
+      digest: request.digest,
+      elicitationId,
+      mcpServerId,
+      mcpServerName: 'Shop',
+      returnUrl: 'https://shop.example',
+      cancelUrl: 'https://shop.example',
     });
     scripted.pay(reference);
     const handleWebhook = createWebhookHandler({ ...stage, paymentFlow: flow });

@@ -108,7 +108,12 @@ export function createUnexpectedPayments(p: {
         request.processor === processor &&
         p.processors.get(processor)?.canRefund(amount) === true;
       const facts = {
-        ...{ mcpServerId, processor, processorReference, amount, mode, completes: false },
+        mcpServerId,
+        processor,
+        processorReference,
+        amount,
+        mode,
+        completes: false,
         ...definedOnly({ payeeAccount: request.payeeAccount }),
       };
       const recorded = await recordedUnexpected({ ...facts, elicitationId }, isPaidBack ? reason : undefined);

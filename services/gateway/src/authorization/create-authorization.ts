@@ -53,7 +53,8 @@ export function createAuthorization(p: {
       presentation: clientPresentation,
       store: clientRegistrations,
       onUnusedClient: p.auditLog.unusedClient,
-      ...{ fetch, now },
+      fetch,
+      now,
     });
     const registry = createProviderRegistry({ providers: [provider], fetch, now, registrationsOf });
     return watchedProviders(registry, [provider], p.outboundLog);

@@ -46,7 +46,10 @@ async function setUp(...answers: (DevicePollResult | AuthorizationError | Promis
     await samples.created(stage.stores.elicitations, { ...samples.ask(stage.subject), ttlMs: 60 * MINUTE }),
   );
   await flow.begin(pending, signedInAs(stage.subject), browser, {
-    ...{ requested: ['repo'], held: ['gist'], digest: 'plan', connection: await stage.connect() },
+    requested: ['repo'],
+    held: ['gist'],
+    digest: 'plan',
+    connection: await stage.connect(),
   });
   const current = async () => {
     const elicitation = await stage.service.find(pending.elicitationId);
@@ -55,7 +58,11 @@ async function setUp(...answers: (DevicePollResult | AuthorizationError | Promis
   };
   return {
     ...stage,
-    ...{ flow, asked, held, current, isAsked: firstAsked.promise },
+    flow,
+    asked,
+    held,
+    current,
+    isAsked: firstAsked.promise,
     poll: async (by: string | undefined = browser) => flow.poll(await current(), by),
   };
 }

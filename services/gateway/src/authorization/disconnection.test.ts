@@ -20,7 +20,12 @@ function setUp(provider: Partial<Pick<Provider, 'revocationReach' | 'isRevocable
   const { disconnect, disconnectAll, outlook, outlookOfAll } = createDisconnection(stage);
   return {
     ...stage,
-    ...{ revoked, fate, disconnect, disconnectAll, outlook, outlookOfAll },
+    revoked,
+    fate,
+    disconnect,
+    disconnectAll,
+    outlook,
+    outlookOfAll,
     due: () => stage.revocationFlow.claimDue(shardOf(stage.subject)),
   };
 }

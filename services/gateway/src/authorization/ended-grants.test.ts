@@ -29,7 +29,10 @@ const json = (status: number, body: unknown, headers = {}): Answer => ({ status,
 /** The real token client at a provider whose token endpoint gives this answer; without one it refreshes. */
 function setUp(answers: { now: (refreshToken: string) => Answer | undefined } = { now: () => undefined }) {
   const config = providerConfigSchema.parse({
-    ...{ name: 'github', displayName: 'GitHub', clientId: 'postern', clientSecret: 'secret' },
+    name: 'github',
+    displayName: 'GitHub',
+    clientId: 'postern',
+    clientSecret: 'secret',
     authorizationEndpoint: 'https://github.example/authorize',
     tokenEndpoint: 'https://github.example/token',
   });
@@ -64,7 +67,8 @@ function setUp(answers: { now: (refreshToken: string) => Answer | undefined } = 
     answers,
     connectHere: (refreshToken = 'refresh-token-1', expires = true, of: ConnectionOf = {}) =>
       stage.connect({
-        ...{ user: of.user ?? samples.somebody(), ...definedOnly({ owner: of.owner }) },
+        user: of.user ?? samples.somebody(),
+        ...definedOnly({ owner: of.owner }),
         tokens: { ...sampleTokens, refreshToken, issuer: undefined, clientId: of.clientId ?? 'postern' },
         ...(expires ? { accessTokenExpiresAt: stage.clock.now() + HOUR } : {}),
       }),

@@ -86,12 +86,17 @@ function setUp(p: { flow?: 'redirect' | 'device'; identityMode?: 'login' | 'exte
   const now = () => Date.now() + passed;
   const store = createRegistrationStore();
   const registrationsOf = createRemoteRegistrations({
-    ...{ presentation, fetch, now, store },
+    presentation,
+    fetch,
+    now,
+    store,
     onUnusedClient: () => {},
   });
   const config = { name: 'github', displayName: 'GitHub', mcpResource, flow: p.flow ?? 'redirect' } as const;
   const provider = createProviderRegistry({
-    ...{ fetch, now, registrationsOf },
+    fetch,
+    now,
+    registrationsOf,
     providers: [providerConfigSchema.parse(config)],
   }).get('github');
   if (provider === undefined) throw new Error('the registry does not know its provider');
@@ -125,7 +130,11 @@ function setUp(p: { flow?: 'redirect' | 'device'; identityMode?: 'login' | 'exte
 
   return {
     ...stage,
-    ...{ oauthCallback, deviceFlow, visitor, ask, current },
+    oauthCallback,
+    deviceFlow,
+    visitor,
+    ask,
+    current,
     /** The user authorizes at the honest authorization server. Returns the response that the browser delivers. */
     async authorize(): Promise<{ elicitation: ElicitationOf<'authorization'>; response: AuthorizationResponse }> {
       const elicitation = await ask();

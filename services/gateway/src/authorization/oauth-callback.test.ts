@@ -54,11 +54,19 @@ async function setUp() {
   await begin();
   return {
     ...stage,
-    ...{ authorizationStart, current, begin, states, validated, answered, exchanged },
+    authorizationStart,
+    current,
+    begin,
+    states,
+    validated,
+    answered,
+    exchanged,
     callback(change: Partial<AuthorizationResponse> & { readonly query?: string; readonly visitor?: Visitor } = {}) {
       const { query = `state=${states[0]}&code=the-code`, visitor = signedInAs(stage.subject), ...rest } = change;
       return oauthCallback.handle({
-        ...{ mcpServerId: 'issue-tracker', providerName: 'github', browserBinding: browser },
+        mcpServerId: 'issue-tracker',
+        providerName: 'github',
+        browserBinding: browser,
         callbackUrl: new URL(`https://gate.example/callback/issue-tracker/github?${query}`),
         visitorOf: () => visitor,
         ...rest,

@@ -58,7 +58,11 @@ export function createProviderAnswers({
 
   function of(provider: string): Remembered {
     const known = providers.get(provider) ?? {
-      ...{ users: new Map(), unclear: new Map(), acceptedAt: -Infinity, acceptedClients: new Map(), alarms: new Map() },
+      users: new Map(),
+      unclear: new Map(),
+      acceptedAt: -Infinity,
+      acceptedClients: new Map(),
+      alarms: new Map(),
     };
     providers.set(provider, known);
     return known;

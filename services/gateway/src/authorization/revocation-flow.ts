@@ -129,7 +129,12 @@ export function createRevocationFlow(p: {
       const { owner, subject, provider, resource, account, elicitationId, sealedTokens } = former;
       const revocationId = newRevocationId(shardOf(subject), p.entropy);
       await revocations.add({
-        ...{ revocationId, owner, subject, provider, elicitationId, sealedTokens },
+        revocationId,
+        owner,
+        subject,
+        provider,
+        elicitationId,
+        sealedTokens,
         ...definedOnly({ resource, account }),
       });
       return attempt(revocationId);

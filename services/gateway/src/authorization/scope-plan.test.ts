@@ -33,7 +33,11 @@ function setUp({ incremental = false, allowed = ['read', 'repo', 'user'], base =
       const { elicitation } = samples.ask(stage.subject);
       const at = stage.clock.now();
       const pending = ofAuthorization({
-        ...{ ...elicitation, version: 1, status: 'pending', createdAt: at, expiresAt: at + 60_000 },
+        ...elicitation,
+        version: 1,
+        status: 'pending',
+        createdAt: at,
+        expiresAt: at + 60_000,
       });
       return planFor({ ...pending, request: { ...pending.request, scopes, ...change } });
     },

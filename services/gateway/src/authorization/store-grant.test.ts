@@ -28,7 +28,10 @@ async function setUp(p: { expectedAccount?: string } = {}) {
   const connectionId = connectionIdOf({ owner: 'issue-tracker', subject: stage.subject, provider: 'github' });
   return {
     ...stage,
-    ...{ revoked, fate, elicitation, connectionId },
+    revoked,
+    fate,
+    elicitation,
+    connectionId,
     keep: (change: Partial<Grant> = {}, attempt = 'attempt-1') =>
       stage.storeGrant(elicitation, attempt, { ...grant, ...change }, redirectUri),
     isStored: async () => (await stage.stores.connections.read(connectionId)) !== undefined,

@@ -22,7 +22,9 @@ async function run(args: readonly string[], env: Readonly<Record<string, string>
   let out = '';
   let err = '';
   const code = await runCli([...args, '-c', config], {
-    ...{ env: { POSTERN_ADMIN_TOKEN: 'pa_secret', ...env }, isTerminal: false, signal: new AbortController().signal },
+    env: { POSTERN_ADMIN_TOKEN: 'pa_secret', ...env },
+    isTerminal: false,
+    signal: new AbortController().signal,
     out(text) {
       out += text;
     },

@@ -22,7 +22,8 @@ async function audit(p: Invocation, io: CliIo): Promise<ExitCode> {
   if (!opened.store.config.audit.stream)
     io.err('audit.stream is off: the store has the acts of operators only. All other events are in the log.\n');
   const lines = opened.admin.auditLines(actor, {
-    ...{ follow, signal: AbortSignal.any([io.signal, ...(io.unread ? [io.unread] : [])]) },
+    follow,
+    signal: AbortSignal.any([io.signal, ...(io.unread ? [io.unread] : [])]),
     ...definedOnly({ subject, mcpServerId, elicitationId, apiKeyId, event, since }),
   });
   for await (const { text, ...item } of lines)
@@ -49,9 +50,17 @@ export const auditCommands: readonly Command[] = [
     name: 'audit',
     about: 'print the stored audit trail, one JSON object per line, oldest first',
     options: {
-      ...{ follow: true, format: true, issuer: true, subject: true, 'mcp-server': true, since: true },
-      ...{ event: true, elicitation: true, 'api-key': true },
-      ...{ by: true, reason: true },
+      follow: true,
+      format: true,
+      issuer: true,
+      subject: true,
+      'mcp-server': true,
+      since: true,
+      event: true,
+      elicitation: true,
+      'api-key': true,
+      by: true,
+      reason: true,
     },
     json: 'lines',
     changes: false,

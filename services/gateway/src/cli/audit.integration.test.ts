@@ -29,7 +29,10 @@ function run(args: readonly string[], signal = new AbortController().signal, unr
   const out: string[] = [];
   const err: string[] = [];
   const code = runCli(['audit', ...args], {
-    ...{ env: {}, isTerminal: false, signal, unread },
+    env: {},
+    isTerminal: false,
+    signal,
+    unread,
     out: text => out.push(text),
     err: text => err.push(text),
   });

@@ -45,7 +45,9 @@ const scenarios: Readonly<Record<string, Scenario>> = {
   'pages preview': { done: () => ['--out', fresh()], failed: () => ['--out', folder] },
   'vault status': { done: () => [], failed: () => ['-c', configs.lostKey] },
   'vault rewrap': {
-    ...{ done: () => why, failed: () => [...why, '-c', configs.lostKey], config: () => configs.rotated },
+    done: () => why,
+    failed: () => [...why, '-c', configs.lostKey],
+    config: () => configs.rotated,
     act: 'admin.rewrap_started',
   },
   'vault new-key': { done: () => ['--out', fresh()], failed: () => ['--out', configs.sound] },
@@ -64,21 +66,26 @@ const scenarios: Readonly<Record<string, Scenario>> = {
   stop: { done: () => [], config: () => configs.onFile, failed: () => ['-c', configs.exposed] },
   'redis status': { done: () => [], failed: () => ['-c', configs.foreign] },
   'redis accept-loss': {
-    ...{ done: () => ['--all', '--yes', ...why], failed: () => ['--all', ...why], config: () => configs.other },
+    done: () => ['--all', '--yes', ...why],
+    failed: () => ['--all', ...why],
+    config: () => configs.other,
     act: 'redis.loss_accepted',
   },
   replicas: { done: () => [], failed: () => ['-c', configs.other] },
   drain: {
-    ...{ done: () => ['host-a', ...why], failed: () => ['host-z', ...why] },
+    done: () => ['host-a', ...why],
+    failed: () => ['host-z', ...why],
     act: 'replica.drain_ordered',
   },
   'api-keys list': { done: () => [] },
   'api-keys add': {
-    ...{ done: () => ['tracker', 'second', ...why], failed: () => ['nowhere', 'second', ...why] },
+    done: () => ['tracker', 'second', ...why],
+    failed: () => ['nowhere', 'second', ...why],
     act: 'api_key.added',
   },
   'api-keys revoke': {
-    ...{ done: () => [apiKeyId, ...why], failed: () => ['ak_unknown', ...why] },
+    done: () => [apiKeyId, ...why],
+    failed: () => ['ak_unknown', ...why],
     act: 'api_key.revoked',
   },
   'admin-credentials list': { done: () => [] },
@@ -88,24 +95,28 @@ const scenarios: Readonly<Record<string, Scenario>> = {
     act: 'admin.credential_added',
   },
   'admin-credentials revoke': {
-    ...{ done: () => [credentialId, ...why], failed: () => ['unknown', ...why] },
+    done: () => [credentialId, ...why],
+    failed: () => ['unknown', ...why],
     act: 'admin.credential_revoked',
   },
   audit: { done: () => ['--issuer', people.kept.issuer, '--subject', people.kept.subject, ...why], act: viewed },
   'audit pseudonym': { done: () => named(people.kept) },
   find: { done: () => [elicitationId], failed: () => ['order-unknown'] },
   'elicitations show': {
-    ...{ done: () => [elicitationId, ...why], failed: () => [`${elicitationId.slice(0, -4)}AAAA`] },
+    done: () => [elicitationId, ...why],
+    failed: () => [`${elicitationId.slice(0, -4)}AAAA`],
     act: viewed,
   },
   'elicitations cancel': {
-    ...{ done: () => [elicitationId, ...why], failed: () => [`el_7f${'A'.repeat(43)}`, ...why] },
+    done: () => [elicitationId, ...why],
+    failed: () => [`el_7f${'A'.repeat(43)}`, ...why],
     act: 'admin.elicitation_cancelled',
   },
   'jobs list': { done: () => [], config: () => configs.local, failed: () => ['-c', configs.broken] },
   'jobs show': { done: () => [jobId], failed: () => ['jb_unknown'] },
   'jobs cancel': {
-    ...{ done: () => [jobId, ...why], failed: () => ['jb_unknown', ...why] },
+    done: () => [jobId, ...why],
+    failed: () => ['jb_unknown', ...why],
     act: 'admin.job_cancelled',
   },
   'payments show': { done: () => [paidId], failed: () => [elicitationId] },
@@ -118,16 +129,19 @@ const scenarios: Readonly<Record<string, Scenario>> = {
   'people disconnect': {
     done: () => [...named(people.leaver), ...why],
     failed: () => [...named(people.kept), ...why, '-c', configs.broken],
-    ...{ act: 'admin.disconnect_started', planned: viewed },
+    act: 'admin.disconnect_started',
+    planned: viewed,
   },
   'people sign-out': {
     done: () => [...named(people.leaver), ...why],
-    ...{ act: 'admin.person_signed_out', planned: viewed },
+    act: 'admin.person_signed_out',
+    planned: viewed,
   },
   'people export': { done: () => [...named(people.kept), ...why], act: 'admin.person_exported' },
   'people erase': {
     done: () => [...named(people.erased), ...why],
-    ...{ act: 'admin.person_erased', planned: viewed },
+    act: 'admin.person_erased',
+    planned: viewed,
   },
   'providers disconnect': {
     done: () => ['github', ...why],
@@ -140,18 +154,22 @@ const scenarios: Readonly<Record<string, Scenario>> = {
     act: 'admin.disconnect_started',
   },
   'passkeys reset': {
-    ...{ done: () => [...named(people.kept), ...why], failed: () => [...named(people.keyless), ...why] },
-    ...{ act: 'passkey.reset', planned: viewed },
+    done: () => [...named(people.kept), ...why],
+    failed: () => [...named(people.keyless), ...why],
+    act: 'passkey.reset',
+    planned: viewed,
   },
   'webhooks list': { done: () => [], config: () => configs.local, failed: () => [] },
   'webhooks dead': { done: () => [], config: () => configs.local, failed: () => [] },
   'webhooks retrying': { done: () => [], config: () => configs.local, failed: () => [] },
   'webhooks redeliver': {
-    ...{ done: () => ['--all', ...why], failed: () => ['ev_unknown', ...why] },
+    done: () => ['--all', ...why],
+    failed: () => ['ev_unknown', ...why],
     act: 'admin.redelivery_started',
   },
   'webhooks enable': {
-    ...{ done: () => ['tracker.quiet', ...why], failed: () => ['tracker.nowhere', ...why] },
+    done: () => ['tracker.quiet', ...why],
+    failed: () => ['tracker.nowhere', ...why],
     act: 'admin.webhook_enabled',
   },
 };
@@ -167,7 +185,10 @@ const endpoints = [
 ];
 
 const processor = {
-  ...{ type: 'stripe' as const, name: 'stripe', secretKey: 'sk_live_1', webhookSecrets: ['whsec_dGVzdA=='] },
+  type: 'stripe' as const,
+  name: 'stripe',
+  secretKey: 'sk_live_1',
+  webhookSecrets: ['whsec_dGVzdA=='],
 };
 
 const DEPLOYMENT = `dp_${'A'.repeat(22)}`;
@@ -230,7 +251,9 @@ beforeAll(async () => {
   }
   writeFileSync(join(folder, 'exposed.local'), '{}', { mode: 0o644 });
   localServer = await startLocalServer({
-    ...{ storeFile: join(folder, 'onFile'), version: '1.0.0', logger: { info() {}, warn() {} } },
+    storeFile: join(folder, 'onFile'),
+    version: '1.0.0',
+    logger: { info() {}, warn() {} },
     stores: { ping: async () => {}, refusals: () => [] },
     onStoreGone() {},
     async serve({ operation }, line) {
@@ -282,7 +305,9 @@ async function seed(subject: Subject): Promise<void> {
   await stores.passkeys.add({ ...passkey, label: 'K', subject }, 10);
   await stores.browserSessions.create(
     {
-      ...{ id: samples.browserSessionIdOf(subject), subject, displayName: 'A' },
+      id: samples.browserSessionIdOf(subject),
+      subject,
+      displayName: 'A',
       origin: { identityProvider: 'example-id' },
     },
     { idleMs: 3_600_000, absoluteMs: 3_600_000 },
@@ -334,7 +359,9 @@ async function run(name: string, args: readonly string[], config = configs.sound
   let out = '';
   let err = '';
   const code = await runCli([...name.split(' '), ...args], {
-    ...{ env: { POSTERN_CONFIG: config }, isTerminal: false, signal: new AbortController().signal },
+    env: { POSTERN_CONFIG: config },
+    isTerminal: false,
+    signal: new AbortController().signal,
     out(text) {
       out += text;
     },
@@ -385,7 +412,9 @@ async function actsOf<T>(work: () => Promise<T>) {
   return { done, acts: added.filter(({ event }) => event !== 'admin.job_ended') };
 }
 const recorded = z.object({
-  ...{ event: z.string(), operator: z.string().optional(), door: z.string().optional() },
+  event: z.string(),
+  operator: z.string().optional(),
+  door: z.string().optional(),
   reason: z.string().optional(),
 });
 const actOf = (event: AuditEventName | undefined) =>

@@ -43,7 +43,9 @@ const heavyCommands: readonly Command[] = [
     about:
       'write an MCP server into the configuration file, which the running gateway loads, and print its API key once',
     options: {
-      ...{ url: true, name: true, providers: true },
+      url: true,
+      name: true,
+      providers: true,
       issuer: 'issuer of its users, if there are several identity providers',
       out: 'write the key to this new file instead of standard output',
     },

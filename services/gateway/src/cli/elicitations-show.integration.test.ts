@@ -90,8 +90,12 @@ describe('postern elicitations show', () => {
     expect((await show(elicitationId, '--by', 'olga', '--reason', 'ticket 7')).code).toBe(0);
     const [line] = await stores.audits.readBack({ limit: 1 });
     expect(JSON.parse(line?.line ?? '{}')).toMatchObject({
-      ...{ event: 'admin.person_viewed', what: 'elicitation', elicitationId },
-      ...{ operator: 'olga', door: 'command_line', reason: 'ticket 7' },
+      event: 'admin.person_viewed',
+      what: 'elicitation',
+      elicitationId,
+      operator: 'olga',
+      door: 'command_line',
+      reason: 'ticket 7',
     });
   });
 
@@ -109,7 +113,8 @@ describe('postern elicitations show', () => {
     const requests: CreateElicitation['elicitation']['request'][] = [
       { kind: 'authorization', provider: 'github', scopes: ['repo'], expectedAccount: 'canary-account' },
       {
-        ...{ kind: 'confirmation', digest },
+        kind: 'confirmation',
+        digest,
         terms: {
           title: 'Delete a branch',
           danger: 'destructive',
@@ -117,11 +122,17 @@ describe('postern elicitations show', () => {
         },
       },
       {
-        ...{ kind: 'form', digest, secretFields: ['pin'] },
+        kind: 'form',
+        digest,
+        secretFields: ['pin'],
         requestedSchema: { properties: { pin: { type: 'string', default: 'canary-default' } } },
       },
       {
-        ...{ kind: 'credential', digest, name: 'acme-api', title: 'Acme', retention: 'once' },
+        kind: 'credential',
+        digest,
+        name: 'acme-api',
+        title: 'Acme',
+        retention: 'once',
         fields: [{ name: 'key', label: 'Key', secret: true, maxLength: 9, example: 'canary-example' }],
       },
     ];

@@ -20,7 +20,11 @@ async function elicitationsShow(p: Invocation, io: CliIo): Promise<ExitCode> {
     );
   const { subject, mcpServerId } = elicitation;
   await recordIn(store)(actor, {
-    ...{ event: 'admin.person_viewed', subject, what: 'elicitation', elicitationId, mcpServerId },
+    event: 'admin.person_viewed',
+    subject,
+    what: 'elicitation',
+    elicitationId,
+    mcpServerId,
   });
   const report = reportOf(elicitation, await eventsOf(store.stores, elicitationId), store.pseudonym);
   io.out(printable(p.json ? `${JSON.stringify(report)}\n` : textOf(report)));

@@ -71,7 +71,9 @@ async function add(config: object, args: readonly string[], head = '') {
   let out = '';
   let err = '';
   const code = await runCli(['mcp-servers', 'add', ...args, '-c', path], {
-    ...{ env: {}, isTerminal: false, signal: new AbortController().signal },
+    env: {},
+    isTerminal: false,
+    signal: new AbortController().signal,
     out(text) {
       out += text;
     },
@@ -91,7 +93,11 @@ describe('postern mcp-servers add', () => {
     expect(err).toContain('https://gate.example/callback/wiki/forge');
     const [, added] = loadConfig(path, {}).mcpServers;
     expect(added).toMatchObject({
-      ...{ id: 'wiki', name: 'wiki', url: url[1], providers: ['forge'], issuers: ['https://id.example'] },
+      id: 'wiki',
+      name: 'wiki',
+      url: url[1],
+      providers: ['forge'],
+      issuers: ['https://id.example'],
       apiKeys: [{ hash: apiKeyHash(out.trim()) }],
     });
     expect(`${readFileSync(path, 'utf8')}${err}`).not.toContain(out.trim());
@@ -106,7 +112,8 @@ describe('postern mcp-servers add', () => {
     const { code, path } = await add(local, ['wiki', ...url]);
     expect(code).toBe(0);
     expect(loadConfig(path, {}).mcpServers[1]).toMatchObject({
-      ...{ identity: { mode: 'loopback' }, issuers: sampleMcpServer.issuers },
+      identity: { mode: 'loopback' },
+      issuers: sampleMcpServer.issuers,
     });
   });
 

@@ -83,7 +83,10 @@ function entryOf(
   const loopback = others.every(({ identity }) => identity?.mode === 'loopback') ? last : undefined;
   const issuers = issuer === undefined ? loopback?.issuers : [issuer];
   const entry = {
-    ...{ id, name, url, apiKeys: [{ hash }] },
+    id,
+    name,
+    url,
+    apiKeys: [{ hash }],
     ...(issuers && { issuers: [...issuers] }),
     ...(loopback && { identity: { mode: 'loopback' as const } }),
     ...(providers !== undefined && { providers: providers.split(',').filter(each => each !== '') }),

@@ -28,7 +28,12 @@ export async function openStore(configPath: string, io: CliIo): Promise<OpenStor
   stack.use(stores);
   const held = stack.move();
   return {
-    ...{ vault, stores, network, config, pseudonym: pseudonymsOf(config), print },
+    vault,
+    stores,
+    network,
+    config,
+    pseudonym: pseudonymsOf(config),
+    print,
     [Symbol.asyncDispose]: () => held.disposeAsync(),
   };
 }

@@ -74,17 +74,24 @@ function previewOf(configPath: string, io: CliIo): Preview {
     stylesheetPath: looks.of(mcpServerId, 'en').stylesheetPath,
   });
   const asking = config.mcpServers.map(mcpServer => ({
-    ...{ id: mcpServer.id, ownBranding: mcpServer.branding },
+    id: mcpServer.id,
+    ownBranding: mcpServer.branding,
     mcpServer: mcpServerViewOf(mcpServer, config.images),
   }));
   const general = {
-    ...{ id: 'general', name: defaultText(config.branding.name), isOfMcpServer: false, ...look() },
+    id: 'general',
+    name: defaultText(config.branding.name),
+    isOfMcpServer: false,
+    ...look(),
     ...definedOnly({ mcpServer: asking[0]?.mcpServer }),
   };
   const ofMcpServers = asking
     .filter(({ ownBranding }) => ownBranding !== undefined)
     .map(({ id, mcpServer }) => ({
-      ...{ id: `mcp-server-${id}`, name: defaultText(mcpServer.name), isOfMcpServer: true, mcpServer },
+      id: `mcp-server-${id}`,
+      name: defaultText(mcpServer.name),
+      isOfMcpServer: true,
+      mcpServer,
       ...look(id),
     }));
   const assets = new Map([...looks.assets, ['/favicon.ico', looks.icon]]);

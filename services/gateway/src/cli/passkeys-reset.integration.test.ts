@@ -58,7 +58,9 @@ const reset = (...args: string[]) => cli('passkeys', 'reset', ...args, '--by', '
 const add = (subject: Subject) =>
   stores.passkeys.add(
     {
-      ...{ passkeyId: operation(), publicKey: 'pQEC', signCount: 0 },
+      passkeyId: operation(),
+      publicKey: 'pQEC',
+      signCount: 0,
       transports: [],
       backedUp: false,
       label: 'K',
@@ -83,7 +85,12 @@ describe('S67: postern passkeys reset', () => {
     expect(await stores.passkeys.list(other)).toHaveLength(1);
     expect(await trail()).toContainEqual(
       expect.objectContaining({
-        ...{ audit: true, event: 'passkey.reset', subject: pseudonym, passkeys: 3, by: 'operator', operator: 'olga' },
+        audit: true,
+        event: 'passkey.reset',
+        subject: pseudonym,
+        passkeys: 3,
+        by: 'operator',
+        operator: 'olga',
         reason: 'ticket 7',
       }),
     );
@@ -94,7 +101,10 @@ describe('S67: postern passkeys reset', () => {
     await add(subject);
     expect((await reset(subject.issuer, subject.subject, '--dry-run')).code).toBe(0);
     expect((await trail()).at(-1)).toMatchObject({
-      ...{ event: 'admin.person_viewed', what: 'passkeys', operator: 'olga', reason: 'ticket 7' },
+      event: 'admin.person_viewed',
+      what: 'passkeys',
+      operator: 'olga',
+      reason: 'ticket 7',
     });
     expect(await stores.passkeys.list(subject)).toHaveLength(1);
   });

@@ -121,13 +121,15 @@ test('S209: redeliver starts the next attempt of deliveries that would wait for 
   expect(receiver.received).toHaveLength(3);
   // They fail again, and wait again: the job does not try them for ever.
   expect(await redeliver()).toMatchObject({
-    ...{ code: 1, out: 'Retried 3 deliveries: 0 delivered, 3 failed again, 0 not attempted yet.\n' },
+    code: 1,
+    out: 'Retried 3 deliveries: 0 delivered, 3 failed again, 0 not attempted yet.\n',
   });
   await until(async () => expect(receiver.received).toHaveLength(6));
   await until(async () => expect(await stage.counts('tracker.hook')).toMatchObject({ delayed: 3 }));
   status = 204;
   expect(await redeliver()).toMatchObject({
-    ...{ code: 0, out: 'Retried 3 deliveries: 3 delivered, 0 failed again, 0 not attempted yet.\n' },
+    code: 0,
+    out: 'Retried 3 deliveries: 3 delivered, 0 failed again, 0 not attempted yet.\n',
   });
   expect(await stage.counts('tracker.hook')).toMatchObject({ delayed: 0, dead: 0 });
   expect(new Set(receiver.ids().slice(6))).toEqual(new Set(eventIds));

@@ -66,7 +66,9 @@ export function registerAct<Values>(app: FastifyInstance, { guard, pageFor }: Ac
     const planned = here.endsWith(CONFIRMED) ? here.slice(0, -CONFIRMED.length) : here;
     return reply.send(
       actPage(pageFor(request), {
-        ...{ view, isFresh, given: { ...given, ...view.confirms } },
+        view,
+        isFresh,
+        given: { ...given, ...view.confirms },
         action: isAboutPerson ? `${planned}${CONFIRMED}` : here,
         // The values of an act about a person cannot be repeated by a link.
         again: isAboutPerson ? view.at : request.method === 'GET' ? request.url : here,

@@ -93,7 +93,9 @@ export async function buildConsole(deps: ConsoleDeps, config: ConsoleConfig): Pr
     deps: {
       config: { ...deps.config, publicUrl: config.publicUrl },
       identityProviders: [identityProvider],
-      ...{ stores, now, entropy },
+      stores,
+      now,
+      entropy,
     },
     browser,
     kind: 'console-logout',
@@ -149,8 +151,10 @@ export async function buildConsole(deps: ConsoleDeps, config: ConsoleConfig): Pr
   await app.register(consoleSignInRoutes, { ...shared, config, providerLogout });
   await app.register(backChannelLogoutRoutes, {
     deps: {
-      ...{ config: { browserSession: config.session }, identityProviders: [identityProvider] },
-      ...{ stores: { browserSessions: stores.operatorSessions }, auditLog: audit },
+      config: { browserSession: config.session },
+      identityProviders: [identityProvider],
+      stores: { browserSessions: stores.operatorSessions },
+      auditLog: audit,
     },
     // The logout token authenticates the request.
     routeConfig: { consoleRole: 'anyone' },

@@ -56,7 +56,8 @@ const auditFilter = {
   event: given(z.string().regex(/^[a-z_]{1,40}(?:\.[a-z_]{1,40})?$/)),
   mcpServer: name,
   apiKey: given(z.string().regex(/^ak_[\w-]{1,64}$/)),
-  ...{ since: date, until: date },
+  since: date,
+  until: date,
 };
 const auditQuery = z.object({ ...auditFilter, cursor });
 const auditForm = z.strictObject({ ...auditFilter, apiKey: given(z.string().max(500)), csrf_token: csrfField });

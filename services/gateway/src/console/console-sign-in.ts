@@ -90,7 +90,8 @@ export const consoleSignInRoutes: FastifyPluginAsync<ConsoleSignInDeps> = async 
       audit.refused({ operator });
       return reply.code(403).send(
         noRolePage(page, {
-          ...{ name: browserSession.displayName, needed: 'viewer' as const },
+          name: browserSession.displayName,
+          needed: 'viewer' as const,
           otherAccount: signInHref('/', true),
         }),
       );

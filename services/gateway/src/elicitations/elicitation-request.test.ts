@@ -47,7 +47,9 @@ test.each(['XAU', 'XXX', 'XDR', 'ZZZ'])(
   'S199: a confirmation with an amount that no page can show is refused by its path: %s',
   currency => {
     const facts = ['EUR', currency].map(code => ({
-      ...{ type: 'amount', label: 'Sum', value: { currency: code, minorUnits: 1 } },
+      type: 'amount',
+      label: 'Sum',
+      value: { currency: code, minorUnits: 1 },
     })) as never;
     expect(() =>
       elicitationRequestOf(parsedInput({ confirmation: { ...sampleConfirmation, facts } }), caller()),
@@ -134,7 +136,10 @@ describe('S141: the payee of a payment', () => {
 });
 
 const impossible: TermsCheck = {
-  ...{ result: 'impossible', reason: 'quantity_too_large', member: 'items.1.quantity', message: 'too many' },
+  result: 'impossible',
+  reason: 'quantity_too_large',
+  member: 'items.1.quantity',
+  message: 'too many',
 };
 
 describe('S70: issuing a payment that the processor would refuse', () => {

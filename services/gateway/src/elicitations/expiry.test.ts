@@ -11,7 +11,10 @@ function createBench(stage: ElicitationStage = createElicitationStage()) {
   const postponed = vi.spyOn(stage.stores.elicitations, 'postpone');
   const expiry = createExpiry({ ...stage, stores: stage.stores, onError });
   return {
-    ...{ stage, onError, postponed, expiry },
+    stage,
+    onError,
+    postponed,
+    expiry,
     async expire(elicitationId: ElicitationId): Promise<void> {
       await expiry.expire(elicitationId);
       await expiry.idle();
@@ -191,7 +194,8 @@ describe('a hanging processor', () => {
     const asked: string[] = [];
     const begun: unknown[] = [];
     const expiry = createExpiry({
-      ...{ ...stage, onError: error => expect.fail(String(error)) },
+      ...stage,
+      onError: error => expect.fail(String(error)),
       refundFlow: {
         // The payment that the id names: `<processor> <MCP server>`.
         async check(named, begin) {

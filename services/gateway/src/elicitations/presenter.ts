@@ -89,7 +89,9 @@ function presentOutcome(outcome: Outcome): OutcomeBody {
 /** Omits the passkey, which is private to the user. */
 function presentApproval({ method, identity, at, authTime, passkeyAddedAt, language }: Approval) {
   return {
-    ...{ method, identity, at: iso(at) },
+    method,
+    identity,
+    at: iso(at),
     authTime: authTime === undefined ? undefined : iso(authTime),
     passkeyAddedAt: passkeyAddedAt === undefined ? undefined : iso(passkeyAddedAt),
     language,

@@ -22,7 +22,9 @@ async function createBench(stage: ElicitationStage = createElicitationStage()) {
   const submission = createSubmissionFlow({ ...stage, credentialCheck: async () => 'accepted' });
   const { visitor } = stage;
   return {
-    ...{ stage, flow, receipts },
+    stage,
+    flow,
+    receipts,
     async typed() {
       const asked = await stage.credential();
       await submission.credential(asked, { visitor, shown: asked.request.digest }, { api_key: 'ak_1' });
@@ -116,7 +118,10 @@ describe('a receipt', () => {
     const [key] = receipts.jwks().keys;
     await compactVerify(redeemed.receipt, await importJWK({ ...key }, 'EdDSA'));
     expect(decodeJwt(redeemed.receipt)).toMatchObject({
-      ...{ iss: 'https://gate.example', aud: 'issue-tracker', jti: id, kind: 'payment' },
+      iss: 'https://gate.example',
+      aud: 'issue-tracker',
+      jti: id,
+      kind: 'payment',
       sub_id: { iss: stage.subject.issuer, sub: stage.subject.subject },
     });
     expect(redeemed.receipt).toBe(((await flow.redeem(stage.caller(), id, {}, 'key-1')) as typeof redeemed).receipt);

@@ -3,7 +3,10 @@ import { describe, expect, test } from 'vitest';
 import { readCredentialEntry } from './credential-entry.ts';
 
 const field = (change: Partial<CredentialField> = {}): CredentialField => ({
-  ...{ name: 'key', label: 'Key', secret: true, maxLength: 100 },
+  name: 'key',
+  label: 'Key',
+  secret: true,
+  maxLength: 100,
   ...change,
 });
 const matches = async (pattern: string, text: string) => text === pattern;

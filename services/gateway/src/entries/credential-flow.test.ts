@@ -15,7 +15,8 @@ function createBench(stage: ElicitationStage = createElicitationStage()) {
   const flow = createCredentialFlow(stage);
   const submission = createSubmissionFlow({ ...stage, credentialCheck: async () => 'accepted' });
   return {
-    ...{ stage, flow },
+    stage,
+    flow,
     async saved(value = 'ak_1', rejectedGeneration?: number) {
       const change = rejectedGeneration === undefined ? {} : { rejectedGeneration };
       const asked = await stage.credential({ retention: 'lasting', ...change });

@@ -25,7 +25,10 @@ function createBench() {
     },
   });
   return {
-    ...{ bench, clock, begun, limits },
+    bench,
+    clock,
+    begun,
+    limits,
     ask: (mcpServerId: string, pattern: string, maxLength = 1) =>
       bench.findFault(mcpServerId, [{ path: `of ${pattern}`, pattern, maxLength }]),
     /** Ends the oldest job, and waits until the next one has begun. */

@@ -39,8 +39,12 @@ describe('a submission', () => {
     const sealed = await sealedIn(stage, one);
     expect(sealed).not.toContain('ak_1');
     const context = (elicitation: string) => ({
-      ...{ purpose: 'result', kind: 'credential', mcpServer: 'issue-tracker', elicitation },
-      ...{ issuer: stage.subject.issuer, subject: stage.subject.subject },
+      purpose: 'result',
+      kind: 'credential',
+      mcpServer: 'issue-tracker',
+      elicitation,
+      issuer: stage.subject.issuer,
+      subject: stage.subject.subject,
     });
     expect(JSON.parse(await stage.vault.open(sealed, context(one.elicitationId)))).toEqual(values);
     await expect(stage.vault.open(sealed, context(two.elicitationId))).rejects.toThrow(VaultError);
@@ -65,7 +69,7 @@ describe('a submission', () => {
     const first = await flow.form(asked, submitter(asked), { name: 'first' });
     expect(await flow.form(asked, submitter(asked), { name: 'second' })).toEqual(first);
     const { issuer, subject } = stage.subject;
-    const context = { ...{ purpose: 'result', kind: 'form', mcpServer: 'issue-tracker' }, issuer, subject };
+    const context = { purpose: 'result', kind: 'form', mcpServer: 'issue-tracker', issuer, subject };
     const json = await stage.vault.open(await sealedIn(stage, asked), { ...context, elicitation: asked.elicitationId });
     expect(JSON.parse(json)).toEqual({ name: 'first' });
   });
@@ -107,7 +111,7 @@ describe('a credential with a check', () => {
     });
     expect(await flow.credential(asked, submitter(asked), values)).toMatchObject({ status: 'completed' });
     const { issuer, subject } = stage.subject;
-    const context = { ...{ purpose: 'result', kind: 'credential', mcpServer: 'issue-tracker' }, issuer, subject };
+    const context = { purpose: 'result', kind: 'credential', mcpServer: 'issue-tracker', issuer, subject };
     const json = await stage.vault.open(await sealedIn(stage, asked), { ...context, elicitation: asked.elicitationId });
     expect(JSON.parse(json)).toEqual({ api_key: 'ak_2' });
   });

@@ -32,7 +32,9 @@ function setUp(change: (feeds: EventFeed) => Partial<EventFeed> = () => ({})) {
   const open = (change: Partial<OpenEventStream> = {}, response: Writable = new Client()) =>
     streams.open(
       {
-        ...{ mcpServerId: MCP_SERVER, max: 10, after: undefined },
+        mcpServerId: MCP_SERVER,
+        max: 10,
+        after: undefined,
         filter: { kinds: undefined, types: undefined },
         isCurrent: () => true,
         ...change,
@@ -41,7 +43,9 @@ function setUp(change: (feeds: EventFeed) => Partial<EventFeed> = () => ({})) {
     );
   const carrier = new EventCarrier(stores.outbox, { perShard: 10_000 });
   return {
-    ...{ streams, stores, onError },
+    streams,
+    stores,
+    onError,
     /** Adds this number of events in one step. */
     async announce(count: number): Promise<void> {
       for (let n = 0; n < count; n += 1)
@@ -302,8 +306,13 @@ describe('event streams', () => {
 it('sends only the members of the contract', async () => {
   const { eventFrame } = await import('./event-stream.ts');
   const event: FeedEvent = {
-    ...{ eventId: 'ev_7fA.1', type: 'elicitation.pending', elicitationId: `el_7f${'A'.repeat(43)}` },
-    ...{ mcpServerId: MCP_SERVER, kind: 'form', position: '5-0', occurredAt: 0 },
+    eventId: 'ev_7fA.1',
+    type: 'elicitation.pending',
+    elicitationId: `el_7f${'A'.repeat(43)}`,
+    mcpServerId: MCP_SERVER,
+    kind: 'form',
+    position: '5-0',
+    occurredAt: 0,
   };
   expect(String(eventFrame(event))).toBe(
     `event: elicitation.pending\nid: 5-0\ndata: {"eventId":"ev_7fA.1","type":"elicitation.pending","elicitationId":"${event.elicitationId}","kind":"form","occurredAt":"1970-01-01T00:00:00.000Z"}\n\n`,

@@ -59,7 +59,9 @@ function setUp() {
   const onGap = vi.fn();
   return {
     stores,
-    ...{ leases, onError, onGap },
+    leases,
+    onError,
+    onGap,
     start(options: Partial<RelayOptions> = {}): Relay {
       const relay = startRelay({ outbox: stores.outbox, leases, onError, onGap, ...options });
       running.push(relay);

@@ -27,7 +27,11 @@ async function setUp() {
     ).searchParams.get('verificationId') ?? '';
   return {
     ...stage,
-    ...{ flow, ask, elicitation, opened, finishVerified },
+    flow,
+    ask,
+    elicitation,
+    opened,
+    finishVerified,
     /** The ticket that the browser gets after the application has verified the user. */
     async ticket(p: { maxAge?: number; authTime?: number } = {}): Promise<string> {
       const { maxAge, authTime } = p;

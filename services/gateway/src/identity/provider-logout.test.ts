@@ -20,21 +20,25 @@ function offerOf(endSessionUrl: () => Promise<URL | undefined>) {
       config: { publicUrl, vault },
       identityProviders: [{ config, signIn: { start: never, finish: never, endSessionUrl } }],
       stores: { oneTime: { spend } },
-      ...{ entropy: systemEntropy, now: Date.now },
+      entropy: systemEntropy,
+      now: Date.now,
     },
     browser: createBrowser({
-      ...{ publicUrl, entropy: systemEntropy },
+      publicUrl,
+      entropy: systemEntropy,
       browserSessions: { read: never, touch: never, end: never },
     }),
   });
   const reply = { setCookie, clearCookie } as unknown as FastifyReply;
   return {
-    ...{ setCookie, spend },
+    setCookie,
+    spend,
     of: (origin: { identityProvider: string } | { vouchedBy: string }) => providerLogout.offer(reply, { origin }),
     isReturn: (state: string, cookie = state) =>
       providerLogout.isReturn(
         {
-          ...{ url: `/logout/callback/id?state=${state}`, headers: {} },
+          url: `/logout/callback/id?state=${state}`,
+          headers: {},
           cookies: { '__Host-postern_logout': cookie },
         } as unknown as FastifyRequest,
         reply,
@@ -72,7 +76,11 @@ it('S173: keeps the state in a cookie that is bound to this host and hidden from
   const offer = offerOf(end);
   expect(await offer.of({ identityProvider: 'id' })).toBe('https://id.example/end');
   expect(offer.setCookie).toHaveBeenCalledWith('__Host-postern_logout', expect.stringMatching(/^[\w-]{65}$/), {
-    ...{ path: '/', httpOnly: true, sameSite: 'lax', secure: true, maxAge: 600 },
+    path: '/',
+    httpOnly: true,
+    sameSite: 'lax',
+    secure: true,
+    maxAge: 600,
   });
 });
 

@@ -123,7 +123,10 @@ describe('S67: a sign-in that an elicitation requires', () => {
     // The evil provider has the real clock.
     clock.advance(Date.now() - took * 1000 - clock.now());
     const started = await flow.start({
-      ...{ identityProvider, returnTo: provesFor, forceLogin: false, provesFor },
+      identityProvider,
+      returnTo: provesFor,
+      forceLogin: false,
+      provesFor,
       ...(maxAge === 'none' ? {} : { maxAge }),
     });
     expect(started.authorizationUrl.searchParams.get('max_age')).toBe(maxAge === 'none' ? null : String(maxAge));

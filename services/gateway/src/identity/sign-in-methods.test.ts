@@ -41,8 +41,12 @@ it('S76: an unknown id gets one of all configured methods, the same on every rep
 it('S194: users of every allowed tenant sign in at the identity provider that names it', async () => {
   const tenants = ['11111111-2222-4333-8444-555555555555', '22222222-2222-4333-8444-555555555555'];
   const entra = identityProviderConfigSchema.parse({
-    ...{ name: 'entra', issuer: 'https://id.example/{tenantid}/v2.0', clientId: 'postern', clientSecret: 's' },
-    ...{ metadataUrl: 'https://id.example/organizations/metadata', tenants },
+    name: 'entra',
+    issuer: 'https://id.example/{tenantid}/v2.0',
+    clientId: 'postern',
+    clientSecret: 's',
+    metadataUrl: 'https://id.example/organizations/metadata',
+    tenants,
   });
   const ofTenants = tenants.map(tenant => `https://id.example/${tenant}/v2.0`);
   const mcpServer = registerMcpServer({ ...config, issuers: ofTenants, identity: { mode: 'login' } }, quota);

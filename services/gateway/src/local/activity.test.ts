@@ -25,7 +25,9 @@ function idleWatch() {
   const work = new WorkInProgress(() => now);
   const activity = watchActivity({ work, stores: { ...stores, lists }, refreshes });
   whenIdle({
-    ...{ activity, idleMs: 1_000, now: () => now },
+    activity,
+    idleMs: 1_000,
+    now: () => now,
     onIdle() {
       ended += 1;
     },
@@ -42,7 +44,12 @@ function idleWatch() {
     },
   });
   return {
-    ...{ activity, counts, refreshes, work, stores, during },
+    activity,
+    counts,
+    refreshes,
+    work,
+    stores,
+    during,
     async after(ms: number) {
       now += ms;
       await look();

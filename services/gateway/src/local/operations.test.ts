@@ -68,7 +68,15 @@ describe('joining', () => {
     const serve = createOperations({
       // Joining needs no more of a gateway than its configuration.
       gateway: { deps: deps as never, reload },
-      ...{ activity, version: '1.0.0', configPath, storeFile, isPersonal: true, load, env: {}, logger, stop() {} },
+      activity,
+      version: '1.0.0',
+      configPath,
+      storeFile,
+      isPersonal: true,
+      load,
+      env: {},
+      logger,
+      stop() {},
     });
     const serving = async (...[request, line, signal]: Parameters<typeof serve>) => {
       stopping = signal;

@@ -48,8 +48,12 @@ export function createOperations(p: OperationsOptions) {
   const join = createJoin(p);
 
   const status = async (): Promise<LocalStatus> => ({
-    ...{ version: p.version, pid: process.pid, url: gateway.deps.config.publicUrl },
-    ...{ config: p.configPath, store: p.storeFile, openAsks: await activity.openAsks() },
+    version: p.version,
+    pid: process.pid,
+    url: gateway.deps.config.publicUrl,
+    config: p.configPath,
+    store: p.storeFile,
+    openAsks: await activity.openAsks(),
     ...definedOnly({ console: gateway.deps.config.console?.publicUrl, log: p.logFile }),
     idleSince: new Date(activity.lastAt).toISOString(),
     mcpServers: [...new Set(joined.values())].sort(),
@@ -143,8 +147,12 @@ function createJoin(p: OperationsOptions): (name: string) => Promise<Joined> {
       });
     const { addEntry } = await import('../cli/mcp-servers-add.ts');
     const entry = {
-      ...{ id, name, url: 'http://localhost', apiKeys: [{ hash: apiKeyHash(apiKey) }] },
-      ...{ issuers: [PERSON.issuer], identity: { mode: 'loopback' as const } },
+      id,
+      name,
+      url: 'http://localhost',
+      apiKeys: [{ hash: apiKeyHash(apiKey) }],
+      issuers: [PERSON.issuer],
+      identity: { mode: 'loopback' as const },
       providers: providers.map(provider => provider.name),
       payment: approvedPayments,
     };

@@ -72,8 +72,11 @@ export async function serveCommand(
 
   const code = await run(request.args, {
     env: {},
-    ...{ out: stream('out'), err: stream('err'), isTerminal: request.isTerminal },
-    ...{ signal: AbortSignal.any([interrupted.signal, stopping]), unread: unread.signal },
+    out: stream('out'),
+    err: stream('err'),
+    isTerminal: request.isTerminal,
+    signal: AbortSignal.any([interrupted.signal, stopping]),
+    unread: unread.signal,
     ...(request.answers && { ask: async question => (await reply({ type: 'ask', text: question }))?.text }),
     files: {
       read: path => ofCaller({ type: 'read', path }),

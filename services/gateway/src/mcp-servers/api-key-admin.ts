@@ -75,7 +75,10 @@ export function createApiKeyAdmin(p: {
       const apiKeyId = idOfFileKey(digest);
       const revoked = stored.find(each => each.apiKeyId === apiKeyId)?.revoked;
       return {
-        ...{ apiKeyId, source: 'file', mcpServerId, isConfigured: true },
+        apiKeyId,
+        source: 'file',
+        mcpServerId,
+        isConfigured: true,
         hash: `sha256:${digest.slice(0, HASH_SHOWN)}`,
         ...definedOnly({ expires, revoked, age: ages.get(apiKeyId) }),
         ...lastUseOf(apiKeyId),
@@ -87,7 +90,9 @@ export function createApiKeyAdmin(p: {
       .sort((a, b) => a.createdAt - b.createdAt || (a.apiKeyId < b.apiKeyId ? -1 : 1))
       .map(
         ({ apiKeyId, mcpServerId, createdAt, added, revoked, digest }): ApiKeyView => ({
-          ...{ apiKeyId, source: digest === undefined ? 'store' : 'file', mcpServerId },
+          apiKeyId,
+          source: digest === undefined ? 'store' : 'file',
+          mcpServerId,
           isConfigured: mcpServerIds.has(mcpServerId),
           ...(added && { name: added.name, lastFour: added.lastFour }),
           ...(added && { added: { at: createdAt, by: added.by, reason: added.reason } }),

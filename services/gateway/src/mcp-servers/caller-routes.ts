@@ -62,7 +62,11 @@ async function presentCaller(caller: RegisteredMcpServer, config: Config): Promi
 function shown(provider: Config['providers'][number]): CallerBody['providers'][number] {
   const { name, displayName, preset, scopes, defaultScopes, flow, dpop } = provider;
   return {
-    ...{ name, displayName, defaultScopes: [...defaultScopes], flow, dpop: dpop === 'required' },
+    name,
+    displayName,
+    defaultScopes: [...defaultScopes],
+    flow,
+    dpop: dpop === 'required',
     ...definedOnly({ preset, scopes: scopes && Object.keys(scopes) }),
   };
 }

@@ -112,7 +112,8 @@ const LIE = 'GіtHub';
 const confirmation = { kind: 'confirmation', subject, confirmation: { title: 'Yes' } } as const;
 const credential = { name: 'key', title: 'Key', fields: [{ name: 'key', label: 'Key' }] };
 const form = (property: object) => ({
-  ...{ kind: 'form', subject },
+  kind: 'form',
+  subject,
   form: { requestedSchema: { type: 'object', properties: { a: { type: 'string', ...property } } } },
 });
 const payment = { payee: { name: 'Shop' }, amount: { currency: 'EUR', minorUnits: 1 }, reference: '1' };

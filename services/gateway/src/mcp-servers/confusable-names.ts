@@ -93,7 +93,9 @@ export function namesIn(config: GatewayConfig): RegisteredName[] {
     ...config.mcpServers.flatMap(({ id: mcpServerId, name, payment }, at) => [
       ...[...textsIn(name, `mcpServers[${at}].name`)].map(found => ({ ...found, mcpServerId })),
       ...(payment?.payees ?? []).map((payee, nth) => ({
-        ...{ path: `mcpServers[${at}].payment.payees[${nth}]`, text: payee.name, mcpServerId },
+        path: `mcpServers[${at}].payment.payees[${nth}]`,
+        text: payee.name,
+        mcpServerId,
       })),
     ]),
   ];

@@ -3,8 +3,22 @@ import { readFileSync } from 'node:fs';
 /** Small capitals and similar letters of other alphabets, which UTS 39 does not map to their letter. */
 const SMALL_CAPITALS = new Map(
   Object.entries({
-    ...{ ᴀ: 'a', ʙ: 'b', ᴅ: 'd', ᴇ: 'e', ꜰ: 'f', ɢ: 'g', ʜ: 'h', ᴊ: 'j', ĸ: 'k', ʟ: 'l', ʍ: 'rn', ɴ: 'n', ᴘ: 'p' },
-    ...{ ꞯ: 'q', ʀ: 'r', ᴛ: 't' },
+    ᴀ: 'a',
+    ʙ: 'b',
+    ᴅ: 'd',
+    ᴇ: 'e',
+    ꜰ: 'f',
+    ɢ: 'g',
+    ʜ: 'h',
+    ᴊ: 'j',
+    ĸ: 'k',
+    ʟ: 'l',
+    ʍ: 'rn',
+    ɴ: 'n',
+    ᴘ: 'p',
+    ꞯ: 'q',
+    ʀ: 'r',
+    ᴛ: 't',
   }),
 );
 

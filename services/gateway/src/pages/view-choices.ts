@@ -51,7 +51,10 @@ export function createViewChoices({ publicUrl }: { readonly publicUrl: string })
         const { timeZone } = read(request);
         const zone = timeZone === undefined ? '' : `&tz=${encodeURIComponent(timeZone)}`;
         reply.setCookie(name, `lang=${form.data.language}${zone}`, {
-          ...{ path: '/', sameSite: 'lax', secure, maxAge: MAX_AGE_SECONDS },
+          path: '/',
+          sameSite: 'lax',
+          secure,
+          maxAge: MAX_AGE_SECONDS,
           encode: value => value,
         });
         return reply.redirect(form.data.back, 303);

@@ -87,9 +87,13 @@ describe('S54: audit events', () => {
   const subject = { issuer: 'https://id.example', subject: 'alice@example.com' };
   const about = { elicitationId: 'el_1', mcpServerId: 'tracker', subject } as const;
   const pending: Elicitation = {
-    ...{ version: 1, status: 'pending', identityMode: 'login', ...about },
+    version: 1,
+    status: 'pending',
+    identityMode: 'login',
+    ...about,
     request: { kind: 'authorization', provider: 'forge', scopes: [] },
-    ...{ createdAt: 1_000, expiresAt: 61_000 },
+    createdAt: 1_000,
+    expiresAt: 61_000,
   };
 
   it('name a user by a stable pseudonym that is unique to the subject', () => {

@@ -13,8 +13,11 @@ afterEach(() => transit.setMood('well'));
 const transactionKey = randomBytes(32).toString('base64');
 const file = { kid: 'file', key: randomBytes(32).toString('base64') };
 const bao = {
-  ...{ kid: 'bao', service: 'vault-transit' as const, key: 'postern' },
-  ...{ url: transit.url, token: transit.token },
+  kid: 'bao',
+  service: 'vault-transit' as const,
+  key: 'postern',
+  url: transit.url,
+  token: transit.token,
 };
 const bao2 = { ...bao, kid: 'bao-2', keyVersion: 2 };
 type Keys = Parameters<typeof vaultOf>[0];
@@ -68,8 +71,13 @@ describe('S121: what is under way is sealed without the key service', () => {
 describe('rotation', () => {
   const subject = { issuer: 'https://id.example', subject: 'alice' };
   const records = Array.from({ length: 7 }, (_, at) => ({
-    ...{ kind: 'connection' as const, id: `c${at}`, owner: 'tracker', subject, provider: 'forge' },
-    ...{ elicitationId: `el_7f${'x'.repeat(42)}${at}` as never, sealed: '' },
+    kind: 'connection' as const,
+    id: `c${at}`,
+    owner: 'tracker',
+    subject,
+    provider: 'forge',
+    elicitationId: `el_7f${'x'.repeat(42)}${at}` as never,
+    sealed: '',
   }));
 
   /** The values of a store, which outlive the vaults that seal them. */

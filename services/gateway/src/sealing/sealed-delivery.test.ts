@@ -39,8 +39,13 @@ describe.each([
     expect(await open(sealed)).toMatchObject({
       text: 'access-token-1',
       protectedHeader: {
-        ...{ alg, enc: 'A256GCM', typ: 'postern-access-token+jwe', kid: 'this-year' },
-        ...{ aud: 'issue-tracker', connectionId: 'cn_00', generation: context.generation },
+        alg,
+        enc: 'A256GCM',
+        typ: 'postern-access-token+jwe',
+        kid: 'this-year',
+        aud: 'issue-tracker',
+        connectionId: 'cn_00',
+        generation: context.generation,
       },
     });
   });

@@ -97,7 +97,12 @@ export function createElicitationStage(
   }
 
   return {
-    ...{ ...stage, scripted, processors, signInPolicy, passkeyPolicy, visitor: signedInAs(stage.subject) },
+    ...stage,
+    scripted,
+    processors,
+    signInPolicy,
+    passkeyPolicy,
+    visitor: signedInAs(stage.subject),
     dailyLimits,
     approvalFlow: createApprovalFlow({ ...stage, signInPolicy, passkeyPolicy, dailyLimits }),
     paymentFlow: createPaymentFlow({ ...stage, processors, refundFlow }),

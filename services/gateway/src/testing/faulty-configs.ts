@@ -190,7 +190,9 @@ export const faultyConfigs: readonly (readonly [fault: string, document: unknown
     'two identity providers with the same name',
     sampleConfig({
       identityProviders: ['https://id.example', 'https://other.example'].map(issuer => ({
-        ...{ name: 'company', clientId: 'postern', clientSecret: 's' },
+        name: 'company',
+        clientId: 'postern',
+        clientSecret: 's',
         issuer,
       })),
     }),
@@ -200,7 +202,9 @@ export const faultyConfigs: readonly (readonly [fault: string, document: unknown
     'two identity providers whose issuers differ in the slash of an empty path',
     sampleConfig({
       identityProviders: ['https://id.example', 'https://id.example/'].map((issuer, at) => ({
-        ...{ name: `company-${at}`, clientId: 'postern', clientSecret: 's' },
+        name: `company-${at}`,
+        clientId: 'postern',
+        clientSecret: 's',
         issuer,
       })),
     }),
@@ -212,8 +216,11 @@ export const faultyConfigs: readonly (readonly [fault: string, document: unknown
       identityProviders: [
         { name: 'company', issuer: `https://id.example/${tenant}/v2.0`, clientId: 'postern' },
         {
-          ...{ name: 'everybody', issuer: 'https://id.example/{tenantid}/v2.0', clientId: 'postern' },
-          ...{ metadataUrl: 'https://id.example/organizations/metadata', tenants: [tenant] },
+          name: 'everybody',
+          issuer: 'https://id.example/{tenantid}/v2.0',
+          clientId: 'postern',
+          metadataUrl: 'https://id.example/organizations/metadata',
+          tenants: [tenant],
         },
       ],
     }),
@@ -224,7 +231,9 @@ export const faultyConfigs: readonly (readonly [fault: string, document: unknown
     sampleConfig({
       identityProviders: [
         {
-          ...{ name: 'company', issuer: 'https://id.example/{tenantid}/v2.0', clientId: 'postern' },
+          name: 'company',
+          issuer: 'https://id.example/{tenantid}/v2.0',
+          clientId: 'postern',
           metadataUrl: 'https://id.example/organizations/metadata',
         },
       ],

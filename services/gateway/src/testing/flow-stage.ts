@@ -81,17 +81,18 @@ export function createFlowStage(provider: Partial<Provider>, p: FlowStageOptions
   });
   const providerAnswers = createProviderAnswers({ auditLog, now: clock.now });
   const shared = {
-    ...{
-      config,
-      stores: { ...stores, replicas: { remainingMs: async () => p.replicaRemainingMs ?? 10_000 } },
-      vault,
-      tokenSets,
-      providers,
-      mcpServers,
-      service,
-      auditLog,
-    },
-    ...{ providerAnswers, replicaId: 'rp_stage', entropy: systemEntropy, now: clock.now },
+    config,
+    stores: { ...stores, replicas: { remainingMs: async () => p.replicaRemainingMs ?? 10_000 } },
+    vault,
+    tokenSets,
+    providers,
+    mcpServers,
+    service,
+    auditLog,
+    providerAnswers,
+    replicaId: 'rp_stage',
+    entropy: systemEntropy,
+    now: clock.now,
     requestLimitMs: p.requestLimitMs ?? 10_000,
   };
   const revocationFlow = createRevocationFlow(shared);
@@ -101,7 +102,11 @@ export function createFlowStage(provider: Partial<Provider>, p: FlowStageOptions
 
   return {
     ...shared,
-    ...{ clock, revocationFlow, tokenRefresh, storeGrant, subject },
+    clock,
+    revocationFlow,
+    tokenRefresh,
+    storeGrant,
+    subject,
 
     caller(id: (typeof MCP_SERVERS)[number] = 'issue-tracker') {
       const caller = mcpServers.get(id);

@@ -20,7 +20,9 @@ const user = anyOf(
 );
 const actor = anyOf(
   z.strictObject({
-    ...{ user: user.optional(), app_uid: text.optional(), app_name: text.optional() },
+    user: user.optional(),
+    app_uid: text.optional(),
+    app_name: text.optional(),
     session: z.strictObject({ credential_uid: text }).optional(),
   }),
   ['process', 'user', 'invoked_by', 'session', 'app_name', 'app_uid'],
@@ -28,7 +30,10 @@ const actor = anyOf(
 /** type_id: 2 User, 99 Other, whose `type` is our own word. */
 const entity = anyOf(
   z.strictObject({
-    ...{ uid: text.optional(), name: text.optional(), user: user.optional(), type: text },
+    uid: text.optional(),
+    name: text.optional(),
+    user: user.optional(),
+    type: text,
     type_id: z.union([z.literal(2), z.literal(99)]),
   }),
   ['name', 'uid', 'device', 'group', 'org', 'policy', 'user'],
@@ -38,12 +43,18 @@ const base = {
   metadata: z.strictObject({
     version: z.literal('1.8.0'),
     product: z.strictObject({ name: text, vendor_name: text }),
-    ...{ uid: text, event_code: text, log_name: text, original_time: text, correlation_uid: text.optional() },
+    uid: text,
+    event_code: text,
+    log_name: text,
+    original_time: text,
+    correlation_uid: text.optional(),
   }),
   time: z.int().positive(),
   severity_id: z.int().min(0).max(6),
   status_id: z.int().min(0).max(2),
-  ...{ status_code: text.optional(), message: text.optional(), activity_name: text.optional() },
+  status_code: text.optional(),
+  message: text.optional(),
+  activity_name: text.optional(),
   unmapped: z.record(z.string(), z.unknown()).optional(),
 };
 /** Of the category Identity & Access Management. */
@@ -56,8 +67,12 @@ function classOf(
   const types = p.activities.map(activity => p.uid * 100 + activity);
   return z
     .strictObject({
-      ...{ ...base, ...shape, class_uid: z.literal(p.uid), category_uid: z.literal(p.category) },
-      ...{ activity_id: z.literal(p.activities), type_uid: z.literal(types) },
+      ...base,
+      ...shape,
+      class_uid: z.literal(p.uid),
+      category_uid: z.literal(p.category),
+      activity_id: z.literal(p.activities),
+      type_uid: z.literal(types),
     })
     .refine(({ type_uid, activity_id }) => Number(type_uid) % 100 === activity_id);
 }

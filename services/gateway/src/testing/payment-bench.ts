@@ -8,7 +8,9 @@ export async function createPaymentBench(change: Parameters<typeof createElicita
   const stage = createElicitationStage(change);
   const { paymentFlow, scripted } = stage;
   const bench = {
-    ...{ stage, flow: paymentFlow, scripted },
+    stage,
+    flow: paymentFlow,
+    scripted,
     async approve(reference = 'order-1001') {
       const asked = await stage.pay({ reference });
       const browserSession = await stage.browserSession();

@@ -29,8 +29,10 @@ export const sampleReceipts = {
       kid: 'receipts-1',
       // The published example key of RFC 8037, appendix A.1.
       key: JSON.stringify({
-        ...{ kty: 'OKP', crv: 'Ed25519' },
-        ...{ d: 'nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A', x: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo' },
+        kty: 'OKP',
+        crv: 'Ed25519',
+        d: 'nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A',
+        x: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo',
       }),
     },
   ],

@@ -93,7 +93,9 @@ async function flowsAt(
   await Promise.all(flows);
   return {
     flowsPerSecond: notify.length / ((performance.now() - began) / 1000),
-    ...{ flows: notify.length, errors, firstError: first },
+    flows: notify.length,
+    errors,
+    firstError: first,
     p99ApiMs: percentile(api, 0.99),
     p99NotifyMs: percentile(notify, 0.99),
   };

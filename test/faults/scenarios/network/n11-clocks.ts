@@ -33,7 +33,11 @@ async function withOneClockOff(run: FaultRun, minutes: number): Promise<void> {
   const subject = world.people[0] ?? '';
   const issued = await traffic.caller('tracker').call(
     {
-      ...{ op: 'issue', method: 'POST', path: '/v1/elicitations', kind: 'confirmation', subject },
+      op: 'issue',
+      method: 'POST',
+      path: '/v1/elicitations',
+      kind: 'confirmation',
+      subject,
       body: {
         kind: 'confirmation',
         subject: { issuer, subject },

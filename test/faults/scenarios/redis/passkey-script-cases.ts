@@ -4,8 +4,13 @@ import type { ScriptCase } from './script-case.ts';
 const { operation, somebody } = samples;
 
 const newPasskey = () => ({
-  ...{ passkeyId: operation(), subject: somebody(), publicKey: 'pQEC', signCount: 7, transports: [] },
-  ...{ backedUp: false, label: 'Key' },
+  passkeyId: operation(),
+  subject: somebody(),
+  publicKey: 'pQEC',
+  signCount: 7,
+  transports: [],
+  backedUp: false,
+  label: 'Key',
 });
 
 /** Cases of the passkey scripts. */

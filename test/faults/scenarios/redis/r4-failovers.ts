@@ -26,7 +26,9 @@ const sides = {
     const { masterName, sentinelUrls, nodes } = net.redis;
     const master = await net.redis.masterNow();
     return {
-      ...{ net, master, replicas: nodes.filter(node => node !== master) },
+      net,
+      master,
+      replicas: nodes.filter(node => node !== master),
       redis: { sentinel: { masterName, nodes: [...sentinelUrls] }, ...durabilityOf(profile) },
       untilReplaced: () => net.redis.untilMasterIsNot(master),
       untilWhole: () => net.redis.untilReplicas(2),
@@ -36,7 +38,9 @@ const sides = {
     const net = run.stack.use(await startClusterNetwork(argsOf(profile)));
     const master = run.random.pick(await net.redis.mastersNow());
     return {
-      ...{ net, master, replicas: await net.redis.replicasOf(master) },
+      net,
+      master,
+      replicas: await net.redis.replicasOf(master),
       redis: { cluster: [...net.redis.urls], ...durabilityOf(profile) },
       untilReplaced: () => net.untilTakenOver(master),
       untilWhole: net.untilWhole,

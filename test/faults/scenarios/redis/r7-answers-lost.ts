@@ -36,13 +36,18 @@ async function startTrial(redis: RedisServer, name: CalledScript): Promise<Trial
   const direct = stack.use(await createRedisStores({ url: redis.url, prefix, commandTimeoutMs: HANG_MS }));
   const behindProxy = stack.use(
     await createRedisStores({
-      ...{ url: `redis://127.0.0.1:${proxy.port}`, prefix, commandTimeoutMs: COMMAND_TIMEOUT_MS },
+      url: `redis://127.0.0.1:${proxy.port}`,
+      prefix,
+      commandTimeoutMs: COMMAND_TIMEOUT_MS,
       onCommand: command => fault => void (fault && failed.push(command)),
     }),
   );
   const owned = stack.move();
   return {
-    ...{ direct, proxy, behindProxy, failed },
+    direct,
+    proxy,
+    behindProxy,
+    failed,
     stored: () => dumpRedisNow(redis.url, prefix),
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };

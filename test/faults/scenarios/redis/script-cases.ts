@@ -61,12 +61,22 @@ function signIn() {
 
 const newKey = () => ({
   apiKeyId: `ak_${secretDigest()}`,
-  ...{ mcpServerId: 'issue-tracker', name: 'production', lastFour: 'abcd' },
-  ...{ by: 'olga', reason: 'first key', sealedDigest: 'sealed' },
+  mcpServerId: 'issue-tracker',
+  name: 'production',
+  lastFour: 'abcd',
+  by: 'olga',
+  reason: 'first key',
+  sealedDigest: 'sealed',
 });
 
 const jobProgress: JobProgress = {
-  ...{ found: 2, done: 1, unreadable: 0, share: 0.5, cursor: 'scan', pending: ['one'], failures: 0 },
+  found: 2,
+  done: 1,
+  unreadable: 0,
+  share: 0.5,
+  cursor: 'scan',
+  pending: ['one'],
+  failures: 0,
 };
 const newJob = () => ({
   jobId: `jb_${operation()}`,
@@ -89,9 +99,16 @@ const replica = { instance: 'host-a:7', version: '1.0.0', startedAt: 1, status: 
 
 /** A payment that is not stored yet. */
 const paymentOf = (elicitationId: Payment['elicitationId']): Payment => ({
-  ...{ elicitationId, version: 0, paidAt: 0, mcpServerId: 'issue-tracker', processor: 'stripe' },
-  ...{ processorReference: 'pi_1', amount: { currency: 'EUR', minorUnits: 1_050 }, completes: true },
-  ...{ refunds: [], disputes: [] },
+  elicitationId,
+  version: 0,
+  paidAt: 0,
+  mcpServerId: 'issue-tracker',
+  processor: 'stripe',
+  processorReference: 'pi_1',
+  amount: { currency: 'EUR', minorUnits: 1_050 },
+  completes: true,
+  refunds: [],
+  disputes: [],
 });
 
 /** Outbox entries of the elicitation that was just created. */

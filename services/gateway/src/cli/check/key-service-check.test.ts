@@ -13,8 +13,11 @@ afterEach(() => transit.allowAll());
 
 const local = { kid: 'file', key: randomBytes(32).toString('base64') };
 const bao = {
-  ...{ kid: 'bao', service: 'vault-transit' as const, key: 'postern' },
-  ...{ url: transit.url, token: transit.token },
+  kid: 'bao',
+  service: 'vault-transit' as const,
+  key: 'postern',
+  url: transit.url,
+  token: transit.token,
 };
 const check = (...keys: GatewayConfigInput['vault']['keys']) =>
   checked('vault.keyServices', 30_000, () =>

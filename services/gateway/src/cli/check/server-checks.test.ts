@@ -23,7 +23,8 @@ afterAll(async () => {
 const keycloak = { subject_types_supported: ['public', 'pairwise'], scopes_supported: ['openid', 'profile', 'email'] };
 // Of https://login.microsoftonline.com/{tenant}/v2.0/.well-known/openid-configuration
 const entra = {
-  ...{ subject_types_supported: ['pairwise'], code_challenge_methods_supported: undefined },
+  subject_types_supported: ['pairwise'],
+  code_challenge_methods_supported: undefined,
   scopes_supported: ['openid', 'profile', 'email', 'offline_access'],
 };
 
@@ -31,10 +32,17 @@ const entra = {
 async function found(metadata: object, settings: object, of: 'users' | 'operators' = 'users') {
   Object.assign(provider.metadata, { code_challenge_methods_supported: ['S256'] }, metadata);
   const config = identityProviderConfigSchema.parse({
-    ...{ name: 'company', issuer: provider.issuer, clientId: 'postern', clientSecret: 's', ...settings },
+    name: 'company',
+    issuer: provider.issuer,
+    clientId: 'postern',
+    clientSecret: 's',
+    ...settings,
   });
   const findings = await checkIdentityProvider(config, {
-    ...{ publicUrl: 'https://postern.example.com', of, fetch, now: Date.now },
+    publicUrl: 'https://postern.example.com',
+    of,
+    fetch,
+    now: Date.now,
   });
   return findings.filter(({ check }) => !check.endsWith('.redirectUri')).at(-1);
 }

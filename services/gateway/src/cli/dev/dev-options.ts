@@ -71,7 +71,9 @@ export function readDevOptions(args: readonly string[], env: Environment): DevOp
   if (port !== undefined && !(Number.isInteger(port) && port >= 1 && port < 65_534))
     throw new UsageError('--port needs a number from 1 to 65533.');
   return {
-    ...{ port, name: values.name, folder: values.folder },
+    port,
+    name: values.name,
+    folder: values.folder,
     issuers: [PERSON.issuer, ...values.issuer],
     providers: values.provider.map(each => providerOf(each, env)),
     limits: Object.fromEntries(values.limit.map(limitOf)),

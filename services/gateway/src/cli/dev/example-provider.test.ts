@@ -10,7 +10,11 @@ const redirectUri = 'http://127.0.0.1:4480/callback/dev/example';
 const vaultKey = randomBytes(32).toString('base64');
 const verifier = 'v'.repeat(64);
 const request = {
-  ...{ response_type: 'code', client_id: 'postern', redirect_uri: redirectUri, state: 'state-1', scope: 'notes' },
+  response_type: 'code',
+  client_id: 'postern',
+  redirect_uri: redirectUri,
+  state: 'state-1',
+  scope: 'notes',
   code_challenge: createHash('sha256').update(verifier).digest('base64url'),
   code_challenge_method: 'S256',
 };
@@ -19,7 +23,9 @@ const issuerAt = (at: number) => `http://127.0.0.1:${at}${operatorSignIn.path}`;
 const consoleCallback = 'http://localhost:4482/login/callback/console';
 const start = async (at: number) =>
   startExampleProvider({
-    ...{ port: at, vaultKey, redirectUri },
+    port: at,
+    vaultKey,
+    redirectUri,
     operators: await createOperatorSignIn({ issuer: issuerAt(at), redirectUri: consoleCallback }),
   });
 
@@ -46,8 +52,12 @@ async function decide(decision: string): Promise<URL> {
 const newCode = async () => (await decide('allow')).searchParams.get('code') ?? '';
 const redeem = (code: string, overrides: Record<string, string> = {}) =>
   post('/token', {
-    ...{ grant_type: 'authorization_code', client_id: 'postern', redirect_uri: redirectUri },
-    ...{ code, code_verifier: verifier, ...overrides },
+    grant_type: 'authorization_code',
+    client_id: 'postern',
+    redirect_uri: redirectUri,
+    code,
+    code_verifier: verifier,
+    ...overrides,
   });
 const tokensSchema = z.object({ access_token: z.string(), refresh_token: z.string(), scope: z.literal('notes') });
 const newTokens = async () => tokensSchema.parse(await (await redeem(await newCode())).json());
@@ -92,7 +102,9 @@ describe('the example provider', () => {
     for (const token of [refresh_token, code, `${access_token}x`, ''])
       expect((await readNotes(token)).status).toBe(401);
     const exchanged = await post('/token', {
-      ...{ grant_type: 'refresh_token', client_id: 'postern', refresh_token: access_token },
+      grant_type: 'refresh_token',
+      client_id: 'postern',
+      refresh_token: access_token,
     });
     expect(exchanged.status).toBe(400);
     expect((await redeem(access_token)).status).toBe(400);
@@ -110,8 +122,13 @@ describe('the example provider', () => {
 
 describe('the sign-in of the operator', () => {
   const signInRequest = {
-    ...{ response_type: 'code', client_id: operatorSignIn.clientId, redirect_uri: consoleCallback, scope: 'openid' },
-    ...{ state: '"><b>', nonce: 'nonce-1', code_challenge_method: 'S256' },
+    response_type: 'code',
+    client_id: operatorSignIn.clientId,
+    redirect_uri: consoleCallback,
+    scope: 'openid',
+    state: '"><b>',
+    nonce: 'nonce-1',
+    code_challenge_method: 'S256',
     code_challenge: createHash('sha256').update(verifier).digest('base64url'),
   };
   const signIn = (overrides: Record<string, string> = {}) =>
@@ -120,15 +137,20 @@ describe('the sign-in of the operator', () => {
     new URL((await signIn()).headers.get('location') ?? '').searchParams.get('code') ?? '';
   const exchange = (code: string, overrides: Record<string, string> = {}) =>
     post(`${operatorSignIn.path}/token`, {
-      ...{ grant_type: 'authorization_code', client_id: operatorSignIn.clientId, redirect_uri: consoleCallback },
-      ...{ code, code_verifier: verifier, ...overrides },
+      grant_type: 'authorization_code',
+      client_id: operatorSignIn.clientId,
+      redirect_uri: consoleCallback,
+      code,
+      code_verifier: verifier,
+      ...overrides,
     });
 
   test('signs the ID token for the console, with the nonce of the request', async () => {
     const { id_token } = z.object({ id_token: z.string() }).parse(await (await exchange(await newSignInCode())).json());
     const keys = createRemoteJWKSet(new URL(`${issuerAt(port)}/jwks`));
     const { payload } = await jwtVerify(id_token, keys, {
-      ...{ issuer: issuerAt(port), audience: operatorSignIn.clientId },
+      issuer: issuerAt(port),
+      audience: operatorSignIn.clientId,
     });
     expect(payload).toMatchObject({ sub: operatorSignIn.subject, groups: [operatorSignIn.subject], nonce: 'nonce-1' });
   });

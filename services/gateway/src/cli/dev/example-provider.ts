@@ -28,11 +28,15 @@ const requestSchema = z.object({
 });
 const tokenRequestSchema = z.discriminatedUnion('grant_type', [
   z.object({
-    ...{ grant_type: z.literal('authorization_code'), client_id: z.literal(example.clientId) },
-    ...{ code: z.string(), redirect_uri: z.string(), code_verifier: z.string() },
+    grant_type: z.literal('authorization_code'),
+    client_id: z.literal(example.clientId),
+    code: z.string(),
+    redirect_uri: z.string(),
+    code_verifier: z.string(),
   }),
   z.object({
-    ...{ grant_type: z.literal('refresh_token'), client_id: z.literal(example.clientId) },
+    grant_type: z.literal('refresh_token'),
+    client_id: z.literal(example.clientId),
     refresh_token: z.string(),
   }),
 ]);

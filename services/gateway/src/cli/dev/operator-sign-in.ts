@@ -73,8 +73,10 @@ export async function createOperatorSignIn({ issuer, redirectUri }: { issuer: st
       issued.challenge === createHash('sha256').update(data.code_verifier).digest('base64url');
     if (!isValid) return refused('invalid_grant');
     const idToken = await new SignJWT({
-      ...{ name: 'Operator of this machine', groups: [operatorSignIn.subject] },
-      ...{ nonce: issued.nonce, auth_time: Math.floor(issued.at / 1000) },
+      name: 'Operator of this machine',
+      groups: [operatorSignIn.subject],
+      nonce: issued.nonce,
+      auth_time: Math.floor(issued.at / 1000),
     })
       .setProtectedHeader({ alg: 'ES256', kid: 'dev' })
       .setIssuer(issuer)

@@ -68,7 +68,8 @@ async function prepare(options: DevOptions): Promise<PreparedGateway> {
   // Cookies ignore ports, so the console needs another host name than the pages.
   const consoleUrl = `http://localhost:${port + 2}`;
   const provider = await startExampleProvider({
-    ...{ port: port + 1, vaultKey },
+    port: port + 1,
+    vaultKey,
     operators: await createOperatorSignIn({
       issuer: `http://127.0.0.1:${port + 1}${operatorSignIn.path}`,
       redirectUri: `${consoleUrl}/login/callback/console`,
@@ -143,7 +144,8 @@ function configOf(p: Prepared & { readonly port: number; readonly hash: string }
       publicUrl: consoleUrl,
       listen: { port: p.port + 2 },
       identityProvider: {
-        ...{ issuer: `${provider.url}${operatorSignIn.path}`, clientId: operatorSignIn.clientId },
+        issuer: `${provider.url}${operatorSignIn.path}`,
+        clientId: operatorSignIn.clientId,
         clientAuthentication: 'none',
       },
       roles: { claim: 'groups', operator: [operatorSignIn.subject] },
@@ -151,7 +153,9 @@ function configOf(p: Prepared & { readonly port: number; readonly hash: string }
     vault: { keys: [{ kid: 'dev', key: `\${file:${join(folder, 'vault.key')}}` }] },
     providers: [
       {
-        ...{ name: example.name, displayName: example.displayName, clientId: example.clientId },
+        name: example.name,
+        displayName: example.displayName,
+        clientId: example.clientId,
         clientAuthentication: 'none',
         authorizationEndpoint: `${provider.url}/authorize`,
         tokenEndpoint: `${provider.url}/token`,
@@ -163,7 +167,9 @@ function configOf(p: Prepared & { readonly port: number; readonly hash: string }
     ] as NonNullable<GatewayConfigInput['providers']>,
     mcpServers: [
       {
-        ...{ id: MCP_SERVER_ID, name: options.name, url: 'http://127.0.0.1:3000/mcp' },
+        id: MCP_SERVER_ID,
+        name: options.name,
+        url: 'http://127.0.0.1:3000/mcp',
         apiKeys: [{ hash: p.hash }],
         issuers: [...options.issuers],
         identity: { mode: 'loopback' },

@@ -54,8 +54,15 @@ export type Ask = (question: string) => Promise<string | undefined>;
 
 const text = { type: 'string' } as const;
 const options = {
-  ...{ mode: text, 'public-url': text, issuer: text, 'client-id': text, 'client-secret-file': text },
-  ...{ 'verify-url': text, 'mcp-server': text, name: text, 'mcp-url': text },
+  mode: text,
+  'public-url': text,
+  issuer: text,
+  'client-id': text,
+  'client-secret-file': text,
+  'verify-url': text,
+  'mcp-server': text,
+  name: text,
+  'mcp-url': text,
   provider: { type: 'string', multiple: true, default: [] as string[] },
   folder: { type: 'string', default: '.' },
   force: { type: 'boolean', default: false },

@@ -38,7 +38,10 @@ async function init(args: readonly string[], answers?: readonly string[]) {
     return rest.shift();
   };
   const code = await runCli(['init', '--folder', folder, ...args], {
-    ...{ env: {}, isTerminal: false, signal: new AbortController().signal, ...(answers && { ask }) },
+    env: {},
+    isTerminal: false,
+    signal: new AbortController().signal,
+    ...(answers && { ask }),
     out: text => out?.push(text),
     err: text => err?.push(text),
   });

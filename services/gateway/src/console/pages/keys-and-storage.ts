@@ -43,7 +43,10 @@ export function keyTables({ vaultKeys = [], receiptKeys = [], apiKeys }: Health)
   const kept = [
     ...vaultKeys.map(({ kid, seals, ...age }) => ({ kid, use: seals ? 'seals and opens' : 'opens', of: 'vault', age })),
     ...receiptKeys.map(({ kid, signs, ...age }) => ({
-      ...{ kid, use: signs ? 'signs and verifies' : 'verifies', of: 'receipts', age },
+      kid,
+      use: signs ? 'signs and verifies' : 'verifies',
+      of: 'receipts',
+      age,
     })),
   ];
   return html`<h2>Keys</h2>

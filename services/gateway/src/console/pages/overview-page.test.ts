@@ -4,8 +4,13 @@ import type { WebhookEndpointItem } from '../admin-views.ts';
 import { endpointActs, endpointStatus, overviewPage } from './overview-page.ts';
 
 const endpoint: WebhookEndpointItem = {
-  ...{ endpoint: 'tracker.hook', host: 'hooks.example.com', status: 'enabled' },
-  ...{ waiting: 0, underWay: 0, delayed: 0, dead: 0 },
+  endpoint: 'tracker.hook',
+  host: 'hooks.example.com',
+  status: 'enabled',
+  waiting: 0,
+  underWay: 0,
+  delayed: 0,
+  dead: 0,
 };
 const failingSince = '2026-11-28T00:00:00.000Z';
 
@@ -41,12 +46,20 @@ describe('S209: nothing that fails is green', () => {
         ? []
         : [{ provider: 'github', at: postponedAt, outcome: 'postponed' as const, code: 'refused', count: 1 }];
     return overviewPage(page, {
-      ...{ range: 'day', at, places: ['2026-11-28T00:00:00.000Z', at] },
+      range: 'day',
+      at,
+      places: ['2026-11-28T00:00:00.000Z', at],
       counts: { by: 'hour', order: countedSteps, steps: [], decisions: [], refreshes },
       health: {
-        ...{ version: '1', redis: { isReachable: true, refusals: [...refusals] }, webhooks: [...webhooks] },
-        ...{ records: { open: 0, ended: 0, connections: 0, credentials: 0, revocations: 0 }, storage: [] },
-        ...{ providers: [{ provider: 'github' }], vaultKeys: [], receiptKeys: [], apiKeys: { valid: 0, oldest: [] } },
+        version: '1',
+        redis: { isReachable: true, refusals: [...refusals] },
+        webhooks: [...webhooks],
+        records: { open: 0, ended: 0, connections: 0, credentials: 0, revocations: 0 },
+        storage: [],
+        providers: [{ provider: 'github' }],
+        vaultKeys: [],
+        receiptKeys: [],
+        apiKeys: { valid: 0, oldest: [] },
       },
     });
   }

@@ -58,7 +58,8 @@ describe('S87: an operator endpoint', () => {
     expect(received).toHaveLength(4);
     for (const { eventId, type, occurredAt } of committed)
       expect(received).toContainEqual({
-        ...{ type, timestamp: new Date(occurredAt).toISOString() },
+        type,
+        timestamp: new Date(occurredAt).toISOString(),
         data: { eventId, pseudonym: 'pseudonym-1' },
       });
     expect(committed.map(({ type }) => type).toSorted()).toEqual([

@@ -15,7 +15,11 @@ test('S87: removes an announcement only after its job is queued', async () => {
     parts: [
       {
         endpoint: {
-          ...{ name: 'operator/ops', url: 'https://ops.example', signers: [], ratePerSecond: 1, concurrency: 1 },
+          name: 'operator/ops',
+          url: 'https://ops.example',
+          signers: [],
+          ratePerSecond: 1,
+          concurrency: 1,
           settings: {},
         },
         queue: {

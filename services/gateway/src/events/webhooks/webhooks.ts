@@ -112,7 +112,9 @@ export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks>
       random: () => randomInt(2 ** 32) / 2 ** 32,
     });
     return {
-      ...{ endpoint, worker, queue },
+      endpoint,
+      worker,
+      queue,
       dispatcher: isOfMcpServer(endpoint)
         ? startDispatcher({ ...pace, queue, endpoint, feed, records, leases, events })
         : undefined,

@@ -72,7 +72,9 @@ export function createPasskeyCeremonies(p: {
       permittedBy?: string,
     ): Promise<{ challenge: Uint8Array<ArrayBuffer>; ceremony: string }> {
       const ceremony: Ceremony = {
-        ...{ mode, elicitationId, digest },
+        mode,
+        elicitationId,
+        digest,
         secretDigest: digestOf(secret),
         nonce: Buffer.from(p.entropy(32)).toString('base64url'),
         expiresAt: p.now() + CEREMONY_MS,

@@ -26,7 +26,9 @@ async function createBench() {
   async function device(): Promise<SoftwareAuthenticator> {
     const authenticator = new SoftwareAuthenticator(ORIGIN);
     const options = await passkeys.registrationOptions({
-      ...{ subject: stage.subject, displayName: 'Somebody', existing: [] },
+      subject: stage.subject,
+      displayName: 'Somebody',
+      existing: [],
       challenge: passkeyChallenge({ nonce: new Uint8Array(16), digest: 'A'.repeat(43), elicitationId: 'el_1' }),
     });
     const challenge = Buffer.from(options.challenge, 'base64url');
@@ -46,7 +48,16 @@ async function createBench() {
 
   const own = await device();
   return {
-    ...{ stage, flow, approvals, session, own, ids, device, begin, answer, optionsOf },
+    stage,
+    flow,
+    approvals,
+    session,
+    own,
+    ids,
+    device,
+    begin,
+    answer,
+    optionsOf,
     /** The response of an authenticator to a ceremony that permits this change. */
     async proof(change: PasskeyChange, by = own, in_ = session) {
       const started = await begin(change, in_);

@@ -17,8 +17,13 @@ async function createBench() {
     shown: () => notice(browserSession),
     async add(permittedBy?: NewPasskey): Promise<NewPasskey> {
       const passkey = {
-        ...{ passkeyId: samples.operation(), subject, publicKey: 'pQEC', signCount: 0, transports: [] },
-        ...{ backedUp: false, label: 'Key' },
+        passkeyId: samples.operation(),
+        subject,
+        publicKey: 'pQEC',
+        signCount: 0,
+        transports: [],
+        backedUp: false,
+        label: 'Key',
       };
       expect(await passkeys.add(passkey, 10, permittedBy?.passkeyId)).toBe('added');
       return passkey;

@@ -39,7 +39,12 @@ const [USER_DELETE, FACTOR_ENABLE, FACTOR_DISABLE, OTHER] = [6, 10, 11, 99];
 const managed =
   (type: string, id: string, usual: Cause = 'gateway') =>
   (activityId: number, { cause = usual, hasFailed = false }: { cause?: Cause; hasFailed?: boolean } = {}) => ({
-    ...{ classUid: 3004, activityId, cause, hasFailed, entity: { type, id }, ...people },
+    classUid: 3004,
+    activityId,
+    cause,
+    hasFailed,
+    entity: { type, id },
+    ...people,
   });
 const [CREATE, READ, UPDATE, DELETE, ENABLE, DISABLE, SUSPEND] = [1, 2, 3, 4, 8, 9, 12];
 

@@ -24,7 +24,10 @@ function setUp(
   const logger = createLogger({ level: 'info', destination });
   let lost = 0;
   const stream = createAuditStream({
-    ...{ audits: { append: (stream, line) => append(line, stream) }, logger, now, keepsPeople },
+    audits: { append: (stream, line) => append(line, stream) },
+    logger,
+    now,
+    keepsPeople,
     onLost: () => {
       lost += 1;
     },

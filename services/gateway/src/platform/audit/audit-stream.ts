@@ -74,7 +74,11 @@ export function createAuditStream(p: {
       }
       const { error, ...fields } = record;
       const line = JSON.stringify({
-        ...{ level, instance, time: new Date(p.now()).toISOString(), audit: true, ...fields },
+        level,
+        instance,
+        time: new Date(p.now()).toISOString(),
+        audit: true,
+        ...fields,
         error: error === undefined ? undefined : safeError(error),
         message: text,
         ...(isOfStranger && leftOut > 0 ? { leftOut } : {}),

@@ -8,15 +8,21 @@ const time = '2026-01-02T00:00:00.000Z';
 const minimal = { level: 'warn', instance: 'gate-1:7', time, audit: true, message: 'happened' };
 /** Every member that a line may have beside its own. */
 const full = {
-  ...{
-    ...minimal,
-    requestId: 'rq_1',
-    source: '192.0.2.7',
-    subject: 'pseudonym-of-user',
-    visitor: 'pseudonym-of-visitor',
-  },
-  ...{ mcpServerId: 'tracker', elicitationId: 'el_1', connectionId: 'cn_1', provider: 'forge', reason: 'ticket 7' },
-  ...{ code: 'some_code', door: 'console', jobId: 'jb_1', tookMs: 7, apiKeyId: 'ak_1' },
+  ...minimal,
+  requestId: 'rq_1',
+  source: '192.0.2.7',
+  subject: 'pseudonym-of-user',
+  visitor: 'pseudonym-of-visitor',
+  mcpServerId: 'tracker',
+  elicitationId: 'el_1',
+  connectionId: 'cn_1',
+  provider: 'forge',
+  reason: 'ticket 7',
+  code: 'some_code',
+  door: 'console',
+  jobId: 'jb_1',
+  tookMs: 7,
+  apiKeyId: 'ak_1',
 };
 const ocsfOf = (event: string, line: object) =>
   ocsfSchema.parse(ocsfEvent({ position, time, event, line: { ...line, event } }));
@@ -39,7 +45,9 @@ describe('S177: an audit event as OCSF', () => {
 
   it('of a later release is a Base Event with all members', () => {
     expect(ocsfOf('later.event', full)).toMatchObject({
-      ...{ class_uid: 0, type_uid: 0, status_id: 0 },
+      class_uid: 0,
+      type_uid: 0,
+      status_id: 0,
       unmapped: { source: '192.0.2.7', subject: 'pseudonym-of-user', connectionId: 'cn_1' },
     });
   });
@@ -51,7 +59,10 @@ describe('S177: an audit event as OCSF', () => {
   it('names operators as they are recorded, and users by their pseudonym only', () => {
     const line = { ...full, by: 'operator', operator: 'olga' };
     expect(ocsfOf('admin.person_exported', line)).toMatchObject({
-      ...{ class_uid: 3004, activity_id: 2, status_id: 0, comment: 'ticket 7' },
+      class_uid: 3004,
+      activity_id: 2,
+      status_id: 0,
+      comment: 'ticket 7',
       actor: { user: { name: 'olga', type_id: 2 } },
       entity: { type: 'User', type_id: 2, uid: 'pseudonym-of-user' },
       src_endpoint: { ip: '192.0.2.7' },
@@ -79,7 +90,8 @@ describe('S177: an audit event as OCSF', () => {
       'connection.token_read',
       {},
       {
-        ...{ type_uid: 300402, entity: { uid: 'cn_1' } },
+        type_uid: 300402,
+        entity: { uid: 'cn_1' },
         actor: { app_uid: 'tracker', session: { credential_uid: 'ak_1' } },
       },
     ],

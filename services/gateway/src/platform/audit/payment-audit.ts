@@ -11,7 +11,10 @@ import type { AuditTrail } from './audit-trail.ts';
 import type { Pseudonyms } from './pseudonyms.ts';
 
 const paymentFields = ({ elicitationId, mcpServerId, processor, processorReference, amount }: Payment) => ({
-  ...{ elicitationId, mcpServerId, processor, processorReference },
+  elicitationId,
+  mcpServerId,
+  processor,
+  processorReference,
   currency: amount.currency,
 });
 

@@ -32,18 +32,24 @@ it('S170: sends what happened at each provider, by day, hour, outcome and reason
   const operationId = expect.any(String);
   expect(sent).toEqual([
     {
-      ...{ provider: 'forge', day: '2026-11-23', operationId },
+      provider: 'forge',
+      day: '2026-11-23',
+      operationId,
       counts: [
         { at, outcome: 'refreshed', count: 2 },
         { at, outcome: 'postponed', code: 'outbound_timeout', count: 1 },
       ],
     },
     {
-      ...{ provider: 'other', day: '2026-11-23', operationId },
+      provider: 'other',
+      day: '2026-11-23',
+      operationId,
       counts: [{ at, outcome: 'lost', code: 'refused', count: 1 }],
     },
     {
-      ...{ provider: 'forge', day: '2026-11-24', operationId },
+      provider: 'forge',
+      day: '2026-11-24',
+      operationId,
       counts: [{ at: at + HOUR_MS, outcome: 'refreshed', count: 1 }],
     },
   ]);

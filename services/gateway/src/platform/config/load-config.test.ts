@@ -38,8 +38,10 @@ describe('S217: issuers of an MCP server that names none', () => {
   const { issuers: _, ...unnamed } = sampleMcpServer;
   const company = { name: 'company', issuer: 'https://id.example', clientId: 'postern' };
   const several = {
-    ...{ name: 'entra', issuer: 'https://login.example/{tenantid}/v2.0', clientId: 'postern' },
-    ...{ metadataUrl: 'https://login.example/organizations/metadata' },
+    name: 'entra',
+    issuer: 'https://login.example/{tenantid}/v2.0',
+    clientId: 'postern',
+    metadataUrl: 'https://login.example/organizations/metadata',
   };
   const tenants = ['11111111-2222-4333-8444-555555555555', '11111111-2222-4333-8444-666666666666'];
   const issuersWith = (changes: object) => {
@@ -156,7 +158,8 @@ describe('the file', () => {
     };
     const env = { PORT: '8080', RATIO: '0.25', CLIENT: '12345' };
     expect(loadConfig(write(JSON.stringify(document)), env)).toMatchObject({
-      ...{ listen: { port: 8080 }, telemetry: { sampleRatio: 0.25 } },
+      listen: { port: 8080 },
+      telemetry: { sampleRatio: 0.25 },
       identityProviders: [{ clientId: '12345' }],
     });
     const pathsOf = (changes: object, changed = env) =>

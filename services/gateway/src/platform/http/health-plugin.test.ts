@@ -20,7 +20,9 @@ async function createApp({
   const stopping = createStopping();
   await app.register(healthPlugin, {
     deps: {
-      ...{ config: { redis: { readyNeedsWrites } }, stores: { ping, refusals: () => refusals }, stopping },
+      config: { redis: { readyNeedsWrites } },
+      stores: { ping, refusals: () => refusals },
+      stopping,
       keyFaults: faulty && new Map(faulty.map(kid => [kid, 'timeout'])),
       logger: createLogger({ level: 'silent' }),
     },

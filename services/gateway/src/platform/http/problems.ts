@@ -153,7 +153,11 @@ function requestProblemOf(
 function problemBody(problem: Problem, requestId: string): ProblemBody {
   const { code, status, errors, provider, undoUrl, detail = summaryOf(errors) } = problem;
   return {
-    ...{ type: `urn:postern:problem:${code}`, title: problems[code].title, status, code, requestId },
+    type: `urn:postern:problem:${code}`,
+    title: problems[code].title,
+    status,
+    code,
+    requestId,
     ...definedOnly({ detail, errors: errors && [...errors], provider, undoUrl }),
   };
 }

@@ -11,14 +11,24 @@ import { createInstruments } from './instruments.ts';
 const subject = { issuer: 'https://id.example', subject: 'alice' };
 const about = { elicitationId: 'el_1', mcpServerId: 'tracker', subject } as const;
 const payment: Elicitation = {
-  ...{ version: 2, status: 'active', attempt: 'x', identityMode: 'login', ...about },
+  version: 2,
+  status: 'active',
+  attempt: 'x',
+  identityMode: 'login',
+  ...about,
   request: { kind: 'authorization', provider: 'forge', scopes: [] },
-  ...{ createdAt: 1_000, expiresAt: 61_000 },
+  createdAt: 1_000,
+  expiresAt: 61_000,
 };
 const held = { owner: 'tracker', subject, provider: 'forge', elicitationId: 'el_1', sealedTokens: 'sealed' } as const;
 const connection: Connection = {
-  ...{ connectionId: 'cn_1', ...held, scopes: [], refreshable: true },
-  ...{ generation: 1, createdAt: 1_000, updatedAt: 1_000 },
+  connectionId: 'cn_1',
+  ...held,
+  scopes: [],
+  refreshable: true,
+  generation: 1,
+  createdAt: 1_000,
+  updatedAt: 1_000,
 };
 const revocation: Revocation = { revocationId: 'rv_1', ...held, createdAt: 1_000, attempts: 1 };
 

@@ -7,7 +7,10 @@ import { createMetrics } from './create-metrics.ts';
 import { startMetricsListener } from './metrics-listener.ts';
 
 const local = {
-  ...{ host: '127.0.0.1', port: 0, registry: new Registry(), ready: async () => ({ writes: true }) },
+  host: '127.0.0.1',
+  port: 0,
+  registry: new Registry(),
+  ready: async () => ({ writes: true }),
   allowedHosts: ['scraped.example'],
   addressOf: () => '127.0.0.1',
   unidentified: new UnidentifiedBytes(() => {}),

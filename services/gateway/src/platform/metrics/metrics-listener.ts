@@ -39,7 +39,9 @@ export async function startMetricsListener(p: {
   };
   const httpServer = createServer({
     ...SERVER_OPTIONS,
-    ...{ requestTimeout: 5_000, headersTimeout: 5_000, connectionsCheckingInterval: 1_000 },
+    requestTimeout: 5_000,
+    headersTimeout: 5_000,
+    connectionsCheckingInterval: 1_000,
     maxHeaderSize: 8 * 1024,
   });
   // Enough for scrapers.

@@ -69,7 +69,10 @@ export function createOutboundLog(logger: Pick<Logger, 'warn'>) {
     const { target, name } = whose;
     logger.warn(
       {
-        ...{ event: 'outbound.failed', target, name, host },
+        event: 'outbound.failed',
+        target,
+        name,
+        host,
         ...failure,
         ...definedOnly({ status }),
         ms: Math.round(ms),

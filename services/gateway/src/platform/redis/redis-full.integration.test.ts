@@ -48,7 +48,9 @@ it.each([
         method: 'POST',
         headers: { authorization: 'Bearer pk_tracker', 'content-type': 'application/json' },
         body: JSON.stringify({
-          ...{ kind: 'authorization', message: 'Connect', authorization: { provider: 'forge' } },
+          kind: 'authorization',
+          message: 'Connect',
+          authorization: { provider: 'forge' },
           subject: { issuer: 'https://id.example', subject: 'alice' },
         }),
       });

@@ -61,7 +61,9 @@ async function startPair(redisConfig: Partial<NonNullable<GatewayConfigInput['re
         method: 'POST',
         headers: { authorization: 'Bearer pk_tracker', 'content-type': 'application/json' },
         body: JSON.stringify({
-          ...{ kind: 'authorization', message: 'Connect', authorization: { provider: 'forge' } },
+          kind: 'authorization',
+          message: 'Connect',
+          authorization: { provider: 'forge' },
           subject: { issuer: 'https://id.example', subject },
         }),
       }),
