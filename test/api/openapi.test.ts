@@ -66,7 +66,8 @@ describe('examples', () => {
       expect(stream.status).toBe(200);
       return;
     }
-    const headers = operation.idempotencyKey === undefined ? {} : { 'idempotency-key': `${operationId}-${example}` };
+    const headers: Record<string, string> =
+      operation.idempotencyKey === undefined ? {} : { 'idempotency-key': `${operationId}-${example}` };
     const answer = await world.api.call(operation.method, url, body, headers);
     expectInContract(operationId, answer);
     if (operationId === 'issueElicitation') expect(answer.status).toBe(201);

@@ -67,7 +67,7 @@ const bodies: Record<string, unknown> = {
   verifyElicitation: { verificationId: 'x', subject: { issuer: 'https://id.example', subject: 'alice' } },
   refundPayment: { reason: 'Damaged' },
 };
-const headersOf = (operation: Operation) =>
+const headersOf = (operation: Operation): Record<string, string> =>
   operation.requiresIdempotencyKey === true ? { 'idempotency-key': 'tenancy' } : {};
 function idIn(path: string): string {
   if (path.startsWith('/v1/payments/')) return own.paymentId;

@@ -342,7 +342,14 @@ describe('S165: a refund of an operator pays what its page has said, once', () =
     const form = { amount: '5.00', plan: planIn(plan) };
     const of = { minorUnits: 1, reason: 'by the MCP server' };
     await world.api.call('POST', `/v1/payments/${elicitationId}/refunds`, of, { 'idempotency-key': 'one' });
-    for (const changed of [form, { ...form, amount: '24.90' }, { amount: '5.00' }, { ...form, amount: '5' }, {}]) {
+    const changes: readonly Record<string, string>[] = [
+      form,
+      { ...form, amount: '24.90' },
+      { amount: '5.00' },
+      { ...form, amount: '5' },
+      {},
+    ];
+    for (const changed of changes) {
       expect([changed, (await confirm(plan, path, changed)).status]).toEqual([changed, 409]);
     }
     expect(atStripe(elicitationId)).toEqual([1]);

@@ -1,4 +1,4 @@
-import { askDigest, definedOnly, parseElicitationId } from '@postern/elicitation';
+import { askDigest, parseElicitationId } from '@postern/elicitation';
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { acceptWith, bookTerms, issueFor, paymentOf, paymentPolicy, visitorFor } from '../support/asks.ts';
@@ -79,7 +79,7 @@ describe('S36, T30: the user approves exactly the terms that are shown and store
     ];
     for (const shown of forgeries) {
       const { shown: _, ...rest } = form;
-      const forged = { ...rest, ...typedFor(kind), ...definedOnly({ shown }) };
+      const forged = { ...rest, ...typedFor(kind), ...(shown === undefined ? undefined : { shown }) };
       await expectRefused(elicitationId, () => raw.post(`/e/${elicitationId}/accept`, { form: forged }), 409);
     }
     const long = { ...form, ...typedFor(kind), shown: 'A'.repeat(65) };
@@ -94,12 +94,8 @@ describe('S36, T30: the user approves exactly the terms that are shown and store
     const { elicitationId } = await issueFor(world, user, paymentOf({ processor: 'none' }));
     const raw = await visitorFor(world, user, elicitationId);
     const form = await raw.acceptForm(elicitationId);
-    for (const more of [
-      { amount: '1' },
-      { minorUnits: '1' },
-      { 'amount[minorUnits]': '1' },
-      { digest: 'A'.repeat(43) },
-    ])
+    const extras = ['amount', 'minorUnits', 'amount[minorUnits]', 'digest'].map(name => ({ [name]: '1' }));
+    for (const more of extras)
       await expectRefused(
         elicitationId,
         () => raw.post(`/e/${elicitationId}/accept`, { form: { ...form, ...more } }),

@@ -152,9 +152,9 @@ describe('the live check: no value is accepted before it passes', () => {
     'by-header': 'good-key',
   };
   const checked = (name: keyof typeof accepted): CredentialInput => (name === 'by-basic' ? basic : { ...apiKey, name });
-  const good = (name: keyof typeof accepted) =>
+  const good = (name: keyof typeof accepted): Record<string, string> =>
     name === 'by-basic' ? { username: 'al', password: 'go:od' } : { key: 'good-key' };
-  const bad = (name: keyof typeof accepted) =>
+  const bad = (name: keyof typeof accepted): Record<string, string> =>
     name === 'by-basic' ? { username: 'al', password: 'bad' } : { key: 'bad-key' };
   const ways = Object.keys(accepted) as (keyof typeof accepted)[];
   const statusOf = async (elicitationId: string) => (await world.api.read(elicitationId)).body.status;

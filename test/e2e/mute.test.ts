@@ -128,7 +128,7 @@ describe('S105: a user mutes an MCP server', () => {
   it.each(['mute', 'unmute', 'report'])('%s needs a sign-in, the own origin and the CSRF token', async verb => {
     const { raw, user, elicitationId } = await signedIn();
     const csrf_token = csrfTokenIn(await raw.get(PAGE));
-    const fields = verb === 'report' ? { reason: 'too_often' } : {};
+    const fields: Record<string, string> = verb === 'report' ? { reason: 'too_often' } : {};
     const post = (browser: RawBrowser, form: Record<string, string>, headers = {}) =>
       browser.post(`${PAGE}/${verb}`, { form: { ...form, ...fields }, headers });
     expect((await post(world.raw(), { csrf_token })).status).toBe(401);

@@ -1,4 +1,3 @@
-import { definedOnly } from '@postern/elicitation';
 import type { GatewayConfigInput } from '@postern/gateway';
 import { startOddProvider, type TestClient } from '@postern/testkit/providers';
 import { exportJWK, generateKeyPair } from 'jose';
@@ -158,7 +157,7 @@ describe('S23: DPoP (RFC 9449)', () => {
     const url = `${provider.origin}/api/me`;
     const take = async (nonce?: string, at = url) => {
       const { status, body } = await world.api.accessToken(connectionId, {
-        dpop: { method: 'GET', url: at, ...definedOnly({ nonce }) },
+        dpop: { method: 'GET', url: at, nonce },
       });
       expect([status, body.tokenType]).toEqual([200, 'DPoP']);
       return { token: body.accessToken, proof: body.dpopProof ?? '' };

@@ -130,7 +130,7 @@ describe('S19: consent covers only the scopes that were shown', () => {
     );
   });
 
-  it.each([{ shown: 'x' }, { shown: '' }, {}])(
+  it.each<Record<string, string>>([{ shown: 'x' }, { shown: '' }, {}])(
     'a form that names another plan, or none, does not count: %o',
     async overrides => {
       const user = world.subject();

@@ -1,4 +1,3 @@
-import { definedOnly } from '@postern/elicitation';
 import { describe, expect, it } from 'vitest';
 import { check } from './checker.ts';
 import { canaryOf, openHistory } from './history.ts';
@@ -34,7 +33,7 @@ function story() {
       return self.call(facts, elicitationId === undefined ? undefined : { http, elicitationId, status: 'pending' });
     },
     read(status: string, outcome?: string) {
-      const shown = { http: 200, elicitationId: EL, status, ...definedOnly({ outcome }) };
+      const shown = { http: 200, elicitationId: EL, status, outcome };
       return self.call({ who: MCP, op: 'read', elicitationId: EL }, shown);
     },
     event(status: string, p: { eventId?: string; elicitationId?: string; mcpServerId?: string } = {}) {

@@ -1,4 +1,3 @@
-import { definedOnly } from '@postern/elicitation';
 import type { GatewayConfigInput } from '@postern/gateway';
 import { type FaultProxy, startFaultProxy } from '@postern/testkit/fault-proxy';
 import { type GatewayProcess, type GatewayProcessOptions, startGatewayProcess } from '../support/gateway-process.ts';
@@ -93,7 +92,7 @@ export async function startFaultWorld(run: FaultRun, options: FaultWorldOptions 
       otherMcpServers: [{ id: 'files', name: 'File Store', limits, payment, webhooks: webhooksOf('files') }],
       config: () => ({
         limits: { pageRequestsPerMinute: PLENTY },
-        ...definedOnly({ redis }),
+        redis,
         ...options.config,
       }),
     }),

@@ -1,4 +1,3 @@
-import { definedOnly } from '@postern/elicitation';
 import { type AuthorizationAccepted, isElicitationPending, postern } from '@postern/mcp';
 import type { AnsweredRequest, AnsweringMachine, HonestAnswer } from '@postern/testkit/any-answer';
 import { z } from 'zod';
@@ -66,7 +65,7 @@ export async function startGatedServer(
     apiKey: 'pk_only-for-tests-0123456789-0123456789',
     gatewayTimeoutMs,
     holdMs,
-    ...definedOnly({ fetch: ownFetch }),
+    fetch: ownFetch,
     onBackgroundError: error => void background.push(error),
   });
   const say = (text: string) => ({ content: [{ type: 'text' as const, text }] });

@@ -4,7 +4,6 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
-import { definedOnly } from '@postern/elicitation';
 import { createLogger, parseConfig, startGateway } from '@postern/gateway';
 import { KEY_SERVICE_CANARY, startFakeTransit } from '@postern/testkit/key-services';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
@@ -68,7 +67,7 @@ async function gatewayWith(change: object, keyServices = world.config.vault.keyS
   const logger = createLogger({ level: 'info', destination });
   const vault = {
     ...world.config.vault,
-    ...definedOnly({ keyServices }),
+    keyServices,
     keys: [{ ...key, url: transit.url, ...change }, ...world.config.vault.keys.slice(1)],
   };
   const listen = { host: '127.0.0.1', port: 0 };

@@ -1,4 +1,3 @@
-import { definedOnly } from '@postern/elicitation';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { askPerson, sessionOf, webhookUrlOf } from '../support/payment-person.ts';
 import { type PayingWorld, startWorld } from '../support/world.ts';
@@ -13,7 +12,7 @@ const call = (
   body: string | Uint8Array<ArrayBuffer> | undefined,
   headers: Record<string, string> = {},
   url = webhookUrlOf(world),
-) => fetch(url, { method: 'POST', headers, ...definedOnly({ body }) });
+) => fetch(url, { method: 'POST', headers, body });
 const stripeRequests = () => world.stripe.requests().length;
 
 describe('a webhook that is not from the processor', () => {

@@ -49,7 +49,7 @@ export async function listen(
     headers: {
       authorization: `Bearer ${apiKey}`,
       accept: 'text/event-stream',
-      ...(lastEventId === undefined ? {} : { 'last-event-id': lastEventId }),
+      ...(lastEventId === undefined ? undefined : { 'last-event-id': lastEventId }),
     },
   });
   outgoing.end();

@@ -1,5 +1,4 @@
 import type { ServerContext } from '@modelcontextprotocol/server';
-import { definedOnly } from '@postern/elicitation';
 import {
   type Authorization,
   CapabilityMissingError,
@@ -53,7 +52,7 @@ export async function startGatedEndpoint(world: World, options: GatedEndpointOpt
 
   const endpoint = await startMcpEndpoint({
     authenticate: bearerIsSubject(world.identityProvider.issuer),
-    ...definedOnly({ legacy: options.legacy }),
+    legacy: options.legacy,
     gate,
     offer: mcpServer => {
       for (const name of ['connect', 'connect_too']) {
@@ -64,7 +63,7 @@ export async function startGatedEndpoint(world: World, options: GatedEndpointOpt
             try {
               const forge = await ctx.gate.try.authorize('forge', {
                 scopes: ['repo'],
-                ...definedOnly({ ttlSeconds }),
+                ttlSeconds,
               });
               return forge.action === 'accept'
                 ? say(`accept ${await accountOf(forge)}`)

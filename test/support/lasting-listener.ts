@@ -1,5 +1,4 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { definedOnly } from '@postern/elicitation';
 import { type HeardEvent, listen } from './event-listener.ts';
 
 /** An MCP server that listens to its events until it is disposed, at any replica that responds. */
@@ -30,7 +29,7 @@ export async function listenLastingly({
   let isOver = false;
 
   async function listenOnce(): Promise<void> {
-    using stream = await listen(nextAddress(), { apiKey, ...definedOnly({ lastEventId }) });
+    using stream = await listen(nextAddress(), { apiKey, lastEventId });
     // The requested position is no longer stored: start from now.
     if (stream.status === 410) lastEventId = undefined;
     if (stream.status !== 200) return;

@@ -1,6 +1,5 @@
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { CallToolResultSchema, ElicitRequestSchema, type JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod';
 import { createCondition } from './condition.ts';
@@ -66,8 +65,7 @@ export async function connectLegacyHost(url: URL, options: LegacyHostOptions): P
       return { action: await elicit(params) };
     });
   }
-  // The transport of SDK 1.x does not satisfy its own interface under exactOptionalPropertyTypes.
-  await client.connect(transport as unknown as Transport);
+  await client.connect(transport);
 
   const wire: string[] = [];
   const arrivals = new Map<string, string[]>();

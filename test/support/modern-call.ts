@@ -1,4 +1,3 @@
-import { definedOnly } from '@postern/elicitation';
 import { z } from 'zod';
 
 const MODERN_REVISION = '2026-07-28';
@@ -74,10 +73,11 @@ export async function modernCall(url: URL, call: ModernCall): Promise<ModernAnsw
       params: {
         name: call.tool,
         arguments: call.args ?? {},
-        ...definedOnly({ inputResponses: call.inputResponses, requestState: call.requestState }),
+        inputResponses: call.inputResponses,
+        requestState: call.requestState,
         _meta: {
           ...call.meta,
-          ...definedOnly({ progressToken: call.progressToken }),
+          progressToken: call.progressToken,
           'io.modelcontextprotocol/protocolVersion': MODERN_REVISION,
           'io.modelcontextprotocol/clientInfo': { name: 'Conformance Host', version: '1.0.0' },
           'io.modelcontextprotocol/clientCapabilities': elicitation === undefined ? {} : { elicitation },

@@ -1,6 +1,5 @@
 import {
   type BrowserSession,
-  definedOnly,
   newBrowserSessionId,
   parseBrowserSessionId,
   shardOf,
@@ -48,7 +47,8 @@ async function cookieFor(
       subject,
       origin,
       displayName,
-      ...definedOnly({ detail, authTime }),
+      detail,
+      authTime,
     },
     { idleMs: HOUR_MS, absoluteMs: HOUR_MS },
     'vouchedBy' in origin ? mcpServers.get(origin.vouchedBy)?.limits.quota : undefined,

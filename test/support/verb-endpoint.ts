@@ -4,7 +4,6 @@ import { McpServer as McpServerV1 } from '@modelcontextprotocol/sdk/server/mcp.j
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
 import type { Transport as TransportV1 } from '@modelcontextprotocol/sdk/shared/transport.js';
 import type { AuthInfo } from '@modelcontextprotocol/server';
-import { definedOnly } from '@postern/elicitation';
 import { type NodeHandler, type NodeRequest, type PosternOptions, postern } from '@postern/mcp';
 import { postern as posternV1 } from '@postern/mcp/v1';
 import { listenHttp } from '@postern/testkit/providers';
@@ -68,7 +67,7 @@ async function startV2(parts: Parts): Promise<AsyncDisposable & { url: URL }> {
   const gate = postern(parts.posternOptions);
   const endpoint = await startMcpEndpoint({
     authenticate: parts.authenticate,
-    ...definedOnly({ legacy }),
+    legacy,
     gate,
     offer: mcpServer => {
       for (const tool of verbTools) {

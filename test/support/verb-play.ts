@@ -1,4 +1,3 @@
-import { definedOnly } from '@postern/elicitation';
 import { z } from 'zod';
 import { movingSessions } from './gated-endpoint.ts';
 import { elicitationIdOf } from './person-at-gateway.ts';
@@ -142,7 +141,7 @@ export async function startVerbPlayer(p: {
     revision: way.revision,
     subject,
     elicitation: way.elicitation,
-    ...definedOnly({ fetch: p.fetch }),
+    fetch: p.fetch,
     openUrl(url) {
       const { acting, reached, done, fail } = now();
       const elicitationId = elicitationIdOf(url);

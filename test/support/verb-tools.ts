@@ -1,4 +1,3 @@
-import { definedOnly } from '@postern/elicitation';
 import { type GateContext, isElicitationPending, type PaymentTerms } from '@postern/mcp';
 import { z } from 'zod';
 
@@ -37,7 +36,7 @@ export function verbTerms(order: string, currency = 'EUR', processor?: string) {
       { label: 'Postage', unitMinorUnits: 490 },
     ],
     reference: order,
-    ...definedOnly({ processor }),
+    processor,
   } satisfies PaymentTerms;
 }
 

@@ -3,7 +3,6 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
-import { definedOnly } from '@postern/elicitation';
 import { createLogger, type Gateway, type GatewayConfigInput, parseConfig, startGateway } from '@postern/gateway';
 import { freePort } from '@postern/testkit/processes';
 import { startOpenIdProvider } from '@postern/testkit/providers';
@@ -114,7 +113,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World | Pa
           // No command timeout: a busy machine slows Redis down, unless the test takes Redis away.
           ...(options.isRedisKilled === true ? {} : { redisTimeoutMs: 100_000 }),
           now: clock.now,
-          ...definedOnly({ sweepPauseMs: options.sweepPauseMs }),
+          sweepPauseMs: options.sweepPauseMs,
         }),
       ),
     );

@@ -36,9 +36,9 @@ function parametersOf(
       name,
       in: place,
       required: place === 'path' || (required ?? []).includes(name),
-      ...(description === undefined ? {} : { description }),
+      description,
       schema: rest,
-      ...(example === undefined ? {} : { example }),
+      example,
     };
   });
 }

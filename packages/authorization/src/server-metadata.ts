@@ -9,30 +9,30 @@ import { createPromiseCache, insertWellKnown, readFirstDocument } from './well-k
 const endpointSchema = z.string().max(2000).refine(isEndpointUrl);
 
 const tokenMembers = { issuer: z.string(), token_endpoint: endpointSchema };
-const revocationMembers = { ...tokenMembers, revocation_endpoint: endpointSchema.exactOptional() };
+const revocationMembers = { ...tokenMembers, revocation_endpoint: endpointSchema.optional() };
 
 /** The members of RFC 8414 / OpenID Connect Discovery that we use; all others are dropped. */
 const serverMetadataSchema = foreignDocument({
   ...revocationMembers,
   authorization_endpoint: authorizationEndpointSchema,
-  userinfo_endpoint: endpointSchema.exactOptional(),
-  jwks_uri: endpointSchema.exactOptional(),
-  registration_endpoint: endpointSchema.exactOptional(),
-  device_authorization_endpoint: endpointSchema.exactOptional(),
-  pushed_authorization_request_endpoint: endpointSchema.exactOptional(),
-  require_pushed_authorization_requests: z.boolean().exactOptional(),
-  authorization_response_iss_parameter_supported: z.boolean().exactOptional(),
-  client_id_metadata_document_supported: z.boolean().exactOptional(),
-  code_challenge_methods_supported: z.array(z.string()).exactOptional().meta(emptyCounts),
-  claims_parameter_supported: z.boolean().exactOptional(),
-  id_token_signing_alg_values_supported: z.array(z.string()).exactOptional(),
-  token_endpoint_auth_methods_supported: z.array(z.string()).exactOptional(),
-  token_endpoint_auth_signing_alg_values_supported: z.array(z.string()).exactOptional(),
-  dpop_signing_alg_values_supported: z.array(z.string()).exactOptional().meta(emptyCounts),
-  scopes_supported: z.array(z.string()).exactOptional(),
-  subject_types_supported: z.array(z.string()).exactOptional(),
-  grant_types_supported: z.array(z.string()).exactOptional(),
-  protected_resources: z.array(z.string()).exactOptional().meta(emptyCounts),
+  userinfo_endpoint: endpointSchema.optional(),
+  jwks_uri: endpointSchema.optional(),
+  registration_endpoint: endpointSchema.optional(),
+  device_authorization_endpoint: endpointSchema.optional(),
+  pushed_authorization_request_endpoint: endpointSchema.optional(),
+  require_pushed_authorization_requests: z.boolean().optional(),
+  authorization_response_iss_parameter_supported: z.boolean().optional(),
+  client_id_metadata_document_supported: z.boolean().optional(),
+  code_challenge_methods_supported: z.array(z.string()).optional().meta(emptyCounts),
+  claims_parameter_supported: z.boolean().optional(),
+  id_token_signing_alg_values_supported: z.array(z.string()).optional(),
+  token_endpoint_auth_methods_supported: z.array(z.string()).optional(),
+  token_endpoint_auth_signing_alg_values_supported: z.array(z.string()).optional(),
+  dpop_signing_alg_values_supported: z.array(z.string()).optional().meta(emptyCounts),
+  scopes_supported: z.array(z.string()).optional(),
+  subject_types_supported: z.array(z.string()).optional(),
+  grant_types_supported: z.array(z.string()).optional(),
+  protected_resources: z.array(z.string()).optional().meta(emptyCounts),
 });
 
 export type ServerMetadata = z.infer<typeof serverMetadataSchema> & {

@@ -1,6 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
 import { covers } from './connection.ts';
-import { definedOnly } from './defined-only.ts';
 import { type Elicitation, isCharging, type RequestedBy } from './elicitation.ts';
 import type { TransitionElicitation } from './elicitation-store.ts';
 import { IllegalTransitionError } from './errors.ts';
@@ -123,7 +122,11 @@ export function applyTransition(
     identityMode,
     subject,
     request: requestAfter(current, next),
-    ...definedOnly({ message, requestedBy, returnUrl, locale, traceparent }),
+    message,
+    requestedBy,
+    returnUrl,
+    locale,
+    traceparent,
     createdAt,
     expiresAt: times.expiresAt,
   };
@@ -132,7 +135,8 @@ export function applyTransition(
       return {
         ...base,
         status: next.status,
-        ...definedOnly({ retryReason: next.retryReason, missing: next.missing }),
+        retryReason: next.retryReason,
+        missing: next.missing,
       };
     case 'active':
     case 'verifying':
@@ -152,7 +156,7 @@ export function claimAfter(
 ): RequestedBy | undefined {
   if (requestedBy === undefined || next.status !== 'pending' || next.scopes === undefined) return requestedBy;
   const { tool: _, ...rest } = requestedBy;
-  return Object.keys(rest).length === 0 ? undefined : rest;
+  return rest.mcpClient === undefined ? undefined : rest;
 }
 
 /** Only `widen` changes a request. */

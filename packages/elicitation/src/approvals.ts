@@ -1,6 +1,5 @@
 import { isShownBy } from './ask-digest.ts';
 import { assertAttempt } from './attempts.ts';
-import { definedOnly } from './defined-only.ts';
 import { type Elicitation, type ElicitationOf, isCharging, isOfKind, isTerminal } from './elicitation.ts';
 import { AlreadyEndedError, IllegalTransitionError, RequestChangedError } from './errors.ts';
 import { type ElicitationId, type Entropy, newOperationId } from './ids.ts';
@@ -58,8 +57,8 @@ export function createApprovals({ move, assertSamePerson, entropy }: ApprovalsDe
       if (current.status !== 'pending') throw new IllegalTransitionError(current.status, 'approve');
       return {
         ...approved(current, approval),
-        ...definedOnly({ countWithin }),
-        auditedAs: { type: 'approved', method: approval.method, ...definedOnly({ language: approval.language }) },
+        countWithin,
+        auditedAs: { type: 'approved', method: approval.method, language: approval.language },
       };
     });
   }
@@ -129,7 +128,7 @@ function settled({ request, approval }: Charging, settlement: Settlement, isOver
         approval,
         processor,
         processorReference,
-        ...definedOnly({ mode }),
+        mode,
       };
       return { events: ['complete'], next: { status: 'completed', outcome }, auditedAs: { type: 'completed' } };
     }

@@ -1,6 +1,5 @@
 import { covers, type NewConnection } from './connection.ts';
 import type { OneTime } from './decisions.ts';
-import { definedOnly } from './defined-only.ts';
 import {
   type Elicitation,
   type ElicitationOf,
@@ -34,7 +33,7 @@ export function createAttempts({ move }: Pick<Moves, 'move'>) {
     return move(elicitationId, current => {
       assertAttempt(current, attempt, 'retry');
       if (isCharging(current)) throw paymentInProgress();
-      const next = { status: 'pending' as const, retryReason, ...definedOnly({ missing }) };
+      const next = { status: 'pending' as const, retryReason, missing };
       return { events: ['retry'], next, auditedAs: { type: 'returned', retryReason } };
     });
   }

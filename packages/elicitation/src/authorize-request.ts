@@ -1,5 +1,4 @@
 import { askDigest } from './ask-digest.ts';
-import { definedOnly } from './defined-only.ts';
 import { DomainError } from './errors.ts';
 import type { McpServer, ProviderFacts } from './mcp-server.ts';
 import type { AuthorizationRequest, ElicitationRequest, PaymentRequest } from './requests.ts';
@@ -48,7 +47,8 @@ function permittedAuthorization(
     kind,
     provider,
     scopes: [...new Set(scopes ?? facts.defaultScopes)].sort(),
-    ...definedOnly({ resource, expectedAccount }),
+    resource,
+    expectedAccount,
   };
 }
 

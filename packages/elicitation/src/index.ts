@@ -4,7 +4,6 @@ export * from './audit.ts';
 export * from './browser-session.ts';
 export * from './connection.ts';
 export * from './credential.ts';
-export * from './defined-only.ts';
 export * from './elicitation.ts';
 export * from './elicitation-service.ts';
 export * from './elicitation-store.ts';

@@ -2,7 +2,6 @@ import { about } from './audit.ts';
 import { authorizeRequest, type RequestInput } from './authorize-request.ts';
 import { type Connection, covers, serves } from './connection.ts';
 import { answersCredential, type Credential } from './credential.ts';
-import { definedOnly } from './defined-only.ts';
 import {
   type CompletedElicitation,
   type Elicitation,
@@ -148,7 +147,8 @@ export function createIssuance({ elicitations, move, providers, audit, entropy, 
           next: {
             status: 'pending',
             scopes: [...current.request.scopes, ...added].sort(),
-            ...definedOnly({ retryReason, missing }),
+            retryReason,
+            missing,
           },
           auditedAs: { type: 'widened', scopes: added },
         };
@@ -181,13 +181,17 @@ function asked(
       identityMode,
       subject,
       request,
-      ...definedOnly({ message, requestedBy, returnUrl, locale, traceparent }),
+      message,
+      requestedBy,
+      returnUrl,
+      locale,
+      traceparent,
     },
     ttlMs: Math.min(input.ttlMs, limits.maxTtlMs),
     operationId: newOperationId(entropy),
-    ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+    idempotencyKey,
     coalescingDigest: coalescingDigestOf(mcpServer, subject, request),
-    ...definedOnly({ answeredBy }),
+    answeredBy,
     subjectLimit: { max: limits.subjectMax, windowMs: limits.subjectWindowMs },
     openMax: limits.openMax,
     quota: limits.quota,

@@ -1,4 +1,3 @@
-import { definedOnly } from './defined-only.ts';
 import type { TransitionElicitation } from './elicitation-store.ts';
 import { DomainError } from './errors.ts';
 import { digestOf, type ElicitationId } from './ids.ts';
@@ -104,7 +103,8 @@ export function paymentPutBy({
     processorReference,
     amount: { currency, minorUnits },
     completes: true,
-    ...definedOnly({ mode, payeeAccount: request.payeeAccount }),
+    mode,
+    payeeAccount: request.payeeAccount,
   };
 }
 
@@ -185,7 +185,7 @@ export function reserveRefund(
     throw new RefundLimitError(refundableOf(payment));
   if (payment.refunds.filter(({ requestedBy }) => requestedBy === request.requestedBy).length >= MAX_REFUNDS)
     throw new DomainError('too_many_refunds', 'The payment has too many refunds.');
-  const refund: Refund = { ...definedOnly(request), minorUnits, status: 'pending' };
+  const refund: Refund = { ...request, minorUnits, status: 'pending' };
   return { result: 'reserved', payment: { ...payment, refunds: [...payment.refunds, refund] }, refund };
 }
 
@@ -240,7 +240,7 @@ function refundChange(payment: Payment, report: ReportedRefund): PaymentChange |
           minorUnits: report.minorUnits,
           status: report.status,
           processorReference: report.processorReference,
-          ...definedOnly({ failure: report.failure }),
+          failure: report.failure ?? known.failure,
         };
   const isKnown =
     known?.status === next.status &&
@@ -257,7 +257,7 @@ export function refusedRefund(
 ): PaymentChange | undefined {
   const known = payment.refunds.find(refund => refund.refundId === refundId);
   if (known?.status !== 'pending' || known.processorReference !== undefined) return undefined;
-  return refundCommitted(payment, known, { ...known, status: 'failed', ...definedOnly({ failure }) });
+  return refundCommitted(payment, known, { ...known, status: 'failed', failure: failure ?? known.failure });
 }
 
 function refundCommitted(payment: Payment, known: Refund | undefined, next: Refund): PaymentChange {
@@ -267,5 +267,5 @@ function refundCommitted(payment: Payment, known: Refund | undefined, next: Refu
       : payment.refunds.map(refund => (refund === known ? next : refund));
   const type = { pending: undefined, succeeded: 'payment.refunded', failed: 'payment.refund_failed' } as const;
   const announces = next.status === known?.status ? undefined : type[next.status];
-  return { payment: { ...payment, refunds }, ...definedOnly({ announces }) };
+  return { payment: { ...payment, refunds }, announces };
 }

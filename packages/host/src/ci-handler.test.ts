@@ -36,7 +36,7 @@ describe('createCiHandler', () => {
   });
 
   test('prefers the more specific rule', async () => {
-    const rules = [
+    const rules: CiConfiguration['rules'] = [
       { fields: { title: 'any', priority: 0 } },
       { tool: 'create_issue', fields: { title: 'tool' } },
       { mcpServer: 'issues', fields: { title: 'server' } },
@@ -100,7 +100,7 @@ describe('createCiHandler', () => {
 
   test('takes a value that looks like a secret only from a rule that allows it', async () => {
     const request = formOf({ user: { type: 'string' }, apiKey: { type: 'string' } }, ['apiKey']);
-    const rules = [
+    const rules: CiConfiguration['rules'] = [
       { mcpServer: context.mcpServer.id, allowSecretLike: true, fields: { user: 'ci' } },
       { fields: { apiKey: 'meant for another MCP server' } },
     ];

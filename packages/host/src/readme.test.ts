@@ -7,7 +7,7 @@ import { parseLimits } from './calls/limits.ts';
 import { ElicitationRefusedError } from './errors.ts';
 import { readUrlElicitationRequired } from './requests.ts';
 import { context, formOf, url } from './testing/example-requests.ts';
-import { asNodeHandler, startEndpoint } from './testing/http-endpoint.ts';
+import { startEndpoint } from './testing/http-endpoint.ts';
 import {
   builderExample,
   ciExample,
@@ -73,7 +73,7 @@ describe('the examples', () => {
       return mcpServer;
     });
     onTestFinished(() => handler.close());
-    const endpoint = await startEndpoint(asNodeHandler(toNodeHandler(handler)));
+    const endpoint = await startEndpoint(toNodeHandler(handler));
     onTestFinished(() => endpoint[Symbol.asyncDispose]());
     const person = new ScriptedPerson('y', 'Broken', '', 's');
     const opened: string[] = [];

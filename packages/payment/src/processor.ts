@@ -1,14 +1,5 @@
 import { hash } from 'node:crypto';
-import {
-  type Amount,
-  type Charge,
-  type Clock,
-  type Dispute,
-  definedOnly,
-  type PaymentMode,
-  type PaymentTerms,
-  type ReportedRefund,
-} from '@postern/elicitation';
+import type { Amount, Charge, Clock, Dispute, PaymentMode, PaymentTerms, ReportedRefund } from '@postern/elicitation';
 
 /**
  * Idempotency key of a charge. All replicas use the same key for an approved payment, however often they repeat a request. Another attempt
@@ -255,6 +246,6 @@ export class ProcessorError extends Error {
   /** Short identifiers, safe to log. */
   get details(): ProcessorErrorDetails {
     const { processorCode, processorStatus, processorRequestId } = this;
-    return definedOnly({ processorCode, processorStatus, processorRequestId });
+    return { processorCode, processorStatus, processorRequestId };
   }
 }

@@ -1,5 +1,4 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync, hkdfSync, type KeyObject } from 'node:crypto';
-import { definedOnly } from '@postern/elicitation';
 import { calculateJwkThumbprint } from 'jose';
 import { z } from 'zod';
 
@@ -75,7 +74,7 @@ export const receiptJwkSchema = z
     alg: z.enum(['EdDSA', 'Ed25519']).optional(),
     use: z.literal('sig').optional(),
   })
-  .transform(({ kty, crv, x, d }): ReceiptJwk => ({ kty, crv, x, ...definedOnly({ d }) }));
+  .transform(({ kty, crv, x, d }): ReceiptJwk => ({ kty, crv, x, d }));
 
 /**
  * Creates the keys of receipts. The first key signs. All keys are published, so that receipts of retired keys stay verifiable.

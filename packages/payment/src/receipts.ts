@@ -5,7 +5,6 @@ import {
   type ConfirmationOutcome,
   type ConfirmationRequest,
   type ConfirmationTerms,
-  definedOnly,
   type PaymentMode,
   type PaymentOutcome,
   type PaymentRequest,
@@ -97,7 +96,8 @@ function claimsOf(p: { issuer: string; mcpServerId: string; elicitation: Complet
     kind: 'payment',
     terms: approved.request.terms,
     processor,
-    ...definedOnly({ processorReference, mode }),
+    processorReference,
+    mode,
   };
 }
 
@@ -120,11 +120,9 @@ function approvalOf({ method, identity, at, authTime, passkeyAddedAt, language }
     method,
     identity,
     at: iso(at),
-    ...definedOnly({
-      authTime: authTime === undefined ? undefined : iso(authTime),
-      passkeyAddedAt: passkeyAddedAt === undefined ? undefined : iso(passkeyAddedAt),
-      language,
-    }),
+    authTime: authTime === undefined ? undefined : iso(authTime),
+    passkeyAddedAt: passkeyAddedAt === undefined ? undefined : iso(passkeyAddedAt),
+    language,
   };
 }
 

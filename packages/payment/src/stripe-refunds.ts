@@ -1,5 +1,4 @@
 import type { Dispute, DisputeStatus, RefundStatus, ReportedRefund } from '@postern/elicitation';
-import { definedOnly } from '@postern/elicitation';
 import type { Stripe } from 'stripe';
 import { z } from 'zod';
 import { type PaymentOwner, ProcessorError, type RefundOrder } from './processor.ts';
@@ -137,7 +136,7 @@ export function createStripeRefunds(stripe: Stripe, gateway: string) {
       const parsed = intentSchema.safeParse(intent);
       if (!parsed.success || parsed.data.id !== processorReference) throw unreadableResponse();
       const { elicitationId, gateway: named } = parsed.data.metadata;
-      return definedOnly({ elicitationId, gateway: named });
+      return { elicitationId, gateway: named };
     },
   };
 }
@@ -175,10 +174,8 @@ function reportOf(
     minorUnits,
     createdAt: created * 1000,
     status: refundStatuses.get(status ?? '') ?? 'pending',
-    ...definedOnly({
-      failure,
-      refundId: metadata?.['gateway'] === expected.gateway ? metadata['refundId'] : undefined,
-    }),
+    failure,
+    refundId: metadata?.['gateway'] === expected.gateway ? metadata['refundId'] : undefined,
   };
 }
 

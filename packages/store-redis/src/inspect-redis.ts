@@ -1,4 +1,4 @@
-import { definedOnly, StoreUnavailableError } from '@postern/elicitation';
+import { StoreUnavailableError } from '@postern/elicitation';
 import type { Cluster, Redis } from 'ioredis';
 import { assertSafeRedis, mastersOf, warningsAbout } from './assert-safe-redis.ts';
 import { memoryUsedBy, probeKeys, probeSlots, refusalOf } from './capacity-watch.ts';
@@ -111,7 +111,7 @@ async function inspect(
   options: Parameters<typeof inspectRedis>[0],
 ): Promise<RedisInspection> {
   const { durability, prefix, assumeDurable } = options;
-  const safety = definedOnly({ durability, prefix, assumeDurable });
+  const safety = { durability, prefix, assumeDurable };
   const [first] = mastersOf(redis);
   if (first === undefined) throw new TypeError('A connected Redis has a master.');
   const unsafe = await assertSafeRedis(redis, safety).then(

@@ -1,5 +1,4 @@
 import type { ConnectionOptions } from 'node:tls';
-import { definedOnly } from '@postern/elicitation';
 import type { RedisOptions } from 'ioredis';
 
 /**
@@ -56,7 +55,7 @@ export function addressesOf(address: RedisAddress): readonly string[] {
 export function credentialsOf(address: RedisAddress, tls: RedisTlsOptions = {}): Login & Pick<RedisOptions, 'tls'> {
   const login = 'sentinels' in address ? given(address) : loginIn(firstOf(address));
   const secured = tlsOf(address, tls);
-  return { ...login, ...definedOnly({ tls: secured }) };
+  return { ...login, tls: secured };
 }
 
 /** The ioredis options for finding the master. */
@@ -101,5 +100,5 @@ function loginIn({ username, password }: URL): Login {
 }
 
 function given({ username, password }: SentinelAddress): Login {
-  return { ...definedOnly({ username, password }) };
+  return { username, password };
 }

@@ -1,7 +1,6 @@
 import {
   type ApiKeyChange,
   type ApiKeyStore,
-  definedOnly,
   MAX_API_KEYS,
   MAX_REVOKED_API_KEYS,
   type NewApiKey,
@@ -20,8 +19,8 @@ import { fieldsOf, isAbsent, listOf, numberOf, textOf, unknownResult } from './r
 const changeSchema = z.object({ by: text, reason: text });
 const aboutSchema = z.object({
   mcpServerId: text,
-  digest: text.exactOptional(),
-  added: changeSchema.extend({ name: text, lastFour: text }).exactOptional(),
+  digest: text.optional(),
+  added: changeSchema.extend({ name: text, lastFour: text }).optional(),
 });
 const recordSchema = z.object({ mcpServerId: text, sealedDigest: text });
 
@@ -73,10 +72,8 @@ export class RedisApiKeyStore extends RedisPort implements ApiKeyStore {
       apiKeyId,
       createdAt: numberOf(found.get('createdAt')),
       ...decode(aboutSchema, textOf(about)),
-      ...definedOnly({
-        sealedDigest: isAbsent(record) ? undefined : decode(recordSchema, textOf(record)).sealedDigest,
-        revoked: change === undefined ? undefined : { at: numberOf(at), ...decode(changeSchema, change) },
-      }),
+      sealedDigest: isAbsent(record) ? undefined : decode(recordSchema, textOf(record)).sealedDigest,
+      revoked: change === undefined ? undefined : { at: numberOf(at), ...decode(changeSchema, change) },
     };
   }
 

@@ -31,12 +31,12 @@ const browserSessionSchema = z.object({
   subject,
   origin: z.union([z.object({ identityProvider: text }), z.object({ vouchedBy: text })]),
   displayName: text,
-  detail: text.exactOptional(),
-  authTime: time.exactOptional(),
-  provedFor: elicitationId.exactOptional(),
-  browser: text.exactOptional(),
-  logoutName: text.exactOptional(),
-  groups: z.array(text).exactOptional(),
+  detail: text.optional(),
+  authTime: time.optional(),
+  provedFor: elicitationId.optional(),
+  browser: text.optional(),
+  logoutName: text.optional(),
+  groups: z.array(text).optional(),
 });
 
 /** The digest of a session id. The other fields of the list are the times up to which sessions are over. */

@@ -3,7 +3,6 @@ import {
   type Connection,
   type ConnectionId,
   type ConnectionStore,
-  definedOnly,
   oldestFirst,
   parseConnectionId,
   REVOCATION_LIFETIME_MS,
@@ -63,7 +62,7 @@ export class RedisConnectionStore extends RedisPort implements ConnectionStore {
       case 'held':
         return { result, retryAfterMs: numberOf(rest[0]), holder: textOf(rest[1]) };
       case 'postponed':
-        return { result, retryAfterMs: numberOf(rest[0]), ...definedOnly({ refusals: refusalsIn(rest[1]) }) };
+        return { result, retryAfterMs: numberOf(rest[0]), refusals: refusalsIn(rest[1]) };
       case 'superseded':
         return { result, connection: connectionOf(connectionId, rest) };
       case 'missing':
@@ -162,7 +161,7 @@ function changeOf(connectionId: ConnectionId, reply: unknown): TokenSetChange {
 
 function withTokens({ accessTokenExpiresAt: _, ...kept }: Connection, tokens: RefreshedTokens): Connection {
   const { sealedTokens, scopes, refreshable, accessTokenExpiresAt, rotates } = tokens;
-  return { ...kept, sealedTokens, scopes, refreshable, ...definedOnly({ accessTokenExpiresAt, rotates }) };
+  return { ...kept, sealedTokens, scopes, refreshable, accessTokenExpiresAt, rotates: rotates ?? kept.rotates };
 }
 
 /** Reads `<generation> <first at> <last at> <count> <1 if the last attempt was refused>`. Empty without refusals. */

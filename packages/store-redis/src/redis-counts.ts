@@ -2,7 +2,6 @@ import {
   type CountReader,
   countedSteps,
   type DecisionCount,
-  definedOnly,
   HOUR_MS,
   kinds,
   type StepCount,
@@ -28,8 +27,7 @@ export class RedisCounts extends RedisPort implements CountReader {
       const counted = { at: start + Number(hour) * HOUR_MS, kind, count: numberOf(value) };
       const known = countedSteps.find(name => name === step);
       if (step === 'within') decisions.push({ ...counted, withinSeconds: Number(rest) });
-      else if (known !== undefined)
-        steps.push({ ...counted, step: known, ...definedOnly({ provider: rest || undefined }) });
+      else if (known !== undefined) steps.push({ ...counted, step: known, provider: rest || undefined });
     }
     return { steps, decisions };
   }

@@ -1,5 +1,4 @@
 import {
-  definedOnly,
   doors,
   ENDED_JOBS_MS,
   type JobStore,
@@ -18,28 +17,28 @@ const count = z.int().nonnegative();
 const progressSchema = z.object({
   found: count,
   done: count,
-  delivered: count.exactOptional(),
-  failedAgain: count.exactOptional(),
+  delivered: count.optional(),
+  failedAgain: count.optional(),
   unreadable: count,
   share: z.number().min(0).max(1),
   cursor: text,
   pending: z.array(text),
   failures: count,
-  error: text.exactOptional(),
+  error: text.optional(),
 });
 const aboutSchema = z.object({
   verb: z.enum(['disconnect', 'redeliver']),
   target: z.object({
-    connectionId: connectionId.exactOptional(),
-    subject: text.exactOptional(),
-    provider: text.exactOptional(),
-    mcpServerId: text.exactOptional(),
-    endpoint: text.exactOptional(),
-    since: time.exactOptional(),
+    connectionId: connectionId.optional(),
+    subject: text.optional(),
+    provider: text.optional(),
+    mcpServerId: text.optional(),
+    endpoint: text.optional(),
+    since: time.optional(),
   }),
   by: text,
   door: z.enum(doors),
-  reason: text.exactOptional(),
+  reason: text.optional(),
 });
 const endSchema = z.enum(jobEnds);
 
@@ -97,11 +96,9 @@ export class RedisJobStore extends RedisPort implements JobStore {
       createdAt: numberOf(createdAt),
       updatedAt: numberOf(updatedAt),
       isHeld: !isAbsent(lease),
-      ...definedOnly({
-        person: isAbsent(person) ? undefined : decode(subject, textOf(person)),
-        progress: isAbsent(progress) ? undefined : decode(progressSchema, textOf(progress)),
-        ended: isAbsent(endedAt) ? undefined : { status: endSchema.parse(status), at: numberOf(endedAt) },
-      }),
+      person: isAbsent(person) ? undefined : decode(subject, textOf(person)),
+      progress: isAbsent(progress) ? undefined : decode(progressSchema, textOf(progress)),
+      ended: isAbsent(endedAt) ? undefined : { status: endSchema.parse(status), at: numberOf(endedAt) },
     };
   }
 }

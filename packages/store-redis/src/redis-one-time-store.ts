@@ -14,8 +14,8 @@ import { listOf, textOf } from './reply.ts';
 const oneTimeSchema = z.object({
   elicitationId,
   mcpServerId: text,
-  provider: text.exactOptional(),
-  browserBinding: text.exactOptional(),
+  provider: text.optional(),
+  browserBinding: text.optional(),
 });
 
 export function encodeOneTime(record: OneTimeRecord): string {

@@ -33,7 +33,7 @@ const passkeySchema = z.object({
   backedUp: z.boolean(),
   label: text,
   createdAt: time,
-  lastUsedAt: time.exactOptional(),
+  lastUsedAt: time.optional(),
 }) satisfies z.ZodType<Passkey>;
 
 /**

@@ -1,5 +1,4 @@
 import {
-  definedOnly,
   HOUR_MS,
   type RefreshBatch,
   type RefreshCount,
@@ -40,7 +39,7 @@ export class RedisRefreshCounts extends RedisPort implements RefreshCountStore {
       const outcome = refreshOutcomes.find(known => known === outcomeName);
       // The last batches of writers, and what a newer release counts.
       if (outcome === undefined) return [];
-      return { at: start + Number(hour) * HOUR_MS, outcome, ...definedOnly({ code }), count: numberOf(value) };
+      return { at: start + Number(hour) * HOUR_MS, outcome, code, count: numberOf(value) };
     });
   }
 }

@@ -18,8 +18,8 @@ const revocationSchema = z.object({
   owner: text,
   subject,
   provider: text,
-  resource: text.exactOptional(),
-  account: z.object({ id: text, name: text.exactOptional() }).exactOptional(),
+  resource: text.optional(),
+  account: z.object({ id: text, name: text.optional() }).optional(),
   elicitationId,
   sealedTokens: text,
 });

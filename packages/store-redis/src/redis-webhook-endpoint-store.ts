@@ -1,4 +1,3 @@
-import { definedOnly } from '@postern/elicitation';
 import { RedisPort } from './redis-port.ts';
 import { isAbsent, listOf, textOf } from './reply.ts';
 
@@ -21,7 +20,7 @@ export class RedisWebhookEndpointStore extends RedisPort {
     const [cursor, failingSince, disabled] = reply.map(value => (isAbsent(value) ? undefined : textOf(value)));
     const [, at, reason] = /^(\d+) (gone|failing)$/.exec(disabled ?? '') ?? [];
     return {
-      ...definedOnly({ cursor }),
+      cursor,
       ...(failingSince === undefined ? {} : { failingSince: Number(failingSince) }),
       ...(at === undefined ? {} : { disabled: { at: Number(at), reason: reason as DisabledReason } }),
     };

@@ -21,7 +21,7 @@ import { isAbsent, listOf, textOf } from './reply.ts';
 
 const boundSchema = z.object({ owner: text, subject, elicitationId });
 const schemas = {
-  tokens: boundSchema.extend({ provider: text, resource: text.exactOptional(), sealedTokens: text }),
+  tokens: boundSchema.extend({ provider: text, resource: text.optional(), sealedTokens: text }),
   credential: boundSchema.extend({ name: text, sealedValues: text }),
   result: z.object({ mcpServerId: text, subject, kind: z.enum(kinds), sealedResult: text }),
   registration: z.object({ sealedRegistration: text }),

@@ -1,4 +1,4 @@
-import { definedOnly, SHARDS, type Stores, StoreUnavailableError, Waiters } from '@postern/elicitation';
+import { SHARDS, type Stores, StoreUnavailableError, Waiters } from '@postern/elicitation';
 import { Cluster, type Redis } from 'ioredis';
 import { assertKeepsData, assertSafeRedis, mastersOf, type SafetyOptions, warningsAbout } from './assert-safe-redis.ts';
 import { CapacityWatch, type RedisCapacity } from './capacity-watch.ts';
@@ -109,7 +109,8 @@ export async function openWatchedRedis(keys: Keys, options: WatchedRedisOptions)
   });
   const safety = {
     assumeDurable: options.assumeDurable ?? false,
-    ...definedOnly({ durability, prefix: options.prefix }),
+    durability,
+    prefix: options.prefix,
   };
   const intervalMs = options.watchMs ?? WATCH_MS;
   const watch = new DurabilityWatch({

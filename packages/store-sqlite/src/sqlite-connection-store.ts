@@ -3,7 +3,6 @@ import {
   type Connection,
   type ConnectionId,
   type ConnectionStore,
-  definedOnly,
   isUseNoted,
   type NewConnection,
   oldestFirst,
@@ -87,7 +86,7 @@ export class SqliteConnectionStore implements ConnectionStore {
       if (isOthers && isRunning(lease, now) && lease.holder !== p.goneHolder)
         return { result: 'held', retryAfterMs: lease.endsAt - now, holder: lease.holder };
       if (backOff !== undefined && isRunning(backOff, now))
-        return { result: 'postponed', retryAfterMs: backOff.endsAt - now, ...definedOnly({ refusals: row.refusals }) };
+        return { result: 'postponed', retryAfterMs: backOff.endsAt - now, refusals: row.refusals };
       const isUnfinished = row.isUnfinished === true || (isOthers && !isRunning(lease, now));
       this.#rows.put(connection.connectionId, {
         ...row,
@@ -113,7 +112,8 @@ export class SqliteConnectionStore implements ConnectionStore {
         sealedTokens,
         scopes,
         refreshable,
-        ...definedOnly({ accessTokenExpiresAt, rotates }),
+        accessTokenExpiresAt,
+        rotates: rotates ?? kept.rotates,
         updatedAt: this.#deps.database.now(),
       };
       // Drops the lease and the back-off of the previous token set.
@@ -131,7 +131,7 @@ export class SqliteConnectionStore implements ConnectionStore {
       const { lease: _, ...rest } = row;
       const backOff = { count: (row.backOff?.count ?? 0) + 1, from: now, endsAt: now + p.delayMs };
       const refusals = refusalsAfter(row.refusals, p.isRefusal === true, now);
-      this.#put({ ...rest, backOff, ...definedOnly({ refusals }) });
+      this.#put({ ...rest, backOff, refusals: refusals ?? rest.refusals });
       return refusals;
     });
   }
@@ -144,7 +144,7 @@ export class SqliteConnectionStore implements ConnectionStore {
       if (connection.generation !== p.current.generation) return { result: 'superseded', connection };
       if (connection.lost !== undefined) return { result: 'stored', connection };
       const lost = { ...connection, lost: { reason: p.reason, at: this.#deps.database.now() } };
-      this.#put({ connection: lost, connectedAt, ...definedOnly({ refreshedBy }) });
+      this.#put({ connection: lost, connectedAt, refreshedBy });
       return { result: 'stored', connection: lost };
     });
   }

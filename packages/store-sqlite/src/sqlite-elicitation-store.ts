@@ -6,7 +6,6 @@ import {
   type CreateResult,
   type CredentialId,
   DomainError,
-  definedOnly,
   type Elicitation,
   type ElicitationId,
   type ElicitationStore,
@@ -194,7 +193,7 @@ export class SqliteElicitationStore implements ElicitationStore {
       ...kept,
       elicitation: moved,
       movedBy: request.operationId,
-      ...definedOnly({ endsAt: this.#keptUntil(moved, now) }),
+      endsAt: this.#keptUntil(moved, now),
       ...(putResult && { sealedResult: putResult.sealed }),
     });
     if (putOneTime)
@@ -265,7 +264,7 @@ export class SqliteElicitationStore implements ElicitationStore {
     const { elicitationId } = elicitation;
     this.#rows.put(elicitationId, row);
     if (this.#newest.get(coalescingDigest)?.elicitationId === elicitationId)
-      this.#newest.put(coalescingDigest, { elicitationId, ...definedOnly({ endsAt }) });
+      this.#newest.put(coalescingDigest, { elicitationId, endsAt });
   }
 
   /** Reported before any open elicitation, unless the caller has seen it. */
@@ -336,7 +335,7 @@ export class SqliteElicitationStore implements ElicitationStore {
     const event = eventOf(elicitation);
     const { request, version, createdAt } = elicitation;
     this.#deps.outbox.append(event, {
-      ...definedOnly({ provider: providerAsked(request) }),
+      provider: providerAsked(request),
       ...(version === 1 ? {} : { tookMs: this.#deps.database.now() - createdAt }),
     });
   }

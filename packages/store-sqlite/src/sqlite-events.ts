@@ -172,7 +172,7 @@ export class SqliteCounts implements CountReader {
     const step = stepOf(event);
     if (step === undefined) return;
     const { at } = hourOf(occurredAt);
-    this.#add(mcpServerId, { at, kind, step, ...(provider === undefined ? {} : { provider }) });
+    this.#add(mcpServerId, { at, kind, step, provider });
     if (!decided.has(step) || tookMs === undefined) return;
     const withinSeconds = Math.min(2 ** Math.max(0, Math.ceil(Math.log2(tookMs / 1_000))), LONGEST_S);
     this.#add(mcpServerId, { at, kind, withinSeconds });

@@ -1,11 +1,4 @@
-import {
-  assertJobId,
-  definedOnly,
-  ENDED_JOBS_MS,
-  type JobStore,
-  MAX_UNFINISHED_JOBS,
-  type StoredJob,
-} from '@postern/elicitation';
+import { assertJobId, ENDED_JOBS_MS, type JobStore, MAX_UNFINISHED_JOBS, type StoredJob } from '@postern/elicitation';
 import type { Database } from './database.ts';
 import { isRunning, Records, type Span } from './records.ts';
 
@@ -30,7 +23,7 @@ export class SqliteJobStore implements JobStore {
       if (known !== undefined) return known.createdAt;
       if (this.#rows.sumOf('unfinished').count >= MAX_UNFINISHED_JOBS) return undefined;
       const now = this.#database.now();
-      this.#rows.put(jobId, { jobId, about, ...definedOnly({ person }), createdAt: now, updatedAt: now });
+      this.#rows.put(jobId, { jobId, about, person, createdAt: now, updatedAt: now });
       return now;
     });
   }
@@ -54,7 +47,7 @@ export class SqliteJobStore implements JobStore {
       const { lease: _, ...rest } = row;
       const updatedAt = this.#database.now();
       const lease = leaseMs === 0 ? undefined : { holder, from: updatedAt, endsAt: updatedAt + leaseMs };
-      this.#rows.put(jobId, { ...rest, progress, updatedAt, ...definedOnly({ lease }) });
+      this.#rows.put(jobId, { ...rest, progress, updatedAt, lease });
       return true;
     });
   }
@@ -66,7 +59,7 @@ export class SqliteJobStore implements JobStore {
       if (holder !== undefined && row.lease?.holder !== holder) return false;
       const { person: _, lease: __, ...rest } = row;
       const at = this.#database.now();
-      this.#rows.put(jobId, { ...rest, ...definedOnly({ progress }), updatedAt: at, ended: { status, at } });
+      this.#rows.put(jobId, { ...rest, progress: progress ?? rest.progress, updatedAt: at, ended: { status, at } });
       return true;
     });
   }

@@ -1,5 +1,4 @@
 import {
-  definedOnly,
   type NewRevocation,
   REVOCATION_LIFETIME_MS,
   type Revocation,
@@ -49,7 +48,8 @@ export class SqliteRevocationStore implements RevocationStore {
       sealedTokens,
       createdAt,
       attempts: 0,
-      ...definedOnly({ resource, account }),
+      resource,
+      account,
     };
     this.#rows.put(revocationId, { revocation, dueAt: createdAt, leaseEndsAt: 0 });
     const bytes = RECORD_BYTES + Buffer.byteLength(JSON.stringify(revocation));

@@ -124,7 +124,7 @@ type Tokens = Extract<SealedRecord, { kind: 'connection' | 'revocation' }>;
 
 function tokensIn(row: Omit<Tokens, 'kind' | 'id' | 'sealed'> & { readonly sealedTokens: string }) {
   const { owner, subject, provider, resource, elicitationId, sealedTokens: sealed } = row;
-  return { sealed, owner, subject, provider, elicitationId, ...(resource === undefined ? {} : { resource }) };
+  return { sealed, owner, subject, provider, elicitationId, resource };
 }
 
 /** Reads the records of a kind in the order of their ids. */

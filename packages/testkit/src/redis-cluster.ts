@@ -1,4 +1,3 @@
-import { definedOnly } from '@postern/elicitation';
 import { type RedisServer, type RedisServerOptions, redisCli, startRedis, untilSeen } from './redis-server.ts';
 import { startAll } from './start-all.ts';
 
@@ -50,7 +49,7 @@ export async function startRedisCluster(options: RedisClusterOptions = {}): Prom
   const nodes = await startAll(
     numbers.map(number => {
       const place = placeOf(number);
-      return startRedis({ ...options, args, ...definedOnly({ place }) });
+      return startRedis({ ...options, args, place });
     }),
   );
   const stop = async () => {

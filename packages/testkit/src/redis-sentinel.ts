@@ -1,7 +1,6 @@
 import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { definedOnly } from '@postern/elicitation';
 import { aclFileOf, admin, type RedisAccess, type RedisLogin } from './redis-access.ts';
 import {
   type RedisPlace,
@@ -132,7 +131,10 @@ function nodeOptions(
   follow: readonly string[],
 ): RedisServerOptions {
   return {
-    ...definedOnly({ appendonly, tls, access, place }),
+    appendonly,
+    tls,
+    access,
+    place,
     args: [...follow, ...args],
   };
 }

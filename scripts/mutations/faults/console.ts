@@ -130,8 +130,8 @@ export const consoleFaults: readonly Fault[] = [
     name: 'a command that shows a person takes any text for the operator and the reason',
     breaks: 'S179',
     file: 'services/gateway/src/cli/who-and-why.ts',
-    original: 'if (!TEXT.test(value))',
-    replacement: 'if (value === undefined)',
+    original: 'value !== undefined && !TEXT.test(value)',
+    replacement: 'value === undefined',
     foundBy: ['services/gateway/src/cli/who-and-why.test.ts'],
   },
   {

@@ -360,8 +360,8 @@ export const oauthFaults: readonly Fault[] = [
     name: 'callback: its additional members are lost',
     breaks: 'S196',
     file: 'services/gateway/src/authorization/store-grant.ts',
-    original: 'definedOnly({ account: grant.account, callbackMembers })',
-    replacement: 'definedOnly({ account: grant.account })',
+    original: 'account: grant.account,\n        callbackMembers,',
+    replacement: 'account: grant.account,',
     foundBy: ['services/gateway/src/authorization/oauth-callback.test.ts'],
   },
   {

@@ -65,8 +65,8 @@ export const paymentsFaults: readonly Fault[] = [
     name: 'a receipt does not say that it is for test money',
     breaks: 'S69',
     file: 'packages/payment/src/receipts.ts',
-    original: 'definedOnly({ processorReference, mode })',
-    replacement: 'definedOnly({ processorReference })',
+    original: 'processorReference,\n    mode,\n  };',
+    replacement: 'processorReference,\n  };',
     foundBy: ['packages/payment/src/receipts.test.ts'],
   },
   {

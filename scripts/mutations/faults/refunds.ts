@@ -141,8 +141,8 @@ export const refundFaults: readonly Fault[] = [
     name: 'the MCP server reads why an operator refunds',
     breaks: 'S164',
     file: 'services/gateway/src/admin/refunds.ts',
-    original: '...definedOnly({ minorUnits: ask.minorUnits }),\n      // The reason',
-    replacement: '...definedOnly({ minorUnits: ask.minorUnits, reason: ask.reason }),\n      // The reason',
+    original: 'minorUnits: ask.minorUnits,\n      // The reason',
+    replacement: 'minorUnits: ask.minorUnits,\n      reason: ask.reason,\n      // The reason',
     foundBy: ['services/gateway/src/admin/refunds.test.ts'],
   },
   {

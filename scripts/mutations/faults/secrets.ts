@@ -174,8 +174,8 @@ export const secretsFaults: readonly Fault[] = [
     name: 'a log has the message of a foreign error',
     breaks: 'S53',
     file: 'services/gateway/src/platform/logger.ts',
-    original: 'return { name: error.name, ...definedOnly',
-    replacement: 'return { name: error.name, message: error.message, ...definedOnly',
+    original: 'return { name: error.name, code',
+    replacement: 'return { name: error.name, message: error.message, code',
     foundBy: ['services/gateway/src/platform/logger.test.ts'],
   },
   {

@@ -1,6 +1,5 @@
 import type { ServerResponse } from 'node:http';
 import { resolve } from 'node:path';
-import { definedOnly } from '@postern/elicitation';
 import { type Gateway, type GatewayOptions, startGateway } from './gateway.ts';
 import { WorkInProgress } from './local/work-in-progress.ts';
 import type { GatewayConfig } from './platform/config/config-schema.ts';
@@ -39,7 +38,7 @@ export interface PersonalOptions {
 export async function runProcess(options: ProcessOptions): Promise<void> {
   const logger = createLogger({
     level: options.logLevel,
-    ...definedOnly({ destination: options.personal?.destination }),
+    destination: options.personal?.destination,
   });
   process.on('unhandledRejection', error => {
     logger.fatal({ event: 'process.unhandled_rejection', error }, 'unhandled rejection');
@@ -143,7 +142,7 @@ function logStarted(gateway: Gateway, config: GatewayConfig, logger: Logger): vo
       event: 'gateway.started',
       version: packageVersion,
       address: `http://${gateway.listening}`,
-      ...definedOnly({ metrics: gateway.metricsAddress }),
+      metrics: gateway.metricsAddress,
       publicUrl,
       ...(hasRedis(config) ? {} : { file: config.store.file, notOffered: notOffered(config) }),
       // The operator registers each redirect URI at its identity provider.

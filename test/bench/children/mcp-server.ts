@@ -95,8 +95,7 @@ async function openSession(owner: string): Promise<McpSession> {
     sessionIdGenerator: randomUUID,
     onsessioninitialized: sessionId => void sessions.set(sessionId, session),
   });
-  // The SDK's Node types lack `exactOptionalPropertyTypes`; at run time both are the same.
-  const handle = transport.handleRequest.bind(transport) as McpSession['handle'];
+  const handle = transport.handleRequest.bind(transport);
   const session = { owner, handle };
   await mcpServer.connect(transport);
   return session;

@@ -10,7 +10,7 @@ const profileSchema = z.object({
     z.object({
       id: z.int(),
       callFrame: z.object({ functionName: z.string(), url: z.string() }),
-      children: z.array(z.int()).exactOptional(),
+      children: z.array(z.int()).optional(),
     }),
   ),
   /** Ids of the functions that ran, with the microseconds until the next one. */

@@ -2,7 +2,6 @@ import { createHash, randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { definedOnly } from '@postern/elicitation';
 import type { GatewayConfigInput } from '@postern/gateway';
 import { freePort } from '@postern/testkit/processes';
 import { type Child, startChild } from './child.ts';
@@ -140,7 +139,7 @@ export async function startGatewayProcess(settings: GatewaySettings): Promise<Ga
     module: settings.program ?? 'services/gateway/src/postern.ts',
     args: ['start', configPath],
     profileDir: settings.profileDir,
-    ...definedOnly({ env: settings.env }),
+    env: settings.env,
   });
   await untilReady(child, port);
   const readyAfterMs = performance.now() - startedAt;

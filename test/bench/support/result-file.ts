@@ -20,7 +20,7 @@ export interface BenchResult {
 
 const samples = z.array(z.number());
 const bound = z.object({ bound: z.enum(['at least', 'at most']), value: z.number() });
-const target = bound.extend({ profile: z.enum(profileSections).exactOptional() });
+const target = bound.extend({ profile: z.enum(profileSections).optional() });
 const resultSchema = z.object({
   layout: z.literal(LAYOUT),
   date: z.string(),
@@ -39,8 +39,8 @@ const resultSchema = z.object({
       figure: z.string(),
       unit: z.string(),
       ours: samples,
-      baseline: z.object({ name: z.string(), values: samples }).exactOptional(),
-      target: target.exactOptional(),
+      baseline: z.object({ name: z.string(), values: samples }).optional(),
+      target: target.optional(),
     }),
   ),
   sweeps: z.array(
@@ -49,7 +49,7 @@ const resultSchema = z.object({
       title: z.string(),
       x: z.object({ label: z.string(), values: samples }),
       series: z.array(
-        z.object({ label: z.string(), unit: z.string(), samples: z.array(samples), target: bound.exactOptional() }),
+        z.object({ label: z.string(), unit: z.string(), samples: z.array(samples), target: bound.optional() }),
       ),
     }),
   ),

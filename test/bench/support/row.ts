@@ -1,4 +1,3 @@
-import { definedOnly } from '@postern/elicitation';
 import { median, type Pairs, ratios } from './statistics.ts';
 
 /** Headings of profiles.md. Each section says where the time or the memory of its rows goes, and what limits them. */
@@ -58,7 +57,7 @@ export function compared(
     unit,
     ours: pairs.ours,
     baseline: { name: baselineName, values: pairs.baseline },
-    ...definedOnly({ target }),
+    target,
   };
 }
 

@@ -51,7 +51,7 @@ export function toInput(draft: Draft): FuzzInput {
   const mediaType = mediaTypes[draft.body.type];
   const cookie = draft.cookies.map(([name, value]) => `${name}=${value}`).join('; ');
   const headers = {
-    ...(mediaType === undefined ? {} : { 'content-type': mediaType }),
+    ...(mediaType === undefined ? undefined : { 'content-type': mediaType }),
     ...(cookie === '' ? {} : { cookie }),
     ...draft.headers,
   };

@@ -3,7 +3,6 @@ import { Agent, type ClientRequest, type IncomingMessage, request } from 'node:h
 import { performance } from 'node:perf_hooks';
 import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
-import { definedOnly } from '@postern/elicitation';
 import fc from 'fast-check';
 import { INJECTED_HEADER, MARKUP } from '../../support/hostile-values.ts';
 import type { RegisteredRoute } from '../../support/registered-routes.ts';
@@ -164,7 +163,7 @@ async function inject({ gateway, publicUrl }: FuzzWorld, input: FuzzInput): Prom
     method: input.method as 'GET',
     url: input.url,
     headers: { host: new URL(publicUrl).host, ...input.headers },
-    ...definedOnly({ payload: input.body }),
+    payload: input.body,
     payloadAsStream: true,
   });
   const { statusCode, headers } = answer;

@@ -1,5 +1,4 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { definedOnly } from '@postern/elicitation';
 import { indexed, isTerminal } from '../checks/indexed.ts';
 import type { FaultWorld } from '../fault-world.ts';
 import { HANG_MS } from '../hang.ts';
@@ -101,7 +100,8 @@ async function readFinals({ history }: FaultRun, mine: readonly Mine[], replicas
         mcpServerId,
         elicitationId,
         http: answer?.http ?? 0,
-        ...definedOnly({ status, outcome }),
+        status,
+        outcome,
       });
       if (isTerminal(status)) ends.set(elicitationId, { status, mcpServerId });
     }

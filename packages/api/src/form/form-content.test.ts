@@ -184,7 +184,8 @@ describe('an answer from a browser', () => {
     ['choice', { type: 'string', enum: ['a'] }],
     ['several', { type: 'array', minItems: 1, items: { anyOf: titled } }],
   ])('an empty %s counts as no answer', (_name, property) => {
-    for (const fields of [{}, { answer: '' }]) {
+    const unanswered: readonly FormFields[] = [{}, { answer: '' }];
+    for (const fields of unanswered) {
       expect(read(property, fields)).toEqual({ content: {} });
       expect(read(property, fields, ['answer']).faults?.map(({ path }) => path)).toEqual(['answer']);
     }

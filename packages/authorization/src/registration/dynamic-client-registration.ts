@@ -354,9 +354,9 @@ const recordSchema = z.strictObject({
   redirectUri: z.string(),
   clientId: z.string(),
   method: z.enum(['private_key_jwt', 'client_secret_basic', 'client_secret_post', 'none']),
-  clientSecret: z.string().exactOptional(),
-  secretExpiresAt: z.number().exactOptional(),
-  management: z.strictObject({ url: z.string(), accessToken: z.string() }).exactOptional(),
+  clientSecret: z.string().optional(),
+  secretExpiresAt: z.number().optional(),
+  management: z.strictObject({ url: z.string(), accessToken: z.string() }).optional(),
 });
 
 function formatRegistration(registration: DynamicRegistration, place: RegistrationPlace): string {

@@ -36,7 +36,7 @@ export interface ProtectedResources {
 const metadataSchema = foreignDocument({
   resource: z.string(),
   authorization_servers: z.array(z.string().max(2000)).min(1).max(100),
-  scopes_supported: z.array(z.string()).max(1000).exactOptional(),
+  scopes_supported: z.array(z.string()).max(1000).optional(),
 });
 type ResourceMetadata = z.infer<typeof metadataSchema>;
 

@@ -30,13 +30,13 @@ const visibleAscii = z
 /** RFC 7591 section 3.2.1, RFC 7592 section 3. Irrelevant members are dropped. */
 const answerSchema = foreignDocument({
   client_id: visibleAscii,
-  client_secret: visibleAscii.exactOptional(),
+  client_secret: visibleAscii.optional(),
   // Servers that omit it issue secrets that last.
   client_secret_expires_at: z.int().min(0).max(100_000_000_000).default(0),
-  token_endpoint_auth_method: z.string().exactOptional(),
+  token_endpoint_auth_method: z.string().optional(),
   redirect_uris: z.array(z.string()).max(100),
-  registration_client_uri: z.string().max(2000).exactOptional(),
-  registration_access_token: visibleAscii.exactOptional(),
+  registration_client_uri: z.string().max(2000).optional(),
+  registration_access_token: visibleAscii.optional(),
 });
 
 /**

@@ -123,7 +123,7 @@ export async function startFixtureServer(style: 'error' | 'push', ...faults: rea
         .end(JSON.stringify({ jsonrpc: '2.0', id: message.id, ...body }));
     if (request.headers['mcp-protocol-version'] === '2026-07-28') {
       const body = modern(message, user);
-      reply(body, 'error' in body && body.error.code === -32021 ? 400 : 200);
+      reply(body, 'error' in body && body.error?.code === -32021 ? 400 : 200);
     } else if (message.method === 'initialize') {
       const id = randomUUID();
       const declared = message.params?.['capabilities'] as { elicitation?: unknown };

@@ -1,5 +1,4 @@
 import { expect } from 'vitest';
-import { definedOnly } from '../defined-only.ts';
 import type { Elicitation } from '../elicitation.ts';
 import type { ElicitationService, RequestInput } from '../elicitation-service.ts';
 import type { ElicitationId } from '../ids.ts';
@@ -20,7 +19,7 @@ const visitorOf = ({ person, vouchedBy }: ModelVisitor): Visitor =>
     : {
         kind: 'signed_in',
         subject: { issuer: ISSUER, subject: person },
-        ...definedOnly({ vouchedBy }),
+        vouchedBy,
       };
 
 const SEALED = `sealed ${CANARY}`;

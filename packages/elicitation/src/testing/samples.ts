@@ -1,5 +1,4 @@
 import type { NewConnection } from '../connection.ts';
-import { definedOnly } from '../defined-only.ts';
 import { type Elicitation, isOfKind } from '../elicitation.ts';
 import type { Issued, OneTime } from '../elicitation-service.ts';
 import { connectionIdOf, digestOf, type ElicitationId } from '../ids.ts';
@@ -17,7 +16,7 @@ export const bob: Subject = { issuer: ISSUER, subject: 'bob' };
 
 /** A signed-in visitor; `vouchedBy` names the MCP server whose application vouched for them. */
 export function signedIn(subject: Subject, vouchedBy?: string): Extract<Visitor, { kind: 'signed_in' }> {
-  return { kind: 'signed_in', subject, ...definedOnly({ vouchedBy }) };
+  return { kind: 'signed_in', subject, vouchedBy };
 }
 
 export function mcpServer(change: Partial<McpServer> = {}): McpServer {
@@ -60,7 +59,7 @@ export function connectionFor(elicitation: Elicitation, change: Partial<NewConne
     owner: mcpServerId,
     subject,
     provider,
-    ...definedOnly({ resource }),
+    ...(resource === undefined ? undefined : { resource }),
     scopes,
     sealedTokens: 'sealed tokens',
     refreshable: false,

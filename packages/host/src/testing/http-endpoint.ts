@@ -4,9 +4,6 @@ import type { AddressInfo } from 'node:net';
 
 export type NodeHandler = (request: IncomingMessage, response: ServerResponse) => void | Promise<void>;
 
-/** The SDKs' Node types are not written for `exactOptionalPropertyTypes`; at run time the two are the same. */
-export const asNodeHandler = (handler: unknown): NodeHandler => handler as NodeHandler;
-
 /** Serves an MCP endpoint on loopback. */
 export async function startEndpoint(handler: NodeHandler): Promise<{ url: URL } & AsyncDisposable> {
   const httpServer = createServer((request, response) => void handler(request, response));

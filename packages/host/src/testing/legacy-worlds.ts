@@ -12,7 +12,7 @@ import { ProtocolError, Server } from '@modelcontextprotocol/server';
 import type { HostOptions } from '../host-options.ts';
 import { attachHostV1 } from '../v1/attach-host.ts';
 import { attachHost } from '../v2/attach-host.ts';
-import { asNodeHandler, startEndpoint } from './http-endpoint.ts';
+import { type NodeHandler, startEndpoint } from './http-endpoint.ts';
 
 /** Context of a tool of the example server. */
 export interface ToolContext {
@@ -116,11 +116,10 @@ async function joinV2(transport: Parameters<Client['connect']>[0], options: Host
   return { call, completion: host.completion };
 }
 
-async function joinV1(transport: unknown, options: HostOptions, stack: AsyncDisposableStack) {
+async function joinV1(transport: TransportV1, options: HostOptions, stack: AsyncDisposableStack) {
   const client = new ClientV1({ name: 'host', version: '1.0.0' });
   const host = attachHostV1(client, options);
-  // The transports of SDK v1 do not satisfy its own interface under exactOptionalPropertyTypes.
-  await client.connect(transport as TransportV1);
+  await client.connect(transport);
   stack.defer(() => client.close());
   const call: LegacyHost['call'] = async (name, args = {}, callOptions = {}) =>
     textOf(await host.callTool({ name, arguments: args }, callOptions));
@@ -128,8 +127,8 @@ async function joinV1(transport: unknown, options: HostOptions, stack: AsyncDisp
 }
 
 /** Starts an endpoint with one MCP session, for one host. */
-async function startSession(transport: { handleRequest: (...parameters: never[]) => Promise<void> }) {
-  return await startEndpoint(asNodeHandler(transport.handleRequest.bind(transport)));
+async function startSession(transport: { handleRequest: NodeHandler }) {
+  return await startEndpoint(transport.handleRequest.bind(transport));
 }
 
 export const legacyWorlds: Readonly<Record<string, Connect>> = {

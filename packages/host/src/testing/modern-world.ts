@@ -3,7 +3,7 @@ import { toNodeHandler } from '@modelcontextprotocol/node';
 import { createMcpHandler, McpServer } from '@modelcontextprotocol/server';
 import type { HostOptions } from '../host-options.ts';
 import { attachHost } from '../v2/attach-host.ts';
-import { asNodeHandler, startEndpoint } from './http-endpoint.ts';
+import { startEndpoint } from './http-endpoint.ts';
 
 const REVISION = '2026-07-28';
 
@@ -31,7 +31,7 @@ export async function modernWorld(
     return mcpServer;
   });
   stack.defer(() => handler.close());
-  const { url } = stack.use(await startEndpoint(asNodeHandler(toNodeHandler(handler))));
+  const { url } = stack.use(await startEndpoint(toNodeHandler(handler)));
 
   const client = new Client(
     { name: 'host', version: '1.0.0' },

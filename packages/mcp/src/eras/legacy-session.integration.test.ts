@@ -254,7 +254,7 @@ describe.each(pairs)('SDK $server server, SDK $client client', ({ server, client
     });
   });
 
-  test.each([{ elicitation: { form: {} } }, { elicitation: {} }, {}])(
+  test.each<Record<string, object>>([{ elicitation: { form: {} } }, { elicitation: {} }, {}])(
     'a client that did not declare url gets the link in a plain result: %j',
     async capabilities => {
       await using world = await legacyWorld(server);

@@ -218,7 +218,7 @@ describe('rounds', () => {
       const retry = await world.call({
         name: 'outcome',
         requestState: first.result.requestState,
-        ...(inputResponses === undefined ? {} : { inputResponses }),
+        inputResponses,
       });
       expect(retry.result.inputRequests).toEqual(first.result.inputRequests);
     },

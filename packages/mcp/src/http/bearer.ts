@@ -38,7 +38,7 @@ export function resourceMetadata(auth: EndpointAuth): { readonly path: string; r
   const body = {
     resource: auth.resource,
     authorization_servers: auth.authorizationServers,
-    ...(auth.scopes === undefined ? {} : { scopes_supported: auth.scopes }),
+    scopes_supported: auth.scopes,
     bearer_methods_supported: ['header'],
   };
   return { path, url: `${origin}${path}`, body };
@@ -55,7 +55,8 @@ export async function authenticate(
   metadataUrl: string,
 ): Promise<VerifiedToken | Response> {
   const token = /^Bearer +([\w.~+/-]+=*)$/i.exec(request.headers.get('authorization') ?? '')?.[1];
-  const scope = auth.scopes === undefined || auth.scopes.length === 0 ? {} : { scope: auth.scopes.join(' ') };
+  const { scopes = [] } = auth;
+  const scope: Record<string, string> = scopes.length === 0 ? {} : { scope: scopes.join(' ') };
   // RFC 6750, section 3.1: no error code if the request has no token.
   if (token === undefined) return challenge(401, { ...scope, resource_metadata: metadataUrl });
   const verified = await verify(auth, token);
@@ -64,7 +65,7 @@ export async function authenticate(
   if (verified === undefined || !isFor(verified, auth)) {
     return challenge(401, { error: 'invalid_token', ...scope, resource_metadata: metadataUrl });
   }
-  const hasScopes = (auth.scopes ?? []).every(needed => verified.scopes.includes(needed));
+  const hasScopes = scopes.every(needed => verified.scopes.includes(needed));
   return hasScopes
     ? verified
     : challenge(403, { error: 'insufficient_scope', ...scope, resource_metadata: metadataUrl });

@@ -29,7 +29,7 @@ function endpoint(options: EndpointOptions = {}, byContext?: SubjectOption<Serve
     url: gateway.url,
     apiKey: API_KEY,
     onBackgroundError: error => void reported.push(error),
-    ...(subject === undefined ? {} : { subject }),
+    subject,
   });
   const mcp = gate.endpoint(() => {
     const server = new McpServer({ name: 'issues', version: '1.0.0' });
@@ -97,7 +97,7 @@ async function send(mcp: McpEndpoint, { method = 'POST', ...more }: Sent = {}): 
         'content-type': 'application/json',
         accept: 'application/json, text/event-stream',
         host: '127.0.0.1:3000',
-        ...(sent.sessionId === undefined ? {} : { 'mcp-session-id': sent.sessionId }),
+        ...(sent.sessionId === undefined ? undefined : { 'mcp-session-id': sent.sessionId }),
         ...(sent.user === undefined ? {} : { authorization: `Bearer ${sent.user}` }),
         ...sent.headers,
       },
@@ -116,7 +116,7 @@ async function open(mcp: McpEndpoint, user?: string): Promise<string> {
 const ping = (sessionId: string, user?: string): Sent => ({
   sessionId,
   body: { jsonrpc: '2.0', id: 3, method: 'ping' },
-  ...(user === undefined ? {} : { user }),
+  user,
 });
 async function statusOf(response: Promise<Response>): Promise<number> {
   const { status, body } = await response;

@@ -37,8 +37,8 @@ export function toNodeHandler(
       if (request === undefined) return void outgoing.writeHead(405).end();
       const { remoteAddress } = incoming.socket;
       const inputs = {
-        ...(remoteAddress === undefined ? {} : { remoteAddress }),
-        ...(parsedBody === undefined ? {} : { parsedBody }),
+        remoteAddress,
+        parsedBody,
         // Other middleware uses the same member for other things.
         ...(typeof incoming.auth?.token === 'string' ? { authInfo: incoming.auth } : {}),
       };

@@ -65,8 +65,8 @@ export class ScriptedClient implements GatewayClient {
       matchCode: 'TE-ST',
       createdAt: new Date(now).toISOString(),
       expiresAt: new Date(now + LIFETIME_MS).toISOString(),
-      ...(request.message === undefined ? {} : { message: request.message }),
-      ...(served === undefined ? {} : { outcome: served }),
+      message: request.message,
+      outcome: served,
     };
     if (served === undefined) {
       this.asks.push(request);
@@ -143,8 +143,8 @@ export class ScriptedClient implements GatewayClient {
           digest: digestOf('payment', terms),
           approval,
           processor,
-          ...(processorReference === undefined ? {} : { processorReference }),
-          ...(mode === undefined ? {} : { mode }),
+          processorReference,
+          mode,
         };
       }
       case 'confirmation': {

@@ -120,7 +120,7 @@ export class ContractConnections {
       tokenType: this.#dpop === undefined ? 'Bearer' : 'DPoP',
       scopes,
       generation,
-      ...(this.apiHosts === undefined ? {} : { apiHosts: this.apiHosts }),
+      apiHosts: this.apiHosts,
       ...(request.dpop === undefined ? {} : { dpopProof: await this.#proof(accessToken, request.dpop) }),
     };
     const isSealed = this.encryptionKey !== undefined && (request.sealed === true || this.sealsAlways);
@@ -145,7 +145,7 @@ export class ContractConnections {
       htm: method,
       htu: url,
       ath: createHash('sha256').update(accessToken).digest('base64url'),
-      ...(nonce === undefined ? {} : { nonce }),
+      nonce,
     })
       .setProtectedHeader({ alg: 'ES256', typ: 'dpop+jwt', jwk: this.#dpop.publicJwk })
       .setIssuedAt()

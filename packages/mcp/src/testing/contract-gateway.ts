@@ -253,10 +253,10 @@ export class ContractGateway implements AsyncDisposable {
         status: served === undefined ? 'pending' : 'completed',
         url: `${this.url}/e/${elicitationId}`,
         matchCode: `K7-${40 + this.#count}`,
-        ...(body.message === undefined ? {} : { message: body.message }),
+        message: body.message,
         createdAt: this.#timestamp(),
         expiresAt: new Date(Date.now() + 600_000).toISOString(),
-        ...(served === undefined ? {} : { outcome: served }),
+        outcome: served,
       },
     };
     this.#elicitations.set(elicitationId, stored);

@@ -6,7 +6,6 @@ import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as TransportV1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { McpServer as McpServerV1 } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
-import type { Transport as TransportInterfaceV1 } from '@modelcontextprotocol/sdk/shared/transport.js';
 import {
   CallToolResultSchema,
   ElicitationCompleteNotificationSchema,
@@ -17,7 +16,7 @@ import { z } from 'zod/v4';
 import { type PosternOptions, postern } from '../index.ts';
 import { postern as posternV1 } from '../v1/index.ts';
 import { API_KEY, ContractGateway } from './contract-gateway.ts';
-import { type AuthenticatedRequest, asNodeHandler, McpHttpServer } from './mcp-http-server.ts';
+import { type AuthenticatedRequest, McpHttpServer, type NodeHandler } from './mcp-http-server.ts';
 import { outcome } from './outcome-tool.ts';
 
 type Options = Partial<PosternOptions<object>>;
@@ -51,12 +50,12 @@ interface SessionOptions {
 }
 
 /** @param connect connects a new MCP server to a transport, and returns the handler of its requests */
-function serverKind(gate: { close(): void }, connect: (options: SessionOptions) => Promise<unknown>): ServerKind {
+function serverKind(gate: { close(): void }, connect: (options: SessionOptions) => Promise<NodeHandler>): ServerKind {
   return {
     close: () => gate.close(),
     async open(onOpened) {
       const onsessioninitialized = (sessionId: string) => onOpened(sessionId, session);
-      const handle = asNodeHandler(await connect({ sessionIdGenerator: randomUUID, onsessioninitialized }));
+      const handle = await connect({ sessionIdGenerator: randomUUID, onsessioninitialized });
       const session: SessionTransport = { handle: async (request, response) => handle(request, response) };
       return session;
     },
@@ -93,8 +92,7 @@ function kindV1(url: string, options: Options, { attach }: Wiring): ServerKind {
       tool((args: { title: string }, extra) => outcome(extra.gate, args)),
     );
     const transport = new StreamableHTTPServerTransport(session);
-    // SDK v1's own transport does not satisfy its own interface under exactOptionalPropertyTypes.
-    await server.connect(transport as unknown as TransportInterfaceV1);
+    await server.connect(transport);
     return transport.handleRequest.bind(transport);
   });
 }
@@ -238,7 +236,7 @@ async function connectV1(url: URL, options: HostOptions): Promise<LegacyHost> {
     );
   }
   const transport = new TransportV1(url, { requestInit: requestInit(options) });
-  await client.connect(transport as unknown as TransportInterfaceV1);
+  await client.connect(transport);
   return {
     completions: completions.ids,
     untilCompleted: count => completions.until(count),

@@ -6,11 +6,6 @@ import type { AuthInfo } from '@modelcontextprotocol/server';
 export type AuthenticatedRequest = IncomingMessage & { auth?: AuthInfo };
 export type NodeHandler = (request: AuthenticatedRequest, response: ServerResponse) => void | Promise<void>;
 
-/** The SDK's Node types are not written for `exactOptionalPropertyTypes`; at run time the two are the same. */
-export function asNodeHandler(handler: unknown): NodeHandler {
-  return handler as NodeHandler;
-}
-
 /** Issuer of all users in tests. The bearer token is the subject. */
 const ISSUER = 'https://idp.example.com';
 

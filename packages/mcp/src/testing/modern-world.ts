@@ -11,7 +11,7 @@ import { z } from 'zod/v4';
 import { type Gate, type PosternOptions, postern } from '../index.ts';
 import { ACCESS_TOKEN } from './contract-connections.ts';
 import { API_KEY, ContractGateway } from './contract-gateway.ts';
-import { asNodeHandler, McpHttpServer } from './mcp-http-server.ts';
+import { McpHttpServer } from './mcp-http-server.ts';
 import { outcome } from './outcome-tool.ts';
 
 const REVISION = '2026-07-28';
@@ -129,7 +129,7 @@ export async function modernWorld(options: Partial<PosternOptions<ServerContext>
   const gate = postern({ url: gateway.url, apiKey: API_KEY, ...options });
   const handler = createMcpHandler(() => exampleServer(gate));
   stack.defer(() => handler.close());
-  const mcp = stack.use(await McpHttpServer.start(asNodeHandler(toNodeHandler(handler))));
+  const mcp = stack.use(await McpHttpServer.start(toNodeHandler(handler)));
   let nextId = 0;
 
   async function call({ name, args = { title: 'Broken' }, ...request }: RawCall): Promise<RawAnswer> {
@@ -153,8 +153,8 @@ export async function modernWorld(options: Partial<PosternOptions<ServerContext>
         params: {
           name,
           arguments: args,
-          ...(request.inputResponses === undefined ? {} : { inputResponses: request.inputResponses }),
-          ...(request.requestState === undefined ? {} : { requestState: request.requestState }),
+          inputResponses: request.inputResponses,
+          requestState: request.requestState,
           _meta: {
             ...request.meta,
             ...(request.progressToken === undefined ? {} : { progressToken: request.progressToken }),

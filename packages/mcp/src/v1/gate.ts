@@ -83,8 +83,7 @@ const httpSdk: HttpSdk<McpServer> = {
   checkServer: sameCopy('@modelcontextprotocol/sdk', McpServer),
   async connect(server, sessionId) {
     const transport = new WebStandardStreamableHTTPServerTransport({ sessionIdGenerator: () => sessionId });
-    // The transport of SDK v1 does not satisfy its own interface under exactOptionalPropertyTypes.
-    await server.connect(transport as unknown as Transport);
+    await server.connect(transport);
     return transport;
   },
 };

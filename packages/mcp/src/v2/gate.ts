@@ -77,8 +77,7 @@ export function postern(options: PosternOptions<ServerContext> = {}): SharedGate
     toToolCall,
     requested: requestedIn,
     serverIdOf: ctx => ctx.sessionId ?? (ctx.http === undefined ? LOCAL : ''),
-    serveStdio: ({ create, onError: onerror, transport }) =>
-      serveStdio(create, { onerror, ...(transport === undefined ? {} : { transport }) }),
+    serveStdio: ({ create, onError: onerror, transport }) => serveStdio(create, { onerror, transport }),
     toInputRequired,
     toError,
     failTool: raising,

@@ -23,7 +23,7 @@ const credentialSchema = z.object({
   fields: z.array(text),
   sealedValues: text,
   elicitationId,
-  lastUse: lastUse.exactOptional(),
+  lastUse: lastUse.optional(),
   createdAt: time,
   updatedAt: time,
 }) satisfies z.ZodType<Credential>;

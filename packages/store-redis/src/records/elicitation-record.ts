@@ -1,6 +1,5 @@
 import {
   claimAfter,
-  definedOnly,
   type Elicitation,
   type ElicitationId,
   failureCodes,
@@ -22,11 +21,11 @@ const base = {
   identityMode: z.enum(identityModes),
   subject,
   request: requestSchema,
-  message: localText.exactOptional(),
-  requestedBy: z.object({ mcpClient: text.exactOptional(), tool: text.exactOptional() }).exactOptional(),
-  returnUrl: text.exactOptional(),
-  locale: text.exactOptional(),
-  traceparent: text.exactOptional(),
+  message: localText.optional(),
+  requestedBy: z.object({ mcpClient: text.optional(), tool: text.optional() }).optional(),
+  returnUrl: text.optional(),
+  locale: text.optional(),
+  traceparent: text.optional(),
   createdAt: time,
   expiresAt: time,
 };
@@ -36,15 +35,15 @@ const elicitationSchema = z
     z.object({
       ...base,
       status: z.literal('pending'),
-      retryReason: z.enum(retryReasons).exactOptional(),
-      missing: z.array(text).exactOptional(),
+      retryReason: z.enum(retryReasons).optional(),
+      missing: z.array(text).optional(),
     }),
     z.object({
       ...base,
       status: z.literal('active'),
       attempt: text,
-      approval: approvalSchema.exactOptional(),
-      charge: chargeSchema.exactOptional(),
+      approval: approvalSchema.optional(),
+      charge: chargeSchema.optional(),
     }),
     z.object({ ...base, status: z.literal('verifying'), attempt: text }),
     z.object({
@@ -52,7 +51,7 @@ const elicitationSchema = z
       status: z.literal('completed'),
       outcome: outcomeSchema,
       endedAt: time,
-      redeemedAt: time.exactOptional(),
+      redeemedAt: time.optional(),
     }),
     z.object({ ...base, status: z.literal('failed'), failure: z.enum(failureCodes), endedAt: time }),
     z.object({ ...base, status: z.enum(['declined', 'cancelled', 'expired']), endedAt: time }),
@@ -123,16 +122,15 @@ function lengthened(record: Record<string, unknown>): Record<string, unknown> {
 }
 
 function nested({ issuer, subject, mcpClient, tool, ...record }: Record<string, unknown>) {
-  const requestedBy = definedOnly({ mcpClient, tool });
   return {
     ...(record['request'] === undefined ? authorization(record) : record),
     subject: { issuer, subject },
-    ...(Object.keys(requestedBy).length === 0 ? {} : { requestedBy }),
+    requestedBy: mcpClient === undefined && tool === undefined ? undefined : { mcpClient, tool },
   };
 }
 
 function authorization({ kind, provider, scopes, resource, expectedAccount, ...rest }: Record<string, unknown>) {
-  return { ...rest, request: { kind, provider, scopes, ...definedOnly({ resource, expectedAccount }) } };
+  return { ...rest, request: { kind, provider, scopes, resource, expectedAccount } };
 }
 
 interface ElicitationFields {

@@ -17,10 +17,10 @@ const refundSchema = z.object({
   status: z.enum(refundStatuses),
   requestedBy: z.enum(refundOrigins),
   createdAt: time,
-  reason: text.exactOptional(),
-  fingerprint: text.exactOptional(),
-  processorReference: text.exactOptional(),
-  failure: text.exactOptional(),
+  reason: text.optional(),
+  fingerprint: text.optional(),
+  processorReference: text.optional(),
+  failure: text.optional(),
 });
 
 const disputeSchema = z.object({
@@ -36,8 +36,8 @@ const paymentSchema = z.object({
   processor: text,
   processorReference: text,
   amount: z.object({ currency: text, minorUnits }),
-  mode: z.enum(['live', 'test']).exactOptional(),
-  payeeAccount: text.exactOptional(),
+  mode: z.enum(['live', 'test']).optional(),
+  payeeAccount: text.optional(),
   completes: z.boolean(),
   refunds: z.array(refundSchema).default([]),
   disputes: z.array(disputeSchema).default([]),

@@ -25,7 +25,7 @@ export const elicitationId = z.custom<ElicitationId>(value => parseElicitationId
 export const connectionId = z.custom<ConnectionId>(value => parseConnectionId(String(value)) !== undefined);
 export const credentialId = z.custom<CredentialId>(value => parseCredentialId(String(value)) !== undefined);
 /** The last user of a record, and the time. */
-export const lastUse = z.object({ mcpServerId: text, tool: text.exactOptional(), at: time });
+export const lastUse = z.object({ mcpServerId: text, tool: text.optional(), at: time });
 
 export function encode(record: object): string {
   return JSON.stringify({ layout: RECORD_LAYOUT, ...record });

@@ -11,8 +11,8 @@ const authorizationRequest = z.object({
   kind: z.literal('authorization'),
   provider: text,
   scopes: z.array(text),
-  resource: text.exactOptional(),
-  expectedAccount: text.exactOptional(),
+  resource: text.optional(),
+  expectedAccount: text.optional(),
 });
 
 const paymentRequest = z.object({
@@ -21,11 +21,11 @@ const paymentRequest = z.object({
   terms: z.object({
     payee: z.object({ name: text }),
     amount,
-    items: z.array(z.object({ label: localText, quantity: z.int(), unitMinorUnits: z.int() })).exactOptional(),
+    items: z.array(z.object({ label: localText, quantity: z.int(), unitMinorUnits: z.int() })).optional(),
     reference: text,
   }),
   processor: text,
-  payeeAccount: text.exactOptional(),
+  payeeAccount: text.optional(),
 });
 
 const fact = z.discriminatedUnion('type', [
@@ -41,7 +41,7 @@ const confirmationRequest = z.object({
   digest,
   terms: z.object({
     title: localText,
-    action: localText.exactOptional(),
+    action: localText.optional(),
     facts: z.array(fact),
     danger: z.enum(dangers),
   }),
@@ -57,15 +57,15 @@ const credentialRequest = z.object({
       name: text,
       label: localText,
       secret: z.boolean(),
-      pattern: text.exactOptional(),
-      help: localText.exactOptional(),
-      example: localText.exactOptional(),
-      multiline: z.boolean().exactOptional(),
+      pattern: text.optional(),
+      help: localText.optional(),
+      example: localText.optional(),
+      multiline: z.boolean().optional(),
       maxLength: z.int(),
     }),
   ),
   retention: z.enum(['once', 'lasting']),
-  rejectedGeneration: z.int().exactOptional(),
+  rejectedGeneration: z.int().optional(),
 });
 
 /** Parsed JSON, so always JSON. Copying by members would lose a member named like one of `Object.prototype`. */
@@ -74,9 +74,9 @@ const jsonObject = z.custom<JsonObject>(value => typeof value === 'object' && va
 const formRequest = z.object({
   kind: z.literal('form'),
   digest,
-  title: localText.exactOptional(),
+  title: localText.optional(),
   requestedSchema: jsonObject,
-  texts: jsonObject.exactOptional(),
+  texts: jsonObject.optional(),
   secretFields: z.array(text),
 });
 
@@ -92,13 +92,13 @@ export const approvalSchema = z.object({
   method: z.enum(['button', 'passkey']),
   identity: z.enum(['login', 'external', 'loopback']),
   at: time,
-  authTime: time.exactOptional(),
-  passkey: text.exactOptional(),
-  passkeyAddedAt: time.exactOptional(),
-  language: text.exactOptional(),
+  authTime: time.optional(),
+  passkey: text.optional(),
+  passkeyAddedAt: time.optional(),
+  language: text.optional(),
 });
 
-const mode = z.enum(['live', 'test']).exactOptional();
+const mode = z.enum(['live', 'test']).optional();
 
 export const chargeSchema = z.object({ reference: text, url: text, mode });
 
@@ -109,10 +109,10 @@ export const outcomeSchema = z.discriminatedUnion('kind', [
     digest,
     approval: approvalSchema,
     processor: text,
-    processorReference: text.exactOptional(),
+    processorReference: text.optional(),
     mode,
   }),
   z.object({ kind: z.literal('confirmation'), digest, approval: approvalSchema }),
-  z.object({ kind: z.literal('credential'), name: text, credentialId: credentialId.exactOptional() }),
+  z.object({ kind: z.literal('credential'), name: text, credentialId: credentialId.optional() }),
   z.object({ kind: z.literal('form') }),
 ]) satisfies z.ZodType<Outcome>;

@@ -40,7 +40,7 @@ export const describeAuditTrail = freshSuite('audit trail', stores => {
     const back = [];
     let before: string | undefined;
     for (let step = 0; step < 6; step += 1) {
-      const page = await stores.audits.readBack({ ...(before === undefined ? {} : { before }), limit: 2 });
+      const page = await stores.audits.readBack({ before, limit: 2 });
       back.push(...page);
       before = page.at(-1)?.position;
       if (before === undefined) break;

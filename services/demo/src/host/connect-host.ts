@@ -40,7 +40,7 @@ export async function connectHost(options: ConnectOptions): Promise<HostConnecti
   const newTransport = () =>
     new StreamableHTTPClientTransport(new URL(options.mcpUrl), {
       authProvider: signIn.provider,
-      ...(options.fetch === undefined ? {} : { fetch: options.fetch }),
+      fetch: options.fetch,
     });
 
   let connected = createMcpClient(options);
@@ -74,7 +74,7 @@ function createMcpClient(p: ConnectOptions): { mcpClient: Client; host: Elicitat
   const host = attachHost(mcpClient, {
     mcpServer: { id: new URL(p.mcpUrl).host, url: p.mcpUrl },
     handler: p.handler,
-    ...(p.completionPrompt === undefined ? {} : { completionPrompt: p.completionPrompt }),
+    completionPrompt: p.completionPrompt,
   });
   return { mcpClient, host };
 }

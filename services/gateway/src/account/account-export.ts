@@ -3,7 +3,6 @@ import {
   type Clock,
   type Connection,
   type Credential,
-  definedOnly,
   type Elicitation,
   isTerminal,
   LISTED_PAYMENTS,
@@ -47,15 +46,15 @@ export function createAccountExport({ deps, views, fingerprint }: ExportKit) {
   const connection = (of: Connection) => ({
     connectionId: of.connectionId,
     provider: of.provider,
-    ...definedOnly({ resource: of.resource, account: of.account, callbackMembers: of.callbackMembers }),
+    resource: of.resource,
+    account: of.account,
+    callbackMembers: of.callbackMembers,
     scopes: of.scopes,
     usableBy: views.connectedAccount(of).mcpServers.map(({ name }) => name),
     connectedAt: time(of.createdAt),
     renewedAt: time(of.updatedAt),
-    ...definedOnly({
-      lastUse: lastUse(of),
-      unusable: of.lost === undefined ? undefined : { reason: of.lost.reason, since: time(of.lost.at) },
-    }),
+    lastUse: lastUse(of),
+    unusable: of.lost === undefined ? undefined : { reason: of.lost.reason, since: time(of.lost.at) },
   });
 
   const credential = async (of: Credential) => ({
@@ -63,11 +62,11 @@ export function createAccountExport({ deps, views, fingerprint }: ExportKit) {
     name: of.name,
     title: of.title,
     fields: of.fields,
-    ...definedOnly({ fingerprint: await fingerprint?.(of) }),
+    fingerprint: await fingerprint?.(of),
     readableBy: views.credentialReaders(of).map(({ name }) => name),
     firstSavedAt: time(of.createdAt),
     savedAt: time(of.updatedAt),
-    ...definedOnly({ lastUse: lastUse(of) }),
+    lastUse: lastUse(of),
   });
 
   /** The request as issued, and its end. Excludes what belongs to an attempt in progress. */
@@ -75,14 +74,14 @@ export function createAccountExport({ deps, views, fingerprint }: ExportKit) {
     elicitationId: of.elicitationId,
     mcpServer: views.mcpServerName(of.mcpServerId),
     request: of.request,
-    ...definedOnly({ message: of.message, requestedBy: of.requestedBy, returnUrl: of.returnUrl }),
+    message: of.message,
+    requestedBy: of.requestedBy,
+    returnUrl: of.returnUrl,
     status: of.status,
     askedAt: time(of.createdAt),
     expiresAt: time(of.expiresAt),
     ...(isTerminal(of) ? { endedAt: time(of.endedAt) } : {}),
-    ...(of.status === 'completed'
-      ? { outcome: of.outcome, ...definedOnly({ collectedAt: timeOf(of.redeemedAt) }) }
-      : {}),
+    ...(of.status === 'completed' ? { outcome: of.outcome, collectedAt: timeOf(of.redeemedAt) } : {}),
     ...(of.status === 'failed' ? { failure: of.failure } : {}),
   });
 
@@ -92,7 +91,7 @@ export function createAccountExport({ deps, views, fingerprint }: ExportKit) {
     amount: of.amount,
     processor: of.processor,
     processorReference: of.processorReference,
-    ...definedOnly({ mode: of.mode }),
+    mode: of.mode,
     paidAt: time(of.paidAt),
     refunds: of.refunds.map(({ minorUnits, status, createdAt }) => ({
       minorUnits,
@@ -116,7 +115,7 @@ export function createAccountExport({ deps, views, fingerprint }: ExportKit) {
       ]);
       return {
         exportedAt: time(deps.now()),
-        person: { ...subject, displayName, ...definedOnly({ detail }) },
+        person: { ...subject, displayName, detail },
         connections: connections.map(connection),
         credentials: await Promise.all(credentials.map(credential)),
         passkeys: passkeys.map(({ label, backedUp, transports, createdAt, lastUsedAt }) => ({
@@ -124,12 +123,13 @@ export function createAccountExport({ deps, views, fingerprint }: ExportKit) {
           backedUp,
           transports,
           addedAt: time(createdAt),
-          ...definedOnly({ lastUsedAt: timeOf(lastUsedAt) }),
+          lastUsedAt: timeOf(lastUsedAt),
         })),
         browsers: sessions.map(({ browser, origin, createdAt, endsAt, authTime, ...session }) => ({
           signedInThrough: origin,
           displayName: session.displayName,
-          ...definedOnly({ browser, authenticatedAt: timeOf(authTime) }),
+          browser,
+          authenticatedAt: timeOf(authTime),
           signedInAt: time(createdAt),
           endsAt: time(endsAt),
         })),

@@ -1,4 +1,4 @@
-import { definedOnly, type Elicitation } from '@postern/elicitation';
+import type { Elicitation } from '@postern/elicitation';
 import type { AnsweredAbout, WaitingAbout } from '@postern/pages';
 import { amountView } from '../approvals/payment-view.ts';
 import type { PageViews } from '../pages/page-views.ts';
@@ -19,7 +19,7 @@ export function waitingAbout({ request }: Elicitation, views: Pick<PageViews, 'p
     case 'credential':
       return { kind: request.kind, title: request.title };
     case 'form':
-      return { kind: request.kind, ...definedOnly({ title: request.title }) };
+      return { kind: request.kind, title: request.title };
   }
 }
 

@@ -1,4 +1,4 @@
-import { definedOnly, digestOf, type Stores } from '@postern/elicitation';
+import { digestOf, type Stores } from '@postern/elicitation';
 import { browsersPage, signedOutEverywherePage } from '@postern/pages';
 import type { FastifyPluginAsync } from 'fastify';
 import { type AccountGuardDeps, createAccountGuard } from '../identity/account-guard.ts';
@@ -33,10 +33,8 @@ export const meBrowserRoutes: FastifyPluginAsync<PageKit<MeBrowserRoutesDeps>> =
           browsers: listed.map(({ name, origin, browser: product, createdAt }) => ({
             signedInAt: new Date(createdAt),
             isThis: name === own,
-            ...definedOnly({
-              name: product,
-              throughName: 'vouchedBy' in origin ? views.mcpServerName(origin.vouchedBy) : undefined,
-            }),
+            name: product,
+            throughName: 'vouchedBy' in origin ? views.mcpServerName(origin.vouchedBy) : undefined,
           })),
           endAllAction: END_ALL_PATH,
           csrfToken: browser.csrfToken(browserSession.id),
@@ -54,7 +52,7 @@ export const meBrowserRoutes: FastifyPluginAsync<PageKit<MeBrowserRoutesDeps>> =
       await browser.endSession(request, reply);
       const context = views.context(request);
       const endSessionHref = await providerLogout.offer(reply, browserSession, context.locale);
-      return reply.send(signedOutEverywherePage(context, definedOnly({ endSessionHref })));
+      return reply.send(signedOutEverywherePage(context, { endSessionHref }));
     }),
   );
 };

@@ -1,7 +1,6 @@
 import {
   type BrowserSession,
   type Connection,
-  definedOnly,
   NotFoundError,
   parseConnectionId,
   type Stores,
@@ -57,7 +56,7 @@ export const meRoutes: FastifyPluginAsync<PageKit<MeRoutesDeps>> = async (app, p
       scopes: views.scopes(connection.provider, connection.scopes, views.context(request).locale),
       connectedAt: new Date(connection.createdAt),
       ...views.lastUse(connection),
-      ...definedOnly({ lost }),
+      lost,
       disconnectHref: disconnectPath(connection),
     };
   }
@@ -143,7 +142,7 @@ export const meRoutes: FastifyPluginAsync<PageKit<MeRoutesDeps>> = async (app, p
         disconnectedPage(views.context(request), {
           ...views.connectedAccount(connection),
           provider: done.revocation,
-          ...definedOnly({ accessUntil: done.accessUntil }),
+          accessUntil: done.accessUntil,
           backHref: '/me',
         }),
       );

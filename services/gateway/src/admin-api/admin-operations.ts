@@ -1,7 +1,6 @@
 import type { ProblemCode } from '@postern/api';
 import {
   type AdminScope,
-  definedOnly,
   type ElicitationId,
   kinds,
   NotFoundError,
@@ -58,7 +57,7 @@ const name = z.string().min(1).max(200);
 const time = z.iso.datetime({ offset: true });
 const page = {
   limit: z.coerce.number().int().min(1).max(200).default(50),
-  cursor: z.string().max(200).exactOptional(),
+  cursor: z.string().max(200).optional(),
 };
 const phase = z.enum(['open', 'ended']).default('open');
 const person = { issuer: z.string().min(1).max(2000), subject: z.string().min(1).max(500) };
@@ -68,8 +67,8 @@ const jobId = z.string().max(100);
 /** How much of which payment. */
 const refund = {
   elicitationId,
-  minorUnits: z.int().min(1).exactOptional(),
-  processorReference: name.exactOptional(),
+  minorUnits: z.int().min(1).optional(),
+  processorReference: name.optional(),
 };
 const nothing = z.strictObject({});
 
@@ -82,11 +81,11 @@ const dateOf = (text: string | undefined) => (text === undefined ? undefined : n
 
 const target = z
   .strictObject({
-    connectionId: connectionId.exactOptional(),
-    person: z.strictObject(person).exactOptional(),
-    provider: name.exactOptional(),
-    mcpServerId: name.exactOptional(),
-    since: time.exactOptional(),
+    connectionId: connectionId.optional(),
+    person: z.strictObject(person).optional(),
+    provider: name.optional(),
+    mcpServerId: name.optional(),
+    since: time.optional(),
   })
   .refine(({ since: _, ...members }) => Object.keys(members).length > 0, {
     error: 'must name a connection, a person, a provider or an MCP server',
@@ -96,7 +95,11 @@ function targetOf({ connectionId: id, person: subject, provider, mcpServerId, si
   const parsed = id === undefined ? undefined : parseConnectionId(id);
   if (id !== undefined && parsed === undefined) throw new NotFoundError('connection');
   const found: DisconnectTarget = {
-    ...definedOnly({ connectionId: parsed, subject, provider, mcpServerId, since: dateOf(since) }),
+    connectionId: parsed,
+    subject,
+    provider,
+    mcpServerId,
+    since: dateOf(since),
   };
   return found;
 }
@@ -138,13 +141,13 @@ export const adminOperations: readonly AdminOperation[] = [
     about: 'open or ended elicitations, newest first, without persons',
     input: z.strictObject({
       phase,
-      kind: z.enum(kinds).exactOptional(),
-      mcpServerId: name.exactOptional(),
-      provider: name.exactOptional(),
+      kind: z.enum(kinds).optional(),
+      mcpServerId: name.optional(),
+      provider: name.optional(),
       ...page,
     }),
     output: responses.pageOf(responses.elicitation),
-    run: ({ admin, actor, input }) => admin.elicitations(actor, definedOnly(input)),
+    run: ({ admin, actor, input }) => admin.elicitations(actor, input),
   }),
   operation({
     id: 'getElicitation',
@@ -176,14 +179,13 @@ export const adminOperations: readonly AdminOperation[] = [
     scope: 'read',
     about: 'connections, newest first, without tokens and persons',
     input: z.strictObject({
-      mcpServerId: name.exactOptional(),
-      provider: name.exactOptional(),
-      since: time.exactOptional(),
+      mcpServerId: name.optional(),
+      provider: name.optional(),
+      since: time.optional(),
       ...page,
     }),
     output: responses.pageOf(responses.connection),
-    run: ({ admin, actor, input: { since, ...input } }) =>
-      admin.connections(actor, definedOnly({ ...input, since: dateOf(since) })),
+    run: ({ admin, actor, input: { since, ...input } }) => admin.connections(actor, { ...input, since: dateOf(since) }),
   }),
   operation({
     id: 'listCredentials',
@@ -191,9 +193,9 @@ export const adminOperations: readonly AdminOperation[] = [
     path: '/credentials',
     scope: 'read',
     about: 'credentials, newest first, without values and persons',
-    input: z.strictObject({ mcpServerId: name.exactOptional(), ...page }),
+    input: z.strictObject({ mcpServerId: name.optional(), ...page }),
     output: responses.pageOf(responses.credential),
-    run: ({ admin, actor, input }) => admin.credentials(actor, definedOnly(input)),
+    run: ({ admin, actor, input }) => admin.credentials(actor, input),
   }),
   operation({
     id: 'listPayments',
@@ -201,9 +203,9 @@ export const adminOperations: readonly AdminOperation[] = [
     path: '/payments',
     scope: 'read',
     about: 'payments, newest first, without persons',
-    input: z.strictObject({ phase, mcpServerId: name.exactOptional(), ...page }),
+    input: z.strictObject({ phase, mcpServerId: name.optional(), ...page }),
     output: responses.pageOf(responses.payment),
-    run: ({ admin, actor, input }) => admin.payments(actor, definedOnly(input)),
+    run: ({ admin, actor, input }) => admin.payments(actor, input),
   }),
   operation({
     id: 'getPayment',
@@ -224,7 +226,7 @@ export const adminOperations: readonly AdminOperation[] = [
     input: z.strictObject(refund),
     output: responses.refundPlan,
     refusals: ['payment_not_paid'],
-    run: ({ admin, input: { elicitationId: id, ...ask } }) => admin.planRefund(elicitationIdIn(id), definedOnly(ask)),
+    run: ({ admin, input: { elicitationId: id, ...ask } }) => admin.planRefund(elicitationIdIn(id), ask),
   }),
   operation({
     id: 'startRefund',
@@ -232,14 +234,14 @@ export const adminOperations: readonly AdminOperation[] = [
     path: '/payments/{elicitationId}/refunds',
     scope: 'act',
     about: 'pay back a payment, or a part of it; the same amount for the same reason once',
-    input: z.strictObject({ ...refund, plan: z.string().max(64).exactOptional() }),
+    input: z.strictObject({ ...refund, plan: z.string().max(64).optional() }),
     output: responses.startedRefund,
     refusals: [
       ...(['payment_not_paid', 'payment_disputed', 'payment_changed', 'too_many_refunds'] as const),
       ...(['refund_exceeds_payment', 'refund_not_possible'] as const),
     ],
     run: ({ admin, actor, input: { elicitationId: id, ...ask } }) =>
-      admin.startRefund(reasoned(actor), elicitationIdIn(id), definedOnly(ask)),
+      admin.startRefund(reasoned(actor), elicitationIdIn(id), ask),
   }),
   operation({
     id: 'listWebhookEndpoints',
@@ -257,9 +259,9 @@ export const adminOperations: readonly AdminOperation[] = [
     path: '/dead-deliveries',
     scope: 'read',
     about: 'dead deliveries, newest first',
-    input: z.strictObject({ endpoint: name.exactOptional(), limit: page.limit }),
+    input: z.strictObject({ endpoint: name.optional(), limit: page.limit }),
     output: responses.listOf(responses.deadDelivery),
-    run: async ({ admin, input }) => ({ items: await admin.deadDeliveries(definedOnly(input)) }),
+    run: async ({ admin, input }) => ({ items: await admin.deadDeliveries(input) }),
   }),
   operation({
     id: 'listRetryingDeliveries',
@@ -267,9 +269,9 @@ export const adminOperations: readonly AdminOperation[] = [
     path: '/retrying-deliveries',
     scope: 'read',
     about: 'deliveries that wait for their next attempt, the soonest first',
-    input: z.strictObject({ endpoint: name.exactOptional(), limit: page.limit }),
+    input: z.strictObject({ endpoint: name.optional(), limit: page.limit }),
     output: responses.listOf(responses.retryingDelivery),
-    run: async ({ admin, input }) => ({ items: await admin.retryingDeliveries(definedOnly(input)) }),
+    run: async ({ admin, input }) => ({ items: await admin.retryingDeliveries(input) }),
   }),
   operation({
     id: 'enableWebhookEndpoint',
@@ -335,16 +337,16 @@ export const adminOperations: readonly AdminOperation[] = [
     scope: 'read',
     about: 'lines of the audit trail, newest first; persons are pseudonyms',
     input: z.strictObject({
-      event: name.exactOptional(),
-      mcpServerId: name.exactOptional(),
-      apiKeyId: name.exactOptional(),
-      since: time.exactOptional(),
-      until: time.exactOptional(),
+      event: name.optional(),
+      mcpServerId: name.optional(),
+      apiKeyId: name.optional(),
+      since: time.optional(),
+      until: time.optional(),
       ...page,
     }),
     output: responses.pageOf(responses.auditLine),
     run: ({ admin, actor, input: { since, until, ...input } }) =>
-      admin.audit(actor, definedOnly({ ...input, since: dateOf(since), until: dateOf(until) })),
+      admin.audit(actor, { ...input, since: dateOf(since), until: dateOf(until) }),
   }),
   operation({
     id: 'find',

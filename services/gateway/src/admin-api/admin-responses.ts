@@ -11,11 +11,11 @@ export const time = z.iso.datetime();
 export const count = z.int().nonnegative();
 const pseudonym = text.meta({ description: 'The pseudonym of a person in the audit trail.' });
 const status = z.enum(['pending', 'active', 'verifying', 'completed', 'declined', 'failed', 'cancelled', 'expired']);
-const lastUse = z.object({ mcpServerId: text, tool: text.exactOptional(), at: time });
+const lastUse = z.object({ mcpServerId: text, tool: text.optional(), at: time });
 export const named = <Shape extends z.core.$ZodLooseShape>(id: string, shape: Shape) => z.object(shape).meta({ id });
 
 export const listOf = <Item extends z.ZodType>(item: Item) => z.object({ items: z.array(item) });
-const next = text.exactOptional().meta({ description: 'Absent at the end of the list. Pass it as `cursor`.' });
+const next = text.optional().meta({ description: 'Absent at the end of the list. Pass it as `cursor`.' });
 export const pageOf = <Item extends z.ZodType>(item: Item) => listOf(item).extend({ next });
 
 const elicitationMembers = {
@@ -26,11 +26,11 @@ const elicitationMembers = {
   subject: pseudonym,
   createdAt: time,
   expiresAt: time,
-  endedAt: time.exactOptional(),
-  provider: text.exactOptional(),
-  tool: text.exactOptional(),
-  failure: text.exactOptional(),
-  retryReason: text.exactOptional(),
+  endedAt: time.optional(),
+  provider: text.optional(),
+  tool: text.optional(),
+  failure: text.optional(),
+  retryReason: text.optional(),
 };
 export const elicitation = named('Elicitation', elicitationMembers);
 
@@ -41,17 +41,17 @@ const refund = {
   status: z.enum(['pending', 'succeeded', 'failed']),
   createdAt: time,
   requestedBy: z.enum(['mcp_server', 'processor', 'gateway', 'operator']),
-  processorReference: text.exactOptional(),
-  failure: text.exactOptional(),
+  processorReference: text.optional(),
+  failure: text.optional(),
 };
 const taken = named('TakenPayment', {
   processor: text,
   processorReference: text,
   currency: text,
   minorUnits: count,
-  mode: mode.exactOptional(),
-  payeeAccount: text.exactOptional(),
-  paidAt: time.exactOptional(),
+  mode: mode.optional(),
+  payeeAccount: text.optional(),
+  paidAt: time.optional(),
   completesElicitation: z.boolean(),
   refundedMinorUnits: count,
   refundableMinorUnits: count,
@@ -68,15 +68,15 @@ const taken = named('TakenPayment', {
 });
 /** Absent after the elicitation has expired. */
 const requested = {
-  status: status.exactOptional(),
-  subject: pseudonym.exactOptional(),
-  payee: text.exactOptional(),
-  requested: z.object({ currency: text, minorUnits: count, processor: text }).exactOptional(),
+  status: status.optional(),
+  subject: pseudonym.optional(),
+  payee: text.optional(),
+  requested: z.object({ currency: text, minorUnits: count, processor: text }).optional(),
 };
 
 export const paymentDetail = named('PaymentDetail', {
   elicitationId: text,
-  mcpServerId: text.exactOptional(),
+  mcpServerId: text.optional(),
   ...requested,
   payments: z.array(taken),
 });
@@ -93,7 +93,7 @@ export const refundPlan = named('RefundPlan', {
   }),
   refusal: z
     .enum(['payment_disputed', 'refund_exceeds_payment', 'refund_not_possible', 'too_many_refunds'])
-    .exactOptional()
+    .optional()
     .meta({ description: 'Why the refund is not possible now.' }),
 });
 
@@ -106,9 +106,9 @@ export const payment = named('Payment', {
   payee: text,
   currency: text,
   minorUnits: count,
-  approvedAt: time.exactOptional(),
-  processorReference: text.exactOptional(),
-  mode: mode.exactOptional(),
+  approvedAt: time.optional(),
+  processorReference: text.optional(),
+  mode: mode.optional(),
 });
 
 export const connection = named('Connection', {
@@ -121,10 +121,10 @@ export const connection = named('Connection', {
   elicitationId: text,
   connectedAt: time,
   renewedAt: time,
-  resource: text.exactOptional(),
-  accessTokenExpiresAt: time.exactOptional(),
-  lost: z.object({ reason: text, at: time }).exactOptional(),
-  lastUse: lastUse.exactOptional(),
+  resource: text.optional(),
+  accessTokenExpiresAt: time.optional(),
+  lost: z.object({ reason: text, at: time }).optional(),
+  lastUse: lastUse.optional(),
 });
 
 export const credential = named('Credential', {
@@ -136,7 +136,7 @@ export const credential = named('Credential', {
   elicitationId: text,
   firstSavedAt: time,
   savedAt: time,
-  lastUse: lastUse.exactOptional(),
+  lastUse: lastUse.optional(),
 });
 
 const approval = z.object({ method: text, identity: text, at: time });
@@ -153,45 +153,45 @@ export const elicitationReport = named('ElicitationReport', {
   identityMode: text,
   createdAt: time,
   expiresAt: time,
-  endedAt: time.exactOptional(),
-  claimedToBeAskedBy: z.object({ mcpClient: text.exactOptional(), tool: text.exactOptional() }).exactOptional(),
-  retryReason: text.exactOptional(),
-  missingScopes: z.array(text).exactOptional(),
-  failure: text.exactOptional(),
+  endedAt: time.optional(),
+  claimedToBeAskedBy: z.object({ mcpClient: text.optional(), tool: text.optional() }).optional(),
+  retryReason: text.optional(),
+  missingScopes: z.array(text).optional(),
+  failure: text.optional(),
   approval: approval.optional(),
   chargeReference: text.optional(),
   redeemedAt: time.optional(),
   outcome: z
     .object({
-      connectionId: text.exactOptional(),
-      scopes: z.array(text).exactOptional(),
-      approval: approval.exactOptional(),
+      connectionId: text.optional(),
+      scopes: z.array(text).optional(),
+      approval: approval.optional(),
       processor: text.optional(),
-      processorReference: text.exactOptional(),
-      mode: text.exactOptional(),
-      credentialId: text.exactOptional(),
+      processorReference: text.optional(),
+      mode: text.optional(),
+      credentialId: text.optional(),
     })
-    .exactOptional(),
+    .optional(),
   asked: z
     .object({
-      provider: text.exactOptional(),
-      scopes: z.array(text).exactOptional(),
-      resource: text.exactOptional(),
-      insistsOnAccount: z.boolean().exactOptional(),
-      payee: text.exactOptional(),
-      currency: text.exactOptional(),
-      minorUnits: count.exactOptional(),
-      items: count.exactOptional(),
-      reference: text.exactOptional(),
+      provider: text.optional(),
+      scopes: z.array(text).optional(),
+      resource: text.optional(),
+      insistsOnAccount: z.boolean().optional(),
+      payee: text.optional(),
+      currency: text.optional(),
+      minorUnits: count.optional(),
+      items: count.optional(),
+      reference: text.optional(),
       processor: text.optional(),
-      title: text.exactOptional(),
-      action: text.exactOptional(),
-      danger: text.exactOptional(),
-      facts: z.array(text).exactOptional(),
-      name: text.exactOptional(),
-      retention: text.exactOptional(),
-      fields: z.array(text).exactOptional(),
-      secretFields: z.array(text).exactOptional(),
+      title: text.optional(),
+      action: text.optional(),
+      danger: text.optional(),
+      facts: z.array(text).optional(),
+      name: text.optional(),
+      retention: text.optional(),
+      fields: z.array(text).optional(),
+      secretFields: z.array(text).optional(),
     })
     .meta({ description: 'What the MCP server asked for, without its message; the members depend on the kind.' }),
   timeline: z.array(
@@ -199,7 +199,7 @@ export const elicitationReport = named('ElicitationReport', {
       at: time,
       source: z.enum(['event', 'audit']),
       name: text,
-      requestId: text.exactOptional(),
+      requestId: text.optional(),
       detail: z.record(text, z.unknown()),
     }),
   ),
@@ -212,9 +212,9 @@ export const webhookEndpoint = named('WebhookEndpoint', {
   endpoint: text,
   host: text,
   status: z.enum(['enabled', 'disabled']),
-  reason: text.exactOptional(),
-  disabledAt: time.exactOptional(),
-  failingSince: time.exactOptional(),
+  reason: text.optional(),
+  disabledAt: time.optional(),
+  failingSince: time.optional(),
   waiting: count,
   underWay: count,
   delayed: count,
@@ -226,12 +226,12 @@ const delivery = {
   eventId: text,
   type: text,
   attempts: count,
-  elicitationId: text.exactOptional(),
-  mcpServerId: text.exactOptional(),
-  httpStatus: count.exactOptional().meta({ description: 'Of the last response. Absent if there was none.' }),
+  elicitationId: text.optional(),
+  mcpServerId: text.optional(),
+  httpStatus: count.optional().meta({ description: 'Of the last response. Absent if there was none.' }),
 };
 export const deadDelivery = named('DeadDelivery', { ...delivery, reason: text, failedAt: time });
-export const retryingDelivery = named('RetryingDelivery', { ...delivery, reason: text.exactOptional(), nextAt: time });
+export const retryingDelivery = named('RetryingDelivery', { ...delivery, reason: text.optional(), nextAt: time });
 
 export const webhookEnabled = z.object({ endpoint: text, wasDisabled: z.boolean() });
 
@@ -250,10 +250,10 @@ export const found = named('Found', {
     z.object({
       what: z.enum(['elicitation', 'payment', 'connection', 'credential', 'job', 'api_key']),
       id: text,
-      elicitationId: text.exactOptional(),
-      mcpServerId: text.exactOptional(),
-      status: text.exactOptional(),
-      at: time.exactOptional(),
+      elicitationId: text.optional(),
+      mcpServerId: text.optional(),
+      status: text.optional(),
+      at: time.optional(),
     }),
   ),
   lines: z.array(auditLine).meta({ description: 'Lines of the audit trail that have the text, newest first.' }),
@@ -261,7 +261,7 @@ export const found = named('Found', {
 });
 
 const signedInThrough = z
-  .object({ identityProvider: text.exactOptional(), vouchedBy: text.exactOptional() })
+  .object({ identityProvider: text.optional(), vouchedBy: text.optional() })
   .meta({ description: 'The identity provider, or the MCP server whose application vouched for the person.' });
 
 export const person = named('Person', {
@@ -270,10 +270,8 @@ export const person = named('Person', {
   credentials: z.array(credential),
   open: z.array(elicitation),
   ended: z.array(elicitation),
-  passkeys: z.array(z.object({ name: text, addedAt: time, lastUsedAt: time.exactOptional() })),
-  browserSessions: z.array(
-    z.object({ signedInThrough, signedInAt: time, endsAt: time, browser: text.exactOptional() }),
-  ),
+  passkeys: z.array(z.object({ name: text, addedAt: time, lastUsedAt: time.optional() })),
+  browserSessions: z.array(z.object({ signedInThrough, signedInAt: time, endsAt: time, browser: text.optional() })),
   mutedMcpServers: z.array(z.object({ mcpServerId: text, mutedAt: time })),
 });
 
@@ -286,31 +284,31 @@ const answer = named('ExportedElicitation', {
   status,
   askedAt: time,
   expiresAt: time,
-  endedAt: time.exactOptional(),
+  endedAt: time.optional(),
   request: z.unknown().meta({ description: 'As the MCP server sent it.' }),
-  message: localText.exactOptional(),
-  returnUrl: text.exactOptional(),
-  failure: text.exactOptional(),
-  requestedBy: z.object({ mcpClient: text.exactOptional(), tool: text.exactOptional() }).exactOptional(),
+  message: localText.optional(),
+  returnUrl: text.optional(),
+  failure: text.optional(),
+  requestedBy: z.object({ mcpClient: text.optional(), tool: text.optional() }).optional(),
   outcome: z.unknown().optional().meta({ description: 'Of a completed one.' }),
-  collectedAt: time.exactOptional(),
+  collectedAt: time.optional(),
 });
 
 export const personExport = named('PersonExport', {
   exportedAt: time,
-  person: z.object({ issuer: text, subject: text, displayName: text, detail: text.exactOptional() }),
+  person: z.object({ issuer: text, subject: text, displayName: text, detail: text.optional() }),
   connections: z.array(
     z.object({
       connectionId: text,
       provider: text,
-      resource: text.exactOptional(),
+      resource: text.optional(),
       scopes: z.array(text),
-      account: z.object({ id: text, name: text.exactOptional() }).exactOptional(),
+      account: z.object({ id: text, name: text.optional() }).optional(),
       usableBy: z.array(mcpServerName),
       connectedAt: time,
       renewedAt: time,
-      lastUse: lastUse.exactOptional(),
-      unusable: z.object({ reason: text, since: time }).exactOptional(),
+      lastUse: lastUse.optional(),
+      unusable: z.object({ reason: text, since: time }).optional(),
     }),
   ),
   credentials: z.array(
@@ -320,10 +318,10 @@ export const personExport = named('PersonExport', {
       title: localText,
       fields: z.array(text),
       readableBy: z.array(mcpServerName),
-      fingerprint: text.exactOptional(),
+      fingerprint: text.optional(),
       firstSavedAt: time,
       savedAt: time,
-      lastUse: lastUse.exactOptional(),
+      lastUse: lastUse.optional(),
     }),
   ),
   passkeys: z.array(
@@ -332,15 +330,15 @@ export const personExport = named('PersonExport', {
       backedUp: z.boolean(),
       transports: z.array(text),
       addedAt: time,
-      lastUsedAt: time.exactOptional(),
+      lastUsedAt: time.optional(),
     }),
   ),
   browsers: z.array(
     z.object({
       signedInThrough,
       displayName: text,
-      browser: text.exactOptional(),
-      authenticatedAt: time.exactOptional(),
+      browser: text.optional(),
+      authenticatedAt: time.optional(),
       signedInAt: time,
       endsAt: time,
     }),
@@ -356,7 +354,7 @@ export const personExport = named('PersonExport', {
       processorReference: text,
       paidAt: time,
       amount: z.object({ currency: text, minorUnits: count }),
-      mode: z.enum(['live', 'test']).exactOptional(),
+      mode: z.enum(['live', 'test']).optional(),
       refunds: z.array(z.object({ minorUnits: count, status: z.enum(refundStatuses), requestedAt: time })),
     }),
   ),
@@ -377,28 +375,28 @@ export const job = named('Job', {
   jobId: text,
   verb: z.enum(['disconnect', 'redeliver']),
   by: text,
-  reason: text.exactOptional(),
+  reason: text.optional(),
   door: z.enum(doors),
   target: z.object({
-    connectionId: text.exactOptional(),
-    subject: pseudonym.exactOptional(),
-    provider: text.exactOptional(),
-    mcpServerId: text.exactOptional(),
-    endpoint: text.exactOptional(),
-    since: time.exactOptional(),
+    connectionId: text.optional(),
+    subject: pseudonym.optional(),
+    provider: text.optional(),
+    mcpServerId: text.optional(),
+    endpoint: text.optional(),
+    since: time.optional(),
   }),
   status: z.enum(['waiting', 'running', 'done', 'failed', 'cancelled']),
   createdAt: time,
   updatedAt: time,
-  endedAt: time.exactOptional(),
-  error: text.exactOptional(),
+  endedAt: time.optional(),
+  error: text.optional(),
   found: count,
   done: count,
   unreadable: count,
   share: z.number().min(0).max(1),
   deliveries: z
     .object({ delivered: count, failedAgain: count, waiting: count })
-    .exactOptional()
+    .optional()
     .meta({ description: 'How the deliveries ended that a redelivery has retried. `waiting`: not attempted yet.' }),
 });
 
@@ -408,21 +406,21 @@ export const apiKey = named('ApiKey', {
   source: z.enum(['file', 'store']),
   mcpServerId: text,
   isConfigured: z.boolean(),
-  name: text.exactOptional(),
-  lastFour: text.exactOptional(),
-  hash: text.exactOptional(),
-  expires: text.exactOptional(),
-  since: time.exactOptional(),
-  isOrEarlier: z.boolean().exactOptional(),
-  lastUsedAt: time.exactOptional(),
-  revoked: change.exactOptional(),
-  added: change.exactOptional(),
+  name: text.optional(),
+  lastFour: text.optional(),
+  hash: text.optional(),
+  expires: text.optional(),
+  since: time.optional(),
+  isOrEarlier: z.boolean().optional(),
+  lastUsedAt: time.optional(),
+  revoked: change.optional(),
+  added: change.optional(),
 });
 export const addedApiKey = named('AddedApiKey', {
-  apiKeyId: text.exactOptional().meta({ description: 'Absent after a dry run.' }),
-  key: text.exactOptional().meta({ description: 'The only copy of the key. Absent after a dry run.' }),
+  apiKeyId: text.optional().meta({ description: 'Absent after a dry run.' }),
+  key: text.optional().meta({ description: 'The only copy of the key. Absent after a dry run.' }),
 });
 export const revokedApiKey = named('RevokedApiKey', {
-  result: z.enum(['revoked', 'already']).exactOptional().meta({ description: 'Absent after a dry run.' }),
+  result: z.enum(['revoked', 'already']).optional().meta({ description: 'Absent after a dry run.' }),
   apiKey,
 });

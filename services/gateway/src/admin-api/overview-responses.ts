@@ -6,7 +6,7 @@ const counted = { at: time, mcpServerId: text, kind: z.enum(kinds), count };
 export const counts = named('Counts', {
   by: z.enum(['hour', 'day']),
   order: z.array(z.enum(countedSteps)),
-  steps: z.array(z.object({ ...counted, step: z.enum(countedSteps), provider: text.exactOptional() })),
+  steps: z.array(z.object({ ...counted, step: z.enum(countedSteps), provider: text.optional() })),
   decisions: z.array(z.object({ ...counted, withinSeconds: count })),
   refreshes: z
     .array(
@@ -14,7 +14,7 @@ export const counts = named('Counts', {
         at: time,
         provider: text,
         outcome: z.enum(['refreshed', 'postponed', 'lost']),
-        code: text.exactOptional(),
+        code: text.optional(),
         count,
       }),
     )
@@ -22,10 +22,10 @@ export const counts = named('Counts', {
 });
 
 const age = {
-  since: time.exactOptional().meta({ description: 'When the deployment first had the key. Absent if not known.' }),
+  since: time.optional().meta({ description: 'When the deployment first had the key. Absent if not known.' }),
   isOrEarlier: z
     .boolean()
-    .exactOptional()
+    .optional()
     .meta({ description: 'The key was there when the deployment began to note ages.' }),
 };
 
@@ -34,19 +34,19 @@ export const health = named('Health', {
   redis: z.object({ isReachable: z.boolean(), refusals: z.array(text) }),
   records: z
     .object({ open: count, ended: count, connections: count, credentials: count, revocations: count })
-    .exactOptional(),
-  webhooks: z.array(webhookEndpoint).exactOptional(),
+    .optional(),
+  webhooks: z.array(webhookEndpoint).optional(),
   providers: z
     .array(
       z.object({
         provider: text,
         pausedMs: z
           .number()
-          .exactOptional()
+          .optional()
           .meta({ description: 'How long this replica sends the provider no requests, after repeated timeouts.' }),
       }),
     )
-    .exactOptional(),
+    .optional(),
   storage: z
     .array(
       z.object({
@@ -59,10 +59,10 @@ export const health = named('Health', {
         isRefusing: z.boolean(),
       }),
     )
-    .exactOptional()
+    .optional()
     .meta({ description: 'Storage quotas, without events. The fullest shard decides for the people in it.' }),
-  vaultKeys: z.array(z.object({ kid: text, seals: z.boolean(), ...age })).exactOptional(),
-  receiptKeys: z.array(z.object({ kid: text, signs: z.boolean(), ...age })).exactOptional(),
+  vaultKeys: z.array(z.object({ kid: text, seals: z.boolean(), ...age })).optional(),
+  receiptKeys: z.array(z.object({ kid: text, signs: z.boolean(), ...age })).optional(),
   apiKeys: z
     .object({
       valid: count,
@@ -71,12 +71,12 @@ export const health = named('Health', {
           apiKeyId: text,
           mcpServerId: text,
           source: z.enum(['file', 'store']),
-          name: text.exactOptional(),
-          expires: text.exactOptional(),
-          lastUsedAt: time.exactOptional(),
+          name: text.optional(),
+          expires: text.optional(),
+          lastUsedAt: time.optional(),
           ...age,
         }),
       ),
     })
-    .exactOptional(),
+    .optional(),
 });

@@ -1,4 +1,4 @@
-import { definedOnly, type Stores, type Subject } from '@postern/elicitation';
+import type { Stores, Subject } from '@postern/elicitation';
 import type { OperatorEventName } from '../platform/audit/audit-events.ts';
 import type { Pseudonyms } from '../platform/audit/pseudonyms.ts';
 import { requestFields } from '../platform/http/request-context.ts';
@@ -45,7 +45,8 @@ export function createAdminAudit(p: {
   return async ({ who, door, reason }, { subject, ...act }) => {
     const record = {
       ...act,
-      ...definedOnly({ subject: subject && p.pseudonym(subject), reason }),
+      subject: subject && p.pseudonym(subject),
+      reason,
       by: 'operator',
       operator: who,
       door,

@@ -1,4 +1,4 @@
-import { definedOnly, type Stores } from '@postern/elicitation';
+import type { Stores } from '@postern/elicitation';
 import type { Vault } from '@postern/vault';
 import { openWebhookQueues, type WebhookQueues } from '../events/webhooks/webhook-queues.ts';
 import { type RegisteredMcpServer, registerMcpServers } from '../mcp-servers/registered-mcp-server.ts';
@@ -55,7 +55,7 @@ export function createAdminService(deps: AdminServiceDeps) {
     ...createRecordListing(shared),
     ...createPeople(shared),
     ...createFind({ ...shared, config }),
-    ...createOverview({ ...shared, config, now: deps.now, ...definedOnly({ upstreamOf: deps.upstreamOf }) }),
+    ...createOverview({ ...shared, config, now: deps.now, upstreamOf: deps.upstreamOf }),
     ...createAuditVerbs({ search: auditSearch, record, audits: stores.audits, pseudonym }),
     ...createChanges({ ...shared, config, now: deps.now }),
     ...createRefunds({ ...shared, config, now: deps.now }),

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { type AuditStreamName, definedOnly, isAuditPosition, type Stores, type Subject } from '@postern/elicitation';
+import { type AuditStreamName, isAuditPosition, type Stores, type Subject } from '@postern/elicitation';
 import type { Pseudonyms } from '../platform/audit/pseudonyms.ts';
 import type { Actor, RecordAct } from './admin-audit.ts';
 import { giveWay } from './few-at-once.ts';
@@ -85,7 +85,9 @@ export function createAuditSearch({ audits, pseudonym }: { audits: Stores['audit
     for (let read = 0; read < READ_PER_PAGE; read += READ_AT_ONCE) {
       const lines = await audits.readBack({
         limit: READ_AT_ONCE,
-        ...definedOnly({ before, since: q.since, until: q.until }),
+        before,
+        since: q.since,
+        until: q.until,
       });
       for (const { position, line } of lines) {
         before = position;
@@ -98,7 +100,7 @@ export function createAuditSearch({ audits, pseudonym }: { audits: Stores['audit
       if (lines.length < READ_AT_ONCE) return { items };
       await giveWay();
     }
-    return { items, ...definedOnly({ next: before }) };
+    return { items, next: before };
   };
 }
 
@@ -138,7 +140,7 @@ export function createAuditVerbs(p: {
       const isCandidate = mayMatch(of);
       const after: Partial<Record<AuditStreamName, string>> = {};
       while (!q.signal.aborted) {
-        const lines = await p.audits.read({ limit: EXPORTED_AT_ONCE, after, ...definedOnly({ since: q.since }) });
+        const lines = await p.audits.read({ limit: EXPORTED_AT_ONCE, after, since: q.since });
         for (const { stream, position, line: text } of lines) {
           after[stream] = position;
           if (!isCandidate(text)) continue;
@@ -159,7 +161,7 @@ export async function linesAbout(search: AuditSearch, q: { readonly elicitationI
   const lines = items.map(({ time, event, line }) => {
     const { requestId, level: _l, instance: _i, audit: _a, time: _t, event: _e, message: _m, ...detail } = line;
     const found = typeof requestId === 'string' ? requestId : undefined;
-    return { at: time, source: 'audit' as const, name: event, ...definedOnly({ requestId: found }), detail };
+    return { at: time, source: 'audit' as const, name: event, requestId: found, detail };
   });
   return { lines, isComplete: next === undefined };
 }

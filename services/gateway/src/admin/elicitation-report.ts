@@ -1,7 +1,6 @@
 import { defaultText } from '@postern/api';
 import {
   type Approval,
-  definedOnly,
   type Elicitation,
   type ElicitationRequest,
   isTerminal,
@@ -34,7 +33,7 @@ export function reportOf(elicitation: Elicitation, logged: readonly LoggedEvent[
     status,
     ...endOf(elicitation),
     mcpServerId,
-    ...definedOnly({ claimedToBeAskedBy: requestedBy }),
+    claimedToBeAskedBy: requestedBy,
     subject: pseudonym(subject),
     identityMode,
     createdAt: iso(elicitation.createdAt),
@@ -57,7 +56,8 @@ function endOf(elicitation: Elicitation) {
   switch (elicitation.status) {
     case 'pending':
       return {
-        ...definedOnly({ retryReason: elicitation.retryReason, missingScopes: elicitation.missing }),
+        retryReason: elicitation.retryReason,
+        missingScopes: elicitation.missing,
       };
     case 'active':
       return {
@@ -86,7 +86,8 @@ function outcomeOf(outcome: Outcome) {
       const { processor, processorReference: reference, mode } = outcome;
       const paid = {
         processor,
-        ...definedOnly({ processorReference: reference, mode }),
+        processorReference: reference,
+        mode,
       };
       return { approval: approvalOf(outcome.approval), ...paid };
     }
@@ -106,7 +107,7 @@ function askedOf(request: ElicitationRequest) {
       return {
         provider,
         scopes,
-        ...definedOnly({ resource }),
+        resource,
         // The account itself stays private.
         insistsOnAccount: expectedAccount !== undefined,
       };
@@ -120,7 +121,7 @@ function askedOf(request: ElicitationRequest) {
       const { title, action, danger, facts } = request.terms;
       return {
         title: defaultText(title),
-        ...definedOnly({ action: action && defaultText(action) }),
+        action: action && defaultText(action),
         danger,
         facts: facts.map(({ label }) => defaultText(label)),
       };
@@ -133,7 +134,7 @@ function askedOf(request: ElicitationRequest) {
       const { title, requestedSchema, secretFields } = request;
       const properties = requestedSchema['properties'];
       return {
-        ...definedOnly({ title: title && defaultText(title) }),
+        title: title && defaultText(title),
         fields: typeof properties === 'object' && properties !== null ? Object.keys(properties) : [],
         secretFields,
       };

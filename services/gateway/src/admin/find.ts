@@ -1,5 +1,4 @@
 import {
-  definedOnly,
   type Elicitation,
   type ElicitationId,
   type ListEntry,
@@ -110,7 +109,7 @@ export function createFind({ config, stores, vault, pseudonym, auditSearch }: Fi
     const hits: Hit[] = [];
     let cursor: string | undefined;
     for (let pages = 0; pages < PAGES && hits.length < HITS; pages += 1) {
-      const page = await pageOf(stores.lists, { list, limit: HITS, read, ...definedOnly({ cursor }) });
+      const page = await pageOf(stores.lists, { list, limit: HITS, read, cursor });
       hits.push(...page.items);
       cursor = page.next;
       if (cursor === undefined) return { hits, isComplete: true };

@@ -1,7 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import {
   DomainError,
-  definedOnly,
   type JobProgress,
   newOperationId,
   type Stores,
@@ -52,12 +51,12 @@ export function createJobWorker(deps: JobRunnerDeps) {
     const job = await stores.jobs.claim({ jobId, holder, leaseMs });
     if (job === undefined) return 'elsewhere';
     const { verb, by, door, reason } = job.about;
-    const actor: Actor = { who: by, door, ...definedOnly({ reason }) };
+    const actor: Actor = { who: by, door, reason };
     let progress = job.progress ?? START;
 
     async function end(status: 'done' | 'failed'): Promise<Worked> {
       const { found, done, unreadable, error, delivered, failedAgain } = progress;
-      const counts = { found, done, unreadable, ...definedOnly({ error, delivered, failedAgain }) };
+      const counts = { found, done, unreadable, error, delivered, failedAgain };
       await record(actor, { event: 'admin.job_ended', jobId, verb, status, ...counts });
       return (await stores.jobs.end({ jobId, holder, status, progress })) ? 'ended' : 'elsewhere';
     }

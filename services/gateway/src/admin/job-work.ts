@@ -1,7 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import {
   type ConnectionId,
-  definedOnly,
   type JobProgress,
   newRevocationId,
   parseConnectionId,
@@ -61,7 +60,7 @@ function disconnectTargetOf({ about: { target }, person }: StoredJob): Disconnec
   // Without its person, the job would concern everybody.
   if (subject !== undefined && person === undefined) throw new JobFailedError('person_missing');
   const from = since === undefined ? undefined : new Date(since);
-  return definedOnly({ connectionId, subject: person, provider, mcpServerId, since: from });
+  return { connectionId, subject: person, provider, mcpServerId, since: from };
 }
 
 /** Removes connections that existed when the job was started. Each removal leaves a revocation, which the gateway sends within seconds. */

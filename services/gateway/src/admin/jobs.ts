@@ -1,7 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import {
   DomainError,
-  definedOnly,
   type JobAbout,
   newOperationId,
   type StoredJob,
@@ -50,7 +49,7 @@ function jobItem({ jobId, about, createdAt, updatedAt, isHeld, progress, ended }
     verb,
     by,
     door,
-    target: { ...target, ...definedOnly({ since: since === undefined ? undefined : iso(since) }) },
+    target: { ...target, since: since === undefined ? undefined : iso(since) },
     status: ended?.status ?? (isHeld ? ('running' as const) : ('waiting' as const)),
     createdAt: iso(createdAt),
     updatedAt: iso(updatedAt),
@@ -59,7 +58,9 @@ function jobItem({ jobId, about, createdAt, updatedAt, isHeld, progress, ended }
     unreadable,
     share,
     ...(verb === 'redeliver' ? { deliveries } : {}),
-    ...definedOnly({ reason, error, endedAt: ended && iso(ended.at) }),
+    reason,
+    error,
+    endedAt: ended && iso(ended.at),
   };
 }
 
@@ -81,7 +82,7 @@ export function createJobs({ config, stores, mcpServers, pseudonym, record, queu
     ...p,
     by: who,
     door,
-    ...definedOnly({ reason }),
+    reason,
   });
 
   async function started(jobId: string, p: Omit<Parameters<typeof stores.jobs.start>[0], 'jobId'>): Promise<JobItem> {
@@ -142,16 +143,17 @@ export function createJobs({ config, stores, mcpServers, pseudonym, record, queu
     async startDisconnect(actor: Actor, q: DisconnectTarget): Promise<JobItem> {
       const { subject, since, ...names } = checked(q);
       const jobId = `jb_${newOperationId(systemEntropy)}`;
-      const target = { ...names, ...definedOnly({ since: since?.getTime(), subject: subject && pseudonym(subject) }) };
+      const target = { ...names, since: since?.getTime(), subject: subject && pseudonym(subject) };
       await record(actor, {
         event: 'admin.disconnect_started',
         jobId,
         ...names,
-        ...definedOnly({ subject, since: since?.toISOString() }),
+        subject,
+        since: since?.toISOString(),
       });
       return started(jobId, {
         about: aboutOf(actor, { verb: 'disconnect', target }),
-        ...definedOnly({ person: subject }),
+        person: subject,
       });
     },
 
@@ -166,7 +168,7 @@ export function createJobs({ config, stores, mcpServers, pseudonym, record, queu
     /** Retries one event at once, at every endpoint, or the given one, that has a dead delivery of it. */
     async redeliver(actor: Actor, q: { readonly eventId: string; readonly endpoint?: string }) {
       const wanted = (await queues()).filter(each => q.endpoint === undefined || each.endpoint.name === q.endpoint);
-      await record(actor, { event: 'admin.event_redelivered', ...definedOnly(q) });
+      await record(actor, { event: 'admin.event_redelivered', ...q });
       const redelivered = await Promise.all(wanted.map(({ queue }) => queue.redeliver(q.eventId)));
       return { redelivered: redelivered.filter(Boolean).length };
     },

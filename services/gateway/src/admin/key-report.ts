@@ -1,4 +1,4 @@
-import { definedOnly, type KeyAge, type Stores } from '@postern/elicitation';
+import type { KeyAge, Stores } from '@postern/elicitation';
 import type { Vault } from '@postern/vault';
 import { receiptKeysOf } from '../approvals/receipt-keys.ts';
 import { createApiKeyAdmin, statusOfApiKey } from '../mcp-servers/api-key-admin.ts';
@@ -67,9 +67,10 @@ export function createKeyReport(p: {
           apiKeyId,
           mcpServerId,
           source,
-          ...definedOnly({ name, expires }),
+          name,
+          expires,
           ...ageOf(age),
-          ...definedOnly({ lastUsedAt: lastUsedAt === undefined ? undefined : iso(lastUsedAt) }),
+          lastUsedAt: lastUsedAt === undefined ? undefined : iso(lastUsedAt),
         })),
       },
     };

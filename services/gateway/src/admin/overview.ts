@@ -1,4 +1,4 @@
-import { countedSteps, dayOf, definedOnly, SHARDS, type Stores } from '@postern/elicitation';
+import { countedSteps, dayOf, SHARDS, type Stores } from '@postern/elicitation';
 import type { Vault } from '@postern/vault';
 import type { RetryingDelivery } from '../events/webhooks/delivery-queue.ts';
 import type { WebhookQueues } from '../events/webhooks/webhook-queues.ts';
@@ -130,11 +130,9 @@ export function createOverview(deps: OverviewDeps) {
           // The host only: the path may contain a secret.
           host: new URL(endpoint.url).host,
           status: disabled === undefined ? ('enabled' as const) : ('disabled' as const),
-          ...definedOnly({
-            reason: disabled?.reason,
-            disabledAt: disabled && new Date(disabled.at).toISOString(),
-            failingSince: failingSince === undefined ? undefined : new Date(failingSince).toISOString(),
-          }),
+          reason: disabled?.reason,
+          disabledAt: disabled && new Date(disabled.at).toISOString(),
+          failingSince: failingSince === undefined ? undefined : new Date(failingSince).toISOString(),
           ...counts,
         };
       }),
@@ -146,7 +144,7 @@ export function createOverview(deps: OverviewDeps) {
     return providers.map(provider => ({
       provider,
       /** While positive, this replica sends the provider no requests, after repeated timeouts. */
-      ...definedOnly({ pausedMs: upstreamOf?.('provider', provider).pausedMs }),
+      pausedMs: upstreamOf?.('provider', provider).pausedMs,
     }));
   }
 
@@ -178,7 +176,7 @@ export function createOverview(deps: OverviewDeps) {
         .slice(0, limit)
         .map(({ nextAt, ...delivery }) => ({
           ...deliveryItem(delivery),
-          ...definedOnly({ reason: delivery.reason }),
+          reason: delivery.reason,
           nextAt: new Date(nextAt).toISOString(),
         }));
     },

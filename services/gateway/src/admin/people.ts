@@ -1,4 +1,4 @@
-import { type BrowserSession, definedOnly, type Stores, type Subject } from '@postern/elicitation';
+import type { BrowserSession, Stores, Subject } from '@postern/elicitation';
 import { passkeyOwnerOf } from '../identity/passkeys/user-passkeys.ts';
 import type { RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
 import type { Pseudonyms } from '../platform/audit/pseudonyms.ts';
@@ -75,13 +75,13 @@ export function createPeople({ stores, mcpServers, pseudonym, record }: PeopleDe
         passkeys: passkeys.map(({ label, createdAt, lastUsedAt }) => ({
           name: label,
           addedAt: iso(createdAt),
-          ...definedOnly({ lastUsedAt: lastUsedAt === undefined ? undefined : iso(lastUsedAt) }),
+          lastUsedAt: lastUsedAt === undefined ? undefined : iso(lastUsedAt),
         })),
         browserSessions: sessions.map(({ browser, origin, createdAt, endsAt }) => ({
           signedInThrough: origin,
           signedInAt: iso(createdAt),
           endsAt: iso(endsAt),
-          ...definedOnly({ browser }),
+          browser,
         })),
         mutedMcpServers: mutes.map(({ mcpServerId, mutedAt }) => ({ mcpServerId, mutedAt: iso(mutedAt) })),
       };

@@ -1,7 +1,6 @@
 import {
   type Connection,
   type Credential,
-  definedOnly,
   type Elicitation,
   isTerminal,
   type Payment,
@@ -23,13 +22,11 @@ export function elicitationItem(of: Elicitation, pseudonym: Pseudonyms) {
     subject: pseudonym(of.subject),
     createdAt: iso(of.createdAt),
     expiresAt: iso(of.expiresAt),
-    ...definedOnly({
-      provider: providerAsked(of.request),
-      tool: of.requestedBy?.tool,
-      endedAt: isTerminal(of) ? iso(of.endedAt) : undefined,
-      failure: of.status === 'failed' ? of.failure : undefined,
-      retryReason: of.status === 'pending' ? of.retryReason : undefined,
-    }),
+    provider: providerAsked(of.request),
+    tool: of.requestedBy?.tool,
+    endedAt: isTerminal(of) ? iso(of.endedAt) : undefined,
+    failure: of.status === 'failed' ? of.failure : undefined,
+    retryReason: of.status === 'pending' ? of.retryReason : undefined,
   };
 }
 
@@ -50,12 +47,10 @@ export function connectionItem(of: Connection, pseudonym: Pseudonyms) {
     elicitationId: of.elicitationId,
     connectedAt: iso(of.createdAt),
     renewedAt: iso(of.updatedAt),
-    ...definedOnly({
-      resource: of.resource,
-      accessTokenExpiresAt: isoOf(of.accessTokenExpiresAt),
-      lost: of.lost && { reason: of.lost.reason, at: iso(of.lost.at) },
-      lastUse: lastUseOf(of),
-    }),
+    resource: of.resource,
+    accessTokenExpiresAt: isoOf(of.accessTokenExpiresAt),
+    lost: of.lost && { reason: of.lost.reason, at: iso(of.lost.at) },
+    lastUse: lastUseOf(of),
   };
 }
 
@@ -70,7 +65,7 @@ export function credentialItem(of: Credential, pseudonym: Pseudonyms) {
     elicitationId: of.elicitationId,
     firstSavedAt: iso(of.createdAt),
     savedAt: iso(of.updatedAt),
-    ...definedOnly({ lastUse: lastUseOf(of) }),
+    lastUse: lastUseOf(of),
   };
 }
 
@@ -85,11 +80,9 @@ export function paymentItem(of: Elicitation, taken: readonly Payment[], pseudony
     processor,
     payee: terms.payee.name,
     ...terms.amount,
-    ...definedOnly({
-      approvedAt: isoOf(outcome?.approval.at ?? (of.status === 'active' ? of.approval?.at : undefined)),
-      processorReference: outcome?.processorReference ?? charge?.reference,
-      mode: outcome?.mode ?? charge?.mode,
-    }),
+    approvedAt: isoOf(outcome?.approval.at ?? (of.status === 'active' ? of.approval?.at : undefined)),
+    processorReference: outcome?.processorReference ?? charge?.reference,
+    mode: outcome?.mode ?? charge?.mode,
     payments: taken.map(takenItem),
   };
 }

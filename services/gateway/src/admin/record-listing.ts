@@ -1,6 +1,5 @@
 import {
   type Connection,
-  definedOnly,
   type Elicitation,
   type ElicitationId,
   type ElicitationStatus,
@@ -69,7 +68,7 @@ export async function eventsOf(
   const found: LoggedEvent[] = [];
   let after: string | undefined;
   while (true) {
-    const read = await events.read(shardIn(elicitationId), { limit: EVENTS_AT_ONCE, ...definedOnly({ after }) });
+    const read = await events.read(shardIn(elicitationId), { limit: EVENTS_AT_ONCE, after });
     found.push(...read.filter(({ event }) => event.elicitationId === elicitationId));
     after = read.at(-1)?.position;
     if (after === undefined || read.length < EVENTS_AT_ONCE) return found;

@@ -3,7 +3,6 @@ import { problems } from '@postern/api';
 import {
   type Dispute,
   DomainError,
-  definedOnly,
   digestOf,
   type Elicitation,
   type ElicitationId,
@@ -56,7 +55,8 @@ function refundItem({ refundId, minorUnits, status, requestedBy, createdAt, proc
     status,
     requestedBy,
     createdAt: iso(createdAt),
-    ...definedOnly({ processorReference, failure }),
+    processorReference,
+    failure,
   };
 }
 
@@ -68,11 +68,9 @@ export function takenItem(of: Payment) {
     processor: of.processor,
     processorReference: of.processorReference,
     ...of.amount,
-    ...definedOnly({
-      mode: of.mode,
-      payeeAccount: of.payeeAccount,
-      paidAt: of.paidAt === 0 ? undefined : iso(of.paidAt),
-    }),
+    mode: of.mode,
+    payeeAccount: of.payeeAccount,
+    paidAt: of.paidAt === 0 ? undefined : iso(of.paidAt),
     completesElicitation: of.completes,
     refundedMinorUnits: refundedOf(of),
     refundableMinorUnits: refundableOf(of),
@@ -158,7 +156,7 @@ export function createRefunds({ config, stores, pseudonym, record, now }: Refund
     return {
       refundId: known?.refundId ?? nameOf(of, attempts.length, fingerprint),
       fingerprint,
-      ...definedOnly({ minorUnits: ask.minorUnits }),
+      minorUnits: ask.minorUnits,
       // The reason stays in the audit trail: the MCP server can read the refund.
       requestedBy: 'operator',
       createdAt: now(),
@@ -168,12 +166,12 @@ export function createRefunds({ config, stores, pseudonym, record, now }: Refund
   /** What operators see of the person and the request of a payment. Absent after the elicitation has expired. */
   function requestItem(of: Elicitation | undefined) {
     const request = of?.request.kind === 'payment' ? of.request : undefined;
-    return definedOnly({
+    return {
       status: of?.status,
       subject: of && pseudonym(of.subject),
       payee: request?.terms.payee.name,
       requested: request && { ...request.terms.amount, processor: request.processor },
-    });
+    };
   }
 
   return {
@@ -184,7 +182,7 @@ export function createRefunds({ config, stores, pseudonym, record, now }: Refund
       const { elicitation, payments } = found;
       return {
         elicitationId,
-        ...definedOnly({ mcpServerId: payments[0]?.mcpServerId ?? elicitation?.mcpServerId }),
+        mcpServerId: payments[0]?.mcpServerId ?? elicitation?.mcpServerId,
         ...requestItem(elicitation),
         payments: payments.map(takenItem),
       };
@@ -216,7 +214,7 @@ export function createRefunds({ config, stores, pseudonym, record, now }: Refund
         leftMinorUnits: Math.max(refundableOf(payment) - minorUnits, 0),
         plan: planOf(payment, minorUnits),
         ...requestItem(found.elicitation),
-        ...definedOnly({ refusal }),
+        refusal,
       };
     },
 
@@ -234,7 +232,7 @@ export function createRefunds({ config, stores, pseudonym, record, now }: Refund
       if (!isKnown(found)) return undefined;
       const first = chosen(found.payments, ask.processorReference);
       const { mcpServerId, processor, processorReference, amount } = first;
-      const asked = { ...definedOnly({ minorUnits: ask.minorUnits }), reason: actor.reason };
+      const asked = { minorUnits: ask.minorUnits, reason: actor.reason };
       let recorded: Refund | undefined;
 
       /** Decides on the payment as it now stands. */
@@ -259,7 +257,7 @@ export function createRefunds({ config, stores, pseudonym, record, now }: Refund
         refundId: wanted.refundId,
         currency: amount.currency,
         minorUnits: wanted.minorUnits,
-        ...definedOnly({ subject: found.elicitation?.subject }),
+        subject: found.elicitation?.subject,
       });
       recorded = wanted;
       const { refund } = await reservedRefund({

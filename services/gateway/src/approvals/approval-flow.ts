@@ -3,7 +3,6 @@ import {
   type BrowserSession,
   type Clock,
   DailyLimitError,
-  definedOnly,
   type Elicitation,
   type ElicitationOf,
   type ElicitationService,
@@ -61,22 +60,20 @@ export function createApprovalFlow(p: {
       method: passkey === undefined ? 'button' : 'passkey',
       identity: elicitation.identityMode,
       at: p.now(),
-      ...definedOnly({
-        authTime: browserSession?.authTime,
-        passkey: passkey?.passkeyId,
-        passkeyAddedAt: passkey?.addedAt,
-        language,
-      }),
+      authTime: browserSession?.authTime,
+      passkey: passkey?.passkeyId,
+      passkeyAddedAt: passkey?.addedAt,
+      language,
     };
     const payment = isOfKind(elicitation, 'payment') ? elicitation : undefined;
     const within = (hasPasskey: boolean) =>
-      payment && p.dailyLimits.countWithin(payment, { hasPasskey, ...definedOnly({ upTo: passkey?.upTo }) });
+      payment && p.dailyLimits.countWithin(payment, { hasPasskey, upTo: passkey?.upTo });
     const countWithin = within(passkey !== undefined);
     try {
       const approved = await p.service.approve(elicitation.elicitationId, visitor, {
         shown: digest,
         approval,
-        ...definedOnly({ countWithin }),
+        countWithin,
       });
       return { result: 'approved', elicitation: approved };
     } catch (error) {

@@ -1,4 +1,4 @@
-import { definedOnly, type ElicitationOf, type Fact, RequestChangedError } from '@postern/elicitation';
+import { type ElicitationOf, type Fact, RequestChangedError } from '@postern/elicitation';
 import { type ConfirmationFactsView, confirmationPage, confirmedPage, type FactView } from '@postern/pages';
 import type { FastifyReply } from 'fastify';
 import type { SignInPolicy } from '../identity/sign-in-policy.ts';
@@ -34,7 +34,7 @@ export function createConfirmationPages(pages: PageKit<ConfirmationPagesDeps>): 
         approval: deps.signInPolicy.mustSignInAgain(elicitation, browserSession)
           ? { signInAgainHref: views.signInHref(elicitation) }
           : 'button',
-        ...definedOnly({ notice }),
+        notice,
       }),
     );
   }

@@ -2,7 +2,6 @@ import {
   type Clock,
   type CountedPayment,
   DAILY_LIMIT_MS,
-  definedOnly,
   type ElicitationOf,
   type PaymentStore,
 } from '@postern/elicitation';
@@ -67,7 +66,7 @@ export function createDailyLimits(p: {
       const total = totalOf(payment, counted);
       if (limits.max !== undefined && total > limits.max) {
         const from = fitsFrom(counted, total - limits.max);
-        return { result: 'reached', ...definedOnly({ from }) };
+        return { result: 'reached', from };
       }
       return { result: limits.passkeyAbove !== undefined && total > limits.passkeyAbove ? 'passkey_needed' : 'within' };
     },

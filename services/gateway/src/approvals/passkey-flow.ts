@@ -1,7 +1,6 @@
 import {
   type BrowserSession,
   type Clock,
-  definedOnly,
   type ElicitationOf,
   type Entropy,
   NotFoundError,
@@ -125,7 +124,7 @@ export function createPasskeyFlow(p: {
     ): Promise<RegistrationResult> {
       const { subject, elicitationId } = elicitation;
       const refused = (code: string, reason?: string): RegistrationResult => {
-        p.auditLog.passkeyRefused({ subject, elicitationId, code, ...definedOnly({ reason }) });
+        p.auditLog.passkeyRefused({ subject, elicitationId, code, reason });
         return { result: 'failed' };
       };
       const ceremony = await ceremonies.consume(purposeOf(elicitation, 'register'), form);
@@ -177,7 +176,7 @@ export function createPasskeyFlow(p: {
         if (used !== 'used') return refused(`counter_${used}`);
         // Read after `use` has found the passkey, because adding the passkey stored this time.
         const { countsFrom, upTo } = await countingOf(elicitation);
-        if (countsFrom === undefined) return { result: 'verified', passkeyId, addedAt, ...definedOnly({ upTo }) };
+        if (countsFrom === undefined) return { result: 'verified', passkeyId, addedAt, upTo };
         p.auditLog.passkeyRefused({ subject, elicitationId, code: 'too_new' });
         return { result: 'too_new', countsFrom };
       } catch (error) {

@@ -3,7 +3,6 @@ import {
   AlreadyEndedError,
   type Charge,
   DomainError,
-  definedOnly,
   type Elicitation,
   type ElicitationOf,
   type ElicitationService,
@@ -82,7 +81,8 @@ export function createPaymentFlow(p: {
         elicitationId,
         mcpServerId,
         mcpServerName: textIn(mcpServer.config.name, language),
-        ...definedOnly({ language, payeeAccount: request.payeeAccount }),
+        language,
+        payeeAccount: request.payeeAccount,
         returnUrl: `${page}/charge`,
         cancelUrl: `${page}/charge`,
       });

@@ -1,5 +1,4 @@
 import {
-  definedOnly,
   type ElicitationService,
   isCharging,
   isOfKind,
@@ -80,7 +79,7 @@ export const paymentPageRoutes: FastifyPluginAsync<PageKit<PaymentPageRoutesDeps
         action: mode === 'register' ? `${page}/passkey/new` : `${page}/passkey`,
         shown: shownTerms(views.shownDigest(elicitation), context.locale),
         ceremony,
-        ...definedOnly({ notice }),
+        notice,
       }),
     );
   }

@@ -1,4 +1,4 @@
-import { DomainError, definedOnly, isCharging, RequestChangedError } from '@postern/elicitation';
+import { DomainError, isCharging, RequestChangedError } from '@postern/elicitation';
 import {
   type ChargeNotice,
   chargePage,
@@ -61,7 +61,7 @@ export function createPaymentPages(pages: PageKit<PaymentPagesDeps>): KindPages<
           : needsPasskey
             ? await passkeyApproval(visit)
             : 'button',
-        ...definedOnly({ notice }),
+        notice,
       }),
     );
   }
@@ -110,7 +110,7 @@ export function createPaymentPages(pages: PageKit<PaymentPagesDeps>): KindPages<
           method: outcome.approval.method,
           receiptNumber: views.receiptNumber(elicitation),
           receiptHref: receiptPath(elicitation.elicitationId),
-          ...definedOnly({ person: browserSession && views.person(browserSession) }),
+          person: browserSession && views.person(browserSession),
           ...views.wayBack(elicitation, request),
         }),
       );

@@ -1,6 +1,5 @@
 import { type PaymentBody, type RefundBody, refundRequestSchema } from '@postern/api';
 import {
-  definedOnly,
   type ElicitationId,
   NotFoundError,
   parseElicitationId,
@@ -37,7 +36,7 @@ export const paymentRoutes: FastifyPluginAsync<{ deps: PaymentRoutesDeps }> = as
       });
     const ask = parse(refundRequestSchema, request.body, 'body');
     const elicitationId = elicitationIdOf(request.params.elicitationId);
-    const refund = await deps.refundFlow.refund(callerOf(request), elicitationId, { key, ...definedOnly(ask) });
+    const refund = await deps.refundFlow.refund(callerOf(request), elicitationId, { key, ...ask });
     return reply.code(201).send(presentRefund(refund));
   });
 };
@@ -56,8 +55,9 @@ function presentRefund(refund: Refund): RefundBody {
     status,
     requestedBy,
     createdAt: new Date(createdAt).toISOString(),
-    ...definedOnly({ reason, processorReference }),
-    ...(status === 'failed' && { failure: definedOnly({ processorCode: failure }) }),
+    reason,
+    processorReference,
+    ...(status === 'failed' && { failure: { processorCode: failure } }),
   };
 }
 
@@ -86,7 +86,8 @@ function presentPayment(elicitationId: ElicitationId, standing: PaymentStanding)
     amount,
     processorReference,
     completesElicitation: completes,
-    ...definedOnly({ mode, paidAt: paidAt === 0 ? undefined : new Date(paidAt).toISOString() }),
+    mode,
+    paidAt: paidAt === 0 ? undefined : new Date(paidAt).toISOString(),
     refundedMinorUnits: refunded,
     refundableMinorUnits: refundableOf(payment),
     refunds: refunds.map(presentRefund),

@@ -1,4 +1,4 @@
-import { type Amount, definedOnly, type ElicitationOf, type Payment, refundedOf } from '@postern/elicitation';
+import { type Amount, type ElicitationOf, type Payment, refundedOf } from '@postern/elicitation';
 import {
   type AmountView,
   type ChargeNotice,
@@ -63,19 +63,17 @@ export function createPaymentView({ deps, browser, views }: PageKit<PaymentViewD
       amount: amountView(amount),
       reference,
       ...(mode === 'test' ? { isTest: true } : {}),
-      ...definedOnly({
-        items: items?.map(({ label, quantity, unitMinorUnits }) => ({
-          label,
-          quantity,
-          unit: amountView({ currency: amount.currency, minorUnits: unitMinorUnits }),
-          total: amountView({ currency: amount.currency, minorUnits: quantity * unitMinorUnits }),
-        })),
-        processor: processor && {
-          name: processor.displayName,
-          // An open charge has a URL, which may differ from the expected host.
-          host: charge === undefined ? processor.destinationHost : displayHost(new URL(charge.url)),
-        },
-      }),
+      items: items?.map(({ label, quantity, unitMinorUnits }) => ({
+        label,
+        quantity,
+        unit: amountView({ currency: amount.currency, minorUnits: unitMinorUnits }),
+        total: amountView({ currency: amount.currency, minorUnits: quantity * unitMinorUnits }),
+      })),
+      processor: processor && {
+        name: processor.displayName,
+        // An open charge has a URL, which may differ from the expected host.
+        host: charge === undefined ? processor.destinationHost : displayHost(new URL(charge.url)),
+      },
     };
   }
 
@@ -103,7 +101,7 @@ export function createPaymentView({ deps, browser, views }: PageKit<PaymentViewD
       return {
         mcpServer: views.mcpServer(elicitation),
         payment: factsOf(elicitation),
-        ...definedOnly({ person: browserSession && views.person(browserSession) }),
+        person: browserSession && views.person(browserSession),
         declineAction: `${page}/decline`,
         backHref: page,
         csrfToken: browser.csrfToken(secret),
@@ -128,7 +126,8 @@ export function createPaymentView({ deps, browser, views }: PageKit<PaymentViewD
         expiresAt: new Date(elicitation.expiresAt),
         now: new Date(views.now()),
         watch: watchOf(elicitation, views.now()),
-        ...definedOnly({ notice, person: browserSession && views.person(browserSession) }),
+        notice,
+        person: browserSession && views.person(browserSession),
       };
     },
   };

@@ -1,4 +1,4 @@
-import { definedOnly, isOfKind, NotFoundError } from '@postern/elicitation';
+import { isOfKind, NotFoundError } from '@postern/elicitation';
 import { receiptPage } from '@postern/pages';
 import type { Receipts } from '@postern/payment';
 import type { FastifyPluginAsync, FastifyReply } from 'fastify';
@@ -42,7 +42,7 @@ export const receiptPageRoutes: FastifyPluginAsync<PageKit<ReceiptPageRoutesDeps
       method: outcome.approval.method,
       mcpServer: views.mcpServer(elicitation),
       receiptNumber: views.receiptNumber(elicitation),
-      ...definedOnly({ person: browserSession && views.person(browserSession) }),
+      person: browserSession && views.person(browserSession),
       paid: outcome.kind === 'payment' && outcome.processorReference !== undefined,
       downloadHref: `${receiptPath(elicitation.elicitationId)}.json`,
       historyHref: '/me/history',

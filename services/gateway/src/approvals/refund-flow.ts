@@ -1,7 +1,6 @@
 import {
   type Clock,
   DomainError,
-  definedOnly,
   type ElicitationId,
   type ElicitationOf,
   type ElicitationService,
@@ -96,7 +95,7 @@ export function createRefundFlow(p: {
       requestFor: of => ({
         refundId: refundIdOf(of, 'mcp_server', key),
         fingerprint: refundFingerprint(body),
-        ...definedOnly(body),
+        ...body,
         requestedBy: 'mcp_server',
         createdAt: p.now(),
       }),
@@ -118,7 +117,7 @@ export function createRefundFlow(p: {
         amount,
         elicitationId,
         mcpServerId,
-        ...definedOnly({ payeeAccount }),
+        payeeAccount,
       }),
     );
     if (known === undefined) return refund;

@@ -1,7 +1,6 @@
 import {
   type Clock,
   DomainError,
-  definedOnly,
   type Elicitation,
   type ElicitationId,
   isOfKind,
@@ -114,7 +113,7 @@ export function createUnexpectedPayments(p: {
         amount,
         mode,
         completes: false,
-        ...definedOnly({ payeeAccount: request.payeeAccount }),
+        payeeAccount: request.payeeAccount,
       };
       const recorded = await recordedUnexpected({ ...facts, elicitationId }, isPaidBack ? reason : undefined);
       if (recorded === undefined) return;

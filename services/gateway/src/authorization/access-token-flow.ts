@@ -5,7 +5,6 @@ import {
   type Connection,
   type ConnectionId,
   DomainError,
-  definedOnly,
   generationNumber,
   isUseNoted,
   NotFoundError,
@@ -189,7 +188,7 @@ export function createAccessTokenFlow(p: {
     connection: Connection,
     tool: string | undefined,
   ): Promise<void> {
-    const use = { mcpServerId: caller.mcpServerId, ...definedOnly({ tool }) };
+    const use = { mcpServerId: caller.mcpServerId, tool };
     if (isUseNoted(connection, use, p.now())) return;
     await connections.recordUse({ connectionId: connection.connectionId, use });
   }
@@ -206,7 +205,7 @@ export function createAccessTokenFlow(p: {
       accessToken: tokens.accessToken,
       method: request.method,
       url: request.url,
-      ...definedOnly({ nonce: request.nonce }),
+      nonce: request.nonce,
     });
   }
 }

@@ -1,4 +1,4 @@
-import { definedOnly, type Elicitation, type ElicitationService, isOfKind, NotFoundError } from '@postern/elicitation';
+import { type Elicitation, type ElicitationService, isOfKind, NotFoundError } from '@postern/elicitation';
 import { type DeviceNotice, devicePage, leavingPage } from '@postern/pages';
 import type { FastifyPluginAsync, FastifyReply } from 'fastify';
 import type { PageRequest, VisitOf } from '../pages/kind-pages.ts';
@@ -36,7 +36,8 @@ export const authorizationPageRoutes: FastifyPluginAsync<PageKit<AuthorizationPa
         ...views.provider(elicitation.request.provider),
         userCode: attempt.userCode,
         verificationHref: attempt.verificationUri,
-        ...definedOnly({ notice, person: browserSession && views.person(browserSession) }),
+        notice,
+        person: browserSession && views.person(browserSession),
         expiresAt: new Date(Math.min(attempt.expiresAt, elicitation.expiresAt)),
         now: new Date(views.now()),
         checkAction: `${page}/device`,

@@ -1,11 +1,5 @@
 import { AuthorizationError, type ProviderRegistry } from '@postern/authorization';
-import {
-  definedOnly,
-  type ElicitationService,
-  RequestChangedError,
-  type RetryReason,
-  type Stores,
-} from '@postern/elicitation';
+import { type ElicitationService, RequestChangedError, type RetryReason, type Stores } from '@postern/elicitation';
 import { type ConnectNotice, type ConnectView, connectPage, donePage, type Locale } from '@postern/pages';
 import type { FastifyReply } from 'fastify';
 import { createDecisionView, type KindPages, type PageRequest, type VisitOf } from '../pages/kind-pages.ts';
@@ -58,9 +52,9 @@ export function createAuthorizationPages(pages: PageKit<AuthorizationPagesDeps>)
         donePage(context, {
           mcpServer: views.mcpServer(elicitation),
           ...views.provider(provider),
-          ...definedOnly({ accountName: account?.name ?? account?.id }),
+          accountName: account?.name ?? account?.id,
           scopes: views.scopes(provider, scopes, context.locale),
-          ...definedOnly({ connectionsHref: browserSession && '/me' }),
+          connectionsHref: browserSession && '/me',
           ...views.wayBack(elicitation, request),
         }),
       );
@@ -160,11 +154,9 @@ function createConnectView({ deps, browser, views }: PageKit<Pick<AuthorizationP
           connection === undefined
             ? scopes
             : [...scopes, ...heldScopes].map(view => (isKnown(view.scope) ? view : { ...view, isNew: true })),
-        ...definedOnly({
-          reconnect: connection && reason && { reason, connectedAt: new Date(connection.createdAt) },
-        }),
+        reconnect: connection && reason && { reason, connectedAt: new Date(connection.createdAt) },
       },
-      ...definedOnly({ notice }),
+      notice,
       ...(notice === 'fewer_scopes' && elicitation.status === 'pending'
         ? { missing: views.scopes(asked.provider, elicitation.missing ?? [], locale) }
         : {}),

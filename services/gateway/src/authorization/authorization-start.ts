@@ -1,7 +1,6 @@
 import type { ProviderRegistry, AuthorizationStart as StartedAttempt } from '@postern/authorization';
 import {
   type AuthorizationState,
-  definedOnly,
   digestOf,
   type Elicitation,
   type ElicitationOf,
@@ -59,14 +58,16 @@ export function createAuthorizationStart(p: {
         redirectUri: redirectUriOf(p.config.publicUrl, mcpServerId, request.provider),
         state,
         scopes,
-        ...definedOnly({ resource: request.resource, expectedAccount: request.expectedAccount, locale: plan.locale }),
+        resource: request.resource,
+        expectedAccount: request.expectedAccount,
+        locale: plan.locale,
       });
       const secret: TransactionSecret = {
         ...start,
         state,
         scopes,
         heldScopes,
-        ...definedOnly({ heldAccount: plan.connection?.account?.id }),
+        heldAccount: plan.connection?.account?.id,
         authorizationUrl: authorizationUrl.href,
       };
       const key = { digest: digestOf(state), elicitationId };

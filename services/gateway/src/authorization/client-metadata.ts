@@ -1,6 +1,5 @@
 import { defaultText } from '@postern/api';
 import { type ClientPresentation, clientDocument, clientKeySet } from '@postern/authorization';
-import { definedOnly } from '@postern/elicitation';
 import type { FastifyPluginAsync, FastifyReply } from 'fastify';
 import type { RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
@@ -28,7 +27,7 @@ export function createClientPresentation(p: {
       return {
         clientName: defaultText(name),
         clientUri: p.config.publicUrl,
-        ...definedOnly({ logoUri: logoPath === undefined ? undefined : new URL(logoPath, p.config.publicUrl).href }),
+        logoUri: logoPath === undefined ? undefined : new URL(logoPath, p.config.publicUrl).href,
       };
     },
     documentUrl: redirectUri => under(CLIENT_PATHS.document, redirectUri),

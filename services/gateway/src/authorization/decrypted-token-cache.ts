@@ -1,4 +1,4 @@
-import { type Clock, type Connection, type ConnectionId, definedOnly } from '@postern/elicitation';
+import type { Clock, Connection, ConnectionId } from '@postern/elicitation';
 import type { TokenSet, TokenSets } from './token-set.ts';
 
 /** The part of a token set that an MCP server may receive. Never includes the refresh token. */
@@ -30,7 +30,7 @@ export function createDecryptedTokenCache(p: { tokenSets: TokenSets; now: Clock 
 
   async function openAnew(connection: Connection): Promise<UsableToken> {
     const { accessToken, tokenType, dpopKey } = await p.tokenSets.open(connection);
-    return { accessToken, tokenType, ...definedOnly({ dpopKey }) };
+    return { accessToken, tokenType, dpopKey };
   }
 
   return async function open(connection: Connection): Promise<UsableToken> {

@@ -1,7 +1,6 @@
 import { AuthorizationError, type ProviderRegistry, slowDownMs } from '@postern/authorization';
 import {
   type Clock,
-  definedOnly,
   digestOf,
   type Elicitation,
   type ElicitationOf,
@@ -29,16 +28,16 @@ const storedSecretSchema = z.object({
   deviceCode: z.string(),
   userCode: z.string(),
   verificationUri: z.string(),
-  verificationUriComplete: z.string().exactOptional(),
+  verificationUriComplete: z.string().optional(),
   destinationHost: z.string(),
   expiresAt: z.number(),
   intervalMs: z.number(),
-  dpopKey: z.record(z.string(), z.unknown()).exactOptional(),
-  expectedIssuer: z.string().exactOptional(),
-  clientId: z.string().exactOptional(),
+  dpopKey: z.record(z.string(), z.unknown()).optional(),
+  expectedIssuer: z.string().optional(),
+  clientId: z.string().optional(),
   scopes: z.array(z.string()),
   heldScopes: z.array(z.string()),
-  heldAccount: z.string().exactOptional(),
+  heldAccount: z.string().optional(),
 });
 /** JSON has no `undefined`. Issuer and client id are required properties, so that no request can omit them by mistake. */
 const secretSchema = storedSecretSchema.transform(({ expectedIssuer, clientId, ...secret }) => ({
@@ -113,14 +112,14 @@ export function createDeviceFlow(p: {
       const { expiresInMs, ...device } = await providerOf(p.providers, elicitation).startDevice({
         scopes: plan.requested,
         redirectUri: redirectUriFor(elicitation),
-        ...definedOnly({ resource: request.resource }),
+        resource: request.resource,
       });
       const secret = {
         ...device,
         expiresAt: p.now() + expiresInMs,
         scopes: plan.requested,
         heldScopes: plan.held,
-        ...definedOnly({ heldAccount: plan.connection?.account?.id }),
+        heldAccount: plan.connection?.account?.id,
       };
       // Random like an OAuth `state`, but it never leaves the gateway.
       const key = { digest: digestOf(newAuthorizationState(shardIn(elicitationId), p.entropy)), elicitationId };
@@ -173,9 +172,9 @@ export function createDeviceFlow(p: {
           heldAccount: secret.heldAccount,
           clientId: secret.clientId,
           redirectUri: redirectUriFor(elicitation),
-          ...definedOnly({ resource: request.resource }),
+          resource: request.resource,
           expectedIssuer: secret.expectedIssuer,
-          ...definedOnly({ dpopKey: secret.dpopKey }),
+          dpopKey: secret.dpopKey,
         });
         switch (response.result) {
           case 'pending':

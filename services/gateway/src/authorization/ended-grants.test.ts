@@ -1,5 +1,5 @@
 import { createProviderRegistry, providerConfigSchema } from '@postern/authorization';
-import { type Connection, definedOnly, generationNumber, type Subject } from '@postern/elicitation';
+import { type Connection, generationNumber, type Subject } from '@postern/elicitation';
 import { samples } from '@postern/testkit/contract';
 import { describe, expect, it } from 'vitest';
 import { createFlowStage, ofAuthorization, sampleTokens } from '../testing/flow-stage.ts';
@@ -68,7 +68,7 @@ function setUp(answers: { now: (refreshToken: string) => Answer | undefined } = 
     connectHere: (refreshToken = 'refresh-token-1', expires = true, of: ConnectionOf = {}) =>
       stage.connect({
         user: of.user ?? samples.somebody(),
-        ...definedOnly({ owner: of.owner }),
+        owner: of.owner,
         tokens: { ...sampleTokens, refreshToken, issuer: undefined, clientId: of.clientId ?? 'postern' },
         ...(expires ? { accessTokenExpiresAt: stage.clock.now() + HOUR } : {}),
       }),

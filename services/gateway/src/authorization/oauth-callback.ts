@@ -1,7 +1,6 @@
 import { AuthorizationError, type Grant, type ProviderRegistry, type ValidatedCallback } from '@postern/authorization';
 import {
   type BrowserSession,
-  definedOnly,
   digestOf,
   type Elicitation,
   type ElicitationId,
@@ -156,7 +155,7 @@ export function createOAuthCallback(p: {
         reason,
         mcpServerId,
         provider,
-        ...definedOnly({ elicitationId }),
+        elicitationId,
       });
       return { result: reason === 'foreign_browser' ? reason : 'no_request' };
     };
@@ -252,7 +251,9 @@ export function createOAuthCallback(p: {
       heldScopes: secret.heldScopes,
       heldAccount: secret.heldAccount,
       clientId: secret.clientId,
-      ...definedOnly({ dpopKey: secret.dpopKey, nonce: secret.nonce, resource: request.resource }),
+      dpopKey: secret.dpopKey,
+      nonce: secret.nonce,
+      resource: request.resource,
       expectedIssuer: secret.expectedIssuer,
     });
   }

@@ -4,7 +4,6 @@ import {
   type Clock,
   type Connection,
   type ConnectionId,
-  definedOnly,
   type ElicitationOf,
   type Entropy,
   newRevocationId,
@@ -44,7 +43,7 @@ export function createRevocationFlow(p: {
   async function sendRevocation(revocation: Revocation): Promise<RevocationState> {
     const finish = async (outcome: Exclude<RevocationState, 'pending' | 'shared'> | 'abandoned', reason?: string) => {
       await revocations.finish(revocation);
-      p.auditLog.revocationEnded(revocation, { outcome, ...definedOnly({ reason }) });
+      p.auditLog.revocationEnded(revocation, { outcome, reason });
     };
     const provider = p.providers.get(revocation.provider);
     if (provider === undefined) {
@@ -69,10 +68,10 @@ export function createRevocationFlow(p: {
       const result = await provider.revoke({
         accessToken,
         redirectUri: new URL(redirectUri),
-        ...definedOnly({ refreshToken }),
+        refreshToken,
         issuer,
         clientId,
-        ...definedOnly({ dpopKey }),
+        dpopKey,
       });
       await finish(result);
       return result;
@@ -95,7 +94,7 @@ export function createRevocationFlow(p: {
     reason: string,
     confirmed?: AuthorizationError['confirmed'],
   ): Promise<RevocationState> {
-    const why = { reason, ...definedOnly({ confirmed }) };
+    const why = { reason, confirmed };
     if (p.now() - revocation.createdAt >= GIVE_UP_MS) {
       await revocations.finish(revocation);
       p.auditLog.revocationEnded(revocation, { outcome: 'abandoned', ...why });
@@ -135,7 +134,8 @@ export function createRevocationFlow(p: {
         provider,
         elicitationId,
         sealedTokens,
-        ...definedOnly({ resource, account }),
+        resource,
+        account,
       });
       return attempt(revocationId);
     },
@@ -158,7 +158,7 @@ export function createRevocationFlow(p: {
         p.auditLog.grantLeft(elicitation, 'in_use');
         return;
       }
-      const place = { owner, subject, elicitationId, provider, ...definedOnly({ resource }) };
+      const place = { owner, subject, elicitationId, provider, resource };
       const revocationId = newRevocationId(shardOf(subject), p.entropy);
       await revocations.add({
         ...place,

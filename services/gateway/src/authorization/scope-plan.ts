@@ -3,7 +3,6 @@ import {
   type Clock,
   type Connection,
   connectionIdOf,
-  definedOnly,
   digestOf,
   type ElicitationOf,
   type ReconnectReason,
@@ -56,7 +55,7 @@ export function createScopePlanner(p: {
     return {
       ...planned(withBase(provider, requested), held),
       connection,
-      ...definedOnly({ reason }),
+      reason,
     };
   };
 }

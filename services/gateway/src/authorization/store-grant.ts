@@ -4,7 +4,6 @@ import {
   type Connection,
   connectionIdOf,
   covers,
-  definedOnly,
   type Elicitation,
   type ElicitationOf,
   type ElicitationService,
@@ -62,7 +61,8 @@ export function createStoreGrant(p: {
     const tokens: TokenSet = {
       accessToken: grant.accessToken,
       tokenType: grant.tokenType,
-      ...definedOnly({ refreshToken: grant.refreshToken, dpopKey: grant.dpopKey && { ...grant.dpopKey } }),
+      refreshToken: grant.refreshToken,
+      dpopKey: grant.dpopKey && { ...grant.dpopKey },
       redirectUri: redirectUri.href,
       issuer: grant.issuer,
       clientId: grant.clientId,
@@ -79,7 +79,7 @@ export function createStoreGrant(p: {
       return { result: 'fewer_scopes', missing: request.scopes.filter(scope => !grant.scopes.includes(scope)) };
     }
     const { provider, resource } = request;
-    const place = { owner, subject, elicitationId, provider, ...definedOnly({ resource }) };
+    const place = { owner, subject, elicitationId, provider, resource };
     const connectionId = connectionIdOf(place);
     const former = await p.stores.connections.read(connectionId);
     try {
@@ -87,10 +87,11 @@ export function createStoreGrant(p: {
         ...place,
         connectionId,
         scopes: [...grant.scopes].sort(),
-        ...definedOnly({ account: grant.account, callbackMembers }),
+        account: grant.account,
+        callbackMembers,
         sealedTokens: await p.tokenSets.seal(tokens, place),
         refreshable: grant.refreshToken !== undefined,
-        ...definedOnly({ accessTokenExpiresAt: grant.expiresAt }),
+        accessTokenExpiresAt: grant.expiresAt,
       });
       // This connection replaces the grant for another account. Two grants for the same account are one grant at many providers.
       if (isOfAnotherAccount(former, grant)) await tryRevoke(elicitation, () => p.revocationFlow.revokeGrant(former));

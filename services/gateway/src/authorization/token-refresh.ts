@@ -2,7 +2,6 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { AuthorizationError, type ProviderRegistry, type RefreshedGrant } from '@postern/authorization';
 import {
   type Connection,
-  definedOnly,
   type Entropy,
   hasGrantEnded,
   newOperationId,
@@ -111,8 +110,7 @@ export function createTokenRefresh(p: {
   async function begin(current: Connection): Promise<Attempt> {
     const holder = `${p.replicaId} ${newOperationId(p.entropy)}`;
     const requestedAt = performance.now();
-    const take = (goneHolder?: string) =>
-      connections.beginRefresh({ current, holder, leaseMs, ...definedOnly({ goneHolder }) });
+    const take = (goneHolder?: string) => connections.beginRefresh({ current, holder, leaseMs, goneHolder });
     let begun = await take();
     // A silent replica may be frozen and continue later. Two refreshes at once are harmless only where a refresh token can be used again.
     const mayTakeOver = begun.result === 'held' && !mayRotate(current);
@@ -125,7 +123,7 @@ export function createTokenRefresh(p: {
       }
       case 'postponed': {
         const { retryAfterMs, refusals } = begun;
-        return { result: 'later', retryAfterMs, because: 'postponed', ...definedOnly({ refusals }) };
+        return { result: 'later', retryAfterMs, because: 'postponed', refusals };
       }
       case 'superseded':
       case 'missing':
@@ -154,10 +152,10 @@ export function createTokenRefresh(p: {
         refreshToken: tokens.refreshToken,
         scopes: connection.scopes,
         redirectUri: new URL(tokens.redirectUri),
-        ...definedOnly({ resource: connection.resource }),
+        resource: connection.resource,
         issuer: tokens.issuer,
         clientId: tokens.clientId,
-        ...definedOnly({ dpopKey: tokens.dpopKey }),
+        dpopKey: tokens.dpopKey,
         // Discovery may take several requests, and the process may be paused. After that, the rest of the lease may be too short for
         // the request. The next attempt finds the metadata in the cache.
         beforeSending() {
@@ -195,7 +193,7 @@ export function createTokenRefresh(p: {
       accessToken: grant.accessToken,
       tokenType: grant.tokenType,
       clientId: grant.clientId,
-      ...definedOnly({ refreshToken: grant.refreshToken }),
+      refreshToken: grant.refreshToken ?? previous.refreshToken,
     };
     const sealedTokens = await retryWhileUnavailable(() => p.tokenSets.seal(tokens, connection));
     const operationId = newOperationId(p.entropy);
@@ -207,7 +205,7 @@ export function createTokenRefresh(p: {
           scopes: [...grant.scopes].sort(),
           refreshable: true,
           rotates: grant.refreshToken !== undefined && grant.refreshToken !== previous.refreshToken,
-          ...definedOnly({ accessTokenExpiresAt: grant.expiresAt }),
+          accessTokenExpiresAt: grant.expiresAt,
         },
         operationId,
       }),
@@ -270,7 +268,7 @@ export function createTokenRefresh(p: {
     const { isRefusal } = is;
     const refusals = await connections.postponeRefresh({ current: connection, holder, delayMs, isRefusal });
     const because = is.isDefinite ? 'refusal' : 'failure';
-    return { result: 'later', retryAfterMs: delayMs, because, isUnfinished, ...definedOnly({ refusals }) };
+    return { result: 'later', retryAfterMs: delayMs, because, isUnfinished, refusals };
   }
 
   return {

@@ -7,15 +7,15 @@ import { connectionContext } from '../sealing/seal-contexts.ts';
 const storedTokenSetSchema = z.object({
   accessToken: z.string(),
   tokenType: z.string(),
-  refreshToken: z.string().exactOptional(),
+  refreshToken: z.string().optional(),
   /** Private key that the tokens are bound to (RFC 9449). */
-  dpopKey: z.record(z.string(), z.unknown()).exactOptional(),
+  dpopKey: z.record(z.string(), z.unknown()).optional(),
   /** The redirect URI of the start. With the client id, it identifies the client that the tokens were issued to. */
   redirectUri: z.url(),
   /** Absent in records of releases that did not store it, until the next refresh. */
-  clientId: z.string().exactOptional(),
+  clientId: z.string().optional(),
   /** The authorization server that issued the tokens. They are sent to this server only. */
-  issuer: z.string().exactOptional(),
+  issuer: z.string().optional(),
 });
 /** JSON has no `undefined`. Issuer and client id are required properties, so that no request can omit them by mistake. */
 const tokenSetSchema = storedTokenSetSchema.transform(({ issuer, clientId, ...tokens }) => ({

@@ -1,4 +1,4 @@
-import { definedOnly, type Subject } from '@postern/elicitation';
+import type { Subject } from '@postern/elicitation';
 import { ocsfEvent } from '../platform/audit/ocsf.ts';
 import { pseudonymsOf } from '../platform/audit/pseudonyms.ts';
 import { loadConfig } from '../platform/config/load-config.ts';
@@ -24,7 +24,12 @@ async function audit(p: Invocation, io: CliIo): Promise<ExitCode> {
   const lines = opened.admin.auditLines(actor, {
     follow,
     signal: AbortSignal.any([io.signal, ...(io.unread ? [io.unread] : [])]),
-    ...definedOnly({ subject, mcpServerId, elicitationId, apiKeyId, event, since }),
+    subject,
+    mcpServerId,
+    elicitationId,
+    apiKeyId,
+    event,
+    since,
   });
   for await (const { text, ...item } of lines)
     io.out(`${printable(format === 'ocsf' ? JSON.stringify(ocsfEvent(item)) : text)}\n`);

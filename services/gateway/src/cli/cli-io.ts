@@ -56,6 +56,10 @@ export class UsageError extends Error {
 export const exitCodes = { ok: 0, failure: 1, usage: 2, interrupted: 130 } as const;
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
 
+/** The members that a text shows: those with a value. */
+export const membersOf = (of: object): readonly (readonly [name: string, value: unknown])[] =>
+  Object.entries(of).filter(([, value]) => value !== undefined);
+
 /** Formats a table with aligned columns. Numbers are right-aligned. */
 export function tableOf(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const widths = head.map((title, at) => Math.max(title.length, ...rows.map(row => row[at]?.length ?? 0)));

@@ -1,7 +1,7 @@
 import { parseElicitationId } from '@postern/elicitation';
 import { type ElicitationReport, reportOf } from '../admin/elicitation-report.ts';
 import { eventsOf } from '../admin/record-listing.ts';
-import { CliError, type CliIo, type ExitCode, exitCodes, printable, tableOf } from './cli-io.ts';
+import { CliError, type CliIo, type ExitCode, exitCodes, membersOf, printable, tableOf } from './cli-io.ts';
 import type { Command, Invocation } from './command.ts';
 import { actorOf, recordIn } from './open-admin.ts';
 import { openStore } from './open-store.ts';
@@ -32,7 +32,7 @@ async function elicitationsShow(p: Invocation, io: CliIo): Promise<ExitCode> {
 }
 
 function textOf({ events, ...facts }: ElicitationReport): string {
-  const rows = Object.entries(facts).flatMap(([name, value]) => rowsOf(name, value));
+  const rows = membersOf(facts).flatMap(([name, value]) => rowsOf(name, value));
   const happened = events.map(({ at, type, eventId }) => [at, type, eventId]);
   return [
     tableOf(['what', 'value'], rows),
@@ -45,7 +45,7 @@ function textOf({ events, ...facts }: ElicitationReport): string {
 function rowsOf(name: string, value: unknown): string[][] {
   if (Array.isArray(value)) return [[name, value.length === 0 ? '(none)' : value.join(', ')]];
   if (typeof value !== 'object' || value === null) return [[name, String(value)]];
-  return Object.entries(value).flatMap(([member, inner]) => rowsOf(`${name}.${member}`, inner));
+  return membersOf(value).flatMap(([member, inner]) => rowsOf(`${name}.${member}`, inner));
 }
 
 export const elicitationsCommands: readonly Command[] = [

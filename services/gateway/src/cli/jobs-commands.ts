@@ -1,7 +1,7 @@
-import { definedOnly, parseElicitationId } from '@postern/elicitation';
+import { parseElicitationId } from '@postern/elicitation';
 import type { DisconnectTarget } from '../admin/connection-search.ts';
 import { type JobItem, TooManyJobsError } from '../admin/jobs.ts';
-import { CliError, type CliIo, counted, type ExitCode, exitCodes, printable, tableOf } from './cli-io.ts';
+import { CliError, type CliIo, counted, type ExitCode, exitCodes, membersOf, printable, tableOf } from './cli-io.ts';
 import { type Command, changingActor, type Invocation, sinceIn, subjectIn, whoAndWhy } from './command.ts';
 import { type OpenAdmin, openAdmin } from './open-admin.ts';
 import { createProgress } from './progress.ts';
@@ -35,7 +35,7 @@ export async function completed(
 /** `postern people|providers|mcp-servers disconnect`: the gateway asks the providers to revoke the grants within seconds. */
 const disconnecting = (targetOf: (p: Invocation) => DisconnectTarget) =>
   async function disconnect(p: Invocation, io: CliIo): Promise<ExitCode> {
-    const [actor, target] = [changingActor(p), { ...targetOf(p), ...definedOnly({ since: sinceIn(p) }) }];
+    const [actor, target] = [changingActor(p), { ...targetOf(p), since: sinceIn(p) }];
     await using opened = await openAdmin(p.configPath, io);
     const { admin } = opened;
     if (p.dryRun) {
@@ -68,7 +68,7 @@ async function jobsList(p: Invocation, io: CliIo): Promise<ExitCode> {
 const stateOf = ({ status, error }: JobItem) => (error === undefined ? status : `${status} (${error})`);
 
 const targetOf = ({ target }: JobItem) =>
-  Object.entries(target)
+  membersOf(target)
     .map(([member, value]) => `${member}=${value}`)
     .join(' ');
 
@@ -86,7 +86,7 @@ async function jobsShow(p: Invocation, io: CliIo): Promise<ExitCode> {
 }
 
 const textOf = (job: JobItem) =>
-  Object.entries({ ...job, target: targetOf(job), share: `${Math.floor(job.share * 100)} %` })
+  membersOf({ ...job, target: targetOf(job), share: `${Math.floor(job.share * 100)} %` })
     .map(([member, value]) => `${member.padEnd(10)}  ${value}\n`)
     .join('');
 

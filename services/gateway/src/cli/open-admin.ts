@@ -1,4 +1,3 @@
-import { definedOnly } from '@postern/elicitation';
 import { type Actor, createAdminAudit, type RecordAct } from '../admin/admin-audit.ts';
 import { type AdminService, createAdminService } from '../admin/admin-service.ts';
 import type { CliIo } from './cli-io.ts';
@@ -26,5 +25,5 @@ export const recordIn = (store: OpenStore): RecordAct =>
 /** The operator of a command: as named, or the user of this machine. @throws UsageError */
 export function actorOf(p: { readonly by?: string | undefined; readonly reason?: string | undefined }): Actor {
   const { by: who, reason } = whoAndWhyOf(p);
-  return { who, door: 'command_line', ...definedOnly({ reason }) };
+  return { who, door: 'command_line', reason };
 }

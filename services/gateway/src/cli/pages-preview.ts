@@ -3,7 +3,6 @@ import { mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { dirname, join } from 'node:path';
 import { defaultText } from '@postern/api';
-import { definedOnly } from '@postern/elicitation';
 import { type Locale, pageHeaders } from '@postern/pages';
 import { createPreview } from '@postern/pages/samples';
 import { createLooks, mcpServerViewOf } from '../pages/looks.ts';
@@ -83,7 +82,7 @@ function previewOf(configPath: string, io: CliIo): Preview {
     name: defaultText(config.branding.name),
     isOfMcpServer: false,
     ...look(),
-    ...definedOnly({ mcpServer: asking[0]?.mcpServer }),
+    mcpServer: asking[0]?.mcpServer,
   };
   const ofMcpServers = asking
     .filter(({ ownBranding }) => ownBranding !== undefined)

@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { problems } from '@postern/api';
-import { DomainError, definedOnly, type ElicitationId, parseElicitationId } from '@postern/elicitation';
+import { DomainError, type ElicitationId, parseElicitationId } from '@postern/elicitation';
 import type { AdminService } from '../admin/admin-service.ts';
 import { refusalText } from '../admin/refunds.ts';
 import { ProblemError } from '../platform/http/problems.ts';
-import { CliError, type CliIo, type ExitCode, exitCodes, printable, tableOf, UsageError } from './cli-io.ts';
+import { CliError, type CliIo, type ExitCode, exitCodes, membersOf, printable, tableOf, UsageError } from './cli-io.ts';
 import { type Command, changingActor, type Invocation, whoAndWhy } from './command.ts';
 import { type OpenAdmin, openAdmin } from './open-admin.ts';
 import { createProgress } from './progress.ts';
@@ -38,7 +38,7 @@ async function paymentsShow(p: Invocation, io: CliIo): Promise<ExitCode> {
 
 function textOf({ payments, ...of }: PaymentReport): string {
   const { requested, ...facts } = of;
-  const lines = Object.entries(facts).map(([member, value]) => `${member.padEnd(13)}  ${value}\n`);
+  const lines = membersOf(facts).map(([member, value]) => `${member.padEnd(13)}  ${value}\n`);
   const asked = requested && `${'requested'.padEnd(13)}  ${amountOf(requested.minorUnits, requested.currency)}\n`;
   const taken = payments.length === 0 ? nothingTaken(of) : payments.map(takenText).join('\n');
   return [...lines, asked ?? '', '\n', taken].join('');
@@ -88,7 +88,7 @@ function refused(error: unknown): never {
 async function paymentsRefund(p: Invocation, io: CliIo): Promise<ExitCode> {
   const actor = changingActor(p);
   const [elicitationId, minorUnits] = [elicitationIdIn(p), minorUnitsIn(p)];
-  const ask = definedOnly({ minorUnits, processorReference: p.values.payment });
+  const ask = { minorUnits, processorReference: p.values.payment };
   await using opened = await openAdmin(p.configPath, io);
   const { admin } = opened;
   const plan = await admin.planRefund(elicitationId, ask).catch(refused);

@@ -1,5 +1,4 @@
 import { userInfo } from 'node:os';
-import { definedOnly } from '@postern/elicitation';
 import { UsageError } from './cli-io.ts';
 
 /** Who changed something, as claimed, and why: both are in the audit event. */
@@ -18,9 +17,10 @@ const TEXT = /^[^\p{C}\u2028\u2029]{1,200}$/u;
 
 /** Reads `--by`, by default the user of this machine, and `--reason` if it was given. @throws UsageError */
 export function whoAndWhyOf({ by = userInfo().username, reason }: Options): Pick<Change, 'by'> & Partial<Change> {
-  const given = { by, ...definedOnly({ reason }) };
+  const given = { by, reason };
   for (const [option, value] of Object.entries(given))
-    if (!TEXT.test(value)) throw new UsageError(`--${option} must have 1 to 200 characters on one line.`);
+    if (value !== undefined && !TEXT.test(value))
+      throw new UsageError(`--${option} must have 1 to 200 characters on one line.`);
   return given;
 }
 

@@ -1,4 +1,4 @@
-import { definedOnly, parseConnectionId, parseElicitationId } from '@postern/elicitation';
+import { parseConnectionId, parseElicitationId } from '@postern/elicitation';
 import type { FastifyPluginAsync } from 'fastify';
 import { z } from 'zod';
 import type { AdminService } from '../admin/admin-service.ts';
@@ -36,7 +36,7 @@ export const actRoutes: FastifyPluginAsync<ActRoutesDeps> = async (app, { admin,
     values: z
       .strictObject({ provider: name, mcpServer: name, since: date })
       .refine(({ provider, mcpServer }) => provider !== undefined || mcpServer !== undefined)
-      .transform(({ mcpServer, ...rest }) => definedOnly({ ...rest, mcpServerId: mcpServer })),
+      .transform(({ mcpServer, ...rest }) => ({ ...rest, mcpServerId: mcpServer })),
     async plan(actor, target) {
       return disconnectView(await admin.planDisconnect(actor, target), { at: '/connections', target });
     },

@@ -1,4 +1,3 @@
-import { definedOnly } from '@postern/elicitation';
 import type { AuditLog } from '../platform/audit/audit-log.ts';
 import { type AuditTrail, createPageTrace } from '../platform/audit/audit-trail.ts';
 import type { Logger } from '../platform/logger.ts';
@@ -20,11 +19,11 @@ export function createConsoleAudit(trail: AuditTrail, logger: Pick<Logger, 'warn
     /** The identity provider ended a session of an operator, or all of them. */
     loggedOut: ({ of, subject }: Parameters<AuditLog['loggedOut']>[0]) =>
       trail.info(
-        { event: 'console.logged_out', of, ...definedOnly({ operator: subject?.subject }) },
+        { event: 'console.logged_out', of, operator: subject?.subject },
         'operator signed out by the identity provider',
       ),
     logoutRefused: ({ code, claim }: Omit<Parameters<AuditLog['logoutRefused']>[0], 'identityProvider'>) =>
-      trail.warn({ event: 'console.logout_refused', code, ...definedOnly({ claim }) }, 'logout refused'),
+      trail.warn({ event: 'console.logout_refused', code, claim }, 'logout refused'),
   };
 }
 

@@ -1,4 +1,4 @@
-import { type BrowserSession, type Clock, definedOnly } from '@postern/elicitation';
+import type { BrowserSession, Clock } from '@postern/elicitation';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { Actor } from '../admin/admin-audit.ts';
@@ -86,7 +86,7 @@ export function createConsoleGuard({ config, browser, stylesheetPath, now }: Con
       const here = request.method === 'POST' ? '/' : hereOf(request);
       const linkedTo = isFromElsewhere(request) && here !== '/' ? here : undefined;
       const href = signInHref(here, false);
-      return reply.code(401).send(signInPage({ stylesheetPath }, { href, ...definedOnly({ linkedTo }) }));
+      return reply.code(401).send(signInPage({ stylesheetPath }, { href, linkedTo }));
     }
     const role = roleOf(browserSession, config.roles);
     const csrfToken = browser.csrfToken(browserSession.id);

@@ -1,6 +1,6 @@
 import { issuersOf } from '@postern/authorization';
 import type { Clock } from '@postern/elicitation';
-import { definedOnly, NotFoundError, parseElicitationId } from '@postern/elicitation';
+import { NotFoundError, parseElicitationId } from '@postern/elicitation';
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { AdminService } from '../admin/admin-service.ts';
@@ -131,7 +131,8 @@ export const consoleRoutes: FastifyPluginAsync<ConsoleRoutesDeps> = async (app, 
     const query = queryOf(request, elicitationsQuery);
     const { mcpServer, ...rest } = query;
     const page = await admin.elicitations(actorOf(request), {
-      ...definedOnly({ ...rest, mcpServerId: mcpServer }),
+      ...rest,
+      mcpServerId: mcpServer,
       phase: query.phase,
       limit: PAGE,
     });
@@ -154,13 +155,11 @@ export const consoleRoutes: FastifyPluginAsync<ConsoleRoutesDeps> = async (app, 
     const query = queryOf(request, connectionsQuery);
     const { mcpServer, provider, lost, since, cursor } = query;
     const page = await admin.connections(actorOf(request), {
-      ...definedOnly({
-        mcpServerId: mcpServer,
-        provider,
-        since: dateOf(since),
-        isLost: lost === undefined ? undefined : lost === 'yes',
-        cursor,
-      }),
+      mcpServerId: mcpServer,
+      provider,
+      since: dateOf(since),
+      isLost: lost === undefined ? undefined : lost === 'yes',
+      cursor,
       limit: PAGE,
     });
     return reply.send(connectionsPage(pageFor(request), { query, ...page }, configured));
@@ -169,7 +168,8 @@ export const consoleRoutes: FastifyPluginAsync<ConsoleRoutesDeps> = async (app, 
   app.get('/credentials', viewer, async (request, reply) => {
     const query = queryOf(request, credentialsQuery);
     const page = await admin.credentials(actorOf(request), {
-      ...definedOnly({ mcpServerId: query.mcpServer, cursor: query.cursor }),
+      mcpServerId: query.mcpServer,
+      cursor: query.cursor,
       limit: PAGE,
     });
     return reply.send(credentialsPage(pageFor(request), { query, ...page }, configured));
@@ -178,7 +178,8 @@ export const consoleRoutes: FastifyPluginAsync<ConsoleRoutesDeps> = async (app, 
   app.get('/payments', viewer, async (request, reply) => {
     const query = queryOf(request, paymentsQuery);
     const page = await admin.payments(actorOf(request), {
-      ...definedOnly({ mcpServerId: query.mcpServer, cursor: query.cursor }),
+      mcpServerId: query.mcpServer,
+      cursor: query.cursor,
       phase: query.phase,
       limit: PAGE,
     });
@@ -194,7 +195,7 @@ export const consoleRoutes: FastifyPluginAsync<ConsoleRoutesDeps> = async (app, 
 
   app.get('/webhooks', viewer, async (request, reply) => {
     const { endpoint } = queryOf(request, webhooksQuery);
-    const list = { ...definedOnly({ endpoint }), limit: PAGE };
+    const list = { endpoint, limit: PAGE };
     const [endpoints, retrying, dead] = await Promise.all([
       admin.webhookEndpoints(),
       admin.retryingDeliveries(list),
@@ -222,7 +223,11 @@ export const consoleRoutes: FastifyPluginAsync<ConsoleRoutesDeps> = async (app, 
     const query = queryOf(request, auditQuery);
     const { mcpServer, apiKey, since, until, ...rest } = query;
     const page = await admin.audit(actorOf(request), {
-      ...definedOnly({ ...rest, mcpServerId: mcpServer, apiKeyId: apiKey, since: dateOf(since), until: dateOf(until) }),
+      ...rest,
+      mcpServerId: mcpServer,
+      apiKeyId: apiKey,
+      since: dateOf(since),
+      until: dateOf(until),
       limit: PAGE,
     });
     return reply.send(auditPage(pageFor(request), { query, ...page }, configured));

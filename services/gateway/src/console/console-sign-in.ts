@@ -1,5 +1,5 @@
 import { AuthorizationError } from '@postern/authorization';
-import { type BrowserSession, definedOnly } from '@postern/elicitation';
+import type { BrowserSession } from '@postern/elicitation';
 import type { FastifyPluginAsync, FastifyReply } from 'fastify';
 import { z } from 'zod';
 import { browserName } from '../identity/browser-name.ts';
@@ -110,7 +110,7 @@ export const consoleSignInRoutes: FastifyPluginAsync<ConsoleSignInDeps> = async 
     await browser.endSession(request, reply);
     audit.signedOut({ operator: browserSession.subject.subject });
     const endSessionHref = await providerLogout.offer(reply, browserSession);
-    return reply.send(signedOutPage(page, { href: signInHref('/', false), ...definedOnly({ endSessionHref }) }));
+    return reply.send(signedOutPage(page, { href: signInHref('/', false), endSessionHref }));
   });
 
   app.get('/logout/callback/console', { ...anyone, exposeHeadRoute: false }, async (request, reply) => {

@@ -1,12 +1,6 @@
 import type { IssueElicitation } from '@postern/api';
 import { MAX_FORM_TEXT_LENGTH } from '@postern/api/form';
-import {
-  askDigest,
-  definedOnly,
-  type ElicitationRequest,
-  type JsonObject,
-  type PaymentRequest,
-} from '@postern/elicitation';
+import { askDigest, type ElicitationRequest, type JsonObject, type PaymentRequest } from '@postern/elicitation';
 import { decimalsOf, type PaymentProcessor } from '@postern/payment';
 import { fieldsSentBy } from '../entries/credential-check.ts';
 import type { PatternedText } from '../entries/patterns.ts';
@@ -31,32 +25,31 @@ export function elicitationRequestOf(
   switch (input.kind) {
     case 'payment': {
       const { processor = mcpServer.payment?.processors[0] ?? 'none', items, ...rest } = input.payment;
-      const terms = { ...rest, ...definedOnly({ items }) };
+      const terms = { ...rest, items };
       const request = { kind: input.kind, terms, processor };
       const payeeAccount = payeeOf(mcpServer, request)?.account;
-      return { ...request, digest: askDigest(request), ...definedOnly({ payeeAccount }) };
+      return { ...request, digest: askDigest(request), payeeAccount };
     }
     case 'confirmation': {
       // No page can show a number of minor units of such a currency.
       for (const [at, fact] of input.confirmation.facts.entries())
         if (fact.type === 'amount' && decimalsOf(fact.value.currency) === undefined)
           throw invalid(`body.confirmation.facts.${at}.value.currency`, 'not an active currency with a minor unit');
-      const request = { kind: input.kind, terms: definedOnly(input.confirmation) };
+      const request = { kind: input.kind, terms: input.confirmation };
       return { ...request, digest: askDigest(request) };
     }
     case 'credential': {
-      const { fields: given, rejectedGeneration, ...rest } = input.credential;
-      const fields = given.map(definedOnly);
+      const { rejectedGeneration, ...rest } = input.credential;
       // Without these fields the check would fail for any input.
       const check = checkOf(mcpServer, rest.name);
       for (const name of check === undefined ? [] : fieldsSentBy(check))
-        if (!fields.some(field => field.name === name))
+        if (!rest.fields.some(field => field.name === name))
           throw invalid('body.credential.fields', `the check of this credential needs a field "${name}"`);
-      const request = { kind: input.kind, ...rest, fields };
+      const request = { kind: input.kind, ...rest };
       return {
         ...request,
         digest: askDigest(request),
-        ...definedOnly({ rejectedGeneration }),
+        rejectedGeneration,
       };
     }
     case 'form': {
@@ -65,9 +58,9 @@ export function elicitationRequestOf(
       const schema = JSON.parse(JSON.stringify(requestedSchema)) as JsonObject;
       const request = {
         kind: input.kind,
-        ...definedOnly({ title }),
+        title,
         requestedSchema: schema,
-        ...definedOnly({ texts: texts && (JSON.parse(JSON.stringify(texts)) as JsonObject) }),
+        texts: texts && (JSON.parse(JSON.stringify(texts)) as JsonObject),
         secretFields,
       };
       return { ...request, digest: askDigest(request) };

@@ -2,7 +2,6 @@ import { type ElicitationBody, type IssueElicitation, TTL_SECONDS } from '@poste
 import { type AccessTokenVerifier, AuthorizationError, type ProviderRegistry } from '@postern/authorization';
 import {
   DomainError,
-  definedOnly,
   digestOf,
   type ElicitationService,
   type IdempotencyKey,
@@ -93,7 +92,7 @@ export function createIssueFlow(p: {
     const mayUse = request.kind === 'authorization' && mcpServer.providers.includes(request.authorization.provider);
     const elicitationRequest =
       request.kind === 'authorization'
-        ? { kind: request.kind, ...definedOnly(mayUse ? requestable(request.authorization) : request.authorization) }
+        ? { kind: request.kind, ...(mayUse ? requestable(request.authorization) : request.authorization) }
         : elicitationRequestOf(request, mcpServer);
     if (elicitationRequest.kind === 'payment') assertPossiblePayment(elicitationRequest, mcpServer, p.processors);
     await assertHonestNames(p.registeredNames, mcpServer.mcpServerId, request);
@@ -107,13 +106,11 @@ export function createIssueFlow(p: {
         subject,
         request: elicitationRequest,
         ttlMs: (request.ttlSeconds ?? TTL_SECONDS.default) * 1000,
-        ...definedOnly({
-          message: request.message,
-          requestedBy: request.requestedBy && definedOnly(request.requestedBy),
-          returnUrl: request.returnUrl,
-          locale: request.locale,
-          idempotencyKey: key,
-        }),
+        message: request.message,
+        requestedBy: request.requestedBy && request.requestedBy,
+        returnUrl: request.returnUrl,
+        locale: request.locale,
+        idempotencyKey: key,
       })
       .catch((error: unknown) => {
         if (!(error instanceof DomainError) || error.code !== 'muted') throw error;

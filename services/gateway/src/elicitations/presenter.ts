@@ -3,7 +3,6 @@ import {
   type Approval,
   type Connection,
   type Credential,
-  definedOnly,
   type Elicitation,
   isTerminal,
   matchCodeOf,
@@ -28,7 +27,7 @@ export function createPresenter(p: { publicUrl: string; providers: readonly { na
       kind: elicitation.request.kind,
       status: elicitation.status,
       ...addressOf(elicitation.elicitationId),
-      ...definedOnly({ message: elicitation.message }),
+      message: elicitation.message,
       ...(elicitation.request.kind === 'authorization'
         ? { authorization: authorizationOf(elicitation.request.provider) }
         : {}),

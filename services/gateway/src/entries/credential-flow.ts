@@ -4,7 +4,6 @@ import {
   type Clock,
   type Credential,
   type CredentialId,
-  definedOnly,
   generationNumber,
   isUseNoted,
   NotFoundError,
@@ -104,7 +103,7 @@ export function createCredentialFlow(p: {
   };
 
   async function recordUse(credential: Credential, mcpServerId: string, tool: string | undefined): Promise<void> {
-    const use = { mcpServerId, ...definedOnly({ tool }) };
+    const use = { mcpServerId, tool };
     if (isUseNoted(credential, use, p.now())) return;
     await credentials.recordUse({ credentialId: credential.credentialId, use });
   }

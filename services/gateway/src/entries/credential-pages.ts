@@ -1,4 +1,4 @@
-import { definedOnly, type ElicitationOf, type ElicitationService, RequestChangedError } from '@postern/elicitation';
+import { type ElicitationOf, type ElicitationService, RequestChangedError } from '@postern/elicitation';
 import { type CredentialNotice, credentialDonePage, credentialPage, displayHost } from '@postern/pages';
 import type { FastifyReply } from 'fastify';
 import { checkOf, type RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
@@ -49,7 +49,7 @@ export function createCredentialPages(pages: PageKit<CredentialPagesDeps>): Kind
           title,
           lasting: retention === 'lasting',
           replaces: rejectedGeneration !== undefined,
-          ...definedOnly({ checkedAt }),
+          checkedAt,
           fields: fields.map(({ name, label, secret, help, example, multiline, maxLength }) => {
             const value = tried.typed.get(name);
             const fault = tried.faults?.get(name);
@@ -57,16 +57,17 @@ export function createCredentialPages(pages: PageKit<CredentialPagesDeps>): Kind
               name,
               label,
               maxLength,
-              ...definedOnly({ help, example }),
+              help,
+              example,
               // A page never contains a secret, not even for the user who typed it.
               ...(secret
-                ? { secret, ...definedOnly({ multiline }) }
+                ? { secret, multiline }
                 : { secret, ...(typeof value === 'string' ? { value: value.slice(0, maxLength) } : {}) }),
-              ...definedOnly({ fault }),
+              fault,
             };
           }),
         },
-        ...definedOnly({ notice }),
+        notice,
       }),
     );
   }

@@ -9,7 +9,6 @@ import {
   type PropertySchema,
   type RequestedSchema,
 } from '@postern/api/form';
-import { definedOnly } from '@postern/elicitation';
 import {
   type FieldFault,
   type FormFieldView,
@@ -112,9 +111,9 @@ export function formFieldViews(
     const frame = {
       name,
       label: own?.title ?? property.title ?? name,
-      ...definedOnly({ description: own?.description ?? property.description }),
+      description: own?.description ?? property.description,
       required: schema.required?.includes(name) === true,
-      ...definedOnly({ fault }),
+      fault,
     };
     const value = Object.hasOwn(filled, name) ? filled[name] : undefined;
     const titles = new Map(Object.entries(own?.options ?? {}));
@@ -154,7 +153,8 @@ function controlOf(
       const { minimum, maximum } = property;
       return {
         control: property.type,
-        ...definedOnly({ minimum, maximum }),
+        minimum,
+        maximum,
         ...single,
       };
     }
@@ -163,7 +163,8 @@ function controlOf(
       return {
         control: 'multi-select',
         options: 'enum' in items ? items.enum.map(untitled) : items.anyOf.map(titled),
-        ...definedOnly({ minItems, maxItems }),
+        minItems,
+        maxItems,
         values: typeof value === 'string' ? [value] : (value ?? []),
       };
     }
@@ -177,9 +178,11 @@ function controlOf(
       const { format, minLength, maxLength } = property;
       const facts = {
         control: 'text',
-        ...definedOnly({ format, minLength, maxLength }),
+        format,
+        minLength,
+        maxLength,
       } as const;
-      return isSecret ? { ...facts, secret: true } : { ...facts, ...definedOnly({ value }) };
+      return isSecret ? { ...facts, secret: true } : { ...facts, value };
     }
   }
 }

@@ -1,5 +1,5 @@
 import { type FormFields, formTextsSchema, requestedSchemaSchema } from '@postern/api/form';
-import { definedOnly, type ElicitationOf, type ElicitationService, RequestChangedError } from '@postern/elicitation';
+import { type ElicitationOf, type ElicitationService, RequestChangedError } from '@postern/elicitation';
 import { type FormNotice, formDonePage, formPage } from '@postern/pages';
 import type { FastifyReply } from 'fastify';
 import { createDecisionView, type KindPages, type PageRequest, type VisitOf } from '../pages/kind-pages.ts';
@@ -36,13 +36,13 @@ export function createFormPages(pages: PageKit<FormPagesDeps>): KindPages<'form'
       formPage(context, {
         ...decisionView(visit, views.shownDigest(elicitation)),
         form: {
-          ...definedOnly({ title }),
+          title,
           fields: formFieldViews(schemaOf(elicitation), secretFields, tried, {
             locale: context.locale,
             texts: formTextsSchema.parse(texts ?? {}),
           }),
         },
-        ...definedOnly({ notice }),
+        notice,
       }),
     );
   }

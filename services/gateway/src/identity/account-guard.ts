@@ -103,8 +103,9 @@ export function createAccountGuard({ deps, browser, views }: PageKit<AccountGuar
 
     /** Starts a fresh sign-in at the same identity provider, and returns to a page of the account. */
     freshSignInHref({ origin }: BrowserSession, to: AccountPage = 'me'): string {
-      const idp = 'identityProvider' in origin ? { idp: origin.identityProvider } : {};
-      return `/login?${new URLSearchParams({ to, fresh: '1', ...idp })}`;
+      const query = new URLSearchParams({ to, fresh: '1' });
+      if ('identityProvider' in origin) query.set('idp', origin.identityProvider);
+      return `/login?${query}`;
     },
   };
 }

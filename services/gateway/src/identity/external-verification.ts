@@ -3,7 +3,6 @@ import {
   type BrowserSession,
   type Clock,
   DomainError,
-  definedOnly,
   digestOf,
   type Elicitation,
   type ElicitationId,
@@ -126,7 +125,7 @@ export function createExternalVerification(p: {
       subject: request.subject.subject,
       openUntil: opening.expiresAt,
       expiresAt: p.now() + TICKET_MS,
-      ...definedOnly({ authTime: request.authTime === undefined ? undefined : request.authTime * 1000 }),
+      authTime: request.authTime === undefined ? undefined : request.authTime * 1000,
     };
     const continueUrl = new URL('/login/continue', p.config.publicUrl);
     continueUrl.searchParams.set('ticket', await p.vault.seal(JSON.stringify(ticket), ticketContext));
@@ -170,7 +169,8 @@ export function createExternalVerification(p: {
         browserBinding,
         id: Buffer.from(p.entropy(32)).toString('base64url'),
         expiresAt: p.now() + OPEN_MS,
-        ...definedOnly({ maxAge, to }),
+        maxAge,
+        to,
         ...(maxAge === 0 ? { provesFrom: p.now() } : {}),
         ...(to === undefined ? {} : { provesFrom: p.now() - FRESH_SECONDS * 1000 }),
       };
@@ -227,7 +227,8 @@ export function createExternalVerification(p: {
         subject,
         origin: { vouchedBy: mcpServerId },
         displayName: ticket.subject,
-        ...definedOnly({ authTime: ticket.authTime, browser }),
+        authTime: ticket.authTime,
+        browser,
         ...(proves && ticket.to === undefined ? { provedFor: elicitationId } : {}),
       };
       const signedInAt = `application of ${mcpServerId}`;

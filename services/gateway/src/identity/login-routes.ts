@@ -1,7 +1,6 @@
 import { AuthorizationError } from '@postern/authorization';
 import {
   type BrowserSession,
-  definedOnly,
   type Elicitation,
   type ElicitationId,
   type ElicitationService,
@@ -168,7 +167,8 @@ export const loginRoutes: FastifyPluginAsync<PageKit<LoginRoutesDeps>> = async (
         returnTo,
         forceLogin: query.data.switch === '1',
         locale: views.context(request).locale,
-        ...definedOnly({ maxAge, provesFor }),
+        maxAge,
+        provesFor,
       });
       browser.setLoginCookie(request, reply, cookie);
       return reply.redirect(authorizationUrl.href, 303);

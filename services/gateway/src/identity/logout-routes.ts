@@ -1,4 +1,4 @@
-import { definedOnly, parseElicitationId } from '@postern/elicitation';
+import { parseElicitationId } from '@postern/elicitation';
 import { notFoundPage, signedOutPage } from '@postern/pages';
 import type { FastifyPluginAsync } from 'fastify';
 import { z } from 'zod';
@@ -40,7 +40,7 @@ export const logoutRoutes: FastifyPluginAsync<PageKit<LogoutRoutesDeps>> = async
     if (elicitationId !== undefined) return reply.redirect(`${elicitationPath(elicitationId)}?switch=1`, 303);
     const context = views.context(request);
     const endSessionHref = await providerLogout.offer(reply, browserSession, context.locale);
-    return reply.send(signedOutPage(context, definedOnly({ endSessionHref })));
+    return reply.send(signedOutPage(context, { endSessionHref }));
   });
 
   app.get<ByIdentityProvider>(

@@ -3,7 +3,6 @@ import { AuthorizationError } from '@postern/authorization';
 import {
   type BrowserSession,
   type Clock,
-  definedOnly,
   digestOf,
   type Entropy,
   newOperationId,
@@ -74,7 +73,7 @@ export function createProviderLogout({
       const state = stateOf(newOperationId(deps.entropy));
       const postLogoutRedirectUri = postLogoutRedirectUriOf(publicUrl, name);
       const asked = identityProvider.signIn
-        .endSessionUrl({ postLogoutRedirectUri, state, ...definedOnly({ locale }) })
+        .endSessionUrl({ postLogoutRedirectUri, state, locale })
         .catch((error: unknown) => {
           if (!(error instanceof AuthorizationError)) throw error;
           return undefined;

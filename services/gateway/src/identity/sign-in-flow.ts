@@ -2,7 +2,6 @@ import { AuthorizationError, type IdentityProviderConfig, type SignedIn, type Si
 import {
   type BrowserSession,
   type Clock,
-  definedOnly,
   digestOf,
   type ElicitationId,
   type Entropy,
@@ -153,7 +152,8 @@ export function createSignInFlow<To extends string>(p: {
         state,
         nonce,
         ...(request.forceLogin ? { prompt: 'login' as const } : {}),
-        ...definedOnly({ maxAge, locale: request.locale }),
+        maxAge,
+        locale: request.locale,
       });
       const transaction: LoginTransaction = {
         state,
@@ -162,7 +162,9 @@ export function createSignInFlow<To extends string>(p: {
         issuer: request.identityProvider.config.issuer,
         name: request.identityProvider.config.name,
         expiresAt: p.now() + LOGIN_TRANSACTION_SECONDS * 1000,
-        ...definedOnly({ returnTo: request.returnTo, maxAge, provesFor: request.provesFor }),
+        returnTo: request.returnTo,
+        maxAge,
+        provesFor: request.provesFor,
       };
       return { authorizationUrl, cookie: await p.vault.seal(JSON.stringify(transaction), context) };
     },
@@ -210,7 +212,7 @@ export function createSignInFlow<To extends string>(p: {
           state,
           nonce,
           codeVerifier,
-          ...definedOnly({ maxAge: maxAge === 0 ? secondsSinceStart(transaction) : maxAge }),
+          maxAge: maxAge === 0 ? secondsSinceStart(transaction) : maxAge,
         });
       } catch (error) {
         if (error instanceof AuthorizationError) return { result: 'refused', error, returnTo, cookie };
@@ -225,14 +227,12 @@ export function createSignInFlow<To extends string>(p: {
           subject: { issuer: signedIn.issuer, subject: signedIn.subject },
           origin: { identityProvider: name },
           displayName: signedIn.displayName,
-          ...definedOnly({
-            detail: signedIn.detail,
-            authTime,
-            provedFor: provedForOf(transaction, authTime),
-            browser,
-            logoutName: signedIn.sessionId && logoutNameOf(signedIn.issuer, signedIn.sessionId),
-            groups: signedIn.groups,
-          }),
+          detail: signedIn.detail,
+          authTime,
+          provedFor: provedForOf(transaction, authTime),
+          browser,
+          logoutName: signedIn.sessionId && logoutNameOf(signedIn.issuer, signedIn.sessionId),
+          groups: signedIn.groups,
         },
         signedInAt: name,
       });

@@ -47,7 +47,7 @@ describe('the maximum age of a sign-in', () => {
   ] as const)('S89: %s, with %s s for all and %s s for destructive ones', async (danger, all, destructive, seconds) => {
     const confirmation = {
       everyFreshSignInSeconds: all,
-      ...(destructive === undefined ? {} : { freshSignInSeconds: destructive }),
+      freshSignInSeconds: destructive,
     };
     const stage = createElicitationStage({ mcpServer: { confirmation } });
     expect(stage.signInPolicy.maxAgeMs(await stage.confirm({ danger }))).toBe(seconds * 1000);

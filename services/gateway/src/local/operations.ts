@@ -9,7 +9,6 @@ import {
   type MessageLine,
   PERSON,
 } from '@postern/api/local';
-import { definedOnly } from '@postern/elicitation';
 import { z } from 'zod';
 import { CliError, type HeldStore } from '../cli/cli-io.ts';
 import { approvedPayments } from '../cli/dev/dev-options.ts';
@@ -54,7 +53,8 @@ export function createOperations(p: OperationsOptions) {
     config: p.configPath,
     store: p.storeFile,
     openAsks: await activity.openAsks(),
-    ...definedOnly({ console: gateway.deps.config.console?.publicUrl, log: p.logFile }),
+    console: gateway.deps.config.console?.publicUrl,
+    log: p.logFile,
     idleSince: new Date(activity.lastAt).toISOString(),
     mcpServers: [...new Set(joined.values())].sort(),
   });

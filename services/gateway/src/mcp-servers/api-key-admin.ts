@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { type ApiKeyStore, definedOnly, type KeyAge, type Stores } from '@postern/elicitation';
+import type { ApiKeyStore, KeyAge, Stores } from '@postern/elicitation';
 import type { Vault } from '@postern/vault';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { apiKeyContext } from '../sealing/seal-contexts.ts';
@@ -70,7 +70,7 @@ export function createApiKeyAdmin(p: {
   async function list(): Promise<readonly ApiKeyView[]> {
     const [page, { ages, uses }] = await Promise.all([apiKeys.read(), keyAges.read()]);
     const stored = page?.apiKeys ?? [];
-    const lastUseOf = (apiKeyId: string) => definedOnly({ lastUsedAt: uses.get(apiKeyId) });
+    const lastUseOf = (apiKeyId: string) => ({ lastUsedAt: uses.get(apiKeyId) });
     const ofFile = configured.map(({ mcpServerId, digest, expires }): ApiKeyView => {
       const apiKeyId = idOfFileKey(digest);
       const revoked = stored.find(each => each.apiKeyId === apiKeyId)?.revoked;
@@ -80,7 +80,9 @@ export function createApiKeyAdmin(p: {
         mcpServerId,
         isConfigured: true,
         hash: `sha256:${digest.slice(0, HASH_SHOWN)}`,
-        ...definedOnly({ expires, revoked, age: ages.get(apiKeyId) }),
+        expires,
+        revoked,
+        age: ages.get(apiKeyId),
         ...lastUseOf(apiKeyId),
       };
     });

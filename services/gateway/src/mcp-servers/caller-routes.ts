@@ -1,5 +1,4 @@
 import { type CallerBody, CONTRACT_REVISION, defaultText } from '@postern/api';
-import { definedOnly } from '@postern/elicitation';
 import type { FastifyPluginAsync } from 'fastify';
 import { calculateJwkThumbprint } from 'jose';
 import { z } from 'zod';
@@ -40,7 +39,7 @@ async function presentCaller(caller: RegisteredMcpServer, config: Config): Promi
     issuers: [...caller.issuers],
     audience: [...caller.audience],
     identity: identity.mode === 'external' ? { mode: identity.mode, verifyUrl: identity.verifyUrl } : identity,
-    ...definedOnly({ payment: caller.kinds.includes('payment') ? paymentOf(caller, config) : undefined }),
+    payment: caller.kinds.includes('payment') ? paymentOf(caller, config) : undefined,
     returnUrls: [...returnUrls],
     limits: {
       requestsPerMinute: limits.requestsPerMinute,
@@ -53,7 +52,7 @@ async function presentCaller(caller: RegisteredMcpServer, config: Config): Promi
       encryption: {
         thumbprint: await calculateJwkThumbprint(encryption.key),
         required: encryption.required,
-        ...definedOnly({ kid: encryption.key.kid }),
+        kid: encryption.key.kid,
       },
     }),
   };
@@ -67,7 +66,8 @@ function shown(provider: Config['providers'][number]): CallerBody['providers'][n
     defaultScopes: [...defaultScopes],
     flow,
     dpop: dpop === 'required',
-    ...definedOnly({ preset, scopes: scopes && Object.keys(scopes) }),
+    preset,
+    scopes: scopes && Object.keys(scopes),
   };
 }
 

@@ -3,7 +3,6 @@ import {
   type Amount,
   type Connection,
   type Credential,
-  definedOnly,
   type ElicitationRequest,
   kinds,
   type McpServer,
@@ -44,9 +43,7 @@ export function registerMcpServer(
     connectionOwner: config.group === undefined ? config.id : `group:${config.group}`,
     kinds: kindsOf(config),
     providers: config.providers,
-    ...definedOnly({
-      payment: config.payment && { processors: config.payment.processors, maxMinorUnits: config.payment.maxAmount },
-    }),
+    payment: config.payment && { processors: config.payment.processors, maxMinorUnits: config.payment.maxAmount },
     issuers: config.issuers,
     returnUrls: config.returnUrls,
     audience: config.audiences.length > 0 ? config.audiences : [config.url],
@@ -95,7 +92,7 @@ export function payeeOf(
   const found = config.payment?.payees.find(({ name }) => name === terms.payee.name);
   if (found === undefined) return undefined;
   const account = Object.hasOwn(found.accounts, processor) ? found.accounts[processor] : undefined;
-  return { name: found.name, ...definedOnly({ account }) };
+  return { name: found.name, account };
 }
 
 /** Whether a processor may (still) take a payment: its payee is registered, and has the account that the request has. */

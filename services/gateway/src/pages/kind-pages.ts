@@ -1,10 +1,4 @@
-import {
-  type CompletedElicitation,
-  definedOnly,
-  type ElicitationOf,
-  type Kind,
-  matchCodeOf,
-} from '@postern/elicitation';
+import { type CompletedElicitation, type ElicitationOf, type Kind, matchCodeOf } from '@postern/elicitation';
 import type { DecisionView } from '@postern/pages';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { elicitationPath } from '../platform/http/public-urls.ts';
@@ -39,12 +33,10 @@ export function createDecisionView({ browser, views }: Pick<PageKit<unknown>, 'b
     return {
       mcpServer: views.mcpServer(elicitation),
       ...views.manageHref(elicitation),
-      ...definedOnly({
-        person: browserSession && views.person(browserSession),
-        switchAccountAction: browserSession && switchAccountAction(elicitationId),
-        message: elicitation.message,
-        requestedBy: elicitation.requestedBy,
-      }),
+      person: browserSession && views.person(browserSession),
+      switchAccountAction: browserSession && switchAccountAction(elicitationId),
+      message: elicitation.message,
+      requestedBy: elicitation.requestedBy,
       matchCode: matchCodeOf(elicitationId),
       expiresAt: new Date(elicitation.expiresAt),
       now: new Date(views.now()),

@@ -1,4 +1,3 @@
-import { definedOnly } from '@postern/elicitation';
 import {
   type Branding,
   displayHost,
@@ -39,7 +38,7 @@ export function createLooks(config: Pick<GatewayConfig, 'branding' | 'mcpServers
   function iconOf(): Asset & { readonly path: string } {
     const own = base.icon === undefined ? undefined : config.images.get(base.icon);
     if (own !== undefined) return own;
-    const colour = iconColour(definedOnly({ name: nameIn('en'), accent: base.accent }));
+    const colour = iconColour({ name: nameIn('en'), accent: base.accent });
     let drawn: Buffer | undefined;
     return {
       path: '/favicon.ico',
@@ -53,10 +52,10 @@ export function createLooks(config: Pick<GatewayConfig, 'branding' | 'mcpServers
   }
 
   function lookOf(own: Partial<LookConfig> | undefined, at: string): Look {
-    const { imagesFolder: _, icon: _icon, logo, ...rest } = { ...base, ...definedOnly(own ?? {}) };
+    const { imagesFolder: _, icon: _icon, logo, ...rest } = { ...base, ...own };
     const image = logo === undefined ? undefined : config.images.get(logo.light);
     const branding: Branding = {
-      ...definedOnly(rest),
+      ...rest,
       name: nameIn('en'),
       iconPath: icon.path,
       ...(image !== undefined && {
@@ -102,7 +101,7 @@ export function logoView(
   const pathOf = (name: string | undefined) => (name === undefined ? undefined : images.get(name)?.path);
   const path = pathOf(logo?.light);
   if (path === undefined) throw new TypeError('the image was not read');
-  return { path, ...definedOnly({ darkPath: pathOf(logo?.dark) }) };
+  return { path, darkPath: pathOf(logo?.dark) };
 }
 
 /** The registered identity of an MCP server on pages. */

@@ -5,7 +5,6 @@ import {
   type Clock,
   type Connection,
   type Credential,
-  definedOnly,
   type Elicitation,
   type ElicitationOf,
   isTerminal,
@@ -87,7 +86,9 @@ export function createPageViews(p: {
         locale,
         path: pagePathOf(request),
         ...p.lookOf(shownFor.get(request), locale),
-        ...definedOnly({ operatorReference, passkeysChangedAt, timeZone }),
+        operatorReference,
+        passkeysChangedAt,
+        timeZone,
       };
     },
 
@@ -124,7 +125,7 @@ export function createPageViews(p: {
       const hasJustEnded = isTerminal(elicitation) && p.now() < elicitation.endedAt + JUST_ENDED_MS;
       const stayHref =
         returnHref !== undefined && hasJustEnded && !isStaying ? `${elicitationPath(elicitationId)}?stay` : undefined;
-      return definedOnly({ returnHref, stayHref, mcpClient: requestedBy?.mcpClient });
+      return { returnHref, stayHref, mcpClient: requestedBy?.mcpClient };
     },
 
     /** Starts another sign-in for this elicitation. */
@@ -172,7 +173,7 @@ export function createPageViews(p: {
       const { provider, account } = connection;
       return {
         ...this.provider(provider),
-        ...definedOnly({ accountName: account?.name ?? account?.id }),
+        accountName: account?.name ?? account?.id,
         mcpServers: [...p.mcpServers.values()].filter(caller => mayUse(caller, connection)).map(mcpServerView),
       };
     },
@@ -186,7 +187,7 @@ export function createPageViews(p: {
       if (lastUse === undefined) return {};
       const { at, mcpServerId, tool } = lastUse;
       const mcpServerName = this.mcpServerName(mcpServerId);
-      return { lastUse: { at: new Date(at), mcpServerName, ...definedOnly({ tool }) } };
+      return { lastUse: { at: new Date(at), mcpServerName, tool } };
     },
 
     mcpServerName: (mcpServerId: string): ForeignText => p.mcpServers.get(mcpServerId)?.config.name ?? mcpServerId,
@@ -215,10 +216,8 @@ export function createPageViews(p: {
           : undefined;
       return {
         displayName: session.displayName,
-        ...definedOnly({
-          detail: session.detail,
-          signInHost: identityProvider && displayHost(new URL(identityProvider.issuer)),
-        }),
+        detail: session.detail,
+        signInHost: identityProvider && displayHost(new URL(identityProvider.issuer)),
       };
     },
 
@@ -229,7 +228,7 @@ export function createPageViews(p: {
       const config = providers.get(name);
       return {
         providerName: config?.displayName ?? name,
-        ...definedOnly({ providerMark: config?.mark }),
+        providerMark: config?.mark,
         ...(config?.logo !== undefined && { providerLogo: logoView(config.logo, p.config.images) }),
       };
     },

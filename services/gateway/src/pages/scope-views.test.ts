@@ -4,13 +4,14 @@ import {
   providerConfigSchema,
   providerJsonSchema,
 } from '@postern/authorization';
-import type { Locale } from '@postern/pages';
+import { type Locale, loadLanguage } from '@postern/pages';
 import { describe, expect, test } from 'vitest';
 import * as z from 'zod';
 import { createScopeViews } from './scope-views.ts';
 
 type Language = Exclude<Locale, 'en-XA'>;
 const locales: readonly Language[] = ['en', 'de', 'fr', 'es', 'ja', 'ar', 'zh-Hans', 'zh-Hant'];
+await Promise.all(locales.map(loadLanguage));
 /** The presets that are used most. The texts of the others are English where a language has none. */
 const inEveryLanguage = new Set([
   'atlassian',

@@ -1,5 +1,4 @@
 import type { LocalizedText, ProviderConfig, ProviderRegistry } from '@postern/authorization';
-import { definedOnly } from '@postern/elicitation';
 import { type Locale, type ScopeView, scopeText, type TextIn } from '@postern/pages';
 
 /** Returns a function that describes scopes of a provider: the operator's text before that of the preset. */
@@ -15,7 +14,7 @@ export function createScopeViews(
       const { text, access } = descriptions.get(scope) ?? {};
       const found = text === undefined ? scopeText(presets.get(provider), scope, locale) : localized(text, locale);
       const language = found?.language === locale ? undefined : found?.language;
-      return { scope, ...definedOnly({ description: found?.text, language, access }) };
+      return { scope, description: found?.text, language, access };
     });
   };
 }
@@ -24,5 +23,5 @@ export function createScopeViews(
 function localized(text: LocalizedText, locale: Locale): Partial<TextIn> {
   if (typeof text === 'string') return { text };
   const own = text[locale];
-  return own === undefined ? { ...definedOnly({ text: text['en'] }), language: 'en' } : { text: own, language: locale };
+  return own === undefined ? { text: text['en'], language: 'en' } : { text: own, language: locale };
 }

@@ -1,5 +1,4 @@
 import { hostname } from 'node:os';
-import { definedOnly } from '@postern/elicitation';
 import { VaultError } from '@postern/vault';
 import { type Logger, pino } from 'pino';
 import { requestFields } from './http/request-context.ts';
@@ -38,7 +37,7 @@ export function safeError(error: unknown): object {
     .map(line => line.trim());
   // The operator must know which key is missing, and why its service fails. Key ids are not secret.
   const { kid, fault } = error instanceof VaultError ? error : {};
-  return { name: error.name, ...definedOnly({ code, kid, fault }), at };
+  return { name: error.name, code, kid, fault, at };
 }
 
 /** Returns the stack without the leading message, because the message may contain lines that look like positions. */

@@ -1,6 +1,5 @@
 import { hkdfSync } from 'node:crypto';
 import { createOutboundFetch, type OutboundFetch } from '@postern/authorization';
-import { definedOnly } from '@postern/elicitation';
 import {
   createKeyRing,
   createVault,
@@ -116,7 +115,7 @@ async function serviceOf(
 ): Promise<KeyEncryptionService> {
   switch (key.service) {
     case 'vault-transit':
-      return createVaultTransit({ ...definedOnly(key), fetch: connections.use(transitFetch(key, config, at)) });
+      return createVaultTransit({ ...key, fetch: connections.use(transitFetch(key, config, at)) });
     case 'aws-kms':
       return connections.use(await createAwsKms(key)).service;
     case 'module':
@@ -128,9 +127,10 @@ async function serviceOf(
 const MAX_BYTES = 64 * 1024;
 
 function transitFetch({ url, caFile }: TransitKeyConfig, config: Config, at: number): OutboundFetch {
+  const policy = outboundPolicyOf(config);
   return createOutboundFetch({
-    ...outboundPolicyOf(config),
-    ...definedOnly({ ca: caFile === undefined ? undefined : certificatesIn(caFile, `vault.keys[${at}].caFile`) }),
+    ...policy,
+    ca: caFile === undefined ? policy.ca : certificatesIn(caFile, `vault.keys[${at}].caFile`),
     // An agent on this machine may hold the credentials.
     allowLoopback: isLoopbackUrl(url),
     configuredHosts: configuredHosts(url),

@@ -1,10 +1,4 @@
-import {
-  type Connection,
-  type Credential,
-  definedOnly,
-  type Elicitation,
-  type OneTimeRecord,
-} from '@postern/elicitation';
+import type { Connection, Credential, Elicitation, OneTimeRecord } from '@postern/elicitation';
 import type { SealContext } from '@postern/vault';
 
 // Additional authenticated data of each sealed value. Sealing and opening both use these functions, so they cannot differ.
@@ -38,7 +32,8 @@ export function connectionContext(
     issuer: p.subject.issuer,
     subject: p.subject.subject,
     provider: p.provider,
-    ...definedOnly({ resource: p.resource }),
+    // An absent member and an undefined one are two contexts.
+    ...(p.resource === undefined ? undefined : { resource: p.resource }),
   };
 }
 

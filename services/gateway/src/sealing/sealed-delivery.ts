@@ -1,4 +1,3 @@
-import { definedOnly } from '@postern/elicitation';
 import { CompactEncrypt, importJWK, type JWK } from 'jose';
 import { deliveryAlgorithm } from '../platform/config/json-web-keys.ts';
 
@@ -19,7 +18,7 @@ export async function sealFor(jwk: JWK, value: string, context: DeliveryContext)
       alg,
       enc: 'A256GCM',
       typ: `postern-${type}+jwe`,
-      ...definedOnly({ kid: jwk.kid }),
+      kid: jwk.kid,
       aud,
       ...what,
     })

@@ -1,7 +1,6 @@
 import { type IssueElicitation, type IssueElicitationInput, issueElicitationSchema } from '@postern/api';
 import {
   type BrowserSession,
-  definedOnly,
   type Elicitation,
   type ElicitationOf,
   isOfKind,
@@ -128,7 +127,7 @@ export function createElicitationStage(
           origin: { identityProvider: 'example-id' },
           displayName: 'Somebody',
           ...(authTime === 'unknown' ? {} : { authTime }),
-          ...definedOnly({ provedFor: provedFor?.elicitationId }),
+          provedFor: provedFor?.elicitationId,
         },
         { idleMs: 3_600_000, absoluteMs: 3_600_000 },
       ),

@@ -1,5 +1,4 @@
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
-import { definedOnly } from '@postern/elicitation';
 import type { GatewayConfigInput } from '../platform/config/config-schema.ts';
 import { hashOf, sampleConfig, sampleConsole, sampleMcpServer, sampleReceipts } from './sample-config.ts';
 
@@ -18,7 +17,7 @@ export const groupOf = (...identities: object[]) => ({
 
 const inService = (change: Partial<GatewayConfigInput>, transactionKey?: string) =>
   sampleConfig({
-    vault: { keys: [{ kid: 'own', service: 'module', key: 'a', module: 'a.mjs' }], ...definedOnly({ transactionKey }) },
+    vault: { keys: [{ kid: 'own', service: 'module', key: 'a', module: 'a.mjs' }], transactionKey },
     ...change,
   });
 const withKey = (key: string) => sampleConfig({ vault: { keys: [{ kid: 'first', key }] } });

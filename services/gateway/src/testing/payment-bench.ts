@@ -49,7 +49,7 @@ export async function createRefundBench() {
       refundFlow.refund(stage.caller(), elicitationId, {
         key,
         reason,
-        ...(minorUnits === undefined ? {} : { minorUnits }),
+        minorUnits,
       }),
     payment: async () => {
       const [payment] = await stores.payments.list(elicitationId);

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
 import { Writable } from 'node:stream';
-import { definedOnly, type PaymentEventType, parseElicitationId, SHARDS } from '@postern/elicitation';
+import { type PaymentEventType, parseElicitationId, SHARDS } from '@postern/elicitation';
 import { createRedisStores, openQueueRedis, type RedisAddress, type RedisStores } from '@postern/store-redis';
 import { listenHttp } from '@postern/testkit/providers';
 import { Webhook } from 'standardwebhooks';
@@ -64,7 +64,7 @@ export async function webhookStage(p: {
   const stores = await createRedisStores({
     ...address,
     prefix,
-    ...definedOnly({ feed: p.kept === undefined ? undefined : { events: p.kept } }),
+    feed: p.kept === undefined ? undefined : { events: p.kept },
   });
   const lines: string[] = [];
   const destination = new Writable({

@@ -108,7 +108,7 @@ export const kindsAsking: readonly Scenario[] = [
     id: 'url-mode:kinds:form-answers-are-validated',
     async run({ verbs }) {
       const world = await verbs();
-      const misfits = [
+      const misfits: readonly Record<string, string | number | boolean>[] = [
         { name: 'Alice', parcels: 12, size: 'large' },
         { name: 'Alice', parcels: 2, size: 'huge' },
         { name: 'Alice', parcels: 2, size: 'large', admin: true },

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { connectLegacyHost, elicitationOf, type UrlRequest } from '../../../support/legacy-host.ts';
 import type { Scenario } from '../scenario.ts';
 
-const undeclared = [{ elicitation: { form: {} } }, { elicitation: {} }, {}];
+const undeclared: readonly Record<string, object>[] = [{ elicitation: { form: {} } }, { elicitation: {} }, {}];
 
 /** How revision 2025-11-25 is asked, and who is not. */
 export const legacyAsking: readonly Scenario[] = [

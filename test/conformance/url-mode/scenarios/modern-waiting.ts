@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
-import { definedOnly } from '@postern/elicitation';
 import { type ModernAnswer, modernCall, urlRequestOf } from '../../../support/modern-call.ts';
 import { elicitationIdOf } from '../../../support/person-at-gateway.ts';
 import type { Scenario } from '../scenario.ts';
@@ -82,7 +81,7 @@ export const modernWaiting: readonly Scenario[] = [
       const { retry, elicitationId } = retryAfter(await modernCall(url, { tool: 'connect', subject }));
       for (const content of [undefined, {}, { status: 'completed' }]) {
         const [key = ''] = Object.keys(retry.inputResponses);
-        const inputResponses = { [key]: { action: 'accept', ...definedOnly({ content }) } };
+        const inputResponses = { [key]: { action: 'accept', content } };
         const answer = await modernCall(url, { tool: 'connect', subject, ...retry, inputResponses });
         assert.equal(answer.result?.resultType, 'input_required');
       }

@@ -26,7 +26,7 @@ export function disconnectView(
   const about = facts([
     ['Issuer', subject && html`${subject.issuer}`],
     ['Subject', subject && html`<code class="whole">${subject.subject}</code>`],
-    ...targetFacts({ ...names, ...(since === undefined ? {} : { since: since.toISOString() }) }),
+    ...targetFacts({ ...names, since: since?.toISOString() }),
   ]);
   if (connections === 0 && isComplete)
     return { title: 'Disconnect', at: p.at, says: html`${about}<p class="empty">No connection matches.</p>` };

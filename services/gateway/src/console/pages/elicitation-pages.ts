@@ -130,7 +130,9 @@ ${facts([
   ['Issued', time(createdAt)],
   ['Expires', time(expiresAt)],
   ['Ended', endedAt === undefined ? undefined : time(endedAt)],
-  ...Object.entries(asked).map(([name, value]) => [`Asked: ${wordsOf(name)}`, valueHtml(value)] as const),
+  ...Object.entries(asked).map(
+    ([name, value]) => [`Asked: ${wordsOf(name)}`, value === undefined ? undefined : valueHtml(value)] as const,
+  ),
   ...resultOf(of),
 ])}</section>
 </div>`,
@@ -172,7 +174,7 @@ function timelineOf(timeline: ElicitationDetail['timeline']): Html {
     const requestId = 'requestId' in entry ? entry.requestId : undefined;
     const request = requestId === undefined ? undefined : html`<p class="soft">request <code>${requestId}</code></p>`;
     const detail = Object.entries(entry.detail).filter(
-      ([name]) => !['elicitationId', 'mcpServerId', 'subject'].includes(name),
+      ([name, value]) => value !== undefined && !['elicitationId', 'mcpServerId', 'subject'].includes(name),
     );
     const more =
       detail.length === 0

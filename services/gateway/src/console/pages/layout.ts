@@ -1,4 +1,3 @@
-import { definedOnly } from '@postern/elicitation';
 import { attributes, type Html, html, onPage, ownPath, scriptElement } from '@postern/pages/html';
 import { MAX_TEXT } from '../../admin/find.ts';
 import { consoleScript } from '../console-script.ts';
@@ -64,7 +63,7 @@ ${p.body}
 export function plainPage(page: ConsolePage, p: { title: string; main: Html; goTo?: string }): string {
   return documentOf(page, {
     title: p.title,
-    ...definedOnly({ goTo: p.goTo }),
+    goTo: p.goTo,
     body: html`<main class="plain" id="main"><p class="mark">Postern <span>Console</span></p><h1>${p.title}</h1>${p.main}</main>`,
   });
 }

@@ -11,6 +11,9 @@ const endpoint: WebhookEndpointItem = {
   underWay: 0,
   delayed: 0,
   dead: 0,
+  reason: undefined,
+  disabledAt: undefined,
+  failingSince: undefined,
 };
 const failingSince = '2026-11-28T00:00:00.000Z';
 
@@ -56,7 +59,7 @@ describe('S209: nothing that fails is green', () => {
         webhooks: [...webhooks],
         records: { open: 0, ended: 0, connections: 0, credentials: 0, revocations: 0 },
         storage: [],
-        providers: [{ provider: 'github' }],
+        providers: [{ provider: 'github', pausedMs: undefined }],
         vaultKeys: [],
         receiptKeys: [],
         apiKeys: { valid: 0, oldest: [] },

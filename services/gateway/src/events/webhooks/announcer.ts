@@ -1,5 +1,4 @@
 import {
-  definedOnly,
   type PasskeyAnnouncement,
   type PasskeyAnnouncements,
   SHARDS,
@@ -48,6 +47,6 @@ export function startAnnouncer(options: AnnouncerOptions): Pick<Sweeper, 'stop'>
     },
     handle: carry,
     onError,
-    ...definedOnly({ intervalMs: pauseMs }),
+    intervalMs: pauseMs,
   });
 }

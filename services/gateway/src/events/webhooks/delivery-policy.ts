@@ -1,5 +1,3 @@
-import { definedOnly } from '@postern/elicitation';
-
 /** The policy of webhooks: how a response is classified, when to retry, and when to disable an endpoint. Pure. */
 
 const SECOND = 1_000;
@@ -80,7 +78,7 @@ export function deliveryOutcome(answer: DeliveryAnswer, now: number): DeliveryOu
   if (status === 410) return { result: 'gone', reason: 'status_410' };
   const reason = `status_${status}` as const;
   const retryAfterMs = status === 429 || status === 503 ? parseRetryAfter(answer.retryAfter, now) : undefined;
-  return { result: 'failed', reason, ...definedOnly({ retryAfterMs }) };
+  return { result: 'failed', reason, retryAfterMs };
 }
 
 /** Parses seconds or an HTTP date (RFC 9110 section 10.2.3); otherwise undefined. Never negative, at most a day. */

@@ -1,4 +1,4 @@
-import { definedOnly, kinds, paymentEventTypes } from '@postern/elicitation';
+import { kinds, paymentEventTypes } from '@postern/elicitation';
 import type { QueueRedis } from '@postern/store-redis';
 import { type Job, type JobsOptions, Queue } from 'bullmq';
 import { z } from 'zod';
@@ -139,9 +139,7 @@ export function openDeliveryQueue(p: {
     // It was attempted meanwhile, or is of a newer release.
     if (job === undefined || !event.success) return [];
     const nextAt = Math.floor(Number(score) / SCORE_PER_MS);
-    return [
-      { endpoint, event: event.data, attempts: job.attemptsMade, nextAt, ...definedOnly({ reason: job.failedReason }) },
-    ];
+    return [{ endpoint, event: event.data, attempts: job.attemptsMade, nextAt, reason: job.failedReason }];
   }
 
   const deadOf = (job: Job<unknown>): readonly DeadDelivery[] => {
@@ -194,7 +192,7 @@ export function openDeliveryQueue(p: {
       const jobs = await Promise.all(pairs.map(({ id }) => queue.getJob(id)));
       const cursor = pairs.length < limit ? undefined : pairs.at(-1)?.score;
       const before = jobs.filter(job => job !== undefined && (job.processedOn ?? 0) <= until);
-      return { eventIds: before.flatMap(job => job?.id ?? []), ...definedOnly({ cursor }) };
+      return { eventIds: before.flatMap(job => job?.id ?? []), cursor };
     },
     async retry(eventId, until) {
       const job = await queue.getJob(eventId);

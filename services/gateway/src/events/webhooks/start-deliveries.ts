@@ -1,5 +1,5 @@
 import type { OutboundFetch } from '@postern/authorization';
-import { definedOnly, type Stores } from '@postern/elicitation';
+import type { Stores } from '@postern/elicitation';
 import type { AuditSink } from '../../platform/audit/audit-trail.ts';
 import type { GatewayConfig } from '../../platform/config/config-schema.ts';
 import type { Logger } from '../../platform/logger.ts';
@@ -52,7 +52,7 @@ export async function startDeliveries(
       logger,
       now,
       auditSinks,
-      pace: definedOnly({ announcerPauseMs: sweepPauseMs }),
+      pace: { announcerPauseMs: sweepPauseMs },
       wrapFetch: fetch => observe.fetch(fetch, 'webhook'),
       wrapAttempt: (endpoint, attempt) => observe.delivery({ elicitations: stores.elicitations, endpoint, attempt }),
     });

@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { createOutboundConnections, createOutboundFetch, type OutboundFetch } from '@postern/authorization';
-import { definedOnly, type EventFeed, type PasskeyAnnouncements } from '@postern/elicitation';
+import type { EventFeed, PasskeyAnnouncements } from '@postern/elicitation';
 import type { QueueRedis } from '@postern/store-redis';
 import { isDataLost } from '@postern/store-redis/profile';
 import type { AuditSink } from '../../platform/audit/audit-trail.ts';
@@ -142,7 +142,7 @@ export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks>
       records,
       events,
       onError: error => events.failed({ endpoint: 'operator', error }),
-      ...definedOnly({ pauseMs: pace.announcerPauseMs }),
+      pauseMs: pace.announcerPauseMs,
     });
   }
 

@@ -1,4 +1,4 @@
-import { type BrowserSession, definedOnly, type Passkey } from '@postern/elicitation';
+import type { BrowserSession, Passkey } from '@postern/elicitation';
 import {
   type AddPasskeyView,
   addPasskeyPage,
@@ -63,7 +63,7 @@ export const mePasskeyRoutes: FastifyPluginAsync<PageKit<MePasskeyRoutesDeps>> =
         ...formOf(browserSession, started),
         isLast: (await passkeys.list(browserSession)).passkeys.length === 1,
         action: removePasskeyPath(passkey),
-        ...definedOnly({ notice }),
+        notice,
       }),
     );
   }
@@ -78,7 +78,7 @@ export const mePasskeyRoutes: FastifyPluginAsync<PageKit<MePasskeyRoutesDeps>> =
       addPasskeyPage(views.context(request), {
         ...formOf(browserSession, started),
         action: started.mode === 'assert' ? addPasskeyPath : newPasskeyPath,
-        ...definedOnly({ notice }),
+        notice,
       }),
     );
   }
@@ -123,7 +123,7 @@ export const mePasskeyRoutes: FastifyPluginAsync<PageKit<MePasskeyRoutesDeps>> =
       action: renamePasskeyPath(p.passkey),
       keepHref: '/me',
       csrfToken: browser.csrfToken(p.browserSession.id),
-      ...definedOnly({ notice: p.notice }),
+      notice: p.notice,
     });
 
   app.get<PasskeyByName>('/me/passkeys/:name/rename', (request, reply) =>

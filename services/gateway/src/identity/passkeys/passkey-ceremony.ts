@@ -1,4 +1,4 @@
-import { type Clock, definedOnly, digestOf, type Entropy, type Stores } from '@postern/elicitation';
+import { type Clock, digestOf, type Entropy, type Stores } from '@postern/elicitation';
 import { type PasskeyError, passkeyChallenge } from '@postern/payment';
 import type { Vault } from '@postern/vault';
 import { z } from 'zod';
@@ -78,7 +78,7 @@ export function createPasskeyCeremonies(p: {
         secretDigest: digestOf(secret),
         nonce: Buffer.from(p.entropy(32)).toString('base64url'),
         expiresAt: p.now() + CEREMONY_MS,
-        ...definedOnly({ permittedBy }),
+        permittedBy,
       };
       return { challenge: challengeOf(ceremony), ceremony: await p.vault.seal(JSON.stringify(ceremony), context) };
     },
@@ -118,5 +118,5 @@ function parseJson(response: string): unknown {
 
 /** Returns the fields of the audit event for a rejected passkey response. */
 export function refusalOf({ code, reason }: PasskeyError): { code: string; reason?: string } {
-  return { code, ...definedOnly({ reason }) };
+  return { code, reason };
 }

@@ -1,7 +1,6 @@
 import {
   type BrowserSession,
   type Clock,
-  definedOnly,
   digestOf,
   type Elicitation,
   NotFoundError,
@@ -68,7 +67,7 @@ export function createMePasskeys({ deps }: { readonly deps: MePasskeysDeps }) {
     return {
       label,
       addedAt: new Date(createdAt),
-      ...definedOnly({ lastUsedAt: lastUsedAt === undefined ? undefined : new Date(lastUsedAt) }),
+      lastUsedAt: lastUsedAt === undefined ? undefined : new Date(lastUsedAt),
       ...(countsFrom !== undefined && countsFrom > deps.now() ? { countsFrom: new Date(countsFrom) } : {}),
       renameHref: renamePasskeyPath(passkey),
       removeHref: removePasskeyPath(passkey),

@@ -2,7 +2,6 @@ import {
   type Audit,
   type AuditEvent,
   type Connection,
-  definedOnly,
   digestOf,
   type Elicitation,
   type ElicitationOf,
@@ -33,7 +32,7 @@ export function createAuditLog(logger: Logger, pseudonym: Pseudonyms, sinks: rea
         ...endOf(event, of),
         ...(event.type === 'failed' ? { failure: event.failure } : {}),
         ...(event.type === 'approved' ? { method: event.method } : {}),
-        ...definedOnly({ language: languageOf(event) }),
+        language: languageOf(event),
         ...(event.type === 'returned' ? { trouble: event.retryReason } : {}),
         ...(event.type === 'wrong_person' && event.visitor !== undefined ? { visitor: pseudonym(event.visitor) } : {}),
       },
@@ -75,7 +74,7 @@ export function createAuditLog(logger: Logger, pseudonym: Pseudonyms, sinks: rea
         'signed out by the identity provider',
       ),
     logoutRefused: (p: { identityProvider: string; code: string; claim?: string | undefined }) =>
-      audit.warn({ event: 'browser.logout_refused', ...definedOnly(p) }, 'logout refused'),
+      audit.warn({ event: 'browser.logout_refused', ...p }, 'logout refused'),
     exported: (p: { subject: Subject }) =>
       audit.info({ event: 'account.exported', subject: pseudonym(p.subject) }, 'data exported'),
     disconnectedAll: ({ subject, ...counts }: { subject: Subject; connections: number }) =>
@@ -220,7 +219,7 @@ export function createAuditLog(logger: Logger, pseudonym: Pseudonyms, sinks: rea
           event: p.muted ? 'mcp_server.muted' : 'mcp_server.unmuted',
           mcpServerId: p.mcpServerId,
           subject: pseudonym(p.subject),
-          ...definedOnly({ outcome: p.outcome }),
+          outcome: p.outcome,
         },
         p.muted ? 'MCP server muted by a user' : 'mute undone',
       ),

@@ -1,4 +1,3 @@
-import { definedOnly } from '@postern/elicitation';
 import { auditEvents, type OcsfActivity } from './audit-events.ts';
 
 /** A line of the audit trail, parsed, with its place in Redis. */
@@ -59,7 +58,7 @@ function entityOf(line: AuditLine['line'], entity: NonNullable<Activity['entity'
   const [id, subject] = [textOf(line[entity.id]), textOf(line['subject'])];
   const user = subject === undefined ? undefined : { uid: subject, type_id: USER };
   const kind = entity.type === 'person' ? { type_id: 2, type: 'User' } : { type_id: 99, type: entity.type };
-  return { ...kind, ...(id === undefined ? { name: entity.type } : { uid: id }), ...definedOnly({ user }) };
+  return { ...kind, ...(id === undefined ? { name: entity.type } : { uid: id }), user };
 }
 
 /** What users, operators and MCP servers sign in to, by the prefix of the event. */
@@ -77,7 +76,7 @@ function detailsOf({ event, line }: AuditLine, activity: Activity) {
   const ip = textOf(line['source']);
   const shared = {
     actor: { ...actorOf(line, activity), ...sessionOf(line, activity) },
-    ...definedOnly({ src_endpoint: ip === undefined ? undefined : { ip } }),
+    src_endpoint: ip === undefined ? undefined : { ip },
   };
   switch (classUid) {
     case 3001:
@@ -86,7 +85,7 @@ function detailsOf({ event, line }: AuditLine, activity: Activity) {
       return { ...shared, user: userOf(line), service: { name: `Postern ${services[event.split('.', 1)[0] ?? '']}` } };
     case 3004: {
       const comment = line['operator'] === undefined ? undefined : textOf(line['reason']);
-      return { ...shared, ...(entity && { entity: entityOf(line, entity) }), ...definedOnly({ comment }) };
+      return { ...shared, ...(entity && { entity: entityOf(line, entity) }), comment };
     }
     default:
       return {};
@@ -129,7 +128,7 @@ export function ocsfEvent(of: AuditLine) {
       event_code: event,
       log_name: 'audit',
       original_time: time,
-      ...definedOnly({ correlation_uid: textOf(line['requestId']) }),
+      correlation_uid: textOf(line['requestId']),
     },
     time: Date.parse(time),
     class_uid: classUid,
@@ -139,7 +138,8 @@ export function ocsfEvent(of: AuditLine) {
     ...(activityId === 99 ? { activity_name: event } : {}),
     severity_id: severities.get(line['level']) ?? UNKNOWN,
     status_id: statusId,
-    ...definedOnly({ status_code: coded && textOf(line[coded]), message: textOf(line['message']) }),
+    status_code: coded && textOf(line[coded]),
+    message: textOf(line['message']),
     ...detailsOf(of, activity),
     ...(rest.length === 0 ? {} : { unmapped: Object.fromEntries(rest) }),
   };

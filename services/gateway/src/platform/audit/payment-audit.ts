@@ -1,11 +1,4 @@
-import {
-  definedOnly,
-  type Elicitation,
-  type Payment,
-  type PaymentEventType,
-  type Refund,
-  refundedOf,
-} from '@postern/elicitation';
+import { type Elicitation, type Payment, type PaymentEventType, type Refund, refundedOf } from '@postern/elicitation';
 import type { ProcessorErrorDetails } from '@postern/payment';
 import type { AuditTrail } from './audit-trail.ts';
 import type { Pseudonyms } from './pseudonyms.ts';
@@ -30,7 +23,7 @@ export function paymentAudit(audit: AuditTrail, pseudonym: Pseudonyms) {
         {
           event: 'payment.refund_needed',
           elicitationId: elicitation.elicitationId,
-          ...definedOnly({ mcpServerId: elicitation.mcpServerId }),
+          mcpServerId: elicitation.mcpServerId,
           ...p,
         },
         'payment needs a refund',
@@ -75,7 +68,8 @@ export function paymentAudit(audit: AuditTrail, pseudonym: Pseudonyms) {
       audit.warn(
         {
           event: 'payment.processor_unavailable',
-          ...definedOnly({ elicitationId, mcpServerId }),
+          elicitationId,
+          mcpServerId,
           processor,
           code,
           ...details,

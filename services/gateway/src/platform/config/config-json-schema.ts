@@ -1,5 +1,4 @@
 import { providerConfigSchema, providerJsonSchema } from '@postern/authorization';
-import { definedOnly } from '@postern/elicitation';
 import { z } from 'zod';
 import { configSchema } from './config-schema.ts';
 import { REFERENCE_PATTERN } from './references.ts';
@@ -60,7 +59,8 @@ function withReferences(schema: JsonSchema): JsonSchema {
   const isCheckedText = rest['type'] === 'string' && constraints.some(keyword => keyword in rest);
   if (!isCheckedText && rest['type'] !== 'integer' && rest['type'] !== 'number') return visited;
   return {
-    ...definedOnly({ description, default: fallback }),
+    description,
+    default: fallback,
     anyOf: [rest, { $ref: '#/$defs/reference' }],
   };
 }

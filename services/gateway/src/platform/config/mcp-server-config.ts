@@ -1,5 +1,5 @@
 import { logoSchema } from '@postern/authorization';
-import { definedOnly, kinds } from '@postern/elicitation';
+import { kinds } from '@postern/elicitation';
 import type { JWK } from 'jose';
 import { z } from 'zod';
 import { isLoopbackUrl } from './addresses.ts';
@@ -43,7 +43,7 @@ const encryptionKeySchema = z
   })
   .meta(publicJwk)
   // jose and Node expect absent members of a JWK, not undefined ones.
-  .transform((jwk): JWK => ({ ...definedOnly(jwk) }))
+  .transform((jwk): JWK => ({ ...jwk }))
   .superRefine((jwk, context) => {
     const fault =
       publicKeyFault(jwk) ?? (deliveryAlgorithm(jwk) === undefined ? 'is not a key for encryption' : undefined);

@@ -3,7 +3,6 @@ import { type ProblemBody, type ProblemCode, problems } from '@postern/api';
 import {
   DomainError,
   type DomainErrorCode,
-  definedOnly,
   QuotaExceededError,
   RefundLimitError,
   refundLimitText,
@@ -117,7 +116,7 @@ export const problemFor = (code: ProblemCode): Problem => ({ code, status: probl
 export function problemOf(error: unknown): Problem | undefined {
   if (error instanceof ProblemError) {
     const { code, retryAfterMs, detail, errors, provider, undoUrl } = error;
-    return { ...problemFor(code), ...definedOnly({ retryAfterMs, detail, errors, provider, undoUrl }) };
+    return { ...problemFor(code), retryAfterMs, detail, errors, provider, undoUrl };
   }
   if (error instanceof DomainError) {
     const problem = problemFor(byDomainCode[error.code]);
@@ -139,7 +138,7 @@ export function problemOf(error: unknown): Problem | undefined {
       : undefined;
   if (known === undefined) return undefined;
   const [code, detail] = known;
-  return { ...problemFor(code), ...definedOnly({ detail }) };
+  return { ...problemFor(code), detail };
 }
 
 /** As `problemOf`. A caller that disconnects while it sends the body causes an `invalid_request`, not an unexpected error. */
@@ -158,7 +157,10 @@ function problemBody(problem: Problem, requestId: string): ProblemBody {
     status,
     code,
     requestId,
-    ...definedOnly({ detail, errors: errors && [...errors], provider, undoUrl }),
+    detail,
+    errors: errors && [...errors],
+    provider,
+    undoUrl,
   };
 }
 

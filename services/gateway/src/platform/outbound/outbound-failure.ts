@@ -1,5 +1,4 @@
 import { AuthorizationError, type AuthorizationErrorCode, OutboundError } from '@postern/authorization';
-import { definedOnly } from '@postern/elicitation';
 import { ProcessorError } from '@postern/payment';
 
 /**
@@ -56,7 +55,7 @@ export function exchangeOf(error: unknown, { last, failed }: Operation): Exchang
   if (!(error instanceof AuthorizationError)) return last;
   const { outbound, status } = error;
   if (outbound === undefined && status === undefined) return last;
-  const named = definedOnly({ host: outbound?.host, status, error: outbound });
+  const named = { host: outbound?.host, status, error: outbound };
   return [...failed.keys()].find(exchange => exchange.error === outbound && exchange.status === status) ?? named;
 }
 
@@ -71,7 +70,7 @@ export function outboundFailureOf(error: unknown, exchange: Exchange = {}): Outb
     const code = byAuthorizationCode[error.code](error, exchange);
     if (code === undefined) return undefined;
     const cause = error.providerError ?? causeOf(exchange) ?? error.code;
-    return { code, cause, ...definedOnly({ claim: error.claim }) };
+    return { code, cause, claim: error.claim };
   }
   if (error instanceof ProcessorError) {
     if (error.code === 'signature_invalid') return undefined;

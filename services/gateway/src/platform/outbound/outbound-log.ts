@@ -7,7 +7,6 @@ import {
   type ProviderConfig,
   type ProviderRegistry,
 } from '@postern/authorization';
-import { definedOnly } from '@postern/elicitation';
 import { requestContext } from '../http/request-context.ts';
 import type { Logger } from '../logger.ts';
 import type { OutboundTarget } from '../metrics/create-metrics.ts';
@@ -74,7 +73,7 @@ export function createOutboundLog(logger: Pick<Logger, 'warn'>) {
         name,
         host,
         ...failure,
-        ...definedOnly({ status }),
+        status,
         ms: Math.round(ms),
       },
       'outbound request failed',
@@ -169,7 +168,7 @@ export function watchedProviders(
     configs.flatMap(({ name, issuer, tokenEndpoint, mcpResource }) => {
       const provider = registry.get(name);
       const host = URL.parse(issuer ?? tokenEndpoint ?? mcpResource ?? '')?.host;
-      const whose = { target: 'provider', name, ...definedOnly({ host }) } as const;
+      const whose = { target: 'provider', name, host } as const;
       return provider === undefined ? [] : [[name, log.watched(whose, provider)] as const];
     }),
   );

@@ -1,7 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { OutboundPolicy } from '@postern/authorization';
-import { definedOnly } from '@postern/elicitation';
 import { isLoopbackUrl } from '../config/addresses.ts';
 import { ConfigError } from '../config/config-error.ts';
 import type { GatewayConfig } from '../config/config-schema.ts';
@@ -18,7 +17,8 @@ export function outboundPolicyOf({
   return {
     allowLoopback: isLoopbackUrl(publicUrl),
     privateHosts,
-    ...definedOnly({ proxy, ca: caFile === undefined ? undefined : certificatesIn(caFile, 'outbound.caFile') }),
+    proxy,
+    ca: caFile === undefined ? undefined : certificatesIn(caFile, 'outbound.caFile'),
   };
 }
 

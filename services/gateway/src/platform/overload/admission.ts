@@ -1,5 +1,4 @@
 import { randomInt } from 'node:crypto';
-import { definedOnly } from '@postern/elicitation';
 import type { OverloadConfig } from '../config/overload-config.ts';
 import { ProblemError } from '../http/problems.ts';
 import type { Logger } from '../logger.ts';
@@ -116,7 +115,7 @@ export function createOverload(p: {
   const refused: Overload['refused'] = (requestClass, reason, detail) => {
     shed(requestClass, reason);
     const code = reason === 'share' ? 'too_many_concurrent_requests' : 'overloaded';
-    return new ProblemError(code, { retryAfterMs: retryAfterMs(), ...definedOnly({ detail }) });
+    return new ProblemError(code, { retryAfterMs: retryAfterMs(), detail });
   };
   const counters = {
     inFlight: {

@@ -1,4 +1,3 @@
-import { definedOnly } from '@postern/elicitation';
 import { type CommandObserver, createRedisStores, openQueueRedis } from '@postern/store-redis';
 import type { AuditLog } from '../audit/audit-log.ts';
 import type { GatewayConfig } from '../config/config-schema.ts';
@@ -36,7 +35,9 @@ export async function openRedisStores(p: RedisReports, options: RedisOptions) {
   const stores = await createRedisStores({
     ...target.stores,
     ...retentionOf(config),
-    ...definedOnly({ now: options.now, commandTimeoutMs: options.redisTimeoutMs, watchMs: options.redisWatchMs }),
+    now: options.now,
+    commandTimeoutMs: options.redisTimeoutMs,
+    watchMs: options.redisWatchMs,
     onCommand: p.observe.onCommand(createRedisFaultLog(logger)),
     maxPendingCommands: config.overload.redisCommands,
     ...durabilityReports(logger, metrics),

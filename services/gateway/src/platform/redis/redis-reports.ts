@@ -1,4 +1,4 @@
-import { definedOnly, QuotaExceededError, UnknownRecordLayoutError } from '@postern/elicitation';
+import { QuotaExceededError, UnknownRecordLayoutError } from '@postern/elicitation';
 import type { CommandObserver, DataLoss, LossReports, RedisStoresOptions, UnsafeSetting } from '@postern/store-redis';
 import type { AuditLog } from '../audit/audit-log.ts';
 import type { Logger } from '../logger.ts';
@@ -106,7 +106,7 @@ export function lossReports(p: {
       logger.error(
         {
           event: 'redis.data_lost',
-          ...definedOnly({ deployment }),
+          deployment,
           missing: missing.length,
           foreign: foreign.length,
           older: older.length,

@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs';
-import { definedOnly } from '@postern/elicitation';
 import type { QueueRedisOptions, RedisAddress, RedisStoresOptions, RedisTlsOptions } from '@postern/store-redis';
 import { ConfigError } from '../config/config-error.ts';
 import type { GatewayConfig } from '../config/config-schema.ts';
@@ -23,7 +22,7 @@ export function redisTarget(redis: RedisConfig): RedisTarget {
     queue: { address, tls, prefix: redis.prefix, durability: redis.durability },
     stores: {
       ...address,
-      ...definedOnly({ tls }),
+      tls,
       prefix: redis.prefix,
       assumeDurable: redis.assumeDurable,
       durability: redis.durability,
@@ -58,7 +57,7 @@ export function retentionOf({
 function addressOf({ url, cluster, sentinel }: RedisConfig): RedisAddress {
   if (cluster !== undefined) return { nodes: cluster };
   if (sentinel !== undefined) {
-    const { nodes: sentinels, ...named } = definedOnly(sentinel);
+    const { nodes: sentinels, ...named } = sentinel;
     return { sentinels, ...named };
   }
   if (url === undefined) throw new TypeError('no Redis address');
@@ -66,12 +65,12 @@ function addressOf({ url, cluster, sentinel }: RedisConfig): RedisAddress {
 }
 
 function tlsOf({ caFile, certFile, keyFile, servername }: NonNullable<RedisConfig['tls']>): RedisTlsOptions {
-  return definedOnly({
+  return {
     ca: textOf('caFile', caFile),
     cert: textOf('certFile', certFile),
     key: textOf('keyFile', keyFile),
     servername,
-  });
+  };
 }
 
 function textOf(name: string, path: string | undefined): string | undefined {

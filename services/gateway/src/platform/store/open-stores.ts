@@ -1,6 +1,6 @@
 import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { definedOnly, type Stores } from '@postern/elicitation';
+import type { Stores } from '@postern/elicitation';
 import type { SqliteStoresOptions } from '@postern/store-sqlite';
 import type { GatewayConfig } from '../config/config-schema.ts';
 import { hasRedis } from '../config/store-capabilities.ts';
@@ -26,7 +26,7 @@ export type StoreOptions = RedisOptions;
 export async function openStores(p: RedisReports, options: StoreOptions): Promise<OpenedStores> {
   if (!hasRedis(p.config)) {
     const stores = await openFile(p.config, {
-      ...definedOnly({ now: options.now }),
+      now: options.now,
       onRefusals: refusalReport(p.logger),
     });
     return { stores, network: undefined };
@@ -50,7 +50,7 @@ export async function openFile(
   const path = config.store.file;
   try {
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-    return createSqliteStores({ path, now: Date.now, ...options, ...retentionOf(config) });
+    return createSqliteStores({ path, ...options, now: options.now ?? Date.now, ...retentionOf(config) });
   } catch (error) {
     if (error instanceof UnusableFileError) throw new StartError(error.message, { code: error.code });
     throw new StartError(`store.file: ${path} cannot be opened (${reasonOf(error)}).`, { cause: error });

@@ -1,6 +1,5 @@
 import { readFile } from 'node:fs/promises';
 import { OutboundError, type OutboundFetch } from '@postern/authorization';
-import { definedOnly } from '@postern/elicitation';
 import { type KeyEncryptionService, KeyServiceError, type KeyServiceFault } from '@postern/vault';
 import { z } from 'zod';
 import { connectionFault } from './connection-fault.ts';
@@ -43,7 +42,7 @@ export function createVaultTransit(p: VaultTransitOptions): KeyEncryptionService
           'content-type': 'application/json',
           'x-vault-token': token,
           'x-vault-request': 'true',
-          ...definedOnly({ 'x-vault-namespace': p.namespace }),
+          ...(p.namespace === undefined ? undefined : { 'x-vault-namespace': p.namespace }),
         },
         body: JSON.stringify(body),
         signal,
