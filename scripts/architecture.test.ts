@@ -1,6 +1,7 @@
 /** Imports point down only. Checks the imports of every file; each message names the alternative. */
 import { describe, expect, test } from 'vitest';
 import { findCycles } from './import-cycles.ts';
+import { floors } from './ratchets.ts';
 import { packageOf } from './source-imports.ts';
 import {
   readManifest,
@@ -233,6 +234,33 @@ describe('import directions', () => {
       expect(findCycles(new Map(edges))).toEqual([]);
     },
   );
+});
+
+describe('depth', () => {
+  const isProduct = (path: string) => !/\.test\.ts$|\/testing\/|\/test-gate\/|\/samples\//.test(path);
+
+  function floorsOf(files: readonly SourceFile[]): number {
+    const below = new Map(
+      files
+        .filter(({ path }) => isProduct(path))
+        .map(({ path, imports }) => {
+          const own = imports.filter(({ specifier }) => specifier.startsWith('.'));
+          return [path, own.map(({ specifier }) => resolveRelative(path, specifier)).filter(isProduct)] as const;
+        }),
+    );
+    const known = new Map<string, number>();
+    const floorOf = (path: string): number => {
+      const floor = known.get(path) ?? 1 + Math.max(0, ...(below.get(path) ?? []).map(floorOf));
+      known.set(path, floor);
+      return floor;
+    };
+    return Math.max(0, ...[...below.keys()].map(floorOf));
+  }
+
+  test('no package gets deeper, and a smaller number is written down', () => {
+    expect(Object.fromEntries(packages.map(({ folder, files }) => [folder, floorsOf(files)]))).toMatchObject(floors);
+    expect(packages.map(({ folder }) => folder).filter(folder => folder !== 'test' && !(folder in floors))).toEqual([]);
+  });
 });
 
 describe('package.json', () => {

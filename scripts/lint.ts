@@ -1,6 +1,11 @@
-/** `pnpm lint`: Biome, then knip over everything and over product code alone. Names long files without failing. */
+/**
+ * `pnpm lint`: Biome, then knip over everything and over product code alone, then the budgets of the documents. Names long functions
+ * without failing.
+ */
 import { join } from 'node:path';
 import { root, runNode } from './child.ts';
+import { longFunctions } from './long-functions.ts';
+import { words } from './ratchets.ts';
 import { readSource, repositoryPaths } from './source-tree.ts';
 
 const biome = join(root, 'node_modules/@biomejs/biome/bin/biome');
@@ -19,8 +24,18 @@ for (const command of commands)
 
 const isProduct = (path: string) =>
   /^(?:packages|services)\//.test(path) && !/\.test\.ts$|\/testing\/|^packages\/testkit\//.test(path);
-for (const path of repositoryPaths().filter(path => /\.(?:ts|lua)$/.test(path))) {
-  const lines = readSource(path).text.split('\n').length - 1;
-  if (lines > (isProduct(path) ? 300 : 400)) console.log(`advice: ${path} has ${lines} lines; consider splitting it`);
+const paths = repositoryPaths();
+for (const path of paths.filter(path => path.endsWith('.ts') && isProduct(path)))
+  for (const { line, lines } of longFunctions(readSource(path).text))
+    console.log(`advice: ${path}:${line} a function of ${lines} lines; consider splitting it`);
+for (const { of, paths: chosen, most } of words) {
+  const texts = paths.filter(path => chosen.test(path)).map(path => readSource(path).text);
+  const count = texts
+    .join(' ')
+    .split(/\s+/)
+    .filter(word => word !== '').length;
+  if (count <= most) continue;
+  console.log(`${of}: ${count} words, at most ${most} (scripts/ratchets.ts)`);
+  failures += 1;
 }
 process.exit(failures === 0 ? 0 : 1);

@@ -66,7 +66,24 @@ export function inOrder<File extends TestFile>(files: readonly File[]): File[] {
   return files.toSorted((a, b) => rankOf(a) - rankOf(b) || kindOf(a) - kindOf(b));
 }
 
+/** Deals the files out in turn, back and forth, so that every shard gets as many long ones. */
+export function inShard<File extends TestFile>(
+  files: readonly File[],
+  { index, count }: { readonly index: number; readonly count: number },
+): File[] {
+  const byPath = files.toSorted((a, b) => (a.moduleId < b.moduleId ? -1 : 1));
+  return inOrder(byPath).filter((_, nth) => {
+    const place = nth % (2 * count);
+    return index - 1 === (place < count ? place : 2 * count - 1 - place);
+  });
+}
+
 export class LongestFirst extends BaseSequencer {
+  override async shard(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const { shard } = this.ctx.config;
+    return shard === undefined ? files : inShard(files, shard);
+  }
+
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     return inOrder(await super.sort(files));
   }

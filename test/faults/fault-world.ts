@@ -92,7 +92,7 @@ export async function startFaultWorld(run: FaultRun, options: FaultWorldOptions 
       otherMcpServers: [{ id: 'files', name: 'File Store', limits, payment, webhooks: webhooksOf('files') }],
       config: () => ({
         limits: { pageRequestsPerMinute: PLENTY },
-        redis,
+        ...(redis && { redis }),
         ...options.config,
       }),
     }),

@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
+import { ways } from '../../scripts/ratchets.ts';
 import { measureWalks, roomOf } from './walk.ts';
 
 let walked: ReadonlyMap<string, readonly string[]>;
@@ -19,6 +20,11 @@ describe('the modules of a request', () => {
   ])('of %s include %s and %s', (request, ...expected) => {
     const modules = modulesOf(request);
     expect(expected.filter(start => !modules.some(path => path.startsWith(start)))).toEqual([]);
+  });
+
+  it.each(Object.entries(ways))('of %s are at most %i', (request, most) => {
+    expect(modulesOf(request).length).toBeLessThanOrEqual(most);
+    expect(modulesOf(request)).not.toEqual([]);
   });
 
   it('exclude modules that only ran before the request', () => {

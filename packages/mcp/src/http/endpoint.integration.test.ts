@@ -201,8 +201,9 @@ const issuedTo = () =>
 test('S230: a fixed subject is served in both eras, once the endpoint has checked the source', async () => {
   const subject = { issuer: 'https://idp.example.com', subject: 'alice' };
   const mcp = endpoint();
-  await (await send(mcp, { sessionId: await open(mcp), body: toolCall })).text();
-  expect(issuedTo()).toMatchObject({ subject });
+  const asking = await send(mcp, { sessionId: await open(mcp), body: toolCall });
+  await expect.poll(issuedTo).toMatchObject({ subject });
+  await asking.body?.cancel();
   const meta = {
     'io.modelcontextprotocol/protocolVersion': '2026-07-28',
     'io.modelcontextprotocol/clientInfo': { name: 'host', version: '1.0.0' },
@@ -217,8 +218,9 @@ test('S228: a client of an older revision chooses no tool by a header', async ()
   const mcp = endpoint({ auth });
   const sessionId = await open(mcp, 'alice');
   const headers = { 'mcp-name': 'delete_all' };
-  await (await send(mcp, { sessionId, user: 'alice', headers, body: toolCall })).text();
-  expect(issuedTo()).toMatchObject({ requestedBy: { tool: 'outcome' } });
+  const asking = await send(mcp, { sessionId, user: 'alice', headers, body: toolCall });
+  await expect.poll(issuedTo).toMatchObject({ requestedBy: { tool: 'outcome' } });
+  await asking.body?.cancel();
 });
 
 describe('S93: access tokens', () => {

@@ -1,0 +1,41 @@
+/**
+ * What may not grow: how deep the packages are, how many of our own modules a request runs through, and how long the documents are.
+ * Each number is today's. Whoever makes one smaller writes the smaller one here.
+ */
+
+/** Package → modules of its longest chain of imports. */
+export const floors: Readonly<Record<string, number>> = {
+  'packages/api': 12,
+  'packages/authorization': 14,
+  'packages/conformance': 9,
+  'packages/elicitation': 12,
+  'packages/host': 8,
+  'packages/mcp': 21,
+  'packages/openid-server': 5,
+  'packages/pages': 16,
+  'packages/payment': 8,
+  'packages/store-redis': 15,
+  'packages/store-sqlite': 9,
+  'packages/testkit': 9,
+  'packages/vault': 5,
+  'services/demo': 14,
+  'services/gateway': 27,
+};
+
+/** Request of `pnpm walk` → our own modules that take part in it. */
+export const ways: Readonly<Record<string, number>> = {
+  'POST elicitations': 63,
+  'OAuth callback': 96,
+  'Stripe approval': 85,
+  'GET ?wait=, woken': 39,
+  'authorize(), connected': 30,
+  'authorize(), asked': 36,
+};
+
+/** Documents → the words that they have together. */
+export const words: readonly { readonly of: string; readonly paths: RegExp; readonly most: number }[] = [
+  { of: 'README.md', paths: /^README\.md$/, most: 2_200 },
+  { of: 'README.md and docs/', paths: /^(?:README\.md$|docs\/.*\.md$)/, most: 49_000 },
+  { of: 'SECURITY.md', paths: /^SECURITY\.md$/, most: 13_200 },
+  { of: 'packages/mcp/README.md', paths: /^packages\/mcp\/README\.md$/, most: 7_300 },
+];
