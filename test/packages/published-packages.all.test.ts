@@ -315,9 +315,9 @@ test.each([
   expect(await check()).toMatch(installed);
 });
 
-test('the README tests a tool with an installed gateway', async ({ expect }) => {
-  const readme = readFileSync(join(root, 'packages/mcp/README.md'), 'utf8');
-  const code = /```ts\n\/\/ example: integration test\n(.+?)```\n/s.exec(readme)?.[1] ?? '';
+test('docs/authors.md tests a tool with an installed gateway', async ({ expect }) => {
+  const document = readFileSync(join(root, 'docs/authors.md'), 'utf8');
+  const code = /```ts\n\/\/ example: integration test\n(.+?)```\n/s.exec(document)?.[1] ?? '';
   const folder = emptyProject(join(home, 'integration-test'), registry.npmrc);
   const sdk = ['@modelcontextprotocol/server', '@modelcontextprotocol/client', 'zod'].map(
     name => `${name}@${newest(name)}`,

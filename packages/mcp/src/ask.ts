@@ -27,7 +27,7 @@ export interface AskOptions {
   readonly returnUrl?: string;
   /** Language of the user as a BCP 47 tag, such as `de`. A choice that the user made on a page of the gateway comes first. */
   readonly locale?: string;
-  /** Stops waiting. The elicitation stays open. */
+  /** Stops waiting. The elicitation stays open. Does not apply to later requests of the answer, such as those of `fetch`. */
   readonly signal?: AbortSignal;
   /**
    * How long the user may take, in milliseconds, from when this call first asked. While there is no answer after this time, the verb

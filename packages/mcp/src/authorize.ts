@@ -42,9 +42,9 @@ export interface AuthorizationAccepted {
   accessToken(options?: AccessTokenOptions): Promise<string>;
   /**
    * `fetch` with a fresh access token, and with a proof if the provider binds its tokens to a key (RFC 9449). After a 401 the
-   * token is refreshed and the request repeated once, unless its body is a stream; a second 401 is returned. If the token cannot
-   * be refreshed, the user is asked again and the handler is suspended. Redirects are errors unless `init` allows them. Does not
-   * use `this`, so it can be passed to libraries.
+   * token is refreshed and the request repeated once, unless its body is a stream; a second 401 is returned, and so is a 401 with another
+   * error, such as `insufficient_scope`. If the token cannot be refreshed, the user is asked again and the handler is suspended.
+   * Redirects are errors unless `init` allows them. Does not use `this`, so it can be passed to libraries.
    *
    * @throws {GatewayError}
    * @throws {PosternUsageError} `invalid_url` for a URL that would receive the token unencrypted; `host_not_allowed` for a host
@@ -125,8 +125,8 @@ async function askAgain(run: ToolRun, ask: Ask, cause: GatewayError): Promise<st
 export interface AccessTokenOptions {
   readonly signal?: AbortSignal;
   /**
-   * Token of this connection that the provider's API rejected (401). The gateway refreshes that token set unless it has a newer
-   * one. If it cannot be refreshed, the user is asked again.
+   * Token of this connection that the provider's API rejected (401). Report it only if the API rejected the token itself: if the provider
+   * refuses to refresh it, the connection ends and the user is asked again. The gateway refreshes unless it has a newer token set.
    */
   readonly rejected?: string;
 }

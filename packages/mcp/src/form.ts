@@ -68,6 +68,12 @@ export type OneValue<Value> = AnswerTo<OneValueAccepted<Value>>;
 /**
  * `form(schema)` asks for an object; `form.text`, `form.yesNo` and `form.choice` ask for one value. All of them return a
  * union on `action`.
+ *
+ * Members of the schema are strings (in zod also `z.email()`, `z.url()`, `z.iso.date()`, `z.iso.datetime({ offset: true })`), numbers,
+ * booleans, enums, arrays of enums, and unions of titled literals. `optional`, `default`, `describe` and `meta({ title })` work as usual.
+ * `regex()` without flags becomes a `pattern`, which the gateway matches as RE2 (no look-around, no back-references). A form with a pattern
+ * opens a page: matching it here could take exponential time. A schema that MCP cannot express is refused before anything is sent.
+ * Refinements and transformations apply to the returned content. Invalid content of an MCP client is asked for once more.
  */
 export interface FormVerb<Mode extends RefusalMode = 'returned'> {
   <Schema extends FormSchema>(

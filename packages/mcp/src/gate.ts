@@ -69,7 +69,8 @@ export type ResourceHandler<Sdk extends SdkTypes, Requests extends AccountReques
 export interface GenericGate<Sdk extends SdkTypes> {
   /**
    * Wraps a tool handler and adds `ctx.gate`. The handler runs again from its first line on every retry, and answered asks return
-   * the same answers.
+   * the same answers. A retry must have equal arguments, after the tool's schema has parsed them: a schema with a random default never
+   * matches.
    */
   tool<Args>(
     handler: Handler<Sdk, Args, Record<never, never>, Sdk['tool']>,
@@ -81,7 +82,7 @@ export interface GenericGate<Sdk extends SdkTypes> {
   ): GatedHandler<Args, Sdk['context'], Sdk['tool'] | Sdk['inputRequired']>;
   /**
    * The same for `registerPrompt`. Where a tool answers with a plain result (a link, a refusal), a prompt fails with a JSON-RPC error that
-   * has the same text.
+   * has the same text: its code is `ELICITATION_ERROR_CODE`, and `data` has the link.
    */
   prompt<Args>(
     handler: Handler<Sdk, Args, Record<never, never>, Sdk['prompt']>,

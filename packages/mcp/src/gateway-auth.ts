@@ -11,7 +11,7 @@ export interface PrivateKeyAuth {
   readonly mcpServerId: string;
   /** JWS algorithm. Default: the JWK's `alg`, else `ES256`. */
   readonly algorithm?: string;
-  /** `aud` of the tokens. Default: the gateway's `url` without a trailing slash. */
+  /** `aud` of the tokens: the gateway's public URL. Default: `url` without a trailing slash, so set it where `url` is another one. */
   readonly audience?: string;
 }
 

@@ -26,7 +26,7 @@ export interface PosternOptions<Context> {
   readonly subject?: SubjectOption<Context>;
   /** Keys that seal `requestState`, the current one first. Default: one derived from the API key. */
   readonly stateKeys?: readonly StateKey[];
-  /** Milliseconds that one request waits for the user. 0 never waits. Default 45,000. */
+  /** Milliseconds that one request waits for the user, rounded down to seconds. 0 never waits. Default 45,000. */
   readonly holdMs?: number;
   /** `input_required` answers per call before it ends with a plain result. Default 8 (the SDK's client allows 10). */
   readonly maxRounds?: number;
@@ -65,7 +65,7 @@ export interface PosternOptions<Context> {
   readonly decryptionKey?: JWK | readonly JWK[];
   /**
    * Replaces `node:http` for calls to the gateway, and the global `fetch` for calls to providers. For tests, and for proxies
-   * through an undici dispatcher.
+   * through an undici dispatcher (`setGlobalDispatcher`). A proxy that `NODE_USE_ENV_PROXY` configures works without it.
    */
   readonly fetch?: typeof fetch;
 }

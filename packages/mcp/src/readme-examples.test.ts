@@ -3,27 +3,18 @@ import { readFileSync } from 'node:fs';
 import { stripTypeScriptTypes } from 'node:module';
 import { promisify } from 'node:util';
 import { McpServer } from '@modelcontextprotocol/server';
-import { generateKeyPair, jwtVerify, SignJWT } from 'jose';
+import { generateKeyPair, SignJWT } from 'jose';
 import { expect, test } from 'vitest';
 import { z } from 'zod/v4';
-import { CapabilityMissingError } from './errors.ts';
 import type { GateContext } from './gate-context.ts';
-import { type Gate, type McpEndpoint, postern } from './index.ts';
+import { type McpEndpoint, postern } from './index.ts';
 import { accountWorld } from './testing/account-world.ts';
 import { API_KEY, ContractGateway } from './testing/contract-gateway.ts';
-import { stdioWorld } from './testing/stdio-world.ts';
 
 type Handler = (args: Record<string, string>, ctx: { gate: GateContext }) => Promise<{ content: { text: string }[] }>;
 type World = Awaited<ReturnType<typeof accountWorld>>;
 
 const readme = readFileSync(`${import.meta.dirname}/../README.md`, 'utf8');
-
-/** Evaluates the code of one example, with `scope` around it. */
-function evaluated(name: string, scope: Record<string, unknown>) {
-  const names = { z, ...scope };
-  const make = new Function(...Object.keys(names), `return ${stripTypeScriptTypes(codeOf(name).trim())}`);
-  return make(...Object.values(names));
-}
 
 function codeOf(name: string): string {
   const code = new RegExp(`\`\`\`ts\\n// example: ${name}\\n(.+?)\`\`\`\n`, 's').exec(readme)?.[1];
@@ -33,7 +24,9 @@ function codeOf(name: string): string {
 
 /** The handler of one example, which is an expression. */
 function example(name: string, scope: Record<string, unknown>): Handler {
-  return evaluated(name, { gate: { tool: (handler: Handler) => handler }, ...scope });
+  const names = { z, gate: { tool: (handler: Handler) => handler }, ...scope };
+  const make = new Function(...Object.keys(names), `return ${stripTypeScriptTypes(codeOf(name).trim())}`);
+  return make(...Object.values(names));
 }
 
 /** Repeats the call until the handler finishes, and plays the user in between. */
@@ -121,9 +114,16 @@ test('form', async () => {
   expect(forms[0]).toMatchObject({ required: ['branch'], properties: { branch: { title: 'Branch' } } });
 });
 
-test('languages', async () => {
+test('texts in several languages reach the gateway', async () => {
   await using world = await accountWorld();
-  expect(await play(world, example('languages', {}), { repository: 'attic' })).toMatch(/^Archived attic: /);
+  const handler: Handler = async ({ repository = '' }, { gate }) => {
+    const message = { en: 'You asked me to tidy up', de: 'Sie haben mich gebeten aufzuräumen' };
+    await gate.confirm({ title: { en: `Archive ${repository}`, de: `${repository} archivieren` } }, { message });
+    const texts = { reason: { title: { en: 'Reason', de: 'Grund' } } };
+    const why = await gate.form(z.object({ reason: z.enum(['done', 'moved']) }), { texts });
+    return { content: [{ text: `Archived ${repository}: ${why.content.reason}` }] };
+  };
+  expect(await play(world, handler, { repository: 'attic' })).toMatch(/^Archived attic: /);
   const bodies = world.gateway.requests.map(({ body }) => body);
   const isOf = (kind: string) => (body: unknown) => body !== null && typeof body === 'object' && kind in body;
   expect(bodies.find(isOf('confirmation'))).toMatchObject({
@@ -131,41 +131,6 @@ test('languages', async () => {
     confirmation: { title: { en: 'Archive attic', de: 'attic archivieren' } },
   });
   expect(bodies.find(isOf('form'))).toMatchObject({ form: { texts: { reason: { title: { de: 'Grund' } } } } });
-});
-
-/** Runs one example behind the real SDK. An expression is a tool; a statement registers itself. */
-function served(name: string, scope: Record<string, unknown>, stdio: Partial<Parameters<typeof stdioWorld>[0]> = {}) {
-  return stdioWorld({
-    era: '2026-07-28',
-    onAsk(gateway) {
-      gateway.end('completed');
-      return 'accept';
-    },
-    offer(server, gate) {
-      const offered: unknown = evaluated(name, { ...scope, server, gate });
-      const inputSchema = z.record(z.string(), z.string());
-      if (typeof offered === 'function')
-        server.registerTool('example', { inputSchema }, offered as ReturnType<Gate['tool']>);
-    },
-    ...stdio,
-  });
-}
-
-/** GitHub answers with the request. */
-const github = {
-  options: {
-    fetch: async (input: string | URL | Request, init?: RequestInit) =>
-      String(input).startsWith('https://api.github.com')
-        ? new Response(`${init?.method} ${String(input)}`, { status: 201 })
-        : await fetch(input, init),
-  },
-};
-
-test('accounts', async () => {
-  await using world = await served('accounts', {}, github);
-  const answer = await world.client.callTool({ name: 'example', arguments: { title: 'Broken' } });
-  expect(answer.content).toEqual([{ type: 'text', text: 'GitHub answered 201' }]);
-  expect(world.gateway.requests[0]?.body).toMatchObject({ authorization: { provider: 'github', scopes: ['repo'] } });
 });
 
 test.each([
@@ -195,7 +160,7 @@ function watched() {
   return { done, scope: { shop, forge: effects('forge'), callAcme: async () => void done.push('callAcme') } };
 }
 
-const blocks = ['authorize', 'pay', 'confirm', 'credential', 'form', 'languages'];
+const blocks = ['authorize', 'pay', 'confirm', 'credential', 'form'];
 test.each(blocks.flatMap(block => endings.map(ending => [block, ending] as const)))(
   'S95: the block %s does nothing once its first ask has %s',
   async (block, ending) => {
@@ -241,53 +206,22 @@ test('the short way has a line for every verb but authorize, whose account is de
   expect(shortWay.map(line => /gate\.(\w+)/.exec(line)?.[1])).toEqual(['pay', 'confirm', 'credential', 'form']);
 });
 
-test.each([
-  [{ url: {} }, 'Sent'],
-  [undefined, 'Kept as a draft'],
-])('capability: an MCP client that declares %j', async (elicitation, expected) => {
-  const report = { send: async () => {}, keepAsDraft: async () => {} };
-  await using world = await served('capability', { report, CapabilityMissingError }, { elicitation });
-  const answer = await world.client.callTool({ name: 'example', arguments: {} });
-  expect(answer.content).toEqual([{ type: 'text', text: expected }]);
-});
-
-test('prompt', async () => {
-  await using world = await served('prompt', {}, github);
-  const { messages } = await world.client.getPrompt({ name: 'review', arguments: { repository: 'acme/app' } });
-  const text = 'Review these: GET https://api.github.com/repos/acme/app/pulls';
-  expect(messages[0]?.content).toEqual({ type: 'text', text });
-});
-
-test('auth and own verifier', async () => {
+test('auth', async () => {
   await using gateway = await ContractGateway.start();
-  const { privateKey, publicKey } = await generateKeyPair('ES256');
-  const signed = (aud: string) =>
-    new SignJWT({ iss: 'https://id.example.com', sub: 'alice', aud, client_id: 'host', scope: 'mcp' })
-      .setProtectedHeader({ alg: 'ES256' })
-      .setExpirationTime('1h')
-      .sign(privateKey);
-  const own = await signed('https://mcp.example.com/mcp');
-  const other = await signed('https://other.example.com/mcp');
-  const asked = async (name: string, token: string) => {
-    const gate = postern({ url: gateway.url, apiKey: API_KEY, check: false });
-    const scope = {
-      gate,
-      jwtVerify,
-      createRemoteJWKSet: () => () => publicKey,
-      createMcpServer: () => new McpServer({ name: 'issues', version: '1.0.0' }),
-    };
-    const code = stripTypeScriptTypes(codeOf(name).replace(/^import .+$/gm, ''));
-    const mcp: McpEndpoint = new Function(...Object.keys(scope), `${code}; return mcp;`)(...Object.values(scope));
-    const request = new Request('https://mcp.example.com/mcp', { headers: { authorization: `Bearer ${token}` } });
-    const { status } = await mcp.fetch(request);
-    await mcp.close();
-    gate.close();
-    return status;
-  };
-  // Past the token, a GET without a session is a bad request.
-  expect([await asked('own verifier', own), await asked('own verifier', other)]).toEqual([400, 401]);
+  const { privateKey } = await generateKeyPair('ES256');
+  const token = await new SignJWT({ iss: 'https://id.example.com', sub: 'alice', aud: 'https://mcp.example.com/mcp' })
+    .setProtectedHeader({ alg: 'ES256' })
+    .setExpirationTime('1h')
+    .sign(privateKey);
+  const gate = postern({ url: gateway.url, apiKey: API_KEY, check: false });
+  const createMcpServer = () => new McpServer({ name: 'issues', version: '1.0.0' });
+  const line = /^const mcp = gate\.endpoint\(.+\);$/m.exec(readme)?.[0];
+  const mcp: McpEndpoint = new Function('gate', 'createMcpServer', `${line}; return mcp;`)(gate, createMcpServer);
+  const request = new Request('https://mcp.example.com/mcp', { headers: { authorization: `Bearer ${token}` } });
   // Its issuer is not one of the gateway's.
-  expect([await asked('auth', own), gateway.described]).toEqual([401, 3]);
+  expect([(await mcp.fetch(request)).status, gateway.described]).toEqual([401, 1]);
+  await mcp.close();
+  gate.close();
 });
 
 test('unit test', async () => {

@@ -20,13 +20,22 @@ export interface EndpointOptions {
    * Without `auth`, and without an `authInfo` of earlier middleware, only requests from and to loopback are answered.
    */
   readonly auth?: true | Partial<EndpointAuth>;
-  /** Host names that requests may name, without ports. Default: loopback for requests without a token, any for the others. */
+  /**
+   * Host names that requests may name, without ports. If set, they apply to all requests. Default: loopback for requests without a token,
+   * any for the others.
+   */
   readonly allowedHosts?: readonly string[];
-  /** Origins of web pages that may call this endpoint, besides loopback and the origin of `auth.resource`. */
+  /**
+   * Origins of web pages that may call this endpoint, besides loopback and the origin of `auth.resource`. CORS headers are left to the
+   * framework.
+   */
   readonly allowedOrigins?: readonly string[];
   /** Maximum size of a request body that the endpoint reads itself, in bytes. Default 4 MiB. */
   readonly maxBodyBytes?: number;
-  /** Maximum number of open 2025-11-25 sessions. Default 1,000. */
+  /**
+   * Maximum number of open 2025-11-25 sessions. At the limit, the longest unused session ends; if all are in use, the response is 503.
+   * Default 1,000.
+   */
   readonly maxSessions?: number;
   /** Maximum number per user; the user's least recently used session ends for the next one. Default 100. */
   readonly maxSessionsPerUser?: number;
@@ -43,7 +52,12 @@ export interface Connection {
 
 export type CreateServer<McpServer> = (connection: Connection) => McpServer | Promise<McpServer>;
 
-/** One MCP endpoint for both protocol eras. Answers every path, and the metadata of `auth` at its well-known path. */
+/**
+ * One MCP endpoint for both protocol eras. Answers every path, and the metadata of `auth` at its well-known path.
+ *
+ * A 2025-11-25 session belongs to the user who opened it: others get the response for an unknown session. Its stream ends with the token
+ * that opened it, and after an hour. A completion notice that is due without a stream is sent when the stream reopens.
+ */
 export interface McpEndpoint {
   /** For `node:http`, express and fastify. Never rejects. */
   readonly node: NodeHandler;
