@@ -77,7 +77,9 @@ function rowsOf(path: string, schema: Schema): readonly (readonly string[])[] {
     return Object.entries(schema.properties).flatMap(([name, member]) => rowsOf(`${path}.${name}`, member));
   const { description = '' } = schema;
   const [, about = description, stated] = /^(.*?) ?Default: (.*)\.$/.exec(description) ?? [];
-  return [[`\`${path}\``, String(schema.default ?? stated ?? 'none'), about]];
+  const [limited = ''] = about.replace(/^Maximum | of this MCP server/g, '').split(/\.(?: |$)/);
+  const text = limited.replace(/^[A-Z](?=[a-z])/, letter => letter.toLowerCase());
+  return [[`\`${path}\``, String(schema.default ?? stated ?? 'none'), text]];
 }
 
 function settingRows(): readonly (readonly string[])[] {

@@ -564,13 +564,13 @@ function succeeds(parse: () => unknown): boolean {
   }
 }
 
-const jsonWords = { document: 'yes', always: 'always', lines: 'always, one object per line', never: 'no' };
+const jsonLetters = { document: 'J', always: 'A', lines: 'A', never: '' };
 
 /** The row of docs/commands.md. */
-function rowOf({ name, parameters = [], about, json, changes, failure, canBeInterrupted }: Command): string {
-  const call = `\`${['postern', name, ...parameters].join(' ')}\``;
-  const cells = [call, about, jsonWords[json], changes ? 'yes' : '', failure ?? '', canBeInterrupted ? 'yes' : ''];
-  return `| ${cells.join(' | ')} |`.replaceAll('  |', ' |');
+function rowOf({ name, parameters = [], about, json, changes, failure = '', canBeInterrupted }: Command): string {
+  const letters = `${jsonLetters[json]}${changes ? 'D' : ''}${canBeInterrupted ? 'I' : ''}`;
+  const call = `\`${['postern', name, ...parameters].join(' ')}\` ${letters}`;
+  return `| ${[call.trim(), about, failure].join(' | ')} |`.replaceAll('  |', ' |');
 }
 
 test('payments show does not take a missing report of the processor for "not paid"', async () => {
