@@ -43,7 +43,7 @@ function remarks(experiences: readonly Experience[]): readonly string[] {
   const remark = (text: string, matches: (experience: Experience) => boolean) =>
     spoken.some(matches) ? [`${text}${listed(matches)}`] : [];
   return [
-    ...remark('declares no `elicitation.url`, so it gets a plain link', each => !each.declaresUrl),
+    ...remark('no `elicitation.url`', each => !each.declaresUrl),
     ...remark('The link does not reach the person', each => each.shown === 'nothing' && each.end !== 'continued'),
     ...spoken.flatMap(({ ask, responses }) =>
       responses.flatMap(response => {
@@ -63,31 +63,34 @@ export function clientsDocument(records: Readonly<Record<string, ClientRecord>>)
     return record === undefined ? [] : [{ ...client, ...record }];
   });
   const rows = known.map(({ packages: [name = ''], version, date, experiences }) => [
-    `${name.replace(/(?<=.)@.*/, '')} ${version}`,
-    date,
+    `${name.replace(/(?<=.)@.*/, '')} ${version} (${date})`,
     ...asks.map(ask => cell(experiences.find(each => each.ask === ask))),
   ]);
   const clientsOf = new Map<string, string[]>();
-  for (const { packages: [name = ''], use, note, experiences } of known) {
+  for (const {
+    packages: [name = ''],
+    use,
+    note,
+    experiences,
+  } of known) {
     const facts = [use, ...remarks(experiences), ...(note === undefined ? [] : [note])].join('; ');
     clientsOf.set(facts, [...(clientsOf.get(facts) ?? []), `\`${name.replace(/(?<=.)@.*/, '')}\``]);
   }
   const details = [...clientsOf].map(([facts, names]) => `- ${names.join(', ')}: ${facts}.`);
   return `# Other MCP clients
 
-What a person experiences when a tool built with \`@postern/mcp\` asks them to open a page. \`test/foreign/main.ts\` installs the newest
-version of each client, calls one tool in every way of asking, and writes this file. A person opens each link that they are shown, finishes on
-the page, and calls the tool again if the client does not. The table describes these versions on that day, and nothing else.
+What a person experiences when a tool built with \`@postern/mcp\` asks them to open a page. \`test/foreign/main.ts\` installs each client, calls
+one tool in every way of asking, and writes this file. The person opens each link, finishes on the page, and calls the tool again if the client
+does not. The table describes these versions on that day, and nothing else.
 
 - *URL*: the application gets the URL, and here consents. *result*, *error*: the person or the model gets a text with the link.
 - *goes on*: the first call ends with the result. *again*: the second call, by the user, does. *–*: the client does not speak this revision.
 
-${markdownTable(['client', 'run on', ...asks.map(ask => headings[ask])], rows)}
+${markdownTable(['client, run on', ...asks.map(ask => headings[ask])], rows)}
 
-The MCP server pushes first; −32042 alone is for sessions that move between replicas. An application could also read the URL from the error's
-\`data\`, open it and retry.
+−32042 alone is for sessions that move between replicas. An application could also read the URL from the error's \`data\`, open it and retry.
 
-How each client was used, and what was seen:
+How each client was used, and what was seen. A client that declares no \`elicitation.url\` gets a plain link:
 
 ${details.join('\n')}
 `;
