@@ -1,6 +1,6 @@
 /**
  * `node test/balancers/main.ts`: replaces two replicas in turn, twice, behind each set-up, and prints how many requests
- * were lost. The table in docs/rolling-restarts.md is its output. Needs root and takes about ten minutes.
+ * were lost. The numbers in docs/rolling-restarts.md are its output. Needs root and takes about ten minutes.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -17,15 +17,10 @@ const headings: Readonly<Record<Ask, string>> = {
   '2026-07-28': '2026-07-28',
 };
 
-const shownAs = {
-  handler: 'application gets the URL',
-  result: 'link in the result',
-  error: 'link in the error',
-  nothing: 'no link',
-} as const;
+const shownAs = { handler: 'URL', result: 'result', error: 'error', nothing: 'no link' } as const;
 const ends = {
-  continued: 'goes on by itself',
-  again: 'user calls again',
+  continued: 'goes on',
+  again: 'again',
   never: 'second call fails too',
   hung: 'no answer in time',
   'did not start': 'ended without a result',
@@ -34,7 +29,7 @@ const ends = {
 function cell(experience: Experience | undefined): string {
   if (experience === undefined) return '';
   const { ask, shown, end, revision } = experience;
-  if (ask === '2026-07-28' && revision !== ask) return 'does not speak it';
+  if (ask === '2026-07-28' && revision !== ask) return '–';
   return `${shownAs[shown]}, ${ends[end]}`;
 }
 
@@ -43,12 +38,12 @@ function remarks(experiences: readonly Experience[]): readonly string[] {
   const spoken = experiences.filter(({ ask, revision }) => ask !== '2026-07-28' || revision === ask);
   const listed = (matches: (experience: Experience) => boolean) => {
     const found = spoken.filter(matches);
-    return found.length === spoken.length ? 'always' : found.map(({ ask }) => headings[ask]).join('; ');
+    return found.length === spoken.length ? '' : ` (${found.map(({ ask }) => headings[ask]).join('; ')})`;
   };
   const remark = (text: string, matches: (experience: Experience) => boolean) =>
-    spoken.some(matches) ? [`${text} (${listed(matches)})`] : [];
+    spoken.some(matches) ? [`${text}${listed(matches)}`] : [];
   return [
-    ...remark('Declares no `elicitation.url`: the MCP server sends a plain link', each => !each.declaresUrl),
+    ...remark('no `elicitation.url`', each => !each.declaresUrl),
     ...remark('The link does not reach the person', each => each.shown === 'nothing' && each.end !== 'continued'),
     ...spoken.flatMap(({ ask, responses }) =>
       responses.flatMap(response => {
@@ -68,34 +63,35 @@ export function clientsDocument(records: Readonly<Record<string, ClientRecord>>)
     return record === undefined ? [] : [{ ...client, ...record }];
   });
   const rows = known.map(({ packages: [name = ''], version, date, experiences }) => [
-    `${name.replace(/(?<=.)@.*/, '')} ${version}`,
-    date,
+    `${name.replace(/(?<=.)@.*/, '')} ${version} (${date})`,
     ...asks.map(ask => cell(experiences.find(each => each.ask === ask))),
   ]);
-  const details = known.map(({ packages: [name = ''], version, use, note, date, experiences }) => {
-    const lines = [...remarks(experiences), ...(note === undefined ? [] : [note])].map(remark => `- ${remark}.`);
-    const title = `${name.replace(/(?<=.)@.*/, '')} ${version}`;
-    return [`### ${title}`, '', `Run on ${date}, ${use}.`, ...(lines.length === 0 ? [] : ['', ...lines])].join('\n');
-  });
+  const clientsOf = new Map<string, string[]>();
+  for (const {
+    packages: [name = ''],
+    use,
+    note,
+    experiences,
+  } of known) {
+    const facts = [use, ...remarks(experiences), ...(note === undefined ? [] : [note])].join('; ');
+    clientsOf.set(facts, [...(clientsOf.get(facts) ?? []), `\`${name.replace(/(?<=.)@.*/, '')}\``]);
+  }
+  const details = [...clientsOf].map(([facts, names]) => `- ${names.join(', ')}: ${facts}.`);
   return `# Other MCP clients
 
-What a person experiences when a tool of an MCP server built with \`@postern/mcp\` asks them to open a page. A program
-(\`test/foreign/main.ts\`) installs the newest version of each client, calls one tool in every way of asking, and writes this file. A
-person opens each link that they are shown, finishes on the page, and calls the tool again if the client does not. The table describes
-these versions on the day of the run, and nothing else.
+What a person experiences when a tool built with \`@postern/mcp\` asks them to open a page. \`test/foreign/main.ts\` installs each client, calls
+one tool in every way of asking, and writes this file. The person opens each link, finishes on the page, and calls the tool again if the client
+does not. The table describes these versions on that day, and nothing else.
 
-- *application gets the URL*: the client hands the request to a handler of its application. Here the handler consents.
-- *link in the result*, *link in the error*: the person or the model gets a text with the link.
-- *goes on by itself*: the first call ends with the result. *User calls again*: the second call does.
+- *URL*: the application gets the URL, and here consents. *result*, *error*: the person or the model gets a text with the link.
+- *goes on*: the first call ends with the result. *again*: the second call, by the user, does. *–*: the client does not speak this revision.
 
-${markdownTable(['client', 'run on', ...asks.map(ask => headings[ask])], rows)}
+${markdownTable(['client, run on', ...asks.map(ask => headings[ask])], rows)}
 
-The MCP server pushes first; −32042 alone is for sessions that move between replicas. It repeats the link in the text of −32042. An
-application could also read the URL from the error's \`data\`, open it and retry. The applications in this run only show what the client
-gives them.
+−32042 alone is for sessions that move between replicas. An application could also read the URL from the error's \`data\`, open it and retry.
 
-## What was seen
+How each client was used, and what was seen. A client that declares no \`elicitation.url\` gets a plain link:
 
-${details.join('\n\n')}
+${details.join('\n')}
 `;
 }

@@ -9,7 +9,7 @@ export interface ForeignClient {
   readonly note?: string;
 }
 
-const handler = 'with a handler for elicitations that shows the URL and consents';
+const handler = 'a handler shows the URL and consents';
 
 /** Clients of others that can call a tool without a model. */
 export const foreignClients: readonly ForeignClient[] = [
@@ -21,13 +21,13 @@ export const foreignClients: readonly ForeignClient[] = [
     name: 'mcp-use',
     packages: ['mcp-use@1', '@langchain/core', 'langchain'],
     use: `${handler} (\`onElicitation\`)`,
-    note: 'Version 2.5.2 has only the server. Its client, `@mcp-use/client`, could not be installed, so this is the last 1.x',
+    note: '2.5.2 has only the server, so this is the last 1.x; its client, `@mcp-use/client`, is not checked',
   },
   { name: 'langchain', packages: ['@langchain/mcp-adapters', '@langchain/core'], use: 'the tool invoked directly' },
   {
     name: 'ai-sdk',
     packages: ['@ai-sdk/mcp', 'ai'],
-    use: 'with a handler for elicitations (`onElicitationRequest`), which takes forms only',
+    use: 'a handler (`onElicitationRequest`) takes forms only',
   },
   {
     name: 'openai-agents',
@@ -38,6 +38,6 @@ export const foreignClients: readonly ForeignClient[] = [
   {
     name: 'mcp-remote',
     packages: ['mcp-remote', '@modelcontextprotocol/sdk'],
-    use: `between the MCP server and SDK v1 ${handler}`,
+    use: `before SDK v1, where ${handler}`,
   },
 ];

@@ -50,7 +50,7 @@ const fixed: readonly (readonly [string, string])[] = [
   ['webhook of a processor', kib(MAX_WEBHOOK_BYTES)],
   ['headers', `${kib(MAX_HEADER_BYTES)}, in ${seconds(HEADERS_MS)}`],
   ['whole request, then its handler', `${seconds(REQUEST_MS)}, then ${seconds(HANDLER_MS)}`],
-  ['pieces of a request body: chunks, or what a packet brings', `${MAX_PIECES}`],
+  ['chunks or packets of a request body', `${MAX_PIECES}`],
   ['reading a response', seconds(UNREAD_MS)],
   ['event stream', `${seconds(MAX_LIFETIME_MS)}, and ${kib(MAX_BEHIND)} of unread data`],
 ];
@@ -72,15 +72,17 @@ const schemaSchema: z.ZodType<Schema> = z.object({
   },
 });
 
-function rowsOf(path: string, schema: Schema): readonly (readonly string[])[] {
+function rowsOf(path: string, schema: Schema): readonly string[] {
   if (schema.properties !== undefined)
     return Object.entries(schema.properties).flatMap(([name, member]) => rowsOf(`${path}.${name}`, member));
   const { description = '' } = schema;
   const [, about = description, stated] = /^(.*?) ?Default: (.*)\.$/.exec(description) ?? [];
-  return [[`\`${path}\``, String(schema.default ?? stated ?? 'none'), about]];
+  const [limited = ''] = about.replace(/^Maximum | of this MCP server|(?<=per) gateway/g, '').split(/\.(?: |$)/);
+  const text = limited.replace(/^(?!Redis)[A-Z](?=[a-z])/, letter => letter.toLowerCase());
+  return [`- \`${path}\` (${String(schema.default ?? stated ?? 'none')}): ${text}`];
 }
 
-function settingRows(): readonly (readonly string[])[] {
+function settingRows(): readonly string[] {
   const root = schemaSchema.parse(JSON.parse(configJsonSchemaText()));
   return settings.flatMap(path => {
     let schema: Schema | undefined = root;
@@ -93,16 +95,13 @@ function settingRows(): readonly (readonly string[])[] {
   });
 }
 
-const table = (rows: readonly (readonly string[])[]): string =>
-  rows.map(cells => `| ${cells.join(' | ')} |`).join('\n');
-
-/** Replaces the two tables in the text of docs/limits.md (`node services/gateway/src/write-limits.ts`). */
+/** Replaces the two lists in the text of docs/limits.md (`node services/gateway/src/write-limits.ts`). */
 export function withLimits(markdown: string): string {
-  const tables = {
-    settings: table([['setting', 'default', 'limit'], ['---', '---', '---'], ...settingRows()]),
-    fixed: table([['what', 'at most'], ['---', '---'], ...fixed]),
+  const lists = {
+    settings: settingRows().join('\n'),
+    fixed: fixed.map(([what, most]) => `- ${what}: ${most}`).join('\n'),
   };
-  return Object.entries(tables).reduce((text, [name, rows]) => {
+  return Object.entries(lists).reduce((text, [name, rows]) => {
     const [before, rest] = text.split(`<!-- ${name} -->\n`);
     const after = rest?.split(`<!-- /${name} -->`)[1];
     if (before === undefined || after === undefined) throw new Error(`docs/limits.md has no markers for ${name}`);

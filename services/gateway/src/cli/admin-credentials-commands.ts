@@ -86,7 +86,7 @@ export const adminCredentialsCommands: readonly Command[] = [
   {
     name: 'admin-credentials revoke',
     parameters: ['<id>'],
-    about: 'refuse a credential of the admin API on all replicas at once',
+    about: 'refuse a credential of the admin API at once',
     options: whoAndWhy,
     json: 'document',
     changes: true,

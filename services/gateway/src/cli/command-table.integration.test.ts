@@ -564,13 +564,13 @@ function succeeds(parse: () => unknown): boolean {
   }
 }
 
-const jsonWords = { document: 'yes', always: 'always', lines: 'always, one object per line', never: 'no' };
+const jsonLetters = { document: '', always: 'A', lines: 'A', never: 'N' };
 
-/** The row of docs/commands.md. */
-function rowOf({ name, parameters = [], about, json, changes, failure, canBeInterrupted }: Command): string {
-  const call = `\`${['postern', name, ...parameters].join(' ')}\``;
-  const cells = [call, about, jsonWords[json], changes ? 'yes' : '', failure ?? '', canBeInterrupted ? 'yes' : ''];
-  return `| ${cells.join(' | ')} |`.replaceAll('  |', ' |');
+/** The line of docs/commands.md. */
+function lineOf({ name, parameters = [], about, json, changes, failure, canBeInterrupted }: Command): string {
+  const letters = `${jsonLetters[json]}${changes ? 'D' : ''}${canBeInterrupted ? 'I' : ''}`;
+  const call = `\`${['postern', name, ...parameters].join(' ')}\` ${letters}`;
+  return `- ${call.trim()}: ${about}${failure === undefined ? '' : ` (1: ${failure})`}`;
 }
 
 test('payments show does not take a missing report of the processor for "not paid"', async () => {
@@ -606,11 +606,11 @@ test('the list of commands separates every command from its text', async () => {
   expect(lines.filter(text => text.startsWith('  postern ') && !rows.includes(text))).toEqual([]);
 });
 
-test('docs/commands.md has exactly the rows of the table', () => {
+test('docs/commands.md has exactly the commands of the table', () => {
   const text = readFileSync(new URL('../../../../docs/commands.md', import.meta.url), 'utf8');
-  const rows = text.split('\n').filter(line => line.startsWith('| `postern '));
-  const ours = rows.filter(row => !/^\| `postern (start|dev|local|init)\b/.test(row));
-  expect(ours).toEqual(commandTable.map(rowOf));
+  const lines = text.split('\n').filter(line => line.startsWith('- `postern '));
+  const ours = lines.filter(line => !/^- `postern (start|dev|local|init)\b/.test(line));
+  expect(ours).toEqual(commandTable.map(lineOf));
 });
 
 test('every option belongs to a command', () => {

@@ -40,8 +40,7 @@ const heavyCommands: readonly Command[] = [
   {
     name: 'mcp-servers add',
     parameters: ['<id>'],
-    about:
-      'write an MCP server into the configuration file, which the running gateway loads, and print its API key once',
+    about: 'add an MCP server to the configuration file, and print its API key once',
     options: {
       url: true,
       name: true,

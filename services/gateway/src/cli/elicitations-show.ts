@@ -56,7 +56,7 @@ export const elicitationsCommands: readonly Command[] = [
     options: { by: true, reason: true },
     json: 'document',
     changes: false,
-    failure: 'the elicitation does not exist, or is no longer stored',
+    failure: 'the elicitation is not stored',
     run: elicitationsShow,
   },
 ];

@@ -129,7 +129,7 @@ const since = 'only connections whose tokens were stored from then on, such as 2
 const disconnect = {
   options: { ...whoAndWhy, since },
   ...({ json: 'document', changes: true, canBeInterrupted: true } as const),
-  failure: 'a stored connection is of a release that this one cannot read',
+  failure: 'a stored connection has an unknown layout',
 };
 
 export const jobsCommands: readonly Command[] = [
@@ -188,7 +188,7 @@ export const jobsCommands: readonly Command[] = [
     options: whoAndWhy,
     json: 'document',
     changes: true,
-    failure: 'the elicitation has ended, or a payment or an answer of an application is being decided',
+    failure: 'the elicitation has ended, or its end is being decided',
     run: elicitationsCancel,
   },
 ];

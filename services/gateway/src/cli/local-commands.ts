@@ -92,14 +92,14 @@ export const localCommands: readonly Command[] = [
   {
     ...own,
     name: 'status',
-    about: 'show whether your personal gateway runs, or with --config that of a configuration: address, open asks, log',
+    about: 'show whether your personal gateway, or that of --config, runs: address, open asks, log',
     failure: 'no gateway runs',
     run: (p, io) => explained(() => status(p, io)),
   },
   {
     ...own,
     name: 'stop',
-    about: 'end your personal gateway, or with --config that of a configuration on this machine',
+    about: 'end your personal gateway, or that of --config on this machine',
     run: (p, io) => explained(() => stop(p, io)),
   },
 ];

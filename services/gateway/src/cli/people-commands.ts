@@ -100,7 +100,7 @@ export const peopleCommands: readonly Command[] = [
   {
     ...person,
     name: 'people show',
-    about: 'list what is stored about a user, without secrets; the audit trail records it',
+    about: 'list what is stored about a user, without secrets',
     options: { by: true, reason: true },
     changes: false,
     failure: 'nothing is stored about the user',
@@ -110,7 +110,7 @@ export const peopleCommands: readonly Command[] = [
   {
     ...person,
     name: 'people export',
-    about: 'print everything stored about a user, without secrets; the audit trail records it',
+    about: 'print everything stored about a user, without secrets',
     options: whoAndWhy,
     json: 'always',
     changes: false,
@@ -120,7 +120,7 @@ export const peopleCommands: readonly Command[] = [
     ...change,
     name: 'people erase',
     about: 'delete what is stored about a user, and say what stays',
-    failure: 'a payment or an answer of an application is being decided: repeat it then',
+    failure: 'the end of an elicitation is being decided: repeat it later',
     run: peopleErase,
   },
 ];

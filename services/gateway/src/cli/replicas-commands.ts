@@ -92,11 +92,11 @@ export const replicasCommands: readonly Command[] = [
   {
     name: 'drain',
     parameters: ['<replica>'],
-    about: 'take a replica out of service, by its id or host name, and wait until it can be stopped',
+    about: 'take a replica out of service, by id or host name, and wait until it can be stopped',
     options: { ...whoAndWhy, yes: 'also the last replica that serves' },
     json: 'document',
     changes: true,
-    failure: 'it is the last replica that serves, or there is none of this name',
+    failure: 'it is the last that serves, or unknown',
     canBeInterrupted: true,
     run: drain,
   },

@@ -93,7 +93,7 @@ export const vaultCommands: readonly Command[] = [
     about: 'list the keys in use and the number of stored values under each',
     json: 'document',
     changes: false,
-    failure: 'values are sealed under a key that is not configured, or name none',
+    failure: 'values name no key, or one that is not configured',
     run: vaultStatus,
   },
   {
