@@ -36,7 +36,7 @@ export function verbTerms(order: string, currency = 'EUR', processor?: string) {
       { label: 'Postage', unitMinorUnits: 490 },
     ],
     reference: order,
-    processor,
+    ...(processor && { processor }),
   } satisfies PaymentTerms;
 }
 
