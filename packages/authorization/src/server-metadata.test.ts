@@ -26,13 +26,13 @@ describe('createMetadataCache', () => {
   });
 
   it('caches metadata for an hour', async () => {
-    let now = 0;
+    let now = 1;
     const cache = createMetadataCache({ fetch, now: () => now });
     await cache.get({ issuer: evil.issuer, discovery: 'oidc' });
-    now = 3_599_999;
+    now += 3_599_999;
     await cache.get({ issuer: evil.issuer, discovery: 'oidc' });
     expect(evil.requests('metadata')).toHaveLength(1);
-    now = 3_600_000;
+    now += 1;
     evil.metadata['token_endpoint'] = `${evil.issuer}/token2`;
     expect((await cache.get({ issuer: evil.issuer, discovery: 'oidc' })).token_endpoint).toBe(`${evil.issuer}/token2`);
   });
@@ -47,10 +47,10 @@ describe('createMetadataCache', () => {
   });
 
   it('N13: refuses another issuer after the cached metadata has expired', async () => {
-    let now = 0;
+    let now = 1;
     const cache = createMetadataCache({ fetch, now: () => now });
     await cache.get({ issuer: evil.issuer, discovery: 'oidc' });
-    now = 3_600_000;
+    now += 3_600_000;
     evil.metadata['issuer'] = 'https://other.example';
     expect(await failureCodeOf(cache.get({ issuer: evil.issuer, discovery: 'oidc' }))).toBe('metadata_mismatch');
   });

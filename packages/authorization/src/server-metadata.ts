@@ -93,7 +93,7 @@ export function createMetadataCache(p: { fetch: OutboundFetch; now: () => number
     tenants === undefined ? found : { ...found, tenants };
 
   async function get(server: AuthorizationServer): Promise<ServerMetadata> {
-    const found = await whole.get(keyOf(server), () => discover(server, serverMetadataSchema, p.fetch));
+    const found = await whole(keyOf(server), () => discover(server, serverMetadataSchema, p.fetch));
     return withTenants(found, server);
   }
 
@@ -104,7 +104,7 @@ export function createMetadataCache(p: { fetch: OutboundFetch; now: () => number
         return await get(server);
       } catch (error) {
         if (!(error instanceof AuthorizationError && error.code === 'invalid_metadata')) throw error;
-        const found = await parts.get(keyOf(server, use), () => discover(server, schemasOfUses[use], p.fetch));
+        const found = await parts(keyOf(server, use), () => discover(server, schemasOfUses[use], p.fetch));
         return withTenants(found, server);
       }
     },

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import { AuthorizationError, fromLibraryError, isPassing } from './authorization-error.ts';
 import { type JsonMembers, jsonMembers } from './json-members.ts';
 import type { OutboundFetch } from './outbound/outbound-fetch.ts';
@@ -58,37 +59,26 @@ export function insertWellKnown(identifier: string, suffix: string): string {
   return `${url.origin}/.well-known/${suffix}${path}${url.search}`;
 }
 
-/** Caches values for a bounded time. Concurrent callers share one load. */
-export interface PromiseCache<Value> {
-  /** Returns the cached value, or loads it. Failures are not cached. */
-  get(key: string, load: () => Promise<Value>): Promise<Value>;
-  /** Number of cached values. */
-  readonly size: number;
-}
+/** Returns the cached value of a key, or loads it. Concurrent callers share one load. Failures are not cached. */
+export type PromiseCache<Value extends object> = (key: string, load: () => Promise<Value>) => Promise<Value>;
 
-export function createPromiseCache<Value>(p: { lifetimeMs: number; now: () => number }): PromiseCache<Value> {
-  const entries = new Map<string, { readonly value: Promise<Value>; readonly until: number }>();
+/** Keys may come from callers, so their number is limited. */
+const MAX_CACHED = 1_000;
 
-  return {
-    get size() {
-      return entries.size;
-    },
-
-    get(key, load) {
-      const entry = entries.get(key);
-      if (entry && entry.until > p.now()) return entry.value;
-
-      // Keys may come from callers, so remove expired entries that are never requested again.
-      const now = p.now();
-      for (const [other, { until }] of entries) if (until <= now) entries.delete(other);
-
-      const value = load();
-      const fresh = { value, until: now + p.lifetimeMs };
-      entries.set(key, fresh);
-      value.catch(() => {
-        if (entries.get(key) === fresh) entries.delete(key);
-      });
-      return value;
-    },
-  };
+/** @param p.lifetimeMs how long a loaded value is used */
+export function createPromiseCache<Value extends object>(p: {
+  lifetimeMs: number;
+  now: () => number;
+}): PromiseCache<Value> {
+  const cache = new LRUCache<string, Value, () => Promise<Value>>({
+    max: MAX_CACHED,
+    // lru-cache keeps an entry through the last millisecond of its ttl.
+    ttl: p.lifetimeMs - 1,
+    ttlResolution: 0,
+    perf: p,
+    fetchMethod: (_key, _stale, { context: load }) => load(),
+    // A load that other keys have evicted still answers its callers.
+    ignoreFetchAbort: true,
+  });
+  return (key, load) => cache.forceFetch(key, { context: load });
 }

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import type { CommandName } from './commands.ts';
 
 /**
@@ -163,7 +164,7 @@ const KEEP = 10_000;
 
 /** Applies the rules to replies, and remembers versions that need no further confirmation. */
 export class ConfirmationRules {
-  readonly #versions = new Map<string, string>();
+  readonly #versions = new LRUCache<string, string>({ max: KEEP });
 
   /** @param confirm called if the rule requires confirmation */
   async apply(rule: ConfirmationRule, key: string, answer: unknown, confirm: () => Promise<void>): Promise<void> {
@@ -179,14 +180,6 @@ export class ConfirmationRules {
     const version = rule.oncePer(values);
     if (version !== undefined && this.#versions.get(key) === version) return;
     await confirm();
-    if (version !== undefined) this.#remember(key, version);
-  }
-
-  #remember(key: string, version: string): void {
-    // Evicts the oldest entry: a map iterates in insertion order.
-    const [oldest] = this.#versions.keys();
-    if (this.#versions.size >= KEEP && oldest !== undefined) this.#versions.delete(oldest);
-    this.#versions.delete(key);
-    this.#versions.set(key, version);
+    if (version !== undefined) this.#versions.set(key, version);
   }
 }

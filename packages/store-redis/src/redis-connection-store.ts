@@ -14,6 +14,7 @@ import {
   type TokenSetChange,
   USE_NOTED_AGAIN_MS,
 } from '@postern/elicitation';
+import { LRUCache } from 'lru-cache';
 import { connectionOf, encodeConnection } from './records/connection-record.ts';
 import { LASTING_FIELDS } from './records/lasting-record.ts';
 import { encodeUse } from './records/record-layout.ts';
@@ -180,16 +181,16 @@ const KEEP = 5_000;
  * connection is used only if the stored fields are unchanged.
  */
 class DecodedConnections {
-  readonly #entries = new Map<ConnectionId, { readonly found: readonly unknown[]; readonly connection: Connection }>();
+  readonly #entries = new LRUCache<
+    ConnectionId,
+    { readonly found: readonly unknown[]; readonly connection: Connection }
+  >({ max: KEEP });
 
   /** @throws DomainError `unknown_record_layout` */
   decode(connectionId: ConnectionId, found: readonly unknown[]): Connection {
     const entry = this.#entries.get(connectionId);
     if (entry !== undefined && found.every((value, at) => value === entry.found[at])) return entry.connection;
     const connection = connectionOf(connectionId, found);
-    // Evicts the oldest entry: a map iterates in insertion order.
-    if (this.#entries.size >= KEEP) this.#entries.delete(this.#entries.keys().next().value ?? connectionId);
-    this.#entries.delete(connectionId);
     this.#entries.set(connectionId, { found, connection });
     return connection;
   }

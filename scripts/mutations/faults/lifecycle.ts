@@ -163,4 +163,20 @@ export const lifecycleFaults: readonly Fault[] = [
     replacement: '  httpServer.closeIdleConnections();',
     foundBy: ['services/gateway/src/platform/stopping.test.ts'],
   },
+  {
+    name: 'a periodic loop goes on after its stop',
+    breaks: 'a stopped replica does nothing in the background',
+    file: 'services/gateway/src/platform/periodic.ts',
+    original: 'if (!signal.aborted) schedule();',
+    replacement: 'schedule();',
+    foundBy: ['services/gateway/src/platform/periodic.test.ts'],
+  },
+  {
+    name: 'a periodic loop begins a run during another one',
+    breaks: 'one run at a time',
+    file: 'services/gateway/src/platform/periodic.ts',
+    original: 'await run(signal);',
+    replacement: 'run(signal).catch(() => {});',
+    foundBy: ['services/gateway/src/platform/periodic.test.ts'],
+  },
 ];

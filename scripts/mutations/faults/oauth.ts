@@ -341,6 +341,14 @@ export const oauthFaults: readonly Fault[] = [
     foundBy: ['packages/authorization/src/server-metadata.test.ts'],
   },
   {
+    name: 'discovery: metadata of ever new keys fills the memory',
+    breaks: 'S55',
+    file: 'packages/authorization/src/well-known-document.ts',
+    original: 'max: MAX_CACHED,',
+    replacement: 'max: MAX_CACHED * 2,',
+    foundBy: ['packages/authorization/src/well-known-document.test.ts'],
+  },
+  {
     name: 'callback: any text is kept as an additional member',
     breaks: 'S196',
     file: 'packages/authorization/src/callback.ts',

@@ -237,7 +237,7 @@ async function openLocal(p: {
       });
     return {
       async [Symbol.asyncDispose]() {
-        idle?.[Symbol.dispose]();
+        await idle?.stop();
         await server[Symbol.asyncDispose]();
       },
     };

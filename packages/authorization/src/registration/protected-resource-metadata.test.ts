@@ -32,7 +32,7 @@ async function mcpServer(answers: (resource: string) => Record<string, Answer>) 
     response.writeHead(status, headers).end(document && JSON.stringify(document));
   });
   const resource = `http://localhost:${listener.port}/mcp`;
-  let now = 0;
+  let now = 1;
   const resources = createProtectedResources({ fetch, now: () => now });
   return {
     resource,

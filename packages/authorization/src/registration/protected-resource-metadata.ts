@@ -47,7 +47,7 @@ export function createProtectedResources(p: { fetch: OutboundFetch; now: () => n
 
   return {
     async get(resource, configured, recordedIssuer) {
-      const metadata = await cache.get(resource, () => discover(resource, p.fetch));
+      const metadata = await cache(resource, () => discover(resource, p.fetch));
       return {
         resource,
         issuer: chosenIssuer(metadata, { ...configured, recordedIssuer }, p.fetch),

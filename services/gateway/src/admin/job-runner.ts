@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import {
   DomainError,
   type JobProgress,
@@ -10,6 +9,7 @@ import {
 import { type AuditSink, auditTrail } from '../platform/audit/audit-trail.ts';
 import type { Pseudonyms } from '../platform/audit/pseudonyms.ts';
 import type { Logger } from '../platform/logger.ts';
+import { periodic } from '../platform/periodic.ts';
 import { type Actor, createAdminAudit } from './admin-audit.ts';
 import { JobFailedError, type JobWorkDeps, withWorkOf } from './job-work.ts';
 
@@ -109,34 +109,27 @@ export interface JobRunner {
 /** Works on the jobs of operators, in the background. A failure of Redis is retried. */
 export function startJobRunner(deps: JobRunnerDeps & { readonly logger: Logger; readonly pollMs?: number }): JobRunner {
   const { stores, logger, pollMs = POLL_MS } = deps;
-  const stopping = new AbortController();
   const workOn = createJobWorker(deps);
   const underWay = new Map<string, Promise<unknown>>();
   const failed = (error: unknown) =>
     logger.warn({ event: 'job.interrupted', error }, 'working on jobs failed; retrying');
 
-  async function look(): Promise<void> {
+  async function look(signal: AbortSignal): Promise<void> {
     for (const jobId of await stores.jobs.unfinished()) {
-      if (underWay.size >= AT_ONCE || stopping.signal.aborted) return;
+      if (underWay.size >= AT_ONCE || signal.aborted) return;
       if (underWay.has(jobId)) continue;
-      const work = workOn(jobId, { signal: stopping.signal })
+      const work = workOn(jobId, { signal })
         .catch(failed)
         .finally(() => underWay.delete(jobId));
       underWay.set(jobId, work);
     }
   }
 
-  async function run(): Promise<void> {
-    const pause = () => delay(pollMs, true, { signal: stopping.signal, ref: false }).catch(() => false);
-    while (await pause()) await look().catch(failed);
-    await Promise.all(underWay.values());
-  }
-
-  const running = run();
+  const looking = periodic({ every: pollMs, run: look, onError: failed });
   return {
     async stop() {
-      stopping.abort();
-      await running;
+      await looking.stop();
+      await Promise.all(underWay.values());
     },
   };
 }

@@ -1,4 +1,5 @@
 import type { Clock, Connection, ConnectionId } from '@postern/elicitation';
+import { LRUCache } from 'lru-cache';
 import type { TokenSet, TokenSets } from './token-set.ts';
 
 /** The part of a token set that an MCP server may receive. Never includes the refresh token. */
@@ -15,17 +16,18 @@ const MAX_ENTRIES = 10_000;
  * set or a removed connection.
  */
 export function createDecryptedTokenCache(p: { tokenSets: TokenSets; now: Clock }) {
-  const entries = new Map<ConnectionId, Entry>();
+  const entries = new LRUCache<ConnectionId, Entry>({
+    max: MAX_ENTRIES,
+    // lru-cache keeps an entry through the last millisecond of its ttl.
+    ttl: LIFETIME_MS - 1,
+    ttlResolution: 0,
+    perf: p,
+  });
   let pruning: NodeJS.Timeout | undefined;
 
-  /** A map keeps insertion order and all lifetimes are equal, so the oldest entries come first. */
   function prune(): void {
-    pruning = undefined;
-    for (const [connectionId, { until }] of entries) {
-      if (until > p.now()) break;
-      entries.delete(connectionId);
-    }
-    if (entries.size > 0) pruning = setTimeout(prune, LIFETIME_MS).unref();
+    entries.purgeStale();
+    pruning = entries.size > 0 ? setTimeout(prune, LIFETIME_MS).unref() : undefined;
   }
 
   async function openAnew(connection: Connection): Promise<UsableToken> {
@@ -36,17 +38,15 @@ export function createDecryptedTokenCache(p: { tokenSets: TokenSets; now: Clock 
   return async function open(connection: Connection): Promise<UsableToken> {
     const { connectionId, sealedTokens: sealed } = connection;
     const found = entries.get(connectionId);
-    if (found?.sealed === sealed && found.until > p.now()) return found.token;
-    entries.delete(connectionId);
-    const entry: Entry = { sealed, until: p.now() + LIFETIME_MS, token: openAnew(connection) };
-    if (entries.size >= MAX_ENTRIES) entries.delete(entries.keys().next().value ?? connectionId);
+    if (found?.sealed === sealed) return found.token;
+    const entry: Entry = { sealed, token: openAnew(connection) };
     entries.set(connectionId, entry);
     if (pruning === undefined) pruning = setTimeout(prune, LIFETIME_MS).unref();
     try {
       return await entry.token;
     } catch (error) {
       // A later call tries again. A newer entry stays.
-      if (entries.get(connectionId) === entry) entries.delete(connectionId);
+      if (entries.peek(connectionId) === entry) entries.delete(connectionId);
       throw error;
     }
   };
@@ -56,7 +56,6 @@ export type DecryptedTokenCache = ReturnType<typeof createDecryptedTokenCache>;
 
 interface Entry {
   readonly sealed: string;
-  readonly until: number;
   /** Pending while the token set is being opened. An entry whose opening failed is deleted. */
   readonly token: Promise<UsableToken>;
 }

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { LRUCache } from 'lru-cache';
 import { ProblemError } from '../platform/http/problems.ts';
 import { createPatternThread, type PatternAnswer, type PatternJob, type PatternThread } from './pattern-thread.ts';
 
@@ -55,7 +56,7 @@ export function createPatterns(
   const waiting = new Map<string, readonly ((thread: PatternThread) => Promise<void>)[]>();
   const running = new Set<string>();
   const used = new Map<string, { ms: number; readonly since: number }>();
-  const known = new Map<string, number | 'invalid'>();
+  const known = new LRUCache<string, number | 'invalid'>({ max: MAX_KNOWN });
   /** By MCP server and pattern, so that a burst of equal forms is one job. */
   const compiling = new Map<string, Promise<PatternAnswer>>();
 
@@ -129,8 +130,6 @@ export function createPatterns(
     compiling.set(name, job);
     const answer = await job.finally(() => compiling.delete(name));
     if (typeof answer !== 'number' && answer !== 'invalid') return answer;
-    const [oldest] = known.keys();
-    if (known.size >= MAX_KNOWN && oldest !== undefined) known.delete(oldest);
     known.set(pattern, answer);
     return answer;
   }

@@ -4,6 +4,7 @@ import { createSqliteStores } from '@postern/store-sqlite';
 import { createFakeClock } from '@postern/testkit/clock';
 import { samples } from '@postern/testkit/contract';
 import { expect, test } from 'vitest';
+import type { PeriodicOptions } from '../platform/periodic.ts';
 import { watchActivity, whenIdle } from './activity.ts';
 import { WorkInProgress } from './work-in-progress.ts';
 
@@ -15,7 +16,7 @@ function idleWatch() {
   const refreshes = new Map<string, unknown>();
   let now = 0;
   let ended = 0;
-  let look = async () => {};
+  let look: PeriodicOptions['run'] = async () => {};
   const lists = {
     async size(list: string, shard: string) {
       if (shard === '07') during.question();
@@ -34,13 +35,12 @@ function idleWatch() {
     onError() {
       throw new Error('unexpected');
     },
-    every(_, work) {
-      look = work;
-      return {
-        [Symbol.dispose]() {
-          look = async () => {};
-        },
+    repeat({ run }) {
+      look = run;
+      const stop = async () => {
+        look = async () => {};
       };
+      return { stop, [Symbol.asyncDispose]: stop };
     },
   });
   return {
@@ -52,7 +52,7 @@ function idleWatch() {
     during,
     async after(ms: number) {
       now += ms;
-      await look();
+      await look(new AbortController().signal);
       return ended;
     },
   };

@@ -1,4 +1,5 @@
 import { SHARDS, type Shard, type Stores } from '@postern/elicitation';
+import { type Periodic, periodic } from '../platform/periodic.ts';
 import type { WorkInProgress } from './work-in-progress.ts';
 
 /** What the gateway does for anyone, so that it can end when that is nothing. */
@@ -61,7 +62,7 @@ const LOOKS = 20;
 
 /**
  * Calls `onIdle` once, when nothing was in progress for a time, and nothing begins any more.
- * @param p.every calls back periodically until disposed of; tests call it themselves
+ * @param p.repeat tests call back themselves
  */
 export function whenIdle(p: {
   readonly activity: Pick<Activity, 'lastAt' | 'endIfIdle'>;
@@ -69,29 +70,17 @@ export function whenIdle(p: {
   readonly now: () => number;
   readonly onIdle: () => void;
   readonly onError: (error: unknown) => void;
-  readonly every?: (ms: number, look: () => Promise<void>) => Disposable;
-}): Disposable {
-  const { activity, idleMs, now, every = repeatedly } = p;
-  const looking = every(idleMs / LOOKS, async () => {
-    try {
+  readonly repeat?: typeof periodic;
+}): Periodic {
+  const { activity, idleMs, now, repeat = periodic } = p;
+  const looking = repeat({
+    every: idleMs / LOOKS,
+    async run() {
       if (now() - activity.lastAt < idleMs || !(await activity.endIfIdle())) return;
-      looking[Symbol.dispose]();
+      void looking.stop();
       p.onIdle();
-    } catch (error) {
-      p.onError(error);
-    }
+    },
+    onError: p.onError,
   });
   return looking;
-}
-
-export function repeatedly(ms: number, look: () => Promise<void>): Disposable {
-  let isLooking = false;
-  const timer = setInterval(() => {
-    if (isLooking) return;
-    isLooking = true;
-    void look().finally(() => {
-      isLooking = false;
-    });
-  }, ms).unref();
-  return { [Symbol.dispose]: () => clearInterval(timer) };
 }

@@ -36,6 +36,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { z } from 'zod';
 import { CliError, type CliIo } from '../cli/cli-io.ts';
 import { runInGateway } from '../cli/through-gateway.ts';
+import type { Periodic, PeriodicOptions } from '../platform/periodic.ts';
 import { type LocalServerOptions, startLocalServer } from './local-server.ts';
 import { serveCommand } from './remote-command.ts';
 
@@ -45,10 +46,11 @@ let system: System;
 let storeFile: string;
 let warned: unknown[];
 let gone: number;
-let look: () => Promise<void>;
-const every = (_: number, work: () => Promise<void>): Disposable => {
-  look = work;
-  return { [Symbol.dispose]() {} };
+let look: () => Promise<unknown>;
+const repeat = ({ run }: PeriodicOptions): Periodic => {
+  look = () => run(new AbortController().signal);
+  const stop = async () => {};
+  return { stop, [Symbol.asyncDispose]: stop };
 };
 beforeEach(() => {
   root = mkdtempSync(join(tmpdir(), 'postern-socket-'));
@@ -76,7 +78,7 @@ const onStoreGone = () => {
   gone += 1;
 };
 const start = async (serve: LocalServerOptions['serve'] = answering, version = '0.1.0') =>
-  stack.open.use(await startLocalServer({ storeFile, version, logger, serve, system, every, stores, onStoreGone }));
+  stack.open.use(await startLocalServer({ storeFile, version, logger, serve, system, repeat, stores, onStoreGone }));
 /** Where it listens, and where it would. */
 const socket = () => readLink(storeFile, system)?.socket ?? join(root, 'left.sock');
 const runtime = () => join(root, 'postern');

@@ -22,8 +22,8 @@ import {
 } from '@postern/api/local';
 import type { Stores } from '@postern/elicitation';
 import type { Logger } from '../platform/logger.ts';
+import { periodic } from '../platform/periodic.ts';
 import { StartError } from '../platform/start-error.ts';
-import { repeatedly } from './activity.ts';
 
 /** Of one person: each MCP server that runs has one. */
 const MAX_CONNECTIONS = 256;
@@ -44,8 +44,8 @@ export interface LocalServerOptions {
   /** Called once, when the file of the store has been removed or replaced. */
   readonly onStoreGone: () => void;
   readonly system?: System;
-  /** Calls back periodically until disposed of; tests call it themselves. */
-  readonly every?: typeof repeatedly;
+  /** Tests call back themselves. */
+  readonly repeat?: typeof periodic;
 }
 
 /**
@@ -55,7 +55,7 @@ export interface LocalServerOptions {
  * @throws StartError
  */
 export async function startLocalServer(p: LocalServerOptions): Promise<AsyncDisposable> {
-  const { storeFile, system = thisSystem(), every = repeatedly } = p;
+  const { storeFile, system = thisSystem(), repeat = periodic } = p;
   const key = newNonce();
   const stopping = new AbortController();
   const callers = new Map<Socket, Promise<void>>();
@@ -84,7 +84,6 @@ export async function startLocalServer(p: LocalServerOptions): Promise<AsyncDisp
     }
   };
   let listener = await open();
-  let reopening: Promise<void> = Promise.resolve();
   let hasFailed = false;
   const reopen = async () => {
     // First: closing removes what has the name of the socket.
@@ -98,19 +97,18 @@ export async function startLocalServer(p: LocalServerOptions): Promise<AsyncDisp
       hasFailed = true;
     }
   };
-  const looking = every(LOOK_MS, async () => {
-    if (await isGone(p.stores)) {
-      looking[Symbol.dispose]();
-      p.onStoreGone();
-      return;
-    }
-    if (!isFound(listener, { storeFile, system, key })) reopening = reopen();
-    await reopening;
+  const looking = repeat({
+    every: LOOK_MS,
+    async run() {
+      if (await isGone(p.stores)) {
+        void looking.stop();
+        p.onStoreGone();
+      } else if (!isFound(listener, { storeFile, system, key })) await reopen();
+    },
   });
   return {
     async [Symbol.asyncDispose]() {
-      looking[Symbol.dispose]();
-      await reopening;
+      await looking.stop();
       // First, so that a caller that comes now finds no gateway. A link that stays leads nowhere.
       try {
         rmSync(linkFileOf(storeFile), { force: true });

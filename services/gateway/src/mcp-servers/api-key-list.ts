@@ -2,6 +2,7 @@ import type { ApiKeyStore, StoredApiKey } from '@postern/elicitation';
 import { kidOf, type Vault, VaultError } from '@postern/vault';
 import { ProblemError } from '../platform/http/problems.ts';
 import type { Logger } from '../platform/logger.ts';
+import { periodic } from '../platform/periodic.ts';
 import { apiKeyContext } from '../sealing/seal-contexts.ts';
 
 /** The API keys of the store, and the revoked ones of the configuration, as this replica last read them. */
@@ -176,15 +177,14 @@ export async function startApiKeyWatch(options: ApiKeyWatchOptions): Promise<Api
 
   await round();
   await openSealed();
-  let reading: Promise<unknown> | undefined;
-  const timer = setInterval(() => {
-    // A slow Redis delays the next read, and makes the list too old.
-    reading ??= round()
-      .then(() => void openSealed())
-      .finally(() => {
-        reading = undefined;
-      });
-  }, READ_EVERY_MS).unref();
+  // A slow Redis delays the next read, and makes the list too old.
+  const reading = periodic({
+    every: READ_EVERY_MS,
+    async run() {
+      await round();
+      void openSealed();
+    },
+  });
 
   return {
     find(digest) {
@@ -197,9 +197,8 @@ export async function startApiKeyWatch(options: ApiKeyWatchOptions): Promise<Api
     idOfWithdrawn: digest => withdrawnIds.get(digest),
     isValid: digest => isFresh() && valid.has(digest),
     async stop() {
-      clearInterval(timer);
+      await reading.stop();
       clearTimeout(overAge);
-      await reading;
     },
   };
 }

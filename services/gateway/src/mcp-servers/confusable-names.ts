@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { IssueElicitation } from '@postern/api';
+import { LRUCache } from 'lru-cache';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { ProblemError } from '../platform/http/problems.ts';
 import { confusionKeys, sameNameKey } from './skeleton.ts';
@@ -152,14 +153,13 @@ export function createRegisteredNames(names: readonly RegisteredName[]) {
   const indexes = SEPARATORS.map(({ separator, differsFor }) => ({ differsFor, ...createIndex(names, separator) }));
   const isMisleading = (text: string, mcpServerId: string, isProse: boolean) =>
     indexes.some(index => index.differsFor.test(text) && index.isMisleading(text, mcpServerId, isProse));
-  const known = new Map<string, boolean>();
+  const known = new LRUCache<string, boolean>({ max: CACHED });
 
   return {
     /** Whether a name or title from an MCP server contains words that resemble another registered name. */
     isMisleadingName(text: string, mcpServerId: string): boolean {
       const key = `${mcpServerId} ${text}`;
       const found = known.get(key) ?? isMisleading(text, mcpServerId, false);
-      if (known.size >= CACHED) known.clear();
       known.set(key, found);
       return found;
     },

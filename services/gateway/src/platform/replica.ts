@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { ReplicaRecord, Stores } from '@postern/elicitation';
 import { instance, type Logger } from './logger.ts';
 import { packageVersion } from './package-version.ts';
+import { periodic } from './periodic.ts';
 
 /** Interval of the announcements, in ms. An order to drain arrives this late at most. */
 const ANNOUNCE_EVERY_MS = 2_000;
@@ -45,51 +46,47 @@ export interface Replica {
  */
 export function startReplica({ replicaId, replicas, logger, requests, drain, isStopping }: ReplicaOptions): Replica {
   const about = { instance, version: packageVersion, startedAt: Date.now() };
-  const stopping = new AbortController();
-  const pause = (ms: number) => delay(ms, undefined, { signal: stopping.signal, ref: false }).catch(() => undefined);
   let status: ReplicaRecord['status'] = 'serving';
   let isFailing = false;
 
-  async function takeOutOfService(): Promise<void> {
+  async function takeOutOfService(signal: AbortSignal): Promise<void> {
     status = 'draining';
     logger.info({ event: 'replica.draining', replicaId }, 'draining as an operator ordered');
     await drain();
-    while (requests() > 0 && !stopping.signal.aborted) await pause(POLL_MS);
+    while (requests() > 0 && !signal.aborted)
+      await delay(POLL_MS, undefined, { signal, ref: false }).catch(() => undefined);
     status = 'drained';
     logger.info({ event: 'replica.drained', replicaId }, 'drained; the process can be stopped');
   }
 
-  async function announce(): Promise<void> {
-    try {
-      const shown = status === 'serving' && isStopping() ? 'draining' : status;
-      const { mustDrain } = await replicas.announce(
-        replicaId,
-        { ...about, status: shown, requests: requests() },
-        LIFE_MS,
-      );
-      isFailing = false;
-      if (!mustDrain || status !== 'serving') return;
-      takeOutOfService().catch((error: unknown) =>
-        logger.warn({ event: 'replica.drain_failed', replicaId, error }, 'draining failed; stop the process'),
-      );
-    } catch (error) {
-      if (!isFailing) logger.warn({ event: 'replica.unannounced', error }, 'announcing this replica failed; retrying');
-      isFailing = true;
-    }
+  async function announce(signal: AbortSignal): Promise<void> {
+    const shown = status === 'serving' && isStopping() ? 'draining' : status;
+    const { mustDrain } = await replicas.announce(
+      replicaId,
+      { ...about, status: shown, requests: requests() },
+      LIFE_MS,
+    );
+    isFailing = false;
+    if (!mustDrain || status !== 'serving') return;
+    takeOutOfService(signal).catch((error: unknown) =>
+      logger.warn({ event: 'replica.drain_failed', replicaId, error }, 'draining failed; stop the process'),
+    );
   }
 
-  const running = (async () => {
-    while (!stopping.signal.aborted) {
-      await announce();
-      await pause(ANNOUNCE_EVERY_MS);
-    }
-  })();
+  const announcing = periodic({
+    every: ANNOUNCE_EVERY_MS,
+    run: announce,
+    isImmediate: true,
+    onError(error) {
+      if (!isFailing) logger.warn({ event: 'replica.unannounced', error }, 'announcing this replica failed; retrying');
+      isFailing = true;
+    },
+  });
 
   return {
     replicaId,
     async stop() {
-      stopping.abort();
-      await running;
+      await announcing.stop();
       // Otherwise it is listed until its time is over, which only delays the operator.
       await replicas.withdraw(replicaId).catch((error: unknown) => {
         logger.warn({ event: 'replica.unannounced', error }, 'failed to withdraw this replica');

@@ -3,6 +3,7 @@ import { newOperationId, type Stores, systemEntropy } from '@postern/elicitation
 import type { Vault } from '@postern/vault';
 import { auditTrail } from '../platform/audit/audit-trail.ts';
 import type { Logger } from '../platform/logger.ts';
+import { periodic } from '../platform/periodic.ts';
 import { type RewrapReport, rewrapAll } from './rewrap.ts';
 
 export interface RewrapperOptions {
@@ -41,26 +42,20 @@ const BATCH = 8;
 export function startRewrapper(options: RewrapperOptions): Rewrapper {
   const { stores, vault, logger, retryMs = 60_000, restMs = 600_000, stepPauseMs = 50, leaseMs = 30_000 } = options;
   const { leases, sealedRecords: records } = stores;
-  const stopping = new AbortController();
   const own = { name: LEASE, holder: newOperationId(systemEntropy) };
 
-  /** @returns false if `stop` ended the pause */
-  async function pause(ms: number): Promise<boolean> {
-    return delay(ms, true, { signal: stopping.signal, ref: false }).catch(() => false);
-  }
-
-  async function shouldContinue(): Promise<boolean> {
-    if (!(await pause(stepPauseMs))) return false;
+  async function shouldContinue(signal: AbortSignal): Promise<boolean> {
+    if (!(await delay(stepPauseMs, true, { signal, ref: false }).catch(() => false))) return false;
     // A process that was paused for longer than the lease finds here that another replica has taken over.
     return leases.take({ ...own, leaseMs });
   }
 
   /** @returns true if all values are under the current key */
-  async function round(): Promise<boolean> {
+  async function round(signal: AbortSignal): Promise<boolean> {
     if (!(await leases.take({ ...own, leaseMs }))) return false;
     let hasRest = false;
     try {
-      const report = await rewrapAll({ records, vault, batch: BATCH, shouldContinue });
+      const report = await rewrapAll({ records, vault, batch: BATCH, shouldContinue: () => shouldContinue(signal) });
       logReport(report);
       hasRest = report.result === 'done' && (await leases.take({ ...own, leaseMs: restMs }));
     } finally {
@@ -84,22 +79,17 @@ export function startRewrapper(options: RewrapperOptions): Rewrapper {
       audit.info({ event: 'vault.keys_removable', old }, 'old keys are no longer needed');
   }
 
-  async function run(): Promise<void> {
-    let isResting = false;
-    while (await pause(isResting ? restMs : retryMs)) {
-      try {
-        isResting = await round();
-      } catch (error) {
-        isResting = false;
-        logger.warn({ event: 'vault.rewrap_failed', error }, 're-wrapping failed; retrying');
-      }
-    }
-  }
-
-  const running = run();
+  let isResting = false;
+  const rounds = periodic({
+    every: () => (isResting ? restMs : retryMs),
+    async run(signal) {
+      isResting = false;
+      isResting = await round(signal);
+    },
+    onError: error => logger.warn({ event: 'vault.rewrap_failed', error }, 're-wrapping failed; retrying'),
+  });
   async function stop(): Promise<void> {
-    stopping.abort();
-    await running;
+    await rounds.stop();
     // The rest must not outlive this replica: its successor may have a newer key.
     await leases.release(own).catch((error: unknown) => {
       logger.warn({ event: 'vault.rewrap_failed', error }, 'failed to release the re-wrap lease');

@@ -2,6 +2,7 @@ import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { isLocalKey } from '../platform/config/vault-config.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Metrics } from '../platform/metrics/create-metrics.ts';
+import { periodic } from '../platform/periodic.ts';
 import { type OpenedVault, openVault } from './open-vault.ts';
 
 /** Pause between probes of a key whose service does not work, in milliseconds. */
@@ -25,31 +26,24 @@ export async function openWatchedVault(
     },
   });
   const kids = config.vault.keys.filter(key => !isLocalKey(key)).map(({ kid }) => kid);
-  const probing = new Set<string>();
-
-  async function probe(kid: string): Promise<void> {
-    if (probing.has(kid)) return;
-    probing.add(kid);
-    try {
-      await opened.probe(kid);
-    } catch (error) {
-      logger.error({ event: 'key_service.probe_failed', kid, error }, 'probing a key service failed');
-    } finally {
-      probing.delete(kid);
-    }
-  }
-
-  for (const kid of kids) {
+  const probing = kids.map(kid => {
     metrics?.keyService(kid, true);
-    void probe(kid);
-  }
-  const timer = setInterval(() => {
-    for (const kid of opened.keyFaults.keys()) void probe(kid);
-  }, p.probeMs ?? PROBE_MS).unref();
+    let isUntried = true;
+    return periodic({
+      every: p.probeMs ?? PROBE_MS,
+      isImmediate: true,
+      async run() {
+        const isDue = isUntried || opened.keyFaults.has(kid);
+        isUntried = false;
+        if (isDue) await opened.probe(kid);
+      },
+      onError: error => logger.error({ event: 'key_service.probe_failed', kid, error }, 'probing a key service failed'),
+    });
+  });
   return {
     ...opened,
     async [Symbol.asyncDispose]() {
-      clearInterval(timer);
+      for (const probes of probing) void probes.stop();
       await opened[Symbol.asyncDispose]();
     },
   };

@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
+import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 
 /** The OpenID client of the console, and the only person who can sign in: whoever uses this machine. */
@@ -40,7 +41,10 @@ export type OperatorAnswer =
 export async function createOperatorSignIn({ issuer, redirectUri }: { issuer: string; redirectUri: string }) {
   const { privateKey, publicKey } = await generateKeyPair('ES256');
   const jwks = { keys: [{ ...(await exportJWK(publicKey)), kid: 'dev', alg: 'ES256', use: 'sig' }] };
-  const codes = new Map<string, { readonly challenge: string; readonly nonce: string; readonly at: number }>();
+  const codes = new LRUCache<string, { readonly challenge: string; readonly nonce: string; readonly at: number }>({
+    max: MAX_CODES,
+    ttl: CODE_MS,
+  });
 
   function requested(values: unknown) {
     const { data } = requestSchema.safeParse(values);
@@ -53,8 +57,6 @@ export async function createOperatorSignIn({ issuer, redirectUri }: { issuer: st
     const request = requested(values);
     if (request === undefined) return refused('invalid_request');
     const code = randomBytes(32).toString('base64url');
-    const [oldest] = codes.keys();
-    if (codes.size >= MAX_CODES && oldest !== undefined) codes.delete(oldest);
     codes.set(code, { challenge: request.code_challenge, nonce: request.nonce, at: Date.now() });
     const location = new URL(redirectUri);
     location.search = String(new URLSearchParams({ code, state: request.state, iss: issuer }));
@@ -68,7 +70,6 @@ export async function createOperatorSignIn({ issuer, redirectUri }: { issuer: st
     codes.delete(data.code);
     const isValid =
       issued !== undefined &&
-      Date.now() - issued.at <= CODE_MS &&
       data.redirect_uri === redirectUri &&
       issued.challenge === createHash('sha256').update(data.code_verifier).digest('base64url');
     if (!isValid) return refused('invalid_grant');

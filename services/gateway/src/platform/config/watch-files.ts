@@ -1,5 +1,5 @@
 import { stat } from 'node:fs/promises';
-import { setTimeout as delay } from 'node:timers/promises';
+import { periodic } from '../periodic.ts';
 
 export interface FileWatch extends AsyncDisposable {
   /** Takes the files as they are now for known, and starts the watch. Call it before you read them, each time. */
@@ -20,7 +20,6 @@ export function watchFiles(p: {
   readonly onChange: () => void;
   readonly intervalMs?: number;
 }): FileWatch {
-  const stopping = new AbortController();
   /** Only `begin` sets the first one: a read of our own could end after the caller has read the files, and hide a change. */
   let known: string | undefined;
   /** A state that differs from the known one, seen once. */
@@ -38,22 +37,13 @@ export function watchFiles(p: {
     }
   }
 
-  async function run(): Promise<void> {
-    const pause = () =>
-      delay(p.intervalMs ?? INTERVAL_MS, true, { signal: stopping.signal, ref: false }).catch(() => false);
-    while (await pause()) await look();
-  }
-
-  const running = run();
+  const looking = periodic({ every: p.intervalMs ?? INTERVAL_MS, run: look });
   return {
     async begin() {
       known = await stateOf(p.files());
       unsettled = undefined;
     },
-    async [Symbol.asyncDispose]() {
-      stopping.abort();
-      await running;
-    },
+    [Symbol.asyncDispose]: looking.stop,
   };
 }
 
