@@ -5,7 +5,7 @@ import { fuzzRoute } from './fuzz-route.ts';
 import { startFuzzWorld } from './fuzz-world.ts';
 
 /** Inputs per route. `pnpm faults --long` sends 5,000. HEAD shares the handler of GET and gets a tenth. */
-const INPUTS = Number(process.env['FUZZ_INPUTS'] ?? 300);
+const INPUTS = Number(process.env['FUZZ_INPUTS'] ?? 150);
 function inputsOf({ method, path }: RegisteredRoute): number {
   if (method === 'HEAD') return Math.ceil(INPUTS / 10);
   // One body for each kind.
