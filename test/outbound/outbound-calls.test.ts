@@ -54,9 +54,9 @@ const waysOut = [
   /new OTLPTraceExporter\(/g,
   /\bcreateRemoteJWKSet\(/g,
 ];
-/** These create a `fetch` or read the header `Sec-Fetch-Site`; neither sends a request. */
+/** These create a `fetch`, load a value into a cache or read the header `Sec-Fetch-Site`; none sends a request. */
 const others =
-  /\b(createOutboundFetch|createApiFetch|transitFetch|wrapFetch|stripeFetch|tracedFetch|measuredFetch|boundedFetch|is\w*Fetch|observe\.fetch)\(/g;
+  /\b(createOutboundFetch|createApiFetch|transitFetch|wrapFetch|stripeFetch|tracedFetch|measuredFetch|boundedFetch|forceFetch|is\w*Fetch|observe\.fetch)\(/g;
 
 /** Names the calls of a file: `file.ts`, `file.ts 2`, … */
 function callsIn(file: string): readonly string[] {

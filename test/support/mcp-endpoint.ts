@@ -59,8 +59,7 @@ export async function startMcpEndpoint(options: McpEndpointOptions): Promise<Mcp
 /** The SDK's own handler, which knows no sessions. */
 function statelessEndpoint(create: McpServerFactory): Pick<GateEndpoint, 'node' | 'close'> {
   const handler = createMcpHandler(create);
-  // The SDK's Node types lack `exactOptionalPropertyTypes`; at run time both are the same.
-  return { node: toNodeHandler(handler) as unknown as GateEndpoint['node'], close: () => handler.close() };
+  return { node: toNodeHandler(handler), close: () => handler.close() };
 }
 
 /** Accepts every bearer token as the subject: these tests are not about token verification. */

@@ -10,7 +10,6 @@ import { json } from 'node:stream/consumers';
 import { NodeStreamableHTTPServerTransport } from '@modelcontextprotocol/node';
 import { McpServer as McpServerV1 } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
-import type { Transport as TransportV1 } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { type AuthInfo, McpServer } from '@modelcontextprotocol/server';
 import { type GateContext, postern, type SharedSessions, type WatchedElicitation } from '@postern/mcp';
 import { postern as posternV1 } from '@postern/mcp/v1';
@@ -68,9 +67,8 @@ const sharedV1 = settings.sdk === 'v1' ? posternV1(options) : undefined;
 const shape = { order: z.string() };
 
 /** Resumes the waits of a session before its stream opens here. */
-function handleOf(transport: { handleRequest: unknown }, gate: { resume(): Promise<void> }): Handle {
-  // The SDKs' Node types lack `exactOptionalPropertyTypes`; at run time both are the same.
-  const handle = (transport.handleRequest as Handle).bind(transport);
+function handleOf(transport: { handleRequest: Handle }, gate: { resume(): Promise<void> }): Handle {
+  const handle = transport.handleRequest.bind(transport);
   return async (request, response, body) => {
     if (settings.shared && request.method === 'GET') await gate.resume();
     await handle(request, response, body);
@@ -105,8 +103,7 @@ async function openV1(sessionId: string): Promise<Handle> {
     gate.tool((_: { order: string }, extra) => authorize(extra.gate)),
   );
   const transport = new StreamableHTTPServerTransport({ sessionIdGenerator: () => sessionId });
-  // The transport of SDK 1.x does not satisfy its own interface under exactOptionalPropertyTypes.
-  await mcpServer.connect(transport as unknown as TransportV1);
+  await mcpServer.connect(transport);
   return handleOf(transport, gate);
 }
 

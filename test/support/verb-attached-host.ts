@@ -1,7 +1,6 @@
 import { Client as ClientV2, StreamableHTTPClientTransport as TransportV2 } from '@modelcontextprotocol/client';
 import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as TransportV1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import type { Transport as TransportInterfaceV1 } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { attachHost, type HostOptions } from '@postern/host';
 import { attachHostV1 } from '@postern/host/v1';
 import { z } from 'zod';
@@ -40,8 +39,7 @@ export async function connectAttachedHost(p: {
   if (way.sdk === 'v1') {
     const client = new ClientV1(info);
     const host = attachHostV1(client, options);
-    // The transport of SDK 1.x does not satisfy its own interface under exactOptionalPropertyTypes.
-    await client.connect(new TransportV1(url, transportOptions) as unknown as TransportInterfaceV1);
+    await client.connect(new TransportV1(url, transportOptions));
     await streaming;
     return {
       call: async (name, args) => textOf(await host.callTool({ name, arguments: { ...args } })),

@@ -2,7 +2,6 @@ import type { IncomingMessage } from 'node:http';
 import { json } from 'node:stream/consumers';
 import { McpServer as McpServerV1 } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
-import type { Transport as TransportV1 } from '@modelcontextprotocol/sdk/shared/transport.js';
 import type { AuthInfo } from '@modelcontextprotocol/server';
 import { type NodeHandler, type NodeRequest, type PosternOptions, postern } from '@postern/mcp';
 import { postern as posternV1 } from '@postern/mcp/v1';
@@ -124,8 +123,7 @@ function statelessNodeV1(create: () => McpServerV1): NodeHandler {
     const mcpServer = create();
     const transport = new StreamableHTTPServerTransport({});
     response.once('close', () => void mcpServer.close());
-    // The transport of SDK 1.x does not satisfy its own interface under exactOptionalPropertyTypes.
-    await mcpServer.connect(transport as unknown as TransportV1);
+    await mcpServer.connect(transport);
     // The two SDKs' types for a verified token differ only in `readonly`.
     await transport.handleRequest(
       request as Parameters<typeof transport.handleRequest>[0],

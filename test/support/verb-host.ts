@@ -5,7 +5,6 @@ import {
 } from '@modelcontextprotocol/client';
 import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as TransportV1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import type { Transport as TransportInterfaceV1 } from '@modelcontextprotocol/sdk/shared/transport.js';
 import {
   CallToolResultSchema,
   ElicitationCompleteNotificationSchema,
@@ -157,8 +156,7 @@ async function connectV1({ url, options, completions, frames, transportOptions }
       params.mode === 'url' ? { action: options.openUrl(params.url) } : { ...options.fillForm(params.requestedSchema) },
     );
   const transport = new TransportV1(url, transportOptions);
-  // The transport of SDK 1.x does not satisfy its own interface under exactOptionalPropertyTypes.
-  await client.connect(transport as unknown as TransportInterfaceV1);
+  await client.connect(transport);
   record(transport, frames);
   return {
     call: (name, args) => client.callTool({ name, arguments: { ...args } }, CallToolResultSchema),

@@ -72,7 +72,9 @@ export function encodeElicitation(
 ): string {
   const { mcpServerId, identityMode, subject, request, message, returnUrl, locale, traceparent } = of;
   const requestedBy = claimAfter(of, next);
-  const { status: _, ...decided } = next;
+  const { status: _, ...changes } = next;
+  // An undefined member would remove what was asked, such as its scopes.
+  const decided = Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined));
   const common = { mcpServerId, identityMode, message, returnUrl, locale, traceparent };
   // Authorizations are flat, because there may be millions. Other requests are nested, because their members may have any name.
   const asked = request.kind === 'authorization' ? request : { request };

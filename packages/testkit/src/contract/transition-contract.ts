@@ -59,6 +59,13 @@ export const describeTransition = suite('transition', stores => {
     expect(ids).toEqual(Array.from({ length: end.version }, (_, n) => eventOf({ ...end, version: n + 1 }).eventId));
   });
 
+  test('an undefined member of the next status removes nothing that was asked', async () => {
+    const start = await pending();
+    const returned = { ...retry, next: { ...retry.next, scopes: undefined, missing: undefined } } as const;
+    await moved(stores.elicitations, start, engage, returned);
+    expect((await stores.elicitations.read(start.elicitationId))?.request).toEqual(start.request);
+  });
+
   test('drops members of a status when the status changes', async () => {
     expect(await at(engage, retry, engage)).not.toHaveProperty('retryReason');
     expect(await at(engage, retry)).not.toHaveProperty('attempt');

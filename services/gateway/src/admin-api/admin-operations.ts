@@ -87,7 +87,7 @@ const target = z
     mcpServerId: name.optional(),
     since: time.optional(),
   })
-  .refine(({ since: _, ...members }) => Object.keys(members).length > 0, {
+  .refine(({ since: _, ...members }) => Object.values(members).some(member => member !== undefined), {
     error: 'must name a connection, a person, a provider or an MCP server',
   });
 

@@ -51,8 +51,10 @@ export function createLooks(config: Pick<GatewayConfig, 'branding' | 'mcpServers
     };
   }
 
-  function lookOf(own: Partial<LookConfig> | undefined, at: string): Look {
-    const { imagesFolder: _, icon: _icon, logo, ...rest } = { ...base, ...own };
+  function lookOf(own: Partial<LookConfig> = {}, at: string): Look {
+    // An undefined member replaces nothing of the general branding.
+    const given = Object.fromEntries(Object.entries(own).filter(([, value]) => value !== undefined));
+    const { imagesFolder: _, icon: _icon, logo, ...rest }: LookConfig = { ...base, ...given };
     const image = logo === undefined ? undefined : config.images.get(logo.light);
     const branding: Branding = {
       ...rest,

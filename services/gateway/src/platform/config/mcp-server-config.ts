@@ -42,7 +42,6 @@ const encryptionKeySchema = z
     use: z.literal('enc').optional(),
   })
   .meta(publicJwk)
-  // jose and Node expect absent members of a JWK, not undefined ones.
   .transform((jwk): JWK => ({ ...jwk }))
   .superRefine((jwk, context) => {
     const fault =
