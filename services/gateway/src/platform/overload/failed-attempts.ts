@@ -1,4 +1,3 @@
-import { LRUCache } from 'lru-cache';
 import { networksOf } from '../http/addresses.ts';
 import { ProblemError } from '../http/problems.ts';
 
@@ -29,7 +28,7 @@ interface Limits {
 export class FailedAttempts {
   readonly #limits: Limits;
   readonly #now: () => number;
-  readonly #known: LRUCache<string, true>;
+  readonly #known = new Map<string, number>();
   #endsAt = 0;
   #counts = new Map<string, Counts>();
   #refused = 0;
@@ -38,7 +37,6 @@ export class FailedAttempts {
   constructor(limits: Limits, now: () => number) {
     this.#limits = limits;
     this.#now = now;
-    this.#known = new LRUCache({ max: MAX_KNOWN, ttl: KNOWN_MS, ttlResolution: 0, perf: { now } });
   }
 
   /**
@@ -66,7 +64,7 @@ export class FailedAttempts {
         if (hasSucceeded === true) each.succeeded += 1;
         if (hasSucceeded === false) each.refused += 1;
       }
-      if (hasSucceeded === true) this.#known.set(network, true);
+      if (hasSucceeded === true) this.#note(network);
       if (hasSucceeded === false) this.#refused += 1;
     };
   }
@@ -86,9 +84,20 @@ export class FailedAttempts {
       refused < limit + 2 * succeeded && open < PER_BURST * burst;
     if (!isWithin(own, perAddress)) return false;
     // A stranger nearby must not refuse people who sign in every day.
-    if (!isWithin(around, PER_SITE * perAddress)) return this.#known.has(network);
+    if (!isWithin(around, PER_SITE * perAddress)) return this.#isKnown(network);
     if (this.#refused < perProcess) return true;
-    if (this.#refused >= 10 * perProcess) return this.#known.has(network);
-    return isWithin(own, perAddress / 10, perAddress) || this.#known.has(network);
+    if (this.#refused >= 10 * perProcess) return this.#isKnown(network);
+    return isWithin(own, perAddress / 10, perAddress) || this.#isKnown(network);
+  }
+
+  #note(network: string): void {
+    this.#known.delete(network);
+    this.#known.set(network, this.#now() + KNOWN_MS);
+    const [oldest] = this.#known.keys();
+    if (this.#known.size > MAX_KNOWN && oldest !== undefined) this.#known.delete(oldest);
+  }
+
+  #isKnown(network: string): boolean {
+    return (this.#known.get(network) ?? 0) > this.#now();
   }
 }
