@@ -1,6 +1,6 @@
 /**
  * What may not grow: how deep the packages are, how many of our own modules a request runs through, and how long the documents are.
- * Each number is today's. Whoever makes one smaller writes the smaller one here.
+ * When a change makes a number smaller, write the smaller number here.
  */
 
 /** Package → modules of its longest chain of imports. */

@@ -24,7 +24,7 @@ describe('the modules of a request', () => {
 
   /** On a busy machine, the timers of the gateway fall into most runs of a request: each adds the modules that it runs. */
   const ofTimers = 4;
-  it.each(Object.entries(ways))('of %s are at most %i', (request, most) => {
+  it.each(Object.entries(ways))('of %s are at most %i, and those of timers', (request, most) => {
     expect(modulesOf(request).length).toBeLessThanOrEqual(most + ofTimers);
     expect(modulesOf(request)).not.toEqual([]);
   });

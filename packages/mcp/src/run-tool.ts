@@ -167,7 +167,7 @@ function left({ progress }: ToolRun, record: AskRecord): AskRecord {
 /** A result waits this long for what the gateway says of its payments, in ms. */
 const ANSWER_MS = 10_000;
 
-/** Whether a payment that the handler did not wait for moves no money. If it moves some, or may, the author is told. */
+/** Returns whether a payment that the handler did not wait for cannot move money. Otherwise, the author is told. */
 async function isSettled(
   run: ToolRun,
   { elicitationId, isDone }: AskRecord,

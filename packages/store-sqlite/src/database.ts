@@ -10,7 +10,7 @@ const LAYOUT = 1;
 const APPLICATION_ID = 0x506f7374;
 /** A call blocks the event loop, so it waits no longer than this for the lock of another process. */
 const BUSY_MS = 20;
-/** Together they may block longer than `BUSY_MS`: a gateway that opens its file serves nobody yet. */
+/** All attempts together may wait longer than `BUSY_MS`: a gateway that opens its file serves nobody yet. */
 const OPENING_ATTEMPTS = 8;
 /** Time for a process that has created the file to write its first page, on a busy machine. */
 const CREATING_MS = 2_000;
