@@ -10,9 +10,9 @@ import { eventRoutes } from './events/event-routes.ts';
 import { allowedToCaller } from './mcp-servers/allowed-to-caller.ts';
 import { addCallerChecks, callerOf, createCallerAuth } from './mcp-servers/caller-auth.ts';
 import { callerRoutes } from './mcp-servers/caller-routes.ts';
+import { enterShare } from './platform/http/http-app.ts';
 import { addJsonParser } from './platform/http/parse.ts';
 import { limitDetail, ProblemError, problemFor, reportedProblem, sendProblem } from './platform/http/problems.ts';
-import { enterShare } from './platform/overload/overload-plugin.ts';
 
 /** Paths of the contract as patterns, to distinguish 405 from 404. */
 const patterns = Object.values(operations).map(({ path, method }) => ({

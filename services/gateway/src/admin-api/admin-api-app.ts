@@ -8,26 +8,18 @@ import { createOperatorTurns } from '../admin/operator-turns.ts';
 import { InvalidCursorError } from '../admin/shard-lists.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { networkOf } from '../platform/http/addresses.ts';
-import { createApp } from '../platform/http/create-app.ts';
-import { handlerTimeoutPlugin } from '../platform/http/handler-timeout-plugin.ts';
+import { createHttpApp } from '../platform/http/http-app.ts';
 import { addJsonParser } from '../platform/http/parse.ts';
-import {
-  type ErrorsPluginDeps,
-  errorsPlugin,
-  ProblemError,
-  problemFor,
-  sendProblem,
-} from '../platform/http/problems.ts';
-import { requestContextPlugin, requestLogPlugin } from '../platform/http/request-context.ts';
+import { type ErrorReports, ProblemError, problemFor, sendProblem } from '../platform/http/problems.ts';
 import { identified } from '../platform/http/unidentified.ts';
 import type { Logger } from '../platform/logger.ts';
-import { gracefulClosePlugin, type Stopping } from '../platform/stopping.ts';
+import type { Stopping } from '../platform/stopping.ts';
 import { type Network, offered } from '../platform/store/network.ts';
 import { createAdminCredentials } from './admin-credentials.ts';
 import { adminOpenApi } from './admin-openapi.ts';
 import { type AdminOperation, adminOperations } from './admin-operations.ts';
 
-export interface AdminApiDeps extends ErrorsPluginDeps {
+export interface AdminApiDeps extends ErrorReports {
   readonly config: GatewayConfig;
   readonly admin: AdminService;
   readonly network: Network | undefined;
@@ -61,7 +53,6 @@ const headers = {
 export async function buildAdminApi(deps: AdminApiDeps): Promise<FastifyInstance> {
   const { admin } = deps;
   const credentials = createAdminCredentials({ ...deps, store: offered(deps.network).adminCredentials });
-  const app = createApp({ config: deps.config, bodyLimit: 16 * 1024, headers });
 
   const callers = new WeakMap<FastifyRequest, StoredAdminCredential>();
 
@@ -98,56 +89,63 @@ export async function buildAdminApi(deps: AdminApiDeps): Promise<FastifyInstance
     throw new ProblemError('invalid_request', { errors });
   }
 
-  await app.register(requestContextPlugin);
-  await app.register(handlerTimeoutPlugin, { timeoutMs: HANDLER_MS });
-  await app.register(gracefulClosePlugin, { stopping: deps.stopping });
-  await app.register(requestLogPlugin, { logger: deps.logger });
-  await app.register(errorsPlugin, { deps });
-  await app.register(rateLimit, {
-    global: false,
-    timeWindow: 60_000,
-    max: REQUESTS_PER_MINUTE,
-    keyGenerator: request => callers.get(request)?.credentialId ?? networkOf(request.ip ?? ''),
-    errorResponseBuilder: (_request, context) => new ProblemError('rate_limited', { retryAfterMs: context.ttl }),
-  });
-  app.addHook('onRequest', async (_request, reply) => void reply.headers(headers));
-  app.addHook('onRequest', noteCaller);
-  // Of routes, the plugin would count only the requests with a credential.
-  app.addHook('onRequest', app.rateLimit());
-  // The list of routes is public, so unknown paths need no credential.
-  app.setNotFoundHandler((request, reply) => sendProblem(request, reply, problemFor('not_found')));
-  const turns = createOperatorTurns();
+  async function addRoutes(app: FastifyInstance): Promise<void> {
+    await app.register(rateLimit, {
+      global: false,
+      timeWindow: 60_000,
+      max: REQUESTS_PER_MINUTE,
+      keyGenerator: request => callers.get(request)?.credentialId ?? networkOf(request.ip ?? ''),
+      errorResponseBuilder: (_request, context) => new ProblemError('rate_limited', { retryAfterMs: context.ttl }),
+    });
+    app.addHook('onRequest', async (_request, reply) => void reply.headers(headers));
+    app.addHook('onRequest', noteCaller);
+    // Of routes, the plugin would count only the requests with a credential.
+    app.addHook('onRequest', app.rateLimit());
+    // The list of routes is public, so unknown paths need no credential.
+    app.setNotFoundHandler((request, reply) => sendProblem(request, reply, problemFor('not_found')));
+    const turns = createOperatorTurns();
 
-  await app.register(async api => {
-    api.removeAllContentTypeParsers();
-    addJsonParser(api);
-    for (const operation of adminOperations) {
-      api.route({
-        method: operation.method,
-        url: `${ADMIN_API}${operation.path.replaceAll(/\{(\w+)\}/g, ':$1')}`,
-        exposeHeadRoute: false,
-        // Before the body is read.
-        async onRequest(request) {
-          if (!callerOf(request).scopes.includes(operation.scope)) throw new ProblemError('insufficient_scope');
-        },
-        async handler(request, reply) {
-          const caller = callerOf(request);
-          const input = inputOf(request, operation);
-          const who = `${caller.name} (${caller.credentialId})`;
-          const actor = { who, door: 'admin_api' as const, ...reasonOf(request, operation) };
-          const work = () => operation.run({ admin, actor, input });
-          const result = await turns.take(caller.credentialId, reply.raw, work).catch(asProblem);
-          if (result === undefined) throw new NotFoundError();
-          return reply.send(result);
-        },
-      });
-    }
+    await app.register(async api => {
+      api.removeAllContentTypeParsers();
+      addJsonParser(api);
+      for (const operation of adminOperations) {
+        api.route({
+          method: operation.method,
+          url: `${ADMIN_API}${operation.path.replaceAll(/\{(\w+)\}/g, ':$1')}`,
+          exposeHeadRoute: false,
+          // Before the body is read.
+          async onRequest(request) {
+            if (!callerOf(request).scopes.includes(operation.scope)) throw new ProblemError('insufficient_scope');
+          },
+          async handler(request, reply) {
+            const caller = callerOf(request);
+            const input = inputOf(request, operation);
+            const who = `${caller.name} (${caller.credentialId})`;
+            const actor = { who, door: 'admin_api' as const, ...reasonOf(request, operation) };
+            const work = () => operation.run({ admin, actor, input });
+            const result = await turns.take(caller.credentialId, reply.raw, work).catch(asProblem);
+            if (result === undefined) throw new NotFoundError();
+            return reply.send(result);
+          },
+        });
+      }
+    });
+    const document = adminOpenApi();
+    app.get(`${ADMIN_API}/openapi.json`, { exposeHeadRoute: false }, (_request, reply) => reply.send(document));
+    app.addHook('onClose', () => admin[Symbol.asyncDispose]());
+  }
+
+  const { config, stopping, logger, noteUnknownLayout, noteQuota } = deps;
+  return createHttpApp({
+    config,
+    limits: { bodyBytes: 16 * 1024, handlerMs: HANDLER_MS },
+    unroutedHeaders: headers,
+    stopping,
+    logger,
+    noteUnknownLayout,
+    noteQuota,
+    routes: addRoutes,
   });
-  const document = adminOpenApi();
-  app.get(`${ADMIN_API}/openapi.json`, { exposeHeadRoute: false }, (_request, reply) => reply.send(document));
-  app.addHook('onClose', () => admin[Symbol.asyncDispose]());
-  await app.ready();
-  return app;
 }
 
 function asProblem(error: unknown): never {

@@ -1,7 +1,7 @@
 import type { ConsoleConfig } from '../platform/config/console-config.ts';
 import { type ListenerRequests, openListener } from '../platform/http/listener.ts';
 import { createClientErrorHandler } from '../platform/http/problems.ts';
-import { securityHeaders } from '../platform/http/security-headers-plugin.ts';
+import { securityHeaders } from '../platform/http/security-headers.ts';
 import { closeListener } from '../platform/stopping.ts';
 
 export interface ConsoleListener extends AsyncDisposable {

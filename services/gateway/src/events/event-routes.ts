@@ -5,7 +5,7 @@ import { authenticatedCallerOf, callerOf } from '../mcp-servers/caller-auth.ts';
 import type { CallersInForce } from '../mcp-servers/callers-in-force.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { parse } from '../platform/http/parse.ts';
-import { securityHeaders } from '../platform/http/security-headers-plugin.ts';
+import { securityHeaders } from '../platform/http/security-headers.ts';
 import type { EventStreams, OpenEventStream } from './event-streams.ts';
 
 const EVENT_HEADERS = {
