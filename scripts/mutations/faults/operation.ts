@@ -824,7 +824,7 @@ export const operationFaults: readonly Fault[] = [
   {
     name: 'the console is loaded at the start',
     breaks: 'a gateway loads a part when it is asked for',
-    file: 'services/gateway/src/gateway.ts',
+    file: 'services/gateway/src/generation.ts',
     original: '  return {\n    app,\n    async respond',
     replacement: '  void app();\n  return {\n    app,\n    async respond',
     foundBy: ['services/gateway/src/start-imports.test.ts'],

@@ -1,18 +1,12 @@
+import { isDeepStrictEqual } from 'node:util';
 import { createOutboundConnections, type OutboundConnections } from '@postern/authorization';
 import { type Clock, type Entropy, type Stores, systemEntropy } from '@postern/elicitation';
 import type { Vault } from '@postern/vault';
 import { createProviderAnswers, type ProviderAnswers } from './authorization/provider-answers.ts';
 import type { RefreshesInProgress } from './authorization/token-refresh.ts';
 import { createPatterns, type Patterns } from './entries/patterns.ts';
-import { createEventStreams, type EventStreams } from './events/event-streams.ts';
 import { type ApiKeyWatch, startApiKeyWatch } from './mcp-servers/api-key-list.ts';
 import { createApiKeyUses, type NoteApiKeyUse } from './mcp-servers/api-key-uses.ts';
-import {
-  type CallersInForce,
-  createCallersInForce,
-  createWaitingRequests,
-  type WaitingRequests,
-} from './mcp-servers/callers-in-force.ts';
 import { createObservation, type Observation } from './observation.ts';
 import { type AuditLog, createAuditLog } from './platform/audit/audit-log.ts';
 import { createAuditStream } from './platform/audit/audit-stream.ts';
@@ -50,7 +44,7 @@ export interface Foundation extends AsyncDisposable {
   readonly observe: Omit<Observation, 'metrics' | 'telemetry'>;
   readonly overload: Overload;
   readonly bulkheads: Bulkheads;
-  readonly outboundConnections: OutboundConnections;
+  readonly outboundConnectionsFor: (config: GatewayConfig) => OutboundConnections;
   readonly stopping: Stopping;
   readonly stores: Stores;
   /** See `createUnknownLayoutLog`. */
@@ -65,9 +59,6 @@ export interface Foundation extends AsyncDisposable {
   /** The API keys that operators added or revoked. */
   readonly apiKeys: ApiKeyWatch;
   readonly noteApiKeyUse: NoteApiKeyUse;
-  readonly callersInForce: CallersInForce;
-  readonly waitingRequests: WaitingRequests;
-  readonly eventStreams: EventStreams;
   readonly refreshes: RefreshesInProgress;
   readonly providerAnswers: ProviderAnswers;
   /** Id in the list of replicas. */
@@ -84,11 +75,23 @@ export interface FoundationOptions extends StoreOptions {
   readonly entropy?: Entropy;
 }
 
+/** What the parts of the process ask the configuration in force. */
+export interface InForce {
+  /** Number of MCP servers. */
+  readonly mcpServers: () => number;
+  /** Called after API keys were revoked, and when nobody knows whether they were. */
+  readonly onKeysWithdrawn: () => void;
+}
+
 /**
  * Creates the parts of the process. Opens the store, and refuses an unsafe Redis. Tries the keys of key services in the background.
  * @throws UnsafeRedisError, StoreUnavailableError, VaultError, ConfigError, StartError
  */
-export async function createFoundation(config: GatewayConfig, options: FoundationOptions): Promise<Foundation> {
+export async function createFoundation(
+  config: GatewayConfig,
+  options: FoundationOptions,
+  inForce: InForce,
+): Promise<Foundation> {
   const { logger } = options;
   const now = options.now ?? Date.now;
   const { metrics, telemetry, ...observe } = await createObservation(config, logger);
@@ -97,14 +100,11 @@ export async function createFoundation(config: GatewayConfig, options: Foundatio
 
   const overload = createOverload({
     limits: config.overload,
-    mcpServers: () => callersInForce.count,
+    mcpServers: inForce.mcpServers,
     logger,
     metrics,
   });
-  const outboundConnections = createOutboundConnections({
-    ...outboundPolicyOf(config),
-    timeoutMs: config.outbound.timeoutSeconds * 1000,
-  });
+  const outbound = createConnectionPool();
   const { stores, network } = await openStores({ config, logger, metrics, observe, auditLog: () => auditLog }, options);
   // Log and audit trail use the real time, not the test clock.
   const auditStream = createAuditStream({
@@ -121,24 +121,12 @@ export async function createFoundation(config: GatewayConfig, options: Foundatio
   const stopping = createStopping();
   const refreshes: RefreshesInProgress = new Map();
   const patterns = createPatterns();
-  const eventStreams = createEventStreams({
-    feeds: stores.feeds,
-    max: config.overload.eventStreams,
-    onFull: () => overload.refused('wait', 'cap'),
-    onError: error => logger.warn({ event: 'events.unread', error }, 'reading events failed; retrying'),
-  });
-  stopping.closing.addEventListener('abort', () => void eventStreams.close(), { once: true });
   const apiKeys = await startApiKeyWatch({
     apiKeys: stores.apiKeys,
     vault,
     logger,
-    onWithdrawn() {
-      waitingRequests.endOutdated();
-      eventStreams.endOutdated();
-    },
+    onWithdrawn: inForce.onKeysWithdrawn,
   });
-  const callersInForce = createCallersInForce(apiKeys);
-  const waitingRequests = createWaitingRequests(stopping.closing, callersInForce);
 
   return {
     logger,
@@ -149,14 +137,12 @@ export async function createFoundation(config: GatewayConfig, options: Foundatio
     telemetry,
     observe,
     overload,
-    outboundConnections,
+    outboundConnectionsFor: outbound.connectionsFor,
     stopping,
     stores,
     network,
     vault,
     apiKeys,
-    callersInForce,
-    eventStreams,
     refreshes,
     patterns,
     now,
@@ -166,14 +152,12 @@ export async function createFoundation(config: GatewayConfig, options: Foundatio
     keyFaults: hasKeyService(config.vault) ? opened.keyFaults : undefined,
     assets: new Map(),
     bulkheads: createBulkheads({ overload, logger, metrics, now }),
-    waitingRequests,
     noteUnknownLayout: createUnknownLayoutLog({ logger, now: Date.now }),
     noteQuota: createQuotaReports({ logger, metrics, now: Date.now }),
     entropy: options.entropy ?? systemEntropy,
     async [Symbol.asyncDispose]() {
       stopping.close();
       await apiKeys.stop();
-      await eventStreams.close();
       overload[Symbol.dispose]();
       // The process must not stop before their token sets are stored.
       await Promise.allSettled(refreshes.values());
@@ -181,9 +165,31 @@ export async function createFoundation(config: GatewayConfig, options: Foundatio
       await auditStream[Symbol.asyncDispose]();
       await patterns[Symbol.asyncDispose]();
       await stores.close();
-      await outboundConnections.close();
+      await outbound.close();
       await opened[Symbol.asyncDispose]();
       await telemetry?.[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/**
+ * Connections to upstreams, the same ones while `outbound` is. Those of before are closed only with the process: a handler may work on
+ * when its caller has gone, and a code is valid once.
+ */
+function createConnectionPool() {
+  const opened: OutboundConnections[] = [];
+  let last: { readonly policy: object; readonly connections: OutboundConnections } | undefined;
+  return {
+    connectionsFor(config: GatewayConfig): OutboundConnections {
+      const policy = { ...outboundPolicyOf(config), timeoutMs: config.outbound.timeoutSeconds * 1000 };
+      if (last !== undefined && isDeepStrictEqual(last.policy, policy)) return last.connections;
+      const connections = createOutboundConnections(policy);
+      opened.push(connections);
+      last = { policy, connections };
+      return connections;
+    },
+    async close() {
+      await Promise.all(opened.map(connections => connections.close()));
     },
   };
 }

@@ -1,7 +1,6 @@
 import { type Sweeper, type SweeperOptions, startSweeper } from '@postern/elicitation';
 import type { GatewayDeps } from './deps.ts';
 import { createExpiry } from './elicitations/expiry.ts';
-import type { Foundation } from './foundation.ts';
 import type { Metrics } from './platform/metrics/create-metrics.ts';
 
 /** Interval between sweeps for expired elicitations. A waiting read learns of an expiry at most this late. */
@@ -11,28 +10,34 @@ const REVOCATION_MS = 2000;
 /** Interval between sweeps for charges to check. */
 const CHARGE_MS = 2000;
 
+type SweeperDeps = Pick<
+  GatewayDeps,
+  | 'stores'
+  | 'logger'
+  | 'noteUnknownLayout'
+  | 'metrics'
+  | 'now'
+  | 'service'
+  | 'revocationFlow'
+  | 'paymentFlow'
+  | 'refundFlow'
+>;
+
 /**
- * Starts the sweeps of this replica. They outlive a configuration: each handles what is due under the configuration in force.
- * @param inForce returns the parts of the configuration in force
+ * Starts the sweeps of one configuration on this replica.
  * @param pauseMs replaces all intervals, for tests
  */
-export function startSweepers(
-  foundation: Pick<Foundation, 'stores' | 'logger' | 'noteUnknownLayout' | 'metrics' | 'now'>,
-  inForce: () => Pick<GatewayDeps, 'service' | 'revocationFlow' | 'paymentFlow' | 'refundFlow'>,
-  pauseMs?: number,
-): readonly Pick<Sweeper, 'stop'>[] {
-  const { stores, logger, noteUnknownLayout, metrics } = foundation;
+export function startSweepers(deps: SweeperDeps, pauseMs?: number): readonly Pick<Sweeper, 'stop'>[] {
+  const { stores, logger, noteUnknownLayout, metrics, service, paymentFlow, refundFlow, revocationFlow, now } = deps;
   const onError = (error: unknown) => {
     if (!noteUnknownLayout(error)) logger.warn({ event: 'sweeper.error', error }, 'sweep failed; retrying');
   };
   const expiry = createExpiry({
-    ...foundation,
-    service: { find: id => inForce().service.find(id), expire: id => inForce().service.expire(id) },
-    paymentFlow: {
-      close: (...args) => inForce().paymentFlow.close(...args),
-      check: (...args) => inForce().paymentFlow.check(...args),
-    },
-    refundFlow: { check: (...args) => inForce().refundFlow.check(...args) },
+    service,
+    stores,
+    paymentFlow,
+    refundFlow,
+    now,
     onError,
   });
   const sweep = <T>(
@@ -51,8 +56,8 @@ export function startSweepers(
     handle: elicitationId => expiry.expire(elicitationId),
   });
   const revocations = sweep('revocation', REVOCATION_MS, {
-    due: shard => inForce().revocationFlow.claimDue(shard),
-    handle: revocation => inForce().revocationFlow.sendRevocation(revocation),
+    due: shard => revocationFlow.claimDue(shard),
+    handle: revocation => revocationFlow.sendRevocation(revocation),
   });
   const charges = sweep('charge', CHARGE_MS, {
     due: (shard, limit) => stores.payments.dueChecks(shard, limit),

@@ -18,9 +18,9 @@ import {
 } from '@postern/elicitation';
 import type { FastifyPluginAsync } from 'fastify';
 import { authenticatedCallerOf, callerOf } from '../mcp-servers/caller-auth.ts';
-import type { WaitingRequests } from '../mcp-servers/callers-in-force.ts';
 import { assertHonestName, type RegisteredNames } from '../mcp-servers/confusable-names.ts';
 import { asConfigured, mayUse } from '../mcp-servers/registered-mcp-server.ts';
+import type { WaitingRequests } from '../mcp-servers/waiting-requests.ts';
 import { noBodySchema, parse } from '../platform/http/parse.ts';
 import type { AccessTokenFlow } from './access-token-flow.ts';
 import type { Disconnection } from './disconnection.ts';

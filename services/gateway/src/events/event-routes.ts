@@ -1,8 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { eventPositionSchema, eventsQuerySchema } from '@postern/api';
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
-import { authenticatedCallerOf, callerOf } from '../mcp-servers/caller-auth.ts';
-import type { CallersInForce } from '../mcp-servers/callers-in-force.ts';
+import { authenticatedCallerOf, type CallerDirectory, callerOf } from '../mcp-servers/caller-auth.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { parse } from '../platform/http/parse.ts';
 import { securityHeaders } from '../platform/http/security-headers.ts';
@@ -18,12 +17,12 @@ const EVENT_HEADERS = {
 export interface EventRoutesDeps {
   readonly config: Pick<GatewayConfig, 'publicUrl'>;
   readonly eventStreams: EventStreams;
-  readonly callersInForce: Pick<CallersInForce, 'includes'>;
+  readonly callers: Pick<CallerDirectory, 'isCurrent'>;
 }
 
 /** Server-sent events about the elicitations of the caller. */
 export const eventRoutes: FastifyPluginAsync<{ deps: EventRoutesDeps }> = async (app, { deps }) => {
-  const { eventStreams, callersInForce } = deps;
+  const { eventStreams, callers } = deps;
   const headers = { ...securityHeaders(deps.config.publicUrl), ...EVENT_HEADERS };
 
   // A HEAD request opens no stream.
@@ -43,7 +42,7 @@ export const eventRoutes: FastifyPluginAsync<{ deps: EventRoutesDeps }> = async 
 
   app.get('/events', { exposeHeadRoute: false, config: { endsByItself: true } }, async (request, reply) => {
     const caller = authenticatedCallerOf(request);
-    const isCurrent = () => callersInForce.includes(caller);
+    const isCurrent = () => callers.isCurrent(caller);
     await eventStreams.open({ ...streamRequest(request), isCurrent }, () => begin(reply));
   });
 };

@@ -6,7 +6,7 @@ import { createRedisStores, openQueueRedis, type RedisAddress, type RedisStores 
 import { listenHttp } from '@postern/testkit/providers';
 import { Webhook } from 'standardwebhooks';
 import { openDeliveryQueue } from '../events/webhooks/delivery-queue.ts';
-import { startWebhooks, type WebhooksOptions } from '../events/webhooks/webhooks.ts';
+import { openWebhooks, type WebhooksOptions } from '../events/webhooks/webhooks.ts';
 import { parseConfig } from '../platform/config/load-config.ts';
 import { createLogger } from '../platform/logger.ts';
 import { sampleMcpServer } from './sample-config.ts';
@@ -92,8 +92,8 @@ export async function webhookStage(p: {
       }
     },
     logged: (event: string) => lines.filter(line => line.includes(`"event":"${event}"`)),
-    start: (endpoints: readonly EndpointInput[], options: Partial<WebhooksOptions> = {}) =>
-      startWebhooks({
+    async start(endpoints: readonly EndpointInput[], options: Partial<WebhooksOptions> = {}) {
+      const webhooks = await openWebhooks({
         config: parseConfig(webhooksConfig({ prefix }, endpoints)),
         feed: stores.feeds,
         stores,
@@ -102,7 +102,10 @@ export async function webhookStage(p: {
         now: Date.now,
         pace: quickPace,
         ...options,
-      }),
+      });
+      webhooks.start();
+      return webhooks;
+    },
     [Symbol.asyncDispose]: () => stores.close(),
   };
 }
