@@ -19,7 +19,11 @@ describe.each(documents)('%s', document => {
   });
 
   test('names only files and folders that exist', () => {
-    const named = [...read(document).matchAll(/`((?:\.ci|packages|services|tools(?!\/(?:call|list)`)|scripts|test|infra)\/[\w./-]*)`/g)];
+    const named = [
+      ...read(document).matchAll(
+        /`((?:\.ci|packages|services|tools(?!\/(?:call|list)`)|scripts|test|infra)\/[\w./-]*)`/g,
+      ),
+    ];
     expect(named.map(([, path]) => path ?? '').filter(path => !existsSync(join(root, path)))).toEqual([]);
   });
 });
