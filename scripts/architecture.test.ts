@@ -40,12 +40,12 @@ const layers: Readonly<Record<string, Layer>> = {
   'packages/vault': onElicitation,
   'packages/store-redis': onElicitation,
   'packages/store-sqlite': onElicitation,
-  'packages/openid-server': { mayImport: [], instead: 'it serves the demo and the testkit, and knows neither' },
+  'tools/openid-server': { mayImport: [], instead: 'it serves the demo and the testkit, and knows neither' },
   'packages/testkit': {
     mayImport: ['@postern/elicitation', '@postern/openid-server'],
     instead: 'what needs the whole gateway belongs to test/',
   },
-  'packages/conformance': {
+  'tools/conformance': {
     mayImport: [],
     instead: 'it tests any MCP server and any MCP client, and knows nothing of Postern',
   },
@@ -64,10 +64,24 @@ const layers: Readonly<Record<string, Layer>> = {
     ],
     instead: '@postern/mcp and @postern/host talk to the gateway over HTTP, the testkit is for tests',
   },
-  'services/demo': {
+  'tools/demo': {
     mayImport: ['@postern/gateway', '@postern/host', '@postern/mcp', '@postern/openid-server'],
     instead: 'the demo uses Postern like any user: the gateway as a service, @postern/mcp and @postern/host',
   },
+  'tools/bench': {
+    mayImport: [
+      '@postern/api',
+      '@postern/elicitation',
+      '@postern/gateway',
+      '@postern/mcp',
+      '@postern/store-redis',
+      '@postern/testkit',
+      '@postern/vault',
+    ],
+    instead: 'measure what users and MCP servers see',
+  },
+  'tools/foreign': { mayImport: [], instead: 'it plays clients that know nothing of Postern' },
+  'tools/mutations': { mayImport: [], instead: 'it works on the sources as text' },
   test: {
     mayImport: [
       '@postern/api',
@@ -92,17 +106,17 @@ const owners: readonly { readonly library: RegExp; readonly places: RegExp; read
   { library: /^openid-client$/, places: /^packages\/authorization\//, home: 'packages/authorization' },
   {
     library: /^ioredis$/,
-    places: /^packages\/(?:store-redis|testkit)\/|^test\/|\.test\.ts$/,
+    places: /^packages\/(?:store-redis|testkit)\/|^test\/|^tools\/bench\/|\.test\.ts$/,
     home: 'packages/store-redis',
   },
   {
     library: /^(?:fastify|fastify-plugin|@fastify\/.+)$/,
-    places: /^services\/gateway\/|^test\/|\.test\.ts$/,
+    places: /^services\/gateway\/|^test\/|^tools\/bench\/|\.test\.ts$/,
     home: 'services/gateway',
   },
   {
     library: /^@modelcontextprotocol\//,
-    places: /^packages\/(?:mcp|host)\/|^services\/demo\/|^test\//,
+    places: /^packages\/(?:mcp|host)\/|^tools\/(?:demo|bench)\/|^test\//,
     home: 'packages/mcp and packages/host',
   },
   { library: /^(?:stripe|@simplewebauthn\/.+)$/, places: /^packages\/payment\//, home: 'packages/payment' },
@@ -111,7 +125,7 @@ const owners: readonly { readonly library: RegExp; readonly places: RegExp; read
     places: /^services\/gateway\/src\/events\/webhooks\//,
     home: 'services/gateway/src/events/webhooks',
   },
-  { library: /^oidc-provider$/, places: /^packages\/openid-server\//, home: 'packages/openid-server' },
+  { library: /^oidc-provider$/, places: /^tools\/openid-server\//, home: 'tools/openid-server' },
 ];
 
 /**
@@ -219,7 +233,8 @@ describe('import directions', () => {
       if (/^@postern\/[^/]+\/src(?:\/|$)/.test(specifier)) return `deep import ${specifier}`;
       if (!specifier.startsWith('.')) return undefined;
       const target = resolveRelative(file.path, specifier);
-      return target.startsWith(`${owner.folder}/`) ? undefined : `${specifier} leaves ${owner.folder}`;
+      const mayLeave = owner.folder.startsWith('tools/') && file.isTest && /^(?:test|scripts)\//.test(target);
+      return mayLeave || target.startsWith(`${owner.folder}/`) ? undefined : `${specifier} leaves ${owner.folder}`;
     });
     expect(found).toEqual([]);
   });
@@ -259,7 +274,8 @@ describe('depth', () => {
 
   test('no package gets deeper, and a smaller number is written down', () => {
     expect(Object.fromEntries(packages.map(({ folder, files }) => [folder, floorsOf(files)]))).toMatchObject(floors);
-    expect(packages.map(({ folder }) => folder).filter(folder => folder !== 'test' && !(folder in floors))).toEqual([]);
+    const product = packages.filter(({ files }) => files.some(({ isTest }) => !isTest)).map(({ folder }) => folder);
+    expect(product.filter(folder => !(folder in floors))).toEqual([]);
   });
 });
 
