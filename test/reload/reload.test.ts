@@ -229,7 +229,7 @@ describe('a reload', () => {
     }
   });
 
-  it('lets a tool of a waiting MCP server go on without noticing it', async () => {
+  it('does not end the call of a tool that waits: its MCP client continues it, as at a stop', async () => {
     await using endpoint = await startGatedEndpoint(world);
     const subject = world.subject();
     const asked = urlRequestOf(await modernCall(endpoint.url, { tool: 'connect', subject }));
@@ -243,9 +243,10 @@ describe('a reload', () => {
     await endpoint.untilHolding(elicitationId);
     await untilWaiting(1);
     await reload({ ...world.config, branding: { name: 'Harbour' } });
-    await endpoint.untilHolding(elicitationId, 2);
+    const { requestState } = (await call).result ?? {};
+    expect(requestState).toEqual(expect.any(String));
     await connectAccount(world.raw(), elicitationId, subject);
-    expect((await call).text).toBe('accept alice');
+    expect((await modernCall(endpoint.url, { tool: 'connect', subject, requestState })).text).toBe('accept alice');
   });
 
   it('sends each webhook once while endpoints are added, changed and removed', async () => {

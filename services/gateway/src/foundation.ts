@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { createOutboundConnections, type OutboundConnections } from '@postern/authorization';
 import { type Clock, type Entropy, type Stores, systemEntropy } from '@postern/elicitation';
+import type { QueueRedis } from '@postern/store-redis';
 import type { Vault } from '@postern/vault';
 import { createProviderAnswers, type ProviderAnswers } from './authorization/provider-answers.ts';
 import type { RefreshesInProgress } from './authorization/token-refresh.ts';
@@ -24,7 +25,7 @@ import { type Bulkheads, createBulkheads } from './platform/overload/upstream.ts
 import { createQuotaReports, createUnknownLayoutLog } from './platform/redis/redis-reports.ts';
 import { newReplicaId } from './platform/replica.ts';
 import { createStopping, type Stopping } from './platform/stopping.ts';
-import type { Network } from './platform/store/network.ts';
+import { type Network, offered } from './platform/store/network.ts';
 import { openStores, type StoreOptions } from './platform/store/open-stores.ts';
 import type { Telemetry } from './platform/telemetry/telemetry.ts';
 import type { OpenedVault } from './sealing/open-vault.ts';
@@ -53,6 +54,8 @@ export interface Foundation extends AsyncDisposable {
   readonly noteQuota: (error: unknown) => void;
   /** Undefined without Redis. */
   readonly network: Network | undefined;
+  /** The connections of the webhook queues, opened by the first call. @throws TypeError without Redis */
+  readonly queueRedis: () => QueueRedis;
   readonly vault: Vault;
   /** See `OpenedVault`. Undefined without a key service. */
   readonly keyFaults: OpenedVault['keyFaults'] | undefined;
@@ -105,6 +108,7 @@ export async function createFoundation(
     metrics,
   });
   const outbound = createConnectionPool();
+  let queueRedis: QueueRedis | undefined;
   const { stores, network } = await openStores({ config, logger, metrics, observe, auditLog: () => auditLog }, options);
   // Log and audit trail use the real time, not the test clock.
   const auditStream = createAuditStream({
@@ -141,6 +145,10 @@ export async function createFoundation(
     stopping,
     stores,
     network,
+    queueRedis() {
+      queueRedis ??= offered(network).openQueueRedis();
+      return queueRedis;
+    },
     vault,
     apiKeys,
     refreshes,
@@ -164,6 +172,8 @@ export async function createFoundation(
       await refreshCounter[Symbol.asyncDispose]();
       await auditStream[Symbol.asyncDispose]();
       await patterns[Symbol.asyncDispose]();
+      // A command that waits for a reconnect never ends after this, and writes nothing.
+      queueRedis?.close();
       await stores.close();
       await outbound.close();
       await opened[Symbol.asyncDispose]();

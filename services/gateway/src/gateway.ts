@@ -122,46 +122,8 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
   opened.defer(() => reloader.idle());
   metrics?.configReloaded('started');
   metrics?.watchDeliveries(() => inForce.deliveries());
-  /** One budget for all listeners. */
-  const fromStrangers = {
-    unidentified: opened.use(new UnidentifiedBytes(() => overload.shed('new', 'connection'))),
-    addressOf: (request: IncomingMessage) => addressOf(request, inForce.deps.config),
-  };
-  const admitted =
-    (respond: RequestListener): RequestListener =>
-    (request, response) => {
-      if (options.admit?.(response) === false) request.socket.destroy();
-      else respond(request, response);
-    };
-  const { httpServer, address, listening } = await openListener({
-    ...config.listen,
-    maxConnections: config.overload.connections,
-    handlerMs: HANDLER_MS,
-    ...fromStrangers,
-    pipelined: overload.pipelined,
-    onRequest: admitted((request, response) => inForce.app.routing(request, response)),
-    onClientError: createClientErrorHandler(securityHeaders(config.publicUrl)),
-    onDrop: () => overload.connectionDropped(),
-  });
-  opened.defer(() => void httpServer.close());
-  const metricsListener = await startMetrics(inForce.deps, fromStrangers);
-  if (metricsListener !== undefined) opened.use(metricsListener);
-  const finishMs = () => inForce.deps.config.stop.finishSeconds * 1000;
-  const listenForOperators = async (
-    surface: Pick<ConsoleConfig, 'publicUrl' | 'listen'> | undefined,
-    respond: RequestListener,
-  ) => {
-    if (surface === undefined) return undefined;
-    return opened.use(await openForOperators(surface, { ...fromStrangers, onRequest: admitted(respond), finishMs }));
-  };
-  const { publicUrl, adminApi } = config;
-  const consoleListener = await listenForOperators(
-    config.console,
-    (request, response) => void inForce.console?.respond(request, response),
-  );
-  const adminListener = await listenForOperators(adminApi && { publicUrl, listen: adminApi }, (request, response) =>
-    inForce.adminApi?.routing(request, response),
-  );
+  const listeners = await openListeners(opened, { foundation, config, admit: options.admit, inForce: () => inForce });
+  const { httpServer } = listeners;
   const owned = opened.move();
   let closing: Promise<void> | undefined;
   const drainMs = () => inForce.deps.config.stop.drainSeconds * 1000;
@@ -193,7 +155,7 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
       await using _all = owned;
       const cut = await closeListener(httpServer, {
         lingerMs,
-        finishMs: finishMs(),
+        finishMs: inForce.deps.config.stop.finishSeconds * 1000,
         onDeaf: () => stopping.close(),
       });
       if (cut > 0) logger.warn({ event: 'gateway.stop_cut', connections: cut }, 'in-flight requests aborted');
@@ -208,24 +170,101 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
       return inForce.deps;
     },
     httpServer,
-    address,
-    listening,
+    address: listeners.address,
+    listening: listeners.listening,
     relay,
     replicaId: replica.replicaId,
-    metricsAddress: metricsListener?.address,
+    metricsAddress: listeners.metrics,
     get console() {
       const { console: found } = inForce;
-      if (found === undefined || consoleListener === undefined) return undefined;
-      return { app: found.app, address: consoleListener.address };
+      if (found === undefined || listeners.console === undefined) return undefined;
+      return { app: found.app, address: listeners.console };
     },
     get adminApi() {
       const { adminApi: app } = inForce;
-      return app === undefined || adminListener === undefined ? undefined : { app, address: adminListener.address };
+      if (app === undefined || listeners.adminApi === undefined) return undefined;
+      return { app, address: listeners.adminApi };
     },
     reload: reloader.reload,
     drain,
     close,
     [Symbol.asyncDispose]: close,
+  };
+}
+
+/** Local URLs of the listeners. */
+interface Listeners {
+  readonly httpServer: Server;
+  readonly address: string;
+  readonly listening: string;
+  readonly metrics: string | undefined;
+  readonly console: string | undefined;
+  readonly adminApi: string | undefined;
+}
+
+/**
+ * Opens the listeners, which belong to the process. Each asks for every request which configuration is in force.
+ * @throws StartError if an address is in use
+ */
+async function openListeners(
+  opened: AsyncDisposableStack,
+  p: {
+    readonly foundation: Foundation;
+    readonly config: GatewayConfig;
+    readonly inForce: () => Generation;
+    readonly admit: GatewayOptions['admit'];
+  },
+): Promise<Listeners> {
+  const { config, inForce } = p;
+  const { overload } = p.foundation;
+  /** One budget for all listeners. */
+  const fromStrangers = {
+    unidentified: opened.use(new UnidentifiedBytes(() => overload.shed('new', 'connection'))),
+    addressOf: (request: IncomingMessage) => addressOf(request, inForce().deps.config),
+  };
+  const admitted =
+    (respond: RequestListener): RequestListener =>
+    (request, response) => {
+      if (p.admit?.(response) === false) request.socket.destroy();
+      else respond(request, response);
+    };
+  const { httpServer, address, listening } = await openListener({
+    ...config.listen,
+    maxConnections: config.overload.connections,
+    handlerMs: HANDLER_MS,
+    ...fromStrangers,
+    pipelined: overload.pipelined,
+    onRequest: admitted((request, response) => inForce().app.routing(request, response)),
+    onClientError: createClientErrorHandler(securityHeaders(config.publicUrl)),
+    onDrop: () => overload.connectionDropped(),
+  });
+  opened.defer(() => void httpServer.close());
+  const metrics = await startMetrics(inForce().deps, fromStrangers);
+  if (metrics !== undefined) opened.use(metrics);
+  const forOperators = async (surface: OperatorSurface | undefined, respond: RequestListener) =>
+    surface &&
+    opened.use(
+      await openForOperators(surface, {
+        ...fromStrangers,
+        onRequest: admitted(respond),
+        finishMs: () => inForce().deps.config.stop.finishSeconds * 1000,
+      }),
+    );
+  const { publicUrl, adminApi } = config;
+  const console = await forOperators(
+    config.console,
+    (request, response) => void inForce().console?.respond(request, response),
+  );
+  const admin = await forOperators(adminApi && { publicUrl, listen: adminApi }, (request, response) =>
+    inForce().adminApi?.routing(request, response),
+  );
+  return {
+    httpServer,
+    address,
+    listening,
+    metrics: metrics?.address,
+    console: console?.address,
+    adminApi: admin?.address,
   };
 }
 
@@ -267,9 +306,11 @@ const OPERATORS_PIPELINED = 16;
 const OPERATORS_CONNECTIONS = 256;
 const OPERATORS_HANDLER_MS = 60_000;
 
+type OperatorSurface = Pick<ConsoleConfig, 'publicUrl' | 'listen'>;
+
 /** Opens the listener of the console, or of the admin API. @throws StartError if the address is in use */
 async function openForOperators(
-  { publicUrl, listen }: Pick<ConsoleConfig, 'publicUrl' | 'listen'>,
+  { publicUrl, listen }: OperatorSurface,
   { finishMs, ...requests }: ListenerRequests & { readonly finishMs: () => number },
 ): Promise<AsyncDisposable & { readonly address: string }> {
   const { httpServer, address } = await openListener({

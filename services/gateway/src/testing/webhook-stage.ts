@@ -93,18 +93,25 @@ export async function webhookStage(p: {
     },
     logged: (event: string) => lines.filter(line => line.includes(`"event":"${event}"`)),
     async start(endpoints: readonly EndpointInput[], options: Partial<WebhooksOptions> = {}) {
+      const redis = options.redis ?? openQueueRedis({ address, prefix });
       const webhooks = await openWebhooks({
         config: parseConfig(webhooksConfig({ prefix }, endpoints)),
         feed: stores.feeds,
         stores,
-        redis: openQueueRedis({ address, prefix }),
         logger,
         now: Date.now,
         pace: quickPace,
         ...options,
+        redis,
       });
       webhooks.start();
-      return webhooks;
+      return {
+        ...webhooks,
+        async stop() {
+          await webhooks.stop();
+          redis.close();
+        },
+      };
     },
     [Symbol.asyncDispose]: () => stores.close(),
   };

@@ -1,5 +1,6 @@
 import type { OutboundFetch } from '@postern/authorization';
 import type { Stores } from '@postern/elicitation';
+import type { QueueRedis } from '@postern/store-redis';
 import type { AuditSink } from '../../platform/audit/audit-trail.ts';
 import type { GatewayConfig } from '../../platform/config/config-schema.ts';
 import type { Logger } from '../../platform/logger.ts';
@@ -19,6 +20,7 @@ export interface DeliveryDeps {
   };
   readonly auditSinks: readonly AuditSink[];
   readonly network: Network | undefined;
+  readonly queueRedis: () => QueueRedis;
 }
 
 export const hasWebhooks = (config: GatewayConfig): boolean =>
@@ -44,7 +46,7 @@ export async function openDeliveries(
     config,
     stores: { ...network, leases: stores.leases },
     feed: stores.feeds,
-    redis: network.openQueueRedis(),
+    redis: deps.queueRedis(),
     logger,
     now,
     auditSinks,

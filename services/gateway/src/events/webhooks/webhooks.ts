@@ -29,7 +29,7 @@ export interface WebhooksOptions {
     readonly leases: DispatcherOptions['leases'];
     readonly passkeyAnnouncements: PasskeyAnnouncements;
   };
-  /** Closed with the webhooks. */
+  /** Of the process: attempts that end late are still recorded. */
   readonly redis: QueueRedis;
   readonly logger: Logger;
   readonly now: () => number;
@@ -142,16 +142,16 @@ export async function openWebhooks(options: WebhooksOptions): Promise<Webhooks> 
     return released;
   }
 
-  async function close(workers: Promise<unknown>): Promise<void> {
+  /** Only queues that others replace need an end of their own: it may wait for Redis. */
+  async function close(workers: Promise<unknown>, isReplaced: boolean): Promise<void> {
     await Promise.all([workers, withTimeout(release(), ROUND_MS, undefined)]);
-    // A command that waits for a reconnect never ends after this, and writes nothing.
-    redis.close();
+    if (isReplaced) await withTimeout(Promise.allSettled(parts.map(({ queue }) => queue.close())), ROUND_MS, undefined);
     await connections.close();
   }
 
   async function stop(graceMs?: number): Promise<void> {
     const workers = Promise.all(parts.map(({ worker }) => worker.stop(graceMs)));
-    ended ??= close(workers);
+    ended ??= close(workers, graceMs !== undefined);
     await Promise.all([workers, ended]);
   }
 
@@ -160,7 +160,6 @@ export async function openWebhooks(options: WebhooksOptions): Promise<Webhooks> 
       mcpServerEndpointsOf(config).map(endpoint => beginAtNewest({ endpoint, feed, records }).catch(unlessDataLost)),
     );
   } catch (error) {
-    redis.close();
     await connections.close();
     throw error;
   }

@@ -80,7 +80,7 @@ function namedChanges<T>(before: readonly T[], after: readonly T[], nameOf: (ele
 }
 
 /** Whether two parsed parts of a configuration are equal. */
-export function isSameConfig(one: unknown, other: unknown): boolean {
+function isSameConfig(one: unknown, other: unknown): boolean {
   return isDeepStrictEqual(comparable(one), comparable(other));
 }
 
