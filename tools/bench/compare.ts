@@ -12,7 +12,7 @@ import type { StoredRow } from './support/row.ts';
 import { median, ratios, sideOf } from './support/statistics.ts';
 
 /** A figure of both sides, with one value for each round. */
-export interface ComparedFigure {
+interface ComparedFigure {
   readonly figure: string;
   readonly unit: string;
   readonly before: readonly number[];
@@ -61,7 +61,7 @@ const VERDICTS = { below: 'less', at: 'the same', above: 'more', undecided: 'can
 
 const short = (value: number) => (value >= 100 ? Math.round(value).toLocaleString('en-GB') : value.toFixed(2));
 
-export interface Comparison {
+interface Comparison {
   readonly revision: string;
   /** Rounds of both sides. */
   readonly rounds: number;
@@ -86,7 +86,7 @@ function checkedOut(revision: string): string {
   const folder = mkdtempSync(join(tmpdir(), 'postern-revision-'));
   const git = (...args: readonly string[]) =>
     execFileSync('git', args, { cwd: root, stdio: ['ignore', 'ignore', 'inherit'] });
-  git('worktree', 'add', '--detach', '--force', folder, revision);
+  git('worktree', 'add', '--quiet', '--detach', '--force', folder, revision);
   process.once('exit', () => {
     rmSync(folder, { recursive: true, force: true });
     git('worktree', 'prune');

@@ -40,7 +40,7 @@ export interface Measured {
   readonly sweeps: readonly Sweep[];
 }
 
-export interface GroupReport {
+interface GroupReport {
   readonly name: string;
   readonly seconds: number;
   readonly measured: Measured;
