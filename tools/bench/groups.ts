@@ -75,7 +75,10 @@ export async function runGroups(
     const startedAt = performance.now();
     try {
       const results = await measure({ ...p.bench, until });
-      const measured = { rows: results.filter(each => !isSweep(each)), sweeps: results.filter(isSweep) };
+      const measured = {
+        rows: results.filter((each): each is Row => !isSweep(each)),
+        sweeps: results.filter(isSweep),
+      };
       all.rows.push(...measured.rows);
       all.sweeps.push(...measured.sweeps);
       report({ name, seconds: (performance.now() - startedAt) / 1000, measured }, all);
