@@ -106,39 +106,6 @@ export class SubjectUnavailableError extends Error {
   readonly code = 'subject_unavailable';
 }
 
-export type UsageErrorCode =
-  | 'invalid_options'
-  | 'no_gateway'
-  | 'gateway_in_use'
-  | 'other_sdk_copy'
-  | 'testing_in_production'
-  | 'invalid_ask'
-  | 'invalid_url'
-  | 'host_not_allowed'
-  | 'suspension_swallowed'
-  | 'ask_not_awaited'
-  | 'refusal_ignored'
-  | 'payment_left'
-  | 'terms_changed'
-  | 'effect_before_ask'
-  | 'too_many_steps'
-  | 'state_too_large'
-  | 'arguments_not_serializable';
-
-/** The MCP server's code uses this package incorrectly. */
-export class PosternUsageError extends Error {
-  override readonly name = 'PosternUsageError';
-  readonly code: UsageErrorCode;
-
-  constructor(code: UsageErrorCode, message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.code = code;
-  }
-}
-
-/** @param text names the option and what it may be, never its value */
-export const invalidOptions = (text: string): PosternUsageError => new PosternUsageError('invalid_options', text);
-
 /**
  * A `requestState` that this MCP server did not seal for this user, tool and arguments, or that has expired. The response is always
  * the same −32602 and does not include the reason (MRTR: reject what fails verification).
@@ -164,4 +131,20 @@ export class InvalidRequestStateError extends Error {
 /** Converts a thrown value to an error. */
 export function asError(thrown: unknown): Error {
   return thrown instanceof Error ? thrown : new Error(String(thrown));
+}
+
+/** Also finds an error that a handler wrapped with `cause`. */
+export function findError<E extends Error>(
+  error: unknown,
+  kind: abstract new (...parameters: never[]) => E,
+): E | undefined {
+  for (const current of causesOf(error)) if (current instanceof kind) return current;
+  return undefined;
+}
+
+/** The error, its cause, the cause of that, and so on. */
+export function causesOf(error: unknown): ReadonlySet<Error> {
+  const seen = new Set<Error>();
+  for (let current = error; current instanceof Error && !seen.has(current); current = current.cause) seen.add(current);
+  return seen;
 }

@@ -1,5 +1,5 @@
-import { GatewayError, PosternUsageError, SubjectUnavailableError } from './errors.ts';
-import { causesOf } from './suspension.ts';
+import { causesOf, GatewayError, SubjectUnavailableError } from './errors.ts';
+import { PosternUsageError } from './usage-error.ts';
 
 /**
  * The MCP server's code or registration has a mistake. MCP SDKs turn what a handler throws into text for the model, so this copy for
@@ -27,26 +27,11 @@ export interface Reporter {
   readonly reportMistake: (thrown: unknown, where: string, isOne?: (error: Error) => boolean) => void;
 }
 
-/**
- * Runs the function of the author that creates a server, and reports what it throws, whatever that is: the SDKs answer 500 without a
- * trace.
- */
-export async function created<McpServer>(
-  { reportMistake }: Reporter,
-  where: string,
-  create: () => Promise<McpServer>,
-): Promise<McpServer> {
-  try {
-    return await create();
-  } catch (error) {
-    reportMistake(error, `${where}: the function that creates the McpServer`, () => true);
-    throw error;
-  }
-}
-
 const WINDOW_MS = 60_000;
+
 /** Maximum number of kinds in that time. */
 const MAX_KINDS = 100;
+
 const MAX_FRAMES = 5;
 
 /** @param receive the option `onBackgroundError` */
@@ -93,6 +78,7 @@ const DECIDED_BY_OTHERS: ReadonlySet<GatewayError['code']> = new Set([
   ...(['muted', 'wrong_person', 'daily_limit_reached'] as const),
   ...(['refund_exceeds_payment', 'refund_not_possible'] as const),
 ]);
+
 const CALLER_AT_FAULT: ReadonlySet<number | undefined> = new Set([400, 401, 403, 413, 415, 422]);
 
 /** Errors of the language show a wrong program. Those with a cause report a failure of something else, such as `fetch failed`. */

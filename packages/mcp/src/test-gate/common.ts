@@ -1,4 +1,4 @@
-import { PosternUsageError } from '../errors.ts';
+import { PosternUsageError } from '../usage-error.ts';
 
 export {
   type Asked,
@@ -12,7 +12,7 @@ export {
   type Scripted,
   type TestScript,
 } from './script.ts';
-export type { TestPerson, Typed } from './scripted-person.ts';
+export type { TestPerson, Typed } from './test-gateway.ts';
 export { startTestGateway, type TestGateway, type TestGatewayOptions } from './test-gateway.ts';
 
 // In this folder, a script approves and no user does.

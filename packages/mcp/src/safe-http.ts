@@ -1,0 +1,51 @@
+const LOOPBACK = /^(localhost|.+\.localhost|127(\.\d+){3}|\[::1\])$/;
+
+/** Whether the host of the URL is this machine, by its name or address. */
+export const isLoopback = ({ hostname }: URL): boolean => LOOPBACK.test(hostname);
+
+/** Whether requests to the URL stay confidential: https, or http on loopback. */
+export function isConfidential(url: URL, allowHttp: boolean): boolean {
+  return url.protocol === 'https:' || (url.protocol === 'http:' && (allowHttp || isLoopback(url)));
+}
+
+/**
+ * Reads the body of a response. Returns undefined if it is longer than `maxLength` characters; the rest is not read, and the
+ * connection is closed.
+ */
+export async function boundedText(response: Response, maxLength: number): Promise<string | undefined> {
+  const decoder = new TextDecoder();
+  let text = '';
+  for await (const chunk of response.body ?? []) {
+    text += decoder.decode(chunk, { stream: true });
+    if (text.length > maxLength) return undefined;
+  }
+  return text + decoder.decode();
+}
+
+/**
+ * Wraps `fetch` for a library that reads bodies of any size: a response with status 200 has at most `maxLength` characters, any
+ * other has no body.
+ *
+ * @throws RangeError if the body is longer
+ */
+export function boundedFetch(fetchImplementation: typeof fetch, maxLength: number) {
+  return async (url: string, init: RequestInit): Promise<Response> => {
+    const response = await fetchImplementation(url, init);
+    if (response.status !== 200) {
+      await response.body?.cancel();
+      return response;
+    }
+    const text = await boundedText(response, maxLength);
+    if (text === undefined) throw new RangeError('the response is too long');
+    return new Response(text, { headers: response.headers });
+  };
+}
+
+/** Undefined for text that is not JSON: the error of `JSON.parse` would quote it. */
+export function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
