@@ -8,8 +8,8 @@ export { createGate } from './gate/create-gate.ts';
 export type { PosternOptions } from './gate/environment.ts';
 export type { ErrorAnswer, GenericGate, SdkAdapter, SdkTypes } from './gate/gate.ts';
 export type { TraceContext } from './gateway/client.ts';
-export type { AuthInfo } from './run/tool-call.ts';
 export {
+  type AuthInfo,
   type ClientAction,
   type ClientAnswer,
   type ConnectedServer,

@@ -91,23 +91,25 @@ export {
   type ReceiptTerms,
   termsDigest,
 } from './receipt/claims.ts';
-export type { ReceiptExpectations } from './receipt/verifier.ts';
 export {
   createReceiptVerifier,
   ReceiptError,
   type ReceiptErrorCode,
+  type ReceiptExpectations,
   type ReceiptVerifier,
   type ReceiptVerifierOptions,
 } from './receipt/verifier.ts';
 export type { StateKey } from './run/request-state.ts';
 export type { MissingCapability } from './run/run.ts';
-export type { SharedSessions, SubjectOption, WatchedElicitation } from './run/tool-call.ts';
 export {
   AUTHORIZATION_META_KEY,
   ELICITATION_ERROR_CODE,
   ELICITATION_META_KEY,
   isElicitationPending,
   type PlainToolResult,
+  type SharedSessions,
+  type SubjectOption,
+  type WatchedElicitation,
 } from './run/tool-call.ts';
 export { type About, englishTexts, type TextContext, type TextFunction } from './texts.ts';
 export { PosternUsageError, type UsageErrorCode } from './usage-error.ts';

@@ -22,14 +22,17 @@ export async function boundedText(response: Response, maxLength: number): Promis
   return text + decoder.decode();
 }
 
+/** `fetch` of documents whose length is limited. */
+export type BoundedFetch = (url: string, init: RequestInit) => Promise<Response>;
+
 /**
  * Wraps `fetch` for a library that reads bodies of any size: a response with status 200 has at most `maxLength` characters, any
  * other has no body.
  *
  * @throws RangeError if the body is longer
  */
-export function boundedFetch(fetchImplementation: typeof fetch, maxLength: number) {
-  return async (url: string, init: RequestInit): Promise<Response> => {
+export function boundedFetch(fetchImplementation: typeof fetch, maxLength: number): BoundedFetch {
+  return async (url, init) => {
     const response = await fetchImplementation(url, init);
     if (response.status !== 200) {
       await response.body?.cancel();

@@ -454,7 +454,7 @@ export const completionFaults: readonly Fault[] = [
     name: 'a decline after a request to an API says that nothing was done',
     breaks: 'S224',
     file: 'packages/mcp/src/ask/authorize.ts',
-    original: '      log.noteAnswer();\n',
+    original: '    this.#run.log.noteAnswer();\n',
     replacement: '',
     foundBy: ['packages/mcp/src/gate/requests.integration.test.ts'],
   },

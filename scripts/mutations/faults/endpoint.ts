@@ -249,8 +249,8 @@ export const endpointFaults: readonly Fault[] = [
     name: 'an endpoint is open while the gateway does not answer',
     breaks: 'S256',
     file: 'packages/mcp/src/http/endpoint.ts',
-    original: 'const auth = await authOf?.();',
-    replacement: 'const auth = await authOf?.().catch(() => undefined);',
+    original: 'const auth = await this.#authOf?.();',
+    replacement: 'const auth = await this.#authOf?.().catch(() => undefined);',
     foundBy: byBuiltIn,
   },
   {

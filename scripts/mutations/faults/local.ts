@@ -198,8 +198,8 @@ export const localFaults: readonly Fault[] = [
     name: 'a request over HTTP uses the gateway of the person',
     breaks: 'S250',
     file: 'packages/mcp/src/gate/create-gate.ts',
-    original: 'isOverHttp(call) ? environment : personal',
-    replacement: 'isOverHttp(call) ? personal : personal',
+    original: 'isOverHttp(call) ? this.environment : this.personal',
+    replacement: 'isOverHttp(call) ? this.personal : this.personal',
     foundBy: ['packages/mcp/src/gateway/personal-gateway.test.ts'],
   },
   {

@@ -127,7 +127,7 @@ export const outboundFaults: readonly Fault[] = [
     name: '@postern/mcp reads any number of interim responses',
     breaks: 'S55',
     file: 'packages/mcp/src/gateway/client.ts',
-    original: "if (interim > MAX_INTERIM) fail(new TransportError('network'));",
+    original: "if (interim > MAX_INTERIM) fail(unanswered('network_error'));",
     replacement: '',
     foundBy: ['test/outbound/mcp-server.test.ts'],
     only: 'the tool reads only a small part of a flood',

@@ -254,8 +254,8 @@ export const secretsFaults: readonly Fault[] = [
     name: 'an answer of one handler serves another one with equal arguments',
     breaks: 'S228',
     file: 'packages/mcp/src/run/run.ts',
-    original: 'JSON.stringify([handlerOf(run.call), run.argsDigest])',
-    replacement: 'JSON.stringify([run.argsDigest])',
+    original: 'JSON.stringify([handlerOf(call), argsDigest])',
+    replacement: 'JSON.stringify([argsDigest])',
     foundBy: ['packages/mcp/src/gate/requests.integration.test.ts'],
   },
   {

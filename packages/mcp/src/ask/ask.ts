@@ -32,6 +32,111 @@ import { declinedToolResult, nameOf, type PlainToolResult, plainToolResult, Susp
 import { PosternUsageError, parseStrictly } from '../usage-error.ts';
 import type { AnswerTo, AskOptions, Cancelled, Declined } from './verbs.ts';
 
+export const askOptionsSchema = z.strictObject({
+  message: localText(300).optional(),
+  ttlSeconds: z.int().min(TTL_SECONDS.min).max(TTL_SECONDS.max).optional(),
+  returnUrl: z.url().max(2048).optional(),
+  locale: z
+    .string()
+    .regex(/^[A-Za-z]{2,8}(?:-[A-Za-z0-9]{1,8}){0,7}$/, 'Must be a BCP 47 tag such as de-DE')
+    .max(35)
+    .optional(),
+  signal: z.instanceof(AbortSignal).optional(),
+  answerWithinMs: z.int().min(0).optional(),
+  missingCapability: missingCapabilitySchema.optional(),
+});
+
+/**
+ * Members of the issue request, from the options of a verb.
+ *
+ * @param schema of the verb's options
+ * @throws {PosternUsageError} `invalid_ask`, before anything is sent
+ */
+export function bodyOptions(
+  verb: string,
+  options: AskOptions,
+  schema: z.ZodType<z.infer<typeof askOptionsSchema>> = askOptionsSchema,
+) {
+  const { message, ttlSeconds, returnUrl, locale } = parseTerms(verb, schema, options);
+  return { message, ttlSeconds, returnUrl, locale };
+}
+
+/** @throws {PosternUsageError} `invalid_ask` */
+export function parseTerms<T>(verb: string, schema: z.ZodType<T>, value: unknown): T {
+  return parseStrictly('invalid_ask', verb, schema, value);
+}
+
+const displayNameSchema = plainText(80);
+
+/** Returns a name that is safe to display. Omits an unsafe name instead of repairing it. */
+export function displayName(name: string | undefined): string | undefined {
+  const parsed = name !== undefined && isInert(name) ? displayNameSchema.safeParse(name) : undefined;
+  return parsed?.success ? parsed.data : undefined;
+}
+
+/**
+ * Opens an ask at the next place of the run. An earlier run of the same call may have asked with other terms here: then the handler asks
+ * something new in every run, would never get an answer, and might charge the user for each.
+ *
+ * @throws {PosternUsageError} `terms_changed`
+ */
+export async function openAsk(
+  run: ToolRun,
+  spec: AskSpec,
+  { signal, answerWithinMs, missingCapability = run.environment.missingCapability }: AskOptions,
+): Promise<Ask> {
+  const { key, place } = run.log.next(spec.body.kind, spec.terms, run.progress.interrupted);
+  for (const other of run.log.others({ key, place }, spec.body.kind)) await endOther(run, spec, other, place);
+  run.progress.key = key;
+  const hasNewLimit = run.log.get(key)?.askedAt === 0;
+  if (hasNewLimit) run.log.update(key, { askedAt: run.environment.now() });
+  return {
+    spec,
+    key,
+    place,
+    hasNewLimit,
+    signal: signal === undefined ? run.progress.signal : AbortSignal.any([run.progress.signal, signal]),
+    answerWithinMs,
+    missingCapability,
+  };
+}
+
+/**
+ * A call that carries its state is the same call, so other terms are a mistake of the handler. What is only remembered may have been left
+ * by another call with the same arguments: the old ask is cancelled and this call begins anew, unless money has moved or may move. What a
+ * call has left open with its result is no sign of a mistake.
+ */
+async function endOther(run: ToolRun, spec: AskSpec, other: AskRecord, place: number): Promise<void> {
+  const changed = new PosternUsageError(
+    'terms_changed',
+    `${nameOf(run.call)} asks with other terms than in an earlier run of the same call: ` +
+      `${differenceOf(other.terms, beginningOf(spec.terms))}. Every run must ask the same: use ctx.gate.id() and ctx.gate.now().`,
+  );
+  if (other.place !== place) {
+    // A payment, which this run may still ask for. So it is not cancelled, and an active one counts, although only its cancellation
+    // would tell whether it is being charged.
+    if (other.isLeft || !(await isMade(run, other))) return;
+  } else if (other.isLeft) {
+    // Its page stays: the call of another tool may have the same.
+    if (!(await isMade(run, other))) return run.log.forget(other.key);
+  } else if (run.log.isRemembered) {
+    run.environment.reportMistake(changed, nameOf(run.call));
+    if (await closeAsk(run, other)) return run.log.forget(other.key);
+  }
+  throw changed;
+}
+
+/** The user has accepted. */
+export interface Accepted {
+  readonly action: 'accept';
+  readonly elicitation: ElicitationBody;
+  /** For asks that need redemption. */
+  readonly result: RedeemedElicitationBody | undefined;
+}
+
+/** Maximum number of elicitations that one run tries to redeem. Each lost the race to a concurrent equal call. */
+const MAX_ATTEMPTS = 5;
+
 /**
  * Resolves an ask: from the records of this call, by asking the user, then by redeeming the result. If a concurrent equal call has
  * redeemed the result of the same elicitation, this call asks again.
@@ -110,6 +215,25 @@ async function askAnew(run: ToolRun, ask: Ask): Promise<AskEnd> {
     run.log.set(recordOf(run, ask, { expiresAt: Date.parse(expiresAt), elicitationId }));
   }
   return isTerminal(elicitation) ? { elicitation } : await presentToUser(run, ask, elicitation);
+}
+
+async function issue(run: ToolRun, spec: AskSpec, signal: AbortSignal): Promise<ElicitationBody> {
+  const tool = displayName(run.call.toolName);
+  const mcpClient = displayName(run.call.mcpClientName);
+  const body: IssueElicitationInput = {
+    ...spec.body,
+    subject: (await run.principal()).input,
+    requestedBy: tool === undefined && mcpClient === undefined ? undefined : { tool, mcpClient },
+  };
+  const provider = body.kind === 'authorization' ? body.authorization.provider : undefined;
+  run.environment.gateCheck.expect(body.kind, provider);
+  try {
+    return await run.environment.client.issue(body, signal);
+  } catch (error) {
+    // A handler may catch the error and continue without the answer.
+    if (hasCode(error, 'muted')) run.progress.muted = aboutOf(spec);
+    throw error;
+  }
 }
 
 /** Redeems the result. Returns undefined if another call has redeemed it, or if the payment was paid back. */
@@ -210,131 +334,7 @@ export function outcomeOf<K extends ElicitationBody['kind']>(kind: K, { outcome 
   return outcome as Extract<NonNullable<ElicitationBody['outcome']>, { kind: K }>;
 }
 
-/** The user has accepted. */
-export interface Accepted {
-  readonly action: 'accept';
-  readonly elicitation: ElicitationBody;
-  /** For asks that need redemption. */
-  readonly result: RedeemedElicitationBody | undefined;
-}
-
-/** Maximum number of elicitations that one run tries to redeem. Each lost the race to a concurrent equal call. */
-const MAX_ATTEMPTS = 5;
-
 /** Derived from the elicitation's id, which must stay secret because it opens a page. */
 export function idempotencyKey(id: string): string {
   return hash('sha256', `postern/mcp/idempotency-key/v1/${id}`, 'base64url');
-}
-
-export const askOptionsSchema = z.strictObject({
-  message: localText(300).optional(),
-  ttlSeconds: z.int().min(TTL_SECONDS.min).max(TTL_SECONDS.max).optional(),
-  returnUrl: z.url().max(2048).optional(),
-  locale: z
-    .string()
-    .regex(/^[A-Za-z]{2,8}(?:-[A-Za-z0-9]{1,8}){0,7}$/, 'Must be a BCP 47 tag such as de-DE')
-    .max(35)
-    .optional(),
-  signal: z.instanceof(AbortSignal).optional(),
-  answerWithinMs: z.int().min(0).optional(),
-  missingCapability: missingCapabilitySchema.optional(),
-});
-
-/**
- * Members of the issue request, from the options of a verb.
- *
- * @param schema of the verb's options
- * @throws {PosternUsageError} `invalid_ask`, before anything is sent
- */
-export function bodyOptions(
-  verb: string,
-  options: AskOptions,
-  schema: z.ZodType<z.infer<typeof askOptionsSchema>> = askOptionsSchema,
-) {
-  const { message, ttlSeconds, returnUrl, locale } = parseTerms(verb, schema, options);
-  return { message, ttlSeconds, returnUrl, locale };
-}
-
-/** @throws {PosternUsageError} `invalid_ask` */
-export function parseTerms<T>(verb: string, schema: z.ZodType<T>, value: unknown): T {
-  return parseStrictly('invalid_ask', verb, schema, value);
-}
-
-const displayNameSchema = plainText(80);
-
-/** Returns a name that is safe to display. Omits an unsafe name instead of repairing it. */
-export function displayName(name: string | undefined): string | undefined {
-  const parsed = name !== undefined && isInert(name) ? displayNameSchema.safeParse(name) : undefined;
-  return parsed?.success ? parsed.data : undefined;
-}
-
-/**
- * Opens an ask at the next place of the run. An earlier run of the same call may have asked with other terms here: then the handler asks
- * something new in every run, would never get an answer, and might charge the user for each.
- *
- * @throws {PosternUsageError} `terms_changed`
- */
-export async function openAsk(
-  run: ToolRun,
-  spec: AskSpec,
-  { signal, answerWithinMs, missingCapability = run.environment.missingCapability }: AskOptions,
-): Promise<Ask> {
-  const { key, place } = run.log.next(spec.body.kind, spec.terms, run.progress.interrupted);
-  for (const other of run.log.others({ key, place }, spec.body.kind)) await endOther(run, spec, other, place);
-  run.progress.key = key;
-  const hasNewLimit = run.log.get(key)?.askedAt === 0;
-  if (hasNewLimit) run.log.update(key, { askedAt: run.environment.now() });
-  return {
-    spec,
-    key,
-    place,
-    hasNewLimit,
-    signal: signal === undefined ? run.progress.signal : AbortSignal.any([run.progress.signal, signal]),
-    answerWithinMs,
-    missingCapability,
-  };
-}
-
-/**
- * A call that carries its state is the same call, so other terms are a mistake of the handler. What is only remembered may have been left
- * by another call with the same arguments: the old ask is cancelled and this call begins anew, unless money has moved or may move. What a
- * call has left open with its result is no sign of a mistake.
- */
-async function endOther(run: ToolRun, spec: AskSpec, other: AskRecord, place: number): Promise<void> {
-  const changed = new PosternUsageError(
-    'terms_changed',
-    `${nameOf(run.call)} asks with other terms than in an earlier run of the same call: ` +
-      `${differenceOf(other.terms, beginningOf(spec.terms))}. Every run must ask the same: use ctx.gate.id() and ctx.gate.now().`,
-  );
-  if (other.place !== place) {
-    // A payment, which this run may still ask for. So it is not cancelled, and an active one counts, although only its cancellation
-    // would tell whether it is being charged.
-    if (other.isLeft || !(await isMade(run, other))) return;
-  } else if (other.isLeft) {
-    // Its page stays: the call of another tool may have the same.
-    if (!(await isMade(run, other))) return run.log.forget(other.key);
-  } else if (run.log.isRemembered) {
-    run.environment.reportMistake(changed, nameOf(run.call));
-    if (await closeAsk(run, other)) return run.log.forget(other.key);
-  }
-  throw changed;
-}
-
-export async function issue(run: ToolRun, spec: AskSpec, signal: AbortSignal): Promise<ElicitationBody> {
-  const tool = displayName(run.call.toolName);
-  const mcpClient = displayName(run.call.mcpClientName);
-  const body: IssueElicitationInput = {
-    ...spec.body,
-    subject: (await run.principal()).input,
-    requestedBy: tool === undefined && mcpClient === undefined ? undefined : { tool, mcpClient },
-  };
-  const provider = body.kind === 'authorization' ? body.authorization.provider : undefined;
-  run.environment.gateCheck.expect(body.kind, provider);
-  try {
-    return await run.environment.client.issue(body, signal);
-  } catch (error) {
-    // A handler may catch the error and continue without the answer.
-    if (hasCode(error, 'muted')) run.progress.muted = aboutOf(spec);
-    throw error;
-  }
 }

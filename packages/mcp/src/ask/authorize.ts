@@ -6,8 +6,9 @@ import {
 } from '@postern/api';
 import { z } from 'zod/v4';
 import { ElicitationFailedError, GatewayError } from '../errors.ts';
+import type { SealedOpener } from '../gateway/sealed-delivery.ts';
 import { forHearer, runSerially } from '../run/handler.ts';
-import type { Ask, AskSpec, Environment, ToolRun } from '../run/run.ts';
+import type { Ask, AskSpec, ToolRun } from '../run/run.ts';
 import { isConfidential } from '../safe-http.ts';
 import { invalidOptions, PosternUsageError } from '../usage-error.ts';
 import {
@@ -20,7 +21,7 @@ import {
   outcomeOf,
   parseTerms,
 } from './ask.ts';
-import type { AccessTokenOptions, ApiFetch, Authorization, AuthorizationAccepted, AuthorizeOptions } from './verbs.ts';
+import type { ApiFetch, Authorization, AuthorizationAccepted, AuthorizeOptions } from './verbs.ts';
 
 export async function authorize(
   run: ToolRun,
@@ -62,15 +63,24 @@ export function authorizationSpec(provider: string, options: AuthorizeOptions): 
 
 function accepted(run: ToolRun, provider: string, ask: Ask, elicitation: ElicitationBody): AuthorizationAccepted {
   const { connectionId, scopes } = outcomeOf('authorization', elicitation);
+  const { progress } = run;
+  const { signal } = run.call;
+  const tokens = new AccessTokens(run, connectionId, (cause, within) =>
+    runSerially(run, () => askAgain(run, { ...ask, signal: within }, cause)),
+  );
+  const send = createApiFetch(run, tokens, provider);
   return {
     action: 'accept',
-    scopes,
     connectionId,
-    ...createConnectedAccount(run, {
-      provider,
-      connectionId,
-      reconnect: (error, signal) => runSerially(run, () => askAgain(run, { ...ask, signal }, error)),
-    }),
+    scopes,
+    accessToken: (options = {}) =>
+      forHearer(progress, async () => {
+        const { signal: given, rejected } = parseTerms('accessToken', tokenOptionsSchema, options);
+        const within = given === undefined ? signal : AbortSignal.any([signal, given]);
+        return (await tokens.get({ rejected, signal: within })).accessToken;
+      }),
+    fetch: (...request) => forHearer(progress, () => send(...request)),
+    callbackMembers: () => forHearer(progress, async () => (await tokens.get({ signal })).callbackMembers),
   };
 }
 
@@ -88,44 +98,8 @@ const tokenOptionsSchema = z.strictObject({
   rejected: z.string().optional(),
 });
 
-export interface ConnectedAccount {
-  readonly accessToken: (options?: AccessTokenOptions) => Promise<string>;
-  readonly fetch: ApiFetch;
-  readonly callbackMembers: () => Promise<Readonly<Record<string, string>>>;
-}
-
-/** Access to the API of one connection, for one run of a tool. */
-function createConnectedAccount(
-  run: ToolRun,
-  p: Pick<Parameters<typeof createAccessTokens>[0], 'connectionId' | 'reconnect'> & { provider: string },
-): ConnectedAccount {
-  const { environment, call, log } = run;
-  const { signal } = call;
-  const issued = createAccessTokens({ environment, tool: displayName(call.toolName), ...p });
-  const tokens: AccessTokens = {
-    async getAccessToken(request) {
-      const token = await issued.getAccessToken(request);
-      // The handler is about to get a token, or to send one.
-      log.noteAnswer();
-      return token;
-    },
-  };
-  const { progress } = run;
-  const send = createApiFetch({ environment, tokens, provider: p.provider, signal });
-  return {
-    accessToken: (options = {}) =>
-      forHearer(progress, async () => {
-        const { signal: own, rejected } = parseTerms('accessToken', tokenOptionsSchema, options);
-        const within = own === undefined ? signal : AbortSignal.any([signal, own]);
-        return (await tokens.getAccessToken({ rejected, signal: within })).accessToken;
-      }),
-    fetch: (...request) => forHearer(progress, () => send(...request)),
-    callbackMembers: () => forHearer(progress, async () => (await tokens.getAccessToken({ signal })).callbackMembers),
-  };
-}
-
 /** An access token as the gateway returned it. */
-export interface IssuedToken {
+interface IssuedToken {
   readonly connectionId: string;
   readonly generation: number;
   readonly accessToken: string;
@@ -136,17 +110,12 @@ export interface IssuedToken {
   readonly callbackMembers: Readonly<Record<string, string>>;
 }
 
-export interface TokenRequest {
+interface TokenRequest {
   /** Request that the DPoP proof is for. */
   readonly dpop?: AccessTokenRequest['dpop'];
   /** Access token that the provider's API rejected. */
   readonly rejected?: string | undefined;
   readonly signal: AbortSignal;
-}
-
-export interface AccessTokens {
-  /** @throws {GatewayError} */
-  getAccessToken(request: TokenRequest): Promise<IssuedToken>;
 }
 
 /** Maximum number of token sets whose generation is remembered, to report it if the API rejects one. */
@@ -160,86 +129,95 @@ const SCHEME = /^[!#$%&'*+.^_`|~\w-]+$/;
 
 const COMPACT_JWS = /^[\w-]+\.[\w-]+\.[\w-]+$/;
 
-/** Gets the access tokens of one connection for one run of a tool handler. */
-export function createAccessTokens(p: {
-  environment: Pick<Environment, 'client' | 'sealedOpener'>;
-  tool: string | undefined;
-  connectionId: string;
-  /** Asks the user again after the provider ended the connection. Resolves to the id of a usable connection. */
-  reconnect: (cause: GatewayError, signal: AbortSignal) => Promise<string>;
-}): AccessTokens {
-  const { client, sealedOpener } = p.environment;
-  let handedOut: readonly IssuedToken[] = [];
-  /** Changes when the user reconnects; calls in flight keep the connection they started with. */
-  let current = p.connectionId;
+/** Asks the user again after the provider ended the connection. Resolves to the id of a usable connection. */
+type Reconnect = (cause: GatewayError, signal: AbortSignal) => Promise<string>;
 
-  async function fetchToken({ dpop, signal }: TokenRequest, rejected: IssuedToken | undefined): Promise<IssuedToken> {
-    const connectionId = current;
-    const body = await client.accessToken(
+/** Gets the access tokens of one connection for one run of a tool handler. */
+class AccessTokens {
+  readonly #run: ToolRun;
+  readonly #reconnect: Reconnect;
+  #handedOut: readonly IssuedToken[] = [];
+  /** Changes when the user reconnects; calls in flight keep the connection they started with. */
+  #connectionId: string;
+
+  constructor(run: ToolRun, connectionId: string, reconnect: Reconnect) {
+    this.#run = run;
+    this.#connectionId = connectionId;
+    this.#reconnect = reconnect;
+  }
+
+  /** @throws {GatewayError} */
+  async get(request: TokenRequest): Promise<IssuedToken> {
+    const { rejected } = request;
+    const known = this.#handedOut.find(({ accessToken }) => accessToken === rejected);
+    let issued = await this.#fetchOrReconnect(request, known);
+    // A token of an earlier run, whose generation is unknown: compare it with the current token.
+    if (issued.accessToken === rejected && issued.connectionId !== known?.connectionId)
+      issued = await this.#fetchOrReconnect(request, issued);
+    // The handler is about to get a token, or to send one.
+    this.#run.log.noteAnswer();
+    return issued;
+  }
+
+  async #fetchOrReconnect(request: TokenRequest, rejected: IssuedToken | undefined): Promise<IssuedToken> {
+    try {
+      return await this.#fetch(request, rejected);
+    } catch (error) {
+      if (!(error instanceof GatewayError) || error.code !== 'reauthorization_required') throw error;
+      this.#connectionId = await this.#reconnect(error, request.signal);
+      return await this.#fetch(request, undefined);
+    }
+  }
+
+  async #fetch({ dpop, signal }: TokenRequest, rejected: IssuedToken | undefined): Promise<IssuedToken> {
+    const { environment, call } = this.#run;
+    const connectionId = this.#connectionId;
+    const body = await environment.client.accessToken(
       connectionId,
       {
-        tool: p.tool,
+        tool: displayName(call.toolName),
         // Generations count per connection and cannot be compared across connections.
         rejectedGeneration: rejected?.connectionId === connectionId ? rejected.generation : undefined,
-        sealed: sealedOpener && true,
+        sealed: environment.sealedOpener && true,
         dpop,
       },
       signal,
     );
     const { generation, tokenType, dpopProof, apiHosts, callbackMembers = {} } = body;
-    const accessToken = await tokenOf(body, connectionId);
+    const accessToken = await tokenOf(environment.sealedOpener, body, connectionId);
     const isUsable =
       ACCESS_TOKEN.test(accessToken) &&
       SCHEME.test(tokenType) &&
       (dpop === undefined || (dpopProof !== undefined && COMPACT_JWS.test(dpopProof)));
     if (!isUsable) throw new GatewayError('invalid_response', 'The gateway returned an invalid response.');
     const issued = { connectionId, generation, accessToken, tokenType, dpopProof, apiHosts, callbackMembers };
-    const others = handedOut.filter(one => one.connectionId !== connectionId || one.generation !== generation);
-    handedOut = [issued, ...others].slice(0, REMEMBERED);
+    const others = this.#handedOut.filter(one => one.connectionId !== connectionId || one.generation !== generation);
+    this.#handedOut = [issued, ...others].slice(0, REMEMBERED);
     return issued;
   }
-
-  async function tokenOf(body: AccessTokenBody, connectionId: string): Promise<string> {
-    if ('sealedAccessToken' in body) {
-      if (sealedOpener !== undefined)
-        return await sealedOpener.accessToken(body.sealedAccessToken, { ...body, connectionId });
-      throw invalidOptions('The gateway seals access tokens: set decryptionKey.');
-    }
-    if (sealedOpener === undefined) return body.accessToken;
-    // A proxy must not get a plain token by removing `sealed` from the request.
-    throw new GatewayError('invalid_response', 'The gateway returned an unsealed access token.');
-  }
-
-  async function fetchOrReconnect(request: TokenRequest, rejected: IssuedToken | undefined): Promise<IssuedToken> {
-    try {
-      return await fetchToken(request, rejected);
-    } catch (error) {
-      if (!(error instanceof GatewayError) || error.code !== 'reauthorization_required') throw error;
-      current = await p.reconnect(error, request.signal);
-      return await fetchToken(request, undefined);
-    }
-  }
-
-  return {
-    async getAccessToken(request) {
-      const { rejected } = request;
-      const known = handedOut.find(({ accessToken }) => accessToken === rejected);
-      const issued = await fetchOrReconnect(request, known);
-      // A token of an earlier run, whose generation is unknown: compare it with the current token.
-      if (issued.accessToken !== rejected || issued.connectionId === known?.connectionId) return issued;
-      return await fetchOrReconnect(request, issued);
-    },
-  };
 }
 
-/** `fetch` with the access tokens of one connection. */
-export function createApiFetch(p: {
-  environment: Pick<Environment, 'fetch' | 'allowHttp'>;
-  tokens: AccessTokens;
-  /** Named in the error for a host that is not allowed. */
-  provider: string;
-  signal: AbortSignal;
-}): ApiFetch {
+async function tokenOf(
+  sealedOpener: SealedOpener | undefined,
+  body: AccessTokenBody,
+  connectionId: string,
+): Promise<string> {
+  if ('sealedAccessToken' in body) {
+    if (sealedOpener !== undefined)
+      return await sealedOpener.accessToken(body.sealedAccessToken, { ...body, connectionId });
+    throw invalidOptions('The gateway seals access tokens: set decryptionKey.');
+  }
+  if (sealedOpener === undefined) return body.accessToken;
+  // A proxy must not get a plain token by removing `sealed` from the request.
+  throw new GatewayError('invalid_response', 'The gateway returned an unsealed access token.');
+}
+
+/**
+ * `fetch` with the access tokens of one connection.
+ *
+ * @param provider named in the error for a host that is not allowed
+ */
+function createApiFetch({ environment, call }: ToolRun, tokens: AccessTokens, provider: string): ApiFetch {
   /** Whether the provider binds its tokens to a key (RFC 9449). Known after the first token. */
   let isBound = false;
   /** RFC 9449 section 8.2: the latest nonce of each origin goes into the next proof. */
@@ -247,18 +225,18 @@ export function createApiFetch(p: {
 
   return async (input, init = {}) => {
     const request = input instanceof Request ? input : undefined;
-    const target = targetOf(request?.url ?? String(input), p.environment.allowHttp);
+    const target = targetOf(request?.url ?? String(input), environment.allowHttp);
     // `fetch` does not uppercase `patch`, and the proof names the method.
     const method = (init.method ?? request?.method ?? 'GET').toUpperCase();
     const given = init.signal ?? request?.signal;
-    const signal = given ? AbortSignal.any([p.signal, given]) : p.signal;
+    const signal = given ? AbortSignal.any([call.signal, given]) : call.signal;
     const isRepeatable = isSendableTwice(init.body ?? request?.body);
 
     async function getToken(rejected: string | undefined): Promise<IssuedToken> {
-      const token = await p.tokens.getAccessToken({ dpop: isBound ? proofRequest() : undefined, rejected, signal });
+      const token = await tokens.get({ dpop: isBound ? proofRequest() : undefined, rejected, signal });
       if (token.tokenType !== 'DPoP' || token.dpopProof !== undefined) return token;
       isBound = true;
-      return await p.tokens.getAccessToken({ dpop: proofRequest(), signal });
+      return await tokens.get({ dpop: proofRequest(), signal });
     }
 
     function proofRequest() {
@@ -268,12 +246,12 @@ export function createApiFetch(p: {
     }
 
     async function send({ accessToken, tokenType, dpopProof, apiHosts }: IssuedToken): Promise<Response> {
-      assertApiHost(apiHostOf(target), apiHosts, p.provider);
+      assertApiHost(apiHostOf(target), apiHosts, provider);
       const headers = new Headers(init.headers ?? request?.headers);
       headers.set('authorization', `${tokenType} ${accessToken}`);
       if (dpopProof !== undefined) headers.set('dpop', dpopProof);
       const redirect = init.redirect ?? (request?.redirect === 'manual' ? 'manual' : 'error');
-      const response = await p.environment.fetch(request ?? target, { ...init, method, headers, signal, redirect });
+      const response = await environment.fetch(request ?? target, { ...init, method, headers, signal, redirect });
       const nonce = nonceOf(response);
       if (nonce !== undefined && !response.redirected) nonces.set(target.origin, nonce);
       return response;

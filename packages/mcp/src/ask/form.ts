@@ -75,15 +75,12 @@ async function form<Schema extends FormSchema>(
     const ask = await openAsk(run, spec, options);
     const inBand =
       !isForPage && !hasPatterns(schema)
-        ? await askInBand(
-            run,
+        ? await askInBand(run, {
             ask,
-            {
-              requestedSchema,
-              message: options.message === undefined ? undefined : textFor(options.message, options.locale),
-            },
-            withinState(check),
-          )
+            requestedSchema,
+            message: options.message === undefined ? undefined : textFor(options.message, options.locale),
+            check: withinState(check),
+          })
         : undefined;
     if (inBand === undefined) return await fromPage(run, ask, check);
     if (inBand.action !== 'accept') return refusal(run, spec, inBand);
@@ -178,7 +175,7 @@ async function fromPage<Value>(run: ToolRun, ask: Ask, check: Check<Value>): Pro
 }
 
 /** How a form shown by the MCP client ended. The MCP client's answer counts as the user's, because there is no page. */
-export type InBandAnswer<Value> =
+type InBandAnswer<Value> =
   | { readonly action: 'accept'; readonly value: Value; readonly redemption: string }
   | { readonly action: 'decline'; readonly reason: 'declined' }
   | { readonly action: 'cancel'; readonly reason: 'cancelled' | 'expired' };
@@ -187,7 +184,7 @@ interface InBandForm<Value> {
   readonly ask: Ask;
   readonly requestedSchema: FormAsk['requestedSchema'];
   readonly message: string | undefined;
-  readonly check: (content: unknown) => Promise<Checked<Value>>;
+  readonly check: Check<Value>;
 }
 
 /** Number of invalid contents after which the ask fails. */
@@ -201,13 +198,9 @@ const MAX_MISFITS = 2;
  * @throws {FormContentError} after the second invalid content
  * @throws {ElicitationTimeoutError}
  */
-export async function askInBand<Value>(
-  run: ToolRun,
-  ask: Ask,
-  formAsk: Pick<InBandForm<Value>, 'requestedSchema' | 'message'>,
-  check: (content: unknown) => Promise<Checked<Value>>,
-): Promise<InBandAnswer<Value> | undefined> {
+async function askInBand<Value>(run: ToolRun, form: InBandForm<Value>): Promise<InBandAnswer<Value> | undefined> {
   const { call, log } = run;
+  const { ask, check } = form;
   const remembered = log.get(ask.key);
   const isLink = remembered?.elicitationId !== undefined;
   // A client that shows forms itself does not continue with the link that another one got.
@@ -218,25 +211,23 @@ export async function askInBand<Value>(
   if (earlier !== undefined) return earlier;
   if ((known?.misfits ?? 0) >= MAX_MISFITS) throw new FormContentError([]);
   if (!showsForms(call)) return undefined;
-  const requestedSchema = schemaFor(call.era === 'modern' ? undefined : call.revision, formAsk.requestedSchema);
+  const requestedSchema = schemaFor(call.era === 'modern' ? undefined : call.revision, form.requestedSchema);
   if (requestedSchema === undefined) return undefined;
-  const form: InBandForm<Value> = { ask, requestedSchema, message: formAsk.message, check };
 
   if (known === undefined) {
     const seconds = ask.spec.body.ttlSeconds ?? TTL_SECONDS.default;
     log.set(recordOf(run, ask, { expiresAt: run.environment.now() + seconds * 1000 }));
   }
-  const answered = call.era === 'modern' ? await askModern({ ...run, call }, form) : await push({ ...run, call }, form);
+  const shown = { ...form, requestedSchema };
+  const answered =
+    call.era === 'modern' ? await askModern({ ...run, call }, shown) : await push({ ...run, call }, shown);
   // The page takes over, with a new record.
   if (answered === undefined) log.forget(ask.key);
   return answered;
 }
 
 /** Returns the answer that an earlier run of this call received. */
-async function answerOf<Value>(
-  record: AskRecord,
-  check: InBandForm<Value>['check'],
-): Promise<InBandAnswer<Value> | undefined> {
+async function answerOf<Value>(record: AskRecord, check: Check<Value>): Promise<InBandAnswer<Value> | undefined> {
   if (record.refused !== undefined) return refused(record.refused);
   if (record.content === undefined) return undefined;
   const checked = await check(record.content);

@@ -20,9 +20,15 @@ import type {
 import { InvalidRequestStateError } from '../errors.ts';
 import { admitted } from '../http/origin-check.ts';
 import { forHandler } from '../run/handler.ts';
-import { OwnRequestState } from '../run/request-state.ts';
 import type { Environment, ToolRun } from '../run/run.ts';
-import { handlerId, type Principal, type RequestKind, resolvePrincipal, type ToolCall } from '../run/tool-call.ts';
+import {
+  handlerId,
+  type Principal,
+  type RequestKind,
+  resolvePrincipal,
+  type SubjectOption,
+  type ToolCall,
+} from '../run/tool-call.ts';
 import { invalidOptions, PosternUsageError, parseStrictly } from '../usage-error.ts';
 import { createEnvironment, type PosternOptions } from './environment.ts';
 import type {
@@ -47,23 +53,120 @@ export function createGate<Sdk extends SdkTypes>(
   adapter: SdkAdapter<Sdk>,
   environment: Environment = createEnvironment(options),
 ): GenericGate<Sdk> {
-  // A personal gateway serves the person of this process, so never a request that another person may have sent.
-  const { personal = environment } = environment;
-  const run = <Result>(call: ToolCall, ctx: Sdk['context'], handler: (gate: GateContext) => Promise<Result>) => {
-    const own = isOverHttp(call) ? environment : personal;
-    return runGated(own, call, () => principalOf(own, call, ctx), handler);
-  };
+  const calls = new Calls(options.subject, adapter, environment);
+  if (options.check !== false) calls.personal.gateCheck.begin();
+  return gateFor(calls, undefined);
+}
 
-  async function principalOf({ unnamed }: Environment, call: ToolCall, ctx: Sdk['context']): Promise<Principal> {
-    // Only a request of this machine can be from its person.
-    const mayBeOurs = !call.isUncheckedHttp && admitted.getStore() !== 'allowed_hosts';
-    const namesNone = options.subject === undefined && call.authInfo === undefined && mayBeOurs;
-    return (namesNone ? unnamed : undefined) ?? (await resolvePrincipal(options.subject, call, ctx));
+/** @param server the instance that was given to `attach()` */
+function gateFor<Sdk extends SdkTypes>(calls: Calls<Sdk>, server: Sdk['mcpServer'] | undefined): GenericGate<Sdk> {
+  const { adapter, environment, personal } = calls;
+  return {
+    tool<Args, Requests extends AccountRequests>(
+      ...given: Given<HandlerOptions<Requests>, Handler<Sdk, Args, Requests, Sdk['tool']>>
+    ) {
+      const { wrap, handler } = unpack(personal, 'gate.tool', given);
+      const callOf = calls.of('tool', () => wrapped, wrap.name, server);
+      const wrapped = async (...parameters: [Sdk['context']] | [Args, Sdk['context']]) => {
+        const [args, ctx] = withArguments(parameters);
+        return await calls.answerTool(callOf(args, ctx), ctx, async gate =>
+          handler(args, { ...ctx, ...(await gated<Requests>(gate, wrap)) }),
+        );
+      };
+      return wrapped;
+    },
+    prompt<Args, Requests extends AccountRequests>(
+      ...given: Given<HandlerOptions<Requests>, Handler<Sdk, Args, Requests, Sdk['prompt']>>
+    ) {
+      const { wrap, handler } = unpack(personal, 'gate.prompt', given);
+      const callOf = calls.of('prompt', () => wrapped, wrap.name, server);
+      const wrapped = async (...parameters: [Sdk['context']] | [Args, Sdk['context']]) => {
+        const [args, ctx] = withArguments(parameters);
+        return await calls.answerOrFail(callOf(args, ctx), ctx, async gate =>
+          handler(args, { ...ctx, ...(await gated<Requests>(gate, wrap)) }),
+        );
+      };
+      return wrapped;
+    },
+    resource<Requests extends AccountRequests>(
+      ...given: Given<HandlerOptions<Requests>, ResourceHandler<Sdk, Requests>>
+    ) {
+      const { wrap, handler } = unpack(personal, 'gate.resource', given);
+      const callOf = calls.of('resource', () => wrapped, wrap.name, server);
+      const wrapped = async (...parameters: [URL, Sdk['context']] | [URL, ResourceVariables, Sdk['context']]) => {
+        const [uri, variables, ctx] = parameters.length === 2 ? [parameters[0], {}, parameters[1]] : parameters;
+        return await calls.answerOrFail(callOf(undefined, ctx, uri.href), ctx, async gate =>
+          handler(uri, variables, { ...ctx, ...(await gated<Requests>(gate, wrap)) }),
+        );
+      };
+      return wrapped;
+    },
+    attach(instance) {
+      adapter.checkServer?.(instance);
+      return gateFor(calls, instance);
+    },
+    verifyRequestState: (requestState, ctx) => calls.verifyRequestState(requestState, ctx, server),
+    async resume() {
+      const session = server && adapter.sessionOf?.(server);
+      if (session === undefined || environment.sessionReplica === undefined)
+        throw invalidOptions('resume(): needs attach() and the option sessions.');
+      await environment.sessionReplica.resume(session);
+    },
+    check: signal => personal.gateCheck.run(signal),
+    close() {
+      environment.gateCheck.close();
+      for (const { waiters } of new Set([environment, personal])) waiters.close();
+    },
+  };
+}
+
+/** Runs the calls of wrapped handlers, and answers them in the types of an SDK. */
+class Calls<Sdk extends SdkTypes> {
+  readonly adapter: SdkAdapter<Sdk>;
+  readonly environment: Environment;
+  /** A personal gateway serves the person of this process, so never a request that another person may have sent. */
+  readonly personal: Environment;
+  readonly #subject: SubjectOption<Sdk['context']> | undefined;
+
+  constructor(subject: SubjectOption<Sdk['context']> | undefined, adapter: SdkAdapter<Sdk>, environment: Environment) {
+    this.#subject = subject;
+    this.adapter = adapter;
+    this.environment = environment;
+    this.personal = environment.personal ?? environment;
   }
 
-  async function answerTool(running: Promise<ToolOutcome<Sdk['tool']>>): Promise<Sdk['tool'] | Sdk['inputRequired']> {
+  /** Returns the calls of one wrapped handler, which share no answers with those of another. */
+  of(
+    request: RequestKind,
+    wrapped: () => object,
+    givenName: string | undefined,
+    server: Sdk['mcpServer'] | undefined,
+  ): (args: unknown, ctx: Sdk['context'], uri?: string) => ToolCall {
+    const { adapter } = this;
+    // For a handler whose name is unknown.
+    const id = randomUUID();
+    return (args, ctx, uri) => {
+      const instance = server ?? adapter.serverOf?.(ctx);
+      const { registered } = adapter;
+      const found = registered?.find(wrapped(), instance);
+      const name = uri ?? adapter.requested?.(ctx, instance)?.name ?? found?.name ?? givenName;
+      const call = {
+        ...adapter.toToolCall(args, ctx, request === 'tool' ? name : undefined, instance),
+        handler: handlerId(request, name ?? id),
+      };
+      if (request !== 'tool') return { ...call, request };
+      return registered === undefined ? call : { ...call, hasOutputSchema: found?.hasOutputSchema ?? true };
+    };
+  }
+
+  async answerTool(
+    call: ToolCall,
+    ctx: Sdk['context'],
+    handler: (gate: GateContext) => Promise<Sdk['tool']>,
+  ): Promise<Sdk['tool'] | Sdk['inputRequired']> {
+    const { adapter } = this;
     try {
-      const outcome = await running;
+      const outcome = await this.#run(call, ctx, handler);
       switch (outcome.type) {
         case 'result':
           return outcome.result;
@@ -83,8 +186,13 @@ export function createGate<Sdk extends SdkTypes>(
   }
 
   /** A prompt or resource has no result for anything but success. */
-  async function answerOrFail<Result>(running: Promise<ToolOutcome<Result>>): Promise<Result | Sdk['inputRequired']> {
-    const outcome = await running.catch((error: unknown) => {
+  async answerOrFail<Result>(
+    call: ToolCall,
+    ctx: Sdk['context'],
+    handler: (gate: GateContext) => Promise<Result>,
+  ): Promise<Result | Sdk['inputRequired']> {
+    const { adapter } = this;
+    const outcome = await this.#run(call, ctx, handler).catch((error: unknown) => {
       throw error instanceof InvalidRequestStateError ? adapter.toError(error) : error;
     });
     if (outcome.type === 'result') return outcome.result;
@@ -92,100 +200,56 @@ export function createGate<Sdk extends SdkTypes>(
     throw adapter.toError(outcome);
   }
 
-  const gateFor = (server: Sdk['mcpServer'] | undefined): GenericGate<Sdk> => {
-    /** Returns the calls of one wrapped handler, which share no answers with those of another. */
-    function callsOf(request: RequestKind, wrapped: () => object, givenName: string | undefined) {
-      // For a handler whose name is unknown.
-      const id = randomUUID();
-      return (args: unknown, ctx: Sdk['context'], uri?: string): ToolCall => {
-        const instance = server ?? adapter.serverOf?.(ctx);
-        const { registered } = adapter;
-        const found = registered?.find(wrapped(), instance);
-        const name = uri ?? adapter.requested?.(ctx, instance)?.name ?? found?.name ?? givenName;
-        const call = {
-          ...adapter.toToolCall(args, ctx, request === 'tool' ? name : undefined, instance),
-          handler: handlerId(request, name ?? id),
-        };
-        if (request !== 'tool') return { ...call, request };
-        return registered === undefined ? call : { ...call, hasOutputSchema: found?.hasOutputSchema ?? true };
-      };
+  async verifyRequestState(
+    requestState: string,
+    ctx: Sdk['context'],
+    server: Sdk['mcpServer'] | undefined,
+  ): Promise<OwnRequestState | undefined> {
+    const { adapter, environment } = this;
+    try {
+      const { tool } = await environment.codec.open(requestState);
+      const requested = adapter.requested?.(ctx, server ?? adapter.serverOf?.(ctx));
+      const isItsOwn = requested === undefined || tool === handlerId(requested.request, requested.name);
+      return isItsOwn ? new OwnRequestState(requestState) : undefined;
+    } catch (error) {
+      if (error instanceof InvalidRequestStateError) return undefined;
+      throw error;
     }
+  }
 
-    return {
-      tool<Args, Requests extends AccountRequests>(
-        ...given: Given<HandlerOptions<Requests>, Handler<Sdk, Args, Requests, Sdk['tool']>>
-      ) {
-        const { wrap, handler } = unpack(personal, 'gate.tool', given);
-        const callOf = callsOf('tool', () => wrapped, wrap.name);
-        const wrapped = async (...parameters: [Sdk['context']] | [Args, Sdk['context']]) => {
-          const [args, ctx] = withArguments(parameters);
-          const call = callOf(args, ctx);
-          return await answerTool(
-            run(call, ctx, async gate => handler(args, { ...ctx, ...(await gated<Requests>(gate, wrap)) })),
-          );
-        };
-        return wrapped;
-      },
-      prompt<Args, Requests extends AccountRequests>(
-        ...given: Given<HandlerOptions<Requests>, Handler<Sdk, Args, Requests, Sdk['prompt']>>
-      ) {
-        const { wrap, handler } = unpack(personal, 'gate.prompt', given);
-        const callOf = callsOf('prompt', () => wrapped, wrap.name);
-        const wrapped = async (...parameters: [Sdk['context']] | [Args, Sdk['context']]) => {
-          const [args, ctx] = withArguments(parameters);
-          return await answerOrFail(
-            run(callOf(args, ctx), ctx, async gate =>
-              handler(args, { ...ctx, ...(await gated<Requests>(gate, wrap)) }),
-            ),
-          );
-        };
-        return wrapped;
-      },
-      resource<Requests extends AccountRequests>(
-        ...given: Given<HandlerOptions<Requests>, ResourceHandler<Sdk, Requests>>
-      ) {
-        const { wrap, handler } = unpack(personal, 'gate.resource', given);
-        const callOf = callsOf('resource', () => wrapped, wrap.name);
-        const wrapped = async (...parameters: [URL, Sdk['context']] | [URL, ResourceVariables, Sdk['context']]) => {
-          const [uri, variables, ctx] = parameters.length === 2 ? [parameters[0], {}, parameters[1]] : parameters;
-          return await answerOrFail(
-            run(callOf(undefined, ctx, uri.href), ctx, async gate =>
-              handler(uri, variables, { ...ctx, ...(await gated<Requests>(gate, wrap)) }),
-            ),
-          );
-        };
-        return wrapped;
-      },
-      attach(instance) {
-        adapter.checkServer?.(instance);
-        return gateFor(instance);
-      },
-      async verifyRequestState(requestState, ctx) {
-        try {
-          const { tool } = await environment.codec.open(requestState);
-          const requested = adapter.requested?.(ctx, server ?? adapter.serverOf?.(ctx));
-          const isItsOwn = requested === undefined || tool === handlerId(requested.request, requested.name);
-          return isItsOwn ? new OwnRequestState(requestState) : undefined;
-        } catch (error) {
-          if (error instanceof InvalidRequestStateError) return undefined;
-          throw error;
-        }
-      },
-      async resume() {
-        const session = server && adapter.sessionOf?.(server);
-        if (session === undefined || environment.sessionReplica === undefined)
-          throw invalidOptions('resume(): needs attach() and the option sessions.');
-        await environment.sessionReplica.resume(session);
-      },
-      check: signal => personal.gateCheck.run(signal),
-      close() {
-        environment.gateCheck.close();
-        for (const { waiters } of new Set([environment, personal])) waiters.close();
-      },
-    };
-  };
-  if (options.check !== false) personal.gateCheck.begin();
-  return gateFor(undefined);
+  #run<Result>(
+    call: ToolCall,
+    ctx: Sdk['context'],
+    handler: (gate: GateContext) => Promise<Result>,
+  ): Promise<ToolOutcome<Result>> {
+    const own = isOverHttp(call) ? this.environment : this.personal;
+    return runGated(own, call, () => this.#principalOf(own, call, ctx), handler);
+  }
+
+  async #principalOf({ unnamed }: Environment, call: ToolCall, ctx: Sdk['context']): Promise<Principal> {
+    // Only a request of this machine can be from its person.
+    const mayBeOurs = !call.isUncheckedHttp && admitted.getStore() !== 'allowed_hosts';
+    const namesNone = this.#subject === undefined && call.authInfo === undefined && mayBeOurs;
+    return (namesNone ? unnamed : undefined) ?? (await resolvePrincipal(this.#subject, call, ctx));
+  }
+}
+
+/**
+ * An authentic state, for the `requestState.verify` hook of the MCP server. The SDK hands what the hook returns to every handler of the
+ * server; only wrapped ones can take the state out.
+ */
+export class OwnRequestState {
+  readonly #sealed: string;
+
+  constructor(sealed: string) {
+    this.#sealed = sealed;
+  }
+
+  /** Returns the sealed state of a call. Undefined for a state that the MCP server's own hook has decoded. */
+  static sealedIn(given: unknown): string | undefined {
+    if (typeof given === 'object' && given !== null && #sealed in given) return given.#sealed;
+    return typeof given === 'string' ? given : undefined;
+  }
 }
 
 /** Runs a handler with the gate of this call. */
@@ -270,9 +334,16 @@ async function gated<Requests extends AccountRequests>(
 
 export function createGateContext(run: ToolRun): GateContext {
   const { call, environment, log } = run;
+  // A refusal throws in this run, so every answer is an accepted one.
+  const verbs = createVerbs(run) as unknown as Verbs<'ends-call'>;
   return {
-    // A refusal throws in this run, so every answer is an accepted one.
-    ...(createVerbs(run) as unknown as Verbs<'ends-call'>),
+    authorize: verbs.authorize,
+    pay: verbs.pay,
+    confirm: verbs.confirm,
+    credential: verbs.credential,
+    get form() {
+      return verbs.form;
+    },
     get try() {
       return createVerbs({ ...run, returnsRefusals: true });
     },
@@ -297,6 +368,8 @@ function createVerbs(run: ToolRun): Verbs<'returned'> {
     credential: forHandler(run, (request: CredentialRequest, options?: AskOptions) =>
       credential(run, request, options),
     ) as CredentialVerb,
-    form: createFormVerb(run),
+    get form() {
+      return createFormVerb(run);
+    },
   };
 }

@@ -94,7 +94,7 @@ const text = z.string();
 const isKey = (value: unknown): boolean => typeof value === 'string' || (typeof value === 'object' && value !== null);
 
 /** Member by member what {@link PosternOptions} declares. The functions that use the members check the rest. */
-export const optionsSchema = z.strictObject({
+const optionsSchema = z.strictObject({
   url: text.optional(),
   apiKey: text.optional(),
   auth: z
@@ -183,17 +183,21 @@ export function createEnvironment<Context>(given: PosternOptions<Context>): Envi
 
 const sleep = (ms: number, signal: AbortSignal) => delay(ms, undefined, { signal, ref: false });
 
+/** How the calls of one gateway behave. */
+interface Connection {
+  readonly timeoutMs: number;
+  readonly onError: (error: Error) => void;
+  readonly maxAttempts?: number;
+  readonly advice?: GatewayRequestOptions['advice'];
+}
+
 function gatewayOf<Context>(
   options: PosternOptions<Context> & { readonly url: string },
-  p: Pick<GatewayRequestOptions, 'advice' | 'maxAttempts'> & {
-    readonly timeoutMs: number;
-    readonly onError: (error: Error) => void;
-  },
+  { timeoutMs, maxAttempts, onError, advice }: Connection,
 ) {
   const url = gatewayUrl(options);
-  const transport = createGatewayTransport(url, options.fetch);
-  const { timeoutMs, maxAttempts, onError, advice = adviceFor(url) } = p;
-  const clientOptions = { transport, authorize: authorizer(options, url), timeoutMs, maxAttempts, advice };
+  const transport = createGatewayTransport(url, authorizer(options, url), options.fetch);
+  const clientOptions = { transport, timeoutMs, maxAttempts, advice: advice ?? adviceFor(url) };
   const decryptionKeys = decryptionKeysOf(options);
   return {
     client: createGatewayClient(clientOptions),
@@ -269,12 +273,12 @@ function apiKeyOf<Context>({ apiKey = '' }: PosternOptions<Context>): string {
 }
 
 /** Without a gateway, a form is answered within one process: there is no key that several would share. */
-export const processKeys = (): readonly StateKey[] => [{ kid: 'process', key: Uint8Array.from(randomBytes(32)) }];
+const processKeys = (): readonly StateKey[] => [{ kid: 'process', key: Uint8Array.from(randomBytes(32)) }];
 
 const principal = (issuer: string, subject: string): Principal => ({ issuer, subject, input: { issuer, subject } });
 
 /** The user of a call that names none. Without a gateway nothing is kept, so there is nothing that could be another user's. */
-export const anyone = principal('urn:postern:no-gateway', 'anyone');
+const anyone = principal('urn:postern:no-gateway', 'anyone');
 
 /** The one user of a personal gateway. */
-export const me = principal(PERSON.issuer, PERSON.subject);
+const me = principal(PERSON.issuer, PERSON.subject);

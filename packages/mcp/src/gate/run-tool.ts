@@ -73,47 +73,47 @@ async function settle<Result>(
   try {
     result = await runPosternHandler(() => handler(run));
   } catch (error) {
-    await run.progress.end();
-    const suspension = findSuspension(error);
-    if (suspension !== undefined) {
-      if (suspension.isRefusal) await endCall(run, 'refusal');
-      else if (suspension.answer.type !== 'input_required') await rememberCall(run);
-      return suspension.answer;
-    }
-    await endCall(run, 'error');
-    if (run.progress.suspension !== undefined) throw swallowed(run, error);
-    const missing = findError(error, CapabilityMissingError);
-    if (missing !== undefined) return refusalOf(run, missing);
-    const { muted } = run.progress;
-    const refused = findError(error, GatewayError);
-    if (muted !== undefined && refused?.code === 'muted')
-      return {
-        type: 'plain',
-        result: declinedToolResult(
-          run.environment.text({
-            kind: 'muted',
-            about: muted,
-            undoUrl: refused.undoUrl,
-            mayHaveActed: run.log.mayHaveActed,
-          }),
-          run.call,
-          denialMeta(run, 'unavailable'),
-        ),
-      };
-    throw error;
+    return await settleError(run, error);
   }
-  const { open, unread } = run.progress;
+  return await settleResult(run, result);
+}
+
+/** The handler was suspended or refused, or has failed. */
+async function settleError(run: ToolRun, error: unknown): Promise<ToolAnswer> {
+  const { progress, environment, call, log } = run;
+  await progress.end();
+  const suspension = findSuspension(error);
+  if (suspension !== undefined) {
+    if (suspension.isRefusal) await endCall(run, 'refusal');
+    else if (suspension.answer.type !== 'input_required') await rememberCall(run);
+    return suspension.answer;
+  }
+  await endCall(run, 'error');
+  if (progress.suspension !== undefined) throw swallowed(run, error);
+  const missing = findError(error, CapabilityMissingError);
+  if (missing !== undefined) return refusalOf(run, missing);
+  const refused = findError(error, GatewayError);
+  const about = refused?.code === 'muted' ? progress.muted : undefined;
+  if (about === undefined) throw error;
+  const { mayHaveActed } = log;
+  const text = environment.text({ kind: 'muted', about, undoUrl: refused?.undoUrl, mayHaveActed });
+  return { type: 'plain', result: declinedToolResult(text, call, denialMeta(run, 'unavailable')) };
+}
+
+async function settleResult<Result>(run: ToolRun, result: Result): Promise<ToolOutcome<Result>> {
+  const { progress, environment, call } = run;
+  const { open, unread } = progress;
   unread.delete(result);
   const mistakes = [
-    ...[...open].map(({ stack }) => mistakeAt(run.call, stack, 'ask_not_awaited', 'without awaiting what it asked')),
+    ...[...open].map(({ stack }) => mistakeAt(call, stack, 'ask_not_awaited', 'without awaiting what it asked')),
     ...[...unread.values()].map(({ stack }) =>
-      mistakeAt(run.call, stack, 'refusal_ignored', 'without reading the refusal that it got'),
+      mistakeAt(call, stack, 'refusal_ignored', 'without reading the refusal that it got'),
     ),
   ];
-  await run.progress.end();
-  for (const mistake of mistakes) run.environment.reportMistake(mistake, nameOf(run.call));
-  const hasFailed = run.progress.suspension !== undefined || mistakes.length > 0;
-  const isRefusal = typeof result === 'object' && result !== null && run.progress.refusals.has(result);
+  await progress.end();
+  for (const mistake of mistakes) environment.reportMistake(mistake, nameOf(call));
+  const hasFailed = progress.suspension !== undefined || mistakes.length > 0;
+  const isRefusal = typeof result === 'object' && result !== null && progress.refusals.has(result);
   await endCall(run, hasFailed ? 'error' : isRefusal ? 'refusal' : 'result');
   if (hasFailed) throw swallowed(run, mistakes[0]);
   return { type: 'result', result };

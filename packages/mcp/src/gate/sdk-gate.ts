@@ -1,8 +1,9 @@
+/** What the gates of both SDKs have in common. */
 import {
   type Connection,
   type CreateServer,
   created,
-  createEndpoint,
+  Endpoint,
   type EndpointOptions,
   type HttpSdk,
   type McpEndpoint,
@@ -120,8 +121,11 @@ export function createSharedGate<Sdk extends ServingSdk, Transport>(
 
   return {
     ...gate,
-    endpoint: (create, endpointOptions = {}) =>
-      createEndpoint({ sdk, create, options: endpointOptions, servers, gate: options, environment }),
+    endpoint(create, endpointOptions) {
+      const reporter = createReporter(options.onBackgroundError);
+      const { subject } = options;
+      return new Endpoint({ sdk, environment, servers, subject, reporter }, create, endpointOptions);
+    },
     stdio(create, transport) {
       const reporter = createReporter(options.onBackgroundError);
       const onError = reporter.onBackgroundError;

@@ -12,12 +12,11 @@ const ask = {
   authorization: { provider: 'github' },
 } as const;
 
-async function world(options: Partial<GatewayRequestOptions> = {}) {
+async function world(options: Partial<GatewayRequestOptions> = {}, authorize = apiKeyAuthorizer(API_KEY)) {
   const gateway = await ContractGateway.start();
   const pauses: number[] = [];
   const client = createGatewayClient({
-    transport: createGatewayTransport(gateway.url, undefined),
-    authorize: apiKeyAuthorizer(API_KEY),
+    transport: createGatewayTransport(gateway.url, authorize, undefined),
     random: () => 0.5,
     sleep: ms => Promise.resolve(pauses.push(ms)),
     ...options,
@@ -113,7 +112,7 @@ describe('retries', () => {
 
 describe('refusals', () => {
   test('errors contain the code, the status and the request id, and no credential', async () => {
-    await using w = await world({ authorize: apiKeyAuthorizer('wrong-key-0123456789') });
+    await using w = await world({}, apiKeyAuthorizer('wrong-key-0123456789'));
     const error = await w.client.issue(ask).catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({ code: 'unauthenticated', httpStatus: 401, requestId: 'req-1' });
     expect(JSON.stringify(error, Object.getOwnPropertyNames(error))).not.toContain('wrong-key');

@@ -31,7 +31,7 @@ import {
 } from '@postern/api';
 import { importJWK, importPKCS8, type JWK, SignJWT } from 'jose';
 import type { z } from 'zod/v4';
-import { GatewayError } from '../errors.ts';
+import { GatewayError, type GatewayTransportCode } from '../errors.ts';
 import { boundedText, jsonOf } from '../safe-http.ts';
 import { invalidOptions } from '../usage-error.ts';
 
@@ -177,7 +177,6 @@ export const CHARGING_MS = 24 * 60 * 60_000;
 
 export interface GatewayRequestOptions {
   readonly transport: GatewayTransport;
-  readonly authorize: Authorizer;
   /** Timeout of one request in milliseconds, plus the wait of a waiting read. Default 10,000. */
   readonly timeoutMs?: number | undefined;
   /** Attempts per call, the first included. Default 3. */
@@ -213,38 +212,26 @@ const MAX_PAUSE_MS = 5_000;
  * Returns a function that calls the gateway and repeats what may succeed later. It throws {@link GatewayError}, or the signal's reason.
  */
 export function createGatewayRequest(options: GatewayRequestOptions): <T>(call: GatewayCall<T>) => Promise<T> {
-  const { transport, authorize, timeoutMs = 10_000, maxAttempts = 3, random = spread } = options;
+  const { transport, timeoutMs = 10_000, maxAttempts = 3, random = spread } = options;
   const sleep = options.sleep ?? ((ms, signal) => delay(ms, undefined, { signal }));
 
   async function attempt<T>(call: GatewayCall<T>): Promise<T> {
-    let answer: TransportAnswer;
-    try {
-      answer = await transport.send({
-        method: call.method,
-        path: call.path,
-        headers: {
-          accept: 'application/json, application/problem+json',
-          authorization: await authorize(),
-          ...options.trace,
-          ...(call.body !== undefined && { 'content-type': 'application/json' }),
-          ...call.headers,
-        },
-        body: call.body === undefined ? undefined : JSON.stringify(call.body),
-        timeoutMs: timeoutMs + (call.extraMs ?? 0),
-        signal: call.signal,
-      });
-    } catch (error) {
-      throw error instanceof TransportError ? asGatewayError(error) : error;
-    }
-    if (answer.status >= 300 && answer.status < 400)
-      throw new GatewayError('network_error', 'Cannot connect to the gateway.', { httpStatus: answer.status });
+    const answer = await transport.send({
+      method: call.method,
+      path: call.path,
+      headers: {
+        ...options.trace,
+        ...(call.body !== undefined && { 'content-type': 'application/json' }),
+        ...call.headers,
+      },
+      body: call.body === undefined ? undefined : JSON.stringify(call.body),
+      timeoutMs: timeoutMs + (call.extraMs ?? 0),
+      signal: call.signal,
+    });
+    if (answer.status >= 300 && answer.status < 400) throw unanswered('network_error', { httpStatus: answer.status });
     if (answer.status < 200 || answer.status >= 300) throw new Refusal(answer, call.body, options.advice);
-    const parsed = call.schema.safeParse(jsonOf(answer.text));
-    if (!parsed.success) {
-      throw new GatewayError('invalid_response', 'The gateway returned an invalid response.', {
-        httpStatus: answer.status,
-      });
-    }
+    const parsed = call.schema.safeParse(answer.json);
+    if (!parsed.success) throw unanswered('invalid_response', { httpStatus: answer.status });
     return parsed.data;
   }
 
@@ -297,7 +284,7 @@ class Refusal extends GatewayError {
 
   constructor(answer: TransportAnswer, asked: unknown, advice: GatewayRequestOptions['advice'] = {}) {
     const { status } = answer;
-    const problem = problemSchema.safeParse(jsonOf(answer.text)).data;
+    const problem = problemSchema.safeParse(answer.json).data;
     const code = problem?.code ?? (status === 503 ? 'unavailable' : 'invalid_response');
     const title = problem?.title ?? `The gateway answered with HTTP status ${status}.`;
     const detail = problem?.detail?.slice(0, MAX_DETAIL).replace(/\p{Cc}/gu, ' ');
@@ -318,12 +305,6 @@ class Refusal extends GatewayError {
 function refusedIn(asked: unknown, path: string | undefined): string | undefined {
   const value = path?.split('.').reduce<unknown>((at, name) => Object(at)[name], asked);
   return value === undefined ? undefined : `Sent: ${path} ${JSON.stringify(value).slice(0, MAX_DETAIL)}.`;
-}
-
-function asGatewayError({ kind, cause }: TransportError): GatewayError {
-  if (kind === 'timeout') return new GatewayError('timeout', 'The gateway did not respond in time.');
-  if (kind === 'oversized') return new GatewayError('invalid_response', 'The gateway returned an invalid response.');
-  return new GatewayError('network_error', 'Cannot connect to the gateway.', { cause });
 }
 
 /** A random number in [0, 1). */
@@ -404,7 +385,7 @@ async function importKey(key: PrivateKeyAuth['privateKey'], algorithm: string): 
 export interface TransportRequest {
   readonly method: 'GET' | 'POST' | 'DELETE';
   readonly path: string;
-  readonly headers: Readonly<Record<string, string>>;
+  readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | undefined;
   /** Timeout in milliseconds. */
   readonly timeoutMs: number;
@@ -425,23 +406,28 @@ export function retryAfterMsOf({ header }: Pick<Head, 'header'>): number | undef
 }
 
 export interface TransportAnswer extends Head {
+  /** Undefined if the body is no JSON. */
+  readonly json: unknown;
+}
+
+/** An answer whose body has not been parsed. */
+interface TextAnswer extends Head {
   readonly text: string;
 }
 
-/** The gateway could not be reached, or its response is invalid. The cause contains only a system error code. */
-export class TransportError extends Error {
-  override readonly name = 'TransportError';
-  readonly kind: 'timeout' | 'network' | 'oversized';
+const UNANSWERED: Readonly<Record<GatewayTransportCode, string>> = {
+  network_error: 'Cannot connect to the gateway.',
+  timeout: 'The gateway did not respond in time.',
+  invalid_response: 'The gateway returned an invalid response.',
+};
 
-  constructor(kind: TransportError['kind'], options?: ErrorOptions) {
-    super(kind, options);
-    this.kind = kind;
-  }
-}
+const unanswered = (code: GatewayTransportCode, details: { httpStatus?: number; cause?: unknown } = {}): GatewayError =>
+  new GatewayError(code, UNANSWERED[code], details);
 
 /**
- * Sends requests to one gateway over persistent connections. Does not follow redirects, which would carry the credential or the
- * user's token to another host. Throws {@link TransportError}, or the reason of the signal.
+ * Sends requests with the credential of this MCP server to one gateway, over persistent connections. Does not follow redirects, which
+ * would carry the credential or the user's token to another host. Throws {@link GatewayError} where there is no answer, with no cause
+ * but a system error code; or the reason of the signal.
  */
 export interface GatewayTransport {
   send(request: TransportRequest): Promise<TransportAnswer>;
@@ -454,11 +440,24 @@ const MAX_ANSWER = 4 * 1024 * 1024;
 const MAX_INTERIM = 100;
 
 /** @param fetchImplementation replaces `node:http`, which needs a third of the processor time of the global `fetch` */
-export function createGatewayTransport(url: string, fetchImplementation: typeof fetch | undefined): GatewayTransport {
-  return fetchImplementation === undefined ? nodeTransport(url) : fetchTransport(url, fetchImplementation);
+export function createGatewayTransport(
+  url: string,
+  authorize: Authorizer,
+  fetchImplementation: typeof fetch | undefined,
+): GatewayTransport {
+  const send = fetchImplementation === undefined ? overNode(url) : overFetch(url, fetchImplementation);
+  return {
+    async send(request) {
+      const credential = { accept: 'application/json, application/problem+json', authorization: await authorize() };
+      const { status, header, text } = await send({ ...request, headers: { ...credential, ...request.headers } });
+      return { status, header, json: jsonOf(text) };
+    },
+  };
 }
 
-function nodeTransport(url: string): GatewayTransport {
+type Send = (request: TransportRequest) => Promise<TextAnswer>;
+
+function overNode(url: string): Send {
   const base = urlToHttpOptions(new URL(url));
   const prefix = new URL(url).pathname.replace(/\/$/, '');
   const isSecure = base.protocol === 'https:';
@@ -473,7 +472,7 @@ function nodeTransport(url: string): GatewayTransport {
     return isSecure ? new HttpsAgent(options) : new HttpAgent(options);
   }
 
-  function send({
+  return function send({
     method,
     path,
     headers,
@@ -481,7 +480,7 @@ function nodeTransport(url: string): GatewayTransport {
     timeoutMs,
     signal,
     isBackground,
-  }: TransportRequest): Promise<TransportAnswer> {
+  }: TransportRequest): Promise<TextAnswer> {
     return new Promise((resolve, reject) => {
       if (signal?.aborted === true) return reject(signal.reason);
       agent ??= agentOf();
@@ -493,7 +492,7 @@ function nodeTransport(url: string): GatewayTransport {
         outgoing.destroy();
       };
       const abort = () => fail(signal?.reason);
-      const timer = setTimeout(() => fail(new TransportError('timeout')), timeoutMs);
+      const timer = setTimeout(() => fail(unanswered('timeout')), timeoutMs);
       if (isBackground === true) {
         timer.unref();
         // The agent refs the connection again when another request uses it.
@@ -503,24 +502,24 @@ function nodeTransport(url: string): GatewayTransport {
       let interim = 0;
       outgoing.on('information', () => {
         interim += 1;
-        if (interim > MAX_INTERIM) fail(new TransportError('network'));
+        if (interim > MAX_INTERIM) fail(unanswered('network_error'));
       });
       let isAnswered = false;
       outgoing.once('close', () => {
         signal?.removeEventListener('abort', abort);
         // A switch of protocols (101) closes the connection without a response and without an error.
-        if (!isAnswered) fail(new TransportError('network'));
+        if (!isAnswered) fail(unanswered('network_error'));
       });
-      outgoing.on('error', error => fail(new TransportError('network', networkCause(error))));
+      outgoing.on('error', error => fail(unanswered('network_error', networkCause(error))));
       outgoing.once('response', incoming => {
         isAnswered = true;
         let text = '';
         incoming.setEncoding('utf8');
         incoming.on('data', (chunk: string) => {
           text += chunk;
-          if (text.length > MAX_ANSWER) fail(new TransportError('oversized'));
+          if (text.length > MAX_ANSWER) fail(unanswered('invalid_response'));
         });
-        incoming.once('error', error => fail(new TransportError('network', networkCause(error))));
+        incoming.once('error', error => fail(unanswered('network_error', networkCause(error))));
         incoming.once('end', () => {
           clearTimeout(timer);
           resolve({ ...headOf(incoming), text });
@@ -528,9 +527,7 @@ function nodeTransport(url: string): GatewayTransport {
       });
       outgoing.end(body);
     });
-  }
-
-  return { send };
+  };
 }
 
 function headOf({ statusCode = 0, headers }: IncomingMessage): Head {
@@ -543,36 +540,34 @@ function headOf({ statusCode = 0, headers }: IncomingMessage): Head {
   };
 }
 
-function fetchTransport(url: string, fetchImplementation: typeof fetch): GatewayTransport {
-  return {
-    async send({ method, path, headers, body, timeoutMs, signal: given }) {
-      const deadline = AbortSignal.timeout(timeoutMs);
-      const signal = given ? AbortSignal.any([given, deadline]) : deadline;
-      let text: string | undefined;
-      let response: Response;
-      try {
-        response = await fetchImplementation(`${url}${path}`, {
-          // Not `error`, which leaves the connection of a redirect open, with its body unread.
-          method,
-          headers,
-          signal,
-          redirect: 'manual',
-          body: body ?? null,
-        });
-        text = await boundedText(response, MAX_ANSWER);
-      } catch (error) {
-        given?.throwIfAborted();
-        if (deadline.aborted) throw new TransportError('timeout');
-        throw new TransportError('network', networkCause(error instanceof Error ? error.cause : undefined));
-      }
-      if (text === undefined) throw new TransportError('oversized');
-      return { status: response.status, header: name => response.headers.get(name) ?? undefined, text };
-    },
+function overFetch(url: string, fetchImplementation: typeof fetch): Send {
+  return async function send({ method, path, headers, body, timeoutMs, signal: given }) {
+    const deadline = AbortSignal.timeout(timeoutMs);
+    const signal = given ? AbortSignal.any([given, deadline]) : deadline;
+    let text: string | undefined;
+    let response: Response;
+    try {
+      response = await fetchImplementation(`${url}${path}`, {
+        // Not `error`, which leaves the connection of a redirect open, with its body unread.
+        method,
+        headers,
+        signal,
+        redirect: 'manual',
+        body: body ?? null,
+      });
+      text = await boundedText(response, MAX_ANSWER);
+    } catch (error) {
+      given?.throwIfAborted();
+      if (deadline.aborted) throw unanswered('timeout');
+      throw unanswered('network_error', networkCause(error instanceof Error ? error.cause : undefined));
+    }
+    if (text === undefined) throw unanswered('invalid_response');
+    return { status: response.status, header: name => response.headers.get(name) ?? undefined, text };
   };
 }
 
 /** Keeps only the system error code (`ECONNREFUSED`), because the error may quote the request. */
-function networkCause(cause: unknown): ErrorOptions {
+function networkCause(cause: unknown): { readonly cause?: Error } {
   const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
   return typeof code === 'string' ? { cause: new Error(code) } : {};
 }

@@ -1,9 +1,8 @@
 import { CONTRACT_REVISION, type ElicitationKind, problemSchema } from '@postern/api';
 import { calculateJwkThumbprint, type JWK } from 'jose';
 import { z } from 'zod/v4';
-import { asError } from '../errors.ts';
-import { jsonOf } from '../safe-http.ts';
-import { type Authorizer, type GatewayTransport, type TransportAnswer, TransportError } from './client.ts';
+import { asError, GatewayError } from '../errors.ts';
+import type { GatewayTransport, TransportAnswer } from './client.ts';
 
 export type GateFaultCode =
   | 'no_gateway'
@@ -76,7 +75,6 @@ export interface GateCheck {
 export interface GateCheckOptions {
   readonly url: string;
   readonly transport: GatewayTransport;
-  readonly authorize: Authorizer;
   /** Of the one user whom the option `subject` names. */
   readonly issuer: string | undefined;
   readonly decryptionKeys: readonly JWK[];
@@ -102,12 +100,11 @@ export function createGateCheck(p: GateCheckOptions): GateCheck {
   const expected: Expected = { kinds: new Set(), providers: new Set(), issuers };
 
   async function ask(signal: AbortSignal | undefined, isBackground: boolean): Promise<TransportAnswer | GateFault> {
-    const headers = { accept: 'application/json, application/problem+json', authorization: await p.authorize() };
     try {
-      const request = { method: 'GET', path: '/v1/me', headers, timeoutMs: p.timeoutMs, signal, isBackground } as const;
+      const request = { method: 'GET', path: '/v1/me', timeoutMs: p.timeoutMs, signal, isBackground } as const;
       return await p.transport.send(request);
     } catch (error) {
-      if (!(error instanceof TransportError)) throw error;
+      if (!(error instanceof GatewayError)) throw error;
       return unansweredFault(error, p.url);
     }
   }
@@ -117,7 +114,7 @@ export function createGateCheck(p: GateCheckOptions): GateCheck {
     const answer = await ask(signal, isBackground);
     if ('code' in answer) return { faults: [answer], caller: undefined };
     const skew = skewFault(answer, askedAt, p.now());
-    const caller = answer.status === 200 ? callerSchema.safeParse(jsonOf(answer.text)).data : undefined;
+    const caller = answer.status === 200 ? callerSchema.safeParse(answer.json).data : undefined;
     if (caller === undefined) {
       const refusal = refusalFault(answer, p.url);
       // A page of another server says nothing about the clock of the gateway.
@@ -154,10 +151,10 @@ export function createGateCheck(p: GateCheckOptions): GateCheck {
 
 const listed = (names: readonly string[]): string => (names.length === 0 ? 'none' : names.join(', '));
 
-function unansweredFault({ kind, cause }: TransportError, url: string): GateFault {
-  if (kind === 'timeout')
+function unansweredFault({ code, cause }: GatewayError, url: string): GateFault {
+  if (code === 'timeout')
     return { code: 'timeout', message: `The gateway at ${url} did not respond in time. Check the option url.` };
-  if (kind === 'oversized') return notAGateway(url, 'its response is too large');
+  if (code === 'invalid_response') return notAGateway(url, 'its response is too large');
   const reason = cause instanceof Error ? ` (${cause.message})` : '';
   return { code: 'unreachable', message: `Cannot connect to the gateway at ${url}${reason}. Check the option url.` };
 }
@@ -167,8 +164,8 @@ const notAGateway = (url: string, because: string): GateFault => ({
   message: `No Postern gateway answers at ${url}: ${because}. Check the option url.`,
 });
 
-function refusalFault({ status, text }: TransportAnswer, url: string): GateFault {
-  const problem = problemSchema.safeParse(jsonOf(text)).data;
+function refusalFault({ status, json }: TransportAnswer, url: string): GateFault {
+  const problem = problemSchema.safeParse(json).data;
   if (status >= 300 && status < 400) return notAGateway(url, `HTTP status ${status} redirects to another address`);
   if (problem === undefined) {
     return status === 502 || status === 503 || status === 504

@@ -4,7 +4,7 @@ import { GateCheckError } from '../gateway/gate-check.ts';
 import type { Reporter } from '../mistakes.ts';
 import type { Environment } from '../run/run.ts';
 import type { SubjectOption } from '../run/tool-call.ts';
-import { boundedFetch, isConfidential, jsonOf } from '../safe-http.ts';
+import { type BoundedFetch, boundedFetch, isConfidential, jsonOf } from '../safe-http.ts';
 import { invalidOptions, parseStrictly } from '../usage-error.ts';
 
 /** A verified MCP access token, as both SDKs describe it. `extra` names the user: `iss` and `sub`. */
@@ -36,8 +36,14 @@ export interface EndpointAuth {
   readonly scopes?: readonly string[];
 }
 
+export interface ResourceMetadata {
+  readonly path: string;
+  readonly url: string;
+  readonly body: object;
+}
+
 /** `GET` of the protected resource metadata (RFC 9728), at the well-known path of `resource`. */
-export function resourceMetadata(auth: EndpointAuth): { readonly path: string; readonly url: string; body: object } {
+export function resourceMetadata(auth: EndpointAuth): ResourceMetadata {
   const { origin, pathname } = new URL(auth.resource);
   // RFC 9728, section 3.1: between host and path, without a slash at the end.
   const path = `/.well-known/oauth-protected-resource${pathname.replace(/\/$/, '')}`;
@@ -179,17 +185,18 @@ const isTrustworthy = (text: string): boolean => {
  */
 export function completedAuth<Context>(
   given: true | Partial<EndpointAuth>,
-  p: Pick<Environment, 'gateCheck' | 'fetch'> &
-    Pick<Reporter, 'reportMistake'> & {
-      readonly subject: SubjectOption<Context> | undefined;
-    },
+  p: {
+    readonly environment: Environment;
+    readonly subject: SubjectOption<Context> | undefined;
+    readonly reporter: Reporter;
+  },
 ): () => Promise<EndpointAuth> {
   const members = given === true ? {} : given;
   const { resource, authorizationServers } = members;
   checkCombination(members, p.subject);
-  const keysOf = issuerKeys(boundedFetch(p.fetch, MAX_DOCUMENT));
+  const keysOf = issuerKeys(boundedFetch(p.environment.fetch, MAX_DOCUMENT));
   const registered = kept(async () => {
-    const { caller, faults } = await p.gateCheck.run();
+    const { caller, faults } = await p.environment.gateCheck.run();
     if (caller === undefined) throw new GateCheckError(faults);
     return caller;
   });
@@ -215,7 +222,7 @@ export function completedAuth<Context>(
   async function verifyToken(token: string): Promise<VerifiedToken | undefined> {
     const named = claimedIssuer(token);
     if (named === null)
-      return void p.reportMistake(
+      return void p.reporter.reportMistake(
         invalidOptions('auth: an access token has arrived that is no signed JWT; verify such tokens in `verifyToken`.'),
         'gate.endpoint',
       );
@@ -271,7 +278,7 @@ const unavailable = (issuer: string): GateCheckError =>
   ]);
 
 /** Keys of an issuer, by its metadata (OpenID Connect Discovery, RFC 8414). Redirects are not followed. */
-function issuerKeys(fetchDocument: ReturnType<typeof boundedFetch>): (issuer: string) => Promise<JWTVerifyGetKey> {
+function issuerKeys(fetchDocument: BoundedFetch): (issuer: string) => Promise<JWTVerifyGetKey> {
   async function metadataAt(address: string) {
     const init = { redirect: 'manual', signal: AbortSignal.timeout(TIMEOUT_MS) } as const;
     const response = await fetchDocument(address, init).catch(() => undefined);

@@ -1,3 +1,4 @@
+/** The claims of a receipt, as docs/receipts.md describes them. */
 import { createHash } from 'node:crypto';
 import canonicalize from 'canonicalize';
 import { z } from 'zod/v4';

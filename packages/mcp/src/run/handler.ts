@@ -64,8 +64,11 @@ export function forHandler<P extends unknown[], T>(
           kind => error instanceof kind,
         );
         if (isOurs) atHandler(error as Error, open.stack);
-        if (error instanceof Suspension) progress.endedAt ??= open.stack;
-        else progress.hasGoneOn = true;
+        if (error instanceof Suspension) {
+          progress.endedAt ??= open.stack;
+          throw error;
+        }
+        progress.hasGoneOn = true;
         // A handler may turn the error into a result.
         if (!progress.hasEnded) environment.reportMistake(error, nameOf(call));
         throw error;

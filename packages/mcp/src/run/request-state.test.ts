@@ -1,13 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { InvalidRequestStateError } from '../errors.ts';
-import {
-  assertBinding,
-  createRequestStateCodec,
-  deriveStateKey,
-  OwnRequestState,
-  type RequestState,
-} from './request-state.ts';
+import { OwnRequestState } from '../gate/create-gate.ts';
+import { assertBinding, createRequestStateCodec, deriveStateKey, type RequestState } from './request-state.ts';
 
 const now = () => 1_800_000_000_000;
 const key = (kid: string, fill: number) => ({ kid, key: new Uint8Array(32).fill(fill) });

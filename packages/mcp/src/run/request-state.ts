@@ -107,24 +107,6 @@ export interface RequestStateCodec {
 }
 
 /**
- * An authentic state, for the `requestState.verify` hook of the MCP server. The SDK hands what the hook returns to every handler of the
- * server; only wrapped ones can take the state out.
- */
-export class OwnRequestState {
-  readonly #sealed: string;
-
-  constructor(sealed: string) {
-    this.#sealed = sealed;
-  }
-
-  /** Returns the sealed state of a call. Undefined for a state that the MCP server's own hook has decoded. */
-  static sealedIn(given: unknown): string | undefined {
-    if (typeof given === 'object' && given !== null && #sealed in given) return given.#sealed;
-    return typeof given === 'string' ? given : undefined;
-  }
-}
-
-/**
  * `requestState` travels through the MCP client, so an attacker controls it (MCP 2026-07-28, multi round-trip requests). It is a
  * JWE (RFC 7516; `dir`, A256GCM), so the MCP client can neither alter it nor read the elicitation, the user's identifier and form
  * contents. A replay until its expiry reads the gateway's stored status and redeems with the same key, so it gets only the result

@@ -62,8 +62,8 @@ export interface Environment extends Reporter {
   readonly now: () => number;
 }
 
-/** One run of a tool handler. A retried call is a new run. */
-export interface ToolRun<Call extends ToolCall = ToolCall> {
+/** A call that is about to run. */
+interface OpenedCall<Call extends ToolCall = ToolCall> {
   readonly environment: Environment;
   readonly call: Call;
   readonly argsDigest: string;
@@ -71,6 +71,10 @@ export interface ToolRun<Call extends ToolCall = ToolCall> {
   readonly principal: () => Promise<Principal>;
   /** Verified, and bound to this user, tool and arguments. */
   readonly requestState: RequestState | undefined;
+}
+
+/** One run of a tool handler. A retried call is a new run. */
+export interface ToolRun<Call extends ToolCall = ToolCall> extends OpenedCall<Call> {
   /** Asks of this run and of earlier runs of the call. */
   readonly log: AskLog;
   readonly progress: Progress;
@@ -148,28 +152,26 @@ export interface OpenVerb {
   readonly stack: string;
 }
 
-export async function startToolRun<Call extends ToolCall>(
-  p: Omit<ToolRun<Call>, 'log' | 'progress'>,
-): Promise<ToolRun<Call>> {
-  return { ...p, log: await openLog(p), progress: new Progress(p.call.signal) };
+export async function startToolRun<Call extends ToolCall>(opened: OpenedCall<Call>): Promise<ToolRun<Call>> {
+  return { ...opened, log: await openLog(opened), progress: new Progress(opened.call.signal) };
 }
 
-async function openLog(run: Omit<ToolRun, 'log' | 'progress'>): Promise<AskLog> {
-  const { recentCalls, now } = run.environment;
-  if (run.requestState !== undefined) {
-    const { call, asks } = run.requestState;
-    recentCalls.discard(await callKey(run), asks);
+async function openLog(opened: OpenedCall): Promise<AskLog> {
+  const { recentCalls, now } = opened.environment;
+  if (opened.requestState !== undefined) {
+    const { call, asks } = opened.requestState;
+    recentCalls.discard(await callKey(opened), asks);
     return new AskLog({ ...call, asks }, false);
   }
   // The user is needed here only if something is remembered; whether there is none is for the first ask to say.
-  const key = recentCalls.isEmpty ? undefined : await callKey(run).catch(() => undefined);
-  const remembered = key && recentCalls.take(key, await paidIn(run, recentCalls.equal(key)));
+  const key = recentCalls.isEmpty ? undefined : await callKey(opened).catch(() => undefined);
+  const remembered = key && recentCalls.take(key, await paidIn(opened, recentCalls.equal(key)));
   return new AskLog({ ...newCall(now()), ...remembered }, remembered !== undefined);
 }
 
 /** Of several equal calls, the one whose payment the user has made continues first. */
 async function paidIn(
-  { environment, call }: Pick<ToolRun, 'environment' | 'call'>,
+  { environment, call }: OpenedCall,
   calls: readonly RememberedCall[],
 ): Promise<RememberedCall | undefined> {
   if (calls.length < 2) return undefined;
@@ -183,9 +185,9 @@ async function paidIn(
   return undefined;
 }
 
-async function callKey(run: Pick<ToolRun, 'principal' | 'call' | 'argsDigest'>): Promise<CallKey> {
-  const { issuer, subject } = await run.principal();
-  return { user: JSON.stringify([issuer, subject]), call: JSON.stringify([handlerOf(run.call), run.argsDigest]) };
+async function callKey({ principal, call, argsDigest }: OpenedCall): Promise<CallKey> {
+  const { issuer, subject } = await principal();
+  return { user: JSON.stringify([issuer, subject]), call: JSON.stringify([handlerOf(call), argsDigest]) };
 }
 
 /** Remembers all asks for a repeated call. */

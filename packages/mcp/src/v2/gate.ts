@@ -23,7 +23,7 @@ import {
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import { z } from 'zod/v4';
 import { InvalidRequestStateError } from '../errors.ts';
-import { sameCopy } from '../gate/create-gate.ts';
+import { OwnRequestState, sameCopy } from '../gate/create-gate.ts';
 import type { PosternOptions } from '../gate/environment.ts';
 import type { AccountRequests, ErrorAnswer, Gated, GenericGate, RegisteredHandlers } from '../gate/gate.ts';
 import {
@@ -36,7 +36,6 @@ import {
 } from '../gate/sdk-gate.ts';
 import type { HttpSdk } from '../http/endpoint.ts';
 import { admitted } from '../http/origin-check.ts';
-import { OwnRequestState } from '../run/request-state.ts';
 import {
   clientAnswerSchema,
   declaresForm,
