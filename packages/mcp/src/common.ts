@@ -49,7 +49,9 @@ export {
   type FormContentFault,
   GatewayError,
   type GatewayTransportCode,
+  PosternUsageError,
   SubjectUnavailableError,
+  type UsageErrorCode,
 } from './errors.ts';
 export type { PosternOptions } from './gate/environment.ts';
 export type {
@@ -112,4 +114,3 @@ export {
   type WatchedElicitation,
 } from './run/tool-call.ts';
 export { type About, englishTexts, type TextContext, type TextFunction } from './texts.ts';
-export { PosternUsageError, type UsageErrorCode } from './usage-error.ts';

@@ -27,7 +27,7 @@ test('shipped files import no test helper, and of our packages only the contract
 const rooms = ['gateway', 'receipt', 'run', 'eras', 'ask', 'http', 'gate'];
 /** Beside the rooms: the entries, which import them, and what all rooms may import, which imports none. */
 const entries = ['adapter.ts', 'common.ts', 'index.ts'];
-const shared = ['errors.ts', 'mistakes.ts', 'safe-http.ts', 'texts.ts', 'usage-error.ts'];
+const shared = ['errors.ts', 'mistakes.ts', 'safe-http.ts', 'texts.ts'];
 
 test('rooms import only the rooms below them', () => {
   const roomOf = (path: string) => rooms.indexOf(path.split('/')[0] ?? '');

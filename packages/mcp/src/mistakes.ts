@@ -1,5 +1,4 @@
-import { causesOf, GatewayError, SubjectUnavailableError } from './errors.ts';
-import { PosternUsageError } from './usage-error.ts';
+import { causesOf, GatewayError, PosternUsageError, SubjectUnavailableError } from './errors.ts';
 
 /**
  * The MCP server's code or registration has a mistake. MCP SDKs turn what a handler throws into text for the model, so this copy for

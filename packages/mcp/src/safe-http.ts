@@ -43,12 +43,3 @@ export function boundedFetch(fetchImplementation: typeof fetch, maxLength: numbe
     return new Response(text, { headers: response.headers });
   };
 }
-
-/** Undefined for text that is not JSON: the error of `JSON.parse` would quote it. */
-export function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}

@@ -12,7 +12,7 @@ import { z } from 'zod/v4';
 import { presentInLegacySession, presentStateless } from '../eras/legacy.ts';
 import { presentModern, resumeModern } from '../eras/modern.ts';
 import { denialMeta } from '../eras/plain.ts';
-import { ElicitationFailedError, GatewayError, hasCode } from '../errors.ts';
+import { ElicitationFailedError, GatewayError, hasCode, PosternUsageError, parseStrictly } from '../errors.ts';
 import { isPaymentUnderWay, isTerminal } from '../gateway/client.ts';
 import { beginningOf, differenceOf, GRACE_MS } from '../run/ask-log.ts';
 import type { AskRecord } from '../run/request-state.ts';
@@ -29,7 +29,6 @@ import {
   type ToolRun,
 } from '../run/run.ts';
 import { declinedToolResult, nameOf, type PlainToolResult, plainToolResult, Suspension } from '../run/tool-call.ts';
-import { PosternUsageError, parseStrictly } from '../usage-error.ts';
 import type { AnswerTo, AskOptions, Cancelled, Declined } from './verbs.ts';
 
 export const askOptionsSchema = z.strictObject({

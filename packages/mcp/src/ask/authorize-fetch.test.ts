@@ -1,9 +1,9 @@
 import { Readable } from 'node:stream';
 import { inspect } from 'node:util';
 import { describe, expect, test } from 'vitest';
+import { PosternUsageError } from '../errors.ts';
 import { accountWorld } from '../testing/account-world.ts';
 import { ACCESS_TOKEN } from '../testing/contract-connections.ts';
-import { PosternUsageError } from '../usage-error.ts';
 
 type World = Awaited<ReturnType<typeof accountWorld>>;
 

@@ -5,12 +5,11 @@ import {
   type ElicitationBody,
 } from '@postern/api';
 import { z } from 'zod/v4';
-import { ElicitationFailedError, GatewayError } from '../errors.ts';
+import { ElicitationFailedError, GatewayError, invalidOptions, PosternUsageError } from '../errors.ts';
 import type { SealedOpener } from '../gateway/sealed-delivery.ts';
 import { forHearer, runSerially } from '../run/handler.ts';
 import type { Ask, AskSpec, ToolRun } from '../run/run.ts';
 import { isConfidential } from '../safe-http.ts';
-import { invalidOptions, PosternUsageError } from '../usage-error.ts';
 import {
   answer,
   answerAnew,
@@ -341,19 +340,19 @@ const NOT_THE_TOKENS_FAULT = new Set([
 /** NQCHAR of RFC 9449 section 8.1. */
 const NONCE = /^[\x21\x23-\x5b\x5d-\x7e]{1,512}$/;
 
-/** Whether the API rejected the access token. A 401 without a reason counts as a rejection. */
+/** Whether the API rejected the access token. A 401 without a reason counts as a rejection. @internal */
 export function isTokenRejected(response: Response): boolean {
   if (response.status !== 401) return false;
   const errors = errorsOf(response);
   return errors.length === 0 || !errors.every(error => NOT_THE_TOKENS_FAULT.has(error));
 }
 
-/** RFC 9449 section 9: the API requires the nonce of this response in the proof. */
+/** RFC 9449 section 9: the API requires the nonce of this response in the proof. @internal */
 export function asksForNonce(response: Response): boolean {
   return response.status === 401 && errorsOf(response).includes('use_dpop_nonce');
 }
 
-/** Returns the nonce for the next proof. Ignores an invalid nonce. */
+/** Returns the nonce for the next proof. Ignores an invalid nonce. @internal */
 export function nonceOf(response: Response): string | undefined {
   const nonce = response.headers.get('dpop-nonce');
   return nonce !== null && NONCE.test(nonce) ? nonce : undefined;

@@ -1,7 +1,6 @@
 import { type RequestedSchema, requestedSchemaSchema, stringFormats } from '@postern/api';
 import { z } from 'zod/v4';
-import type { FormContentFault } from '../errors.ts';
-import { PosternUsageError, parseStrictly } from '../usage-error.ts';
+import { type FormContentFault, PosternUsageError, parseStrictly } from '../errors.ts';
 
 type JSONSchemaOverride = NonNullable<NonNullable<Parameters<typeof z.toJSONSchema>[1]>['override']>;
 

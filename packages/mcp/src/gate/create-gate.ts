@@ -17,7 +17,7 @@ import type {
   RefundOptions,
   Verbs,
 } from '../ask/verbs.ts';
-import { InvalidRequestStateError } from '../errors.ts';
+import { InvalidRequestStateError, invalidOptions, PosternUsageError, parseStrictly } from '../errors.ts';
 import { admitted } from '../http/origin-check.ts';
 import { forHandler } from '../run/handler.ts';
 import type { Environment, ToolRun } from '../run/run.ts';
@@ -29,7 +29,6 @@ import {
   type SubjectOption,
   type ToolCall,
 } from '../run/tool-call.ts';
-import { invalidOptions, PosternUsageError, parseStrictly } from '../usage-error.ts';
 import { createEnvironment, type PosternOptions } from './environment.ts';
 import type {
   AccountRequests,
@@ -252,7 +251,7 @@ export class OwnRequestState {
   }
 }
 
-/** Runs a handler with the gate of this call. */
+/** Runs a handler with the gate of this call. @internal */
 export function runGated<Result>(
   environment: Environment,
   call: ToolCall,
@@ -332,7 +331,7 @@ async function gated<Requests extends AccountRequests>(
   return { gate, accounts: Object.fromEntries(connected) as Gated<Requests>['accounts'] };
 }
 
-export function createGateContext(run: ToolRun): GateContext {
+function createGateContext(run: ToolRun): GateContext {
   const { call, environment, log } = run;
   // A refusal throws in this run, so every answer is an accepted one.
   const verbs = createVerbs(run) as unknown as Verbs<'ends-call'>;

@@ -4,6 +4,7 @@ import { PERSON } from '@postern/api/local';
 import type { JWK } from 'jose';
 import { z } from 'zod/v4';
 import { CompletionWaiters, createSessionReplica } from '../eras/completion-notices.ts';
+import { callable, invalidOptions as invalid, parseStrictly } from '../errors.ts';
 import {
   apiKeyAuthorizer,
   createGatewayClient,
@@ -27,7 +28,6 @@ import { type Environment, type MissingCapability, missingCapabilitySchema } fro
 import type { Principal, SharedSessions, SubjectOption } from '../run/tool-call.ts';
 import { isConfidential } from '../safe-http.ts';
 import { englishTexts, type TextFunction } from '../texts.ts';
-import { callable, invalidOptions as invalid, parseStrictly } from '../usage-error.ts';
 
 export interface PosternOptions<Context> {
   /**

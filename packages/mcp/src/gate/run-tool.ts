@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { denialMeta } from '../eras/plain.ts';
-import { asError, CapabilityMissingError, findError, GatewayError } from '../errors.ts';
+import { asError, CapabilityMissingError, findError, GatewayError, PosternUsageError } from '../errors.ts';
 import { digest } from '../run/ask-log.ts';
 import { atHandler, runPosternHandler } from '../run/handler.ts';
 import { type AskRecord, assertBinding, type RequestState } from '../run/request-state.ts';
@@ -24,7 +24,6 @@ import {
   type ToolAnswer,
   type ToolCall,
 } from '../run/tool-call.ts';
-import { PosternUsageError } from '../usage-error.ts';
 
 type UrlElicitationRequired = Extract<ToolAnswer, { type: 'url_elicitation_required' }>;
 

@@ -1,4 +1,6 @@
 /** What the gates of both SDKs have in common. */
+
+import { invalidOptions } from '../errors.ts';
 import {
   type Connection,
   type CreateServer,
@@ -21,7 +23,6 @@ import {
   type ToolCall,
   type UrlElicitation,
 } from '../run/tool-call.ts';
-import { invalidOptions } from '../usage-error.ts';
 import { createGate } from './create-gate.ts';
 import { createEnvironment, type PosternOptions } from './environment.ts';
 import type {

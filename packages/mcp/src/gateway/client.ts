@@ -31,9 +31,8 @@ import {
 } from '@postern/api';
 import { importJWK, importPKCS8, type JWK, SignJWT } from 'jose';
 import type { z } from 'zod/v4';
-import { GatewayError, type GatewayTransportCode } from '../errors.ts';
-import { boundedText, jsonOf } from '../safe-http.ts';
-import { invalidOptions } from '../usage-error.ts';
+import { GatewayError, type GatewayTransportCode, invalidOptions, jsonOf } from '../errors.ts';
+import { boundedText } from '../safe-http.ts';
 
 export interface Subject {
   /** The `iss` of the authorization server that authenticated the user. */
@@ -172,6 +171,32 @@ const post = (path: string, body?: unknown) => ({ method: 'POST', path, body }) 
 const get = (path: string, query: Record<string, string>) =>
   ({ method: 'GET', path: `${path}?${new URLSearchParams(query)}` }) as const;
 
+const METHODS: Readonly<Record<keyof GatewayClient, true>> = {
+  issue: true,
+  read: true,
+  cancel: true,
+  redeem: true,
+  refund: true,
+  accessToken: true,
+  connections: true,
+  credentials: true,
+  readCredential: true,
+  removeCredential: true,
+};
+
+/** A client for callers that learn only with a call which client answers it. */
+export function lazyClient(
+  call: (use: (client: GatewayClient) => Promise<unknown>) => Promise<unknown>,
+): GatewayClient {
+  type Method = (...args: readonly unknown[]) => Promise<unknown>;
+  const lazy =
+    (name: string): Method =>
+    (...args) =>
+      call(client => (client[name as keyof GatewayClient] as Method)(...args));
+  // Each method has the type of the one that it calls.
+  return Object.fromEntries(Object.keys(METHODS).map(name => [name, lazy(name)])) as unknown as GatewayClient;
+}
+
 /** A payment in progress ends when the processor reports it, after at most a day. */
 export const CHARGING_MS = 24 * 60 * 60_000;
 
@@ -211,7 +236,7 @@ const MAX_PAUSE_MS = 5_000;
 /**
  * Returns a function that calls the gateway and repeats what may succeed later. It throws {@link GatewayError}, or the signal's reason.
  */
-export function createGatewayRequest(options: GatewayRequestOptions): <T>(call: GatewayCall<T>) => Promise<T> {
+function createGatewayRequest(options: GatewayRequestOptions): <T>(call: GatewayCall<T>) => Promise<T> {
   const { transport, timeoutMs = 10_000, maxAttempts = 3, random = spread } = options;
   const sleep = options.sleep ?? ((ms, signal) => delay(ms, undefined, { signal }));
 
@@ -400,7 +425,7 @@ interface Head {
 }
 
 /** Returns `Retry-After` in milliseconds. */
-export function retryAfterMsOf({ header }: Pick<Head, 'header'>): number | undefined {
+function retryAfterMsOf({ header }: Head): number | undefined {
   const seconds = Number(header('retry-after') ?? Number.NaN);
   return Number.isFinite(seconds) && seconds >= 0 ? seconds * 1000 : undefined;
 }

@@ -11,9 +11,9 @@ import {
   thisSystem,
 } from '@postern/api/local';
 import type { z } from 'zod/v4';
-import { isLoopback, jsonOf } from '../safe-http.ts';
-import { invalidOptions as invalid, PosternUsageError } from '../usage-error.ts';
-import type { GatewayClient } from './client.ts';
+import { invalidOptions as invalid, jsonOf, PosternUsageError } from '../errors.ts';
+import { isLoopback } from '../safe-http.ts';
+import { lazyClient } from './client.ts';
 import type { GateCheck } from './gate-check.ts';
 
 /** The folder that `npx @postern/gateway dev` writes. */
@@ -91,21 +91,6 @@ const MESSAGE =
 /** @param text why, if it is not that there is none */
 export const missingGateway = (text = MESSAGE): PosternUsageError => new PosternUsageError('no_gateway', text);
 
-const refuse = () => Promise.reject(missingGateway());
-
-const client: GatewayClient = {
-  issue: refuse,
-  read: refuse,
-  cancel: refuse,
-  redeem: refuse,
-  refund: refuse,
-  accessToken: refuse,
-  connections: refuse,
-  credentials: refuse,
-  readCredential: refuse,
-  removeCredential: refuse,
-};
-
 const gateCheck: GateCheck = {
   run: async () => ({ faults: [{ code: 'no_gateway', message: MESSAGE }], caller: undefined }),
   // Nothing is wrong before something needs the gateway.
@@ -118,7 +103,7 @@ const gateCheck: GateCheck = {
 
 /** Stands in for the gateway where there is none. Everything but a form of the MCP client fails with an error that says so. */
 export const noGateway = {
-  client,
+  client: lazyClient(() => Promise.reject(missingGateway())),
   gateCheck,
   tracedClient: undefined,
   sealedOpener: undefined,

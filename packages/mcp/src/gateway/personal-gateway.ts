@@ -23,10 +23,9 @@ import {
   thisSystem,
 } from '@postern/api/local';
 import { z } from 'zod/v4';
-import { GatewayError } from '../errors.ts';
-import { isLoopback, jsonOf } from '../safe-http.ts';
-import { PosternUsageError } from '../usage-error.ts';
-import type { GatewayClient, TraceContext } from './client.ts';
+import { GatewayError, jsonOf, PosternUsageError } from '../errors.ts';
+import { isLoopback } from '../safe-http.ts';
+import { type GatewayClient, lazyClient, type TraceContext } from './client.ts';
 import type { GateCheck } from './gate-check.ts';
 import { missingGateway } from './local-gateway.ts';
 
@@ -138,29 +137,6 @@ export class PersonalGateway implements GatewayParts {
 /** It has ended, or been killed. What the failed request did is found by its repeat: open asks of the same kind are one. */
 const isGone = (error: unknown): boolean =>
   error instanceof GatewayError && error.code === 'network_error' && error.httpStatus === undefined;
-
-const METHODS: Readonly<Record<keyof GatewayClient, true>> = {
-  issue: true,
-  read: true,
-  cancel: true,
-  redeem: true,
-  refund: true,
-  accessToken: true,
-  connections: true,
-  credentials: true,
-  readCredential: true,
-  removeCredential: true,
-};
-
-function lazyClient(call: (use: (client: GatewayClient) => Promise<unknown>) => Promise<unknown>): GatewayClient {
-  type Method = (...args: readonly unknown[]) => Promise<unknown>;
-  const lazy =
-    (name: string): Method =>
-    (...args) =>
-      call(client => (client[name as keyof GatewayClient] as Method)(...args));
-  // Each method has the type of the one that it calls.
-  return Object.fromEntries(Object.keys(METHODS).map(name => [name, lazy(name)])) as unknown as GatewayClient;
-}
 
 const START_MS = 15_000;
 
@@ -303,7 +279,7 @@ function once<T>(make: () => T): () => T {
   };
 }
 
-export const GATEWAY_PACKAGE = '@postern/gateway';
+const GATEWAY_PACKAGE = '@postern/gateway';
 
 const manifestSchema = z.object({
   version: z.string(),
@@ -322,7 +298,7 @@ export interface Installed {
  * The gateway that is installed beside the running program. Never one beside the working directory, which MCP clients set to whatever
  * folder the user has opened: its code would run.
  */
-export function installedGateway(script: string | undefined, system: System): Installed | undefined {
+function installedGateway(script: string | undefined, system: System): Installed | undefined {
   if (script === undefined) return undefined;
   const isTrusted = (path: string) => isOurs(path, system);
   const places = createRequire(realPathOf(script)).resolve.paths(GATEWAY_PACKAGE) ?? [];
@@ -372,7 +348,7 @@ function realPathOf(script: string): string {
 
 const namedSchema = z.object({ name: serverNameSchema });
 
-/** The name of the package of the running program, or else of the program with a digest of its path: many are `server.js`. */
+/** The name of the package of the running program, or else of the program with a digest of its path: many are `server.js`. @internal */
 export function nameOfServer(script: string | undefined, system: System): string {
   if (script === undefined) return 'mcp-server';
   const path = realPathOf(script);
@@ -393,7 +369,7 @@ interface Version {
   readonly before: readonly string[];
 }
 
-/** Whether a version has precedence over another one (Semantic Versioning 2.0.0, section 11). A number that is left out is 0. */
+/** Whether a version has precedence over another one (Semantic Versioning 2.0.0, section 11). A number that is left out is 0. @internal */
 export function isNewer(version: string, than: string): boolean {
   const [a, b] = [parsed(version), parsed(than)];
   const byNumbers = firstDifference(a.numbers, b.numbers, (one, other) => one - other);

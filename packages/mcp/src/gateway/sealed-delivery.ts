@@ -1,9 +1,7 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto';
 import { compactDecrypt, type JWK } from 'jose';
 import { z } from 'zod/v4';
-import { GatewayError } from '../errors.ts';
-import { jsonOf } from '../safe-http.ts';
-import { invalidOptions, type PosternUsageError } from '../usage-error.ts';
+import { GatewayError, invalidOptions, jsonOf, type PosternUsageError } from '../errors.ts';
 
 /** Owner of a sealed result: a redeemed elicitation, or a lasting credential. */
 export type SealedFor =

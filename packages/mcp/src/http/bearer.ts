@@ -1,11 +1,11 @@
 import { createRemoteJWKSet, customFetch, decodeJwt, type JWTVerifyGetKey, jwtVerify } from 'jose';
 import { z } from 'zod/v4';
+import { invalidOptions, jsonOf, parseStrictly } from '../errors.ts';
 import { GateCheckError } from '../gateway/gate-check.ts';
 import type { Reporter } from '../mistakes.ts';
 import type { Environment } from '../run/run.ts';
 import type { SubjectOption } from '../run/tool-call.ts';
-import { type BoundedFetch, boundedFetch, isConfidential, jsonOf } from '../safe-http.ts';
-import { invalidOptions, parseStrictly } from '../usage-error.ts';
+import { type BoundedFetch, boundedFetch, isConfidential } from '../safe-http.ts';
 
 /** A verified MCP access token, as both SDKs describe it. `extra` names the user: `iss` and `sub`. */
 export interface VerifiedToken {
@@ -88,7 +88,7 @@ const INVALID_IN_JOSE =
   /^ERR_(?:JWT_|JWS_|JOSE_ALG_|JOSE_NOT_SUPPORTED$|JWKS_NO_MATCHING_KEY$|JWKS_MULTIPLE_MATCHING_KEYS$)/;
 
 /** Whether the error of a verifier says that the token is invalid: `code` in jose and SDK v2, `errorCode` in SDK v1. */
-export function isInvalidToken(error: unknown): boolean {
+function isInvalidToken(error: unknown): boolean {
   const { code, errorCode } = error as { code?: unknown; errorCode?: unknown };
   return code === 'invalid_token' || errorCode === 'invalid_token' || INVALID_IN_JOSE.test(String(code));
 }

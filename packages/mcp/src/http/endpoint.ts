@@ -4,12 +4,11 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { ReadableStream as NodeReadableStream } from 'node:stream/web';
 import { z } from 'zod/v4';
-import { asError, SubjectUnavailableError } from '../errors.ts';
+import { asError, callable, invalidOptions, parseStrictly, SubjectUnavailableError } from '../errors.ts';
 import { GateCheckError } from '../gateway/gate-check.ts';
 import type { Reporter } from '../mistakes.ts';
 import type { Environment } from '../run/run.ts';
 import { resolvePrincipal, type SubjectOption } from '../run/tool-call.ts';
-import { callable, invalidOptions, parseStrictly } from '../usage-error.ts';
 import {
   authenticate,
   completedAuth,
@@ -362,6 +361,7 @@ export interface NodeRequest extends IncomingMessage {
  */
 export type NodeHandler = (request: NodeRequest, response: ServerResponse, parsedBody?: unknown) => Promise<void>;
 
+/** Serves `node:http` with a handler of web-standard requests. @internal */
 export function toNodeHandler(
   fetchHandler: (request: Request, inputs: RequestInputs) => Promise<Response>,
   onError: (error: unknown) => void,

@@ -10,9 +10,9 @@ import {
   type JWSHeaderParameters,
 } from 'jose';
 import { z } from 'zod/v4';
+import { callable, invalidOptions, parseStrictly } from '../errors.ts';
 import type { Subject } from '../gateway/client.ts';
 import { boundedFetch, isConfidential } from '../safe-http.ts';
-import { callable, invalidOptions, parseStrictly } from '../usage-error.ts';
 import { digestOf, type Receipt, type ReceiptKind, type ReceiptOf, receiptClaimsSchema } from './claims.ts';
 
 export interface ReceiptVerifierOptions {
@@ -286,7 +286,7 @@ const expectationsSchema = z.strictObject({
  * @throws {ReceiptError}
  * @throws {PosternUsageError} `invalid_options`: a misspelled expectation, or one whose value was not found, would be no expectation
  */
-export function checkExpectations<K extends ReceiptKind>(
+function checkExpectations<K extends ReceiptKind>(
   receipt: Receipt,
   expected: ReceiptExpectations<K>,
   now: number,

@@ -1,7 +1,7 @@
 import { hash, randomUUID } from 'node:crypto';
 import type { ElicitationKind } from '@postern/api';
+import { PosternUsageError } from '../errors.ts';
 import { CHARGING_MS } from '../gateway/client.ts';
-import { PosternUsageError } from '../usage-error.ts';
 import { type AskRecord, type CallIdentity, MAX_ASKS } from './request-state.ts';
 
 /** A call and what it has asked so far. */

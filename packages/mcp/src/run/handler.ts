@@ -4,9 +4,9 @@ import {
   ElicitationFailedError,
   FormContentError,
   GatewayError,
+  PosternUsageError,
   SubjectUnavailableError,
 } from '../errors.ts';
-import { PosternUsageError } from '../usage-error.ts';
 import type { HandlerEnd, OpenVerb, Progress, ToolRun } from './run.ts';
 import { nameOf, Suspension } from './tool-call.ts';
 
@@ -163,7 +163,7 @@ export function forHearer<T>(progress: HandlerEnd, work: () => Promise<T>): Prom
 }
 
 /** A promise of its own each time: a shared one would keep all that waits for it. */
-export const forever = () => new Promise<never>(() => undefined);
+const forever = () => new Promise<never>(() => undefined);
 
 /** Milliseconds for which an error waits for the end of a handler that does not seem to await it. */
 const UNHEARD_MS = 2000;

@@ -1,9 +1,7 @@
 import { hkdfSync } from 'node:crypto';
 import { CompactEncrypt, compactDecrypt, decodeProtectedHeader, errors as joseErrors } from 'jose';
 import { z } from 'zod/v4';
-import { InvalidRequestStateError } from '../errors.ts';
-import { jsonOf } from '../safe-http.ts';
-import { invalidOptions, PosternUsageError } from '../usage-error.ts';
+import { InvalidRequestStateError, invalidOptions, jsonOf, PosternUsageError } from '../errors.ts';
 
 /** Maximum number of asks per call. Bounds what a call carries between its runs. */
 export const MAX_ASKS = 32;
@@ -47,7 +45,7 @@ export const askRecordSchema = z.strictObject({
 
 export type AskRecord = z.infer<typeof askRecordSchema>;
 
-export const askRecordsSchema = z.array(askRecordSchema).max(MAX_ASKS);
+const askRecordsSchema = z.array(askRecordSchema).max(MAX_ASKS);
 
 /** What every run of a call has in common. */
 export const callIdentitySchema = z.strictObject({

@@ -103,6 +103,36 @@ export const showsForms = (call: ToolCall): call is ModernCall | LegacySessionCa
 /** For reports. */
 export const nameOf = ({ request, toolName }: ToolCall): string => toolName ?? `A ${request ?? 'tool'}`;
 
+/** The MCP client's answer with any content. */
+export const clientAnswerSchema = z
+  .looseObject({ action: z.enum(['accept', 'decline', 'cancel']), content: z.unknown().optional() })
+  .transform(({ action, content }): ClientAnswer => ({ action, content }));
+
+/** An empty declaration means form mode, the only one there was (both revisions). */
+export function declaresForm(elicitation: Readonly<Record<string, unknown>> | undefined): boolean {
+  return elicitation !== undefined && (elicitation['form'] !== undefined || Object.keys(elicitation).length === 0);
+}
+
+/** `name`: of the tool or prompt, or the URI of the resource. */
+export const handlerId = (request: RequestKind, name: string): string => JSON.stringify([request, name]);
+
+/** What answers are bound to besides user and arguments. */
+export const handlerOf = ({ handler, toolName = '' }: ToolCall): string => handler ?? handlerId('tool', toolName);
+
+/** Version 00 and later ones, which begin alike (section 4.3). All-zero ids are invalid (section 3.2.2). */
+const TRACEPARENT = /^(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/;
+
+/** Section 3.3: at least 512 characters must be forwarded. Longer values are not, nor any character that could end a header. */
+const TRACESTATE = /^[\x20-\x7e]{1,512}$/;
+
+/** Reads the trace from the `_meta` of an MCP request. Returns undefined if it is absent or invalid. */
+export function traceContextOf(meta: Readonly<Record<string, unknown>> | undefined): TraceContext | undefined {
+  const { traceparent, tracestate } = meta ?? {};
+  if (typeof traceparent !== 'string' || !TRACEPARENT.test(traceparent)) return undefined;
+  if (typeof tracestate !== 'string' || !TRACESTATE.test(tracestate)) return { traceparent };
+  return { traceparent, tracestate };
+}
+
 /** Answer of a suspended tool call; each SDK adapter translates it into its own types. */
 export type ToolAnswer =
   | {
@@ -125,22 +155,6 @@ export type ToolAnswer =
   /** −32021, revision 2026-07-28 only. */
   | { readonly type: 'capability_missing'; readonly message: string }
   | { readonly type: 'plain'; readonly result: PlainToolResult };
-
-/** The MCP client's answer with any content. */
-export const clientAnswerSchema = z
-  .looseObject({ action: z.enum(['accept', 'decline', 'cancel']), content: z.unknown().optional() })
-  .transform(({ action, content }): ClientAnswer => ({ action, content }));
-
-/** An empty declaration means form mode, the only one there was (both revisions). */
-export function declaresForm(elicitation: Readonly<Record<string, unknown>> | undefined): boolean {
-  return elicitation !== undefined && (elicitation['form'] !== undefined || Object.keys(elicitation).length === 0);
-}
-
-/** `name`: of the tool or prompt, or the URI of the resource. */
-export const handlerId = (request: RequestKind, name: string): string => JSON.stringify([request, name]);
-
-/** What answers are bound to besides user and arguments. */
-export const handlerOf = ({ handler, toolName = '' }: ToolCall): string => handler ?? handlerId('tool', toolName);
 
 /** The part of MCP's `CallToolResult` that this package writes; the same in both eras and both SDKs. */
 export interface PlainToolResult {
@@ -187,20 +201,6 @@ export function declinedToolResult(
   meta?: { [key: string]: unknown },
 ): PlainToolResult {
   return { content: [{ type: 'text', text }], ...(hasOutputSchema ? { isError: true } : {}), _meta: meta };
-}
-
-/** Version 00 and later ones, which begin alike (section 4.3). All-zero ids are invalid (section 3.2.2). */
-const TRACEPARENT = /^(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/;
-
-/** Section 3.3: at least 512 characters must be forwarded. Longer values are not, nor any character that could end a header. */
-const TRACESTATE = /^[\x20-\x7e]{1,512}$/;
-
-/** Reads the trace from the `_meta` of an MCP request. Returns undefined if it is absent or invalid. */
-export function traceContextOf(meta: Readonly<Record<string, unknown>> | undefined): TraceContext | undefined {
-  const { traceparent, tracestate } = meta ?? {};
-  if (typeof traceparent !== 'string' || !TRACEPARENT.test(traceparent)) return undefined;
-  if (typeof tracestate !== 'string' || !TRACESTATE.test(tracestate)) return { traceparent };
-  return { traceparent, tracestate };
 }
 
 /**

@@ -1,4 +1,4 @@
-import { PosternUsageError } from '../usage-error.ts';
+import { PosternUsageError } from '../errors.ts';
 
 export {
   type Asked,

@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { causesOf } from '../errors.ts';
+import { causesOf, invalidOptions, PosternUsageError } from '../errors.ts';
 import { createGate } from '../gate/create-gate.ts';
 import { createEnvironment } from '../gate/environment.ts';
 import type { ErrorAnswer, GatedHandler, GenericGate, SdkAdapter, SdkTypes } from '../gate/gate.ts';
@@ -11,7 +11,6 @@ import {
   type ToolCall,
   textIn,
 } from '../run/tool-call.ts';
-import { invalidOptions, PosternUsageError } from '../usage-error.ts';
 import { type Asked, assertScript, type Revision, type TestScript } from './script.ts';
 import { ScriptedClient } from './scripted-client.ts';
 

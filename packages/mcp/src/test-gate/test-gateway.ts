@@ -10,8 +10,8 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { z } from 'zod/v4';
+import { callable, invalidOptions, PosternUsageError, parseStrictly } from '../errors.ts';
 import type { Subject } from '../gateway/client.ts';
-import { callable, invalidOptions, PosternUsageError, parseStrictly } from '../usage-error.ts';
 
 export interface TestGatewayOptions {
   /** Names of the providers that your tools use. A stand-in on this machine issues their tokens. */
@@ -222,7 +222,7 @@ export interface TestPerson {
 }
 
 /** @param standIn origin of the stand-in for the providers, the only other place that the person goes to */
-export function createTestPerson(gateway: string, standIn: string): TestPerson {
+function createTestPerson(gateway: string, standIn: string): TestPerson {
   /** Opens an elicitation, and posts one of the two forms on its page. Each visit is a browser of its own. */
   async function decide(url: string, decision: 'accept' | 'decline', typed: Typed) {
     if (new URL(url).origin !== gateway) throw new Error('The person opens only links of the test gateway.');
@@ -326,7 +326,7 @@ interface Consent {
  * Stands in for the authorization servers of all providers (RFC 6749, with PKCE) on loopback. It consents to every request without
  * asking: the person has already decided on the gateway's page.
  */
-export async function startStandInProvider() {
+async function startStandInProvider() {
   const consents = new Map<string, Consent>();
   /** Scopes by refresh token. */
   const grants = new Map<string, string>();
