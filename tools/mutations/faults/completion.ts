@@ -149,8 +149,8 @@ export const completionFaults: readonly Fault[] = [
     name: 'calls that wait for an answer in vain stay in memory',
     breaks: 'S220',
     file: 'packages/mcp/src/run/handler.ts',
-    original: 'export const forever = () => new Promise<never>(() => undefined);',
-    replacement: 'const endless = new Promise<never>(() => undefined);\nexport const forever = () => endless;',
+    original: 'const forever = () => new Promise<never>(() => undefined);',
+    replacement: 'const endless = new Promise<never>(() => undefined);\nconst forever = () => endless;',
     foundBy: ['packages/mcp/src/run/handler.test.ts'],
   },
   {
