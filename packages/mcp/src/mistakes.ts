@@ -27,10 +27,8 @@ export interface Reporter {
 }
 
 const WINDOW_MS = 60_000;
-
 /** Maximum number of kinds in that time. */
 const MAX_KINDS = 100;
-
 const MAX_FRAMES = 5;
 
 /** @param receive the option `onBackgroundError` */
@@ -77,7 +75,6 @@ const DECIDED_BY_OTHERS: ReadonlySet<GatewayError['code']> = new Set([
   ...(['muted', 'wrong_person', 'daily_limit_reached'] as const),
   ...(['refund_exceeds_payment', 'refund_not_possible'] as const),
 ]);
-
 const CALLER_AT_FAULT: ReadonlySet<number | undefined> = new Set([400, 401, 403, 413, 415, 422]);
 
 /** Errors of the language show a wrong program. Those with a cause report a failure of something else, such as `fetch failed`. */

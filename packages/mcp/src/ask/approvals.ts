@@ -96,7 +96,6 @@ export function paymentSpec(request: PaymentTerms, options: AskOptions): { spec:
 }
 
 const idSchema = z.object({ elicitationId: elicitationIdSchema.min(1) });
-
 const optionsSchema = refundRequestSchema.extend({ idempotencyKey: z.string().min(1).optional() });
 
 /** @throws {PosternUsageError} `invalid_ask`, before anything is sent */

@@ -37,7 +37,6 @@ export async function authorize(
 
 /** `authorizationRequestSchema` parses the members of this verb. */
 const own = z.unknown().optional();
-
 const optionsSchema = askOptionsSchema.extend({ scopes: own, resource: own, expectedAccount: own });
 
 /** @throws {PosternUsageError} `invalid_ask`, before anything is sent */
@@ -119,13 +118,10 @@ interface TokenRequest {
 
 /** Maximum number of token sets whose generation is remembered, to report it if the API rejects one. */
 const REMEMBERED = 8;
-
 /** RFC 6749 appendix A.12. Any other character fails in a header, with an error that quotes the token. */
 const ACCESS_TOKEN = /^[\x20-\x7e]+$/;
-
 /** RFC 9110 section 11.1. */
 const SCHEME = /^[!#$%&'*+.^_`|~\w-]+$/;
-
 const COMPACT_JWS = /^[\w-]+\.[\w-]+\.[\w-]+$/;
 
 /** Asks the user again after the provider ended the connection. Resolves to the id of a usable connection. */

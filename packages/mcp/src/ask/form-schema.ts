@@ -34,7 +34,6 @@ type Validated<Output> =
 
 /** The input type of the form. */
 export type FormInput<Schema extends FormSchema> = NonNullable<Schema['~standard']['types']>['input'];
-
 /** The type that the handler gets. */
 export type FormOutput<Schema extends FormSchema> = NonNullable<Schema['~standard']['types']>['output'];
 

@@ -98,7 +98,6 @@ async function form<Schema extends FormSchema>(
 
 /** `formRequestSchema` parses the members of this verb. */
 const own = z.unknown().optional();
-
 const optionsSchema = askOptionsSchema.extend({ title: own, texts: own, secretFields: own });
 
 /** @throws {PosternUsageError} `invalid_ask`, before anything is sent @internal */

@@ -263,7 +263,6 @@ export type CredentialRequest<F extends Fields = CredentialRequestInput['fields'
 };
 
 type Fields = readonly { readonly name: string }[];
-
 type ValuesOf<F extends Fields> = { readonly [N in F[number]['name']]: string };
 
 /** Values that the gateway returns once and does not keep. */

@@ -26,13 +26,9 @@ export interface CompletionWaitersOptions {
 
 /** Maximum number of watches per session, ended ones included. */
 const PER_SESSION = 64;
-
 const WAIT_SECONDS = 45;
-
 const FIRST_PAUSE_MS = 1_000;
-
 const LAST_PAUSE_MS = 30_000;
-
 /** An elicitation has ended by then, even if the gateway is unreachable. The MCP client must not hang. */
 const EXPIRY_GRACE_MS = 60_000;
 

@@ -124,7 +124,6 @@ const optionsSchema = z.strictObject({
 });
 
 const MAX_RECENT_CALLS = 10_000;
-
 /** Each waiting read keeps a connection to the gateway open. */
 const MAX_WAITING_READS = 10_000;
 

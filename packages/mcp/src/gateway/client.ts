@@ -95,7 +95,6 @@ const webElicitationSchema = elicitationSchema.refine(body => /^https?:\/\//i.te
 
 /** Maximum time that the gateway waits for a token refresh. */
 const RENEWAL_MS = 30_000;
-
 /** Maximum time that the gateway waits for a payment processor. */
 const PROCESSOR_MS = 30_000;
 
@@ -167,7 +166,6 @@ export function createGatewayClient(options: GatewayRequestOptions): GatewayClie
 }
 
 const post = (path: string, body?: unknown) => ({ method: 'POST', path, body }) as const;
-
 const get = (path: string, query: Record<string, string>) =>
   ({ method: 'GET', path: `${path}?${new URLSearchParams(query)}` }) as const;
 
@@ -229,7 +227,6 @@ export interface GatewayCall<T> {
 }
 
 const FIRST_PAUSE_MS = 100;
-
 /** Longest `Retry-After` that is honoured. A longer one is reported as an error, because a user is waiting for the tool. */
 const MAX_PAUSE_MS = 5_000;
 
@@ -286,7 +283,6 @@ const NAMING: ReadonlySet<GatewayError['code']> = new Set<ProblemCode>([
   ...(['currency_not_allowed', 'amount_over_limit', 'rate_limited', 'too_many_concurrent_requests'] as const),
   ...(['too_many_elicitations', 'too_many_open_elicitations', 'quota_exceeded'] as const),
 ]);
-
 /** The member of an ask that a refusal is about, where its value is no secret. */
 const REFUSED: Partial<Record<GatewayError['code'], string>> = {
   kind_not_allowed: 'kind',
@@ -301,7 +297,6 @@ const REFUSED: Partial<Record<GatewayError['code'], string>> = {
   currency_not_allowed: 'payment.amount.currency',
   amount_over_limit: 'payment.amount.minorUnits',
 };
-
 const MAX_DETAIL = 500;
 
 class Refusal extends GatewayError {
@@ -460,7 +455,6 @@ export interface GatewayTransport {
 
 /** Maximum length of a response in characters. The longest are lists of a user's connections. */
 const MAX_ANSWER = 4 * 1024 * 1024;
-
 /** Maximum number of interim responses (1xx) to one request. Proxies send a few while they wait. */
 const MAX_INTERIM = 100;
 

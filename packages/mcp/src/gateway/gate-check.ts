@@ -88,10 +88,8 @@ export interface GateCheckOptions {
 
 /** Milliseconds. Above it, JWTs of this MCP server and `requestState` may be refused: the gateway tolerates 30 seconds. */
 const MAX_SKEW_MS = 30_000;
-
 /** Pauses in milliseconds before the attempts of the background check. The first one lets the code that made the gate go on. */
 const PAUSES_MS = [0, 1_000, 5_000];
-
 const TRANSIENT: ReadonlySet<GateFaultCode> = new Set(['unreachable', 'timeout', 'unavailable']);
 
 export function createGateCheck(p: GateCheckOptions): GateCheck {

@@ -35,7 +35,6 @@ const JOIN_TRIES = 3;
 const EDIT =
   'Your personal gateway reads its configuration from the file that `npx @postern/gateway status` prints: ' +
   'add the provider to `providers` there, and to the `providers` of this MCP server.';
-
 /** The MCP client, which shows it to its model, gets no path of this machine. */
 export const personalAdvice = { provider_not_allowed: EDIT, unknown_provider: EDIT };
 
@@ -139,9 +138,7 @@ const isGone = (error: unknown): boolean =>
   error instanceof GatewayError && error.code === 'network_error' && error.httpStatus === undefined;
 
 const START_MS = 15_000;
-
 const LOOK_EVERY_MS = 50;
-
 /** A gateway that could not start may have met another one that has not listened yet. */
 const LOOK_ON_MS = 1_000;
 

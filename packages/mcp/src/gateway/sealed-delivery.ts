@@ -16,16 +16,13 @@ export interface SealedOpener {
 }
 
 const ACCESS_TOKEN_TYPE = 'postern-access-token+jwe';
-
 const RESULT_TYPE = 'postern-result+jwe';
-
 const CREDENTIAL_TYPE = 'postern-credential+jwe';
 
 type KeyManagement = 'RSA-OAEP-256' | 'ECDH-ES';
 
 /** RFC 7518 section 4.3 asks for 2048 bits or more. */
 const MIN_RSA_BITS = 2048;
-
 const AGREEMENT_CURVES = ['P-256', 'P-384', 'P-521', 'X25519'];
 
 /**

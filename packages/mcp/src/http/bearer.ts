@@ -128,21 +128,15 @@ function challenge(status: number, parameters: Readonly<Record<string, string>>)
 
 /** Seconds, as `Retry-After`, and until what has failed is tried again. */
 export const RETRY_SECONDS = 5;
-
 /** Minimum age at which a token of an unknown issuer makes the endpoint read the issuers again. */
 const MIN_AGE_MS = 60_000;
-
 /** Metadata and keys are fetched again at this age, so that a withdrawn key stops verifying. */
 const MAX_KEYS_AGE_MS = 600_000;
-
 /** Minimum interval between requests for unknown key ids, so that tokens with invented ids cause no flood of requests. */
 const COOLDOWN_MS = 30_000;
-
 const TIMEOUT_MS = 5_000;
-
 /** Maximum length of metadata and of a key set in characters. */
 const MAX_DOCUMENT = 256 * 1024;
-
 const MAX_TOKEN = 16_384;
 
 /** Asymmetric signatures only: HMAC would take a public key as secret. */

@@ -4,10 +4,8 @@ import canonicalize from 'canonicalize';
 import { z } from 'zod/v4';
 
 const text = z.string();
-
 /** In one language that is not named, or in several by language tag. */
 const localText = z.union([text, z.record(text, text)]);
-
 const amount = z.strictObject({ currency: z.string().regex(/^[A-Z]{3}$/), minorUnits: z.int() });
 
 // Strict, unlike the other claims: an unknown member may change the meaning of the terms.
@@ -64,13 +62,9 @@ export const receiptClaimsSchema = z.discriminatedUnion('kind', [
 
 /** A verified receipt. */
 export type Receipt = z.infer<typeof receiptClaimsSchema>;
-
 export type ReceiptKind = Receipt['kind'];
-
 export type ReceiptOf<K extends ReceiptKind> = Extract<Receipt, { kind: K }>;
-
 export type ApprovedPaymentTerms = z.infer<typeof paymentTerms>;
-
 export type ApprovedConfirmationTerms = z.infer<typeof confirmationTerms>;
 
 /** Input of the digest. */

@@ -125,10 +125,8 @@ function hintOf(option: Readonly<Record<string, string>>, claimed: string): { re
 
 /** Keys are fetched again at this age, so that a withdrawn key stops verifying. */
 const MAX_AGE_MS = 600_000;
-
 /** Minimum interval between requests for unknown key ids, so that receipts with invented ids cause no flood of requests. */
 const COOLDOWN_MS = 30_000;
-
 /** Maximum length of a key set in characters. */
 const MAX_KEY_SET = 256 * 1024;
 
@@ -268,7 +266,6 @@ export interface ReceiptExpectations<K extends ReceiptKind = ReceiptKind> {
 const CLOCK_TOLERANCE_MS = 60_000;
 
 const text = z.string().optional();
-
 const expectationsSchema = z.strictObject({
   kind: z.enum(['payment', 'confirmation']).optional(),
   elicitationId: text,

@@ -167,7 +167,6 @@ export function newRecord(p: NewRecord): AskRecord {
 
 /** Bounds on what a record keeps of its terms, in characters: they travel in the `requestState`. */
 const MAX_TERM = 48;
-
 const MAX_TERMS = 640;
 
 /** The beginning of the terms: texts and numbers by their path. */
@@ -219,10 +218,8 @@ export interface CallKey {
 
 /** Milliseconds after the expiry of an ask during which a call may still learn how it ended. */
 export const GRACE_MS = 10 * 60_000;
-
 /** Maximum size of all records in characters. They include form contents from MCP clients. */
 const MAX_SIZE = 16 * 1024 * 1024;
-
 /** Maximum number of equal calls of one user. */
 const MAX_EQUAL = 32;
 

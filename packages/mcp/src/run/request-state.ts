@@ -44,7 +44,6 @@ export const askRecordSchema = z.strictObject({
 });
 
 export type AskRecord = z.infer<typeof askRecordSchema>;
-
 const askRecordsSchema = z.array(askRecordSchema).max(MAX_ASKS);
 
 /** What every run of a call has in common. */
@@ -65,7 +64,6 @@ export interface StateKey {
 }
 
 const TYPE = 'postern-request-state';
-
 /**
  * Maximum length in characters. Leaves room for many records and form contents, bounds the work per request, and stays far below the
  * body limits of MCP servers.

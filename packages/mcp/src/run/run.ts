@@ -29,7 +29,6 @@ import {
 
 /** The response to an MCP client that cannot open links: a result with the link, or a refusal. */
 export type MissingCapability = z.infer<typeof missingCapabilitySchema>;
-
 export const missingCapabilitySchema = z.enum(['plain', 'error']);
 
 /** Shared by all calls of one gate. */
@@ -287,7 +286,6 @@ export function assertInTime(run: ToolRun, ask: Ask): void {
 
 /** Seconds between progress notifications. MCP clients reset their timeout, a minute or less, on progress. */
 const PROGRESS_SECONDS = 10;
-
 /** Maximum delay of responses before the hold ends, in milliseconds. Keeps a 45 s hold below a 60 s timeout. */
 const SLACK_MS = 8_000;
 

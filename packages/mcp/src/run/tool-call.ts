@@ -121,7 +121,6 @@ export const handlerOf = ({ handler, toolName = '' }: ToolCall): string => handl
 
 /** Version 00 and later ones, which begin alike (section 4.3). All-zero ids are invalid (section 3.2.2). */
 const TRACEPARENT = /^(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/;
-
 /** Section 3.3: at least 512 characters must be forwarded. Longer values are not, nor any character that could end a header. */
 const TRACESTATE = /^[\x20-\x7e]{1,512}$/;
 

@@ -48,7 +48,6 @@ const optionsSchema = z.strictObject({
 });
 
 const ISSUER = 'http://localhost';
-
 const SERVER_ID = 'test';
 
 /**
