@@ -1,7 +1,7 @@
 import { html } from '@postern/pages/html';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { given, type List, listPage, mcpServerFilter, nameField, noMatch } from './section.ts';
+import { field, filter, given, type List, listPage, noMatch } from './section.ts';
 
 const HOSTILE = '"><svg/onload=zz>';
 
@@ -12,9 +12,9 @@ interface Item {
 }
 
 const query = z.object({
-  mcpServer: nameField,
+  mcpServer: field.name,
   size: given(z.enum(['big', 'small'])),
-  since: nameField,
+  since: field.name,
   cursor: z.string().optional(),
 });
 
@@ -22,7 +22,7 @@ const things: List<z.infer<typeof query>, Item> = {
   at: '/jobs',
   query,
   filters: [
-    mcpServerFilter,
+    filter.mcpServer,
     { name: 'size', label: 'Size', any: 'any size', choices: () => ['big', { value: 'small', text: 'tiny' }] },
     { name: 'since', label: 'Since', type: 'date' },
   ],

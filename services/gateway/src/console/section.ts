@@ -51,9 +51,13 @@ export const forRole = <Role extends 'viewer' | 'support' | 'operator'>(consoleR
 /** An empty field of a filter counts as no filter. */
 export const given = <Schema extends z.ZodType>(schema: Schema) =>
   z.union([z.literal('').transform(() => undefined), schema]).optional();
-export const nameField = given(z.string().max(80));
-export const dateField = given(z.iso.date());
-export const cursorField = z.string().max(200).optional();
+/** Of a query. */
+export const field = {
+  name: given(z.string().max(80)),
+  date: given(z.iso.date()),
+  cursor: z.string().max(200).optional(),
+};
+
 export const dateOf = (day: string | undefined) => (day === undefined ? undefined : new Date(`${day}T00:00:00Z`));
 
 /** @throws PageError for a query that no link of the console has */
@@ -76,17 +80,19 @@ export interface Filter<Query> {
   readonly choices?: (query: Query, configured: Configured) => readonly (string | { value: string; text: string })[];
 }
 
-export const mcpServerFilter: Filter<{ mcpServer?: string | undefined }> = {
-  name: 'mcpServer',
-  label: 'MCP server',
-  any: 'any MCP server',
-  choices: (_, { mcpServers }) => mcpServers,
-};
-export const providerFilter: Filter<{ provider?: string | undefined }> = {
-  name: 'provider',
-  label: 'Provider',
-  any: 'any provider',
-  choices: (_, { providers }) => providers,
+export const filter = {
+  mcpServer: {
+    name: 'mcpServer',
+    label: 'MCP server',
+    any: 'any MCP server',
+    choices: (_, { mcpServers }) => mcpServers,
+  } satisfies Filter<{ mcpServer?: string }>,
+  provider: {
+    name: 'provider',
+    label: 'Provider',
+    any: 'any provider',
+    choices: (_, { providers }) => providers,
+  } satisfies Filter<{ provider?: string }>,
 };
 
 /** A list of the console: what it asks the admin service for, and what it shows of each item. */

@@ -5,16 +5,14 @@ import { csrfField } from '../console-guard.ts';
 import { type Column, code, facts, linkTo, time, valueHtml } from '../pages/parts.ts';
 import {
   type ConsoleRoute,
-  cursorField,
-  dateField,
   dateOf,
+  field,
+  filter,
   forRole,
   given,
   type List,
   list,
   listPage,
-  mcpServerFilter,
-  nameField,
   noMatch,
   PAGE,
 } from '../section.ts';
@@ -43,22 +41,22 @@ const allFields = (line: AuditItem['line'], isOpen: boolean): Html =>
 export const AUDIT_CAPTION = 'Audit trail, newest first';
 
 /** Typed text that may get into a URL has a form that no secret has. */
-const filter = {
+const fields = {
   event: given(z.string().regex(/^[a-z_]{1,40}(?:\.[a-z_]{1,40})?$/)),
-  mcpServer: nameField,
+  mcpServer: field.name,
   apiKey: given(z.string().regex(/^ak_[\w-]{1,64}$/)),
-  since: dateField,
-  until: dateField,
+  since: field.date,
+  until: field.date,
 };
-const query = z.object({ ...filter, cursor: cursorField });
-const form = z.strictObject({ ...filter, apiKey: given(z.string().max(500)), csrf_token: csrfField });
+const query = z.object({ ...fields, cursor: field.cursor });
+const form = z.strictObject({ ...fields, apiKey: given(z.string().max(500)), csrf_token: csrfField });
 
 const lines: List<z.infer<typeof query>, AuditItem> = {
   at: '/audit',
   query,
   filters: [
     { name: 'event', label: 'Event' },
-    mcpServerFilter,
+    filter.mcpServer,
     { name: 'apiKey', label: 'API key (id)' },
     { name: 'since', label: 'From (UTC)', type: 'date' },
     { name: 'until', label: 'Before (UTC)', type: 'date' },

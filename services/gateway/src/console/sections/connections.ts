@@ -4,20 +4,7 @@ import { z } from 'zod';
 import type { DisconnectTarget } from '../../admin/connection-search.ts';
 import { act, type Plan } from '../acts.ts';
 import { buttonTo, code, counted, facts, link, status, table, time, whole } from '../pages/parts.ts';
-import {
-  type ConsoleRoute,
-  cursorField,
-  dateField,
-  dateOf,
-  given,
-  list,
-  mcpServerFilter,
-  nameField,
-  noMatch,
-  PAGE,
-  providerFilter,
-  type Returned,
-} from '../section.ts';
+import { type ConsoleRoute, dateOf, field, filter, given, list, noMatch, PAGE, type Returned } from '../section.ts';
 import { jobPath, targetFacts } from './jobs.ts';
 
 /** Says what a disconnect would remove. */
@@ -54,15 +41,15 @@ export const connections: readonly ConsoleRoute[] = [
   list({
     at: '/connections',
     query: z.object({
-      mcpServer: nameField,
-      provider: nameField,
+      mcpServer: field.name,
+      provider: field.name,
       lost: given(z.enum(['yes', 'no'])),
-      since: dateField,
-      cursor: cursorField,
+      since: field.date,
+      cursor: field.cursor,
     }),
     filters: [
-      mcpServerFilter,
-      providerFilter,
+      filter.mcpServer,
+      filter.provider,
       {
         name: 'lost',
         label: 'Status',
@@ -107,7 +94,7 @@ export const connections: readonly ConsoleRoute[] = [
     at: '/connections',
     title: 'Disconnect',
     values: z
-      .strictObject({ provider: nameField, mcpServer: nameField, since: dateField.transform(dateOf) })
+      .strictObject({ provider: field.name, mcpServer: field.name, since: field.date.transform(dateOf) })
       .refine(({ provider, mcpServer }) => provider !== undefined || mcpServer !== undefined)
       .transform(({ mcpServer, ...rest }) => ({ ...rest, mcpServerId: mcpServer })),
     plan: async ({ admin, actor }, target) => disconnectPlan(await admin.planDisconnect(actor, target), target),

@@ -1,13 +1,13 @@
 import { html } from '@postern/pages/html';
 import { z } from 'zod';
 import { code, link, time } from '../pages/parts.ts';
-import { type ConsoleRoute, cursorField, list, mcpServerFilter, nameField, noMatch, PAGE } from '../section.ts';
+import { type ConsoleRoute, field, filter, list, noMatch, PAGE } from '../section.ts';
 
 export const credentials: readonly ConsoleRoute[] = [
   list({
     at: '/credentials',
-    query: z.object({ mcpServer: nameField, cursor: cursorField }),
-    filters: [mcpServerFilter],
+    query: z.object({ mcpServer: field.name, cursor: field.cursor }),
+    filters: [filter.mcpServer],
     about: html`<p class="soft">What people typed is sealed. The console never has a value.</p>`,
     read: ({ admin, actor }, { mcpServer, cursor }) =>
       admin.credentials(actor, { mcpServerId: mcpServer, cursor, limit: PAGE }),

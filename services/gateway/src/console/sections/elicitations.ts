@@ -4,19 +4,7 @@ import { z } from 'zod';
 import type { elicitationItem } from '../../admin/record-items.ts';
 import { act } from '../acts.ts';
 import { buttonTo, type Column, code, type Fact, facts, link, status, time, valueHtml, whole } from '../pages/parts.ts';
-import {
-  type ConsoleRoute,
-  cursorField,
-  details,
-  given,
-  list,
-  mcpServerFilter,
-  nameField,
-  noMatch,
-  PAGE,
-  providerFilter,
-  type Returned,
-} from '../section.ts';
+import { type ConsoleRoute, details, field, filter, given, list, noMatch, PAGE, type Returned } from '../section.ts';
 
 type ElicitationDetail = Returned<'elicitation'>;
 
@@ -50,16 +38,16 @@ export const elicitations: readonly ConsoleRoute[] = [
       phase: z.enum(['open', 'ended']).default('open'),
       status: given(z.enum([...statuses.open, ...statuses.ended])),
       kind: given(z.enum(kinds)),
-      mcpServer: nameField,
-      provider: nameField,
-      cursor: cursorField,
+      mcpServer: field.name,
+      provider: field.name,
+      cursor: field.cursor,
     }),
     filters: [
       { name: 'phase', label: 'Phase', choices: () => ['open', 'ended'] },
       { name: 'status', label: 'Status', any: 'any status', choices: ({ phase }) => statuses[phase] },
       { name: 'kind', label: 'Kind', any: 'any kind', choices: () => kinds },
-      mcpServerFilter,
-      providerFilter,
+      filter.mcpServer,
+      filter.provider,
     ],
     read: ({ admin, actor }, { mcpServer, ...rest }) =>
       admin.elicitations(actor, { ...rest, mcpServerId: mcpServer, limit: PAGE }),

@@ -9,11 +9,10 @@ import { buttonTo, code, facts, link, status, table, time, whole } from '../page
 import {
   type Asking,
   type ConsoleRoute,
-  cursorField,
   details,
+  field,
+  filter,
   list,
-  mcpServerFilter,
-  nameField,
   noMatch,
   PAGE,
   type Returned,
@@ -70,8 +69,8 @@ const LIVE_SECONDS = 2;
 export const payments: readonly ConsoleRoute[] = [
   list({
     at: '/payments',
-    query: z.object({ phase: z.enum(['open', 'ended']).default('ended'), mcpServer: nameField, cursor: cursorField }),
-    filters: [{ name: 'phase', label: 'Phase', choices: () => ['ended', 'open'] }, mcpServerFilter],
+    query: z.object({ phase: z.enum(['open', 'ended']).default('ended'), mcpServer: field.name, cursor: field.cursor }),
+    filters: [{ name: 'phase', label: 'Phase', choices: () => ['ended', 'open'] }, filter.mcpServer],
     read: ({ admin, actor }, { mcpServer, cursor, phase }) =>
       admin.payments(actor, { mcpServerId: mcpServer, cursor, phase, limit: PAGE }),
     caption: 'Payments, newest first',

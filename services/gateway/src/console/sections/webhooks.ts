@@ -16,7 +16,7 @@ import {
   table,
   time,
 } from '../pages/parts.ts';
-import { type Asking, type ConsoleRoute, forRole, nameField, PAGE, queryOf, type Returned } from '../section.ts';
+import { type Asking, type ConsoleRoute, field, forRole, PAGE, queryOf, type Returned } from '../section.ts';
 import { jobPath } from './jobs.ts';
 
 export type WebhookEndpointItem = Returned<'webhookEndpoints'>[number];
@@ -99,7 +99,7 @@ export const webhooks: readonly ConsoleRoute[] = [
   /** All endpoints, or one with the acts that are possible now, and their deliveries that failed. */
   ({ app, admin, pageFor }) => {
     app.get('/webhooks', forRole('viewer'), async (request, reply) => {
-      const { endpoint } = queryOf(request, z.object({ endpoint: nameField }));
+      const { endpoint } = queryOf(request, z.object({ endpoint: field.name }));
       const [endpoints, retrying, dead] = await Promise.all([
         admin.webhookEndpoints(),
         admin.retryingDeliveries({ endpoint, limit: PAGE }),
