@@ -9,6 +9,7 @@ import { PageError } from '../pages/page-request.ts';
 import type { ConsoleGuard } from './console-guard.ts';
 import { consolePage, type Live, type SectionPath, type SignedInPage } from './pages/layout.ts';
 import { type Column, link, type Shown, table } from './pages/parts.ts';
+import type { Role } from './roles.ts';
 
 /** What the pages of the console are made of. */
 export interface ConsoleParts {
@@ -43,10 +44,8 @@ export type Returned<Verb extends keyof AdminService> = NonNullable<Awaited<Retu
 /** Rows of a page of a list. */
 export const PAGE = 50;
 
-/** A route with the least role that may use it. */
-export const forRole = <Role extends 'viewer' | 'support' | 'operator'>(consoleRole: Role) => ({
-  config: { consoleRole },
-});
+/** Options of a route that this role may use, and those above it. */
+export const forRole = <Least extends Role>(consoleRole: Least) => ({ config: { consoleRole } });
 
 /** An empty field of a filter counts as no filter. */
 export const given = <Schema extends z.ZodType>(schema: Schema) =>

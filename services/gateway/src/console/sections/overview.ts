@@ -68,6 +68,7 @@ const outcomes = { refreshed: 0, postponed: 2, lost: 3 };
 
 const total = (rows: readonly { readonly count: number }[]) => sum(rows.map(({ count }) => count));
 
+/** @internal */
 export function overviewPage(page: SignedInPage, view: OverviewView): string {
   const { range, counts, health } = view;
   const periods = Object.entries(ranges).map(([value, { name }]) =>

@@ -22,14 +22,14 @@ import { jobPath } from './jobs.ts';
 export type WebhookEndpointItem = Returned<'webhookEndpoints'>[number];
 type DeliveryItem = Returned<'retryingDeliveries'>[number] | Returned<'deadDeliveries'>[number];
 
-/** The worst of what is wrong with an endpoint. Enabled alone says nothing about its deliveries. */
+/** The worst of what is wrong with an endpoint. Enabled alone says nothing about its deliveries. @internal */
 export function endpointStatus({ status: word, dead, delayed, failingSince }: WebhookEndpointItem): string {
   if (word === 'disabled') return word;
   if (dead > 0) return 'undelivered';
   return delayed > 0 || failingSince !== undefined ? 'retrying' : word;
 }
 
-/** What an operator can do about an endpoint now. */
+/** What an operator can do about an endpoint now. @internal */
 export function endpointActs({ endpoint, status: word, dead, delayed }: WebhookEndpointItem): Html {
   const path = `/webhooks/${encodeURIComponent(endpoint)}`;
   const acts = [
