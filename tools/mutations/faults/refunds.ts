@@ -207,15 +207,15 @@ export const refundFaults: readonly Fault[] = [
   {
     name: 'an amount without decimals counts as minor units',
     breaks: 'S165',
-    file: 'services/gateway/src/console/pages/amounts.ts',
+    file: 'services/gateway/src/console/sections/amounts.ts',
     original: 'fraction.length !== decimals',
     replacement: 'fraction.length > decimals',
-    foundBy: ['services/gateway/src/console/pages/amounts.test.ts'],
+    foundBy: ['services/gateway/src/console/sections/amounts.test.ts'],
   },
   {
     name: 'the console refunds without the page that says what it pays',
     breaks: 'S165',
-    file: 'services/gateway/src/console/refund-act.ts',
+    file: 'services/gateway/src/console/sections/payments.ts',
     original: ' || values.plan === undefined',
     replacement: '',
     foundBy: ['test/console/acts.test.ts'],

@@ -1,7 +1,7 @@
 import { Script } from 'node:vm';
 import { gzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
-import { consoleScript } from './console-script.ts';
+import { consoleScript } from './layout.ts';
 
 test('S168: the script of the console is valid, less than 4 KB compressed, and its path is a hash of it', () => {
   expect(new Script(consoleScript.body)).toBeInstanceOf(Script);

@@ -1,9 +1,5 @@
+import type { Amount } from '@postern/elicitation';
 import { decimalsOf } from '@postern/payment';
-
-interface Amount {
-  readonly currency: string;
-  readonly minorUnits: number;
-}
 
 /** An amount with the decimals of its currency, such as `12.50 EUR`. A currency that this release does not know stays in minor units. */
 export function amountText({ currency, minorUnits }: Amount): string {

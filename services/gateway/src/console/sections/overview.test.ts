@@ -1,7 +1,7 @@
 import { countedSteps } from '@postern/elicitation';
 import { describe, expect, test } from 'vitest';
-import type { WebhookEndpointItem } from '../admin-views.ts';
-import { endpointActs, endpointStatus, overviewPage } from './overview-page.ts';
+import { overviewPage } from './overview.ts';
+import { endpointActs, endpointStatus, type WebhookEndpointItem } from './webhooks.ts';
 
 const endpoint: WebhookEndpointItem = {
   endpoint: 'tracker.hook',
